@@ -1,0 +1,221 @@
+"""Uses the endpoint named by MAYFLY_ENDPOINT as a Python application would, and exits non-zero when something is not as it should be.
+
+Credentials and region are boto3's usual AWS_* variables, with made-up ones where they are not set. Only what Debian 12's boto3 knows is used.
+"""
+
+import os
+import sys
+import time
+import uuid
+from decimal import Decimal
+
+import boto3
+from boto3.dynamodb.conditions import Attr, Key
+from botocore.config import Config
+
+ENDPOINT = os.environ.get("MAYFLY_ENDPOINT")
+SOON = 30  # seconds to wait for what the endpoint does by itself
+
+
+def connect(service):
+    return boto3.client(service, **settings())
+
+
+def settings():
+    return {
+        "endpoint_url": ENDPOINT,
+        "region_name": os.environ.get("AWS_REGION", "us-east-1"),
+        "aws_access_key_id": os.environ.get("AWS_ACCESS_KEY_ID", "any"),
+        "aws_secret_access_key": os.environ.get("AWS_SECRET_ACCESS_KEY", "any"),
+        "config": Config(retries={"max_attempts": 1}),
+    }
+
+
+def checked(what):
+    print("boto3:", what)
+
+
+def expect(got, want, what):
+    if got != want:
+        sys.exit(f"boto3: {what}: got {got!r}, want {want!r}")
+
+
+def refused(error, what, call, **arguments):
+    """Checks that a call raises the given class of error."""
+    try:
+        call(**arguments)
+    except error as e:
+        return e
+    sys.exit(f"boto3: {what} succeeded, want {error.__name__}")
+
+
+def until(what, condition):
+    """Waits for what happens behind the endpoint's answers."""
+    deadline = time.monotonic() + SOON
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            sys.exit(f"boto3: {what}: not after {SOON} s")
+        time.sleep(0.02)
+
+
+def create(db, name):
+    db.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            {"AttributeName": "device", "AttributeType": "S"},
+            {"AttributeName": "at", "AttributeType": "N"},
+            {"AttributeName": "kind", "AttributeType": "S"},
+        ],
+        KeySchema=[{"AttributeName": "device", "KeyType": "HASH"}, {"AttributeName": "at", "KeyType": "RANGE"}],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "byKind",
+                "KeySchema": [{"AttributeName": "kind", "KeyType": "HASH"}, {"AttributeName": "at", "KeyType": "RANGE"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+        Tags=[{"Key": "made-by", "Value": "boto3"}],
+    )
+    db.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
+    table = db.describe_table(TableName=name)["Table"]
+    expect(table["TableStatus"], "ACTIVE", "status")
+    tags = db.list_tags_of_resource(ResourceArn=table["TableArn"])["Tags"]
+    expect(tags, [{"Key": "made-by", "Value": "boto3"}], "tags")
+    checked("create_table with an index, a stream and tags; the waiter")
+    return table
+
+
+def enable_ttl(db, name):
+    specification = {"Enabled": True, "AttributeName": "expires"}
+    answer = db.update_time_to_live(TableName=name, TimeToLiveSpecification=specification)
+    expect(answer["TimeToLiveSpecification"], specification, "echo of the TTL specification")
+    until("TTL", lambda: db.describe_time_to_live(TableName=name)["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires"})
+    checked("update_time_to_live, describe_time_to_live")
+
+
+def single_items(db, table):
+    """The resource interface: Python's types for DynamoDB's."""
+    item = {"device": "a", "at": 1, "n": Decimal("12.5"), "tags": {"x", "y"}, "raw": b"\x00\xff", "deep": {"list": [1, "two", None, True]}, "nothing": None}
+    table.put_item(Item=item, ConditionExpression=Attr("device").not_exists())
+    got = table.get_item(Key={"device": "a", "at": 1}, ConsistentRead=True)["Item"]
+    expect(bytes(got["raw"].value), item["raw"], "binary")
+    expect({k: v for k, v in got.items() if k != "raw"}, {k: v for k, v in item.items() if k != "raw"}, "item")
+    changed = table.update_item(
+        Key={"device": "a", "at": 1},
+        UpdateExpression="SET deep.#l[0] = :v ADD n :one REMOVE nothing",
+        ExpressionAttributeNames={"#l": "list"},
+        ExpressionAttributeValues={":v": "one", ":one": 1},
+        ReturnValues="ALL_NEW",
+    )["Attributes"]
+    expect((changed["n"], changed["deep"]["list"][0], "nothing" in changed), (Decimal("13.5"), "one", False), "updated item")
+    old = table.delete_item(Key={"device": "a", "at": 1}, ReturnValues="ALL_OLD")["Attributes"]
+    expect(old["n"], Decimal("13.5"), "deleted item")
+    expect("Item" in table.get_item(Key={"device": "a", "at": 1}), False, "item after its deletion")
+    checked("put_item, get_item, update_item, delete_item")
+
+
+def many_items(db, table, name):
+    with table.batch_writer() as batch:
+        for at in range(60):
+            batch.put_item(Item={"device": "b", "at": at, "kind": "even" if at % 2 == 0 else "odd"})
+    pages = list(
+        db.get_paginator("query").paginate(
+            TableName=name,
+            KeyConditionExpression="device = :d AND #at >= :from",
+            ExpressionAttributeNames={"#at": "at"},
+            ExpressionAttributeValues={":d": {"S": "b"}, ":from": {"N": "10"}},
+            ScanIndexForward=False,
+            PaginationConfig={"PageSize": 7},
+        )
+    )
+    ats = [int(item["at"]["N"]) for page in pages for item in page["Items"]]
+    expect(ats, list(range(59, 9, -1)), "pages of a query")
+    odd = until("the index", lambda: items_of(table.query(IndexName="byKind", KeyConditionExpression=Key("kind").eq("odd") & Key("at").lt(10)), 5))
+    expect([int(i["at"]) for i in odd], [1, 3, 5, 7, 9], "query of the index")
+    expect(table.scan(FilterExpression=Attr("at").between(0, 4), Select="COUNT")["Count"], 5, "filtered count")
+    answer = db.batch_get_item(RequestItems={name: {"Keys": [{"device": {"S": "b"}, "at": {"N": str(at)}} for at in range(58, 62)]}})
+    expect(len(answer["Responses"][name]), 2, "batch_get_item")
+    checked("batch_writer, paginator, query of table and index, scan, batch_get_item")
+
+
+def items_of(answer, count):
+    """The answer's items, once there are enough of them: an index may lag."""
+    return answer["Items"] if answer["Count"] == count else None
+
+
+def transactions(db, name):
+    put = {"Put": {"TableName": name, "Item": {"device": {"S": "t"}, "at": {"N": "1"}}, "ConditionExpression": "attribute_not_exists(device)"}}
+    other = {"Put": {"TableName": name, "Item": {"device": {"S": "t"}, "at": {"N": "2"}}}}
+    token = str(uuid.uuid4())
+    for _ in range(2):
+        db.transact_write_items(TransactItems=[put, other], ClientRequestToken=token)
+    canceled = refused(db.exceptions.TransactionCanceledException, "a transaction whose condition is false", db.transact_write_items, TransactItems=[other, put])
+    expect([r["Code"] for r in canceled.response["CancellationReasons"]], ["None", "ConditionalCheckFailed"], "cancellation reasons")
+    got = db.transact_get_items(TransactItems=[{"Get": {"TableName": name, "Key": {"device": {"S": "t"}, "at": {"N": at}}}} for at in ("2", "3")])
+    expect([("Item" in r) for r in got["Responses"]], [True, False], "transact_get_items")
+    checked("transact_write_items with a token and with a false condition, transact_get_items")
+
+
+def errors(db, table, name):
+    refused(db.exceptions.ResourceNotFoundException, "a read of an unknown table", db.get_item, TableName=name + "-none", Key={"a": {"S": "a"}})
+    refused(db.exceptions.ResourceInUseException, "a second table of that name", create, db=db, name=name)
+    refused(db.exceptions.ConditionalCheckFailedException, "a put whose condition is false", table.put_item, Item={"device": "t", "at": 1}, ConditionExpression=Attr("device").not_exists())
+    invalid = refused(db.exceptions.ClientError, "an expression with a reserved word", db.scan, TableName=name, FilterExpression="name = device")
+    expect(invalid.response["Error"], {"Code": "ValidationException", "Message": "Invalid FilterExpression: Attribute name is a reserved keyword; reserved keyword: name"}, "error")
+    checked("errors by class")
+
+
+def expiry_and_stream(db, table, arn):
+    """An item is written, expires, and its end is read from the stream."""
+    table.put_item(Item={"device": "gone", "at": 1, "expires": int(time.time()) - 1})
+    until("expiry", lambda: "Item" not in table.get_item(Key={"device": "gone", "at": 1}, ConsistentRead=True))
+    streams = connect("dynamodbstreams")
+
+    def removal():
+        for record in records_of(streams, arn):
+            if record["eventName"] == "REMOVE" and record["dynamodb"]["Keys"]["device"] == {"S": "gone"}:
+                return record
+        return None
+
+    record = until("the record of the removal", removal)
+    expect(record["userIdentity"], {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}, "userIdentity")
+    expect("expires" in record["dynamodb"]["OldImage"], True, "old image")
+    checked("an item expires, and its removal is in the stream, marked as the service's")
+
+
+def records_of(streams, arn):
+    """All records of a stream, shard by shard."""
+    for shard in streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
+        iterator = streams.get_shard_iterator(StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON")["ShardIterator"]
+        while iterator:
+            page = streams.get_records(ShardIterator=iterator)
+            yield from page["Records"]
+            iterator = page.get("NextShardIterator") if page["Records"] else None
+
+
+def main():
+    if not ENDPOINT:
+        sys.exit("boto3: MAYFLY_ENDPOINT names no endpoint")
+    db = connect("dynamodb")
+    name = "boto3-" + uuid.uuid4().hex[:12]
+    table = boto3.resource("dynamodb", **settings()).Table(name)
+    description = create(db, name)
+    try:
+        enable_ttl(db, name)
+        single_items(db, table)
+        many_items(db, table, name)
+        transactions(db, name)
+        errors(db, table, name)
+        expiry_and_stream(db, table, description["LatestStreamArn"])
+    finally:
+        db.delete_table(TableName=name)
+    db.get_waiter("table_not_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
+    checked("delete_table; the waiter")
+
+
+main()

@@ -1,0 +1,62 @@
+package mayfly
+
+import (
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// httpClient is a transport as the SDK calls it, without what net/http's client would add.
+type httpClient struct{ http.RoundTripper }
+
+func (c httpClient) Do(r *http.Request) (*http.Response, error) { return c.RoundTrip(r) }
+
+// newClients makes the SDK clients of one database over a transport in this process. They are safe for concurrent use.
+func newClients(in http.RoundTripper, region string) (*dynamodb.Client, *dynamodbstreams.Client) {
+	over := httpClient{in}
+	db := dynamodb.New(dynamodb.Options{
+		Region:                          region,
+		HTTPClient:                      over,
+		Credentials:                     aws.AnonymousCredentials{},
+		Retryer:                         aws.NopRetryer{},
+		DisableValidateResponseChecksum: true,
+		APIOptions:                      []func(*middleware.Stack) error{dropNetworking},
+	})
+	streams := dynamodbstreams.New(dynamodbstreams.Options{
+		Region:      region,
+		HTTPClient:  over,
+		Credentials: aws.AnonymousCredentials{},
+		Retryer:     aws.NopRetryer{},
+		APIOptions:  []func(*middleware.Stack) error{dropNetworking},
+	})
+	return db, streams
+}
+
+// The SDK's middlewares that only a network needs: who sends, where to, signed how, compressed, tried again. Without them a call
+// costs less than half. What callers may rest on stays: validation, serialization, interceptors, typed errors, request ids.
+var (
+	buildNetworking    = []string{"ClientRequestID", "UserAgent", "RecursionDetection"}
+	finalizeNetworking = []string{
+		"DisableAcceptEncodingGzip", "Retry", "ResolveAuthScheme", "GetIdentity", "ResolveEndpointV2", "disableHTTPS",
+		"DiscoverEndpoint", "ComputePayloadHash", "setLegacyContextSigningOptions", "Signing",
+	}
+	deserializeNetworking = []string{"RecordResponseTiming"}
+)
+
+// dropNetworking takes them out of an operation's stack. One that the operation does not have is not missed: Remove reports it,
+// and the two services differ in a few.
+func dropNetworking(stack *middleware.Stack) error {
+	for _, id := range buildNetworking {
+		_, _ = stack.Build.Remove(id)
+	}
+	for _, id := range finalizeNetworking {
+		_, _ = stack.Finalize.Remove(id)
+	}
+	for _, id := range deserializeNetworking {
+		_, _ = stack.Deserialize.Remove(id)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package mayfly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// canned answers every request with the same bytes and notes what it was sent.
+type canned struct {
+	status int
+	body   string
+	calls  int
+	seen   http.Header
+}
+
+func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.calls++
+	c.seen = r.Header
+	return &http.Response{
+		StatusCode: c.status,
+		Header:     http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amzn-Requestid": {"REQUEST"}},
+		Body:       io.NopCloser(strings.NewReader(c.body)),
+		Request:    r,
+	}, r.Context().Err()
+}
+
+// A call sends the operation and the body, and nothing that only a network needs.
+func TestInProcessCallIsBare(t *testing.T) {
+	over := &canned{status: 200, body: `{}`}
+	db, streams := newClients(over, "us-east-1")
+	if _, err := db.ListTables(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	want := `map[Content-Type:[application/x-amz-json-1.0] X-Amz-Target:[DynamoDB_20120810.ListTables]]`
+	if got := fmt.Sprint(over.seen); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if _, err := streams.ListStreams(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	want = strings.ReplaceAll(want, "DynamoDB_20120810.ListTables", "DynamoDBStreams_20120810.ListStreams")
+	if got := fmt.Sprint(over.seen); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Every operation's stack has the same middlewares to lose; a new SDK that names them otherwise shows here.
+func TestNoNetworkingIsLeft(t *testing.T) {
+	db, streams := newClients(&canned{status: 200, body: `{}`}, "us-east-1")
+	var stack string
+	note := func(s *middleware.Stack) error { stack = strings.Join(strings.Fields(s.String()), " "); return nil }
+	_, err := db.DescribeLimits(t.Context(), nil, func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, note) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	const finalize = "Finalize stack step InterceptBeforeRetryLoop InterceptAttempt Deserialize"
+	if !strings.Contains(stack, finalize) {
+		t.Errorf("dynamodb: %s", stack)
+	}
+	_, err = streams.ListStreams(t.Context(), nil, func(o *dynamodbstreams.Options) { o.APIOptions = append(o.APIOptions, note) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(stack, finalize) {
+		t.Errorf("dynamodbstreams: %s", stack)
+	}
+}
+
+func TestInProcessErrorsAreTyped(t *testing.T) {
+	db, _ := newClients(&canned{
+		status: 400,
+		body:   `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"}`,
+	}, "us-east-1")
+	_, err := db.DescribeLimits(t.Context(), nil)
+	var failed *types.ConditionalCheckFailedException
+	if !errors.As(err, &failed) || failed.ErrorMessage() != "The conditional request failed" {
+		t.Fatalf("got %v", err)
+	}
+	if !strings.Contains(err.Error(), "REQUEST") {
+		t.Errorf("the request id is missing: %v", err)
+	}
+}
+
+// A fault is answered once: whether to try again is the caller's business, who sits in the same process.
+func TestInProcessDoesNotRetry(t *testing.T) {
+	over := &canned{status: 500, body: `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`}
+	db, _ := newClients(over, "us-east-1")
+	if _, err := db.ListTables(t.Context(), nil); err == nil || over.calls != 1 {
+		t.Errorf("%d calls, %v", over.calls, err)
+	}
+}
+
+func TestInProcessStopsWhenCancelled(t *testing.T) {
+	db, _ := newClients(&canned{status: 200, body: `{}`}, "us-east-1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := db.ListTables(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Per-call options still work: the wait header of GetRecords travels as a header.
+func TestPerCallHeader(t *testing.T) {
+	over := &canned{status: 200, body: `{"Records":[]}`}
+	_, streams := newClients(over, "us-east-1")
+	_, err := streams.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: aws.String("x")},
+		func(o *dynamodbstreams.Options) {
+			o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Mayfly-Wait-Ms", "250"))
+		})
+	if err != nil || over.seen.Get("X-Mayfly-Wait-Ms") != "250" {
+		t.Errorf("got %v, %v", over.seen, err)
+	}
+}
+
+// BenchmarkSDKAlone is what the SDK itself costs: the rest of an in-process call is the database.
+func BenchmarkSDKAlone(b *testing.B) {
+	db, _ := newClients(&canned{status: 200, body: `{"Item":{"pk":{"S":"a"},"n":{"N":"1"}}}`}, "us-east-1")
+	in := &dynamodb.GetItemInput{
+		TableName: aws.String("t"),
+		Key:       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "a"}},
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := db.GetItem(b.Context(), in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/bench"
+)
+
+type benchCommand struct {
+	URL         string   `name:"url" help:"Endpoint to measure, http://host:port. Default: a server of this program, started for the run." placeholder:"[NAME=]URL"`
+	ServerPID   int      `name:"server-pid" help:"With --url: the server's process, whose CPU time is shown. Default: whoever listens there." placeholder:"PID"`
+	Vs          []string `help:"Endpoint to compare with, measured in turn with the first. Can be given several times." placeholder:"[NAME=]URL" sep:"none"`
+	AllowRemote bool     `help:"Measure endpoints on other machines too: only those that you may load to their limits."`
+
+	Only        []string      `help:"What to run, of the names below. Default: all." placeholder:"NAME"`
+	Connections []int         `help:"Numbers of connections. Default: 1,16,64." placeholder:"N"`
+	Duration    time.Duration `help:"Of one measurement. Default: 500ms." placeholder:"TIME"`
+	Rounds      int           `help:"How often each is repeated, all in turn. Default: 3." placeholder:"N"`
+	Items       int           `help:"Items that are stored before they are read. Default: 100000." placeholder:"N"`
+	Expiring    int           `help:"Items that expire evenly over --spread. Default: 100000." placeholder:"N"`
+	Spread      time.Duration `help:"Over how long they expire. Default: 30s." placeholder:"TIME"`
+	Burst       int           `help:"Items that expire all at one instant. Default: 200000." placeholder:"N"`
+	Pending     int           `help:"Items with far deadlines that are there besides. Default: none." placeholder:"N"`
+	Quick       bool          `help:"Small numbers instead of those defaults: takes seconds, and shows that it works rather than how well."`
+
+	Dir        string `help:"Where the run keeps its data until it ends. Default: the system's directory for temporary files." placeholder:"DIR"`
+	Durability string `help:"Of the program's own server and of the loop: sync, async or memory." default:"sync"`
+
+	JSON bool   `name:"json" help:"Print the report as JSON."`
+	SVG  string `name:"svg" help:"Write charts to this file." placeholder:"FILE"`
+
+	Role string `hidden:"" help:"What a process of a run is for."`
+}
+
+// Help is the part of --help behind the flags.
+func (benchCommand) Help() string {
+	return `Examples:
+
+    mayfly bench
+    mayfly bench --only put,get --connections 64 --duration 2s --rounds 5
+    mayfly bench --only expiry,burst
+    mayfly bench --vs dynalite=http://127.0.0.1:4567 --svg bench.svg --json > bench.json
+
+It measures the server beside two references in the same rounds: echo, a bare net/http handler that reads the same
+request and writes the same answer, and loop, a bare store that commits the same bytes with the same sync. What it
+runs: ` + strings.Join(bench.ScenarioNames(), ", ") + `.
+It exits with 1 if an answer was wrong. docs/bench.md tells how to read it.`
+}
+
+// Run measures, and prints the report.
+func (c benchCommand) Run(ctx context.Context, s streams) error {
+	if c.Role == bench.RoleEcho {
+		return c.echo(ctx, s)
+	}
+	options, err := c.options()
+	if err != nil {
+		return err
+	}
+	progress := newStepDisplay(s.err)
+	options.Progress = progress.show
+	report, err := bench.Run(ctx, options)
+	progress.end()
+	if ctx.Err() != nil {
+		return errors.New("interrupted: what it had begun is removed")
+	}
+	if report == nil {
+		return adviseBench(err)
+	}
+	report.Command, report.Version = strings.Join(append([]string{"mayfly"}, os.Args[1:]...), " "), version()
+	return errors.Join(err, c.print(s, report), c.draw(report))
+}
+
+// options turns flags into options. What the options themselves check is left to them.
+func (c benchCommand) options() (bench.Options, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return bench.Options{}, fmt.Errorf("find this program: %w", err)
+	}
+	o := bench.Options{
+		Self: []string{self}, AllowRemote: c.AllowRemote, Dir: c.Dir, Durability: c.Durability, Quick: c.Quick, Only: c.Only,
+		Connections: c.Connections, Duration: c.Duration, Rounds: c.Rounds, Items: c.Items, Expiring: c.Expiring, Spread: c.Spread,
+		Burst: c.Burst, Pending: c.Pending,
+	}
+	if c.URL != "" {
+		remote := parseRemote(c.URL)
+		remote.PID = c.ServerPID
+		o.URL = &remote
+	} else if c.ServerPID != 0 {
+		return o, advise(errors.New("--server-pid belongs to --url"), "give the server's --url too")
+	}
+	for _, vs := range c.Vs {
+		o.Versus = append(o.Versus, parseRemote(vs))
+	}
+	return o, nil
+}
+
+// parseRemote reads [NAME=]URL.
+func parseRemote(text string) bench.Remote {
+	if name, url, ok := strings.Cut(text, "="); ok && !strings.Contains(name, "/") {
+		return bench.Remote{Name: name, URL: url}
+	}
+	return bench.Remote{URL: text}
+}
+
+func adviseBench(err error) error {
+	if errors.Is(err, bench.ErrNotLoopback) {
+		return advise(err, "say --allow-remote if the endpoint is yours and may be loaded to its limits")
+	}
+	return err
+}
+
+// print writes what was asked for.
+func (c benchCommand) print(s streams, report *bench.Report) error {
+	if c.JSON {
+		encoder := json.NewEncoder(s.out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
+	}
+	return report.WriteTable(s.out)
+}
+
+// draw writes the charts, if they were asked for.
+func (c benchCommand) draw(report *bench.Report) error {
+	if c.SVG == "" {
+		return nil
+	}
+	f, err := os.Create(c.SVG)
+	if err != nil {
+		return fmt.Errorf("charts: %w", err)
+	}
+	return errors.Join(report.WriteSVG(f), f.Close())
+}
+
+// echo is the process of the reference of that name.
+func (c benchCommand) echo(ctx context.Context, s streams) error {
+	listener, err := listen("127.0.0.1", 0)
+	if err != nil {
+		return err
+	}
+	return bench.ServeEcho(ctx, listener, s.out)
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mayflydb/mayfly/internal/bench"
+)
+
+// runBench runs the program's bench.
+func runBench(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	command := exec.Command("mayfly", append([]string{"bench"}, args...)...)
+	command.Dir = t.TempDir()
+	command.Env = append(os.Environ(), "TMPDIR="+command.Dir, "MAYFLY_ACCESS_KEY=must not reach", "MAYFLY_SECRET_KEY=the servers")
+	var out, errors bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errors
+	if err := command.Run(); command.ProcessState == nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(command.Dir, "mayfly-bench-*")); len(left) > 0 {
+		t.Errorf("it leaves %v behind", left)
+	}
+	return out.String(), errors.String(), command.ProcessState.ExitCode()
+}
+
+// A quick run measures everything without a wrong answer, and says so in JSON and in a drawing.
+func TestBenchQuick(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 15 seconds")
+	}
+	charts := filepath.Join(t.TempDir(), "bench.svg")
+	stdout, stderr, code := runBench(t, "--quick", "--json", "--svg", charts)
+	var report bench.Report
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+	if report.Errors != 0 || !strings.HasPrefix(report.Command, "mayfly bench --quick") {
+		t.Errorf("%d errors, %v, of %q", report.Errors, report.Problems, report.Command)
+	}
+	targets := map[string][]string{}
+	for _, f := range report.Calls {
+		targets[f.Scenario] = append(targets[f.Scenario], f.Target)
+		if f.Calls == 0 || f.CallsPerS.Median <= 0 || f.P99MS.Median < f.P50MS.Median {
+			t.Errorf("no sense in %+v", f)
+		}
+	}
+	for _, name := range bench.ScenarioNames() {
+		if slices.Contains([]string{"expiry", "burst", "drain", "start"}, name) {
+			continue
+		}
+		if !slices.Contains(targets[name], "mayfly") {
+			t.Errorf("%s was not measured", name)
+		}
+	}
+	if !slices.Contains(targets["get"], bench.TargetEcho) || !slices.Contains(targets["put"], bench.TargetLoop) || len(report.Ratios) == 0 {
+		t.Errorf("references are missing: %v", targets)
+	}
+	if len(report.Expiry) != 2 || report.Expiry[0].Stream == nil || report.Expiry[0].Commit == nil || report.Expiry[1].Beside == nil || len(report.Drain) != 4 {
+		t.Errorf("expiry: %+v, drain %+v", report.Expiry, report.Drain)
+	}
+	if report.Start == nil || report.Start.FirstAnswerMS.Median <= 0 || report.Start.DiskBytesPerItem < 100 {
+		t.Errorf("start: %+v", report.Start)
+	}
+	if drawn, err := os.ReadFile(charts); err != nil || !bytes.HasPrefix(drawn, []byte("<svg ")) {
+		t.Errorf("charts: %v", err)
+	}
+}
+
+// Another endpoint is measured in the same rounds, its tables are removed, and what it cannot do is said.
+func TestBenchVersus(t *testing.T) {
+	first, err := startServer(t.TempDir(), os.Environ(), "--memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.kill()
+	second, err := startServer(t.TempDir(), os.Environ(), "--memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.kill()
+	stdout, stderr, code := runBench(t, "--quick", "--only", "get,put", "--connections", "2", "--url", "one="+first.url, "--vs", "other="+second.url)
+	if code != 0 || !strings.Contains(stdout, "one over others") || !strings.Contains(stdout, "other is "+second.url) {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	if !strings.Contains(stderr, "get, 2 connections, other: ") {
+		t.Errorf("no progress in\n%s", stderr)
+	}
+	for _, s := range []*served{first, second} {
+		if tables := listTables(t, s.url); tables != `{"TableNames":[]}` {
+			t.Errorf("tables are left: %s", tables)
+		}
+	}
+}
+
+func listTables(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodPost, url, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	request.Header.Set("X-Amz-Target", "DynamoDB_20120810.ListTables")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var body bytes.Buffer
+	body.ReadFrom(answer.Body)
+	return body.String()
+}
+
+// Wrong answers are counted, shown, and make the run fail.
+func TestBenchFailsOnWrongAnswers(t *testing.T) {
+	// This endpoint answers whatever it is asked as if there were no items.
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("{}")) }))
+	defer server.Close()
+	stdout, stderr, code := runBench(t, "--quick", "--only", "get", "--connections", "1", "--items", "100", "--url", server.URL)
+	if code != exitError || !strings.Contains(stdout, "WRONG ANSWERS") || !strings.Contains(stdout, "an answer lacks items") || !strings.Contains(stderr, "some answers were wrong") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// What cannot be done is refused with advice, and at once.
+func TestBenchRefuses(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "http://" + free.Addr().String()
+	free.Close()
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--url", "http://192.0.2.1:8000"}, "--allow-remote"},
+		{[]string{"--vs", "https://127.0.0.1:8000"}, "http://host:port"},
+		{[]string{"--url", nobody}, "connection refused"},
+		{[]string{"--only", "sing"}, "no scenario"},
+		{[]string{"--rounds=-1"}, "rounds"},
+		{[]string{"--durability", "perhaps"}, "durability"},
+		{[]string{"--server-pid", "1"}, "--url"},
+		{[]string{"--vs", "echo=http://127.0.0.1:1"}, "reference"},
+		{[]string{"--dir", "/nowhere/at/all"}, "no such file"},
+	} {
+		if stdout, stderr, code := runBench(t, tt.args...); code != exitError || !strings.Contains(stderr, tt.says) || stdout != "" {
+			t.Errorf("%v: exit %d\n%s%s", tt.args, code, stdout, stderr)
+		}
+	}
+}

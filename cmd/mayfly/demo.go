@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/demo"
+)
+
+type demoCommand struct {
+	Items  int           `help:"How many readings to write." default:"20000"`
+	Spread time.Duration `help:"Over how long their deadlines lie." default:"30s"`
+	Port   int           `help:"Port of the endpoint; 0, or one that is taken, means a free one." default:"8000"`
+	Exit   bool          `help:"End when all is expired, instead of leaving the endpoint running. Without a terminal this is so anyway."`
+	JSON   bool          `name:"json" help:"Print JSON lines."`
+
+	logFlags
+}
+
+// Help is the part of --help behind the flags.
+func (demoCommand) Help() string {
+	return `Example:
+
+    mayfly demo
+    mayfly demo --items 100000 --spread 30s --exit
+
+It keeps a database in a temporary directory, writes real weather readings as items of devices, each with its own
+deadline, and watches every one of them: none may go early, be answered late, get lost or be recorded twice. It
+exits with 1 if one was.`
+}
+
+// Run shows the experiment, and then leaves its endpoint running on a terminal.
+func (c demoCommand) Run(ctx context.Context, s streams) error {
+	dir, err := os.MkdirTemp("", "mayfly-demo-")
+	if err != nil {
+		return fmt.Errorf("make a directory for the demo: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := mayfly.Open(dir, mayfly.Options{Logger: c.logger(s.err)})
+	if err != nil {
+		return adviseOpen(err, dir)
+	}
+	listener, err := listenOrElse(c.Port)
+	if err != nil {
+		return errors.Join(err, closeDB(db))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- serveHTTP(ctx, db, listener) }()
+	err = c.show(ctx, s, db, stage{dir: dir, endpoint: "http://" + listener.Addr().String()})
+	cancel()
+	return errors.Join(err, <-served, closeDB(db))
+}
+
+// stage is what a display says of the surroundings.
+type stage struct {
+	dir, endpoint string
+	items         int
+	spread        time.Duration
+}
+
+// display shows a run: its start, its progress several times a second, and its end.
+type display interface {
+	begin(stage)
+	progress(demo.Report, time.Duration)
+	end(demo.Report, time.Duration)
+}
+
+// show runs the experiment to its end, and after it waits for ctx where somebody sits at a terminal.
+func (c demoCommand) show(ctx context.Context, s streams, db *mayfly.DB, at stage) error {
+	experiment, err := demo.New(demo.Options{
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Items: c.Items, Spread: c.Spread,
+	})
+	if err != nil {
+		return advise(err, "see mayfly demo --help for the ranges")
+	}
+	at.items, at.spread = c.Items, c.Spread
+	screen, interactive := c.display(s)
+	screen.begin(at)
+	report, took, err := watch(ctx, experiment, screen)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // the user has seen enough
+		}
+		return fmt.Errorf("demo: %w", err)
+	}
+	screen.end(report, took)
+	if broken := report.Broken(); len(broken) > 0 {
+		return fmt.Errorf("a law was broken: %s", strings.Join(broken, "; "))
+	}
+	if interactive && !c.Exit {
+		printTryIt(s.out, at.endpoint)
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// display chooses how to show the run; interactive when somebody watches.
+func (c demoCommand) display(s streams) (d display, interactive bool) {
+	file, ok := s.out.(*os.File)
+	interactive = ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
+	switch {
+	case c.JSON:
+		return &jsonLines{out: s.out}, interactive
+	case interactive && roomFor(file):
+		return newScreen(file), true
+	}
+	return &plainLines{out: s.out}, interactive
+}
+
+// roomFor says whether the terminal is large enough for the screen.
+func roomFor(terminal *os.File) bool {
+	width, height, err := term.GetSize(int(terminal.Fd()))
+	return err == nil && width >= screenWidth && height >= screenHeight
+}
+
+// watch runs the experiment and shows its progress meanwhile.
+func watch(ctx context.Context, experiment *demo.Demo, screen display) (demo.Report, time.Duration, error) {
+	type result struct {
+		report demo.Report
+		err    error
+	}
+	start := time.Now()
+	done := make(chan result, 1)
+	go func() {
+		report, err := experiment.Run(ctx)
+		done <- result{report, err}
+	}()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case r := <-done:
+			return r.report, time.Since(start), r.err
+		case <-tick.C:
+			screen.progress(experiment.Snapshot(), time.Since(start))
+		}
+	}
+}
+
+// listenOrElse opens the port, or a free one where something listens there already.
+func listenOrElse(port int) (net.Listener, error) {
+	l, err := listen("127.0.0.1", port)
+	if err != nil {
+		return listen("127.0.0.1", 0)
+	}
+	return l, nil
+}

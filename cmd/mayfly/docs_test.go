@@ -1,0 +1,337 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestDocs runs what the pages in docs tell a reader to run. A page is a sequence of fenced blocks:
+//
+//	sh serve   one line that starts a server; the one before it is stopped. Here it gets a free port
+//	sh setup   what a new user types first; see TestReadmeSetsUpWithTwoCommands
+//	sh         commands for one bash, which goes on from block to block and ends at the first command that fails
+//	text       what the block before it prints, where … stands for any text
+//	go         lines that stand in a test of the module, so that they compile and run
+//
+// Blocks of other languages are shown and not run. 127.0.0.1:8000 in a block stands for the server's address.
+func TestDocs(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	for _, path := range append(pages, "../../README.md") {
+		blocks, err := readBlocks(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			for _, tool := range []string{"bash", "curl", "aws"} {
+				if _, err := exec.LookPath(tool); err != nil && uses(blocks, tool) {
+					t.Skipf("the page uses %s, which is not installed", tool)
+				}
+			}
+			r := &reader{T: t, dir: t.TempDir()}
+			defer r.leave()
+			for _, b := range blocks {
+				r.follow(b)
+			}
+		})
+	}
+}
+
+// TestReadmeSetsUpWithTwoCommands: a new user needs these two, and .ci/run runs the second.
+func TestReadmeSetsUpWithTwoCommands(t *testing.T) {
+	blocks, err := readBlocks("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var setup []string
+	for _, b := range blocks {
+		if strings.HasPrefix(b.language, "sh") {
+			setup = append(setup, b.text)
+		}
+	}
+	if want := "go run ./cmd/mayfly demo\ngo test ./...\n"; len(setup) != 1 || setup[0] != want {
+		t.Errorf("got %q, want %q", setup, want)
+	}
+}
+
+// TestDifferencesAreShown: every entry of the page of differences names tests, scripts or conformance checks that exist.
+func TestDifferencesAreShown(t *testing.T) {
+	page, err := os.ReadFile("../../docs/differences.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := testSource(t)
+	named := regexp.MustCompile("`([^`]+)`")
+	for i, line := range strings.Split(string(page), "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), "|")
+		if !strings.HasPrefix(line, "| ") || len(cells) != 4 || strings.HasPrefix(line, "| Here") {
+			continue
+		}
+		shown := named.FindAllStringSubmatch(cells[3], -1)
+		if len(shown) == 0 {
+			t.Errorf("line %d names no test: %s", i+1, line)
+		}
+		for _, name := range shown {
+			if !testExists(source, name[1]) {
+				t.Errorf("line %d: there is no %s", i+1, name[1])
+			}
+		}
+	}
+}
+
+// testSource is the text of all tests and of the conformance suite.
+func testSource(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "conformance/") {
+			text, err := os.ReadFile(path)
+			all.Write(text)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
+
+func testExists(source, name string) bool {
+	if strings.HasPrefix(name, "testdata/") {
+		_, err := os.Stat("../../" + name)
+		return err == nil
+	}
+	test, check, within := strings.Cut(name, "/")
+	if strings.HasPrefix(test, "Test") {
+		return strings.Contains(source, "\nfunc "+test+"(t ") && (!within || strings.Contains(source, `t.Run("`+check+`"`))
+	}
+	return strings.Contains(source, `{"`+test+`", `) && strings.Contains(source, `{"`+check+`", `)
+}
+
+// block is a fenced block of a page.
+type block struct {
+	where    string // file and line
+	language string
+	text     string
+}
+
+func readBlocks(path string) ([]block, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var blocks []block
+	var open *block
+	for i, line := range strings.Split(string(text), "\n") {
+		language, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && open == nil:
+			open = &block{where: fmt.Sprintf("%s:%d", filepath.Base(path), i+1), language: language}
+		case fence:
+			blocks = append(blocks, *open)
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		}
+	}
+	if open != nil {
+		return nil, fmt.Errorf("%s: the block is not closed", open.where)
+	}
+	return blocks, nil
+}
+
+func uses(blocks []block, tool string) bool {
+	word := regexp.MustCompile(`\b` + tool + `\b`)
+	for _, b := range blocks {
+		if b.language == "sh" && (tool == "bash" || word.MatchString(b.text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// reader does what a page says.
+type reader struct {
+	*testing.T
+	dir    string
+	server *served
+	shell  *shell
+	output string // of the last block that was run
+}
+
+const documentedAddress = "127.0.0.1:8000"
+
+func (r *reader) follow(b block) {
+	r.Helper()
+	switch b.language {
+	case "sh serve":
+		r.serve(b)
+	case "sh":
+		r.run(b)
+	case "text":
+		r.compare(b)
+	case "go":
+		r.findGo(b)
+	}
+}
+
+func (r *reader) serve(b block) {
+	r.Helper()
+	r.stopServer()
+	args := strings.Fields(b.text)
+	if len(args) < 2 || args[0] != "mayfly" || args[1] != "serve" {
+		r.Fatalf("%s: not a mayfly serve: %s", b.where, b.text)
+	}
+	server, err := startServer(r.dir, nil, args[2:]...)
+	if err != nil {
+		r.Fatalf("%s: %v", b.where, err)
+	}
+	r.server, r.output = server, server.printed()
+}
+
+func (r *reader) run(b block) {
+	r.Helper()
+	if r.server == nil {
+		r.Fatalf("%s: no server runs", b.where)
+	}
+	if r.shell == nil {
+		shell, err := startShell(r.dir)
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.shell = shell
+	}
+	output, err := r.shell.run(strings.ReplaceAll(b.text, documentedAddress, r.address()))
+	if err != nil {
+		r.Fatalf("%s: %v\n%s%s", b.where, err, output, r.shell.errors.String())
+	}
+	r.output = output
+}
+
+func (r *reader) address() string { return strings.TrimPrefix(r.server.url, "http://") }
+
+func (r *reader) compare(b block) {
+	r.Helper()
+	if r.server == nil {
+		return // a picture of something that the page does not run
+	}
+	got := strings.TrimSpace(strings.ReplaceAll(r.output, r.address(), documentedAddress))
+	want := strings.TrimSpace(b.text)
+	pattern := "(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(want), "…", ".*") + "$"
+	if !regexp.MustCompile(pattern).MatchString(got) {
+		r.Errorf("%s: the page promises\n%s\nand this is printed\n%s", b.where, want, got)
+	}
+}
+
+// findGo looks for the block's lines, one after another, in the tests of the root package.
+func (r *reader) findGo(b block) {
+	r.Helper()
+	files, err := filepath.Glob("../../*_test.go")
+	if err != nil {
+		r.Fatal(err)
+	}
+	want := unindented(b.text)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if strings.Contains(unindented(string(text)), want) {
+			return
+		}
+	}
+	r.Errorf("%s: no test has these lines:\n%s", b.where, b.text)
+}
+
+func unindented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (r *reader) stopServer() {
+	r.Helper()
+	if r.server == nil {
+		return
+	}
+	if code, err := r.server.stop(syscall.SIGTERM); err != nil || code != "0" {
+		r.Errorf("the server exited with %s, %v\n%s", code, err, r.server.logged())
+	}
+	r.server = nil
+}
+
+func (r *reader) leave() {
+	if r.shell != nil {
+		r.shell.stop()
+	}
+	r.stopServer()
+}
+
+// shell is a bash that is given one block after another.
+type shell struct {
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+	errors  buffer
+}
+
+func startShell(dir string) (*shell, error) {
+	s := &shell{command: exec.Command("bash", "-euo", "pipefail")}
+	s.command.Dir, s.command.Stderr = dir, &s.errors
+	s.command.Env = append(os.Environ(), "HOME="+dir, "AWS_PAGER=")
+	in, err := s.command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.in, s.out = in, bufio.NewReader(out)
+	return s, s.command.Start()
+}
+
+// endOfBlock is printed behind the output of a block.
+const endOfBlock = "\x04 end of block"
+
+// run executes a block. The error says that a command of it failed; the shell is gone then.
+func (s *shell) run(block string) (output string, err error) {
+	if _, err := fmt.Fprintf(s.in, "{\n%s\n} </dev/null\necho; echo '%s'\n", block, endOfBlock); err != nil {
+		return "", err
+	}
+	var all bytes.Buffer
+	for {
+		line, err := s.out.ReadString('\n')
+		if strings.TrimSpace(line) == endOfBlock {
+			return strings.TrimSuffix(all.String(), "\n"), nil
+		}
+		all.WriteString(line)
+		if err != nil {
+			return all.String(), fmt.Errorf("a command failed: %w", s.command.Wait())
+		}
+	}
+}
+
+func (s *shell) stop() {
+	s.in.Close()
+	_, _ = io.Copy(io.Discard, s.out)
+	_ = s.command.Wait()
+}

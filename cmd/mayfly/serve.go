@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/mayflydb/mayfly"
+)
+
+type serveCommand struct {
+	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. Command line and environment rank above it." placeholder:"FILE"`
+
+	Port           int      `help:"Port to listen on; 0 takes a free one and prints it." default:"8000"`
+	Host           string   `help:"Address to listen on." default:"127.0.0.1"`
+	InsecureListen bool     `help:"Allow an address that other machines reach, without credentials."`
+	CORS           []string `name:"cors" help:"Origins whose web pages may use the API, or *. Default: none." placeholder:"ORIGIN"`
+	AccessKey      string   `help:"Access key that requests must be signed with. Without one, any credentials are accepted." placeholder:"KEY"`
+	SecretKey      string   `help:"Secret of the access key." placeholder:"SECRET"`
+
+	Data       string            `help:"Directory of the database; made when it does not exist." placeholder:"DIR"`
+	Memory     bool              `help:"Keep everything in memory."`
+	Durability mayfly.Durability `help:"With --data: sync (acknowledged means on disk) or async (a crash of the machine may take the last moments back)." default:"default" placeholder:"sync"`
+	CacheBytes byteSize          `help:"Block cache of the store." default:"64MB"`
+
+	ClockControl *bool         `help:"Let requests to /_mayfly/clock move the clock. Default: on in memory, off with --data." negatable:""`
+	Start        time.Time     `help:"First instant of a new database, such as 2030-01-01T00:00:00Z. Default: now." placeholder:"TIME"`
+	Region       string        `help:"Region that ARNs name; requests for every region are served." default:"us-east-1"`
+	Account      string        `help:"Account number that ARNs name." default:"000000000000"`
+	Retention    time.Duration `name:"stream-retention" help:"How long stream records are kept." default:"24h"`
+	Shards       int           `help:"Open shards of each table's stream." default:"4"`
+	ShardBytes   byteSize      `help:"Size at which a shard is closed and gets a child." default:"64MB"`
+
+	logFlags
+}
+
+// Help is the part of --help behind the flags.
+func (serveCommand) Help() string {
+	return `Examples:
+
+    mayfly serve
+    mayfly serve --data ./data --port 8000
+    MAYFLY_DATA=./data mayfly serve --config mayfly.yaml
+    AWS_ENDPOINT_URL=http://127.0.0.1:8000 aws dynamodb list-tables
+
+Every flag can be set as MAYFLY_<FLAG> in the environment and by its name in the file. The command line ranks first,
+then the environment, then the file, then the default.`
+}
+
+// Run serves until ctx is done or the store fails.
+func (c serveCommand) Run(ctx context.Context, s streams) error {
+	options, err := c.options()
+	if err != nil {
+		return err
+	}
+	options.Logger = c.logger(s.err)
+	listener, err := listen(c.Host, c.Port)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	db, err := mayfly.Open(c.Data, options)
+	if err != nil {
+		return adviseOpen(err, c.Data)
+	}
+	fmt.Fprintln(s.out, c.keeping())
+	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
+	return errors.Join(serveHTTP(ctx, db, listener), closeDB(db))
+}
+
+// keeping says where the data is, first of all when nobody chose.
+func (c serveCommand) keeping() string {
+	switch {
+	case c.Data != "":
+		return "mayfly keeps its data in " + c.Data
+	case c.Memory:
+		return "mayfly keeps its data in memory"
+	}
+	return "mayfly keeps its data in memory, and loses it when it stops: give --data DIR to keep it, or --memory to say so"
+}
+
+// options turns flags into options. What the options themselves check is left to them.
+func (c serveCommand) options() (mayfly.Options, error) {
+	o := mayfly.Options{
+		Durability:      c.Durability,
+		Start:           c.Start,
+		Region:          c.Region,
+		Account:         c.Account,
+		CORS:            c.CORS,
+		StreamRetention: c.Retention,
+		Shards:          c.Shards,
+		ShardBytes:      int64(c.ShardBytes),
+		CacheBytes:      int64(c.CacheBytes),
+	}
+	if c.ClockControl != nil {
+		o.ClockControl = mayfly.ClockControlOff
+		if *c.ClockControl {
+			o.ClockControl = mayfly.ClockControlOn
+		}
+	}
+	if c.AccessKey != "" {
+		o.Credentials = []mayfly.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
+	}
+	switch {
+	case c.Data != "" && c.Memory:
+		return o, advise(errors.New("--data and --memory exclude each other"), "drop one of them")
+	case (c.AccessKey == "") != (c.SecretKey == ""):
+		return o, advise(errors.New("an access key needs its secret, and a secret its access key"), "set both --access-key and --secret-key, or neither")
+	}
+	return o, checkExposure(c.Host, c.AccessKey != "", c.InsecureListen)
+}
+
+const (
+	headerLimit  = 10 * time.Second // to send a request's headers
+	requestLimit = 2 * time.Minute  // to send all of a request, which has up to 16 MB
+	idleLimit    = 3 * time.Minute  // longer than the SDKs keep idle connections
+	headerBytes  = 64 << 10
+	finishLimit  = 5 * time.Second // for requests that are under way when the server stops
+	abandonLimit = 2 * time.Second // for them to end once they have been cancelled
+)
+
+// serveHTTP answers requests until ctx is done, then lets those under way finish. A failed store ends it with the reason.
+func serveHTTP(ctx context.Context, db *mayfly.DB, listener net.Listener) error {
+	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelRequests()
+	server := &http.Server{
+		Handler:           db.Handler(),
+		ReadHeaderTimeout: headerLimit,
+		ReadTimeout:       requestLimit,
+		IdleTimeout:       idleLimit,
+		MaxHeaderBytes:    headerBytes,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+
+	var stopped error
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-db.Failed():
+		stopped = advise(fmt.Errorf("the store has stopped: %w", db.Err()),
+			"look at the disk; what was acknowledged is on it, and the server can be started again")
+	case <-ctx.Done():
+	}
+	return errors.Join(stopped, finish(server, cancelRequests))
+}
+
+// finish stops accepting and waits for the requests under way; those that take too long, such as readers that wait for stream
+// records, are cancelled.
+func finish(server *http.Server, cancelRequests func()) error {
+	ctx, cancel := context.WithTimeout(context.Background(), finishLimit)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	cancelRequests()
+	ctx, cancelLast := context.WithTimeout(context.Background(), abandonLimit)
+	defer cancelLast()
+	if err := server.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return server.Close()
+}
+
+func closeDB(db *mayfly.DB) error {
+	if err := db.Close(); err != nil {
+		return fmt.Errorf("close the database: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sys/unix"
+)
+
+// When the log can no longer be written the server does not go on pretending: it refuses the write and exits with an error. The disk
+// is made to fail by taking the right to write files from the running process.
+func TestStoreFailureEndsTheServer(t *testing.T) {
+	s := serveDir(t, t.TempDir())
+	api, _ := s.clients()
+	if _, err := createEvents(t.Context(), api); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Prlimit(s.command.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{}, nil); err != nil {
+		t.Skip("the limits of another process cannot be changed here:", err)
+	}
+	_, err := api.PutItem(t.Context(), &dynamodb.PutItemInput{
+		TableName: aws.String("events"),
+		Item:      map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "unkept"}},
+	}, once)
+	if err == nil {
+		t.Error("a write that cannot be kept was acknowledged")
+	}
+	code, err := s.wait()
+	if err != nil || code != "1" {
+		t.Errorf("exited with %s, %v", code, err)
+	}
+	if log := s.logged(); !strings.Contains(log, "the store has stopped") || !strings.Contains(log, "next: look at the disk") {
+		t.Errorf("the reason is missing:\n%s", log)
+	}
+}

@@ -1,0 +1,52 @@
+package conformance_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/mayflydb/mayfly/conformance"
+)
+
+// TestEndpoint runs the suite against the endpoint that the environment names:
+//
+//	MAYFLY_ENDPOINT               its URL, such as http://127.0.0.1:8000
+//	MAYFLY_ENDPOINT_KIND          "dynalite" for that emulator's known differences; otherwise none are known
+//	MAYFLY_ENDPOINT_SHARD_BYTES   the size at which its streams' shards roll over, for the checks of lineage
+//	AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN   as usual; made-up ones where they are not set
+//
+// Where the endpoint has mayfly's clock control, the checks of expiry run too, and move its clock.
+func TestEndpoint(t *testing.T) {
+	url := strings.TrimSuffix(os.Getenv("MAYFLY_ENDPOINT"), "/")
+	if url == "" {
+		t.Skip("MAYFLY_ENDPOINT names no endpoint to hold against the suite")
+	}
+	region := orElse(os.Getenv("AWS_REGION"), "us-east-1")
+	pair := credentials.NewStaticCredentialsProvider(
+		orElse(os.Getenv("AWS_ACCESS_KEY_ID"), "conformance"), orElse(os.Getenv("AWS_SECRET_ACCESS_KEY"), "conformance"), os.Getenv("AWS_SESSION_TOKEN"))
+	shardBytes, err := strconv.ParseInt(orElse(os.Getenv("MAYFLY_ENDPOINT_SHARD_BYTES"), "0"), 10, 64)
+	if err != nil {
+		t.Fatalf("MAYFLY_ENDPOINT_SHARD_BYTES: %v", err)
+	}
+	conformance.Exercise(t, func(t *testing.T) conformance.Endpoint {
+		e := dial(url, region, pair)
+		e.ShardBytes = shardBytes
+		if os.Getenv("MAYFLY_ENDPOINT_KIND") == "dynalite" {
+			e.Known, e.Streams = dynaliteKnown, nil
+		}
+		if clock := (remoteClock{t, url, region, pair}); clock.controllable() {
+			e.Now, e.Advance, e.Strict = clock.now, clock.advance, true
+		}
+		return e
+	})
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}

@@ -1,0 +1,189 @@
+package conformance
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+)
+
+// Endpoint is what is held against the suite. Only DB is required.
+type Endpoint struct {
+	DB      *dynamodb.Client
+	Streams *dynamodbstreams.Client // nil: the checks of streams are left out
+
+	// Advance moves the endpoint's clock forward and returns when everything that fell due has been seen to.
+	// Nil where the clock cannot be moved: the checks of expiry are left out.
+	Advance func(time.Duration)
+
+	// Now reads the endpoint's clock. Nil: it is the machine's.
+	Now func() time.Time
+
+	// Strict says that an expired item is hidden from its deadline on, rather than until it is removed.
+	Strict bool
+
+	// ShardBytes is the size in bytes at which a shard of a stream is closed and gets a child, so that the checks of lineage know how
+	// much to write. 0: unknown, or too much to write, and they are left out.
+	ShardBytes int64
+
+	// URL is the endpoint's base URL, for the checks of the HTTP protocol itself. Empty: they are left out.
+	URL string
+
+	// Known lists what the endpoint is known not to do: the path of a check below Exercise ("PutItem/ReturnValues"), or of
+	// a whole group ("TransactWriteItems"), to the reason. Such checks are skipped and the reason is shown.
+	Known map[string]string
+}
+
+// now reads the endpoint's clock.
+func (e *Endpoint) now() time.Time {
+	if e.Now == nil {
+		return time.Now()
+	}
+	return e.Now()
+}
+
+// check is one test of the suite.
+type check struct {
+	name string
+	run  func(t *testing.T, e *Endpoint)
+}
+
+// group is the checks of one operation, or of one matter that spans operations.
+type group struct {
+	name   string
+	checks []check
+}
+
+// Exercise checks that an endpoint behaves as DynamoDB does. It calls open twice: the checks that move the clock run
+// first, one after another, on an endpoint of their own (which may be the same one), then all others, group beside group.
+func Exercise(t *testing.T, open func(*testing.T) Endpoint) {
+	moved := open(t)
+	for _, g := range moved.timeGroups() {
+		t.Run(g.name, func(t *testing.T) { g.exercise(t, &moved) })
+	}
+	still := open(t)
+	for _, g := range still.groups() {
+		t.Run(g.name, func(t *testing.T) {
+			t.Parallel() // groups run side by side, as many as -parallel allows; the checks of a group follow each other
+			g.exercise(t, &still)
+		})
+	}
+}
+
+// timeGroups are the groups that move the clock and that apply to the endpoint.
+func (e *Endpoint) timeGroups() []group {
+	switch {
+	case e.Advance == nil:
+		return nil
+	case e.Streams == nil:
+		return clockGroups
+	default:
+		return slices.Concat(clockGroups, clockAndStreamGroups)
+	}
+}
+
+// groups are all other groups that apply to the endpoint.
+func (e *Endpoint) groups() []group {
+	applicable := slices.Clone(tableGroups)
+	if e.Streams != nil {
+		applicable = append(applicable, streamGroups...)
+	}
+	if e.Streams != nil && e.ShardBytes > 0 {
+		applicable = append(applicable, lineageGroups...)
+	}
+	if e.URL != "" {
+		applicable = append(applicable, httpGroups...)
+	}
+	return applicable
+}
+
+// exercise runs the group's checks, each as a subtest.
+func (g group) exercise(t *testing.T, e *Endpoint) {
+	skipKnown(t, e, g.name)
+	for _, c := range g.checks {
+		t.Run(c.name, func(t *testing.T) {
+			skipKnown(t, e, g.name+"/"+c.name)
+			c.run(t, e)
+		})
+	}
+}
+
+// skipKnown skips what the endpoint is known not to do.
+func skipKnown(t *testing.T, e *Endpoint, path string) {
+	t.Helper()
+	if why, known := e.Known[path]; known {
+		t.Skipf("known difference: %s", why)
+	}
+}
+
+// The tables below are the suite's table of contents.
+
+// clockGroups move the clock.
+var clockGroups = []group{
+	{"Expiry", expiryChecks},
+	{"ClientTokens", clientTokenChecks},
+}
+
+// clockAndStreamGroups move the clock and read what streams say of it.
+var clockAndStreamGroups = []group{
+	{"ExpiryRecords", expiryRecordChecks},
+}
+
+// tableGroups need nothing but tables.
+var tableGroups = []group{
+	{"CreateTable", createTableChecks},
+	{"DescribeTable", describeTableChecks},
+	{"ListTables", listTablesChecks},
+	{"DeleteTable", deleteTableChecks},
+	{"UpdateTable", updateTableChecks},
+	{"UpdateTimeToLive", updateTimeToLiveChecks},
+	{"TagResource", tagResourceChecks},
+	{"DescribeLimits", describeLimitsChecks},
+	{"DescribeEndpoints", describeEndpointsChecks},
+
+	{"PutItem", putItemChecks},
+	{"GetItem", getItemChecks},
+	{"UpdateItem", updateItemChecks},
+	{"DeleteItem", deleteItemChecks},
+	{"Query", queryChecks},
+	{"QueryIndex", queryIndexChecks},
+	{"Scan", scanChecks},
+	{"BatchGetItem", batchGetItemChecks},
+	{"BatchWriteItem", batchWriteItemChecks},
+	{"TransactGetItems", transactGetItemsChecks},
+	{"TransactWriteItems", transactWriteItemsChecks},
+
+	{"AttributeValues", attributeValueChecks},
+	{"Keys", keyChecks},
+	{"ConsumedCapacity", consumedCapacityChecks},
+	{"ExpressionParameters", expressionParameterChecks},
+	{"ConditionExpression", conditionExpressionChecks},
+	{"FilterExpression", filterExpressionChecks},
+	{"KeyConditionExpression", keyConditionExpressionChecks},
+	{"UpdateExpression", updateExpressionChecks},
+	{"ProjectionExpression", projectionExpressionChecks},
+	{"LegacyParameters", legacyParameterChecks},
+	{"Serialization", serializationChecks},
+}
+
+// streamGroups need streams.
+var streamGroups = []group{
+	{"ListStreams", listStreamsChecks},
+	{"DescribeStream", describeStreamChecks},
+	{"GetShardIterator", getShardIteratorChecks},
+	{"GetRecords", getRecordsChecks},
+	{"StreamOrder", streamOrderChecks},
+	{"TableStreams", tableStreamChecks},
+}
+
+// lineageGroups need streams whose shards roll over soon.
+var lineageGroups = []group{
+	{"StreamLineage", streamLineageChecks},
+}
+
+// httpGroups speak HTTP themselves.
+var httpGroups = []group{
+	{"Protocol", protocolChecks},
+}

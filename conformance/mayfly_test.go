@@ -1,0 +1,68 @@
+package conformance_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/conformance"
+)
+
+// The embedded database is held against the suite through the clients that it hands out.
+func TestInProcess(t *testing.T) { conformance.Exercise(t, openEmbedded) }
+
+// The same database is held against the suite over a socket, by the SDK as applications configure it, with every request signed.
+func TestOverHTTP(t *testing.T) { conformance.Exercise(t, serveAndDial) }
+
+// shardBytes is small enough for the checks of lineage to see shards roll over.
+const shardBytes = 64 << 10
+
+func openEmbedded(t *testing.T) conformance.Endpoint {
+	db := open(t)
+	return conformance.Endpoint{
+		DB:      db.DynamoDB(),
+		Streams: db.Streams(),
+		Now:     db.Clock().Now,
+		Advance: func(d time.Duration) { advance(t, db, d) },
+		Strict:  true,
+
+		ShardBytes: shardBytes,
+	}
+}
+
+func serveAndDial(t *testing.T) conformance.Endpoint {
+	const key, secret = "conformance", "a secret"
+	db := open(t, mayfly.Credential{AccessKey: key, SecretKey: secret})
+	server := httptest.NewServer(db.Handler())
+	t.Cleanup(server.Close)
+	e := dial(server.URL, "us-east-1", credentials.NewStaticCredentialsProvider(key, secret, ""))
+	e.Now, e.Advance, e.Strict = db.Clock().Now, func(d time.Duration) { advance(t, db, d) }, true
+	e.ShardBytes = shardBytes
+	return e
+}
+
+// open opens a database in memory, on a clock that stands still: so the checks of expiry look at single milliseconds.
+func open(t *testing.T, pairs ...mayfly.Credential) *mayfly.DB {
+	db, err := mayfly.Open("", mayfly.Options{ShardBytes: shardBytes, Credentials: pairs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	db.Clock().Freeze()
+	return db
+}
+
+func advance(t *testing.T, db *mayfly.DB, d time.Duration) {
+	moved, err := db.Clock().Advance(context.Background(), d)
+	if err != nil || moved.Unfinished {
+		t.Errorf("advance by %v: unfinished %v, %v", d, moved.Unfinished, err)
+	}
+}

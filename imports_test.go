@@ -1,0 +1,283 @@
+package mayfly_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mayflydb/mayfly"
+
+// layer is a row of the import table.
+type layer struct {
+	may   []string // packages of ours that it imports
+	tests []string // those that only its tests do, besides
+	why   string   // it imports no more
+}
+
+// layers is the architecture: which package of ours imports which. Imports never climb. A package that is missing here fails the test, and so does
+// a row without a package.
+var layers = map[string]layer{
+	"cmd/mayfly": {
+		may:   []string{"", "internal/admin", "internal/bench", "internal/clock", "internal/demo"},
+		tests: []string{"conformance"},
+		why:   "main is wiring: it uses the library as anyone would",
+	},
+	"": {
+		may: []string{
+			"internal/admin", "internal/clock", "internal/engine", "internal/kv", "internal/service", "internal/sigv4", "internal/wire",
+		},
+		tests: []string{"", "conformance", "internal/dynamo"},
+		why:   "the root is wiring: what a request means is decided below it, and the toolkits are built on it",
+	},
+	"conformance": {
+		tests: []string{""},
+		why:   "the suite runs against any endpoint, so it knows clients of the AWS SDK only",
+	},
+	"internal/demo": {
+		may:   []string{"internal/clock"},
+		tests: []string{""},
+		why:   "the demo is a client like any other, so it could run elsewhere",
+	},
+	"internal/bench": {
+		may: []string{"internal/kv"},
+		why: "the bench is a client of any endpoint; the bare store is what it compares with",
+	},
+	"internal/admin": {
+		may: []string{"internal/clock"},
+		why: "health, metrics and the clock are handed to it as functions",
+	},
+	"internal/wire": {
+		may:   []string{"internal/dynamo", "internal/service", "internal/sigv4"},
+		tests: []string{"internal/engine"},
+		why:   "wire has not heard of the engine: it turns HTTP into the service's inputs and back",
+	},
+	"internal/sigv4": {
+		may: []string{"internal/dynamo"},
+		why: "a signature is verified before anything is understood",
+	},
+	"internal/service": {
+		may:   []string{"internal/dynamo", "internal/engine", "internal/expr"},
+		tests: []string{"internal/clock"},
+		why:   "the service has not heard of HTTP: it gives each operation its meaning",
+	},
+	"internal/expr": {
+		may: []string{"internal/dynamo"},
+		why: "expressions are evaluated over items, wherever those come from",
+	},
+	"internal/engine": {
+		may: []string{"internal/clock", "internal/due", "internal/dynamo", "internal/invariant", "internal/keyenc", "internal/kv"},
+		why: "the engine takes compiled predicates: it knows neither JSON nor the text of an expression",
+	},
+	"internal/keyenc": {
+		may: []string{"internal/dynamo"},
+		why: "the key codec is pure functions over values",
+	},
+	"internal/kv": {
+		may: []string{"internal/clock", "internal/invariant"},
+		why: "storage holds bytes, not items",
+	},
+	"internal/due": {
+		may: []string{"internal/clock", "internal/invariant"},
+		why: "what is due is its source's to know",
+	},
+	"internal/dynamo":    {why: "the vocabulary imports nothing of ours"},
+	"internal/clock":     {why: "time depends on nothing of ours"},
+	"internal/invariant": {why: "checks and faults are used by all and know none"},
+}
+
+// ban keeps an import, with everything below its path, to some packages.
+type ban struct {
+	path   string
+	only   []string // packages that may import it; ours by path in the module
+	except []string // or: packages that may not
+	tests  bool     // tests are bound too
+	why    string
+}
+
+var bans = []ban{
+	{path: "github.com/cockroachdb/pebble", only: []string{"internal/kv"}, tests: true, why: "kv is the only importer of the LSM"},
+	{path: "net/http", except: belowWire, why: "HTTP ends in wire"},
+	{path: "github.com/aws", except: append([]string{"internal/wire", "internal/sigv4", "internal/admin"}, belowWire...),
+		why: "inside the server there are our own types; the SDK is for what could run elsewhere"},
+	{path: "C", except: slices.Collect(maps.Keys(layers)), tests: true, why: "everything works without cgo"},
+	{path: "testing", only: []string{"conformance"}, why: "tests do not ship"},
+	{path: "golang.org/x/tools", only: []string{}, tests: true, why: "tools have a module of their own"},
+}
+
+// belowWire are the packages that no protocol reaches.
+var belowWire = []string{
+	"internal/service", "internal/expr", "internal/engine", "internal/keyenc", "internal/kv", "internal/due", "internal/dynamo",
+	"internal/clock", "internal/invariant",
+}
+
+// tellsTime are the functions that ask the machine for the time or wait for it.
+var tellsTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
+
+// mayTellTime are the packages that use them outside tests: the clock, main, the suite and the bench, which wait for endpoints elsewhere, and the root,
+// which hands wire the wall clock by which signatures age.
+var mayTellTime = []string{"internal/clock", "cmd/mayfly", "conformance", "internal/bench", ""}
+
+// source is a Go file of the tree.
+type source struct {
+	pkg  string // its directory in the module; empty for the root
+	name string // its path
+	test bool
+	file *ast.File
+}
+
+// sources parses every Go file of this module.
+func sources(t *testing.T) (all []source) {
+	t.Helper()
+	files := token.NewFileSet()
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return skipDir(name, entry.Name())
+		}
+		if filepath.Ext(name) != ".go" {
+			return nil
+		}
+		file, err := parser.ParseFile(files, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(filepath.ToSlash(name))
+		if pkg == "." {
+			pkg = ""
+		}
+		all = append(all, source{pkg, name, strings.HasSuffix(name, "_test.go"), file})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// skipDir leaves out what is not of this module.
+func skipDir(name, base string) error {
+	if name == "." {
+		return nil
+	}
+	if base == "testdata" || base == "vendor" || base == "node_modules" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		return filepath.SkipDir
+	}
+	if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
+		return filepath.SkipDir
+	}
+	return nil
+}
+
+// imports gives the paths that a file imports.
+func (s source) imports() (paths []string) {
+	for _, spec := range s.file.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err == nil {
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
+
+// inModule gives the directory of a package of ours.
+func inModule(importPath string) (pkg string, ours bool) {
+	if importPath == module {
+		return "", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+// TestImports: packages import what the table says, and no more.
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		seen[s.pkg] = true
+		row, known := layers[s.pkg]
+		if !known {
+			t.Errorf("%s: package %q has no row in the import table", s.name, s.pkg)
+			continue
+		}
+		for _, p := range s.imports() {
+			pkg, ours := inModule(p)
+			if ours && !slices.Contains(row.may, pkg) && !(s.test && (slices.Contains(row.tests, pkg) || pkg == s.pkg || pkg == "internal/invariant")) {
+				t.Errorf("%s imports %s, which its row does not allow: %s", s.name, p, row.why)
+			}
+		}
+	}
+	for pkg := range layers {
+		if !seen[pkg] {
+			t.Errorf("the import table has a row for %q, which does not exist", pkg)
+		}
+	}
+}
+
+// TestBannedImports: some packages from outside stay behind one door.
+func TestBannedImports(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, p := range s.imports() {
+			for _, b := range bans {
+				if p != b.path && !strings.HasPrefix(p, b.path+"/") || s.test && !b.tests {
+					continue
+				}
+				if slices.Contains(b.except, s.pkg) || b.only != nil && !slices.Contains(b.only, s.pkg) {
+					t.Errorf("%s imports %s: %s", s.name, p, b.why)
+				}
+			}
+		}
+	}
+}
+
+// TestTimeIsAnArgument: only the clock asks the machine for the time.
+func TestTimeIsAnArgument(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || slices.Contains(mayTellTime, s.pkg) || !slices.Contains(s.imports(), "time") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(tellsTime, sel.Sel.Name) {
+					t.Errorf("%s uses time.%s: time comes from the clock, or as an argument", s.name, sel.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// TestPackageComments: every package says what it is, once.
+func TestPackageComments(t *testing.T) {
+	comments := map[string][]string{}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		if _, known := comments[s.pkg]; !known {
+			comments[s.pkg] = nil
+		}
+		if s.file.Doc == nil {
+			continue
+		}
+		text, name := s.file.Doc.Text(), s.file.Name.Name
+		if name != "main" && !strings.HasPrefix(text, "Package "+name+" ") {
+			t.Errorf("%s: the package comment should begin with %q", s.name, "Package "+name)
+		}
+		comments[s.pkg] = append(comments[s.pkg], s.name)
+	}
+	for pkg, files := range comments {
+		if len(files) != 1 {
+			t.Errorf("package %q has %d package comments: %v", pkg, len(files), files)
+		}
+	}
+}

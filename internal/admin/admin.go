@@ -1,0 +1,87 @@
+// Package admin answers what an operator asks of a running mayfly: whether it lives, whether it is ready, what it measures,
+// and what time it takes it to be.
+//
+//	GET  /healthz                the process answers
+//	GET  /readyz                 the store takes requests; 503 with the reason when it does not
+//	GET  /metrics                Prometheus text format
+//	GET  /_mayfly/clock          the clock's state
+//	POST /_mayfly/clock/freeze   stop the clock
+//	POST /_mayfly/clock/set      move it forward to an instant
+//	POST /_mayfly/clock/advance  move it forward by a duration, from due instant to due instant
+//	POST /_mayfly/clock/rate     let it run at a multiple of real time
+//
+// The first three are open to everyone who can reach the port, so that probes and scrapers need no credentials. The clock is
+// authenticated like any request of the API, is refused to a page of another origin in a browser, and moves only where clock
+// control is on. Its JSON is documented in docs/clock.md.
+//
+// The package knows neither the engine nor the API: whoever assembles the server hands it functions.
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Options is what the endpoints rest on. Metrics and Clock are required.
+type Options struct {
+	// Ready says why requests cannot be served at present; nil when they can. A nil function means always ready.
+	Ready func() error
+
+	// Metrics is what /metrics shows.
+	Metrics *Metrics
+
+	// Clock is what the clock endpoints move.
+	Clock Clock
+
+	// ClockControl lets the clock be moved over the wire. When false, POSTs to the clock are refused; its state can still be read.
+	ClockControl bool
+
+	// Signed lets through to next what is signed as requests of the API have to be, and answers the rest. A nil function lets
+	// everything through.
+	Signed func(next http.Handler) http.Handler
+}
+
+// Handler serves the paths of the package comment and answers 404 for all others.
+func Handler(o Options) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", o.ready)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics.registry, promhttp.HandlerOpts{}))
+
+	clock := http.Handler(o.clockHandler())
+	if o.Signed != nil {
+		clock = o.Signed(clock)
+	}
+	mux.Handle(clockPath, sameOriginOnly(clock))
+	mux.Handle(clockPath+"/", sameOriginOnly(clock))
+	return mux
+}
+
+// Serves tells whether a request's path is one of Handler's.
+func Serves(path string) bool {
+	switch path {
+	case "/healthz", "/readyz", "/metrics":
+		return true
+	}
+	return strings.HasPrefix(path, "/_mayfly/")
+}
+
+func (o Options) ready(w http.ResponseWriter, _ *http.Request) {
+	if o.Ready != nil {
+		if err := o.Ready(); err != nil {
+			writeText(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
+			return
+		}
+	}
+	writeText(w, http.StatusOK, "ready")
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, text)
+}

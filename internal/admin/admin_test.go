@@ -1,0 +1,254 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fakeClock notes what it was asked to do.
+type fakeClock struct {
+	now  time.Time
+	rate float64
+	did  string
+}
+
+func (f *fakeClock) functions() Clock {
+	return Clock{
+		State: func() ClockState { return ClockState{Now: f.now, Offset: time.Second, Rate: f.rate} },
+		Freeze: func(context.Context) (Moved, error) {
+			f.did, f.rate = "freeze", 0
+			return Moved{From: f.now, To: f.now}, nil
+		},
+		Set: func(_ context.Context, to time.Time, limit time.Duration) (Moved, error) {
+			f.did = "set " + to.UTC().Format(time.RFC3339) + " within " + limit.String()
+			if to.Before(f.now) {
+				return Moved{}, &MoveError{Reason: "the clock only goes forward"}
+			}
+			return Moved{From: f.now, To: to}, nil
+		},
+		Advance: func(_ context.Context, by, limit time.Duration) (Moved, error) {
+			f.did = "advance " + by.String() + " within " + limit.String()
+			return Moved{From: f.now, To: f.now.Add(by), Expired: 3}, nil
+		},
+		Rate: func(_ context.Context, rate float64) (Moved, error) {
+			f.did, f.rate = "rate", rate
+			return Moved{From: f.now, To: f.now}, nil
+		},
+	}
+}
+
+func newFake() *fakeClock {
+	return &fakeClock{now: time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC), rate: 1}
+}
+
+func do(h http.Handler, method, path, body string, headers ...string) (int, string) {
+	r := httptest.NewRequest(method, "http://127.0.0.1:8000"+path, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+			continue
+		}
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+func TestClockIsMoved(t *testing.T) {
+	for _, tt := range []struct{ path, body, did string }{
+		{"freeze", ``, "freeze"},
+		{"freeze", `{}`, "freeze"},
+		{"set", `{"to":"2031-01-01T00:00:00Z"}`, "set 2031-01-01T00:00:00Z within 10s"},
+		{"set", `{"to_ms":1924992000000,"limit":"1m"}`, "set 2031-01-01T00:00:00Z within 1m0s"},
+		{"advance", `{"by":"1h30m"}`, "advance 1h30m0s within 10s"},
+		{"advance", `{"by_ms":1500}`, "advance 1.5s within 10s"},
+		{"rate", `{"rate":60}`, "rate"},
+	} {
+		clock := newFake()
+		h := Handler(Options{Metrics: NewMetrics(Sources{}), Clock: clock.functions(), ClockControl: true})
+		status, body := do(h, "POST", "/_mayfly/clock/"+tt.path, tt.body)
+		if status != http.StatusOK || clock.did != tt.did {
+			t.Errorf("%s %s: status %d, did %q, want %q\n%s", tt.path, tt.body, status, clock.did, tt.did, body)
+		}
+	}
+}
+
+func TestClockAnswersWhatHappened(t *testing.T) {
+	clock := newFake()
+	h := Handler(Options{Metrics: NewMetrics(Sources{}), Clock: clock.functions(), ClockControl: true})
+	_, body := do(h, "POST", "/_mayfly/clock/advance", `{"by":"1s"}`)
+	want := `{"now":"2030-01-02T03:04:05.678Z","now_ms":1893553445678,"frozen":false,"rate":1,` +
+		`"offset_ms":1000,"standing":false,"control":true,"from":"2030-01-02T03:04:05.678Z","from_ms":1893553445678,` +
+		`"expired":3,"unfinished":false}` + "\n"
+	if body != want {
+		t.Errorf("got  %s\nwant %s", body, want)
+	}
+	_, body = do(h, "GET", "/_mayfly/clock", "")
+	if !strings.HasPrefix(want, strings.TrimSuffix(body, "}\n")) {
+		t.Errorf("the state is not the head of a move's answer: %s", body)
+	}
+}
+
+func TestClockRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name, method, path, body string
+		headers                  []string
+		status                   int
+		says                     string
+	}{
+		{"no instant", "POST", "set", `{}`, nil, 400, `either \"to\"`},
+		{"two instants", "POST", "set", `{"to":"2031-01-01T00:00:00Z","to_ms":1}`, nil, 400, `either \"to\"`},
+		{"a date only", "POST", "set", `{"to":"2031-01-01"}`, nil, 400, "RFC 3339"},
+		{"another endpoint's member", "POST", "set", `{"by":"1s"}`, nil, 400, `\"by\" does not belong here`},
+		{"no duration", "POST", "advance", ``, nil, 400, `either \"by\"`},
+		{"not a duration", "POST", "advance", `{"by":"soon"}`, nil, 400, "not a duration"},
+		{"an absurd duration", "POST", "advance", `{"by_ms":9223372036854775807}`, nil, 400, "beyond"},
+		{"an absurd limit", "POST", "advance", `{"by":"1s","limit":"1000h"}`, nil, 400, "limit"},
+		{"no rate", "POST", "rate", `{}`, nil, 400, "rate"},
+		{"unknown member", "POST", "rate", `{"speed":3}`, nil, 400, "speed"},
+		{"not JSON", "POST", "rate", `{`, nil, 400, "JSON"},
+		{"two objects", "POST", "rate", `{"rate":1}{}`, nil, 400, "behind"},
+		{"too much", "POST", "rate", `"` + strings.Repeat("x", clockBodyMax) + `"`, nil, 413, "too large"},
+		{"backwards", "POST", "set", `{"to":"2020-01-01T00:00:00Z"}`, nil, 409, "only goes forward"},
+		{"a foreign page", "POST", "freeze", ``, []string{"Origin", "https://example.com"}, 403, "origin"},
+		{"a foreign page, modern", "POST", "freeze", ``, []string{"Sec-Fetch-Site", "cross-site"}, 403, "origin"},
+		{"a rebound name", "POST", "freeze", ``, []string{"Host", "rebound.example:8000", "Origin", "http://rebound.example:8000"}, 403, "origin"},
+		{"unknown path", "POST", "rewind", ``, nil, 404, ""},
+		{"reading a move", "GET", "freeze", ``, nil, 405, ""},
+	} {
+		clock := newFake()
+		h := Handler(Options{Metrics: NewMetrics(Sources{}), Clock: clock.functions(), ClockControl: true})
+		status, body := do(h, tt.method, "/_mayfly/clock/"+tt.path, tt.body, tt.headers...)
+		if status != tt.status || !strings.Contains(body, tt.says) {
+			t.Errorf("%s: got %d %s, want %d and %q", tt.name, status, body, tt.status, tt.says)
+		}
+		if clock.did != "" && tt.status != 409 {
+			t.Errorf("%s: the clock was moved: %s", tt.name, clock.did)
+		}
+	}
+}
+
+func TestClockIsForItsOwnPages(t *testing.T) {
+	h := Handler(Options{Metrics: NewMetrics(Sources{}), Clock: newFake().functions(), ClockControl: true})
+	for _, host := range []string{"127.0.0.1:8000", "localhost:8000", "[::1]:8000"} {
+		status, body := do(h, "POST", "/_mayfly/clock/freeze", "", "Host", host, "Origin", "http://"+host, "Sec-Fetch-Site", "same-origin")
+		if status != http.StatusOK {
+			t.Errorf("%s: %d %s", host, status, body)
+		}
+	}
+}
+
+func TestClockControlOff(t *testing.T) {
+	clock := newFake()
+	h := Handler(Options{Metrics: NewMetrics(Sources{}), Clock: clock.functions()})
+	status, body := do(h, "POST", "/_mayfly/clock/freeze", "")
+	if status != http.StatusForbidden || !strings.Contains(body, "--clock-control") || clock.did != "" {
+		t.Errorf("got %d %s, did %q", status, body, clock.did)
+	}
+	if status, _ := do(h, "GET", "/_mayfly/clock", ""); status != http.StatusOK {
+		t.Errorf("the state cannot be read: %d", status)
+	}
+}
+
+func TestClockIsAuthenticated(t *testing.T) {
+	clock := newFake()
+	h := Handler(Options{
+		Metrics: NewMetrics(Sources{}), Clock: clock.functions(), ClockControl: true,
+		Signed: func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) })
+		},
+	})
+	status, _ := do(h, "POST", "/_mayfly/clock/rate", `{"rate":2}`)
+	if status != http.StatusBadRequest || clock.did != "" {
+		t.Errorf("status %d, did %q", status, clock.did)
+	}
+	if status, _ := do(h, "GET", "/_mayfly/clock", ""); status != http.StatusBadRequest {
+		t.Errorf("the state is open: %d", status)
+	}
+	for _, open := range []string{"/healthz", "/readyz", "/metrics"} {
+		if status, _ := do(h, "GET", open, ""); status != http.StatusOK {
+			t.Errorf("%s is not open: %d", open, status)
+		}
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	var down error
+	h := Handler(Options{Metrics: NewMetrics(Sources{}), Ready: func() error { return down }})
+	if status, body := do(h, "GET", "/readyz", ""); status != http.StatusOK || body != "ready\n" {
+		t.Errorf("got %d %q", status, body)
+	}
+	down = errors.New("the log could not be synced")
+	if status, body := do(h, "GET", "/readyz", ""); status != http.StatusServiceUnavailable || !strings.Contains(body, "could not be synced") {
+		t.Errorf("got %d %q", status, body)
+	}
+	if status, body := do(h, "GET", "/healthz", ""); status != http.StatusOK || body != "ok\n" {
+		t.Errorf("got %d %q", status, body)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	m := NewMetrics(Sources{
+		Backlog:  func() int64 { return 7 },
+		Clock:    func() ClockState { return ClockState{Standing: true, Offset: 1500 * time.Millisecond} },
+		DiskFull: func() bool { return true },
+		Failed:   func() bool { return false },
+		Store:    func() []Sample { return []Sample{{Name: "store_bytes", Help: "Bytes on disk.", Value: 42}} },
+	})
+	m.Request("PutItem", "", 300*time.Microsecond)
+	m.Request("PutItem", "ValidationException", time.Microsecond)
+	m.Reaped("events", 3)
+	m.CommitLateness(1200 * time.Microsecond)
+	m.StreamLateness(4 * time.Millisecond)
+	_, body := do(Handler(Options{Metrics: m}), "GET", "/metrics", "")
+	for _, want := range []string{
+		`mayfly_requests_total{code="OK",operation="PutItem"} 1`,
+		`mayfly_requests_total{code="ValidationException",operation="PutItem"} 1`,
+		`mayfly_request_duration_ms_bucket{operation="PutItem",le="0.5"} 2`,
+		`TimeToLiveDeletedItemCount{TableName="events"} 3`,
+		`mayfly_lateness_commit_ms_bucket{le="1"} 0`,
+		`mayfly_lateness_commit_ms_bucket{le="2"} 1`,
+		`mayfly_lateness_stream_ms_count 1`,
+		`mayfly_backlog_items 7`,
+		`mayfly_clock_standing 1`,
+		`mayfly_clock_offset_ms 1500`,
+		`mayfly_disk_full 1`,
+		`mayfly_store_failed 0`,
+		`mayfly_store_bytes 42`,
+	} {
+		if !strings.Contains(body, want+"\n") {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+}
+
+// Whatever bytes are sent, the clock moves only on a request that a person could have meant, and the answer is JSON.
+func FuzzClockBody(f *testing.F) {
+	for _, seed := range []string{``, `{}`, `{"by":"1s"}`, `{"by_ms":-1}`, `{"to":"2031-01-01T00:00:00Z"}`, `{"rate":1e308}`, `[]`, `{"limit":"1ns"}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, path := range []string{"freeze", "set", "advance", "rate"} {
+			clock := newFake()
+			h := Handler(Options{Metrics: NewMetrics(Sources{}), Clock: clock.functions(), ClockControl: true})
+			r := httptest.NewRequest("POST", "/_mayfly/clock/"+path, strings.NewReader(body))
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			answer, _ := io.ReadAll(w.Body)
+			if !json.Valid(answer) {
+				t.Fatalf("%s %q: not JSON: %q", path, body, answer)
+			}
+			if w.Code >= 500 || (w.Code == http.StatusBadRequest && clock.did != "") {
+				t.Fatalf("%s %q: status %d after %q", path, body, w.Code, clock.did)
+			}
+		}
+	})
+}

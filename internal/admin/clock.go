@@ -1,0 +1,311 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Clock is the engine's clock as the endpoints see it: functions, each required.
+type Clock struct {
+	State   func() ClockState
+	Freeze  func(ctx context.Context) (Moved, error)
+	Set     func(ctx context.Context, to time.Time, limit time.Duration) (Moved, error)
+	Advance func(ctx context.Context, by, limit time.Duration) (Moved, error)
+	Rate    func(ctx context.Context, rate float64) (Moved, error)
+}
+
+// ClockState is where the clock stands.
+type ClockState struct {
+	Now      time.Time
+	Frozen   bool
+	Rate     float64       // clock seconds per real second while it is not frozen
+	Offset   time.Duration // Now minus the machine's clock
+	Standing bool          // it waits for the machine's clock, which lies behind an instant that was already used
+}
+
+// Moved is what happened while the clock was moved. A move may take less than was asked, when its real-time limit passed.
+type Moved struct {
+	From, To   time.Time
+	Expired    int64 // items removed by their deadlines on the way
+	Unfinished bool  // the limit passed before the clock got there, or before everything due was done
+}
+
+// MoveError is a move that the clock refuses, such as one backwards.
+type MoveError struct{ Reason string }
+
+func (e *MoveError) Error() string { return e.Reason }
+
+const (
+	clockBodyMax     = 64 << 10         // bytes
+	moveLimitDefault = 10 * time.Second // of real time
+	moveLimitMax     = 10 * time.Minute
+)
+
+const clockPath = "/_mayfly/clock"
+
+// clockHandler serves clockPath and what lies below it.
+func (o Options) clockHandler() http.Handler {
+	c := clockEndpoints{o}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+clockPath, c.state)
+	mux.HandleFunc("POST "+clockPath+"/freeze", c.moving(c.freeze))
+	mux.HandleFunc("POST "+clockPath+"/set", c.moving(c.set))
+	mux.HandleFunc("POST "+clockPath+"/advance", c.moving(c.advance))
+	mux.HandleFunc("POST "+clockPath+"/rate", c.moving(c.rate))
+	return mux
+}
+
+type clockEndpoints struct{ Options }
+
+// moving runs a move and answers with what happened and where the clock now stands.
+func (c clockEndpoints) moving(move func(context.Context, moveRequest) (Moved, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !c.ClockControl {
+			writeError(w, http.StatusForbidden, errors.New("clock control is off: start the server with --clock-control to move its clock"))
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, clockBodyMax))
+		if err != nil {
+			writeError(w, http.StatusRequestEntityTooLarge, fmt.Errorf("read the body: %w", err))
+			return
+		}
+		request, err := readMove(body)
+		if err != nil {
+			writeError(w, http.StatusBadRequest, err)
+			return
+		}
+		moved, err := move(r.Context(), request)
+		if err != nil {
+			writeError(w, moveStatus(err), err)
+			return
+		}
+		writeJSON(w, http.StatusOK, movedJSON{
+			clockJSON:  c.describe(),
+			From:       stamp(moved.From),
+			FromMS:     moved.From.UnixMilli(),
+			Expired:    moved.Expired,
+			Unfinished: moved.Unfinished,
+		})
+	}
+}
+
+func (c clockEndpoints) state(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, c.describe())
+}
+
+func (c clockEndpoints) freeze(ctx context.Context, m moveRequest) (Moved, error) {
+	if err := m.only(); err != nil {
+		return Moved{}, err
+	}
+	return c.Clock.Freeze(ctx)
+}
+
+func (c clockEndpoints) set(ctx context.Context, m moveRequest) (Moved, error) {
+	if err := m.only("to", "to_ms", "limit"); err != nil {
+		return Moved{}, err
+	}
+	to, err := m.instant()
+	if err != nil {
+		return Moved{}, err
+	}
+	limit, err := m.limit()
+	if err != nil {
+		return Moved{}, err
+	}
+	return c.Clock.Set(ctx, to, limit)
+}
+
+func (c clockEndpoints) advance(ctx context.Context, m moveRequest) (Moved, error) {
+	if err := m.only("by", "by_ms", "limit"); err != nil {
+		return Moved{}, err
+	}
+	by, err := m.duration()
+	if err != nil {
+		return Moved{}, err
+	}
+	limit, err := m.limit()
+	if err != nil {
+		return Moved{}, err
+	}
+	return c.Clock.Advance(ctx, by, limit)
+}
+
+func (c clockEndpoints) rate(ctx context.Context, m moveRequest) (Moved, error) {
+	if err := m.only("rate"); err != nil {
+		return Moved{}, err
+	}
+	if m.Rate == nil {
+		return Moved{}, badRequest(`"rate" is missing: 1 is real time, 60 makes an hour pass in a minute, 0 freezes`)
+	}
+	return c.Clock.Rate(ctx, *m.Rate)
+}
+
+// moveRequest is the body of any POST to the clock; each endpoint allows some of the members.
+type moveRequest struct {
+	To    *string  `json:"to"`    // RFC 3339
+	ToMS  *int64   `json:"to_ms"` // milliseconds since the Unix epoch
+	By    *string  `json:"by"`    // as time.ParseDuration reads it: 90s, 1h30m
+	ByMS  *int64   `json:"by_ms"` // milliseconds
+	Rate  *float64 `json:"rate"`
+	Limit *string  `json:"limit"` // of real time, as time.ParseDuration reads it
+}
+
+// badRequest is a body that the endpoint cannot use.
+type badRequest string
+
+func (e badRequest) Error() string { return string(e) }
+
+func readMove(body []byte) (moveRequest, error) {
+	var m moveRequest
+	if len(bytes.TrimSpace(body)) == 0 {
+		return m, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return m, fmt.Errorf("the body is not the JSON expected here: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return m, errors.New("the body has something behind its JSON object")
+	}
+	return m, nil
+}
+
+// only refuses members that the endpoint does not take, so that a typing error is not a silent default.
+func (m moveRequest) only(allowed ...string) error {
+	given := []struct {
+		name string
+		set  bool
+	}{
+		{"to", m.To != nil}, {"to_ms", m.ToMS != nil}, {"by", m.By != nil}, {"by_ms", m.ByMS != nil},
+		{"rate", m.Rate != nil}, {"limit", m.Limit != nil},
+	}
+next:
+	for _, g := range given {
+		if !g.set {
+			continue
+		}
+		for _, name := range allowed {
+			if g.name == name {
+				continue next
+			}
+		}
+		return badRequest(fmt.Sprintf("%q does not belong here", g.name))
+	}
+	return nil
+}
+
+func (m moveRequest) instant() (time.Time, error) {
+	switch {
+	case (m.To != nil) == (m.ToMS != nil):
+		return time.Time{}, badRequest(`give either "to" (RFC 3339, such as "2030-01-01T00:00:00Z") or "to_ms" (milliseconds since 1970)`)
+	case m.ToMS != nil:
+		return time.UnixMilli(*m.ToMS), nil
+	}
+	to, err := time.Parse(time.RFC3339Nano, *m.To)
+	if err != nil {
+		return time.Time{}, badRequest(fmt.Sprintf(`"to" is not an RFC 3339 time such as "2030-01-01T00:00:00Z": %q`, *m.To))
+	}
+	return to, nil
+}
+
+func (m moveRequest) duration() (time.Duration, error) {
+	switch {
+	case (m.By != nil) == (m.ByMS != nil):
+		return 0, badRequest(`give either "by" (a duration such as "90s" or "1h30m") or "by_ms" (milliseconds)`)
+	case m.ByMS != nil && (*m.ByMS > maxMillis || *m.ByMS < -maxMillis):
+		return 0, badRequest(fmt.Sprintf(`"by_ms" is beyond %d`, maxMillis))
+	case m.ByMS != nil:
+		return time.Duration(*m.ByMS) * time.Millisecond, nil
+	}
+	by, err := time.ParseDuration(*m.By)
+	if err != nil {
+		return 0, badRequest(fmt.Sprintf(`"by" is not a duration such as "90s" or "1h30m": %q`, *m.By))
+	}
+	return by, nil
+}
+
+// maxMillis is the most that a time.Duration holds, in milliseconds: about 292 years.
+const maxMillis = int64(1<<63-1) / int64(time.Millisecond)
+
+func (m moveRequest) limit() (time.Duration, error) {
+	if m.Limit == nil {
+		return moveLimitDefault, nil
+	}
+	limit, err := time.ParseDuration(*m.Limit)
+	if err != nil || limit <= 0 || limit > moveLimitMax {
+		return 0, badRequest(fmt.Sprintf(`"limit" is not a duration above 0 and up to %s: %q`, moveLimitMax, *m.Limit))
+	}
+	return limit, nil
+}
+
+// clockJSON is the state as it is answered.
+type clockJSON struct {
+	Now      string  `json:"now"`
+	NowMS    int64   `json:"now_ms"`
+	Frozen   bool    `json:"frozen"`
+	Rate     float64 `json:"rate"`
+	OffsetMS int64   `json:"offset_ms"` // now minus the machine's clock
+	Standing bool    `json:"standing"`
+	Control  bool    `json:"control"` // the clock can be moved over the wire
+}
+
+type movedJSON struct {
+	clockJSON
+	From       string `json:"from"`
+	FromMS     int64  `json:"from_ms"`
+	Expired    int64  `json:"expired"`
+	Unfinished bool   `json:"unfinished"`
+}
+
+func (c clockEndpoints) describe() clockJSON {
+	s := c.Clock.State()
+	return clockJSON{
+		Now:      stamp(s.Now),
+		NowMS:    s.Now.UnixMilli(),
+		Frozen:   s.Frozen,
+		Rate:     s.Rate,
+		OffsetMS: s.Offset.Milliseconds(),
+		Standing: s.Standing,
+		Control:  c.ClockControl,
+	}
+}
+
+// stamp is RFC 3339 with exactly three decimals, the clock's resolution.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+func moveStatus(err error) int {
+	var bad badRequest
+	var refused *MoveError
+	switch {
+	case errors.As(err, &bad):
+		return http.StatusBadRequest
+	case errors.As(err, &refused):
+		return http.StatusConflict
+	}
+	return http.StatusInternalServerError
+}
+
+func writeError(w http.ResponseWriter, status int, err error) {
+	writeJSON(w, status, struct {
+		Error string `json:"error"`
+	}{err.Error()})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	w.Write(append(body, '\n'))
+}

@@ -1,0 +1,156 @@
+package admin
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Metrics counts what happens. Its methods are safe for concurrent use and take well under a microsecond.
+type Metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	deleted  *prometheus.CounterVec
+	commit   prometheus.Histogram
+	arrival  prometheus.Histogram
+}
+
+// Sources are asked at every scrape. A nil function leaves its metric out.
+type Sources struct {
+	Backlog  func() int64 // items that are due and not yet reaped
+	Clock    func() ClockState
+	DiskFull func() bool
+	Failed   func() bool     // the store has stopped
+	Store    func() []Sample // what the storage engine says of itself
+}
+
+// Sample is one measured value of the store.
+type Sample struct {
+	Name    string // with its unit last, without the leading "mayfly_"
+	Help    string
+	Counter bool // only ever rises; a gauge otherwise
+	Value   float64
+}
+
+// latenessBuckets are in milliseconds. They are close together where the promise lies (p99 within 50 ms), and go on to the
+// minute that other implementations take.
+var latenessBuckets = []float64{0.5, 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 50, 75, 100, 200, 500, 1000, 5000, 30_000, 60_000}
+
+// durationBuckets are in milliseconds: from a read in memory to a write behind a slow disk.
+var durationBuckets = []float64{0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000}
+
+// NewMetrics makes the metrics of one server.
+func NewMetrics(s Sources) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mayfly_requests_total",
+			Help: "Requests answered, by operation and error code (code OK where there was none).",
+		}, []string{"operation", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "mayfly_request_duration_ms",
+			Help:    "Time from the whole request read to its answer ready, in milliseconds.",
+			Buckets: durationBuckets,
+		}, []string{"operation"}),
+		deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "TimeToLiveDeletedItemCount",
+			Help: "Items removed by their deadlines. Named as the metric of Amazon DynamoDB.",
+		}, []string{"TableName"}),
+		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "mayfly_lateness_commit_ms",
+			Help:    "End of the disk sync that made a removal durable, minus the deadline, in milliseconds.",
+			Buckets: latenessBuckets,
+		}),
+		arrival: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "mayfly_lateness_stream_ms",
+			Help:    "Moment from which a reader of the stream can see the removal's record, minus the deadline, in milliseconds.",
+			Buckets: latenessBuckets,
+		}),
+	}
+	m.registry.MustRegister(m.requests, m.duration, m.deleted, m.commit, m.arrival,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registerSources(s)
+	return m
+}
+
+// Request counts one answered request. Operation is empty where none was recognized; code is the API's error code, or empty.
+func (m *Metrics) Request(operation, code string, took time.Duration) {
+	if operation == "" {
+		operation = "none"
+	}
+	if code == "" {
+		code = "OK"
+	}
+	m.requests.WithLabelValues(operation, code).Inc()
+	m.duration.WithLabelValues(operation).Observe(millis(took))
+}
+
+// Reaped counts items of a table that one durable batch removed.
+func (m *Metrics) Reaped(table string, items int) {
+	m.deleted.WithLabelValues(table).Add(float64(items))
+}
+
+// CommitLateness records how late one removal became durable.
+func (m *Metrics) CommitLateness(d time.Duration) { m.commit.Observe(millis(d)) }
+
+// StreamLateness records how late the record of one removal could be read.
+func (m *Metrics) StreamLateness(d time.Duration) { m.arrival.Observe(millis(d)) }
+
+func (m *Metrics) registerSources(s Sources) {
+	gauge := func(name, help string, value func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
+	if s.Backlog != nil {
+		gauge("mayfly_backlog_items", "Items that are due and not yet reaped. Reads hide them already.",
+			func() float64 { return float64(s.Backlog()) })
+	}
+	if s.Clock != nil {
+		gauge("mayfly_clock_standing", "1 while the clock waits for the machine's clock, which lies behind an instant that was already used.",
+			func() float64 { return oneIf(s.Clock().Standing) })
+		gauge("mayfly_clock_offset_ms", "The database's clock minus the machine's, in milliseconds.",
+			func() float64 { return millis(s.Clock().Offset) })
+	}
+	if s.DiskFull != nil {
+		gauge("mayfly_disk_full", "1 while writes that grow data are refused because the disk is full.",
+			func() float64 { return oneIf(s.DiskFull()) })
+	}
+	if s.Failed != nil {
+		gauge("mayfly_store_failed", "1 after a failed write or sync of the log has stopped the store.",
+			func() float64 { return oneIf(s.Failed()) })
+	}
+	if s.Store != nil {
+		m.registry.MustRegister(storeCollector(s.Store))
+	}
+}
+
+// storeCollector turns samples into metrics. What there is to say of the store is known only when it is asked, so the collector
+// describes nothing beforehand, which Prometheus calls unchecked.
+type storeCollector func() []Sample
+
+func (storeCollector) Describe(chan<- *prometheus.Desc) {}
+
+func (c storeCollector) Collect(out chan<- prometheus.Metric) {
+	for _, s := range c() {
+		kind := prometheus.GaugeValue
+		if s.Counter {
+			kind = prometheus.CounterValue
+		}
+		desc := prometheus.NewDesc("mayfly_"+s.Name, s.Help, nil, nil)
+		metric, err := prometheus.NewConstMetric(desc, kind, s.Value)
+		if err != nil {
+			metric = prometheus.NewInvalidMetric(desc, err)
+		}
+		out <- metric
+	}
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,56 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// refusal is an answer other than 200.
+type refusal struct {
+	status int
+	code   string // the error's type, without its prefix
+	text   string
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("status %d: %s", r.status, r.text) }
+
+const setupLimit = time.Minute // for a single call that prepares something
+
+// call makes one call over a connection of its own. It is for preparing tables and looking at streams, not for loads. The target
+// is the whole value of X-Amz-Target. The body of the answer is the caller's.
+func (e *endpoint) call(ctx context.Context, target, body string) ([]byte, error) {
+	a, err := e.exchange(ctx, rawRequest(e.address, target, body))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", target, err)
+	}
+	if a.status != 200 {
+		return nil, fmt.Errorf("%s: %w", target, newRefusal(a))
+	}
+	return a.body, nil
+}
+
+// exchange sends a whole request over a connection of its own.
+func (e *endpoint) exchange(ctx context.Context, request []byte) (answer, error) {
+	c, err := dial(ctx, e.address)
+	if err != nil {
+		return answer{}, err
+	}
+	defer c.close()
+	c.net.SetDeadline(time.Now().Add(setupLimit))
+	return c.call(request)
+}
+
+func newRefusal(a answer) *refusal {
+	var body struct {
+		Type string `json:"__type"`
+	}
+	json.Unmarshal(a.body, &body) // what is no such JSON has no code
+	code := body.Type
+	if i := bytes.LastIndexByte([]byte(code), '#'); i >= 0 {
+		code = code[i+1:]
+	}
+	return &refusal{status: a.status, code: code, text: string(a.body[:min(len(a.body), 300)])}
+}

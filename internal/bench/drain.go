@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// expiries runs the experiments about lateness.
+func (r *run) expiries(ctx context.Context) error {
+	for _, e := range r.endpoints {
+		if r.runs(spreadExperiment.name) {
+			found, err := r.expire(ctx, e, spreadExperiment, r.Expiring, r.Spread)
+			if err != nil {
+				return err
+			}
+			r.report.addExpiry(found)
+		}
+		if r.runs(burstExperiment.name) {
+			found, err := r.expire(ctx, e, burstExperiment, r.Burst, 0)
+			if err != nil {
+				return err
+			}
+			r.report.addExpiry(found)
+		}
+	}
+	return nil
+}
+
+func (r *Report) addExpiry(found *Expiry) {
+	if found != nil {
+		r.Expiry = append(r.Expiry, *found)
+	}
+}
+
+// drained are the rounds of one kind of drain at one target.
+type drained struct {
+	items     int
+	perS, cpu []float64
+}
+
+func (d *drained) add(items int, perS, cpuUS float64) {
+	d.items = items
+	d.perS = append(d.perS, perS)
+	d.cpu = append(d.cpu, cpuUS)
+}
+
+// drains measures how fast backlogs are removed, by endpoints that have TTL and by the loop, in turn.
+func (r *run) drains(ctx context.Context) error {
+	if !r.runs(drainExperiment.name) {
+		return nil
+	}
+	for _, x := range []expiryExperiment{drainExperiment, drainPlainExperiment} {
+		loop, rounds := new(drained), make([]drained, len(r.endpoints))
+		for range r.Rounds {
+			for i, e := range r.endpoints {
+				if e.sweeps {
+					continue
+				}
+				found, err := r.expire(ctx, e, x, r.Burst, 0)
+				if err != nil {
+					return err
+				}
+				if found != nil && found.DrainPerS > 0 {
+					rounds[i].add(found.Items, found.DrainPerS, found.CPUUS)
+				}
+			}
+			if err := r.drainLoop(ctx, x, loop); err != nil {
+				return err
+			}
+		}
+		r.addDrains(x, rounds, loop)
+	}
+	return nil
+}
+
+// drainLoop adds a round of the loop.
+func (r *run) drainLoop(ctx context.Context, x expiryExperiment, rounds *drained) error {
+	r.step("drain of %d items, %s", r.Burst, TargetLoop)
+	dir := filepath.Join(r.dir, "drain")
+	perS, cpu, err := drainLoop(ctx, dir, durabilities[r.Durability], r.Burst, designs[x.table].stream != streamNone)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	rounds.add(r.Burst, round(perS), round(micros(cpu)))
+	r.result("%.0f/s", perS)
+	return os.RemoveAll(dir)
+}
+
+// addDrains summarizes the rounds.
+func (r *run) addDrains(x expiryExperiment, rounds []drained, loop *drained) {
+	add := func(target string, d *drained) *Drain {
+		r.report.Drain = append(r.report.Drain, Drain{
+			About: x.about, Target: target, Items: d.items, Plain: designs[x.table].stream == streamNone, PerS: spreadOf(d.perS), CPUUS: spreadOf(d.cpu),
+		})
+		return &r.report.Drain[len(r.report.Drain)-1]
+	}
+	for i := range rounds {
+		d := &rounds[i]
+		if len(d.perS) == 0 {
+			continue
+		}
+		ratios := make([]float64, len(d.perS))
+		for round := range ratios {
+			ratios[round] = d.perS[round] / loop.perS[round]
+		}
+		over := spreadOf(ratios)
+		add(r.endpoints[i].name, d).OverLoop = &over
+	}
+	add(TargetLoop, loop)
+}

@@ -1,0 +1,91 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+)
+
+// The echo reference: a server process whose handler reads the request and writes the answer that it was told. It is told by a
+// request with the path setPath, whose body becomes the answer's body, and whose header fields with setPrefix become its header.
+const (
+	setPath   = "/set"
+	setPrefix = "Echo-"
+)
+
+// RoleEcho is the argument of "bench --role" with which Run starts the echo reference.
+const RoleEcho = "echo"
+
+type echoAnswer struct {
+	header http.Header
+	body   []byte
+}
+
+// EchoHandler is the handler of the echo reference.
+func EchoHandler() http.Handler {
+	var current atomic.Pointer[echoAnswer]
+	current.Store(new(echoAnswer))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if r.URL.Path == setPath {
+			current.Store(newEchoAnswer(r.Header, body))
+			return
+		}
+		a := current.Load()
+		header := w.Header()
+		for name, values := range a.header {
+			header[name] = values
+		}
+		w.Write(a.body) // an error is the client's going
+	})
+}
+
+func newEchoAnswer(fields http.Header, body []byte) *echoAnswer {
+	a := &echoAnswer{header: http.Header{}, body: body}
+	for name, values := range fields {
+		if name, ok := strings.CutPrefix(name, setPrefix); ok {
+			a.header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	return a
+}
+
+// ServeEcho answers on the listener until ctx is done, and prints where, as a server that this package starts has to.
+func ServeEcho(ctx context.Context, listener net.Listener, out io.Writer) error {
+	fmt.Fprintf(out, "%s%s\n", listeningOn, listener.Addr())
+	server := &http.Server{Handler: EchoHandler()}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.Serve(listener); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// learn makes the echo server answer as an endpoint has answered.
+func (e *endpoint) learn(ctx context.Context, a answer) error {
+	var fields []string
+	for _, name := range []string{"Content-Type", "X-Amzn-Requestid", "X-Amz-Crc32", "Server"} {
+		if value := headerField(a.head, strings.ToLower(name)); value != nil {
+			fields = append(fields, setPrefix+name+": "+string(value))
+		}
+	}
+	request := rawRequest(e.address, "set", string(a.body), fields...)
+	request = append([]byte("POST "+setPath), request[len("POST /"):]...)
+	got, err := e.exchange(ctx, request)
+	if err == nil && got.status != 200 {
+		err = newRefusal(got)
+	}
+	if err != nil {
+		return fmt.Errorf("tell echo what to answer: %w", err)
+	}
+	return nil
+}

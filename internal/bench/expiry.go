@@ -1,0 +1,349 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// expiryExperiment lets the items of a table expire and watches how late that is, and what it does to other calls.
+type expiryExperiment struct {
+	name, about string
+	table       tableKind
+	read        bool // its stream is read
+	beside      bool // another table expires evenly meanwhile
+	foreground  bool // other calls are made meanwhile
+}
+
+var (
+	spreadExperiment = expiryExperiment{
+		name: "expiry", about: "items expire evenly; both images in the stream", table: tableSpread, read: true, foreground: true,
+	}
+	burstExperiment = expiryExperiment{
+		name: "burst", about: "items expire all at one instant; both images in the stream", table: tableBurst,
+		read: true, beside: true, foreground: true,
+	}
+	drainExperiment = expiryExperiment{
+		name: "drain", about: "items expire all at one instant, and nothing else happens; both images in the stream", table: tableBurst,
+	}
+	drainPlainExperiment = expiryExperiment{
+		name: "drain", about: "the same without a stream: nothing needs the old images", table: tableBurstPlain,
+	}
+)
+
+const (
+	idleTime    = 5 * time.Second // for which calls are measured before anything expires
+	idleQuick   = 300 * time.Millisecond
+	settleTime  = 1500 * time.Millisecond // between the end of filling and that
+	settleQuick = 400 * time.Millisecond
+	expiryGrace = 20 * time.Second // after the last deadline, for all to be removed
+	besideItems = 500
+	besideFor   = 10 * time.Second
+	probeItems  = 2000             // that are written to see how fast that goes
+	fillMost    = 60 * time.Second // for filling a table: a slow endpoint gets fewer items
+)
+
+// How much longer than the first items had let expect the filling of a table may take: an experiment begins anew with a greater
+// allowance when a deadline comes before everything is ready.
+const (
+	allowanceFirst = 1.5
+	allowanceLast  = 6
+)
+
+var errPreparing = errors.New("preparing took too long: is the machine busy?")
+
+// expiryRun is an experiment under way at an endpoint.
+type expiryRun struct {
+	*run
+	expiryExperiment
+	endpoint  *endpoint
+	plan      *plan
+	allowance float64
+	main      *table
+	metrics   bool // the endpoint tells how late it is, in the form of mayfly
+	before    scrape
+
+	watch   *watch // of the stream; nil where it is not read
+	others  *watch // of the table beside; nil without one
+	readers []*streamReader
+	calls   *foreground // nil without
+}
+
+// expire runs an experiment. It gives nil where the endpoint has no TTL.
+func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment, items int, spread time.Duration) (*Expiry, error) {
+	r.step("%s of %d items, %s", x.name, items, e.name)
+	var found *Expiry
+	err := errPreparing
+	for allowance := float64(allowanceFirst); errors.Is(err, errPreparing) && allowance <= allowanceLast; allowance *= 2 {
+		s := &expiryRun{run: r, endpoint: e, expiryExperiment: x, plan: &plan{spread: spread, items: items}, allowance: allowance}
+		found, err = s.do(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s at %s: %w", x.name, e.name, err)
+	}
+	if found == nil {
+		r.result("no TTL")
+		return nil, nil
+	}
+	r.result("%s", found.line())
+	e.sweeps = found.Lost == found.Items
+	if wrong := found.Early + found.Twice + found.Lost; wrong > 0 && e == r.endpoints[0] {
+		r.problem(wrong, fmt.Sprintf("%s at %s: %d early, %d twice, %d lost", x.name, e.name, found.Early, found.Twice, found.Lost))
+	}
+	return found, nil
+}
+
+func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
+	if s.before, s.metrics, err = s.endpoint.scrape(ctx); err != nil {
+		return nil, err
+	}
+	if s.main, err = s.endpoint.createTable(ctx, s.prefix, s.table); err != nil {
+		return nil, err
+	}
+	defer func() {
+		err = errors.Join(err, s.stop())
+		if ctx.Err() == nil { // otherwise it is dropped with the others
+			err = errors.Join(err, s.endpoint.dropTable(ctx, s.table))
+		}
+	}()
+	if !s.main.ttl {
+		return nil, nil
+	}
+	if err := s.fill(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.attend(ctx); err != nil {
+		return nil, err
+	}
+	return s.observe(ctx)
+}
+
+// fill writes the items, with deadlines from an instant on at which that will have been done, what watches will be ready, and the
+// idle time will have passed.
+func (s *expiryRun) fill(ctx context.Context) error {
+	probe := min(probeItems, s.plan.items/10)
+	start := time.Now()
+	if err := s.endpoint.fillTable(ctx, s.main, s.table, s.plan.items, s.plan.items+probe, farDeadline(s.started)); err != nil {
+		return err
+	}
+	each := time.Since(start) / time.Duration(probe)
+	s.plan.items = min(s.plan.items, int(fillMost/each))
+	needed := time.Duration(float64(each) * s.allowance * float64(s.plan.items))
+	s.plan.millis = s.metrics
+	s.plan.first = time.Now().Add(needed + s.settle() + s.idle()).Truncate(time.Second)
+	return s.endpoint.fillTable(ctx, s.main, s.table, 0, s.plan.items, s.plan.text)
+}
+
+func (s *expiryRun) settle() time.Duration {
+	if s.Quick {
+		return settleQuick + time.Second
+	}
+	return settleTime + time.Second
+}
+
+func (s *expiryRun) idle() time.Duration {
+	switch {
+	case !s.foreground:
+		return 0
+	case s.Quick:
+		return idleQuick
+	}
+	return idleTime
+}
+
+// attend opens what watches: readers of streams, and calls beside.
+func (s *expiryRun) attend(ctx context.Context) (err error) {
+	if s.beside {
+		if err := s.attendBeside(ctx); err != nil {
+			return err
+		}
+	}
+	if s.read {
+		if s.watch, err = s.watchStream(ctx, s.main, s.plan); err != nil {
+			return err
+		}
+	}
+	if s.foreground {
+		if s.calls, err = s.startCalls(ctx); err != nil {
+			return err
+		}
+	}
+	if time.Now().After(s.plan.first.Add(-s.idle())) {
+		return errPreparing
+	}
+	return nil
+}
+
+// watchStream reads a table's stream; without one it gives nil.
+func (s *expiryRun) watchStream(ctx context.Context, t *table, p *plan) (*watch, error) {
+	w := newWatch(p)
+	reader, err := s.endpoint.readStream(ctx, t, w.removed)
+	if err != nil || reader == nil {
+		return nil, err
+	}
+	s.readers = append(s.readers, reader)
+	return w, nil
+}
+
+// attendBeside prepares the table that expires evenly while the other one bursts.
+func (s *expiryRun) attendBeside(ctx context.Context) error {
+	t, err := s.ensure(ctx, tableBeside, 0)
+	if err != nil {
+		return err
+	}
+	p := &plan{first: s.plan.first, spread: besideFor, items: besideItems, millis: s.plan.millis}
+	if s.Quick {
+		p.spread = time.Second
+	}
+	if err := s.endpoint.fillTable(ctx, t, tableBeside, 0, p.items, p.text); err != nil {
+		return err
+	}
+	s.others, err = s.watchStream(ctx, t, p)
+	return err
+}
+
+func (s *expiryRun) startCalls(ctx context.Context) (*foreground, error) {
+	if _, err := s.ensure(ctx, tableForeground, foregroundItems); err != nil {
+		return nil, err
+	}
+	target := &apiTarget{endpoint: s.endpoint, stored: func(tableKind) int { return foregroundItems }, started: s.started}
+	return target.startForeground(ctx)
+}
+
+// ensure gives a table that experiments share, with that many items in it.
+func (s *expiryRun) ensure(ctx context.Context, kind tableKind, items int) (*table, error) {
+	if t := s.endpoint.tables[kind]; t != nil {
+		return t, nil
+	}
+	t, err := s.endpoint.createTable(ctx, s.prefix, kind)
+	if err != nil {
+		return nil, err
+	}
+	t.fresh.Store(uint64(items))
+	return t, s.endpoint.fillTable(ctx, t, kind, 0, items, farDeadline(s.started))
+}
+
+// observe measures the idle time, waits for the removals, and says what there was.
+func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
+	if err := pause(ctx, time.Until(s.plan.first.Add(-s.idle()))); err != nil {
+		return nil, err
+	}
+	s.calls.phase() // forget how it began
+	if err := pause(ctx, time.Until(s.plan.first)); err != nil {
+		return nil, err
+	}
+	calm := s.calls.phase()
+	cpuBefore, _ := s.endpoint.cpu()
+	perS, err := s.await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := &Expiry{Experiment: s.name, About: s.about, Target: s.endpoint.name, Items: s.plan.items}
+	if s.plan.spread == 0 {
+		found.DrainPerS = round(perS)
+	}
+	found.Foreground = foregroundFigures(calm, s.calls.phase())
+	s.problems(calm)
+	if used, known := s.endpoint.cpu(); known {
+		found.CPUUS = round(micros(used-cpuBefore) / float64(s.plan.items))
+	}
+	drained := time.Now()
+	if s.others != nil {
+		if err := pause(ctx, time.Until(s.others.plan.last().Add(settleQuick))); err != nil {
+			return nil, err
+		}
+		found.Beside = s.others.summary(drained)
+	}
+	return found, s.describe(ctx, found, drained)
+}
+
+// problems counts the errors of the calls beside.
+func (s *expiryRun) problems(phase map[string]*tally) {
+	for operation, calls := range phase {
+		if calls.errors > 0 {
+			s.problem(calls.errors, fmt.Sprintf("%s beside %s at %s: %s", operation, s.name, s.endpoint.name, calls.problem))
+		}
+	}
+}
+
+// await waits until everything is removed and its records have been read, or the grace is over. It gives the removals a second
+// from the first deadline on.
+func (s *expiryRun) await(ctx context.Context) (perS float64, err error) {
+	ctx, cancel := context.WithDeadline(ctx, s.plan.last().Add(expiryGrace))
+	defer cancel()
+	if s.metrics && s.watch == nil || s.plan.spread == 0 {
+		perS, err = s.awaitDrained(ctx)
+	}
+	if s.watch != nil && err == nil {
+		select {
+		case <-s.watch.complete:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil // what is missing is reported
+	}
+	return perS, err
+}
+
+const (
+	drainPollFirst = 50 * time.Millisecond
+	drainPollLast  = 500 * time.Millisecond
+)
+
+// awaitDrained asks how many items have expired until all have, ever more seldom: each time the server counts its backlog, which
+// is work beside the drain. The rate is that of the last look before the end, or of the first one if that is the end.
+func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) {
+	for wait := drainPollFirst; s.metrics; wait = min(2*wait, drainPollLast) {
+		if err := pause(ctx, wait); err != nil {
+			return perS, err
+		}
+		asked := time.Now()
+		now, _, err := s.endpoint.scrape(ctx)
+		if err != nil {
+			return perS, err
+		}
+		at := asked.Add(time.Since(asked) / 2)
+		gone := now.deleted[s.main.name] - s.before.deleted[s.main.name]
+		complete := gone >= float64(s.plan.items)
+		if !complete || perS == 0 {
+			perS = gone / at.Sub(s.plan.first).Seconds()
+		}
+		if complete {
+			break
+		}
+	}
+	return perS, nil
+}
+
+// describe fills in how late everything was, of which nothing was left at the instant drained.
+func (s *expiryRun) describe(ctx context.Context, found *Expiry, drained time.Time) error {
+	if s.watch != nil {
+		found.Stream = s.watch.summary(s.plan.last())
+		found.Early, found.Twice, found.Lost = s.watch.faults()
+	}
+	if !s.metrics {
+		return nil
+	}
+	after, _, err := s.endpoint.scrape(ctx)
+	if err != nil {
+		return err
+	}
+	found.Commit = after.latenessSince(s.before, millis(drained.Sub(s.plan.first)))
+	if s.watch == nil {
+		found.Lost = s.plan.items - int(after.deleted[s.main.name]-s.before.deleted[s.main.name])
+	}
+	return nil
+}
+
+// stop ends what was opened.
+func (s *expiryRun) stop() error {
+	s.calls.stop()
+	var errs []error
+	for _, reader := range s.readers {
+		errs = append(errs, reader.close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,159 @@
+package bench
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// figures summarizes the samples of each cell over the rounds.
+func (s samples) figures(targets []target) (list []Figure) {
+	order := func(a, b cell) int {
+		return cmp.Or(cmp.Compare(a.scenario, b.scenario), cmp.Compare(a.connections, b.connections), cmp.Compare(a.target, b.target))
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(s), order) {
+		if f, ok := figureOf(s[c]); ok {
+			kind := &scenarios[c.scenario]
+			f.Scenario, f.About, f.Connections, f.Target = kind.name, kind.about, c.connections, targets[c.target].title()
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// figureOf summarizes the samples of one cell; ok is false when nothing was measured.
+func figureOf(rounds []sample) (f Figure, ok bool) {
+	var measured []sample
+	for _, m := range rounds {
+		f.Errors += m.errors
+		if m.calls > 0 {
+			f.Calls += m.calls
+			measured = append(measured, m)
+		}
+	}
+	if len(measured) == 0 {
+		return f, f.Errors > 0
+	}
+	over := func(value func(sample) float64) Spread {
+		values := make([]float64, len(measured))
+		for i, m := range measured {
+			values[i] = value(m)
+		}
+		return spreadOf(values)
+	}
+	f.CallsPerS = over(func(m sample) float64 { return m.callsPerS })
+	f.ItemsPerS = over(func(m sample) float64 { return m.itemsPerS })
+	f.MBPerS = over(func(m sample) float64 { return m.itemsPerS * itemBytes / 1e6 })
+	f.P50MS = over(func(m sample) float64 { return millis(m.p50) })
+	f.P99MS = over(func(m sample) float64 { return millis(m.p99) })
+	if measured[0].serverCPU >= 0 {
+		s := over(func(m sample) float64 { return micros(m.serverCPU) })
+		f.ServerCPUUS = &s
+	}
+	if measured[0].clientCPU >= 0 {
+		s := over(func(m sample) float64 { return micros(m.clientCPU) })
+		f.ClientCPUUS = &s
+	}
+	return f, true
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// metric is a value of a sample that ratios are made of; zero where it was not measured.
+type metric struct {
+	name string
+	of   func(sample) float64
+}
+
+var (
+	callsRate = metric{"calls_per_s", func(m sample) float64 { return m.callsPerS }}
+	itemsRate = metric{"items_per_s", func(m sample) float64 { return m.itemsPerS }}
+	serverCPU = metric{"server_cpu_us", func(m sample) float64 { return max(micros(m.serverCPU), 0) }}
+	median    = metric{"p50_ms", func(m sample) float64 { return millis(m.p50) }}
+)
+
+// comparisons of a scenario with another one, at the first endpoint.
+var comparisons = []struct {
+	scenario, with string
+	metric         metric
+}{
+	{scenarioPutIndexed, scenarioPut, callsRate},
+	{scenarioPut, scenarioPutNoTTL, callsRate},
+	{scenarioPutNoTTL, scenarioPutPlain, callsRate},
+	{scenarioUpdate, scenarioPut, callsRate},
+	{scenarioBatch, scenarioPut, itemsRate},
+	{scenarioTransact, scenarioPut, itemsRate},
+}
+
+// overFloor is what Ratio.Over says of a durable put over one connection beside what it cannot do without: one commit of the loop
+// and one round trip of echo.
+const overFloor = TargetLoop + "+" + TargetEcho
+
+// ratios compares the first target with the others, and its scenarios with each other.
+func (s samples) ratios(targets []target, cells []cell) (list []Ratio) {
+	add := func(m metric, a cell, over string, b cell) {
+		values := divide(each(s[a], m), each(s[b], m))
+		if len(values) > 0 {
+			list = append(list, Ratio{
+				Scenario: scenarios[a.scenario].name, Connections: a.connections, Target: targets[a.target].title(), Metric: m.name,
+				Over: over, OverScenario: scenarios[b.scenario].name, Value: spreadOf(values),
+			})
+		}
+	}
+	for _, c := range cells {
+		for i, t := range targets[1:] {
+			other := cell{c.scenario, c.connections, i + 1}
+			add(callsRate, c, t.title(), other)
+			add(serverCPU, c, t.title(), other)
+		}
+		for _, pair := range comparisons {
+			if pair.scenario == scenarios[c.scenario].name {
+				add(pair.metric, c, targets[0].title(), cell{scenarioIndex(pair.with), c.connections, 0})
+			}
+		}
+	}
+	return append(list, s.overFloor(targets)...)
+}
+
+func scenarioIndex(name string) int {
+	return slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
+}
+
+// each gives a metric of every round; zero where it was not measured.
+func each(rounds []sample, m metric) (values []float64) {
+	for _, x := range rounds {
+		values = append(values, m.of(x))
+	}
+	return values
+}
+
+// divide gives the ratios of those rounds in which both were measured.
+func divide(a, b []float64) (ratios []float64) {
+	for round := range min(len(a), len(b)) {
+		if a[round] > 0 && b[round] > 0 {
+			ratios = append(ratios, a[round]/b[round])
+		}
+	}
+	return ratios
+}
+
+func (s samples) overFloor(targets []target) []Ratio {
+	at := func(title string) []float64 {
+		i := slices.IndexFunc(targets, func(t target) bool { return t.title() == title })
+		return each(s[cell{scenarioIndex(scenarioPut), 1, i}], median)
+	}
+	echo, floor := at(TargetEcho), at(TargetLoop)
+	for round := range min(len(echo), len(floor)) {
+		floor[round] += echo[round]
+	}
+	values := divide(at(targets[0].title()), floor)
+	if len(values) == 0 {
+		return nil
+	}
+	return []Ratio{{
+		Scenario: scenarioPut, Connections: 1, Target: targets[0].title(), Metric: median.name,
+		Over: overFloor, OverScenario: scenarioPut, Value: spreadOf(values),
+	}}
+}

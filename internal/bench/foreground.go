@@ -1,0 +1,145 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// foreground makes calls at a steady rate, beside whatever else happens, and keeps the latencies of the phases apart. The load is
+// open: a call that is late because the one before it took long is measured from when it should have begun.
+type foreground struct {
+	lines   []*line
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// line is one connection that makes calls of one kind.
+type line struct {
+	operation string
+	caller    caller
+	conn      *conn
+
+	mu    sync.Mutex // guards what follows
+	tally tally      // of the phase
+}
+
+const (
+	foregroundLines  = 2                    // connections for each operation
+	foregroundEvery  = 4 * time.Millisecond // between the calls of a connection
+	foregroundItems  = 1000
+	foregroundBehind = time.Second // the most that a connection lags behind its rate
+	foregroundPerS   = foregroundLines * int(time.Second/foregroundEvery)
+)
+
+// startForeground makes GetItem and PutItem calls to a table of items until stop.
+func (e *apiTarget) startForeground(ctx context.Context) (*foreground, error) {
+	f := &foreground{}
+	ctx, f.cancel = context.WithCancel(ctx)
+	for _, name := range []string{scenarioGet, scenarioPut} {
+		s := scenarios[scenarioIndex(name)]
+		s.table = tableForeground
+		for _, c := range e.callers(&s, foregroundLines) {
+			opened, err := dial(ctx, e.address)
+			if err != nil {
+				f.stop()
+				return nil, err
+			}
+			f.lines = append(f.lines, &line{operation: s.operation, caller: c, conn: opened})
+		}
+	}
+	for i, l := range f.lines {
+		offset := foregroundEvery * time.Duration(i) / time.Duration(len(f.lines))
+		f.running.Go(func() { l.run(ctx, offset) })
+	}
+	return f, nil
+}
+
+// stop is safe on a nil foreground, and a second time.
+func (f *foreground) stop() {
+	if f == nil {
+		return
+	}
+	f.cancel()
+	f.running.Wait()
+	for _, l := range f.lines {
+		l.conn.close()
+	}
+}
+
+// phase gives what was measured since the last call, by operation. Of a nil foreground that is nothing.
+func (f *foreground) phase() map[string]*tally {
+	all := map[string]*tally{}
+	if f == nil {
+		return all
+	}
+	for _, l := range f.lines {
+		if all[l.operation] == nil {
+			all[l.operation] = new(tally)
+		}
+		l.mu.Lock()
+		all[l.operation].merge(&l.tally)
+		l.tally = tally{}
+		l.mu.Unlock()
+	}
+	return all
+}
+
+func (l *line) run(ctx context.Context, offset time.Duration) {
+	for due := time.Now().Add(offset); ctx.Err() == nil; due = due.Add(foregroundEvery) {
+		if behind := time.Since(due); behind > foregroundBehind {
+			due = due.Add(behind - foregroundBehind) // an endpoint that is too slow for the rate is not given more and more to do
+		}
+		begin := due
+		if wait := time.Until(due); wait > 0 {
+			if pause(ctx, wait) != nil {
+				return
+			}
+			begin = time.Now() // what the timer was late is the client's doing
+		}
+		a, err := l.conn.call(l.caller.next())
+		took := time.Since(begin)
+		if err == nil && a.status != 200 {
+			err = newRefusal(a)
+		}
+		if err == nil {
+			_, err = l.caller.done(a.body)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		l.count(took, err)
+		if err != nil && a.status == 0 { // the connection is gone
+			return
+		}
+	}
+}
+
+func (l *line) count(took time.Duration, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.tally.fail(fmt.Errorf("%s: %w", l.operation, err))
+		return
+	}
+	l.tally.calls++
+	l.tally.latency.add(took)
+}
+
+// foregroundFigures compares the phases.
+func foregroundFigures(idle, during map[string]*tally) (list []Foreground) {
+	for _, operation := range []string{"GetItem", "PutItem"} {
+		i, d := idle[operation], during[operation]
+		if i == nil || d == nil {
+			continue
+		}
+		list = append(list, Foreground{
+			Operation: operation, PerS: foregroundPerS,
+			IdleP50MS: round(millis(i.latency.quantile(0.5))), DuringP50MS: round(millis(d.latency.quantile(0.5))),
+			IdleP99MS: round(millis(i.latency.quantile(0.99))), DuringP99MS: round(millis(d.latency.quantile(0.99))),
+			IdleCalls: i.calls, DuringCalls: d.calls,
+		})
+	}
+	return list
+}

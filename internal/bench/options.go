@@ -1,0 +1,138 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options say what to measure. Defaults are filled in by Run; a zero field means its default unless it says otherwise.
+type Options struct {
+	// Self is the command line of the mayfly program, without arguments. Run starts its servers with it.
+	Self []string
+
+	// URL is the endpoint to measure. nil: a server of this program, started for the run.
+	URL *Remote
+	// Versus are endpoints to compare it with. Every round measures them in turn.
+	Versus []Remote
+	// AllowRemote lets endpoints be on other machines.
+	AllowRemote bool
+
+	// Dir is where the own server and the loop keep their data, in directories that are removed at the end. Default: the
+	// system's directory for temporary files.
+	Dir string
+	// Durability of the own server and the loop: sync (default), async or memory.
+	Durability string
+
+	// Quick makes the defaults of all numbers that follow small, for a look that takes seconds and whose figures mean little.
+	Quick bool
+	// Only names the scenarios and experiments to run. Empty: all.
+	Only []string
+	// Connections are the numbers of connections at which to measure, each 1 to 1024. Default 1, 16, 64.
+	Connections []int
+	// Duration of one measurement, 10 ms to 10 min. Default 500 ms.
+	Duration time.Duration
+	// Rounds of measurements, 1 to 100. Default 3.
+	Rounds int
+	// Items that are stored in a table before it is read, 100 to 10 million. Default 100,000.
+	Items int
+
+	// Expiring is how many items expire over Spread. Default 100,000 over 30 s; up to 10 million, and 1 s to 1 h.
+	Expiring int
+	Spread   time.Duration
+	// Burst is how many items expire at one instant, up to 10 million. Default 200,000.
+	Burst int
+	// Pending is how many items with deadlines that are far away there are besides, up to 10 million. Default none.
+	Pending int
+
+	// Progress is told of each step when it begins and when it ends. nil: nobody is.
+	Progress func(Step)
+}
+
+// Step is a part of a run.
+type Step struct {
+	Done, Total int // steps; Total is what is known beforehand
+	Text        string
+	Result      string // what came of it; empty when it begins
+}
+
+// withDefaults fills in defaults and reports every field that is out of range.
+func (o Options) withDefaults() (Options, error) {
+	setDefault(&o.Durability, "sync")
+	if o.Quick {
+		o.quickDefaults()
+	}
+	setDefault(&o.Duration, 500*time.Millisecond)
+	setDefault(&o.Rounds, 3)
+	setDefault(&o.Items, 100_000)
+	setDefault(&o.Expiring, 100_000)
+	setDefault(&o.Spread, 30*time.Second)
+	setDefault(&o.Burst, 200_000)
+	if len(o.Connections) == 0 {
+		o.Connections = []int{1, 16, 64}
+	}
+	o.Connections = slices.Compact(slices.Sorted(slices.Values(o.Connections)))
+	if len(o.Only) == 0 {
+		o.Only = ScenarioNames()
+	}
+	if o.Progress == nil {
+		o.Progress = func(Step) {}
+	}
+	var errs []error
+	const itemsMax = 10_000_000
+	within := func(name string, value, least, most int) {
+		if value < least || value > most {
+			errs = append(errs, fmt.Errorf("%s is %d: it can be %d to %d", name, value, least, most))
+		}
+	}
+	lasts := func(name string, value, least, most time.Duration) {
+		if value < least || value > most {
+			errs = append(errs, fmt.Errorf("%s is %s: it can be %s to %s", name, value, least, most))
+		}
+	}
+	for _, n := range o.Connections {
+		within("a number of connections", n, 1, 1024)
+	}
+	within("the number of rounds", o.Rounds, 1, 100)
+	within("the number of items", o.Items, 100, itemsMax)
+	within("the number of expiring items", o.Expiring, 100, itemsMax)
+	within("the size of the burst", o.Burst, 100, itemsMax)
+	within("the number of pending items", o.Pending, 0, itemsMax)
+	lasts("the duration", o.Duration, 10*time.Millisecond, 10*time.Minute)
+	lasts("the spread", o.Spread, time.Second, time.Hour)
+	if _, known := durabilities[o.Durability]; !known {
+		errs = append(errs, fmt.Errorf("durability %q is none of sync, async, memory", o.Durability))
+	}
+	for _, name := range o.Only {
+		if !slices.Contains(ScenarioNames(), name) {
+			errs = append(errs, fmt.Errorf("there is no scenario %q: they are %s", name, strings.Join(ScenarioNames(), ", ")))
+		}
+	}
+	if len(o.Self) == 0 {
+		errs = append(errs, errors.New("the program's own command line is needed"))
+	}
+	return o, errors.Join(errs...)
+}
+
+func (o *Options) quickDefaults() {
+	setDefault(&o.Duration, 60*time.Millisecond)
+	setDefault(&o.Rounds, 1)
+	setDefault(&o.Items, 2000)
+	setDefault(&o.Expiring, 2000)
+	setDefault(&o.Spread, time.Second)
+	setDefault(&o.Burst, 5000)
+	if len(o.Connections) == 0 {
+		o.Connections = []int{1, 16}
+	}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	if *field == *new(T) {
+		*field = value
+	}
+}
+
+// runs tells whether a scenario or an experiment was asked for.
+func (o *Options) runs(name string) bool { return slices.Contains(o.Only, name) }

@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// plan says when the items of a table expire.
+type plan struct {
+	first  time.Time     // deadline, a whole millisecond
+	spread time.Duration // from the first deadline to the end; 0: all share one
+	items  int
+	millis bool // the endpoint takes fractions of a second; otherwise deadlines are rounded up to whole ones
+}
+
+func (p *plan) deadline(item int) time.Time {
+	t := p.first.Add(time.Duration(float64(p.spread) * float64(item) / float64(p.items)))
+	if p.millis {
+		return t.Truncate(time.Millisecond)
+	}
+	return t.Add(time.Second - 1).Truncate(time.Second)
+}
+
+// text gives an item's deadline as its TTL attribute holds it.
+func (p *plan) text(item int) string {
+	ms := p.deadline(item).UnixMilli()
+	if p.millis {
+		return fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
+	}
+	return fmt.Sprint(ms / 1000)
+}
+
+func (p *plan) last() time.Time { return p.deadline(p.items - 1) }
+
+// watch notes when the records of a plan's items arrive. It is safe for concurrent use.
+type watch struct {
+	plan     *plan
+	complete chan struct{} // closed when every record has arrived
+
+	mu    sync.Mutex // guards what follows
+	late  []time.Duration
+	left  int // items whose records have not arrived
+	early int
+	twice int
+}
+
+// notArrived stands in watch.late for a record that is still to come.
+const notArrived = time.Duration(math.MinInt64)
+
+func newWatch(p *plan) *watch {
+	return &watch{plan: p, complete: make(chan struct{}), late: slices.Repeat([]time.Duration{notArrived}, p.items), left: p.items}
+}
+
+// removed notes the arrival of an item's REMOVE record. Items that are not in the plan do not count.
+func (w *watch) removed(item int, at time.Time) {
+	if item < 0 || item >= w.plan.items {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.late[item] != notArrived {
+		w.twice++
+		return
+	}
+	w.late[item] = at.Sub(w.plan.deadline(item))
+	if w.late[item] < 0 {
+		w.early++
+	}
+	if w.left--; w.left == 0 {
+		close(w.complete)
+	}
+}
+
+// summary tells how late the records of the items were whose deadlines lie not after an instant; nil when none has arrived.
+func (w *watch) summary(until time.Time) *Lateness {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var h histogram
+	for item, late := range w.late {
+		if late != notArrived && !w.plan.deadline(item).After(until) {
+			h.add(late)
+		}
+	}
+	if h.n == 0 {
+		return nil
+	}
+	return &Lateness{P50: round(millis(h.quantile(0.5))), P99: round(millis(h.quantile(0.99))), Max: round(millis(h.max))}
+}
+
+// faults gives what must not be.
+func (w *watch) faults() (early, twice, lost int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.early, w.twice, w.left
+}

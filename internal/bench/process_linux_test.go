@@ -1,0 +1,41 @@
+package bench
+
+import (
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// What is said of processes is true of this one.
+func TestProcess(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	if pid := listenerPID(port); pid != os.Getpid() {
+		t.Errorf("process %d listens, want %d", pid, os.Getpid())
+	}
+	if pid := listenerPID("no port"); pid != 0 {
+		t.Errorf("process %d listens", pid)
+	}
+	used, ok := processCPU(os.Getpid())
+	own := selfCPU()
+	if !ok || used <= 0 || (used-own).Abs() > 100*time.Millisecond {
+		t.Errorf("used %v, %v; by getrusage %v", used, ok, own)
+	}
+	if _, ok := processCPU(1 << 30); ok {
+		t.Error("a process that does not exist has used CPU time")
+	}
+	if now, most := residentBytes(os.Getpid()); now < 1<<20 || most < now {
+		t.Errorf("%d bytes, at most %d", now, most)
+	}
+	if now, most := residentBytes(1 << 30); now != 0 || most != 0 {
+		t.Error("a process that does not exist has memory")
+	}
+	if machineLoad() < 0 {
+		t.Error("no load")
+	}
+}

@@ -1,0 +1,15 @@
+//go:build !linux
+
+package bench
+
+import "time"
+
+// What other processes use is not known here, nor who listens on a port.
+
+func processCPU(int) (time.Duration, bool) { return 0, false }
+
+func residentBytes(int) (now, most int64) { return 0, 0 }
+
+func machineLoad() float64 { return -1 }
+
+func listenerPID(string) int { return 0 }

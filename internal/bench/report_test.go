@@ -1,0 +1,165 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSpread(t *testing.T) {
+	if got := spreadOf([]float64{3, 1, 2}); got != (Spread{2, 1, 3}) {
+		t.Errorf("odd: %v", got)
+	}
+	if got := spreadOf([]float64{4, 1, 2, 3}); got != (Spread{2.5, 1, 4}) {
+		t.Errorf("even: %v", got)
+	}
+	for v, want := range map[float64]float64{0: 0, 123456: 123500, 0.123456: 0.1235, 1: 1, 9.99996: 10, 0.00001234567: 0.00001235} {
+		if got := round(v); math.Abs(got-want) > want*1e-9 {
+			t.Errorf("round(%v) = %v, want %v", v, got, want)
+		}
+	}
+}
+
+// named is a target of which only the name matters.
+type named string
+
+func (n named) title() string { return string(n) }
+
+func (named) has(*scenario) bool { return true }
+
+func (named) measure(context.Context, *scenario, int, time.Duration) (sample, error) {
+	return sample{}, nil
+}
+
+// someSamples are two rounds of get and put, over one connection.
+func someSamples() (samples, []target, []cell) {
+	targets := []target{named("mayfly"), named("peer"), named(TargetEcho), named(TargetLoop)}
+	get, put := scenarioIndex(scenarioGet), scenarioIndex(scenarioPut)
+	one := func(rate float64, p50, cpu time.Duration) sample {
+		return sample{calls: 10, callsPerS: rate, itemsPerS: rate, p50: p50, p99: 2 * p50, serverCPU: cpu, clientCPU: unknownCPU}
+	}
+	s := samples{
+		{get, 1, 0}: {one(100, 10, 10*time.Microsecond), one(300, 10, 20*time.Microsecond)},
+		{get, 1, 1}: {one(50, 10, unknownCPU), one(100, 10, unknownCPU)},
+		{put, 1, 0}: {one(10, 4*time.Millisecond, unknownCPU), one(10, 6*time.Millisecond, unknownCPU)},
+		{put, 1, 1}: {{errors: 3, problem: "no"}, {}},
+		{put, 1, 2}: {one(1000, time.Millisecond, 5), one(1000, time.Millisecond, 5)},
+		{put, 1, 3}: {one(20, time.Millisecond, 7), one(40, time.Millisecond, 7)},
+	}
+	return s, targets, []cell{{scenario: get, connections: 1}, {scenario: put, connections: 1}}
+}
+
+// Ratios are of rounds, not of medians, and leave out rounds in which something was not measured.
+func TestRatios(t *testing.T) {
+	s, targets, cells := someSamples()
+	got := map[string]Spread{}
+	for _, r := range s.ratios(targets, cells) {
+		got[strings.Join([]string{r.Scenario, r.Metric, r.Over, r.OverScenario}, " ")] = r.Value
+	}
+	want := map[string]Spread{
+		"get calls_per_s peer get": {2.5, 2, 3},
+		"put calls_per_s echo put": {0.01, 0.01, 0.01},
+		"put calls_per_s loop put": {0.375, 0.25, 0.5},
+		"put p50_ms loop+echo put": {2.5, 2, 3},
+	}
+	for name, value := range want {
+		if got[name] != value {
+			t.Errorf("%s: %v, want %v", name, got[name], value)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("ratios: %v", got)
+	}
+}
+
+// someReport is a report in which every part has something.
+func someReport() *Report {
+	s, targets, cells := someSamples()
+	late := &Lateness{P50: 1, P99: 12.5, Max: 20}
+	return &Report{
+		Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "mayfly bench", Machine: Machine{OS: "linux", Arch: "amd64", CPUs: 2, Go: "go1"},
+		Settings:  Settings{Durability: "sync", DurationMS: 500, Rounds: 2, Items: 100, ItemBytes: itemBytes},
+		Endpoints: []Endpoint{{Name: "mayfly", URL: "http://127.0.0.1:1"}, {Name: "peer", URL: "http://127.0.0.1:2", Notes: []string{"no <TTL>"}}},
+		Calls:     s.figures(targets), Ratios: s.ratios(targets, cells),
+		Expiry: []Expiry{{
+			Experiment: "burst", About: "items", Target: "mayfly", Items: 5, Commit: late, Stream: late, Beside: late, DrainPerS: 1234,
+			Foreground: []Foreground{{Operation: "GetItem", PerS: 500, IdleP99MS: 1, DuringP99MS: 2}},
+		}},
+		Drain: []Drain{
+			{About: "items", Target: "mayfly", Items: 5, PerS: Spread{1, 1, 1}, OverLoop: &Spread{0.5, 0.5, 0.5}},
+			{About: "items", Target: TargetLoop, Items: 5, PerS: Spread{2, 2, 2}},
+		},
+		Start:  &Start{FirstAnswerMS: Spread{20, 10, 30}, DiskBytesPerItem: 900},
+		Errors: 3, Problems: []string{"put at peer: no"},
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b bytes.Buffer
+	if err := someReport().WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"peer is http://127.0.0.1:2 (no <TTL>)", "get: GetItem of one item", "[100 to 300]", "mayfly over others", "2.50", "one commit of the loop",
+		"burst at mayfly", "another table's", "p99 ratio 2.00", "0.50 of the loop's", "first answer after 20.0 ms", "3 WRONG ANSWERS", "put at peer: no",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
+func TestSVG(t *testing.T) {
+	var b bytes.Buffer
+	r := someReport()
+	r.Endpoints[1].Name = `<a "peer">`
+	if err := r.WriteSVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for decoder := xml.NewDecoder(&b); ; {
+		_, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+	}
+	for _, want := range []string{"get, 1 connections", "burst, at the commit", "with old images", "mayfly bench", "&lt;a &#34;peer&#34;&gt;"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the drawing lacks %q", want)
+		}
+	}
+	if err := new(Report).WriteSVG(io.Discard); err != nil {
+		t.Errorf("an empty report: %v", err)
+	}
+	if err := new(Report).WriteTable(io.Discard); err != nil {
+		t.Errorf("an empty report: %v", err)
+	}
+}
+
+// A report can be read back.
+func TestReportJSON(t *testing.T) {
+	text, err := json.Marshal(someReport())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&back); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(back)
+	if err != nil || !bytes.Equal(text, again) {
+		t.Errorf("%v\n%s\n%s", err, text, again)
+	}
+}

@@ -1,0 +1,233 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// cell is where measurements of different rounds are put together.
+type cell struct {
+	scenario    int // in scenarios
+	connections int
+	target      int // in the run's targets
+}
+
+// sample is one measurement.
+type sample struct {
+	callsPerS, itemsPerS float64
+	p50, p99             time.Duration
+	serverCPU, clientCPU time.Duration // per call; negative: not known
+	calls, errors        int
+	problem              string
+}
+
+// target is an endpoint or a reference, as the rounds see it.
+type target interface {
+	title() string
+	// has tells whether the target has something to say about the scenario.
+	has(s *scenario) bool
+	// measure loads the target once.
+	measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error)
+}
+
+const unknownCPU = time.Duration(-1)
+
+// newSample computes what is reported of a measurement.
+func newSample(t *tally, took, server, client time.Duration) sample {
+	m := sample{calls: t.calls, errors: t.errors, problem: t.problem, serverCPU: unknownCPU, clientCPU: unknownCPU}
+	if t.calls == 0 {
+		return m
+	}
+	m.callsPerS, m.itemsPerS = float64(t.calls)/took.Seconds(), float64(t.items)/took.Seconds()
+	m.p50, m.p99 = t.latency.quantile(0.5), t.latency.quantile(0.99)
+	if server >= 0 {
+		m.serverCPU = server / time.Duration(t.calls)
+	}
+	if client >= 0 {
+		m.clientCPU = client / time.Duration(t.calls)
+	}
+	return m
+}
+
+// apiTarget is an endpoint under the load of scenarios.
+type apiTarget struct {
+	*endpoint
+	stored  func(tableKind) int // items that its tables were filled with
+	started time.Time           // deadlines lie after it
+}
+
+func (e *apiTarget) title() string { return e.name }
+
+func (e *apiTarget) has(s *scenario) bool { return !e.lacks[s.name] }
+
+// callers makes one caller for each connection.
+func (e *apiTarget) callers(s *scenario, connections int) []caller {
+	t := e.tables[s.table]
+	list := make([]caller, connections)
+	if s.name == scenarioScan {
+		for i := range list {
+			list[i] = newScanCaller(e.address, t.name)
+		}
+		return list
+	}
+	request := s.template(e.address, t.name)
+	for i := range list {
+		list[i] = newTemplateCaller(s, request, keys{stored: uint64(e.stored(s.table)), fresh: &t.fresh, deadlinesAfter: e.started}, i)
+	}
+	return list
+}
+
+func (e *apiTarget) measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error) {
+	return measureServer(ctx, e.endpoint, e.callers(s, connections), d)
+}
+
+// measureServer loads a server and counts its CPU time until it rests again.
+func measureServer(ctx context.Context, e *endpoint, callers []caller, d time.Duration) (sample, error) {
+	serverBefore, known := e.cpu()
+	clientBefore := selfCPU()
+	t, took, err := load(ctx, e.address, callers, d)
+	if err != nil {
+		return sample{}, fmt.Errorf("%s: %w", e.name, err)
+	}
+	client := selfCPU() - clientBefore
+	server := unknownCPU
+	if known {
+		after, err := rest(ctx, func() time.Duration { used, _ := e.cpu(); return used })
+		if err != nil {
+			return sample{}, err
+		}
+		server = after - serverBefore
+	}
+	return newSample(t, took, server, client), nil
+}
+
+const (
+	restPoll  = 25 * time.Millisecond
+	restUse   = restPoll / 20   // of CPU time in a poll at which a process counts as resting
+	restLimit = 4 * time.Second // a run would not end if it waited for all compactions
+)
+
+// rest waits until a process hardly uses the CPU any more, but no longer than restLimit. It gives the CPU time that has been used
+// by then.
+func rest(ctx context.Context, used func() time.Duration) (time.Duration, error) {
+	limit := time.Now().Add(restLimit)
+	last := used()
+	for {
+		if err := pause(ctx, restPoll); err != nil {
+			return 0, err
+		}
+		now := used()
+		if now-last < restUse || time.Now().After(limit) {
+			return now, nil
+		}
+		last = now
+	}
+}
+
+// echoTarget is the echo reference: it answers as the first endpoint did.
+type echoTarget struct {
+	*endpoint
+	model *apiTarget
+}
+
+func (e *echoTarget) title() string { return TargetEcho }
+
+// has leaves out variants: on the wire they are what they are variants of.
+func (e *echoTarget) has(s *scenario) bool { return !s.variant }
+
+func (e *echoTarget) measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error) {
+	one := e.model.callers(s, 1)[0]
+	a, err := e.model.exchange(ctx, one.next())
+	if err != nil {
+		return sample{}, fmt.Errorf("%s: %w", e.model.name, err)
+	}
+	if a.status != 200 {
+		return sample{}, fmt.Errorf("%s: %w", e.model.name, newRefusal(a))
+	}
+	if err := e.learn(ctx, a); err != nil {
+		return sample{}, err
+	}
+	return measureServer(ctx, e.endpoint, e.model.callers(s, connections), d)
+}
+
+// loopTarget is the loop reference.
+type loopTarget struct{ *loop }
+
+func (l *loopTarget) title() string { return TargetLoop }
+
+func (l *loopTarget) has(s *scenario) bool { return l.operation(s.name) != nil }
+
+func (l *loopTarget) measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error) {
+	before := selfCPU()
+	t, took, err := l.load(ctx, l.operation(s.name), s.perCall, connections, d)
+	if err != nil {
+		return sample{}, err
+	}
+	after, err := rest(ctx, selfCPU)
+	if err != nil {
+		return sample{}, err
+	}
+	return newSample(t, took, after-before, unknownCPU), nil
+}
+
+// samples are the measurements of each cell by round. A round without one holds a sample without calls.
+type samples map[cell][]sample
+
+// rounds measures everything, round by round.
+func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
+	all := samples{}
+	for round := range r.Rounds {
+		// Every second round goes the other way, so that no target always follows the same one.
+		order := slices.Clone(targets)
+		if round%2 == 1 {
+			slices.Reverse(order)
+		}
+		for _, c := range r.cells() {
+			for _, t := range order {
+				if !t.has(&scenarios[c.scenario]) {
+					continue
+				}
+				c.target = slices.Index(targets, t)
+				m, err := r.measure(ctx, t, c, round)
+				if err != nil {
+					return nil, err
+				}
+				if all[c] == nil {
+					all[c] = make([]sample, r.Rounds)
+				}
+				all[c][round] = m
+			}
+		}
+	}
+	return all, nil
+}
+
+// cells lists what a round measures of each target, in its order.
+func (r *run) cells() (list []cell) {
+	for i := range scenarios {
+		if !r.runs(scenarios[i].name) {
+			continue
+		}
+		for _, connections := range scenarios[i].connections(r.Connections) {
+			list = append(list, cell{scenario: i, connections: connections})
+		}
+	}
+	return list
+}
+
+// measure takes one sample.
+func (r *run) measure(ctx context.Context, t target, c cell, round int) (sample, error) {
+	s := &scenarios[c.scenario]
+	r.step("round %d of %d: %s, %d connections, %s", round+1, r.Rounds, s.name, c.connections, t.title())
+	m, err := t.measure(ctx, s, c.connections, r.Duration)
+	if err != nil {
+		return sample{}, fmt.Errorf("%s with %d connections: %w", s.name, c.connections, err)
+	}
+	if m.errors > 0 {
+		r.problem(m.errors, fmt.Sprintf("%s at %s: %s", s.name, t.title(), m.problem))
+	}
+	r.result("%.0f calls/s, p99 %s", m.callsPerS, m.p99.Round(time.Microsecond))
+	return m, nil
+}

@@ -1,0 +1,357 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/kv"
+)
+
+// ErrWrongAnswers says that a run was complete, but that some answers were not right. Its report is valid and counts them.
+var ErrWrongAnswers = errors.New("some answers were wrong")
+
+// ownName is what the server that a run starts is called.
+const ownName = "mayfly"
+
+// experiments are what runs besides the scenarios.
+var experiments = []string{spreadExperiment.name, burstExperiment.name, drainExperiment.name, experimentStart}
+
+var durabilities = map[string]kv.Durability{"sync": kv.Sync, "async": kv.Async, "memory": kv.Memory}
+
+// run is a run under way.
+type run struct {
+	Options
+	dir       string // for all that it keeps
+	endpoints []*endpoint
+	started   time.Time
+	prefix    string // of the names of its tables
+	report    *Report
+	progress  Step
+}
+
+// Run measures. It leaves nothing behind: servers that it started have ended, their directories and the tables that it made
+// elsewhere are gone. With ErrWrongAnswers there is a report too.
+func Run(ctx context.Context, options Options) (*Report, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(options.Dir, "mayfly-bench-")
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Options: options, dir: dir, started: time.Now()}
+	r.prefix = fmt.Sprintf("bench-%d-", r.started.UnixMilli())
+	r.report = &Report{Date: r.started.UTC().Truncate(time.Second), Machine: thisMachine(), Settings: r.settings()}
+	err = r.all(ctx)
+	r.report.TookS = time.Since(r.started).Seconds()
+	err = errors.Join(err, r.cleanUp())
+	if err != nil {
+		return nil, err
+	}
+	if r.report.Errors > 0 {
+		return r.report, fmt.Errorf("%w: %d", ErrWrongAnswers, r.report.Errors)
+	}
+	return r.report, nil
+}
+
+func (r *run) settings() Settings {
+	return Settings{
+		Durability: r.Durability, DurationMS: r.Duration.Milliseconds(), Rounds: r.Rounds, Items: r.Items, ItemBytes: itemBytes,
+		Pending: r.Pending,
+	}
+}
+
+func thisMachine() Machine {
+	return Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Load: machineLoad()}
+}
+
+// all does one part after the other.
+func (r *run) all(ctx context.Context) error {
+	r.progress.Total = r.steps()
+	if err := r.openEndpoints(ctx); err != nil {
+		return err
+	}
+	if r.Pending > 0 {
+		for _, e := range r.endpoints {
+			if err := r.prepareTable(ctx, e, tablePending); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.callRounds(ctx); err != nil {
+		return err
+	}
+	if err := r.expiries(ctx); err != nil {
+		return err
+	}
+	if err := r.drains(ctx); err != nil {
+		return err
+	}
+	if err := r.starts(ctx); err != nil {
+		return err
+	}
+	for _, e := range r.endpoints {
+		r.report.Endpoints = append(r.report.Endpoints, Endpoint{Name: e.name, URL: "http://" + e.address, PID: e.pid, Notes: e.notes})
+	}
+	return nil
+}
+
+// openEndpoints starts the own server, or finds the one to measure, and finds those to compare it with.
+func (r *run) openEndpoints(ctx context.Context) error {
+	if r.URL == nil {
+		e, err := r.startServer(ctx, ownName)
+		if err != nil {
+			return err
+		}
+		r.endpoints = append(r.endpoints, e)
+	} else if err := r.openRemote(ctx, *r.URL); err != nil {
+		return err
+	}
+	for _, remote := range r.Versus {
+		if err := r.openRemote(ctx, remote); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) openRemote(ctx context.Context, remote Remote) error {
+	e, err := remote.open(ctx, r.AllowRemote)
+	if err != nil {
+		return err
+	}
+	for _, other := range r.endpoints {
+		if other.name == e.name {
+			return fmt.Errorf("two endpoints are called %s: write NAME=URL", e.name)
+		}
+	}
+	if e.name == TargetEcho || e.name == TargetLoop {
+		return fmt.Errorf("an endpoint cannot be called %s, as a reference is", e.name)
+	}
+	if _, err := e.call(ctx, apiPrefix+"ListTables", "{}"); err != nil {
+		return fmt.Errorf("%s does not answer as DynamoDB does: %w", remote.URL, err)
+	}
+	r.endpoints = append(r.endpoints, e)
+	return nil
+}
+
+// startServer starts a mayfly with a directory of its own.
+func (r *run) startServer(ctx context.Context, name string) (*endpoint, error) {
+	line := slices.Concat(r.Self, []string{"serve", "--port", "0", "--log-level", "error"})
+	if r.Durability == "memory" {
+		line = append(line, "--memory")
+	} else {
+		line = append(line, "--data", r.serverDir(name), "--durability", r.Durability)
+	}
+	return startEndpoint(ctx, name, line)
+}
+
+// serverDir is where the server of that name keeps its data.
+func (r *run) serverDir(name string) string { return filepath.Join(r.dir, name) }
+
+func startEndpoint(ctx context.Context, name string, line []string) (*endpoint, error) {
+	c, err := startChild(ctx, line)
+	if err != nil {
+		return nil, err
+	}
+	e := newEndpoint(name, c.address, c.pid())
+	e.child = c
+	return e, nil
+}
+
+// callRounds measures the scenarios.
+func (r *run) callRounds(ctx context.Context) (err error) {
+	if len(r.cells()) == 0 {
+		return nil
+	}
+	echo, err := startEndpoint(ctx, TargetEcho, slices.Concat(r.Self, []string{"bench", "--role", RoleEcho}))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, echo.close()) }()
+	loop, err := r.openLoop(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, loop.close()) }()
+	var targets []target
+	for _, e := range r.endpoints {
+		if err := r.prepareTables(ctx, e); err != nil {
+			return err
+		}
+		t := &apiTarget{endpoint: e, stored: r.stored, started: r.started}
+		if err := r.probe(ctx, t); err != nil {
+			return err
+		}
+		targets = append(targets, t)
+	}
+	targets = append(targets, &echoTarget{endpoint: echo, model: targets[0].(*apiTarget)}, &loopTarget{loop})
+	all, err := r.rounds(ctx, targets)
+	if err != nil {
+		return err
+	}
+	r.report.Calls = all.figures(targets)
+	r.report.Ratios = all.ratios(targets, r.cells())
+	return nil
+}
+
+// probe finds out which operations an endpoint does not have.
+func (r *run) probe(ctx context.Context, t *apiTarget) error {
+	for i := range scenarios {
+		s := &scenarios[i]
+		if !r.runs(s.name) {
+			continue
+		}
+		a, err := t.exchange(ctx, t.callers(s, 1)[0].next())
+		if err != nil {
+			return fmt.Errorf("%s at %s: %w", s.name, t.name, err)
+		}
+		if a.status != 200 && newRefusal(a).code == "UnknownOperationException" {
+			t.lacks[s.name] = true
+			t.note("no %s", s.operation)
+		}
+	}
+	return nil
+}
+
+// openLoop fills the store of the loop.
+func (r *run) openLoop(ctx context.Context) (*loop, error) {
+	l, err := openLoop(filepath.Join(r.dir, TargetLoop), durabilities[r.Durability])
+	if err != nil {
+		return nil, err
+	}
+	if err := l.fill(ctx, r.Items, uint64(r.started.Add(deadlineAfter).UnixMilli()), true); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	return l, nil
+}
+
+// tableKinds lists the tables that the scenarios need, in the order in which they are made.
+func (r *run) tableKinds() (kinds []tableKind) {
+	for _, c := range r.cells() {
+		if kind := scenarios[c.scenario].table; !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// prepareTables makes the tables that the scenarios need.
+func (r *run) prepareTables(ctx context.Context, e *endpoint) error {
+	for _, kind := range r.tableKinds() {
+		if err := r.prepareTable(ctx, e, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) prepareTable(ctx context.Context, e *endpoint, kind tableKind) error {
+	t, err := e.createTable(ctx, r.prefix, kind)
+	if err != nil {
+		return fmt.Errorf("create table %s at %s: %w", kind, e.name, err)
+	}
+	items := r.stored(kind)
+	t.fresh.Store(uint64(items))
+	if !designs[kind].stored {
+		return nil
+	}
+	r.step("fill table %s of %s with %d items", kind, e.name, items)
+	start := time.Now()
+	err = e.fillTable(ctx, t, kind, 0, items, farDeadline(r.started))
+	r.result("%.0f items/s", float64(items)/time.Since(start).Seconds())
+	return err
+}
+
+// stored is how many items a table is filled with.
+func (r *run) stored(kind tableKind) int {
+	switch kind {
+	case tablePending:
+		return r.Pending
+	case tableUpdated:
+		return min(r.Items, updatedMost)
+	}
+	return r.Items
+}
+
+const cleanUpLimit = 30 * time.Second
+
+// cleanUp removes what the run made.
+func (r *run) cleanUp() error {
+	ctx, cancel := context.WithTimeout(context.Background(), cleanUpLimit)
+	defer cancel()
+	var errs []error
+	for _, e := range r.endpoints {
+		if e.child == nil {
+			errs = append(errs, e.dropTables(ctx))
+		}
+		errs = append(errs, e.close())
+	}
+	return errors.Join(append(errs, os.RemoveAll(r.dir))...)
+}
+
+// steps counts what step will be called for.
+func (r *run) steps() int {
+	fills := 0
+	for _, kind := range r.tableKinds() {
+		if designs[kind].stored {
+			fills++
+		}
+	}
+	endpoints := len(r.Versus) + 1
+	if r.Pending > 0 {
+		fills++
+	}
+	total := fills * endpoints
+	for _, x := range []expiryExperiment{spreadExperiment, burstExperiment} {
+		if r.runs(x.name) {
+			total += endpoints
+		}
+	}
+	if r.runs(drainExperiment.name) {
+		total += r.Rounds * 2 * (endpoints + 1)
+	}
+	if r.runs(experimentStart) && r.URL == nil {
+		total++
+	}
+	references := []target{&echoTarget{}, &loopTarget{&loop{}}}
+	for _, c := range r.cells() {
+		total += r.Rounds * endpoints
+		for _, t := range references {
+			if t.has(&scenarios[c.scenario]) {
+				total += r.Rounds
+			}
+		}
+	}
+	return total
+}
+
+// step tells that a step begins.
+func (r *run) step(format string, args ...any) {
+	r.progress.Text, r.progress.Result = fmt.Sprintf(format, args...), ""
+	r.Progress(r.progress)
+}
+
+// result tells that the step has ended.
+func (r *run) result(format string, args ...any) {
+	r.progress.Done++
+	r.progress.Result = fmt.Sprintf(format, args...)
+	r.Progress(r.progress)
+}
+
+const problemsMax = 20
+
+// problem counts errors.
+func (r *run) problem(errors int, text string) {
+	r.report.Errors += errors
+	if len(r.report.Problems) < problemsMax && !slices.Contains(r.report.Problems, text) {
+		r.report.Problems = append(r.report.Problems, text)
+	}
+}

@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// scenario is a kind of call and the table that it goes to.
+type scenario struct {
+	name  string
+	about string // one line for people
+	table tableKind
+
+	operation   string
+	head, tail  string   // of the request's body, around the parts; %s in head is the table's name
+	parts       []string // what is said of each item
+	perCall     int      // items that a right answer stands for
+	write       bool     // it commits
+	fresh       bool     // each call takes keys of its own, instead of those of items that are there
+	variant     bool     // compared with another scenario, at the largest number of connections only
+	sequential  bool     // one connection only
+	answerAtMin int      // a right answer has at least so many bytes
+}
+
+const (
+	putHead    = `{"TableName":"%s","Item":`
+	answerItem = itemBytes // JSON is larger than what DynamoDB counts
+)
+
+// Names of the scenarios that others are compared with.
+const (
+	scenarioPut        = "put"
+	scenarioPutIndexed = "put-indexed"
+	scenarioPutNoTTL   = "put-no-ttl"
+	scenarioPutPlain   = "put-plain"
+	scenarioGet        = "get"
+	scenarioUpdate     = "update"
+	scenarioQuery      = "query"
+	scenarioQueryIndex = "query-index"
+	scenarioScan       = "scan"
+	scenarioBatch      = "batch-write"
+	scenarioTransact   = "transact-write"
+)
+
+const (
+	batchItems    = 25
+	transactItems = 4
+)
+
+// scenarios is every scenario, in the order in which they run: writes that are compared with each other stand together.
+var scenarios = []scenario{
+	{
+		name: scenarioGet, about: "GetItem of one item", table: tableItems,
+		operation: "GetItem", head: `{"TableName":"%s","Key":{`, parts: []string{itemKey}, tail: "}}", perCall: 1, answerAtMin: answerItem,
+	}, {
+		name: scenarioPut, about: "PutItem of a new item; TTL and stream", table: tablePut,
+		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true,
+	}, {
+		name: scenarioPutIndexed, about: "PutItem of a new item; TTL, stream, and one global index more", table: tablePutIndexed,
+		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true, variant: true,
+	}, {
+		name: scenarioPutNoTTL, about: "PutItem of a new item; stream, but no TTL", table: tablePutNoTTL,
+		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true, variant: true,
+	}, {
+		name: scenarioPutPlain, about: "PutItem of a new item; neither TTL nor stream", table: tablePutPlain,
+		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true, variant: true,
+	}, {
+		name: scenarioUpdate, about: "UpdateItem that sets one attribute; TTL and stream", table: tableUpdated,
+		operation: "UpdateItem", head: `{"TableName":"%s",`,
+		parts:   []string{`"Key":{` + itemKey + `},"UpdateExpression":"SET n = :n","ExpressionAttributeValues":{":n":{"N":"` + markValue + `"}}`},
+		tail:    "}",
+		perCall: 1, write: true,
+	}, {
+		name: scenarioBatch, about: "BatchWriteItem of 25 puts; TTL and stream", table: tablePut,
+		operation: "BatchWriteItem", head: `{"RequestItems":{"%s":[`, parts: slices.Repeat([]string{`{"PutRequest":{"Item":` + item(itemKey) + "}}"}, batchItems),
+		tail: "]}}", perCall: batchItems, write: true, fresh: true,
+	}, {
+		name: scenarioTransact, about: "TransactWriteItems of 4 puts; TTL and stream", table: tablePut,
+		operation: "TransactWriteItems", head: `{"TransactItems":[`,
+		parts: slices.Repeat([]string{`{"Put":{"TableName":"%s","Item":` + item(itemKey) + "}}"}, transactItems),
+		tail:  "]}", perCall: transactItems, write: true, fresh: true,
+	}, {
+		name: scenarioQuery, about: "Query of 20 items of one partition key", table: tableSeries,
+		operation: "Query", head: `{"TableName":"%s","KeyConditionExpression":"pk = :pk","ExpressionAttributeValues":{`,
+		parts: []string{`":pk":{"S":"item-` + markGroup + `"}`}, tail: "}}", perCall: groupItems, answerAtMin: groupItems * answerItem,
+	}, {
+		name: scenarioQueryIndex, about: "Query of 20 items of a global index", table: tableIndexed,
+		operation: "Query", head: `{"TableName":"%s","IndexName":"` + indexName + `","KeyConditionExpression":"grp = :g","ExpressionAttributeValues":{`,
+		parts: []string{`":g":{"S":"group-` + markGroup + `"}`}, tail: "}}", perCall: groupItems, answerAtMin: groupItems * answerItem,
+	}, {
+		name: scenarioScan, about: "Scan of the whole table by pages of 1 MB", table: tableItems,
+		operation: "Scan", sequential: true,
+	},
+}
+
+// ScenarioNames lists what Options.Only may contain.
+func ScenarioNames() (names []string) {
+	for _, s := range scenarios {
+		names = append(names, s.name)
+	}
+	return append(names, experiments...)
+}
+
+// template builds the scenario's request for a table.
+func (s *scenario) template(host, table string) *template {
+	head, parts := s.head, slices.Clone(s.parts)
+	if strings.Contains(head, "%s") {
+		head = fmt.Sprintf(head, table)
+	}
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(parts[i], "%s", table)
+	}
+	return newTemplate(host, s.operation, head, parts, s.tail)
+}
+
+// connections gives the numbers of connections that the scenario runs with, of those that were asked for.
+func (s *scenario) connections(asked []int) []int {
+	switch {
+	case s.sequential:
+		return []int{1}
+	case s.variant:
+		return []int{slices.Max(asked)}
+	}
+	return asked
+}

@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// A page is looked through for removals in the form in which mayfly writes it, and in another order and spacing.
+func TestRemovalsAreFound(t *testing.T) {
+	page := `{"Records":[` +
+		`{"eventID":"1","eventName":"INSERT","dynamodb":{"Keys":{"pk":{"S":"item-0000000001"}},"NewImage":{"pk":{"S":"item-0000000001"}}}},` +
+		`{"eventID":"2","eventName":"REMOVE","dynamodb":{"Keys":{"pk":{"S":"item-0000000042"}},"OldImage":{"pk":{"S":"item-0000000043"}}}},` +
+		`{"eventName" : "REMOVE", "dynamodb" : {"Keys" : {"sk":{"N":"1"}, "pk":{"S":"item-1234567890"}}}},` +
+		`{"eventName":"REMOVE","dynamodb":{"Keys":{"pk":{"S":"other"}}}},` +
+		`{"eventName":"MODIFY"}],"NextShardIterator":"abc|1"}`
+	var got []int
+	records := eachRemoved([]byte(page), func(item int) { got = append(got, item) })
+	if records != 5 || !slices.Equal(got, []int{42, 1234567890}) {
+		t.Errorf("%d records, %v", records, got)
+	}
+	if next := stringMember([]byte(page), "NextShardIterator"); string(next) != `"abc|1"` {
+		t.Errorf("next iterator %s", next)
+	}
+	if next := stringMember([]byte(`{"Records":[]}`), "NextShardIterator"); next != nil {
+		t.Errorf("next iterator %s", next)
+	}
+}
+
+func FuzzRemovals(f *testing.F) {
+	f.Add([]byte(`{"eventName":"REMOVE","Keys":{"pk":{"S":"item-0000000001"}}}`))
+	f.Fuzz(func(t *testing.T, page []byte) {
+		removals := 0
+		if records := eachRemoved(page, func(int) { removals++ }); removals > records {
+			t.Fatalf("%d removals in %d records", removals, records)
+		}
+		stringMember(page, "NextShardIterator")
+	})
+}
+
+// Deadlines are spread evenly, in the form that the endpoint takes, and never earlier than planned.
+func TestPlan(t *testing.T) {
+	first := time.UnixMilli(1_800_000_000_250)
+	p := &plan{first: first, spread: 2 * time.Second, items: 4, millis: true}
+	for item, want := range []string{"1800000000.250", "1800000000.750", "1800000001.250", "1800000001.750"} {
+		if got := p.text(item); got != want {
+			t.Errorf("item %d: %s, want %s", item, got, want)
+		}
+	}
+	p.millis = false
+	for item, want := range []string{"1800000001", "1800000001", "1800000002", "1800000002"} {
+		if got := p.text(item); got != want {
+			t.Errorf("item %d in seconds: %s, want %s", item, got, want)
+		}
+	}
+	if got := p.last(); !got.Equal(time.Unix(1_800_000_002, 0)) {
+		t.Errorf("last %v", got)
+	}
+}
+
+// Records that come early, again or never are noticed, and none of another item counts.
+func TestWatch(t *testing.T) {
+	p := &plan{first: time.Unix(1000, 0), spread: 4 * time.Second, items: 4, millis: true}
+	w := newWatch(p)
+	w.removed(0, time.Unix(1000, 5e6))
+	w.removed(0, time.Unix(1000, 6e6))
+	w.removed(1, time.Unix(1000, 0))
+	w.removed(2, time.Unix(1002, 7e6))
+	w.removed(77, time.Unix(1002, 0))
+	w.removed(-1, time.Unix(1002, 0))
+	early, twice, lost := w.faults()
+	if early != 1 || twice != 1 || lost != 1 {
+		t.Errorf("early %d, twice %d, lost %d", early, twice, lost)
+	}
+	if got := w.summary(time.Unix(1001, 0)); got.Max != 5 {
+		t.Errorf("until the second deadline: %+v", got)
+	}
+	if got := w.summary(time.Unix(1004, 0)); got.P50 < 5 || got.P50 > 5.1 || got.Max != 7 {
+		t.Errorf("in all: %+v", got)
+	}
+	select {
+	case <-w.complete:
+		t.Error("complete too soon")
+	default:
+	}
+	w.removed(3, time.Unix(1003, 0))
+	<-w.complete
+	if newWatch(p).summary(time.Unix(2000, 0)) != nil {
+		t.Error("a summary of nothing")
+	}
+}
+
+func TestScrape(t *testing.T) {
+	before := parseScrape([]byte(`# HELP x
+mayfly_lateness_commit_ms_bucket{le="1"} 10
+mayfly_lateness_commit_ms_bucket{le="2"} 10
+mayfly_lateness_commit_ms_bucket{le="+Inf"} 10
+`))
+	after := parseScrape([]byte(`mayfly_lateness_commit_ms_bucket{le="1"} 60
+mayfly_lateness_commit_ms_bucket{le="2"} 108
+mayfly_lateness_commit_ms_bucket{le="+Inf"} 110
+TimeToLiveDeletedItemCount{TableName="bench-1"} 1.5e+02
+other{TableName="bench-1"} 3
+`))
+	if got := after.latenessSince(before, 9); got == nil || got.P50 != 1 || got.P99 != 5.5 || got.Max != 9 {
+		t.Errorf("got %+v", got)
+	}
+	if after.deleted["bench-1"] != 150 {
+		t.Errorf("deleted %v", after.deleted)
+	}
+	if after.latenessSince(after, 9) != nil {
+		t.Error("a summary of nothing")
+	}
+}

@@ -1,0 +1,174 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// tableKind is one of the tables that scenarios use.
+type tableKind string
+
+const (
+	tableItems      tableKind = "items"       // read
+	tableUpdated    tableKind = "updated"     // updated, at most updatedMost items
+	tableSeries     tableKind = "series"      // groupItems items to a partition key
+	tableIndexed    tableKind = "indexed"     // groupItems items to a key of its global index
+	tablePut        tableKind = "put"         // written: empty at first
+	tablePutIndexed tableKind = "put-indexed" // the same with a global index
+	tablePutNoTTL   tableKind = "put-no-ttl"  // the same without TTL
+	tablePutPlain   tableKind = "put-plain"   // the same without TTL and stream
+	tablePending    tableKind = "pending"     // holds items whose deadlines are far away
+	tableSpread     tableKind = "spread"      // expires evenly
+	tableBurst      tableKind = "burst"       // expires at one instant; both images in its stream
+	tableBurstPlain tableKind = "burst-plain" // the same without a stream: nothing needs the old image
+	tableBeside     tableKind = "beside"      // expires evenly while others burst
+	tableForeground tableKind = "foreground"  // read and written while others expire
+)
+
+const (
+	indexName = "by-group"
+
+	streamBoth = "NEW_AND_OLD_IMAGES"
+	streamNone = ""
+)
+
+// updatedMost bounds the table of updates: some implementations take milliseconds for each item of a table with a stream.
+const updatedMost = 10_000
+
+// table is a table of an endpoint.
+type table struct {
+	name  string
+	ttl   bool          // it has it
+	fresh atomic.Uint64 // the last key that was taken by a write
+}
+
+// design says what a table is like.
+type design struct {
+	sorted, indexed, ttl bool
+	stream               string // view type
+	stored               bool   // filled before it is used
+}
+
+var designs = map[tableKind]design{
+	tableItems:      {ttl: true, stored: true},
+	tableUpdated:    {ttl: true, stream: streamBoth, stored: true},
+	tableSeries:     {sorted: true, ttl: true, stored: true},
+	tableIndexed:    {indexed: true, ttl: true, stored: true},
+	tablePut:        {ttl: true, stream: streamBoth},
+	tablePutIndexed: {indexed: true, ttl: true, stream: streamBoth},
+	tablePutNoTTL:   {stream: streamBoth},
+	tablePutPlain:   {},
+	tablePending:    {ttl: true, stored: true},
+	tableSpread:     {ttl: true, stream: streamBoth},
+	tableBurst:      {ttl: true, stream: streamBoth},
+	tableBurstPlain: {ttl: true},
+	tableBeside:     {ttl: true, stream: streamBoth},
+	tableForeground: {ttl: true, stream: streamBoth, stored: true},
+}
+
+// createTable makes a table, keeps it in tables, and waits until it is active. An endpoint that has no streams or no TTL gets a table without, and a
+// note.
+func (e *endpoint) createTable(ctx context.Context, prefix string, kind tableKind) (*table, error) {
+	d := designs[kind]
+	t := &table{name: prefix + string(kind)}
+	body := createTableBody(t.name, d)
+	_, err := e.call(ctx, apiPrefix+"CreateTable", body)
+	if refused := new(refusal); d.stream != streamNone && errors.As(err, &refused) {
+		d.stream = streamNone
+		e.note("its tables have no stream: %s", refused.code)
+		_, err = e.call(ctx, apiPrefix+"CreateTable", createTableBody(t.name, d))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := e.awaitActive(ctx, t.name); err != nil {
+		return nil, err
+	}
+	if d.ttl {
+		_, err := e.call(ctx, apiPrefix+"UpdateTimeToLive",
+			`{"TableName":"`+t.name+`","TimeToLiveSpecification":{"AttributeName":"expires_at","Enabled":true}}`)
+		if refused := new(refusal); errors.As(err, &refused) {
+			e.note("its tables have no TTL: %s", refused.code)
+		} else if err != nil {
+			return nil, err
+		}
+		t.ttl = err == nil
+	}
+	e.tables[kind] = t
+	return t, nil
+}
+
+func createTableBody(name string, d design) string {
+	attributes, key := `{"AttributeName":"pk","AttributeType":"S"}`, `{"AttributeName":"pk","KeyType":"HASH"}`
+	if d.sorted {
+		attributes += `,{"AttributeName":"sk","AttributeType":"N"}`
+		key += `,{"AttributeName":"sk","KeyType":"RANGE"}`
+	}
+	rest := ""
+	if d.indexed {
+		attributes += `,{"AttributeName":"grp","AttributeType":"S"}`
+		rest += `,"GlobalSecondaryIndexes":[{"IndexName":"` + indexName +
+			`","KeySchema":[{"AttributeName":"grp","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]`
+	}
+	if d.stream != streamNone {
+		rest += `,"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"` + d.stream + `"}`
+	}
+	return `{"TableName":"` + name + `","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[` + attributes +
+		`],"KeySchema":[` + key + `]` + rest + `}`
+}
+
+const (
+	activeLimit = 30 * time.Second
+	activePoll  = 20 * time.Millisecond
+)
+
+func (e *endpoint) awaitActive(ctx context.Context, name string) error {
+	limit := time.Now().Add(activeLimit)
+	for {
+		body, err := e.call(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+name+`"}`)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(body, []byte("CREATING")) && !bytes.Contains(body, []byte("UPDATING")) {
+			return nil
+		}
+		if time.Now().After(limit) {
+			return fmt.Errorf("table %s of %s is not active after %s", name, e.name, activeLimit)
+		}
+		if err := pause(ctx, activePoll); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits, or returns ctx's error.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// dropTables removes the tables that were made here, from an endpoint that goes on without us.
+func (e *endpoint) dropTables(ctx context.Context) error {
+	var errs []error
+	for kind := range e.tables {
+		errs = append(errs, e.dropTable(ctx, kind))
+	}
+	return errors.Join(errs...)
+}
+
+func (e *endpoint) dropTable(ctx context.Context, kind tableKind) error {
+	name := e.tables[kind].name
+	delete(e.tables, kind)
+	_, err := e.call(ctx, apiPrefix+"DeleteTable", `{"TableName":"`+name+`"}`)
+	return err
+}

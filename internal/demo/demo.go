@@ -1,0 +1,126 @@
+// Package demo is an experiment on a running database: it writes real readings with deadlines over the next half minute, watches
+// every one of them expire from the outside, and judges what it saw.
+//
+// It is a client like any other: two clients of the AWS SDK and the database's time are all that it has. Three things run side by
+// side:
+//
+//	write    batches of readings, each an item of a device with its own deadline to the millisecond
+//	read     every item a few milliseconds before its deadline and again after it
+//	records  the table's stream, from the first record on
+//
+// # What is judged
+//
+//	early      an item was gone, or its removal's record arrived, before its deadline
+//	visible    a read that began at or after an item's deadline still answered it
+//	lost       an item whose removal has no record, although all had time enough to arrive
+//	twice      a second record of the same insertion or removal
+//	unmarked   a removal's record without the service's identity
+//	altered    a record whose image is not the item that was written
+//	remaining  items that a scan finds when all is over
+//
+// Each must be zero. Lateness is the arrival of a removal's record at the reader minus the deadline, so it contains the removal, its disk sync
+// and the way through the stream.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+)
+
+// Options is what the experiment works on. DB, Streams and Now are required.
+type Options struct {
+	DB      *dynamodb.Client
+	Streams *dynamodbstreams.Client
+	Now     func() time.Time // the database's clock, which must run with real time
+	Table   string           // created by the experiment; default "readings"
+	Items   int              // default 20,000; range 1 to 1,000,000
+	Spread  time.Duration    // over which the deadlines lie; default 30 s; range 1 s to 1 h
+}
+
+const (
+	tableDefault  = "readings"
+	itemsDefault  = 20_000
+	itemsMax      = 1_000_000
+	spreadDefault = 30 * time.Second
+	spreadMin     = time.Second
+	spreadMax     = time.Hour
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Table == "" {
+		o.Table = tableDefault
+	}
+	if o.Items == 0 {
+		o.Items = itemsDefault
+	}
+	if o.Spread == 0 {
+		o.Spread = spreadDefault
+	}
+	var errs []error
+	if o.Items < 1 || o.Items > itemsMax {
+		errs = append(errs, fmt.Errorf("%d items are not between 1 and %d", o.Items, itemsMax))
+	}
+	if o.Spread < spreadMin || o.Spread > spreadMax {
+		errs = append(errs, fmt.Errorf("a spread of %s is not between %s and %s", o.Spread, spreadMin, spreadMax))
+	}
+	return o, errors.Join(errs...)
+}
+
+// Demo is one run of the experiment.
+type Demo struct {
+	Options
+	plan  []*entry          // in order of the deadlines
+	byKey map[string]*entry // by the item's key
+	tally *tally
+}
+
+// New plans a run. Nothing is written before Run.
+func New(o Options) (*Demo, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	readings, err := readReadings()
+	if err != nil {
+		return nil, err
+	}
+	d := &Demo{Options: o, tally: newTally(o.Items)}
+	d.plan, d.byKey = makePlan(readings, o)
+	return d, nil
+}
+
+// Run carries the experiment out and gives its result. An error means that it could not be carried out; a broken law is in the
+// result. When ctx is done early the error is ctx's.
+func (d *Demo) Run(ctx context.Context) (Report, error) {
+	if err := d.createTable(ctx); err != nil {
+		return Report{}, fmt.Errorf("create the table: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var parts sync.WaitGroup
+	start := func(what string, part func(context.Context) error) {
+		parts.Go(func() {
+			if err := part(ctx); err != nil {
+				cancel(fmt.Errorf("%s: %w", what, err))
+			}
+		})
+	}
+	start("write the readings", d.write)
+	start("read the items before their deadlines", d.readBefore)
+	start("read the items after their deadlines", d.readAfter)
+	start("read the stream", d.readStream)
+	parts.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return d.Snapshot(), err
+	}
+	if err := d.countRemaining(ctx); err != nil {
+		return d.Snapshot(), fmt.Errorf("scan the table: %w", err)
+	}
+	return d.finalReport(), nil
+}

@@ -1,0 +1,67 @@
+package demo
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// latenessMax is the last lateness, in milliseconds, that is told from greater ones.
+const latenessMax = 60_000
+
+// lateness counts by whole milliseconds, which is the resolution of deadlines and of the clock.
+type lateness struct {
+	n     int
+	max   time.Duration
+	count []int // by milliseconds; the last for everything above
+}
+
+func (l *lateness) add(d time.Duration) {
+	if l.count == nil {
+		l.count = make([]int, latenessMax+1)
+	}
+	ms := min(max(d.Milliseconds(), 0), latenessMax)
+	l.count[ms]++
+	l.n++
+	l.max = max(l.max, d)
+}
+
+// quantile is the least whole number of milliseconds that q of all removals stay within.
+func (l *lateness) quantile(q float64) int {
+	need, seen := int(math.Ceil(q*float64(l.n))), 0
+	for ms, n := range l.count {
+		if seen += n; seen >= need && seen > 0 {
+			return ms
+		}
+	}
+	return 0
+}
+
+// Bucket is one bar of the histogram of lateness.
+type Bucket struct {
+	UpToMS int `json:"up_to_ms"` // inclusive; 0 in the last bucket: no limit
+	Items  int `json:"items"`
+}
+
+var bucketLimits = []int{0, 1, 2, 5, 10, 20, 50, 100, 1000}
+
+// buckets is the histogram; its last bucket holds what is later than the last limit.
+func (l *lateness) buckets() []Bucket {
+	out := make([]Bucket, len(bucketLimits)+1)
+	for i, limit := range bucketLimits {
+		out[i].UpToMS = limit
+	}
+	i := 0
+	for ms, n := range l.count {
+		for i < len(bucketLimits) && ms > bucketLimits[i] {
+			i++
+		}
+		out[i].Items += n
+	}
+	return out
+}
+
+func parsesTo(text string, want float64) bool {
+	f, err := strconv.ParseFloat(text, 64)
+	return err == nil && f == want
+}

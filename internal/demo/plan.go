@@ -1,0 +1,95 @@
+package demo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// The attributes of an item. The keys are device and time.
+const (
+	attrDevice      = "device"
+	attrTime        = "time"
+	attrPressure    = "pressure"
+	attrTemperature = "temperature"
+	attrWind        = "wind"
+	attrExpires     = "expires_at"
+)
+
+// devicesPerYear is how many devices share one year of readings.
+const devicesPerYear = 20
+
+// entry is one item: what is written, when it is to go, and what has been seen of it.
+type entry struct {
+	device   string
+	reading  reading
+	deadline time.Time // whole milliseconds
+
+	// seen is guarded by the tally's lock.
+	seen struct {
+		written  bool // acknowledged
+		inserted bool // its insertion's record has arrived
+		removed  bool // its removal's record has arrived
+		before   bool // a read found it before its deadline
+		gone     bool // a read found it absent after its deadline
+	}
+}
+
+// makePlan assigns devices and deadlines. The deadlines are even over the spread and in another order than the items, so that at
+// any moment items of many devices are due.
+func makePlan(readings []reading, o Options) ([]*entry, map[string]*entry) {
+	first := o.Now().Add(writingTime(o.Items)).Truncate(time.Millisecond)
+	order := rand.New(rand.NewPCG(1, 2)).Perm(o.Items)
+	plan := make([]*entry, o.Items)
+	byKey := make(map[string]*entry, o.Items)
+	for at, i := range order {
+		year, hour := i/len(readings), i%len(readings)
+		e := &entry{
+			device:   fmt.Sprintf("device-%03d", year*devicesPerYear+i%devicesPerYear),
+			reading:  readings[hour],
+			deadline: first.Add(time.Duration(int64(o.Spread) / int64(o.Items) * int64(at))).Truncate(time.Millisecond),
+		}
+		plan[at] = e
+		byKey[e.key()] = e
+	}
+	return plan, byKey
+}
+
+// writingTime is how long before the first deadline the writing begins. It need not be right: an item that is written after its
+// deadline is judged by the same laws.
+func writingTime(items int) time.Duration {
+	return time.Second + time.Duration(items)*120*time.Microsecond
+}
+
+func (e *entry) key() string { return keyOf(e.device, e.reading.time) }
+
+func keyOf(device, at string) string { return device + " " + at }
+
+// expires is the deadline as TTL takes it: seconds, here with their milliseconds.
+func (e *entry) expires() string {
+	ms := e.deadline.UnixMilli()
+	return fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
+}
+
+func (e *entry) item() map[string]types.AttributeValue {
+	item := e.keyItem()
+	item[attrPressure] = number(e.reading.pressure)
+	item[attrTemperature] = number(e.reading.temperature)
+	item[attrWind] = number(e.reading.wind)
+	item[attrExpires] = &types.AttributeValueMemberN{Value: e.expires()}
+	return item
+}
+
+func (e *entry) keyItem() map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		attrDevice: &types.AttributeValueMemberS{Value: e.device},
+		attrTime:   &types.AttributeValueMemberS{Value: e.reading.time},
+	}
+}
+
+func number(f float64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatFloat(f, 'f', -1, 64)}
+}

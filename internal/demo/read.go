@@ -1,0 +1,99 @@
+package demo
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+const (
+	readEvery = 10 * time.Millisecond
+	lookAhead = 40 * time.Millisecond // how long before its deadline an item is read
+	readItems = 100                   // the most that BatchGetItem takes
+)
+
+// readBefore asks for every item shortly before its deadline.
+func (d *Demo) readBefore(ctx context.Context) error {
+	return d.readAs(ctx, func(e *entry, now time.Time) (due, skip bool) {
+		return e.deadline.Before(now.Add(lookAhead)), !e.deadline.After(now)
+	})
+}
+
+// readAfter asks for every item as soon as possible after its deadline.
+func (d *Demo) readAfter(ctx context.Context) error {
+	return d.readAs(ctx, func(e *entry, now time.Time) (due, skip bool) {
+		return !e.deadline.After(now), false
+	})
+}
+
+// readAs goes through the plan once and reads each entry when it is due to be read; one that is due and to be skipped is left out.
+func (d *Demo) readAs(ctx context.Context, when func(*entry, time.Time) (due, skip bool)) error {
+	for rest := d.plan; len(rest) > 0; {
+		now := d.Now()
+		var batch []*entry
+		for len(rest) > 0 && len(batch) < readItems {
+			due, skip := when(rest[0], now)
+			if !due {
+				break
+			}
+			if !skip {
+				batch = append(batch, rest[0])
+			}
+			rest = rest[1:]
+		}
+		if err := d.readBatch(ctx, batch); err != nil {
+			return err
+		}
+		if len(batch) < readItems {
+			clock.Pause(readEvery, ctx.Done())
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readBatch reads some items and judges each answer by when the call began and ended: what is answered was so at some moment in between.
+func (d *Demo) readBatch(ctx context.Context, batch []*entry) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	keys := make([]map[string]types.AttributeValue, len(batch))
+	for i, e := range batch {
+		keys[i] = e.keyItem()
+	}
+	acknowledged := d.tally.written(batch)
+	began := d.Now()
+	found := make(map[string]bool, len(batch))
+	pending := map[string]types.KeysAndAttributes{d.Table: {
+		Keys: keys, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#d, #t"),
+		ExpressionAttributeNames: map[string]string{"#d": attrDevice, "#t": attrTime},
+	}}
+	for len(pending) > 0 {
+		out, err := d.DB.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: pending})
+		if err != nil {
+			return err
+		}
+		for _, item := range out.Responses[d.Table] {
+			found[itemKey(item)] = true
+		}
+		pending = out.UnprocessedKeys
+	}
+	d.tally.wasRead(batch, acknowledged, found, began, d.Now())
+	return nil
+}
+
+func itemKey(item map[string]types.AttributeValue) string {
+	device, _ := item[attrDevice].(*types.AttributeValueMemberS)
+	at, _ := item[attrTime].(*types.AttributeValueMemberS)
+	if device == nil || at == nil {
+		return ""
+	}
+	return keyOf(device.Value, at.Value)
+}

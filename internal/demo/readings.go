@@ -1,0 +1,38 @@
+package demo
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"strconv"
+)
+
+//go:embed seattle-weather-hourly-normals.csv
+var readingsCSV []byte
+
+// reading is one line of the data; README.md says where they come from.
+type reading struct {
+	time        string  // local, without a zone: 2010-01-01T01:00:00
+	pressure    float64 // hPa
+	temperature float64 // °C
+	wind        float64 // m/s
+}
+
+func readReadings() ([]reading, error) {
+	lines, err := csv.NewReader(bytes.NewReader(readingsCSV)).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("read the readings: %w", err)
+	}
+	readings := make([]reading, 0, len(lines)-1)
+	for i, line := range lines[1:] {
+		r := reading{time: line[0]}
+		for field, to := range []*float64{&r.pressure, &r.temperature, &r.wind} {
+			if *to, err = strconv.ParseFloat(line[1+field], 64); err != nil {
+				return nil, fmt.Errorf("read the readings: line %d: %w", i+2, err)
+			}
+		}
+		readings = append(readings, r)
+	}
+	return readings, nil
+}

@@ -1,0 +1,60 @@
+package demo
+
+import "fmt"
+
+// Report is what has been seen, during a run or at its end.
+type Report struct {
+	Items int `json:"items"`
+	counts
+	P50MS    int      `json:"p50_ms"` // lateness, in whole milliseconds
+	P99MS    int      `json:"p99_ms"`
+	MaxMS    int      `json:"max_ms"`
+	Lateness []Bucket `json:"lateness"`
+	Latest   Arrival  `json:"-"`
+}
+
+// Snapshot is the report of this moment.
+func (d *Demo) Snapshot() Report {
+	t := d.tally
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Report{
+		Items:    t.mu.items,
+		counts:   t.mu.counts,
+		P50MS:    t.mu.lateness.quantile(0.50),
+		P99MS:    t.mu.lateness.quantile(0.99),
+		MaxMS:    int(t.mu.lateness.max.Milliseconds()),
+		Lateness: t.mu.lateness.buckets(),
+		Latest:   t.mu.latest,
+	}
+}
+
+// finalReport counts as lost what is missing now.
+func (d *Demo) finalReport() Report {
+	d.tally.mu.Lock()
+	d.tally.mu.Lost = d.tally.mu.items - d.tally.mu.Removes
+	d.tally.mu.Unlock()
+	return d.Snapshot()
+}
+
+// Broken names each law that was broken, and how often.
+func (r Report) Broken() []string {
+	var broken []string
+	for _, law := range []struct {
+		count int
+		what  string
+	}{
+		{r.Early, "gone before the deadline"},
+		{r.Visible, "answered after the deadline"},
+		{r.Lost, "removed without a record, or not removed"},
+		{r.Twice, "recorded twice"},
+		{r.Unmarked, "recorded without the service's identity"},
+		{r.Altered, "recorded with another image than was written"},
+		{r.Remaining, "still found by a scan at the end"},
+	} {
+		if law.count > 0 {
+			broken = append(broken, fmt.Sprintf("%d %s", law.count, law.what))
+		}
+	}
+	return broken
+}

@@ -1,0 +1,191 @@
+package demo
+
+import (
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+// tally is what has been seen so far. Its methods may be called from any goroutine.
+type tally struct {
+	mu struct {
+		sync.Mutex
+		counts
+		lateness lateness
+		items    int
+		latest   Arrival
+	}
+}
+
+// counts are numbers of items. The last group holds the broken laws.
+type counts struct {
+	Written int `json:"written"` // acknowledged
+	Before  int `json:"read_before"`
+	Gone    int `json:"read_gone"`
+	Inserts int `json:"insert_records"`
+	Removes int `json:"remove_records"`
+
+	Early     int `json:"early"`
+	Visible   int `json:"visible"`
+	Lost      int `json:"lost"`
+	Twice     int `json:"twice"`
+	Unmarked  int `json:"unmarked"`
+	Altered   int `json:"altered"`
+	Remaining int `json:"remaining"`
+}
+
+// Arrival is one removal as a reader of the stream learns of it.
+type Arrival struct {
+	Device, Time string
+	Temperature  float64 // °C
+	Late         time.Duration
+}
+
+func newTally(items int) *tally {
+	t := new(tally)
+	t.mu.items = items
+	return t
+}
+
+func (t *tally) acknowledged(batch []*entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range batch {
+		e.seen.written = true
+	}
+	t.mu.Written += len(batch)
+}
+
+// written says which of a batch had been acknowledged by now.
+func (t *tally) written(batch []*entry) []bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	acknowledged := make([]bool, len(batch))
+	for i, e := range batch {
+		acknowledged[i] = e.seen.written
+	}
+	return acknowledged
+}
+
+// wasRead judges the answer of a call that began and ended at the given times. It says something of an item if the whole call lay
+// before its deadline, or the whole call behind it; in between either answer is right.
+func (t *tally) wasRead(batch []*entry, acknowledged []bool, found map[string]bool, began, ended time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, e := range batch {
+		there := found[e.key()]
+		switch {
+		case !acknowledged[i]: // it may not have been there yet
+		case there && !e.deadline.After(began):
+			t.mu.Visible++
+		case !there && e.deadline.After(ended):
+			t.mu.Early++
+		case there && !e.seen.before:
+			e.seen.before = true
+			t.mu.Before++
+		case !there && !e.seen.gone:
+			e.seen.gone = true
+			t.mu.Gone++
+		}
+	}
+}
+
+// arrived takes a page of the stream that a call gave at the given time.
+func (t *tally) arrived(byKey map[string]*entry, records []types.Record, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range records {
+		e := byKey[recordKey(r)]
+		switch {
+		case e == nil:
+			t.mu.Altered++
+		case r.EventName == types.OperationTypeInsert:
+			t.insertedLocked(e, r)
+		case r.EventName == types.OperationTypeRemove:
+			t.removedLocked(e, r, at)
+		default:
+			t.mu.Altered++ // nothing modifies an item here
+		}
+	}
+}
+
+func (t *tally) insertedLocked(e *entry, r types.Record) {
+	if e.seen.inserted {
+		t.mu.Twice++
+		return
+	}
+	e.seen.inserted = true
+	t.mu.Inserts++
+	if !e.equals(r.Dynamodb.NewImage) {
+		t.mu.Altered++
+	}
+}
+
+func (t *tally) removedLocked(e *entry, r types.Record, at time.Time) {
+	if e.seen.removed {
+		t.mu.Twice++
+		return
+	}
+	e.seen.removed = true
+	t.mu.Removes++
+	late := at.Sub(e.deadline)
+	if late < 0 {
+		t.mu.Early++
+	}
+	if !byService(r) {
+		t.mu.Unmarked++
+	}
+	if !e.equals(r.Dynamodb.OldImage) || !e.seen.inserted {
+		t.mu.Altered++ // a removal's record follows its insertion's
+	}
+	t.mu.lateness.add(late)
+	t.mu.latest = Arrival{Device: e.device, Time: e.reading.time, Temperature: e.reading.temperature, Late: late}
+}
+
+func (t *tally) scanned(items int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.Remaining += items
+}
+
+// complete says that both records of every item have arrived.
+func (t *tally) complete() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.Inserts == t.mu.items && t.mu.Removes == t.mu.items
+}
+
+// byService tells a removal by deadline from one that a client asked for.
+func byService(r types.Record) bool {
+	u := r.UserIdentity
+	return u != nil && u.Type != nil && u.PrincipalId != nil && *u.Type == "Service" && *u.PrincipalId == "dynamodb.amazonaws.com"
+}
+
+func recordKey(r types.Record) string {
+	if r.Dynamodb == nil {
+		return ""
+	}
+	device, _ := r.Dynamodb.Keys[attrDevice].(*types.AttributeValueMemberS)
+	at, _ := r.Dynamodb.Keys[attrTime].(*types.AttributeValueMemberS)
+	if device == nil || at == nil {
+		return ""
+	}
+	return keyOf(device.Value, at.Value)
+}
+
+// equals compares an image with what was written. Numbers are written in the one form in which they are answered, but for
+// trailing zeros of the deadline's milliseconds.
+func (e *entry) equals(image map[string]types.AttributeValue) bool {
+	text := func(name, want string) bool {
+		v, ok := image[name].(*types.AttributeValueMemberS)
+		return ok && v.Value == want
+	}
+	num := func(name string, want float64) bool {
+		v, ok := image[name].(*types.AttributeValueMemberN)
+		return ok && parsesTo(v.Value, want)
+	}
+	return len(image) == 6 && text(attrDevice, e.device) && text(attrTime, e.reading.time) &&
+		num(attrPressure, e.reading.pressure) && num(attrTemperature, e.reading.temperature) && num(attrWind, e.reading.wind) &&
+		num(attrExpires, float64(e.deadline.UnixMilli())/1000)
+}

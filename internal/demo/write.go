@@ -1,0 +1,116 @@
+package demo
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+const (
+	batchItems = 25 // the most that BatchWriteItem takes
+	writers    = 8
+	retryPause = 5 * time.Millisecond
+)
+
+// createTable makes the table with its stream, and turns TTL on.
+func (d *Demo) createTable(ctx context.Context) error {
+	_, err := d.DB.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: &d.Table,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String(attrDevice), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String(attrTime), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String(attrDevice), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String(attrTime), KeyType: types.KeyTypeRange},
+		},
+		BillingMode: types.BillingModePayPerRequest,
+		StreamSpecification: &types.StreamSpecification{
+			StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = d.DB.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               &d.Table,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true), AttributeName: aws.String(attrExpires)},
+	})
+	return err
+}
+
+// write stores the whole plan, in the order of the deadlines.
+func (d *Demo) write(ctx context.Context) error {
+	batches := make(chan []*entry)
+	var running sync.WaitGroup
+	var failed error
+	var once sync.Once
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for range writers {
+		running.Go(func() {
+			for batch := range batches {
+				if err := d.writeBatch(ctx, batch); err != nil {
+					once.Do(func() { failed = err; cancel() })
+					return
+				}
+			}
+		})
+	}
+send:
+	for rest := d.plan; len(rest) > 0; {
+		n := min(batchItems, len(rest))
+		select {
+		case batches <- rest[:n]:
+			rest = rest[n:]
+		case <-ctx.Done():
+			break send
+		}
+	}
+	close(batches)
+	running.Wait()
+	if failed != nil {
+		return failed
+	}
+	return ctx.Err()
+}
+
+func (d *Demo) writeBatch(ctx context.Context, batch []*entry) error {
+	requests := make([]types.WriteRequest, len(batch))
+	for i, e := range batch {
+		requests[i] = types.WriteRequest{PutRequest: &types.PutRequest{Item: e.item()}}
+	}
+	pending := map[string][]types.WriteRequest{d.Table: requests}
+	for len(pending) > 0 {
+		out, err := d.DB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: pending})
+		if err != nil {
+			return err
+		}
+		if pending = out.UnprocessedItems; len(pending) > 0 {
+			clock.Pause(retryPause, ctx.Done())
+		}
+	}
+	d.tally.acknowledged(batch)
+	return nil
+}
+
+// countRemaining counts what a scan still finds.
+func (d *Demo) countRemaining(ctx context.Context) error {
+	pages := dynamodb.NewScanPaginator(d.DB, &dynamodb.ScanInput{
+		TableName: &d.Table, Select: types.SelectCount, ConsistentRead: aws.Bool(true),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		d.tally.scanned(int(page.Count))
+	}
+	return nil
+}

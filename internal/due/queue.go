@@ -1,0 +1,238 @@
+package due
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/invariant"
+)
+
+// Never is the head of a source that holds nothing.
+const Never = clock.Never
+
+// Source holds entries ordered by the instant at which they are due.
+type Source interface {
+	// Drain removes one bounded slice of what is due at now, and gives the instant of the next entry: at or before now when more is
+	// due already, Never when there is none. An entry that arrives during Drain may be left out of the answer if Wake is called for it.
+	Drain(ctx context.Context, now int64) (next int64, err error)
+}
+
+// Queue drains its sources as their entries fall due. Its methods may be called at once from many goroutines.
+type Queue struct {
+	clock   *clock.Clock
+	onError func(Source, error) error
+	wake    chan struct{} // holds one token when a head has been lowered since Run last looked
+	passes  atomic.Int64  // how often Run has looked, for tests of IdleIsFree
+	handles atomic.Pointer[[]*Handle]
+	mu      struct {
+		sync.Mutex
+		progress chan struct{} // closed at the end of the next Drain; nil when nobody waits for it
+	}
+}
+
+// New gives a queue without sources. onError is told of every error that a Drain returns: what it returns ends Run, and nil makes the
+// queue try that source again later, while the others go on.
+func New(c *clock.Clock, onError func(Source, error) error) *Queue {
+	q := &Queue{clock: c, onError: onError, wake: make(chan struct{}, 1)}
+	q.handles.Store(&[]*Handle{})
+	return q
+}
+
+// Add takes a source in. Its head is Never until it calls Wake.
+func (q *Queue) Add(s Source) *Handle {
+	h := &Handle{queue: q, source: s}
+	h.head.Store(Never)
+	h.mu.began = Never
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	handles := append(slices.Clone(*q.handles.Load()), h)
+	q.handles.Store(&handles)
+	return h
+}
+
+// remove takes a source out.
+func (q *Queue) remove(h *Handle) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	handles := slices.DeleteFunc(slices.Clone(*q.handles.Load()), func(other *Handle) bool { return other == h })
+	q.handles.Store(&handles)
+	q.progressLocked()
+}
+
+// Run drains what is due until ctx is done, whose error it returns, or until onError ends it. It is called once at a time.
+func (q *Queue) Run(ctx context.Context) error {
+	defer q.stopRetries()
+	for {
+		if err := q.DrainDue(ctx); err != nil {
+			return err
+		}
+		if err := q.clock.Sleep(ctx, q.sleepUntil(), q.wake); err != nil {
+			return err
+		}
+	}
+}
+
+// sleepUntil is the instant at which there may be something to do.
+func (q *Queue) sleepUntil() int64 {
+	q.passes.Add(1)
+	until := Never
+	for _, h := range *q.handles.Load() {
+		if !h.paused.Load() {
+			until = min(until, h.head.Load())
+		}
+	}
+	if invariant.Injected(invariant.BusyLoop) {
+		until = min(until, q.clock.Millis()+1000)
+	}
+	return until
+}
+
+// DrainDue drains until nothing is due: what Run does between two sleeps. It is not called while Run runs.
+func (q *Queue) DrainDue(ctx context.Context) error {
+	for {
+		drained, err := q.pass(ctx)
+		if err != nil || !drained {
+			return err
+		}
+	}
+}
+
+// pass drains one slice of every source that is due.
+func (q *Queue) pass(ctx context.Context) (drained bool, err error) {
+	for _, h := range *q.handles.Load() {
+		for h.due(q.now()) {
+			if err := ctx.Err(); err != nil {
+				return drained, err
+			}
+			drained = true
+			if err := q.drain(ctx, h); err != nil {
+				return drained, err
+			}
+			if !invariant.Injected(invariant.HogQueue) {
+				break
+			}
+		}
+	}
+	return drained, nil
+}
+
+// now is the instant up to which entries are due.
+func (q *Queue) now() int64 {
+	now := q.clock.Millis()
+	if invariant.Injected(invariant.FireEarly) {
+		now += 1000
+	}
+	return now
+}
+
+// drain drains one slice of one source.
+func (q *Queue) drain(ctx context.Context, h *Handle) error {
+	head := h.begin()
+	next, err := h.source.Drain(ctx, q.now())
+	if err != nil {
+		next = head
+	}
+	h.end(next)
+	q.progressed()
+	switch {
+	case err == nil:
+		h.failures = 0
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	if fatal := q.onError(h.source, err); fatal != nil {
+		return fatal
+	}
+	h.retryLater()
+	return nil
+}
+
+// Passes is how often Run has looked for something due: the measure of IdleIsFree.
+func (q *Queue) Passes() int64 { return q.passes.Load() }
+
+// signal makes Run look at the heads again.
+func (q *Queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// stopRetries ends the timers of sources that failed.
+func (q *Queue) stopRetries() {
+	for _, h := range *q.handles.Load() {
+		h.stopRetry()
+	}
+}
+
+// Head is the earliest instant at which something may be due, counting what is being drained; Never when there is nothing.
+func (q *Queue) Head() int64 {
+	head := Never
+	for _, h := range *q.handles.Load() {
+		head = min(head, h.Head())
+	}
+	return head
+}
+
+// Lateness is how long the earliest entry has been due and not drained; zero when nothing is due.
+func (q *Queue) Lateness() time.Duration {
+	head, now := max(q.Head(), 0), q.clock.Millis() // a head of long ago says that nobody knows yet
+	if head >= now {
+		return 0
+	}
+	return time.Duration(now-head) * time.Millisecond
+}
+
+// Settled waits until everything due at or before t has been drained and no Drain is running, or ctx is done. The clock must have
+// reached t, and Run must be running.
+func (q *Queue) Settled(ctx context.Context, t int64) error {
+	for {
+		progress := q.awaitProgress()
+		if q.IsSettled(t) {
+			return ctx.Err()
+		}
+		select {
+		case <-progress:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// IsSettled reports whether everything due at or before t has been drained and no Drain is running.
+func (q *Queue) IsSettled(t int64) bool {
+	for _, h := range *q.handles.Load() {
+		if head, draining := h.undone(); draining || head <= t {
+			return false
+		}
+	}
+	return true
+}
+
+// awaitProgress gives a channel that is closed when the next Drain ends.
+func (q *Queue) awaitProgress() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mu.progress == nil {
+		q.mu.progress = make(chan struct{})
+	}
+	return q.mu.progress
+}
+
+func (q *Queue) progressed() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.progressLocked()
+}
+
+func (q *Queue) progressLocked() {
+	if q.mu.progress != nil {
+		close(q.mu.progress)
+		q.mu.progress = nil
+	}
+}

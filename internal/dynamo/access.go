@@ -1,0 +1,207 @@
+package dynamo
+
+import (
+	"bytes"
+	"iter"
+)
+
+// The methods in this file read the binary form in place: what they return aliases the value. They expect a well-formed
+// value (CheckItem is for bytes from elsewhere), and a method of one kind must not be called on another.
+
+// Kind is the value's type; 0 for the nil Value.
+func (v Value) Kind() Kind {
+	if len(v) == 0 {
+		return 0
+	}
+	return Kind(v[0])
+}
+
+// Bool is the payload of a BOOL.
+func (v Value) Bool() bool { return v[1] != 0 }
+
+// Bytes is the payload of an S or a B.
+func (v Value) Bytes() []byte {
+	head, _ := cut(v[1:])
+	return head
+}
+
+// Number is the payload of an N.
+func (v Value) Number() Number {
+	head, _ := cutNumber(v[1:])
+	return Number(head)
+}
+
+// body is what stands behind the length of an L, M or set: count and elements.
+func (v Value) body() []byte {
+	head, _ := cut(v[1:])
+	return head
+}
+
+// Len counts the elements of an L, M, SS, NS or BS.
+func (v Value) Len() int {
+	n, _ := uvarint(v.body())
+	return n
+}
+
+// Map is the content of an M, as an item.
+func (v Value) Map() Item { return Item(v.body()) }
+
+// Index is the i-th element of an L, counted from zero; nil beyond the end.
+func (v Value) Index(i int) Value {
+	rest := v.body()
+	n, at := uvarint(rest)
+	if i < 0 || i >= n {
+		return nil
+	}
+	rest = rest[at:]
+	for ; i > 0; i-- {
+		rest = rest[valueLen(rest):]
+	}
+	e, _ := cutValue(rest)
+	return e
+}
+
+// Elements gives the elements of an L; of a set, each element as a value of kind S, N or B, which costs an allocation
+// each: Payloads costs none.
+func (v Value) Elements() iter.Seq[Value] {
+	return func(yield func(Value) bool) { v.eachElement(yield) }
+}
+
+func (v Value) eachElement(yield func(Value) bool) {
+	if v.Kind() == KindList {
+		v.eachValue(yield)
+		return
+	}
+	kind := v.Kind().Element()
+	for payload := range v.Payloads() {
+		if !yield(appendScalar(nil, kind, payload)) {
+			return
+		}
+	}
+}
+
+func (v Value) eachValue(yield func(Value) bool) {
+	rest := v.body()
+	n, at := uvarint(rest)
+	rest = rest[at:]
+	for range n {
+		var e Value
+		e, rest = cutValue(rest)
+		if !yield(e) {
+			return
+		}
+	}
+}
+
+// Payloads gives the elements of a set in ascending order: strings and binaries as they are, numbers as Number. It does
+// not allocate.
+func (v Value) Payloads() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) { v.eachPayload(yield) }
+}
+
+func (v Value) eachPayload(yield func([]byte) bool) {
+	take := cut
+	if v.Kind() == KindNS {
+		take = cutNumber
+	}
+	rest := v.body()
+	n, at := uvarint(rest)
+	rest = rest[at:]
+	for range n {
+		var e []byte
+		e, rest = take(rest)
+		if !yield(e) {
+			return
+		}
+	}
+}
+
+// payload is what an S, N or B holds.
+func (v Value) payload() []byte {
+	if v.Kind() == KindNumber {
+		return v.Number()
+	}
+	return v.Bytes()
+}
+
+// Contains reports whether e is an element of the list, or of the set. An e of another kind than the set's elements is not.
+func (v Value) Contains(e Value) bool {
+	switch {
+	case v.Kind() == KindList:
+		for have := range v.Elements() {
+			if bytes.Equal(have, e) {
+				return true
+			}
+		}
+	case v.Kind().IsSet() && e.Kind() == v.Kind().Element():
+		want := e.payload()
+		for have := range v.Payloads() {
+			if c := bytes.Compare(have, want); c >= 0 {
+				return c == 0
+			}
+		}
+	}
+	return false
+}
+
+// Compare orders two values of the same kind, which is S, N or B: strings and binaries by their bytes, numbers by value.
+func Compare(a, b Value) int { return bytes.Compare(a.payload(), b.payload()) }
+
+// Equal reports whether two values are the same, whatever their kinds. The form is canonical, so this is bytes.Equal.
+func Equal(a, b Value) bool { return bytes.Equal(a, b) }
+
+// Size is what the value counts in DynamoDB bytes (limits-and-capacity.md §5).
+func (v Value) Size() int {
+	switch v.Kind() {
+	case KindString, KindBinary:
+		return len(v.Bytes())
+	case KindNumber:
+		return v.Number().Size()
+	case KindMap:
+		it := v.Map()
+		return 3 + it.Len() + it.Size()
+	case KindList:
+		size := 3
+		for e := range v.Elements() {
+			size += 1 + e.Size()
+		}
+		return size
+	case KindSS, KindBS:
+		size := 0
+		for e := range v.Payloads() {
+			size += len(e)
+		}
+		return size
+	case KindNS:
+		size := 0
+		for e := range v.Payloads() {
+			size += Number(e).Size()
+		}
+		return size
+	default:
+		return 1
+	}
+}
+
+// Depth counts the levels of nesting: 1 for a value without values inside. A value deeper than MaxDepth is not allowed in
+// an item.
+func (v Value) Depth() int {
+	deepest := 0
+	switch v.Kind() {
+	case KindList:
+		for e := range v.Elements() {
+			deepest = max(deepest, e.Depth())
+		}
+	case KindMap:
+		deepest = v.Map().Depth()
+	}
+	return 1 + deepest
+}
+
+// String gives the value as JSON, for tests and messages.
+func (v Value) String() string {
+	if v == nil {
+		return "(none)"
+	}
+	return string(AppendValueJSON(nil, v))
+}

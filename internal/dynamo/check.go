@@ -1,0 +1,183 @@
+package dynamo
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// errTruncated is what a checker finds where the bytes end too early, or a length points behind their end.
+var errTruncated = errors.New("dynamo: binary form is truncated")
+
+// CheckItem says what is wrong with bytes that should be an item; nil means that every method of Item and Value is safe on
+// them, and that they are canonical: the only form of what they say.
+func CheckItem(b []byte) error {
+	rest, err := checkAttributes(b, 1)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("dynamo: %d bytes after the item", len(rest))
+	}
+	return err
+}
+
+// CheckValue is CheckItem for a value.
+func CheckValue(b []byte) error {
+	rest, err := checkValue(b, 1)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("dynamo: %d bytes after the value", len(rest))
+	}
+	return err
+}
+
+// checkUvarint takes a uvarint off the head of b that is no longer than it needs to be.
+func checkUvarint(b []byte) (v int, rest []byte, err error) {
+	u, n := binary.Uvarint(b)
+	if n <= 0 || u > 1<<31 {
+		return 0, nil, errTruncated
+	}
+	if n > 1 && b[n-1] == 0 {
+		return 0, nil, errors.New("dynamo: length in more bytes than it needs")
+	}
+	return int(u), b[n:], nil
+}
+
+// checkCut takes a uvarint and as many bytes off the head of b.
+func checkCut(b []byte) (head, rest []byte, err error) {
+	n, rest, err := checkUvarint(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n > len(rest) {
+		return nil, nil, errTruncated
+	}
+	return rest[:n], rest[n:], nil
+}
+
+func checkAttributes(b []byte, level int) (rest []byte, err error) {
+	n, rest, err := checkUvarint(b)
+	if err != nil {
+		return nil, err
+	}
+	var before []byte
+	for i := range n {
+		var name []byte
+		if name, rest, err = checkCut(rest); err != nil {
+			return nil, err
+		}
+		switch {
+		case len(name) == 0 || len(name) > maxNameBytes:
+			return nil, fmt.Errorf("dynamo: attribute name of %d bytes", len(name))
+		case !utf8.Valid(name):
+			return nil, fmt.Errorf("dynamo: attribute name %q is not UTF-8", name)
+		case i > 0 && bytes.Compare(before, name) >= 0:
+			return nil, fmt.Errorf("dynamo: attribute %q does not ascend", name)
+		}
+		before = name
+		if rest, err = checkValue(rest, level); err != nil {
+			return nil, err
+		}
+	}
+	return rest, nil
+}
+
+func checkValue(b []byte, level int) (rest []byte, err error) {
+	if level > MaxDepth {
+		return nil, errors.New("dynamo: value nests too deep")
+	}
+	if len(b) == 0 {
+		return nil, errTruncated
+	}
+	kind, b := Kind(b[0]), b[1:]
+	switch kind {
+	case KindNull:
+		return b, nil
+	case KindBool:
+		if len(b) == 0 || b[0] > 1 {
+			return nil, errors.New("dynamo: malformed BOOL")
+		}
+		return b[1:], nil
+	case KindNumber:
+		_, rest, err = checkNumber(b)
+		return rest, err
+	case KindString, KindBinary:
+		head, rest, err := checkCut(b)
+		if err == nil && kind == KindString && !utf8.Valid(head) {
+			err = errors.New("dynamo: S is not UTF-8")
+		}
+		return rest, err
+	case KindList, KindMap, KindSS, KindNS, KindBS:
+		return checkCollection(kind, b, level)
+	}
+	return nil, fmt.Errorf("dynamo: unknown kind %d", kind)
+}
+
+// checkNumber takes a length byte and a number off the head of b.
+func checkNumber(b []byte) (head, rest []byte, err error) {
+	if len(b) == 0 || len(b) <= int(b[0]) || b[0] == 0 {
+		return nil, nil, errTruncated
+	}
+	head, rest = b[1:1+int(b[0])], b[1+int(b[0]):]
+	if NumberLen(head) != len(head) {
+		return nil, nil, errors.New("dynamo: malformed number")
+	}
+	return head, rest, nil
+}
+
+func checkCollection(kind Kind, b []byte, level int) (rest []byte, err error) {
+	body, rest, err := checkCut(b)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case KindMap:
+		body, err = checkAttributes(body, level+1)
+	case KindList:
+		body, err = checkList(body, level+1)
+	default:
+		body, err = checkSet(kind, body)
+	}
+	if err == nil && len(body) > 0 {
+		err = fmt.Errorf("dynamo: %d bytes after the elements of a %s", len(body), kind)
+	}
+	return rest, err
+}
+
+func checkList(b []byte, level int) (rest []byte, err error) {
+	n, rest, err := checkUvarint(b)
+	for range n {
+		if rest, err = checkValue(rest, level); err != nil {
+			return nil, err
+		}
+	}
+	return rest, err
+}
+
+func checkSet(kind Kind, b []byte) (rest []byte, err error) {
+	n, rest, err := checkUvarint(b)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("dynamo: empty %s", kind)
+	}
+	take := checkCut
+	if kind == KindNS {
+		take = checkNumber
+	}
+	var before []byte
+	for i := range n {
+		var e []byte
+		if e, rest, err = take(rest); err != nil {
+			return nil, err
+		}
+		if kind == KindSS && !utf8.Valid(e) {
+			return nil, errors.New("dynamo: element of an SS is not UTF-8")
+		}
+		if i > 0 && bytes.Compare(before, e) >= 0 {
+			return nil, fmt.Errorf("dynamo: element of a %s does not ascend", kind)
+		}
+		before = e
+	}
+	return rest, nil
+}

@@ -1,0 +1,140 @@
+package dynamo
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// entry is one attribute of a map, or one element of a set, that stands in a buffer: where it begins and ends, and where
+// its name (the element itself) lies within.
+type entry struct {
+	prefix             uint64 // the name's first eight bytes, which decide most comparisons
+	start, name        uint32
+	nameLen, entrySize uint32
+}
+
+// entries brings maps and sets that are being collected into their canonical order. Maps nest, so the list is a stack: a
+// map's entries begin at a base, and its nested maps have taken theirs off again before the next one is added.
+type entries struct {
+	list  []entry
+	moved []byte // scratch for arrange
+}
+
+// add notes the entry that starts at start and ends where buf ends. It reports whether the entry is greater than the one
+// before it, if any since base.
+func (s *entries) add(base int, buf []byte, start, name, nameLen int) (ascending bool) {
+	e := entry{
+		prefix:    prefixOf(buf, name, nameLen),
+		start:     uint32(start),
+		name:      uint32(name),
+		nameLen:   uint32(nameLen),
+		entrySize: uint32(len(buf) - start),
+	}
+	ascending = len(s.list) == base || s.list[len(s.list)-1].compare(&e, buf) < 0
+	s.list = append(s.list, e)
+	return ascending
+}
+
+// prefixOf is the head of the name that stands in buf, as a number that orders like it: a shorter one is filled up with
+// zeros.
+func prefixOf(buf []byte, name, nameLen int) uint64 {
+	if name+8 <= len(buf) {
+		p := binary.BigEndian.Uint64(buf[name:])
+		if nameLen < 8 {
+			p &^= 1<<(64-8*nameLen) - 1
+		}
+		return p
+	}
+	var p uint64 // near the end of buf, so the name is short
+	for i, c := range buf[name : name+nameLen] {
+		p |= uint64(c) << (56 - 8*i)
+	}
+	return p
+}
+
+func (e *entry) nameIn(buf []byte) []byte { return buf[e.name : e.name+e.nameLen] }
+
+func (e *entry) compare(f *entry, buf []byte) int {
+	if e.prefix != f.prefix {
+		return cmp.Compare(e.prefix, f.prefix)
+	}
+	if e.nameLen <= 8 && f.nameLen <= 8 {
+		return cmp.Compare(e.nameLen, f.nameLen)
+	}
+	return bytes.Compare(e.nameIn(buf), f.nameIn(buf))
+}
+
+// insertionMax is the count of entries up to which insertion sort is the faster one.
+const insertionMax = 16
+
+// sort orders the entries since base by name, equal names as they came. It reports whether a name occurs twice. The bytes
+// stay where they are.
+func (s *entries) sort(base int, buf []byte) (duplicates bool) {
+	list := s.list[base:]
+	if len(list) <= insertionMax {
+		return insertionSort(list, buf)
+	}
+	slices.SortFunc(list, func(e, f entry) int {
+		if c := e.compare(&f, buf); c != 0 {
+			return c
+		}
+		return cmp.Compare(e.start, f.start)
+	})
+	for i := 1; i < len(list); i++ {
+		if list[i-1].compare(&list[i], buf) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// insertionSort is sort for few entries. An entry always meets the one that it comes to stand behind, so that equal ones
+// show.
+func insertionSort(list []entry, buf []byte) (duplicates bool) {
+	for i := 1; i < len(list); i++ {
+		e := list[i]
+		k := i
+		for ; k > 0; k-- {
+			c := e.compare(&list[k-1], buf)
+			if c >= 0 {
+				duplicates = duplicates || c == 0
+				break
+			}
+			list[k] = list[k-1]
+		}
+		list[k] = e
+	}
+	return duplicates
+}
+
+// dropReplaced leaves only the last of several sorted entries with the same name.
+func (s *entries) dropReplaced(base int, buf []byte) {
+	list := s.list[base:]
+	kept := list[:1]
+	for _, e := range list[1:] {
+		if kept[len(kept)-1].compare(&e, buf) == 0 {
+			kept[len(kept)-1] = e
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	s.list = s.list[:base+len(kept)]
+}
+
+// arrange brings the bytes of the entries since base, which stand in buf from first to its end, into the order of the
+// list, and gives buf up to the end of the last one. The entries tell where they are then.
+func (s *entries) arrange(base int, buf []byte, first int) []byte {
+	s.moved = append(s.moved[:0], buf[first:]...)
+	out := buf[:first]
+	list := s.list[base:]
+	for i := range list {
+		e := &list[i]
+		from, at := int(e.start)-first, uint32(len(out))
+		out = append(out, s.moved[from:from+int(e.entrySize)]...)
+		e.name += at - e.start
+		e.start = at
+	}
+	return out
+}

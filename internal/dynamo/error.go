@@ -1,0 +1,48 @@
+package dynamo
+
+// Code names a failure that the API defines, without its namespace: "ValidationException".
+type Code string
+
+// The codes that mayfly answers with (errors.md §3). Which JSON namespace and HTTP status belong to each is wire's business.
+const (
+	CodeValidation              Code = "ValidationException"
+	CodeSerialization           Code = "SerializationException"
+	CodeUnknownOperation        Code = "UnknownOperationException"
+	CodeConditionalCheckFailed  Code = "ConditionalCheckFailedException"
+	CodeResourceNotFound        Code = "ResourceNotFoundException"
+	CodeResourceInUse           Code = "ResourceInUseException"
+	CodeLimitExceeded           Code = "LimitExceededException"
+	CodeTransactionCanceled     Code = "TransactionCanceledException"
+	CodeTransactionConflict     Code = "TransactionConflictException"
+	CodeTransactionInProgress   Code = "TransactionInProgressException"
+	CodeIdempotentMismatch      Code = "IdempotentParameterMismatchException"
+	CodeExpiredIterator         Code = "ExpiredIteratorException"
+	CodeTrimmedDataAccess       Code = "TrimmedDataAccessException"
+	CodeItemCollectionSizeLimit Code = "ItemCollectionSizeLimitExceededException"
+	CodeThrottling              Code = "ThrottlingException"
+	CodeInternal                Code = "InternalServerError"
+	CodeMissingAuthToken        Code = "MissingAuthenticationTokenException"
+	CodeIncompleteSignature     Code = "IncompleteSignatureException"
+	CodeInvalidSignature        Code = "InvalidSignatureException"
+	CodeUnrecognizedClient      Code = "UnrecognizedClientException"
+)
+
+// Error is a failure the DynamoDB API defines: code and message are part of the wire contract.
+type Error struct {
+	Code    Code
+	Message string   // empty: the body has no message member at all
+	Item    Item     // ConditionalCheckFailed: the item as it is, when the caller asked for it
+	Reasons []Reason // TransactionCanceled: one for each action, in their order
+}
+
+// Reason is why one action of a transaction was, or was not, the cause of its cancellation.
+type Reason struct {
+	Code    string // "None", "ConditionalCheckFailed", "ValidationError", …
+	Message string // empty for None
+	Item    Item   // the item as it is, when the action asked for it
+}
+
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Invalid is a ValidationException with the given text.
+func Invalid(message string) *Error { return &Error{Code: CodeValidation, Message: message} }

@@ -1,0 +1,125 @@
+package dynamo
+
+import "iter"
+
+// MaxDepth is how many levels an attribute's value may nest: a scalar attribute is one level, a list of scalars two.
+const MaxDepth = 32
+
+// Len counts the attributes.
+func (it Item) Len() int {
+	if len(it) == 0 {
+		return 0
+	}
+	n, _ := uvarint(it)
+	return n
+}
+
+// Get gives the value of an attribute; nil where the item has none of that name.
+func (it Item) Get(name string) Value {
+	if len(it) == 0 {
+		return nil
+	}
+	n, at := uvarint(it)
+	rest := []byte(it[at:])
+	for range n {
+		var have []byte
+		have, rest = cut(rest)
+		if string(have) >= name {
+			if string(have) != name {
+				return nil
+			}
+			v, _ := cutValue(rest)
+			return v
+		}
+		rest = rest[valueLen(rest):]
+	}
+	return nil
+}
+
+// All gives the attributes in ascending order of their names. It does not allocate.
+func (it Item) All() iter.Seq2[[]byte, Value] {
+	return func(yield func([]byte, Value) bool) { it.each(yield) }
+}
+
+func (it Item) each(yield func([]byte, Value) bool) {
+	if len(it) == 0 {
+		return
+	}
+	n, at := uvarint(it)
+	rest := []byte(it[at:])
+	for range n {
+		var (
+			name []byte
+			v    Value
+		)
+		name, rest = cut(rest)
+		v, rest = cutValue(rest)
+		if !yield(name, v) {
+			return
+		}
+	}
+}
+
+// Size is what the item counts in DynamoDB bytes: the names and the values (limits-and-capacity.md §5).
+func (it Item) Size() int {
+	size := 0
+	for name, v := range it.All() {
+		size += len(name) + v.Size()
+	}
+	return size
+}
+
+// Depth is the greatest Depth of the attributes' values; 0 for an item without attributes.
+func (it Item) Depth() int {
+	deepest := 0
+	for _, v := range it.All() {
+		deepest = max(deepest, v.Depth())
+	}
+	return deepest
+}
+
+// With gives a copy of the item in which the attribute has the value v; a nil v takes the attribute out.
+func (it Item) With(name string, v Value) Item {
+	var (
+		count, at = 0, 0
+		put       = v != nil
+	)
+	if len(it) > 0 {
+		count, at = uvarint(it)
+	}
+	// before and after are the attributes on both sides of the one that changes.
+	before, after := []byte(it[at:]), []byte(nil)
+	for rest := before; len(rest) > 0; {
+		have, behind := cut(rest)
+		if string(have) >= name {
+			before = before[:len(before)-len(rest)]
+			after = rest
+			if string(have) == name {
+				after = behind[valueLen(behind):]
+				count--
+			}
+			break
+		}
+		rest = behind[valueLen(behind):]
+	}
+	if put {
+		count++
+	}
+	out := make([]byte, 0, len(it)+len(name)+len(v)+6)
+	out = appendUvarint(out, count)
+	out = append(out, before...)
+	if put {
+		out = appendUvarint(out, len(name))
+		out = append(out, name...)
+		out = append(out, v...)
+	}
+	return Item(append(out, after...))
+}
+
+// String gives the item as JSON, for tests and messages.
+func (it Item) String() string {
+	if it == nil {
+		return "(none)"
+	}
+	return string(AppendItemJSON(nil, it))
+}

@@ -1,0 +1,223 @@
+package dynamo
+
+// JSON reads a complete request body in one pass, without building anything that the caller did not ask for and without
+// allocating for well-formed input. Errors stick: after the first, every method answers zero, nil or false, loops end, and
+// Err gives the error. So a structure is read without checking in between:
+//
+//	j := dynamo.NewJSON(body)
+//	var name []byte
+//	if j.Struct("GetItemInput") {
+//		for j.NextMember(&name) {
+//			switch string(name) {
+//			case "TableName":
+//				in.TableName = service.Some(j.CopyText())
+//			case "ConsistentRead":
+//				in.ConsistentRead = service.Some(j.Bool())
+//			case "AttributesToGet":
+//				if j.List() {
+//					for j.NextElement() {
+//						in.Legacy.AttributesToGet = append(in.Legacy.AttributesToGet, j.CopyText())
+//					}
+//				}
+//			case "ExpressionAttributeNames":
+//				if j.Map("String") {
+//					for j.NextEntry(&name) {
+//						key := string(name)
+//						in.Names[key] = j.CopyText()
+//					}
+//				}
+//			case "Key":
+//				key, invalid, _ := j.AppendItem(nil)
+//				in.Key = service.ItemArg{Item: key, Err: invalid}
+//			default:
+//				j.Skip()
+//			}
+//		}
+//	}
+//	if err := j.End(); err != nil { … }
+//
+// The rules of use: within each turn of a loop, exactly one value is read (Skip where it does not matter); a loop runs
+// until it ends by itself. NextMember passes over members that are null, since those count as absent; elsewhere null can
+// occur (NextEntry, NextElement, the body itself), and there the value methods take it for absent too: they consume it and
+// answer nil or false without an error. Null and Peek tell it apart.
+//
+// Byte slices that the reader hands out are views that stay valid until Reset, as long as the body does.
+//
+// Errors are *Error with code SerializationException and AWS's texts (errors.md §6). Malformed JSON has no message and
+// comes before every type error, wherever in the body it is: a type error makes the reader check the rest of the body.
+// Malformed means: not RFC 8259, deeper than 1,000 levels, not UTF-8, or with half of a surrogate pair in an escape. (AWS's
+// parser stores such halves as question marks. Refusing keeps what is stored equal to what was sent.) Of equal member names
+// the last one wins.
+type JSON struct {
+	body    []byte
+	pos     int
+	depth   int  // containers that are open
+	first   bool // nothing has been read in the innermost container yet
+	err     *Error
+	text    []byte // strings that needed unescaping, one after the other
+	entries entries
+}
+
+// maxJSONDepth is how deep arrays and objects may nest. An attribute value of MaxDepth levels needs twice that many.
+const maxJSONDepth = 1000
+
+// NewJSON gives a reader of body.
+func NewJSON(body []byte) *JSON { return &JSON{body: body} }
+
+// Reset makes the reader read another body. Views of the one before become invalid.
+func (j *JSON) Reset(body []byte) {
+	*j = JSON{body: body, text: j.text[:0], entries: entries{list: j.entries.list[:0], moved: j.entries.moved[:0]}}
+}
+
+// Err is nil, or the *Error that ended the reading.
+func (j *JSON) Err() error {
+	if j.err == nil {
+		return nil
+	}
+	return j.err
+}
+
+// End says that the last value has been read: whatever but blanks follows makes the body malformed. It gives Err.
+func (j *JSON) End() error {
+	if j.next() != 0 || j.pos < len(j.body) {
+		j.malformed()
+	}
+	return j.Err()
+}
+
+// ValidJSON reports whether the body is one well-formed JSON value, by the rules of JSON.
+func ValidJSON(body []byte) bool {
+	j := JSON{body: body}
+	j.Skip()
+	return j.End() == nil
+}
+
+// Token says what kind of JSON value comes next.
+type Token byte
+
+const (
+	TokenNone Token = iota // the end, or nothing that can begin a value
+	TokenObject
+	TokenArray
+	TokenString
+	TokenNumber
+	TokenTrue
+	TokenFalse
+	TokenNull
+)
+
+// Peek tells what comes next without consuming it.
+func (j *JSON) Peek() Token {
+	switch c := j.next(); c {
+	case '{':
+		return TokenObject
+	case '[':
+		return TokenArray
+	case '"':
+		return TokenString
+	case 't':
+		return TokenTrue
+	case 'f':
+		return TokenFalse
+	case 'n':
+		return TokenNull
+	default:
+		if c == '-' || c-'0' <= 9 {
+			return TokenNumber
+		}
+		return TokenNone
+	}
+}
+
+// Null consumes a null if one comes next, and reports that.
+func (j *JSON) Null() bool {
+	return j.next() == 'n' && j.literal("null")
+}
+
+// next passes over blanks and gives the byte after them; 0 at the end.
+func (j *JSON) next() byte {
+	for j.pos < len(j.body) {
+		c := j.body[j.pos]
+		if c > ' ' {
+			return c
+		}
+		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			j.malformed()
+			return 0
+		}
+		j.pos++
+	}
+	return 0
+}
+
+// malformed ends the reading with the bare error.
+func (j *JSON) malformed() {
+	if j.err == nil {
+		j.err = &Error{Code: CodeSerialization}
+	}
+	j.pos = len(j.body)
+}
+
+// wrongType ends the reading with a type error, unless the body is malformed as well.
+func (j *JSON) wrongType(message string) {
+	if j.err == nil {
+		j.err = &Error{Code: CodeSerialization}
+		if ValidJSON(j.body) {
+			j.err.Message = message
+		}
+	}
+	j.pos = len(j.body)
+}
+
+// literal consumes true, false or null.
+func (j *JSON) literal(word string) bool {
+	if end := j.pos + len(word); end <= len(j.body) && string(j.body[j.pos:end]) == word {
+		j.pos = end
+		return true
+	}
+	j.malformed()
+	return false
+}
+
+// Skip passes over the next value, whatever it is.
+func (j *JSON) Skip() {
+	switch c := j.next(); c {
+	case '{':
+		var key []byte
+		for ok := j.open() && j.NextEntry(&key); ok; ok = j.NextEntry(&key) {
+			j.Skip()
+		}
+	case '[':
+		for ok := j.open() && j.NextElement(); ok; ok = j.NextElement() {
+			j.Skip()
+		}
+	case '"':
+		j.passString()
+	case 't':
+		j.literal("true")
+	case 'f':
+		j.literal("false")
+	case 'n':
+		j.literal("null")
+	default:
+		j.number()
+	}
+}
+
+// passString is str for a string that nobody wants: it forgets what had to be unescaped.
+func (j *JSON) passString() {
+	kept := len(j.text)
+	j.str()
+	j.text = j.text[:kept]
+}
+
+// Raw passes over the next value and gives its text.
+func (j *JSON) Raw() []byte {
+	j.next()
+	start := j.pos
+	j.Skip()
+	if j.err != nil {
+		return nil
+	}
+	return j.body[start:j.pos]
+}

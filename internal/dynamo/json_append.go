@@ -1,0 +1,161 @@
+package dynamo
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math/bits"
+)
+
+// AppendItemJSON appends the item as the JSON object that DynamoDB answers with: {"name":{"S":"…"},…}, names and elements
+// of sets in ascending order. It does not allocate.
+func AppendItemJSON(dst []byte, it Item) []byte {
+	dst = append(dst, '{')
+	if len(it) > 0 {
+		n, at := uvarint(it)
+		dst = appendMembers(dst, n, it[at:])
+	}
+	return append(dst, '}')
+}
+
+func appendMembers(dst []byte, n int, rest []byte) []byte {
+	for i := range n {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var name []byte
+		name, rest = cut(rest)
+		dst = AppendQuoted(dst, name)
+		dst = append(dst, ':')
+		dst, rest = appendNextJSON(dst, rest)
+	}
+	return dst
+}
+
+// AppendValueJSON appends the value as JSON: {"S":"…"}. It does not allocate.
+func AppendValueJSON(dst []byte, v Value) []byte {
+	dst, _ = appendNextJSON(dst, v)
+	return dst
+}
+
+// appendNextJSON appends the value at the head of b, and gives what follows it in b.
+func appendNextJSON(dst, b []byte) (out, rest []byte) {
+	kind := Kind(b[0])
+	var payload []byte
+	switch kind {
+	case KindNull:
+		return append(dst, `{"NULL":true}`...), b[1:]
+	case KindBool:
+		if b[1] != 0 {
+			return append(dst, `{"BOOL":true}`...), b[2:]
+		}
+		return append(dst, `{"BOOL":false}`...), b[2:]
+	case KindNumber:
+		payload, rest = cutNumber(b[1:])
+		dst = append(dst, `{"N":"`...)
+		dst = Number(payload).AppendText(dst)
+		return append(dst, '"', '}'), rest
+	}
+	payload, rest = cut(b[1:])
+	switch kind {
+	case KindString:
+		dst = append(dst, `{"S":`...)
+		dst = AppendQuoted(dst, payload)
+	case KindBinary:
+		dst = append(dst, `{"B":`...)
+		dst = appendBase64(dst, payload)
+	case KindMap:
+		dst = append(dst, `{"M":`...)
+		dst = AppendItemJSON(dst, payload)
+	default:
+		dst = append(dst, '{', '"')
+		dst = append(dst, kind.String()...)
+		dst = append(dst, `":[`...)
+		dst = appendElements(dst, kind, payload)
+		dst = append(dst, ']')
+	}
+	return append(dst, '}'), rest
+}
+
+// appendElements appends the elements of a list or set, given its count and elements.
+func appendElements(dst []byte, kind Kind, body []byte) []byte {
+	n, at := uvarint(body)
+	rest := body[at:]
+	for i := range n {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var e []byte
+		switch kind {
+		case KindList:
+			dst, rest = appendNextJSON(dst, rest)
+		case KindNS:
+			e, rest = cutNumber(rest)
+			dst = append(dst, '"')
+			dst = Number(e).AppendText(dst)
+			dst = append(dst, '"')
+		case KindBS:
+			e, rest = cut(rest)
+			dst = appendBase64(dst, e)
+		default:
+			e, rest = cut(rest)
+			dst = AppendQuoted(dst, e)
+		}
+	}
+	return dst
+}
+
+func appendBase64(dst, b []byte) []byte {
+	dst = append(dst, '"')
+	dst = base64.StdEncoding.AppendEncode(dst, b)
+	return append(dst, '"')
+}
+
+// AppendQuoted appends s, which is UTF-8, as a JSON string. Only quotes, backslashes and control characters are escaped.
+func AppendQuoted[T ~string | ~[]byte](dst []byte, s T) []byte {
+	dst = append(dst, '"')
+	start := len(dst)
+	dst = append(dst, s...)
+	if at := plainRun(dst[start:]); at < len(s) {
+		dst = appendEscaped(dst[:start+at], s[at:])
+	}
+	return append(dst, '"')
+}
+
+// plainRun counts the bytes at the head of s that stand for themselves in a JSON string.
+func plainRun(s []byte) int {
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		if mark := special(binary.LittleEndian.Uint64(s[i:])); mark != 0 {
+			return i + bits.TrailingZeros64(mark)/8
+		}
+	}
+	for i < len(s) && s[i] >= ' ' && s[i] != '"' && s[i] != '\\' {
+		i++
+	}
+	return i
+}
+
+func appendEscaped[T ~string | ~[]byte](dst []byte, s T) []byte {
+	const hex = "0123456789abcdef"
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c >= ' ':
+			dst = append(dst, c)
+		case c == '\n':
+			dst = append(dst, '\\', 'n')
+		case c == '\r':
+			dst = append(dst, '\\', 'r')
+		case c == '\t':
+			dst = append(dst, '\\', 't')
+		case c == '\b':
+			dst = append(dst, '\\', 'b')
+		case c == '\f':
+			dst = append(dst, '\\', 'f')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
+		}
+	}
+	return dst
+}

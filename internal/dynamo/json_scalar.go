@@ -1,0 +1,184 @@
+package dynamo
+
+import (
+	"math"
+	"strconv"
+)
+
+// Text reads a string and gives a view of it. nil: null, or an error; an empty string is not nil.
+func (j *JSON) Text() []byte {
+	if c := j.next(); c != '"' {
+		j.notScalar(c, "String")
+		return nil
+	}
+	return j.str()
+}
+
+// CopyText reads a string and gives a copy of it.
+func (j *JSON) CopyText() string { return string(j.Text()) }
+
+// notScalar is a scalar of the type typ that is something else: null, or an error.
+func (j *JSON) notScalar(c byte, typ string) {
+	switch c {
+	case 'n':
+		j.literal("null")
+	case '{':
+		j.wrongType(msgUnexpectedStart)
+	case '[':
+		j.wrongType("Unrecognized collection type class " + javaType(typ))
+	default:
+		if typ == "Blob" {
+			j.wrongType("only base-64-encoded strings are convertible to bytes")
+			return
+		}
+		j.wrongType(j.tokenName(c) + " cannot be converted to " + typ)
+	}
+}
+
+// tokenName is what AWS's parser calls the scalar that begins with c.
+func (j *JSON) tokenName(c byte) string {
+	switch c {
+	case 't':
+		return "TRUE_VALUE"
+	case 'f':
+		return "FALSE_VALUE"
+	case '"':
+		return "STRING_VALUE"
+	}
+	if _, decimal := j.number(); decimal {
+		return "DECIMAL_VALUE"
+	}
+	return "NUMBER_VALUE"
+}
+
+// Bool reads a Boolean: true, false, or a string that spells one (true, yes, 1, false, no, 0 in any case).
+func (j *JSON) Bool() bool {
+	switch c := j.next(); c {
+	case 't':
+		return j.literal("true")
+	case 'f':
+		j.literal("false")
+		return false
+	case '"':
+		return j.spelledBool(j.str())
+	default:
+		j.notScalar(c, "Boolean")
+		return false
+	}
+}
+
+func (j *JSON) spelledBool(s []byte) bool {
+	if len(s) <= len("false") {
+		var lower [5]byte
+		for i, c := range s {
+			if c-'A' < 26 {
+				c |= 0x20
+			}
+			lower[i] = c
+		}
+		switch string(lower[:len(s)]) {
+		case "true", "yes", "1":
+			return true
+		case "false", "no", "0":
+			return false
+		}
+	}
+	j.wrongType(msgUnexpectedToken)
+	return false
+}
+
+// Int reads an Integer, whose errors name that type. A decimal is cut down to the integer below it; what does not fit into
+// an Integer becomes the nearest that does, so that range checks refuse it.
+func (j *JSON) Int() int {
+	return int(min(max(j.integer("Integer"), math.MinInt32), math.MaxInt32))
+}
+
+// Long reads a Long, as Int does an Integer.
+func (j *JSON) Long() int64 { return j.integer("Long") }
+
+func (j *JSON) integer(typ string) int64 {
+	c := j.next()
+	if c != '-' && c-'0' > 9 {
+		j.notScalar(c, typ)
+		return 0
+	}
+	text, decimal := j.number()
+	switch {
+	case decimal:
+		return floor(text)
+	case len(text) > 18:
+		v, _ := strconv.ParseInt(string(text), 10, 64) // the nearest int64 where it does not fit
+		return v
+	}
+	return smallInteger(text)
+}
+
+// floor reads a decimal and cuts it down. Only the first 53 bits of it are exact, which is enough for every member that is
+// an Integer or a Long.
+func floor(text []byte) int64 {
+	f, _ := strconv.ParseFloat(string(text), 64)
+	switch f = math.Floor(f); {
+	case f >= math.MaxInt64:
+		return math.MaxInt64
+	case f <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(f)
+}
+
+// smallInteger reads at most 18 characters of JSON integer.
+func smallInteger(text []byte) int64 {
+	var v int64
+	for _, c := range text {
+		if c != '-' {
+			v = v*10 + int64(c-'0')
+		}
+	}
+	if len(text) > 0 && text[0] == '-' {
+		return -v
+	}
+	return v
+}
+
+// number consumes a JSON number; decimal says that it has a point or an exponent.
+func (j *JSON) number() (text []byte, decimal bool) {
+	b, start := j.body, j.pos
+	i := start
+	if i < len(b) && b[i] == '-' {
+		i++
+	}
+	whole := i
+	i = skipDigits(b, i)
+	if i == whole || i > whole+1 && b[whole] == '0' {
+		j.malformed()
+		return nil, false
+	}
+	if i < len(b) && b[i] == '.' {
+		decimal = true
+		fraction := i + 1
+		if i = skipDigits(b, fraction); i == fraction {
+			j.malformed()
+			return nil, false
+		}
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		decimal = true
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		exponent := i
+		if i = skipDigits(b, i); i == exponent {
+			j.malformed()
+			return nil, false
+		}
+	}
+	j.pos = i
+	return b[start:i], decimal
+}
+
+func skipDigits(b []byte, i int) int {
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}

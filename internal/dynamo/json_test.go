@@ -1,0 +1,344 @@
+package dynamo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// The example of JSON's comment, as one flat record of what was read.
+func TestReadingAStructure(t *testing.T) {
+	const body = ` { "TableName" : "T\u00e4\/b", "Limit": 7.9, "Absent": null, "ConsistentRead": "YES",
+		"AttributesToGet": ["a", "b\n"], "ExpressionAttributeNames": {"#a": "x", "#b\t": null}, "Total": -1.5,
+		"Unknown": [{"x": [1, {}, []]}, true, null], "Nested": {"Deep": {"Er": false}}, "Raw": {"k":  [1] } }  `
+	var (
+		got  []string
+		name []byte
+		note = func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) }
+	)
+	j := NewJSON([]byte(body))
+	if j.Struct("GetItemInput") {
+		for j.NextMember(&name) {
+			switch string(name) {
+			case "TableName":
+				note("table %s", j.CopyText())
+			case "Limit":
+				note("limit %d", j.Int())
+			case "Total":
+				note("total %d", j.Long())
+			case "ConsistentRead":
+				note("consistent %v", j.Bool())
+			case "AttributesToGet":
+				for ok := j.List(); ok && j.NextElement(); {
+					note("get %q", j.Text())
+				}
+			case "ExpressionAttributeNames":
+				for ok := j.Map("String"); ok && j.NextEntry(&name); {
+					note("name %q %q", name, j.Text())
+				}
+			case "Nested":
+				for ok := j.Struct("A"); ok && j.NextMember(&name); {
+					for ok := j.Struct("B"); ok && j.NextMember(&name); {
+						note("deep %v", j.Bool())
+					}
+				}
+			case "Raw":
+				note("raw %s", j.Raw())
+			default:
+				note("skip %s", name)
+				j.Skip()
+			}
+		}
+	}
+	if err := j.End(); err != nil {
+		t.Fatal(err)
+	}
+	want := `table Tä/b|limit 7|consistent true|get "a"|get "b\n"|name "#a" "x"|name "#b\t" ""|total -2|skip Unknown|deep false|raw {"k":  [1] }`
+	if got := strings.Join(got, "|"); got != want {
+		t.Errorf("read\n%s, want\n%s", got, want)
+	}
+}
+
+func TestPeekAndNull(t *testing.T) {
+	for body, want := range map[string]Token{
+		" {": TokenObject, "[": TokenArray, `"`: TokenString, "-": TokenNumber, "0": TokenNumber, "t": TokenTrue, "f": TokenFalse,
+		"\n\tnull": TokenNull, "": TokenNone, "}": TokenNone, "x": TokenNone, "\x00": TokenNone, "+1": TokenNone,
+	} {
+		if got := NewJSON([]byte(body)).Peek(); got != want {
+			t.Errorf("%q: token %d, want %d", body, got, want)
+		}
+	}
+	j := NewJSON([]byte("null"))
+	if !j.Null() || j.Null() || j.End() != nil {
+		t.Error("null")
+	}
+	j = NewJSON([]byte("nul"))
+	if j.Null() || j.Err() == nil {
+		t.Error("half a null")
+	}
+	// Values take null for absent.
+	j = NewJSON([]byte("[null,null,null,null,null,null,null,null]"))
+	j.List()
+	for i := 0; j.NextElement(); i++ {
+		switch i {
+		case 0:
+			if j.Text() != nil {
+				t.Error("Text")
+			}
+		case 1:
+			j.Int()
+		case 2:
+			j.Bool()
+		case 3:
+			j.Struct("S")
+		case 4:
+			j.MapElement("S")
+		case 5:
+			j.ListElement()
+		case 6:
+			j.AppendBlob(nil)
+		case 7:
+			if out, invalid, fatal := j.AppendItem(nil); out != nil || invalid != nil || fatal != nil {
+				t.Error("AppendItem")
+			}
+		}
+	}
+	if err := j.End(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestIntegers(t *testing.T) {
+	for _, c := range []struct {
+		body string
+		long int64
+		i    int
+	}{
+		{"0", 0, 0}, {"-0", 0, 0}, {"42", 42, 42}, {"-7", -7, -7}, {"1.9", 1, 1}, {"-1.1", -2, -2}, {"1e3", 1000, 1000}, {"0.5E1", 5, 5},
+		{"123456789012345678", 123456789012345678, 1<<31 - 1}, {"-123456789012345678", -123456789012345678, -1 << 31},
+		{"99999999999999999999999", 1<<63 - 1, 1<<31 - 1}, {"-1e400", -1 << 63, -1 << 31}, {"1e-400", 0, 0},
+	} {
+		j := NewJSON([]byte(c.body))
+		if got := j.Long(); got != c.long || j.End() != nil {
+			t.Errorf("%s as a Long: %d, %v; want %d", c.body, got, j.Err(), c.long)
+		}
+		j = NewJSON([]byte(c.body))
+		if got := j.Int(); got != c.i || j.End() != nil {
+			t.Errorf("%s as an Integer: %d, %v; want %d", c.body, got, j.Err(), c.i)
+		}
+	}
+}
+
+// The texts of errors.md §6.
+func TestTypeErrors(t *testing.T) {
+	text := func(j *JSON) { j.Text() }
+	boolean := func(j *JSON) { j.Bool() }
+	integer := func(j *JSON) { j.Int() }
+	long := func(j *JSON) { j.Long() }
+	blob := func(j *JSON) { j.AppendBlob(nil) }
+	list := func(j *JSON) { j.List() }
+	values := func(j *JSON) { j.Map("AttributeValue") }
+	names := func(j *JSON) { j.Map("String") }
+	member := func(j *JSON) { j.Struct("ProvisionedThroughput") }
+	element := func(j *JSON) { j.StructElement("AttributeValue") }
+	keys := func(j *JSON) { j.MapElement("AttributeValue") }
+	writes := func(j *JSON) { j.ListElement() }
+	const (
+		java = "com.amazonaws.dynamodb.v20120810."
+		cast = "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class " +
+			"(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module java.base of loader 'bootstrap')"
+	)
+	for _, c := range []struct {
+		read    func(*JSON)
+		body    string
+		message string
+	}{
+		{text, `true`, "TRUE_VALUE cannot be converted to String"},
+		{text, `false`, "FALSE_VALUE cannot be converted to String"},
+		{text, `1`, "NUMBER_VALUE cannot be converted to String"},
+		{text, `-1.5`, "DECIMAL_VALUE cannot be converted to String"},
+		{text, `["a"]`, "Unrecognized collection type class java.lang.String"},
+		{text, `{}`, "Start of structure or map found where not expected"},
+		{boolean, `1`, "NUMBER_VALUE cannot be converted to Boolean"},
+		{boolean, `"maybe"`, "Unexpected token received from parser"},
+		{boolean, `""`, "Unexpected token received from parser"},
+		{boolean, `"true but long"`, "Unexpected token received from parser"},
+		{boolean, `[]`, "Unrecognized collection type class java.lang.Boolean"},
+		{boolean, `{}`, "Start of structure or map found where not expected"},
+		{integer, `"1"`, "STRING_VALUE cannot be converted to Integer"},
+		{long, `"1"`, "STRING_VALUE cannot be converted to Long"},
+		{long, `true`, "TRUE_VALUE cannot be converted to Long"},
+		{integer, `[]`, "Unrecognized collection type class java.lang.Integer"},
+		{long, `[]`, "Unrecognized collection type class java.lang.Long"},
+		{long, `{}`, "Start of structure or map found where not expected"},
+		{blob, `true`, "only base-64-encoded strings are convertible to bytes"},
+		{blob, `1`, "only base-64-encoded strings are convertible to bytes"},
+		{blob, `[]`, "Unrecognized collection type class java.nio.ByteBuffer"},
+		{blob, `{}`, "Start of structure or map found where not expected"},
+		{blob, `"abc"`, "Base64 encoded length is expected a multiple of 4 bytes but found: 3"},
+		{blob, `"YWJ="`, "Invalid last non-pad Base64 character dectected"},
+		{blob, `"YX=="`, "Invalid last non-pad Base64 character dectected"},
+		{blob, `"YW%j"`, "Invalid Base64 character: '%'"},
+		{blob, `"YQ==YQ=="`, "Invalid Base64 character: '='"},
+		{blob, `"a==="`, "Invalid Base64 character: '='"},
+		{blob, `"YW\nj"`, "Invalid Base64 character: '\n'"},
+		{list, `"a"`, "Unexpected field type"},
+		{list, `{}`, "Start of structure or map found where not expected"},
+		{values, `1`, "Unexpected field type"},
+		{values, `[]`, "Unrecognized collection type java.util.Map<java.lang.String, " + java + "AttributeValue>"},
+		{names, `[]`, "Unrecognized collection type java.util.Map<java.lang.String, java.lang.String>"},
+		{func(j *JSON) { j.Map("java.util.List<x>") }, `[]`, "Unrecognized collection type java.util.Map<java.lang.String, java.util.List<x>>"},
+		{member, `"a"`, "Unexpected field type"},
+		{member, `[]`, "Unrecognized collection type class " + java + "ProvisionedThroughput"},
+		{element, `1`, "Unexpected value type in payload"},
+		{element, `[]`, "Unrecognized collection type class " + java + "AttributeValue"},
+		{keys, `"a"`, cast},
+		{writes, `"a"`, cast},
+	} {
+		j := NewJSON([]byte(`{"a":` + c.body + `,"b":[1,2]}`))
+		var name []byte
+		if !j.Struct("In") || !j.NextMember(&name) {
+			t.Fatal(j.Err())
+		}
+		c.read(j)
+		got, ok := j.Err().(*Error)
+		if !ok || got.Code != CodeSerialization || got.Message != c.message {
+			t.Errorf("%s: %v, want %s", c.body, j.Err(), c.message)
+		}
+		if j.NextMember(&name) || j.Peek() != TokenNone {
+			t.Errorf("%s: goes on after the error", c.body)
+		}
+		// Malformed JSON comes first, even behind the type error.
+		j = NewJSON([]byte(`{"a":` + c.body + `,"b":[1,2}`))
+		j.Struct("In")
+		j.NextMember(&name)
+		c.read(j)
+		if got, ok := j.Err().(*Error); !ok || got.Message != "" {
+			t.Errorf("%s in malformed JSON: %v", c.body, j.Err())
+		}
+	}
+}
+
+func TestSpelledBooleans(t *testing.T) {
+	for body, want := range map[string]bool{
+		`"true"`: true, `"TRUE"`: true, `"Yes"`: true, `"1"`: true, `true`: true,
+		`"false"`: false, `"FaLsE"`: false, `"NO"`: false, `"0"`: false, `false`: false,
+	} {
+		j := NewJSON([]byte(body))
+		if got := j.Bool(); got != want || j.End() != nil {
+			t.Errorf("%s: %v, %v", body, got, j.Err())
+		}
+	}
+}
+
+// malformed bodies: none is valid for encoding/json either, except where a comment says so.
+var malformed = []string{
+	"", " ", "{", "}", "[", "]", `"`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a":1 "b":2}`, `{a:1}`, `{"a":1}}`, `[1,]`, `[,1]`, `[1 2]`,
+	`[1}`, `{"a":1]`, "01", "-", "1.", ".5", "1e", "1e+", "+1", "0x1", "tru", "truefalse", "nulll", "[nul]", `"a`, `"\`, `"\x"`, `"\u12"`,
+	`"\u12g4"`, "\"\n\"", "\"\x01\"", "\x00", "1\x00", "{}x", "'a'", "NaN", "// c\n1", "\ufeff1", "\v1",
+	// encoding/json replaces these; they are refused here.
+	"\"\xff\"", "\"abcdefgh\xc3\"", `"\ud800"`, `"\udc00"`, `"\ud800\u0041"`, `"\ud800\ud800"`, `"\ud800x"`, "\"\\n\xff\"",
+}
+
+func TestMalformed(t *testing.T) {
+	for _, body := range malformed {
+		if ValidJSON([]byte(body)) {
+			t.Errorf("%q is valid", body)
+		}
+		j := NewJSON([]byte(body))
+		j.Raw()
+		if err, ok := j.End().(*Error); !ok || err.Code != CodeSerialization || err.Message != "" {
+			t.Errorf("%q: %v", body, err)
+		}
+	}
+}
+
+// Absurd nesting is refused, whatever reads it.
+func TestAbsurdDepth(t *testing.T) {
+	for _, open := range []string{"[", `{"a":`, `{"L":[`, `{"M":{"a":`} {
+		body := []byte(strings.Repeat(open, 10_000))
+		if ValidJSON(body) {
+			t.Errorf("%s: valid", open)
+		}
+		if _, _, err := NewJSON(body).AppendValue(nil); err == nil {
+			t.Errorf("%s: accepted as a value", open)
+		}
+		if _, _, err := NewJSON(body).AppendItem(nil); err == nil {
+			t.Errorf("%s: accepted as an item", open)
+		}
+	}
+	deepest := strings.Repeat("[", maxJSONDepth) + strings.Repeat("]", maxJSONDepth)
+	if !ValidJSON([]byte(deepest)) || ValidJSON([]byte("["+deepest+"]")) {
+		t.Errorf("the limit is not %d", maxJSONDepth)
+	}
+}
+
+// Strings of every length around the eight bytes that the scanner takes at once, with every kind of byte in every place.
+func TestStrings(t *testing.T) {
+	for length := range 20 {
+		for at := range length {
+			for _, insert := range []string{"x", "\u00e9", `\n`, `\"`, `\\`, `\/`, `\b\f\r\t`, `\u0041`, `\u20AC`, `\ud83d\ude00`, "\x7f", "😀"} {
+				body := `"` + strings.Repeat("a", at) + insert + strings.Repeat("b", length-at) + `"`
+				var want string
+				if err := json.Unmarshal([]byte(body), &want); err != nil {
+					t.Fatal(err)
+				}
+				for _, tail := range []string{"", "  ", "          "} {
+					j := NewJSON([]byte(body + tail))
+					got := j.CopyText()
+					if j.End() != nil || got != want {
+						t.Fatalf("%s: %q, %v; want %q", body, got, j.Err(), want)
+					}
+				}
+				quoted := AppendQuoted(nil, want)
+				var back string
+				if err := json.Unmarshal(quoted, &back); err != nil || back != want {
+					t.Fatalf("%q quoted as %s", want, quoted)
+				}
+			}
+		}
+	}
+}
+
+func TestQuotedControls(t *testing.T) {
+	var all []byte
+	for c := range byte(0x80) {
+		all = append(all, c)
+	}
+	quoted := AppendQuoted([]byte("x"), string(all))
+	var back string
+	if err := json.Unmarshal(quoted[1:], &back); err != nil || back != string(all) || quoted[0] != 'x' {
+		t.Errorf("%s: %v", quoted, err)
+	}
+	if got := string(AppendQuoted(nil, "a<b>&\u2028")); got != "\"a<b>&\u2028\"" {
+		t.Errorf("escaped what needs no escape: %s", got)
+	}
+}
+
+// What the reader hands out stays while it goes on reading.
+func TestViewsStay(t *testing.T) {
+	j := NewJSON([]byte(`["a\u0062", "c\u0064", "` + strings.Repeat(`\n`, 5000) + `"]`))
+	var views [][]byte
+	for ok := j.List(); ok && j.NextElement(); {
+		views = append(views, j.Text())
+	}
+	if string(views[0]) != "ab" || string(views[1]) != "cd" || len(views[2]) != 5000 {
+		t.Errorf("%q", views[:2])
+	}
+	j.Reset([]byte(`"next"`))
+	if j.CopyText() != "next" || j.End() != nil {
+		t.Error("Reset")
+	}
+}
+
+func TestRaw(t *testing.T) {
+	j := NewJSON([]byte(`{"a": [1, "x\u0041"] , "b":2}`))
+	var name []byte
+	j.Struct("S")
+	j.NextMember(&name)
+	if got := j.Raw(); !bytes.Equal(got, []byte(`[1, "x\u0041"]`)) {
+		t.Errorf("%s", got)
+	}
+}

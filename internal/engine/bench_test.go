@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/kv"
+)
+
+// The figures to compare with are the store's own, in the same run: Loop commits the same keys and bytes with the same sync.
+//
+//	go test -run '^$' -bench 'Loop|Put|Reap' -count 6 ./internal/engine
+
+// benchWriters is how many writers a durable benchmark has: group commit carries them all with one sync.
+const benchWriters = 64
+
+// benchItem has 8 attributes and about 400 bytes.
+func benchItem(i int, ttl int) dynamo.Item {
+	it := item("pk", fmt.Sprintf("device-%08d", i), "sk", i, "ttl", ttl, "a", strings.Repeat("x", 120), "b", strings.Repeat("y", 120), "c", strings.Repeat("z", 60), "d", 12345, "e", "ok")
+	return it
+}
+
+func benchTable(b *testing.B, o Options, change ...func(*TableDesc)) (*db, *Table) {
+	if o.Clock == nil {
+		o.Clock = clock.New()
+	}
+	d := open(b, o)
+	b.Cleanup(d.close)
+	change = append([]func(*TableDesc){func(t *TableDesc) { t.Indexes = nil }}, change...)
+	return d, d.table("bench", change...)
+}
+
+func benchPut(b *testing.B, d *db, tab *Table) {
+	ttl := int(d.Now()/1000) + 86400
+	var n atomic.Int64
+	b.SetParallelism(benchWriters / 2)
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			it := benchItem(int(n.Add(1)), ttl)
+			k, err := tab.Desc().KeyOf(it)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			w := &Write{Table: tab, Key: k, Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }}
+			if err := d.Write(context.Background(), w); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+// BenchmarkLoop is the reference: three keys of the sizes of an item, its deadline and its record, one synced batch, 64 writers.
+func BenchmarkLoop(b *testing.B) {
+	store, err := kv.Open(kv.Options{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	value := make([]byte, 420)
+	var n atomic.Int64
+	b.SetParallelism(benchWriters / 2)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		var key [40]byte
+		for pb.Next() {
+			i := uint64(n.Add(1))
+			batch := store.NewBatch()
+			for space := range byte(3) {
+				key[0] = space
+				binary.BigEndian.PutUint64(key[1:], i*0x9E3779B97F4A7C15)
+				v := value
+				if space == 1 {
+					v = value[:8]
+				}
+				batch.Set(key[:], v)
+			}
+			if err := store.Apply(batch); err != nil {
+				b.Error(err)
+			}
+			if err := store.Wait(batch); err != nil {
+				b.Error(err)
+			}
+			batch.Close()
+		}
+	})
+}
+
+// BenchmarkPut is a durable put of a new item into a table with TTL and a stream with both images, 64 writers.
+func BenchmarkPut(b *testing.B) {
+	d, tab := benchTable(b, Options{Dir: b.TempDir()})
+	benchPut(b, d, tab)
+}
+
+// BenchmarkPutPlain is the same into a table with neither: nothing is read before the write.
+func BenchmarkPutPlain(b *testing.B) {
+	d, tab := benchTable(b, Options{Dir: b.TempDir()}, func(t *TableDesc) { t.TTL.Attribute, t.Stream.ViewType = "", "" })
+	benchPut(b, d, tab)
+}
+
+// BenchmarkPutIndexed has one global index more.
+func BenchmarkPutIndexed(b *testing.B) {
+	d, tab := benchTable(b, Options{Dir: b.TempDir()}, func(t *TableDesc) {
+		t.Indexes = []IndexDesc{{Name: "byE", Global: true, Projection: Projection{Type: "ALL"}, Key: KeySchema{Partition: []KeyAttr{{"e", dynamo.KindString}}}}}
+	})
+	benchPut(b, d, tab)
+}
+
+// BenchmarkGet is one reader of a durable database.
+func BenchmarkGet(b *testing.B) {
+	d, tab := benchTable(b, Options{Dir: b.TempDir()})
+	const items = 10_000
+	ttl := int(d.Now()/1000) + 86400
+	keys := make([]Key, items)
+	for i := range items {
+		it := benchItem(i, ttl)
+		d.put(tab, it)
+		keys[i] = keyOf(b, tab, it)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		i++
+		err := d.Read(context.Background(), func(v *View) error {
+			_, err := v.Get(tab, keys[i%items])
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkReap drains items that are due all at once; one operation is one item. With the old image the item is read; without it the
+// deadline entry is enough.
+func BenchmarkReap(b *testing.B) {
+	for _, view := range []string{"NEW_AND_OLD_IMAGES", ""} {
+		b.Run("view="+view, func(b *testing.B) {
+			c := clock.NewAt(epoch)
+			c.Freeze()
+			d, tab := benchTable(b, Options{Dir: b.TempDir(), Clock: c}, func(t *TableDesc) { t.Stream.ViewType = view })
+			for at := 0; at < b.N; at += 1000 {
+				var ws []*Write
+				for i := at; i < min(at+1000, b.N); i++ {
+					it := benchItem(i, unix(1e9))
+					ws = append(ws, &Write{Table: tab, Key: keyOf(b, tab, it), Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }})
+				}
+				if err := d.Write(context.Background(), ws...); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ResetTimer()
+			d.advance(1e9)
+		})
+	}
+}

@@ -1,0 +1,431 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/kv"
+)
+
+// The laws of DESIGN, each a test of its name. With the build tag invariants each is also run with the engine broken on purpose,
+// and must notice. NothingLost and the crash half of the others are in crash_test.go.
+
+// lawsProbe is a testing.TB that remembers a failure instead of failing the test.
+type lawsProbe struct {
+	testing.TB
+	mu struct {
+		sync.Mutex
+		broken   []string
+		cleanups []func()
+	}
+}
+
+type lawBroken struct{}
+
+func (p *lawsProbe) Helper() {}
+
+func (p *lawsProbe) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.broken = append(p.mu.broken, text)
+}
+
+func (p *lawsProbe) Error(args ...any)                 { p.note(fmt.Sprint(args...)) }
+func (p *lawsProbe) Errorf(format string, args ...any) { p.note(fmt.Sprintf(format, args...)) }
+func (p *lawsProbe) Fatal(args ...any)                 { p.note(fmt.Sprint(args...)); panic(lawBroken{}) }
+func (p *lawsProbe) Fatalf(format string, args ...any) {
+	p.note(fmt.Sprintf(format, args...))
+	panic(lawBroken{})
+}
+
+func (p *lawsProbe) Cleanup(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.cleanups = append(p.mu.cleanups, f)
+}
+
+// attempt runs a part of a test that may end in a failure or a panic.
+func (p *lawsProbe) attempt(part func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(lawBroken); !ok {
+				p.note(fmt.Sprint(r))
+			}
+		}
+	}()
+	part()
+}
+
+// probe runs a test and gives the failures that it reports. What the test has opened is closed before probe returns: an engine that
+// goes on would meet the next fault, or the end of this one.
+func probe(t *testing.T, test func(t testing.TB)) []string {
+	p := &lawsProbe{TB: t}
+	p.attempt(func() { test(p) })
+	broken := slices.Clone(p.mu.broken)
+	for _, f := range slices.Backward(p.mu.cleanups) {
+		p.attempt(f)
+	}
+	return broken
+}
+
+// holds checks a law, and that it notices each fault.
+func holds(t *testing.T, law func(t testing.TB), faults ...invariant.Fault) {
+	t.Run("holds", func(t *testing.T) { law(t) })
+	if !invariant.Enabled {
+		return
+	}
+	for _, f := range faults {
+		t.Run(f.String(), func(t *testing.T) {
+			defer inject(f)()
+			if broken := probe(t, law); len(broken) == 0 {
+				t.Errorf("the law did not notice %v", f)
+			}
+		})
+	}
+}
+
+// TestNeverEarly: nothing is removed or hidden while now < deadline; a fraction is rounded up to the millisecond.
+func TestNeverEarly(t *testing.T) {
+	holds(t, func(t testing.TB) {
+		d := openMemory(t)
+		tab := d.table("events")
+		var b dynamo.Builder
+		for n, v := range item("pk", "f", "sk", 1).All() {
+			b.SetBytes(n, v)
+		}
+		b.Set("ttl", number(fmt.Sprintf("%d.0001", unix(5*time.Second))))
+		fraction := b.Item()
+		whole := item("pk", "w", "sk", 1, "ttl", unix(5*time.Second))
+		d.put(tab, fraction)
+		d.put(tab, whole)
+		d.advance(4999 * time.Millisecond)
+		if d.get(tab, whole) == nil || d.get(tab, fraction) == nil {
+			t.Fatal("gone 1 ms before the deadline")
+		}
+		if n := len(d.records(tab)); n != 2 {
+			t.Fatalf("%d records 1 ms before the deadline", n)
+		}
+		d.advance(time.Millisecond)
+		if d.get(tab, whole) != nil {
+			t.Fatal("there at the deadline")
+		}
+		if d.get(tab, fraction) == nil {
+			t.Fatal("a fraction was not rounded up")
+		}
+		d.advance(time.Millisecond)
+		if d.get(tab, fraction) != nil {
+			t.Fatal("there at the deadline rounded up")
+		}
+		for _, r := range d.records(tab) {
+			if r.Event == Remove && int64(r.At) < epoch.Add(5*time.Second).UnixMilli() {
+				t.Errorf("removed at %v", r.At.Time())
+			}
+		}
+	}, invariant.FireEarly)
+}
+
+// TestStrictlyGone: from the deadline on the item does not exist for any observer, although nothing has reaped it. The reaper is not
+// running here at all.
+func TestStrictlyGone(t *testing.T) {
+	holds(t, func(t testing.TB) {
+		d := openMemory(t)
+		tab := d.table("events", func(td *TableDesc) {
+			td.Indexes = append(td.Indexes, IndexDesc{
+				Name: "local", Projection: Projection{Type: "KEYS_ONLY"},
+				Key: KeySchema{Partition: []KeyAttr{{"pk", dynamo.KindString}}, Sort: []KeyAttr{{"g", dynamo.KindString}}},
+			})
+		})
+		if err := d.stop(); err != nil {
+			t.Fatal(err)
+		}
+		a := item("pk", "a", "sk", 1, "g", "x", "ttl", unix(time.Second))
+		d.put(tab, a)
+		if err := d.clock.Advance(time.Second); err != nil {
+			t.Fatal(err)
+		}
+		pk := []dynamo.Value{dynamo.AppendString(nil, "a")}
+		g := []dynamo.Value{dynamo.AppendString(nil, "x")}
+		if d.get(tab, a) != nil {
+			t.Error("Get sees it")
+		}
+		for name, r := range map[string]Range{
+			"Scan": {}, "Query": {Partition: pk}, "local index": {Index: tab.Desc().Index("local"), Partition: pk},
+			"global index": {Index: tab.Desc().Index("byG"), Partition: g}, "index Scan": {Index: tab.Desc().Index("byG")},
+			"Query backward": {Partition: pk, Backward: true},
+		} {
+			if len(d.items(tab, r)) != 0 {
+				t.Errorf("%s sees it", name)
+			}
+		}
+		err := d.ReadSnapshot(context.Background(), func(v *View) error {
+			it, err := v.Get(tab, keyOf(t, tab, a))
+			if it != nil {
+				t.Error("a snapshot read sees it")
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats, err := tab.Stats(context.Background())
+		if err != nil || stats.Items != 0 {
+			t.Errorf("it is counted: %+v %v", stats, err)
+		}
+		seen := false
+		w := &Write{Table: tab, Key: keyOf(t, tab, a), ReadOld: true, Decide: func(old dynamo.Item, _ Instant) (dynamo.Item, error) {
+			seen = seen || old != nil
+			return old, nil
+		}}
+		if err := d.Write(context.Background(), w); err != nil {
+			t.Fatal(err)
+		}
+		if seen || w.Old != nil {
+			t.Error("a condition or a return value sees it")
+		}
+		d.stop = run(t, d.Engine).stop
+	}, invariant.ShowExpired)
+}
+
+// TestStrictlyGoneInstantFitsSnapshot: a read that hides an item by the clock alone sees every commit with an earlier clock. The test
+// stands in for a writer inside the commit section whose clock was read before the deadline and whose renewal is applied after the
+// reader has looked.
+func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
+	holds(t, func(t testing.TB) {
+		d := openMemory(t)
+		tab := d.table("events")
+		if err := d.stop(); err != nil {
+			t.Fatal(err)
+		}
+		a := item("pk", "a", "sk", 1, "ttl", unix(time.Second))
+		renewed := item("pk", "a", "sk", 1, "ttl", unix(time.Hour))
+		d.put(tab, a)
+
+		d.order.Lock()
+		if err := d.clock.Advance(time.Second); err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan dynamo.Item, 1)
+		go func() {
+			var out dynamo.Item
+			_ = d.Read(context.Background(), func(v *View) (err error) {
+				out, err = v.Get(tab, keyOf(t, tab, a))
+				return err
+			})
+			got <- out
+		}()
+		time.Sleep(20 * time.Millisecond) // lets the reader look; the law holds whether it has or not
+		desc := tab.Desc()
+		b := d.kv.NewBatch()
+		desc.putItem(b, keyOf(t, tab, a), a, renewed, desc.headerFor(a, 0), desc.headerFor(renewed, 0))
+		d.lastCommit.Add(1)
+		if err := d.kv.Apply(b); err != nil {
+			t.Fatal(err)
+		}
+		d.durable.commit.Store(d.lastCommit.Load())
+		d.order.Unlock()
+		if it := <-got; it == nil {
+			t.Error("an item that was renewed in time was hidden")
+		}
+		d.stop = run(t, d.Engine).stop
+	}, invariant.SkipPassThrough)
+}
+
+// TestRenewedLives: an item whose deadline moved is never removed on the old one. The reaper collects the old deadline, the item is
+// replaced, and then the reaper goes on.
+func TestRenewedLives(t *testing.T) {
+	holds(t, func(t testing.TB) {
+		d := openMemory(t, func(o *Options) { o.Clock = clock.NewAt(epoch); o.Clock.Freeze() })
+		tab := d.table("events")
+		if err := d.stop(); err != nil {
+			t.Fatal(err)
+		}
+		for i, next := range []dynamo.Item{
+			item("pk", "a", "sk", 0, "g", "x", "ttl", unix(time.Hour)), // renewed
+			item("pk", "a", "sk", 1, "g", "x"),                         // disarmed
+		} {
+			a := item("pk", "a", "sk", i, "g", "x", "ttl", unix(time.Duration(i+1)*time.Second))
+			d.put(tab, a)
+			if err := d.clock.Advance(time.Second); err != nil {
+				t.Fatal(err)
+			}
+			s := &slice{t: tab, d: tab.Desc(), seen: d.lastCommit.Load()}
+			if err := s.collect(tab.marks.reset(), d.Now()); err != nil || len(s.found) != 1 {
+				t.Fatal(len(s.found), err)
+			}
+			d.put(tab, next)
+			if _, err := s.reap(); err != nil {
+				t.Fatal(err)
+			}
+			if d.get(tab, next) == nil {
+				t.Errorf("%v was removed on its old deadline", next)
+			}
+		}
+		d.stop = run(t, d.Engine).stop
+		d.verify()
+	}, invariant.SkipRecheck)
+}
+
+// TestExactlyOneRecord: each expiry makes one REMOVE with the service's identity and the old image; a write over an expired item
+// that nothing has reaped expires it first.
+func TestExactlyOneRecord(t *testing.T) {
+	holds(t, func(t testing.TB) {
+		d := openMemory(t)
+		tab := d.table("events")
+		if err := d.stop(); err != nil {
+			t.Fatal(err)
+		}
+		a := item("pk", "a", "sk", 1, "ttl", unix(time.Second))
+		again := item("pk", "a", "sk", 1, "ttl", unix(time.Hour), "n", 2)
+		d.put(tab, a)
+		if err := d.clock.Advance(time.Second); err != nil {
+			t.Fatal(err)
+		}
+		s := &slice{t: tab, d: tab.Desc(), seen: d.lastCommit.Load()}
+		if err := s.collect(tab.marks.reset(), d.Now()); err != nil {
+			t.Fatal(err)
+		}
+		d.put(tab, again)
+		if _, err := s.reap(); err != nil {
+			t.Fatal(err)
+		}
+		d.stop = run(t, d.Engine).stop
+		d.advance(2 * time.Hour)
+		want := []struct {
+			event   Event
+			service bool
+			old     dynamo.Item
+		}{{Insert, false, nil}, {Remove, true, a}, {Insert, false, nil}, {Remove, true, again}}
+		rs := d.records(tab)
+		if len(rs) != len(want) {
+			t.Fatalf("%d records, want %d: %+v", len(rs), len(want), rs)
+		}
+		for i, w := range want {
+			if rs[i].Event != w.event || rs[i].Service != w.service || rs[i].Old.String() != w.old.String() {
+				t.Errorf("record %d is %+v", i, rs[i])
+			}
+		}
+	}, invariant.ForgetOldRecord, invariant.RecordTwice)
+}
+
+// TestOrderPerKey: a key's records appear in commit order, once. Writers race on few keys; each record's old image must be the record
+// before's new image.
+func TestOrderPerKey(t *testing.T) {
+	holds(t, func(t testing.TB) {
+		d := openMemory(t, func(o *Options) { o.ShardBytes = 4 << 10 })
+		tab := d.table("events")
+		var wg sync.WaitGroup
+		for w := range 8 {
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(1, uint64(w)))
+				for i := range 200 {
+					key := item("pk", fmt.Sprint("k", r.IntN(4)), "sk", 1)
+					wr := &Write{Table: tab, Key: keyOf(t, tab, key), ReadOld: true, Decide: func(dynamo.Item, Instant) (dynamo.Item, error) {
+						if i%7 == 0 {
+							return nil, nil
+						}
+						return key.With("v", number(fmt.Sprint(w*1000+i))), nil
+					}}
+					if err := d.Write(context.Background(), wr); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		last := map[string]string{}
+		for _, r := range d.records(tab) {
+			key := r.Keys.String()
+			if r.Old.String() != last[key] && !(r.Old == nil && last[key] == dynamo.Item(nil).String()) && !(last[key] == "" && r.Old == nil) {
+				t.Fatalf("record %d of %s has old image %v behind %s", r.Seq, key, r.Old, last[key])
+			}
+			last[key] = r.New.String()
+		}
+	}, invariant.UnorderedSeq)
+}
+
+// TestIdleIsFree: with nothing due the process does no periodic work. A fake day passes over a table whose only deadline lies
+// behind it, and the due queue does not look once.
+func TestIdleIsFree(t *testing.T) {
+	holds(t, func(t testing.TB) {
+		test, ok := t.(*testing.T)
+		if p, probe := t.(*lawsProbe); probe {
+			test, ok = p.TB.(*testing.T), true
+		}
+		if !ok {
+			t.Fatal("needs a test")
+		}
+		synctest.Test(test, func(*testing.T) {
+			e, err := Open(Options{Durability: kv.Memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := run(t, e)
+			tab := d.table("events")
+			d.put(tab, item("pk", "a", "sk", 1, "ttl", int(e.Now()/1000)+2*86400))
+			synctest.Wait()
+			before := e.queue.Passes()
+			time.Sleep(24 * time.Hour)
+			synctest.Wait()
+			if n := e.queue.Passes() - before; n > 1 {
+				t.Errorf("the due queue looked %d times in a day with nothing due", n)
+			}
+			time.Sleep(25 * time.Hour)
+			synctest.Wait()
+			if d.get(tab, item("pk", "a", "sk", 1)) != nil {
+				t.Error("there a day after its deadline")
+			}
+			if err := d.stop(); err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}, invariant.BusyLoop)
+}
+
+// TestMarkBelowAll: no live deadline entry lies below its table's low-water mark, whatever the order in which deadlines come and go.
+func TestMarkBelowAll(t *testing.T) {
+	holds(t, func(t testing.TB) {
+		d := openMemory(t)
+		tab := d.table("events")
+		r := rand.New(rand.NewPCG(7, 7))
+		for range 40 {
+			for range 20 {
+				at := int(d.Now()/1000) - 5 + r.IntN(60)
+				d.put(tab, item("pk", fmt.Sprint(r.IntN(50)), "sk", 1, "ttl", at))
+			}
+			d.advance(0) // Verify wants nobody at work
+			if err := d.Verify(context.Background()); err != nil && strings.Contains(err.Error(), "low-water mark") {
+				t.Fatal(err)
+			}
+			d.advance(time.Duration(r.IntN(10)) * time.Second)
+		}
+		d.advance(2 * time.Minute)
+		if n := len(d.items(tab, Range{})); n != 0 {
+			t.Errorf("%d expired items are seen", n)
+		}
+		stored := 0
+		lower, upper := tableSpan(spaceItems, tab.id)
+		it := d.kv.NewIter(lower, upper)
+		defer it.Close()
+		for ok := it.First(); ok; ok = it.Next() {
+			stored++
+		}
+		if stored != 0 {
+			t.Errorf("%d expired items were never reaped", stored)
+		}
+	}, invariant.KeepMark)
+}

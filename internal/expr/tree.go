@@ -1,0 +1,175 @@
+package expr
+
+import "strings"
+
+// op says what a node is.
+type op uint8
+
+const (
+	opPath  op = iota // path
+	opValue           // value placeholder
+	opCall            // function: fn, or the name where it is unknown
+	opAnd
+	opOr
+	opNot
+	opEQ
+	opNE
+	opLT
+	opLE
+	opGT
+	opGE
+	opBetween
+	opIn
+	opPlus
+	opMinus
+)
+
+// opTexts are the operators as messages name them.
+var opTexts = [...]string{
+	opAnd: "AND", opOr: "OR", opNot: "NOT", opEQ: "=", opNE: "<>", opLT: "<", opLE: "<=", opGT: ">", opGE: ">=",
+	opBetween: "BETWEEN", opIn: "IN", opPlus: "+", opMinus: "-",
+}
+
+func (o op) String() string { return opTexts[o] }
+
+// isOrder reports whether the operator compares by order, which S, N and B alone have.
+func (o op) isOrder() bool { return o >= opLT && o <= opGE || o == opBetween }
+
+// function is one of the functions of all kinds of expression.
+type function uint8
+
+const (
+	fnUnknown function = iota
+	fnExists
+	fnNotExists
+	fnType
+	fnBeginsWith
+	fnContains
+	fnSize
+	fnIfNotExists
+	fnListAppend
+)
+
+// functions gives each function its name and its number of operands. Names are case-sensitive.
+var functions = [...]struct {
+	name     string
+	operands int
+	update   bool // belongs to update expressions, and no others
+}{
+	fnExists:      {"attribute_exists", 1, false},
+	fnNotExists:   {"attribute_not_exists", 1, false},
+	fnType:        {"attribute_type", 2, false},
+	fnBeginsWith:  {"begins_with", 2, false},
+	fnContains:    {"contains", 2, false},
+	fnSize:        {"size", 1, false},
+	fnIfNotExists: {"if_not_exists", 2, true},
+	fnListAppend:  {"list_append", 2, true},
+}
+
+func functionNamed(name string) function {
+	for fn := fnExists; int(fn) < len(functions); fn++ {
+		if functions[fn].name == name {
+			return fn
+		}
+	}
+	return fnUnknown
+}
+
+func (fn function) String() string { return functions[fn].name }
+
+// node is a part of an expression: an operand, or something done with operands.
+type node struct {
+	op      op
+	fn      function // of opCall
+	grouped bool     // it stood in parentheses of its own
+	value   int32    // of opValue: number of the placeholder in the tree
+	path    path     // of opPath
+	args    []*node
+}
+
+// isOperand reports whether the node has a value, rather than being true or false.
+func (n *node) isOperand() bool {
+	return n.op == opPath || n.op == opValue || n.op == opPlus || n.op == opMinus
+}
+
+// isLeaf reports whether the node is a condition by itself, and not made of conditions.
+func (n *node) isLeaf() bool { return n.op != opAnd && n.op != opOr && n.op != opNot }
+
+// name is what messages call the node's operator or function.
+func (n *node) name() string {
+	if n.op == opCall {
+		return n.fn.String()
+	}
+	return n.op.String()
+}
+
+// placeholders are the #names and :values of a tree, each once, numbered in order of appearance.
+type placeholders struct {
+	names  []string
+	values []string
+}
+
+// number finds text in list, or adds it.
+func number(list *[]string, text string) int32 {
+	for i, have := range *list {
+		if have == text {
+			return int32(i)
+		}
+	}
+	*list = append(*list, text)
+	return int32(len(*list) - 1)
+}
+
+// conditionTree is a parsed condition, filter or key condition expression. It is immutable and has no static problems.
+type conditionTree struct {
+	placeholders
+	root   *node
+	leaves []*node // the conditions that AND, OR and NOT connect, in order
+	paths  []path  // in order
+}
+
+// projectionTree is a parsed projection expression.
+type projectionTree struct {
+	placeholders
+	paths    []path
+	selector *selector // ready for use; nil where it depends on placeholders
+	problem  error     // overlapping paths; nil, and not checked yet, where that depends on placeholders
+}
+
+// section is one of the four parts of an update expression.
+type section uint8
+
+const (
+	sectionSet section = iota
+	sectionRemove
+	sectionAdd
+	sectionDelete
+)
+
+var sectionNames = [...]string{sectionSet: "SET", sectionRemove: "REMOVE", sectionAdd: "ADD", sectionDelete: "DELETE"}
+
+func (s section) String() string { return sectionNames[s] }
+
+// sectionNamed gives the section that a word begins, in whatever case it is written.
+func sectionNamed(word string) (section, bool) {
+	for s, name := range sectionNames {
+		if strings.EqualFold(name, word) {
+			return section(s), true
+		}
+	}
+	return 0, false
+}
+
+// action is one assignment, removal, addition or deletion of an update.
+type action struct {
+	section section
+	path    path
+	value   *node // nil for REMOVE
+}
+
+// updateTree is a parsed update expression.
+type updateTree struct {
+	placeholders
+	actions []action
+	paths   []path // of the actions
+}

@@ -1,0 +1,36 @@
+package invariant
+
+// Fault names one way in which the engine can be broken on purpose. Each is asked for with Injected at the place that it breaks.
+type Fault int
+
+const (
+	SkipRecheck      Fault = iota // the reaper trusts its snapshot and does not look again under the locks: breaks RenewedLives
+	KeepMark                      // a deadline below the low-water mark does not lower it: breaks MarkBelowAll and loses the expiry
+	AckBeforeSync                 // a write answers without waiting for the disk: breaks NothingLost
+	ServeUndurable                // a read answers from state that a crash can take back: breaks NothingLost
+	FireEarly                     // what is due within a second counts as due: breaks NeverEarly
+	ShowExpired                   // a read does not compare the deadline with now: breaks StrictlyGone
+	SkipPassThrough               // a read that hid an item by the clock keeps its old snapshot: breaks StrictlyGone
+	ForgetOldRecord               // a write over an expired item does not expire it first: breaks ExactlyOneRecord
+	RecordTwice                   // a reap writes its record even if the item is gone: breaks ExactlyOneRecord
+	DropRecordBatch               // a record is written in a batch of its own: breaks ExactlyOneRecord in a crash
+	UnorderedSeq                  // sequence numbers are taken before the commit section: breaks OrderPerKey
+	BusyLoop                      // the due queue looks every second: breaks IdleIsFree
+	NoRestartInstant              // the last instant on disk does not bound the clock after a restart: breaks StrictlyGone
+	LoseWake                      // a wake during a drain is forgotten: breaks the due queue's promptness
+	HogQueue                      // the due queue drains one source until it is empty: breaks its fairness
+	faults                        // how many there are
+)
+
+var names = [faults]string{
+	"SkipRecheck", "KeepMark", "AckBeforeSync", "ServeUndurable", "FireEarly", "ShowExpired", "SkipPassThrough", "ForgetOldRecord",
+	"RecordTwice", "DropRecordBatch", "UnorderedSeq", "BusyLoop", "NoRestartInstant", "LoseWake", "HogQueue",
+}
+
+// String is the fault's name.
+func (f Fault) String() string {
+	if f < 0 || f >= faults {
+		return "unknown fault"
+	}
+	return names[f]
+}

@@ -1,0 +1,30 @@
+//go:build invariants
+
+package invariant
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Enabled reports whether checks are made.
+const Enabled = true
+
+// injected counts, per fault, how often it is injected at present.
+var injected [faults]atomic.Int32
+
+// Check panics unless cond holds. Arguments are formatted only then, but they are evaluated always: guard costly ones with Enabled.
+func Check(cond bool, format string, args ...any) {
+	if !cond {
+		panic("invariant violated: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// Injected reports whether the fault is to happen.
+func Injected(f Fault) bool { return injected[f].Load() > 0 }
+
+// Inject makes the fault happen, in the whole process, until restore is called.
+func Inject(f Fault) (restore func()) {
+	injected[f].Add(1)
+	return func() { injected[f].Add(-1) }
+}

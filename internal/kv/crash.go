@@ -1,0 +1,215 @@
+package kv
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ErrCut is what every change of a CrashFS fails with after its cut.
+var ErrCut = errors.New("power was cut")
+
+// CrashFS is a file system in memory whose power can be cut. Each change of it (a write, a sync, a file made, renamed or removed)
+// is one operation. Until the cut it works; the first operation after the cut, and all that follow, fail with ErrCut. AfterCrash then gives
+// what a disk would hold: all that was synced, and of the rest nothing or a part.
+//
+// A crash test cuts at every k in turn:
+//
+//	for k := int64(0); ; k++ {
+//		disk := kv.NewCrashFS()
+//		disk.CutAfter(k)
+//		acknowledged := work(disk) // until it fails or ends
+//		done := !disk.WasCut()     // the work has fewer operations than k
+//		check(disk.AfterCrash(), acknowledged)
+//		if done {
+//			break
+//		}
+//	}
+type CrashFS struct {
+	FS
+	mem  *vfs.MemFS
+	ops  atomic.Int64 // operations begun
+	cut  atomic.Int64 // how many may be done; negative: all
+	part struct {
+		percent int
+		seed    uint64
+	}
+	mu struct {
+		sync.RWMutex            // held for reading during every operation, for writing while the state at the cut is taken
+		after        *vfs.MemFS // the state at the cut; nil before it
+	}
+}
+
+// NewCrashFS gives an empty one that is never cut.
+func NewCrashFS() *CrashFS { return newCrashFS(vfs.NewCrashableMem()) }
+
+func newCrashFS(mem *vfs.MemFS) *CrashFS {
+	c := &CrashFS{FS: mem, mem: mem}
+	c.cut.Store(-1)
+	return c
+}
+
+// CutAfter lets k operations more happen, counted from the first one of this file system; negative: all of them.
+func (c *CrashFS) CutAfter(k int64) { c.cut.Store(k) }
+
+// CutNow cuts the power at this moment.
+func (c *CrashFS) CutNow() {
+	c.cut.Store(0)
+	c.takeState()
+}
+
+// KeepUnsynced makes AfterCrash keep each unsynced block and directory entry with a probability of percent, as a disk may. Without it none is kept.
+// It is called before the cut.
+func (c *CrashFS) KeepUnsynced(percent int, seed uint64) { c.part.percent, c.part.seed = percent, seed }
+
+// Ops is how many operations have begun.
+func (c *CrashFS) Ops() int64 { return c.ops.Load() }
+
+// WasCut reports whether the cut has happened, be it by AfterCrash.
+func (c *CrashFS) WasCut() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.mu.after != nil
+}
+
+// AfterCrash gives the disk as it is after the cut, itself a CrashFS that can be cut again. Without a cut it is cut now. Every call gives
+// an equal disk of its own.
+func (c *CrashFS) AfterCrash() *CrashFS {
+	return newCrashFS(c.takeState().CrashClone(vfs.CrashCloneCfg{})) // what survived a crash is synced, so this copies all of it
+}
+
+// takeState notes once what the disk holds at the cut. It waits for the operations that began before.
+func (c *CrashFS) takeState() *vfs.MemFS {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.after == nil {
+		c.mu.after = c.mem.CrashClone(vfs.CrashCloneCfg{
+			UnsyncedDataPercent: c.part.percent,
+			RNG:                 rand.New(rand.NewPCG(c.part.seed, 0)),
+		})
+	}
+	return c.mu.after
+}
+
+// do performs one operation, or fails it if the power is cut.
+func (c *CrashFS) do(op func() error) error {
+	if c.begin() {
+		defer c.mu.RUnlock()
+		return op()
+	}
+	c.takeState()
+	return ErrCut
+}
+
+// begin counts an operation, and holds off the cut if it may happen.
+func (c *CrashFS) begin() bool {
+	c.mu.RLock()
+	n, cut := c.ops.Add(1), c.cut.Load()
+	if c.mu.after == nil && (cut < 0 || n <= cut) {
+		return true
+	}
+	c.mu.RUnlock()
+	return false
+}
+
+// file performs an operation that makes a file.
+func (c *CrashFS) file(make func() (vfs.File, error)) (file vfs.File, err error) {
+	err = c.do(func() error {
+		made, err := make()
+		if err == nil {
+			file = &crashFile{File: made, fs: c}
+		}
+		return err
+	})
+	return file, err
+}
+
+// Create implements FS.
+func (c *CrashFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return c.file(func() (vfs.File, error) { return c.FS.Create(name, category) })
+}
+
+// OpenReadWrite implements FS.
+func (c *CrashFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return c.file(func() (vfs.File, error) { return c.FS.OpenReadWrite(name, category, opts...) })
+}
+
+// ReuseForWrite implements FS.
+func (c *CrashFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return c.file(func() (vfs.File, error) { return c.FS.ReuseForWrite(oldname, newname, category) })
+}
+
+// OpenDir implements FS. Opening is no operation, syncing the directory is.
+func (c *CrashFS) OpenDir(name string) (vfs.File, error) {
+	f, err := c.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &crashFile{File: f, fs: c}, nil
+}
+
+// Link implements FS.
+func (c *CrashFS) Link(oldname, newname string) error {
+	return c.do(func() error { return c.FS.Link(oldname, newname) })
+}
+
+// Remove implements FS.
+func (c *CrashFS) Remove(name string) error {
+	return c.do(func() error { return c.FS.Remove(name) })
+}
+
+// RemoveAll implements FS.
+func (c *CrashFS) RemoveAll(name string) error {
+	return c.do(func() error { return c.FS.RemoveAll(name) })
+}
+
+// Rename implements FS.
+func (c *CrashFS) Rename(oldname, newname string) error {
+	return c.do(func() error { return c.FS.Rename(oldname, newname) })
+}
+
+// MkdirAll implements FS.
+func (c *CrashFS) MkdirAll(dir string, perm os.FileMode) error {
+	return c.do(func() error { return c.FS.MkdirAll(dir, perm) })
+}
+
+// Lock implements FS. Locks are not on the disk, so this is no operation.
+func (c *CrashFS) Lock(name string) (io.Closer, error) { return c.FS.Lock(name) }
+
+// Unwrap implements FS.
+func (c *CrashFS) Unwrap() vfs.FS { return c.FS }
+
+// crashFile is a file of a CrashFS.
+type crashFile struct {
+	vfs.File
+	fs *CrashFS
+}
+
+// Write implements vfs.File.
+func (f *crashFile) Write(p []byte) (n int, err error) {
+	err = f.fs.do(func() error { n, err = f.File.Write(p); return err })
+	return n, err
+}
+
+// WriteAt implements vfs.File.
+func (f *crashFile) WriteAt(p []byte, offset int64) (n int, err error) {
+	err = f.fs.do(func() error { n, err = f.File.WriteAt(p, offset); return err })
+	return n, err
+}
+
+// Sync implements vfs.File.
+func (f *crashFile) Sync() error { return f.fs.do(f.File.Sync) }
+
+// SyncData implements vfs.File.
+func (f *crashFile) SyncData() error { return f.fs.do(f.File.SyncData) }
+
+// SyncTo implements vfs.File.
+func (f *crashFile) SyncTo(length int64) (fullSync bool, err error) {
+	err = f.fs.do(func() error { fullSync, err = f.File.SyncTo(length); return err })
+	return fullSync, err
+}

@@ -1,0 +1,238 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Reader is what can be read: a DB, whose state moves on, or a Snapshot of it.
+type Reader interface {
+	// Get gives the value of key, or ErrNotFound. The value is valid until closer is closed, which it must be.
+	Get(key []byte) (value []byte, closer io.Closer, err error)
+	// NewIter iterates over the keys in [lower, upper), nil meaning no bound, as they are now. It must be closed.
+	NewIter(lower, upper []byte) *Iter
+}
+
+// DB is an open store. Its methods may be called at once from many goroutines, but not while or after Close runs.
+type DB struct {
+	opts    Options
+	log     *slog.Logger
+	pebble  *pebble.DB
+	lock    *pebble.Lock
+	guard   *guardFS
+	reserve *reserve
+	failure failure
+	stall   stall
+	syncer  syncer
+	opened  atomic.Bool
+	closed  atomic.Bool
+	close   sync.Once
+	closeIs error // what Close returned; guarded by close
+}
+
+// Open opens the store in a directory, creating it when there is none, and recovers what the log holds.
+// It returns ErrLocked while another holds the directory, and an error marked ErrCorrupt when its files are damaged.
+func Open(opts Options) (*DB, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("store options: %w", err)
+	}
+	db := &DB{opts: opts, log: opts.Logger}
+	db.failure.init(opts.Logger)
+	if err := db.makeDirectory(); err != nil {
+		return nil, fmt.Errorf("create data directory: %w", err)
+	}
+	if db.lock, err = lockDirectory(db.opts); err != nil {
+		return nil, err
+	}
+	if err := db.openLocked(); err != nil {
+		return nil, errors.Join(err, db.lock.Close())
+	}
+	return db, nil
+}
+
+// makeDirectory creates the directory and finds its one true name: the lock knows a directory by the name that it is given.
+func (db *DB) makeDirectory() error {
+	if err := makeDirectories(db.opts.FS, db.opts.Dir); err != nil {
+		return err
+	}
+	if db.opts.FS != vfs.Default {
+		return nil
+	}
+	dir, err := filepath.Abs(db.opts.Dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	db.opts.Dir = dir
+	return err
+}
+
+// makeDirectories creates a directory with its missing parents, and syncs each into the one above: what is in a directory whose own entry
+// is not on disk is lost with it.
+func makeDirectories(fs FS, dir string) error {
+	var above []string // of each missing one, innermost first
+	for missing := dir; ; missing = fs.PathDir(missing) {
+		parent := fs.PathDir(missing)
+		if _, err := fs.Stat(missing); err == nil || parent == missing {
+			break
+		}
+		above = append(above, parent)
+	}
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, parent := range slices.Backward(above) {
+		if err := syncDirectory(fs, parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncDirectory(fs FS, dir string) error {
+	f, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// lockDirectory takes the lock apart from opening, so that "in use" is told from every other failure.
+func lockDirectory(opts Options) (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(opts.Dir, opts.FS)
+	if err == nil {
+		return lock, nil
+	}
+	if isLockHeld(err) {
+		return nil, fmt.Errorf("open %q: %w", opts.Dir, ErrLocked)
+	}
+	return nil, fmt.Errorf("lock %q: %w", opts.Dir, err)
+}
+
+// openLocked opens Pebble in the directory whose lock is held. A failure of the disk meanwhile lets Pebble finish, and is reported then.
+func (db *DB) openLocked() error {
+	db.reserve = newReserve(db.opts, db.log)
+	db.guard = newGuardFS(db.reserve.wrap(db.opts.FS), &db.failure)
+	p := pebbleOptions(db.opts)
+	p.FS = db.guard
+	p.Lock = db.lock
+	p.Logger = pebbleLogger{db}
+	p.EventListener = &pebble.EventListener{
+		DataCorruption:  db.corrupted,
+		BackgroundError: db.backgroundError,
+		WriteStallBegin: db.stall.begin,
+		WriteStallEnd:   db.stall.end,
+	}
+	opened, err := openPebble(db.opts.Dir, p)
+	if failed := db.failure.err(); failed != nil {
+		err = failed
+	}
+	if err != nil {
+		db.guard.release()
+		if opened != nil {
+			_ = opened.Close() // what it says follows from err
+		}
+		return openError(db.opts.Dir, err)
+	}
+	db.pebble = opened
+	db.syncer.init(db)
+	db.opened.Store(true)
+	return nil
+}
+
+// openPebble turns a panic over damaged files into an error.
+func openPebble(dir string, p *pebble.Options) (opened *pebble.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			opened, err = nil, fmt.Errorf("%w: %v", ErrCorrupt, r)
+		}
+	}()
+	return pebble.Open(dir, p)
+}
+
+// Close syncs what Async mode has not, and releases the directory. Every snapshot and iterator must be closed before.
+// It returns the failure if the store has stopped. A second call returns what the first did.
+func (db *DB) Close() error {
+	db.close.Do(func() {
+		db.syncer.stop()
+		db.closed.Store(true)
+		db.guard.release()
+		err := db.pebble.Close()
+		if failed := db.failure.err(); failed != nil {
+			err = failed
+		}
+		db.closeIs = errors.Join(err, db.lock.Close())
+	})
+	return db.closeIs
+}
+
+// Failed says why the store has stopped, in an error marked ErrStopped; nil while it runs.
+func (db *DB) Failed() error { return db.failure.err() }
+
+// Stopped is closed when the store stops because of a failure.
+func (db *DB) Stopped() <-chan struct{} { return db.failure.stopped }
+
+// Durability is the mode that the store was opened in.
+func (db *DB) Durability() Durability { return db.opts.Durability }
+
+// Get reads the latest applied state.
+func (db *DB) Get(key []byte) (value []byte, closer io.Closer, err error) {
+	return db.pebble.Get(key)
+}
+
+// NewIter reads the state applied at the moment of the call.
+func (db *DB) NewIter(lower, upper []byte) *Iter {
+	return newIter(db.pebble, lower, upper)
+}
+
+// Snapshot is the store's state at one moment. It holds back the removal of what it can see, so it should be closed soon.
+type Snapshot struct {
+	pebble *pebble.Snapshot
+}
+
+// NewSnapshot gives the state applied at the moment of the call.
+func (db *DB) NewSnapshot() *Snapshot { return &Snapshot{db.pebble.NewSnapshot()} }
+
+// Get reads the snapshot.
+func (s *Snapshot) Get(key []byte) (value []byte, closer io.Closer, err error) {
+	return s.pebble.Get(key)
+}
+
+// NewIter reads the snapshot.
+func (s *Snapshot) NewIter(lower, upper []byte) *Iter { return newIter(s.pebble, lower, upper) }
+
+// Close releases the snapshot.
+func (s *Snapshot) Close() error { return s.pebble.Close() }
+
+// Flush writes the memtables out, which lets compactions reclaim what a large DeleteRange covered.
+func (db *DB) Flush() error {
+	if err := db.writable(); err != nil {
+		return err
+	}
+	if err := db.pebble.Flush(); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	return db.failure.err()
+}
+
+// DiskUsage estimates the bytes on disk of the keys in [lower, upper).
+func (db *DB) DiskUsage(lower, upper []byte) (uint64, error) {
+	return db.pebble.EstimateDiskUsage(lower, upper)
+}
+
+// writable says whether a write may begin.
+func (db *DB) writable() error {
+	if db.closed.Load() {
+		return ErrClosed
+	}
+	return db.failure.err()
+}

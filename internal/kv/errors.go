@@ -1,0 +1,30 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+var (
+	// ErrNotFound says that a key is absent.
+	ErrNotFound = pebble.ErrNotFound
+	// ErrClosed is returned by calls after Close.
+	ErrClosed = errors.New("store is closed")
+	// ErrStopped marks every error that follows a failure of the disk; the rest of the chain is the failure itself.
+	ErrStopped = errors.New("store has stopped")
+	// ErrLocked says that another process, or another DB of this one, has the directory open.
+	ErrLocked = errors.New("data directory is in use by another process")
+	// ErrCorrupt marks errors about bytes on disk that are not what was written there.
+	ErrCorrupt = errors.New("data directory is corrupt")
+)
+
+// openError says what opening dir ran into. A file that should exist and does not is corruption too: Pebble names files it has written.
+func openError(dir string, err error) error {
+	if pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("open %q: %w: %w", dir, ErrCorrupt, err)
+	}
+	return fmt.Errorf("open %q: %w", dir, err)
+}

@@ -1,0 +1,97 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// failure remembers the first thing that stopped the store.
+type failure struct {
+	log     *slog.Logger
+	first   atomic.Pointer[error]
+	stopped chan struct{} // closed once first is set
+}
+
+func (f *failure) init(log *slog.Logger) {
+	f.log = log
+	f.stopped = make(chan struct{})
+}
+
+// set stops the store; only the first cause is kept.
+func (f *failure) set(cause error) {
+	err := fmt.Errorf("%w: %w", ErrStopped, cause)
+	if f.first.CompareAndSwap(nil, &err) {
+		close(f.stopped)
+		f.log.Error("store has stopped", "cause", cause)
+	}
+}
+
+// err gives the failure, marked ErrStopped; nil while there is none.
+func (f *failure) err() error {
+	if first := f.first.Load(); first != nil {
+		return *first
+	}
+	return nil
+}
+
+// corrupted stops the store: what Pebble would answer from a damaged file cannot be trusted.
+func (db *DB) corrupted(info pebble.DataCorruptionInfo) {
+	db.failure.set(fmt.Errorf("%w: %s", ErrCorrupt, info.Path))
+}
+
+// backgroundError stops the store when a flush or a compaction failed, unless the disk was full: that passes, and Pebble tries again.
+// It does not pass while the store opens, since nobody can make room then, and not when writers have stood still for long because of it.
+func (db *DB) backgroundError(err error) {
+	switch {
+	case db.closed.Load():
+	case !isDiskFull(err) || !db.opened.Load():
+		db.failure.set(fmt.Errorf("flush or compact: %w", err))
+	case db.stall.failed():
+		db.failure.set(fmt.Errorf("flush or compact, with writers waiting for it: %w", err))
+	default:
+		db.guard.full.Store(true)
+		db.log.Warn("disk is full", "during", err)
+	}
+}
+
+// maxStallFailures is how many flushes and compactions may find the disk full, one a second, while writers wait for one to succeed.
+const maxStallFailures = 10
+
+// stall counts what fails while Pebble holds writers up because flushes or compactions do not keep pace.
+type stall struct {
+	on       atomic.Bool
+	failures atomic.Int64 // since on
+}
+
+func (s *stall) begin(pebble.WriteStallBeginInfo) {
+	s.failures.Store(0)
+	s.on.Store(true)
+}
+
+func (s *stall) end() { s.on.Store(false) }
+
+// failed counts a failure, and reports whether it was one too many.
+func (s *stall) failed() bool { return s.on.Load() && s.failures.Add(1) > maxStallFailures }
+
+// pebbleLogger hands Pebble's messages to slog, and turns its way of ending the process into a failure.
+type pebbleLogger struct{ db *DB }
+
+func (l pebbleLogger) Infof(format string, args ...any) { l.debug(format, args) }
+
+func (l pebbleLogger) Errorf(format string, args ...any) { l.debug(format, args) }
+
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	l.db.failure.set(fmt.Errorf(format, args...))
+}
+
+// debug formats only what will be kept.
+func (l pebbleLogger) debug(format string, args []any) {
+	ctx := context.Background()
+	if l.db.log.Enabled(ctx, slog.LevelDebug) {
+		l.db.log.DebugContext(ctx, fmt.Sprintf(format, args...))
+	}
+}

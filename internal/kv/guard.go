@@ -1,0 +1,235 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// guardFS stands between Pebble and the disk, so that Pebble never learns of a failure that it cannot survive. (While it opens a store it
+// retries a failed flush for ever; later it panics.) Files are of two kinds. Tables may fail: Pebble drops the flush or compaction and reports it. All others (log, manifest, their
+// markers, the directory) are critical: the first failed write or sync of one stops the store, and Pebble is told that it
+// succeeded. Whoever waits for such a sync looks at the failure afterwards, which was recorded before Pebble went on.
+//
+// From the failure on the directory stays as it is. Writes to critical files and removals are dropped, so that nothing which the
+// manifest on disk refers to goes away. New files are created in memory, so that flushes end, stalled writers go on and Close returns.
+type guardFS struct {
+	FS
+	failure *failure
+	after   *vfs.MemFS  // files created after the failure
+	full    atomic.Bool // a table could not be written because the disk was full, and none has been tried since
+	closing chan struct{}
+}
+
+// retryFullDisk is how long a table's creation is held up after another found the disk full, since Pebble retries at once.
+const retryFullDisk = time.Second
+
+func newGuardFS(inner FS, failure *failure) *guardFS {
+	return &guardFS{FS: inner, failure: failure, after: vfs.NewMem(), closing: make(chan struct{})}
+}
+
+// release lets go what waits for room on the disk. It is called once, before Pebble is closed.
+func (g *guardFS) release() { close(g.closing) }
+
+// dead reports whether the directory is to stay as it is.
+func (g *guardFS) dead() bool { return g.failure.first.Load() != nil }
+
+// critical takes note of how a change of a critical file went: an error stops the store, and Pebble is not told.
+func (g *guardFS) critical(op, name string, err error) {
+	if err != nil {
+		g.failure.set(fmt.Errorf("%s %s: %w", op, filepath.Base(name), err))
+	}
+}
+
+// isTable reports whether name is a table's, by the extensions that Pebble gives them.
+func isTable(name string) bool {
+	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
+}
+
+// isMarker reports whether name is that of a marker: an empty file whose name says which manifest, or which format, is current.
+func isMarker(name string) bool { return strings.HasPrefix(filepath.Base(name), "marker.") }
+
+// syncDirectory makes the entries of the directory that name lies in durable. Pebble makes a manifest, then the marker that names it, and
+// only then syncs the directory. A disk that kept the marker and lost the manifest would leave a store that cannot be opened.
+func (g *guardFS) syncDirectory(name string) error {
+	dir, err := g.FS.OpenDir(g.FS.PathDir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// Create implements FS.
+func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if isMarker(name) && !g.dead() {
+		g.critical("sync directory of", name, g.syncDirectory(name))
+	}
+	if g.dead() {
+		return g.createAfter(name, category)
+	}
+	if isTable(name) {
+		if g.full.Swap(false) {
+			clock.Pause(retryFullDisk, g.closing)
+		}
+		return g.FS.Create(name, category)
+	}
+	f, err := g.FS.Create(name, category)
+	return g.created("create", name, category, f, err)
+}
+
+// ReuseForWrite implements FS.
+func (g *guardFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if g.dead() {
+		return g.createAfter(newname, category)
+	}
+	f, err := g.FS.ReuseForWrite(oldname, newname, category)
+	return g.created("reuse", newname, category, f, err)
+}
+
+// created wraps a new critical file, or finds a substitute for one that could not be made.
+func (g *guardFS) created(op, name string, category vfs.DiskWriteCategory, f vfs.File, err error) (vfs.File, error) {
+	if err == nil {
+		return &guardFile{File: f, fs: g, name: name}, nil
+	}
+	g.critical(op, name, err)
+	return g.createAfter(name, category)
+}
+
+// createAfter creates a file in memory, in a directory that may be missing there.
+func (g *guardFS) createAfter(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := g.after.MkdirAll(g.after.PathDir(name), 0o755); err != nil {
+		return nil, err
+	}
+	return g.after.Create(name, category)
+}
+
+// Open implements FS.
+func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if g.dead() {
+		if f, err := g.after.Open(name, opts...); err == nil {
+			return f, nil
+		}
+	}
+	return g.FS.Open(name, opts...)
+}
+
+// OpenDir implements FS.
+func (g *guardFS) OpenDir(name string) (vfs.File, error) {
+	f, err := g.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &guardFile{File: f, fs: g, name: name}, nil
+}
+
+// Stat implements FS.
+func (g *guardFS) Stat(name string) (vfs.FileInfo, error) {
+	if g.dead() {
+		if info, err := g.after.Stat(name); err == nil {
+			return info, nil
+		}
+	}
+	return g.FS.Stat(name)
+}
+
+// Remove implements FS.
+func (g *guardFS) Remove(name string) error {
+	if !g.dead() {
+		return g.FS.Remove(name)
+	}
+	if err := g.after.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// RemoveAll implements FS.
+func (g *guardFS) RemoveAll(name string) error {
+	if g.dead() {
+		return g.after.RemoveAll(name)
+	}
+	return g.FS.RemoveAll(name)
+}
+
+// Rename implements FS.
+func (g *guardFS) Rename(oldname, newname string) error {
+	if !g.dead() {
+		g.critical("rename", oldname, g.FS.Rename(oldname, newname))
+		return nil
+	}
+	if err := g.after.Rename(oldname, newname); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Unwrap implements FS.
+func (g *guardFS) Unwrap() vfs.FS { return g.FS }
+
+// guardFile is a critical file.
+type guardFile struct {
+	vfs.File
+	fs   *guardFS
+	name string
+}
+
+// Write implements vfs.File.
+func (f *guardFile) Write(p []byte) (int, error) {
+	if !f.fs.dead() {
+		_, err := f.File.Write(p)
+		f.fs.critical("write", f.name, err)
+	}
+	return len(p), nil
+}
+
+// WriteAt implements vfs.File.
+func (f *guardFile) WriteAt(p []byte, offset int64) (int, error) {
+	if !f.fs.dead() {
+		_, err := f.File.WriteAt(p, offset)
+		f.fs.critical("write", f.name, err)
+	}
+	return len(p), nil
+}
+
+// Sync implements vfs.File.
+func (f *guardFile) Sync() error {
+	if !f.fs.dead() {
+		f.fs.critical("sync", f.name, f.File.Sync())
+	}
+	return nil
+}
+
+// SyncData implements vfs.File.
+func (f *guardFile) SyncData() error {
+	if !f.fs.dead() {
+		f.fs.critical("sync", f.name, f.File.SyncData())
+	}
+	return nil
+}
+
+// SyncTo implements vfs.File. Without a full sync it promises nothing, but its error may be the only one that the system ever reports.
+func (f *guardFile) SyncTo(length int64) (fullSync bool, err error) {
+	if f.fs.dead() {
+		return true, nil
+	}
+	fullSync, err = f.File.SyncTo(length)
+	f.fs.critical("sync", f.name, err)
+	return fullSync, nil
+}
+
+// Close implements vfs.File. A failed close may mean that the last bytes were not written.
+func (f *guardFile) Close() error {
+	err := f.File.Close()
+	if !f.fs.dead() {
+		f.fs.critical("close", f.name, err)
+	}
+	return nil
+}

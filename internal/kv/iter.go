@@ -1,0 +1,65 @@
+package kv
+
+import "github.com/cockroachdb/pebble/v2"
+
+// Iter walks over keys in order. It starts nowhere: First, Last or a seek comes first. Key and Value are valid until the next move.
+// A false answer means the end or an error; Error tells which. An Iter is used by one goroutine at a time.
+type Iter struct {
+	pebble *pebble.Iterator // nil when err is set
+	err    error            // why there is no iterator
+}
+
+type pebbleReader interface {
+	NewIter(*pebble.IterOptions) (*pebble.Iterator, error)
+}
+
+func newIter(r pebbleReader, lower, upper []byte) *Iter {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return &Iter{err: err}
+	}
+	return &Iter{pebble: it}
+}
+
+// First moves to the first key within the bounds.
+func (it *Iter) First() bool { return it.err == nil && it.pebble.First() }
+
+// Last moves to the last key within the bounds.
+func (it *Iter) Last() bool { return it.err == nil && it.pebble.Last() }
+
+// SeekGE moves to the first key at or after key.
+func (it *Iter) SeekGE(key []byte) bool { return it.err == nil && it.pebble.SeekGE(key) }
+
+// SeekLT moves to the last key before key.
+func (it *Iter) SeekLT(key []byte) bool { return it.err == nil && it.pebble.SeekLT(key) }
+
+// Next moves to the following key.
+func (it *Iter) Next() bool { return it.err == nil && it.pebble.Next() }
+
+// Prev moves to the preceding key.
+func (it *Iter) Prev() bool { return it.err == nil && it.pebble.Prev() }
+
+// Valid reports whether the iterator is at a key.
+func (it *Iter) Valid() bool { return it.err == nil && it.pebble.Valid() }
+
+// Key is the key that the iterator is at; only where Valid.
+func (it *Iter) Key() []byte { return it.pebble.Key() }
+
+// Value is the value that the iterator is at; only where Valid. After a value that cannot be read, Valid is false and Error says why.
+func (it *Iter) Value() []byte { return it.pebble.Value() }
+
+// Error says what went wrong, if anything did.
+func (it *Iter) Error() error {
+	if it.err != nil {
+		return it.err
+	}
+	return it.pebble.Error()
+}
+
+// Close releases the iterator and returns Error's answer.
+func (it *Iter) Close() error {
+	if it.err != nil {
+		return it.err
+	}
+	return it.pebble.Close()
+}

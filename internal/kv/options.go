@@ -1,0 +1,142 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// FS is a file system. The operating system's is the default; tests pass one that crashes or fails.
+type FS = vfs.FS
+
+// NewMemFS gives an empty file system in memory.
+func NewMemFS() FS { return vfs.NewMem() }
+
+// Durability says what an acknowledged write has survived.
+type Durability int
+
+const (
+	Sync   Durability = iota // it is on disk
+	Async                    // it will be on disk within Options.AsyncWindow
+	Memory                   // nothing: no log is written
+)
+
+// String gives the name used in options and logs.
+func (d Durability) String() string {
+	switch d {
+	case Sync:
+		return "sync"
+	case Async:
+		return "async"
+	case Memory:
+		return "memory"
+	}
+	return fmt.Sprintf("Durability(%d)", int(d))
+}
+
+// Options for Open. The zero value of a field means its default.
+type Options struct {
+	// Dir is the data directory, created when missing. It may be empty in Memory mode and with an FS of one's own.
+	Dir string
+	// FS holds the directory. Default: the operating system's, or a fresh one in memory in Memory mode.
+	FS FS
+	// Durability of writes. Default Sync.
+	Durability Durability
+	// CacheBytes is the least room for the block cache. Default 64 MB. What the memtables do not use is the cache's too, so together they take at
+	// most CacheBytes + 3 × MemTableBytes. Without cgo that lies on the Go heap, where it may count double.
+	CacheBytes int64
+	// MemTableBytes is the most that one memtable takes. Default 32 MB; the first ones of a store are smaller. At most three exist at once.
+	MemTableBytes int64
+	// ReserveBytes is the size of the file that is given up when the disk is full. Default 64 MB for a directory of the operating
+	// system's, else none; negative: none.
+	ReserveBytes int64
+	// AsyncWindow is the longest time for which a write of Async mode is not on disk. Default 50 ms.
+	AsyncWindow time.Duration
+	// Logger receives what Pebble logs, at debug level, and failures, at error level. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+const (
+	defaultCacheBytes    = 64 << 20
+	defaultMemTableBytes = 32 << 20
+	memTablesMax         = 3 // one that is written and two that wait to be flushed
+	defaultReserveBytes  = 64 << 20
+	defaultAsyncWindow   = 50 * time.Millisecond
+	defaultDir           = "data"
+)
+
+// withDefaults fills in defaults and reports every field that is out of range.
+func (o Options) withDefaults() (Options, error) {
+	var errs []error
+	if o.Durability < Sync || o.Durability > Memory {
+		errs = append(errs, fmt.Errorf("unknown durability %d", int(o.Durability)))
+	}
+	if o.Dir == "" {
+		if o.FS == nil && o.Durability != Memory {
+			errs = append(errs, errors.New("a data directory is needed unless durability is memory"))
+		}
+		o.Dir = defaultDir
+	}
+	if o.CacheBytes < 0 || o.MemTableBytes < 0 || o.AsyncWindow < 0 {
+		errs = append(errs, errors.New("sizes and durations cannot be negative"))
+	}
+	if o.MemTableBytes > 1<<30 {
+		errs = append(errs, errors.New("a memtable is at most 1 GB"))
+	}
+	if o.ReserveBytes == 0 && o.FS == nil && o.Durability != Memory {
+		o.ReserveBytes = defaultReserveBytes
+	}
+	o.ReserveBytes = max(o.ReserveBytes, 0)
+	if o.FS == nil && o.Durability == Memory {
+		o.FS = NewMemFS()
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	setDefault(&o.CacheBytes, defaultCacheBytes)
+	setDefault(&o.MemTableBytes, defaultMemTableBytes)
+	setDefault(&o.AsyncWindow, defaultAsyncWindow)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o, errors.Join(errs...)
+}
+
+func setDefault[T int64 | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// formatVersion pins Pebble's file format, so that a newer Pebble does not silently write what an older mayfly cannot read.
+const formatVersion = pebble.FormatTableFormatV6
+
+// pebbleOptions says how Pebble is to run. The numbers suit two cores and a process that shares its memory with a server.
+func pebbleOptions(o Options) *pebble.Options {
+	p := &pebble.Options{
+		FormatMajorVersion:          formatVersion,
+		DisableWAL:                  o.Durability == Memory,
+		CacheSize:                   o.CacheBytes + memTablesMax*o.MemTableBytes, // Pebble takes the memtables' room out of the cache's
+		MemTableSize:                uint64(o.MemTableBytes),
+		MemTableStopWritesThreshold: memTablesMax,
+		L0CompactionThreshold:       2,
+		L0StopWritesThreshold:       64,
+		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
+	}
+	// The default scheduler wakes ten times a second for ever. This one grants when a compaction ends or is asked for, which is all
+	// that is needed while the limit is fixed: an idle store does nothing.
+	p.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
+	for i := range p.Levels {
+		p.Levels[i].BlockSize = 8 << 10
+		p.Levels[i].IndexBlockSize = 128 << 10
+		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
+	}
+	return p
+}

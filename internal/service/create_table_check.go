@@ -1,0 +1,296 @@
+package service
+
+import (
+	"slices"
+	"strconv"
+)
+
+const (
+	keyTypeHash  = "HASH"
+	keyTypeRange = "RANGE"
+
+	billingProvisioned = "PROVISIONED"
+	billingOnDemand    = "PAY_PER_REQUEST"
+
+	projectionAll     = "ALL"
+	projectionInclude = "INCLUDE"
+
+	throughputMax        = 1_000_000_000_000
+	keyAttributesMax     = 2
+	nonKeyAttributesMax  = 20
+	attributeNameKeysMax = 255
+)
+
+// checkCreateTable checks everything about the request but its TableName, in AWS's order.
+func checkCreateTable(in *CreateTableInput) error {
+	if err := createTableShape(in); err != nil {
+		return err
+	}
+	checks := []func(*CreateTableInput) error{
+		checkTableClass, checkBilling, checkTableKey, checkLocalIndexes, checkGlobalIndexes,
+		checkDefinitionsUsed, checkCreateStream, checkCreateTags,
+	}
+	for _, check := range checks {
+		if err := check(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func createTableShape(in *CreateTableInput) error {
+	var s shape
+	s.required("attributeDefinitions", in.Attributes != nil)
+	s.definitions(in.Attributes)
+	s.enum("billingMode", in.BillingMode, enumBilling)
+	s.throughput("provisionedThroughput", in.Throughput)
+	s.keySchema("keySchema", in.KeySchema)
+	for i := range in.Local {
+		s.index(member("localSecondaryIndexes", i), &in.Local[i])
+	}
+	for i := range in.Global {
+		s.index(member("globalSecondaryIndexes", i), &in.Global[i])
+	}
+	s.stream(in.Stream)
+	s.tags(in.Tags)
+	return s.err()
+}
+
+// member is the path of the i-th element of a list.
+func member(list string, i int) string { return list + "." + strconv.Itoa(i+1) + ".member" }
+
+func (s *shape) definitions(defs []AttributeDefinition) {
+	for i, def := range defs {
+		path := member("attributeDefinitions", i)
+		s.required(path+".attributeName", def.Name.Set)
+		s.length(path+".attributeName", def.Name, 1, attributeNameKeysMax)
+		s.required(path+".attributeType", def.Type.Set)
+		s.enum(path+".attributeType", def.Type, enumAttributeType)
+	}
+}
+
+func (s *shape) throughput(path string, t *Throughput) {
+	if t == nil {
+		return
+	}
+	s.required(path+".writeCapacityUnits", t.Write.Set)
+	s.least(path+".writeCapacityUnits", t.Write, 1)
+	s.required(path+".readCapacityUnits", t.Read.Set)
+	s.least(path+".readCapacityUnits", t.Read, 1)
+}
+
+func (s *shape) keySchema(path string, schema []KeySchemaElement) {
+	if schema == nil {
+		s.null(path)
+		return
+	}
+	s.count(path, len(schema), 1, keyAttributesMax, func() string { return printedKeySchema(schema) })
+	for i, e := range schema {
+		at := member(path, i)
+		s.required(at+".attributeName", e.Name.Set)
+		s.length(at+".attributeName", e.Name, 1, attributeNameKeysMax)
+		s.required(at+".keyType", e.Type.Set)
+		s.enum(at+".keyType", e.Type, enumKeyType)
+	}
+}
+
+func printedKeySchema(schema []KeySchemaElement) string {
+	elems := make([]string, len(schema))
+	for i, e := range schema {
+		elems[i] = "KeySchemaElement(attributeName=" + e.Name.Or("null") + ", keyType=" + e.Type.Or("null") + ")"
+	}
+	return printedList(elems)
+}
+
+func (s *shape) index(path string, ix *IndexSpec) {
+	s.required(path+".indexName", ix.IndexName.Set)
+	s.name(path+".indexName", ix.IndexName)
+	s.keySchema(path+".keySchema", ix.KeySchema)
+	s.projection(path+".projection", &ix.Projection)
+	s.throughput(path+".provisionedThroughput", ix.Throughput)
+}
+
+func (s *shape) projection(path string, p *ProjectionSpec) {
+	s.required(path, p.Present)
+	s.enum(path+".projectionType", p.Type, enumProjection)
+	if p.NonKey == nil {
+		return
+	}
+	s.count(path+".nonKeyAttributes", len(p.NonKey), 1, nonKeyAttributesMax, func() string { return printedList(p.NonKey) })
+	for i, name := range p.NonKey {
+		s.length(member(path+".nonKeyAttributes", i), Some(name), 1, attributeNameKeysMax)
+	}
+}
+
+func (s *shape) stream(spec *StreamSpec) {
+	if spec == nil {
+		return
+	}
+	s.required("streamSpecification.streamEnabled", spec.Enabled.Set)
+	s.enum("streamSpecification.streamViewType", spec.ViewType, enumStreamViewType)
+}
+
+func checkTableClass(in *CreateTableInput) error { return tableClass(in.TableClass) }
+
+func tableClass(class Opt[string]) error {
+	if class.Set && !slices.Contains(enumTableClass, class.V) {
+		return invalid("Invalid table-class parameter provided. Please try again with a valid table-class value: " +
+			printedList(enumTableClass) + ".")
+	}
+	return nil
+}
+
+// checkBilling holds the billing mode against the throughput of the table.
+func checkBilling(in *CreateTableInput) error {
+	if in.BillingMode.V == billingOnDemand {
+		if in.Throughput != nil {
+			return invalid(msgThroughputOnDemand)
+		}
+		return onDemandRange(in.OnDemand)
+	}
+	if in.Throughput == nil {
+		return invalid(invalidValues + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
+	}
+	if which := onDemandMember(in.OnDemand); which != "" {
+		return invalid(invalidValues + which + " for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED.")
+	}
+	return throughputRange(in.Throughput)
+}
+
+func throughputRange(t *Throughput) error {
+	if t.Read.V > throughputMax {
+		return invalid("Given value " + strconv.FormatInt(t.Read.V, 10) + " for ReadCapacityUnits is out of bounds")
+	}
+	if t.Write.V > throughputMax {
+		return invalid("Given value " + strconv.FormatInt(t.Write.V, 10) + " for WriteCapacityUnits is out of bounds")
+	}
+	return nil
+}
+
+// onDemandMember names the first member that is given, or is empty.
+func onDemandMember(o *OnDemandThroughput) string {
+	switch {
+	case o == nil:
+		return ""
+	case o.MaxRead.Set:
+		return "MaxReadRequestUnits"
+	case o.MaxWrite.Set:
+		return "MaxWriteRequestUnits"
+	}
+	return ""
+}
+
+// onDemandRange checks the maxima of an on-demand table; -1 means none.
+func onDemandRange(o *OnDemandThroughput) error {
+	if o == nil {
+		return nil
+	}
+	if o.MaxRead.Set && o.MaxRead.V < 1 && o.MaxRead.V != -1 {
+		return invalid(invalidValues + "Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range")
+	}
+	if o.MaxWrite.Set && o.MaxWrite.V < 1 && o.MaxWrite.V != -1 {
+		return invalid(invalidValues + "Requested MaxWriteRequestUnits for OnDemandThroughput for table is outside of valid range")
+	}
+	return nil
+}
+
+// checkTableKey holds the table's key schema against the attribute definitions.
+func checkTableKey(in *CreateTableInput) error {
+	names := definedNames(in.Attributes)
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return invalid("Attribute Name is duplicated: " + name)
+		}
+	}
+	if len(in.KeySchema) > len(names) {
+		return invalid("Invalid KeySchema: Some index key attribute have no definition")
+	}
+	if err := keyAgainstDefinitions(in.KeySchema, names); err != nil {
+		return err
+	}
+	if in.Local == nil && in.Global == nil && len(in.KeySchema) != len(names) {
+		return invalid(invalidValues + "Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+	}
+	return nil
+}
+
+func definedNames(defs []AttributeDefinition) []string {
+	names := make([]string, len(defs))
+	for i, def := range defs {
+		names[i] = def.Name.V
+	}
+	return names
+}
+
+func keyNames(schema []KeySchemaElement) []string {
+	names := make([]string, len(schema))
+	for i, e := range schema {
+		names[i] = e.Name.V
+	}
+	return names
+}
+
+// keyAgainstDefinitions checks a key schema: every attribute defined, no name twice, HASH first and RANGE second.
+func keyAgainstDefinitions(schema []KeySchemaElement, defined []string) error {
+	keys := keyNames(schema)
+	for _, key := range keys {
+		if !slices.Contains(defined, key) {
+			return invalid(invalidValues + "Some index key attributes are not defined in AttributeDefinitions. Keys: " +
+				printedList(keys) + ", AttributeDefinitions: " + printedList(defined))
+		}
+	}
+	if len(keys) == 2 && keys[0] == keys[1] {
+		return invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+	}
+	if schema[0].Type.V != keyTypeHash {
+		return invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+	}
+	if len(schema) == 2 && schema[1].Type.V != keyTypeRange {
+		return invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+	}
+	return nil
+}
+
+// checkDefinitionsUsed refuses definitions that neither the table's key nor an index's uses.
+func checkDefinitionsUsed(in *CreateTableInput) error {
+	used := keyNames(in.KeySchema)
+	for _, list := range [][]IndexSpec{in.Local, in.Global} {
+		for i := range list {
+			for _, name := range keyNames(list[i].KeySchema) {
+				if !slices.Contains(used, name) {
+					used = append(used, name)
+				}
+			}
+		}
+	}
+	defined := definedNames(in.Attributes)
+	for _, name := range defined {
+		if !slices.Contains(used, name) {
+			return invalid(invalidValues + "Some AttributeDefinitions are not used. AttributeDefinitions: " +
+				printedList(defined) + ", keys used: " + printedList(used))
+		}
+	}
+	return nil
+}
+
+func checkCreateStream(in *CreateTableInput) error {
+	switch {
+	case in.Stream == nil:
+		return nil
+	case in.Stream.Enabled.V && !in.Stream.ViewType.Set:
+		return invalid(invalidValues + "Table is being created with a stream enabled, UpdateViewType is required")
+	case !in.Stream.Enabled.V && in.Stream.ViewType.Set:
+		return invalid(invalidValues + "Table is being created with a stream disabled, UpdateViewType should not be specified")
+	}
+	return nil
+}
+
+func checkCreateTags(in *CreateTableInput) error {
+	if err := checkTags(in.Tags); err != nil {
+		return err
+	}
+	if len(in.Tags) > tagsMax {
+		return invalid(msgTooManyTags)
+	}
+	return nil
+}

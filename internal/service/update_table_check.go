@@ -1,0 +1,160 @@
+package service
+
+import (
+	"slices"
+	"strconv"
+)
+
+const (
+	msgThroughputOnDemand = invalidValues + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST"
+
+	msgNothingToUpdate = "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, " +
+		"SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, " +
+		"DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required"
+)
+
+// checkUpdateTable checks what can be checked without the table.
+func checkUpdateTable(in *UpdateTableInput) error {
+	if err := updateTableShape(in); err != nil {
+		return err
+	}
+	checks := []func(*UpdateTableInput) error{
+		checkSomethingToUpdate, checkUpdateAlone, checkIndexUpdates, checkUpdateStream, checkUpdateThroughput,
+	}
+	for _, check := range checks {
+		if err := check(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func updateTableShape(in *UpdateTableInput) error {
+	var s shape
+	s.definitions(in.Attributes)
+	s.enum("billingMode", in.BillingMode, enumBilling)
+	s.throughput("provisionedThroughput", in.Throughput)
+	s.stream(in.Stream)
+	for i, u := range in.GlobalUpdates {
+		path := member("globalSecondaryIndexUpdates", i)
+		if u.Update != nil || u.UpdateName.Set || u.Actions > 0 && u.Create == nil && u.Delete == nil {
+			s.required(path+".update.indexName", u.UpdateName.Set)
+			s.name(path+".update.indexName", u.UpdateName)
+			s.required(path+".update.provisionedThroughput", u.Update != nil)
+			s.throughput(path+".update.provisionedThroughput", u.Update)
+		}
+		if u.Create != nil {
+			s.index(path+".create", u.Create)
+		}
+		if u.Delete != nil {
+			s.required(path+".delete.indexName", u.Delete.Set)
+			s.name(path+".delete.indexName", *u.Delete)
+		}
+	}
+	return s.err()
+}
+
+// updateKinds tells which kinds of change a request asks for, by the name that messages give them.
+func updateKinds(in *UpdateTableInput) []string {
+	var kinds []string
+	note := func(present bool, kind string) {
+		if present {
+			kinds = append(kinds, kind)
+		}
+	}
+	note(in.Throughput != nil, "ProvisionedThroughput")
+	note(in.BillingMode.Set, "BillingMode")
+	note(in.Stream != nil, "StreamSpecification")
+	note(len(in.GlobalUpdates) > 0, "GlobalSecondaryIndexUpdates")
+	note(in.OnDemand != nil, "OnDemandThroughput")
+	note(in.SSEEnabled.Set, "Server-Side Encryption modification")
+	note(in.TableClass.Set, "TableClass")
+	note(in.DeletionProtection.Set, "DeletionProtection")
+	return append(kinds, in.OtherMembers...)
+}
+
+func checkSomethingToUpdate(in *UpdateTableInput) error {
+	if len(updateKinds(in)) == 0 {
+		return invalid(msgNothingToUpdate)
+	}
+	if len(in.OtherMembers) > 0 {
+		return notServed("UpdateTable with " + in.OtherMembers[0])
+	}
+	return tableClass(in.TableClass)
+}
+
+// notServed refuses what the API has and mayfly does not do yet.
+func notServed(what string) error { return invalid("mayfly does not support " + what + " yet") }
+
+// checkUpdateAlone refuses changes in one request that the API wants apart.
+func checkUpdateAlone(in *UpdateTableInput) error {
+	kinds := updateKinds(in)
+	for _, alone := range []string{"Server-Side Encryption modification", "TableClass", "DeletionProtection"} {
+		if len(kinds) > 1 && slices.Contains(kinds, alone) {
+			return invalid(invalidValues + alone + " must be the only operation in the request")
+		}
+	}
+	if in.OnDemand != nil && (in.Stream != nil || len(in.GlobalUpdates) > 0) {
+		return invalid(invalidValues + "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request")
+	}
+	if in.Stream != nil && in.Throughput != nil {
+		return invalid(invalidValues + "You cannot modify stream status while updating table IOPS")
+	}
+	return nil
+}
+
+func checkIndexUpdates(in *UpdateTableInput) error {
+	for i, u := range in.GlobalUpdates {
+		switch {
+		case u.Actions == 0:
+			return invalid(invalidValues + "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null")
+		case u.Actions > 1:
+			return invalid(invalidValues + "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object")
+		case u.Create != nil:
+			return notServed("adding a global secondary index to a table that exists")
+		case u.Delete != nil:
+			return notServed("removing a global secondary index")
+		}
+		same := func(v IndexUpdate) bool { return v.UpdateName.V == u.UpdateName.V }
+		if slices.ContainsFunc(in.GlobalUpdates[:i], same) {
+			return invalid(invalidValues + "Only one global secondary index update per index is allowed simultaneously. Index: " + u.UpdateName.V)
+		}
+		if err := throughputRange(u.Update); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkUpdateStream(in *UpdateTableInput) error {
+	switch {
+	case in.Stream == nil:
+		return nil
+	case in.Stream.Enabled.V && !in.Stream.ViewType.Set:
+		return invalid(invalidValues + "If stream is being enabled then UpdateViewType is required")
+	case !in.Stream.Enabled.V && in.Stream.ViewType.Set:
+		return invalid(invalidValues + "If stream is being disabled, then UpdateViewType must not be specified")
+	}
+	return nil
+}
+
+func checkUpdateThroughput(in *UpdateTableInput) error {
+	if in.BillingMode.V == billingOnDemand && in.Throughput != nil {
+		return invalid(msgThroughputOnDemand)
+	}
+	if in.Throughput != nil {
+		if err := throughputRange(in.Throughput); err != nil {
+			return err
+		}
+	}
+	return onDemandRange(in.OnDemand)
+}
+
+// sameThroughput refuses new throughput that is the old.
+func sameThroughput(what string, read, write int64) error {
+	r, w := strconv.FormatInt(read, 10), strconv.FormatInt(write, 10)
+	return invalid("The provisioned throughput for " + what + " will not change. The requested value equals the current value. " +
+		"Current ReadCapacityUnits provisioned for the table: " + r + ". Requested ReadCapacityUnits: " + r + ". " +
+		"Current WriteCapacityUnits provisioned for the table: " + w + ". Requested WriteCapacityUnits: " + w + ". " +
+		"Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.")
+}

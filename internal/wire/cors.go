@@ -1,0 +1,51 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+)
+
+// The part of Cross-Origin Resource Sharing that DynamoDB has. It is off unless origins are configured: a web page that the
+// user of a local server happens to visit must not read the database.
+
+// allowOrigin lets a page of a configured origin read the answer.
+func (s *Server) allowOrigin(in *Request, out *Response) {
+	if origin, allowed := s.allowed(in); allowed {
+		out.set("Access-Control-Allow-Origin", origin)
+		if origin != "*" {
+			out.set("Vary", "Origin")
+		}
+	}
+}
+
+// preflight answers a browser's question whether a request may be sent; false: the question is not answered.
+func (s *Server) preflight(in *Request, out *Response) bool {
+	if _, allowed := s.allowed(in); !allowed {
+		return false
+	}
+	if headers := in.Header.Get("Access-Control-Request-Headers"); headers != "" {
+		out.set("Access-Control-Allow-Headers", headers)
+	}
+	if methods := in.Header.Get("Access-Control-Request-Method"); methods != "" {
+		out.set("Access-Control-Allow-Methods", methods)
+	}
+	out.set("Access-Control-Max-Age", "172800")
+	return true
+}
+
+// allowed tells whether the request comes from a page of a configured origin, and what to call that origin. Never for what
+// is mayfly's own, like the clock.
+func (s *Server) allowed(in *Request) (origin string, allowed bool) {
+	if len(s.CORS) == 0 || strings.HasPrefix(in.Path, "/_mayfly/") {
+		return "", false
+	}
+	origin = in.Header.Get("Origin")
+	switch {
+	case origin == "":
+		return "", false
+	case slices.Contains(s.CORS, "*"):
+		return "*", true
+	default:
+		return origin, slices.Contains(s.CORS, origin)
+	}
+}

@@ -1,0 +1,20 @@
+package wire
+
+import (
+	"encoding/base32"
+	"encoding/binary"
+	"math/rand/v2"
+)
+
+// newRequestID makes the name of a request: 52 digits and upper-case letters. It is random, and no secret.
+func newRequestID() string {
+	var bits [32]byte
+	for i := 0; i < len(bits); i += 8 {
+		binary.LittleEndian.PutUint64(bits[i:], rand.Uint64())
+	}
+	var id [52]byte
+	requestIDs.Encode(id[:], bits[:])
+	return string(id[:])
+}
+
+var requestIDs = base32.HexEncoding.WithPadding(base32.NoPadding)

@@ -1,0 +1,507 @@
+package mayfly
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	str "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/conformance"
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/kv"
+)
+
+// The laws of DESIGN as a client sees them, over the in-process transport and over HTTP. With the build tag invariants each is also
+// run with the engine broken on purpose, and must notice. The engine's own tests of the same names force the interleavings that a
+// client can only hope for.
+
+// subject is a database under test and the clients that watch it.
+type subject struct {
+	testing.TB
+	*DB
+	api     *dynamodb.Client
+	records *dynamodbstreams.Client
+	start   time.Time // where the clock was frozen
+	broken  []string  // what was found wrong, in place of failing the test
+}
+
+// lawBroken ends a law at its first fatal finding.
+type lawBroken struct{}
+
+func (s *subject) broke(format string, args ...any) {
+	s.broken = append(s.broken, fmt.Sprintf(format, args...))
+}
+
+// must ends the law when a call fails.
+func (s *subject) must(err error) {
+	if err != nil {
+		s.broke("%v", err)
+		panic(lawBroken{})
+	}
+}
+
+// lawStart lies ahead of every machine's clock, so that a database opened again goes on from its own last instant.
+var lawStart = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// openSubject opens a frozen memory database, or one on disk where fs is given.
+func openSubject(t testing.TB, overHTTP bool, fs kv.FS) *subject {
+	options := Options{Start: lawStart, ClockControl: ClockControlOn, fs: fs}
+	dir := ""
+	if fs != nil {
+		dir = "data"
+	}
+	db, err := Open(dir, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Clock().Freeze()
+	s := &subject{TB: t, DB: db, api: db.DynamoDB(), records: db.Streams(), start: db.Clock().Now()}
+	if overHTTP {
+		server := httptest.NewServer(db.Handler())
+		t.Cleanup(server.Close)
+		config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), BaseEndpoint: aws.String(server.URL),
+			HTTPClient: conformance.HTTPClient(), RetryMaxAttempts: 1}
+		s.api, s.records = dynamodb.NewFromConfig(config), dynamodbstreams.NewFromConfig(config)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return s
+}
+
+// holds checks a law over both transports, and that it notices each fault.
+func holds(t *testing.T, fs func() kv.FS, law func(s *subject), faults ...invariant.Fault) {
+	check := func(t *testing.T, overHTTP bool) []string {
+		var disk kv.FS
+		if fs != nil {
+			disk = fs()
+		}
+		s := openSubject(t, overHTTP, disk)
+		func() {
+			defer func() {
+				if r := recover(); r != nil && r != (lawBroken{}) {
+					panic(r)
+				}
+			}()
+			law(s)
+		}()
+		return s.broken
+	}
+	for name, overHTTP := range map[string]bool{"in process": false, "HTTP": true} {
+		t.Run(name, func(t *testing.T) {
+			for _, b := range check(t, overHTTP) {
+				t.Error(b)
+			}
+		})
+		if !invariant.Enabled {
+			continue
+		}
+		for _, f := range faults {
+			t.Run(name+" "+f.String(), func(t *testing.T) {
+				defer inject(f)()
+				for range 20 { // a race on a loaded machine may need more than one go
+					if len(check(t, overHTTP)) > 0 {
+						return
+					}
+				}
+				t.Errorf("the law did not notice %v", f)
+			})
+		}
+	}
+}
+
+// table creates a table with TTL, a stream and a global index.
+func (s *subject) table(name string) (streamARN string) {
+	out, err := s.api.CreateTable(context.Background(), &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: ddb.BillingModePayPerRequest,
+		AttributeDefinitions:   []ddb.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "S"}, {AttributeName: aws.String("g"), AttributeType: "S"}},
+		KeySchema:              []ddb.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: "HASH"}},
+		GlobalSecondaryIndexes: []ddb.GlobalSecondaryIndex{{IndexName: aws.String("byG"), KeySchema: []ddb.KeySchemaElement{{AttributeName: aws.String("g"), KeyType: "HASH"}}, Projection: &ddb.Projection{ProjectionType: "ALL"}}},
+		StreamSpecification:    &ddb.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: "NEW_AND_OLD_IMAGES"},
+	})
+	s.must(err)
+	_, err = s.api.UpdateTimeToLive(context.Background(), &dynamodb.UpdateTimeToLiveInput{TableName: &name,
+		TimeToLiveSpecification: &ddb.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)}})
+	s.must(err)
+	for {
+		ttl, err := s.api.DescribeTimeToLive(context.Background(), &dynamodb.DescribeTimeToLiveInput{TableName: &name})
+		s.must(err)
+		if ttl.TimeToLiveDescription.TimeToLiveStatus == ddb.TimeToLiveStatusEnabled {
+			return *out.TableDescription.LatestStreamArn
+		}
+	}
+}
+
+type attrs = map[string]ddb.AttributeValue
+
+func str1(v string) ddb.AttributeValue { return &ddb.AttributeValueMemberS{Value: v} }
+
+// expiring is an item of the given life; zero: it never expires.
+func (s *subject) expiring(pk string, life time.Duration) attrs {
+	it := attrs{"pk": str1(pk), "g": str1("g")}
+	if life != 0 {
+		it["ttl"] = s.ttlAt(life)
+	}
+	return it
+}
+
+// ttlAt is a TTL value d after the start, with its milliseconds.
+func (s *subject) ttlAt(d time.Duration) ddb.AttributeValue {
+	return &ddb.AttributeValueMemberN{Value: strconv.FormatFloat(float64(s.start.Add(d).UnixMilli())/1000, 'f', 3, 64)}
+}
+
+func (s *subject) put(table string, it attrs) {
+	_, err := s.api.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: it})
+	s.must(err)
+}
+
+func (s *subject) get(table, pk string) attrs {
+	out, err := s.api.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &table, Key: attrs{"pk": str1(pk)}})
+	s.must(err)
+	return out.Item
+}
+
+func (s *subject) advance(d time.Duration) {
+	_, err := s.Clock().Advance(context.Background(), d)
+	s.must(err)
+}
+
+// stopReaper ends the background work: what holds without it does not depend on it.
+func (s *subject) stopReaper() {
+	s.stop()
+	<-s.ran
+}
+
+func (s *subject) startReaper() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop, s.ran = stop, make(chan struct{})
+	go s.run(ctx)
+}
+
+// life is what the stream says of one key.
+type life []string
+
+// lives reads the stream, parents before children, and gives each key's events in order: INSERT, MODIFY, REMOVE, or EXPIRE for a removal by
+// the service.
+func (s *subject) lives(arn string) map[string]life {
+	out := map[string]life{}
+	s.eachRecord(arn, func(r str.Record) {
+		event := string(r.EventName)
+		if r.UserIdentity != nil {
+			if *r.UserIdentity.PrincipalId != "dynamodb.amazonaws.com" || *r.UserIdentity.Type != "Service" || r.Dynamodb.OldImage == nil {
+				s.broke("a service record without identity or old image: %+v", r)
+			}
+			event = "EXPIRE"
+		}
+		pk := r.Dynamodb.Keys["pk"].(*str.AttributeValueMemberS).Value
+		out[pk] = append(out[pk], event)
+	})
+	return out
+}
+
+// eachRecord calls fn for every record; shards are listed parents first.
+func (s *subject) eachRecord(arn string, fn func(str.Record)) {
+	ctx := context.Background()
+	d, err := s.records.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &arn})
+	s.must(err)
+	for _, shard := range d.StreamDescription.Shards {
+		it, err := s.records.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{StreamArn: &arn, ShardId: shard.ShardId, ShardIteratorType: "TRIM_HORIZON"})
+		s.must(err)
+		for next := it.ShardIterator; next != nil; {
+			page, err := s.records.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: next})
+			s.must(err)
+			for _, r := range page.Records {
+				fn(r)
+			}
+			if next = page.NextShardIterator; len(page.Records) == 0 {
+				break
+			}
+		}
+	}
+}
+
+func (s *subject) wantLife(lives map[string]life, pk string, want ...string) {
+	if fmt.Sprint(lives[pk]) != fmt.Sprint(want) {
+		s.broke("the stream says of %s: %v, want %v", pk, lives[pk], want)
+	}
+}
+
+// TestNeverEarly: nothing is removed or hidden while now < deadline.
+func TestNeverEarly(t *testing.T) {
+	holds(t, nil, func(s *subject) {
+		arn := s.table("events")
+		s.put("events", s.expiring("a", 1500*time.Millisecond))
+		s.advance(1499 * time.Millisecond)
+		if s.get("events", "a") == nil {
+			s.broke("gone 1 ms before its deadline")
+		}
+		s.wantLife(s.lives(arn), "a", "INSERT")
+		s.advance(time.Millisecond)
+		if s.get("events", "a") != nil {
+			s.broke("there at its deadline")
+		}
+		s.wantLife(s.lives(arn), "a", "INSERT", "EXPIRE")
+	}, invariant.FireEarly)
+}
+
+// TestStrictlyGone: from the deadline on the item does not exist for any observer, although nothing reaps.
+func TestStrictlyGone(t *testing.T) {
+	holds(t, nil, func(s *subject) {
+		s.table("events")
+		s.put("events", s.expiring("a", time.Second))
+		s.stopReaper()
+		s.must(s.engine.Clock().Advance(time.Second))
+		ctx, table, key := context.Background(), aws.String("events"), attrs{"pk": str1("a")}
+		if s.get("events", "a") != nil {
+			s.broke("GetItem sees it")
+		}
+		query := &dynamodb.QueryInput{TableName: table, KeyConditionExpression: aws.String("pk = :a"), ExpressionAttributeValues: attrs{":a": str1("a")}}
+		q, err := s.api.Query(ctx, query)
+		s.must(err)
+		query.Select = ddb.SelectCount
+		n, err := s.api.Query(ctx, query)
+		s.must(err)
+		ix, err := s.api.Query(ctx, &dynamodb.QueryInput{TableName: table, IndexName: aws.String("byG"), KeyConditionExpression: aws.String("g = :g"), ExpressionAttributeValues: attrs{":g": str1("g")}})
+		s.must(err)
+		scan, err := s.api.Scan(ctx, &dynamodb.ScanInput{TableName: table})
+		s.must(err)
+		scanned, err := s.api.Scan(ctx, &dynamodb.ScanInput{TableName: table, IndexName: aws.String("byG")})
+		s.must(err)
+		if q.Count+n.Count+ix.Count+scan.Count+scanned.Count != 0 || q.ScannedCount+scan.ScannedCount != 0 {
+			s.broke("Query, Count, index or Scan sees it: %d %d %d %d %d", q.Count, n.Count, ix.Count, scan.Count, scanned.Count)
+		}
+		batch, err := s.api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]ddb.KeysAndAttributes{"events": {Keys: []attrs{key}}}})
+		s.must(err)
+		many, err := s.api.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []ddb.TransactGetItem{{Get: &ddb.Get{TableName: table, Key: key}}}})
+		s.must(err)
+		if len(batch.Responses["events"]) != 0 || many.Responses[0].Item != nil {
+			s.broke("BatchGetItem or TransactGetItems sees it")
+		}
+		_, err = s.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []ddb.TransactWriteItem{
+			{ConditionCheck: &ddb.ConditionCheck{TableName: table, Key: key, ConditionExpression: aws.String("attribute_not_exists(pk)")}}}})
+		if err != nil {
+			s.broke("a transaction's condition sees it: %v", err)
+		}
+		deleted, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: table, Key: key, ReturnValues: ddb.ReturnValueAllOld})
+		s.must(err)
+		if deleted.Attributes != nil {
+			s.broke("ReturnValues sees it")
+		}
+		updated, err := s.api.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: table, Key: key, UpdateExpression: aws.String("SET n = if_not_exists(g, :none)"),
+			ConditionExpression: aws.String("attribute_not_exists(pk)"), ExpressionAttributeValues: attrs{":none": str1("none")}, ReturnValues: ddb.ReturnValueAllNew})
+		if err != nil {
+			s.broke("a condition sees it: %v", err)
+		} else if updated.Attributes["n"].(*ddb.AttributeValueMemberS).Value != "none" || updated.Attributes["ttl"] != nil {
+			s.broke("an update expression sees it: %v", updated.Attributes)
+		}
+		s.startReaper()
+	}, invariant.ShowExpired)
+}
+
+const raceItems = 1500
+
+// race lets raceItems items expire at one instant while writers put each of them anew, so that the reaper has collected many that
+// are alive again when it comes to remove them. It returns what the stream says.
+func (s *subject) race() map[string]life {
+	arn := s.table("events")
+	var wg sync.WaitGroup
+	each := func(fn func(pk string)) {
+		for w := range 8 {
+			wg.Go(func() {
+				for i := w; i < raceItems; i += 8 {
+					fn("k" + strconv.Itoa(i))
+				}
+			})
+		}
+	}
+	each(func(pk string) {
+		_, err := s.api.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String("events"), Item: s.expiring(pk, time.Second)})
+		if err != nil {
+			s.Error(err)
+		}
+	})
+	wg.Wait()
+	s.must(s.engine.Clock().Advance(time.Second)) // does not wait for the reaper
+	each(func(pk string) {
+		_, err := s.api.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String("events"), Item: s.expiring(pk, time.Hour)})
+		if err != nil {
+			s.Error(err)
+		}
+	})
+	wg.Wait()
+	s.advance(time.Second)
+	return s.lives(arn)
+}
+
+// TestRenewedLives: an item whose deadline moved is never removed on the old one.
+func TestRenewedLives(t *testing.T) {
+	holds(t, nil, func(s *subject) {
+		s.race()
+		for i := range raceItems {
+			if s.get("events", "k"+strconv.Itoa(i)) == nil {
+				s.broke("k%d was removed on its old deadline", i)
+			}
+		}
+	}, invariant.SkipRecheck)
+}
+
+// TestExactlyOneRecord: each expiry makes one service record, before the INSERT that follows it.
+func TestExactlyOneRecord(t *testing.T) {
+	holds(t, nil, func(s *subject) {
+		lives := s.race()
+		for i := range raceItems {
+			s.wantLife(lives, "k"+strconv.Itoa(i), "INSERT", "EXPIRE", "INSERT")
+		}
+	}, invariant.ForgetOldRecord, invariant.RecordTwice)
+}
+
+// TestNothingLost: an acknowledged write survives a crash, and so do its deadline, its index entries and its record; and what a read
+// has answered stays true. The power is cut in the middle of the writes.
+func TestNothingLost(t *testing.T) {
+	holds(t, func() kv.FS { return kv.NewCrashFS() }, func(s *subject) {
+		disk := s.options.fs.(*kv.CrashFS)
+		arn := s.table("events")
+		life := func(i int) time.Duration { return time.Duration(1+i%2*3599) * time.Second }
+		disk.CutAfter(disk.Ops() + 61)
+		acknowledged := 0
+		for ; acknowledged < 1000; acknowledged++ {
+			it := s.expiring("k"+strconv.Itoa(acknowledged), life(acknowledged))
+			if _, err := s.api.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String("events"), Item: it}); err != nil {
+				break
+			}
+		}
+		if acknowledged == 0 || acknowledged == 1000 {
+			s.broke("%d writes were acknowledged: the cut was not among them", acknowledged)
+		}
+		_ = s.DB.Close()
+		a := s.reopen(disk.AfterCrash())
+		defer a.DB.Close()
+		a.advance(time.Minute)
+		lives := a.lives(arn)
+		alive := 0
+		for i := range acknowledged {
+			pk := "k" + strconv.Itoa(i)
+			if life(i) == time.Second {
+				a.wantLife(lives, pk, "INSERT", "EXPIRE")
+				continue
+			}
+			alive++
+			a.wantLife(lives, pk, "INSERT")
+			if a.get("events", pk) == nil {
+				a.broke("%s was acknowledged and is lost", pk)
+			}
+		}
+		byG, err := a.api.Query(context.Background(), &dynamodb.QueryInput{TableName: aws.String("events"), IndexName: aws.String("byG"),
+			KeyConditionExpression: aws.String("g = :g"), ExpressionAttributeValues: attrs{":g": str1("g")}})
+		s.must(err)
+		if int(byG.Count) < alive {
+			a.broke("the index has %d of %d items", byG.Count, alive)
+		}
+		s.broken = append(s.broken, a.broken...)
+	}, invariant.AckBeforeSync)
+}
+
+// TestNothingLostOfAnAnswer: what a read hid at a deadline stays hidden over a crash, although nothing but that read says that time
+// had gone on.
+func TestNothingLostOfAnAnswer(t *testing.T) {
+	holds(t, func() kv.FS { return kv.NewCrashFS() }, func(s *subject) {
+		s.table("events")
+		s.put("events", s.expiring("a", time.Second))
+		s.stopReaper()
+		s.must(s.engine.Clock().Advance(time.Second))
+		if s.get("events", "a") != nil {
+			s.broke("an expired item was seen")
+		}
+		disk := s.options.fs.(*kv.CrashFS)
+		disk.CutNow()
+		_ = s.DB.Close()
+		a := s.reopen(disk.AfterCrash())
+		defer a.DB.Close()
+		if a.get("events", "a") != nil {
+			s.broke("what was gone is back: time went from %v to %v", s.start.Add(time.Second), a.Clock().Now())
+		}
+	}, invariant.NoRestartInstant, invariant.ServeUndurable)
+}
+
+// reopen opens what a crash has left, with the clock frozen where it goes on.
+func (s *subject) reopen(fs kv.FS) *subject {
+	db, err := Open("data", Options{Start: lawStart, ClockControl: ClockControlOn, fs: fs})
+	s.must(err)
+	db.Clock().Freeze()
+	return &subject{TB: s.TB, DB: db, api: db.DynamoDB(), records: db.Streams(), start: db.Clock().Now()}
+}
+
+// TestOrderPerKey: a key's records appear in commit order, once.
+func TestOrderPerKey(t *testing.T) {
+	holds(t, nil, func(s *subject) {
+		arn := s.table("events")
+		var wg sync.WaitGroup
+		for w := range 4 {
+			wg.Go(func() {
+				for i := range 100 {
+					_, err := s.api.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{TableName: aws.String("events"), Key: attrs{"pk": str1("k" + strconv.Itoa((i+w)%3))},
+						UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: attrs{":one": &ddb.AttributeValueMemberN{Value: "1"}}})
+					if err != nil {
+						s.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		last, seen := map[string]int{}, 0
+		s.eachRecord(arn, func(r str.Record) {
+			seen++
+			pk := r.Dynamodb.Keys["pk"].(*str.AttributeValueMemberS).Value
+			n, err := strconv.Atoi(r.Dynamodb.NewImage["n"].(*str.AttributeValueMemberN).Value)
+			if err != nil || n != last[pk]+1 {
+				s.broke("record %s of %s says %d behind %d", *r.Dynamodb.SequenceNumber, pk, n, last[pk])
+			}
+			last[pk] = n
+		})
+		if seen != 400 {
+			s.broke("%d records of 400 updates", seen)
+		}
+	}, invariant.UnorderedSeq)
+}
+
+// TestIdleIsFree: with nothing due the process does no periodic work. Ten minutes of the clock pass in a moment of real time.
+func TestIdleIsFree(t *testing.T) {
+	holds(t, nil, func(s *subject) {
+		s.table("events")
+		s.put("events", s.expiring("a", 24*time.Hour))
+		s.advance(0)
+		before := s.engine.DuePasses()
+		start := s.engine.Now()
+		s.must(s.Clock().SetRate(10_000))
+		s.engine.Clock().Run()
+		for s.engine.Now()-start < 600_000 {
+			time.Sleep(time.Millisecond)
+		}
+		s.Clock().Freeze()
+		if n := s.engine.DuePasses() - before; n > 4 { // the changes of the clock wake it
+			s.broke("the due queue looked %d times while nothing was due", n)
+		}
+	}, invariant.BusyLoop)
+}
+
+// TestMarkBelowAll: a deadline that comes in below everything that has been reaped is still found.
+func TestMarkBelowAll(t *testing.T) {
+	holds(t, nil, func(s *subject) {
+		arn := s.table("events")
+		for i := range 10 {
+			s.put("events", s.expiring("k"+strconv.Itoa(i), time.Duration(i+1)*time.Second))
+		}
+		s.advance(time.Minute)
+		s.put("events", s.expiring("late", time.Second)) // born expired, below the mark
+		s.advance(time.Second)
+		s.wantLife(s.lives(arn), "late", "INSERT", "EXPIRE")
+	}, invariant.KeepMark)
+}

@@ -1,0 +1,84 @@
+package mayfly
+
+import (
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/admin"
+	"github.com/mayflydb/mayfly/internal/engine"
+)
+
+// observe counts an answered request.
+func (db *DB) observe(operation string, _ int, code string, took time.Duration) {
+	db.metrics.Request(operation, code, took)
+}
+
+// reaped measures a durable removal. The engine calls it once readers of the stream can see the records.
+func (db *DB) reaped(r engine.Reap) {
+	table, err := db.engine.Table(r.Namespace, r.Table)
+	streamed := err == nil && table.Desc().Stream.ViewType != ""
+	arrived := db.engine.Now().Time()
+	for _, deadline := range r.Deadlines {
+		db.metrics.CommitLateness(r.Durable.Sub(deadline.Time()))
+		if streamed {
+			db.metrics.StreamLateness(arrived.Sub(deadline.Time()))
+		}
+	}
+	db.metrics.Reaped(r.Table, len(r.Deadlines))
+	db.expired.Add(int64(len(r.Deadlines)))
+}
+
+// backlogMax bounds what a scrape counts of one table's backlog.
+const backlogMax = 100_000
+
+// backlog is how many items are due and not yet reaped.
+func (db *DB) backlog() int64 {
+	total := 0
+	for _, t := range db.engine.Tables() {
+		n, _, err := t.Backlog(backlogMax)
+		if err != nil {
+			continue // dropped meanwhile
+		}
+		total += n
+	}
+	return int64(total)
+}
+
+// sources is what a scrape asks of the engine.
+func (db *DB) sources() admin.Sources {
+	return admin.Sources{
+		Backlog:  db.backlog,
+		Clock:    func() admin.ClockState { return admin.ClockState(db.Clock().State()) },
+		DiskFull: func() bool { return db.engine.Metrics().ReserveGivenUp },
+		Failed:   func() bool { return db.engine.Err() != nil },
+		Store:    db.storeSamples,
+	}
+}
+
+// storeSamples names what the store says of itself.
+func (db *DB) storeSamples() []admin.Sample {
+	m := db.engine.Metrics()
+	gauge := func(name, help string, v float64) admin.Sample { return admin.Sample{Name: name, Help: help, Value: v} }
+	counter := func(name, help string, v float64) admin.Sample {
+		return admin.Sample{Name: name, Help: help, Value: v, Counter: true}
+	}
+	return []admin.Sample{
+		gauge("store_disk_bytes", "Bytes of all files.", float64(m.DiskBytes)),
+		gauge("store_table_bytes", "Bytes of live sorted tables.", float64(m.TableBytes)),
+		gauge("store_table_count", "Live sorted tables.", float64(m.TableCount)),
+		gauge("store_memtable_bytes", "Bytes in memtables.", float64(m.MemTableBytes)),
+		gauge("store_log_bytes", "Bytes of the live part of the log.", float64(m.LogBytes)),
+		counter("store_log_written_bytes_total", "Bytes written to the log.", float64(m.LogWrittenBytes)),
+		gauge("store_cache_bytes", "Bytes in the block cache.", float64(m.CacheBytes)),
+		counter("store_cache_hits_total", "Blocks found in the cache.", float64(m.CacheHits)),
+		counter("store_cache_misses_total", "Blocks read from files.", float64(m.CacheMisses)),
+		counter("store_flushes_total", "Memtables written out.", float64(m.Flushes)),
+		counter("store_compactions_total", "Compactions done.", float64(m.Compactions)),
+		gauge("store_compactions_running", "Compactions under way.", float64(m.CompactionsRunning)),
+		gauge("store_compaction_debt_bytes", "Bytes to be compacted until the levels have their shape.", float64(m.CompactionDebtBytes)),
+		counter("store_compaction_read_bytes_total", "Bytes read by compactions.", float64(m.CompactionReadBytes)),
+		counter("store_compaction_written_bytes_total", "Bytes written by flushes and compactions.", float64(m.CompactionWriteBytes)),
+		gauge("store_read_amplification", "Sorted tables that a point read may have to look at.", float64(m.ReadAmplification)),
+		gauge("store_tombstones", "Stored markers of deletion.", float64(m.Tombstones)),
+		gauge("store_snapshots", "Open snapshots.", float64(m.Snapshots)),
+	}
+}

@@ -1,0 +1,209 @@
+package mayfly
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/kv"
+	"github.com/mayflydb/mayfly/internal/sigv4"
+)
+
+// Options says how to open a database. The zero value is ready to use.
+type Options struct {
+	// Durability says what an acknowledged write has survived. Default: Sync with a directory, Memory without one.
+	// A directory cannot be opened with Memory, nor a database in memory with anything else.
+	Durability Durability
+
+	// Start is the first instant of a new database: its clock runs on from there. Default: the machine's time. It means nothing
+	// for a directory that holds a database already: that goes by the machine's time, and never below its own last instant. Range: from
+	// 1970 to 9999.
+	Start time.Time
+
+	// ClockControl lets requests to /_mayfly/clock move the clock, and lets a directory be opened whose clock is more than a minute
+	// ahead of the machine's. Default (ClockControlAuto): on in memory, off for a directory. DB.Clock moves it in either case.
+	ClockControl ClockControl
+
+	// Region is what ARNs and stream records name. Requests for any region are served. Default: "us-east-1".
+	Region string
+
+	// Account is the account number that ARNs name: twelve digits. Default: "000000000000".
+	Account string
+
+	// Credentials are the pairs that requests over HTTP must be signed with. Default: none, then any credentials are accepted and
+	// signatures are not checked. The clients of DynamoDB and Streams need none.
+	Credentials []Credential
+
+	// CORS lists the origins ("https://app.example", or "*" for all) whose web pages may use the API. Default: none.
+	CORS []string
+
+	// StreamRetention is how long stream records are kept, by the database's clock. Default: 24 hours. Range: one second to a year.
+	StreamRetention time.Duration
+
+	// Shards is how many open shards the stream of a table has. Default: 4. Range: 1 to 64.
+	Shards int
+
+	// ShardBytes is the size in bytes at which a shard is closed and gets a child. Default: 64 MB. Range: 4 KB to 1 TB.
+	ShardBytes int64
+
+	// CacheBytes is the size in bytes of the store's block cache. Default: 64 MB. Range: 1 MB and more.
+	CacheBytes int64
+
+	// Logger receives what an operator has to know. Default: nothing is logged.
+	Logger *slog.Logger
+
+	fs kv.FS // the file system of the directory; nil: the machine's. Tests pass one that crashes.
+}
+
+// Credential is an access key and its secret.
+type Credential struct {
+	AccessKey string // 1 to 128 characters, without "/" or white space
+	SecretKey string // not empty
+}
+
+// Durability says what an acknowledged write has survived.
+type Durability int
+
+const (
+	// DurabilityDefault is Sync with a directory and Memory without one.
+	DurabilityDefault Durability = iota
+	// Sync: acknowledged means on disk.
+	Sync
+	// Async: written to the log, which is synced soon after; a crash of the machine may take the last moments back.
+	Async
+	// Memory: no files; gone when the database is closed.
+	Memory
+)
+
+var durabilityNames = [...]string{"default", "sync", "async", "memory"}
+
+// String is the name that UnmarshalText takes.
+func (d Durability) String() string {
+	if d < 0 || int(d) >= len(durabilityNames) {
+		return fmt.Sprintf("Durability(%d)", int(d))
+	}
+	return durabilityNames[d]
+}
+
+// kv is the same in the store's words.
+func (d Durability) kv() kv.Durability {
+	switch d {
+	case Async:
+		return kv.Async
+	case Memory:
+		return kv.Memory
+	}
+	return kv.Sync
+}
+
+// UnmarshalText takes "default", "sync", "async" or "memory".
+func (d *Durability) UnmarshalText(text []byte) error {
+	for i, name := range durabilityNames {
+		if string(text) == name {
+			*d = Durability(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("durability is sync, async or memory, and not %q", text)
+}
+
+// ClockControl says whether the clock can be moved over the wire.
+type ClockControl int
+
+const (
+	ClockControlAuto ClockControl = iota // on in memory, off for a directory
+	ClockControlOn
+	ClockControlOff
+)
+
+const (
+	regionDefault          = "us-east-1"
+	accountDefault         = "000000000000"
+	streamRetentionDefault = 24 * time.Hour
+	shardsDefault          = 4
+	shardBytesDefault      = 64 << 20
+	cacheBytesDefault      = 64 << 20
+)
+
+// withDefaults is a copy in which nothing is left open.
+func (o Options) withDefaults(dir string) Options {
+	if o.Durability == DurabilityDefault {
+		o.Durability = Sync
+		if dir == "" {
+			o.Durability = Memory
+		}
+	}
+	if o.ClockControl == ClockControlAuto {
+		o.ClockControl = ClockControlOff
+		if dir == "" {
+			o.ClockControl = ClockControlOn
+		}
+	}
+	orDefault(&o.Region, regionDefault)
+	orDefault(&o.Account, accountDefault)
+	orDefault(&o.StreamRetention, streamRetentionDefault)
+	orDefault(&o.Shards, shardsDefault)
+	orDefault(&o.ShardBytes, shardBytesDefault)
+	orDefault(&o.CacheBytes, cacheBytesDefault)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// verifier checks signatures against the credentials; nil when there are none.
+func (o Options) verifier() *sigv4.Verifier {
+	if len(o.Credentials) == 0 {
+		return nil
+	}
+	credentials := make([]sigv4.Credential, len(o.Credentials))
+	for i, c := range o.Credentials {
+		credentials[i] = sigv4.Credential{AccessKey: c.AccessKey, SecretKey: c.SecretKey}
+	}
+	return sigv4.NewVerifier("dynamodb", credentials...)
+}
+
+var (
+	regionForm  = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+	accountForm = regexp.MustCompile(`^[0-9]{12}$`)
+	keyForm     = regexp.MustCompile(`^[^/\s]{1,128}$`)
+	originForm  = regexp.MustCompile(`^(\*|https?://[^/\s]+)$`)
+)
+
+// validate reports everything that is wrong with filled-in options, together.
+func (o Options) validate(dir string) error {
+	var all []error
+	complain := func(bad bool, format string, args ...any) {
+		if bad {
+			all = append(all, fmt.Errorf("mayfly: "+format, args...))
+		}
+	}
+	complain(o.Durability < Sync || o.Durability > Memory, "Durability: %d is none of the constants", int(o.Durability))
+	complain(dir != "" && o.Durability == Memory, "Durability: Memory keeps no files, but a directory is given: %q", dir)
+	complain(dir == "" && o.Durability < Memory, "Durability: %s needs a directory, and none is given", o.Durability)
+	complain(!o.Start.IsZero() && (o.Start.Year() < 1970 || o.Start.Year() > 9999), "Start: %s is not between 1970 and 9999", o.Start)
+	complain(o.ClockControl < ClockControlAuto || o.ClockControl > ClockControlOff, "ClockControl: %d is none of the constants", int(o.ClockControl))
+	complain(!regionForm.MatchString(o.Region), "Region: %q is not the name of a region", o.Region)
+	complain(!accountForm.MatchString(o.Account), "Account: %q is not twelve digits", o.Account)
+	for i, c := range o.Credentials {
+		complain(!keyForm.MatchString(c.AccessKey), `Credentials[%d]: an access key has 1 to 128 characters, without "/" or white space`, i)
+		complain(c.SecretKey == "", "Credentials[%d]: the secret key is empty", i)
+	}
+	for i, origin := range o.CORS {
+		complain(!originForm.MatchString(origin), `CORS[%d]: %q is neither "*" nor an origin such as "https://app.example"`, i, origin)
+	}
+	complain(o.StreamRetention < time.Second || o.StreamRetention > 366*24*time.Hour, "StreamRetention: %s is not between 1s and a year", o.StreamRetention)
+	complain(o.Shards < 1 || o.Shards > 64, "Shards: %d is not between 1 and 64", o.Shards)
+	complain(o.ShardBytes < 4<<10 || o.ShardBytes > 1<<40, "ShardBytes: %d is not between 4 KB and 1 TB", o.ShardBytes)
+	complain(o.CacheBytes < 1<<20, "CacheBytes: %d is less than 1 MB", o.CacheBytes)
+	return errors.Join(all...)
+}

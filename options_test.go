@@ -1,0 +1,71 @@
+package mayfly
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOptionsHaveAUsefulZero(t *testing.T) {
+	for _, dir := range []string{"", "somewhere"} {
+		if err := (Options{}).withDefaults(dir).validate(dir); err != nil {
+			t.Errorf("dir %q: %v", dir, err)
+		}
+	}
+	memory, disk := Options{}.withDefaults(""), Options{}.withDefaults("somewhere")
+	if memory.Durability != Memory || memory.ClockControl != ClockControlOn {
+		t.Errorf("in memory: %v, %v", memory.Durability, memory.ClockControl)
+	}
+	if disk.Durability != Sync || disk.ClockControl != ClockControlOff {
+		t.Errorf("in a directory: %v, %v", disk.Durability, disk.ClockControl)
+	}
+}
+
+// Whoever sets five options wrongly learns of all five at once.
+func TestOptionsComplainTogether(t *testing.T) {
+	err := Options{
+		Durability:      Memory,
+		Start:           time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC),
+		ClockControl:    7,
+		Region:          "us east",
+		Account:         "12",
+		Credentials:     []Credential{{AccessKey: "a/b"}},
+		CORS:            []string{"example.com"},
+		StreamRetention: time.Millisecond,
+		Shards:          65,
+		ShardBytes:      1,
+		CacheBytes:      1,
+	}.withDefaults("somewhere").validate("somewhere")
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, field := range []string{
+		"Durability", "Start", "ClockControl", "Region", "Account", "Credentials[0]: an access key", "Credentials[0]: the secret", "CORS[0]",
+		"StreamRetention", "Shards", "ShardBytes", "CacheBytes",
+	} {
+		if !strings.Contains(err.Error(), "mayfly: "+field) {
+			t.Errorf("no complaint about %s in\n%v", field, err)
+		}
+	}
+}
+
+func TestDurabilityFitsTheDirectory(t *testing.T) {
+	if err := (Options{Durability: Sync}).withDefaults("").validate(""); err == nil {
+		t.Error("Sync without a directory is accepted")
+	}
+	if err := (Options{Durability: Async}).withDefaults("d").validate("d"); err != nil {
+		t.Errorf("Async: %v", err)
+	}
+}
+
+func TestDurabilityText(t *testing.T) {
+	for d := DurabilityDefault; d <= Memory; d++ {
+		var back Durability
+		if err := back.UnmarshalText([]byte(d.String())); err != nil || back != d {
+			t.Errorf("%v: %v, %v", d, back, err)
+		}
+	}
+	if err := new(Durability).UnmarshalText([]byte("fsync")); err == nil {
+		t.Error("fsync is accepted")
+	}
+}
