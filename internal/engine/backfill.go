@@ -1,23 +1,22 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/dynamo"
 )
 
 const (
-	// backfillSlice is how many items one step of a backfill rewrites under their locks.
+	// backfillSlice is how many items one step of a backfill does under their locks.
 	backfillSlice = 256
 	// backfillPause is how long a backfill waits for room on a full disk before it looks again: it grows data like any write.
 	backfillPause = time.Second
 )
 
-// wantBackfill tells Run that a table has items of an earlier TTL generation. The backfill is in flight from here on, so an advance of
-// the clock waits for it.
+// wantBackfill tells Run that a table has something to backfill. It is in flight from here on, so an advance of the clock waits for it.
 func (e *Engine) wantBackfill() {
 	done := e.activity.Begin()
 	select {
@@ -44,84 +43,106 @@ func (e *Engine) runBackfills(ctx context.Context) error {
 	}
 }
 
-// backfillAll carries out what there is to do. A table whose items cannot be read keeps its status and does not hold up the others.
+// backfillAll carries out what there is to do, a step of each backfill in turn, so that a small table does not wait for a large one. A table
+// whose items cannot be read keeps its status and does not hold up the others.
 func (e *Engine) backfillAll(ctx context.Context) error {
-	for _, t := range e.Tables() {
-		err := t.backfill(ctx)
-		switch {
-		case err == nil, errors.Is(err, ErrTableNotFound):
-		case ctx.Err() != nil, e.ready() != nil:
-			return err
-		default:
-			e.log.Error("a TTL backfill failed, and is tried again at the next start or change of a TTL setting", "table", t.Desc().Name, "error", err)
+	failed := map[*Table]bool{}
+	for more := true; more; {
+		more = false
+		for _, t := range e.Tables() {
+			if failed[t] {
+				continue
+			}
+			left, err := t.backfillRound(ctx)
+			switch {
+			case err == nil:
+				more = more || left
+			case errors.Is(err, ErrTableNotFound):
+			case ctx.Err() != nil, e.ready() != nil:
+				return err
+			default:
+				failed[t] = true
+				e.log.Error("a backfill failed, and is tried again at the next start or change of the table", "table", t.Desc().Name, "error", err)
+			}
 		}
 	}
 	return nil
 }
 
-// backfill rewrites every item that an earlier TTL generation judged, in key order. It keeps where it is in the batches themselves,
-// so after a crash it goes on from there; a further change of the setting starts it over.
-func (t *Table) backfill(ctx context.Context) error {
-	for {
+// backfillRound does a step of each of the table's backfills, and ends those that have nothing left; more says whether to come again.
+func (t *Table) backfillRound(ctx context.Context) (more bool, err error) {
+	d, err := t.live()
+	if err != nil {
+		return false, err
+	}
+	todo := t.backfills(d)
+	if len(todo) == 0 {
+		return false, nil
+	}
+	if t.e.full() {
+		clock.Pause(backfillPause, ctx.Done())
+		return true, ctx.Err()
+	}
+	for _, b := range todo {
 		if err := ctx.Err(); err != nil {
-			return err
+			return false, err
 		}
-		d, err := t.live()
-		if err != nil {
-			return err
+		done, err := b.step()
+		if err == nil && done {
+			err = b.finish(ctx)
 		}
-		if !d.TTL.Backfill {
-			return nil
-		}
-		if t.e.full() {
-			clock.Pause(backfillPause, ctx.Done())
-			continue
-		}
-		done, err := t.backfillStep(d)
-		if errors.Is(err, errStale) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if !done {
-			continue
-		}
-		if err := t.endBackfill(ctx, d); err != nil {
-			return err
+		if err != nil && !errors.Is(err, errStale) {
+			return false, err
 		}
 	}
+	return true, nil
 }
 
-// endBackfill makes the status ENABLED or DISABLED: no item carries an earlier generation any more.
-func (t *Table) endBackfill(ctx context.Context, was *TableDesc) error {
-	_, err := t.e.Alter(ctx, was.Namespace, was.Name, func(d *TableDesc, _ Instant) error {
-		if d.ID != was.ID || d.TTL.Generation != was.TTL.Generation {
+// backfill is work on every item that a table holds, in key order. It keeps where it is in the batches themselves, so after a crash it goes on
+// from there.
+type backfill struct {
+	t        *Table
+	d        *TableDesc // what it goes by; once there is another description, a step is stale
+	progress []byte     // the catalogue key of the last item key that is done, from its hash on
+	// item puts into a plan what one stored item needs. It is called under the item's lock.
+	item func(p *plan, k Key, h header, stored dynamo.Item)
+	// end changes the description when no item is left; errStale: it is about something else by now.
+	end func(d *TableDesc) error
+}
+
+// backfills gives what a table's description wants done.
+func (t *Table) backfills(d *TableDesc) (todo []*backfill) {
+	if d.TTL.Backfill {
+		todo = append(todo, t.ttlBackfill(d))
+	}
+	return todo
+}
+
+// finish makes the description say that the backfill has come to its end.
+func (b *backfill) finish(ctx context.Context) error {
+	_, err := b.t.e.Alter(ctx, b.d.Namespace, b.d.Name, func(d *TableDesc, _ Instant) error {
+		if d.ID != b.d.ID {
 			return errStale
 		}
-		d.TTL.Backfill, d.TTL.Ended, d.TTL.Backfilled = false, nil, d.TTL.Ended
-		return nil
+		return b.end(d)
 	})
-	if errors.Is(err, errStale) {
-		return nil
-	}
 	return err
 }
 
-// backfillStep rewrites the next slice of items; done says that there was none left.
-func (t *Table) backfillStep(d *TableDesc) (done bool, err error) {
-	e := t.e
-	keys, err := t.backfillKeys(d)
+// step does the next slice of items; done says that there was none left.
+func (b *backfill) step() (done bool, err error) {
+	e := b.t.e
+	keys, err := b.keys()
 	if err != nil || len(keys) == 0 {
 		return err == nil, err
 	}
 	p := &plan{e: e, batch: e.kv.NewBatch()}
 	defer p.batch.Close()
 	for _, k := range keys {
-		p.ids = append(p.ids, stripeOf(d.ID, k.hash()))
+		p.ids = append(p.ids, stripeOf(b.d.ID, k.hash()))
 	}
 	p.ids = e.lockStripes(p.ids)
-	c, err := p.backfillLocked(t, d, keys)
+	c, err := b.stepLocked(p, keys)
 	e.unlockStripes(p.ids)
 	if err != nil {
 		return false, err
@@ -130,10 +151,10 @@ func (t *Table) backfillStep(d *TableDesc) (done bool, err error) {
 	return false, e.finishWrite(c, p)
 }
 
-// backfillKeys gives the next keys behind the stored progress.
-func (t *Table) backfillKeys(d *TableDesc) ([]Key, error) {
-	lower, upper := tableSpan(spaceItems, d.ID)
-	after, ok, err := t.e.get(t.e.kv, idKey(catBackfill, d.ID))
+// keys gives the next keys behind the stored progress.
+func (b *backfill) keys() ([]Key, error) {
+	lower, upper := tableSpan(spaceItems, b.d.ID)
+	after, ok, err := b.t.e.get(b.t.e.kv, b.progress)
 	if err != nil {
 		return nil, err
 	}
@@ -141,13 +162,13 @@ func (t *Table) backfillKeys(d *TableDesc) ([]Key, error) {
 		lower = append(lower, after...)
 		lower = append(lower, 0)
 	}
-	it := t.e.kv.NewIter(lower, upper)
+	it := b.t.e.kv.NewIter(lower, upper)
 	defer it.Close()
 	var keys []Key
 	size := 0
 	for ok := it.First(); ok && len(keys) < backfillSlice && size < sliceBytes; ok = it.Next() {
 		size += len(it.Value())
-		k, err := d.keyFromSuffix(it.Key()[tablePrefixLen:])
+		k, err := b.d.keyFromSuffix(it.Key()[tablePrefixLen:])
 		if err != nil {
 			return nil, err
 		}
@@ -156,8 +177,8 @@ func (t *Table) backfillKeys(d *TableDesc) ([]Key, error) {
 	return keys, it.Error()
 }
 
-// backfillLocked rewrites the items of keys under their locks and commits, with the progress in the same batch.
-func (p *plan) backfillLocked(t *Table, d *TableDesc, keys []Key) (*commit, error) {
+// stepLocked does the items of keys under their locks and commits, with the progress in the same batch.
+func (b *backfill) stepLocked(p *plan, keys []Key) (*commit, error) {
 	for _, k := range keys {
 		value, ok, err := p.e.get(p.e.kv, k.bytes())
 		if err != nil {
@@ -170,25 +191,46 @@ func (p *plan) backfillLocked(t *Table, d *TableDesc, keys []Key) (*commit, erro
 		if err != nil {
 			return nil, err
 		}
-		if h.generation == d.TTL.Generation {
-			continue // written since the setting changed
-		}
-		w := planned{w: &Write{Table: t, Key: k}, desc: d, oldHeader: h, stored: bytes.Clone(item), removal: Never}
-		if d.deadlineOf(h) != Never { // it had passed when its generation ended, and stays expired
-			p.expire(&w)
-			continue
-		}
-		// The enabling's instant judges, not this step's: the five-year rule must not depend on how long a backfill takes.
-		w.newHeader = d.headerFor(item, d.TTL.Since)
-		w.removal = w.newHeader.removal
-		d.putItem(p.batch, k, w.stored, w.stored, h, w.newHeader)
-		p.writes = append(p.writes, w)
+		b.item(p, k, h, item)
 	}
-	p.batch.Set(idKey(catBackfill, d.ID), keys[len(keys)-1].suffix())
+	p.batch.Set(b.progress, keys[len(keys)-1].suffix())
 	return p.e.commitSection(p.batch, func(c *commit) error {
-		if t.desc.Load() != d {
+		if b.t.desc.Load() != b.d {
 			return errStale
 		}
 		return p.fill(c)
 	})
+}
+
+// ttlBackfill moves every item that an earlier TTL generation judged to the present one. A further change of the setting starts it over.
+func (t *Table) ttlBackfill(d *TableDesc) *backfill {
+	return &backfill{
+		t: t, d: d, progress: idKey(catBackfill, d.ID),
+		item: func(p *plan, k Key, h header, stored dynamo.Item) { t.judgeAgain(p, d, k, h, stored) },
+		end: func(now *TableDesc) error {
+			if now.TTL.Generation != d.TTL.Generation {
+				return errStale
+			}
+			// ENABLED or DISABLED: no item carries an earlier generation any more.
+			now.TTL.Backfill, now.TTL.Ended, now.TTL.Backfilled = false, nil, now.TTL.Ended
+			return nil
+		},
+	}
+}
+
+// judgeAgain decides an item's deadline under the table's present TTL setting.
+func (t *Table) judgeAgain(p *plan, d *TableDesc, k Key, h header, stored dynamo.Item) {
+	if h.generation == d.TTL.Generation {
+		return // written since the setting changed
+	}
+	w := planned{w: &Write{Table: t, Key: k}, desc: d, oldHeader: h, stored: stored, removal: Never}
+	if d.deadlineOf(h) != Never { // it had passed when its generation ended, and stays expired
+		p.expire(&w)
+		return
+	}
+	// The enabling's instant judges, not this step's: the five-year rule must not depend on how long a backfill takes.
+	w.newHeader = d.headerFor(w.stored, d.TTL.Since)
+	w.removal = w.newHeader.removal
+	d.putItem(p.batch, k, w.stored, w.stored, h, w.newHeader)
+	p.writes = append(p.writes, w)
 }

@@ -62,6 +62,18 @@ func (d *db) awaitBackfill(tab *Table) {
 	}
 }
 
+// backfillStep does a step of the TTL backfill that d wants.
+func (t *Table) backfillStep(d *TableDesc) (done bool, err error) { return t.ttlBackfill(d).step() }
+
+// backfill carries out everything that a table's description wants done.
+func (t *Table) backfill(ctx context.Context) error {
+	for {
+		if more, err := t.backfillRound(ctx); err != nil || !more {
+			return err
+		}
+	}
+}
+
 // What counts as a deadline: a number of seconds, rounded up to the millisecond, at most five years old by the write's clock.
 func TestWhatIsADeadline(t *testing.T) {
 	now := Instant(epoch.UnixMilli())
@@ -419,7 +431,7 @@ func TestBackfillResumes(t *testing.T) {
 	if left != 2*backfillSlice-10 {
 		t.Errorf("%d items are left to do, want %d", left, 2*backfillSlice-10)
 	}
-	keys, err := tab.backfillKeys(tab.Desc())
+	keys, err := tab.ttlBackfill(tab.Desc()).keys()
 	if err != nil || len(keys) != backfillSlice {
 		t.Fatal(len(keys), err)
 	}
