@@ -2,6 +2,7 @@
 //
 //	mayfly serve     the server
 //	mayfly demo      watch real data expire
+//	mayfly bench     measure this server, or any DynamoDB endpoint
 //	mayfly version   what this program was built from
 package main
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/dynamo"
@@ -15,7 +18,7 @@ import (
 
 // The figures to compare with are the store's own, in the same run: Loop commits the same keys and bytes with the same sync.
 //
-//	go test -run '^$' -bench 'Loop|Put|Reap' -count 6 ./internal/engine
+//	go test -run '^$' -bench 'Loop|Put|Reap|Burst' -count 6 ./internal/engine
 
 // benchWriters is how many writers a durable benchmark has: group commit carries them all with one sync.
 const benchWriters = 64
@@ -161,5 +164,79 @@ func BenchmarkReap(b *testing.B) {
 			b.ResetTimer()
 			d.advance(1e9)
 		})
+	}
+}
+
+// BenchmarkBurst lets items of one table expire all at once, as fast as they go, while others write to another table and read from it 500 times
+// a second each. One operation is one expired item; the latencies of the others are of the time of the burst, and idle- of the time before.
+func BenchmarkBurst(b *testing.B) {
+	c := clock.NewAt(epoch)
+	c.Freeze()
+	d, tab := benchTable(b, Options{Dir: b.TempDir(), Clock: c})
+	other := d.table("other", func(t *TableDesc) { t.Indexes = nil })
+	for at := 0; at < b.N; at += 1000 {
+		var ws []*Write
+		for i := at; i < min(at+1000, b.N); i++ {
+			it := benchItem(i, unix(1e9))
+			ws = append(ws, &Write{Table: tab, Key: keyOf(b, tab, it), Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }})
+		}
+		if err := d.Write(context.Background(), ws...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	far := unix(1e12)
+	var n atomic.Int64
+	calls := map[string]func() error{
+		"put": func() error {
+			it := benchItem(int(n.Add(1)), far)
+			return d.Write(context.Background(), &Write{Table: other, Key: keyOf(b, other, it), Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }})
+		},
+		"get": func() error {
+			it := benchItem(int(n.Load()/2), far)
+			return d.Read(context.Background(), func(v *View) error {
+				_, err := v.Get(other, keyOf(b, other, it))
+				return err
+			})
+		},
+	}
+	latencies := map[string]float64{}
+	var mu sync.Mutex
+	watch := func(prefix string, during func()) {
+		stop := make(chan struct{})
+		var watching sync.WaitGroup
+		for name, call := range calls {
+			watching.Go(func() {
+				var took []time.Duration
+				for tick := time.Tick(2 * time.Millisecond); ; {
+					select {
+					case <-stop:
+						slices.Sort(took)
+						for _, q := range []int{50, 99} {
+							if len(took) > 0 {
+								mu.Lock()
+								latencies[fmt.Sprintf("%s%s-p%d-ms", prefix, name, q)] = float64(took[len(took)*q/100].Microseconds()) / 1000
+								mu.Unlock()
+							}
+						}
+						return
+					case <-tick:
+					}
+					start := time.Now()
+					if err := call(); err != nil {
+						b.Error(err)
+					}
+					took = append(took, time.Since(start))
+				}
+			})
+		}
+		during()
+		close(stop)
+		watching.Wait()
+	}
+	watch("idle-", func() { time.Sleep(time.Second) })
+	b.ResetTimer()
+	watch("", func() { d.advance(1e9) })
+	for name, ms := range latencies {
+		b.ReportMetric(ms, name)
 	}
 }

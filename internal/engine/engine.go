@@ -89,9 +89,10 @@ type Engine struct {
 	lastCommit atomic.Uint64 // the number of the last commit; raised inside the commit section, before the apply
 	durable    durability
 
-	catalogue catalogue
-	streams   streams
-	counts    sync.WaitGroup // item counts that go on in the background
+	catalogue  catalogue
+	streams    streams
+	background sync.WaitGroup // what goes on outside of calls: counts of items, slices of the reaper that wait for the disk
+	reaping    chan struct{}  // has a token for each such slice
 
 	backfills chan func() // has a token when a table may need a TTL backfill; calling it says that it is done
 
@@ -113,7 +114,9 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, log: opts.Logger, kv: store, backfills: make(chan func(), 1), failed: make(chan struct{})}
+	e := &Engine{
+		opts: opts, log: opts.Logger, kv: store, backfills: make(chan func(), 1), failed: make(chan struct{}), reaping: make(chan struct{}, reapAhead),
+	}
 	e.calls.last = make(chan struct{}, 1)
 	e.durable.cond.L = &e.durable.mu
 	e.catalogue.tables = map[tableName]*Table{}
@@ -271,6 +274,6 @@ func (e *Engine) Close() error {
 	e.durable.cond.Broadcast()
 	e.durable.mu.Unlock()
 	e.waitCalls() // Run among them
-	e.counts.Wait()
+	e.background.Wait()
 	return e.kv.Close()
 }

@@ -264,7 +264,7 @@ func TestRenewedLives(t *testing.T) {
 				t.Fatal(len(s.found), err)
 			}
 			d.put(tab, next)
-			if _, err := s.reap(); err != nil {
+			if err := s.reap(); err != nil {
 				t.Fatal(err)
 			}
 			if d.get(tab, next) == nil {
@@ -296,7 +296,7 @@ func TestExactlyOneRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.put(tab, again)
-		if _, err := s.reap(); err != nil {
+		if err := s.reap(); err != nil {
 			t.Fatal(err)
 		}
 		d.stop = run(t, d.Engine).stop

@@ -10,11 +10,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/kv"
 )
 
-// What one pass of the reaper takes. It bounds how long their stripes are held, and thereby how long a writer or another table can be
-// made to wait, and the memory of the batch.
+// What one pass of the reaper takes. It bounds how long their stripes and the commit section are held, and thereby how long a writer or another
+// table can be made to wait, and the memory of the batch.
 const (
-	reapSlice  = 256     // entries
+	reapSlice  = 128     // entries
 	sliceBytes = 4 << 20 // bytes of the items that have to be read; the one that passes it is the last. A backfill's bound too
+	reapAhead  = 4       // slices that wait for the disk at once, of all tables
 )
 
 // reaper removes a table's items as their instants of removal pass. It is a source of the due queue.
@@ -43,12 +44,11 @@ func (r *reaper) Drain(ctx context.Context, now int64) (next int64, err error) {
 		e.order.Unlock()
 		return int64(s.left.removal), nil
 	}
-	again, err := s.reap()
-	if err != nil {
-		return 0, err
-	}
-	if again {
+	switch err := s.reap(); {
+	case errors.Is(err, errStale), errors.Is(err, ErrTableNotFound): // the table has changed and nothing was done
 		return now, nil
+	case err != nil:
+		return 0, err
 	}
 	return int64(s.left.removal), nil
 }
@@ -97,22 +97,33 @@ func (s *slice) collect(from position, now Instant) error {
 	return it.Error()
 }
 
-// reap removes what was found, under the locks of its keys; again says that the table has changed and nothing was done.
-func (s *slice) reap() (again bool, err error) {
+// reap removes what was found, under the locks of its keys. It does not wait for the disk: the next slice is under way meanwhile.
+func (s *slice) reap() error {
 	e := s.t.e
 	s.batch = e.kv.NewBatch()
-	defer s.batch.Close()
 	s.ids = e.lockStripes(s.ids)
 	c, err := s.reapLocked()
 	e.unlockStripes(s.ids)
-	if errors.Is(err, errStale) || errors.Is(err, ErrTableNotFound) {
-		return true, nil
-	}
 	if err != nil {
-		return false, err
+		s.batch.Close()
+		return err
 	}
-	if err := e.finish(c); err != nil {
-		return false, err
+	e.reaping <- struct{}{} // waits where the disk is behind
+	done := e.activity.Begin()
+	e.background.Go(func() {
+		s.finish(c)
+		done()
+		<-e.reaping
+	})
+	return nil
+}
+
+// finish waits for the disk and then tells of the removals. Its only failure is that the store has stopped, which everybody learns.
+func (s *slice) finish(c *commit) {
+	e := s.t.e
+	defer s.batch.Close()
+	if e.finish(c) != nil {
+		return
 	}
 	for i := range s.records {
 		s.records[i].stream.published()
@@ -120,7 +131,6 @@ func (s *slice) reap() (again bool, err error) {
 	if len(s.reaped) > 0 {
 		e.tellReap(Reap{Namespace: s.d.Namespace, Table: s.d.Name, Deadlines: s.reaped})
 	}
-	return false, nil
 }
 
 // tellReap tells of expired items whose removal has just become durable.

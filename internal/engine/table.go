@@ -97,7 +97,7 @@ func (t *Table) Stats(ctx context.Context) (TableStats, error) {
 			stats = t.count.stats
 		}
 		t.count.running, t.count.large = true, true
-		t.e.counts.Go(func() { t.countAll(d) })
+		t.e.background.Go(func() { t.countAll(d) })
 	}
 	t.count.stats, t.count.at = stats, now
 	return stats, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -125,9 +126,10 @@ func pebbleOptions(o Options) *pebble.Options {
 		CacheSize:                   o.CacheBytes + memTablesMax*o.MemTableBytes, // Pebble takes the memtables' room out of the cache's
 		MemTableSize:                uint64(o.MemTableBytes),
 		MemTableStopWritesThreshold: memTablesMax,
-		L0CompactionThreshold:       2,
+		L0CompactionThreshold:       4, // 2 costs a put 15 % more CPU and makes queries 5 % cheaper
 		L0StopWritesThreshold:       64,
-		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
+		// Compactions take at most half of the processors: what waits for a call's answer comes first.
+		CompactionConcurrencyRange: func() (lower, upper int) { return 1, max(1, runtime.NumCPU()/2) },
 	}
 	// The default scheduler wakes ten times a second for ever. This one grants when a compaction ends or is asked for, which is all
 	// that is needed while the limit is fixed: an idle store does nothing.
