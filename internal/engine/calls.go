@@ -5,6 +5,7 @@ import "sync/atomic"
 // calls counts the calls that are inside the engine, Run among them. The store must not be used while it closes, so Close waits for them.
 type calls struct {
 	inside atomic.Int64
+	begun  atomic.Int64  // since the engine was opened
 	last   chan struct{} // has a token when the last call has left since Close began
 }
 
@@ -13,6 +14,7 @@ type calls struct {
 // A lock that callers hold for reading would do the same, but a nested call would wait for Close while Close waits for the outer one.
 func (e *Engine) enter() error {
 	e.calls.inside.Add(1)
+	e.calls.begun.Add(1)
 	// Close sets closed and then looks at inside, so either it sees this call or this call sees it.
 	err := e.ready()
 	if err != nil {
