@@ -138,7 +138,8 @@ func (db *DB) run(ctx context.Context) {
 	}
 }
 
-// Handler serves the API over HTTP, and beside it /healthz, /readyz, /metrics and /_mayfly/clock. It is what `mayfly serve` serves.
+// Handler serves the API over HTTP, and beside it /healthz, /readyz, /metrics and /_mayfly/clock, to be mounted
+// on a server of yours. Serve is for where there is no other.
 func (db *DB) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if admin.Serves(r.URL.Path) {

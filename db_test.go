@@ -94,11 +94,10 @@ func send(t testing.TB, method, url, body string, headers ...string) (int, strin
 // With credentials every request of the API and of the clock must be signed with them; probes and metrics are open.
 func TestCredentials(t *testing.T) {
 	db := open(t, "", Options{Credentials: []Credential{{AccessKey: "ours", SecretKey: "secret"}}})
-	server := httptest.NewServer(db.Handler())
-	defer server.Close()
+	url := serve(t, db)
 	list := func(key, secret string) error {
 		client := dynamodb.New(dynamodb.Options{
-			Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: conformance.HTTPClient(), Retryer: aws.NopRetryer{},
+			Region: "eu-central-1", BaseEndpoint: &url, HTTPClient: conformance.HTTPClient(), Retryer: aws.NopRetryer{},
 			Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
 		})
 		_, err := client.ListTables(t.Context(), nil)
@@ -113,7 +112,7 @@ func TestCredentials(t *testing.T) {
 	if err := list("theirs", "secret"); err == nil || !strings.Contains(err.Error(), "UnrecognizedClientException") {
 		t.Errorf("a wrong key: %v", err)
 	}
-	status, body := send(t, "POST", server.URL+"/_mayfly/clock/freeze", "")
+	status, body := send(t, "POST", url+"/_mayfly/clock/freeze", "")
 	if status != http.StatusBadRequest || !strings.Contains(body, "MissingAuthenticationToken") {
 		t.Errorf("the clock, unsigned: %d %s", status, body)
 	}
@@ -121,7 +120,7 @@ func TestCredentials(t *testing.T) {
 		t.Error("an unsigned request froze the clock")
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
-		if status, body := send(t, "GET", server.URL+path, ""); status != http.StatusOK {
+		if status, body := send(t, "GET", url+path, ""); status != http.StatusOK {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
@@ -140,9 +139,8 @@ func TestClockOverHTTP(t *testing.T) {
 	for i := range 3 {
 		putUntil(t, db.DynamoDB(), "events", fmt.Sprint(i), start.Add(time.Duration(i+1)*time.Hour))
 	}
-	server := httptest.NewServer(db.Handler())
-	defer server.Close()
-	status, body := send(t, "POST", server.URL+"/_mayfly/clock/advance", `{"by":"2h30m"}`)
+	url := serve(t, db)
+	status, body := send(t, "POST", url+"/_mayfly/clock/advance", `{"by":"2h30m"}`)
 	if status != http.StatusOK || !strings.Contains(body, `"expired":2,"unfinished":false`) {
 		t.Errorf("got %d %s", status, body)
 	}
@@ -150,15 +148,15 @@ func TestClockOverHTTP(t *testing.T) {
 	if err != nil || out.Count != 1 {
 		t.Errorf("%d items are left, %v", out.Count, err)
 	}
-	status, body = send(t, "POST", server.URL+"/_mayfly/clock/set", `{"to":"2030-01-01T01:00:00Z"}`)
+	status, body = send(t, "POST", url+"/_mayfly/clock/set", `{"to":"2030-01-01T01:00:00Z"}`)
 	if status != http.StatusConflict || !strings.Contains(body, "only goes forward") {
 		t.Errorf("backwards: %d %s", status, body)
 	}
-	status, body = send(t, "POST", server.URL+"/_mayfly/clock/set", `{"to":"2030-01-01T03:00:00Z"}`)
+	status, body = send(t, "POST", url+"/_mayfly/clock/set", `{"to":"2030-01-01T03:00:00Z"}`)
 	if status != http.StatusOK || !strings.Contains(body, `"now":"2030-01-01T03:00:00.000Z"`) || !strings.Contains(body, `"expired":1`) {
 		t.Errorf("forwards: %d %s", status, body)
 	}
-	status, body = send(t, "POST", server.URL+"/_mayfly/clock/rate", `{"rate":-1}`)
+	status, body = send(t, "POST", url+"/_mayfly/clock/rate", `{"rate":-1}`)
 	if status != http.StatusConflict {
 		t.Errorf("a negative rate: %d %s", status, body)
 	}
@@ -184,9 +182,8 @@ func TestMetricsTellOfExpiry(t *testing.T) {
 	if _, err := db.Clock().Advance(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(db.Handler())
-	defer server.Close()
-	_, body := send(t, "GET", server.URL+"/metrics", "")
+	url := serve(t, db)
+	_, body := send(t, "GET", url+"/metrics", "")
 	for _, want := range []string{
 		`TimeToLiveDeletedItemCount{TableName="events"} 1`,
 		`mayfly_lateness_commit_ms_bucket{le="0.5"} 1`,

@@ -2,7 +2,6 @@ package mayfly
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -43,11 +42,10 @@ func testThroughputIsNotEnforced(t *testing.T) {
 
 func testRegionsShareTables(t *testing.T) {
 	db := open(t, "", Options{Region: "eu-central-1"})
-	server := httptest.NewServer(db.Handler())
-	defer server.Close()
+	url := serve(t, db)
 	in := func(region string) *dynamodb.Client {
 		return dynamodb.New(dynamodb.Options{
-			Region: region, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(region, "any", ""),
+			Region: region, BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider(region, "any", ""),
 		})
 	}
 	makeTable(t, in("us-west-2"), "shared")

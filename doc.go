@@ -13,7 +13,7 @@
 //
 //   - [DB.DynamoDB] and [DB.Streams] give clients of the AWS SDK for Go whose calls stay in this process. Code written against them
 //     runs against Amazon's service unchanged.
-//   - [DB.Handler] is an http.Handler for every other client: mount it on a server of your own.
+//   - [DB.Serve] serves every other client over HTTP, on a listener of yours; [DB.Handler] is an http.Handler, to be mounted on a server of yours.
 //   - `mayfly serve` is that server as a program.
 //
 // # Time

@@ -34,7 +34,8 @@ var layers = map[string]layer{
 	},
 	"": {
 		may: []string{
-			"internal/admin", "internal/clock", "internal/engine", "internal/kv", "internal/service", "internal/sigv4", "internal/wire",
+			"internal/admin", "internal/clock", "internal/engine", "internal/httploop", "internal/kv", "internal/service", "internal/sigv4",
+			"internal/wire",
 		},
 		tests: []string{"", "conformance", "internal/dynamo"},
 		why:   "the root is wiring: what a request means is decided below it, and the toolkits are built on it",
@@ -55,6 +56,10 @@ var layers = map[string]layer{
 	"internal/admin": {
 		may: []string{"internal/clock"},
 		why: "health, metrics and the clock are handed to it as functions",
+	},
+	"internal/httploop": {
+		may: []string{"internal/clock", "internal/wire"},
+		why: "the loop reads requests and writes answers; what they mean is wire's, and what it does not know is net/http's",
 	},
 	"internal/wire": {
 		may:   []string{"internal/dynamo", "internal/service", "internal/sigv4"},

@@ -3,7 +3,6 @@ package mayfly
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"strconv"
 	"sync"
 	"testing"
@@ -67,9 +66,8 @@ func openSubject(t testing.TB, overHTTP bool, fs kv.FS) *subject {
 	db.Clock().Freeze()
 	s := &subject{TB: t, DB: db, api: db.DynamoDB(), records: db.Streams(), start: db.Clock().Now()}
 	if overHTTP {
-		server := httptest.NewServer(db.Handler())
-		t.Cleanup(server.Close)
-		config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), BaseEndpoint: aws.String(server.URL),
+		url := serve(t, db)
+		config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), BaseEndpoint: aws.String(url),
 			HTTPClient: conformance.HTTPClient(), RetryMaxAttempts: 1}
 		s.api, s.records = dynamodb.NewFromConfig(config), dynamodbstreams.NewFromConfig(config)
 	}

@@ -2,7 +2,7 @@ package conformance_test
 
 import (
 	"context"
-	"net/http/httptest"
+	"net"
 	"testing"
 	"time"
 
@@ -37,12 +37,28 @@ func openEmbedded(t *testing.T) conformance.Endpoint {
 func serveAndDial(t *testing.T) conformance.Endpoint {
 	const key, secret = "conformance", "a secret"
 	db := open(t, mayfly.Credential{AccessKey: key, SecretKey: secret})
-	server := httptest.NewServer(db.Handler())
-	t.Cleanup(server.Close)
-	e := dial(server.URL, "us-east-1", credentials.NewStaticCredentialsProvider(key, secret, ""))
+	e := dial(serve(t, db), "us-east-1", credentials.NewStaticCredentialsProvider(key, secret, ""))
 	e.Now, e.Advance, e.Strict = db.Clock().Now, func(d time.Duration) { advance(t, db, d) }, true
 	e.ShardBytes = shardBytes
 	return e
+}
+
+// serve answers on a free port until the test is over.
+func serve(t *testing.T, db *mayfly.DB) (url string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- db.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
 }
 
 // open opens a database in memory, on a clock that stands still: so the checks of expiry look at single milliseconds.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/mayflydb/mayfly"
@@ -114,58 +113,16 @@ func (c serveCommand) options() (mayfly.Options, error) {
 	return o, checkExposure(c.Host, c.AccessKey != "", c.InsecureListen)
 }
 
-const (
-	headerLimit  = 10 * time.Second // to send a request's headers
-	requestLimit = 2 * time.Minute  // to send all of a request, which has up to 16 MB
-	idleLimit    = 3 * time.Minute  // longer than the SDKs keep idle connections
-	headerBytes  = 64 << 10
-	finishLimit  = 5 * time.Second // for requests that are under way when the server stops
-	abandonLimit = 2 * time.Second // for them to end once they have been cancelled
-)
-
 // serveHTTP answers requests until ctx is done, then lets those under way finish. A failed store ends it with the reason.
 func serveHTTP(ctx context.Context, db *mayfly.DB, listener net.Listener) error {
-	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancelRequests()
-	server := &http.Server{
-		Handler:           db.Handler(),
-		ReadHeaderTimeout: headerLimit,
-		ReadTimeout:       requestLimit,
-		IdleTimeout:       idleLimit,
-		MaxHeaderBytes:    headerBytes,
-		BaseContext:       func(net.Listener) context.Context { return requests },
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-
-	var stopped error
+	err := db.Serve(ctx, listener)
 	select {
-	case err := <-served:
-		return fmt.Errorf("serve: %w", err)
 	case <-db.Failed():
-		stopped = advise(fmt.Errorf("the store has stopped: %w", db.Err()),
+		return advise(fmt.Errorf("the store has stopped: %w", db.Err()),
 			"look at the disk; what was acknowledged is on it, and the server can be started again")
-	case <-ctx.Done():
-	}
-	return errors.Join(stopped, finish(server, cancelRequests))
-}
-
-// finish stops accepting and waits for the requests under way; those that take too long, such as readers that wait for stream
-// records, are cancelled.
-func finish(server *http.Server, cancelRequests func()) error {
-	ctx, cancel := context.WithTimeout(context.Background(), finishLimit)
-	defer cancel()
-	err := server.Shutdown(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) {
+	default:
 		return err
 	}
-	cancelRequests()
-	ctx, cancelLast := context.WithTimeout(context.Background(), abandonLimit)
-	defer cancelLast()
-	if err := server.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return server.Close()
 }
 
 func closeDB(db *mayfly.DB) error {

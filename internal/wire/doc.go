@@ -1,10 +1,11 @@
 // Package wire is DynamoDB's HTTP protocol: JSON 1.0 with X-Amz-Target, for the tables' API and the streams' API.
 //
 //	net/http ──► ServeHTTP ─┐                       ┌─► decode ─► service method ─► encode ─┐
-//	SDK in this process ────┴─► Do: checks, target ─┘                                       └─► Response
+//	httploop ───────────────┼─► Do: checks, target ─┘                                       └─► Response
+//	SDK in this process ────┘
 //
 // [Server.Do] is the whole protocol, from a [Request] to a [Response], and knows nothing of sockets. [Server.ServeHTTP] puts
-// net/http around it; [Transport] puts an SDK client of the same process around it, and then what only a network needs
+// net/http around it, and package httploop something quicker; [Transport] puts an SDK client of the same process around it, and then what only a network needs
 // (signature, checksum, compression) is left out.
 //
 // The dispatch table is in operations.go: each line binds a decode function, a method of the service, and an encode function.

@@ -69,8 +69,7 @@ func (r *Response) write(w http.ResponseWriter) {
 	for _, f := range r.Header {
 		header[f.Name] = []string{f.Value}
 	}
-	if r.Status == http.StatusRequestEntityTooLarge {
-		// AWS sends this one in chunks, of which there are none.
+	if r.Unsized() {
 		w.WriteHeader(r.Status)
 		http.NewResponseController(w).Flush()
 		return

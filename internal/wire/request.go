@@ -1,6 +1,9 @@
 package wire
 
-import "sync"
+import (
+	"net/http"
+	"sync"
+)
 
 // Request is an HTTP request as the core sees it, whichever loop has read it.
 type Request struct {
@@ -36,6 +39,9 @@ type Response struct {
 
 // Field is one response header.
 type Field struct{ Name, Value string }
+
+// Unsized reports that the answer is sent without a length: in chunks, of which there are none. AWS sends a 413 like that.
+func (r *Response) Unsized() bool { return r.Status == http.StatusRequestEntityTooLarge }
 
 func (r *Response) set(name, value string) {
 	r.Header = append(r.Header, Field{name, value})

@@ -1,0 +1,168 @@
+package mayfly
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/kv"
+)
+
+// serve answers on a free port until the test is over.
+func serve(t testing.TB, db *DB) (url string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- db.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil && db.Err() == nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// Serve answers what Handler answers, to the last header.
+func TestServeAnswersAsHandler(t *testing.T) {
+	db := open(t, "", Options{CORS: []string{"https://page.example"}})
+	makeTable(t, db.DynamoDB(), "events")
+	_, err := db.DynamoDB().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("events"), Item: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "long"}, "text": &types.AttributeValueMemberS{Value: strings.Repeat("long ", 50_000)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := httptest.NewServer(db.Handler())
+	defer handler.Close()
+	ours, handlers := strings.TrimPrefix(serve(t, db), "http://"), strings.TrimPrefix(handler.URL, "http://")
+	for name, request := range map[string]string{
+		"answer":           call("ListTables", "{}"),
+		"long answer":      call("GetItem", `{"TableName":"events","Key":{"pk":{"S":"long"}}}`),
+		"packed answer":    call("GetItem", `{"TableName":"events","Key":{"pk":{"S":"long"}}}`, "Accept-Encoding: gzip"),
+		"error":            call("GetItem", `{"TableName":"none","Key":{"pk":{"S":"a"}}}`),
+		"unknown":          call("Nothing", "{}"),
+		"no JSON":          call("ListTables", "{"),
+		"no body":          call("ListTables", ""),
+		"packed request":   call("ListTables", packed(2, '{', '}'), "Content-Encoding: gzip"),
+		"a bomb":           call("ListTables", packed(17<<20, ' '), "Content-Encoding: gzip"),
+		"a page":           call("ListTables", "{}", "Origin: https://page.example"),
+		"another page":     call("ListTables", "{}", "Origin: https://elsewhere.example"),
+		"a waiting reader": call("GetRecords", "{}", "X-Mayfly-Wait-Ms: soon"),
+		"two at once":      call("ListTables", "{}") + call("GetItem", "{}"),
+		"close":            call("ListTables", "{}", "Connection: close"),
+		"another type":     "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
+		"too long":         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 20000000\r\n\r\n",
+		"no length":        "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n\r\n",
+		"health":           "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+		"preflight":        "OPTIONS / HTTP/1.1\r\nHost: h\r\nOrigin: https://page.example\r\nAccess-Control-Request-Method: POST\r\n\r\n",
+		"probe":            call("ListTables", "{}") + "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n",
+		"clock":            "POST /_mayfly/clock/rate HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n{\"rate\":-1}",
+		"other path":       "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
+		"bad request":      "POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+	} {
+		got, want := converse(t, ours, request), converse(t, handlers, request)
+		if got != want {
+			t.Errorf("%s: Serve answers\n%.2000s\nand Handler\n%.2000s", name, got, want)
+		}
+	}
+}
+
+// call is a request as a client sends it.
+func call(operation, body string, lines ...string) string {
+	head := append([]string{"POST / HTTP/1.1", "Host: localhost", "Content-Type: application/x-amz-json-1.0", "X-Amz-Target: DynamoDB_20120810." + operation}, lines...)
+	return strings.Join(append(head, fmt.Sprint("Content-Length: ", len(body))), "\r\n") + "\r\n\r\n" + body
+}
+
+// packed is text of so many bytes, compressed.
+func packed(n int, text ...byte) string {
+	var out bytes.Buffer
+	packer := gzip.NewWriter(&out)
+	packer.Write(bytes.Repeat(text, n/len(text)))
+	packer.Close()
+	return out.String()
+}
+
+// converse sends bytes and gives all answers until the connection is closed, without what differs anyway.
+func converse(t *testing.T, address, request string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	c.(*net.TCPConn).CloseWrite()
+	var out strings.Builder
+	for in := bufio.NewReader(c); ; {
+		answer, err := http.ReadResponse(in, nil)
+		if err != nil {
+			return out.String() + err.Error()
+		}
+		body, err := io.ReadAll(answer.Body)
+		for _, name := range []string{"Date", "X-Amzn-Requestid"} {
+			if answer.Header.Get(name) != "" {
+				answer.Header.Set(name, "there")
+			}
+		}
+		fmt.Fprintf(&out, "%s %s %d %v %v %t %q %v\n", answer.Proto, answer.Status, answer.ContentLength, answer.Header, answer.TransferEncoding, answer.Close, body, err)
+	}
+}
+
+// When the database stops by itself, so does Serve, and says why.
+func TestServeEndsWithTheDatabase(t *testing.T) {
+	disk := kv.NewCrashFS()
+	db, err := Open("data", Options{fs: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	makeTable(t, db.DynamoDB(), "events")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.CutNow()
+	_, err = db.DynamoDB().PutItem(t.Context(), &dynamodb.PutItemInput{
+		TableName: aws.String("events"), Item: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "a"}},
+	})
+	if err == nil {
+		t.Error("a write that cannot be kept was acknowledged")
+	}
+	if err := db.Serve(t.Context(), listener); err == nil || !errors.Is(err, db.failure) || !strings.Contains(err.Error(), "the database has stopped") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := net.Dial("tcp", listener.Addr().String()); err == nil {
+		t.Error("the listener is still open")
+	}
+}
+
+func TestServeEndsWithItsListener(t *testing.T) {
+	db := open(t, "", Options{})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	if err := db.Serve(t.Context(), listener); !errors.Is(err, net.ErrClosed) || !strings.HasPrefix(err.Error(), "mayfly: serve: accept connections: ") {
+		t.Errorf("got %v", err)
+	}
+}
