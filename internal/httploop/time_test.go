@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -371,5 +372,25 @@ func TestMakeRoom(t *testing.T) {
 	c.makeRoom()
 	if len(c.in) != roomMin {
 		t.Errorf("%d bytes of room for none", len(c.in))
+	}
+}
+
+// A body beyond the limit is never read here.
+func TestTooLong(t *testing.T) {
+	for length, want := range map[int]verdict{bodyMax: plain, bodyMax + 1: doubtful} {
+		if got := new(head).read([]byte(raw("POST / HTTP/1.1", "Host: h", fmt.Sprint("Content-Length: ", length)))); got != want {
+			t.Errorf("a body of %d bytes: %d", length, got)
+		}
+	}
+}
+
+// A connection that comes to rest while the server stops does not wait for another request: whoever closes the idle ones may have passed it by.
+func TestRestWhileStopping(t *testing.T) {
+	s := newServer(Options{Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, t.Context(), &net.TCPAddr{})
+	s.stopping.Store(true)
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	if err := newConn(s, theirs).read(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v", err)
 	}
 }
