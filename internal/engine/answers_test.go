@@ -131,7 +131,7 @@ func TestAnswersRestOnDescriptions(t *testing.T) {
 	if td, err := tab.Describe(); err != nil || td != tab.Desc() {
 		t.Errorf("described as %v, %v", td, err)
 	}
-	if _, err := d.DropTable(ctx, "default", "events"); err != nil {
+	if _, err := d.DropTable(ctx, "default", "events", nil); err != nil {
 		t.Fatal(err)
 	}
 	wantRest("after the drop", ErrTableNotFound)

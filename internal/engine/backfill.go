@@ -98,7 +98,7 @@ func (t *Table) backfillRound(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// backfill is work on every item that a table holds, in key order. It keeps where it is in the batches themselves, so after a crash it goes on
+// backfill is work on every item that a table holds, in key order: after a change of its TTL setting, or for a new index. It keeps where it is in the batches themselves, so after a crash it goes on
 // from there.
 type backfill struct {
 	t        *Table
@@ -114,6 +114,11 @@ type backfill struct {
 func (t *Table) backfills(d *TableDesc) (todo []*backfill) {
 	if d.TTL.Backfill {
 		todo = append(todo, t.ttlBackfill(d))
+	}
+	for i := range d.Indexes {
+		if ix := &d.Indexes[i]; ix.Building {
+			todo = append(todo, t.indexBackfill(d, ix))
+		}
 	}
 	return todo
 }
@@ -166,7 +171,7 @@ func (b *backfill) keys() ([]Key, error) {
 	defer it.Close()
 	var keys []Key
 	size := 0
-	for ok := it.First(); ok && len(keys) < backfillSlice && size < sliceBytes; ok = it.Next() {
+	for ok := it.First(); ok && len(keys) < b.t.e.backfillItems && size < sliceBytes; ok = it.Next() {
 		size += len(it.Value())
 		k, err := b.d.keyFromSuffix(it.Key()[tablePrefixLen:])
 		if err != nil {

@@ -16,8 +16,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/kv"
 )
 
-// formatVersion names the storage format; FORMAT.md describes it. A directory of another version is refused.
-const formatVersion = "mayfly format 1"
+// formatVersion names the storage format; FORMAT.md describes it. A directory of another version is refused, but for the one before, which
+// differs only in what it cannot hold.
+const (
+	formatVersion = "mayfly format 2"
+	formatBefore  = "mayfly format 1"
+)
 
 type tableName struct{ namespace, name string }
 
@@ -37,25 +41,21 @@ type ids struct {
 	Stream uint32
 }
 
-// checkFormat writes the version into an empty store and refuses one of another version.
+// checkFormat writes the version into a store that is empty or of the version before, and refuses one of another version.
 func (e *Engine) checkFormat() error {
 	v, ok, err := e.get(e.kv, catalogueKey(catFormat))
 	if err != nil {
 		return err
 	}
-	if ok {
-		if string(v) != formatVersion {
-			return fmt.Errorf("%w: the directory says %q, this program writes %q; open it with the version of mayfly that wrote it", ErrFormat, v, formatVersion)
-		}
+	switch {
+	case string(v) == formatVersion:
 		return nil
-	}
-	it := e.kv.NewIter(nil, nil)
-	defer it.Close()
-	if it.First() {
-		return fmt.Errorf("%w: the store holds data without a format version", ErrFormat)
-	}
-	if err := it.Error(); err != nil {
-		return err
+	case ok && string(v) != formatBefore:
+		return fmt.Errorf("%w: the directory says %q, this program writes %q; open it with the version of mayfly that wrote it", ErrFormat, v, formatVersion)
+	case !ok:
+		if err := e.checkEmpty(); err != nil {
+			return err
+		}
 	}
 	b := e.kv.NewBatch()
 	defer b.Close()
@@ -64,6 +64,16 @@ func (e *Engine) checkFormat() error {
 		return err
 	}
 	return e.kv.Wait(b)
+}
+
+// checkEmpty refuses a store that holds anything.
+func (e *Engine) checkEmpty() error {
+	it := e.kv.NewIter(nil, nil)
+	defer it.Close()
+	if it.First() {
+		return fmt.Errorf("%w: the store holds data without a format version", ErrFormat)
+	}
+	return it.Error()
 }
 
 func (e *Engine) loadClock() (Instant, uint64, error) {
@@ -105,10 +115,13 @@ func (e *Engine) openTable(d *TableDesc) error {
 		stored = readInstant(v)
 	}
 	t := &Table{e: e, id: d.ID, marks: newMarks(stored)}
+	if d.NextIndex == 0 { // from before indexes could be added and removed
+		d.NextIndex = d.firstFreeIndex()
+	}
 	e.publish(t, d)
 	t.due = e.queue.Add(&reaper{t: t})
 	t.due.Wake(int64(stored))
-	if d.TTL.Backfill {
+	if d.wantsBackfill() {
 		e.wantBackfill()
 	}
 	return nil
@@ -221,6 +234,7 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 		for i := range d.Indexes {
 			d.Indexes[i].ID, d.Indexes[i].Created = uint16(i+1), c.now
 		}
+		d.NextIndex = d.firstFreeIndex()
 		if d.TTL.Attribute != "" {
 			d.TTL.Generation = 1
 		}
@@ -260,8 +274,10 @@ func (e *Engine) setDesc(b *kv.Batch, d *TableDesc, next *ids) error {
 	return nil
 }
 
-// Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), Stream.ViewType (empty: off) and API; the
-// engine derives TTL generation, backfill and stream from it. An error from change is returned as it is, and nothing changes.
+// Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), Stream.ViewType (empty: off), Indexes, to which it may
+// add (ID 0) and from which it may remove, and API; the engine derives TTL generation, stream, backfills and the indexes' numbers from it. An
+// added index is Building until a backfill has given every item its entry. An error from change is returned as it is, and nothing
+// changes. ErrDiskFull and ErrIndexesUsedUp are of added indexes.
 func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(d *TableDesc, now Instant) error) (*TableDesc, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -277,7 +293,7 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 	if err != nil {
 		return nil, err
 	}
-	next := e.catalogue.ids
+	next, full := e.catalogue.ids, e.full()
 	b := e.kv.NewBatch()
 	defer b.Close()
 	var d *TableDesc
@@ -289,6 +305,9 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 		d.Version++
 		if d.TTL.Attribute != old.TTL.Attribute {
 			e.startGeneration(b, old, d, c.now)
+		}
+		if err := changeIndexes(b, old, d, c.now, full); err != nil {
+			return err
 		}
 		if d.Stream.ViewType != old.Stream.ViewType {
 			if old.Stream.ViewType != "" {
@@ -309,7 +328,7 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 		return nil, err
 	}
 	e.catalogue.ids = next
-	if d.TTL.Backfill {
+	if d.wantsBackfill() {
 		e.wantBackfill()
 	}
 	return d, e.finish(c)
@@ -341,8 +360,9 @@ func (d *TableDesc) clone() *TableDesc {
 	return &c
 }
 
-// DropTable deletes a table with all its items in one batch. Its stream is disabled and stays readable until it ages out.
-func (e *Engine) DropTable(ctx context.Context, namespace, name string) (*TableDesc, error) {
+// DropTable deletes a table with all its items in one batch, unless allow refuses; nil: never. Its stream is disabled and stays readable until
+// it ages out. An error from allow is returned as it is.
+func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow func(d *TableDesc) error) (*TableDesc, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
 	}
@@ -353,13 +373,19 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string) (*TableD
 	if err != nil {
 		return nil, err
 	}
-	d := t.Desc()
+	d := t.Desc() // nobody changes it meanwhile
+	if allow != nil {
+		if err := allow(d); err != nil {
+			return nil, err
+		}
+	}
 	b := e.kv.NewBatch()
 	defer b.Close()
 	c, err := e.commitSection(b, func(c *commit) error {
 		b.Delete(tableCatalogueKey(namespace, name))
 		b.Delete(idKey(catMark, d.ID))
 		b.Delete(idKey(catBackfill, d.ID))
+		b.DeleteRange(idKey(catBuild, d.ID), idKey(catBuild, d.ID+1))
 		for _, space := range []byte{spaceItems, spaceIndexes, spaceDeadlines} {
 			b.DeleteRange(tableSpan(space, d.ID))
 		}

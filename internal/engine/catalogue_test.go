@@ -46,11 +46,11 @@ func TestCatalogue(t *testing.T) {
 	}
 	old := d.reopened("a")
 	d.put(old, item("pk", "x", "sk", 1, "g", "y", "ttl", unix(time.Hour)))
-	dropped, err := d.DropTable(ctx, "default", "a")
+	dropped, err := d.DropTable(ctx, "default", "a", nil)
 	if err != nil || dropped.ID != old.Desc().ID {
 		t.Fatal(dropped, err)
 	}
-	if _, err := d.DropTable(ctx, "default", "a"); !errors.Is(err, ErrTableNotFound) {
+	if _, err := d.DropTable(ctx, "default", "a", nil); !errors.Is(err, ErrTableNotFound) {
 		t.Errorf("dropped twice: %v", err)
 	}
 	for _, p := range d.dump() {
@@ -139,7 +139,7 @@ func TestRestart(t *testing.T) {
 	if err := d.clock.Advance(30 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	dropped, err := d.DropTable(context.Background(), "default", "dropped")
+	dropped, err := d.DropTable(context.Background(), "default", "dropped", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestRefusedDirectories(t *testing.T) {
 		want error
 		says string
 	}{
-		"newer":             {func(b *kv.Batch) { b.Set(catalogueKey(catFormat), []byte("mayfly format 2")) }, ErrFormat, "mayfly format 2"},
+		"newer":             {func(b *kv.Batch) { b.Set(catalogueKey(catFormat), []byte("mayfly format 3")) }, ErrFormat, "mayfly format 3"},
 		"without a version": {func(b *kv.Batch) { b.Delete(catalogueKey(catFormat)) }, ErrFormat, "without"},
 		"table not JSON":    {func(b *kv.Batch) { b.Set(tableCatalogueKey("default", "x"), []byte("{")) }, ErrCorrupt, "table"},
 		"stream not JSON":   {func(b *kv.Batch) { b.Set(idKey(catStream, 9), []byte("{")) }, ErrCorrupt, "stream"},
@@ -422,7 +422,7 @@ func TestClosed(t *testing.T) {
 	ctx := context.Background()
 	_, created := d.CreateTable(ctx, TableDesc{Namespace: "default", Name: "new", Key: recordSchema})
 	_, altered := d.Alter(ctx, "default", "events", func(*TableDesc, Instant) error { return nil })
-	_, dropped := d.DropTable(ctx, "default", "events")
+	_, dropped := d.DropTable(ctx, "default", "events", nil)
 	_, read := d.Records(ctx, stream.ID, 1, 1, 1, 1, 0)
 	_, stats := tab.Stats(ctx)
 	_, _, backlog := tab.Backlog(1)

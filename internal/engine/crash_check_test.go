@@ -60,6 +60,12 @@ func (a *afterCrash) findTables() bool {
 		}
 		a.tables[name] = tab
 	}
+	for _, h := range a.run.indexes {
+		ix := a.tables[h.table].Desc().Index(h.name)
+		if h.acked && h.remove != (ix == nil) || h.read && (ix == nil || ix.Building) {
+			a.t.Fatalf("%+v, and now it is %+v", h, ix)
+		}
+	}
 	if a.run.ttlAcked && a.tables["late"].Desc().TTL.Attribute != "ttl" {
 		a.t.Fatal("the enabling of TTL was acknowledged and is lost")
 	}
@@ -271,6 +277,13 @@ func (a *afterCrash) checkGoesOn() {
 		a.t.Errorf("an hour after the crash: %v", err)
 	}
 	for name, tab := range a.tables {
+		for _, ix := range tab.Desc().Indexes {
+			if ix.Building {
+				a.t.Errorf("an hour after the crash %s of %s is not built", ix.Name, name)
+				continue
+			}
+			d.wantBuilt(tab, ix.Name)
+		}
 		for _, it := range d.items(tab, Range{}) {
 			if tab.Desc().TTL.Attribute != "" && it.Get("ttl") != nil {
 				a.t.Errorf("an hour after the crash %v of %s has not expired", it, name)

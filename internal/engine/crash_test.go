@@ -107,6 +107,7 @@ type crashRun struct {
 	batches  sync.Mutex // guards batch
 	batch    int
 	ttlAcked bool              // TTL of table late was acknowledged as enabled
+	indexes  []*indexHistory   // what became of indexes while the tables were written
 	records  map[uint64]string // what readers were given, by sequence number
 	nextSeq  uint64            // the greatest NextSeq that a reader was given
 }
@@ -116,11 +117,20 @@ func crashOptions(fs kv.FS) Options {
 	return Options{Dir: "data", FS: fs, Clock: frozenClock(), ClockControl: true, ReserveBytes: -1, StreamShards: 2, ShardBytes: 1500}
 }
 
+// indexHistory is an index that a writer adds to a table, or removes from it.
+type indexHistory struct {
+	table, name string
+	remove      bool
+	acked       bool // the change was acknowledged
+	read        bool // a reader was given what an added one holds: it was built
+}
+
 // newCrashRun is the workload of a seed, cut after k operations; negative: never.
 func newCrashRun(seed uint64, k int64) *crashRun {
 	r := &crashRun{seed: seed, cut: k, disk: kv.NewCrashFS(), poke: make(chan struct{}, 1), records: map[uint64]string{}, nextSeq: 1}
 	r.disk.CutAfter(k)
 	r.disk.KeepUnsynced(int(seed%3)*40, uint64(k))
+	r.indexes = []*indexHistory{{table: "events", name: "byV"}, {table: "late", name: "byV"}, {table: "events", name: "local", remove: true}}
 	for w := range crashWriters {
 		for i := range crashKeys {
 			for _, table := range []string{"events", "late"} {
@@ -149,6 +159,7 @@ func (r *crashRun) run() {
 	if err != nil {
 		return
 	}
+	e.backfillItems = 3 // an index takes several steps, and a cut may come between them
 	ctx, cancel := context.WithCancel(context.Background())
 	var background sync.WaitGroup
 	background.Go(func() { _ = e.Run(ctx) }) // ends with the store
@@ -211,6 +222,9 @@ func (r *crashRun) write(ctx context.Context, e *Engine, tables map[string]*Tabl
 		if w == 0 && step == crashSteps/3 && !r.enable(ctx, e) {
 			return
 		}
+		if step == crashSteps/4+2*w && !r.changeIndex(ctx, e, r.indexes[w]) {
+			return
+		}
 	}
 }
 
@@ -265,6 +279,22 @@ func (r *crashRun) enable(ctx context.Context, e *Engine) bool {
 	return err == nil
 }
 
+// changeIndex adds an index to a table that is being written, or removes one.
+func (r *crashRun) changeIndex(ctx context.Context, e *Engine, h *indexHistory) bool {
+	_, err := e.Alter(ctx, "default", h.table, func(d *TableDesc, _ Instant) error {
+		if h.remove {
+			d.Indexes = slices.DeleteFunc(d.Indexes, func(ix IndexDesc) bool { return ix.Name == h.name })
+			return nil
+		}
+		d.Indexes = append(d.Indexes, IndexDesc{
+			Name: h.name, Global: true, Projection: Projection{Type: "ALL"}, Key: KeySchema{Partition: []KeyAttr{{"v", dynamo.KindNumber}}},
+		})
+		return nil
+	})
+	h.acked = err == nil
+	return err == nil
+}
+
 // observe reads whenever a sync is about to happen, and notes every answer that it is given.
 func (r *crashRun) observe(ctx context.Context, e *Engine, events, late *Table, done <-chan struct{}) {
 	random := rand.New(rand.NewPCG(r.seed, 99))
@@ -275,6 +305,7 @@ func (r *crashRun) observe(ctx context.Context, e *Engine, events, late *Table, 
 		case <-done:
 			return
 		}
+		r.observeIndexes(ctx, e, tables)
 		h := r.keys[random.IntN(len(r.keys))]
 		switch random.IntN(4) {
 		case 0:
@@ -296,6 +327,19 @@ func (r *crashRun) observeGet(ctx context.Context, e *Engine, tab *Table, h *his
 	var it dynamo.Item
 	if e.Read(ctx, func(v *View) (err error) { it, err = v.Get(tab, k); return err }) == nil {
 		h.answered(it, acked)
+	}
+}
+
+// observeIndexes reads the indexes that are added while the tables are written, once they can be read.
+func (r *crashRun) observeIndexes(ctx context.Context, e *Engine, tables map[string]*Table) {
+	for _, h := range r.indexes {
+		ix := tables[h.table].Desc().Index(h.name)
+		if h.remove || ix == nil || ix.Building {
+			continue
+		}
+		h.read = h.read || e.Read(ctx, func(v *View) error {
+			return v.Range(tables[h.table], Range{Index: ix}, func(dynamo.Item) (bool, error) { return false, nil })
+		}) == nil
 	}
 }
 

@@ -29,6 +29,12 @@
 // Deadline entries are ordered by instant of removal. The reaper takes a bounded slice of what is due, locks its keys as a write
 // does, looks again, and commits removal and record together. Reads never depend on it. See reap.go.
 //
+// # Backfills
+//
+// What a change of a table asks of the items that are there already, a backfill does slice by slice under their locks, as a write would: it moves them
+// to a new TTL generation, or gives them their entries in a new index. Its place is in the same batches, so it goes on there after a crash. See
+// backfill.go and index_build.go.
+//
 // # Failure
 //
 // A failed write or sync of the log stops the store: nothing that waits on it is acknowledged and every later call fails with

@@ -94,7 +94,8 @@ type Engine struct {
 	background sync.WaitGroup // what goes on outside of calls: counts of items, slices of the reaper that wait for the disk
 	reaping    chan struct{}  // has a token for each such slice
 
-	backfills chan func() // has a token when a table may need a TTL backfill; calling it says that it is done
+	backfills     chan func() // has a token when a table may need a backfill; calling it says that it is done
+	backfillItems int         // backfillSlice, but for tests that want many steps
 
 	calls    calls
 	failOnce sync.Once
@@ -115,7 +116,8 @@ func Open(opts Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		opts: opts, log: opts.Logger, kv: store, backfills: make(chan func(), 1), failed: make(chan struct{}), reaping: make(chan struct{}, reapAhead),
+		opts: opts, log: opts.Logger, kv: store, backfills: make(chan func(), 1), backfillItems: backfillSlice,
+		failed: make(chan struct{}), reaping: make(chan struct{}, reapAhead),
 	}
 	e.calls.last = make(chan struct{}, 1)
 	e.durable.cond.L = &e.durable.mu

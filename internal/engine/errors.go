@@ -16,6 +16,7 @@ var (
 	ErrStreamNotFound = errors.New("no such stream")
 	ErrShardNotFound  = errors.New("no such shard")
 	ErrTrimmed        = errors.New("the position has been trimmed")
+	ErrIndexesUsedUp  = errors.New("the table has had 65,535 indexes, the most that one can have in its life")
 	ErrDiskFull       = errors.New("the disk is full: only deletes are accepted until space is freed")
 	ErrClosed         = errors.New("the database is closed")
 	ErrStopped        = errors.New("the store has stopped after a failed write")
@@ -60,6 +61,19 @@ func (e *KeyError) Error() string {
 	default:
 		return fmt.Sprintf("%s: the sort key is too long", of)
 	}
+}
+
+// IndexError is a read of an index that is not there to be read: it has been removed, or is still being built.
+type IndexError struct {
+	Index    string
+	Building bool
+}
+
+func (e *IndexError) Error() string {
+	if e.Building {
+		return fmt.Sprintf("index %s is still being built", e.Index)
+	}
+	return fmt.Sprintf("there is no index %s", e.Index)
 }
 
 // corrupt marks an error as the store's own data being wrong.

@@ -56,6 +56,18 @@ func formatStore(t *testing.T) *db {
 		t.Fatal(err)
 	}
 	_, err = d.Alter(context.Background(), "default", "events", func(td *TableDesc, _ Instant) error {
+		td.Indexes = append(td.Indexes, IndexDesc{
+			Name: "byTTL", Global: true, Projection: Projection{Type: "KEYS_ONLY"}, Key: KeySchema{Partition: []KeyAttr{{"ttl", dynamo.KindNumber}}},
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := events.indexBackfill(events.Desc(), events.Desc().Index("byTTL")).step(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Alter(context.Background(), "default", "events", func(td *TableDesc, _ Instant) error {
 		td.TTL.Attribute = "expires"
 		return nil
 	})

@@ -31,7 +31,7 @@ func refuse(t testing.TB, tab *Table, key dynamo.Item, err error) *Write {
 // drop drops a table.
 func (d *db) drop(tab *Table) {
 	d.t.Helper()
-	if _, err := d.DropTable(context.Background(), "default", tab.Desc().Name); err != nil {
+	if _, err := d.DropTable(context.Background(), "default", tab.Desc().Name, nil); err != nil {
 		d.t.Fatal(err)
 	}
 }

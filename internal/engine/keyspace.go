@@ -1,6 +1,10 @@
 package engine
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/mayflydb/mayfly/internal/keyenc"
+)
 
 // The keyspaces, by leading byte (FORMAT.md).
 const (
@@ -20,6 +24,7 @@ const (
 	catStream   = 's' // stream id → stream description
 	catMark     = 'm' // table id → low-water mark
 	catBackfill = 'b' // table id → the last key that a TTL backfill has done
+	catBuild    = 'x' // table id, index id → the last key that the building of an index has done
 )
 
 const (
@@ -63,6 +68,11 @@ func idKey(kind byte, id uint32) []byte {
 	return binary.BigEndian.AppendUint32(catalogueKey(kind), id)
 }
 
+// buildKey is where the building of an index keeps its progress.
+func buildKey(table uint32, index uint16) []byte {
+	return binary.BigEndian.AppendUint16(idKey(catBuild, table), index)
+}
+
 func appendRecordKey(dst []byte, stream, shard uint32, seq uint64) []byte {
 	dst = append(dst, spaceStreams)
 	dst = binary.BigEndian.AppendUint32(dst, stream)
@@ -75,4 +85,10 @@ const recordKeyLen = 1 + 4 + 4 + 8
 func indexPrefix(dst []byte, table uint32, index uint16) []byte {
 	dst = appendTablePrefix(dst, spaceIndexes, table)
 	return binary.BigEndian.AppendUint16(dst, index)
+}
+
+// indexSpan gives the bounds of everything of an index.
+func indexSpan(table uint32, index uint16) (lower, upper []byte) {
+	lower = indexPrefix(nil, table, index)
+	return lower, keyenc.PrefixSuccessor(lower)
 }

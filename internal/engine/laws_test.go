@@ -149,11 +149,19 @@ func TestStrictlyGone(t *testing.T) {
 		if err := d.stop(); err != nil {
 			t.Fatal(err)
 		}
-		a := item("pk", "a", "sk", 1, "g", "x", "ttl", unix(time.Second))
+		a := item("pk", "a", "sk", 1, "g", "x", "h", 1, "ttl", unix(time.Second))
 		d.put(tab, a)
+		build := func(index string) {
+			d.addIndex("events", byH(index))
+			if err := tab.backfill(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		build("built before")
 		if err := d.clock.Advance(time.Second); err != nil {
 			t.Fatal(err)
 		}
+		build("built after")
 		pk := []dynamo.Value{dynamo.AppendString(nil, "a")}
 		g := []dynamo.Value{dynamo.AppendString(nil, "x")}
 		if d.get(tab, a) != nil {
@@ -162,7 +170,8 @@ func TestStrictlyGone(t *testing.T) {
 		for name, r := range map[string]Range{
 			"Scan": {}, "Query": {Partition: pk}, "local index": {Index: tab.Desc().Index("local"), Partition: pk},
 			"global index": {Index: tab.Desc().Index("byG"), Partition: g}, "index Scan": {Index: tab.Desc().Index("byG")},
-			"Query backward": {Partition: pk, Backward: true},
+			"Query backward":        {Partition: pk, Backward: true},
+			"an index built before": {Index: tab.Desc().Index("built before")}, "an index built after": {Index: tab.Desc().Index("built after")},
 		} {
 			if len(d.items(tab, r)) != 0 {
 				t.Errorf("%s sees it", name)

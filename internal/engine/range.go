@@ -12,7 +12,7 @@ import (
 
 // Range names a part of a table or of an index, in key order.
 type Range struct {
-	Index     *IndexDesc     // nil: the table
+	Index     *IndexDesc     // of a description from before the read began; nil: the table
 	Partition []dynamo.Value // the partition key's values, in the schema's order; nil: all partitions
 	Sort      SortRange      // with Partition only
 	Segment   int            // with Segments > 0 and without Partition: the part of the hashes to read

@@ -462,7 +462,7 @@ func TestDroppedTablesStream(t *testing.T) {
 	tab := d.table("events")
 	d.put(tab, item("pk", "a", "sk", 1))
 	first := d.stream(tab)
-	if _, err := d.DropTable(context.Background(), "default", "events"); err != nil {
+	if _, err := d.DropTable(context.Background(), "default", "events", nil); err != nil {
 		t.Fatal(err)
 	}
 	again := d.table("events")

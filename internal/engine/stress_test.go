@@ -262,7 +262,7 @@ func TestStressCatalogue(t *testing.T) {
 	for i := range 40 {
 		name := fmt.Sprint("t", i%5)
 		if i >= 5 {
-			if _, err := d.DropTable(ctx, "default", name); err != nil {
+			if _, err := d.DropTable(ctx, "default", name, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -24,8 +25,9 @@ type Table struct {
 	count struct {
 		sync.Mutex
 		stats   TableStats
-		at      Instant // when stats were counted; 0: never
-		large   bool    // they were too many to count while the caller waits
+		at      Instant  // when stats were counted; 0: never
+		large   bool     // they were too many to count while the caller waits
+		indexes []uint16 // that could be read when stats were counted: when they change, it is time to count again
 		running bool
 	}
 }
@@ -71,7 +73,7 @@ const (
 )
 
 // Stats counts items and bytes. Up to 100,000 entries they are exact at every call; a larger table is counted in the background at
-// most every six hours, and until the first count ends the part counted so far is given.
+// most every six hours, or when an index has been built or removed, and until the first count ends the part counted so far is given.
 func (t *Table) Stats(ctx context.Context) (TableStats, error) {
 	if err := t.e.enter(); err != nil {
 		return TableStats{}, err
@@ -84,7 +86,7 @@ func (t *Table) Stats(ctx context.Context) (TableStats, error) {
 	t.count.Lock()
 	defer t.count.Unlock()
 	now := t.e.Now()
-	if t.count.running || t.count.large && now-t.count.at < countMaxAge {
+	if t.count.running || t.count.large && now-t.count.at < countMaxAge && slices.Equal(t.count.indexes, d.readableIndexes()) {
 		return t.count.stats, nil
 	}
 	stats, complete, err := t.e.countTable(ctx, d, now, countNow)
@@ -99,7 +101,7 @@ func (t *Table) Stats(ctx context.Context) (TableStats, error) {
 		t.count.running, t.count.large = true, true
 		t.e.background.Go(func() { t.countAll(d) })
 	}
-	t.count.stats, t.count.at = stats, now
+	t.count.stats, t.count.at, t.count.indexes = stats, now, d.readableIndexes()
 	return stats, nil
 }
 
@@ -111,7 +113,7 @@ func (t *Table) countAll(d *TableDesc) {
 	defer t.count.Unlock()
 	t.count.running = false
 	if err == nil && complete {
-		t.count.stats, t.count.at = stats, now
+		t.count.stats, t.count.at, t.count.indexes = stats, now, d.readableIndexes()
 	}
 }
 
@@ -126,8 +128,7 @@ func (e *Engine) countTable(ctx context.Context, d *TableDesc, now Instant, limi
 	stats.Items, stats.Bytes = n, bytes
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
-		lower := indexPrefix(nil, d.ID, ix.ID)
-		upper := indexPrefix(nil, d.ID, ix.ID+1)
+		lower, upper := indexSpan(d.ID, ix.ID)
 		n, bytes, left, err = e.countSpan(ctx, d, lower, upper, now, left)
 		if err != nil {
 			return stats, false, err

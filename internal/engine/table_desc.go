@@ -27,6 +27,7 @@ type TableDesc struct {
 	Created   Instant
 	Key       KeySchema
 	Indexes   []IndexDesc
+	NextIndex uint32 // the id of the next index: none is used twice in a table's life
 	TTL       TTLDesc
 	Stream    StreamSpec // the stream to write to; ViewType empty: none
 	API       APIDesc    // carried for the API; means nothing to the engine
@@ -47,7 +48,7 @@ type KeyAttr struct {
 
 // IndexDesc describes a secondary index.
 type IndexDesc struct {
-	ID         uint16
+	ID         uint16 // 0: new, in what a change of a description hands to Alter
 	Name       string
 	Global     bool
 	Key        KeySchema
@@ -55,6 +56,7 @@ type IndexDesc struct {
 	Read       int64 // throughput as the API shows it
 	Write      int64
 	Created    Instant
+	Building   bool // items of before its creation may lack their entries: nobody reads it yet
 }
 
 // Projection says what an index holds beside its own key and the table's key.

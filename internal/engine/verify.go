@@ -27,7 +27,7 @@ func (e *Engine) verifyTables(ctx context.Context, tables []*Table) error {
 	var states []tableState
 	for _, t := range tables {
 		if d, err := t.live(); err == nil {
-			states = append(states, tableState{d: d, marks: t.marks, kv: snap})
+			states = append(states, tableState{e: e, d: d, marks: t.marks, kv: snap})
 		}
 	}
 	e.order.Unlock()
@@ -41,6 +41,7 @@ func (e *Engine) verifyTables(ctx context.Context, tables []*Table) error {
 
 // tableState is a table as it was at one moment.
 type tableState struct {
+	e     *Engine
 	d     *TableDesc
 	marks marks
 	kv    kv.Reader
@@ -52,7 +53,11 @@ func (t tableState) verify(ctx context.Context) error {
 	d := t.d
 	report := func(format string, args ...any) { errs = append(errs, fmt.Errorf(d.Name+": "+format, args...)) }
 	wantDeadlines, wantEntries, mayMiss := map[string][]byte{}, map[string][]byte{}, map[string]bool{}
-	err := t.eachIn(ctx, spaceItems, func(key, value []byte) error {
+	built, err := t.builtUpTo()
+	if err != nil {
+		return err
+	}
+	err = t.eachIn(ctx, spaceItems, func(key, value []byte) error {
 		h, item, err := splitStored(value)
 		if err != nil {
 			return err
@@ -69,9 +74,15 @@ func (t tableState) verify(ctx context.Context) error {
 		indexed := false
 		for i := range d.Indexes {
 			ix := &d.Indexes[i]
-			if entry, ok := d.appendIndexKey(nil, ix, item, k); ok {
-				wantEntries[string(entry)] = d.indexValue(ix, item, h)
-				indexed = true
+			entry, ok := d.appendIndexKey(nil, ix, item, k)
+			if !ok {
+				continue
+			}
+			wantEntries[string(entry)] = d.indexValue(ix, item, h)
+			if ix.Building && bytes.Compare(k.suffix(), built[ix.ID]) > 0 {
+				mayMiss[string(entry)] = true // the backfill has yet to come here
+			} else {
+				indexed = d.deadlineOf(h) != Never
 			}
 		}
 		if h.removal != Never {
@@ -89,13 +100,13 @@ func (t tableState) verify(ctx context.Context) error {
 		return nil
 	})
 	errs = append(errs, err)
-	match := func(space byte, what string, want map[string][]byte) {
+	match := func(space byte, what string, want map[string][]byte, fits func(got, want []byte) bool) {
 		errs = append(errs, t.eachIn(ctx, space, func(key, value []byte) error {
 			w, ok := want[string(key)]
 			switch {
 			case !ok:
 				report("%s %x belongs to no item", what, key)
-			case !bytes.Equal(w, value):
+			case !fits(value, w):
 				report("%s %x is %x, its item asks for %x", what, key, value, w)
 			}
 			delete(want, string(key))
@@ -107,9 +118,35 @@ func (t tableState) verify(ctx context.Context) error {
 			}
 		}
 	}
-	match(spaceDeadlines, "deadline entry", wantDeadlines)
-	match(spaceIndexes, "index entry", wantEntries)
+	match(spaceDeadlines, "deadline entry", wantDeadlines, armsAs)
+	match(spaceIndexes, "index entry", wantEntries, bytes.Equal)
 	return errors.Join(errs...)
+}
+
+// armsAs says whether a deadline entry is what its item asks for. It may say that the item has index entries when their index has been removed
+// since: the reaper then reads an item in vain. The other way round the reaper would leave index entries behind.
+func armsAs(got, want []byte) bool {
+	g, err := decodeDeadlineEntry(got)
+	w, wantErr := decodeDeadlineEntry(want)
+	w.indexed = w.indexed || g.indexed
+	return err == nil && wantErr == nil && g == w
+}
+
+// builtUpTo gives, for each index that is being built, the last item key that is done.
+func (t tableState) builtUpTo() (map[uint16][]byte, error) {
+	built := map[uint16][]byte{}
+	for i := range t.d.Indexes {
+		ix := &t.d.Indexes[i]
+		if !ix.Building {
+			continue
+		}
+		after, _, err := t.e.get(t.kv, buildKey(t.d.ID, ix.ID))
+		if err != nil {
+			return nil, err
+		}
+		built[ix.ID] = after
+	}
+	return built, nil
 }
 
 // eachIn calls fn for every key of the table in a keyspace.

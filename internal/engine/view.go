@@ -53,13 +53,19 @@ func (e *Engine) read(ctx context.Context, snapshot bool, fn func(v *View) error
 	if v.hidden != minInstant && err == nil && !invariant.Injected(invariant.SkipPassThrough) {
 		err = v.again(fn)
 	}
-	if err != nil && !errors.Is(err, ErrTableNotFound) {
+	if err != nil && !restsOnDescription(err) {
 		return err
 	}
 	if err := e.waitAnswer(v.rests, v.hidden); err != nil {
 		return err
 	}
 	return err
+}
+
+// restsOnDescription says whether an error is what a table's description says, which no crash may take back once it is told.
+func restsOnDescription(err error) bool {
+	var index *IndexError
+	return errors.Is(err, ErrTableNotFound) || errors.As(err, &index)
 }
 
 // again reads once more, at an instant and on a snapshot between which no commit lies.
@@ -99,7 +105,7 @@ func (v *View) Get(t *Table, k Key) (dynamo.Item, error) {
 	}
 	value, ok, err := v.e.get(v.reader(), k.bytes())
 	v.restOnStripe(stripeOf(d.ID, k.hash()))
-	if dropped := v.follow(t); dropped != nil {
+	if dropped := v.follow(t, nil); dropped != nil {
 		return nil, dropped
 	}
 	if err != nil || !ok {
@@ -121,13 +127,17 @@ func (v *View) live(t *Table) (*TableDesc, error) {
 }
 
 // follow is called when what a read finds is settled. Where that is the latest state, the instant follows it, as it follows a snapshot: an item
-// may have been written since the view began, and with a deadline that lay between. And a table that was dropped meanwhile shows nothing.
-func (v *View) follow(t *Table) error {
+// may have been written since the view began, and with a deadline that lay between. And a table that was dropped meanwhile shows nothing, nor
+// does an index that was removed.
+func (v *View) follow(t *Table, ix *IndexDesc) error {
 	if v.snap == nil {
 		v.now = v.e.Now()
 	}
-	_, err := v.live(t)
-	return err
+	d, err := v.live(t)
+	if err != nil || ix == nil {
+		return err
+	}
+	return d.readable(ix)
 }
 
 // restOnStripe notes that the answer rests on the last commit under a stripe. It is called after the read.
@@ -146,7 +156,8 @@ func (v *View) hides(d *TableDesc, h header) bool {
 	return true
 }
 
-// Range calls visit for each item in order until it says that it wants no more. The item's bytes are valid during the visit only.
+// Range calls visit for each item in order until it says that it wants no more. The item's bytes are valid during the visit only. An index
+// that has been removed, or is still being built, is an *IndexError.
 func (v *View) Range(t *Table, r Range, visit func(item dynamo.Item) (more bool, err error)) error {
 	d, err := v.live(t)
 	if err != nil {
@@ -159,7 +170,7 @@ func (v *View) Range(t *Table, r Range, visit func(item dynamo.Item) (more bool,
 	it := v.reader().NewIter(lower, upper)
 	defer it.Close()
 	v.restOnRange(d, r, lower)
-	if err := v.follow(t); err != nil {
+	if err := v.follow(t, r.Index); err != nil {
 		return err
 	}
 	first, next := it.First, it.Next

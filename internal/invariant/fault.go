@@ -17,6 +17,7 @@ const (
 	UnorderedSeq                  // sequence numbers are taken before the commit section: breaks OrderPerKey
 	BusyLoop                      // the due queue looks every second: breaks IdleIsFree
 	NoRestartInstant              // the last instant on disk does not bound the clock after a restart: breaks StrictlyGone
+	ForgetIndexed                 // the building of an index does not tell the reaper of its entries: they outlive their items
 	LoseWake                      // a wake during a drain is forgotten: breaks the due queue's promptness
 	HogQueue                      // the due queue drains one source until it is empty: breaks its fairness
 	faults                        // how many there are
@@ -24,7 +25,7 @@ const (
 
 var names = [faults]string{
 	"SkipRecheck", "KeepMark", "AckBeforeSync", "ServeUndurable", "FireEarly", "ShowExpired", "SkipPassThrough", "ForgetOldRecord",
-	"RecordTwice", "DropRecordBatch", "UnorderedSeq", "BusyLoop", "NoRestartInstant", "LoseWake", "HogQueue",
+	"RecordTwice", "DropRecordBatch", "UnorderedSeq", "BusyLoop", "NoRestartInstant", "ForgetIndexed", "LoseWake", "HogQueue",
 }
 
 // String is the fault's name.

@@ -13,18 +13,19 @@ func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDe
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.engine.Table(namespace, ref.name)
-	if err != nil {
-		return nil, apiError(err, ref.name)
-	}
-	if t.Desc().API.DeletionProtection {
-		return nil, invalid("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
-	}
-	d, err := s.engine.DropTable(ctx, namespace, ref.name)
+	d, err := s.engine.DropTable(ctx, namespace, ref.name, mayDrop)
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
 	out := s.describe(d, engine.TableStats{})
 	out.Status = statusDeleting
 	return out, nil
+}
+
+// mayDrop refuses to delete a table that is protected.
+func mayDrop(d *engine.TableDesc) error {
+	if d.API.DeletionProtection {
+		return invalid("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
+	}
+	return nil
 }
