@@ -50,9 +50,9 @@ type Options struct {
 	// Durability of writes. Default Sync.
 	Durability Durability
 	// CacheBytes is the least room for the block cache. Default 64 MB. What the memtables do not use is the cache's too, so together they take at
-	// most CacheBytes + 3 × MemTableBytes. Without cgo that lies on the Go heap, where it may count double.
+	// most CacheBytes + 2 × MemTableBytes. Without cgo that lies on the Go heap, where it may count double.
 	CacheBytes int64
-	// MemTableBytes is the most that one memtable takes. Default 32 MB; the first ones of a store are smaller. At most three exist at once.
+	// MemTableBytes is the most that one memtable takes. Default 48 MB; the first ones of a store are smaller. At most two exist at once.
 	MemTableBytes int64
 	// ReserveBytes is the size of the file that is given up when the disk is full. Default 64 MB for a directory of the operating
 	// system's, else none; negative: none.
@@ -65,8 +65,8 @@ type Options struct {
 
 const (
 	defaultCacheBytes    = 64 << 20
-	defaultMemTableBytes = 32 << 20
-	memTablesMax         = 3 // one that is written and two that wait to be flushed
+	defaultMemTableBytes = 48 << 20
+	memTablesMax         = 2 // one that is written and one that waits to be flushed
 	defaultReserveBytes  = 64 << 20
 	defaultAsyncWindow   = 50 * time.Millisecond
 	defaultDir           = "data"
