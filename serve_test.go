@@ -166,3 +166,37 @@ func TestServeEndsWithItsListener(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// BenchmarkServe is a GetItem over a socket, with a client that costs next to nothing.
+func BenchmarkServe(b *testing.B) {
+	db := open(b, "", Options{})
+	makeTable(b, db.DynamoDB(), "events")
+	_, err := db.DynamoDB().PutItem(b.Context(), &dynamodb.PutItemInput{TableName: aws.String("events"), Item: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "a"}, "text": &types.AttributeValueMemberS{Value: strings.Repeat("text ", 80)},
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	handler := httptest.NewServer(db.Handler())
+	defer handler.Close()
+	request := []byte(call("GetItem", `{"TableName":"events","Key":{"pk":{"S":"a"}}}`, "Accept-Encoding: identity"))
+	for name, url := range map[string]string{"Serve": serve(b, db), "Handler": handler.URL} {
+		b.Run(name, func(b *testing.B) {
+			c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			answer := make([]byte, 4096)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.Write(request); err != nil {
+					b.Fatal(err)
+				}
+				if n, err := c.Read(answer); err != nil || !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 200 OK")) {
+					b.Fatalf("%s %v", answer[:n], err)
+				}
+			}
+		})
+	}
+}

@@ -56,6 +56,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	moreProcessors()
+	raiseHeap()
 	options.Logger = c.logger(s.err)
 	listener, err := listen(c.Host, c.Port)
 	if err != nil {

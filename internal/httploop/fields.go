@@ -1,27 +1,43 @@
 package httploop
 
-// field is one header of a request.
-type field struct{ name, value string }
-
 // fields are the headers of a request, by name in any case: a wire.Header. They are few, so that comparing them with each other is quicker than a map.
-type fields struct{ list []field }
+type fields struct{ names, values []string }
+
+func (f *fields) reset() { f.names, f.values = f.names[:0], f.values[:0] }
+
+func (f *fields) add(name, value string) {
+	f.names, f.values = append(f.names, name), append(f.values, value)
+}
+
+// find gives the first place of a header from one place on; -1 when there is none.
+func (f *fields) find(name string, from int) int {
+	for i := from; i < len(f.names); i++ {
+		if equalFold(f.names[i], name) {
+			return i
+		}
+	}
+	return -1
+}
 
 // Get gives the first value; empty when there is none.
 func (f *fields) Get(name string) string {
-	for i := range f.list {
-		if equalFold(f.list[i].name, name) {
-			return f.list[i].value
-		}
+	i := f.find(name, 0)
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return f.values[i]
 }
 
-// Values gives all values in their order.
-func (f *fields) Values(name string) (values []string) {
-	for i := range f.list {
-		if equalFold(f.list[i].name, name) {
-			values = append(values, f.list[i].value)
-		}
+// Values gives all values in their order. They are not to be changed, since a single one is given without a copy: a signature is over ten
+// headers, and each is asked for.
+func (f *fields) Values(name string) []string {
+	i := f.find(name, 0)
+	if i < 0 {
+		return nil
+	}
+	values := f.values[i : i+1 : i+1]
+	for i = f.find(name, i+1); i >= 0; i = f.find(name, i+1) {
+		values = append(values, f.values[i])
 	}
 	return values
 }

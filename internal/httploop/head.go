@@ -31,7 +31,8 @@ type head struct {
 
 // read reads a head from the beginning of b.
 func (h *head) read(b []byte) verdict {
-	h.size, h.length, h.host, h.close, h.fields.list = 0, -1, "", false, h.fields.list[:0]
+	h.fields.reset()
+	h.size, h.length, h.host, h.close = 0, -1, "", false
 	n := min(len(b), len(requestLine))
 	if string(b[:n]) != requestLine[:n] {
 		return doubtful
@@ -78,7 +79,7 @@ func (h *head) readFields(lines string) (ok bool) {
 		if !all(name, inName) || !all(value, inValue) || !h.understand(name, value) {
 			return false
 		}
-		h.fields.list = append(h.fields.list, field{name, value})
+		h.fields.add(name, value)
 	}
 	return true
 }
