@@ -15,6 +15,7 @@ const (
 var dynaliteKnown = map[string]string{
 	"DescribeEndpoints":  notServed,
 	"DescribeLimits":     notServed,
+	"IndexChanges":       "indexes stay as they were made",
 	"TransactGetItems":   notServed,
 	"TransactWriteItems": notServed,
 	"UpdateTimeToLive":   notServed,

@@ -15,6 +15,7 @@ const (
 	serialization    = "SerializationException"
 	notFound         = "ResourceNotFoundException"
 	inUse            = "ResourceInUseException"
+	limitExceeded    = "LimitExceededException"
 	conditionFailed  = "ConditionalCheckFailedException"
 	transactCanceled = "TransactionCanceledException"
 )

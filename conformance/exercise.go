@@ -138,6 +138,7 @@ var tableGroups = []group{
 	{"ListTables", listTablesChecks},
 	{"DeleteTable", deleteTableChecks},
 	{"UpdateTable", updateTableChecks},
+	{"IndexChanges", indexChangeChecks},
 	{"UpdateTimeToLive", updateTimeToLiveChecks},
 	{"TagResource", tagResourceChecks},
 	{"DescribeLimits", describeLimitsChecks},

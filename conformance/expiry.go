@@ -29,6 +29,7 @@ var expiryChecks = []check{
 	{"KeyAsAttribute", expiryKeyAsAttribute},
 	{"HiddenFromReads", expiryHiddenFromReads},
 	{"HiddenFromIndexes", expiryHiddenFromIndexes},
+	{"HiddenFromNewIndexes", expiryHiddenFromNewIndexes},
 	{"HiddenFromConditions", expiryHiddenFromConditions},
 	{"HiddenFromUpdates", expiryHiddenFromUpdates},
 	{"HiddenFromReturnValues", expiryHiddenFromReturnValues},
@@ -383,6 +384,41 @@ func expiryHiddenFromIndexes(t *testing.T, e *Endpoint) {
 			t.Errorf("scan of %s: got %s", index, got)
 		}
 	}
+}
+
+// Items that expire before an index is added, while it is built and after are hidden from it as from others, and leave nothing in it: when TTL is
+// disabled none of them comes back.
+func expiryHiddenFromNewIndexes(t *testing.T, e *Endpoint) {
+	requireStrict(t, e)
+	tb := ttlTable(t, e, "pk:S")
+	var items, left []attributes
+	for i := range 300 {
+		it := item("pk", fmt.Sprint("k", i), "g", fmt.Sprint("g", i%3))
+		switch i % 4 {
+		case 0:
+			it["ttl"] = value(e.in(time.Minute))
+		case 1:
+			it["ttl"] = value(e.in(time.Hour))
+		case 2:
+			it["ttl"] = value(e.in(24 * time.Hour))
+		default:
+			left = append(left, it)
+		}
+		items = append(items, it)
+	}
+	tb.load(t, items)
+	e.Advance(2 * time.Minute)
+	tb.addIndex(t, "byG", "g:S", "ALL")
+	e.Advance(2 * time.Hour)
+	tb.awaitBuilt(t, "byG")
+	const lasting = 75
+	tb.awaitIndex(t, "byG", 2*lasting)
+	renewed := item("pk", "k2", "g", "g2")
+	tb.put(t, renewed)
+	e.Advance(25 * time.Hour)
+	tb.holds(t, "byG", append(left, renewed))
+	tb.setTTL(t, false, "ttl")
+	tb.holds(t, "byG", append(left, renewed))
 }
 
 // To a condition an expired item is a missing one, and an error carries no such item.

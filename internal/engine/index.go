@@ -19,20 +19,20 @@ func (d *TableDesc) Index(name string) *IndexDesc {
 }
 
 // CheckIndexKeys says whether each index key attribute that the item has is one that its index can hold. An absent one is fine:
-// the item is then not in that index. Its error is a *KeyError with Index set.
-func (d *TableDesc) CheckIndexKeys(item dynamo.Item) error {
+// the item is then not in that index. Only attributes of which of says so are looked at; nil: all. Its error is a *KeyError with Index set.
+func (d *TableDesc) CheckIndexKeys(item dynamo.Item, of func(attribute string) bool) error {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
 		_, _, err := appendKey(nil, ix.Key, item)
 		var bad *KeyError
-		if errors.As(err, &bad) && bad.Problem != KeyMissing {
+		if errors.As(err, &bad) && bad.Problem != KeyMissing && (of == nil || of(bad.Attribute)) {
 			bad.Index = ix.Name
 			return bad
 		}
 		// The encoding stops at the first missing attribute; those behind it are held to the schema too.
 		for a := range ix.Key.Attrs {
 			v := item.Get(a.Name)
-			if v == nil {
+			if v == nil || of != nil && !of(a.Name) {
 				continue
 			}
 			if err := checkKeyValue(a, v); errors.As(err, &bad) {

@@ -174,10 +174,10 @@ func TestKeyErrors(t *testing.T) {
 		"empty":              {keyErr(desc.KeyOf(item("pk", "", "sk", 1))), KeyError{Attribute: "pk", Problem: KeyEmpty, Want: dynamo.KindString, Got: dynamo.KindString}},
 		"partition too long": {keyErr(desc.KeyOf(item("pk", long(2049), "sk", 1))), KeyError{Attribute: "pk", Problem: KeyPartitionTooLong}},
 		"partition longest":  {keyErr(desc.KeyOf(item("pk", long(2048), "sk", 1))), KeyError{}},
-		"index wrong type":   {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", 2)), KeyError{Attribute: "g", Index: "global ALL", Problem: KeyWrongType, Want: dynamo.KindString, Got: dynamo.KindNumber}},
-		"index second wrong": {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "h", "x")), KeyError{Attribute: "h", Index: "global ALL", Problem: KeyWrongType, Want: dynamo.KindNumber, Got: dynamo.KindString}},
-		"index empty":        {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", "")), KeyError{Attribute: "g", Index: "global ALL", Problem: KeyEmpty, Want: dynamo.KindString, Got: dynamo.KindString}},
-		"index absent":       {desc.CheckIndexKeys(item("pk", "a", "sk", 1)), KeyError{}},
+		"index wrong type":   {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", 2), nil), KeyError{Attribute: "g", Index: "global ALL", Problem: KeyWrongType, Want: dynamo.KindString, Got: dynamo.KindNumber}},
+		"index second wrong": {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "h", "x"), nil), KeyError{Attribute: "h", Index: "global ALL", Problem: KeyWrongType, Want: dynamo.KindNumber, Got: dynamo.KindString}},
+		"index empty":        {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", ""), nil), KeyError{Attribute: "g", Index: "global ALL", Problem: KeyEmpty, Want: dynamo.KindString, Got: dynamo.KindString}},
+		"index absent":       {desc.CheckIndexKeys(item("pk", "a", "sk", 1), nil), KeyError{}},
 	} {
 		if c.want == (KeyError{}) {
 			if c.err != nil {

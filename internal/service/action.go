@@ -42,11 +42,11 @@ var errKeyMismatch = invalid(msgKeyMismatch)
 // bind finds the table and checks the action against its schema. Its errors are the engine's, *engine.KeyError among
 // them, or the API's.
 func (a *action) bind(e *engine.Engine) error {
-	t, err := e.Table(namespace, a.ref.name)
+	t, d, err := describedTable(e, a.ref.name)
 	if err != nil {
 		return err
 	}
-	a.desc = t.Desc()
+	a.desc = d
 	key, err := a.key()
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (a *action) needsOld() bool {
 func (a *action) checkSchema() error {
 	switch {
 	case a.kind == actionPut && len(a.desc.Indexes) > 0:
-		return a.desc.CheckIndexKeys(a.item)
+		return a.desc.CheckIndexKeys(a.item, nil)
 	case a.update != nil:
 		return a.checkPaths()
 	}
@@ -168,6 +168,16 @@ func (a *action) updated(old dynamo.Item) (dynamo.Item, error) {
 	return item, nil
 }
 
+// writes tells whether the update writes to an attribute.
+func (a *action) writes(attribute string) bool {
+	for _, path := range a.update.Paths() {
+		if path.Attribute == attribute {
+			return true
+		}
+	}
+	return false
+}
+
 func orItem(item, otherwise dynamo.Item) dynamo.Item {
 	if item == nil {
 		return otherwise
@@ -175,9 +185,10 @@ func orItem(item, otherwise dynamo.Item) dynamo.Item {
 	return item
 }
 
-// updatedIndexKeys checks the index keys of an item whose update wrote to one. AttributeUpdates are answered as puts are.
+// updatedIndexKeys checks the index keys that the update wrote: others may have been there before their index was. AttributeUpdates are answered as
+// puts are.
 func (a *action) updatedIndexKeys(item dynamo.Item) error {
-	err := a.desc.CheckIndexKeys(item)
+	err := a.desc.CheckIndexKeys(item, a.writes)
 	bad, ok := err.(*engine.KeyError)
 	switch {
 	case !ok || a.legacy:

@@ -35,13 +35,17 @@ func newTableDesc(name string, in *CreateTableInput, now engine.Instant) engine.
 	for i := range in.Global {
 		d.Indexes = append(d.Indexes, indexDesc(&in.Global[i], true, kinds))
 	}
-	// Where an item breaks the keys of several indexes, the alphabetically first is named: the engine checks them in order.
-	slices.SortFunc(d.Indexes, func(a, b engine.IndexDesc) int { return strings.Compare(a.Name, b.Name) })
+	sortIndexes(d.Indexes)
 	if in.Stream != nil && in.Stream.Enabled.V {
 		d.Stream.ViewType = in.Stream.ViewType.V
 	}
 	d.API = apiDesc(in, kinds, now)
 	return d
+}
+
+// sortIndexes sorts by name: where an item breaks the keys of several indexes, the alphabetically first is named, and the engine checks them in order.
+func sortIndexes(indexes []engine.IndexDesc) {
+	slices.SortFunc(indexes, func(a, b engine.IndexDesc) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // apiDesc is the part of the description that only the API shows.

@@ -197,10 +197,8 @@ func onDemandRange(o *OnDemandThroughput) error {
 // checkTableKey holds the table's key schema against the attribute definitions.
 func checkTableKey(in *CreateTableInput) error {
 	names := definedNames(in.Attributes)
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return invalid("Attribute Name is duplicated: " + name)
-		}
+	if err := definedTwice(names); err != nil {
+		return err
 	}
 	if len(in.KeySchema) > len(names) {
 		return invalid("Invalid KeySchema: Some index key attribute have no definition")
@@ -210,6 +208,16 @@ func checkTableKey(in *CreateTableInput) error {
 	}
 	if in.Local == nil && in.Global == nil && len(in.KeySchema) != len(names) {
 		return invalid(invalidValues + "Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+	}
+	return nil
+}
+
+// definedTwice refuses two definitions of an attribute.
+func definedTwice(names []string) error {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return invalid("Attribute Name is duplicated: " + name)
+		}
 	}
 	return nil
 }

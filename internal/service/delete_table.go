@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 
+	"github.com/mayflydb/mayfly/internal/dynamo"
 	"github.com/mayflydb/mayfly/internal/engine"
 )
 
@@ -22,8 +23,16 @@ func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDe
 	return out, nil
 }
 
-// mayDrop refuses to delete a table that is protected.
+// mayDrop refuses to delete a table that is protected, or of which an index is being built.
 func mayDrop(d *engine.TableDesc) error {
+	for i := range d.Indexes {
+		if d.Indexes[i].Building {
+			return &dynamo.Error{
+				Code:    dynamo.CodeResourceInUse,
+				Message: "Attempt to change a resource which is still in use: Cannot delete table while indexes are being created, updated, or deleted.",
+			}
+		}
+	}
 	if d.API.DeletionProtection {
 		return invalid("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
 	}

@@ -7,9 +7,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/engine"
 )
 
-// The states in which a table is shown. Changes are complete when they are answered, so no other is ever seen.
+// The states in which a table or a global index is shown. Changes are complete when they are answered, but for an added index, which stays
+// CREATING until it is built; its table is ACTIVE meanwhile, as Amazon's is. The others stand in answers only.
 const (
 	statusActive   = "ACTIVE"
+	statusCreating = "CREATING"
+	statusUpdating = "UPDATING"
 	statusDeleting = "DELETING"
 )
 
@@ -104,7 +107,10 @@ func (s *Service) describeIndex(d *engine.TableDesc, ix *engine.IndexDesc, stats
 		Read:           ix.Read,
 		Write:          ix.Write,
 	}
-	if ix.Global {
+	switch {
+	case ix.Building:
+		out.Status, out.Backfilling = statusCreating, Some(true)
+	case ix.Global:
 		out.Status = statusActive
 	}
 	return out

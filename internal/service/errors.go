@@ -33,9 +33,12 @@ func tableNotFound(name string) error { return notFound(": Table: " + name + " n
 // the data plane. Faults, and errors that are the API's already, pass through untouched.
 func apiError(err error, controlPlane string) error {
 	var key *engine.KeyError
+	var index *engine.IndexError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &index):
+		return indexError(index)
 	case errors.As(err, &key):
 		return keyError(key)
 	case errors.Is(err, engine.ErrTableNotFound) && controlPlane != "":
@@ -50,11 +53,21 @@ func apiError(err error, controlPlane string) error {
 		return notFound(": Shard does not exist")
 	case errors.Is(err, engine.ErrTrimmed):
 		return &dynamo.Error{Code: dynamo.CodeTrimmedDataAccess, Message: "The operation attempted to read past the oldest stream record in a shard"}
+	case errors.Is(err, engine.ErrIndexesUsedUp):
+		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: "The table has had 65,535 indexes, the most that one can have in its life: copy it to a new one"}
 	case errors.Is(err, engine.ErrDiskFull):
 		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: "The disk is full: writes that grow the data are refused until space is freed"}
 	default:
 		return err
 	}
+}
+
+// indexError words the read of an index that cannot be read.
+func indexError(e *engine.IndexError) error {
+	if e.Building {
+		return invalid("Cannot read from backfilling global secondary index: " + e.Index)
+	}
+	return invalid("The table does not have the specified index: " + e.Index)
 }
 
 // keyError words a key that does not fit the table or one of its indexes, as the operations that write items do.

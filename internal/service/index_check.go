@@ -4,6 +4,8 @@ const (
 	localIndexesMax  = 5
 	globalIndexesMax = 20
 	projectedMax     = 100 // attributes of all INCLUDE projections of a table together
+
+	msgProjectedCount = invalidValues + "Number of projected attributes exceeds the per-table limit of 100"
 )
 
 // checkLocalIndexes checks the local indexes of a new table, each by itself and together.
@@ -119,7 +121,7 @@ func checkProjectedCount(in *CreateTableInput) error {
 		}
 	}
 	if projected > projectedMax {
-		return invalid(invalidValues + "Number of projected attributes exceeds the per-table limit of 100")
+		return invalid(msgProjectedCount)
 	}
 	return nil
 }

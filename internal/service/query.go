@@ -17,11 +17,11 @@ func (s *Service) Query(ctx context.Context, in *QueryInput) (*PageOutput, error
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.engine.Table(namespace, ref.name)
+	t, d, err := describedTable(s.engine, ref.name)
 	if err != nil {
 		return nil, apiError(err, "")
 	}
-	p, err := q.bind(t, in)
+	p, err := q.bind(t, d, in)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +132,8 @@ func compileReadProjection(sess *expr.Session, text Opt[string], legacy *Legacy)
 }
 
 // bind holds the query against the table's schema.
-func (q *query) bind(t *engine.Table, in *QueryInput) (*page, error) {
-	p := &page{table: t, desc: t.Desc(), filter: q.filter, projection: q.projection, limit: int(in.Limit.V)}
+func (q *query) bind(t *engine.Table, d *engine.TableDesc, in *QueryInput) (*page, error) {
+	p := &page{table: t, desc: d, filter: q.filter, projection: q.projection, limit: int(in.Limit.V)}
 	if err := p.useIndex(in.IndexName, in.Select, in.ConsistentRead); err != nil {
 		return nil, err
 	}

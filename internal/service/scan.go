@@ -20,11 +20,11 @@ func (s *Service) Scan(ctx context.Context, in *ScanInput) (*PageOutput, error) 
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.engine.Table(namespace, ref.name)
+	t, d, err := describedTable(s.engine, ref.name)
 	if err != nil {
 		return nil, apiError(err, "")
 	}
-	p := &page{table: t, desc: t.Desc(), filter: filter, projection: projection, limit: int(in.Limit.V)}
+	p := &page{table: t, desc: d, filter: filter, projection: projection, limit: int(in.Limit.V)}
 	if err := p.bindScan(in); err != nil {
 		return nil, err
 	}

@@ -47,12 +47,14 @@ func (p *page) useIndex(name Opt[string], sel Opt[string], consistent Opt[bool])
 	p.index = p.desc.Index(name.V)
 	switch {
 	case p.index == nil:
-		return invalid("The table does not have the specified index: " + name.V)
+		return indexError(&engine.IndexError{Index: name.V})
 	case p.index.Global && consistent.V:
 		return invalid("Consistent reads are not supported on global secondary indexes")
 	case p.index.Global && sel.V == selectAll && p.index.Projection.Type != projectionAll:
 		return invalid(invalidValues + "Select type ALL_ATTRIBUTES is not supported for global secondary index " + name.V +
 			" because its projection type is not ALL")
+	case p.index.Building:
+		return indexError(&engine.IndexError{Index: name.V, Building: true})
 	}
 	p.rng.Index = p.index
 	return nil

@@ -78,6 +78,16 @@ func New(o Options) *Service {
 	return s
 }
 
+// describedTable finds a table and the description to check a request against. An answer may rest on it: no crash takes back what it says.
+func describedTable(e *engine.Engine, name string) (*engine.Table, *engine.TableDesc, error) {
+	t, err := e.Table(namespace, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := t.Describe()
+	return t, d, err
+}
+
 func orDefault(s, def string) string {
 	if s == "" {
 		return def

@@ -49,7 +49,7 @@ func (p *page) useStartKey(k ItemArg) error {
 func startKeyValues(p *page, key dynamo.Item) error {
 	_, err := p.desc.KeyOf(key)
 	if err == nil && p.index != nil {
-		err = p.desc.CheckIndexKeys(key)
+		err = p.desc.CheckIndexKeys(key, nil)
 	}
 	if bad, ok := err.(*engine.KeyError); ok {
 		bad.Index = ""

@@ -7,8 +7,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/engine"
 )
 
-// UpdateTable changes a table's settings. The change is complete when it is answered. Adding and removing global indexes,
-// replicas and the like are not served yet, and refused as such.
+// UpdateTable changes a table's settings. The change is complete when it is answered, but for an added index, which is read from when the items
+// that were there before have their entries. Replicas and the like are not served yet, and refused as such.
 func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
@@ -17,13 +17,20 @@ func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*Table
 	if err := checkUpdateTable(in); err != nil {
 		return nil, err
 	}
+	var before []engine.IndexDesc
 	d, err := s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, now engine.Instant) error {
+		before = slices.Clone(d.Indexes)
 		return changeTable(d, in, now)
 	})
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
-	return s.describeNow(ctx, d)
+	out, err := s.describeNow(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	s.showIndexChange(out, before, d)
+	return out, nil
 }
 
 // describeNow describes a table with its present size.
@@ -42,7 +49,7 @@ func changeTable(d *engine.TableDesc, in *UpdateTableInput, now engine.Instant) 
 	if err := changeBilling(d, in, now); err != nil {
 		return err
 	}
-	if err := changeIndexes(d, in, now); err != nil {
+	if err := changeIndexes(d, in); err != nil {
 		return err
 	}
 	if err := changeStream(d, in.Stream); err != nil {
@@ -82,7 +89,6 @@ func toOnDemand(d *engine.TableDesc, in *UpdateTableInput, now engine.Instant) e
 	if !d.API.OnDemand {
 		d.API.OnDemand, d.API.OnDemandSince = true, now
 		d.API.Read, d.API.Write = 0, 0
-		d.Indexes = slices.Clone(d.Indexes)
 		for i := range d.Indexes {
 			d.Indexes[i].Read, d.Indexes[i].Write = 0, 0
 		}
@@ -146,33 +152,10 @@ func noteThroughputChange(a *engine.APIDesc, read, write int64, now engine.Insta
 func indexesHaveThroughput(d *engine.TableDesc, in *UpdateTableInput) error {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
-		given := slices.ContainsFunc(in.GlobalUpdates, func(u IndexUpdate) bool { return u.UpdateName.V == ix.Name })
+		given := slices.ContainsFunc(in.GlobalUpdates, func(u IndexUpdate) bool { return u.Update != nil && u.indexName() == ix.Name })
 		if ix.Global && !given {
 			return invalid(invalidValues + "ProvisionedThroughput must be specified for index: " + ix.Name)
 		}
-	}
-	return nil
-}
-
-// changeIndexes applies new throughput of global indexes, the only change of an index that is served.
-func changeIndexes(d *engine.TableDesc, in *UpdateTableInput, _ engine.Instant) error {
-	if len(in.GlobalUpdates) == 0 {
-		return nil
-	}
-	d.Indexes = slices.Clone(d.Indexes)
-	for _, u := range in.GlobalUpdates {
-		at := slices.IndexFunc(d.Indexes, func(ix engine.IndexDesc) bool { return ix.Global && ix.Name == u.UpdateName.V })
-		if at < 0 {
-			return notFound(": Index " + u.UpdateName.V + " for table " + d.Name)
-		}
-		ix := &d.Indexes[at]
-		if d.API.OnDemand {
-			return invalid(msgThroughputOnDemand)
-		}
-		if ix.Read == u.Update.Read.V && ix.Write == u.Update.Write.V {
-			return sameThroughput("the index "+ix.Name, ix.Read, ix.Write)
-		}
-		ix.Read, ix.Write = u.Update.Read.V, u.Update.Write.V
 	}
 	return nil
 }

@@ -97,31 +97,13 @@ func checkUpdateAlone(in *UpdateTableInput) error {
 	if in.OnDemand != nil && (in.Stream != nil || len(in.GlobalUpdates) > 0) {
 		return invalid(invalidValues + "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request")
 	}
-	if in.Stream != nil && in.Throughput != nil {
+	switch online := changesIndexesOnline(in); {
+	case in.Stream != nil && in.Throughput != nil:
 		return invalid(invalidValues + "You cannot modify stream status while updating table IOPS")
-	}
-	return nil
-}
-
-func checkIndexUpdates(in *UpdateTableInput) error {
-	for i, u := range in.GlobalUpdates {
-		switch {
-		case u.Actions == 0:
-			return invalid(invalidValues + "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null")
-		case u.Actions > 1:
-			return invalid(invalidValues + "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object")
-		case u.Create != nil:
-			return notServed("adding a global secondary index to a table that exists")
-		case u.Delete != nil:
-			return notServed("removing a global secondary index")
-		}
-		same := func(v IndexUpdate) bool { return v.UpdateName.V == u.UpdateName.V }
-		if slices.ContainsFunc(in.GlobalUpdates[:i], same) {
-			return invalid(invalidValues + "Only one global secondary index update per index is allowed simultaneously. Index: " + u.UpdateName.V)
-		}
-		if err := throughputRange(u.Update); err != nil {
-			return err
-		}
+	case online && in.Throughput != nil:
+		return invalid(invalidValues + "You cannot create or delete index while updating table IOPS")
+	case online && in.Stream != nil:
+		return invalid(invalidValues + "You cannot create or delete index while changing stream status")
 	}
 	return nil
 }

@@ -60,7 +60,6 @@ func TestUpdateTableStream(t *testing.T) {
 }
 
 func TestUpdateTableValidation(t *testing.T) {
-	newIndex := new(index("new", "ALL", "genre"))
 	const p = "One or more parameter values were invalid: "
 	tests := []struct {
 		about string
@@ -69,8 +68,6 @@ func TestUpdateTableValidation(t *testing.T) {
 	}{
 		{"nothing", UpdateTableInput{}, msgNothingToUpdate},
 		{"members that are not served", UpdateTableInput{OtherMembers: []string{"ReplicaUpdates"}}, "mayfly does not support UpdateTable with ReplicaUpdates yet"},
-		{"new index", UpdateTableInput{GlobalUpdates: []IndexUpdate{{Create: newIndex, Actions: 1}}},
-			"mayfly does not support adding a global secondary index to a table that exists yet"},
 		{"empty update of an index", UpdateTableInput{GlobalUpdates: []IndexUpdate{{Actions: 1}}},
 			"2 validation errors detected: Value null at 'globalSecondaryIndexUpdates.1.member.update.indexName' failed to satisfy constraint: Member must not be null; " +
 				"Value null at 'globalSecondaryIndexUpdates.1.member.update.provisionedThroughput' failed to satisfy constraint: Member must not be null"},
