@@ -148,6 +148,36 @@ def items_of(answer, count):
     return answer["Items"] if answer["Count"] == count else None
 
 
+def index_changes(db, name):
+    """An index is added to the table and removed, with the wait that Terraform and migrations make."""
+    index = "byAt"
+    create = {
+        "IndexName": index,
+        "KeySchema": [{"AttributeName": "at", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["kind"]},
+    }
+    answer = db.update_table(
+        TableName=name, AttributeDefinitions=[{"AttributeName": "at", "AttributeType": "N"}], GlobalSecondaryIndexUpdates=[{"Create": create}]
+    )["TableDescription"]
+    expect((answer["TableStatus"], status_of(answer, index)), ("UPDATING", "CREATING"), "answer to the creation of an index")
+    db.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
+    until("the new index", lambda: status_of(db.describe_table(TableName=name)["Table"], index) == "ACTIVE")
+    query = {"TableName": name, "IndexName": index, "KeyConditionExpression": "#at = :a", "ExpressionAttributeNames": {"#at": "at"}, "ExpressionAttributeValues": {":a": {"N": "5"}}}
+    found = until("the items in the new index", lambda: db.query(**query)["Items"])
+    expect(found, [{"device": {"S": "b"}, "at": {"N": "5"}, "kind": {"S": "odd"}}], "query of the new index")
+    answer = db.update_table(TableName=name, GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": index}}])["TableDescription"]
+    expect(status_of(answer, index), "DELETING", "answer to the removal of an index")
+    until("the removal of the index", lambda: status_of(db.describe_table(TableName=name)["Table"], index) is None)
+    invalid = refused(db.exceptions.ClientError, "a query of the removed index", db.query, **query)
+    expect(invalid.response["Error"], {"Code": "ValidationException", "Message": "The table does not have the specified index: " + index}, "error")
+    checked("update_table adds an index to a filled table and removes it; the waiter")
+
+
+def status_of(table, index):
+    """The status of a table's global index; None when there is none of that name."""
+    return {i["IndexName"]: i["IndexStatus"] for i in table.get("GlobalSecondaryIndexes", [])}.get(index)
+
+
 def transactions(db, name):
     put = {"Put": {"TableName": name, "Item": {"device": {"S": "t"}, "at": {"N": "1"}}, "ConditionExpression": "attribute_not_exists(device)"}}
     other = {"Put": {"TableName": name, "Item": {"device": {"S": "t"}, "at": {"N": "2"}}}}
@@ -209,6 +239,7 @@ def main():
         enable_ttl(db, name)
         single_items(db, table)
         many_items(db, table, name)
+        index_changes(db, name)
         transactions(db, name)
         errors(db, table, name)
         expiry_and_stream(db, table, description["LatestStreamArn"])
