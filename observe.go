@@ -17,14 +17,14 @@ func (db *DB) reaped(r engine.Reap) {
 	table, err := db.engine.Table(r.Namespace, r.Table)
 	streamed := err == nil && table.Desc().Stream.ViewType != ""
 	arrived := db.engine.Now().Time()
-	for _, deadline := range r.Deadlines {
-		db.metrics.CommitLateness(r.Durable.Sub(deadline.Time()))
+	for _, due := range r.Due {
+		db.metrics.CommitLateness(r.Durable.Sub(due.Time()))
 		if streamed {
-			db.metrics.StreamLateness(arrived.Sub(deadline.Time()))
+			db.metrics.StreamLateness(arrived.Sub(due.Time()))
 		}
 	}
-	db.metrics.Reaped(r.Table, len(r.Deadlines))
-	db.expired.Add(int64(len(r.Deadlines)))
+	db.metrics.Reaped(r.Table, len(r.Due))
+	db.expired.Add(int64(len(r.Due)))
 }
 
 // backlogMax bounds what a scrape counts of one table's backlog.

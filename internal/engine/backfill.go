@@ -229,12 +229,12 @@ func (t *Table) judgeAgain(p *plan, d *TableDesc, k Key, h header, stored dynamo
 		return // written since the setting changed
 	}
 	w := planned{w: &Write{Table: t, Key: k}, desc: d, oldHeader: h, stored: stored, removal: Never}
-	if d.deadlineOf(h) != Never { // it had passed when its generation ended, and stays expired
+	if d.deadlineOf(h) <= p.e.Now() { // it had passed when its generation ended, and stays expired
 		p.expire(&w)
 		return
 	}
 	// The enabling's instant judges, not this step's: the five-year rule must not depend on how long a backfill takes.
-	w.newHeader = d.headerFor(w.stored, d.TTL.Since)
+	w.newHeader = d.headerFor(k, w.stored, d.TTL.Since)
 	w.removal = w.newHeader.removal
 	d.putItem(p.batch, k, w.stored, w.stored, h, w.newHeader)
 	p.writes = append(p.writes, w)

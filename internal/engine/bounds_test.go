@@ -48,9 +48,9 @@ func TestSlicesAreBoundedByBytes(t *testing.T) {
 	d.advance(2 * time.Second)
 	n := 0
 	for _, r := range reaps() {
-		n += len(r.Deadlines)
-		if len(r.Deadlines) > 15 {
-			t.Errorf("one slice reaped %d items of 300 kB", len(r.Deadlines))
+		n += len(r.Due)
+		if len(r.Due) > 15 {
+			t.Errorf("one slice reaped %d items of 300 kB", len(r.Due))
 		}
 	}
 	if n != items {
@@ -81,7 +81,7 @@ func TestEveryReapIsTold(t *testing.T) {
 		if r.Table != "events" || r.Durable.IsZero() {
 			t.Errorf("%+v", r)
 		}
-		for _, deadline := range r.Deadlines {
+		for _, deadline := range r.Due {
 			if want := Instant(epoch.Add(time.Second).UnixMilli()); deadline != want {
 				t.Errorf("deadline %d, want %d", deadline, want)
 			}

@@ -274,8 +274,8 @@ func (e *Engine) setDesc(b *kv.Batch, d *TableDesc, next *ids) error {
 	return nil
 }
 
-// Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), Stream.ViewType (empty: off), Indexes, to which it may
-// add (ID 0) and from which it may remove, and API; the engine derives TTL generation, stream, backfills and the indexes' numbers from it. An
+// Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry, Stream.ViewType (empty: off), Indexes, to
+// which it may add (ID 0) and from which it may remove, and API; the engine derives TTL generation, stream, backfills and the indexes' numbers from it. An
 // added index is Building until a backfill has given every item its entry. An error from change is returned as it is, and nothing
 // changes. ErrDiskFull and ErrIndexesUsedUp are of added indexes.
 func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(d *TableDesc, now Instant) error) (*TableDesc, error) {
@@ -303,7 +303,7 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 			return err
 		}
 		d.Version++
-		if d.TTL.Attribute != old.TTL.Attribute {
+		if d.TTL.Attribute != old.TTL.Attribute || d.TTL.Attribute != "" && d.TTL.Expiry != old.TTL.Expiry {
 			e.startGeneration(b, old, d, c.now)
 		}
 		if err := changeIndexes(b, old, d, c.now, full); err != nil {
@@ -336,8 +336,18 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 
 // startGeneration ends the present TTL generation at now. Items keep what it decided until the backfill has rewritten them.
 func (e *Engine) startGeneration(b *kv.Batch, old, d *TableDesc, now Instant) {
-	if old.TTL.Generation != 0 { // no item of generation 0 has a deadline
-		d.TTL.Ended = append(d.TTL.Ended, GenerationEnd{Generation: old.TTL.Generation, At: now})
+	for i := range d.TTL.Ended {
+		d.TTL.Ended[i].At = min(d.TTL.Ended[i].At, now)
+	}
+	end := GenerationEnd{Generation: old.TTL.Generation, At: now}
+	switch {
+	case old.TTL.Generation == 0: // no item of generation 0 has a deadline
+	case old.TTL.Expiry.Mode == ExpiryStrict:
+		d.TTL.Ended = append(d.TTL.Ended, end)
+	case d.TTL.Expiry.Mode == ExpiryStrict && d.TTL.Attribute == old.TTL.Attribute:
+		end.At = Never // strict from this instant on, and not only from the backfill on
+		d.TTL.Ended = append(d.TTL.Ended, end)
+	default: // aws expiry hid nothing that would have to stay hidden
 	}
 	d.TTL.Generation = old.TTL.Generation + 1
 	d.TTL.Since = now

@@ -131,7 +131,7 @@ func (a *afterCrash) checkChain(key string, rs []Record) {
 			}
 		}
 		if r.Service {
-			deadline := a.tables["events"].Desc().headerFor(r.Old, minInstant/2).deadline
+			deadline := a.tables["events"].Desc().headerFor(Key{}, r.Old, minInstant/2).deadline
 			if r.Event != Remove || deadline > r.At {
 				a.t.Errorf("%s: %s, with deadline %d", key, recordText(r), deadline)
 			}

@@ -48,7 +48,7 @@ type Options struct {
 // Reap is one durable removal of some of a table's expired items: by the reaper, by a write in their place or by a backfill.
 type Reap struct {
 	Namespace, Table string
-	Deadlines        []Instant // of the removed items
+	Due              []Instant // from when on each was to be removed: its deadline, and in aws expiry some time after it
 	Durable          time.Time // the clock's time at the end of the disk sync
 }
 

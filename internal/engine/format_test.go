@@ -74,6 +74,12 @@ func formatStore(t *testing.T) *db {
 	if err != nil {
 		t.Fatal(err)
 	}
+
+	late := d.table("late", func(td *TableDesc) {
+		td.Key.Sort, td.Indexes, td.Stream = nil, nil, StreamSpec{}
+		td.TTL.Expiry = Expiry{Mode: ExpiryAWS, Seed: 7}
+	})
+	d.put(late, item("pk", "a", "ttl", unix(10*time.Second)))
 	return d
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -95,6 +96,36 @@ func holds(t *testing.T, law func(t testing.TB), faults ...invariant.Fault) {
 	}
 }
 
+// awsExpiry is the aws expiry by which laws are tested: its delays are short, so that what is put off goes on being seen.
+var awsExpiry = Expiry{Mode: ExpiryAWS, Seed: 3, Delay: Delay{spread: true, least: 2000, most: 9000}}
+
+// holdsInBoth checks a law of both expiry modes in each.
+func holdsInBoth(t *testing.T, law func(t testing.TB, x Expiry), faults ...invariant.Fault) {
+	for _, x := range []Expiry{{}, awsExpiry} {
+		t.Run(expiryName(x), func(t *testing.T) {
+			holds(t, func(t testing.TB) { law(t, x) }, faults...)
+		})
+	}
+}
+
+func expiryName(x Expiry) string {
+	if x.Mode == ExpiryStrict {
+		return "strict"
+	}
+	return string(x.Mode)
+}
+
+// by makes a table of an expiry mode.
+func by(x Expiry) func(*TableDesc) { return func(td *TableDesc) { td.TTL.Expiry = x } }
+
+// moveTo moves the clock to an instant at which the reaper is not wanted.
+func (d *db) moveTo(at Instant) {
+	d.t.Helper()
+	if err := d.clock.Set(at.Time()); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // TestNeverEarly: nothing is removed or hidden while now < deadline; a fraction is rounded up to the millisecond.
 func TestNeverEarly(t *testing.T) {
 	holds(t, func(t testing.TB) {
@@ -130,6 +161,52 @@ func TestNeverEarly(t *testing.T) {
 		for _, r := range d.records(tab) {
 			if r.Event == Remove && int64(r.At) < epoch.Add(5*time.Second).UnixMilli() {
 				t.Errorf("removed at %v", r.At.Time())
+			}
+		}
+	}, invariant.FireEarly)
+}
+
+// TestNeverEarlyByMode: whatever the mode, an item is there until its instant of removal and gone from then on, and that is not before its
+// deadline; in aws expiry it is its key's delay later.
+func TestNeverEarlyByMode(t *testing.T) {
+	holdsInBoth(t, func(t testing.TB, x Expiry) {
+		d := openMemory(t)
+		tab := d.table("events", by(x))
+		removals := map[Instant][]dynamo.Item{}
+		for i := range 12 {
+			it := item("pk", "a", "sk", i, "ttl", unix(time.Duration(5+i/6)*time.Second))
+			d.put(tab, it)
+			h, _ := d.stored(tab, it)
+			deadline := Instant(unix(time.Duration(5+i/6)*time.Second)) * 1000
+			least, most := Instant(0), Instant(0)
+			if x.Mode == ExpiryAWS {
+				least, most = x.Delay.least, x.Delay.most
+			}
+			if h.deadline != deadline || h.removal < deadline+least || h.removal > deadline+most {
+				t.Errorf("item %d: %+v", i, h)
+			}
+			removals[h.removal] = append(removals[h.removal], it)
+		}
+		if x.Mode == ExpiryAWS && len(removals) < 6 {
+			t.Errorf("the delays of 12 keys are the same: %v", removals)
+		}
+		for _, at := range slices.Sorted(maps.Keys(removals)) {
+			d.advance(time.Duration(at-1-d.Now()) * time.Millisecond)
+			for _, it := range removals[at] {
+				if d.get(tab, it) == nil {
+					t.Fatalf("%v is gone 1 ms early", it)
+				}
+			}
+			d.advance(time.Millisecond)
+			for _, it := range removals[at] {
+				if d.get(tab, it) != nil {
+					t.Fatalf("%v is there when it is to be removed", it)
+				}
+			}
+		}
+		for _, r := range d.records(tab) {
+			if r.Event == Remove && !slices.ContainsFunc(removals[r.At], func(it dynamo.Item) bool { return it.String() == r.Old.String() }) {
+				t.Errorf("%v was removed at %v", r.Old, r.At.Time())
 			}
 		}
 	}, invariant.FireEarly)
@@ -209,10 +286,11 @@ func TestStrictlyGone(t *testing.T) {
 // TestStrictlyGoneInstantFitsSnapshot: a read that hides an item by the clock alone sees every commit with an earlier clock. The test
 // stands in for a writer inside the commit section whose clock was read before the deadline and whose renewal is applied after the
 // reader has looked.
+// A view that hides the expired items of aws expiry is held to the same.
 func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
-	holds(t, func(t testing.TB) {
+	holdsInBoth(t, func(t testing.TB, x Expiry) {
 		d := openMemory(t)
-		tab := d.table("events")
+		tab := d.table("events", by(x))
 		if err := d.stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -228,6 +306,7 @@ func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
 		go func() {
 			var out dynamo.Item
 			_ = d.Read(context.Background(), func(v *View) (err error) {
+				v.Show(ExpiredHidden)
 				out, err = v.Get(tab, keyOf(t, tab, a))
 				return err
 			})
@@ -236,7 +315,8 @@ func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
 		time.Sleep(20 * time.Millisecond) // lets the reader look; the law holds whether it has or not
 		desc := tab.Desc()
 		b := d.kv.NewBatch()
-		desc.putItem(b, keyOf(t, tab, a), a, renewed, desc.headerFor(a, 0), desc.headerFor(renewed, 0))
+		key := keyOf(t, tab, a)
+		desc.putItem(b, key, a, renewed, desc.headerFor(key, a, 0), desc.headerFor(key, renewed, 0))
 		d.lastCommit.Add(1)
 		if err := d.kv.Apply(b); err != nil {
 			t.Fatal(err)
@@ -251,11 +331,11 @@ func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
 }
 
 // TestRenewedLives: an item whose deadline moved is never removed on the old one. The reaper collects the old deadline, the item is
-// replaced, and then the reaper goes on.
+// replaced, and then the reaper goes on. In aws expiry what is replaced is an item that had expired and was there.
 func TestRenewedLives(t *testing.T) {
-	holds(t, func(t testing.TB) {
+	holdsInBoth(t, func(t testing.TB, x Expiry) {
 		d := openMemory(t, func(o *Options) { o.Clock = clock.NewAt(epoch); o.Clock.Freeze() })
-		tab := d.table("events")
+		tab := d.table("events", by(x))
 		if err := d.stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -263,16 +343,17 @@ func TestRenewedLives(t *testing.T) {
 			item("pk", "a", "sk", 0, "g", "x", "ttl", unix(time.Hour)), // renewed
 			item("pk", "a", "sk", 1, "g", "x"),                         // disarmed
 		} {
-			a := item("pk", "a", "sk", i, "g", "x", "ttl", unix(time.Duration(i+1)*time.Second))
+			a := item("pk", "a", "sk", i, "g", "x", "ttl", unix(time.Duration(20*i+1)*time.Second))
 			d.put(tab, a)
-			if err := d.clock.Advance(time.Second); err != nil {
-				t.Fatal(err)
-			}
+			h, _ := d.stored(tab, a)
+			d.moveTo(h.removal)
 			s := &slice{t: tab, d: tab.Desc(), seen: d.lastCommit.Load()}
 			if err := s.collect(tab.marks.reset(), d.Now()); err != nil || len(s.found) != 1 {
 				t.Fatal(len(s.found), err)
 			}
-			d.put(tab, next)
+			if w := d.put(tab, next); (w.Old == nil) != (x.Mode == ExpiryStrict) {
+				t.Errorf("the write found %v", w.Old)
+			}
 			if err := s.reap(); err != nil {
 				t.Fatal(err)
 			}
@@ -286,45 +367,53 @@ func TestRenewedLives(t *testing.T) {
 }
 
 // TestExactlyOneRecord: each expiry makes one REMOVE with the service's identity and the old image; a write over an expired item
-// that nothing has reaped expires it first.
+// that nothing has reaped expires it first, and in aws expiry changes it.
 func TestExactlyOneRecord(t *testing.T) {
-	holds(t, func(t testing.TB) {
-		d := openMemory(t)
-		tab := d.table("events")
-		if err := d.stop(); err != nil {
-			t.Fatal(err)
+	holds(t, func(t testing.TB) { exactlyOneRecord(t, Expiry{}) }, invariant.ForgetOldRecord, invariant.RecordTwice)
+	t.Run("aws", func(t *testing.T) {
+		holds(t, func(t testing.TB) { exactlyOneRecord(t, awsExpiry) }, invariant.RecordTwice)
+	})
+}
+
+func exactlyOneRecord(t testing.TB, x Expiry) {
+	d := openMemory(t)
+	tab := d.table("events", by(x))
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+	a := item("pk", "a", "sk", 1, "ttl", unix(time.Second))
+	again := item("pk", "a", "sk", 1, "ttl", unix(time.Hour), "n", 2)
+	d.put(tab, a)
+	h, _ := d.stored(tab, a)
+	d.moveTo(h.removal)
+	s := &slice{t: tab, d: tab.Desc(), seen: d.lastCommit.Load()}
+	if err := s.collect(tab.marks.reset(), d.Now()); err != nil || len(s.found) != 1 {
+		t.Fatal(len(s.found), err)
+	}
+	d.put(tab, again)
+	if err := s.reap(); err != nil {
+		t.Fatal(err)
+	}
+	d.stop = run(t, d.Engine).stop
+	d.advance(2 * time.Hour)
+	type record struct {
+		event   Event
+		service bool
+		old     dynamo.Item
+	}
+	want := []record{{Insert, false, nil}, {Remove, true, a}, {Insert, false, nil}, {Remove, true, again}}
+	if x.Mode == ExpiryAWS {
+		want = []record{{Insert, false, nil}, {Modify, false, a}, {Remove, true, again}}
+	}
+	rs := d.records(tab)
+	if len(rs) != len(want) {
+		t.Fatalf("%d records, want %d: %+v", len(rs), len(want), rs)
+	}
+	for i, w := range want {
+		if rs[i].Event != w.event || rs[i].Service != w.service || rs[i].Old.String() != w.old.String() {
+			t.Errorf("record %d is %+v", i, rs[i])
 		}
-		a := item("pk", "a", "sk", 1, "ttl", unix(time.Second))
-		again := item("pk", "a", "sk", 1, "ttl", unix(time.Hour), "n", 2)
-		d.put(tab, a)
-		if err := d.clock.Advance(time.Second); err != nil {
-			t.Fatal(err)
-		}
-		s := &slice{t: tab, d: tab.Desc(), seen: d.lastCommit.Load()}
-		if err := s.collect(tab.marks.reset(), d.Now()); err != nil {
-			t.Fatal(err)
-		}
-		d.put(tab, again)
-		if err := s.reap(); err != nil {
-			t.Fatal(err)
-		}
-		d.stop = run(t, d.Engine).stop
-		d.advance(2 * time.Hour)
-		want := []struct {
-			event   Event
-			service bool
-			old     dynamo.Item
-		}{{Insert, false, nil}, {Remove, true, a}, {Insert, false, nil}, {Remove, true, again}}
-		rs := d.records(tab)
-		if len(rs) != len(want) {
-			t.Fatalf("%d records, want %d: %+v", len(rs), len(want), rs)
-		}
-		for i, w := range want {
-			if rs[i].Event != w.event || rs[i].Service != w.service || rs[i].Old.String() != w.old.String() {
-				t.Errorf("record %d is %+v", i, rs[i])
-			}
-		}
-	}, invariant.ForgetOldRecord, invariant.RecordTwice)
+	}
 }
 
 // TestOrderPerKey: a key's records appear in commit order, once. Writers race on few keys; each record's old image must be the record
@@ -367,7 +456,7 @@ func TestOrderPerKey(t *testing.T) {
 // TestIdleIsFree: with nothing due the process does no periodic work. A fake day passes over a table whose only deadline lies
 // behind it, and the due queue does not look once.
 func TestIdleIsFree(t *testing.T) {
-	holds(t, func(t testing.TB) {
+	holdsInBoth(t, func(t testing.TB, x Expiry) {
 		test, ok := t.(*testing.T)
 		if p, probe := t.(*lawsProbe); probe {
 			test, ok = p.TB.(*testing.T), true
@@ -381,7 +470,7 @@ func TestIdleIsFree(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := run(t, e)
-			tab := d.table("events")
+			tab := d.table("events", by(x))
 			d.put(tab, item("pk", "a", "sk", 1, "ttl", int(e.Now()/1000)+2*86400))
 			synctest.Wait()
 			before := e.queue.Passes()
@@ -407,9 +496,9 @@ func TestIdleIsFree(t *testing.T) {
 
 // TestMarkBelowAll: no live deadline entry lies below its table's low-water mark, whatever the order in which deadlines come and go.
 func TestMarkBelowAll(t *testing.T) {
-	holds(t, func(t testing.TB) {
+	holdsInBoth(t, func(t testing.TB, x Expiry) {
 		d := openMemory(t)
-		tab := d.table("events")
+		tab := d.table("events", by(x))
 		r := rand.New(rand.NewPCG(7, 7))
 		for range 40 {
 			for range 20 {

@@ -86,7 +86,7 @@ type slice struct {
 	batch   *kv.Batch
 	ids     []uint32
 	records []pending
-	reaped  []Instant // deadlines of what is removed
+	reaped  []Instant // the instants of removal of what is removed
 }
 
 // collect takes up to reapSlice entries that are due.
@@ -152,7 +152,7 @@ func (s *slice) finish(c *commit) {
 		s.records[i].stream.published()
 	}
 	if len(s.reaped) > 0 {
-		e.tellReap(Reap{Namespace: s.d.Namespace, Table: s.d.Name, Deadlines: s.reaped})
+		e.tellReap(Reap{Namespace: s.d.Namespace, Table: s.d.Name, Due: s.reaped})
 	}
 }
 
@@ -178,9 +178,9 @@ func (s *slice) fill(c *commit) error {
 	if s.t.desc.Load() != s.d {
 		return errStale
 	}
-	for _, deadline := range s.reaped {
+	for _, removal := range s.reaped {
 		broken := invariant.Injected(invariant.FireEarly) || invariant.Injected(invariant.SkipRecheck) // on purpose
-		invariant.Check(deadline <= c.now || broken, "%s: deadline %d reaped at %d", s.d.Name, deadline, c.now)
+		invariant.Check(removal <= c.now || broken, "%s: reaped at %[3]d what is due at %[2]d", s.d.Name, removal, c.now)
 	}
 	s.t.e.sequence(s.batch, s.records, c.now)
 	s.t.e.touch(s.ids)
@@ -225,15 +225,14 @@ func (s *slice) remove(a *armed) error {
 	if h.removal != a.removal && !invariant.Injected(invariant.SkipRecheck) {
 		return s.orphan(a, entryKey)
 	}
-	deadline := s.d.deadlineOf(h)
-	if deadline == Never && !invariant.Injected(invariant.SkipRecheck) {
+	if s.d.deadlineOf(h) == Never && !invariant.Injected(invariant.SkipRecheck) {
 		s.batch.Delete(entryKey) // armed under an earlier generation and no longer a deadline
 		return nil
 	}
 	s.batch.Delete(entryKey)
 	s.d.putItem(s.batch, a.key, item, nil, h, header{})
 	s.addRecord(a.key, item)
-	s.reaped = append(s.reaped, deadline)
+	s.reaped = append(s.reaped, h.removal)
 	return nil
 }
 
@@ -251,7 +250,7 @@ func (s *slice) stillArmed(a *armed, entryKey []byte) (bool, error) {
 	return ok && bytes.Equal(now, a.raw), err
 }
 
-// needsItem says whether the removal needs the item itself: for its deadline, the record's old image or to find its index entries.
+// needsItem says whether the removal needs the item itself: for whether its deadline counts, the record's old image or to find its index entries.
 func (s *slice) needsItem(a *armed) bool {
 	if a.entry.generation != s.d.TTL.Generation || a.entry.indexed {
 		return true

@@ -68,6 +68,7 @@ type Projection struct {
 // TTLDesc is a table's TTL setting and the generations of it that items may still carry.
 type TTLDesc struct {
 	Attribute  string  // empty: TTL is off
+	Expiry     Expiry  `json:",omitzero"`
 	Generation uint32  // raised whenever what counts as a deadline changes
 	Since      Instant // when the present generation began
 	Ended      []GenerationEnd
@@ -77,7 +78,7 @@ type TTLDesc struct {
 }
 
 // GenerationEnd is the instant at which an earlier TTL generation ended. A deadline of that generation at or before it stays
-// expired; a later one counts as none.
+// expired; a later one counts as none. Never means that the generation's deadlines count as they stand: only aws expiry ended, for strict.
 type GenerationEnd struct {
 	Generation uint32
 	At         Instant

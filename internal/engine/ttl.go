@@ -8,9 +8,9 @@ import (
 // fiveYears is the age from which a TTL value is taken for a mistake and arms nothing: 5 × 365 days (spec ttl.md §9).
 const fiveYears = Instant(5 * 365 * 24 * 60 * 60 * 1000)
 
-// headerFor decides, once, which deadline an item gets under the table's present TTL setting. now is the write's instant, or the
+// headerFor decides, once, which deadline the item under a key gets by the table's present TTL setting. now is the write's instant, or the
 // enabling's for an item that was there before.
-func (d *TableDesc) headerFor(item dynamo.Item, now Instant) header {
+func (d *TableDesc) headerFor(key Key, item dynamo.Item, now Instant) header {
 	h := noDeadline(d.TTL.Generation, item.Size())
 	if d.TTL.Attribute == "" {
 		return h
@@ -23,7 +23,8 @@ func (d *TableDesc) headerFor(item dynamo.Item, now Instant) header {
 	if !ok || Instant(ms) <= now-fiveYears {
 		return h
 	}
-	h.deadline, h.removal = Instant(ms), Instant(ms)
+	h.deadline = Instant(ms)
+	h.removal = d.TTL.Expiry.removal(h.deadline, now, key)
 	return h
 }
 
@@ -54,9 +55,9 @@ func (t *TTLDesc) endOf(generation uint32) (at Instant, ok bool) {
 	return 0, false
 }
 
-// expired says whether a stored item no longer exists at now.
+// expired says whether a stored item no longer exists at now. In aws expiry it does until it is removed.
 func (d *TableDesc) expired(h header, now Instant) bool {
-	if invariant.Injected(invariant.ShowExpired) {
+	if h.late() && h.generation >= d.TTL.Generation || invariant.Injected(invariant.ShowExpired) {
 		return false
 	}
 	if invariant.Injected(invariant.FireEarly) {

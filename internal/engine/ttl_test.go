@@ -107,7 +107,7 @@ func TestWhatIsADeadline(t *testing.T) {
 		{"set", dynamo.AppendSet(nil, dynamo.KindNS, [][]byte{seconds("1767225700").Number()}), Never},
 		{"none", nil, Never},
 	} {
-		h := desc.headerFor(item("pk", "a", "sk", 1).With("ttl", c.value), now)
+		h := desc.headerFor(Key{}, item("pk", "a", "sk", 1).With("ttl", c.value), now)
 		if h.deadline != c.want || h.removal != c.want || h.generation != 3 {
 			t.Errorf("%s: %+v, want deadline %d", c.name, h, c.want)
 		}
@@ -231,24 +231,15 @@ func TestDisable(t *testing.T) {
 }
 
 // Whatever the sequence of settings, partial backfills, writes and time: an item that had expired when a generation ended stays
-// expired, a later deadline of an earlier generation counts as none, and what the present setting says counts from the rewrite on.
+// expired, a later deadline of an earlier generation counts as none, and what the present setting says counts from the rewrite on. What
+// aws expiry leaves is there until it is removed; where it gives way to strict expiry, every deadline counts at once.
 func TestGenerations(t *testing.T) {
 	d := openMemory(t)
 	d.still()
 	tables := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		tables++
-		name := fmt.Sprint("t", tables)
-		tab := d.table(name, func(td *TableDesc) {
-			td.TTL = TTLDesc{Attribute: rapid.SampledFrom([]string{"", "t", "u"}).Draw(rt, "first")}
-		})
-		type state struct {
-			item       dynamo.Item
-			deadline   Instant
-			generation uint32
-		}
-		model := map[int]*state{}
-		judge := func(it dynamo.Item, now Instant) Instant { return tab.Desc().headerFor(it, now).deadline }
+		m := &generations{db: d, tab: d.table(fmt.Sprint("t", tables), func(td *TableDesc) { td.TTL = drawTTL(rt) }), items: map[int]*modelled{}}
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 5).Draw(rt, "step") {
 			case 0:
@@ -256,72 +247,155 @@ func TestGenerations(t *testing.T) {
 					rt.Fatal(err)
 				}
 			case 1:
-				attribute := rapid.SampledFrom([]string{"", "t", "u"}).Draw(rt, "attribute")
-				same := attribute == tab.Desc().TTL.Attribute
-				desc := d.setTTL(name, attribute)
-				for _, s := range model {
-					if !same && s.deadline > desc.TTL.Since {
-						s.deadline = Never
-					}
-				}
-			case 2: // a backfill, or its first step where it has ended before
-				desc := tab.Desc()
-				if !desc.TTL.Backfill {
-					continue
-				}
-				if _, err := tab.backfillStep(desc); err != nil {
-					rt.Fatal(err)
-				}
-				for sk, s := range model {
-					if s.generation == desc.TTL.Generation {
-						continue
-					}
-					if s.deadline != Never { // it had expired when its generation ended: removed
-						delete(model, sk)
-						continue
-					}
-					s.generation, s.deadline = desc.TTL.Generation, judge(s.item, desc.TTL.Since)
-				}
-				if rapid.Bool().Draw(rt, "ends") {
-					if err := tab.backfill(context.Background()); err != nil {
-						rt.Fatal(err)
-					}
-				}
-			case 3: // the reaper changes nothing that anyone can see
-				for next := Instant(0); next <= d.Now(); {
-					at, err := (&reaper{t: tab}).Drain(context.Background(), int64(d.Now()))
-					if err != nil {
-						rt.Fatal(err)
-					}
-					next = Instant(at)
-				}
+				m.change(drawTTL(rt))
+			case 2:
+				m.backfill(rapid.Bool().Draw(rt, "ends"))
+			case 3:
+				m.reap()
 			default:
 				sk := rapid.IntRange(0, 4).Draw(rt, "sk")
 				it := item("pk", "a", "sk", sk)
 				for _, a := range []string{"t", "u"} {
-					if s := rapid.IntRange(-1, 5).Draw(rt, a); s >= 0 {
+					if s := rapid.IntRange(-3, 5).Draw(rt, a); s > -3 {
 						it = it.With(a, number(fmt.Sprint(int64(d.Now())/1000+int64(s))))
 					}
 				}
-				if s := model[sk]; s != nil && s.item.String() == it.String() && s.generation == tab.Desc().TTL.Generation && s.deadline > d.Now() {
-					continue
-				}
-				d.put(tab, it)
-				model[sk] = &state{it, judge(it, d.Now()), tab.Desc().TTL.Generation}
+				m.put(sk, it)
 			}
-			for sk := range 5 {
-				s := model[sk]
-				want := s != nil && s.deadline > d.Now()
-				if got := d.get(tab, item("pk", "a", "sk", sk)) != nil; got != want {
-					h, it := d.stored(tab, item("pk", "a", "sk", sk))
-					rt.Fatalf("at %d item %d is there: %v, want %v; stored %v %+v, model %+v, setting %+v", d.Now(), sk, got, want, it, h, s, tab.Desc().TTL)
-				}
-			}
+			m.compare(rt)
 		}
-		if err := d.verifyTables(context.Background(), []*Table{tab}); err != nil {
+		if err := d.verifyTables(context.Background(), []*Table{m.tab}); err != nil {
 			rt.Fatal(err)
 		}
+		wantChains(t, d.records(m.tab))
 	})
+}
+
+func drawTTL(rt *rapid.T) TTLDesc {
+	return TTLDesc{
+		Attribute: rapid.SampledFrom([]string{"", "t", "u"}).Draw(rt, "attribute"),
+		Expiry: rapid.SampledFrom([]Expiry{
+			{}, {Mode: ExpiryAWS, Seed: 1, Delay: Delay{spread: true, most: 3000}}, {Mode: ExpiryAWS, Seed: 2, Delay: Delay{spread: true, most: 3000}},
+		}).Draw(rt, "expiry"),
+	}
+}
+
+// generations is a table and what has to be in it.
+type generations struct {
+	*db
+	tab   *Table
+	items map[int]*modelled // by sort key
+}
+
+// modelled is a stored item, and how it is to be judged.
+type modelled struct {
+	item       dynamo.Item
+	deadline   Instant // that counts; Never: none
+	removal    Instant
+	hides      bool // the item does not exist from its deadline on
+	generation uint32
+}
+
+// judge is what the present setting makes of an item.
+func (m *generations) judge(it dynamo.Item, now Instant) *modelled {
+	d := m.tab.Desc()
+	h := d.headerFor(keyOf(m.t, m.tab, it), it, now)
+	return &modelled{it, h.deadline, h.removal, d.TTL.Expiry.Mode == ExpiryStrict, d.TTL.Generation}
+}
+
+func (m *generations) exists(sk int) bool {
+	s := m.items[sk]
+	return s != nil && !(s.hides && s.deadline <= m.Now())
+}
+
+// change alters the setting.
+func (m *generations) change(to TTLDesc) {
+	old := m.tab.Desc().TTL
+	now, err := m.Alter(context.Background(), "default", m.tab.Desc().Name, func(td *TableDesc, _ Instant) error {
+		td.TTL.Attribute, td.TTL.Expiry = to.Attribute, to.Expiry
+		return nil
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if now.TTL.Generation == old.Generation {
+		if old.Attribute != to.Attribute || old.Attribute != "" && old.Expiry != to.Expiry {
+			m.t.Fatal("the generation was not raised")
+		}
+		return
+	}
+	turnsStrict := old.Attribute == to.Attribute && to.Expiry.Mode == ExpiryStrict
+	for _, s := range m.items {
+		switch {
+		case s.hides && s.deadline <= now.TTL.Since: // stays expired
+		case !s.hides && turnsStrict:
+			s.hides = true
+		default:
+			s.deadline = Never
+		}
+	}
+}
+
+// backfill makes a step of a backfill, or its first step where it has ended before, and may end it.
+func (m *generations) backfill(ends bool) {
+	desc := m.tab.Desc()
+	if !desc.TTL.Backfill {
+		return
+	}
+	if _, err := m.tab.backfillStep(desc); err != nil {
+		m.t.Fatal(err)
+	}
+	for sk, s := range m.items {
+		switch {
+		case s.generation == desc.TTL.Generation:
+		case s.deadline <= m.Now():
+			delete(m.items, sk)
+		default:
+			m.items[sk] = m.judge(s.item, desc.TTL.Since)
+		}
+	}
+	if ends {
+		if err := m.tab.backfill(context.Background()); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// reap drains what is due. In strict expiry nobody can see that.
+func (m *generations) reap() {
+	for next := Instant(0); next <= m.Now(); {
+		at, err := (&reaper{t: m.tab}).Drain(context.Background(), int64(m.Now()))
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		next = Instant(at)
+	}
+	for sk, s := range m.items {
+		if s.deadline != Never && s.removal <= m.Now() {
+			delete(m.items, sk)
+		}
+	}
+}
+
+// put writes an item, which is not put off by being written again.
+func (m *generations) put(sk int, it dynamo.Item) {
+	next := m.judge(it, m.Now())
+	if s := m.items[sk]; m.exists(sk) && s.generation == next.generation && s.deadline == next.deadline {
+		next.removal = s.removal
+	}
+	m.db.put(m.tab, it)
+	m.items[sk] = next
+}
+
+// compare looks at every key.
+func (m *generations) compare(rt *rapid.T) {
+	for sk := range 5 {
+		key := item("pk", "a", "sk", sk)
+		if got := m.get(m.tab, key) != nil; got != m.exists(sk) {
+			h, it := m.stored(m.tab, key)
+			rt.Fatalf("at %d item %d is there: %v, want %v; stored %v %+v, model %+v, setting %+v", m.Now(), sk, got, !got, it, h, m.items[sk], m.tab.Desc().TTL)
+		}
+	}
 }
 
 // A backfill removes what had expired when its generation ended, with the record of an expiry; a write of the same item after the

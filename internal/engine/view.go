@@ -21,8 +21,21 @@ type View struct {
 	now    Instant
 	snap   *kv.Snapshot // nil: each read sees the latest state
 	rests  uint64       // the last commit that what was read can come from
-	hidden Instant      // the latest deadline that hid an item by the clock
+	hidden Instant      // the latest deadline by which the clock decided what is shown
+	show   Expired
 }
+
+// Expired says which of the items that aws expiry leaves past their deadlines a view shows. In strict expiry there are none.
+type Expired int
+
+const (
+	ExpiredShown  Expired = iota // they are items like others
+	ExpiredHidden                // none, as strict expiry would have it
+	ExpiredOnly                  // them alone
+)
+
+// Show narrows what the view shows from here on.
+func (v *View) Show(e Expired) { v.show = e }
 
 // Read runs fn on a view in which each Get and Range sees the latest state. fn may run twice, so it builds its results afresh. Read
 // returns when what fn saw is durable.
@@ -147,13 +160,21 @@ func (v *View) restOnStripe(id uint32) {
 	}
 }
 
-// hides says whether an item does not exist at the view's instant, and remembers that the clock said so.
+// hides says whether an item is not shown: it does not exist at the view's instant, or the view was narrowed. It remembers what the clock
+// decided.
 func (v *View) hides(d *TableDesc, h header) bool {
-	if h.deadline == Never || !d.expired(h, v.now) {
+	if h.deadline == Never {
+		return v.show == ExpiredOnly
+	}
+	gone := d.expired(h, v.now)
+	if !gone && v.show == ExpiredShown {
 		return false
 	}
-	v.hidden = max(v.hidden, d.deadlineOf(h))
-	return true
+	past := d.deadlineOf(h) <= v.now
+	if gone || past {
+		v.hidden = max(v.hidden, d.deadlineOf(h))
+	}
+	return gone || past == (v.show == ExpiredHidden)
 }
 
 // Range calls visit for each item in order until it says that it wants no more. The item's bytes are valid during the visit only. An index

@@ -239,7 +239,10 @@ func (p *plan) add(w *planned, now Instant) error {
 		return nil // nothing there, nothing wanted; an expired item is the reaper's
 	}
 	if next != nil {
-		w.newHeader = w.desc.headerFor(next, now)
+		w.newHeader = w.desc.headerFor(w.w.Key, next, now)
+		if w.old != nil {
+			w.newHeader.keep(w.oldHeader)
+		}
 		if w.old != nil && bytes.Equal(w.old, next) && w.newHeader == w.oldHeader {
 			return nil
 		}
@@ -276,7 +279,7 @@ func (p *plan) reaped(d *TableDesc, deadline Instant) {
 		p.reaps = append(p.reaps, Reap{Namespace: d.Namespace, Table: d.Name})
 	}
 	last := &p.reaps[len(p.reaps)-1]
-	last.Deadlines = append(last.Deadlines, deadline)
+	last.Due = append(last.Due, deadline)
 }
 
 // putItem puts an item's change into a batch: the item, its index entries and its deadline entry. Either item may be nil.
