@@ -69,6 +69,9 @@ func (a *afterCrash) findTables() bool {
 	if a.run.ttlAcked && a.tables["late"].Desc().TTL.Attribute != "ttl" {
 		a.t.Fatal("the enabling of TTL was acknowledged and is lost")
 	}
+	if x := a.tables["late"].Desc().TTL.Expiry; x != a.run.expiry && !a.run.changing {
+		a.t.Fatalf("the expiry %+v was acknowledged and is lost: it is %+v", a.run.expiry, x)
+	}
 	return true
 }
 
@@ -131,9 +134,8 @@ func (a *afterCrash) checkChain(key string, rs []Record) {
 			}
 		}
 		if r.Service {
-			deadline := a.tables["events"].Desc().headerFor(Key{}, r.Old, minInstant/2).deadline
-			if r.Event != Remove || deadline > r.At {
-				a.t.Errorf("%s: %s, with deadline %d", key, recordText(r), deadline)
+			if at := a.removalOf(r.Old); r.Event != Remove || at > r.At {
+				a.t.Errorf("%s: %s, which is to be removed at %d", key, recordText(r), at)
 			}
 		}
 		there = r.New
@@ -160,7 +162,7 @@ func (a *afterCrash) checkKey(h *history) {
 	least := max(h.acked, h.seen) // nothing earlier may be there
 	if it != nil {
 		n := attemptOf(it)
-		if n < least && !(a.hasExpired(it) && h.onlyDeletes(n+1, least)) {
+		if n < least && !(a.hasExpired(h, it) && a.hides(h) && h.onlyDeletes(n+1, least)) {
 			a.t.Errorf("%s of %s: attempt %d is there; %d was acknowledged, %d was read: %+v", key, h.table, n, h.acked, h.seen, h.attempts)
 		}
 		if !bytes.Equal(h.attempts[n].item, it) {
@@ -169,7 +171,7 @@ func (a *afterCrash) checkKey(h *history) {
 		return
 	}
 	for n := max(least, 0); n < len(h.attempts); n++ {
-		if gone := h.attempts[n].item; gone == nil || a.hasExpired(gone) {
+		if gone := h.attempts[n].item; gone == nil || a.hasExpired(h, gone) {
 			return
 		}
 	}
@@ -188,11 +190,24 @@ func (h *history) onlyDeletes(first, last int) bool {
 	return true
 }
 
-// hasExpired says whether an item's TTL lies in the past.
-func (a *afterCrash) hasExpired(it dynamo.Item) bool {
+// removalOf is the earliest instant at which an item of table events may have been removed.
+func (a *afterCrash) removalOf(it dynamo.Item) Instant {
+	return a.tables["events"].Desc().headerFor(keyOf(a.t, a.tables["events"], it), it, minInstant/2).removal
+}
+
+// hides says whether a key's table may have hidden items at their deadlines: table late is of both modes in turn.
+func (a *afterCrash) hides(h *history) bool {
+	return h.table == "late" || a.tables["events"].Desc().TTL.Expiry.Mode == ExpiryStrict
+}
+
+// hasExpired says whether an item of a key may be gone by the clock alone.
+func (a *afterCrash) hasExpired(h *history, it dynamo.Item) bool {
 	v := it.Get("ttl")
-	if v == nil {
+	switch {
+	case v == nil:
 		return false
+	case h.table == "events":
+		return a.removalOf(it) <= a.Now()
 	}
 	ms, ok := v.Number().Millis()
 	return ok && Instant(ms) <= a.Now()

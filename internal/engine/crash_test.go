@@ -108,6 +108,8 @@ type crashRun struct {
 	batch    int
 	ttlAcked bool              // TTL of table late was acknowledged as enabled
 	indexes  []*indexHistory   // what became of indexes while the tables were written
+	expiry   Expiry            // the one of table late that was last acknowledged
+	changing bool              // a change of it was not
 	records  map[uint64]string // what readers were given, by sequence number
 	nextSeq  uint64            // the greatest NextSeq that a reader was given
 }
@@ -163,7 +165,7 @@ func (r *crashRun) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var background sync.WaitGroup
 	background.Go(func() { _ = e.Run(ctx) }) // ends with the store
-	if events, late, err := crashTables(ctx, e); err == nil {
+	if events, late, err := crashTables(ctx, e, r.mode(0)); err == nil {
 		done := make(chan struct{})
 		background.Go(func() { r.observe(ctx, e, events, late, done) })
 		var writers sync.WaitGroup
@@ -178,14 +180,22 @@ func (r *crashRun) run() {
 	_ = e.Close() // fails after a cut
 }
 
-// crashTables makes the two tables: events has all that a table can have, late gets TTL while it is written.
-func crashTables(ctx context.Context, e *Engine) (events, late *Table, err error) {
+// mode is the expiry of table events, and after n changes of table late: strict and aws in turn.
+func (r *crashRun) mode(n int) Expiry {
+	if (r.seed+uint64(n))%2 == 1 {
+		return Expiry{}
+	}
+	return Expiry{Mode: ExpiryAWS, Seed: r.seed, Delay: Delay{spread: true, most: crashMaxSleep}}
+}
+
+// crashTables makes the two tables: events has all that a table can have, late gets TTL while it is written, and then another expiry mode.
+func crashTables(ctx context.Context, e *Engine, x Expiry) (events, late *Table, err error) {
 	key := KeySchema{Partition: []KeyAttr{{"pk", dynamo.KindString}}, Sort: []KeyAttr{{"sk", dynamo.KindNumber}}}
 	byG := IndexDesc{Name: "byG", Global: true, Projection: Projection{Type: "ALL"}, Key: KeySchema{Partition: []KeyAttr{{"g", dynamo.KindString}}}}
 	local := IndexDesc{Name: "local", Projection: Projection{Type: "KEYS_ONLY"}, Key: KeySchema{Partition: key.Partition, Sort: []KeyAttr{{"v", dynamo.KindNumber}}}}
 	events, err = e.CreateTable(ctx, TableDesc{
 		Namespace: "default", Name: "events", Key: key, Indexes: []IndexDesc{byG, local},
-		TTL: TTLDesc{Attribute: "ttl"}, Stream: StreamSpec{ViewType: "NEW_AND_OLD_IMAGES"},
+		TTL: TTLDesc{Attribute: "ttl", Expiry: x}, Stream: StreamSpec{ViewType: "NEW_AND_OLD_IMAGES"},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -223,6 +233,9 @@ func (r *crashRun) write(ctx context.Context, e *Engine, tables map[string]*Tabl
 			return
 		}
 		if step == crashSteps/4+2*w && !r.changeIndex(ctx, e, r.indexes[w]) {
+			return
+		}
+		if w == 0 && step >= crashSteps/2 && step%3 == 0 && !r.change(ctx, e, r.mode(step/3)) {
 			return
 		}
 	}
@@ -292,6 +305,19 @@ func (r *crashRun) changeIndex(ctx context.Context, e *Engine, h *indexHistory) 
 		return nil
 	})
 	h.acked = err == nil
+	return err == nil
+}
+
+// change gives table late another expiry.
+func (r *crashRun) change(ctx context.Context, e *Engine, x Expiry) bool {
+	r.changing = true
+	_, err := e.Alter(ctx, "default", "late", func(d *TableDesc, _ Instant) error {
+		d.TTL.Expiry = x
+		return nil
+	})
+	if err == nil {
+		r.expiry, r.changing = x, false
+	}
 	return err == nil
 }
 
