@@ -33,6 +33,7 @@ var (
 type DB struct {
 	options Options
 	engine  *engine.Engine
+	service *service.Service
 	server  *wire.Server
 	admin   http.Handler
 	metrics *admin.Metrics
@@ -77,6 +78,12 @@ func Open(dir string, options Options) (*DB, error) {
 	}
 	db.engine = store
 	db.assemble()
+	err = db.service.AdoptExpiry(context.Background(), func(table string, from, to engine.Expiry) {
+		options.Logger.Info("a table's items expire in another way from now on", "table", table, "from", from.String(), "to", to.String())
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("mayfly: change how tables expire: %w", err), store.Close())
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	db.stop = stop
 	go db.run(ctx)
@@ -95,13 +102,15 @@ func openError(err error) error {
 func (db *DB) assemble() {
 	o := db.options
 	db.metrics = admin.NewMetrics(db.sources())
+	db.service = service.New(service.Options{
+		Engine:  db.engine,
+		Region:  o.Region,
+		Account: o.Account,
+		Expiry:  o.expiry(),
+		Elapsed: clock.Stopwatch(),
+	})
 	db.server = wire.New(wire.Options{
-		Service: service.New(service.Options{
-			Engine:  db.engine,
-			Region:  o.Region,
-			Account: o.Account,
-			Elapsed: clock.Stopwatch(),
-		}),
+		Service:  db.service,
 		Now:      time.Now, // real time, whatever the clock says: signatures age by it
 		Verifier: o.verifier(),
 		Region:   o.Region,

@@ -174,17 +174,26 @@ func TestSetBeyondADuration(t *testing.T) {
 
 // The metrics tell of requests, of expiries by table, and of how late they were.
 func TestMetricsTellOfExpiry(t *testing.T) {
+	testMetricsTellOfExpiry(t, Options{}, `mayfly_table_expiry{TableName="events",delay="",mode="strict",seed=""} 1`)
+	testMetricsTellOfExpiry(t, Options{Expiry: ExpiryAWS, ExpiryDelay: "fixed:90s", ExpirySeed: 7},
+		`mayfly_table_expiry{TableName="events",delay="fixed:1m30s",mode="aws",seed="7"} 1`)
+}
+
+// Lateness counts from the instant at which the item was to be removed.
+func testMetricsTellOfExpiry(t *testing.T, options Options, wantExpiry string) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	db := open(t, "", Options{Start: start})
+	options.Start = start
+	db := open(t, "", options)
 	db.Clock().Freeze()
 	makeTable(t, db.DynamoDB(), "events")
 	putUntil(t, db.DynamoDB(), "events", "a", start.Add(time.Hour))
-	if _, err := db.Clock().Advance(t.Context(), time.Hour); err != nil {
+	if _, err := db.Clock().Advance(t.Context(), 2*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	url := serve(t, db)
 	_, body := send(t, "GET", url+"/metrics", "")
 	for _, want := range []string{
+		wantExpiry,
 		`TimeToLiveDeletedItemCount{TableName="events"} 1`,
 		`mayfly_lateness_commit_ms_bucket{le="0.5"} 1`,
 		`mayfly_lateness_stream_ms_count 1`,

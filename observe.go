@@ -1,6 +1,7 @@
 package mayfly
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/admin"
@@ -43,12 +44,25 @@ func (db *DB) backlog() int64 {
 	return int64(total)
 }
 
+// expiries is how each table's items expire.
+func (db *DB) expiries() (out []admin.TableExpiry) {
+	for table, x := range db.service.Expiries() {
+		of := admin.TableExpiry{Table: table, Mode: ExpiryStrict.String()}
+		if x.Mode == engine.ExpiryAWS {
+			of.Mode, of.Delay, of.Seed = ExpiryAWS.String(), x.Delay.String(), strconv.FormatUint(x.Seed, 10)
+		}
+		out = append(out, of)
+	}
+	return out
+}
+
 // sources is what a scrape asks of the engine.
 func (db *DB) sources() admin.Sources {
 	return admin.Sources{
 		Backlog:  db.backlog,
 		Clock:    func() admin.ClockState { return admin.ClockState(db.Clock().State()) },
 		DiskFull: func() bool { return db.engine.Metrics().ReserveGivenUp },
+		Expiry:   db.expiries,
 		Failed:   func() bool { return db.engine.Err() != nil },
 		Store:    db.storeSamples,
 	}

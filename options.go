@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/engine"
 	"github.com/mayflydb/mayfly/internal/kv"
 	"github.com/mayflydb/mayfly/internal/sigv4"
 )
@@ -25,6 +26,19 @@ type Options struct {
 	// ClockControl lets requests to /_mayfly/clock move the clock, and lets a directory be opened whose clock is more than a minute
 	// ahead of the machine's. Default (ClockControlAuto): on in memory, off for a directory. DB.Clock moves it in either case.
 	ClockControl ClockControl
+
+	// Expiry says what becomes of an item between its deadline and its removal, in every table that has no tag "mayfly:expiry" for it.
+	// Default: ExpiryStrict. Where it is not what it was when the directory was last open, such tables change, as with a change of the tag.
+	Expiry Expiry
+
+	// ExpiryDelay is the distribution from which aws expiry draws how long after its deadline an item is removed, in every table that has no
+	// tag "mayfly:expiry-delay": "observed", "fixed:10m" or "uniform:8m-30m", with durations of your own from 0s to 8784h in whole
+	// milliseconds. Default: "observed", which is 8 to 30 minutes and 636 s on average, as measured at Amazon.
+	ExpiryDelay string
+
+	// ExpirySeed makes other draws, in every table that has no tag "mayfly:expiry-seed". The same seed and key give the same delay, on every
+	// machine. Default: 0.
+	ExpirySeed uint64
 
 	// Region is what ARNs and stream records name. Requests for any region are served. Default: "us-east-1".
 	Region string
@@ -109,6 +123,47 @@ func (d *Durability) UnmarshalText(text []byte) error {
 	return fmt.Errorf("durability is sync, async or memory, and not %q", text)
 }
 
+// Expiry says what becomes of an item between its deadline and its removal.
+type Expiry int
+
+const (
+	// ExpiryStrict: it does not exist from its deadline on, for anyone.
+	ExpiryStrict Expiry = iota
+	// ExpiryAWS: it is an item like others until it is removed some time after its deadline, as with Amazon.
+	ExpiryAWS
+)
+
+var expiryNames = [...]string{"strict", "aws"}
+
+// String is the name that UnmarshalText takes.
+func (e Expiry) String() string {
+	if e < 0 || int(e) >= len(expiryNames) {
+		return fmt.Sprintf("Expiry(%d)", int(e))
+	}
+	return expiryNames[e]
+}
+
+// UnmarshalText takes "strict" or "aws".
+func (e *Expiry) UnmarshalText(text []byte) error {
+	for i, name := range expiryNames {
+		if string(text) == name {
+			*e = Expiry(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("expiry is strict or aws, and not %q", text)
+}
+
+// expiry is the same, with what belongs to it, in the engine's words. It is called once the options are validated.
+func (o Options) expiry() engine.Expiry {
+	x := engine.Expiry{Seed: o.ExpirySeed}
+	if o.Expiry == ExpiryAWS {
+		x.Mode = engine.ExpiryAWS
+	}
+	x.Delay, _ = engine.ParseDelay(o.ExpiryDelay)
+	return x
+}
+
 // ClockControl says whether the clock can be moved over the wire.
 type ClockControl int
 
@@ -121,6 +176,7 @@ const (
 const (
 	regionDefault          = "us-east-1"
 	accountDefault         = "000000000000"
+	expiryDelayDefault     = "observed"
 	streamRetentionDefault = 24 * time.Hour
 	shardsDefault          = 4
 	shardBytesDefault      = 64 << 20
@@ -143,6 +199,7 @@ func (o Options) withDefaults(dir string) Options {
 	}
 	orDefault(&o.Region, regionDefault)
 	orDefault(&o.Account, accountDefault)
+	orDefault(&o.ExpiryDelay, expiryDelayDefault)
 	orDefault(&o.StreamRetention, streamRetentionDefault)
 	orDefault(&o.Shards, shardsDefault)
 	orDefault(&o.ShardBytes, shardBytesDefault)
@@ -192,6 +249,9 @@ func (o Options) validate(dir string) error {
 	complain(dir == "" && o.Durability < Memory, "Durability: %s needs a directory, and none is given", o.Durability)
 	complain(!o.Start.IsZero() && (o.Start.Year() < 1970 || o.Start.Year() > 9999), "Start: %s is not between 1970 and 9999", o.Start)
 	complain(o.ClockControl < ClockControlAuto || o.ClockControl > ClockControlOff, "ClockControl: %d is none of the constants", int(o.ClockControl))
+	complain(o.Expiry < ExpiryStrict || o.Expiry > ExpiryAWS, "Expiry: %d is none of the constants", int(o.Expiry))
+	_, err := engine.ParseDelay(o.ExpiryDelay)
+	complain(err != nil, "ExpiryDelay: %v", err)
 	complain(!regionForm.MatchString(o.Region), "Region: %q is not the name of a region", o.Region)
 	complain(!accountForm.MatchString(o.Account), "Account: %q is not twelve digits", o.Account)
 	for i, c := range o.Credentials {

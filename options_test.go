@@ -21,12 +21,14 @@ func TestOptionsHaveAUsefulZero(t *testing.T) {
 	}
 }
 
-// Whoever sets five options wrongly learns of all five at once.
+// Whoever sets several options wrongly learns of all of them at once.
 func TestOptionsComplainTogether(t *testing.T) {
 	err := Options{
 		Durability:      Memory,
 		Start:           time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC),
 		ClockControl:    7,
+		Expiry:          2,
+		ExpiryDelay:     "soon",
 		Region:          "us east",
 		Account:         "12",
 		Credentials:     []Credential{{AccessKey: "a/b"}},
@@ -40,7 +42,7 @@ func TestOptionsComplainTogether(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	for _, field := range []string{
-		"Durability", "Start", "ClockControl", "Region", "Account", "Credentials[0]: an access key", "Credentials[0]: the secret", "CORS[0]",
+		"Durability", "Start", "ClockControl", "Expiry", "ExpiryDelay: \"soon\" is no distribution", "Region", "Account", "Credentials[0]: an access key", "Credentials[0]: the secret", "CORS[0]",
 		"StreamRetention", "Shards", "ShardBytes", "CacheBytes",
 	} {
 		if !strings.Contains(err.Error(), "mayfly: "+field) {

@@ -22,9 +22,13 @@ type Sources struct {
 	Backlog  func() int64 // items that are due and not yet reaped
 	Clock    func() ClockState
 	DiskFull func() bool
-	Failed   func() bool     // the store has stopped
-	Store    func() []Sample // what the storage engine says of itself
+	Failed   func() bool          // the store has stopped
+	Store    func() []Sample      // what the storage engine says of itself
+	Expiry   func() []TableExpiry // of every table
 }
+
+// TableExpiry is how a table's items expire: Mode strict or aws, and what aws draws its delays with.
+type TableExpiry struct{ Table, Mode, Delay, Seed string }
 
 // Sample is one measured value of the store.
 type Sample struct {
@@ -60,12 +64,12 @@ func NewMetrics(s Sources) *Metrics {
 		}, []string{"TableName"}),
 		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "mayfly_lateness_commit_ms",
-			Help:    "End of the disk sync that made a removal durable, minus the deadline, in milliseconds.",
+			Help:    "End of the disk sync that made a removal durable, minus the instant at which it was due (the deadline; in aws expiry the one drawn), in milliseconds.",
 			Buckets: latenessBuckets,
 		}),
 		arrival: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "mayfly_lateness_stream_ms",
-			Help:    "Moment from which a reader of the stream can see the removal's record, minus the deadline, in milliseconds.",
+			Help:    "Moment from which a reader of the stream can see the removal's record, minus the instant at which the removal was due, in milliseconds.",
 			Buckets: latenessBuckets,
 		}),
 	}
@@ -103,7 +107,7 @@ func (m *Metrics) registerSources(s Sources) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
 	if s.Backlog != nil {
-		gauge("mayfly_backlog_items", "Items that are due and not yet reaped. Reads hide them already.",
+		gauge("mayfly_backlog_items", "Items whose removal is due and that are not yet reaped. In strict expiry reads hide them already.",
 			func() float64 { return float64(s.Backlog()) })
 	}
 	if s.Clock != nil {
@@ -122,6 +126,9 @@ func (m *Metrics) registerSources(s Sources) {
 	}
 	if s.Store != nil {
 		m.registry.MustRegister(storeCollector(s.Store))
+	}
+	if s.Expiry != nil {
+		m.registry.MustRegister(expiryCollector(s.Expiry))
 	}
 }
 
@@ -143,6 +150,19 @@ func (c storeCollector) Collect(out chan<- prometheus.Metric) {
 			metric = prometheus.NewInvalidMetric(desc, err)
 		}
 		out <- metric
+	}
+}
+
+// expiryCollector says in labels how each table's items expire, as Prometheus has facts that are no numbers.
+type expiryCollector func() []TableExpiry
+
+var expiryDesc = prometheus.NewDesc("mayfly_table_expiry", "1 for each table: how its items expire.", []string{"TableName", "mode", "delay", "seed"}, nil)
+
+func (expiryCollector) Describe(out chan<- *prometheus.Desc) { out <- expiryDesc }
+
+func (c expiryCollector) Collect(out chan<- prometheus.Metric) {
+	for _, t := range c() {
+		out <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, 1, t.Table, t.Mode, t.Delay, t.Seed)
 	}
 }
 

@@ -1,5 +1,7 @@
 package engine
 
+import "fmt"
+
 // ExpiryMode says what becomes of an item between its deadline and its removal.
 type ExpiryMode string
 
@@ -16,6 +18,14 @@ type Expiry struct {
 	Mode  ExpiryMode
 	Seed  uint64 // of the draws: the same seed and key give the same delay, always and everywhere
 	Delay Delay  // what the delays are drawn from
+}
+
+// String names the mode, and what belongs to it.
+func (x Expiry) String() string {
+	if x.Mode == ExpiryStrict {
+		return "strict"
+	}
+	return fmt.Sprintf("%s, %s, seed %d", x.Mode, x.Delay, x.Seed)
 }
 
 // removal is the instant at which an item is to be removed whose deadline is armed at now. In aws expiry it is later than the deadline by the

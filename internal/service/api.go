@@ -129,6 +129,7 @@ type GetItemInput struct {
 	Legacy                 Legacy // AttributesToGet
 	ConsistentRead         Opt[bool]
 	ReturnConsumedCapacity Opt[string]
+	Expired                Expired // from X-Mayfly-Expired
 }
 
 type GetItemOutput struct {
@@ -175,6 +176,7 @@ type QueryInput struct {
 	ScanIndexForward       Opt[bool]
 	ExclusiveStartKey      ItemArg
 	ReturnConsumedCapacity Opt[string]
+	Expired                Expired // from X-Mayfly-Expired
 }
 
 type ScanInput struct {
@@ -191,6 +193,7 @@ type ScanInput struct {
 	ConsistentRead         Opt[bool]
 	ExclusiveStartKey      ItemArg
 	ReturnConsumedCapacity Opt[string]
+	Expired                Expired // from X-Mayfly-Expired
 }
 
 // PageOutput answers Query and Scan.
@@ -208,6 +211,7 @@ type PageOutput struct {
 type BatchGetItemInput struct {
 	RequestItems           []BatchGetTable // in request order; nil when absent
 	ReturnConsumedCapacity Opt[string]
+	Expired                Expired // from X-Mayfly-Expired
 }
 
 type BatchGetTable struct {
@@ -263,6 +267,7 @@ type TableCollections struct {
 type TransactGetItemsInput struct {
 	Items                  []TransactGet // nil when absent
 	ReturnConsumedCapacity Opt[string]
+	Expired                Expired // from X-Mayfly-Expired
 }
 
 type TransactGet struct {

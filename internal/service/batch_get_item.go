@@ -28,6 +28,7 @@ func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*Bat
 	mode := capacityModeOf(in.ReturnConsumedCapacity.V)
 	out := &BatchGetItemOutput{}
 	err = s.engine.Read(ctx, func(v *engine.View) error {
+		v.Show(in.Expired)
 		*out = BatchGetItemOutput{}
 		used := meters{mode: mode}
 		if err := readBatch(v, gets, out, &used); err != nil {

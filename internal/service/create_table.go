@@ -18,7 +18,9 @@ func (s *Service) CreateTable(ctx context.Context, in *CreateTableInput) (*Table
 	if err := checkCreateTable(in); err != nil {
 		return nil, err
 	}
-	t, err := s.engine.CreateTable(ctx, newTableDesc(ref.name, in, s.engine.Now()))
+	d := newTableDesc(ref.name, in, s.engine.Now())
+	d.TTL.Expiry = s.expiryOf(d.API.Tags)
+	t, err := s.engine.CreateTable(ctx, d)
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}

@@ -31,6 +31,7 @@ func (s *Service) GetItem(ctx context.Context, in *GetItemInput) (*GetItemOutput
 	}
 	var item dynamo.Item
 	err = s.engine.Read(ctx, func(v *engine.View) (err error) {
+		v.Show(in.Expired)
 		item, err = v.Get(t, key)
 		return err
 	})

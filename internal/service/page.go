@@ -26,7 +26,8 @@ type page struct {
 	projection *expr.Projection
 	countOnly  bool
 	fetch      bool // a local index lacks attributes that are asked for: each entry's item is read from the table
-	limit      int  // items evaluated; 0: no limit
+	expired    Expired
+	limit      int // items evaluated; 0: no limit
 	perBlock   float64
 
 	items   []dynamo.Item
@@ -45,6 +46,7 @@ func (p *page) read(ctx context.Context, e *engine.Engine) error {
 		read = e.ReadSnapshot
 	}
 	err := read(ctx, func(v *engine.View) error {
+		v.Show(p.expired)
 		p.reset()
 		return v.Range(p.table, p.rng, func(entry dynamo.Item) (bool, error) { return p.visit(v, entry) })
 	})

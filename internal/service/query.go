@@ -133,7 +133,7 @@ func compileReadProjection(sess *expr.Session, text Opt[string], legacy *Legacy)
 
 // bind holds the query against the table's schema.
 func (q *query) bind(t *engine.Table, d *engine.TableDesc, in *QueryInput) (*page, error) {
-	p := &page{table: t, desc: d, filter: q.filter, projection: q.projection, limit: int(in.Limit.V)}
+	p := &page{table: t, desc: d, filter: q.filter, projection: q.projection, expired: in.Expired, limit: int(in.Limit.V)}
 	if err := p.useIndex(in.IndexName, in.Select, in.ConsistentRead); err != nil {
 		return nil, err
 	}

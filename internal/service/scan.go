@@ -24,7 +24,7 @@ func (s *Service) Scan(ctx context.Context, in *ScanInput) (*PageOutput, error) 
 	if err != nil {
 		return nil, apiError(err, "")
 	}
-	p := &page{table: t, desc: d, filter: filter, projection: projection, limit: int(in.Limit.V)}
+	p := &page{table: t, desc: d, filter: filter, projection: projection, expired: in.Expired, limit: int(in.Limit.V)}
 	if err := p.bindScan(in); err != nil {
 		return nil, err
 	}

@@ -42,6 +42,10 @@ type Options struct {
 	Account  string // in ARNs; default "000000000000"
 	Endpoint string // what DescribeEndpoints answers; default "localhost:8000"
 
+	// Expiry is how the items of tables expire, as far as their tags do not say it. Seed and Delay may be set with strict expiry: they are
+	// for the tables that are tagged aws.
+	Expiry engine.Expiry
+
 	// Elapsed is the local monotonic time since the process, or anything else fixed, began; shard iterators age by it.
 	// Default: the engine's clock.
 	Elapsed func() time.Duration
@@ -54,6 +58,7 @@ type Service struct {
 	region   string
 	account  string
 	endpoint string
+	expiry   engine.Expiry
 	elapsed  func() time.Duration
 	began    time.Duration // what elapsed said when the service was made
 	run      uint32        // tells shard iterators of this run from those of an earlier one
@@ -66,6 +71,7 @@ func New(o Options) *Service {
 		region:   orDefault(o.Region, "us-east-1"),
 		account:  orDefault(o.Account, "000000000000"),
 		endpoint: orDefault(o.Endpoint, "localhost:8000"),
+		expiry:   o.Expiry,
 		elapsed:  o.Elapsed,
 	}
 	if s.elapsed == nil {

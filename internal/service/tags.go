@@ -20,7 +20,7 @@ const (
 	msgTooManyTags = "Number of Tags exceed the current limit for the provided ResourceArn"
 )
 
-// TagResource sets tags of a table; a tag of the same key is replaced.
+// TagResource sets tags of a table; a tag of the same key is replaced. Those of mayfly change how the table's items expire.
 func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty, error) {
 	table, err := taggedTable(in.ARN)
 	if err != nil {
@@ -96,6 +96,7 @@ func (s *Service) ListTagsOfResource(_ context.Context, in *ListTagsInput) (*Lis
 func (s *Service) alterTags(ctx context.Context, arn, table string, change func(map[string]string) (map[string]string, error)) (*Empty, error) {
 	_, err := s.engine.Alter(ctx, namespace, table, func(d *engine.TableDesc, _ engine.Instant) (err error) {
 		d.API.Tags, err = change(d.API.Tags)
+		d.TTL.Expiry = s.expiryOf(d.API.Tags)
 		return err
 	})
 	if err != nil {
@@ -152,6 +153,9 @@ func checkTags(tags []Tag) error {
 			return invalid("The Tag Key provided is invalid, Key: " + tag.Key.V)
 		case !isTagText(tag.Value.V):
 			return invalid("The Tag Value provided is invalid, Value: " + tag.Value.V)
+		}
+		if err := setByTag(&engine.Expiry{}, tag.Key.V, tag.Value.V); err != nil {
+			return err
 		}
 		if slices.ContainsFunc(tags[:i], func(t Tag) bool { return t.Key.V == tag.Key.V }) {
 			return invalid("Duplicate Tag Keys provided as input: Duplicate Tag Key found " + tag.Key.V)

@@ -19,6 +19,7 @@ func (s *Service) TransactGetItems(ctx context.Context, in *TransactGetItemsInpu
 	}
 	items := make([]dynamo.Item, len(gets))
 	err = s.engine.ReadSnapshot(ctx, func(v *engine.View) (err error) {
+		v.Show(in.Expired)
 		for i := range gets {
 			if items[i], err = v.Get(gets[i].table, gets[i].key); err != nil {
 				return err

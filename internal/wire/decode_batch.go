@@ -18,6 +18,7 @@ func decodeBatchGetItem(d *decoder, in *service.BatchGetItemInput) {
 			d.Skip()
 		}
 	}
+	in.Expired = d.expired()
 }
 
 // batchGetTables reads the map of tables, in the order of the request. Of equal names the last counts.

@@ -1,6 +1,9 @@
 package wire
 
-import "github.com/mayflydb/mayfly/internal/service"
+import (
+	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/service"
+)
 
 func decodePutItem(d *decoder, in *service.PutItemInput) {
 	var name []byte
@@ -124,6 +127,7 @@ func decodeGetItem(d *decoder, in *service.GetItemInput) {
 			d.Skip()
 		}
 	}
+	in.Expired = d.expired()
 }
 
 func decodeQuery(d *decoder, in *service.QueryInput) {
@@ -168,6 +172,7 @@ func decodeQuery(d *decoder, in *service.QueryInput) {
 			d.Skip()
 		}
 	}
+	in.Expired = d.expired()
 }
 
 func decodeScan(d *decoder, in *service.ScanInput) {
@@ -210,4 +215,27 @@ func decodeScan(d *decoder, in *service.ScanInput) {
 			d.Skip()
 		}
 	}
+	in.Expired = d.expired()
+}
+
+// headerExpired asks a read for the items alone that have expired and are still there ("only"), or for the others alone ("hide"). The answer carries
+// it as well, by which a client knows that the endpoint has understood.
+const headerExpired = "X-Mayfly-Expired"
+
+// expired reads the header, and has the answer repeat it.
+func (d *decoder) expired() (e service.Expired) {
+	value := d.request.Header.Get(headerExpired)
+	switch value {
+	case "":
+		return e
+	case "only":
+		e = service.ExpiredOnly
+	case "hide":
+		e = service.ExpiredHidden
+	default:
+		d.invalid = dynamo.Invalid(headerExpired + " must be only or hide: " + value)
+		return e
+	}
+	d.response.set(headerExpired, value)
+	return e
 }

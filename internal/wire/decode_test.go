@@ -319,6 +319,19 @@ func TestDecodeWait(t *testing.T) {
 	wantError(t, err, dynamo.CodeSerialization, "NUMBER_VALUE cannot be converted to String")
 }
 
+func TestDecodeExpired(t *testing.T) {
+	want(t, decodeAs(t, decodeGetItem, `{}`), service.GetItemInput{})
+	want(t, decodeAs(t, decodeGetItem, `{}`, headerExpired, "only"), service.GetItemInput{Expired: service.ExpiredOnly})
+	want(t, decodeAs(t, decodeQuery, `{}`, headerExpired, "hide"), service.QueryInput{Expired: service.ExpiredHidden})
+	want(t, decodeAs(t, decodeScan, `{}`, headerExpired, "only"), service.ScanInput{Expired: service.ExpiredOnly})
+	want(t, decodeAs(t, decodeBatchGetItem, `{}`, headerExpired, "only"), service.BatchGetItemInput{Expired: service.ExpiredOnly})
+	want(t, decodeAs(t, decodeTransactGetItems, `{}`, headerExpired, "hide"), service.TransactGetItemsInput{Expired: service.ExpiredHidden})
+	for _, header := range []string{"show", "ONLY", "only,hide", "1"} {
+		_, err := tryDecode(decodeScan, `{}`, headerExpired, header)
+		wantError(t, err, dynamo.CodeValidation, "X-Mayfly-Expired must be only or hide: "+header)
+	}
+}
+
 func wantError(t *testing.T, err error, code dynamo.Code, message string) {
 	t.Helper()
 	var answer *dynamo.Error

@@ -22,6 +22,7 @@ func decodeTransactGetItems(d *decoder, in *service.TransactGetItemsInput) {
 			d.Skip()
 		}
 	}
+	in.Expired = d.expired()
 }
 
 func decodeTransactGetItem(d *decoder, in *service.TransactGet) {
