@@ -72,6 +72,13 @@ func putUntil(t testing.TB, api *dynamodb.Client, table, pk string, deadline tim
 // send is a plain HTTP request without a signature.
 func send(t testing.TB, method, url, body string, headers ...string) (int, string) {
 	t.Helper()
+	status, text, _ := sendFor(t, method, url, body, "", headers...)
+	return status, text
+}
+
+// sendFor is send, and gives one of the answer's headers besides.
+func sendFor(t testing.TB, method, url, body, answered string, headers ...string) (status int, text, header string) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -84,11 +91,11 @@ func send(t testing.TB, method, url, body string, headers ...string) (int, strin
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	all, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(text)
+	return answer.StatusCode, string(all), answer.Header.Get(answered)
 }
 
 // With credentials every request of the API and of the clock must be signed with them; probes and metrics are open.

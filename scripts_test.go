@@ -21,6 +21,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	str "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the scripts' expected output")
@@ -29,11 +30,13 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the scripts' expected output"
 // prints stands behind "----", up to an empty line. The clock starts at 0 and is frozen; "at 99.999 COMMAND" moves it there first and waits
 // until all that is due by then is done, unless the reaper is off.
 //
-//	create TABLE pk:S [sk:N] [ttl=ATTR] [stream=VIEW] [index=NAME:PK:T]
+//	create TABLE pk:S [sk:N] [ttl=ATTR] [stream=VIEW] [index=NAME:PK:T] [tag=KEY=VALUE]…
 //	put TABLE ITEM [if CONDITION]       update TABLE KEY EXPRESSION      delete TABLE KEY
 //	get TABLE KEY                       query TABLE[.INDEX] CONDITION    scan TABLE[.INDEX]     count TABLE
 //	transact put TABLE ITEM | check TABLE KEY CONDITION | …
 //	ttl TABLE on ATTR | off ATTR | status                               records TABLE          reaper on | off
+//	tag TABLE KEY=VALUE…                untag TABLE KEY…
+//	only COMMAND, hide COMMAND          a read with the header X-Mayfly-Expired
 //
 // Items and keys are plain JSON. In conditions and expressions a literal is written 'text' or 12 and becomes a placeholder.
 func TestExpiryScripts(t *testing.T) {
@@ -68,6 +71,7 @@ type script struct {
 	seen    map[string]bool // sequence numbers of records that were printed
 	streams map[string]string
 	reaping bool
+	expired string // X-Mayfly-Expired of the command's reads
 }
 
 func newScript(t *testing.T) *script {
@@ -115,6 +119,10 @@ func (s *script) command(line string) string {
 			return ""
 		}
 		verb, rest, _ = strings.Cut(next, " ")
+	}
+	if s.expired = ""; verb == "only" || verb == "hide" {
+		s.expired = verb
+		verb, rest, _ = strings.Cut(rest, " ")
 	}
 	out, err := s.do(verb, rest)
 	var api smithy.APIError
@@ -167,7 +175,7 @@ func (s *script) do(verb, rest string) (string, error) {
 		}
 		return s.show(out.Attributes), nil
 	case "get":
-		out, err := s.db.DynamoDB().GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &name, Key: s.item(rest)})
+		out, err := s.db.DynamoDB().GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &name, Key: s.item(rest)}, s.read)
 		if err != nil {
 			return "", err
 		}
@@ -177,7 +185,7 @@ func (s *script) do(verb, rest string) (string, error) {
 	case "scan":
 		return s.scan(name, index)
 	case "count":
-		out, err := s.db.DynamoDB().Scan(context.Background(), &dynamodb.ScanInput{TableName: &name, Select: "COUNT"})
+		out, err := s.db.DynamoDB().Scan(context.Background(), &dynamodb.ScanInput{TableName: &name, Select: "COUNT"}, s.read)
 		if err != nil {
 			return "", err
 		}
@@ -186,6 +194,8 @@ func (s *script) do(verb, rest string) (string, error) {
 		return "", s.transact(name + " " + rest)
 	case "ttl":
 		return s.ttl(name, strings.Fields(rest))
+	case "tag", "untag":
+		return "", s.tag(name, verb == "tag", strings.Fields(rest))
 	case "records":
 		return s.records(name), nil
 	case "reaper":
@@ -209,6 +219,9 @@ func (s *script) create(name string, args []string) error {
 			keyType = ddb.KeyTypeRange
 		case option == "ttl":
 			ttl = value
+		case option == "tag":
+			key, value, _ := strings.Cut(value, "=")
+			in.Tags = append(in.Tags, ddb.Tag{Key: &key, Value: &value})
 		case option == "stream":
 			in.StreamSpecification = &ddb.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddb.StreamViewType(value)}
 		case option == "index":
@@ -258,7 +271,7 @@ func (s *script) query(name, index, condition string) (string, error) {
 		in.IndexName = &index
 	}
 	in.KeyConditionExpression, in.ExpressionAttributeValues = bindLiterals(condition)
-	out, err := s.db.DynamoDB().Query(context.Background(), in)
+	out, err := s.db.DynamoDB().Query(context.Background(), in, s.read)
 	if err != nil {
 		return "", err
 	}
@@ -270,7 +283,7 @@ func (s *script) scan(name, index string) (string, error) {
 	if index != "" {
 		in.IndexName = &index
 	}
-	out, err := s.db.DynamoDB().Scan(context.Background(), in)
+	out, err := s.db.DynamoDB().Scan(context.Background(), in, s.read)
 	if err != nil {
 		return "", err
 	}
@@ -312,6 +325,35 @@ func (s *script) ttl(name string, args []string) (string, error) {
 		_, err = s.db.Clock().Advance(context.Background(), 0) // waits for the backfill
 	}
 	return "", err
+}
+
+// read is the option of every read.
+func (s *script) read(o *dynamodb.Options) {
+	if s.expired != "" {
+		o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Mayfly-Expired", s.expired))
+	}
+}
+
+// tag sets or removes tags, and waits until what is there is as they say.
+func (s *script) tag(name string, set bool, args []string) (err error) {
+	d, err := s.db.DynamoDB().DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &name})
+	if err != nil {
+		return err
+	}
+	if set {
+		in := &dynamodb.TagResourceInput{ResourceArn: d.Table.TableArn}
+		for _, arg := range args {
+			key, value, _ := strings.Cut(arg, "=")
+			in.Tags = append(in.Tags, ddb.Tag{Key: &key, Value: &value})
+		}
+		_, err = s.db.DynamoDB().TagResource(context.Background(), in)
+	} else {
+		_, err = s.db.DynamoDB().UntagResource(context.Background(), &dynamodb.UntagResourceInput{ResourceArn: d.Table.TableArn, TagKeys: args})
+	}
+	if err == nil && s.reaping {
+		_, err = s.db.Clock().Advance(context.Background(), 0) // waits for the backfill
+	}
+	return err
 }
 
 // records prints the records that were not printed before.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
@@ -16,6 +17,7 @@ import (
 //	MAYFLY_ENDPOINT               its URL, such as http://127.0.0.1:8000
 //	MAYFLY_ENDPOINT_KIND          "dynalite" for that emulator's known differences; otherwise none are known
 //	MAYFLY_ENDPOINT_SHARD_BYTES   the size at which its streams' shards roll over, for the checks of lineage
+//	MAYFLY_ENDPOINT_REMOVED       how long after their deadlines it removes items that it does not hide until then, such as 20s-50s
 //	AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN   as usual; made-up ones where they are not set
 //
 // Where the endpoint has mayfly's clock control, the checks of expiry run too, and move its clock.
@@ -40,8 +42,20 @@ func TestEndpoint(t *testing.T) {
 		if clock := (remoteClock{t, url, region, pair}); clock.controllable() {
 			e.Now, e.Advance, e.Strict = clock.now, clock.advance, true
 		}
+		if removed := os.Getenv("MAYFLY_ENDPOINT_REMOVED"); removed != "" {
+			after, within, _ := strings.Cut(removed, "-")
+			e.Strict, e.RemovedAfter, e.RemovedWithin = false, duration(t, after), duration(t, within)
+		}
 		return e
 	})
+}
+
+func duration(t *testing.T, text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("MAYFLY_ENDPOINT_REMOVED: %v", err)
+	}
+	return d
 }
 
 func orElse(text, other string) string {

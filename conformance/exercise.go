@@ -24,6 +24,10 @@ type Endpoint struct {
 	// Strict says that an expired item is hidden from its deadline on, rather than until it is removed.
 	Strict bool
 
+	// RemovedAfter and RemovedWithin are, of an endpoint that is not strict, how long after its deadline an item is removed: not sooner than
+	// the one, nor later than the other, which is less than a minute. Zero: unknown, and the checks of what is seen meanwhile are left out.
+	RemovedAfter, RemovedWithin time.Duration
+
 	// ShardBytes is the size in bytes at which a shard of a stream is closed and gets a child, so that the checks of lineage know how
 	// much to write. 0: unknown, or too much to write, and they are left out.
 	ShardBytes int64
@@ -74,13 +78,20 @@ func Exercise(t *testing.T, open func(*testing.T) Endpoint) {
 
 // timeGroups are the groups that move the clock and that apply to the endpoint.
 func (e *Endpoint) timeGroups() []group {
+	tables, streams := clockGroups, clockAndStreamGroups
+	switch {
+	case e.Strict:
+		tables, streams = strictClockGroups, strictClockAndStreamGroups
+	case e.RemovedAfter > 0:
+		tables, streams = lateClockGroups, lateClockAndStreamGroups
+	}
 	switch {
 	case e.Advance == nil:
 		return nil
 	case e.Streams == nil:
-		return clockGroups
+		return tables
 	default:
-		return slices.Concat(clockGroups, clockAndStreamGroups)
+		return slices.Concat(tables, streams)
 	}
 }
 
@@ -120,16 +131,29 @@ func skipKnown(t *testing.T, e *Endpoint, path string) {
 
 // The tables below are the suite's table of contents.
 
-// clockGroups move the clock.
-var clockGroups = []group{
-	{"Expiry", expiryChecks},
-	{"ClientTokens", clientTokenChecks},
-}
+// clockGroups move the clock. What is seen of an expired item depends on the endpoint: nothing on a strict one, all of it until it is removed on
+// others, of which it may be unknown when that is.
+var (
+	clockGroups = []group{
+		{"Expiry", expiryChecks},
+		{"ClientTokens", clientTokenChecks},
+	}
+	strictClockGroups = []group{
+		{"Expiry", slices.Concat(expiryChecks, strictExpiryChecks)},
+		{"ClientTokens", clientTokenChecks},
+	}
+	lateClockGroups = []group{
+		{"Expiry", slices.Concat(expiryChecks, lateExpiryChecks)},
+		{"ClientTokens", clientTokenChecks},
+	}
+)
 
 // clockAndStreamGroups move the clock and read what streams say of it.
-var clockAndStreamGroups = []group{
-	{"ExpiryRecords", expiryRecordChecks},
-}
+var (
+	clockAndStreamGroups       = []group{{"ExpiryRecords", expiryRecordChecks}}
+	strictClockAndStreamGroups = []group{{"ExpiryRecords", slices.Concat(expiryRecordChecks, strictExpiryRecordChecks)}}
+	lateClockAndStreamGroups   = []group{{"ExpiryRecords", slices.Concat(expiryRecordChecks, lateExpiryRecordChecks)}}
+)
 
 // tableGroups need nothing but tables.
 var tableGroups = []group{

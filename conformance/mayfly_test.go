@@ -13,16 +13,27 @@ import (
 )
 
 // The embedded database is held against the suite through the clients that it hands out.
-func TestInProcess(t *testing.T) { conformance.Exercise(t, openEmbedded) }
+func TestInProcess(t *testing.T) {
+	conformance.Exercise(t, func(t *testing.T) conformance.Endpoint { return openEmbedded(t, mayfly.Options{}) })
+}
 
 // The same database is held against the suite over a socket, by the SDK as applications configure it, with every request signed.
 func TestOverHTTP(t *testing.T) { conformance.Exercise(t, serveAndDial) }
 
+// In aws expiry it is held against it as well: what has expired is seen until it is removed, 20 to 50 seconds later here.
+func TestInProcessAWSExpiry(t *testing.T) {
+	conformance.Exercise(t, func(t *testing.T) conformance.Endpoint {
+		e := openEmbedded(t, mayfly.Options{Expiry: mayfly.ExpiryAWS, ExpiryDelay: "uniform:20s-50s"})
+		e.Strict, e.RemovedAfter, e.RemovedWithin = false, 20*time.Second, 50*time.Second
+		return e
+	})
+}
+
 // shardBytes is small enough for the checks of lineage to see shards roll over.
 const shardBytes = 64 << 10
 
-func openEmbedded(t *testing.T) conformance.Endpoint {
-	db := open(t)
+func openEmbedded(t *testing.T, options mayfly.Options) conformance.Endpoint {
+	db := open(t, options)
 	return conformance.Endpoint{
 		DB:      db.DynamoDB(),
 		Streams: db.Streams(),
@@ -36,7 +47,7 @@ func openEmbedded(t *testing.T) conformance.Endpoint {
 
 func serveAndDial(t *testing.T) conformance.Endpoint {
 	const key, secret = "conformance", "a secret"
-	db := open(t, mayfly.Credential{AccessKey: key, SecretKey: secret})
+	db := open(t, mayfly.Options{Credentials: []mayfly.Credential{{AccessKey: key, SecretKey: secret}}})
 	e := dial(serve(t, db), "us-east-1", credentials.NewStaticCredentialsProvider(key, secret, ""))
 	e.Now, e.Advance, e.Strict = db.Clock().Now, func(d time.Duration) { advance(t, db, d) }, true
 	e.ShardBytes = shardBytes
@@ -62,8 +73,9 @@ func serve(t *testing.T, db *mayfly.DB) (url string) {
 }
 
 // open opens a database in memory, on a clock that stands still: so the checks of expiry look at single milliseconds.
-func open(t *testing.T, pairs ...mayfly.Credential) *mayfly.DB {
-	db, err := mayfly.Open("", mayfly.Options{ShardBytes: shardBytes, Credentials: pairs})
+func open(t *testing.T, options mayfly.Options) *mayfly.DB {
+	options.ShardBytes = shardBytes
+	db, err := mayfly.Open("", options)
 	if err != nil {
 		t.Fatal(err)
 	}
