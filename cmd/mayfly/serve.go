@@ -25,6 +25,10 @@ type serveCommand struct {
 	Durability mayfly.Durability `help:"With --data: sync (acknowledged means on disk) or async (a crash of the machine may take the last moments back)." default:"default" placeholder:"sync"`
 	CacheBytes byteSize          `help:"Block cache of the store." default:"64MB"`
 
+	Expiry      mayfly.Expiry `help:"strict (an item is gone from its deadline on) or aws (it is seen until it is removed, some time after its deadline, as with Amazon), for tables without the tag mayfly:expiry." default:"strict" placeholder:"strict"`
+	ExpiryDelay string        `help:"With aws expiry: what the delays of removals are drawn from, such as observed (8 to 30 minutes), fixed:10m or uniform:8m-30m." default:"observed"`
+	ExpirySeed  uint64        `help:"With aws expiry: the seed of the draws." default:"0"`
+
 	ClockControl *bool         `help:"Let requests to /_mayfly/clock move the clock. Default: on in memory, off with --data." negatable:""`
 	Start        time.Time     `help:"First instant of a new database, such as 2030-01-01T00:00:00Z. Default: now." placeholder:"TIME"`
 	Region       string        `help:"Region that ARNs name; requests for every region are served." default:"us-east-1"`
@@ -68,6 +72,9 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 		return adviseOpen(err, c.Data)
 	}
 	fmt.Fprintln(s.out, c.keeping())
+	if c.Expiry == mayfly.ExpiryAWS {
+		fmt.Fprintf(s.out, "expired items are seen until they are removed, after a delay (%s, seed %d): --expiry aws\n", c.ExpiryDelay, c.ExpirySeed)
+	}
 	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
 	return errors.Join(serveHTTP(ctx, db, listener), closeDB(db))
 }
@@ -88,6 +95,9 @@ func (c serveCommand) options() (mayfly.Options, error) {
 	o := mayfly.Options{
 		Durability:      c.Durability,
 		Start:           c.Start,
+		Expiry:          c.Expiry,
+		ExpiryDelay:     c.ExpiryDelay,
+		ExpirySeed:      c.ExpirySeed,
 		Region:          c.Region,
 		Account:         c.Account,
 		CORS:            c.CORS,
