@@ -8,8 +8,9 @@
 // # Time
 //
 // The engine's time is a number of whole milliseconds, asked for inside the commit section and never lower than before. An
-// item is expired when now ≥ its deadline. Every batch that moves time on disk carries its instant, and a directory opens at an
-// instant not before the last one it holds, so what has been hidden stays hidden over a crash.
+// item is expired when now ≥ its deadline; in aws expiry it is there nevertheless, until its instant of removal (expiry.go). Every batch
+// that moves time on disk carries its instant, and a directory opens at an instant not before the last one it holds, so what has been
+// hidden stays hidden over a crash.
 //
 // # A write
 //
