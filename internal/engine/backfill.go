@@ -159,7 +159,10 @@ func (b *backfill) step() (done bool, err error) {
 // keys gives the next keys behind the stored progress.
 func (b *backfill) keys() ([]Key, error) {
 	lower, upper := tableSpan(spaceItems, b.d.ID)
+	// A description is seen before the batch is applied that sets its progress back: in the commit section the two fit.
+	b.t.e.order.Lock()
 	after, ok, err := b.t.e.get(b.t.e.kv, b.progress)
+	b.t.e.order.Unlock()
 	if err != nil {
 		return nil, err
 	}

@@ -462,6 +462,45 @@ func TestChangeDuringBackfill(t *testing.T) {
 	d.verify()
 }
 
+// A backfill that comes by while its description is published and not applied begins at the first item, and not where the one before it
+// has ended. The test stands in for the commit section of the change.
+func TestBackfillOfAChangeUnderWay(t *testing.T) {
+	d := openMemory(t)
+	tab := d.table("events", func(td *TableDesc) { td.TTL = TTLDesc{} })
+	a := item("pk", "a", "sk", 1, "ttl", unix(time.Hour), "other", unix(2*time.Hour))
+	d.put(tab, a)
+	d.setTTL("events", "ttl")
+	d.awaitBackfill(tab)
+	d.still()
+
+	d.order.Lock()
+	old := tab.Desc()
+	next := old.clone()
+	next.TTL.Attribute = "other"
+	b := d.kv.NewBatch()
+	defer b.Close()
+	d.startGeneration(b, old, next, d.Now())
+	d.change(tab, next)
+	done := make(chan error)
+	go func() { done <- tab.backfill(context.Background()) }()
+	settle()
+	d.lastCommit.Add(1)
+	if err := d.kv.Apply(b); err != nil {
+		t.Fatal(err)
+	}
+	d.durable.mu.Lock()
+	d.durable.commit.Store(d.lastCommit.Load())
+	d.durable.cond.Broadcast()
+	d.durable.mu.Unlock()
+	d.order.Unlock()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if h, _ := d.stored(tab, a); h.generation != 2 || h.deadline != Instant(unix(2*time.Hour))*1000 || tab.Desc().TTL.Backfill {
+		t.Errorf("the item has %+v, the setting is %+v", h, tab.Desc().TTL)
+	}
+}
+
 // After a crash a backfill goes on behind the last step that was durable, and ends.
 func TestBackfillResumes(t *testing.T) {
 	disk := kv.NewCrashFS()
