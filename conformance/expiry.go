@@ -385,7 +385,6 @@ func expiryHiddenFromIndexes(t *testing.T, e *Endpoint) {
 // Items that expire before an index is added, while it is built and after are hidden from it as from others, and leave nothing in it: when TTL is
 // disabled none of them comes back.
 func expiryHiddenFromNewIndexes(t *testing.T, e *Endpoint) {
-	requireStrict(t, e)
 	tb := ttlTable(t, e, "pk:S")
 	var items, left []attributes
 	for i := range 300 {
