@@ -251,7 +251,7 @@ func TestBuildWhileExpiring(t *testing.T) {
 	}, invariant.ForgetIndexed)
 }
 
-// Whatever the sequence of indexes added and removed, partial builds, settings of TTL, writes, time and reaps: everything is in step at every moment,
+// Whatever the sequence of indexes added and removed, partial builds, settings of TTL and modes of expiry, writes, time and reaps: everything is in step at every moment,
 // an index that is built holds what exists, and an index that is gone leaves nothing.
 func TestIndexChanges(t *testing.T) {
 	d := openMemory(t)
@@ -307,7 +307,15 @@ func TestIndexChanges(t *testing.T) {
 					rt.Fatal(err)
 				}
 			case 5:
-				d.setTTL(name, rapid.SampledFrom([]string{"", "ttl", "u"}).Draw(rt, "attribute"))
+				attribute := rapid.SampledFrom([]string{"", "ttl", "u"}).Draw(rt, "attribute")
+				late := rapid.SampledFrom([]Expiry{{}, {}, {Mode: ExpiryAWS, Delay: Delay{spread: true, least: 500, most: 3000}}}).Draw(rt, "expiry")
+				_, err := d.Alter(context.Background(), "default", name, func(td *TableDesc, _ Instant) error {
+					td.TTL.Attribute, td.TTL.Expiry = attribute, late
+					return nil
+				})
+				if err != nil {
+					rt.Fatal(err)
+				}
 			case 6:
 				if err := d.clock.Advance(time.Duration(rapid.IntRange(0, 2500).Draw(rt, "ms")) * time.Millisecond); err != nil {
 					rt.Fatal(err)
