@@ -376,7 +376,7 @@ func (d *db) setExpiry(name string, x Expiry) {
 	}
 }
 
-// A change of the mode on a full table, either way, while writers write and time passes: whoever reads a key never sees it gone and then there
+// A change of the mode on a full table, either way, while writers write, time passes and an index is built: whoever reads a key never sees it gone and then there
 // again without a write, nothing is removed early, and when the backfill has ended every item expires as the setting says.
 func TestSwitchWhileWriting(t *testing.T) {
 	const n = 1200
@@ -419,10 +419,21 @@ func TestSwitchWhileWriting(t *testing.T) {
 			})
 			d.advance(15 * time.Second) // items of a hundred deadlines have expired, and in aws expiry some are there
 			d.setExpiry("events", to)
+			_, err := d.Alter(context.Background(), "default", "events", func(td *TableDesc, _ Instant) error { // another backfill beside it
+				td.Indexes = append(td.Indexes, IndexDesc{
+					Name: "byTTL", Global: true, Projection: Projection{Type: "KEYS_ONLY"}, Key: KeySchema{Partition: []KeyAttr{{"ttl", dynamo.KindNumber}}},
+				})
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			for range 20 {
 				d.advance(10 * time.Millisecond)
 			}
-			d.awaitBackfill(tab)
+			for tab.Desc().wantsBackfill() {
+				d.advance(0)
+			}
 			stop.Store(true)
 			workers.Wait()
 			d.advance(0)
@@ -442,8 +453,8 @@ func TestSwitchWhileWriting(t *testing.T) {
 				}
 			}
 			d.advance(2 * time.Minute)
-			if left := len(d.items(tab, Range{})); left != 0 {
-				t.Errorf("%d items are left", left)
+			if left := len(d.items(tab, Range{})) + len(d.items(tab, Range{Index: tab.Desc().Index("byTTL")})); left != 0 {
+				t.Errorf("%d items and entries are left", left)
 			}
 			for _, r := range d.records(tab) {
 				if r.Service && int64(r.At) < int64(valueOfTTL(r.Old))*1000 {
