@@ -24,9 +24,10 @@ import (
 const benchWriters = 64
 
 // benchItem has 8 attributes and about 400 bytes.
-func benchItem(i int, ttl int) dynamo.Item {
-	it := item("pk", fmt.Sprintf("device-%08d", i), "sk", i, "ttl", ttl, "a", strings.Repeat("x", 120), "b", strings.Repeat("y", 120), "c", strings.Repeat("z", 60), "d", 12345, "e", "ok")
-	return it
+func benchItem(i int, ttl int) dynamo.Item { return benchItemOf(fmt.Sprintf("device-%08d", i), i, ttl) }
+
+func benchItemOf(pk string, i int, ttl int) dynamo.Item {
+	return item("pk", pk, "sk", i, "ttl", ttl, "a", strings.Repeat("x", 120), "b", strings.Repeat("y", 120), "c", strings.Repeat("z", 60), "d", 12345, "e", "ok")
 }
 
 func benchTable(b *testing.B, o Options, change ...func(*TableDesc)) (*db, *Table) {
@@ -104,6 +105,12 @@ func BenchmarkPut(b *testing.B) {
 	benchPut(b, d, tab)
 }
 
+// BenchmarkPutNoTTL is the same without a TTL attribute: what is left is what having TTL costs.
+func BenchmarkPutNoTTL(b *testing.B) {
+	d, tab := benchTable(b, Options{Dir: b.TempDir()}, func(t *TableDesc) { t.TTL.Attribute = "" })
+	benchPut(b, d, tab)
+}
+
 // BenchmarkPutPlain is the same into a table with neither: nothing is read before the write.
 func BenchmarkPutPlain(b *testing.B) {
 	d, tab := benchTable(b, Options{Dir: b.TempDir()}, func(t *TableDesc) { t.TTL.Attribute, t.Stream.ViewType = "", "" })
@@ -139,6 +146,40 @@ func BenchmarkGet(b *testing.B) {
 		})
 		if err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkQuery reads pages of 20 items of one partition key.
+func BenchmarkQuery(b *testing.B) {
+	d, tab := benchTable(b, Options{Dir: b.TempDir()})
+	const partitions, page = 500, 20
+	ttl := int(d.Now()/1000) + 86400
+	for p := range partitions {
+		var ws []*Write
+		for i := range page {
+			it := benchItemOf(fmt.Sprintf("device-%08d", p), i, ttl)
+			ws = append(ws, &Write{Table: tab, Key: keyOf(b, tab, it), Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }})
+		}
+		if err := d.Write(context.Background(), ws...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	p := 0
+	for b.Loop() {
+		p++
+		partition := []dynamo.Value{dynamo.AppendString(nil, fmt.Sprintf("device-%08d", p%partitions))}
+		items := 0
+		err := d.Read(context.Background(), func(v *View) error {
+			items = 0
+			return v.Range(tab, Range{Partition: partition}, func(dynamo.Item) (bool, error) {
+				items++
+				return true, nil
+			})
+		})
+		if err != nil || items != page {
+			b.Fatalf("%d items, %v", items, err)
 		}
 	}
 }

@@ -98,6 +98,7 @@ type Engine struct {
 	backfillItems int         // backfillSlice, but for tests that want many steps
 
 	calls    calls
+	pace     pace
 	failOnce sync.Once
 	failure  atomic.Pointer[error]
 	failed   chan struct{} // closed when the store stops

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/dynamo"
@@ -15,34 +14,22 @@ import (
 // What one pass of the reaper takes. It bounds how long their stripes and the commit section are held, and thereby how long a writer or another
 // table can be made to wait, and the memory of the batch.
 const (
-	reapSlice   = 128                  // entries
-	sliceBytes  = 4 << 20              // bytes of the items that have to be read; the one that passes it is the last. A backfill's bound too
-	reapAhead   = 4                    // slices that wait for the disk at once, of all tables
-	giveWayMost = 5 * time.Millisecond // the longest pause for the sake of calls
+	reapSlice  = 128     // entries
+	sliceBytes = 4 << 20 // bytes of the items that have to be read; the one that passes it is the last. A backfill's bound too
+	reapAhead  = 4       // slices that wait for the disk at once, of all tables
 )
 
 // reaper removes a table's items as their instants of removal pass. It is a source of the due queue.
-type reaper struct {
-	t     *Table
-	calls int64 // that had begun by the end of the last slice
-}
+type reaper struct{ t *Table }
 
 // Drain reaps one slice of what is due at now and says when the next entry is.
 func (r *reaper) Drain(ctx context.Context, now int64) (next int64, err error) {
 	elapsed := clock.Stopwatch()
 	next, err = r.drain(now)
 	if next <= now {
-		r.giveWay(ctx, elapsed())
+		r.t.e.pace.giveWay(ctx, r.t.e.calls.begun.Load(), elapsed())
 	}
 	return next, err
-}
-
-// giveWay lets a backlog wait for as long as its last slice took, if there were calls meanwhile: they come first.
-func (r *reaper) giveWay(ctx context.Context, took time.Duration) {
-	if calls := r.t.e.calls.begun.Load(); calls != r.calls {
-		r.calls = calls
-		clock.Pause(min(took, giveWayMost), ctx.Done())
-	}
 }
 
 func (r *reaper) drain(now int64) (next int64, err error) {

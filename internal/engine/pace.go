@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// pace is how the reaper lets calls go first while it has a backlog: after a slice it pauses. Nothing that a read answers depends on the reaper, so
+// a backlog is late for its stream alone. It belongs to the goroutine of the due queue.
+//
+// How long it pauses follows from how crowded the processors are. The pause itself tells: it ends late by as much as anybody who is woken has to
+// wait for a processor. With processors to spare the reaper takes two thirds of one; where more than one
+// pause in a hundred is late it falls back, to a fifth at the least.
+type pace struct {
+	calls int64   // that had begun at the last pause
+	share float64 // the pause's length over the slice's
+}
+
+const (
+	shareLeast   = 0.5
+	shareMost    = 4
+	shareUp      = 1.5
+	shareDown    = 0.995
+	pauseMost    = 5 * time.Millisecond
+	pauseCrowded = 1500 * time.Microsecond // late by more than the runtime rounds up to, which is a millisecond
+)
+
+// giveWay pauses, if there have been calls since the last time. took is how long the slice took.
+func (p *pace) giveWay(ctx context.Context, calls int64, took time.Duration) {
+	if calls == p.calls {
+		return
+	}
+	p.calls = calls
+	p.share = max(p.share, shareLeast)
+	pause := min(time.Duration(float64(took)*p.share), pauseMost)
+	elapsed := clock.Stopwatch()
+	clock.Pause(pause, ctx.Done())
+	p.learn(elapsed() - pause)
+}
+
+// learn adapts to how late a pause ended.
+func (p *pace) learn(late time.Duration) {
+	if late > pauseCrowded {
+		p.share = min(p.share*shareUp, shareMost)
+	} else {
+		p.share = max(p.share*shareDown, shareLeast)
+	}
+}

@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The reaper pauses where there were calls, and for the longer the later its pauses end.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p pace
+		pause := func(calls int64, took time.Duration) time.Duration {
+			start := time.Now()
+			p.giveWay(t.Context(), calls, took)
+			return time.Since(start)
+		}
+		if got := pause(0, time.Millisecond); got != 0 {
+			t.Errorf("pauses %s without a call", got)
+		}
+		if got := pause(1, time.Millisecond); got != time.Millisecond/2 {
+			t.Errorf("pauses %s with processors to spare", got)
+		}
+		if got := pause(1, time.Millisecond); got != 0 {
+			t.Errorf("pauses %s without a new call", got)
+		}
+		for range 100 {
+			p.learn(2 * pauseCrowded)
+		}
+		if got := pause(2, time.Millisecond); got != shareMost*time.Millisecond {
+			t.Errorf("pauses %s where processors are short", got)
+		}
+		if got := pause(3, time.Second); got != pauseMost {
+			t.Errorf("pauses %s after a long slice", got)
+		}
+		for range 1000 {
+			p.learn(0)
+		}
+		if got := pause(4, time.Millisecond); got != time.Millisecond/2 {
+			t.Errorf("pauses %s once there are processors again", got)
+		}
+	})
+}
