@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type benchCommand struct {
 
 	JSON bool   `name:"json" help:"Print the report as JSON."`
 	SVG  string `name:"svg" help:"Write charts to this file." placeholder:"FILE"`
+	Page string `name:"markdown" help:"Write the report to this file as a page of Markdown." placeholder:"FILE"`
 
 	Role string `hidden:"" help:"What a process of a run is for."`
 }
@@ -45,7 +47,7 @@ func (benchCommand) Help() string {
     mayfly bench
     mayfly bench --only put,get --connections 64 --duration 2s --rounds 5
     mayfly bench --only expiry,burst
-    mayfly bench --vs dynalite=http://127.0.0.1:4567 --svg bench.svg --json > bench.json
+    mayfly bench --vs dynalite=http://127.0.0.1:4567 --svg bench.svg --markdown bench.md --json > bench.json
 
 It measures the server beside two references in the same rounds: echo, a bare net/http handler that reads the same
 request and writes the same answer, and loop, a bare store that commits the same bytes with the same sync. What it
@@ -73,7 +75,7 @@ func (c benchCommand) Run(ctx context.Context, s streams) error {
 		return adviseBench(err)
 	}
 	report.Command, report.Version = strings.Join(append([]string{"mayfly"}, os.Args[1:]...), " "), version()
-	return errors.Join(err, c.print(s, report), c.draw(report))
+	return errors.Join(err, c.print(s, report), writeFile(c.SVG, "charts", report.WriteSVG), writeFile(c.Page, "page", report.WriteMarkdown))
 }
 
 // options turns flags into options. What the options themselves check is left to them.
@@ -125,16 +127,16 @@ func (c benchCommand) print(s streams, report *bench.Report) error {
 	return report.WriteTable(s.out)
 }
 
-// draw writes the charts, if they were asked for.
-func (c benchCommand) draw(report *bench.Report) error {
-	if c.SVG == "" {
+// writeFile writes what was asked for with the name of a file.
+func writeFile(name, what string, write func(io.Writer) error) error {
+	if name == "" {
 		return nil
 	}
-	f, err := os.Create(c.SVG)
+	f, err := os.Create(name)
 	if err != nil {
-		return fmt.Errorf("charts: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
-	return errors.Join(report.WriteSVG(f), f.Close())
+	return errors.Join(write(f), f.Close())
 }
 
 // echo is the process of the reference of that name.

@@ -101,6 +101,21 @@ func someReport() *Report {
 	}
 }
 
+func TestMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := someReport().WriteMarkdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"# Measured on 2 January 2026", "| | Connections | mayfly | peer | echo | loop |", "| GetItem of one item | 1 | 200 (15.0) | 75.0 |  |  |",
+		"| mayfly: 5 items | 1.00, 12.5, 20.0 | 1.00, 12.5, 20.0 | 0, 0, 0 |", "```text\nmayfly bench, 2026-01-02",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	var b bytes.Buffer
 	if err := someReport().WriteTable(&b); err != nil {
