@@ -98,8 +98,8 @@ func (t *Table) backfillRound(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// backfill is work on every item that a table holds, in key order: after a change of its TTL setting, or for a new index. It keeps where it is in the batches themselves, so after a crash it goes on
-// from there.
+// backfill is work on every item that a table holds, in key order: after a change of its TTL setting, or for a new index. It keeps where it is in
+// the batches themselves, so after a crash it goes on from there.
 type backfill struct {
 	t        *Table
 	d        *TableDesc // what it goes by; once there is another description, a step is stale
