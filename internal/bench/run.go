@@ -36,7 +36,7 @@ type run struct {
 }
 
 // Run measures. It leaves nothing behind: servers that it started have ended, their directories and the tables that it made
-// elsewhere are gone. With ErrWrongAnswers there is a report too.
+// elsewhere are gone. With ErrWrongAnswers, and where all was measured and only the cleaning up failed, there is a report too.
 func Run(ctx context.Context, options Options) (*Report, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -51,14 +51,14 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	r.report = &Report{Date: r.started.UTC().Truncate(time.Second), Machine: thisMachine(), Settings: r.settings()}
 	err = r.all(ctx)
 	r.report.TookS = time.Since(r.started).Seconds()
-	err = errors.Join(err, r.cleanUp())
+	left := r.cleanUp()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, left)
 	}
 	if r.report.Errors > 0 {
-		return r.report, fmt.Errorf("%w: %d", ErrWrongAnswers, r.report.Errors)
+		err = fmt.Errorf("%w: %d", ErrWrongAnswers, r.report.Errors)
 	}
-	return r.report, nil
+	return r.report, errors.Join(err, left)
 }
 
 func (r *run) settings() Settings {
