@@ -184,6 +184,21 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
+// fillDue puts b.N items whose deadlines are one instant into a table.
+func fillDue(b *testing.B, d *db, tab *Table) {
+	b.Helper()
+	for at := 0; at < b.N; at += 1000 {
+		var ws []*Write
+		for i := at; i < min(at+1000, b.N); i++ {
+			it := benchItem(i, unix(1e9))
+			ws = append(ws, &Write{Table: tab, Key: keyOf(b, tab, it), Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }})
+		}
+		if err := d.Write(context.Background(), ws...); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkReap drains items that are due all at once; one operation is one item. With the old image the item is read; without it the
 // deadline entry is enough.
 func BenchmarkReap(b *testing.B) {
@@ -192,16 +207,7 @@ func BenchmarkReap(b *testing.B) {
 			c := clock.NewAt(epoch)
 			c.Freeze()
 			d, tab := benchTable(b, Options{Dir: b.TempDir(), Clock: c}, func(t *TableDesc) { t.Stream.ViewType = view })
-			for at := 0; at < b.N; at += 1000 {
-				var ws []*Write
-				for i := at; i < min(at+1000, b.N); i++ {
-					it := benchItem(i, unix(1e9))
-					ws = append(ws, &Write{Table: tab, Key: keyOf(b, tab, it), Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }})
-				}
-				if err := d.Write(context.Background(), ws...); err != nil {
-					b.Fatal(err)
-				}
-			}
+			fillDue(b, d, tab)
 			b.ResetTimer()
 			d.advance(1e9)
 		})
@@ -215,16 +221,7 @@ func BenchmarkBurst(b *testing.B) {
 	c.Freeze()
 	d, tab := benchTable(b, Options{Dir: b.TempDir(), Clock: c})
 	other := d.table("other", func(t *TableDesc) { t.Indexes = nil })
-	for at := 0; at < b.N; at += 1000 {
-		var ws []*Write
-		for i := at; i < min(at+1000, b.N); i++ {
-			it := benchItem(i, unix(1e9))
-			ws = append(ws, &Write{Table: tab, Key: keyOf(b, tab, it), Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }})
-		}
-		if err := d.Write(context.Background(), ws...); err != nil {
-			b.Fatal(err)
-		}
-	}
+	fillDue(b, d, tab)
 	far := unix(1e12)
 	var n atomic.Int64
 	calls := map[string]func() error{

@@ -586,15 +586,7 @@ func TestSwitchResumes(t *testing.T) {
 			if _, err := tab.backfillStep(tab.Desc()); err != nil {
 				t.Fatal(err)
 			}
-			disk.CutNow()
-			d.Engine.Close() //nolint:errcheck // it reports the cut
-
-			dir.fs = disk.AfterCrash()
-			e, err := Open(dir.options())
-			if err != nil {
-				t.Fatal(err)
-			}
-			d = &db{Engine: e, t: t}
+			d = d.crash(&dir, disk)
 			tab = d.reopened("events")
 			if ttl := tab.Desc().TTL; !ttl.Backfill || ttl.Expiry != to {
 				t.Fatalf("after the crash the setting is %+v", ttl)
@@ -603,7 +595,7 @@ func TestSwitchResumes(t *testing.T) {
 			if n := len(d.items(tab, Range{})); n != len(ws)/2 {
 				t.Errorf("%d items are there, want %d", n, len(ws)/2)
 			}
-			d = run(t, e)
+			d = run(t, d.Engine)
 			d.awaitBackfill(tab)
 			d.verify()
 			for i, w := range ws {

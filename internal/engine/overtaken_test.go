@@ -85,14 +85,7 @@ func TestAlterOvertakesReap(t *testing.T) {
 	tab := d.table("events")
 	d.still()
 	d.put(tab, item("pk", "a", "sk", 1, "ttl", unix(time.Second)))
-	collected := func() *slice {
-		s := &slice{t: tab, d: tab.Desc(), seen: d.lastCommit.Load()}
-		if err := s.collect(tab.marks.reset(), Never-1); err != nil || len(s.found) != 1 {
-			t.Fatalf("%d entries are due: %v", len(s.found), err)
-		}
-		return s
-	}
-	s := collected()
+	s := d.collect(tab, Never-1)
 	if err := d.clock.Advance(time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +96,7 @@ func TestAlterOvertakesReap(t *testing.T) {
 	if _, it := d.stored(tab, item("pk", "a", "sk", 1)); it == nil {
 		t.Error("it removed its item")
 	}
-	if err := collected().reap(); err != nil {
+	if err := d.collect(tab, Never-1).reap(); err != nil {
 		t.Errorf("the next: %v", err)
 	}
 	if _, it := d.stored(tab, item("pk", "a", "sk", 1)); it != nil {

@@ -67,6 +67,19 @@ func (d *db) shardRecords(stream uint32, sh ShardDesc) (out []Record, end bool) 
 	}
 }
 
+// crash cuts the power and opens what the disk holds then. Nothing runs in it yet.
+func (d *db) crash(dir *directory, disk *kv.CrashFS) *db {
+	d.t.Helper()
+	disk.CutNow()
+	d.Engine.Close() //nolint:errcheck // it reports the cut
+	dir.fs = disk.AfterCrash()
+	e, err := Open(dir.options())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return &db{Engine: e, t: d.t}
+}
+
 // reopened finds a table that was made before a restart.
 func (d *db) reopened(name string) *Table {
 	d.t.Helper()

@@ -522,15 +522,7 @@ func TestBackfillResumes(t *testing.T) {
 	if _, err := tab.backfillStep(tab.Desc()); err != nil {
 		t.Fatal(err)
 	}
-	disk.CutNow()
-	d.Engine.Close() //nolint:errcheck // it reports the cut
-
-	dir.fs = disk.AfterCrash()
-	e, err := Open(dir.options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d = &db{Engine: e, t: t}
+	d = d.crash(&dir, disk)
 	tab = d.reopened("events")
 	if ttl := tab.Desc().TTL; !ttl.Backfill || ttl.Since != since {
 		t.Fatalf("after the crash the setting is %+v", ttl)
@@ -548,10 +540,10 @@ func TestBackfillResumes(t *testing.T) {
 	if err != nil || len(keys) != backfillSlice {
 		t.Fatal(len(keys), err)
 	}
-	if value, _, _ := e.get(e.kv, keys[0].bytes()); value[0]&flagGeneration != 0 {
+	if value, _, _ := d.Engine.get(d.kv, keys[0].bytes()); value[0]&flagGeneration != 0 {
 		t.Error("the backfill does what it has done")
 	}
-	d = run(t, e)
+	d = run(t, d.Engine)
 	d.awaitBackfill(tab)
 	for _, w := range ws {
 		if h, _ := d.stored(tab, w.New); h.generation != 1 || h.deadline == Never {
