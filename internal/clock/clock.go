@@ -83,6 +83,13 @@ func NewAt(start time.Time) *Clock {
 	return c
 }
 
+// NewFrozenAt gives a clock that stands still at start, which is never a millisecond later, however long the machine takes.
+func NewFrozenAt(start time.Time) *Clock {
+	c := NewAt(start)
+	c.mu.run.frozen = true
+	return c
+}
+
 // Millis gives the instant in ms since the epoch, rounded down; never less than any call before it gave.
 func (c *Clock) Millis() int64 {
 	for {

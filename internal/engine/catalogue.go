@@ -274,7 +274,7 @@ func (e *Engine) setDesc(b *kv.Batch, d *TableDesc, next *ids) error {
 	return nil
 }
 
-// Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry, Stream.ViewType (empty: off), Indexes, to
+// Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry, Stream.ViewType (empty: off) and Stream.Shards, Indexes, to
 // which it may add (ID 0) and from which it may remove, and API; the engine derives TTL generation, stream, backfills and the indexes' numbers from it. An
 // added index is Building until a backfill has given every item its entry. An error from change is returned as it is, and nothing
 // changes. ErrDiskFull and ErrIndexesUsedUp are of added indexes.

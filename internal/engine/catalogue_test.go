@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -392,6 +393,25 @@ func TestStart(t *testing.T) {
 	d = dir.open(t)
 	if at := d.Now(); at < last || at.Time().After(epoch.AddDate(15, 0, 0)) {
 		t.Errorf("an existing one goes on at %v", at.Time())
+	}
+}
+
+// A frozen clock stands at Start itself, and in an existing database at its last instant where the wall clock is behind that.
+func TestFrozen(t *testing.T) {
+	at := epoch.AddDate(10, 0, 0)
+	dir := newDirectory(func(o *Options) { o.Clock, o.Start, o.Frozen, o.ClockControl = nil, at, true, true })
+	for i := range 3 {
+		d := dir.open(t)
+		if got := d.Now().Time(); !got.Equal(at) || !d.Clock().State().Frozen {
+			t.Errorf("the clock stands at %v", got)
+		}
+		d.table("morning-" + strconv.Itoa(i))
+		at = at.Add(time.Hour)
+		if err := d.Clock().Set(at); err != nil {
+			t.Fatal(err)
+		}
+		d.table("evening-" + strconv.Itoa(i))
+		d.close()
 	}
 }
 

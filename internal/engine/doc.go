@@ -36,6 +36,10 @@
 // to a new TTL generation, or gives them their entries in a new index. Its place is in the same batches, so it goes on there after a crash. See
 // backfill.go and index_build.go.
 //
+// # Consumers
+//
+// A consumer of a stream in this process registers: what it has not got to is not trimmed, and an advance of the clock waits for it. See hold.go.
+//
 // # Failure
 //
 // A failed write or sync of the log stops the store: nothing that waits on it is acknowledged and every later call fails with

@@ -31,6 +31,8 @@ type Options struct {
 	Clock *clock.Clock
 	// Start is a new database's first instant; zero: the clock's own. An existing one goes by the wall clock, and never below its last instant.
 	Start time.Time
+	// Frozen lets the clock stand still from the beginning on, so that a new database shows Start itself. It means nothing to a Clock of the caller's.
+	Frozen bool
 	// ClockControl allows a directory whose last instant is far ahead of the wall clock: the clock then goes on from there.
 	ClockControl bool
 	// StreamShards is how many shards a new stream has, 1 to 256. Default 4.
@@ -39,6 +41,8 @@ type Options struct {
 	ShardBytes int64
 	// StreamRetention is how long stream records are kept, by the engine's clock. Default 24 h.
 	StreamRetention time.Duration
+	// HoldBytes is how much the streams may keep beyond the retention for consumers before HoldsFull says so. Default 8 GB.
+	HoldBytes int64
 	// Logger gets warnings and faults. Default: discards.
 	Logger *slog.Logger
 	// OnReap is told of every removal of expired items once it is durable, outside all locks. It must not block. Nil: nobody is told.
@@ -64,6 +68,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.StreamRetention == 0 {
 		o.StreamRetention = 24 * time.Hour
+	}
+	if o.HoldBytes == 0 {
+		o.HoldBytes = 8 << 30
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -91,6 +98,8 @@ type Engine struct {
 
 	catalogue  catalogue
 	streams    streams
+	consumers  consumers
+	heldBytes  atomic.Int64   // what the streams keep beyond the retention for consumers
 	background sync.WaitGroup // what goes on outside of calls: counts of items, slices of the reaper that wait for the disk
 	reaping    chan struct{}  // has a token for each such slice
 
@@ -124,6 +133,7 @@ func Open(opts Options) (*Engine, error) {
 	e.durable.cond.L = &e.durable.mu
 	e.catalogue.tables = map[tableName]*Table{}
 	e.streams.byID = map[uint32]*stream{}
+	e.consumers.of = map[uint32][]*Hold{}
 	e.life, e.stop = context.WithCancel(context.Background())
 	if err := e.recover(); err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -161,8 +171,13 @@ func (e *Engine) recoverClock() error {
 	e.clock = e.opts.Clock
 	if e.clock == nil {
 		e.clock = clock.New()
-		if fresh && !e.opts.Start.IsZero() {
+		switch begins := fresh && !e.opts.Start.IsZero(); {
+		case begins && e.opts.Frozen:
+			e.clock = clock.NewFrozenAt(e.opts.Start)
+		case begins:
 			e.clock = clock.NewAt(e.opts.Start)
+		case e.opts.Frozen:
+			e.clock.Freeze()
 		}
 		e.clock.OnStep(e.wallStepped)
 	}

@@ -61,11 +61,18 @@ type stream struct {
 	desc atomic.Pointer[StreamDesc] // replaced inside the commit section, never edited
 	due  *due.Handle                // trims it
 
-	open []openShard // by slot; guarded by the commit section
+	open []openShard   // by slot; guarded by the commit section
+	tip  atomic.Uint64 // the sequence number of the last record; set inside the commit section, before the apply
+	tips tips          // guarded by Engine.consumers.tips
+	kept kept
 
 	waiting atomic.Int32  // readers that wait for a record
 	mu      sync.Mutex    // guards signal
 	signal  chan struct{} // closed when records have become durable, or the stream has changed
+}
+
+func newStream(e *Engine) *stream {
+	return &stream{e: e, signal: make(chan struct{}), kept: kept{parts: map[uint32]keptPart{}}}
 }
 
 // openShard is the shard that takes a slot's records.
@@ -87,12 +94,15 @@ func (e *Engine) startStream(b *kv.Batch, d *TableDesc, id uint32, now Instant) 
 		ID: id, Namespace: d.Namespace, Table: d.Name, TableID: d.ID, Label: label, ViewType: d.Stream.ViewType,
 		Key: d.Key, Created: now, NextShard: 1, Slots: e.opts.StreamShards,
 	}
-	for slot := range e.opts.StreamShards {
+	if d.Stream.Shards != 0 {
+		s.Slots = d.Stream.Shards
+	}
+	for slot := range s.Slots {
 		s.addShard(slot, 0, e.order.lastSeq+1, now)
 	}
-	st := &stream{e: e, signal: make(chan struct{})}
+	st := newStream(e)
+	st.due = e.queue.Add(&trimmer{s: st}) // before anyone can see the stream, and wake its trimmer
 	e.publishStream(b, st, s)
-	st.due = e.queue.Add(&trimmer{s: st})
 }
 
 // addShard opens a shard. It edits a description that is not published yet.
@@ -225,7 +235,7 @@ func (e *Engine) loadStreams() error {
 		if err := json.Unmarshal(value, d); err != nil {
 			return corrupt("stream description: %v", err)
 		}
-		st := &stream{e: e, signal: make(chan struct{})}
+		st := newStream(e)
 		st.adopt(d)
 		e.streams.byID[d.ID] = st
 		st.due = e.queue.Add(&trimmer{s: st})
@@ -236,6 +246,7 @@ func (e *Engine) loadStreams() error {
 			if err != nil {
 				return err
 			}
+			st.tip.Store(max(st.tip.Load(), last))
 			e.order.lastSeq = max(e.order.lastSeq, last, sh.First-1, sh.Last, sh.Trimmed)
 		}
 		return nil
@@ -359,6 +370,7 @@ func (e *Engine) sequence(b *kv.Batch, records []pending, now Instant) {
 		shard := &r.stream.open[r.slot]
 		setRecordInstant(r.value, now)
 		b.Set(appendRecordKey(make([]byte, 0, recordKeyLen), r.stream.desc.Load().ID, shard.no, seq), r.value)
+		r.stream.tip.Store(e.order.lastSeq)
 		shard.bytes += int64(recordKeyLen + len(r.value))
 		if shard.bytes >= e.opts.ShardBytes {
 			d := r.stream.desc.Load().clone()

@@ -382,6 +382,25 @@ func TestTrim(t *testing.T) {
 	}
 }
 
+// What is trimmed is gone from the store, whether few records or many go at once.
+func TestTrimLeavesNothing(t *testing.T) {
+	for _, n := range []int{1, trimFew, trimFew + 1, 3 * trimFew} {
+		d := openMemory(t, func(o *Options) { o.StreamShards = 1 })
+		tab := d.table("events")
+		for range 2 {
+			count(d, tab, 1, 0, n)
+			d.advance(24*time.Hour + time.Minute)
+			it := d.kv.NewIter(appendRecordKey(nil, d.stream(tab).ID, 0, 0), appendRecordKey(nil, d.stream(tab).ID+1, 0, 0))
+			if it.First(); it.Valid() {
+				t.Errorf("of %d records %d is left", n, seqOfKey(it.Key()))
+			}
+			if err := it.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func wantOpenSlots(t *testing.T, desc *StreamDesc) {
 	t.Helper()
 	open := 0

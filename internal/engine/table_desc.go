@@ -89,6 +89,7 @@ type StreamSpec struct {
 	ViewType string // KEYS_ONLY, NEW_IMAGE, OLD_IMAGE, NEW_AND_OLD_IMAGES; empty: no stream
 	ID       uint32 // set by the engine, kept after disabling: the latest stream
 	Label    string // set by the engine
+	Shards   int    `json:",omitzero"` // how many shards the next stream has, 1 to 64; 0: Options.StreamShards
 }
 
 // APIDesc is what the API shows of a table and the engine does not use.

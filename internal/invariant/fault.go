@@ -19,13 +19,21 @@ const (
 	NoRestartInstant              // the last instant on disk does not bound the clock after a restart: breaks StrictlyGone
 	ForgetIndexed                 // the building of an index does not tell the reaper of its entries: they outlive their items
 	LoseWake                      // a wake during a drain is forgotten: breaks the due queue's promptness
+	TrimHeld                      // the trimmer does not ask the consumers: breaks DeliveredAtLeastOnce
+	LeaveBehind                   // an advance of the clock does not wait for consumers: they see records at instants that are past
 	HogQueue                      // the due queue drains one source until it is empty: breaks its fairness
+	Unconditional                 // guard deletes what has another deadline by now: breaks its RenewedLives
+	UpperBound                    // guard takes the endpoint's clock for the most that it can be: breaks its NeverEarly
+	DropFraction                  // guard takes a deadline for the whole second before: breaks its NeverEarly
+	DoneEarly                     // guard counts what it has learnt as done before it is durable: breaks its DeliveredAtLeastOnce
+	ScanOnce                      // guard does not scan again what it has scanned: breaks its DeliveredAtLeastOnce
 	faults                        // how many there are
 )
 
 var names = [faults]string{
 	"SkipRecheck", "KeepMark", "AckBeforeSync", "ServeUndurable", "FireEarly", "ShowExpired", "SkipPassThrough", "ForgetOldRecord",
-	"RecordTwice", "DropRecordBatch", "UnorderedSeq", "BusyLoop", "NoRestartInstant", "ForgetIndexed", "LoseWake", "HogQueue",
+	"RecordTwice", "DropRecordBatch", "UnorderedSeq", "BusyLoop", "NoRestartInstant", "ForgetIndexed", "LoseWake", "TrimHeld", "LeaveBehind", "HogQueue",
+	"Unconditional", "UpperBound", "DropFraction", "DoneEarly", "ScanOnce",
 }
 
 // String is the fault's name.
