@@ -1,0 +1,254 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Program is what is to be known of a command line besides its commands.
+type Program struct {
+	Name string
+	Help string // a sentence
+	Env  string // what the variables of the environment begin with: the flag --max-age is also MAYFLY_MAX_AGE where this is "MAYFLY"
+	Out  io.Writer
+	Err  io.Writer
+}
+
+// Command is a command, or one of its parents up to the program itself.
+type Command struct {
+	Name      string
+	Help      string
+	Flags     []*Flag
+	Arguments []*Argument
+	Children  []*Command
+
+	program  *Program
+	parent   *Command
+	standard *Command // the child that is meant where none is named
+	self     any      // pointer to its struct
+	cobra    *cobra.Command
+}
+
+// Argument is an argument of a command.
+type Argument struct {
+	Name string
+	Help string
+
+	optional    bool
+	passthrough bool
+	value       value
+}
+
+// helper is a command that has more to say than a sentence.
+type helper interface{ Help() string }
+
+// New reads the declaration: root is a pointer to the struct of the program's commands. It panics where that is no such declaration.
+func New(p Program, root any) *Command {
+	c := &Command{Name: p.Name, Help: p.Help, program: &p, self: root}
+	c.read(reflect.ValueOf(root).Elem())
+	return c
+}
+
+// Path is the command's name behind those of its parents, without the program's.
+func (c *Command) Path() string {
+	if c.parent == nil {
+		return ""
+	}
+	return strings.TrimSpace(c.parent.Path() + " " + c.Name)
+}
+
+// Struct is a pointer to the struct that declares the command.
+func (c *Command) Struct() any { return c.self }
+
+// fullPath begins with the program's name.
+func (c *Command) fullPath() string { return strings.TrimSpace(c.root().Name + " " + c.Path()) }
+
+func (c *Command) root() *Command {
+	for c.parent != nil {
+		c = c.parent
+	}
+	return c
+}
+
+func (c *Command) child(name string) *Command {
+	for _, child := range c.Children {
+		if child.Name == name {
+			return child
+		}
+	}
+	return nil
+}
+
+// read takes the fields of a struct in.
+func (c *Command) read(of reflect.Value) {
+	for i := range of.NumField() {
+		f := of.Type().Field(i)
+		tag := f.Tag
+		name := tag.Get("name")
+		if name == "" {
+			name = dashed(f.Name)
+		}
+		_, isCommand := tag.Lookup("cmd")
+		_, isArgument := tag.Lookup("arg")
+		switch {
+		case f.Anonymous:
+			c.read(of.Field(i))
+		case isCommand:
+			child := &Command{Name: name, Help: tag.Get("help"), program: c.program, parent: c, self: of.Field(i).Addr().Interface()}
+			child.read(of.Field(i))
+			c.Children = append(c.Children, child)
+			if tag.Get("default") == "withargs" {
+				c.standard = child
+			}
+		case isArgument:
+			_, optional := tag.Lookup("optional")
+			_, all := tag.Lookup("passthrough")
+			c.Arguments = append(c.Arguments, &Argument{Name: name, Help: tag.Get("help"), optional: optional, passthrough: all, value: newValue(of.Field(i), tag)})
+		default:
+			c.Flags = append(c.Flags, newFlag(c, name, of.Field(i), tag))
+		}
+	}
+}
+
+// Usage is an error in a command line: what was asked is not understood.
+type Usage struct{ error }
+
+func (u *Usage) Unwrap() error { return u.error }
+
+func usage(format string, args ...any) error { return &Usage{fmt.Errorf(format, args...)} }
+
+// Parse reads a command line and fills in the command's struct, to which it gives a pointer; nil where the line was a request for help, which is answered. Its errors are of
+// the type Usage, or of writing the answer.
+func (c *Command) Parse(args []string) (command any, err error) {
+	var selected *Command
+	top := c.build(&selected)
+	top.SetOut(c.program.Out)
+	top.SetErr(c.program.Err)
+	top.SetArgs(c.withStandard(args))
+	if err := top.Execute(); err != nil {
+		var u *Usage
+		if !errors.As(err, &u) {
+			err = &Usage{err}
+		}
+		return nil, err
+	}
+	if selected == nil {
+		return nil, nil
+	}
+	return selected.self, selected.settle()
+}
+
+// withStandard names the command that is meant where none is named.
+func (c *Command) withStandard(args []string) []string {
+	for i := 0; ; i++ {
+		next := ""
+		if i < len(args) {
+			next = args[i]
+		}
+		if child := c.child(next); child != nil {
+			c = child
+			continue
+		}
+		if c.standard == nil || next == "-h" || next == "--help" {
+			return args
+		}
+		return slices.Insert(slices.Clone(args), i, c.standard.Name)
+	}
+}
+
+// build makes cobra's commands.
+func (c *Command) build(selected **Command) *cobra.Command {
+	b := &cobra.Command{
+		Use: c.Name, Short: c.Help, SilenceErrors: true, SilenceUsage: true,
+		Args: func(_ *cobra.Command, args []string) error { return c.takeArguments(args) },
+		RunE: func(*cobra.Command, []string) error {
+			*selected = c
+			return nil
+		},
+	}
+	c.cobra = b
+	b.Flags().SortFlags = false
+	for _, f := range c.Flags {
+		f.register(b.Flags())
+	}
+	for _, a := range c.Arguments {
+		if a.passthrough {
+			b.Flags().SetInterspersed(false)
+		}
+	}
+	b.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(err) })
+	b.SetHelpFunc(func(asked *cobra.Command, _ []string) {
+		if asked == b {
+			c.writeHelp(c.program.Out)
+		} else { // one of cobra's own
+			writeForeign(c.program.Out, asked)
+		}
+	})
+	for _, child := range c.Children {
+		b.AddCommand(child.build(selected))
+	}
+	return b
+}
+
+// takeArguments fills in the arguments.
+func (c *Command) takeArguments(args []string) error {
+	if len(c.Children) > 0 {
+		return c.noSuchCommand(args)
+	}
+	for _, a := range c.Arguments {
+		if a.value.many() {
+			if len(args) == 0 && !a.optional {
+				return usage("expected %s", a)
+			}
+			for i, text := range args {
+				if err := a.value.set(text, i == 0); err != nil {
+					return usage("%s: %w", a, err)
+				}
+			}
+			return nil
+		}
+		if len(args) == 0 {
+			if !a.optional {
+				return usage("expected %s", a)
+			}
+			return nil
+		}
+		if err := a.value.set(args[0], true); err != nil {
+			return usage("%s: %w", a, err)
+		}
+		args = args[1:]
+	}
+	if len(args) > 0 {
+		return usage("unexpected argument %s", args[0])
+	}
+	return nil
+}
+
+func (c *Command) noSuchCommand(args []string) error {
+	var names []string
+	for _, child := range c.Children {
+		names = append(names, child.Name)
+	}
+	if len(args) > 0 {
+		return usage("unexpected argument %s%s", args[0], meant(args[0], names))
+	}
+	return usage("expected one of %s", strings.Join(names, ", "))
+}
+
+// String is the argument as it stands in the line that shows how the command is used.
+func (a *Argument) String() string {
+	text := "<" + a.Name + ">"
+	if a.value.many() {
+		text += " ..."
+	}
+	if a.optional {
+		text = "[" + text + "]"
+	}
+	return text
+}

@@ -1,0 +1,257 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// upper reads texts by itself.
+type upper string
+
+func (u *upper) UnmarshalText(text []byte) error {
+	*u = upper(strings.ToUpper(string(text)))
+	return nil
+}
+
+type common struct {
+	Zone string `help:"Zone." default:"UTC"`
+}
+
+type tree struct {
+	Make  makeCommand `cmd:"" help:"Make things."`
+	Watch struct {
+		Run  watchCommand `cmd:"" default:"withargs" help:"Watch."`
+		Stop struct{}     `cmd:"" help:"Stop."`
+	} `cmd:"" help:"Watch things."`
+	Call struct {
+		Table   string   `help:"Table." xor:"source" required:"" placeholder:"NAME"`
+		Stream  string   `help:"Stream." xor:"source" required:"" placeholder:"ARN"`
+		Command []string `arg:"" optional:"" passthrough:"" help:"What to call."`
+	} `cmd:"" help:"Call things."`
+}
+
+type makeCommand struct {
+	Config  File              `help:"File." placeholder:"FILE"`
+	Name    string            `arg:"" help:"Name."`
+	More    []string          `arg:"" optional:"" help:"Further names."`
+	Count   int               `help:"How many." short:"n" default:"10"`
+	MaxWCU  float64           `help:"Units."`
+	MaxAge  time.Duration     `help:"Age." default:"1m"`
+	Kind    string            `help:"Kind." enum:"a,b" default:"a"`
+	Tables  []string          `help:"Tables." placeholder:"NAME"`
+	Pattern []string          `help:"Patterns." sep:"none"`
+	Tag     map[string]string `help:"Tags." placeholder:"KEY=VALUE"`
+	Quiet   bool              `help:"Say nothing."`
+	Bisect  *bool             `help:"Bisect." negatable:""`
+	Port    *uint16           `help:"Port."`
+	Shout   upper             `help:"Text."`
+	Secret  string            `hidden:""`
+	common
+}
+
+// Help implements helper.
+func (makeCommand) Help() string {
+	return "Example:\n\n    test make x\n\nIt makes\nthings, and goes on about that for more than a line of the screen has room for."
+}
+
+type watchCommand struct {
+	Table string `help:"Table." required:"" placeholder:"NAME"`
+}
+
+func parse(t *testing.T, words ...string) (command any, out string, err error) {
+	t.Helper()
+	var b bytes.Buffer
+	command, err = New(Program{Name: "test", Help: "Test.", Env: "TEST", Out: &b, Err: &b}, &tree{}).Parse(words)
+	return command, b.String(), err
+}
+
+func TestParse(t *testing.T) {
+	yes, no, port := true, false, uint16(80)
+	standard := makeCommand{Name: "x", Count: 10, MaxAge: time.Minute, Kind: "a", common: common{"UTC"}}
+	with := func(change func(*makeCommand)) *makeCommand {
+		c := standard
+		change(&c)
+		return &c
+	}
+	for line, want := range map[string]any{
+		"make x":                                  &standard,
+		"make --count 3 x":                        with(func(c *makeCommand) { c.Count = 3 }),
+		"make x -n 3 --max-wcu=0.5":               with(func(c *makeCommand) { c.Count, c.MaxWCU = 3, 0.5 }),
+		"make x --max-age 2h --kind b":            with(func(c *makeCommand) { c.MaxAge, c.Kind = 2*time.Hour, "b" }),
+		"make x y z":                              with(func(c *makeCommand) { c.More = []string{"y", "z"} }),
+		"make x --tables a,b --tables c":          with(func(c *makeCommand) { c.Tables = []string{"a", "b", "c"} }),
+		"make x --pattern a,b --pattern c":        with(func(c *makeCommand) { c.Pattern = []string{"a,b", "c"} }),
+		"make x --tag a=1 --tag b=2;c=3=4":        with(func(c *makeCommand) { c.Tag = map[string]string{"a": "1", "b": "2", "c": "3=4"} }),
+		"make x --quiet --bisect --port 80":       with(func(c *makeCommand) { c.Quiet, c.Bisect, c.Port = true, &yes, &port }),
+		"make x --quiet=no --no-bisect":           with(func(c *makeCommand) { c.Bisect = &no }),
+		"make x --shout hey --zone Europe/Berlin": with(func(c *makeCommand) { c.Shout, c.Zone = "HEY", "Europe/Berlin" }),
+		"make x --secret s":                       with(func(c *makeCommand) { c.Secret = "s" }),
+		"make -- --x":                             with(func(c *makeCommand) { c.Name = "--x" }),
+		"watch --table t":                         &watchCommand{"t"},
+		"watch run --table t":                     &watchCommand{"t"},
+		"watch stop":                              &struct{}{},
+	} {
+		got, _, err := parse(t, strings.Fields(line)...)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; want %+v", line, got, err, want)
+		}
+	}
+	got, _, err := parse(t, "call", "--table", "t", "--", "jq", "-r", "--table")
+	if call := got.(*struct {
+		Table   string   `help:"Table." xor:"source" required:"" placeholder:"NAME"`
+		Stream  string   `help:"Stream." xor:"source" required:"" placeholder:"ARN"`
+		Command []string `arg:"" optional:"" passthrough:"" help:"What to call."`
+	}); err != nil || strings.Join(call.Command, " ") != "jq -r --table" || call.Table != "t" {
+		t.Errorf("%+v, %v", call, err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                                    "expected one of make, watch, call",
+		"mkae x":                              `unexpected argument mkae, did you mean "make"?`,
+		"nothing":                             "unexpected argument nothing",
+		"make":                                "expected <name>",
+		"watch":                               "missing flags: --table=NAME",
+		"watch stop now":                      "unexpected argument now",
+		"make x --cuont 3":                    `unknown flag --cuont, did you mean "--count"?`,
+		"make x --secrex 3":                   "unknown flag --secrex",
+		"make x -z":                           "unknown flag -z",
+		"make x --count":                      "--count needs a value",
+		"make x --count many":                 `--count: "many" is not a whole number`,
+		"make x --count 1e3":                  `--count: "1e3" is not a whole number`,
+		"make x --count 99999999999999999999": `--count: "99999999999999999999" is not a whole number in range`,
+		"make x --port -1":                    `--port: "-1" is not a whole number from 0 on`,
+		"make x --port 65536":                 `--port: "65536" is not a whole number from 0 on in range`,
+		"make x --max-wcu NaN":                `--max-wcu: "NaN" is not a number`,
+		"make x --max-age 5":                  `--max-age: "5" is not a duration such as 250ms, 30s, 5m or 1h30m`,
+		"make x --kind c":                     `--kind: it must be one of a, b, and not "c"`,
+		"make x --quiet=maybe":                `--quiet: it is true, 1, yes, false, 0 or no, and not "maybe"`,
+		"make x --no-bisect=false":            "--no-bisect: it has no value",
+		"make x --tag a":                      `--tag: "a" is not of the form KEY=VALUE`,
+		"call":                                "missing flags: --table=NAME or --stream=ARN",
+		"call --table t --stream s":           "--table and --stream cannot be set together",
+		"make x --config /nowhere/it":         "config file: open /nowhere/it: no such file or directory",
+	} {
+		_, _, err := parse(t, strings.Fields(line)...)
+		if _, is := err.(*Usage); !is || err.Error() != want {
+			t.Errorf("%s: %v; want %s", line, err, want)
+		}
+	}
+}
+
+// Command line, environment, file, default: each ranks above those behind it.
+func TestRanks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	text := "count: 1\nmax-wcu: 1.5\ntables: [a, b]\ntag: {k: v}\nquiet: true\nzone: file\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TEST_CONFIG", path)
+	t.Setenv("TEST_COUNT", "2")
+	t.Setenv("TEST_ZONE", "environment")
+	t.Setenv("TEST_MAX_WCU", "") // as if it were not there
+	got, _, err := parse(t, "make", "x", "--count", "3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &makeCommand{
+		Config: File(path), Name: "x", Count: 3, MaxWCU: 1.5, MaxAge: time.Minute, Kind: "a", Tables: []string{"a", "b"}, Tag: map[string]string{"k": "v"}, Quiet: true,
+		common: common{"environment"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v; want %+v", got, want)
+	}
+	t.Setenv("TEST_COUNT", "many")
+	if _, _, err := parse(t, "make", "x"); err == nil || err.Error() != `--count: "many" is not a whole number (from the environment: TEST_COUNT="many")` {
+		t.Error(err)
+	}
+}
+
+func TestFileRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"cuont: 1\nname: x": "sets what make does not have: cuont, name",
+		"config: other":     "sets what make does not have: config",
+		"count: [1]":        "count: it has one value, and not a list",
+		"count: many":       `count: "many" is not a whole number`,
+		"count:":            "count: it has no value",
+		"zone: {a: {b: c}}": "is no text, number or switch",
+		"tables: [[a]]":     "is no text, number or switch",
+		"- a":               "is neither YAML nor JSON",
+		"kind: c":           `kind: it must be one of a, b, and not "c"`,
+	} {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := parse(t, "make", "x", "--config", path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: %v; want %s", text, err, want)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Setenv("COLUMNS", "60")
+	for line, want := range map[string]string{
+		"make --help": `Usage: test make <name> [<more> ...] [flags]
+
+Make things.
+
+Example:
+
+    test make x
+
+It makes things, and goes on about that for more than a line
+of the screen has room for.
+
+Arguments:
+  <name>            Name.
+  [<more> ...]      Further names.
+
+Flags:
+  -h, --help               Show context-sensitive help.
+`,
+		"--help":                 "  watch run     Watch.\n",
+		"watch --help":           "Usage: test watch <command>\n",
+		"call -h":                "Usage: test call (--table=NAME | --stream=ARN) [<command> ...] [flags]\n",
+		"help watch stop":        "Usage: test watch stop\n",
+		"completion -h":          "bash",
+		"completion bash":        "__complete",
+		"__complete make x --co": "--count",
+	} {
+		command, out, err := parse(t, strings.Fields(line)...)
+		if command != nil || err != nil || !strings.Contains(squeezed(out), squeezed(want)) {
+			t.Errorf("%s: %v, %v, %s", line, command, err, out)
+		}
+		if strings.Contains(out, "secret") {
+			t.Errorf("%s shows what is hidden", line)
+		}
+	}
+	_, out, _ := parse(t, "make", "--help")
+	for _, want := range []string{"-n, --count=10", "--[no-]bisect ", "--max-age=1m ", `--kind="a" `, "--tables=NAME,... ", "--pattern=PATTERN ", "--tag=KEY=VALUE ", "How many ($TEST_COUNT)."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in %s", want, out)
+		}
+	}
+	for _, line := range strings.Split(out, "\n") {
+		if len(line) > 60 {
+			t.Errorf("longer than 60: %q", line)
+		}
+	}
+}
+
+// squeezed leaves out how wide columns are.
+func squeezed(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+func TestDashed(t *testing.T) {
+	for name, want := range map[string]string{"Port": "port", "MaxAge": "max-age", "AWSRegion": "aws-region", "MaxWCU": "max-wcu", "UseHTTP2Only": "use-http2-only"} {
+		if got := dashed(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

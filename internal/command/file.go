@@ -1,0 +1,122 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// File is a flag that names a YAML or JSON file, which sets flags of the same command by their names: "port: 8000".
+type File string
+
+// readFiles sets what the files say and nothing above them does.
+func (c *Command) readFiles() error {
+	for _, f := range c.Flags {
+		path, is := f.value.of.Interface().(File)
+		if !is || path == "" {
+			continue
+		}
+		values, err := readFile(string(path))
+		if err != nil {
+			return err
+		}
+		if err := c.take(string(path), values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readFile(path string) (values map[string]any, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("config file: %w", err)
+	}
+	defer f.Close()
+	// YAML contains JSON, so one decoder reads both.
+	if err := yaml.NewDecoder(f).Decode(&values); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("config file %s is neither YAML nor JSON with one setting a line: %w", path, err)
+	}
+	return values, nil
+}
+
+// take refuses settings that the command does not have: a misspelt one must not pass for set.
+func (c *Command) take(path string, values map[string]any) error {
+	var unknown []string
+	for name := range values {
+		if !slices.ContainsFunc(c.Flags, func(f *Flag) bool { return f.Name == name && !f.isFile() }) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return fmt.Errorf("config file %s sets what %s does not have: %s (settings are named as the flags, without the dashes in front)", path, c.Name, strings.Join(unknown, ", "))
+	}
+	for _, f := range c.Flags {
+		v, has := values[f.Name]
+		if !has || f.from >= fromFile {
+			continue
+		}
+		f.from = fromFile
+		texts, err := f.texts(v)
+		for i := 0; err == nil && i < len(texts); i++ {
+			err = f.value.set(texts[i], i == 0)
+		}
+		if err != nil {
+			return fmt.Errorf("config file %s: %s: %w", path, f.Name, err)
+		}
+	}
+	return nil
+}
+
+func (f *Flag) isFile() bool {
+	_, is := f.value.of.Interface().(File)
+	return is
+}
+
+// texts are what a setting says, as the command line would.
+func (f *Flag) texts(v any) (texts []string, err error) {
+	switch v := v.(type) {
+	case []any:
+		if !f.value.many() {
+			return nil, fmt.Errorf("it has one value, and not a list")
+		}
+		for _, one := range v {
+			text, err := plain(one)
+			if err != nil {
+				return nil, err
+			}
+			texts = append(texts, text)
+		}
+		return texts, nil
+	case map[string]any:
+		for key, one := range v {
+			text, err := plain(one)
+			if err != nil {
+				return nil, err
+			}
+			texts = append(texts, key+"="+text)
+		}
+		slices.Sort(texts)
+		return texts, nil
+	}
+	text, err := plain(v)
+	return []string{text}, err
+}
+
+func plain(v any) (string, error) {
+	switch v := v.(type) {
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), nil
+	case string, bool, int, int64, uint64:
+		return fmt.Sprint(v), nil
+	case nil:
+		return "", fmt.Errorf("it has no value")
+	}
+	return "", fmt.Errorf("%v is no text, number or switch", v)
+}

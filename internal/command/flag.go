@@ -1,0 +1,207 @@
+package command
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/pflag"
+)
+
+// Flag is a flag of a command.
+type Flag struct {
+	Name   string
+	Help   string
+	Hidden bool
+	Env    string // the variable that sets it as well
+
+	short       string
+	placeholder string
+	standard    string // its default
+	required    bool
+	negatable   bool
+	xor         string
+	value       value
+	from        source
+}
+
+// source is where a flag's value is from. They rank in this order.
+type source int
+
+const (
+	fromDefault source = iota
+	fromFile
+	fromEnvironment
+	fromLine
+)
+
+func newFlag(c *Command, name string, of reflect.Value, tag reflect.StructTag) *Flag {
+	has := func(name string) bool { _, there := tag.Lookup(name); return there }
+	return &Flag{
+		Name: name, Help: tag.Get("help"), Hidden: has("hidden"), Env: c.program.Env + "_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), short: tag.Get("short"),
+		placeholder: tag.Get("placeholder"), standard: tag.Get("default"), required: has("required"), negatable: has("negatable"), xor: tag.Get("xor"), value: newValue(of, tag),
+	}
+}
+
+// dashed is max-age for MaxAge and aws-endpoint for AWSEndpoint.
+func dashed(name string) string {
+	var out strings.Builder
+	letters := []rune(name)
+	for i, r := range letters {
+		begins := i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1]))
+		if begins {
+			out.WriteByte('-')
+		}
+		out.WriteRune(unicode.ToLower(r))
+	}
+	return out.String()
+}
+
+// register tells the reader of the command line of the flag.
+func (f *Flag) register(flags *pflag.FlagSet) {
+	if f.standard != "" {
+		if err := f.value.set(f.standard, true); err != nil {
+			panic("the default of --" + f.Name + ": " + err.Error())
+		}
+	}
+	v := flags.VarPF(&lineValue{flag: f}, f.Name, f.short, f.Help)
+	v.Hidden = f.Hidden
+	if f.value.isSwitch() {
+		v.NoOptDefVal = "true"
+		if f.negatable {
+			no := flags.VarPF(&lineValue{flag: f, not: true}, "no-"+f.Name, "", f.Help)
+			no.NoOptDefVal, no.Hidden = "true", true
+		}
+	}
+}
+
+// lineValue is a flag as the reader of the command line knows it.
+type lineValue struct {
+	flag *Flag
+	not  bool
+}
+
+func (v *lineValue) Set(text string) error {
+	if v.not {
+		if text != "true" {
+			return errors.New("it has no value")
+		}
+		text = "false"
+	}
+	first := v.flag.from != fromLine
+	v.flag.from = fromLine
+	return v.flag.value.set(text, first)
+}
+
+func (v *lineValue) String() string { return "" }
+
+func (v *lineValue) Type() string { return "value" }
+
+// flagError says what is wrong with a flag.
+func (c *Command) flagError(err error) error {
+	var unknown *pflag.NotExistError
+	var noValue *pflag.ValueRequiredError
+	var wrong *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		name := unknown.GetSpecifiedName()
+		if unknown.GetSpecifiedShortnames() != "" {
+			return usage("unknown flag -%s", name)
+		}
+		var names []string
+		for _, f := range c.Flags {
+			if !f.Hidden {
+				names = append(names, "--"+f.Name)
+			}
+		}
+		return usage("unknown flag --%s%s", name, meant("--"+name, names))
+	case errors.As(err, &noValue):
+		return usage("--%s needs a value", noValue.GetFlag().Name)
+	case errors.As(err, &wrong):
+		return usage("--%s: %w", wrong.GetFlag().Name, wrong.Unwrap())
+	}
+	return usage("%w", err)
+}
+
+// settle fills in what the command line has not set, and checks the whole.
+func (c *Command) settle() error {
+	for _, f := range c.Flags {
+		text := os.Getenv(f.Env)
+		if text == "" || f.from == fromLine { // a variable that is set to nothing, as container files do, is one that is not set
+			continue
+		}
+		f.from = fromEnvironment
+		if err := f.value.set(text, true); err != nil {
+			return usage("--%s: %w (from the environment: %s=%q)", f.Name, err, f.Env, text)
+		}
+	}
+	if err := c.readFiles(); err != nil {
+		return &Usage{err}
+	}
+	return c.checkSet()
+}
+
+// checkSet reports what is missing, and what cannot be set together.
+func (c *Command) checkSet() error {
+	var missing, groups []string
+	for _, f := range c.Flags {
+		if f.xor != "" && !slices.Contains(groups, f.xor) {
+			groups = append(groups, f.xor)
+		}
+		if f.xor == "" && f.required && f.from == fromDefault {
+			missing = append(missing, f.shown())
+		}
+	}
+	for _, name := range groups {
+		var set, all []string
+		required := false
+		for _, f := range c.Flags {
+			if f.xor != name {
+				continue
+			}
+			required = required || f.required
+			all = append(all, f.shown())
+			if f.from != fromDefault {
+				set = append(set, "--"+f.Name)
+			}
+		}
+		if len(set) > 1 {
+			return usage("%s cannot be set together", strings.Join(set, " and "))
+		}
+		if required && len(set) == 0 {
+			missing = append(missing, strings.Join(all, " or "))
+		}
+	}
+	if len(missing) > 0 {
+		return usage("missing flags: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// shown is the flag as --help shows it, such as --port=8000.
+func (f *Flag) shown() string {
+	name := "--" + f.Name
+	if f.negatable {
+		name = "--[no-]" + f.Name
+	}
+	if f.value.isSwitch() {
+		return name
+	}
+	text := f.placeholder
+	switch {
+	case text != "":
+	case f.standard != "" && f.value.isText():
+		text = `"` + f.standard + `"`
+	case f.standard != "":
+		text = f.standard
+	default:
+		text = strings.ToUpper(f.Name)
+	}
+	if f.value.of.Kind() == reflect.Slice && f.value.many() && f.value.sep != "" {
+		text += ",..."
+	}
+	return name + "=" + text
+}

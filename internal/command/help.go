@@ -1,0 +1,234 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+const (
+	widthDefault = 80
+	widthMost    = 110
+	leftMost     = 26 // columns for names; what is longer has its text on the next line
+)
+
+// writeHelp writes what --help shows.
+func (c *Command) writeHelp(out io.Writer) {
+	p := page{width: widthOf(out)}
+	p.line("Usage: %s", c.usageLine())
+	if c.Help != "" {
+		p.line("")
+		p.wrap("", c.Help)
+	}
+	if more, has := c.self.(helper); has {
+		p.line("")
+		for _, line := range strings.Split(strings.TrimSpace(more.Help()), "\n") {
+			p.flow(line)
+		}
+		p.flush()
+	}
+	if len(c.Arguments) > 0 {
+		p.line("\nArguments:")
+		var rows []row
+		for _, a := range c.Arguments {
+			rows = append(rows, row{a.String(), a.Help})
+		}
+		p.table(rows)
+	}
+	p.line("\nFlags:")
+	rows := []row{{"-h, --help", "Show context-sensitive help."}, {}}
+	for _, f := range c.Flags {
+		if !f.Hidden {
+			rows = append(rows, row{f.left(), f.right()})
+		}
+	}
+	if len(rows) == 2 {
+		rows = rows[:1]
+	}
+	p.table(rows)
+	if len(c.Children) > 0 {
+		p.line("\nCommands:")
+		p.table(c.leaves())
+		if c.parent == nil {
+			p.table([]row{{"completion", fmt.Sprintf("Print a script that completes %s in bash, zsh, fish or powershell.", c.Name)}})
+			p.line("\nRun \"%s <command> --help\" for more information on a command.", c.Name)
+		}
+	}
+	io.WriteString(out, p.text.String())
+}
+
+func (c *Command) usageLine() string {
+	words := []string{c.fullPath()}
+	if len(c.Children) > 0 {
+		return strings.Join(append(words, "<command>"), " ")
+	}
+	var groups []string
+	for _, f := range c.Flags {
+		switch {
+		case !f.required || slices.Contains(groups, f.xor):
+		case f.xor == "":
+			words = append(words, f.shown())
+		default:
+			groups = append(groups, f.xor)
+			var all []string
+			for _, other := range c.Flags {
+				if other.xor == f.xor {
+					all = append(all, other.shown())
+				}
+			}
+			words = append(words, "("+strings.Join(all, " | ")+")")
+		}
+	}
+	for _, a := range c.Arguments {
+		words = append(words, a.String())
+	}
+	if len(c.Flags) > 0 {
+		words = append(words, "[flags]")
+	}
+	return strings.Join(words, " ")
+}
+
+// leaves are all commands below, with the names that lead to them.
+func (c *Command) leaves() (rows []row) {
+	for _, child := range c.Children {
+		if len(child.Children) > 0 {
+			rows = append(rows, child.leaves()...)
+		} else {
+			rows = append(rows, row{child.Path(), child.Help})
+		}
+	}
+	return rows
+}
+
+func (f *Flag) left() string {
+	if f.short != "" {
+		return "-" + f.short + ", " + f.shown()
+	}
+	return "    " + f.shown()
+}
+
+// right is what it does, and the variable that sets it as well.
+func (f *Flag) right() string {
+	text, dot := strings.CutSuffix(f.Help, ".")
+	text += " ($" + f.Env + ")"
+	if dot {
+		text += "."
+	}
+	return text
+}
+
+// writeForeign writes the help of a command that is not ours.
+func writeForeign(out io.Writer, c *cobra.Command) {
+	text := c.Long
+	if text == "" {
+		text = c.Short
+	}
+	fmt.Fprintf(out, "Usage: %s\n\n%s\n", c.UseLine(), strings.TrimSpace(text))
+	if flags := c.LocalFlags().FlagUsages(); flags != "" {
+		fmt.Fprintf(out, "\nFlags:\n%s", flags)
+	}
+	for i, child := range c.Commands() {
+		if i == 0 {
+			fmt.Fprint(out, "\nCommands:\n")
+		}
+		fmt.Fprintf(out, "  %s  %s\n", child.Name(), child.Short)
+	}
+}
+
+// row is a name and what it means.
+type row struct{ left, right string }
+
+// page collects lines.
+type page struct {
+	text  strings.Builder
+	width int
+	words []string // of the paragraph that is being filled
+}
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
+
+// flow takes a line of a text in. Lines that begin with a blank stay as they are; the others are filled.
+func (p *page) flow(line string) {
+	if line == "" || line[0] == ' ' || line[0] == '\t' {
+		p.flush()
+		p.line("%s", line)
+		return
+	}
+	p.words = append(p.words, strings.Fields(line)...)
+}
+
+func (p *page) flush() {
+	if len(p.words) > 0 {
+		p.wrap("", strings.Join(p.words, " "))
+		p.words = nil
+	}
+}
+
+// wrap writes a paragraph, indented.
+func (p *page) wrap(indent, text string) {
+	for _, line := range wrapped(text, p.width-len(indent)) {
+		p.line("%s%s", indent, line)
+	}
+}
+
+func wrapped(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case len([]rune(line))+1+len([]rune(word)) > width:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// table writes names and beside them what they mean.
+func (p *page) table(rows []row) {
+	left := 0
+	for _, r := range rows {
+		if n := len([]rune(r.left)); n <= leftMost {
+			left = max(left, n)
+		}
+	}
+	const indent, gap = 2, 4
+	for _, r := range rows {
+		if r == (row{}) {
+			p.line("")
+			continue
+		}
+		lines := wrapped(r.right, max(p.width-indent-left-gap, 20))
+		if len([]rune(r.left)) > left {
+			p.line("%*s%s", indent, "", r.left)
+		} else {
+			p.line("%s", strings.TrimRight(fmt.Sprintf("%*s%-*s%*s%s", indent, "", left, r.left, gap, "", lines[0]), " "))
+			lines = lines[1:]
+		}
+		for _, line := range lines {
+			p.line("%*s%s", indent+left+gap, "", line)
+		}
+	}
+}
+
+// widthOf is how many columns there are to write to.
+func widthOf(out io.Writer) int {
+	if f, is := out.(*os.File); is {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return min(w, widthMost)
+		}
+	}
+	if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
+		return min(w, widthMost)
+	}
+	return widthDefault
+}

@@ -1,0 +1,171 @@
+package command
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// value is a field that texts set: a string, a number, a switch, a duration, something that reads texts itself, a pointer to one of these, a slice, or a map of texts.
+type value struct {
+	of   reflect.Value
+	enum []string
+	sep  string // between the elements of a slice; "": there is none
+}
+
+func newValue(of reflect.Value, tag reflect.StructTag) value {
+	v := value{of: of, sep: ","}
+	if tag.Get("sep") == "none" {
+		v.sep = ""
+	}
+	if enum := tag.Get("enum"); enum != "" {
+		v.enum = strings.Split(enum, ",")
+	}
+	if _, is := tag.Lookup("arg"); is { // each is a word of the command line
+		v.sep = ""
+	}
+	return v
+}
+
+var (
+	durationType = reflect.TypeFor[time.Duration]()
+	readerType   = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// element is the type that one text sets.
+func (v value) element() reflect.Type {
+	t := v.of.Type()
+	if v.many() || t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+func (v value) many() bool {
+	return (v.of.Kind() == reflect.Slice || v.of.Kind() == reflect.Map) && !reflect.PointerTo(v.of.Type()).Implements(readerType)
+}
+
+func (v value) isSwitch() bool { return v.element().Kind() == reflect.Bool }
+
+func (v value) isText() bool {
+	return v.element().Kind() == reflect.String && !reflect.PointerTo(v.element()).Implements(readerType)
+}
+
+// set sets the field, or adds to it where it holds many and this is not the first of them.
+func (v value) set(text string, first bool) error {
+	if !v.many() {
+		target := v.of
+		if target.Kind() == reflect.Pointer {
+			target = reflect.New(target.Type().Elem()).Elem()
+		}
+		if err := v.setOne(target, text); err != nil {
+			return err
+		}
+		if v.of.Kind() == reflect.Pointer {
+			v.of.Set(target.Addr())
+		}
+		return nil
+	}
+	if first {
+		v.of.SetZero()
+	}
+	if v.of.Kind() == reflect.Map {
+		return v.setPairs(text)
+	}
+	texts := []string{text}
+	if v.sep != "" {
+		texts = strings.Split(text, v.sep)
+	}
+	for _, text := range texts {
+		one := reflect.New(v.of.Type().Elem()).Elem()
+		if err := v.setOne(one, text); err != nil {
+			return err
+		}
+		v.of.Set(reflect.Append(v.of, one))
+	}
+	return nil
+}
+
+// setPairs adds key=value;key=value.
+func (v value) setPairs(text string) error {
+	for _, pair := range strings.Split(text, ";") {
+		key, of, ok := strings.Cut(pair, "=")
+		if !ok {
+			return fmt.Errorf("%q is not of the form KEY=VALUE", pair)
+		}
+		if v.of.IsNil() {
+			v.of.Set(reflect.MakeMap(v.of.Type()))
+		}
+		v.of.SetMapIndex(reflect.ValueOf(key), reflect.ValueOf(of))
+	}
+	return nil
+}
+
+func (v value) setOne(target reflect.Value, text string) error {
+	if len(v.enum) > 0 && !slices.Contains(v.enum, text) {
+		return fmt.Errorf("it must be one of %s, and not %q", strings.Join(v.enum, ", "), text)
+	}
+	if reader, is := target.Addr().Interface().(encoding.TextUnmarshaler); is {
+		return reader.UnmarshalText([]byte(text))
+	}
+	if target.Type() == durationType {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a duration such as 250ms, 30s, 5m or 1h30m", text)
+		}
+		target.SetInt(int64(d))
+		return nil
+	}
+	switch target.Kind() {
+	case reflect.String:
+		target.SetString(text)
+	case reflect.Bool:
+		on, err := readSwitch(text)
+		if err != nil {
+			return err
+		}
+		target.SetBool(on)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, target.Type().Bits())
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number%s", text, tooLong(err))
+		}
+		target.SetInt(n)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		n, err := strconv.ParseUint(text, 10, target.Type().Bits())
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number from 0 on%s", text, tooLong(err))
+		}
+		target.SetUint(n)
+	case reflect.Float32, reflect.Float64:
+		n, err := strconv.ParseFloat(text, target.Type().Bits())
+		if err != nil || n-n != 0 {
+			return fmt.Errorf("%q is not a number", text)
+		}
+		target.SetFloat(n)
+	default:
+		panic("no text sets a " + target.Type().String())
+	}
+	return nil
+}
+
+func tooLong(err error) string {
+	if n, is := err.(*strconv.NumError); is && n.Err == strconv.ErrRange {
+		return " in range"
+	}
+	return ""
+}
+
+func readSwitch(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "true", "1", "yes":
+		return true, nil
+	case "false", "0", "no":
+		return false, nil
+	}
+	return false, fmt.Errorf("it is true, 1, yes, false, 0 or no, and not %q", text)
+}
