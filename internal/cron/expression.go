@@ -1,0 +1,80 @@
+package cron
+
+import "time"
+
+// Kind is the form of an expression.
+type Kind int
+
+const (
+	At   Kind = iota + 1 // one time: at, instant
+	Rate                 // an anchor and every interval after it: rate, every
+	Cron                 // every wall time that the fields match
+)
+
+func (k Kind) String() string {
+	switch k {
+	case At:
+		return "at"
+	case Rate:
+		return "rate"
+	case Cron:
+		return "cron"
+	default:
+		return "none"
+	}
+}
+
+// Expression is a schedule expression that Parse or ParseRule has read. It does not change. The zero Expression has no Kind and no occurrence.
+type Expression struct {
+	text     string
+	kind     Kind
+	at       time.Time     // of an at
+	interval time.Duration // of a rate
+	fields   *fields       // of a cron
+	zone     *time.Location
+}
+
+// Kind says which form the expression has.
+func (e Expression) Kind() Kind { return e.kind }
+
+// String gives the text that was read, as it was.
+func (e Expression) String() string { return e.text }
+
+// Interval is what lies between two occurrences of a rate, and zero for other kinds.
+func (e Expression) Interval() time.Duration { return e.interval }
+
+// end is after every occurrence: formats of time have four digits for a year.
+var end = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Next gives the first occurrence strictly after the instant after; the first at or after t is Next(anchor, t.Add(-1)). A rate counts from anchor, which is its
+// first occurrence; at and cron ignore it. ok is false where none follows. It takes well under a microsecond as a rule, and some ten
+// microseconds where hardly a day or none matches.
+func (e Expression) Next(anchor, after time.Time) (t time.Time, ok bool) {
+	switch e.kind {
+	case At:
+		return e.at, e.at.After(after)
+	case Rate:
+		return e.nextOfRate(anchor, after)
+	case Cron:
+		return e.nextOfCron(after)
+	default:
+		return time.Time{}, false
+	}
+}
+
+// Last gives the latest occurrence after the instant after and not after upTo: the one to catch up with when time went by unattended. ok is false where
+// there is none. Its cost hardly depends on how many there are.
+func (e Expression) Last(anchor, after, upTo time.Time) (t time.Time, ok bool) {
+	first, ok := e.Next(anchor, after)
+	if !ok || first.After(upTo) {
+		return time.Time{}, false
+	}
+	switch e.kind {
+	case Rate:
+		return e.lastOfRate(anchor, upTo), true
+	case Cron:
+		return e.lastOfCron(first, upTo), true
+	default:
+		return first, true
+	}
+}

@@ -1,0 +1,180 @@
+package cron
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxText is how many characters an expression may have.
+const maxText = 256
+
+// Parse reads an expression of EventBridge Scheduler, or of our own forms, whose wall times are in zone; nil is UTC. The error is an *Error with what is wrong; the
+// text that AWS has for it is the caller's business.
+func Parse(text string, zone *time.Location) (Expression, error) {
+	if zone == nil {
+		zone = time.UTC
+	}
+	keyword, body, err := split(text)
+	if err != nil {
+		return Expression{}, err.in(text)
+	}
+	e := Expression{text: text, zone: zone}
+	switch keyword {
+	case "at":
+		e.kind = At
+		e.at, err = parseAt(body, zone, 0)
+	case "instant":
+		e.kind = At
+		e.at, err = parseAt(body, zone, 3)
+	case "rate":
+		e.kind = Rate
+		e.interval, err = parseInterval(body, rateUnits)
+	case "every":
+		e.kind = Rate
+		e.interval, err = parseInterval(body, everyUnits)
+	case "cron":
+		e.kind = Cron
+		e.fields, err = parseFields(body)
+	default:
+		err = wrong("it begins with none of at(, rate( and cron(")
+	}
+	if err != nil {
+		return Expression{}, err.in(text)
+	}
+	return e, nil
+}
+
+// ParseRule reads the expression of a classic EventBridge rule: a rate, whose unit must be singular with 1 and plural otherwise, or a cron in UTC.
+func ParseRule(text string) (Expression, error) {
+	e, err := Parse(text, time.UTC)
+	if err != nil {
+		return Expression{}, err
+	}
+	keyword, body, _ := strings.Cut(text, "(")
+	switch keyword {
+	case "cron":
+		return e, nil
+	case "rate":
+		words := wordsOf(strings.TrimSuffix(body, ")"))
+		if one, singular := isOne(words[0]), !strings.HasSuffix(words[1], "s"); one != singular {
+			return Expression{}, wrong("the unit is singular with 1 and plural otherwise").in(text)
+		}
+		return e, nil
+	default:
+		return Expression{}, wrong("a rule takes rate( and cron( only").in(text)
+	}
+}
+
+// isOne reports whether digits are a 1, perhaps after zeros.
+func isOne(digits string) bool { return strings.TrimLeft(digits, "0") == "1" }
+
+// split takes a text apart into what stands before and in the parentheses.
+func split(text string) (keyword, body string, err *problem) {
+	if text == "" || len(text) > maxText {
+		return "", "", wrong("it has 1 to %d characters", maxText)
+	}
+	keyword, body, open := strings.Cut(text, "(")
+	body, closed := strings.CutSuffix(body, ")")
+	switch {
+	case !open || !closed:
+		return "", "", wrong("it is a keyword and something in parentheses, such as rate(5 minutes)")
+	case strings.Trim(keyword, " \t") != keyword || strings.Trim(body, " \t") != body:
+		return "", "", wrong("there is a space next to a parenthesis")
+	}
+	return keyword, body, nil
+}
+
+// wordsOf gives what stands between spaces and tabs.
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == '\t' })
+}
+
+// number reads digits, without a sign, that are no more than most.
+func number(digits string, most int) (n int, ok bool) {
+	if digits == "" {
+		return 0, false
+	}
+	for _, c := range []byte(digits) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		if n = n*10 + int(c-'0'); n > most {
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+// parseAt reads yyyy-mm-ddThh:mm:ss, after which up to so many digits of a fraction may follow.
+func parseAt(text string, zone *time.Location, digits int) (time.Time, *problem) {
+	const form = "yyyy-mm-ddThh:mm:ss"
+	whole, fraction, fractioned := text, "", false
+	if digits > 0 {
+		whole, fraction, fractioned = strings.Cut(text, ".")
+	}
+	// time.Parse takes a fraction and a comma where the layout has none, and an hour of one digit; hence the length.
+	t, err := time.Parse("2006-01-02T15:04:05", whole)
+	nanos, ok := number(fraction, 999)
+	switch {
+	case err != nil && len(whole) == len(form) && isOutOfRange(err):
+		return time.Time{}, wrong("there is no such date or time")
+	case (err != nil || len(whole) != len(form)) && digits > 0:
+		return time.Time{}, wrong("the time is not of the form %s.fff; it has no zone", form)
+	case err != nil || len(whole) != len(form):
+		return time.Time{}, wrong("the time is not of the form %s; it has neither a zone nor a fraction", form)
+	case fractioned && (!ok || len(fraction) > digits):
+		return time.Time{}, wrong("the fraction of a second has 1 to %d digits", digits)
+	}
+	for range digits - len(fraction) {
+		nanos *= 10
+	}
+	instant, _ := firstShown(zone, t.Unix())
+	at := time.Unix(instant, int64(nanos)*int64(time.Millisecond)).UTC()
+	if t.Year() < firstYear || !at.Before(end) {
+		return time.Time{}, wrong("the year is not within %d-9999", firstYear)
+	}
+	return at, nil
+}
+
+func isOutOfRange(err error) bool {
+	e, ok := err.(*time.ParseError)
+	return ok && strings.HasSuffix(e.Message, "out of range")
+}
+
+// unit is what an interval is counted in.
+type unit struct {
+	name string // singular
+	is   time.Duration
+}
+
+var (
+	rateUnits  = []unit{{"minute", time.Minute}, {"hour", time.Hour}, {"day", 24 * time.Hour}}
+	everyUnits = []unit{{"millisecond", time.Millisecond}, {"second", time.Second}}
+)
+
+// parseInterval reads a value and its unit, singular or plural.
+func parseInterval(text string, units []unit) (time.Duration, *problem) {
+	words := wordsOf(text)
+	if len(words) != 2 {
+		return 0, wrong("it has a value and a unit, with a space between them")
+	}
+	var names []string
+	for _, u := range units {
+		names = append(names, u.name+"s")
+		if words[1] != u.name && words[1] != u.name+"s" {
+			continue
+		}
+		most := int64(maxInterval / u.is)
+		value, ok := number(words[0], int(most))
+		if !ok || value == 0 {
+			return 0, wrong("the value is a whole number from 1 to %d", most)
+		}
+		interval := time.Duration(value) * u.is
+		if interval < minInterval {
+			return 0, wrong("the interval is at least %v", minInterval)
+		}
+		return interval, nil
+	}
+	return 0, wrong("the unit %s is none of %s", strconv.Quote(words[1]), strings.Join(names, ", "))
+}

@@ -1,0 +1,118 @@
+package cron
+
+import "time"
+
+// The wall times that a cron can match.
+const (
+	firstYear = 1970
+	lastYear  = 2199
+)
+
+var (
+	firstWall = wallOf(firstYear, 1, 1, 0, 0)
+	lastWall  = wallOf(lastYear, 12, 31, 23, 59)
+)
+
+// nextOfCron goes through the wall times that match, from the one after what the clocks show, to the first that is shown at all and was not shown
+// before: in an overlap the clocks show again what has occurred.
+func (e Expression) nextOfCron(after time.Time) (time.Time, bool) {
+	from := firstWall
+	switch {
+	case after.After(time.Unix(lastWall+farthest, 0)):
+		return time.Time{}, false
+	case after.After(time.Unix(firstWall-farthest, 0)):
+		from = max(from, nextMinute(after.Unix()+offset(e.zone, after.Unix())))
+	}
+	for {
+		wall, ok := e.fields.next(from)
+		if !ok {
+			return time.Time{}, false
+		}
+		if instant, shown := firstShown(e.zone, wall); shown && instant > after.Unix() {
+			return time.Unix(instant, 0).UTC(), true
+		}
+		from = max(nextMinute(wall), nextMinute(settled(e.zone, wall)-1))
+	}
+}
+
+// nextMinute gives the first full minute after a wall time.
+func nextMinute(wall int64) int64 {
+	into := wall % minute
+	if into < 0 {
+		into += minute
+	}
+	return wall - into + minute
+}
+
+// lastOfCron gives the latest occurrence from the known one on that is not after upTo. It halves what lies between an occurrence and an instant after
+// which none is left, so the search need not run backwards, and knows but one order of wall times.
+func (e Expression) lastOfCron(known, upTo time.Time) time.Time {
+	last, none := known.Unix(), min(upTo.Unix(), lastWall+farthest)
+	for none > last {
+		middle := last + (none-last)/2
+		t, ok := e.nextOfCron(time.Unix(middle, 0))
+		if ok && !t.After(upTo) {
+			last = t.Unix()
+		} else {
+			none = middle
+		}
+	}
+	return time.Unix(last, 0).UTC()
+}
+
+// date is a day; its day of the month may be one more than the month has.
+type date struct {
+	year  int
+	month time.Month
+	day   int
+}
+
+// next gives the first wall time at or after from, a full minute, that the fields match.
+func (f *fields) next(from int64) (wall int64, ok bool) {
+	at := time.Unix(from, 0).UTC()
+	var today date
+	today.year, today.month, today.day = at.Date()
+	on, ok := f.nextDay(today)
+	if on == today {
+		if hour, minute, ok := f.timeOfDay(at.Hour(), at.Minute()); ok {
+			return wallOf(on.year, on.month, on.day, hour, minute), true
+		}
+		today.day++
+		on, ok = f.nextDay(today)
+	}
+	if !ok {
+		return 0, false
+	}
+	hour, minute, _ := f.timeOfDay(0, 0)
+	return wallOf(on.year, on.month, on.day, hour, minute), true
+}
+
+// timeOfDay gives the first time at or after hour:minute that matches on a day.
+func (f *fields) timeOfDay(hour, minute int) (int, int, bool) {
+	if f.hours.has(hour) {
+		if m, ok := f.minutes.from(minute); ok {
+			return hour, m, true
+		}
+	}
+	hour, ok := f.hours.from(hour + 1)
+	minute, _ = f.minutes.from(0)
+	return hour, minute, ok
+}
+
+// nextDay gives the first day at or after d that matches.
+func (f *fields) nextDay(d date) (date, bool) {
+	for year, ok := f.years.from(d.year - firstYear); ok; year, ok = f.years.from(year + 1) {
+		if year+firstYear > d.year {
+			d = date{year + firstYear, time.January, 1}
+		}
+		for month, ok := f.months.from(int(d.month)); ok; month, ok = f.months.from(month + 1) {
+			if time.Month(month) > d.month {
+				d.month, d.day = time.Month(month), 1
+			}
+			if d.day, ok = f.days.from(monthOf(d.year, d.month), d.day); ok {
+				return d, true
+			}
+		}
+	}
+	return date{}, false
+}
