@@ -1,0 +1,95 @@
+package pattern
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Numbers are compared as millionths, in the range that AWS's matcher states.
+const (
+	fixedDigits = 6
+	maxFixed    = 5_000_000_000 * 1_000_000
+	minFixed    = -maxFixed
+)
+
+// parseFixed reads a JSON number as millionths. ok says that it is one, from -5e9 to 5e9, with no more than six digits after the point.
+func parseFixed(s string) (n int64, ok bool) {
+	s, negative := strings.CutPrefix(s, "-")
+	digits, exponent, ok := split(s)
+	if !ok {
+		return 0, false
+	}
+	digits = strings.TrimLeft(digits, "0")
+	for strings.HasSuffix(digits, "0") {
+		digits, exponent = digits[:len(digits)-1], exponent+1
+	}
+	if digits == "" {
+		return 0, true
+	}
+	shift := exponent + fixedDigits
+	if shift < 0 || len(digits)+shift > 16 { // 5e15 has 16 digits
+		return 0, false
+	}
+	for _, c := range []byte(digits) {
+		n = n*10 + int64(c-'0')
+	}
+	for range shift {
+		n *= 10
+	}
+	if n > maxFixed {
+		return 0, false
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
+}
+
+// split takes a number without its sign apart: its digits, and the power of ten of the last.
+func split(s string) (digits string, exponent int, ok bool) {
+	mantissa, power := s, ""
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		if mantissa, power = s[:i], strings.TrimPrefix(s[i+1:], "+"); power == "" {
+			return "", 0, false
+		}
+	}
+	whole, fraction, point := strings.Cut(mantissa, ".")
+	if !allDigits(whole) || point && !allDigits(fraction) || len(whole)+len(fraction) > 400 {
+		return "", 0, false
+	}
+	if power != "" {
+		if exponent, ok = smallInt(power); !ok {
+			return "", 0, false
+		}
+	}
+	return whole + fraction, exponent - len(fraction), true
+}
+
+// smallInt reads an exponent; more than four digits are beyond every number that can be compared.
+func smallInt(s string) (n int, ok bool) {
+	s, negative := strings.CutPrefix(s, "-")
+	if !allDigits(s) || len(s) > 4 {
+		return 0, false
+	}
+	for _, c := range []byte(s) {
+		n = n*10 + int(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
+}
+
+func allDigits(s string) bool {
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func outOfRange(value json.RawMessage) string {
+	return fmt.Sprintf("%s is no number from -5e9 to 5e9 with at most six digits after the point", value)
+}
