@@ -1,0 +1,164 @@
+// Package declare reads files in which things are declared: triggers, reminders.
+//
+// Such a file is YAML, or JSON, which is YAML too: a list of the things, or an object that has the list under their name. A member that nobody knows is an error.
+// Some members are texts that can be written as what they stand for, such as a pattern that is JSON; they are turned into texts first, so that the structures have no types of
+// their own for them.
+package declare
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// maxBytes is the size of the largest file.
+const maxBytes = 1 << 20
+
+// Text turns what a member is written as into what it is decoded from.
+type Text func(node *yaml.Node) error
+
+// Read reads a file of things that are named so; texts are by the names of members.
+func Read[T any](r io.Reader, named string, texts map[string]Text) ([]T, error) {
+	file, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(file) > maxBytes {
+		return nil, fmt.Errorf("the file has more than %d bytes", maxBytes)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(file, &document); err != nil {
+		return nil, err
+	}
+	if len(document.Content) == 0 {
+		return nil, nil
+	}
+	top := document.Content[0]
+	if top.Kind == yaml.ScalarNode && top.Tag == "!!null" {
+		return nil, nil
+	}
+	left := maxNodes
+	if top, err = inlined(top, &left); err != nil {
+		return nil, err
+	}
+	list, err := listOf(top, named)
+	if list == nil || err != nil {
+		return nil, err
+	}
+	all := make([]T, len(list.Content))
+	for i, element := range list.Content {
+		if err := decode(element, texts, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// maxNodes is how many values a file has at most, those that aliases stand for counted each time.
+const maxNodes = 100_000
+
+// inlined gives a node with what its aliases stand for in their places, so that a part of it can stand for itself.
+func inlined(node *yaml.Node, left *int) (*yaml.Node, error) {
+	if *left--; *left < 0 {
+		return nil, fmt.Errorf("the file has more than %d values", maxNodes)
+	}
+	if node.Kind == yaml.AliasNode {
+		return inlined(node.Alias, left)
+	}
+	out := *node
+	out.Anchor, out.Content = "", make([]*yaml.Node, len(node.Content))
+	for i, c := range node.Content {
+		var err error
+		if out.Content[i], err = inlined(c, left); err != nil {
+			return nil, err
+		}
+	}
+	return &out, nil
+}
+
+// listOf finds the list in a file; nil: it is empty.
+func listOf(top *yaml.Node, named string) (*yaml.Node, error) {
+	list := top
+	if top.Kind == yaml.MappingNode {
+		for i := 0; i < len(top.Content); i += 2 {
+			if name := top.Content[i].Value; name != named {
+				return nil, fmt.Errorf("line %d: %q is unknown: the file is a list, or has one under %q", top.Content[i].Line, name, named)
+			}
+			list = top.Content[i+1]
+		}
+		if list == top || list.Kind == yaml.ScalarNode && list.Tag == "!!null" {
+			return nil, nil
+		}
+	}
+	if list.Kind != yaml.SequenceNode {
+		return nil, fmt.Errorf("line %d: a list is expected, or an object that has one under %q", list.Line, named)
+	}
+	return list, nil
+}
+
+// decode reads one thing. An error names the line in the file.
+func decode(element *yaml.Node, texts map[string]Text, into any) error {
+	if element.Kind == yaml.MappingNode {
+		for i := 0; i < len(element.Content); i += 2 {
+			if text := texts[element.Content[i].Value]; text != nil {
+				if err := text(element.Content[i+1]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	file, err := yaml.Marshal(element)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", element.Line, err)
+	}
+	strict := yaml.NewDecoder(strings.NewReader(string(file)))
+	strict.KnownFields(true)
+	if err := strict.Decode(into); err != nil {
+		return fmt.Errorf("what begins in line %d: %w", element.Line, err)
+	}
+	return nil
+}
+
+// JSON lets a text be written as the JSON that it is to hold.
+func JSON(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode {
+		return nil
+	}
+	var v any
+	if err := node.Decode(&v); err != nil {
+		return err
+	}
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("line %d: this is not JSON: %w", node.Line, err)
+	}
+	Set(node, strings.TrimSpace(text.String()))
+	return nil
+}
+
+// ListOfJSON lets a list of such texts be written, and one of them without a list.
+func ListOfJSON(node *yaml.Node) error {
+	if node.Kind != yaml.SequenceNode {
+		one := *node
+		*node = yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: one.Line, Content: []*yaml.Node{&one}}
+	}
+	for _, element := range node.Content {
+		if element.Kind != yaml.ScalarNode && element.Kind != yaml.MappingNode {
+			return fmt.Errorf("line %d: an object is expected, or its JSON in a text", element.Line)
+		}
+		if err := JSON(element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Set makes a node a text.
+func Set(node *yaml.Node, text string) {
+	*node = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text, Line: node.Line}
+}

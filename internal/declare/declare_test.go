@@ -1,0 +1,109 @@
+package declare
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+type thing struct {
+	Name    string        `yaml:"name"`
+	Wait    time.Duration `yaml:"wait"`
+	Filter  []string      `yaml:"filter"`
+	Input   string        `yaml:"input"`
+	Retries *int          `yaml:"retries"`
+}
+
+var texts = map[string]Text{"filter": ListOfJSON, "input": JSON}
+
+// A file is a list, or an object with one, and texts can be written as what they hold.
+func TestRead(t *testing.T) {
+	want := []thing{
+		{Name: "a", Wait: 90 * time.Second, Filter: []string{`{"x":[1,"<b>"]}`}, Input: `{"to":["<$.a>"]}`},
+		{Name: "b", Filter: []string{`{"y": ["z"]}`, `{"w":[null]}`}, Input: "text: of <b>\nlines"},
+	}
+	const list = `
+- name: a
+  wait: 1m30s
+  filter: {x: [1, "<b>"]}
+  input: {to: ["<$.a>"]}
+- name: b
+  filter:
+    - '{"y": ["z"]}'
+    - w: [null]
+  input: |-
+    text: of <b>
+    lines
+`
+	for name, file := range map[string]string{"list": list, "object": "things:" + strings.ReplaceAll(list, "\n", "\n  ")} {
+		got, err := Read[thing](strings.NewReader(file), "things", texts)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	got, err := Read[thing](strings.NewReader("- &a {name: a, input: &in x}\n- <<: *a\n  name: b\n- {name: c, input: *in}"), "things", texts)
+	if err != nil || !reflect.DeepEqual(got, []thing{{Name: "a", Input: "x"}, {Name: "b", Input: "x"}, {Name: "c", Input: "x"}}) {
+		t.Errorf("with aliases: %+v, %v", got, err)
+	}
+	for _, file := range []string{"", "null", "[]", "things:", "things: []", "{}", "# nothing"} {
+		if got, err := Read[thing](strings.NewReader(file), "things", texts); len(got) != 0 || err != nil {
+			t.Errorf("%q: %v, %v", file, got, err)
+		}
+	}
+}
+
+// What is wrong with a file is said with its line.
+func TestBad(t *testing.T) {
+	for file, want := range map[string]string{
+		"- {name: a}\n- {nama: b}":   "what begins in line 2: yaml: unmarshal errors:\n  line 1: field nama not found in type declare.thing",
+		"- {name: a, wait: soon}":    "cannot unmarshal !!str `soon` into time.Duration",
+		"- {name: a, filter: [[1]]}": "line 1: an object is expected, or its JSON in a text",
+		"others: []":                 `line 1: "others" is unknown: the file is a list, or has one under "things"`,
+		"things: 5":                  `line 1: a list is expected, or an object that has one under "things"`,
+		"text":                       `line 1: a list is expected, or an object that has one under "things"`,
+		"- {input: {a: .nan}}":       "line 1: this is not JSON: json: unsupported value: NaN",
+		"- &a [x]\n- &b " + bomb:     "the file has more than 100000 values",
+		"- [a]":                      "cannot unmarshal !!seq into declare.thing",
+		"- {":                        "did not find expected node content",
+		strings.Repeat(" ", 1<<20+1): "the file has more than 1048576 bytes",
+	} {
+		if _, err := Read[thing](strings.NewReader(file), "things", texts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.100q: %v", file, err)
+		}
+	}
+}
+
+// bomb is a list that grows tenfold with every line.
+const bomb = `[*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]
+- &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]
+- &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]
+- &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]
+- [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]`
+
+// Whatever a file holds, it is read or refused.
+func FuzzRead(f *testing.F) {
+	f.Add("things: [{name: a, filter: [{x: [1]}, '{}'], input: {a: [b]}, wait: 5s, retries: 3}]")
+	f.Add("- name: &a b\n  input: *a\n- filter: {? [a] : b}")
+	f.Fuzz(func(t *testing.T, file string) {
+		_, _ = Read[thing](strings.NewReader(file), "things", texts)
+	})
+}
+
+// All that is wrong is said at once, with names where there are such; two of one name are one too many.
+func TestCheck(t *testing.T) {
+	type named struct{ name, wrong string }
+	err := Check("thing", []named{{"a", ""}, {"", "it has no name"}, {"a", "it is blue"}}, func(t *named) (string, []string) {
+		if t.wrong == "" {
+			return t.name, nil
+		}
+		return t.name, []string{t.wrong}
+	})
+	if got, want := fmt.Sprint(err), "thing 2: it has no name\nthing \"a\" is declared twice\nthing \"a\": it is blue"; got != want {
+		t.Errorf("%s\nnot\n%s", got, want)
+	}
+	if err := Check("thing", make([]named, 1001), func(*named) (string, []string) { return "", nil }); err == nil || err.Error() != "1001 things are declared, and at most 1000 are allowed" {
+		t.Errorf("of too many: %v", err)
+	}
+}
