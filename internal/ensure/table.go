@@ -1,0 +1,224 @@
+// Package ensure makes the tables that mayfly's own workers keep their state in, at whatever endpoint, when they are first needed.
+//
+// Several workers may come upon a missing table at once: one makes it, and all wait until it can be used.
+package ensure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// Spec says what a table is like. Its keys are strings, and it is billed on demand.
+type Spec struct {
+	Name    string
+	Key     string  // the partition key
+	Sort    string  // the sort key; "": none
+	TTL     string  // the TTL attribute; "": none
+	Stream  bool    // a stream of old images
+	Shards  int     // open shards of the stream, where the endpoint lets that be chosen; 0: as the endpoint has it
+	Indexes []Index // secondary indexes of the whole table
+}
+
+// Index says what a secondary index of a table is like. Its keys are strings; items without them are not in it.
+type Index struct {
+	Name    string
+	Key     string
+	Sort    string
+	Include []string // attributes besides the keys; nil: all of them
+}
+
+const (
+	tagShards = "mayfly:shards"
+	tagExpiry = "mayfly:expiry" // what mayfly's own workers wait for is gone at its deadline, whatever the server's default
+
+	activeLimit = 2 * time.Minute // within which a table has to become usable
+	activeFirst = 5 * time.Millisecond
+	activeEvery = time.Second
+)
+
+// Table gives the description of a table that can be used. Where there is none it is made, and what of it was switched off is switched on.
+func Table(ctx context.Context, db *dynamodb.Client, spec Spec) (*types.TableDescription, error) {
+	d, _, err := Restore(ctx, db, spec)
+	return d, err
+}
+
+// What Restore has found missing.
+const (
+	NoTable  = "the table"
+	NoStream = "its stream"
+	NoTTL    = "its time to live"
+)
+
+// Restore is Table, and says besides what was missing, in words for a log: NoTable, NoStream and NoTTL. A table that was missing is empty.
+func Restore(ctx context.Context, db *dynamodb.Client, spec Spec) (d *types.TableDescription, missing []string, err error) {
+	d, err = active(ctx, db, spec.Name)
+	if Missing(err) {
+		missing = append(missing, NoTable)
+		if err = create(ctx, db, spec); err == nil {
+			d, err = active(ctx, db, spec.Name)
+		}
+	}
+	if err == nil && spec.Stream && !streams(d) {
+		missing = append(missing, NoStream)
+		d, err = enableStream(ctx, db, spec.Name)
+	}
+	if err == nil && spec.TTL != "" {
+		var enabled bool
+		if enabled, err = enableTTL(ctx, db, spec); enabled && (len(missing) == 0 || missing[0] != NoTable) {
+			missing = append(missing, NoTTL)
+		}
+	}
+	if err != nil {
+		return nil, missing, fmt.Errorf("make table %s: %w", spec.Name, err)
+	}
+	return d, missing, nil
+}
+
+func streams(d *types.TableDescription) bool {
+	return d.StreamSpecification != nil && aws.ToBool(d.StreamSpecification.StreamEnabled)
+}
+
+// enableStream switches a stream of old images on. Of two workers that do it at once the later is refused, and looks again.
+func enableStream(ctx context.Context, db *dynamodb.Client, name string) (*types.TableDescription, error) {
+	_, err := db.UpdateTable(ctx, &dynamodb.UpdateTableInput{
+		TableName:           &name,
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeOldImage},
+	})
+	d, again := active(ctx, db, name)
+	switch {
+	case again != nil:
+		return nil, again
+	case streams(d):
+		return d, nil
+	case err == nil:
+		err = errors.New("its stream does not come on")
+	}
+	return nil, err
+}
+
+// Missing reports whether an error says that a table or a stream does not exist.
+func Missing(err error) bool {
+	var missing *types.ResourceNotFoundException
+	return errors.As(err, &missing)
+}
+
+// create makes the table. One that another worker makes at the same time is as good.
+func create(ctx context.Context, db *dynamodb.Client, spec Spec) error {
+	in := &dynamodb.CreateTableInput{
+		TableName:            &spec.Name,
+		BillingMode:          types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &spec.Key, AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: &spec.Key, KeyType: types.KeyTypeHash}},
+	}
+	if spec.Sort != "" {
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &spec.Sort, AttributeType: types.ScalarAttributeTypeS})
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &spec.Sort, KeyType: types.KeyTypeRange})
+	}
+	for _, index := range spec.Indexes {
+		addIndex(in, index)
+	}
+	if spec.Stream {
+		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeOldImage}
+	}
+	if spec.TTL != "" {
+		in.Tags = append(in.Tags, types.Tag{Key: aws.String(tagExpiry), Value: aws.String("strict")})
+	}
+	if spec.Shards > 0 {
+		in.Tags = append(in.Tags, types.Tag{Key: aws.String(tagShards), Value: aws.String(fmt.Sprint(spec.Shards))})
+	}
+	_, err := db.CreateTable(ctx, in)
+	if len(in.Tags) > 0 && invalid(err) {
+		in.Tags = nil // an endpoint that takes no such tags, or none at all
+		_, err = db.CreateTable(ctx, in)
+	}
+	if madeMeanwhile(err) {
+		return nil
+	}
+	return err
+}
+
+func addIndex(in *dynamodb.CreateTableInput, index Index) {
+	for _, name := range []string{index.Key, index.Sort} {
+		if !slices.ContainsFunc(in.AttributeDefinitions, func(d types.AttributeDefinition) bool { return *d.AttributeName == name }) {
+			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS})
+		}
+	}
+	projection := &types.Projection{ProjectionType: types.ProjectionTypeAll}
+	if index.Include != nil {
+		projection = &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: index.Include}
+	}
+	in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
+		IndexName: &index.Name,
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: &index.Key, KeyType: types.KeyTypeHash}, {AttributeName: &index.Sort, KeyType: types.KeyTypeRange},
+		},
+		Projection: projection,
+	})
+}
+
+func madeMeanwhile(err error) bool {
+	var inUse *types.ResourceInUseException
+	return errors.As(err, &inUse)
+}
+
+// invalid reports whether the endpoint does not take the call as it is.
+func invalid(err error) bool {
+	var e smithy.APIError
+	return errors.As(err, &e) && e.ErrorCode() == "ValidationException"
+}
+
+// active waits until a table can be used.
+func active(ctx context.Context, db *dynamodb.Client, name string) (*types.TableDescription, error) {
+	elapsed := clock.Stopwatch()
+	for wait := activeFirst; ; wait = min(2*wait, activeEvery) {
+		out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+		switch {
+		case err != nil:
+			return nil, err
+		case out.Table.TableStatus == types.TableStatusActive || out.Table.TableStatus == types.TableStatusUpdating:
+			return out.Table, nil
+		case elapsed() > activeLimit:
+			return nil, fmt.Errorf("it has been %s for %s", out.Table.TableStatus, activeLimit)
+		}
+		clock.Pause(wait, ctx.Done())
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// enableTTL sets the TTL attribute where there is none yet, and says whether it has. Of two workers that do it at once the later is refused, and looks again.
+func enableTTL(ctx context.Context, db *dynamodb.Client, spec Spec) (enabled bool, err error) {
+	on := func() (bool, error) {
+		out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &spec.Name})
+		if err != nil {
+			return false, err
+		}
+		status := out.TimeToLiveDescription.TimeToLiveStatus
+		return status == types.TimeToLiveStatusEnabled || status == types.TimeToLiveStatusEnabling, nil
+	}
+	if done, err := on(); done || err != nil {
+		return false, err
+	}
+	_, err = db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               &spec.Name,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true), AttributeName: &spec.TTL},
+	})
+	if err == nil {
+		return true, nil
+	}
+	if done, again := on(); done && again == nil {
+		return false, nil
+	}
+	return false, err
+}
