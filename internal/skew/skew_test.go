@@ -1,0 +1,15 @@
+package skew
+
+import "testing"
+
+// An answer that was long on its way says nothing of the offset now that is exact: the clocks may have drifted meanwhile, and it contradicts nothing that is learnt later.
+func TestAnswerThatWasLongOnItsWay(t *testing.T) {
+	c := &Bounds{}
+	const second, day = 1000, 86_400_000
+	c.take(day, day, day)   // no offset
+	c.take(day, day, 2*day) // made when it was sent; since then the local clock has lost 10 s
+	c.take(2*day+10*second, 2*day, 2*day)
+	if c.mu.slack > 0 || c.mu.claim.made {
+		t.Error("what is true contradicts it")
+	}
+}
