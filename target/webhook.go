@@ -1,0 +1,256 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// WebhookMode says how deliveries become requests.
+type WebhookMode string
+
+// The modes of webhooks: those of the HTTP binding of CloudEvents 1.0, and the bare body.
+const (
+	Structured WebhookMode = "structured" // one delivery a request, the whole event as JSON: application/cloudevents+json
+	Binary     WebhookMode = "binary"     // one delivery a request, its body as it is, the event's attributes in ce- headers
+	Batched    WebhookMode = "batch"      // several deliveries a request: application/cloudevents-batch+json
+	Plain      WebhookMode = "plain"      // one delivery a request, its body as it is, no CloudEvent
+)
+
+// WebhookOptions configure a webhook. Only URL and Now are needed.
+type WebhookOptions struct {
+	URL     string            // http or https. A user and password in it are sent as basic authentication
+	Method  string            // Default: POST
+	Mode    WebhookMode       // Default: Structured
+	Secrets []string          // "whsec_" and 24 to 64 bytes in base64; each makes a signature, so that secrets can be changed in turn. At most 10. Default: none, unsigned
+	Headers map[string]string // sent with every request. Not those that the modes and signatures use
+
+	Timeout    time.Duration // of one request with its answer. Default: 30 s. Range: 10 ms to 15 minutes
+	BatchBytes int           // size of a request in Batched mode from which on the deliveries go in several; one delivery goes whatever its size. Default: 1 MB. Range: 1 KB to 64 MB
+	Parallel   int           // in the other modes: requests under way at once for one call of Deliver; deliveries of one key go one after another all the same. Default: 8. Range: 1 to 100
+
+	Now       func() time.Time  // the time that signatures carry, and that a Retry-After date counts from. Receivers compare it with theirs, so it is real time
+	Transport http.RoundTripper // Default: HTTP/1.1 and HTTP/2 with connections kept, through the proxy that the environment names
+}
+
+// Webhook delivers by HTTP requests.
+//
+// An answer from 200 to 299 means delivered. 408, 425, 429 and from 500 on are worth another attempt, after the time that a Retry-After header gives, in
+// seconds or as a date; 429 and 503 say that the receiver is throttling. Redirects are not followed: a permanent one (300, 301, 304, 305, 308) cannot be mended by another
+// attempt, a temporary one may be gone by then. All other answers from 400 to 499 are permanent, 410 Gone among them. An answer that is not HTTP, that ends early or takes
+// longer than the timeout is worth another attempt.
+//
+// In Batched mode the receiver may take some deliveries and not others: it answers from 200 to 299 with a JSON object like that of an AWS Lambda function,
+//
+//	{"batchItemFailures": [{"itemIdentifier": "the id of an event"}]}
+//
+// and gets only those again. Any other body means that all arrived, except that where the failures cannot be made out (the list is broken or too long, or it names an id that
+// was not in the request), all count as failed: as with Lambda, nothing is lost by a garbled answer.
+//
+// Requests carry the headers of Standard Webhooks: webhook-id (the delivery's ID, the same in every attempt; in Batched mode a hash of the IDs), webhook-timestamp, and with secrets
+// webhook-signature.
+type Webhook struct {
+	options WebhookOptions
+	url     *url.URL
+	keys    [][]byte
+	headers http.Header
+	host    string // of the Host header; empty: the URL's
+	client  http.Client
+}
+
+const (
+	defaultBatchBytes = 1 << 20
+	maxBatchBytes     = 64 << 20
+	defaultParallel   = 8
+	maxParallel       = 100
+	maxSecrets        = 10
+	maxHeaders        = 50
+	maxHeaderBytes    = 8 << 10
+	defaultTimeout    = 30 * time.Second
+	minTimeout        = 10 * time.Millisecond
+	maxTimeout        = 15 * time.Minute
+)
+
+// NewWebhook checks the options and connects to nothing. It reports all that is wrong with them, and never quotes a secret.
+func NewWebhook(o WebhookOptions) (*Webhook, error) {
+	o.setDefaults()
+	w := &Webhook{options: o, headers: http.Header{}}
+	var wrong []error
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+
+	var err error
+	if w.url, err = parseWebhookURL(o.URL); err != nil {
+		wrong = append(wrong, err)
+	}
+	if !isToken(o.Method) || o.Method == http.MethodConnect {
+		complain("method: is to be one that has a body, such as POST or PUT")
+	}
+	if !slices.Contains([]WebhookMode{Structured, Binary, Batched, Plain}, o.Mode) {
+		complain("mode: %q is none of structured, binary, batch and plain", o.Mode)
+	}
+	if len(o.Secrets) > maxSecrets {
+		complain("secrets: there are %d, and at most %d are used", len(o.Secrets), maxSecrets)
+	}
+	for i, secret := range o.Secrets {
+		key, err := parseSecret(secret)
+		if err != nil {
+			complain("secrets: number %d %w", i+1, err)
+		}
+		w.keys = append(w.keys, key)
+	}
+	wrong = append(wrong, w.setHeaders(o.Headers)...)
+	if o.Timeout < minTimeout || o.Timeout > maxTimeout {
+		complain("timeout: %v is not between %v and %v", o.Timeout, minTimeout, maxTimeout)
+	}
+	if o.BatchBytes < 1<<10 || o.BatchBytes > maxBatchBytes {
+		complain("batch-bytes: %d is not between %d and %d", o.BatchBytes, 1<<10, maxBatchBytes)
+	}
+	if o.Parallel < 1 || o.Parallel > maxParallel {
+		complain("parallel: %d is not between 1 and %d", o.Parallel, maxParallel)
+	}
+	if o.Now == nil {
+		complain("a webhook needs a clock: set Now, for instance to time.Now")
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
+	}
+	w.client = http.Client{
+		Transport:     o.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return w, nil
+}
+
+func (o *WebhookOptions) setDefaults() {
+	setDefault(&o.Method, http.MethodPost)
+	setDefault(&o.Mode, Structured)
+	setDefault(&o.Timeout, defaultTimeout)
+	setDefault(&o.BatchBytes, defaultBatchBytes)
+	setDefault(&o.Parallel, defaultParallel)
+	if o.Transport == nil {
+		o.Transport = newTransport()
+	}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// newTransport keeps as many connections as a lane may use, all of which go to one host.
+func newTransport() http.RoundTripper {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
+		t = standard.Clone()
+	}
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1000
+	t.MaxResponseHeaderBytes = 64 << 10
+	t.DisableCompression = true // so that the bound on an answer is one on what is read
+	return t
+}
+
+func parseWebhookURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
+		return nil, errors.New("url: is to be like https://example.com/path, with http or https, a host and no fragment") // the URL may hold a password
+	}
+	return u, nil
+}
+
+// setHeaders checks the configured headers and keeps them.
+func (w *Webhook) setHeaders(headers map[string]string) (wrong []error) {
+	if len(headers) > maxHeaders {
+		wrong = append(wrong, fmt.Errorf("headers: there are %d, and at most %d are sent", len(headers), maxHeaders))
+	}
+	names := make([]string, 0, len(headers))
+	for name := range headers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		value, lower := headers[name], strings.ToLower(name)
+		switch {
+		case !isToken(name):
+			wrong = append(wrong, fmt.Errorf("headers: %q is not the name of a header", name))
+		case slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "ce-") || strings.HasPrefix(lower, "webhook-"):
+			wrong = append(wrong, fmt.Errorf("headers: %s is set by the webhook itself", name))
+		case w.headers[http.CanonicalHeaderKey(name)] != nil:
+			wrong = append(wrong, fmt.Errorf("headers: %s is there twice", name))
+		case len(value) > maxHeaderBytes || strings.IndexFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) >= 0:
+			wrong = append(wrong, fmt.Errorf("headers: the value of %s has a control character or more than %d bytes", name, maxHeaderBytes)) // and may be a password
+		case lower == "host":
+			w.host = value
+		default:
+			w.headers.Set(name, value)
+		}
+	}
+	return wrong
+}
+
+// ownHeaders cannot be configured.
+var ownHeaders = []string{
+	"content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
+}
+
+// isToken says whether s can be the name of a header or a method.
+func isToken(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
+	}) < 0
+}
+
+// Close lets go of connections that are kept for later requests.
+func (w *Webhook) Close() error {
+	w.client.CloseIdleConnections()
+	return nil
+}
+
+// Deliver sends the deliveries, in one request or in one for each.
+func (w *Webhook) Deliver(ctx context.Context, deliveries []Delivery) []error {
+	results := make([]error, len(deliveries))
+	if w.options.Mode == Batched {
+		w.deliverBatches(ctx, deliveries, results)
+		return results
+	}
+	queues := perKey(deliveries)
+	inTurn := make(chan []int, len(queues))
+	for _, queue := range queues {
+		inTurn <- queue
+	}
+	close(inTurn)
+	var group sync.WaitGroup
+	for range min(w.options.Parallel, len(queues)) {
+		group.Go(func() {
+			for queue := range inTurn {
+				for _, i := range queue {
+					results[i] = w.deliverOne(ctx, deliveries[i])
+				}
+			}
+		})
+	}
+	group.Wait()
+	return results
+}
+
+// perKey gives the places of the deliveries that have to go one after another: those of one key.
+func perKey(deliveries []Delivery) (queues [][]int) {
+	queueOf := map[string]int{}
+	for i, d := range deliveries {
+		q, known := queueOf[d.Key]
+		if !known || d.Key == "" {
+			q = len(queues)
+			queues = append(queues, nil)
+			queueOf[d.Key] = q
+		}
+		queues[q] = append(queues[q], i)
+	}
+	return queues
+}
