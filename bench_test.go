@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/mayflydb/mayfly/internal/dynamo"
 	"github.com/mayflydb/mayfly/internal/service"
@@ -157,6 +158,47 @@ func BenchmarkInProcessBatchWriteItem25(b *testing.B) {
 			_, err := db.DynamoDB().BatchWriteItem(b.Context(), &dynamodb.BatchWriteItemInput{
 				RequestItems: map[string][]types.WriteRequest{"bench": requests},
 			})
+			return err
+		})
+	})
+}
+
+// A page of a stream as a consumer in the process reads it: 1,000 removals, each with an old image of about 400 bytes.
+func BenchmarkInProcessGetRecords1000(b *testing.B) {
+	db := open(b, "", Options{Shards: 1})
+	start := db.Clock().Now().Add(time.Hour)
+	makeTableWithView(b, db.DynamoDB(), "bench", types.StreamViewTypeOldImage)
+	for i := range 1000 {
+		in := benchPut(i)
+		in.Item["ttl"] = &types.AttributeValueMemberN{Value: strconv.FormatInt(start.Unix(), 10)}
+		if _, err := db.DynamoDB().PutItem(b.Context(), in); err != nil {
+			b.Fatal(err)
+		}
+	}
+	arn, shard := firstShard(b, db, "bench")
+	inserts, err := db.Streams().GetRecords(b.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: oldest(b, db, arn, shard)})
+	if err != nil || len(inserts.Records) != 1000 {
+		b.Fatalf("%d records: %v", len(inserts.Records), err)
+	}
+	if _, err := db.Clock().Advance(b.Context(), 2*time.Hour); err != nil {
+		b.Fatal(err)
+	}
+	direct := service.New(service.Options{Engine: db.engine})
+	b.Run("direct", func(b *testing.B) {
+		measure(b, func(int) error {
+			out, err := direct.GetRecords(b.Context(), &service.GetRecordsInput{Iterator: service.Some(*inserts.NextShardIterator)})
+			if err == nil && len(out.Records) != 1000 {
+				err = fmt.Errorf("%d records", len(out.Records))
+			}
+			return err
+		})
+	})
+	b.Run("sdk", func(b *testing.B) {
+		measure(b, func(int) error {
+			out, err := db.Streams().GetRecords(b.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: inserts.NextShardIterator})
+			if err == nil && len(out.Records) != 1000 {
+				err = fmt.Errorf("%d records", len(out.Records))
+			}
 			return err
 		})
 	})

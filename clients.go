@@ -6,13 +6,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/mayflydb/mayfly/internal/wire"
 )
 
 // httpClient is a transport as the SDK calls it, without what net/http's client would add.
 type httpClient struct{ http.RoundTripper }
 
 func (c httpClient) Do(r *http.Request) (*http.Response, error) { return c.RoundTrip(r) }
+
+// inProcess is the way of requests to a database in this process. Clients can be made before the server that answers them is.
+type inProcess struct{ db *DB }
+
+// RoundTrip answers a request.
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	return wire.Transport{Server: p.db.server}.RoundTrip(r)
+}
 
 // newClients makes the SDK clients of one database over a transport in this process. They are safe for concurrent use.
 func newClients(in http.RoundTripper, region string) (*dynamodb.Client, *dynamodbstreams.Client) {
@@ -35,19 +46,30 @@ func newClients(in http.RoundTripper, region string) (*dynamodb.Client, *dynamod
 	return db, streams
 }
 
+// newSchedulerClient makes such a client for EventBridge Scheduler.
+func newSchedulerClient(in http.RoundTripper, region string) *scheduler.Client {
+	return scheduler.New(scheduler.Options{
+		Region:      region,
+		HTTPClient:  httpClient{in},
+		Credentials: aws.AnonymousCredentials{},
+		Retryer:     aws.NopRetryer{},
+		APIOptions:  []func(*middleware.Stack) error{dropNetworking},
+	})
+}
+
 // The SDK's middlewares that only a network needs: who sends, where to, signed how, compressed, tried again. Without them a call
 // costs less than half. What callers may rest on stays: validation, serialization, interceptors, typed errors, request ids.
 var (
-	buildNetworking    = []string{"ClientRequestID", "UserAgent", "RecursionDetection"}
+	buildNetworking    = []string{"ClientRequestID", "UserAgent", "RecursionDetection", "SetCredentialSourceMiddleware"}
 	finalizeNetworking = []string{
-		"DisableAcceptEncodingGzip", "Retry", "ResolveAuthScheme", "GetIdentity", "ResolveEndpointV2", "disableHTTPS",
+		"DisableAcceptEncodingGzip", "spanRetryLoop", "Retry", "RetryMetricsHeader", "ResolveAuthScheme", "GetIdentity", "ResolveEndpointV2", "disableHTTPS",
 		"DiscoverEndpoint", "ComputePayloadHash", "setLegacyContextSigningOptions", "Signing",
 	}
 	deserializeNetworking = []string{"RecordResponseTiming"}
 )
 
 // dropNetworking takes them out of an operation's stack. One that the operation does not have is not missed: Remove reports it,
-// and the two services differ in a few.
+// and the services differ in a few.
 func dropNetworking(stack *middleware.Stack) error {
 	for _, id := range buildNetworking {
 		_, _ = stack.Build.Remove(id)

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	schedulertypes "github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -23,11 +25,12 @@ type canned struct {
 	body   string
 	calls  int
 	seen   http.Header
+	asked  string // method and URL
 }
 
 func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.calls++
-	c.seen = r.Header
+	c.seen, c.asked = r.Header, r.Method+" "+r.URL.String()
 	return &http.Response{
 		StatusCode: c.status,
 		Header:     http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amzn-Requestid": {"REQUEST"}},
@@ -56,6 +59,28 @@ func TestInProcessCallIsBare(t *testing.T) {
 	}
 }
 
+// A path needs no endpoint: the scheduler's client sends method, path, query and body, and nothing more either.
+func TestInProcessSchedulerCallIsBare(t *testing.T) {
+	over := &canned{status: 200, body: `{"Name":"a.b"}`}
+	c := newSchedulerClient(over, "us-east-1")
+	if got, err := c.GetSchedule(t.Context(), &scheduler.GetScheduleInput{Name: aws.String("a.b"), GroupName: aws.String("g")}); err != nil || *got.Name != "a.b" {
+		t.Fatal(got, err)
+	}
+	if got := over.asked + " " + fmt.Sprint(over.seen); got != "GET /schedules/a.b?groupName=g map[]" {
+		t.Error(got)
+	}
+	_, err := c.TagResource(t.Context(), &scheduler.TagResourceInput{
+		ResourceArn: aws.String("arn:aws:scheduler:us-east-1:000000000000:schedule-group/g"), Tags: []schedulertypes.Tag{{Key: aws.String("k"), Value: aws.String("v")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "POST /tags/arn%3Aaws%3Ascheduler%3Aus-east-1%3A000000000000%3Aschedule-group%2Fg map[Content-Type:[application/json]]"
+	if got := over.asked + " " + fmt.Sprint(over.seen); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // Every operation's stack has the same middlewares to lose; a new SDK that names them otherwise shows here.
 func TestNoNetworkingIsLeft(t *testing.T) {
 	db, streams := newClients(&canned{status: 200, body: `{}`}, "us-east-1")
@@ -75,6 +100,14 @@ func TestNoNetworkingIsLeft(t *testing.T) {
 	}
 	if !strings.Contains(stack, finalize) {
 		t.Errorf("dynamodbstreams: %s", stack)
+	}
+	c := newSchedulerClient(&canned{status: 200, body: `{}`}, "us-east-1")
+	_, err = c.ListSchedules(t.Context(), nil, func(o *scheduler.Options) { o.APIOptions = append(o.APIOptions, note) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(stack, finalize) {
+		t.Errorf("scheduler: %s", stack)
 	}
 }
 

@@ -33,6 +33,7 @@ type Moved struct {
 	From, To   time.Time // where it was and where it is
 	Expired    int64     // items removed by their deadlines meanwhile
 	Unfinished bool      // the time limit passed before the clock got there, or before everything due was done
+	Busy       []string  // then: the consumers of streams in this process that were not done, in no order
 }
 
 // Now is the present instant, in UTC and to the millisecond.
@@ -54,8 +55,8 @@ func (c *Clock) SetRate(rate float64) error { return c.engine.Clock().SetRate(ra
 const advanceLimit = time.Minute
 
 // Advance moves the clock forward by a duration, from due instant to due instant: it stops at each deadline on the way until what is
-// due there has been removed and its stream record can be read, as if the time had passed. After a minute of real time it returns
-// what has happened, with Unfinished set.
+// due there has been removed and its stream record can be read, and until the consumers of streams that run in this process are done with
+// it, as if the time had passed. After a minute of real time it returns what has happened, with Unfinished set.
 func (c *Clock) Advance(ctx context.Context, by time.Duration) (Moved, error) {
 	return c.advance(ctx, by, advanceLimit)
 }
@@ -77,6 +78,7 @@ func (c *Clock) advance(ctx context.Context, by, limit time.Duration) (Moved, er
 		To:         report.To.Time(),
 		Expired:    c.expired.Load() - before,
 		Unfinished: report.Unfinished,
+		Busy:       report.Busy,
 	}, err
 }
 

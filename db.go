@@ -11,11 +11,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	schedulerapi "github.com/aws/aws-sdk-go-v2/service/scheduler"
 
 	"github.com/mayflydb/mayfly/internal/admin"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/engine"
 	"github.com/mayflydb/mayfly/internal/kv"
+	"github.com/mayflydb/mayfly/internal/routes"
 	"github.com/mayflydb/mayfly/internal/service"
 	"github.com/mayflydb/mayfly/internal/wire"
 )
@@ -39,8 +41,11 @@ type DB struct {
 	metrics *admin.Metrics
 	expired atomic.Int64 // items removed by their deadlines since Open
 
-	dynamoDB *dynamodb.Client
-	streams  *dynamodbstreams.Client
+	dynamoDB  *dynamodb.Client
+	streams   *dynamodbstreams.Client
+	scheduler *schedulerapi.Client
+	work      *work
+	changes   changes
 
 	stop      context.CancelFunc // ends the background work
 	ran       chan struct{}      // closed when it has ended
@@ -66,10 +71,12 @@ func Open(dir string, options Options) (*DB, error) {
 		Durability:      options.Durability.kv(),
 		CacheBytes:      options.CacheBytes,
 		Start:           options.Start,
+		Frozen:          options.Frozen,
 		ClockControl:    options.ClockControl == ClockControlOn,
 		StreamShards:    options.Shards,
 		ShardBytes:      options.ShardBytes,
 		StreamRetention: options.StreamRetention,
+		HoldBytes:       options.HoldBytes,
 		Logger:          options.Logger,
 		OnReap:          func(r engine.Reap) { db.reaped(r) },
 	})
@@ -84,9 +91,11 @@ func Open(dir string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mayfly: change how tables expire: %w", err), store.Close())
 	}
+	registered := store.HoldAll() // what the consumers need that are yet to run stays meanwhile
 	ctx, stop := context.WithCancel(context.Background())
 	db.stop = stop
 	go db.run(ctx)
+	db.work.resume(registered)
 	return db, nil
 }
 
@@ -108,10 +117,24 @@ func (db *DB) assemble() {
 		Account: o.Account,
 		Expiry:  o.expiry(),
 		Elapsed: clock.Stopwatch(),
+
+		SwitchedOff: func(table string) { db.work.switchedOff(table) },
 	})
+	over := inProcess{db}
+	db.dynamoDB, db.streams = newClients(over, o.Region)
+	db.scheduler = newSchedulerClient(over, o.Region)
+	db.work = newWork(db)
+	var further []wire.Route
+	var named []wire.Action
+	if !o.DatabaseOnly {
+		further, named = routes.Of(db.work.scheduler, db.work.triggers, db.work.making)
+	}
 	db.server = wire.New(wire.Options{
 		Service:  db.service,
-		Now:      time.Now, // real time, whatever the clock says: signatures age by it
+		Routes:   further,
+		Actions:  named,
+		Now:      time.Now, // real time, whatever the clock says
+		Date:     db.Clock().Now,
 		Verifier: o.verifier(),
 		Region:   o.Region,
 		CORS:     o.CORS,
@@ -119,13 +142,20 @@ func (db *DB) assemble() {
 		Logger:   o.Logger,
 	})
 	db.admin = admin.Handler(admin.Options{
-		Ready:        db.engine.Err,
+		Ready:        db.ready,
 		Metrics:      db.metrics,
 		Clock:        db.Clock().functions(),
 		ClockControl: o.ClockControl == ClockControlOn,
 		Signed:       db.server.Signed,
 	})
-	db.dynamoDB, db.streams = newClients(wire.Transport{Server: db.server}, o.Region)
+}
+
+// ready says why requests, or what schedules ask for, cannot be served at present.
+func (db *DB) ready() error {
+	if err := db.engine.Err(); err != nil {
+		return err
+	}
+	return db.work.err()
 }
 
 // run is the background work, until ctx is done or the store fails. A failure may find the work asleep, so it is watched for.
@@ -150,13 +180,13 @@ func (db *DB) run(ctx context.Context) {
 // Handler serves the API over HTTP, and beside it /healthz, /readyz, /metrics and /_mayfly/clock, to be mounted
 // on a server of yours. Serve is for where there is no other.
 func (db *DB) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return db.server.Dated(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if admin.Serves(r.URL.Path) {
 			db.admin.ServeHTTP(w, r)
 			return
 		}
 		db.server.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // DynamoDB is a client of the AWS SDK whose calls stay in this process: no socket, no signature, no retry. It can be used until
@@ -165,6 +195,14 @@ func (db *DB) DynamoDB() *dynamodb.Client { return db.dynamoDB }
 
 // Streams is such a client for DynamoDB Streams.
 func (db *DB) Streams() *dynamodbstreams.Client { return db.streams }
+
+// Scheduler is such a client for EventBridge Scheduler: schedules whose targets are those of Options.Targets, or operations of DynamoDB on this database. Nothing of
+// the scheduler runs, and no table of it is there, until the first schedule is.
+func (db *DB) Scheduler() *schedulerapi.Client { return db.scheduler }
+
+// Transport answers, in this process, whatever the port does that Serve serves. It is for further clients of the AWS SDK, such as EventBridge's for classic rules and
+// Lambda's for event source mappings, which take it as their HTTPClient's Transport. Their requests need no signature, and an endpoint only for its form.
+func (db *DB) Transport() http.RoundTripper { return inProcess{db} }
 
 // Clock is the database's clock.
 func (db *DB) Clock() *Clock { return &Clock{db.engine, &db.expired} }
@@ -176,9 +214,11 @@ func (db *DB) Failed() <-chan struct{} { return db.failed }
 // Err is nil while the database takes requests, and otherwise says why it does not.
 func (db *DB) Err() error { return db.engine.Err() }
 
-// Close ends the background work and closes the store. Calls that are under way end first, or fail. Closing again does nothing.
+// Close ends the background work and closes the store. Deliveries that are under way have a second to end; what has not been delivered is when the directory is opened
+// again. Calls that are under way end first, or fail. Closing again does nothing.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
+		db.work.end() // before what it works with
 		db.stop()
 		<-db.ran
 		db.closeErr = errors.Join(db.failure, db.engine.Close())

@@ -36,15 +36,20 @@ func open(t testing.TB, dir string, options Options) *DB {
 	return db
 }
 
-// makeTable makes a table with the key pk and TTL on the attribute ttl.
+// makeTable makes a table with the key pk, TTL on the attribute ttl, and a stream of keys.
 func makeTable(t testing.TB, api *dynamodb.Client, name string) {
+	t.Helper()
+	makeTableWithView(t, api, name, types.StreamViewTypeKeysOnly)
+}
+
+func makeTableWithView(t testing.TB, api *dynamodb.Client, name string, view types.StreamViewType) {
 	t.Helper()
 	_, err := api.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName:            &name,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
 		BillingMode:          types.BillingModePayPerRequest,
-		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeKeysOnly},
+		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: view},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +145,7 @@ func TestCredentials(t *testing.T) {
 // An advance over the wire expires what lies in between, and says how much.
 func TestClockOverHTTP(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	db := open(t, "", Options{Start: start})
-	db.Clock().Freeze()
+	db := open(t, "", Options{Start: start, Frozen: true})
 	makeTable(t, db.DynamoDB(), "events")
 	for i := range 3 {
 		putUntil(t, db.DynamoDB(), "events", fmt.Sprint(i), start.Add(time.Duration(i+1)*time.Hour))
@@ -189,9 +193,8 @@ func TestMetricsTellOfExpiry(t *testing.T) {
 // Lateness counts from the instant at which the item was to be removed.
 func testMetricsTellOfExpiry(t *testing.T, options Options, wantExpiry string) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	options.Start = start
+	options.Start, options.Frozen = start, true
 	db := open(t, "", options)
-	db.Clock().Freeze()
 	makeTable(t, db.DynamoDB(), "events")
 	putUntil(t, db.DynamoDB(), "events", "a", start.Add(time.Hour))
 	if _, err := db.Clock().Advance(t.Context(), 2*time.Hour); err != nil {

@@ -13,8 +13,15 @@
 //
 //   - [DB.DynamoDB] and [DB.Streams] give clients of the AWS SDK for Go whose calls stay in this process. Code written against them
 //     runs against Amazon's service unchanged.
+//     [DB.Scheduler] is one for EventBridge Scheduler, and [DB.Transport] carries those for classic rules and for Lambda's event source mappings.
 //   - [DB.Serve] serves every other client over HTTP, on a listener of yours; [DB.Handler] is an http.Handler, to be mounted on a server of yours.
 //   - `mayfly serve` is that server as a program.
+//
+// # Schedules
+//
+// Schedules fire to the millisecond, rules and triggers with them. What they call is said by [Options.Targets]: Go functions, webhooks and whatever else implements
+// package target's interface, by ARN. Every firing is delivered at least once, with an id that stays the same; what fails is tried again and
+// ends as a dead letter.
 //
 // # Time
 //

@@ -18,12 +18,11 @@ import (
 // A session that ends in half an hour: the clock is moved there, and the session is gone to the millisecond.
 func Example() {
 	ctx := context.Background()
-	db, err := mayfly.Open("", mayfly.Options{Start: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC), Shards: 1})
+	db, err := mayfly.Open("", mayfly.Options{Start: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC), Frozen: true, Shards: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer db.Close()
-	db.Clock().Freeze()
 	stream := createSessions(ctx, db)
 
 	deadline := time.Date(2030, 1, 1, 12, 30, 0, 0, time.UTC)

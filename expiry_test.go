@@ -66,13 +66,12 @@ func TestExpiryOverRestarts(t *testing.T) {
 			}
 		}
 		log.Reset()
-		options.ClockControl = ClockControlOn
+		options.Frozen, options.ClockControl = true, ClockControlOn
 		options.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		db, err := Open(dir, options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		db.Clock().Freeze()
 		t.Cleanup(func() { _ = db.Close() })
 		if _, err := db.Clock().Advance(t.Context(), 0); err != nil { // waits for the backfill
 			t.Fatal(err)
@@ -137,8 +136,7 @@ func TestExpiryOverRestarts(t *testing.T) {
 // The header X-Mayfly-Expired narrows a read over HTTP, the answer repeats it, and what it cannot be is refused.
 func TestExpiredHeaderOverHTTP(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	db := open(t, "", Options{Start: start, Expiry: ExpiryAWS})
-	db.Clock().Freeze()
+	db := open(t, "", Options{Start: start, Frozen: true, Expiry: ExpiryAWS})
 	makeTable(t, db.DynamoDB(), "events")
 	putUntil(t, db.DynamoDB(), "events", "expired", start.Add(time.Minute))
 	putUntil(t, db.DynamoDB(), "events", "living", start.Add(time.Hour))
@@ -180,8 +178,7 @@ func TestExpiredHeaderOverHTTP(t *testing.T) {
 func TestExpirySeed(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	left := func(seed uint64, delay string) (out []string) {
-		db := open(t, "", Options{Start: start, Expiry: ExpiryAWS, ExpirySeed: seed, ExpiryDelay: delay})
-		db.Clock().Freeze()
+		db := open(t, "", Options{Start: start, Frozen: true, Expiry: ExpiryAWS, ExpirySeed: seed, ExpiryDelay: delay})
 		makeTable(t, db.DynamoDB(), "events")
 		for i := range 20 {
 			putUntil(t, db.DynamoDB(), "events", fmt.Sprint(i), start)

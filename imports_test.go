@@ -24,25 +24,145 @@ type layer struct {
 	why   string   // it imports no more
 }
 
+// sinkWhy is why the packages of the brokers import no more.
+const sinkWhy = "a sink is a target and knows of nothing else of ours; only the program puts it to use, so a user of the library links no broker's client"
+
 // layers is the architecture: which package of ours imports which. Imports never climb. A package that is missing here fails the test, and so does
 // a row without a package.
 var layers = map[string]layer{
 	"cmd/mayfly": {
-		may:   []string{"", "internal/admin", "internal/bench", "internal/clock", "internal/demo"},
+		may: []string{
+			"", "guard", "guard/strict", "internal/admin", "internal/bench", "internal/clock", "internal/command", "internal/cron", "internal/deliver", "internal/demo", "internal/lease", "internal/reminder",
+			"internal/resolve", "internal/scheduler", "internal/sigv4", "internal/sink/targetfile", "internal/trigger", "internal/worker", "lifecycle", "planner",
+			"target", "timeseries", "timeseries/archive", "timeseries/archive/bucket",
+		},
 		tests: []string{"conformance"},
 		why:   "main is wiring: it uses the library as anyone would",
 	},
+	"deploy": {
+		tests: []string{"", "guard", "internal/admin", "internal/lease", "planner", "target"},
+		why:   "templates are text; their test holds them against what guard does",
+	},
+	"cmd/mayfly-lambda": {
+		may:   []string{"guard", "internal/clock"},
+		tests: []string{"", "internal/sink/aws/lambdatest"},
+		why:   "main is wiring: it reads the environment, and guard does the rest",
+	},
 	"": {
 		may: []string{
-			"internal/admin", "internal/clock", "internal/engine", "internal/httploop", "internal/kv", "internal/service", "internal/sigv4",
-			"internal/wire",
+			"internal/admin", "internal/clock", "internal/deliver", "internal/engine", "internal/httploop", "internal/kv", "internal/lease", "internal/resolve",
+			"internal/reminder", "internal/routes", "internal/scheduler", "internal/service", "internal/sigv4", "internal/trigger", "internal/wire", "target",
 		},
-		tests: []string{"", "conformance", "internal/dynamo"},
+		tests: []string{"", "conformance", "internal/dynamo", "internal/lease", "target"},
 		why:   "the root is wiring: what a request means is decided below it, and the toolkits are built on it",
+	},
+	"planner": {
+		tests: []string{"guard"},
+		why:   "the planner is arithmetic over a workload and a price table; whoever runs it needs nothing else of ours",
 	},
 	"conformance": {
 		tests: []string{""},
 		why:   "the suite runs against any endpoint, so it knows clients of the AWS SDK only",
+	},
+	"guard": {
+		may:   []string{"internal/clock", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/invariant", "internal/lease", "internal/skew", "target"},
+		tests: []string{"", "conformance", "internal/testkit"},
+		why:   "exact expiry for tables elsewhere runs at any endpoint, so it knows clients of the AWS SDK only; of what is ours it needs how a number is read",
+	},
+	"guard/strict": {
+		may:   []string{"internal/clock", "internal/dynamo", "internal/expr", "internal/sigv4", "internal/skew"},
+		tests: []string{"", "conformance", "internal/testkit"},
+		why:   "strict reads work on the requests and answers of any endpoint; what an expression means is expr's",
+	},
+	"timeseries": {
+		may:   []string{"internal/clock", "internal/ensure"},
+		tests: []string{"", "internal/testkit"},
+		why:   "series of samples are kept at any endpoint, so the package knows clients of the AWS SDK only",
+	},
+	"timeseries/archive": {
+		may:   []string{"internal/clock", "internal/deliver", "internal/lease", "timeseries"},
+		tests: []string{""},
+		why:   "files of samples stand beside a series at any endpoint; who does without them does not link Parquet",
+	},
+	"timeseries/fromnats": {
+		may:   []string{"timeseries"},
+		tests: []string{""},
+		why:   "who ingests files does not link a broker's client",
+	},
+	"timeseries/archive/bucket": {
+		may:   []string{"timeseries/archive"},
+		tests: []string{"", "internal/sigv4", "timeseries"},
+		why:   "who keeps an archive in a directory does not link S3",
+	},
+	"lifecycle": {
+		may: []string{
+			"internal/clock", "internal/cron", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/expr", "internal/lease", "internal/resolve", "target",
+		},
+		tests: []string{"", "internal/testkit"},
+		why:   "lifecycles run at any endpoint, so they know clients of the AWS SDK only; what a condition means is expr's",
+	},
+	"target": {
+		why: "what a delivery is and where it can go; whoever writes a target imports this and nothing else of ours",
+	},
+	"internal/sink": {
+		may: []string{"target"},
+		why: "what the brokers' sinks share knows deliveries, and no broker",
+	},
+	"internal/sink/nats": {
+		may:   []string{"internal/sink", "target"},
+		tests: []string{"internal/sink/sinktest"},
+		why:   sinkWhy,
+	},
+	"internal/sink/kafka": {
+		may:   []string{"internal/sink", "target"},
+		tests: []string{"internal/sink/sinktest"},
+		why:   sinkWhy,
+	},
+	"internal/sink/aws": {
+		may:   []string{"target"},
+		tests: []string{"internal/sigv4", "internal/sink/aws/lambdatest"},
+		why:   sinkWhy,
+	},
+	"internal/sink/aws/lambdatest": {
+		why: "a runtime for Lambda functions knows nothing of ours; only tests use it",
+	},
+	"internal/sink/rabbitmq": {
+		may:   []string{"internal/sink", "target"},
+		tests: []string{"internal/sink/sinktest"},
+		why:   sinkWhy,
+	},
+	"internal/sink/sinktest": {
+		may: []string{"target"},
+		why: "what the sinks' tests share knows deliveries, and no sink; only tests use it",
+	},
+	"internal/sink/targetfile": {
+		may: []string{"internal/sink/aws", "internal/sink/kafka", "internal/sink/nats", "internal/sink/rabbitmq", "target"},
+		why: "the file names kinds of targets, and what each of them makes of its settings is its own business",
+	},
+	"internal/deliver": {
+		may:   []string{"internal/clock", "internal/ensure", "internal/lease", "target"},
+		tests: []string{""},
+		why:   "what brings records and jobs to targets runs at any endpoint, so it knows clients of the AWS SDK only",
+	},
+	"internal/scheduler": {
+		may:   []string{"internal/clock", "internal/constraint", "internal/cron", "internal/deliver", "internal/ensure", "internal/lease", "target"},
+		tests: []string{"internal/engine", "internal/kv", "internal/service", "internal/wire"},
+		why:   "schedules are items of any endpoint: the scheduler knows clients of the AWS SDK only, and has not heard of HTTP's routes",
+	},
+	"internal/lease": {
+		may:   []string{"internal/clock", "internal/ensure"},
+		tests: []string{""},
+		why:   "leases are kept in a table at any endpoint",
+	},
+	"internal/resolve": {
+		may:   []string{"internal/deliver", "internal/ensure", "target"},
+		tests: []string{""},
+		why:   "which target an ARN leads to follows from mappings; what goes there is deliver's",
+	},
+	"internal/ensure": {
+		may:   []string{"internal/clock"},
+		tests: []string{""},
+		why:   "tables are made at any endpoint",
 	},
 	"internal/demo": {
 		may:   []string{"internal/clock"},
@@ -70,10 +190,41 @@ var layers = map[string]layer{
 		may: []string{"internal/dynamo"},
 		why: "a signature is verified before anything is understood",
 	},
+	"internal/skew": {
+		why: "arithmetic on headers and instants: it has no clock of its own",
+	},
 	"internal/service": {
-		may:   []string{"internal/dynamo", "internal/engine", "internal/expr"},
+		may:   []string{"internal/constraint", "internal/dynamo", "internal/engine", "internal/expr"},
 		tests: []string{"internal/clock"},
 		why:   "the service has not heard of HTTP: it gives each operation its meaning",
+	},
+	"internal/trigger": {
+		may:   []string{"internal/clock", "internal/constraint", "internal/declare", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/lease", "internal/pattern", "target"},
+		tests: []string{"", "internal/sink/aws", "internal/sink/aws/lambdatest", "internal/sink/nats", "internal/testkit"},
+		why:   "triggers run at any endpoint; of what is ours in JSON they need only how a string is quoted",
+	},
+	"internal/routes": {
+		may: []string{"internal/scheduler", "internal/trigger", "internal/wire"},
+		why: "it puts the operations of others into the wire's tables, and has none of its own",
+	},
+	"internal/worker": {
+		may: []string{
+			"internal/admin", "internal/deliver", "internal/lease", "internal/reminder", "internal/resolve", "internal/routes", "internal/scheduler", "internal/sigv4",
+			"internal/trigger", "internal/wire", "target",
+		},
+		tests: []string{"", "internal/clock"},
+		why:   "a worker is wiring beside an endpoint that is elsewhere, so it knows no engine",
+	},
+	"internal/reminder": {
+		may:   []string{"internal/clock", "internal/declare", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/lease", "target"},
+		tests: []string{"", "internal/testkit"},
+		why:   "a reminder is an item that expires; of what is ours in JSON it needs only how a string is quoted",
+	},
+	"internal/declare": {
+		why: "a file is read without knowing what is declared in it",
+	},
+	"internal/pattern": {
+		why: "patterns are matched against JSON, whoever wrote it",
 	},
 	"internal/expr": {
 		may: []string{"internal/dynamo"},
@@ -95,9 +246,13 @@ var layers = map[string]layer{
 		may: []string{"internal/clock", "internal/invariant"},
 		why: "what is due is its source's to know",
 	},
-	"internal/dynamo":    {why: "the vocabulary imports nothing of ours"},
-	"internal/clock":     {why: "time depends on nothing of ours"},
-	"internal/invariant": {why: "checks and faults are used by all and know none"},
+	"internal/constraint": {why: "the words for a broken constraint are the same in every API"},
+	"internal/testkit":    {why: "what tests share knows of nothing that they test"},
+	"internal/command":    {why: "how a command line is read has nothing to do with what it is about"},
+	"internal/cron":       {why: "schedule expressions are pure arithmetic: the time is an argument"},
+	"internal/dynamo":     {why: "the vocabulary imports nothing of ours"},
+	"internal/clock":      {why: "time depends on nothing of ours"},
+	"internal/invariant":  {why: "checks and faults are used by all and know none"},
 }
 
 // ban keeps an import, with everything below its path, to some packages.
@@ -114,15 +269,24 @@ var bans = []ban{
 	{path: "net/http", except: belowWire, why: "HTTP ends in wire"},
 	{path: "github.com/aws", except: append([]string{"internal/wire", "internal/sigv4", "internal/admin"}, belowWire...),
 		why: "inside the server there are our own types; the SDK is for what could run elsewhere"},
+	{path: "github.com/aws/aws-lambda-go/lambda", only: []string{"cmd/mayfly-lambda", "internal/sink/aws/lambdatest"}, why: "only main is a function; a library has handlers"},
+	{path: "github.com/aws/aws-lambda-go/events", only: []string{"cmd/mayfly-lambda", "guard"}, why: "Lambda's form of records is for functions"},
+	{path: "github.com/nats-io", only: []string{"internal/sink/nats", "internal/bench", "internal/trigger", "cmd/mayfly", "timeseries/fromnats"}, tests: true, why: sinkWhy},
+	{path: "github.com/nats-io", only: []string{"internal/sink/nats", "internal/bench", "timeseries/fromnats"}, why: sinkWhy + "; the bench reads what was delivered"},
+	{path: "github.com/nats-io/nats-server", only: []string{}, why: "servers run in tests only: linked, it would make the program half as large again"},
+	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka"}, tests: true, why: sinkWhy},
+	{path: "github.com/parquet-go", only: []string{"timeseries/archive"}, tests: true, why: "only who keeps an archive links Parquet"},
+	{path: "github.com/aws/aws-sdk-go-v2/service/s3", only: []string{"timeseries/archive/bucket"}, tests: true, why: "only who keeps an archive in a bucket links S3"},
+	{path: "github.com/rabbitmq", only: []string{"internal/sink/rabbitmq"}, tests: true, why: sinkWhy},
 	{path: "C", except: slices.Collect(maps.Keys(layers)), tests: true, why: "everything works without cgo"},
-	{path: "testing", only: []string{"conformance"}, why: "tests do not ship"},
+	{path: "testing", only: []string{"conformance", "internal/testkit"}, why: "tests do not ship, and only tests import testkit"},
 	{path: "golang.org/x/tools", only: []string{}, tests: true, why: "tools have a module of their own"},
 }
 
 // belowWire are the packages that no protocol reaches.
 var belowWire = []string{
-	"internal/service", "internal/expr", "internal/engine", "internal/keyenc", "internal/kv", "internal/due", "internal/dynamo",
-	"internal/clock", "internal/invariant",
+	"internal/service", "internal/constraint", "internal/expr", "internal/engine", "internal/keyenc", "internal/kv", "internal/due", "internal/dynamo",
+	"internal/clock", "internal/invariant", "internal/cron",
 }
 
 // tellsTime are the functions that ask the machine for the time or wait for it.

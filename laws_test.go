@@ -57,7 +57,7 @@ var lawStart = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 const awsLag = 5 * time.Second
 
 func lawOptions(lag time.Duration, fs kv.FS) Options {
-	o := Options{Start: lawStart, ClockControl: ClockControlOn, fs: fs}
+	o := Options{Start: lawStart, Frozen: true, ClockControl: ClockControlOn, fs: fs}
 	if lag != 0 {
 		o.Expiry, o.ExpiryDelay = ExpiryAWS, "fixed:"+lag.String()
 	}
@@ -75,7 +75,6 @@ func openSubject(t testing.TB, overHTTP bool, lag time.Duration, fs kv.FS) *subj
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Clock().Freeze()
 	s := &subject{TB: t, DB: db, api: db.DynamoDB(), records: db.Streams(), start: db.Clock().Now(), lag: lag}
 	if overHTTP {
 		url := serve(t, db)
@@ -488,7 +487,6 @@ func TestNothingLostOfAnAnswer(t *testing.T) {
 func (s *subject) reopen(fs kv.FS) *subject {
 	db, err := Open("data", lawOptions(s.lag, fs))
 	s.must(err)
-	db.Clock().Freeze()
 	return &subject{TB: s.TB, DB: db, api: db.DynamoDB(), records: db.Streams(), start: db.Clock().Now(), lag: s.lag}
 }
 

@@ -11,6 +11,7 @@ import (
 // observe counts an answered request.
 func (db *DB) observe(operation string, _ int, code string, took time.Duration) {
 	db.metrics.Request(operation, code, took)
+	db.changes.note(operation)
 }
 
 // reaped measures a durable removal. The engine calls it once readers of the stream can see the records.
@@ -56,6 +57,17 @@ func (db *DB) expiries() (out []admin.TableExpiry) {
 	return out
 }
 
+// held is what the streams keep beyond the retention for consumers.
+func (db *DB) held() (out []admin.HeldStream) {
+	now := db.engine.Now().Time()
+	for _, h := range db.engine.Held() {
+		out = append(out, admin.HeldStream{
+			Table: h.Table, Stream: h.Label, Consumer: h.Consumer, Bytes: h.Bytes, Records: h.Records, Age: now.Sub(h.Oldest.Time()),
+		})
+	}
+	return out
+}
+
 // sources is what a scrape asks of the engine.
 func (db *DB) sources() admin.Sources {
 	return admin.Sources{
@@ -64,6 +76,8 @@ func (db *DB) sources() admin.Sources {
 		DiskFull: func() bool { return db.engine.Metrics().ReserveGivenUp },
 		Expiry:   db.expiries,
 		Failed:   func() bool { return db.engine.Err() != nil },
+		Held:     db.held,
+		HeldFull: db.engine.HoldsFull,
 		Store:    db.storeSamples,
 	}
 }

@@ -9,7 +9,12 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/engine"
 	"github.com/mayflydb/mayfly/internal/kv"
+	"github.com/mayflydb/mayfly/internal/reminder"
+	"github.com/mayflydb/mayfly/internal/resolve"
+	"github.com/mayflydb/mayfly/internal/scheduler"
 	"github.com/mayflydb/mayfly/internal/sigv4"
+	"github.com/mayflydb/mayfly/internal/trigger"
+	"github.com/mayflydb/mayfly/target"
 )
 
 // Options says how to open a database. The zero value is ready to use.
@@ -22,6 +27,9 @@ type Options struct {
 	// for a directory that holds a database already: that goes by the machine's time, and never below its own last instant. Range: from
 	// 1970 to 9999.
 	Start time.Time
+
+	// Frozen opens the database with its clock standing still, where it first stands: at Start to the millisecond in a new one. DB.Clock moves it. Default: it runs.
+	Frozen bool
 
 	// ClockControl lets requests to /_mayfly/clock move the clock, and lets a directory be opened whose clock is more than a minute
 	// ahead of the machine's. Default (ClockControlAuto): on in memory, off for a directory. DB.Clock moves it in either case.
@@ -53,8 +61,34 @@ type Options struct {
 	// CORS lists the origins ("https://app.example", or "*" for all) whose web pages may use the API. Default: none.
 	CORS []string
 
+	// Targets say where deliveries go: what schedules, rules and triggers call, by ARN. DynamoDB's own operations need no mapping. Default: none.
+	Targets []target.Mapping
+
+	// Unmapped says what becomes of a schedule whose target has no mapping. Default: it is accepted in memory, and what it delivers is recorded;
+	// with a directory it is refused.
+	Unmapped Unmapped
+
+	// CatchUp says what runs of the occurrences of schedules and rules that were missed while the database was closed, where neither a schedule nor its
+	// group says it. Default: CatchUpLast, as with AWS.
+	CatchUp CatchUp
+
+	// Triggers run as long as the database is open, besides those that are made through the API of Lambda's event source mappings. Default: none.
+	Triggers []Trigger
+
+	// Reminders are rules that call a target at instants that items name. They are followed as long as the database is open. Default: none.
+	Reminders []Reminder
+
+	// DatabaseOnly leaves schedules, triggers and reminders to other processes (mayfly worker, mayfly trigger run): their APIs are not served, and nothing of theirs
+	// runs here. Default: false.
+	DatabaseOnly bool
+
 	// StreamRetention is how long stream records are kept, by the database's clock. Default: 24 hours. Range: one second to a year.
 	StreamRetention time.Duration
+
+	// HoldBytes is how much of stream records may be kept beyond StreamRetention because a consumer in this process, such as the scheduler, has
+	// not got to them: in bytes, over all streams. Once there is more, new schedules are refused; nothing is dropped, however much more it becomes. The next
+	// bound is the disk: once that is full, writes that grow data are refused. Default: 8 GB. Range: 1 MB and more.
+	HoldBytes int64
 
 	// Shards is how many open shards the stream of a table has. Default: 4. Range: 1 to 64.
 	Shards int
@@ -68,7 +102,8 @@ type Options struct {
 	// Logger receives what an operator has to know. Default: nothing is logged.
 	Logger *slog.Logger
 
-	fs kv.FS // the file system of the directory; nil: the machine's. Tests pass one that crashes.
+	fs     kv.FS // the file system of the directory; nil: the machine's. Tests pass one that crashes.
+	noWork bool  // what is left from before is not gone on with: a test does that itself
 }
 
 // Credential is an access key and its secret.
@@ -173,11 +208,61 @@ const (
 	ClockControlOff
 )
 
+// Trigger declares that the records of a table's stream go to a target: which, how many at once, and what becomes of those that it does not take.
+type Trigger = trigger.Spec
+
+// Reminder declares that a target is called at the instant that an attribute of a table's items names, or some time before or after it. The item's reminder follows its
+// changes, and goes with it.
+type Reminder = reminder.Spec
+
+// CatchUp says what runs of the occurrences that were missed, which are those that come more than a minute late.
+type CatchUp = scheduler.CatchUp
+
+const (
+	CatchUpLast = scheduler.CatchUpLast // "last": the latest of them
+	CatchUpAll  = scheduler.CatchUpAll  // "all": each, one after another
+	CatchUpSkip = scheduler.CatchUpSkip // "skip": none
+)
+
+// Unmapped says what becomes of what is to go to an ARN that has no mapping among the targets.
+type Unmapped int
+
+const (
+	// UnmappedDefault is UnmappedAccept in memory and UnmappedRefuse with a directory.
+	UnmappedDefault Unmapped = iota
+	// UnmappedAccept: what is delivered there becomes an item of the table "mayfly.recorded", for a day, in which it can be looked at.
+	UnmappedAccept
+	// UnmappedRefuse: schedules, rules and triggers that name it are refused, with advice. What was accepted before becomes a dead letter.
+	UnmappedRefuse
+)
+
+var unmappedNames = [...]string{"default", "accept", "refuse"}
+
+// String is the name that UnmarshalText takes.
+func (u Unmapped) String() string {
+	if u < 0 || int(u) >= len(unmappedNames) {
+		return fmt.Sprintf("Unmapped(%d)", int(u))
+	}
+	return unmappedNames[u]
+}
+
+// UnmarshalText takes "default", "accept" or "refuse".
+func (u *Unmapped) UnmarshalText(text []byte) error {
+	for i, name := range unmappedNames {
+		if string(text) == name {
+			*u = Unmapped(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unmapped is accept or refuse, and not %q", text)
+}
+
 const (
 	regionDefault          = "us-east-1"
 	accountDefault         = "000000000000"
 	expiryDelayDefault     = "observed"
 	streamRetentionDefault = 24 * time.Hour
+	holdBytesDefault       = 8 << 30
 	shardsDefault          = 4
 	shardBytesDefault      = 64 << 20
 	cacheBytesDefault      = 64 << 20
@@ -197,10 +282,18 @@ func (o Options) withDefaults(dir string) Options {
 			o.ClockControl = ClockControlOn
 		}
 	}
+	if o.Unmapped == UnmappedDefault {
+		o.Unmapped = UnmappedRefuse
+		if dir == "" {
+			o.Unmapped = UnmappedAccept
+		}
+	}
+	orDefault(&o.CatchUp, CatchUpLast)
 	orDefault(&o.Region, regionDefault)
 	orDefault(&o.Account, accountDefault)
 	orDefault(&o.ExpiryDelay, expiryDelayDefault)
 	orDefault(&o.StreamRetention, streamRetentionDefault)
+	orDefault(&o.HoldBytes, holdBytesDefault)
 	orDefault(&o.Shards, shardsDefault)
 	orDefault(&o.ShardBytes, shardBytesDefault)
 	orDefault(&o.CacheBytes, cacheBytesDefault)
@@ -226,7 +319,7 @@ func (o Options) verifier() *sigv4.Verifier {
 	for i, c := range o.Credentials {
 		credentials[i] = sigv4.Credential{AccessKey: c.AccessKey, SecretKey: c.SecretKey}
 	}
-	return sigv4.NewVerifier("dynamodb", credentials...)
+	return sigv4.NewVerifier(credentials...)
 }
 
 var (
@@ -261,7 +354,18 @@ func (o Options) validate(dir string) error {
 	for i, origin := range o.CORS {
 		complain(!originForm.MatchString(origin), `CORS[%d]: %q is neither "*" nor an origin such as "https://app.example"`, i, origin)
 	}
+	complain(o.Unmapped < UnmappedDefault || o.Unmapped > UnmappedRefuse, "Unmapped: %d is none of the constants", int(o.Unmapped))
+	complain(o.CatchUp != CatchUpLast && o.CatchUp != CatchUpAll && o.CatchUp != CatchUpSkip, "CatchUp: %q is none of last, all, skip", o.CatchUp)
+	for _, err := range resolve.Check(o.Targets) {
+		complain(true, "%v", err)
+	}
+	err = trigger.CheckSpecs(o.Triggers)
+	complain(err != nil, "Triggers: %v", err)
+	err = reminder.CheckSpecs(o.Reminders)
+	complain(err != nil, "Reminders: %v", err)
+	complain(o.DatabaseOnly && len(o.Triggers)+len(o.Reminders)+len(o.Targets) > 0, "DatabaseOnly: then targets, triggers and reminders are of no use here")
 	complain(o.StreamRetention < time.Second || o.StreamRetention > 366*24*time.Hour, "StreamRetention: %s is not between 1s and a year", o.StreamRetention)
+	complain(o.HoldBytes < 1<<20, "HoldBytes: %d is less than 1 MB", o.HoldBytes)
 	complain(o.Shards < 1 || o.Shards > 64, "Shards: %d is not between 1 and 64", o.Shards)
 	complain(o.ShardBytes < 4<<10 || o.ShardBytes > 1<<40, "ShardBytes: %d is not between 4 KB and 1 TB", o.ShardBytes)
 	complain(o.CacheBytes < 1<<20, "CacheBytes: %d is less than 1 MB", o.CacheBytes)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mayflydb/mayfly/target"
 )
 
 func TestOptionsHaveAUsefulZero(t *testing.T) {
@@ -13,11 +15,11 @@ func TestOptionsHaveAUsefulZero(t *testing.T) {
 		}
 	}
 	memory, disk := Options{}.withDefaults(""), Options{}.withDefaults("somewhere")
-	if memory.Durability != Memory || memory.ClockControl != ClockControlOn {
-		t.Errorf("in memory: %v, %v", memory.Durability, memory.ClockControl)
+	if memory.Durability != Memory || memory.ClockControl != ClockControlOn || memory.Unmapped != UnmappedAccept {
+		t.Errorf("in memory: %v, %v, %v", memory.Durability, memory.ClockControl, memory.Unmapped)
 	}
-	if disk.Durability != Sync || disk.ClockControl != ClockControlOff {
-		t.Errorf("in a directory: %v, %v", disk.Durability, disk.ClockControl)
+	if disk.Durability != Sync || disk.ClockControl != ClockControlOff || disk.Unmapped != UnmappedRefuse {
+		t.Errorf("in a directory: %v, %v, %v", disk.Durability, disk.ClockControl, disk.Unmapped)
 	}
 }
 
@@ -33,7 +35,14 @@ func TestOptionsComplainTogether(t *testing.T) {
 		Account:         "12",
 		Credentials:     []Credential{{AccessKey: "a/b"}},
 		CORS:            []string{"example.com"},
+		Targets:         []target.Mapping{{ARN: "lambda"}, {ARN: "arn:aws:lambda:*"}},
+		Unmapped:        3,
+		CatchUp:         "none",
+		Triggers:        []Trigger{{Name: "a b"}},
+		DatabaseOnly:    true,
+		Reminders:       []Reminder{{Name: "a b"}},
 		StreamRetention: time.Millisecond,
+		HoldBytes:       1 << 19,
 		Shards:          65,
 		ShardBytes:      1,
 		CacheBytes:      1,
@@ -43,7 +52,7 @@ func TestOptionsComplainTogether(t *testing.T) {
 	}
 	for _, field := range []string{
 		"Durability", "Start", "ClockControl", "Expiry", "ExpiryDelay: \"soon\" is no distribution", "Region", "Account", "Credentials[0]: an access key", "Credentials[0]: the secret", "CORS[0]",
-		"StreamRetention", "Shards", "ShardBytes", "CacheBytes",
+		"Targets[0]: \"lambda\" is neither", "Targets[1]: arn:aws:lambda:* has no target", "Unmapped", "CatchUp", "Triggers: ", "DatabaseOnly", "Reminders: ", "StreamRetention", "HoldBytes", "Shards", "ShardBytes", "CacheBytes",
 	} {
 		if !strings.Contains(err.Error(), "mayfly: "+field) {
 			t.Errorf("no complaint about %s in\n%v", field, err)
@@ -69,5 +78,17 @@ func TestDurabilityText(t *testing.T) {
 	}
 	if err := new(Durability).UnmarshalText([]byte("fsync")); err == nil {
 		t.Error("fsync is accepted")
+	}
+}
+
+func TestUnmappedText(t *testing.T) {
+	for u := UnmappedDefault; u <= UnmappedRefuse; u++ {
+		var back Unmapped
+		if err := back.UnmarshalText([]byte(u.String())); err != nil || back != u {
+			t.Errorf("%v: %v, %v", u, back, err)
+		}
+	}
+	if err := new(Unmapped).UnmarshalText([]byte("record")); err == nil {
+		t.Error("record is accepted")
 	}
 }

@@ -75,12 +75,11 @@ type script struct {
 }
 
 func newScript(t *testing.T) *script {
-	db, err := Open("", Options{Start: time.Unix(0, 0), Shards: 1})
+	db, err := Open("", Options{Start: time.Unix(0, 0), Frozen: true, Shards: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	db.Clock().Freeze()
 	return &script{t: t, db: db, seen: map[string]bool{}, streams: map[string]string{}, reaping: true}
 }
 

@@ -13,6 +13,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -75,6 +77,13 @@ func TestServeAnswersAsHandler(t *testing.T) {
 		"probe":            call("ListTables", "{}") + "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n",
 		"clock":            "POST /_mayfly/clock/rate HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n{\"rate\":-1}",
 		"other path":       "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
+		"schedule":         "POST /schedules/a.b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}",
+		"no schedule":      "GET /schedules/none?groupName=a%20b HTTP/1.1\r\nHost: h\r\n\r\n",
+		"schedule's page":  "GET /schedules?MaxResults=5 HTTP/1.1\r\nHost: h\r\nOrigin: https://page.example\r\n\r\n",
+		"bad escape":       "GET /schedules/%zz HTTP/1.1\r\nHost: h\r\n\r\n",
+		"no operation":     "PATCH /schedules/a HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
+		"no rule":          strings.Replace(call("DescribeRule", `{"Name":"none"}`), "DynamoDB_20120810", "AWSEvents", 1),
+		"all in one":       "GET /schedules HTTP/1.1\r\nHost: h\r\n\r\n" + call("ListTables", "{}") + "DELETE /schedules/none HTTP/1.1\r\nHost: h\r\n\r\n",
 		"bad request":      "POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
 	} {
 		got, want := converse(t, ours, request), converse(t, handlers, request)
@@ -99,7 +108,8 @@ func packed(n int, text ...byte) string {
 	return out.String()
 }
 
-// converse sends bytes and gives all answers until the connection is closed, without what differs anyway.
+// converse sends requests and gives all answers until the connection is closed, without what differs anyway. It says that it has no more to
+// send only when it has an answer to each request: net/http takes a client that is done sending for one that went away, and cancels its call.
 func converse(t *testing.T, address, request string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -110,9 +120,12 @@ func converse(t *testing.T, address, request string) string {
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
 	}
-	c.(*net.TCPConn).CloseWrite()
 	var out strings.Builder
-	for in := bufio.NewReader(c); ; {
+	in := bufio.NewReader(c)
+	for waiting := strings.Count(request, " HTTP/1.1\r\n"); ; waiting-- {
+		if waiting == 0 {
+			c.(*net.TCPConn).CloseWrite()
+		}
 		answer, err := http.ReadResponse(in, nil)
 		if err != nil {
 			return out.String() + err.Error()
@@ -124,6 +137,71 @@ func converse(t *testing.T, address, request string) string {
 			}
 		}
 		fmt.Fprintf(&out, "%s %s %d %v %v %t %q %v\n", answer.Proto, answer.Status, answer.ContentLength, answer.Header, answer.TransferEncoding, answer.Close, body, err)
+	}
+}
+
+// pipes is a listener for connections within the process.
+type pipes chan net.Conn
+
+func (l pipes) Accept() (net.Conn, error) {
+	if c, open := <-l; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l pipes) Close() error {
+	close(l)
+	return nil
+}
+
+func (l pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
+
+// Readers that wait for stream records get an empty page in the instant in which Serve is to end, and it ends: whoever stops a server need not wait for its readers. The one that a
+// connection is handed over to, which is net/http, keeps to that as well.
+func TestServeReleasesReaders(t *testing.T) {
+	for name, before := range map[string]string{"loop": "", "net/http": "OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := open(t, "", Options{})
+				makeTable(t, db.DynamoDB(), "events")
+				arn, shard := firstShard(t, db, "events")
+				listener := make(pipes)
+				ctx, stop := context.WithCancel(t.Context())
+				served := make(chan error, 1)
+				go func() { served <- db.Serve(ctx, listener) }()
+				ours, theirs := net.Pipe()
+				defer ours.Close()
+				listener <- theirs
+				in := bufio.NewReader(ours)
+				answer := func() (status int, body string, close bool) {
+					answer, err := http.ReadResponse(in, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					text, err := io.ReadAll(answer.Body)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return answer.StatusCode, string(text), answer.Close
+				}
+				if before != "" {
+					go io.WriteString(ours, before)
+					answer()
+				}
+				body := fmt.Sprintf(`{"ShardIterator":%q}`, *oldest(t, db, arn, shard))
+				go io.WriteString(ours, strings.Replace(call("GetRecords", body, "X-Mayfly-Wait-Ms: 20000"), "DynamoDB_", "DynamoDBStreams_", 1))
+				time.Sleep(time.Second)
+				start := time.Now()
+				stop()
+				if status, body, close := answer(); status != 200 || !strings.HasPrefix(body, `{"Records":[],"NextShardIterator":"`) || !close {
+					t.Errorf("answer %d %s, close %t", status, body, close)
+				}
+				if err := <-served; err != nil || time.Since(start) > time.Second { // net/http looks now and then whether it has anything left to do
+					t.Errorf("served until %v after its end: %v", time.Since(start), err)
+				}
+			})
+		})
 	}
 }
 

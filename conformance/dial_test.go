@@ -4,6 +4,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
 	"github.com/mayflydb/mayfly/conformance"
 )
@@ -18,4 +21,10 @@ func dial(url, region string, pair aws.CredentialsProvider) conformance.Endpoint
 		Streams: dynamodbstreams.New(dynamodbstreams.Options{
 			BaseEndpoint: &url, Region: region, Credentials: pair, HTTPClient: client, Retryer: aws.NopRetryer{}}),
 	}
+}
+
+// dialMore adds clients of the APIs beside DynamoDB's, at the same URL.
+func dialMore(e *conformance.Endpoint, url, region string, pair aws.CredentialsProvider, client aws.HTTPClient) {
+	config := aws.Config{BaseEndpoint: &url, Region: region, Credentials: pair, HTTPClient: client, Retryer: func() aws.Retryer { return aws.NopRetryer{} }}
+	e.Scheduler, e.Events, e.Lambda = scheduler.NewFromConfig(config), eventbridge.NewFromConfig(config), lambda.NewFromConfig(config)
 }

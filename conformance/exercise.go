@@ -7,12 +7,20 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 )
 
 // Endpoint is what is held against the suite. Only DB is required.
 type Endpoint struct {
 	DB      *dynamodb.Client
 	Streams *dynamodbstreams.Client // nil: the checks of streams are left out
+
+	// Of the APIs beside DynamoDB's. nil: their checks are left out. Those of schedules that fire need Advance as well.
+	Scheduler *scheduler.Client   // EventBridge Scheduler
+	Events    *eventbridge.Client // EventBridge's classic rules
+	Lambda    *lambda.Client      // event source mappings; needs Streams
 
 	// Advance moves the endpoint's clock forward and returns when everything that fell due has been seen to.
 	// Nil where the clock cannot be moved: the checks of expiry are left out.
@@ -38,6 +46,9 @@ type Endpoint struct {
 	// Known lists what the endpoint is known not to do: the path of a check below Exercise ("PutItem/ReturnValues"), or of
 	// a whole group ("TransactWriteItems"), to the reason. Such checks are skipped and the reason is shown.
 	Known map[string]string
+
+	// LeftOut lists checks, by such paths, that do not apply to the endpoint: they are not run, and not shown as skipped.
+	LeftOut []string
 }
 
 // now reads the endpoint's clock.
@@ -85,14 +96,17 @@ func (e *Endpoint) timeGroups() []group {
 	case e.RemovedAfter > 0:
 		tables, streams = lateClockGroups, lateClockAndStreamGroups
 	}
-	switch {
-	case e.Advance == nil:
+	if e.Advance == nil {
 		return nil
-	case e.Streams == nil:
-		return tables
-	default:
-		return slices.Concat(tables, streams)
 	}
+	all := slices.Clone(tables)
+	if e.Streams != nil {
+		all = append(all, streams...)
+	}
+	if e.Scheduler != nil {
+		all = append(all, firingGroups...)
+	}
+	return all
 }
 
 // groups are all other groups that apply to the endpoint.
@@ -107,6 +121,15 @@ func (e *Endpoint) groups() []group {
 	if e.URL != "" {
 		applicable = append(applicable, httpGroups...)
 	}
+	if e.Scheduler != nil {
+		applicable = append(applicable, schedulerGroups...)
+	}
+	if e.Events != nil {
+		applicable = append(applicable, eventsGroups...)
+	}
+	if e.Lambda != nil && e.Streams != nil {
+		applicable = append(applicable, lambdaGroups...)
+	}
 	return applicable
 }
 
@@ -114,6 +137,9 @@ func (e *Endpoint) groups() []group {
 func (g group) exercise(t *testing.T, e *Endpoint) {
 	skipKnown(t, e, g.name)
 	for _, c := range g.checks {
+		if slices.Contains(e.LeftOut, g.name+"/"+c.name) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			skipKnown(t, e, g.name+"/"+c.name)
 			c.run(t, e)
@@ -211,4 +237,30 @@ var lineageGroups = []group{
 // httpGroups speak HTTP themselves.
 var httpGroups = []group{
 	{"Protocol", protocolChecks},
+}
+
+// firingGroups move the clock and need the scheduler.
+var firingGroups = []group{
+	{"Firing", firingChecks},
+}
+
+// schedulerGroups are EventBridge Scheduler's operations.
+var schedulerGroups = []group{
+	{"CreateSchedule", createScheduleChecks},
+	{"GetSchedule", getScheduleChecks},
+	{"UpdateSchedule", updateScheduleChecks},
+	{"DeleteSchedule", deleteScheduleChecks},
+	{"ListSchedules", listSchedulesChecks},
+	{"ScheduleGroups", scheduleGroupChecks},
+	{"ScheduleTags", scheduleTagChecks},
+}
+
+// eventsGroups are the operations on EventBridge's classic rules.
+var eventsGroups = []group{
+	{"Rules", ruleChecks},
+}
+
+// lambdaGroups are the operations on Lambda's event source mappings.
+var lambdaGroups = []group{
+	{"EventSourceMappings", eventSourceMappingChecks},
 }

@@ -3,9 +3,11 @@ package conformance_test
 import (
 	"context"
 	"net"
+	"net/http"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/mayflydb/mayfly"
@@ -34,7 +36,7 @@ const shardBytes = 64 << 10
 
 func openEmbedded(t *testing.T, options mayfly.Options) conformance.Endpoint {
 	db := open(t, options)
-	return conformance.Endpoint{
+	e := conformance.Endpoint{
 		DB:      db.DynamoDB(),
 		Streams: db.Streams(),
 		Now:     db.Clock().Now,
@@ -43,12 +45,17 @@ func openEmbedded(t *testing.T, options mayfly.Options) conformance.Endpoint {
 
 		ShardBytes: shardBytes,
 	}
+	dialMore(&e, "http://in.process", "us-east-1", aws.AnonymousCredentials{}, &http.Client{Transport: db.Transport()})
+	e.Scheduler = db.Scheduler()
+	return e
 }
 
 func serveAndDial(t *testing.T) conformance.Endpoint {
 	const key, secret = "conformance", "a secret"
 	db := open(t, mayfly.Options{Credentials: []mayfly.Credential{{AccessKey: key, SecretKey: secret}}})
-	e := dial(serve(t, db), "us-east-1", credentials.NewStaticCredentialsProvider(key, secret, ""))
+	pair := credentials.NewStaticCredentialsProvider(key, secret, "")
+	e := dial(serve(t, db), "us-east-1", pair)
+	dialMore(&e, e.URL, "us-east-1", pair, conformance.HTTPClient())
 	e.Now, e.Advance, e.Strict = db.Clock().Now, func(d time.Duration) { advance(t, db, d) }, true
 	e.ShardBytes = shardBytes
 	return e

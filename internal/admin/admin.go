@@ -21,8 +21,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Options is what the endpoints rest on. Metrics and Clock are required.
@@ -47,9 +45,7 @@ type Options struct {
 // Handler serves the paths of the package comment and answers 404 for all others.
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", o.ready)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics.registry, promhttp.HandlerOpts{}))
+	serveProbes(mux, o.Ready, o.Metrics.registry)
 
 	clock := http.Handler(o.clockHandler())
 	if o.Signed != nil {
@@ -69,9 +65,9 @@ func Serves(path string) bool {
 	return strings.HasPrefix(path, "/_mayfly/")
 }
 
-func (o Options) ready(w http.ResponseWriter, _ *http.Request) {
-	if o.Ready != nil {
-		if err := o.Ready(); err != nil {
+func writeReady(w http.ResponseWriter, ready func() error) {
+	if ready != nil {
+		if err := ready(); err != nil {
 			writeText(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
 			return
 		}

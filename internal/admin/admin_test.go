@@ -202,14 +202,35 @@ func TestMetrics(t *testing.T) {
 		DiskFull: func() bool { return true },
 		Failed:   func() bool { return false },
 		Store:    func() []Sample { return []Sample{{Name: "store_bytes", Help: "Bytes on disk.", Value: 42}} },
+		HeldFull: func() bool { return true },
+		Held: func() []HeldStream {
+			return []HeldStream{{Table: "events", Stream: "s1", Consumer: "c", Bytes: 5, Records: 2, Age: time.Second}, {Table: "events", Stream: "s2", Consumer: "c"}}
+		},
 	})
 	m.Request("PutItem", "", 300*time.Microsecond)
 	m.Request("PutItem", "ValidationException", time.Microsecond)
 	m.Reaped("events", 3)
 	m.CommitLateness(1200 * time.Microsecond)
 	m.StreamLateness(4 * time.Millisecond)
+	for _, e := range []DeliveryEvent{
+		{Event: "fired", Group: "default", Lateness: 4 * time.Millisecond}, {Event: "attempted", Group: "default", Attempt: 1, Lateness: time.Hour}, {Event: "failed", Group: "default", Attempt: 1, Code: "TargetError"},
+		{Event: "attempted", Group: "default", Attempt: 2, Lateness: time.Second}, {Event: "delivered", Group: "default", Attempt: 2},
+		{Event: "dropped", Group: "nightly"}, {Event: "dead_letter_failed", Group: "nightly", Code: "AccessDeniedException"}, {Event: "unheard of", Group: "nightly"},
+		{Event: "attempted", Group: "trigger:1-2", Attempt: 1, Lateness: time.Millisecond},
+	} {
+		m.Delivery(e)
+	}
 	_, body := do(Handler(Options{Metrics: m}), "GET", "/metrics", "")
 	for _, want := range []string{
+		`mayfly_scheduler_invocation_attempts_total{group="default"} 2`,
+		`mayfly_scheduler_target_errors_total{group="default"} 1`,
+		`mayfly_scheduler_deliveries_total{group="default"} 1`,
+		`mayfly_scheduler_lateness_ms_count{group="default"} 1`,
+		`mayfly_scheduler_lateness_ms_bucket{group="default",le="5"} 1`,
+		`mayfly_scheduler_invocations_dropped_total{group="nightly"} 1`,
+		`mayfly_scheduler_dead_letters_failed_total{code="AccessDeniedException",group="nightly"} 1`,
+		`mayfly_trigger_invocation_attempts_total{trigger="1-2"} 1`,
+		`mayfly_trigger_lateness_ms_bucket{trigger="1-2",le="2"} 1`,
 		`mayfly_requests_total{code="OK",operation="PutItem"} 1`,
 		`mayfly_requests_total{code="ValidationException",operation="PutItem"} 1`,
 		`mayfly_request_duration_ms_bucket{operation="PutItem",le="0.5"} 2`,
@@ -223,10 +244,50 @@ func TestMetrics(t *testing.T) {
 		`mayfly_disk_full 1`,
 		`mayfly_store_failed 0`,
 		`mayfly_store_bytes 42`,
+		`mayfly_stream_held_full 1`,
+		`mayfly_stream_held_bytes{TableName="events",consumer="c",stream="s1"} 5`,
+		`mayfly_stream_held_records{TableName="events",consumer="c",stream="s1"} 2`,
+		`mayfly_stream_held_age_ms{TableName="events",consumer="c",stream="s1"} 1000`,
+		`mayfly_stream_held_bytes{TableName="events",consumer="c",stream="s2"} 0`,
 	} {
 		if !strings.Contains(body, want+"\n") {
 			t.Errorf("/metrics lacks %s", want)
 		}
+	}
+}
+
+func TestGuardMetrics(t *testing.T) {
+	m := NewGuard(func() []GuardTable {
+		return []GuardTable{{Table: "orders", Armed: 7, GivenUp: 3, Due: 2, OldestOverdue: 1500 * time.Millisecond, USDPerMillion: 0.625}, {Table: "new"}}
+	})
+	m.Begin("orders")
+	for _, event := range []string{"armed", "armed", "removed", "refused", "unheard of"} {
+		m.Count("orders", event)
+	}
+	m.Lateness("orders", 2*time.Millisecond)
+	m.Consumed("orders", 0.5, 3)
+	unready := errors.New("orders is not guarded yet")
+	h := m.Handler(func() error { return unready })
+	if status, body := do(h, "GET", "/readyz", ""); status != http.StatusServiceUnavailable || !strings.Contains(body, "orders is not") {
+		t.Errorf("/readyz: %d %s", status, body)
+	}
+	if status, _ := do(h, "GET", "/healthz", ""); status != http.StatusOK {
+		t.Errorf("/healthz: %d", status)
+	}
+	_, body := do(h, "GET", "/metrics", "")
+	for _, want := range []string{
+		`mayfly_guard_deadlines_armed_total{TableName="orders"} 2`, `mayfly_guard_removals_total{TableName="orders"} 1`, `mayfly_guard_removals_refused_total{TableName="orders"} 1`,
+		`mayfly_guard_throttled_total{TableName="orders"} 0`, `mayfly_guard_lateness_ms_bucket{TableName="orders",le="2"} 1`,
+		`mayfly_guard_consumed_units_total{TableName="orders",kind="read"} 0.5`, `mayfly_guard_consumed_units_total{TableName="orders",kind="write"} 3`,
+		`mayfly_guard_armed{TableName="orders"} 7`, `mayfly_guard_given_up{TableName="orders"} 3`, `mayfly_guard_due{TableName="orders"} 2`, `mayfly_guard_oldest_overdue_ms{TableName="orders"} 1500`,
+		`mayfly_guard_cost_per_million_usd{TableName="orders"} 0.625`, `mayfly_guard_armed{TableName="new"} 0`,
+	} {
+		if !strings.Contains(body, want+"\n") {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	if strings.Contains(body, `cost_per_million_usd{TableName="new"}`) {
+		t.Error("a cost is told that is not known")
 	}
 }
 

@@ -32,8 +32,9 @@ type ClockState struct {
 // Moved is what happened while the clock was moved. A move may take less than was asked, when its real-time limit passed.
 type Moved struct {
 	From, To   time.Time
-	Expired    int64 // items removed by their deadlines on the way
-	Unfinished bool  // the limit passed before the clock got there, or before everything due was done
+	Expired    int64    // items removed by their deadlines on the way
+	Unfinished bool     // the limit passed before the clock got there, or before everything due was done
+	Busy       []string // the consumers of streams that were not done then
 }
 
 // MoveError is a move that the clock refuses, such as one backwards.
@@ -91,6 +92,7 @@ func (c clockEndpoints) moving(move func(context.Context, moveRequest) (Moved, e
 			FromMS:     moved.From.UnixMilli(),
 			Expired:    moved.Expired,
 			Unfinished: moved.Unfinished,
+			Busy:       moved.Busy,
 		})
 	}
 }
@@ -258,10 +260,11 @@ type clockJSON struct {
 
 type movedJSON struct {
 	clockJSON
-	From       string `json:"from"`
-	FromMS     int64  `json:"from_ms"`
-	Expired    int64  `json:"expired"`
-	Unfinished bool   `json:"unfinished"`
+	From       string   `json:"from"`
+	FromMS     int64    `json:"from_ms"`
+	Expired    int64    `json:"expired"`
+	Unfinished bool     `json:"unfinished"`
+	Busy       []string `json:"busy,omitempty"`
 }
 
 func (c clockEndpoints) describe() clockJSON {

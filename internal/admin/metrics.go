@@ -15,6 +15,8 @@ type Metrics struct {
 	deleted  *prometheus.CounterVec
 	commit   prometheus.Histogram
 	arrival  prometheus.Histogram
+
+	schedules, triggers *deliveries
 }
 
 // Sources are asked at every scrape. A nil function leaves its metric out.
@@ -25,6 +27,15 @@ type Sources struct {
 	Failed   func() bool          // the store has stopped
 	Store    func() []Sample      // what the storage engine says of itself
 	Expiry   func() []TableExpiry // of every table
+	Held     func() []HeldStream  // of every stream that keeps something
+	HeldFull func() bool          // they keep as much as they may
+}
+
+// HeldStream is what a stream keeps beyond the retention, because a consumer in this process has not got there.
+type HeldStream struct {
+	Table, Stream, Consumer string
+	Bytes, Records          int64
+	Age                     time.Duration // of the oldest record, by the database's clock
 }
 
 // TableExpiry is how a table's items expire: Mode strict or aws, and what aws draws its delays with.
@@ -73,6 +84,10 @@ func NewMetrics(s Sources) *Metrics {
 			Buckets: latenessBuckets,
 		}),
 	}
+	m.schedules = newDeliveries("scheduler", "group", "fired", "A firing handed over for delivery, minus the instant at which it was due")
+	m.triggers = newDeliveries("trigger", "trigger", "attempted", "Begin of a delivery's first attempt, minus the instant of its first record")
+	m.schedules.register(m.registry)
+	m.triggers.register(m.registry)
 	m.registry.MustRegister(m.requests, m.duration, m.deleted, m.commit, m.arrival,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerSources(s)
@@ -127,6 +142,13 @@ func (m *Metrics) registerSources(s Sources) {
 	if s.Store != nil {
 		m.registry.MustRegister(storeCollector(s.Store))
 	}
+	if s.HeldFull != nil {
+		gauge("mayfly_stream_held_full", "1 while the streams keep so much beyond their retention, for consumers, that new schedules are refused.",
+			func() float64 { return oneIf(s.HeldFull()) })
+	}
+	if s.Held != nil {
+		m.registry.MustRegister(heldCollector(s.Held))
+	}
 	if s.Expiry != nil {
 		m.registry.MustRegister(expiryCollector(s.Expiry))
 	}
@@ -163,6 +185,33 @@ func (expiryCollector) Describe(out chan<- *prometheus.Desc) { out <- expiryDesc
 func (c expiryCollector) Collect(out chan<- prometheus.Metric) {
 	for _, t := range c() {
 		out <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, 1, t.Table, t.Mode, t.Delay, t.Seed)
+	}
+}
+
+// heldCollector tells of each stream that keeps something for a consumer.
+type heldCollector func() []HeldStream
+
+var (
+	heldLabels  = []string{"TableName", "stream", "consumer"}
+	heldBytes   = prometheus.NewDesc("mayfly_stream_held_bytes", "Bytes of stream records that are kept beyond the retention because the consumer has not got there.", heldLabels, nil)
+	heldRecords = prometheus.NewDesc("mayfly_stream_held_records", "How many records that are.", heldLabels, nil)
+	heldAge     = prometheus.NewDesc("mayfly_stream_held_age_ms", "Age of the oldest of them by the database's clock, in milliseconds.", heldLabels, nil)
+)
+
+func (heldCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- heldBytes
+	out <- heldRecords
+	out <- heldAge
+}
+
+func (c heldCollector) Collect(out chan<- prometheus.Metric) {
+	for _, h := range c() {
+		gauge := func(desc *prometheus.Desc, v float64) {
+			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, h.Table, h.Stream, h.Consumer)
+		}
+		gauge(heldBytes, float64(h.Bytes))
+		gauge(heldRecords, float64(h.Records))
+		gauge(heldAge, millis(h.Age))
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 const joinMax = 16 << 10
 
 // write sends the answer, in one system call.
-func (c *conn) write(r *wire.Response, now time.Time, last bool) error {
+func (c *conn) write(r *wire.Response, last bool) error {
 	b := appendStatus(c.out[:0], r.Status)
 	for _, f := range r.Header {
 		b = append(append(append(append(b, f.Name...), ": "...), f.Value...), "\r\n"...)
 	}
-	b = append(append(append(b, "Date: "...), c.date.at(now)...), "\r\n"...)
+	b = append(append(append(b, "Date: "...), c.date.at(c.server.Date())...), "\r\n"...)
 	if last {
 		b = append(b, "Connection: close\r\n"...)
 	}

@@ -65,7 +65,7 @@ func (c *conn) serve() {
 		return
 	}
 	c.in = make([]byte, roomMin)
-	c.request = wire.Request{Method: "POST", Path: "/", Header: &c.head.fields}
+	c.request = wire.Request{Header: &c.head.fields}
 	for c.next() {
 		if !c.answer(c.server.requests) {
 			c.Close()
@@ -103,7 +103,7 @@ func (c *conn) look() verdict {
 		if !c.skip() {
 			return partial
 		}
-		if verdict := c.head.read(c.in[c.start:c.end]); verdict != plain {
+		if verdict := c.head.read(c.in[c.start:c.end], c.server.Routed); verdict != plain {
 			return verdict
 		}
 	}
@@ -211,13 +211,13 @@ func (c *conn) makeRoom() {
 // answer answers the request that has come, and reports whether another may follow.
 func (c *conn) answer(ctx context.Context) (more bool) {
 	body := c.start + c.head.size
-	c.request.Host = c.head.host
+	c.request.Method, c.request.Path, c.request.Query, c.request.Host = c.head.method, c.head.path, c.head.query, c.head.host
 	c.request.Body = c.in[body : body+c.head.length : body+c.head.length]
 	out := c.server.Do(ctx, &c.request)
 	defer out.Release()
 	now := c.server.Now()
 	more = !c.head.close && !c.server.stopping.Load()
-	if err := c.write(out, now, !more); err != nil {
+	if err := c.write(out, !more); err != nil {
 		return false // the client has gone
 	}
 	c.start = body + c.head.length

@@ -2,6 +2,8 @@ package httploop
 
 import (
 	"bytes"
+	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -20,43 +22,101 @@ const (
 	bodyMax     = 16 << 20 // bytes of a plain request's body: the API's limit, beyond which net/http reads what there is to read
 )
 
+// methods are those of plain requests for a path. HEAD is not among them, since its answer has no body.
+var methods = [...]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete}
+
 // head is the head of a plain request. It does not refer to the bytes that it was read from.
 type head struct {
 	size   int // in bytes, with the empty line; 0: it has not been read yet
 	length int // of the body
+	method string
+	path   string // escaped, without the query
+	query  string
 	host   string
 	close  bool // the client wants the connection closed
 	fields fields
 }
 
-// read reads a head from the beginning of b.
-func (h *head) read(b []byte) verdict {
+// read reads a head from the beginning of b. routed says of which paths requests are plain, besides those for "/".
+func (h *head) read(b []byte, routed func(path string) bool) verdict {
 	h.fields.reset()
 	h.size, h.length, h.host, h.close = 0, -1, "", false
-	n := min(len(b), len(requestLine))
-	if string(b[:n]) != requestLine[:n] {
-		return doubtful
-	}
-	if n < len(requestLine) {
+	line := len(requestLine)
+	if n := min(len(b), line); string(b[:n]) != requestLine[:n] {
+		var verdict verdict
+		if line, verdict = h.readLine(b, routed); verdict != plain {
+			return verdict
+		}
+	} else if n < line {
 		return partial
+	} else {
+		h.method, h.path, h.query = http.MethodPost, "/", ""
 	}
 	// The empty line may follow the request line at once.
 	end := bytes.Index(b[:min(len(b), headMax)], []byte("\r\n\r\n"))
 	if end < 0 {
-		return h.readLines(b)
+		return h.readLines(b, line)
 	}
 	// One copy for all names and values, which whoever keeps one of them then keeps: that is cheaper than one for each, and safer than none.
-	if !h.readFields(string(b[len(requestLine):end+2])) || h.host == "" || h.length < 0 || h.length > bodyMax {
+	if !h.readFields(string(b[line:end+2])) || h.host == "" || h.length > bodyMax {
 		return doubtful
+	}
+	if h.length < 0 {
+		if h.method != http.MethodGet && h.method != http.MethodDelete {
+			return doubtful
+		}
+		h.length = 0 // which is what goes without saying there
 	}
 	h.size = end + len("\r\n\r\n")
 	return plain
 }
 
-// readLines looks whether the lines that are there of an unfinished head can belong to a plain request.
-func (h *head) readLines(b []byte) verdict {
+// readLine reads a request line other than requestLine, and gives its length. It is plain where it is of one of the methods and its target is a path that is
+// routed, perhaps with a query, of characters that mean themselves.
+func (h *head) readLine(b []byte, routed func(path string) bool) (length int, v verdict) {
+	end := bytes.IndexByte(b, '\n')
+	if end < 0 {
+		return 0, h.readSomeOfLine(b)
+	}
+	method, rest, _ := strings.Cut(string(b[:end+1]), " ")
+	target, found := strings.CutSuffix(rest, " HTTP/1.1\r\n")
+	path, query, _ := strings.Cut(target, "?")
+	if !found || !slices.Contains(methods[:], method) || !strings.HasPrefix(path, "/") || !all(path, inPath) || !escapesWell(path) || !all(query, inQuery) || !routed(path) {
+		return 0, doubtful
+	}
+	h.method, h.path, h.query = method, path, query
+	return end + 1, plain
+}
+
+// readSomeOfLine looks whether what is there of a request line can belong to a plain request.
+func (h *head) readSomeOfLine(b []byte) verdict {
+	if len(b) >= headMax {
+		return doubtful
+	}
+	for _, method := range methods {
+		if n := min(len(b), len(method)); string(b[:n]) == method[:n] {
+			return partial
+		}
+	}
+	return doubtful
+}
+
+// escapesWell reports whether a percent sign is always followed by two hexadecimal digits: net/http refuses other paths.
+func escapesWell(path string) bool {
+	for i := strings.IndexByte(path, '%'); i >= 0; {
+		path = path[i+1:]
+		if len(path) < 2 || !all(path[:2], inHex) {
+			return false
+		}
+		i = strings.IndexByte(path, '%')
+	}
+	return true
+}
+
+// readLines looks whether the lines that are there of an unfinished head, behind the request line, can belong to a plain request.
+func (h *head) readLines(b []byte, line int) verdict {
 	last := bytes.LastIndexByte(b, '\n') + 1
-	if len(b) >= headMax || !h.readFields(string(b[len(requestLine):last])) {
+	if len(b) >= headMax || !h.readFields(string(b[line:last])) {
 		return doubtful
 	}
 	return partial
@@ -147,6 +207,9 @@ const (
 	inName  class = 1 << iota // of a header's name: RFC 9110's token
 	inValue                   // of a header's value: printable ASCII, blank and tab
 	inHost                    // of the host that a client names: letters, digits, and what is between them in names, addresses and ports
+	inPath                    // of a path: what stands there for itself, the slash, and the percent sign
+	inQuery                   // of a query: the same and what is between parameters
+	inHex                     // of a percent sign's number
 )
 
 // classes says of each character in which sets it is.
@@ -155,12 +218,21 @@ var classes = func() (table [256]class) {
 		table[c] |= inValue
 		switch {
 		case '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
-			table[c] |= inName | inHost
+			table[c] |= inName | inHost | inPath | inQuery
 		case strings.ContainsRune("!#$%&'*+-.^_`|~", c):
 			table[c] |= inName
 		}
 		if strings.ContainsRune("-._:[]", c) {
 			table[c] |= inHost
+		}
+		if strings.ContainsRune("-._~:/%", c) {
+			table[c] |= inPath | inQuery
+		}
+		if strings.ContainsRune("?=&+,", c) {
+			table[c] |= inQuery
+		}
+		if strings.ContainsRune("0123456789abcdefABCDEF", c) {
+			table[c] |= inHex
 		}
 	}
 	table['\t'] |= inValue

@@ -45,36 +45,40 @@ func TestTLS(t *testing.T) {
 
 // BenchmarkRequest is a request and its answer over a socket, with a client that costs next to nothing: the loop beside net/http.
 func BenchmarkRequest(b *testing.B) {
-	request := []byte(post(strings.Repeat("x", 400), "X-Amz-Target: DynamoDB_20120810.GetItem", "Accept-Encoding: identity", "User-Agent: bench"))
-	options := Options{Do: tell, Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	call := post(strings.Repeat("x", 400), "X-Amz-Target: DynamoDB_20120810.GetItem", "Accept-Encoding: identity", "User-Agent: bench")
+	options := Options{Do: tell, Routed: routed, Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	for name, serve := range map[string]func(context.Context, net.Listener) error{
 		"loop": func(ctx context.Context, l net.Listener) error { return Serve(ctx, l, options) },
 		"nethttp": func(ctx context.Context, l net.Listener) error {
 			return newServer(options, ctx, l.Addr()).rest.Serve(l)
 		},
 	} {
-		b.Run(name, func(b *testing.B) {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer listener.Close()
-			go serve(b.Context(), listener)
-			c, err := net.Dial("tcp", listener.Addr().String())
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer c.Close()
-			answer := make([]byte, 4096)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := c.Write(request); err != nil {
-					b.Fatal(err)
-				}
-				if n, err := c.Read(answer); err != nil || !strings.HasSuffix(string(answer[:n]), "xxxx") {
-					b.Fatal(err)
-				}
-			}
-		})
+		for what, request := range map[string]string{"call": call, "path": strings.Replace(call, "POST /", "POST /schedules/a-name", 1)} {
+			b.Run(name+"/"+what, func(b *testing.B) { benchmarkRequest(b, serve, []byte(request)) })
+		}
+	}
+}
+
+func benchmarkRequest(b *testing.B, serve func(context.Context, net.Listener) error, request []byte) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listener.Close()
+	go serve(b.Context(), listener)
+	c, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	answer := make([]byte, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Write(request); err != nil {
+			b.Fatal(err)
+		}
+		if n, err := c.Read(answer); err != nil || !strings.HasSuffix(string(answer[:n]), "xxxx") {
+			b.Fatal(err)
+		}
 	}
 }

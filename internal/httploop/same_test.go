@@ -155,7 +155,8 @@ func newBoth(t testing.TB) *both {
 				b.looped.Add(1)
 				return tell(ctx, in)
 			},
-			Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+			Routed: routed,
+			Rest:   http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		})
 	}()
 	alone := newServer(Options{Rest: http.HandlerFunc(tellRest), Logger: slog.New(slog.DiscardHandler)}, ctx, &net.TCPAddr{}).rest
@@ -168,6 +169,12 @@ func newBoth(t testing.TB) *both {
 		alone.Close()
 	})
 	return b
+}
+
+// routed are the paths of TestSameAsNetHTTP that are the loop's.
+func routed(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first == "schedules" || first == "tags"
 }
 
 // compare sends the same to both, and gives how many of the requests the loop has answered itself.
@@ -227,6 +234,17 @@ var plainRequests = map[string]struct {
 	"large answer":             {2, post("x", "X-Amz-Target: large") + post("y")},
 	"large request":            {3, post(strings.Repeat("large ", 20_000)) + post("y") + post(strings.Repeat("x", 2*roomMin))},
 	"as many headers as fit":   {1, post("x", "X-A: "+strings.Repeat("x", headMax-200))},
+	"get":                      {1, raw("GET /schedules/a HTTP/1.1", "Host: h")},
+	"get with a length":        {2, raw("GET /schedules HTTP/1.1", "Host: h", "Content-Length: 2") + "{}" + post("x")},
+	"put":                      {1, raw("PUT /schedules/a HTTP/1.1", "Host: h", "Content-Length: 2") + "{}"},
+	"delete":                   {2, raw("DELETE /schedules/a?clientToken=x&groupName=a.b HTTP/1.1", "Host: h") + raw("DELETE /tags/a HTTP/1.1", "Host: h", "Content-Length: 0")},
+	"post to a path":           {1, raw("POST /schedules/a HTTP/1.1", "Host: h", "Content-Length: 2") + "{}"},
+	"paths and none":           {4, raw("GET /schedules HTTP/1.1", "Host: h") + post("x") + raw("GET /tags/ HTTP/1.1", "Host: h") + post("y")},
+	"escaped path":             {1, raw("GET /tags/arn:aws:scheduler:us-east-1:000000000000:schedule-group%2Fa.b%3a~_- HTTP/1.1", "Host: h")},
+	"dots and slashes":         {3, raw("GET /schedules/.. HTTP/1.1", "Host: h") + raw("GET /schedules/./../a HTTP/1.1", "Host: h") + raw("GET /schedules// HTTP/1.1", "Host: h")},
+	"queries":                  {3, raw("GET /schedules? HTTP/1.1", "Host: h") + raw("GET /schedules?a=%zz&b=c+d&&=?,% HTTP/1.1", "Host: h") + raw("GET /schedules?TagKeys=a&TagKeys=b%20c HTTP/1.1", "Host: h")},
+	"escaped zero":             {1, raw("GET /schedules/%00%ff HTTP/1.1", "Host: h")},
+	"a long path":              {1, raw("GET /schedules/"+strings.Repeat("x", headMax-200)+" HTTP/1.1", "Host: h")},
 }
 
 // doubtfulRequests are for net/http.
@@ -238,6 +256,32 @@ var doubtfulRequests = map[string]string{
 	"CONNECT":                 raw("CONNECT h:1 HTTP/1.1", "Host: h"),
 	"small letters":           raw("post / HTTP/1.1", "Host: h", "Content-Length: 0"),
 	"another path":            raw("POST /x HTTP/1.1", "Host: h", "Content-Length: 0"),
+	"another path's get":      raw("GET /x/schedules HTTP/1.1", "Host: h"),
+	"no escape":               raw("GET /schedules/% HTTP/1.1", "Host: h"),
+	"half an escape":          raw("GET /schedules/%2 HTTP/1.1", "Host: h"),
+	"no number":               raw("GET /schedules/a%2xb HTTP/1.1", "Host: h"),
+	"HEAD of a path":          raw("HEAD /schedules/a HTTP/1.1", "Host: h"),
+	"PATCH of a path":         raw("PATCH /schedules/a HTTP/1.1", "Host: h", "Content-Length: 0"),
+	"OPTIONS of a path":       raw("OPTIONS /schedules/a HTTP/1.1", "Host: h"),
+	"DELETES of a path":       raw("DELETES /schedules/a HTTP/1.1", "Host: h"),
+	"path without a slash":    raw("GET schedules/a HTTP/1.1", "Host: h"),
+	"path behind two slashes": raw("GET //schedules/a HTTP/1.1", "Host: h"),
+	"a path's URL":            raw("GET http://h/schedules/a HTTP/1.1", "Host: h"),
+	"a path's fragment":       raw("GET /schedules/a#b HTTP/1.1", "Host: h"),
+	"a path's other sign":     raw("GET /schedules/a@b HTTP/1.1", "Host: h"),
+	"a path's other letter":   raw("GET /schedules/\u00e4 HTTP/1.1", "Host: h"),
+	"a path's blank":          raw("GET /schedules/a b HTTP/1.1", "Host: h"),
+	"a query's blank":         raw("GET /schedules?a b HTTP/1.1", "Host: h"),
+	"a query's other sign":    raw("GET /schedules?a;b HTTP/1.1", "Host: h"),
+	"a path in 1.0":           raw("GET /schedules/a HTTP/1.0", "Host: h"),
+	"a path's bare feed":      strings.Replace(raw("GET /schedules/a HTTP/1.1", "Host: h"), "\r", "", 1),
+	"post without length":     raw("POST /schedules/a HTTP/1.1", "Host: h"),
+	"put without length":      raw("PUT /schedules/a HTTP/1.1", "Host: h"),
+	"get, chunked":            raw("GET /schedules/a HTTP/1.1", "Host: h", "Transfer-Encoding: chunked") + "0\r\n\r\n",
+	"get without host":        raw("GET /schedules/a HTTP/1.1"),
+	"a path that is too long": raw("GET /schedules/"+strings.Repeat("x", headMax)+" HTTP/1.1", "Host: h"),
+	"ends in the path":        "GET /sche",
+	"ends behind the line":    "GET /schedules HTTP/1.1\r\n",
 	"query":                   raw("POST /?a=b HTTP/1.1", "Host: h", "Content-Length: 0"),
 	"whole URL":               raw("POST http://other/ HTTP/1.1", "Host: h", "Content-Length: 0"),
 	"two slashes":             raw("POST // HTTP/1.1", "Host: h", "Content-Length: 0"),

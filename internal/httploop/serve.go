@@ -25,16 +25,22 @@ const (
 	abandonLimit = 2 * time.Second // for them to end once they have been cancelled
 )
 
-// Options say who answers. All are required.
+// Options say who answers. All but Routed and Date are required.
 type Options struct {
 	// Do answers the plain requests.
 	Do func(ctx context.Context, in *wire.Request) *wire.Response
 
+	// Routed tells which paths Do answers, besides "/": all of what is asked for there. nil: none.
+	Routed func(path string) bool
+
 	// Rest answers all other requests.
 	Rest http.Handler
 
-	// Now is the machine's clock, for the Date header and for idle connections.
+	// Now is the machine's clock, for idle connections.
 	Now func() time.Time
+
+	// Date is the clock that the Date header tells. Default: Now.
+	Date func() time.Time
 
 	Logger *slog.Logger
 }
@@ -44,7 +50,9 @@ type Options struct {
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
-	s := newServer(o, requests, listener.Addr())
+	stopping, release := context.WithCancel(context.Background())
+	defer release()
+	s := newServer(o, wire.ReleaseBy(requests, stopping), listener.Addr())
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -62,7 +70,7 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 		listener.Close()
 		<-accepted // with the error of a listener that is closed
 	}
-	err := s.finish(cancelRequests)
+	err := s.finish(release, cancelRequests)
 	<-served
 	return errors.Join(failed, err)
 }
@@ -83,6 +91,12 @@ type server struct {
 }
 
 func newServer(o Options, requests context.Context, addr net.Addr) *server {
+	if o.Routed == nil {
+		o.Routed = func(string) bool { return false }
+	}
+	if o.Date == nil {
+		o.Date = o.Now
+	}
 	s := &server{Options: o, requests: requests, handed: newHandedListener(addr)}
 	s.mu.conns = map[*conn]struct{}{}
 	s.rest = &http.Server{
@@ -145,12 +159,13 @@ func (s *server) each(f func(*conn)) {
 	}
 }
 
-// finish closes the connections that wait, and waits for the requests under way; those that take too long, such as readers that wait for
-// stream records, are cancelled.
-func (s *server) finish(cancelRequests func()) error {
-	s.stopping.Store(true)
+// finish closes the connections that wait, and waits for the requests under way, of which those that are only held are released: readers that wait for stream records
+// get an empty page at once. Those that take too long are cancelled.
+func (s *server) finish(release, cancelRequests func()) error {
+	s.stopping.Store(true) // before the release: its answers say that the connection ends
 	s.each((*conn).closeIdle)
 	s.rest.SetKeepAlivesEnabled(false) // which closes those that wait there
+	release()
 	finished, err := s.drain(finishLimit)
 	if finished {
 		return err

@@ -378,7 +378,7 @@ func TestMakeRoom(t *testing.T) {
 // A body beyond the limit is never read here.
 func TestTooLong(t *testing.T) {
 	for length, want := range map[int]verdict{bodyMax: plain, bodyMax + 1: doubtful} {
-		if got := new(head).read([]byte(raw("POST / HTTP/1.1", "Host: h", fmt.Sprint("Content-Length: ", length)))); got != want {
+		if got := new(head).read([]byte(raw("POST / HTTP/1.1", "Host: h", fmt.Sprint("Content-Length: ", length))), routed); got != want {
 			t.Errorf("a body of %d bytes: %d", length, got)
 		}
 	}

@@ -507,7 +507,10 @@ type GetShardIteratorInput struct {
 	ARN, ShardID, Type, Sequence Opt[string]
 }
 
-type GetShardIteratorOutput struct{ Iterator string }
+type GetShardIteratorOutput struct {
+	Iterator string
+	Before   string // of type LATEST: the sequence number behind which it begins; otherwise empty
+}
 
 type GetRecordsInput struct {
 	Iterator Opt[string]

@@ -19,7 +19,7 @@ func (s *Service) CreateTable(ctx context.Context, in *CreateTableInput) (*Table
 		return nil, err
 	}
 	d := newTableDesc(ref.name, in, s.engine.Now())
-	d.TTL.Expiry = s.expiryOf(d.API.Tags)
+	s.obeyTags(&d)
 	t, err := s.engine.CreateTable(ctx, d)
 	if err != nil {
 		return nil, apiError(err, ref.name)

@@ -18,6 +18,7 @@ func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDe
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
+	s.off(ref.name)
 	out := s.describe(d, engine.TableStats{})
 	out.Status = statusDeleting
 	return out, nil

@@ -84,7 +84,13 @@ func TestExpiryTagsRefused(t *testing.T) {
 		{"mayfly:expiry-delay", "10m", `The value of the tag mayfly:expiry-delay is wrong: "10m" is no distribution of delays: it is observed, fixed:10m or uniform:8m-30m, with durations of your own`},
 		{"mayfly:expiry-seed", "-1", "The value of the tag mayfly:expiry-seed is a whole number from 0 to 18446744073709551615, and not: -1"},
 		{"mayfly:expiry-seed", "18446744073709551616", "The value of the tag mayfly:expiry-seed is a whole number from 0 to 18446744073709551615, and not: 18446744073709551616"},
-		{"mayfly:expirey", "aws", "Tag Keys with the prefix mayfly: are mayfly:expiry, mayfly:expiry-delay and mayfly:expiry-seed, and not: mayfly:expirey"},
+		{"mayfly:expirey", "aws", "Tag Keys with the prefix mayfly: are mayfly:expiry, mayfly:expiry-delay, mayfly:expiry-seed and mayfly:shards, and not: mayfly:expirey"},
+		{"mayfly:shards", "0", "The value of the tag mayfly:shards is a whole number from 1 to 64, and not: 0"},
+		{"mayfly:shards", "65", "The value of the tag mayfly:shards is a whole number from 1 to 64, and not: 65"},
+		{"mayfly:shards", "-1", "The value of the tag mayfly:shards is a whole number from 1 to 64, and not: -1"},
+		{"mayfly:shards", "1.0", "The value of the tag mayfly:shards is a whole number from 1 to 64, and not: 1.0"},
+		{"mayfly:shards", "4294967297", "The value of the tag mayfly:shards is a whole number from 1 to 64, and not: 4294967297"},
+		{"mayfly:shards", "", "The value of the tag mayfly:shards is a whole number from 1 to 64, and not: "},
 	} {
 		invalidRequest(t, d.tag(table, "team", "a", c[0], c[1]), c[2])
 		in := CreateTableInput{

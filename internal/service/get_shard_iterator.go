@@ -31,7 +31,11 @@ func (s *Service) GetShardIterator(_ context.Context, in *GetShardIteratorInput)
 	if err != nil {
 		return nil, err
 	}
-	return &GetShardIteratorOutput{Iterator: s.newIterator(in.ARN.V, sh.No, from).String()}, nil
+	out := &GetShardIteratorOutput{Iterator: s.newIterator(in.ARN.V, sh.No, from).String()}
+	if in.Type.V == iteratorLatest {
+		out.Before = sequenceNumber(from - 1)
+	}
+	return out, nil
 }
 
 func getShardIteratorShape(in *GetShardIteratorInput) error {

@@ -46,6 +46,9 @@ type Options struct {
 	// for the tables that are tagged aws.
 	Expiry engine.Expiry
 
+	// SwitchedOff is told when a table's stream or its TTL was switched off, or the table was deleted, before that is answered; it must be quick. Default: nobody is told.
+	SwitchedOff func(table string)
+
 	// Elapsed is the local monotonic time since the process, or anything else fixed, began; shard iterators age by it.
 	// Default: the engine's clock.
 	Elapsed func() time.Duration
@@ -60,6 +63,7 @@ type Service struct {
 	endpoint string
 	expiry   engine.Expiry
 	elapsed  func() time.Duration
+	off      func(table string)
 	began    time.Duration // what elapsed said when the service was made
 	run      uint32        // tells shard iterators of this run from those of an earlier one
 }
@@ -73,6 +77,10 @@ func New(o Options) *Service {
 		endpoint: orDefault(o.Endpoint, "localhost:8000"),
 		expiry:   o.Expiry,
 		elapsed:  o.Elapsed,
+		off:      o.SwitchedOff,
+	}
+	if s.off == nil {
+		s.off = func(string) {}
 	}
 	if s.elapsed == nil {
 		s.elapsed = func() time.Duration { return time.Duration(s.engine.Now()) * time.Millisecond }

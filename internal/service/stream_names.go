@@ -3,6 +3,7 @@ package service
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -73,7 +74,14 @@ func parseShardID(stream uint32, id string) (uint32, bool) {
 	return uint32(no), ok && err == nil && id == shardID(stream, uint32(no)) && rest != ""
 }
 
-func sequenceNumber(seq uint64) string { return fmt.Sprintf("%s%020d", sequencePrefix, seq) }
+func sequenceNumber(seq uint64) string {
+	b := [len(sequencePrefix) + sequenceDigits]byte{sequencePrefix[0]} // by hand: there are two for every record that is read
+	for i := len(b) - 1; i > 0; i-- {
+		b[i] = '0' + byte(seq%10)
+		seq /= 10
+	}
+	return string(b[:])
+}
 
 // parseSequence reads a sequence number; false: it is none of ours.
 func parseSequence(s string) (uint64, bool) {
@@ -96,7 +104,10 @@ func newEventIDs(d *engine.StreamDesc) eventIDs {
 	return ids
 }
 
-func (ids eventIDs) id(seq uint64) string { return fmt.Sprintf("%x%016x", ids[:], seq) }
+func (ids eventIDs) id(seq uint64) string {
+	b := binary.BigEndian.AppendUint64(append(make([]byte, 0, 16), ids[:]...), seq)
+	return hex.EncodeToString(b)
+}
 
 // iterator is a position in a shard, as a client carries it about. The server keeps nothing of it.
 type iterator struct {

@@ -120,12 +120,19 @@ func TestShardIteratorTypes(t *testing.T) {
 		equal(t, tt.in.Type.V, got, tt.want)
 		equal(t, tt.in.Type.V+" goes on", next != "", true)
 	}
+	latest, err := d.GetShardIterator(ctx, &GetShardIteratorInput{ARN: Some(arn), ShardID: Some(shard), Type: Some("LATEST")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"},"n":{"N":"4"}}`)
+	got, _ := read(GetShardIteratorInput{Type: Some("AFTER_SEQUENCE_NUMBER"), Sequence: Some(latest.Before)}, 100)
+	equal(t, "behind where LATEST began", got, "4")
 	first, next := read(GetShardIteratorInput{Type: Some("TRIM_HORIZON")}, 3)
 	out, err := d.GetRecords(ctx, &GetRecordsInput{Iterator: Some(next)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "by limit", fmt.Sprint(first, " ", len(out.Records)), "012 1")
+	equal(t, "by limit", fmt.Sprint(first, " ", len(out.Records)), "012 2")
 }
 
 // A disabled stream is read to its end, where its shards have no next iterator.

@@ -20,7 +20,8 @@ const (
 	msgTooManyTags = "Number of Tags exceed the current limit for the provided ResourceArn"
 )
 
-// TagResource sets tags of a table; a tag of the same key is replaced. Those of mayfly change how the table's items expire.
+// TagResource sets tags of a table; a tag of the same key is replaced. Those of mayfly change how the table's items expire
+// and its next stream.
 func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty, error) {
 	table, err := taggedTable(in.ARN)
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *Service) ListTagsOfResource(_ context.Context, in *ListTagsInput) (*Lis
 func (s *Service) alterTags(ctx context.Context, arn, table string, change func(map[string]string) (map[string]string, error)) (*Empty, error) {
 	_, err := s.engine.Alter(ctx, namespace, table, func(d *engine.TableDesc, _ engine.Instant) (err error) {
 		d.API.Tags, err = change(d.API.Tags)
-		d.TTL.Expiry = s.expiryOf(d.API.Tags)
+		s.obeyTags(d)
 		return err
 	})
 	if err != nil {
@@ -154,7 +155,7 @@ func checkTags(tags []Tag) error {
 		case !isTagText(tag.Value.V):
 			return invalid("The Tag Value provided is invalid, Value: " + tag.Value.V)
 		}
-		if err := setByTag(&engine.Expiry{}, tag.Key.V, tag.Value.V); err != nil {
+		if err := setByTag(&tagged{}, tag.Key.V, tag.Value.V); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(tags[:i], func(t Tag) bool { return t.Key.V == tag.Key.V }) {

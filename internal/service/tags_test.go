@@ -71,3 +71,38 @@ func TestTagsRefused(t *testing.T) {
 	_, err = d.UntagResource(ctx, &UntagResourceInput{ARN: Some(arn)})
 	invalidRequest(t, err, "Atleast one Tag Key needs to be provided as Input.")
 }
+
+// A table's tag says how many shards its stream has, from when a stream is enabled next; the server's setting counts where there is none.
+func TestShardsTag(t *testing.T) {
+	d := open(t)
+	spec := &StreamSpec{Enabled: Some(true), ViewType: Some("KEYS_ONLY")}
+	in := musicTable("Music")
+	in.Stream, in.Tags = spec, []Tag{{Some("mayfly:shards"), Some("1")}}
+	out, err := d.CreateTable(ctx, &in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "shards", len(d.shards(out.StreamARN)), 1)
+	for _, step := range []struct {
+		change func()
+		want   int
+	}{
+		{func() { d.mustTag("Music", "mayfly:shards", "64") }, 64},
+		{func() { d.mustTag("Music", "mayfly:shards", "07", "team", "a") }, 7},
+		{func() { d.untag("Music", "team") }, 7},
+		{func() { d.untag("Music", "mayfly:shards") }, 4},
+	} {
+		before := len(d.shards(out.StreamARN))
+		step.change()
+		equal(t, "shards of the stream that is enabled", len(d.shards(out.StreamARN)), before)
+		d.updateMusic(UpdateTableInput{Stream: &StreamSpec{Enabled: Some(false)}})
+		out.StreamARN = d.updateMusic(UpdateTableInput{Stream: spec}).StreamARN
+		equal(t, "shards", len(d.shards(out.StreamARN)), step.want)
+	}
+	d.mustTag("Music", "mayfly:shards", "2")
+	tags, err := d.ListTagsOfResource(ctx, &ListTagsInput{ARN: Some(d.tableARN("Music"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "tags", fmt.Sprint(tags.Tags), "[[mayfly:shards 2]]")
+}

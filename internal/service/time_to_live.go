@@ -31,6 +31,9 @@ func (s *Service) UpdateTimeToLive(ctx context.Context, in *UpdateTimeToLiveInpu
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
+	if !in.Enabled.V {
+		s.off(ref.name)
+	}
 	return &UpdateTimeToLiveOutput{Enabled: in.Enabled.V, Attribute: in.Attribute.V}, nil
 }
 

@@ -40,8 +40,7 @@ func updateItemShape(in *UpdateItemInput) error {
 		{"returnItemCollectionMetrics", in.ReturnItemCollectionMetrics, enumCollection},
 	}
 	for _, e := range enums {
-		before := len(s.problems)
-		if s.enum(e.path, e.v, e.set); len(s.problems) > before {
+		if !s.enum(e.path, e.v, e.set) {
 			break
 		}
 	}

@@ -25,6 +25,9 @@ func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*Table
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
+	if in.Stream != nil && !in.Stream.Enabled.V {
+		s.off(ref.name)
+	}
 	out, err := s.describeNow(ctx, d)
 	if err != nil {
 		return nil, err

@@ -139,3 +139,17 @@ func first(headers Headers, name string) string {
 	}
 	return ""
 }
+
+// Region is the region that an Authorization header says its request is signed for; empty where it names none. Whether the signature is right is Verify's
+// to say.
+func Region(authorization string) string {
+	_, credential, _ := strings.Cut(authorization, "Credential=")
+	scope := strings.SplitN(credential, "/", 4)
+	if len(scope) < 4 || len(scope[2]) > regionMax || strings.Trim(scope[2], "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return ""
+	}
+	return scope[2]
+}
+
+// regionMax is the length of the longest name that is taken for a region's.
+const regionMax = 32

@@ -52,6 +52,7 @@ type Headers interface {
 
 // Request is what a signature covers, as it arrived.
 type Request struct {
+	Service string // that the request has to be signed for: "dynamodb", also for streams
 	Method  string
 	Path    string // escaped, as in the request line; empty means "/"
 	Query   string // without the question mark
@@ -62,7 +63,6 @@ type Request struct {
 
 // Verifier checks requests against a fixed set of credentials. It is safe for concurrent use.
 type Verifier struct {
-	service string
 	secrets map[string]Credential // by access key
 
 	mu struct {
@@ -74,10 +74,9 @@ type Verifier struct {
 // keysMax bounds the cache of derived keys. It is emptied when full: the next requests derive theirs again.
 const keysMax = 256
 
-// NewVerifier makes a verifier for requests that are signed for the named service ("dynamodb", also for streams).
-// Of two credentials with one access key the later counts.
-func NewVerifier(service string, credentials ...Credential) *Verifier {
-	v := &Verifier{service: service, secrets: make(map[string]Credential, len(credentials))}
+// NewVerifier makes a verifier for requests that are signed with one of the credentials. Of two with one access key the later counts.
+func NewVerifier(credentials ...Credential) *Verifier {
+	v := &Verifier{secrets: make(map[string]Credential, len(credentials))}
 	for _, c := range credentials {
 		v.secrets[c.AccessKey] = c
 	}
@@ -86,13 +85,14 @@ func NewVerifier(service string, credentials ...Credential) *Verifier {
 }
 
 // Verify returns nil when the request is signed with one of the verifier's credentials, and a *dynamo.Error otherwise.
-// now is the real time: a signature is good for 15 minutes on either side of its date.
-func (v *Verifier) Verify(r *Request, now time.Time) error {
+// A signature is good for 15 minutes on either side of its date. from and to, not before it, are the instants that a client may take for the time: the same, where there is
+// one clock only.
+func (v *Verifier) Verify(r *Request, from, to time.Time) error {
 	sig, err := parse(r)
 	if err != nil {
 		return err
 	}
-	if err := sig.checkDate(now.UTC()); err != nil {
+	if err := sig.checkDate(from.UTC(), to.UTC()); err != nil {
 		return err
 	}
 	if !slices.Contains(sig.signedHeaders, "host") {
@@ -101,7 +101,7 @@ func (v *Verifier) Verify(r *Request, now time.Time) error {
 	if sig.algorithm != Algorithm {
 		return incomplete("Unsupported AWS 'algorithm': '" + sig.algorithm + "' (only AWS4-HMAC-SHA256 for now). ")
 	}
-	scope, err := v.parseScope(sig)
+	scope, err := sig.parseScope(r.Service)
 	if err != nil {
 		return err
 	}
@@ -118,20 +118,20 @@ func (v *Verifier) Verify(r *Request, now time.Time) error {
 	return nil
 }
 
-// checkDate refuses dates that are malformed or further than 15 minutes from now.
-func (s *signature) checkDate(now time.Time) error {
+// checkDate refuses dates that are malformed, or more than 15 minutes before from or after to.
+func (s *signature) checkDate(from, to time.Time) error {
 	at, err := time.Parse(dateLayout, s.date)
 	if err != nil {
 		return incomplete("Date must be in ISO-8601 'basic format'. Got '" + s.date + "'. See http://en.wikipedia.org/wiki/ISO_8601")
 	}
-	now = now.Truncate(time.Second)
-	if oldest := now.Add(-skewMax); at.Before(oldest) {
+	from, to = from.Truncate(time.Second), to.Truncate(time.Second)
+	if oldest := from.Add(-skewMax); at.Before(oldest) {
 		return invalid("Signature expired: " + s.date + " is now earlier than " + oldest.Format(dateLayout) +
-			" (" + now.Format(dateLayout) + " - 15 min.)")
+			" (" + from.Format(dateLayout) + " - 15 min.)")
 	}
-	if newest := now.Add(skewMax); at.After(newest) {
+	if newest := to.Add(skewMax); at.After(newest) {
 		return invalid("Signature not yet current: " + s.date + " is still later than " + newest.Format(dateLayout) +
-			" (" + now.Format(dateLayout) + " + 15 min.)")
+			" (" + to.Format(dateLayout) + " + 15 min.)")
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ type keyScope struct {
 }
 
 // parseScope takes the credential apart. Any region is valid here, since one server stands for all of them.
-func (v *Verifier) parseScope(s *signature) (keyScope, error) {
+func (s *signature) parseScope(service string) (keyScope, error) {
 	parts := strings.Split(s.credential, "/")
 	if len(parts) != 5 {
 		return keyScope{}, incomplete("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '" +
@@ -153,8 +153,8 @@ func (v *Verifier) parseScope(s *signature) (keyScope, error) {
 	if scope.region == "" {
 		wrong.WriteString("Credential should be scoped to a valid region, not ''. ")
 	}
-	if scope.service != v.service {
-		wrong.WriteString("Credential should be scoped to correct service: '" + v.service + "'. ")
+	if scope.service != service {
+		wrong.WriteString("Credential should be scoped to correct service: '" + service + "'. ")
 	}
 	if parts[4] != terminator {
 		wrong.WriteString("Credential should be scoped with a valid terminator: 'aws4_request', not '" + parts[4] + "'. ")

@@ -26,7 +26,7 @@ var (
 	bob     = Credential{AccessKey: "AKIDBOB", SecretKey: "bobs", SessionToken: "token=="}
 )
 
-func newTestVerifier() *Verifier { return NewVerifier("dynamodb", alice, bob) }
+func newTestVerifier() *Verifier { return NewVerifier(alice, bob) }
 
 // post is a request as an SDK would make it, not yet signed.
 func post(t *testing.T, target, body string) *http.Request {
@@ -57,7 +57,7 @@ func sign(t *testing.T, r *http.Request, body string, c Credential, at time.Time
 // arrived turns an outgoing request into what the server sees of it.
 func arrived(r *http.Request, body string) *Request {
 	return &Request{
-		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.URL.Host,
+		Service: "dynamodb", Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.URL.Host,
 		Headers: r.Header, Body: []byte(body),
 	}
 }
@@ -65,7 +65,13 @@ func arrived(r *http.Request, body string) *Request {
 func TestAcceptsWhatTheSignerSigns(t *testing.T) {
 	v := newTestVerifier()
 	bodies := []string{"{}", "", strings.Repeat("x", 70000), `{"TableName":"ü"}`}
-	targets := []string{"/", "", "/_mayfly/clock", "/a%20b/ü", "/?b=2&a=1&a=0&c=&d+e=%2F~", "/?a-b=1&a=2"}
+	targets := []string{
+		"/", "", "/_mayfly/clock", "/a%20b/ü", "/?b=2&a=1&a=0&c=&d+e=%2F~", "/?a-b=1&a=2",
+		"/schedules/a.b", "/schedules/..", "/schedules/./../a", "/schedules//", "/schedules/", "/2015-03-31/event-source-mappings/",
+		"/tags/arn%3Aaws%3Ascheduler%3Aeu-west-1%3A000000000000%3Aschedule-group%2Fa.b?TagKeys=b&TagKeys=a&TagKeys=b",
+		"/tags/arn:aws:scheduler:eu-west-1:000000000000:schedule-group%2fa%25b",
+		"/schedules?NamePrefix=&NextToken=a%2F%2B%3D%3D&ScheduleGroup=x.y",
+	}
 	for _, body := range bodies {
 		for _, target := range targets {
 			for _, c := range []Credential{alice, bob} {
@@ -73,7 +79,7 @@ func TestAcceptsWhatTheSignerSigns(t *testing.T) {
 				r.Header.Add("X-Amz-Meta", "  two   blanks ")
 				r.Header.Add("X-Amz-Meta", "again")
 				sign(t, r, body, c, testNow)
-				if err := v.Verify(arrived(r, body), testNow); err != nil {
+				if err := v.Verify(arrived(r, body), testNow, testNow); err != nil {
 					t.Errorf("%s %.20q by %s: %v", target, body, c.AccessKey, err)
 				}
 			}
@@ -96,11 +102,11 @@ func TestAcceptsPresignedRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Header = r.Header
-		if err := v.Verify(arrived(out, "{}"), testNow); err != nil {
+		if err := v.Verify(arrived(out, "{}"), testNow, testNow); err != nil {
 			t.Errorf("by %s: %v", c.AccessKey, err)
 		}
 		out.URL.RawQuery += "&extra=1"
-		wantCode(t, v.Verify(arrived(out, "{}"), testNow), dynamo.CodeInvalidSignature, "does not match")
+		wantCode(t, v.Verify(arrived(out, "{}"), testNow, testNow), dynamo.CodeInvalidSignature, "does not match")
 	}
 }
 
@@ -114,8 +120,8 @@ func TestAcceptsTheClients(t *testing.T) {
 			t.Error(err)
 		}
 		verified = append(verified, v.Verify(&Request{
-			Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Headers: r.Header, Body: body,
-		}, time.Now()))
+			Service: "dynamodb", Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Headers: r.Header, Body: body,
+		}, time.Now(), time.Now()))
 		w.Write([]byte("{}"))
 	}))
 	defer server.Close()
@@ -188,7 +194,7 @@ func TestRefusals(t *testing.T) {
 			r := post(t, "/", body)
 			sign(t, r, body, alice, testNow)
 			test.spoil(r)
-			wantCode(t, newTestVerifier().Verify(arrived(r, body), testNow), test.code, test.text)
+			wantCode(t, newTestVerifier().Verify(arrived(r, body), testNow, testNow), test.code, test.text)
 		})
 	}
 }
@@ -201,25 +207,47 @@ func edit(old, new string) func(*http.Request) {
 
 func TestRefusesIncompleteQuery(t *testing.T) {
 	r := post(t, "/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=20261121T013000Z", "")
-	wantCode(t, newTestVerifier().Verify(arrived(r, ""), testNow), dynamo.CodeIncompleteSignature,
+	wantCode(t, newTestVerifier().Verify(arrived(r, ""), testNow, testNow), dynamo.CodeIncompleteSignature,
 		"AWS query-string parameters must include 'X-Amz-Credential'. AWS query-string parameters must include 'X-Amz-Signature'. "+
 			"AWS query-string parameters must include 'X-Amz-SignedHeaders'. Re-examine the query-string parameters.")
+}
+
+// A signature is good for one service.
+func TestRefusesAnotherService(t *testing.T) {
+	r := post(t, "/schedules/a", "{}")
+	sign(t, r, "{}", alice, testNow)
+	in := arrived(r, "{}")
+	in.Service = "scheduler"
+	wantCode(t, newTestVerifier().Verify(in, testNow, testNow), dynamo.CodeInvalidSignature, "Credential should be scoped to correct service: 'scheduler'. ")
 }
 
 func TestRefusesAnotherBody(t *testing.T) {
 	r := post(t, "/", "{}")
 	sign(t, r, "{}", alice, testNow)
-	wantCode(t, newTestVerifier().Verify(arrived(r, "[]"), testNow), dynamo.CodeInvalidSignature, "The String-to-Sign should have been\n'AWS4-HMAC-SHA256\n20261121T013000Z\n20261121/eu-west-1/dynamodb/aws4_request\n")
+	wantCode(t, newTestVerifier().Verify(arrived(r, "[]"), testNow, testNow), dynamo.CodeInvalidSignature, "The String-to-Sign should have been\n'AWS4-HMAC-SHA256\n20261121T013000Z\n20261121/eu-west-1/dynamodb/aws4_request\n")
 }
 
 func TestSessionTokenMustBeTheConfiguredOne(t *testing.T) {
 	for _, token := range []string{"", "other"} {
 		r := post(t, "/", "{}")
 		sign(t, r, "{}", Credential{AccessKey: bob.AccessKey, SecretKey: bob.SecretKey, SessionToken: token}, testNow)
-		err := newTestVerifier().Verify(arrived(r, "{}"), testNow)
+		err := newTestVerifier().Verify(arrived(r, "{}"), testNow, testNow)
 		wantCode(t, err, dynamo.CodeUnrecognizedClient, "The security token included in the request is invalid")
 		if strings.HasSuffix(err.Error(), ".") {
 			t.Errorf("this text has no full stop: %v", err)
+		}
+	}
+}
+
+func TestRegion(t *testing.T) {
+	r := post(t, "/", "{}")
+	sign(t, r, "{}", alice, testNow)
+	for header, want := range map[string]string{
+		r.Header.Get("Authorization"): "eu-west-1", "": "", "AWS4-HMAC-SHA256 Credential=a/b/c": "", "Bearer x": "", "Credential=a/b/c/d": "c",
+		"Credential=a/b/EU/d": "", "Credential=a/b/eu\n/d": "", "Credential=a/b//d": "", "Credential=a/b/" + strings.Repeat("e", 33) + "/d": "",
+	} {
+		if got := Region(header); got != want {
+			t.Errorf("%q: %q", header, got)
 		}
 	}
 }
@@ -229,7 +257,7 @@ func TestRepeatedSignedHeaders(t *testing.T) {
 	r := post(t, "/", "{}")
 	sign(t, r, "{}", alice, testNow)
 	edit("SignedHeaders=", "SignedHeaders="+strings.Repeat("x-amz-date;", 10000))(r)
-	if err := newTestVerifier().Verify(arrived(r, "{}"), testNow); err != nil {
+	if err := newTestVerifier().Verify(arrived(r, "{}"), testNow, testNow); err != nil {
 		t.Error(err)
 	}
 }
@@ -241,12 +269,12 @@ func TestKeyCache(t *testing.T) {
 	sign(t, r, "{}", alice, testNow)
 	in := arrived(r, "{}")
 	in.Body = []byte("spoilt")
-	if err := v.Verify(in, testNow); err == nil || len(v.mu.keys) != 0 {
+	if err := v.Verify(in, testNow, testNow); err == nil || len(v.mu.keys) != 0 {
 		t.Fatalf("error %v, %d keys cached", err, len(v.mu.keys))
 	}
 	in.Body = []byte("{}")
 	for range 2 {
-		if err := v.Verify(in, testNow); err != nil || len(v.mu.keys) != 1 {
+		if err := v.Verify(in, testNow, testNow); err != nil || len(v.mu.keys) != 1 {
 			t.Fatalf("error %v, %d keys cached", err, len(v.mu.keys))
 		}
 	}
@@ -276,7 +304,7 @@ func FuzzAuthorization(f *testing.F) {
 		h := http.Header{}
 		h.Set("Authorization", authorization)
 		h.Set("X-Amz-Date", date)
-		err := v.Verify(&Request{Method: "POST", Path: "/", Query: query, Host: "h", Headers: h}, testNow)
+		err := v.Verify(&Request{Service: "dynamodb", Method: "POST", Path: "/", Query: query, Host: "h", Headers: h}, testNow, testNow)
 		var refused *dynamo.Error
 		if !errors.As(err, &refused) {
 			t.Fatalf("got %v, want a refusal", err)
@@ -290,7 +318,7 @@ func BenchmarkVerify(b *testing.B) {
 	in := arrived(r, body)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := v.Verify(in, testNow); err != nil {
+		if err := v.Verify(in, testNow, testNow); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -47,5 +48,27 @@ func (s *Server) allowed(in *Request) (origin string, allowed bool) {
 		return "*", true
 	default:
 		return origin, slices.Contains(s.CORS, origin)
+	}
+}
+
+// foreign tells whether a browser sends the request on behalf of a page of another origin that is not a configured one, and the request is of the
+// kind that changes something. Browsers send some of those without asking first, so that not letting the page read the answer comes too late. A call
+// of the tables' API has a header that makes them ask; a POST to a path has none.
+func (s *Server) foreign(in *Request) bool {
+	if in.Method == http.MethodGet || in.InProcess {
+		return false
+	}
+	if _, allowed := s.allowed(in); allowed {
+		return false
+	}
+	switch in.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return false
+	case "":
+		origin := in.Header.Get("Origin")
+		_, host, _ := strings.Cut(origin, "://")
+		return origin != "" && host != in.Host
+	default:
+		return true
 	}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -77,12 +78,42 @@ func decodeGetRecords(d *decoder, in *service.GetRecordsInput) {
 	in.Wait = d.wait()
 }
 
+// headerBefore says in an answer of GetShardIterator where an iterator of type LATEST begins: behind this sequence number. It is for consumers that note
+// where they begin, since an iterator cannot be kept.
+const headerBefore = "X-Mayfly-Before"
+
+// getShardIterator is the operation, with that header.
+func getShardIterator(ctx context.Context, s *service.Service, d *decoder, w *writer) error {
+	method := func(s *service.Service, ctx context.Context, in *service.GetShardIteratorInput) (*service.GetShardIteratorOutput, error) {
+		out, err := s.GetShardIterator(ctx, in)
+		if err == nil && out.Before != "" {
+			d.response.set(headerBefore, out.Before)
+		}
+		return out, err
+	}
+	return bind(decodeGetShardIterator, method, encodeGetShardIterator)(ctx, s, d, w)
+}
+
+// getRecords reads records; where it waits for some, then no longer than until held answers are released.
+func getRecords(s *service.Service, ctx context.Context, in *service.GetRecordsInput) (*service.GetRecordsOutput, error) {
+	if in.Wait > 0 {
+		released, stop := releasing(ctx)
+		defer stop()
+		ctx = released
+	}
+	return s.GetRecords(ctx, in)
+}
+
 // headerWait asks GetRecords to hold its answer for so many milliseconds while there is no record. The answer carries it as
 // well, by which a client knows that the endpoint has understood.
 const headerWait = "X-Mayfly-Wait-Ms"
 
-// waitMax is the longest that an answer is held; who asks for more gets this.
-const waitMax = 20 * time.Second
+// The longest that an answer is held; who asks for more gets this. Over a network something on the way may take a silent connection for dead. In
+// the process nothing does: there the bound is a shard iterator's life, less a margin.
+const (
+	waitMax          = 20 * time.Second
+	waitMaxInProcess = 15*time.Minute - 30*time.Second
+)
 
 // wait reads the header, and has the answer repeat it.
 func (d *decoder) wait() time.Duration {
@@ -95,7 +126,11 @@ func (d *decoder) wait() time.Duration {
 		d.invalid = dynamo.Invalid(headerWait + " must be a number of milliseconds: " + value)
 		return 0
 	}
-	wait := min(time.Duration(ms)*time.Millisecond, waitMax)
+	most := waitMax
+	if d.request.InProcess {
+		most = waitMaxInProcess
+	}
+	wait := min(time.Duration(ms)*time.Millisecond, most)
 	d.response.set(headerWait, strconv.FormatInt(wait.Milliseconds(), 10))
 	return wait
 }

@@ -94,7 +94,7 @@ func (s *Server) Signed(next http.Handler) http.Handler {
 			return
 		}
 		in := newRequest(r, body.Bytes(), false)
-		if err := s.authenticate(in); err != nil {
+		if err := s.authenticate(in, serviceDynamoDB); err != nil {
 			s.refuse(w, in, err)
 			return
 		}

@@ -45,8 +45,8 @@ var operations = map[string]operation{
 var streamOperations = map[string]operation{
 	"ListStreams":      bind(decodeListStreams, (*service.Service).ListStreams, encodeListStreams),
 	"DescribeStream":   bind(decodeDescribeStream, (*service.Service).DescribeStream, encodeDescribeStream),
-	"GetShardIterator": bind(decodeGetShardIterator, (*service.Service).GetShardIterator, encodeGetShardIterator),
-	"GetRecords":       bind(decodeGetRecords, (*service.Service).GetRecords, encodeGetRecords),
+	"GetShardIterator": getShardIterator,
+	"GetRecords":       bind(decodeGetRecords, getRecords, encodeGetRecords),
 }
 
 // operation reads a request's body, calls the service, and writes the answer's body.

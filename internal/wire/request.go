@@ -40,8 +40,10 @@ type Response struct {
 // Field is one response header.
 type Field struct{ Name, Value string }
 
-// Unsized reports that the answer is sent without a length: in chunks, of which there are none. AWS sends a 413 like that.
-func (r *Response) Unsized() bool { return r.Status == http.StatusRequestEntityTooLarge }
+// Unsized reports that the answer is sent without a length: in chunks, of which there are none. DynamoDB sends a 413 like that.
+func (r *Response) Unsized() bool {
+	return r.Status == http.StatusRequestEntityTooLarge && len(r.Body) == 0
+}
 
 func (r *Response) set(name, value string) {
 	r.Header = append(r.Header, Field{name, value})

@@ -21,7 +21,7 @@ import (
 // The SDK's clients, unchanged, over a socket with signatures, and over the in-process transport.
 func TestSDKClients(t *testing.T) {
 	s := newTestServer(t, Options{
-		Verifier: sigv4.NewVerifier("dynamodb", sigv4.Credential{AccessKey: "AKID", SecretKey: "secret"}),
+		Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "AKID", SecretKey: "secret"}),
 	})
 	server := httptest.NewServer(s)
 	defer server.Close()

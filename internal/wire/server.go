@@ -24,8 +24,19 @@ const bodyMax = 16 << 20
 type Options struct {
 	Service *service.Service
 
-	// Now is the real time, whatever the database's clock says: signatures age by it.
+	// Routes and Actions are further APIs on the same port, which the wire knows nothing of but what these say.
+	Routes  []Route
+	Actions []Action
+
+	// HandedOnly serves nothing but these: no operation of DynamoDB's is known then, and Service is not needed.
+	HandedOnly bool
+
+	// Now is the real time, whatever the database's clock says: calls are timed by it.
 	Now func() time.Time
+
+	// Date is the database's clock, which answers tell in their Date header. Clients sign by the time that they know of, or, as the SDKs do where these are far apart, by
+	// that header's; so signatures age by both, and by all between them. Default: Now.
+	Date func() time.Time
 
 	// Verifier checks the signatures of requests that come over the network; nil: they are not checked.
 	Verifier *sigv4.Verifier
@@ -36,8 +47,8 @@ type Options struct {
 	// CORS lists the origins whose pages may read answers: "https://example.org", or "*" for all. Empty: none.
 	CORS []string
 
-	// Observe is told of every request when its answer is ready: the operation (empty where none was recognized), the
-	// status, the error's code (empty on success) and how long it took. nil: nobody is.
+	// Observe is told of every request when its answer is ready: the operation (empty where none was recognized; of a Route or an Action with
+	// its service, "scheduler:GetSchedule"), the status, the error's code (empty on success) and how long it took. nil: nobody is.
 	Observe func(operation string, status int, code string, took time.Duration)
 
 	// Logger gets the faults. Default slog.Default().
@@ -47,9 +58,11 @@ type Options struct {
 // Server answers requests. It is safe for concurrent use, and an http.Handler.
 type Server struct {
 	Options
+	handed *handedTable
+	date   date
 }
 
-// New makes a server. It starts nothing.
+// New makes a server. It starts nothing. Routes or Actions of which two could be meant by one request are a mistake in the program: it panics.
 func New(o Options) *Server {
 	if o.Region == "" {
 		o.Region = "us-east-1"
@@ -57,7 +70,10 @@ func New(o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Server{Options: o}
+	if o.Date == nil {
+		o.Date = o.Now
+	}
+	return &Server{Options: o, handed: newHandedTable(o.Routes, o.Actions)}
 }
 
 // Do answers one request. It never fails and never panics: whatever goes wrong is an answer.
@@ -68,29 +84,33 @@ func (s *Server) Do(ctx context.Context, in *Request) *Response {
 		return out
 	}
 	start := s.Now()
-	target, code := s.answer(ctx, in, out)
-	s.Observe(target.name, out.Status, string(code), s.Now().Sub(start))
+	operation, code := s.answer(ctx, in, out)
+	s.Observe(operation, out.Status, code, s.Now().Sub(start))
 	return out
 }
 
-// answer fills the response. It gives the operation that was asked for and the error that was answered, as far as there are
+// answer fills the response. It gives the operation that was asked for and the code of the error that was answered, as far as there are
 // such.
-func (s *Server) answer(ctx context.Context, in *Request, out *Response) (target target, code dynamo.Code) {
+func (s *Server) answer(ctx context.Context, in *Request, out *Response) (operation, code string) {
 	body, ok := decompress(in)
 	if in.Oversize || len(in.Body) > bodyMax || !ok {
 		out.Status = http.StatusRequestEntityTooLarge
-		return target, ""
+		return "", ""
 	}
 	id := newRequestID()
 	out.set("X-Amzn-Requestid", id)
 	s.allowOrigin(in, out)
+	if asked := s.handed.find(in); asked.api != nil {
+		return s.callHanded(ctx, &asked, in, out, body, id)
+	}
 	if !s.plain(in, out) {
-		target, code = s.call(ctx, in, out, body, id)
+		target, failed := s.call(ctx, in, out, body, id)
+		operation, code = target.name, string(failed)
 	}
 	if !in.InProcess {
 		out.seal(in.Header.Get("Accept-Encoding"))
 	}
-	return target, code
+	return operation, code
 }
 
 // plain answers what is not a call of an operation, and reports whether the request was such.
@@ -161,20 +181,24 @@ func (s *Server) apiError(ctx context.Context, err error, operation, id string) 
 	if errors.As(err, &answer) {
 		return answer
 	}
-	// A context that has ended is a client that has gone: nobody's fault, and nobody reads the answer.
+	s.logFault(ctx, err, operation, id)
+	return errFault
+}
+
+// logFault logs what a client is told nothing of. A context that has ended is a client that has gone: nobody's fault, and nobody reads the answer.
+func (s *Server) logFault(ctx context.Context, err error, operation, id string) {
 	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		s.Logger.Error("request failed", "operation", operation, "request_id", id, "error", err)
 	}
-	return errFault
 }
 
 // run checks the request in AWS's order, and then calls the operation.
 func (s *Server) run(ctx context.Context, in *Request, out *Response, body []byte) (target target, err error) {
 	target, known := lookUp(in.Header.Get("X-Amz-Target"))
-	if !known {
+	if !known || s.HandedOnly {
 		err = errUnknownOperation
 	} else {
-		err = s.authenticate(in)
+		err = s.authenticate(in, serviceDynamoDB)
 	}
 	switch {
 	case err != nil && len(body) > 0 && !dynamo.ValidJSON(body):
@@ -195,14 +219,21 @@ func (s *Server) run(ctx context.Context, in *Request, out *Response, body []byt
 	return target, target.run(ctx, s.Service, d, &out.w)
 }
 
-// authenticate checks the signature of a request that came over the network.
-func (s *Server) authenticate(in *Request) error {
+// serviceDynamoDB is what requests of the tables' API, and of the streams', are signed for.
+const serviceDynamoDB = "dynamodb"
+
+// authenticate checks the signature of a request that came over the network, and that it is for the service.
+func (s *Server) authenticate(in *Request, service string) error {
 	if s.Verifier == nil || in.InProcess {
 		return nil
 	}
+	from, to := s.Now(), s.Date()
+	if to.Before(from) {
+		from, to = to, from
+	}
 	return s.Verifier.Verify(&sigv4.Request{
-		Method: in.Method, Path: in.Path, Query: in.Query, Host: in.Host, Headers: in.Header, Body: in.Body,
-	}, s.Now())
+		Service: service, Method: in.Method, Path: in.Path, Query: in.Query, Host: in.Host, Headers: in.Header, Body: in.Body,
+	}, from, to)
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}

@@ -142,6 +142,11 @@ func TestStreamsAndWait(t *testing.T) {
 		StreamDescription struct{ Shards []struct{ ShardId string } }
 	}
 	decodeAnswer(t, call(s, targetStreams+"DescribeStream", `{"StreamArn":"`+arn+`"}`), &described)
+	shard := described.StreamDescription.Shards[0].ShardId
+	latest := call(s, targetStreams+"GetShardIterator", `{"StreamArn":"`+arn+`","ShardId":"`+shard+`","ShardIteratorType":"LATEST"}`)
+	if !regexp.MustCompile(`^\d{21}$`).MatchString(latest.header.Get(headerBefore)) {
+		t.Errorf("the answer does not say where the latest iterator begins: %v", latest.header)
+	}
 	records := 0
 	for _, shard := range described.StreamDescription.Shards {
 		var iterator struct{ ShardIterator string }
@@ -219,7 +224,7 @@ func TestHeaders(t *testing.T) {
 
 // Malformed JSON ranks before the target, the target before the signature, and the signature before an empty body.
 func TestOrderOfChecks(t *testing.T) {
-	s := newTestServer(t, Options{Verifier: sigv4.NewVerifier("dynamodb", sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
+	s := newTestServer(t, Options{Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
 	open := newTestServer(t, Options{})
 	for _, test := range []struct {
 		server          *Server
@@ -392,7 +397,7 @@ func TestObserve(t *testing.T) {
 
 // What only a network needs is left out in process.
 func TestInProcess(t *testing.T) {
-	s := newTestServer(t, Options{Verifier: sigv4.NewVerifier("dynamodb")})
+	s := newTestServer(t, Options{Verifier: sigv4.NewVerifier()})
 	in := post("ListTables", "{}", "Accept-Encoding", "gzip")
 	in.InProcess = true
 	got := do(s, in)
@@ -456,7 +461,7 @@ func TestSigned(t *testing.T) {
 		return w
 	}
 	want(t, serve(New(Options{}), "x").Body.String(), "next: x")
-	locked := New(Options{Now: time.Now, Verifier: sigv4.NewVerifier("dynamodb")})
+	locked := New(Options{Now: time.Now, Verifier: sigv4.NewVerifier()})
 	got := serve(locked, "x")
 	want(t, got.Code, 400)
 	want(t, got.Body.String(), `{"__type":"com.amazon.coral.service#MissingAuthenticationTokenException","message":"Request is missing Authentication Token"}`)

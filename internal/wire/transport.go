@@ -29,12 +29,16 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		out.Release() // the call was given up half-way
 		return nil, err
 	}
-	return out.http(r), nil
+	answer := out.http(r)
+	if t.Server.Date != nil {
+		answer.Header["Date"] = t.Server.date.at(t.Server.Date())
+	}
+	return answer, nil
 }
 
 // http gives the response in net/http's form. It is released when its body is closed.
 func (r *Response) http(to *http.Request) *http.Response {
-	header := make(http.Header, len(r.Header))
+	header := make(http.Header, len(r.Header)+1)
 	values := make([]string, len(r.Header))
 	for i, f := range r.Header {
 		values[i] = f.Value

@@ -1,0 +1,308 @@
+package mayfly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	str "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/deliver"
+	"github.com/mayflydb/mayfly/internal/kv"
+	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// post brings the records of the table "events" to a target that outlives the database, as the outside does.
+type post struct {
+	mu      sync.Mutex
+	random  *rand.Rand
+	arrived map[string]int    // deliveries that the target has taken, by id
+	refused map[string]bool   // those that it has refused for good
+	bodies  map[string]string // by id
+	ended   map[string]bool   // by id: the origin was told
+	wrong   []string
+}
+
+func newPost(seed uint64) *post {
+	return &post{random: rand.New(rand.NewPCG(seed, 0)), arrived: map[string]int{}, refused: map[string]bool{}, bodies: map[string]string{}, ended: map[string]bool{}}
+}
+
+// below draws a number.
+func (p *post) below(n int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.random.IntN(n)
+}
+
+// Deliver takes half of what comes, refuses what is meant to be refused, and leaves the rest for another attempt.
+func (p *post) Deliver(_ context.Context, deliveries []target.Delivery) []error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	results := make([]error, len(deliveries))
+	for i, d := range deliveries {
+		body := string(d.Body)
+		if before, known := p.bodies[d.ID]; known && before != body || d.ID != "id-of-"+body || d.Attempt < 1 {
+			p.wrong = append(p.wrong, fmt.Sprintf("%s attempt %d: body %q after %q", d.ID, d.Attempt, body, before))
+		}
+		p.bodies[d.ID] = body
+		switch {
+		case d.TargetARN == "arn:refuses":
+			p.refused[d.ID] = true
+			results[i] = target.Permanent("No", "never")
+		case p.random.IntN(2) == 0:
+			results[i] = errors.New("not this time")
+		default:
+			p.arrived[d.ID]++
+		}
+	}
+	return results
+}
+
+// run runs the consumer and the dispatcher of a database until ctx is done, and the database's failure is theirs.
+func (p *post) run(ctx context.Context, db *DB) {
+	d := deliver.NewDispatcher(deliver.Options{
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
+		Backoff: deliver.Backoff{First: 20 * time.Millisecond, Most: 100 * time.Millisecond}, Grace: time.Millisecond,
+		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
+			return deliver.Lane{Name: "outside", Target: p, Limits: target.Limits{Batch: 5, Concurrency: 3}}, nil
+		}),
+	})
+	d.OnEnd("events", func(_ context.Context, ended []deliver.Ended) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, e := range ended {
+			if e.Delivered != (p.arrived[e.Delivery.ID] > 0) || string(e.Origin.Data) != e.Delivery.ID {
+				p.wrong = append(p.wrong, fmt.Sprintf("%s is said to have ended as %+v", e.Delivery.ID, e))
+			}
+			p.ended[e.Delivery.ID] = true
+		}
+		return nil
+	})
+	c := &deliver.Consumer{
+		Name: "post", Table: "events", DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
+		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
+			for _, r := range records {
+				pk := r.Dynamodb.Keys["pk"].(*str.AttributeValueMemberS).Value
+				arn := "arn:takes"
+				if pk[len(pk)-1] == '7' {
+					arn = "arn:refuses"
+				}
+				d.Dispatch(ctx, deliver.Job{
+					Delivery: target.Delivery{ID: "id-of-" + pk, TargetARN: arn, Body: []byte(pk)}, Origin: deliver.Origin{Kind: "events", Data: []byte("id-of-" + pk)},
+				}, r.Done)
+			}
+			return nil
+		},
+	}
+	var both sync.WaitGroup
+	both.Go(func() { _ = d.Run(ctx) })
+	both.Go(func() { _ = c.Run(ctx) })
+	both.Wait()
+}
+
+// TestDeliveredAtLeastOnce: every record of an acknowledged write reaches its target or the dead letters, with the same id and body every time, and its origin is
+// told of the end; wherever the power is cut.
+func TestDeliveredAtLeastOnce(t *testing.T) {
+	rounds := 16
+	if testing.Short() {
+		rounds = 6
+	}
+	const seed = 4
+	p := newPost(seed)
+	disk := kv.NewCrashFS()
+	acknowledged := map[string]bool{}
+	written, cuts := 0, 0
+	for round := range rounds {
+		if round > 0 {
+			disk.CutAfter(disk.Ops() + 50 + int64(p.below(500)))
+		}
+		db, err := Open("data", Options{fs: disk, ClockControl: ClockControlOn, noWork: true})
+		if err != nil { // cut already
+			disk = disk.AfterCrash()
+			continue
+		}
+		if round == 0 {
+			makeTable(t, db.DynamoDB(), "events")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { p.run(ctx, db) })
+		for began := time.Now(); time.Since(began) < time.Second && db.Err() == nil; time.Sleep(2 * time.Millisecond) {
+			var writes []ddb.WriteRequest
+			var keys []string
+			for range 1 + p.below(10) {
+				pk := fmt.Sprint("k", written)
+				written++
+				keys = append(keys, pk)
+				writes = append(writes, ddb.WriteRequest{PutRequest: &ddb.PutRequest{Item: attrs{"pk": str1(pk)}}})
+			}
+			out, err := db.DynamoDB().BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]ddb.WriteRequest{"events": writes}})
+			if err != nil {
+				continue
+			}
+			if len(out.UnprocessedItems) > 0 {
+				t.Fatal("a part of a batch was not written")
+			}
+			for _, pk := range keys {
+				acknowledged[pk] = true
+			}
+			if round == 0 {
+				break
+			}
+		}
+		if disk.WasCut() {
+			cuts++
+		}
+		disk.CutNow()
+		cancel()
+		_ = db.Close()
+		running.Wait()
+		disk = disk.AfterCrash()
+	}
+	db := open(t, "data", Options{fs: disk, ClockControl: ClockControlOn, noWork: true})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { p.run(ctx, db) })
+	defer running.Wait()
+	defer cancel()
+	left := func() (keys []string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for pk := range acknowledged {
+			if !p.ended["id-of-"+pk] {
+				keys = append(keys, pk)
+			}
+		}
+		return keys
+	}
+	for limit := time.Now().Add(30 * time.Second); len(left()) > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("after %d rounds %d of %d have not ended, such as %s", rounds, len(left()), len(acknowledged), left()[0])
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	repeated := 0
+	for pk := range acknowledged {
+		id := "id-of-" + pk
+		_, dead, err := deliver.GetDeadLetter(t.Context(), db.DynamoDB(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dead != p.refused[id] || dead == (p.arrived[id] > 0) {
+			t.Errorf("%s: arrived %d times, refused %v, dead letter %v", id, p.arrived[id], p.refused[id], dead)
+		}
+		if p.arrived[id] > 1 {
+			repeated++
+		}
+	}
+	for _, w := range p.wrong {
+		t.Error(w)
+	}
+	if cuts < rounds/3 || repeated == 0 {
+		t.Errorf("the test is too mild: %d cuts in the middle of work, %d deliveries repeated", cuts, repeated)
+	}
+	t.Logf("%d writes acknowledged of %d, %d cuts, %d repeated", len(acknowledged), written, cuts, repeated)
+}
+
+// An advance of the clock waits for every attempt: through a day of retries each is made while the clock shows its instant, and the dead letter that comes of it is
+// forgotten two weeks later.
+func TestAdvanceThroughRetries(t *testing.T) {
+	db := open(t, "", Options{Frozen: true})
+	start := db.Clock().Now()
+	type attempt struct {
+		id string
+		n  int
+		at time.Duration
+	}
+	var mu sync.Mutex
+	var made []attempt
+	ended := map[string]deliver.Ended{}
+	d := deliver.NewDispatcher(deliver.Options{
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
+		Jitter: func() float64 { return 0.5 },
+		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
+			return deliver.Lane{Name: "x", Target: target.Func(func(_ context.Context, d target.Delivery) error {
+				mu.Lock()
+				defer mu.Unlock()
+				made = append(made, attempt{d.ID, d.Attempt, db.Clock().Now().Sub(start)})
+				return errors.New("no")
+			})}, nil
+		}),
+	})
+	d.OnEnd("test", func(_ context.Context, e []deliver.Ended) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range e {
+			ended[e.Delivery.ID] = e
+		}
+		return nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- d.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	}()
+	const jobs = 20
+	var parked sync.WaitGroup
+	for i := range jobs {
+		parked.Add(1)
+		d.Dispatch(t.Context(), deliver.Job{
+			Delivery: target.Delivery{ID: fmt.Sprint("job", i), TargetARN: "arn:x", Time: start}, Origin: deliver.Origin{Kind: "test"},
+		}, parked.Done)
+	}
+	parked.Wait()
+	moved, err := db.Clock().Advance(t.Context(), 24*time.Hour)
+	if err != nil || moved.Unfinished {
+		t.Fatalf("%+v, %v", moved, err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(ended) != jobs {
+		t.Errorf("%d of %d jobs have ended", len(ended), jobs)
+	}
+	for _, e := range ended {
+		if e.Delivered || e.Exhausted != deliver.ExhaustedAttempts || e.Delivery.Attempt != 186 {
+			t.Errorf("ended as %+v", e)
+		}
+	}
+	if len(made) != 186*jobs {
+		t.Errorf("%d attempts", len(made))
+	}
+	due := map[int]time.Duration{1: 0}
+	for n := 1; n < 200; n++ {
+		due[n+1] = due[n] + min(time.Second<<min(n-1, 20), 15*time.Minute)/2
+	}
+	for _, a := range made {
+		if a.at != due[a.n] {
+			t.Fatalf("attempt %d of %s was made after %s, and was due after %s", a.n, a.id, a.at, due[a.n])
+		}
+	}
+	letters := func() int {
+		page, next, err := deliver.ListDeadLetters(t.Context(), db.DynamoDB(), deliver.DeadLetterFilter{}, 1000, "")
+		if err != nil || next != "" {
+			t.Fatal(next, err)
+		}
+		return len(page)
+	}
+	if n := letters(); n != jobs {
+		t.Errorf("%d dead letters", n)
+	}
+	if _, err := db.Clock().Advance(t.Context(), deliver.Retention); err != nil {
+		t.Fatal(err)
+	}
+	if n := letters(); n != 0 {
+		t.Errorf("%d dead letters after the retention", n)
+	}
+}

@@ -1,0 +1,113 @@
+package admin
+
+import (
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// deliveries counts what becomes of deliveries: those of schedules by their group, those of triggers by the trigger.
+type deliveries struct {
+	events   map[string]*prometheus.CounterVec // by event
+	failures *prometheus.CounterVec            // dead letters that did not reach their queue, by code
+	lateness *prometheus.HistogramVec
+	late     string // the event whose lateness is measured
+	label    string
+}
+
+// deliveryEvents are the events, with the metric's name and what it counts. In brackets: the metric of Amazon EventBridge Scheduler.
+var deliveryEvents = map[string][2]string{
+	"fired":                 {"firings_total", "Firings handed over for delivery."},
+	"skipped":               {"firings_skipped_total", "Missed occurrences that do not run."},
+	"completed":             {"schedules_completed_total", "Schedules deleted after their last firing."},
+	"attempted":             {"invocation_attempts_total", "Attempts begun to call a target (InvocationAttemptCount)."},
+	"delivered":             {"deliveries_total", "Deliveries that their target has taken."},
+	"failed":                {"target_errors_total", "Attempts that failed (TargetErrorCount)."},
+	"throttled":             {"target_errors_throttled_total", "Attempts that failed because the target had too much to do (TargetErrorThrottledCount)."},
+	"lane_full":             {"invocations_throttled_total", "Deliveries put off without an attempt, because their target has too many waiting (InvocationThrottleCount)."},
+	"parked":                {"invocations_parked_total", "Deliveries put off until their next attempt."},
+	"dropped":               {"invocations_dropped_total", "Deliveries that were given up (InvocationDroppedCount)."},
+	"dead_lettered":         {"dead_letters_total", "Dead letters written to the table mayfly.deadletters."},
+	"dead_letter_sent":      {"dead_letters_sent_total", "Dead letters that reached the queue they were to go to (InvocationsSentToDeadLetterCount)."},
+	"dead_letter_truncated": {"dead_letters_truncated_total", "Dead letters whose body was cut (InvocationsSentToDeadLetterCount_Truncated_MessageSizeExceeded)."},
+}
+
+// eventEnded says that a group is no more. What is delivered for it still, because it was parked, is counted from then on.
+const eventEnded = "ended"
+
+// eventDeadLetterFailed is counted by the error's code as well.
+const eventDeadLetterFailed = "dead_letter_failed"
+
+// newDeliveries makes the metrics "mayfly_<of>_…" with a label; the lateness is that of one event.
+func newDeliveries(of, label, late, lateness string) *deliveries {
+	name := "mayfly_" + of + "_"
+	d := &deliveries{events: map[string]*prometheus.CounterVec{}, late: late, label: label}
+	for event, m := range deliveryEvents {
+		d.events[event] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name + m[0], Help: m[1]}, []string{label})
+	}
+	d.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: name + "dead_letters_failed_total",
+		Help: "Dead letters that did not reach the queue they were to go to and stay in the table, by error code (InvocationsFailedToBeSentToDeadLetterCount).",
+	}, []string{label, "code"})
+	d.lateness = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    name + "lateness_ms",
+		Help:    lateness + ", by the database's clock, in milliseconds.",
+		Buckets: latenessBuckets,
+	}, []string{label})
+	return d
+}
+
+func (d *deliveries) register(r *prometheus.Registry) {
+	for _, c := range d.events {
+		r.MustRegister(c)
+	}
+	r.MustRegister(d.failures, d.lateness)
+}
+
+func (d *deliveries) count(e DeliveryEvent, of string) {
+	if e.Event == eventEnded {
+		d.forget(of)
+		return
+	}
+	if e.Event == eventDeadLetterFailed {
+		d.failures.WithLabelValues(of, e.Code).Inc()
+		return
+	}
+	if c := d.events[e.Event]; c != nil {
+		c.WithLabelValues(of).Inc()
+	}
+	if e.Event == d.late && e.Attempt <= 1 {
+		d.lateness.WithLabelValues(of).Observe(millis(e.Lateness))
+	}
+}
+
+// forget drops the series of a group.
+func (d *deliveries) forget(of string) {
+	for _, c := range d.events {
+		c.DeleteLabelValues(of)
+	}
+	d.failures.DeletePartialMatch(prometheus.Labels{d.label: of})
+	d.lateness.DeleteLabelValues(of)
+}
+
+// DeliveryEvent is something that happened to a delivery.
+type DeliveryEvent struct {
+	Event    string        // one of deliveryEvents, "dead_letter_failed", or "ended", which drops the series of the group; others are not counted
+	Group    string        // schedule group; of a trigger, TriggerGroup and its id
+	Code     string        // of the error, where there is one
+	Attempt  int           // 1 is the first; 0 where it is not about one
+	Lateness time.Duration // of a firing: since it was due; otherwise since the instant that the delivery belongs to
+}
+
+// TriggerGroup is what the group of a trigger's deliveries begins with. No schedule group has a name like that.
+const TriggerGroup = "trigger:"
+
+// Delivery counts an event.
+func (m *Metrics) Delivery(e DeliveryEvent) {
+	if trigger, is := strings.CutPrefix(e.Group, TriggerGroup); is {
+		m.triggers.count(e, trigger)
+		return
+	}
+	m.schedules.count(e, e.Group)
+}

@@ -1,0 +1,141 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// The codes of failures that a target did not report itself.
+const (
+	codePanic   = "TargetPanicked"
+	codeTimeout = "TargetTimeout"
+	codeAnswer  = "TargetAnswer" // it did not answer for each delivery
+	codeHangs   = "TargetHangs"  // too many calls have not returned after their timeout
+)
+
+const (
+	answerGrace  = time.Second // or the timeout, if that is less: within which a target that was told to stop has to answer
+	hangsPerSlot = 4           // calls that have not returned, for each that may be made at once: more are not made
+)
+
+// attempt makes one call of the target and deals with its results.
+func (l *lane) attempt(tasks []*task) {
+	if turn := tasks[0].turn; turn != nil {
+		turn()
+		return
+	}
+	deliveries := make([]target.Delivery, len(tasks))
+	for i, t := range tasks {
+		deliveries[i] = l.delivery(t)
+		l.observe(t, Attempted, "")
+	}
+	for i, err := range l.call(deliveries) {
+		l.result(tasks[i], err)
+	}
+}
+
+// result deals with what came of one delivery.
+func (l *lane) result(t *task, err error) {
+	switch {
+	case err == nil:
+		l.observe(t, Delivered, "")
+	case l.attempts.ctx.Err() != nil: // it was cut off, which says nothing of the target
+		return
+	default:
+		l.observeFailure(t, err)
+	}
+	l.mu.Lock()
+	t.state = over
+	l.mu.Unlock()
+	if t.secured != nil {
+		<-t.secured // what follows is written behind it
+	}
+	if err != nil {
+		l.failed(t, err)
+		return
+	}
+	if t.job.deadLetter {
+		l.observe(t, DeadLetterSent, "")
+	}
+	l.ended(t, Ended{Delivered: true})
+}
+
+// call asks the target, and answers for it when it panics, takes too long or leaves results out.
+func (l *lane) call(deliveries []target.Delivery) []error {
+	return l.guard(len(deliveries), func(ctx context.Context) []error { return l.target.Deliver(ctx, deliveries) })
+}
+
+// guard makes a call of the target for n results, and answers for it when it panics, takes too long or leaves results out.
+func (l *lane) guard(n int, call func(ctx context.Context) []error) []error {
+	all := func(code, message string) []error {
+		return fill(make([]error, n), &target.Error{Code: code, Message: message})
+	}
+	if calls := l.calls.Load(); calls >= int64(hangsPerSlot*l.limits.Concurrency) {
+		return all(codeHangs, fmt.Sprintf("%d calls have not returned although their time is over", calls))
+	}
+	ctx, cancel := context.WithTimeout(l.attempts.ctx, l.limits.Timeout)
+	defer cancel()
+	answered := make(chan []error, 1)
+	l.calls.Add(1)
+	go func() {
+		defer l.calls.Add(-1)
+		defer func() {
+			if p := recover(); p != nil {
+				answered <- all(codePanic, fmt.Sprint(p))
+			}
+		}()
+		answered <- call(ctx)
+	}()
+	results, ok := l.answer(ctx, answered)
+	late := "no answer within " + l.limits.Timeout.String()
+	switch {
+	case !ok:
+		return all(codeTimeout, late)
+	case len(results) != n:
+		return all(codeAnswer, fmt.Sprintf("%d results for %d deliveries", len(results), n))
+	}
+	for i, err := range results {
+		if ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+			results[i] = &target.Error{Code: codeTimeout, Message: late, Err: err}
+		}
+	}
+	return results
+}
+
+// answer waits for the results, and a little longer once ctx is done: some of the deliveries may have arrived.
+func (l *lane) answer(ctx context.Context, answered <-chan []error) (results []error, ok bool) {
+	select {
+	case results = <-answered:
+		return results, true
+	case <-ctx.Done():
+	}
+	late := make(chan struct{})
+	timer := clock.AfterFunc(min(answerGrace, l.limits.Timeout), func() { close(late) })
+	defer timer.Stop()
+	select {
+	case results = <-answered:
+		return results, true
+	case <-late:
+		return nil, false
+	}
+}
+
+// delivery is what the target gets in this attempt.
+func (d *Dispatcher) delivery(t *task) target.Delivery {
+	if o := d.origins[t.job.Origin.Kind]; o != nil && o.attempt != nil {
+		return o.attempt(t.job)
+	}
+	return t.job.Delivery
+}
+
+func fill(results []error, err error) []error {
+	for i := range results {
+		results[i] = err
+	}
+	return results
+}

@@ -1,0 +1,46 @@
+package deliver
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// The real time after which a stream is looked for again: the longer the more often it was not there, so that waiting for one that never comes costs next to nothing.
+const (
+	awaitFirst = time.Second
+	awaitMost  = time.Minute
+)
+
+// AwaitStream waits until a table has a stream other than the one of the ARN last, which may be empty: a table that was named in a file may come later, and its stream
+// may be renewed. It gives the stream's ARN; "" once ctx is done. The stream may have been switched off by then: what it holds can still be read.
+// Where the database says when tables change, nothing is asked meanwhile. missing is told once, and of the error if it was one, when it has to wait.
+func AwaitStream(ctx context.Context, db *dynamodb.Client, hooks Hooks, table, last string, missing func(error)) string {
+	said := false
+	for wait := awaitFirst; ctx.Err() == nil; wait = min(2*wait, awaitMost) {
+		var changed <-chan struct{}
+		if hooks.Changed != nil {
+			changed = hooks.Changed()
+		}
+		out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+		switch {
+		case err == nil && out.Table.LatestStreamArn != nil && *out.Table.LatestStreamArn != last:
+			return *out.Table.LatestStreamArn
+		case !said && ctx.Err() == nil:
+			missing(err)
+			said = true
+		}
+		if changed == nil || err != nil && !gone(err) {
+			clock.Pause(wait, ctx.Done())
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+package deliver
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// origin is who has registered for a kind of jobs.
+type origin struct {
+	attempt func(Job) target.Delivery
+	end     func(context.Context, []Ended) error
+	log     *slog.Logger
+	wake    chan struct{}
+	mu      struct {
+		sync.Mutex
+		waiting []ending
+		busy    bool
+	}
+}
+
+// ending is a job that has ended, of which its origin is to be told.
+type ending struct {
+	Ended
+	told func()
+}
+
+// endedMax is how many ends are told at once.
+const endedMax = 1000
+
+func newOrigin(log *slog.Logger) *origin { return &origin{log: log, wake: make(chan struct{}, 1)} }
+
+// ended is called when a task's job has ended: its origin is told, and when that knows the task is finished.
+func (d *Dispatcher) ended(t *task, e Ended) {
+	o := d.origins[t.job.Origin.Kind]
+	if o == nil || o.end == nil {
+		d.finish(t)
+		return
+	}
+	e.Delivery, e.Group, e.Origin = t.job.Delivery, t.job.Group, t.job.Origin
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.waiting = append(o.mu.waiting, ending{e, func() { d.finish(t) }})
+	tell(o.wake)
+}
+
+// finish lets go of all that is kept of a task whose job has ended.
+func (d *Dispatcher) finish(t *task) {
+	d.unpark(t, func() { d.settled(t) })
+}
+
+// run tells what has ended: while one batch is told, the next one gathers.
+func (o *origin) run(ctx context.Context) {
+	for {
+		batch := o.take()
+		if len(batch) == 0 {
+			select {
+			case <-o.wake:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		ended := make([]Ended, len(batch))
+		for i := range batch {
+			ended[i] = batch[i].Ended
+		}
+		if err := persist(ctx, o.log, "tell of ends", func() error { return o.end(ctx, ended) }); err != nil {
+			return
+		}
+		for i := range batch {
+			batch[i].told()
+		}
+	}
+}
+
+// take takes what is to be told next.
+func (o *origin) take() []ending {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := min(len(o.mu.waiting), endedMax)
+	batch := o.mu.waiting[:n:n]
+	o.mu.waiting = o.mu.waiting[n:]
+	o.mu.busy = n > 0
+	return batch
+}
+
+// idle reports whether there is nothing to tell.
+func (o *origin) idle() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.mu.waiting) == 0 && !o.mu.busy
+}

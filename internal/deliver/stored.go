@@ -1,0 +1,167 @@
+package deliver
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// storedJob is a job as the tables keep it, without its body. Members are only ever added: what an earlier program has parked can be read.
+type storedJob struct {
+	ID          string            `json:"id"`
+	Source      string            `json:"source,omitempty"`
+	Type        string            `json:"type,omitempty"`
+	Subject     string            `json:"subject,omitempty"`
+	Time        time.Time         `json:"time,omitzero"`
+	Attempt     int               `json:"attempt"`
+	Key         string            `json:"key,omitempty"`
+	ContentType string            `json:"contentType,omitempty"`
+	Attributes  map[string]string `json:"attributes,omitempty"`
+	TargetARN   string            `json:"target"`
+	Parameters  json.RawMessage   `json:"parameters,omitempty"`
+	ParamBytes  []byte            `json:"parameterBytes,omitempty"` // where they are no JSON
+	MaxAttempts int               `json:"maxAttempts"`
+	MaxAge      float64           `json:"maxAgeSeconds"`
+	DeadLetter  string            `json:"deadLetter,omitempty"`
+	Group       string            `json:"group,omitempty"`
+	OriginKind  string            `json:"origin,omitempty"`
+	OriginData  []byte            `json:"originData,omitempty"`
+	First       time.Time         `json:"first,omitzero"`
+	LastCode    string            `json:"lastCode,omitempty"`
+	LastMessage string            `json:"lastMessage,omitempty"`
+	Waits       int               `json:"waits,omitempty"`
+	IsLetter    bool              `json:"isDeadLetter,omitempty"`
+}
+
+const (
+	storedMax  = 96 << 10 // of the JSON: with the body it fits an item
+	detailsMax = 64 << 10 // of a job's members besides its body
+	idMax      = 128      // characters of a delivery's id
+	messageMax = 1 << 10  // of an error's message
+)
+
+// errTooLarge says that a job does not fit an item.
+var errTooLarge = errors.New("a job is too large")
+
+// encodeJob gives a job's JSON without its body.
+func encodeJob(j *Job) (string, error) {
+	s := storedJob{
+		ID: j.Delivery.ID, Source: j.Delivery.Source, Type: j.Delivery.Type, Subject: j.Delivery.Subject, Time: j.Delivery.Time.UTC(),
+		Attempt: j.Delivery.Attempt, Key: j.Delivery.Key, ContentType: j.Delivery.ContentType, Attributes: j.Delivery.Attributes,
+		TargetARN: j.Delivery.TargetARN, MaxAttempts: j.Policy.MaxAttempts, MaxAge: j.Policy.MaxAge.Seconds(), DeadLetter: j.DeadLetter, Group: j.Group,
+		OriginKind: j.Origin.Kind, OriginData: j.Origin.Data, First: j.First.UTC(), LastCode: j.Last.Code, LastMessage: j.Last.Message, Waits: j.Waits,
+		IsLetter: j.deadLetter,
+	}
+	if json.Valid(j.Delivery.Parameters) {
+		s.Parameters = j.Delivery.Parameters
+	} else {
+		s.ParamBytes = j.Delivery.Parameters
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		return "", err
+	}
+	if text.Len() > storedMax {
+		return "", errTooLarge
+	}
+	return string(bytes.TrimSpace(text.Bytes())), nil
+}
+
+// decodeJob is the reverse.
+func decodeJob(text string) (Job, error) {
+	var s storedJob
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return Job{}, fmt.Errorf("a stored job: %w", err)
+	}
+	if s.ID == "" {
+		return Job{}, errors.New("a stored job has no id")
+	}
+	parameters := []byte(s.Parameters)
+	if parameters == nil {
+		parameters = s.ParamBytes
+	}
+	return Job{
+		Delivery: target.Delivery{
+			ID: s.ID, Source: s.Source, Type: s.Type, Subject: s.Subject, Time: s.Time, Attempt: s.Attempt, Key: s.Key, ContentType: s.ContentType,
+			Attributes: s.Attributes, TargetARN: s.TargetARN, Parameters: parameters,
+		},
+		Policy:     Policy{MaxAttempts: s.MaxAttempts, MaxAge: time.Duration(s.MaxAge * float64(time.Second))},
+		DeadLetter: s.DeadLetter, Group: s.Group, Origin: Origin{Kind: s.OriginKind, Data: s.OriginData}, First: s.First,
+		Last: Failure{s.LastCode, s.LastMessage}, Waits: max(s.Waits, 0), deadLetter: s.IsLetter,
+	}, nil
+}
+
+// fits says why a job cannot be kept in the tables; "" when it can.
+func (j *Job) fits() string {
+	d := &j.Delivery
+	size := len(d.Source) + len(d.Type) + len(d.Subject) + len(d.Key) + len(d.ContentType) + len(d.TargetARN) + len(d.Parameters) + len(j.DeadLetter) + len(j.Group)
+	for k, v := range d.Attributes {
+		size += len(k) + len(v)
+	}
+	switch {
+	case d.ID == "" || len(d.ID) > idMax:
+		return fmt.Sprintf("the id has %d characters, and 1 to %d are possible", len(d.ID), idMax)
+	case len(d.Body) > bodyMax:
+		return fmt.Sprintf("the body has %d bytes, and %d at most are possible", len(d.Body), bodyMax)
+	case len(j.Origin.Data) > originDataMax:
+		return fmt.Sprintf("the origin's data has %d bytes, and %d at most are possible", len(j.Origin.Data), originDataMax)
+	case size > detailsMax:
+		return fmt.Sprintf("what comes with the body has %d bytes, and %d at most are possible", size, detailsMax)
+	case size > storedMax/jsonGrowth-storedRest:
+		if _, err := encodeJob(j); err != nil {
+			return fmt.Sprintf("what comes with the body has %d bytes, and as JSON more than %d", size, storedMax)
+		}
+	}
+	return ""
+}
+
+const (
+	jsonGrowth = 6       // how much longer a text can be in JSON
+	storedRest = 6 << 10 // of storedMax/jsonGrowth, for names, numbers, the origin and the last error
+)
+
+// shrink makes a job fit that does not.
+func (j *Job) shrink() {
+	d := &j.Delivery
+	if d.ID == "" || len(d.ID) > idMax {
+		sum := sha256.Sum256(fmt.Append(nil, d.ID, d.Source, d.TargetARN, d.Time.UnixMilli(), d.Body))
+		d.ID = hex.EncodeToString(sum[:16])
+	}
+	d.Body, j.Origin.Data = d.Body[:min(len(d.Body), deadBodyMax)], j.Origin.Data[:min(len(j.Origin.Data), originDataMax)]
+	d.Parameters, d.Attributes = nil, nil
+	for _, text := range []*string{&d.Source, &d.Type, &d.Subject, &d.Key, &d.ContentType, &d.TargetARN, &j.DeadLetter, &j.Group} {
+		*text = cutText(*text, 1<<10)
+	}
+}
+
+// cutText cuts a text to at most n bytes, between characters.
+func cutText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}
+
+// epoch is an instant in epoch seconds, rounded up to the millisecond.
+func epoch(t time.Time) *types.AttributeValueMemberN {
+	ms := t.Add(time.Millisecond - time.Nanosecond).UnixMilli()
+	return &types.AttributeValueMemberN{Value: strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64)}
+}
+
+func number(n int) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: strconv.Itoa(n)}
+}

@@ -1,0 +1,113 @@
+package deliver
+
+import (
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// window is the records of a shard that were read and are not all done yet. Its low-water mark is the last record that is done and has none before it
+// that is not.
+type window struct {
+	mu struct {
+		sync.Mutex
+		entries []entry // from the first that is not done
+		first   int64   // the place of entries[0]
+		bytes   int64   // of the records that are not before entries[0]
+		low     string  // sequence number of the last record before entries[0]; "": none yet
+		last    string  // sequence number of the last record; "": none yet
+		ended   bool    // there will be no more
+	}
+	moved chan struct{} // has an element when the low-water mark has moved, or the end was reached
+	room  chan struct{} // has an element when there may be room again
+}
+
+type entry struct {
+	sequence string
+	bytes    int64
+	done     bool
+}
+
+func newWindow() *window {
+	return &window{moved: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+}
+
+// add appends records, and gives the place of the first.
+func (w *window) add(records []Record) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	place := w.mu.first + int64(len(w.mu.entries))
+	for i := range records {
+		e := entry{sequence: records[i].Sequence()}
+		if r := records[i].Dynamodb; r != nil {
+			e.bytes = aws.ToInt64(r.SizeBytes)
+		}
+		w.mu.entries = append(w.mu.entries, e)
+		w.mu.bytes += e.bytes
+		w.mu.last = e.sequence
+	}
+	return place
+}
+
+// done notes that the record at a place is done.
+func (w *window) done(place int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := place - w.mu.first
+	if at < 0 || at >= int64(len(w.mu.entries)) {
+		return
+	}
+	w.mu.entries[at].done = true
+	if at > 0 {
+		return
+	}
+	n := 0
+	for n < len(w.mu.entries) && w.mu.entries[n].done {
+		w.mu.bytes -= w.mu.entries[n].bytes
+		n++
+	}
+	w.mu.low = w.mu.entries[n-1].sequence
+	clear(w.mu.entries[:n])
+	w.mu.entries = w.mu.entries[n:]
+	w.mu.first += int64(n)
+	tell(w.moved)
+	tell(w.room)
+}
+
+// end notes that there will be no more records.
+func (w *window) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.ended = true
+	tell(w.moved)
+}
+
+// position is where a window stands.
+type position struct {
+	low   string // the low-water mark; "": no record is done
+	held  int    // how many records are behind it
+	bytes int64  // how large they are
+	over  bool   // all are done, and there will be no more
+}
+
+func (w *window) position() position {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held := len(w.mu.entries)
+	return position{w.mu.low, held, w.mu.bytes, w.mu.ended && held == 0}
+}
+
+// last is the sequence number of the last record added; "" where there was none.
+func (w *window) last() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.last
+}
+
+// tell wakes the one who waits on a channel with room for one element.
+func tell(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,16 @@
+package reminder
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/deliver"
+	"github.com/mayflydb/mayfly/internal/ensure"
+)
+
+// Follow has a rule follow one record of a stream.
+func Follow(ctx context.Context, m *Reminders, name, stream string, record deliver.Record) error {
+	if _, err := ensure.Table(ctx, m.o.DB, tableSpec); err != nil {
+		return err
+	}
+	return m.rules[name].handle(ctx, stream, []deliver.Record{record})
+}

@@ -1,0 +1,97 @@
+package reminder
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// path leads to an attribute, or to a value within one.
+type path []step
+
+// step is a name of a map's member, or a place in a list.
+type step struct {
+	name  string
+	index int // -1: it is a name
+}
+
+// pathMax is how many steps a path may have: an item is no deeper.
+const pathMax = 32
+
+// parsePath reads a path: names with dots between them, places in brackets, and names in brackets and quotes, as JSON has them: visit.times[0]["starts.at"].
+func parsePath(s string) (p path, err error) {
+	bad := fmt.Errorf(`%q is not a path such as a.b[0]["c.d"]`, s)
+	for rest := s; rest != ""; {
+		if len(p) == pathMax {
+			return nil, fmt.Errorf("a path has at most %d steps", pathMax)
+		}
+		if inside, ok := strings.CutPrefix(rest, "["); ok {
+			var next step
+			if next, rest, ok = bracket(inside); !ok {
+				return nil, bad
+			}
+			p = append(p, next)
+			continue
+		}
+		if len(p) > 0 {
+			var dot bool
+			if rest, dot = strings.CutPrefix(rest, "."); !dot {
+				return nil, bad
+			}
+		}
+		end := strings.IndexAny(rest, ".[]")
+		if end < 0 {
+			end = len(rest)
+		}
+		if end == 0 {
+			return nil, bad
+		}
+		p = append(p, step{rest[:end], -1})
+		rest = rest[end:]
+	}
+	if len(p) == 0 || p[0].index >= 0 {
+		return nil, bad
+	}
+	return p, nil
+}
+
+// bracket reads what follows an opening bracket.
+func bracket(s string) (next step, rest string, ok bool) {
+	if !strings.HasPrefix(s, `"`) {
+		digits, rest, ok := strings.Cut(s, "]")
+		n, err := strconv.ParseUint(digits, 10, 16)
+		return step{"", int(n)}, rest, ok && err == nil
+	}
+	decoder := json.NewDecoder(strings.NewReader(s))
+	if err := decoder.Decode(&next.name); err != nil {
+		return next, "", false
+	}
+	next.index = -1
+	rest, ok = strings.CutPrefix(s[decoder.InputOffset():], "]")
+	return next, rest, ok && next.name != ""
+}
+
+// of is what stands at the path; nil where there is nothing.
+func (p path) of(item map[string]types.AttributeValue) types.AttributeValue {
+	var at types.AttributeValue = &types.AttributeValueMemberM{Value: item}
+	for _, s := range p {
+		switch v := at.(type) {
+		case *types.AttributeValueMemberM:
+			if s.index >= 0 {
+				return nil
+			}
+			at = v.Value[s.name]
+		case *types.AttributeValueMemberL:
+			if s.index < 0 || s.index >= len(v.Value) {
+				return nil
+			}
+			at = v.Value[s.index]
+		default:
+			return nil
+		}
+	}
+	return at
+}

@@ -1,0 +1,231 @@
+package scheduler
+
+// The inputs and outputs of EventBridge Scheduler's operations. Members have the wire's names. Those that do not come with the body have no name
+// in JSON: whoever routes a request fills them in (see Operations). A nil member is one that is missing.
+
+// Settings is what a schedule is made of: the members that CreateSchedule and UpdateSchedule take, and GetSchedule gives.
+type Settings struct {
+	Description                *string             `json:",omitempty"`
+	ScheduleExpression         *string             `json:",omitempty"`
+	ScheduleExpressionTimezone *string             `json:",omitempty"`
+	StartDate                  *Timestamp          `json:",omitempty"`
+	EndDate                    *Timestamp          `json:",omitempty"`
+	State                      *string             `json:",omitempty"`
+	ActionAfterCompletion      *string             `json:",omitempty"`
+	FlexibleTimeWindow         *FlexibleTimeWindow `json:",omitempty"`
+	KmsKeyArn                  *string             `json:",omitempty"`
+	Target                     *Target             `json:",omitempty"`
+}
+
+// FlexibleTimeWindow says how long after its occurrence a firing may be.
+type FlexibleTimeWindow struct {
+	Mode                   *string `json:",omitempty"`
+	MaximumWindowInMinutes *int64  `json:",omitempty"`
+}
+
+// Target is what a schedule calls.
+type Target struct {
+	Arn                         *string                      `json:",omitempty"`
+	RoleArn                     *string                      `json:",omitempty"`
+	Input                       *string                      `json:",omitempty"`
+	DeadLetterConfig            *DeadLetterConfig            `json:",omitempty"`
+	RetryPolicy                 *RetryPolicy                 `json:",omitempty"`
+	EcsParameters               *EcsParameters               `json:",omitempty"`
+	EventBridgeParameters       *EventBridgeParameters       `json:",omitempty"`
+	KinesisParameters           *KinesisParameters           `json:",omitempty"`
+	SageMakerPipelineParameters *SageMakerPipelineParameters `json:",omitempty"`
+	SqsParameters               *SqsParameters               `json:",omitempty"`
+}
+
+// DeadLetterConfig names the queue for what could not be delivered.
+type DeadLetterConfig struct {
+	Arn *string `json:",omitempty"`
+}
+
+// RetryPolicy says how often and how long a delivery is tried.
+type RetryPolicy struct {
+	MaximumEventAgeInSeconds *int64 `json:",omitempty"`
+	MaximumRetryAttempts     *int64 `json:",omitempty"`
+}
+
+type SqsParameters struct {
+	MessageGroupId *string `json:",omitempty"`
+}
+
+type KinesisParameters struct {
+	PartitionKey *string `json:",omitempty"`
+}
+
+type EventBridgeParameters struct {
+	DetailType *string `json:",omitempty"`
+	Source     *string `json:",omitempty"`
+}
+
+type SageMakerPipelineParameters struct {
+	PipelineParameterList []PipelineParameter `json:",omitempty"`
+}
+
+type PipelineParameter struct {
+	Name  *string `json:",omitempty"`
+	Value *string `json:",omitempty"`
+}
+
+// EcsParameters has some members that are written in lower camel case, unlike those of all else.
+type EcsParameters struct {
+	TaskDefinitionArn        *string               `json:",omitempty"`
+	TaskCount                *int64                `json:",omitempty"`
+	LaunchType               *string               `json:",omitempty"`
+	NetworkConfiguration     *NetworkConfiguration `json:",omitempty"`
+	PlatformVersion          *string               `json:",omitempty"`
+	Group                    *string               `json:",omitempty"`
+	CapacityProviderStrategy []CapacityProvider    `json:",omitempty"`
+	EnableECSManagedTags     *bool                 `json:",omitempty"`
+	EnableExecuteCommand     *bool                 `json:",omitempty"`
+	PlacementConstraints     []PlacementConstraint `json:",omitempty"`
+	PlacementStrategy        []PlacementStrategy   `json:",omitempty"`
+	PropagateTags            *string               `json:",omitempty"`
+	ReferenceId              *string               `json:",omitempty"`
+	Tags                     []map[string]*string  `json:",omitempty"`
+}
+
+type NetworkConfiguration struct {
+	AwsvpcConfiguration *AwsvpcConfiguration `json:"awsvpcConfiguration,omitempty"`
+}
+
+type AwsvpcConfiguration struct {
+	Subnets        []string `json:",omitempty"`
+	SecurityGroups []string `json:",omitempty"`
+	AssignPublicIp *string  `json:",omitempty"`
+}
+
+type CapacityProvider struct {
+	CapacityProvider *string `json:"capacityProvider,omitempty"`
+	Weight           *int64  `json:"weight,omitempty"`
+	Base             *int64  `json:"base,omitempty"`
+}
+
+type PlacementConstraint struct {
+	Type       *string `json:"type,omitempty"`
+	Expression *string `json:"expression,omitempty"`
+}
+
+type PlacementStrategy struct {
+	Type  *string `json:"type,omitempty"`
+	Field *string `json:"field,omitempty"`
+}
+
+// ScheduleInput is what CreateSchedule and UpdateSchedule take.
+type ScheduleInput struct {
+	Name    string `json:"-"` // from the path
+	CatchUp string `json:"-"` // from the header X-Mayfly-Catch-Up; empty: what the group says
+	Region  string `json:"-"` // that the request was signed for; its targets may be there too. Empty: the scheduler's own
+
+	GroupName   *string `json:",omitempty"`
+	ClientToken *string `json:",omitempty"`
+	Settings
+}
+
+type (
+	CreateScheduleInput  ScheduleInput
+	UpdateScheduleInput  ScheduleInput
+	CreateScheduleOutput struct{ ScheduleArn string }
+	UpdateScheduleOutput struct{ ScheduleArn string }
+)
+
+type GetScheduleInput struct {
+	Name      string
+	GroupName *string // query groupName
+}
+
+type GetScheduleOutput struct {
+	Arn                  string
+	Name                 string
+	GroupName            string
+	CreationDate         Timestamp
+	LastModificationDate Timestamp
+	Settings
+}
+
+type DeleteScheduleInput struct {
+	Name        string
+	GroupName   *string // query groupName
+	ClientToken *string // query clientToken
+}
+
+// Empty is the output of an operation that has nothing to say.
+type Empty struct{}
+
+type ListSchedulesInput struct {
+	ScheduleGroup, NamePrefix, State, MaxResults, NextToken *string // all from the query
+}
+
+type ListSchedulesOutput struct {
+	Schedules []ScheduleSummary
+	NextToken string `json:",omitempty"`
+}
+
+type ScheduleSummary struct {
+	Arn                  string
+	Name                 string
+	GroupName            string
+	State                string
+	CreationDate         Timestamp
+	LastModificationDate Timestamp
+	Target               TargetSummary
+}
+
+type TargetSummary struct{ Arn string }
+
+type CreateScheduleGroupInput struct {
+	Name        string  `json:"-"` // from the path
+	ClientToken *string `json:",omitempty"`
+	Tags        []Tag   `json:",omitempty"`
+}
+
+type CreateScheduleGroupOutput struct{ ScheduleGroupArn string }
+
+type Tag struct {
+	Key   *string
+	Value *string
+}
+
+type GetScheduleGroupInput struct{ Name string }
+
+// ScheduleGroup is a group as GetScheduleGroup and ListScheduleGroups give it.
+type ScheduleGroup struct {
+	Arn                  string
+	Name                 string
+	State                string
+	CreationDate         Timestamp
+	LastModificationDate Timestamp
+}
+
+type GetScheduleGroupOutput = ScheduleGroup
+
+type DeleteScheduleGroupInput struct {
+	Name        string
+	ClientToken *string // query clientToken
+}
+
+type ListScheduleGroupsInput struct {
+	NamePrefix, MaxResults, NextToken *string // all from the query
+}
+
+type ListScheduleGroupsOutput struct {
+	ScheduleGroups []ScheduleGroup
+	NextToken      string `json:",omitempty"`
+}
+
+type ListTagsForResourceInput struct{ ResourceArn string }
+
+type ListTagsForResourceOutput struct{ Tags []Tag }
+
+type TagResourceInput struct {
+	ResourceArn string `json:"-"` // from the path
+	Tags        []Tag
+}
+
+type UntagResourceInput struct {
+	ResourceArn string
+	TagKeys     []string // query TagKeys, repeated
+}

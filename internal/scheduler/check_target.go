@@ -1,0 +1,272 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// The bounds of a target's members.
+const (
+	arnMax          = 1600
+	inputMax        = 256 << 10 // bytes
+	retriesMax      = 185
+	ageMin          = 60     // seconds
+	ageMax          = 86_400 // seconds
+	messageGroupMax = 128
+	partitionKeyMax = 256
+	detailTypeMax   = 128
+	sourceMax       = 256
+	pipelinesMax    = 200
+	pipelineNameMax = 256
+	pipelineTextMax = 1024
+)
+
+// The services that have templates, and what the resource in the ARN of their targets begins with.
+var templated = map[string]string{
+	"codebuild":    "project/",
+	"codepipeline": "",
+	"ecs":          "cluster/",
+	"events":       "event-bus/",
+	"firehose":     "deliverystream/",
+	"inspector":    "target/",
+	"kinesis":      "stream/",
+	"lambda":       "function:",
+	"sagemaker":    "pipeline/",
+	"sns":          "",
+	"sqs":          "",
+	"states":       "stateMachine:",
+}
+
+// target checks the shape of a target.
+func (s *shape) target(path string, t *Target) {
+	s.needed(path+".arn", t.Arn, 1, arnMax, nil)
+	s.needed(path+".roleArn", t.RoleArn, 1, arnMax, patternRole)
+	if t.Input != nil && *t.Input == "" {
+		s.Length(path+".input", "", 1, inputMax)
+	}
+	if d := t.DeadLetterConfig; d != nil {
+		s.text(path+".deadLetterConfig.arn", d.Arn, 1, arnMax, patternQueue)
+	}
+	if r := t.RetryPolicy; r != nil {
+		s.retryPolicy(path+".retryPolicy", r)
+	}
+	if p := t.SqsParameters; p != nil {
+		s.text(path+".sqsParameters.messageGroupId", p.MessageGroupId, 1, messageGroupMax, nil)
+	}
+	if p := t.KinesisParameters; p != nil {
+		s.needed(path+".kinesisParameters.partitionKey", p.PartitionKey, 1, partitionKeyMax, nil)
+	}
+	if p := t.EventBridgeParameters; p != nil {
+		s.needed(path+".eventBridgeParameters.detailType", p.DetailType, 1, detailTypeMax, nil)
+		s.needed(path+".eventBridgeParameters.source", p.Source, 1, sourceMax, patternSource)
+	}
+	if p := t.EcsParameters; p != nil {
+		s.ecs(path+".ecsParameters", p)
+	}
+	if p := t.SageMakerPipelineParameters; p != nil {
+		s.pipeline(path+".sageMakerPipelineParameters.pipelineParameterList", p.PipelineParameterList)
+	}
+}
+
+func (s *shape) retryPolicy(path string, r *RetryPolicy) {
+	s.number(path+".maximumEventAgeInSeconds", r.MaximumEventAgeInSeconds, ageMin, ageMax)
+	s.number(path+".maximumRetryAttempts", r.MaximumRetryAttempts, 0, retriesMax)
+}
+
+func (s *shape) pipeline(path string, list []PipelineParameter) {
+	s.count(path, len(list), 0, pipelinesMax)
+	for i, p := range list {
+		s.needed(member(path, i)+".name", p.Name, 1, pipelineNameMax, patternPipeline)
+		s.needed(member(path, i)+".value", p.Value, 1, pipelineTextMax, nil)
+	}
+}
+
+// arn is an ARN taken apart.
+type arn struct{ partition, service, region, account, resource string }
+
+func parseARN(text string) (arn, bool) {
+	parts := strings.SplitN(text, ":", 6)
+	if len(parts) != 6 || parts[0] != "arn" || !strings.HasPrefix(parts[1], "aws") || parts[2] == "" || parts[5] == "" {
+		return arn{}, false
+	}
+	return arn{parts[1], parts[2], parts[3], parts[4], parts[5]}, true
+}
+
+// isOwn says whether an ARN is one that the configuration's mappings name what is nothing of AWS's by, such as arn:mayfly:exec:::backup. No service's rules apply to it: the
+// mappings alone decide.
+func isOwn(text string) bool {
+	rest, own := strings.CutPrefix(text, "arn:mayfly:")
+	return own && rest != ""
+}
+
+// checkTarget checks what a target's members mean together. universal says that it is an operation of AWS's SDK.
+func (s *Scheduler) checkTarget(t *Target, region string) (universal bool, err error) {
+	a, ok := parseARN(*t.Arn)
+	if !ok && !isOwn(*t.Arn) {
+		return false, invalid("Provided Arn is not in correct format.")
+	}
+	if n := len(orElse(t.Input, "")); n > inputMax {
+		return false, invalid("The input for the target has " + strconv.Itoa(n) + " bytes, and may have " + strconv.Itoa(inputMax) + " at most.")
+	}
+	switch {
+	case isOwn(*t.Arn):
+		err = checkParameters(t, "", nil)
+	case a.service == "scheduler":
+		universal, err = true, checkUniversal(a, t)
+	default:
+		err = s.checkTemplated(a, t, region)
+	}
+	if err != nil {
+		return universal, err
+	}
+	if err := s.checkMapped(*t.Arn); err != nil {
+		return universal, err
+	}
+	if t.DeadLetterConfig != nil && t.DeadLetterConfig.Arn != nil {
+		return universal, s.checkMapped(*t.DeadLetterConfig.Arn)
+	}
+	return universal, nil
+}
+
+// checkMapped refuses an ARN that leads nowhere, where the options say so.
+func (s *Scheduler) checkMapped(arn string) error {
+	if s.o.Mapped == nil {
+		return nil
+	}
+	if err := s.o.Mapped(arn); err != nil {
+		return invalid(err.Error())
+	}
+	return nil
+}
+
+// readOnly are the words with which the names of operations begin that a schedule cannot call.
+var readOnly = []string{
+	"get", "describe", "list", "poll", "receive", "search", "scan", "query", "select", "read", "lookup", "discover", "validate", "batchGet", "batchDescribe",
+	"batchRead", "transactGet", "adminGet", "adminList", "testMigration", "retrieve", "testConnection", "translateDocument", "isAuthorized", "invokeModel",
+}
+
+// checkUniversal checks a target arn:aws:scheduler:::aws-sdk:<service>:<operation>.
+func checkUniversal(a arn, t *Target) error {
+	service, operation, ok := universalOf(a)
+	if !ok {
+		return invalid("scheduler is not a supported service for a target")
+	}
+	for _, word := range readOnly {
+		if strings.HasPrefix(operation, word) {
+			return invalid(operation + " API is not supported")
+		}
+	}
+	if service == dynamoService && dynamoOperation(operation) == "" {
+		return invalid(operation + " API is not supported")
+	}
+	if err := checkParameters(t, "", nil); err != nil {
+		return err
+	}
+	if t.Input == nil {
+		return invalid("You must provide an input to set this target for your schedule")
+	}
+	return nil
+}
+
+// universalOf takes the resource of a universal target apart.
+func universalOf(a arn) (service, operation string, ok bool) {
+	rest, ok := strings.CutPrefix(a.resource, "aws-sdk:")
+	if !ok || a.region != "" || a.account != "" {
+		return "", "", false
+	}
+	service, operation, ok = strings.Cut(rest, ":")
+	word := func(s string) bool {
+		for i := 0; i < len(s); i++ {
+			if !alphanumeric(s[i]) {
+				return false
+			}
+		}
+		return s != "" && 'a' <= s[0] && s[0] <= 'z'
+	}
+	return service, operation, ok && word(service) && word(operation)
+}
+
+// checkTemplated checks a target that is a resource of a service.
+func (s *Scheduler) checkTemplated(a arn, t *Target, region string) error {
+	prefix, ok := templated[a.service]
+	if !ok {
+		return invalid(a.service + " is not a supported service for a target")
+	}
+	if region == "" {
+		region = s.o.Region
+	}
+	if a.region != region && a.region != s.o.Region {
+		return invalid("The target ARN provided does not match the current region " + region + ".")
+	}
+	if !strings.HasPrefix(a.resource, prefix) || a.resource == prefix {
+		return invalid("Provided Arn is not in correct format.")
+	}
+	fifo := a.service == "sqs" && strings.HasSuffix(a.resource, ".fifo")
+	if err := checkParameters(t, a.service, &fifo); err != nil {
+		return err
+	}
+	return checkInput(a.service, t.Input)
+}
+
+// checkParameters checks which blocks of parameters are there for a service. An empty one is that of universal targets, which have none.
+func checkParameters(t *Target, service string, fifo *bool) error {
+	blocks := [...]struct {
+		name, service string
+		present       bool
+	}{
+		{"EcsParameters", "ecs", t.EcsParameters != nil},
+		{"EventBridgeParameters", "events", t.EventBridgeParameters != nil},
+		{"KinesisParameters", "kinesis", t.KinesisParameters != nil},
+		{"SageMakerPipelineParameters", "sagemaker", t.SageMakerPipelineParameters != nil},
+		{"SqsParameters", "sqs", t.SqsParameters != nil},
+	}
+	for _, b := range blocks {
+		if b.present && b.service != service {
+			return invalid("Parameters " + b.name + " not supported for the target")
+		}
+	}
+	for _, b := range blocks[:3] {
+		if !b.present && b.service == service {
+			return invalid("Parameters " + b.name + " must be specified")
+		}
+	}
+	switch service {
+	case "sqs":
+		return checkQueue(t.SqsParameters, *fifo)
+	case "ecs":
+		return checkECS(t.EcsParameters)
+	}
+	return nil
+}
+
+func checkQueue(p *SqsParameters, fifo bool) error {
+	switch {
+	case fifo && p == nil:
+		return invalid("Parameters SqsParameters must be specified")
+	case fifo && p.MessageGroupId == nil:
+		return invalid("Parameters MessageGroupId must be specified")
+	case !fifo && p != nil && p.MessageGroupId != nil:
+		return invalid("Parameters MessageGroupId not valid for the target")
+	}
+	return nil
+}
+
+// checkInput checks the input for services that take JSON only. Where there is none they get the default notification, which is.
+func checkInput(service string, input *string) error {
+	if input == nil {
+		return nil
+	}
+	ok := true
+	switch service {
+	case "lambda", "states":
+		ok = json.Valid([]byte(*input))
+	case "events": // it becomes an event's detail, which is an object
+		var object map[string]json.RawMessage
+		ok = json.Unmarshal([]byte(*input), &object) == nil && object != nil
+	}
+	if !ok {
+		return invalid("JSON syntax error in input for the target")
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+)
+
+// CreateSchedule creates a schedule. When it returns, definition and next firing are durable.
+func (s *Scheduler) CreateSchedule(ctx context.Context, in *CreateScheduleInput) (*CreateScheduleOutput, error) {
+	now := s.now()
+	c, err := s.checkSchedule((*ScheduleInput)(in), now)
+	if err != nil {
+		return nil, err
+	}
+	if s.o.Refuse != nil {
+		if err := s.o.Refuse(); err != nil {
+			return nil, throttled(err.Error())
+		}
+	}
+	e := &entry{name: in.Name, incarnation: newIncarnation(), version: 1, created: now}
+	if in.ClientToken != nil {
+		e.token, e.digest = *in.ClientToken, (*ScheduleInput)(in).digest()
+	}
+	d := document{Settings: *c.settings, CatchUp: c.catchUp, Anchor: anchor(c.settings, now)}
+	e.describe(d, now)
+	if err := e.checkSize(); err != nil {
+		return nil, err
+	}
+	var f *firing
+	if t := d.timing(c.expression); d.enabled() {
+		if occurrence, ok := t.first(now); ok {
+			f = e.arm(t, occurrence, now)
+		} else {
+			e.complete(&d, t, now)
+		}
+	}
+	err = s.inGroup(ctx, c.group, func(table string) error { return s.putNew(ctx, table, e, f) })
+	if err != nil {
+		return nil, err
+	}
+	return &CreateScheduleOutput{s.scheduleARN(c.group, in.Name)}, nil
+}
+
+// putNew writes a schedule that is not there yet, and what it fires first. It reads nothing beforehand.
+func (s *Scheduler) putNew(ctx context.Context, table string, e *entry, f *firing) error {
+	actions := []action{put(table, e.item(), absent)}
+	kept := -1
+	if e.token != "" {
+		kept = len(actions)
+		actions = append(actions, check(table, key(e.name, tokenPart(tokenCreate, e.token)), absent))
+	}
+	if f != nil {
+		actions = append(actions, put(table, f.item(), nil))
+	}
+	c, err := s.transact(ctx, actions)
+	switch {
+	case err != nil:
+		return err
+	case c == nil:
+		return nil
+	case c.failed(0):
+		return s.exists(ctx, table, e, c.found(0))
+	case kept >= 0 && c.failed(kept):
+		found := c.found(kept)
+		if found == nil {
+			if found, err = s.get(ctx, table, key(e.name, tokenPart(tokenCreate, e.token))); err != nil {
+				return err
+			}
+		}
+		return repeated(digestOf(found), e.digest)
+	default:
+		return errors.New("create a schedule: the transaction was cancelled for no reason")
+	}
+}
+
+// exists answers the creation of a schedule whose name is taken: by itself, when an answer was lost on the way, by the same request before, or by
+// another schedule.
+func (s *Scheduler) exists(ctx context.Context, table string, e *entry, found item) error {
+	if found == nil { // an endpoint that does not say
+		var err error
+		if found, err = s.get(ctx, table, key(e.name, partDefinition)); err != nil {
+			return err
+		}
+	}
+	r := reader{from: found}
+	switch {
+	case r.text(attrIncarnation) == e.incarnation:
+		return nil
+	case e.token != "" && r.has(attrToken) && r.text(attrToken) == e.token:
+		return repeated(digestOf(found), e.digest)
+	default:
+		return conflict("Schedule " + e.name + " already exists.")
+	}
+}

@@ -1,0 +1,87 @@
+package scheduler
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// DeleteSchedule deletes a schedule and its next firing. A firing that was due before is delivered still; nothing comes after it.
+func (s *Scheduler) DeleteSchedule(ctx context.Context, in *DeleteScheduleInput) (*Empty, error) {
+	var sh shape
+	sh.nameIfAny("groupName", in.GroupName)
+	sh.name("name", in.Name)
+	sh.token(in.ClientToken)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	err := s.ofGroup(ctx, orElse(in.GroupName, groupDefault), in.Name, func(table string) error {
+		return s.persevere(ctx, "Schedule "+in.Name, func(bool) error { return s.delete(ctx, table, in.Name, in.ClientToken) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Empty{}, nil
+}
+
+func (s *Scheduler) delete(ctx context.Context, table, name string, token *string) error {
+	e, err := s.identity(ctx, table, name)
+	if err != nil {
+		return err
+	}
+	if e == nil {
+		return s.deletedBefore(ctx, table, name, token)
+	}
+	actions := []action{
+		remove(table, key(name, partDefinition), current(e.incarnation, e.version)),
+		remove(table, key(name, partFiring), nil),
+	}
+	if e.remains.pending() {
+		actions = append(actions, remove(table, key(name, partRemains), nil))
+	}
+	now := s.now()
+	if token != nil {
+		actions = append(actions, put(table, tokenItem(name, tokenDelete, *token, nil, now), nil))
+	}
+	if e.token != "" {
+		actions = append(actions, put(table, tokenItem(name, tokenCreate, e.token, e.digest, now), nil))
+	}
+	c, err := s.transact(ctx, actions)
+	if c != nil {
+		return errChanged
+	}
+	return err
+}
+
+// deletedBefore answers the deletion of what is not there: it may be the same request again.
+func (s *Scheduler) deletedBefore(ctx context.Context, table, name string, token *string) error {
+	if token != nil {
+		kept, err := s.get(ctx, table, key(name, tokenPart(tokenDelete, *token)))
+		if kept != nil || err != nil {
+			return err
+		}
+	}
+	return noSchedule(name)
+}
+
+// identity reads what tells a definition from others, without its document; nil where there is none.
+func (s *Scheduler) identity(ctx context.Context, table, name string) (*entry, error) {
+	out, err := s.o.DB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &table, Key: key(name, partDefinition), ConsistentRead: aws.Bool(true),
+		ProjectionExpression:     aws.String("#i, #v, #t, #d, #r"),
+		ExpressionAttributeNames: map[string]string{"#i": attrIncarnation, "#v": attrVersion, "#t": attrToken, "#d": attrDigest, "#r": attrRemains},
+	})
+	if err != nil || out.Item == nil {
+		return nil, err
+	}
+	r := reader{from: out.Item}
+	e := &entry{name: name, incarnation: r.text(attrIncarnation), version: r.integer(attrVersion)}
+	if r.has(attrToken) {
+		e.token, e.digest = r.text(attrToken), digestOf(out.Item)
+	}
+	if r.has(attrRemains) {
+		e.remains.version = r.integer(attrRemains)
+	}
+	return e, r.err
+}

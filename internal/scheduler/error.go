@@ -1,0 +1,100 @@
+package scheduler
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/aws/smithy-go"
+)
+
+// Error is a failure that the API defines: code, text and status are part of its contract. Any other error of an operation is a fault, an
+// InternalServerException.
+type Error struct {
+	Code    string
+	Message string
+	Status  int // of HTTP
+}
+
+func (e *Error) Error() string        { return e.Code + ": " + e.Message }
+func (e *Error) ErrorCode() string    { return e.Code }    // for wire
+func (e *Error) ErrorMessage() string { return e.Message } // for wire
+func (e *Error) HTTPStatus() int      { return e.Status }  // for wire
+
+// The codes of both APIs. Those with a status of their own are the scheduler's: the rules' API answers 400 for all of them.
+const (
+	CodeValidation    = "ValidationException"
+	CodeNotFound      = "ResourceNotFoundException"
+	CodeConflict      = "ConflictException"
+	CodeQuota         = "ServiceQuotaExceededException"
+	CodeThrottling    = "ThrottlingException"
+	CodeLimitExceeded = "LimitExceededException"
+)
+
+func invalid(message string) error {
+	return &Error{Code: CodeValidation, Message: message, Status: http.StatusBadRequest}
+}
+
+func notFound(message string) error {
+	return &Error{Code: CodeNotFound, Message: message, Status: http.StatusNotFound}
+}
+
+func conflict(message string) error {
+	return &Error{Code: CodeConflict, Message: message, Status: http.StatusConflict}
+}
+
+func quota(message string) error {
+	return &Error{Code: CodeQuota, Message: message, Status: http.StatusPaymentRequired}
+}
+
+func throttled(message string) error {
+	return &Error{Code: CodeThrottling, Message: message, Status: http.StatusTooManyRequests}
+}
+
+func limitExceeded(message string) error {
+	return &Error{Code: CodeLimitExceeded, Message: message, Status: http.StatusBadRequest}
+}
+
+func noSchedule(name string) error { return notFound("Schedule " + name + " does not exist.") }
+
+func noGroup(name string) error { return notFound("Schedule group " + name + " does not exist.") }
+
+// dynamoCode is the code of an error that DynamoDB's API defines; empty for any other.
+func dynamoCode(err error) string {
+	var e smithy.APIError
+	if errors.As(err, &e) {
+		return e.ErrorCode()
+	}
+	return ""
+}
+
+// The codes of DynamoDB's errors that mean something here.
+const (
+	codeNoTable       = "ResourceNotFoundException"
+	codeTableInUse    = "ResourceInUseException"
+	codeConditional   = "ConditionalCheckFailedException"
+	codeCancelled     = "TransactionCanceledException"
+	codeTxConflict    = "TransactionConflictException"
+	codeTxInProgress  = "TransactionInProgressException"
+	codeThroughput    = "ProvisionedThroughputExceededException"
+	codeRequestLimit  = "RequestLimitExceeded"
+	codeThrottled     = "ThrottlingException"
+	codeDynamoInvalid = "ValidationException"
+	codeDynamoLimit   = "LimitExceededException"
+)
+
+// noTable reports whether a table does not exist.
+func noTable(err error) bool { return dynamoCode(err) == codeNoTable }
+
+// apiError translates what the tables' endpoint reports into what the scheduler's API promises. Faults, and errors that are the API's already, pass
+// through untouched.
+func apiError(err error) error {
+	switch dynamoCode(err) {
+	case codeThroughput, codeRequestLimit, codeThrottled, codeTxConflict, codeTxInProgress:
+		return throttled("Rate exceeded")
+	case codeDynamoLimit: // the disk is full, or too many tables are being made
+		var e smithy.APIError
+		errors.As(err, &e)
+		return quota(e.ErrorMessage())
+	}
+	return err
+}

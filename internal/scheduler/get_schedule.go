@@ -1,0 +1,58 @@
+package scheduler
+
+import "context"
+
+// GetSchedule gives a schedule, with the defaults where its creation or last update left something out.
+func (s *Scheduler) GetSchedule(ctx context.Context, in *GetScheduleInput) (*GetScheduleOutput, error) {
+	var sh shape
+	sh.nameIfAny("groupName", in.GroupName)
+	sh.name("name", in.Name)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	group := orElse(in.GroupName, groupDefault)
+	var e *entry
+	err := s.ofGroup(ctx, group, in.Name, func(table string) (err error) {
+		e, err = s.entry(ctx, table, in.Name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return nil, noSchedule(in.Name)
+	}
+	d, _, err := s.readDocument(e.document, e.input)
+	if err != nil {
+		return nil, err
+	}
+	out := &GetScheduleOutput{
+		Arn:                  s.scheduleARN(group, e.name),
+		Name:                 e.name,
+		GroupName:            group,
+		CreationDate:         at(e.created),
+		LastModificationDate: at(e.modified),
+		Settings:             d.Settings,
+	}
+	out.Settings.fillIn()
+	return out, nil
+}
+
+// fillIn sets the members that have a default.
+func (s *Settings) fillIn() {
+	s.ScheduleExpressionTimezone = ref(orElse(s.ScheduleExpressionTimezone, zoneDefault))
+	s.State = ref(orElse(s.State, stateEnabled))
+	s.ActionAfterCompletion = ref(orElse(s.ActionAfterCompletion, actionNone))
+	if s.Target.RetryPolicy == nil {
+		s.Target.RetryPolicy = &RetryPolicy{}
+	}
+	s.Target.RetryPolicy.fillIn()
+	if p := s.Target.EcsParameters; p != nil {
+		p.TaskCount = ref(orElse(p.TaskCount, 1))
+	}
+}
+
+func (r *RetryPolicy) fillIn() {
+	r.MaximumEventAgeInSeconds = ref(orElse(r.MaximumEventAgeInSeconds, ageMax))
+	r.MaximumRetryAttempts = ref(orElse(r.MaximumRetryAttempts, retriesMax))
+}

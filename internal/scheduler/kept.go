@@ -1,0 +1,84 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Kept is what the tables know of a schedule beyond what the API tells.
+type Kept struct {
+	CatchUp    CatchUp   // as the schedule has it
+	Anchor     time.Time // what a rate counts from
+	Occurrence time.Time // that is armed; zero: none is
+	Due        time.Time // when its firing is due: within the flexible window after it
+}
+
+// keptAtOnce is how many schedules are read by one call: two items each, of 100 that BatchGetItem takes.
+const keptAtOnce = 50
+
+// ReadKept reads what the tables at an endpoint know of schedules of a group, by their names. A schedule that they do not know is not in the result.
+func ReadKept(ctx context.Context, db *dynamodb.Client, group string, names ...string) (map[string]Kept, error) {
+	kept := map[string]Kept{}
+	for len(names) > 0 {
+		n := min(len(names), keptAtOnce)
+		if err := readKept(ctx, db, groupPlace(group).table, names[:n], kept); err != nil {
+			return nil, err
+		}
+		names = names[n:]
+	}
+	return kept, nil
+}
+
+func readKept(ctx context.Context, db *dynamodb.Client, table string, names []string, into map[string]Kept) error {
+	ask := types.KeysAndAttributes{
+		ProjectionExpression: ref("#n, #p, #d, #s, #l"),
+		ExpressionAttributeNames: map[string]string{
+			"#n": attrName, "#p": attrPart, "#d": attrDocument, "#s": attrScheduled, "#l": attrDeadline,
+		},
+	}
+	for _, name := range names {
+		ask.Keys = append(ask.Keys, key(name, partDefinition), key(name, partFiring))
+	}
+	firings := map[string]Kept{}
+	for ask.Keys != nil {
+		out, err := db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: ask}})
+		var none *types.ResourceNotFoundException
+		if errors.As(err, &none) {
+			return nil // nothing ever was in the group
+		}
+		if err != nil {
+			return fmt.Errorf("read schedules: %w", err)
+		}
+		for _, it := range out.Responses[table] {
+			r := reader{from: it}
+			name := r.text(attrName)
+			switch r.text(attrPart) {
+			case partFiring:
+				firings[name] = Kept{Occurrence: r.instant(attrScheduled), Due: r.instant(attrDeadline)}
+			default:
+				var d document
+				if err := json.Unmarshal([]byte(r.text(attrDocument)), &d); err != nil {
+					return fmt.Errorf("read the schedule %q: %w", name, err)
+				}
+				into[name] = Kept{CatchUp: d.CatchUp, Anchor: time.UnixMilli(d.Anchor).UTC()}
+			}
+			if r.err != nil {
+				return fmt.Errorf("read the schedule %q: %w", name, r.err)
+			}
+		}
+		ask.Keys = out.UnprocessedKeys[table].Keys
+	}
+	for name, f := range firings {
+		if k, known := into[name]; known {
+			k.Occurrence, k.Due = f.Occurrence, f.Due
+			into[name] = k
+		}
+	}
+	return nil
+}

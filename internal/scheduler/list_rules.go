@@ -1,0 +1,66 @@
+package scheduler
+
+import (
+	"context"
+	"slices"
+)
+
+// ListRules lists the rules in the order of their names.
+func (s *Scheduler) ListRules(ctx context.Context, in *ListRulesInput) (*ListRulesOutput, error) {
+	var sh shape
+	sh.text("namePrefix", in.NamePrefix, 1, nameMax, patternRuleName)
+	sh.bus(in.EventBusName)
+	most := sh.limit(in.Limit, in.NextToken)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	if err := checkBus(in.EventBusName); err != nil {
+		return nil, err
+	}
+	narrowed := filter(in.NamePrefix)
+	after, err := fromName(in.NextToken, "ListRules", narrowed)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.rules(ctx, orElse(in.NamePrefix, ""))
+	if err != nil {
+		return nil, apiError(err)
+	}
+	page, next := pageOf(all, func(r namedRule) string { return r.name }, after, most, "ListRules", narrowed)
+	out := &ListRulesOutput{Rules: []Rule{}, NextToken: next}
+	for _, r := range page {
+		out.Rules = append(out.Rules, s.describeRule(r.name, r.rule))
+	}
+	return out, nil
+}
+
+// ListRuleNamesByTarget lists the rules that have a target, in the order of their names.
+func (s *Scheduler) ListRuleNamesByTarget(ctx context.Context, in *ListRuleNamesByTargetInput) (*ListRuleNamesByTargetOutput, error) {
+	var sh shape
+	sh.needed("targetArn", in.TargetArn, 1, arnMax, nil)
+	sh.bus(in.EventBusName)
+	most := sh.limit(in.Limit, in.NextToken)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	if err := checkBus(in.EventBusName); err != nil {
+		return nil, err
+	}
+	narrowed := filter(in.TargetArn)
+	after, err := fromName(in.NextToken, "ListRuleNamesByTarget", narrowed)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.rules(ctx, "")
+	if err != nil {
+		return nil, apiError(err)
+	}
+	names := []string{}
+	for _, r := range all {
+		if slices.ContainsFunc(r.Targets, func(t RuleTarget) bool { return *t.Arn == *in.TargetArn }) {
+			names = append(names, r.name)
+		}
+	}
+	page, next := pageOf(names, func(name string) string { return name }, after, most, "ListRuleNamesByTarget", narrowed)
+	return &ListRuleNamesByTargetOutput{RuleNames: page, NextToken: next}, nil
+}

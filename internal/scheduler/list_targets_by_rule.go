@@ -1,0 +1,33 @@
+package scheduler
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// ListTargetsByRule lists the targets of a rule in the order of their ids.
+func (s *Scheduler) ListTargetsByRule(ctx context.Context, in *ListTargetsByRuleInput) (*ListTargetsByRuleOutput, error) {
+	var sh shape
+	sh.rule("rule", in.Rule)
+	sh.bus(in.EventBusName)
+	most := sh.limit(in.Limit, in.NextToken)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	if err := checkBus(in.EventBusName); err != nil {
+		return nil, err
+	}
+	narrowed := filter(in.Rule)
+	after, err := fromName(in.NextToken, "ListTargetsByRule", narrowed)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.ruleNamed(ctx, *in.Rule)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(r.Targets, func(a, b RuleTarget) int { return strings.Compare(*a.Id, *b.Id) })
+	page, next := pageOf(r.Targets, func(t RuleTarget) string { return *t.Id }, after, most, "ListTargetsByRule", narrowed)
+	return &ListTargetsByRuleOutput{Targets: page, NextToken: next}, nil
+}

@@ -1,0 +1,93 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// armLost looks, once for each stream that a place's table gets after another, for recurring schedules whose firing expired when there was none: no record says so, and without
+// that the next one is never armed. The firing is put again, long due: what becomes of it is the catch-up's, as after a downtime. The same firing has the same
+// ID, should it have been delivered after all.
+//
+// Of a firing that nothing follows it cannot be told whether it was lost.
+func (s *Scheduler) armLost(ctx context.Context, p place, streamARN string) error {
+	began := s.streamBegan(streamARN)
+	in := &dynamodb.ScanInput{
+		TableName: &p.table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("#part = :definition AND #next <= :began"),
+		ExpressionAttributeNames:  map[string]string{"#part": attrPart, "#next": attrNext},
+		ExpressionAttributeValues: item{":definition": text(partDefinition), ":began": instant(began)},
+	}
+	armed := 0
+	for {
+		page, err := s.o.DB.Scan(ctx, in)
+		if err != nil {
+			return fmt.Errorf("look for firings that were lost: %w", err)
+		}
+		for _, it := range page.Items {
+			is, err := s.armAgain(ctx, p, it)
+			if err != nil {
+				return fmt.Errorf("arm a firing that was lost: %w", err)
+			}
+			if is {
+				armed++
+			}
+		}
+		if in.ExclusiveStartKey = page.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			break
+		}
+	}
+	if armed > 0 {
+		s.o.Logger.Warn("firings expired when their table had no stream, and are armed again", "table", p.table, "schedules", armed)
+	}
+	return nil
+}
+
+// streamBegan is when a stream began, as its ARN says; what expired later is in it. An ARN that does not say leaves it at now.
+func (s *Scheduler) streamBegan(arn string) time.Time {
+	_, label, _ := strings.Cut(arn, "/stream/")
+	if t, err := time.Parse("2006-01-02T15:04:05.999", label); err == nil {
+		return t
+	}
+	return s.now()
+}
+
+// armAgain puts the firing that a definition has armed where that is not there, and another follows it.
+func (s *Scheduler) armAgain(ctx context.Context, p place, definition item) (bool, error) {
+	e, t, err := s.readTimed(p, definition)
+	if err != nil {
+		s.o.Logger.Error("a definition cannot be read, and is left out", "group", p.group, "error", err)
+		return false, nil
+	}
+	f := &firing{
+		name: e.name, incarnation: e.incarnation, version: e.version, number: e.armed, deadline: e.next, armed: e.modified,
+		document: e.document, input: e.input, token: e.token, digest: e.digest,
+	}
+	f.occurrence = e.next.Add(-t.deadline(e.next, e.incarnation, e.armed).Sub(e.next))
+	if _, more := t.after(f.occurrence); !more {
+		return false, nil
+	}
+	it := f.item()
+	if least := s.now().Add(-pastMost); f.deadline.Before(least) {
+		it[attrDue] = instant(least)
+	}
+	c, err := s.transact(ctx, []action{check(p.table, key(e.name, partDefinition), e.unchanged()), put(p.table, it, absent)})
+	return err == nil && c == nil, err
+}
+
+// readTimed reads a definition of a place, and when it has its occurrences.
+func (s *Scheduler) readTimed(p place, definition item) (e *entry, t timing, err error) {
+	if e, err = readEntry(definition); err != nil {
+		return nil, t, err
+	}
+	if p.rules {
+		_, t, err = readRule(e.document)
+	} else {
+		_, t, err = s.readDocument(e.document, e.input)
+	}
+	return e, t, err
+}

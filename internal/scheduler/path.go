@@ -1,0 +1,128 @@
+package scheduler
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// path is a JSON path as EventBridge takes it: $, names behind points, indexes and wildcards.
+//
+//	$.detail.items[0].name    $.resources[*]
+type path []step
+
+type step struct {
+	name  string // of a member
+	index int    // of an element, where isIndex
+	kind  stepKind
+}
+
+type stepKind int
+
+const (
+	stepName stepKind = iota
+	stepIndex
+	stepAll // every element, or every member's value
+)
+
+var errPath = errors.New("a path begins with $ and goes on with .name, [n], .* or [*]")
+
+// newPath reads a path.
+func newPath(text string) (path, error) {
+	rest, ok := strings.CutPrefix(text, "$")
+	if !ok {
+		return nil, errPath
+	}
+	p := path{}
+	for rest != "" {
+		var s step
+		switch rest[0] {
+		case '.':
+			end := strings.IndexAny(rest[1:], ".[") + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			s = step{name: rest[1:end]}
+			if s.name == "*" {
+				s.kind = stepAll
+			} else if !isPathName(s.name) {
+				return nil, errPath
+			}
+			rest = rest[end:]
+		case '[':
+			inside, after, found := strings.Cut(rest[1:], "]")
+			if s.kind = stepAll; inside != "*" {
+				n, err := strconv.ParseUint(inside, 10, 31)
+				if err != nil {
+					return nil, errPath
+				}
+				s = step{index: int(n), kind: stepIndex}
+			}
+			if !found {
+				return nil, errPath
+			}
+			rest = after
+		default:
+			return nil, errPath
+		}
+		p = append(p, s)
+	}
+	return p, nil
+}
+
+func isPathName(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; !alphanumeric(c) && c != '-' && c != '_' && c != '/' {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// find gives what the path leads to in a value that was read from JSON. Behind a wildcard that is a list.
+func (p path) find(v any) (found any, ok bool) {
+	if len(p) == 0 {
+		return v, true
+	}
+	s, rest := p[0], p[1:]
+	switch in := v.(type) {
+	case map[string]any:
+		if s.kind == stepAll {
+			return rest.findAll(sortedValues(in)), true
+		}
+		member, there := in[s.name]
+		if s.kind != stepName || !there {
+			return nil, false
+		}
+		return rest.find(member)
+	case []any:
+		switch {
+		case s.kind == stepAll:
+			return rest.findAll(in), true
+		case s.kind == stepIndex && s.index < len(in):
+			return rest.find(in[s.index])
+		}
+	}
+	return nil, false
+}
+
+func (p path) findAll(of []any) []any {
+	all := []any{}
+	for _, v := range of {
+		if found, ok := p.find(v); ok {
+			all = append(all, found)
+		}
+	}
+	return all
+}
+
+// sortedValues gives the values of an object in the order of its names.
+func sortedValues(of map[string]any) []any {
+	values := make([]any, 0, len(of))
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		values = append(values, of[name])
+	}
+	return values
+}

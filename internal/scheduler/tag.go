@@ -1,0 +1,149 @@
+package scheduler
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Only groups have tags, and not the default group.
+
+const (
+	tagsMax        = 50
+	tagListMax     = 200
+	tagKeyMax      = 128
+	tagValueMax    = 256
+	tagARNMax      = 1011
+	msgTooManyTags = "A schedule group may have 50 tags at most."
+)
+
+// TagResource sets tags of a group; a tag of the same key is replaced.
+func (s *Scheduler) TagResource(ctx context.Context, in *TagResourceInput) (*Empty, error) {
+	var sh shape
+	sh.tagged(in.ResourceArn)
+	if sh.Required("tags", in.Tags != nil); in.Tags != nil {
+		sh.tags(in.Tags)
+	}
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	if err := checkTags(in.Tags); err != nil {
+		return nil, err
+	}
+	return s.alterTags(ctx, in.ResourceArn, func(tags map[string]string) (map[string]string, error) {
+		if tags = tagMap(tags, in.Tags); len(tags) > tagsMax {
+			return nil, invalid(msgTooManyTags)
+		}
+		return tags, nil
+	})
+}
+
+// UntagResource removes tags of a group by their keys; keys that it does not have are ignored.
+func (s *Scheduler) UntagResource(ctx context.Context, in *UntagResourceInput) (*Empty, error) {
+	var sh shape
+	sh.tagged(in.ResourceArn)
+	if sh.Required("tagKeys", in.TagKeys != nil); in.TagKeys != nil {
+		sh.count("tagKeys", len(in.TagKeys), 0, tagsMax)
+		for i := range in.TagKeys {
+			sh.text(member("tagKeys", i), &in.TagKeys[i], 1, tagKeyMax, nil)
+		}
+	}
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	return s.alterTags(ctx, in.ResourceArn, func(tags map[string]string) (map[string]string, error) {
+		for _, key := range in.TagKeys {
+			delete(tags, key)
+		}
+		return tags, nil
+	})
+}
+
+// ListTagsForResource gives a group's tags in the order of their keys.
+func (s *Scheduler) ListTagsForResource(ctx context.Context, in *ListTagsForResourceInput) (*ListTagsForResourceOutput, error) {
+	var sh shape
+	name := sh.tagged(in.ResourceArn)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	g, err := s.readGroupNamed(ctx, name)
+	switch {
+	case err != nil:
+		return nil, apiError(err)
+	case g == nil:
+		return nil, noGroup(name)
+	}
+	return &ListTagsForResourceOutput{tagList(g.tags)}, nil
+}
+
+func (s *Scheduler) alterTags(ctx context.Context, arn string, change func(map[string]string) (map[string]string, error)) (*Empty, error) {
+	var sh shape
+	name := sh.tagged(arn)
+	if name == groupDefault {
+		return nil, invalid("The schedule group default cannot have tags.")
+	}
+	err := s.alterGroup(ctx, name, func(g *group) (err error) {
+		g.tags, err = change(g.tags)
+		return err
+	})
+	if err != nil {
+		return nil, apiError(err)
+	}
+	return &Empty{}, nil
+}
+
+// tagged checks the ARN of what is tagged, and gives the group's name.
+func (s *shape) tagged(arn string) (group string) {
+	s.text("resourceArn", &arn, 1, tagARNMax, patternGroupARN)
+	_, group, _ = strings.Cut(arn, "/")
+	return group
+}
+
+func (s *shape) tags(tags []Tag) {
+	s.count("tags", len(tags), 0, tagListMax)
+	for i, tag := range tags {
+		s.needed(member("tags", i)+".key", tag.Key, 1, tagKeyMax, nil)
+		s.needed(member("tags", i)+".value", tag.Value, 1, tagValueMax, nil)
+	}
+}
+
+// checkTags refuses reserved keys and keys given twice. Those that begin with "mayfly:" are mayfly's: another of them is refused, so that a misspelt
+// one does not pass for set.
+func checkTags(tags []Tag) error {
+	for i, tag := range tags {
+		key, value := *tag.Key, *tag.Value
+		switch {
+		case strings.HasPrefix(strings.ToLower(key), "aws:"):
+			return invalid("Tag keys that begin with aws: are reserved: " + key)
+		case key == tagCatchUp:
+			if _, err := parseCatchUp("The value of the tag "+key, value); err != nil {
+				return err
+			}
+		case strings.HasPrefix(key, "mayfly:"):
+			return invalid("The tag key with the prefix mayfly: is " + tagCatchUp + ", and not: " + key)
+		}
+		if slices.ContainsFunc(tags[:i], func(t Tag) bool { return *t.Key == key }) {
+			return invalid("The tag key is there twice: " + key)
+		}
+	}
+	return nil
+}
+
+// tagMap is old with tags set in it; old is not changed.
+func tagMap(old map[string]string, tags []Tag) map[string]string {
+	merged := make(map[string]string, len(old)+len(tags))
+	maps.Copy(merged, old)
+	for _, tag := range tags {
+		merged[*tag.Key] = *tag.Value
+	}
+	return merged
+}
+
+func tagList(tags map[string]string) []Tag {
+	list := make([]Tag, 0, len(tags))
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		list = append(list, Tag{ref(key), ref(tags[key])})
+	}
+	return list
+}

@@ -1,0 +1,44 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Address is a broker's URL taken apart, so that what is told of it later has no credentials in it.
+type Address struct {
+	Scheme, Host   string // Host with the port
+	User, Password string
+	Path           string // unescaped, without the slash in front
+}
+
+// ParseAddress reads a URL of one of some schemes, with a host, and adds the port where there is none. Its error does not quote the URL.
+func ParseAddress(s string, port map[string]string) (Address, error) {
+	u, err := url.Parse(s)
+	var schemes []string
+	for scheme := range port {
+		schemes = append(schemes, scheme+"://")
+	}
+	slices.Sort(schemes)
+	usage := "is to be like " + schemes[0] + "host:" + port[strings.TrimSuffix(schemes[0], "://")]
+	switch {
+	case err != nil:
+		return Address{}, errors.New(usage + "; a user's name and password in it are percent-encoded")
+	case port[u.Scheme] == "":
+		return Address{}, fmt.Errorf("begins with none of %s", strings.Join(schemes, ", "))
+	case u.Hostname() == "":
+		return Address{}, errors.New(usage + ": it has no host")
+	case u.RawQuery != "" || u.Fragment != "":
+		return Address{}, errors.New(usage + ": it has a question mark or a #; settings have names of their own")
+	}
+	a := Address{Scheme: u.Scheme, Host: u.Host, User: u.User.Username(), Path: strings.TrimPrefix(u.Path, "/")}
+	a.Password, _ = u.User.Password()
+	if u.Port() == "" {
+		a.Host = net.JoinHostPort(u.Hostname(), port[u.Scheme])
+	}
+	return a, nil
+}

@@ -1,0 +1,129 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// batcher makes few calls of many deliveries to one ARN. E is the API's entry.
+type batcher[E any] struct {
+	most    int  // entries in a call
+	bytes   int  // of all entries in a call; an entry that is larger by itself goes alone, and the service says what it thinks of it
+	ordered bool // the target keeps the order of a key, so no call has two deliveries of one, and nothing passes one that failed
+	entry   func(d *target.Delivery) (e E, size int, err error)
+	call    func(ctx context.Context, entries []E, results []error) error // fills in failures of single entries; its error is that of all
+}
+
+// deliver fills in the results of the deliveries at the indexes, in order.
+func (b batcher[E]) deliver(ctx context.Context, deliveries []target.Delivery, indexes []int, results []error) {
+	var entries []E
+	var at []int
+	size := 0
+	held := map[string]bool{}   // keys with an entry in this call
+	failed := map[string]bool{} // keys that a delivery failed of
+	flush := func() {
+		if len(entries) > 0 {
+			for i, err := range b.send(ctx, entries) {
+				results[at[i]] = err
+				if err != nil {
+					failed[deliveries[at[i]].Key] = true
+				}
+			}
+		}
+		entries, at, size = entries[:0], at[:0], 0
+		clear(held)
+	}
+	for _, i := range indexes {
+		d := &deliveries[i]
+		e, bytes, err := b.entry(d)
+		if err != nil {
+			results[i] = err
+			continue
+		}
+		keyed := b.ordered && d.Key != ""
+		if len(entries) == b.most || size+bytes > b.bytes || keyed && held[d.Key] {
+			flush()
+		}
+		if keyed && failed[d.Key] {
+			results[i] = &target.Error{Code: codeBehind, Message: fmt.Sprintf("held back, since a delivery of the key %q before it failed", d.Key)}
+			continue
+		}
+		entries, at, size = append(entries, e), append(at, i), size+bytes
+		held[d.Key] = true
+	}
+	flush()
+}
+
+// send makes one call. Where the service refuses all for what may be the fault of one, it halves the entries until the culprit is alone, so that no delivery
+// is lost by another's.
+func (b batcher[E]) send(ctx context.Context, entries []E) []error {
+	results, err := make([]error, len(entries)), ctx.Err()
+	if err == nil {
+		err = b.call(ctx, entries, results)
+	}
+	if err == nil {
+		return results
+	}
+	err = failure(err)
+	if refused := target.AsError(err); len(entries) > 1 && refused.Permanent && !sharedFault(refused) {
+		half := len(entries) / 2
+		return append(b.send(ctx, entries[:half]), b.send(ctx, entries[half:])...)
+	}
+	for i := range results {
+		results[i] = err
+	}
+	return results
+}
+
+// entryID names the i-th entry of a batch call.
+func entryID(i int) *string {
+	id := strconv.Itoa(i)
+	return &id
+}
+
+// tally puts answers, which come in any order and by the entries' ids, in the places of the entries.
+type tally struct {
+	results []error
+	seen    uint64 // a bit for each entry that has an answer
+}
+
+// place is the index of an entry that has had no answer yet.
+func (t *tally) place(id *string) (i int, ok bool) {
+	if id == nil {
+		return 0, false
+	}
+	i, err := strconv.Atoi(*id)
+	if err != nil || i < 0 || i >= len(t.results) || t.seen&(1<<i) != 0 {
+		return 0, false
+	}
+	t.seen |= 1 << i
+	return i, true
+}
+
+func (t *tally) arrived(id *string) { t.place(id) }
+
+func (t *tally) failed(id, code, message *string, permanent bool) {
+	if i, ok := t.place(id); ok {
+		t.results[i] = entryFailure(sdk.ToString(code), sdk.ToString(message), permanent)
+	}
+}
+
+// complete gives the entries that the service said nothing of an error: they may have arrived or not.
+func (t *tally) complete() error {
+	for i := range t.results {
+		if t.seen&(1<<i) == 0 {
+			t.results[i] = unanswered()
+		}
+	}
+	return nil
+}
+
+// unanswered is the failure of an entry that the answer of a batch call does not name.
+func unanswered() error {
+	return &target.Error{Code: codeMalformed, Message: "the answer of the batch call does not say what became of this entry"}
+}

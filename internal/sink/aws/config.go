@@ -1,0 +1,217 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go/logging"
+)
+
+// Config says where the services are and who calls them. The zero value is Amazon's own services, with the credentials and the region that any program of the
+// AWS SDK would find.
+type Config struct {
+	// Endpoint is the address of all services: "http://localhost:4566". "aws" is Amazon's own, and the default.
+	Endpoint string `yaml:"endpoint"`
+	// Endpoints are the addresses of single services, by sqs, sns, lambda, sfn, kinesis, firehose, eventbridge, ses or sesv2.
+	Endpoints map[string]string `yaml:"endpoints"`
+	// Region is that of the services where the target's ARN names none, as a universal target's. Default: the SDK's (AWS_REGION, the profile), then that of the
+	// schedule's own ARN.
+	Region string `yaml:"region"`
+	// Profile is one of the files that the AWS CLI keeps. Default: AWS_PROFILE, then "default".
+	Profile string `yaml:"profile"`
+	// AccessKey and SecretKey are fixed credentials, and SessionToken goes with temporary ones. Default: the SDK's chain (environment, profile, container, machine).
+	AccessKey    string `yaml:"access-key"`
+	SecretKey    string `yaml:"secret-key"`
+	SessionToken string `yaml:"session-token"`
+	// Function is what Lambda is asked for instead of the function in the ARN. The runtime interface emulator of Lambda's images knows its function as "function".
+	Function string `yaml:"function"`
+	// Self are the addresses, host:port, at which this process itself listens: an endpoint among them is refused.
+	Self []string `yaml:"-"`
+}
+
+// Amazon is the endpoint that stands for Amazon's own services.
+const Amazon = "aws"
+
+// aliases are other names of the services, as they stand in ARNs and in the SDKs' packages.
+var aliases = map[string]string{
+	"stepfunctions": "sfn", "states": "sfn", "events": "eventbridge", "cloudwatchevents": "eventbridge", "email": "ses", "kinesisfirehose": "firehose",
+}
+
+// sdkIDs are the services by our name, with the one that the SDK has for them in AWS_ENDPOINT_URL_<ID>.
+var sdkIDs = map[string]string{
+	"sqs": "SQS", "sns": "SNS", "lambda": "Lambda", "sfn": "SFN", "kinesis": "Kinesis", "firehose": "Firehose", "eventbridge": "EventBridge", "ses": "SES", "sesv2": "SESv2",
+}
+
+// services lists them for messages.
+func services() string { return strings.Join(slices.Sorted(maps.Keys(sdkIDs)), ", ") }
+
+// canonical is a service's name, whichever of its names is given.
+func canonical(service string) string {
+	service = strings.ToLower(service)
+	if known, ok := aliases[service]; ok {
+		return known
+	}
+	return service
+}
+
+// validate reports every mistake at once, and gives the endpoints by their services' names.
+func (c Config) validate() (endpoints map[string]string, err error) {
+	var wrong []error
+	endpoints = make(map[string]string, len(c.Endpoints))
+	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
+		service := canonical(name)
+		if _, known := sdkIDs[service]; !known {
+			wrong = append(wrong, fmt.Errorf("endpoints: there is no service %q; there are %s", name, services()))
+			continue
+		}
+		if _, twice := endpoints[service]; twice {
+			wrong = append(wrong, fmt.Errorf("endpoints: %s is named twice", service))
+		}
+		endpoints[service] = c.Endpoints[name]
+		wrong = append(wrong, c.checkEndpoint("endpoints: "+name, c.Endpoints[name]))
+	}
+	if c.Endpoint != "" {
+		wrong = append(wrong, c.checkEndpoint("endpoint", c.Endpoint))
+	}
+	if (c.AccessKey == "") != (c.SecretKey == "") {
+		wrong = append(wrong, errors.New("access-key and secret-key go together"))
+	}
+	if c.SessionToken != "" && c.AccessKey == "" {
+		wrong = append(wrong, errors.New("session-token needs access-key and secret-key"))
+	}
+	if c.AccessKey != "" && c.Profile != "" {
+		wrong = append(wrong, errors.New("profile and access-key are two ways to say who calls: give one"))
+	}
+	if c.Region != "" && !regionLike(c.Region) {
+		wrong = append(wrong, fmt.Errorf("region %q is not one, such as eu-west-1", c.Region))
+	}
+	return endpoints, errors.Join(wrong...)
+}
+
+func (c Config) checkEndpoint(what, address string) error {
+	if address == Amazon {
+		return nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%s: %q is not an address; give http://host:port, https://host:port, or %q for Amazon's own", what, address, Amazon)
+	}
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("%s: an address here is scheme, host and path, and this one has more", what)
+	}
+	for _, own := range c.Self {
+		if samePlace(u, own) {
+			return fmt.Errorf("%s: %s is this server itself, so deliveries would come back to it; give the address of the service", what, address)
+		}
+	}
+	return nil
+}
+
+// samePlace says whether a URL leads to an address that this process listens at. A server that listens everywhere is at every address of the machine, of which
+// the loopback ones are known without asking.
+func samePlace(u *url.URL, own string) bool {
+	host, port, err := net.SplitHostPort(own)
+	if err != nil {
+		return false
+	}
+	its := u.Port()
+	if its == "" {
+		its = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	if its != port {
+		return false
+	}
+	return host == u.Hostname() || local(host) && local(u.Hostname())
+}
+
+func local(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+}
+
+// regionLike says whether a name could be a region's. It becomes a part of a host name.
+func regionLike(name string) bool {
+	if name == "" || len(name) > 32 {
+		return false
+	}
+	for _, c := range name {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return name[0] != '-' && name[len(name)-1] != '-'
+}
+
+// load finds what the SDK would: region, credentials, flags of its endpoints. Files are read; nothing is called.
+func (c Config) load(ctx context.Context) (sdk.Config, error) {
+	options := []func(*config.LoadOptions) error{
+		config.WithRetryer(func() sdk.Retryer { return sdk.NopRetryer{} }), // trying again is the caller's business
+		config.WithLogger(logging.Nop{}),                                   // and so is telling of failures
+	}
+	if c.Region != "" {
+		options = append(options, config.WithRegion(c.Region))
+	}
+	if c.Profile != "" {
+		options = append(options, config.WithSharedConfigProfile(c.Profile))
+	}
+	if c.AccessKey != "" {
+		options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(c.AccessKey, c.SecretKey, c.SessionToken)))
+	}
+	return config.LoadDefaultConfig(ctx, options...)
+}
+
+// endpoint is the address of a service; empty for Amazon's own. Addresses come from the configuration alone. The environment of a program that is mayfly
+// usually has an AWS_ENDPOINT_URL that leads to mayfly: following it would deliver to ourselves, and passing over it would deliver to Amazon what was meant
+// for a local service. So where the configuration is silent and the environment is not, that is an error.
+func (s *clients) endpoint(service string) (string, error) {
+	address, named := s.endpoints[service]
+	if !named {
+		address = s.config.Endpoint
+	}
+	if address == "" {
+		if from := ambient(service, s.loaded); from != "" {
+			return "", fmt.Errorf("the environment or the profile names the endpoint %s for %s, which targets do not follow since it may be mayfly's own; "+
+				"write `endpoint: %s` (or `endpoints: {%s: …}`) into the configuration to call that address, or `endpoint: %s` to call Amazon's", from, service, from, service, Amazon)
+		}
+	}
+	if address == Amazon {
+		address = ""
+	}
+	return address, nil
+}
+
+// ambient is the endpoint that a program of the SDK would take for a service from the environment or the profile; empty if there is none.
+func ambient(service string, loaded sdk.Config) string {
+	for _, source := range loaded.ConfigSources {
+		ignoring, can := source.(interface {
+			GetIgnoreConfiguredEndpoints(context.Context) (bool, bool, error)
+		})
+		if !can {
+			continue
+		}
+		if ignore, said, err := ignoring.GetIgnoreConfiguredEndpoints(context.Background()); err == nil && said && ignore {
+			return ""
+		}
+	}
+	for _, source := range loaded.ConfigSources {
+		naming, can := source.(interface {
+			GetServiceBaseEndpoint(context.Context, string) (string, bool, error)
+		})
+		if !can {
+			continue
+		}
+		if address, said, err := naming.GetServiceBaseEndpoint(context.Background(), sdkIDs[service]); err == nil && said {
+			return address
+		}
+	}
+	return sdk.ToString(loaded.BaseEndpoint)
+}

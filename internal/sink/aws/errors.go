@@ -1,0 +1,165 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// Codes of failures that no API has named.
+const (
+	codeInvalid     = "ValidationException" // the call was refused before it was made
+	codeUnsupported = "UnsupportedTarget"
+	codeEndpoint    = "EndpointNotConfigured"
+	codeCredentials = "CredentialsUnavailable"
+	codeUnreachable = "ConnectionError"
+	codeMalformed   = "MalformedAnswer"
+	codeTimeout     = "Timeout"
+	codeUnknown     = "UnknownError" // as the SDK says
+	codeBehind      = "EarlierDeliveryFailed"
+)
+
+// passing are codes of the 4xx kind that another attempt can mend.
+var passing = []string{
+	"RequestTimeout", "RequestTimeoutException", "RequestTimeTooSkewed", "RequestExpired", "ExpiredToken", "ExpiredTokenException", // the next attempt is signed anew
+	"ResourceConflictException", "SnapStartNotReadyException", "ResourceNotReadyException", // the function is being made or changed
+	"ConcurrentAccess", "ConcurrentModificationException",
+}
+
+// retryAfterMax bounds what a Retry-After header can ask for.
+const retryAfterMax = 15 * time.Minute
+
+// failure translates what the SDK reports. It is the only place that knows both vocabularies.
+func failure(err error) error {
+	var known *target.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return &target.Error{Code: codeTimeout, Message: "there was no answer in time", Err: err}
+	case errors.Is(err, context.Canceled):
+		return context.Canceled // the program is ending, which is no fault of the target
+	}
+	var missing *credentialsError
+	if errors.As(err, &missing) {
+		return &target.Error{Code: codeCredentials, Message: missing.Error(), Err: err}
+	}
+	var invalid smithy.InvalidParamsError
+	var unserializable *smithy.SerializationError
+	if errors.As(err, &invalid) || errors.As(err, &unserializable) {
+		return &target.Error{Code: codeInvalid, Message: invalidMessage(err), Permanent: true, Err: err}
+	}
+	var response *smithyhttp.ResponseError
+	var status int
+	var after time.Duration
+	if errors.As(err, &response) {
+		status = response.HTTPStatusCode()
+		after = retryAfter(response)
+	}
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return answered(api, status, after, err)
+	}
+	var unsent *smithyhttp.RequestSendError
+	if errors.As(err, &unsent) {
+		return &target.Error{Code: codeUnreachable, Message: unsent.Err.Error(), Err: err}
+	}
+	if status >= 300 {
+		return answered(&smithy.GenericAPIError{}, status, after, err)
+	}
+	if status != 0 {
+		return &target.Error{Code: codeMalformed, Message: fmt.Sprintf("HTTP %d with an answer that is not one of this API's: %v", status, response.Err), After: after, Err: err}
+	}
+	return target.AsError(err)
+}
+
+// answered is a failure that the service named.
+func answered(api smithy.APIError, status int, after time.Duration, cause error) error {
+	e := &target.Error{Code: api.ErrorCode(), Message: api.ErrorMessage(), After: after, Err: cause}
+	if e.Code == "" || e.Code == codeUnknown {
+		// Something answered that is not the service: a proxy, or another program at that address.
+		e.Code, e.Message = codeUnknown, fmt.Sprintf("HTTP %d without an error of this API; is the endpoint that of the service?", status)
+	}
+	e.Throttled = throttled(e.Code, status)
+	e.Permanent = !e.Throttled && clientFault(api, status) && !slices.Contains(passing, e.Code) && status != http.StatusRequestTimeout
+	return e
+}
+
+// throttled knows the codes by which services say that they have too much to do.
+func throttled(code string, status int) bool {
+	if _, known := retry.DefaultThrottleErrorCodes[code]; known || status == http.StatusTooManyRequests {
+		return true
+	}
+	switch code {
+	case "KMSThrottlingException", "KmsThrottled", "EC2ThrottledException", "OverLimit", "ThrottledException", "RequestThrottled", "Throttled":
+		return true
+	}
+	return false
+}
+
+func clientFault(api smithy.APIError, status int) bool {
+	if status == 0 {
+		return api.ErrorFault() == smithy.FaultClient
+	}
+	return status >= 400 && status < 500
+}
+
+// invalidMessage is what the SDK's check of an input says, without the operation before it.
+func invalidMessage(err error) string {
+	var operation *smithy.OperationError
+	if errors.As(err, &operation) {
+		err = operation.Err
+	}
+	return err.Error()
+}
+
+// retryAfter is what the header of that name asks for, in seconds. Its other form, a date, would need a clock and is not used by these services.
+func retryAfter(response *smithyhttp.ResponseError) time.Duration {
+	if response.Response == nil {
+		return 0
+	}
+	seconds, err := strconv.Atoi(response.Response.Header.Get("Retry-After"))
+	if err != nil || seconds <= 0 {
+		return 0
+	}
+	return min(time.Duration(seconds)*time.Second, retryAfterMax)
+}
+
+// entryFailure is the failure of one entry of a batch call that was answered with success.
+func entryFailure(code, message string, permanent bool) error {
+	busy := throttled(code, 0)
+	return &target.Error{Code: code, Message: message, Throttled: busy, Permanent: permanent && !busy && !slices.Contains(passing, code)}
+}
+
+// sharedFault says whether a permanent failure of a batch call is one of everything in the batch (the queue is gone, the caller may not) and not of an entry.
+func sharedFault(e *target.Error) bool {
+	for _, part := range []string{
+		"NotFound", "NonExist", "DoesNotExist", "AccessDenied", "Authorization", "Credential", "Token", "Signature", codeUnknown, "UnknownOperation", "Kms", "KMS", "OptIn", "Unrecognized",
+	} {
+		if strings.Contains(e.Code, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// credentialsError says that nobody could be found to sign for.
+type credentialsError struct{ err error }
+
+func (e *credentialsError) Error() string {
+	return "no credentials: " + e.err.Error() + "; set access-key and secret-key or profile in the configuration, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
+}
+
+func (e *credentialsError) Unwrap() error { return e.err }

@@ -1,0 +1,106 @@
+package aws
+
+import (
+	"fmt"
+	"slices"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sesv2"
+	sesv2types "github.com/aws/aws-sdk-go-v2/service/sesv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// outcome finds the failure in an answer that HTTP calls a success. Of several failed entries the first is told; the call is made again as a whole if any of them can succeed then.
+//
+// A function that fails has been invoked, so it is not invoked again: EventBridge Scheduler does not either. Its failure goes to the dead letters.
+func outcome(out any) error {
+	var failed failures
+	switch out := out.(type) {
+	case *lambda.InvokeOutput:
+		if err := functionFailure(out); err != nil {
+			e := target.AsError(err)
+			e.Permanent = true
+			return e
+		}
+	case *sqs.SendMessageBatchOutput:
+		for _, e := range out.Failed {
+			failed.add(e.Code, e.Message, e.SenderFault)
+		}
+	case *sqs.DeleteMessageBatchOutput:
+		for _, e := range out.Failed {
+			failed.add(e.Code, e.Message, e.SenderFault)
+		}
+	case *sqs.ChangeMessageVisibilityBatchOutput:
+		for _, e := range out.Failed {
+			failed.add(e.Code, e.Message, e.SenderFault)
+		}
+	case *sns.PublishBatchOutput:
+		for _, e := range out.Failed {
+			failed.add(e.Code, e.Message, e.SenderFault)
+		}
+	case *kinesis.PutRecordsOutput:
+		for _, e := range out.Records {
+			failed.add(e.ErrorCode, e.ErrorMessage, false)
+		}
+	case *eventbridge.PutEventsOutput:
+		for _, e := range out.Entries {
+			failed.add(e.ErrorCode, e.ErrorMessage, !slices.Contains(passingEventCodes, sdk.ToString(e.ErrorCode)))
+		}
+	case *eventbridge.PutTargetsOutput:
+		for _, e := range out.FailedEntries {
+			failed.add(e.ErrorCode, e.ErrorMessage, !slices.Contains(passingEventCodes, sdk.ToString(e.ErrorCode)))
+		}
+	case *eventbridge.RemoveTargetsOutput:
+		for _, e := range out.FailedEntries {
+			failed.add(e.ErrorCode, e.ErrorMessage, !slices.Contains(passingEventCodes, sdk.ToString(e.ErrorCode)))
+		}
+	case *sesv2.SendBulkEmailOutput:
+		for _, e := range out.BulkEmailEntryResults {
+			if e.Status != sesv2types.BulkEmailStatusSuccess {
+				code := string(e.Status)
+				failed.add(&code, e.Error, !slices.Contains(passingEmailStates, e.Status))
+			}
+		}
+	}
+	return failed.error()
+}
+
+// passingEmailStates are those of mails that another attempt can send.
+var passingEmailStates = []sesv2types.BulkEmailStatus{
+	sesv2types.BulkEmailStatusAccountThrottled, sesv2types.BulkEmailStatusAccountDailyQuotaExceeded, sesv2types.BulkEmailStatusTransientFailure,
+}
+
+// failures are those of a batch call's entries.
+type failures struct {
+	first *target.Error // the first that another attempt can mend, else the first
+	count int
+}
+
+// add notes an entry, which has failed if it has a code.
+func (f *failures) add(code, message *string, permanent bool) {
+	if sdk.ToString(code) == "" {
+		return
+	}
+	e := target.AsError(entryFailure(*code, sdk.ToString(message), permanent))
+	f.count++
+	if f.first == nil || f.first.Permanent && !e.Permanent {
+		f.first = e
+	}
+}
+
+// error is nil if none has failed.
+func (f *failures) error() error {
+	if f.first == nil {
+		return nil
+	}
+	if f.count > 1 {
+		f.first.Message = fmt.Sprintf("%s (%d entries failed)", f.first.Message, f.count)
+	}
+	return f.first
+}

@@ -1,0 +1,55 @@
+package aws
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// executionNameMax is the length of an execution's name.
+const executionNameMax = 80
+
+// toStateMachine starts executions whose input is the delivery's body.
+func (s *clients) toStateMachine(a arn) (sender, error) {
+	if _, err := a.name("stateMachine:"); err != nil {
+		return nil, err
+	}
+	return singly(func(ctx context.Context, d *target.Delivery) error { return s.startExecution(ctx, a, d) }), nil
+}
+
+// startExecution names the execution by the delivery. So that there is one of that name already means that an earlier attempt, whose answer was lost, has started it: no
+// other delivery has this ID.
+func (s *clients) startExecution(ctx context.Context, a arn, d *target.Delivery) error {
+	if err := s.unnamed["sfn"]; err != nil {
+		return err
+	}
+	in := &sfn.StartExecutionInput{StateMachineArn: &a.text, Name: sdk.String(executionName(d.ID))}
+	if len(d.Body) > 0 {
+		in.Input = sdk.String(string(d.Body))
+	}
+	_, err := s.sfn.StartExecution(ctx, in, func(o *sfn.Options) { o.Region = s.region(a) })
+	var exists *types.ExecutionAlreadyExists
+	if errors.As(err, &exists) {
+		return nil
+	}
+	return err
+}
+
+// executionName is the delivery's ID where Step Functions takes it as a name, and a hash of it elsewhere.
+func executionName(id string) string {
+	if id != "" && len(id) <= executionNameMax && !strings.ContainsFunc(id, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	}) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,70 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// atOnce is how many calls of one Deliver are under way where each delivery is a call of its own.
+const atOnce = 8
+
+// singly delivers by a call for each, several at a time; those of one key go one after the other.
+func singly(call func(ctx context.Context, d *target.Delivery) error) sender {
+	return func(ctx context.Context, deliveries []target.Delivery, indexes []int, results []error) {
+		chains := chainsOf(deliveries, indexes)
+		follow := func(chain []int) {
+			for _, i := range chain {
+				results[i] = guarded(ctx, &deliveries[i], call)
+			}
+		}
+		if len(chains) == 1 {
+			follow(chains[0])
+			return
+		}
+		next := make(chan []int)
+		var workers sync.WaitGroup
+		for range min(atOnce, len(chains)) {
+			workers.Go(func() {
+				for chain := range next {
+					follow(chain)
+				}
+			})
+		}
+		for _, chain := range chains {
+			next <- chain
+		}
+		close(next)
+		workers.Wait()
+	}
+}
+
+// chainsOf puts deliveries of one key into a chain, and each without a key into one of its own.
+func chainsOf(deliveries []target.Delivery, indexes []int) (chains [][]int) {
+	at := map[string]int{}
+	for _, i := range indexes {
+		key := deliveries[i].Key
+		if place, found := at[key]; found && key != "" {
+			chains[place] = append(chains[place], i)
+			continue
+		}
+		at[key] = len(chains)
+		chains = append(chains, []int{i})
+	}
+	return chains
+}
+
+// guarded makes one call. A panic is a failure of the delivery: the caller of Deliver cannot catch one of another goroutine.
+func guarded(ctx context.Context, d *target.Delivery, call func(context.Context, *target.Delivery) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &target.Error{Code: "TargetPanicked", Message: fmt.Sprint(p)}
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return failure(err)
+	}
+	return failure(call(ctx, d))
+}

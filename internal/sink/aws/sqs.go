@@ -1,0 +1,140 @@
+package aws
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// What SQS and SNS take in a call. SQS takes larger messages by now; a batch that is split at the older limit is taken by every version of it.
+const (
+	messagesMost   = 10
+	messagesBytes  = 256 << 10
+	attributesMost = 10
+)
+
+// toQueue sends messages: the body is the delivery's, the attributes are String attributes. A FIFO queue gets the group of the SqsParameters, else the delivery's
+// key, and the delivery's ID to de-duplicate by.
+func (s *clients) toQueue(a arn) (sender, error) {
+	address, err := s.queueURL(a)
+	if err != nil {
+		return nil, err
+	}
+	fifo := strings.HasSuffix(a.resource, fifoSuffix)
+	return batcher[types.SendMessageBatchRequestEntry]{
+		most: messagesMost, bytes: messagesBytes, ordered: fifo,
+		entry: func(d *target.Delivery) (types.SendMessageBatchRequestEntry, int, error) { return queueEntry(d, fifo) },
+		call: func(ctx context.Context, entries []types.SendMessageBatchRequestEntry, results []error) error {
+			return s.sendMessages(ctx, a, address, entries, results)
+		},
+	}.deliver, nil
+}
+
+// fifoSuffix ends the names of queues and topics that keep an order.
+const fifoSuffix = ".fifo"
+
+// queueURL is what SQS calls a queue: its ARN as an address. Only its path counts at other endpoints than Amazon's.
+func (s *clients) queueURL(a arn) (string, error) {
+	endpoint, err := s.endpoint("sqs")
+	if err != nil {
+		return "", err
+	}
+	if strings.Contains(a.resource, "/") || strings.Contains(a.resource, ":") {
+		return "", target.Permanent(codeInvalid, "The ARN "+a.text+" does not name a queue: arn:aws:sqs:<region>:<account>:<name>")
+	}
+	if endpoint == "" {
+		endpoint = "https://sqs." + s.region(a) + "." + domain(a)
+	}
+	return strings.TrimSuffix(endpoint, "/") + "/" + a.account + "/" + a.resource, nil
+}
+
+// domain is where the services of an ARN's partition are.
+func domain(a arn) string {
+	if strings.HasPrefix(a.text, "arn:aws-cn:") {
+		return "amazonaws.com.cn"
+	}
+	return "amazonaws.com"
+}
+
+func queueEntry(d *target.Delivery, fifo bool) (e types.SendMessageBatchRequestEntry, size int, err error) {
+	given, err := parametersOf(d)
+	if err != nil {
+		return e, 0, err
+	}
+	e.MessageBody = sdk.String(string(d.Body))
+	e.MessageAttributes = map[string]types.MessageAttributeValue{}
+	size = len(d.Body)
+	for name, value := range attributesOf(d) {
+		e.MessageAttributes[name] = types.MessageAttributeValue{DataType: sdk.String("String"), StringValue: sdk.String(value)}
+		size += len(name) + len("String") + len(value)
+	}
+	if fifo {
+		group, err := groupOf(d, given.SqsParameters.MessageGroupId)
+		if err != nil {
+			return e, 0, err
+		}
+		e.MessageGroupId, e.MessageDeduplicationId = sdk.String(group), sdk.String(d.ID)
+	}
+	return e, size, nil
+}
+
+// groupOf is the message group of a delivery to a FIFO queue or topic.
+func groupOf(d *target.Delivery, given string) (string, error) {
+	switch {
+	case given != "":
+		return given, nil
+	case d.Key != "":
+		return d.Key, nil
+	}
+	return "", target.Permanent("MissingParameter", "The target "+d.TargetARN+" is FIFO, so it needs a MessageGroupId: set SqsParameters.MessageGroupId")
+}
+
+// attributesOf are the attributes that a message gets: the delivery's that are not empty, as many as the services take, the first by name.
+func attributesOf(d *target.Delivery) map[string]string {
+	if len(d.Attributes) == 0 {
+		return nil
+	}
+	kept := make(map[string]string, len(d.Attributes))
+	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
+		if value := d.Attributes[name]; value != "" && len(kept) < attributesMost {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+func (s *clients) sendMessages(ctx context.Context, a arn, address string, entries []types.SendMessageBatchRequestEntry, results []error) error {
+	if err := s.unnamed["sqs"]; err != nil {
+		return err
+	}
+	there := func(o *sqs.Options) { o.Region = s.region(a) }
+	if len(entries) == 1 {
+		e := entries[0]
+		_, err := s.sqs.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: &address, MessageBody: e.MessageBody, MessageAttributes: e.MessageAttributes, MessageGroupId: e.MessageGroupId, MessageDeduplicationId: e.MessageDeduplicationId,
+		}, there)
+		return err
+	}
+	for i := range entries {
+		entries[i].Id = entryID(i)
+	}
+	out, err := s.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &address, Entries: entries}, there)
+	if err != nil {
+		return err
+	}
+	answers := tally{results: results}
+	for _, e := range out.Successful {
+		answers.arrived(e.Id)
+	}
+	for _, e := range out.Failed {
+		answers.failed(e.Id, e.Code, e.Message, e.SenderFault)
+	}
+	return answers.complete()
+}

@@ -1,0 +1,79 @@
+package aws
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+)
+
+const (
+	idleConnectionsPerHost = 64
+	idleConnectionTimeout  = 90 * time.Second
+	answerBytesMax         = 24 << 20 // of any answer; Lambda's are the largest, with 6 MB (20 MB where streamed)
+)
+
+// newTransport is the standard library's, with as many idle connections to one endpoint as a lane's calls at one time keep busy.
+func newTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = idleConnectionsPerHost
+	t.MaxIdleConns = 4 * idleConnectionsPerHost
+	t.IdleConnTimeout = idleConnectionTimeout
+	return t
+}
+
+// carrier is what the SDK's clients send with.
+//
+// It gives the transport a body of its own. The SDK closes the one that it made as soon as it has the head of an answer; if the transport is then still looking whether there is
+// more to send, it takes that for a failure and closes the connection, in the middle of the answer.
+//
+// And it cuts answers off that are longer than any of these services gives, so that an endpoint gone wild takes no memory.
+type carrier struct{ over http.RoundTripper }
+
+func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil && r.Body != http.NoBody {
+		body, err := io.ReadAll(r.Body)
+		_ = r.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		r = r.WithContext(r.Context()) // a copy: a RoundTripper changes no request
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	answer, err := c.over.RoundTrip(r)
+	if err == nil {
+		answer.Body = &boundedBody{answer.Body, answerBytesMax}
+	}
+	return answer, err
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+var errAnswerTooLong = errors.New("the answer is longer than 24 MB")
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, errAnswerTooLong
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
+// namedCredentials gives the failure to find credentials a type: the SDK's own says only that an operation failed.
+type namedCredentials struct{ from sdk.CredentialsProvider }
+
+func (n namedCredentials) Retrieve(ctx context.Context) (sdk.Credentials, error) {
+	found, err := n.from.Retrieve(ctx)
+	if err != nil && ctx.Err() == nil {
+		return found, &credentialsError{err}
+	}
+	return found, err
+}

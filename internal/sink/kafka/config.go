@@ -1,0 +1,149 @@
+package kafka
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/mayflydb/mayfly/internal/sink"
+)
+
+// Config says where deliveries go.
+type Config struct {
+	Brokers   []string      // host:port of some of the brokers; the others are found through them
+	Topic     string        // a template; see sink.Template. In values, characters that a topic's name may not contain become underscores
+	Mode      sink.Mode     // Default: binary
+	User      string        // of SASL. Default: no authentication
+	Password  string        // of SASL
+	Mechanism string        // of SASL: plain, scram-sha-256 or scram-sha-512. Default: plain
+	TLS       *sink.TLS     // Default: no TLS
+	ClientID  string        // what the brokers call us in their metrics and quotas. Default: mayfly
+	MaxBytes  int           // of a batch, so of a record too: what the topic's max.message.bytes allows. Default: 1,000,012, as Kafka's. Range: 1 KB to 100 MB
+	Timeout   time.Duration // after which records that could not be sent fail. Default: 10 s. Range: 1 s to 15 minutes
+}
+
+const (
+	defaultMaxBytes = 1_000_012
+	defaultTimeout  = 10 * time.Second
+	maxTopic        = 249
+	linger          = time.Millisecond       // how long a partition waits for more records of a call to send with the first
+	metadataMinAge  = 500 * time.Millisecond // between two questions who leads a partition; a broker that comes back is not noticed sooner
+	maxBuffered     = 50_000                 // records at once, over all calls
+	maxBufferBytes  = 128 << 20
+)
+
+// check fills in defaults and gives the client's options.
+func (c *Config) check() (topic sink.Template, options []kgo.Opt, err error) {
+	if c.ClientID == "" {
+		c.ClientID = "mayfly"
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = defaultMaxBytes
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	var wrong []error
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+
+	if len(c.Brokers) == 0 {
+		complain("brokers: name at least one, as host:port")
+	}
+	for i, broker := range c.Brokers {
+		if host, port, err := net.SplitHostPort(broker); err != nil || host == "" || port == "" || strings.ContainsAny(broker, "@/") {
+			complain("brokers: number %d is to be like host:9092", i+1)
+		}
+	}
+	if topic, err = sink.ParseTemplate(c.Topic); err != nil {
+		complain("topic: %w", err)
+	} else if text := topic.Text("x"); !isTopic(text) {
+		complain("topic: is to be letters, digits, dots, underscores and hyphens, up to %d of them", maxTopic)
+	}
+	if err := c.Mode.Check(); err != nil {
+		wrong = append(wrong, err)
+	}
+	mechanism, err := c.authentication()
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	secure, err := c.TLS.Config()
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	if strings.ContainsFunc(c.ClientID, func(r rune) bool { return r <= ' ' || r > '~' }) || len(c.ClientID) > maxTopic {
+		complain("client-id: is to be up to %d printable characters without spaces", maxTopic)
+	}
+	if c.MaxBytes < 1<<10 || c.MaxBytes > 100<<20 {
+		complain("max-bytes: %d is not between %d and %d", c.MaxBytes, 1<<10, 100<<20)
+	}
+	if c.Timeout < time.Second || c.Timeout > 15*time.Minute {
+		complain("timeout: %v is not between %v and %v", c.Timeout, time.Second, 15*time.Minute)
+	}
+	if len(wrong) > 0 {
+		return sink.Template{}, nil, errors.Join(wrong...)
+	}
+	options = c.options(mechanism, secure)
+	if err := kgo.ValidateOpts(options...); err != nil {
+		return sink.Template{}, nil, fmt.Errorf("brokers: %w", err)
+	}
+	return topic, options, nil
+}
+
+func (c *Config) authentication() (sasl.Mechanism, error) {
+	if c.User == "" && c.Password == "" {
+		if c.Mechanism != "" {
+			return nil, errors.New("mechanism: means nothing without user and password")
+		}
+		return nil, nil
+	}
+	if c.User == "" || c.Password == "" {
+		return nil, errors.New("user: a user needs a password, and a password its user")
+	}
+	switch c.Mechanism {
+	case "", "plain":
+		return plain.Auth{User: c.User, Pass: c.Password}.AsMechanism(), nil
+	case "scram-sha-256":
+		return scram.Auth{User: c.User, Pass: c.Password}.AsSha256Mechanism(), nil
+	case "scram-sha-512":
+		return scram.Auth{User: c.User, Pass: c.Password}.AsSha512Mechanism(), nil
+	}
+	return nil, fmt.Errorf("mechanism: %q is none of plain, scram-sha-256 and scram-sha-512", c.Mechanism)
+}
+
+func (c *Config) options(mechanism sasl.Mechanism, secure *tls.Config) []kgo.Opt {
+	options := []kgo.Opt{
+		kgo.SeedBrokers(c.Brokers...),
+		kgo.ClientID(c.ClientID),
+		kgo.ProducerBatchMaxBytes(int32(c.MaxBytes)),
+		kgo.ProducerLinger(linger),
+		kgo.RecordDeliveryTimeout(c.Timeout),
+		kgo.DialTimeout(sink.Patience),
+		kgo.MetadataMinAge(metadataMinAge),
+		kgo.MaxBufferedRecords(maxBuffered),
+		kgo.MaxBufferedBytes(maxBufferBytes),
+	}
+	if mechanism != nil {
+		options = append(options, kgo.SASL(mechanism))
+	}
+	if secure != nil {
+		options = append(options, kgo.DialTLSConfig(secure))
+	}
+	return options
+}
+
+func isTopic(s string) bool {
+	return s != "" && len(s) <= maxTopic && s != "." && s != ".." && strings.IndexFunc(s, func(r rune) bool { return !inTopic(r) }) < 0
+}
+
+// inTopic says whether a topic's name may contain r.
+func inTopic(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
+}

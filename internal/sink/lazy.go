@@ -1,0 +1,115 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Lazy holds one connection: it is made when it is first asked for, by one attempt that all who ask meanwhile wait for, and made again once it has broken. Open, Broken and Shut
+// are set before it is used.
+type Lazy[T any] struct {
+	Open   func(ctx context.Context) (T, error) // connects; ctx is done after Patience, or when the sink is closed
+	Broken func(T) bool                         // says that a connection is of no more use; nil: never
+	Shut   func(T)                              // lets go of a connection
+
+	mu struct {
+		sync.Mutex
+		closed  bool
+		have    bool
+		current T
+		opening *opening[T] // nil when no attempt is under way
+	}
+}
+
+// opening is one attempt to connect. What it came to may be read once done is closed.
+type opening[T any] struct {
+	done    chan struct{}
+	cancel  context.CancelFunc
+	current T
+	err     error
+}
+
+// Patience is how long an attempt to connect may take.
+const Patience = 10 * time.Second
+
+// Get gives the connection.
+func (l *Lazy[T]) Get(ctx context.Context) (T, error) {
+	current, have, o := l.look()
+	if have {
+		return current, nil
+	}
+	select {
+	case <-o.done:
+		return o.current, o.err
+	case <-ctx.Done():
+		var none T
+		return none, GivenUp(ctx)
+	}
+}
+
+// look gives the connection there is, or the attempt to wait for.
+func (l *Lazy[T]) look() (current T, have bool, o *opening[T]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.closed {
+		o = &opening[T]{done: make(chan struct{}), err: ErrClosed}
+		close(o.done)
+		return current, false, o
+	}
+	if l.mu.have && (l.Broken == nil || !l.Broken(l.mu.current)) {
+		return l.mu.current, true, nil
+	}
+	if l.mu.opening == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
+		l.mu.opening = &opening[T]{done: make(chan struct{}), cancel: cancel}
+		go l.open(ctx, l.mu.opening)
+	}
+	return current, false, l.mu.opening
+}
+
+// open makes one attempt. Close waits for it.
+func (l *Lazy[T]) open(ctx context.Context, o *opening[T]) {
+	defer o.cancel()
+	l.mu.Lock()
+	broken, had := l.mu.current, l.mu.have
+	l.mu.have = false
+	l.mu.Unlock()
+	if had {
+		l.Shut(broken)
+	}
+	o.current, o.err = l.Open(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case o.err == nil && l.mu.closed:
+		l.Shut(o.current)
+		o.err = ErrClosed
+	case o.err == nil:
+		l.mu.current, l.mu.have = o.current, true
+	case errors.Is(o.err, context.Canceled): // not the caller's end, but ours
+		o.err = ErrClosed
+	}
+	l.mu.opening = nil
+	close(o.done)
+}
+
+// Close lets go of the connection. Whoever asks for one later gets ErrClosed.
+func (l *Lazy[T]) Close() {
+	l.mu.Lock()
+	l.mu.closed = true
+	o := l.mu.opening
+	l.mu.Unlock()
+	if o != nil {
+		o.cancel()
+		<-o.done
+	}
+	l.mu.Lock()
+	current, have := l.mu.current, l.mu.have
+	l.mu.have = false
+	l.mu.Unlock()
+	if have {
+		l.Shut(current)
+	}
+}

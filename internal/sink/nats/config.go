@@ -1,0 +1,134 @@
+package nats
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/mayflydb/mayfly/internal/sink"
+)
+
+// Config says where deliveries go.
+type Config struct {
+	URL         string    // nats://host:4222 or tls://host:4222, several separated by commas; may hold a user and password, of which the first counts. Default: nats://127.0.0.1:4222
+	Subject     string    // a template; see sink.Template. In values, characters that a token may not contain, and dots, become underscores
+	Core        bool      // publish to whoever listens, without JetStream
+	Stream      string    // the stream that has to take the messages. Default: the one that the subject belongs to
+	Mode        sink.Mode // Default: binary
+	User        string    // Default: that of the URL
+	Password    string    // Default: that of the URL
+	Token       string    // in place of a user
+	Credentials string    // file with a JWT and its key, in place of a user
+	TLS         *sink.TLS // Default: what scheme and server ask for
+}
+
+// DefaultURL is where a server is sought that the configuration does not name.
+const DefaultURL = "nats://127.0.0.1:4222"
+
+var ports = map[string]string{"nats": "4222", "tls": "4222", "ws": "80", "wss": "443"}
+
+// check fills in defaults and gives the client's options.
+func (c *Config) check() (servers string, subject sink.Template, options []natsgo.Option, err error) {
+	if c.URL == "" {
+		c.URL = DefaultURL
+	}
+	var wrong []error
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+
+	var hosts []string
+	for i, url := range strings.Split(c.URL, ",") {
+		a, err := sink.ParseAddress(strings.TrimSpace(url), ports)
+		if err != nil {
+			complain("url: number %d %w", i+1, err)
+			continue
+		}
+		hosts = append(hosts, a.Scheme+"://"+a.Host)
+		if i == 0 && c.User == "" && c.Password == "" {
+			c.User, c.Password = a.User, a.Password
+		}
+	}
+	if subject, err = sink.ParseTemplate(c.Subject); err != nil {
+		complain("subject: %w", err)
+	} else if !isSubject(subject.Text("x")) {
+		complain("subject: is to be tokens separated by dots, without spaces and wildcards")
+	}
+	if c.Core && c.Stream != "" {
+		complain("stream: means nothing with core")
+	}
+	if strings.ContainsAny(c.Stream, ". *>/\\\t\r\n") {
+		complain("stream: %q is not the name of a stream", c.Stream)
+	}
+	if err := c.Mode.Check(); err != nil {
+		wrong = append(wrong, err)
+	}
+	if err := c.checkAuthentication(); err != nil {
+		wrong = append(wrong, err)
+	}
+	secure, err := c.TLS.Config()
+	wrong = append(wrong, err)
+	if err := errors.Join(wrong...); err != nil {
+		return "", sink.Template{}, nil, err
+	}
+	return strings.Join(hosts, ","), subject, c.options(secure), nil
+}
+
+func (c *Config) checkAuthentication() error {
+	ways := 0
+	for _, used := range []bool{c.User != "" || c.Password != "", c.Token != "", c.Credentials != ""} {
+		if used {
+			ways++
+		}
+	}
+	if ways > 1 {
+		return errors.New("user: there is to be one of user and password, token, and credentials")
+	}
+	if c.Credentials != "" {
+		if _, err := os.Stat(c.Credentials); err != nil {
+			return fmt.Errorf("credentials: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Config) options(secure *tls.Config) []natsgo.Option {
+	options := []natsgo.Option{
+		natsgo.Name("mayfly"),
+		natsgo.MaxReconnects(-1),
+		natsgo.CustomReconnectDelay(reconnectDelay),
+		natsgo.IgnoreAuthErrorAbort(), // whoever locks us out may let us in again
+		natsgo.ReconnectBufSize(-1),   // a message is not kept until there is a connection: its delivery fails, and is tried again
+		natsgo.Timeout(dialTimeout),
+		natsgo.FlusherTimeout(writeTimeout),
+		natsgo.PingInterval(pingInterval),
+		natsgo.MaxPingsOutstanding(2),
+		natsgo.SkipSubjectValidation(), // done here, once
+	}
+	if c.User != "" || c.Password != "" {
+		options = append(options, natsgo.UserInfo(c.User, c.Password))
+	}
+	if c.Token != "" {
+		options = append(options, natsgo.Token(c.Token))
+	}
+	if c.Credentials != "" {
+		options = append(options, natsgo.UserCredentials(c.Credentials))
+	}
+	if secure != nil {
+		options = append(options, natsgo.Secure(secure))
+	}
+	return options
+}
+
+// isSubject says whether messages can be published to s.
+func isSubject(s string) bool {
+	return s != "" && !strings.HasPrefix(s, ".") && !strings.HasSuffix(s, ".") && !strings.Contains(s, "..") &&
+		strings.IndexFunc(s, func(r rune) bool { return r != '.' && !inToken(r) }) < 0
+}
+
+// inToken says whether a token of a subject may contain r.
+func inToken(r rune) bool {
+	return r > ' ' && r != 0x7f && !strings.ContainsRune(".*>", r)
+}

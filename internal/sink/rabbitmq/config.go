@@ -1,0 +1,69 @@
+package rabbitmq
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"github.com/mayflydb/mayfly/internal/sink"
+)
+
+// Config says where deliveries go.
+type Config struct {
+	URL        string    // amqp://user:password@host:5672/vhost, or amqps and port 5671; without a path the vhost is "/". Default: amqp://127.0.0.1:5672
+	User       string    // Default: that of the URL, or guest
+	Password   string    // Default: that of the URL, or guest
+	Exchange   string    // Default: the default exchange, which routes to the queue that the routing key names
+	RoutingKey string    // a template; see sink.Template. In values, dots become underscores, so that a value is one word. May be empty only with an exchange
+	Mode       sink.Mode // Default: binary
+	TLS        *sink.TLS // with amqps. Default: trust as the system does
+}
+
+// DefaultURL is where a broker is sought that the configuration does not name.
+const DefaultURL = "amqp://127.0.0.1:5672"
+
+const maxShort = 255 // bytes of AMQP's short strings: names of exchanges, routing keys, names of headers, some properties
+
+var ports = map[string]string{"amqp": "5672", "amqps": "5671"}
+
+// check fills in defaults and takes the configuration apart.
+func (c *Config) check() (address sink.Address, key sink.Template, secure *tls.Config, err error) {
+	if c.URL == "" {
+		c.URL = DefaultURL
+	}
+	var wrong []error
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+
+	if address, err = sink.ParseAddress(c.URL, ports); err != nil {
+		complain("url: %w", err)
+	}
+	if address.Path == "" {
+		address.Path = "/"
+	}
+	if c.User == "" && c.Password == "" {
+		c.User, c.Password = address.User, address.Password
+	}
+	if c.User == "" && c.Password == "" {
+		c.User, c.Password = "guest", "guest"
+	}
+	if len(c.Exchange) > maxShort {
+		complain("exchange: is longer than %d bytes", maxShort)
+	}
+	if key, err = sink.ParseTemplate(c.RoutingKey); err != nil {
+		complain("routing-key: %w", err)
+	} else if c.RoutingKey == "" && c.Exchange == "" {
+		complain("routing-key: name the queue, or an exchange")
+	}
+	if err := c.Mode.Check(); err != nil {
+		wrong = append(wrong, err)
+	}
+	if secure, err = c.TLS.Config(); err != nil {
+		wrong = append(wrong, err)
+	} else if secure != nil && address.Scheme == "amqp" {
+		complain("tls: the url is to begin with amqps://")
+	}
+	if len(wrong) > 0 {
+		return sink.Address{}, sink.Template{}, nil, errors.Join(wrong...)
+	}
+	return address, key, secure, nil
+}

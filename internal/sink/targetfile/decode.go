@@ -1,0 +1,330 @@
+package targetfile
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+)
+
+// decoder turns a document into Go values by their types, and collects what does not fit. A decoder of our own because the library's quotes values, which may be secrets, and
+// names Go's types, which mean nothing to who writes the file.
+type decoder struct {
+	env   func(string) (string, bool)
+	wrong []mistake
+}
+
+// mistake is one thing wrong with a file.
+type mistake struct {
+	line int
+	text string
+}
+
+const maxMistakes = 100 // that are listed
+
+func (d *decoder) complain(line int, format string, args ...any) {
+	d.wrong = append(d.wrong, mistake{line, fmt.Sprintf(format, args...)})
+}
+
+// complainAll reports what the maker of a target said, at the lines of the settings that it named: "batch-bytes: …" is of the setting batch-bytes.
+func (d *decoder) complainAll(at places, kind string, err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // it is the outermost that is wanted
+		for _, one := range joined.Unwrap() {
+			d.complainAll(at, kind, one)
+		}
+		return
+	}
+	name, _, named := strings.Cut(err.Error(), ":")
+	switch {
+	case at.has(kind, name):
+		d.complain(at.line(kind, name), "%s.%v", kind, err)
+	case named && !strings.Contains(name, " "): // a setting that is missing
+		d.complain(at.line(kind), "%s.%v", kind, err)
+	default:
+		d.complain(at.line(kind), "%s: %v", kind, err)
+	}
+}
+
+// complaint is everything that is wrong, by line.
+func (d *decoder) complaint() error {
+	slices.SortStableFunc(d.wrong, func(a, b mistake) int { return a.line - b.line })
+	if len(d.wrong) == 1 {
+		return fmt.Errorf("line %d: %s", d.wrong[0].line, d.wrong[0].text)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d mistakes", len(d.wrong))
+	for i, w := range d.wrong {
+		if i == maxMistakes {
+			b.WriteString("\n  and more")
+			break
+		}
+		fmt.Fprintf(&b, "\n  line %d: %s", w.line, w.text)
+	}
+	return errors.New(b.String())
+}
+
+// places remembers at which line each setting is, by path: "targets", "0", "webhook", "url".
+type places struct {
+	lines map[string]int
+	root  []string
+}
+
+func (p places) path(names []string) string {
+	return strings.Join(append(slices.Clip(p.root), names...), "\x00")
+}
+
+// name is what messages call the setting at the place.
+func (p places) name() string {
+	n := len(p.root)
+	if n == 0 {
+		return "the file"
+	}
+	if i, err := strconv.Atoi(p.root[n-1]); err == nil && n > 1 {
+		return fmt.Sprintf("%s number %d", p.root[n-2], i+1)
+	}
+	return p.root[n-1]
+}
+
+func (p places) has(names ...string) bool { return p.lines[p.path(names)] != 0 }
+
+// line is the line of a setting, or of the nearest one around it that there is.
+func (p places) line(names ...string) int {
+	for {
+		if line := p.lines[p.path(names)]; line != 0 || len(names) == 0 {
+			return max(line, 1)
+		}
+		names = names[:len(names)-1]
+	}
+}
+
+func (p places) under(list string, i int) places {
+	return places{p.lines, append(slices.Clip(p.root), list, strconv.Itoa(i))}
+}
+
+// decode fills in what value points to.
+func (d *decoder) decode(node *yaml.Node, value any) places {
+	p := places{lines: map[string]int{}}
+	d.into(reflect.ValueOf(value).Elem(), node, p)
+	return p
+}
+
+// into decodes a node into v, which is at a place.
+func (d *decoder) into(v reflect.Value, node *yaml.Node, at places) {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias // its depth is bounded by that of the types
+	}
+	at.lines[at.path(nil)] = node.Line
+	name := at.name()
+	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" {
+		d.complain(node.Line, "%s: there is nothing behind it; write {} or [] for an empty one, or leave it out", name)
+		return
+	}
+	switch {
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.into(v.Elem(), node, at)
+	case v.Kind() == reflect.Struct:
+		if d.expect(node, yaml.MappingNode, name, "settings, as name: value") {
+			d.settings(v, node, at)
+		}
+	case v.Kind() == reflect.Slice:
+		if d.expect(node, yaml.SequenceNode, name, "a list, as [a, b] or lines with hyphens") {
+			v.Set(reflect.MakeSlice(v.Type(), len(node.Content), len(node.Content)))
+			for i, element := range node.Content {
+				d.into(v.Index(i), element, places{at.lines, append(slices.Clip(at.root), strconv.Itoa(i))})
+			}
+		}
+	case v.Kind() == reflect.Map:
+		if d.expect(node, yaml.MappingNode, name, "names with values, as name: value") {
+			d.names(v, node, at)
+		}
+	case d.expect(node, yaml.ScalarNode, name, "a single value"):
+		if text, ok := d.expand(node, name); ok {
+			d.scalar(v, text, node.Line, name)
+		}
+	}
+}
+
+func (d *decoder) expect(node *yaml.Node, kind yaml.Kind, name, what string) bool {
+	if node.Kind != kind {
+		d.complain(node.Line, "%s: is to be %s", name, what)
+		return false
+	}
+	return true
+}
+
+// pairs gives the keys and values of a mapping and reports keys that are there twice.
+func (d *decoder) pairs(node *yaml.Node, each func(key string, line int, value *yaml.Node)) {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key := node.Content[i]
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			d.complain(key.Line, "the name of a setting is to be a single word")
+		case seen[key.Value]:
+			d.complain(key.Line, "%s is there twice", key.Value)
+		default:
+			seen[key.Value] = true
+			each(key.Value, key.Line, node.Content[i+1])
+		}
+	}
+}
+
+// settings decodes a mapping into a struct.
+func (d *decoder) settings(v reflect.Value, node *yaml.Node, at places) {
+	fields := settingsOf(v.Type())
+	d.pairs(node, func(key string, line int, value *yaml.Node) {
+		i, known := fields[key]
+		if !known {
+			var names []string
+			for name := range fields {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			d.complain(line, "%s is unknown here; known are %s", key, strings.Join(names, ", "))
+			return
+		}
+		below := places{at.lines, append(slices.Clip(at.root), key)}
+		d.into(v.Field(i), value, below)
+		at.lines[below.path(nil)] = line // of the name, where one looks for it
+	})
+}
+
+// names decodes a mapping into a map of texts by names.
+func (d *decoder) names(v reflect.Value, node *yaml.Node, at places) {
+	v.Set(reflect.MakeMap(v.Type()))
+	d.pairs(node, func(key string, _ int, value *yaml.Node) {
+		element := reflect.New(v.Type().Elem()).Elem()
+		d.into(element, value, places{at.lines, append(slices.Clip(at.root), key)})
+		v.SetMapIndex(reflect.ValueOf(key), element)
+	})
+}
+
+// settingsOf are the fields of a struct that a file can set, by the names that they have there.
+func settingsOf(t reflect.Type) map[string]int {
+	fields := map[string]int{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("yaml")
+		switch {
+		case !f.IsExported() || tag == "-" || f.Type.Kind() == reflect.Func || f.Type.Kind() == reflect.Interface:
+		case tag != "":
+			fields[tag] = i
+		default:
+			fields[hyphenated(f.Name)] = i
+		}
+	}
+	return fields
+}
+
+// hyphenated is the name of a field in lower case with hyphens between its words: "batch-bytes" for BatchBytes, "client-id" for ClientID, "url" for URL.
+func hyphenated(name string) string {
+	var b strings.Builder
+	letters := []rune(name)
+	for i, r := range letters {
+		begins := unicode.IsUpper(r) && i > 0 && (unicode.IsLower(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1]))
+		if begins {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// scalar decodes a text by the type of v.
+func (d *decoder) scalar(v reflect.Value, text string, line int, name string) {
+	wrong := func(what string) { d.complain(line, "%s: is to be %s", name, what) }
+	switch {
+	case v.Type() == reflect.TypeFor[time.Duration]():
+		duration, err := time.ParseDuration(text)
+		if err != nil {
+			wrong("a duration, such as 500ms, 10s or 15m")
+		}
+		v.SetInt(int64(duration))
+	case v.Kind() == reflect.String:
+		v.SetString(text)
+	case v.Kind() == reflect.Bool:
+		if text != "true" && text != "false" {
+			wrong("true or false")
+		}
+		v.SetBool(text == "true")
+	case v.CanInt():
+		n, err := number(text, strings.HasSuffix(name, "bytes"))
+		if err != nil || v.OverflowInt(n) {
+			wrong("a whole number")
+			return
+		}
+		v.SetInt(n)
+	case v.CanFloat():
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			wrong("a number")
+		}
+		v.SetFloat(f)
+	default: // a field of an options struct that nobody has thought of here
+		wrong("set elsewhere: a file cannot")
+	}
+}
+
+// number reads a whole number, which of bytes may have a unit.
+func number(text string, ofBytes bool) (int64, error) {
+	shift := 0
+	if ofBytes {
+		for suffix, s := range map[string]int{"KB": 10, "MB": 20, "GB": 30} {
+			if head, ok := strings.CutSuffix(strings.ToUpper(text), suffix); ok {
+				text, shift = strings.TrimSpace(head), s
+				break
+			}
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && n<<shift>>shift != n {
+		err = strconv.ErrRange
+	}
+	return n << shift, err
+}
+
+// expand replaces ${NAME} in a value by the environment's variable.
+func (d *decoder) expand(node *yaml.Node, name string) (text string, ok bool) {
+	var b strings.Builder
+	rest := node.Value
+	for {
+		before, behind, found := strings.Cut(rest, "${")
+		if !found {
+			b.WriteString(rest)
+			return b.String(), true
+		}
+		if literal, escaped := strings.CutSuffix(before, "$"); escaped {
+			b.WriteString(literal + "${")
+			rest = behind
+			continue
+		}
+		variable, after, closed := strings.Cut(behind, "}")
+		if !closed || !isVariable(variable) {
+			d.complain(node.Line, "%s: there is a ${ without a name and a } behind it; ${NAME} stands for the environment's variable, and $${ for ${ itself", name)
+			return "", false
+		}
+		value, set := d.env(variable)
+		if !set {
+			d.complain(node.Line, "%s: the environment has no variable %s", name, variable)
+			return "", false
+		}
+		b.WriteString(before + value)
+		rest = after
+	}
+}
+
+func isVariable(name string) bool {
+	for i, r := range name {
+		if r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}

@@ -1,0 +1,22 @@
+// Package targetfile reads the file that says which target the deliveries for an ARN go to.
+//
+// It is YAML, or JSON, which YAML contains:
+//
+//	targets:
+//	  - arn: "arn:aws:lambda:*:*:function:resize-*"
+//	    name: resize
+//	    limits: {concurrency: 16, batch: 100, per-second: 500, timeout: 10s}
+//	    webhook: {url: "https://example.com/resize", mode: structured, secrets: ["${RESIZE_SECRET}"]}
+//	  - arn: "arn:aws:sqs:us-east-1:123456789012:jobs"
+//	    nats: {url: "nats://127.0.0.1:4222", subject: jobs}
+//	  - arn: "arn:mayfly:exec:::backup"
+//	    exec: {command: [/usr/bin/backup, --fast]}
+//	  - arn: "arn:aws:sqs:*:*:*"
+//	    aws: {endpoint: "http://127.0.0.1:4566", region: us-east-1}
+//
+// An entry has an ARN or a pattern of ARNs and exactly one kind of target: aws, exec, kafka, nats, rabbitmq or webhook. The settings of a kind are the fields of its options ([kinds]
+// is the table), in lower case with hyphens: BatchBytes is batch-bytes. Durations are like 500ms, 10s or 15m; sizes in bytes may end with KB, MB or GB. In a value ${NAME} stands for the environment's variable NAME, which
+// there has to be, and $${ for ${ itself; so secrets need not be in the file.
+//
+// Everything that is wrong with a file is reported together, with its lines, and without the values, which may be secrets.
+package targetfile

@@ -1,0 +1,198 @@
+package targetfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// Options is what a file's targets need of the program.
+type Options struct {
+	Now  func() time.Time                           // real time, which the signatures of webhooks carry
+	Self []string                                   // addresses, host:port, at which the program itself listens: no target of AWS's services may lead there
+	Env  func(name string) (value string, set bool) // the environment. Default: os.LookupEnv
+}
+
+const (
+	maxFile    = 1 << 20 // bytes
+	maxTargets = 1000
+
+	maxConcurrency         = 1000
+	maxBatch               = 1000
+	maxPerSecond           = 1e9
+	minTimeout, maxTimeout = 10 * time.Millisecond, 15 * time.Minute
+	maxARN                 = 2048
+)
+
+// Load reads a file and makes its targets. None of them connects to anything yet; shut lets go of what they hold, after the last delivery.
+func Load(ctx context.Context, path string, o Options) (mappings []target.Mapping, shut func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("targets file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("targets file: %w", err)
+	}
+	if mappings, shut, err = parse(ctx, text, o); err != nil {
+		return nil, nil, fmt.Errorf("targets file %s: %w", path, err)
+	}
+	return mappings, shut, nil
+}
+
+// file is what a file says.
+type file struct {
+	Targets []entry
+}
+
+// parse makes the targets of a file's text.
+func parse(ctx context.Context, text []byte, o Options) ([]target.Mapping, func() error, error) {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	root, err := document(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &decoder{env: o.Env}
+	var f file
+	list := d.decode(root, &f)
+	var m maker
+	if len(d.wrong) == 0 {
+		m.check(d, f, list)
+	}
+	if len(d.wrong) == 0 {
+		m.make(ctx, d, f, list, o)
+	}
+	if len(d.wrong) > 0 {
+		_ = m.shut()
+		return nil, nil, d.complaint()
+	}
+	return m.mappings, m.shut, nil
+}
+
+// document gives the only document of a text.
+func document(text []byte) (*yaml.Node, error) {
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	reader := yaml.NewDecoder(bytes.NewReader(text))
+	var root, second yaml.Node
+	if err := reader.Decode(&root); errors.Is(err, io.EOF) {
+		return nil, errors.New(`it is empty; it is to begin with "targets:"`)
+	} else if err != nil {
+		return nil, fmt.Errorf("it is neither YAML nor JSON: %w", err)
+	}
+	if err := reader.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("line %d: there is a second document", max(second.Line, 1))
+	}
+	return root.Content[0], nil
+}
+
+// maker makes mappings of entries.
+type maker struct {
+	mappings []target.Mapping
+	closers  []func() error
+}
+
+// shut closes the targets, the last first.
+func (m *maker) shut() error {
+	var all []error
+	for _, shut := range slices.Backward(m.closers) {
+		all = append(all, shut())
+	}
+	m.closers = nil
+	return errors.Join(all...)
+}
+
+// check looks at the entries as far as that goes without making targets.
+func (m *maker) check(d *decoder, f file, list places) {
+	if !list.has("targets") {
+		d.complain(list.line(), `there are no targets; the file is to begin with "targets:"`)
+	}
+	if len(f.Targets) > maxTargets {
+		d.complain(list.line("targets"), "there are %d targets, and at most %d are allowed", len(f.Targets), maxTargets)
+	}
+	arns, names := map[string]int{}, map[string]int{}
+	for i := range f.Targets {
+		e := &f.Targets[i]
+		at := list.under("targets", i)
+		switch {
+		case e.ARN == "":
+			d.complain(at.line(), "a target needs an arn")
+		case len(e.ARN) > maxARN:
+			d.complain(at.line("arn"), "the arn has more than %d bytes", maxARN)
+		case !strings.HasPrefix(e.ARN, "arn:") && !strings.HasPrefix(e.ARN, "*"):
+			d.complain(at.line("arn"), `%q is neither an ARN ("arn:…") nor a pattern that begins with "*"`, e.ARN)
+		case arns[e.ARN] != 0:
+			d.complain(at.line("arn"), "%s has a target already, at line %d", e.ARN, arns[e.ARN])
+		}
+		arns[e.ARN] = at.line("arn")
+		if e.Name == "" {
+			e.Name = e.ARN
+		}
+		if first := names[e.Name]; first != 0 && at.has("name") {
+			d.complain(at.line("name"), "the name %s is taken, at line %d", e.Name, first)
+		}
+		names[e.Name] = at.line("name")
+		checkLimits(d, e.Limits, at)
+		if present := e.present(); len(present) != 1 {
+			d.complain(at.line(), "a target needs exactly one of %s, and this one has %s", kindNames(), listOr(present, "none"))
+		}
+	}
+}
+
+func checkLimits(d *decoder, l target.Limits, at places) {
+	wrong := func(name, format string, args ...any) {
+		if at.has("limits", name) {
+			d.complain(at.line("limits", name), "limits."+name+": "+format, args...)
+		}
+	}
+	if l.Concurrency < 1 || l.Concurrency > maxConcurrency {
+		wrong("concurrency", "%d is not between 1 and %d", l.Concurrency, maxConcurrency)
+	}
+	if l.Batch < 1 || l.Batch > maxBatch {
+		wrong("batch", "%d is not between 1 and %d", l.Batch, maxBatch)
+	}
+	if l.PerSecond <= 0 || l.PerSecond > maxPerSecond || math.IsNaN(l.PerSecond) {
+		wrong("per-second", "%v is not above 0 and up to %g; without it there is no limit", l.PerSecond, float64(maxPerSecond))
+	}
+	if l.Timeout < minTimeout || l.Timeout > maxTimeout {
+		wrong("timeout", "%v is not between %v and %v", l.Timeout, minTimeout, maxTimeout)
+	}
+}
+
+// make makes the target of each entry.
+func (m *maker) make(ctx context.Context, d *decoder, f file, list places, o Options) {
+	for i := range f.Targets {
+		e := &f.Targets[i]
+		at := list.under("targets", i)
+		for _, k := range kinds {
+			if !k.has(e) {
+				continue
+			}
+			to, shut, batch, err := k.make(ctx, e, o)
+			if err != nil {
+				d.complainAll(at, k.name, err)
+				continue
+			}
+			if e.Limits.Batch == 0 {
+				e.Limits.Batch = batch
+			}
+			m.closers = append(m.closers, shut)
+			m.mappings = append(m.mappings, target.Mapping{ARN: e.ARN, Target: to, Limits: e.Limits, Name: e.Name})
+		}
+	}
+}

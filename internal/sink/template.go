@@ -1,0 +1,114 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// Template makes the name of a place, such as a subject or a topic, of a delivery: text in which {field} stands for a part of the delivery.
+//
+//	{id}       its ID
+//	{source}   ARN of the schedule, the rule or the trigger
+//	{type}     such as "Scheduled Event"
+//	{subject}  what it is about
+//	{key}      its ordering key
+//	{target}   the ARN that was asked for
+//	{name}     the last part of that ARN, behind the last ":" or "/"
+type Template struct {
+	parts []part
+}
+
+// part is text, or a field.
+type part struct {
+	text  string
+	field func(target.Delivery) string
+}
+
+var fields = map[string]func(target.Delivery) string{
+	"id":      func(d target.Delivery) string { return d.ID },
+	"source":  func(d target.Delivery) string { return d.Source },
+	"type":    func(d target.Delivery) string { return d.Type },
+	"subject": func(d target.Delivery) string { return d.Subject },
+	"key":     func(d target.Delivery) string { return d.Key },
+	"target":  func(d target.Delivery) string { return d.TargetARN },
+	"name":    func(d target.Delivery) string { return d.TargetARN[strings.LastIndexAny(d.TargetARN, ":/")+1:] },
+}
+
+// maxTemplate is the longest template, in bytes.
+const maxTemplate = 1024
+
+// ParseTemplate reads a template.
+func ParseTemplate(s string) (Template, error) {
+	if len(s) > maxTemplate {
+		return Template{}, fmt.Errorf("is longer than %d bytes", maxTemplate)
+	}
+	var t Template
+	for s != "" {
+		text, rest, opened := strings.Cut(s, "{")
+		if strings.Contains(text, "}") {
+			return Template{}, errors.New(`has a "}" without its "{"`)
+		}
+		if text != "" {
+			t.parts = append(t.parts, part{text: text})
+		}
+		if !opened {
+			return t, nil
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			return Template{}, errors.New(`has a "{" without its "}"`)
+		}
+		field, known := fields[name]
+		if !known {
+			return Template{}, fmt.Errorf("has the unknown field {%s}; known are %s", name, knownFields())
+		}
+		t.parts, s = append(t.parts, part{field: field}), after
+	}
+	return t, nil
+}
+
+func knownFields() string {
+	var names []string
+	for name := range fields {
+		names = append(names, "{"+name+"}")
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// Expand fills in a delivery. Each field's value goes through clean, which makes it fit where it stands.
+func (t Template) Expand(d target.Delivery, clean func(string) string) string {
+	var b strings.Builder
+	for _, p := range t.parts {
+		if p.field == nil {
+			b.WriteString(p.text)
+		} else {
+			b.WriteString(clean(p.field(d)))
+		}
+	}
+	return b.String()
+}
+
+// Text is the template's own text with stand-in where fields are: for checking what can be checked before there are deliveries.
+func (t Template) Text(standIn string) string {
+	return t.Expand(target.Delivery{}, func(string) string { return standIn })
+}
+
+// Word gives a cleaner for Expand: it replaces each character that is not allowed by an underscore, and is one underscore for an empty value.
+func Word(allowed func(rune) bool) func(string) string {
+	return func(s string) string {
+		if s == "" {
+			return "_"
+		}
+		return strings.Map(func(r rune) rune {
+			if allowed(r) {
+				return r
+			}
+			return '_'
+		}, s)
+	}
+}

@@ -1,0 +1,145 @@
+package trigger
+
+import "encoding/json"
+
+// The inputs and outputs of the operations, with the wire's names. A pointer is nil where the member is absent.
+
+// CreateEventSourceMappingInput is the body of POST /2015-03-31/event-source-mappings/.
+type CreateEventSourceMappingInput struct {
+	Settings
+	StartingPosition          *string
+	StartingPositionTimestamp *float64
+	EventSourceArn            *string
+	Tags                      map[string]string
+	Topics                    []string
+	Queues                    []string
+	SelfManagedEventSource    json.RawMessage
+}
+
+// GetEventSourceMappingInput comes from the path of GET /2015-03-31/event-source-mappings/{UUID}.
+type GetEventSourceMappingInput struct{ UUID string }
+
+// DeleteEventSourceMappingInput comes from the path of DELETE /2015-03-31/event-source-mappings/{UUID}.
+type DeleteEventSourceMappingInput struct{ UUID string }
+
+// UpdateEventSourceMappingInput is the body of PUT /2015-03-31/event-source-mappings/{UUID}, and the path's UUID.
+type UpdateEventSourceMappingInput struct {
+	UUID string `json:"-"`
+	Settings
+}
+
+// ListEventSourceMappingsInput comes from the query of GET /2015-03-31/event-source-mappings/.
+type ListEventSourceMappingsInput struct {
+	EventSourceArn *string
+	FunctionName   *string
+	Marker         *string
+	MaxItems       *int // 1 to 10,000; a page has 100 mappings at most, whatever it is
+}
+
+// ListEventSourceMappingsOutput is a page of mappings.
+type ListEventSourceMappingsOutput struct {
+	EventSourceMappings []EventSourceMapping
+	NextMarker          string `json:",omitempty"` // to be handed in as the Marker of the next page
+}
+
+// Settings is what both Create and Update take.
+type Settings struct {
+	FunctionName                   *string
+	Enabled                        *bool
+	BatchSize                      *int
+	FilterCriteria                 *FilterCriteria
+	MaximumBatchingWindowInSeconds *int
+	ParallelizationFactor          *int
+	DestinationConfig              *DestinationConfig
+	MaximumRecordAgeInSeconds      *int
+	BisectBatchOnFunctionError     *bool
+	MaximumRetryAttempts           *int
+	TumblingWindowInSeconds        *int
+	FunctionResponseTypes          *[]string
+	KMSKeyArn                      *string
+	MetricsConfig                  json.RawMessage
+	LoggingConfig                  json.RawMessage
+
+	// For other sources than DynamoDB's streams.
+	SourceAccessConfigurations          json.RawMessage
+	AmazonManagedKafkaEventSourceConfig json.RawMessage
+	SelfManagedKafkaEventSourceConfig   json.RawMessage
+	ScalingConfig                       json.RawMessage
+	DocumentDBEventSourceConfig         json.RawMessage
+	ProvisionedPollerConfig             json.RawMessage
+}
+
+// FilterCriteria is the patterns of which a record has to match one.
+type FilterCriteria struct {
+	Filters []Filter
+}
+
+// Filter is a pattern as JSON in a string.
+type Filter struct {
+	Pattern *string
+}
+
+// DestinationConfig says where the records go that the function could not be brought to take.
+type DestinationConfig struct {
+	OnSuccess *Destination `json:",omitempty"`
+	OnFailure *Destination `json:",omitempty"`
+}
+
+// Destination is the ARN of a target.
+type Destination struct {
+	Destination *string `json:",omitempty"`
+}
+
+// EventSourceMapping is a mapping as the API shows it.
+type EventSourceMapping struct {
+	UUID                           string
+	StartingPosition               string
+	BatchSize                      int
+	MaximumBatchingWindowInSeconds int
+	ParallelizationFactor          int
+	EventSourceArn                 string
+	FilterCriteria                 *FilterCriteria `json:",omitempty"`
+	KMSKeyArn                      string          `json:",omitempty"`
+	MetricsConfig                  json.RawMessage `json:",omitempty"`
+	LoggingConfig                  json.RawMessage `json:",omitempty"`
+	FunctionArn                    string
+	LastModified                   float64 // epoch seconds
+	LastProcessingResult           string
+	State                          string // Creating, Enabling, Enabled, Disabling, Disabled, Updating, Deleting
+	StateTransitionReason          string
+	DestinationConfig              DestinationConfig
+	MaximumRecordAgeInSeconds      int
+	BisectBatchOnFunctionError     bool
+	MaximumRetryAttempts           int
+	TumblingWindowInSeconds        int
+	FunctionResponseTypes          []string
+	EventSourceMappingArn          string
+}
+
+// The states of a mapping.
+const (
+	stateCreating  = "Creating"
+	stateEnabling  = "Enabling"
+	stateEnabled   = "Enabled"
+	stateDisabling = "Disabling"
+	stateDisabled  = "Disabled"
+	stateUpdating  = "Updating"
+	stateDeleting  = "Deleting"
+)
+
+// settled reports whether a mapping in this state can be changed.
+func settled(state string) bool { return state == stateEnabled || state == stateDisabled }
+
+// What is said of a mapping's last batch.
+const (
+	resultNone     = "No records processed"
+	resultOK       = "OK"
+	resultProblem  = "PROBLEM: Function call failed"
+	resultNoTarget = "PROBLEM: Function not found" // not established
+
+	// Where there is nothing to be read any more, Lambda leaves the state as it is; its texts are not established.
+	resultNoStream = "PROBLEM: Stream not found"
+	resultDisabled = "PROBLEM: Stream disabled"
+)
+
+const userAction = "User action"

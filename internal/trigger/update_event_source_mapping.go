@@ -1,0 +1,106 @@
+package trigger
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mayflydb/mayfly/internal/constraint"
+)
+
+// UpdateEventSourceMapping changes a mapping, or switches it on or off. (AWS answers with the status 202.)
+func (t *Triggers) UpdateEventSourceMapping(ctx context.Context, in *UpdateEventSourceMappingInput) (*EventSourceMapping, error) {
+	var p constraint.Problems
+	t.checkModel(&p, &in.Settings)
+	if err := broken(&p); err != nil {
+		return nil, err
+	}
+	if err := in.Settings.check(); err != nil {
+		return nil, err
+	}
+	for {
+		m, err := t.update(ctx, in)
+		if errors.Is(err, errChanged) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.look()
+		return &m.EventSourceMapping, nil
+	}
+}
+
+func (t *Triggers) update(ctx context.Context, in *UpdateEventSourceMappingInput) (*mapping, error) {
+	m, err := t.get(ctx, in.UUID)
+	if err != nil {
+		return nil, err
+	}
+	if !settled(m.State) {
+		return nil, inUse("update")
+	}
+	enabled := m.Enabled
+	if in.FunctionName != nil {
+		m.FunctionArn = t.o.functionARN(*in.FunctionName)
+	}
+	m.change(&in.Settings)
+	switch {
+	case m.Enabled && !enabled:
+		m.State = stateEnabling
+	case enabled && !m.Enabled:
+		m.State = stateDisabling
+	default:
+		m.State = stateUpdating
+	}
+	m.StateTransitionReason = userAction
+	m.touch(t.o.Clock.Now())
+	m.revision++
+	if err := t.checkTargets(m); err != nil {
+		return nil, err
+	}
+	if in.FunctionName != nil {
+		if err := t.checkDuplicate(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	return m, t.put(ctx, m)
+}
+
+// change applies what Create and Update take.
+func (m *mapping) change(s *Settings) {
+	set(&m.Enabled, s.Enabled)
+	set(&m.BatchSize, s.BatchSize)
+	set(&m.MaximumBatchingWindowInSeconds, s.MaximumBatchingWindowInSeconds)
+	set(&m.ParallelizationFactor, s.ParallelizationFactor)
+	set(&m.MaximumRecordAgeInSeconds, s.MaximumRecordAgeInSeconds)
+	set(&m.BisectBatchOnFunctionError, s.BisectBatchOnFunctionError)
+	set(&m.MaximumRetryAttempts, s.MaximumRetryAttempts)
+	set(&m.FunctionResponseTypes, s.FunctionResponseTypes)
+	set(&m.KMSKeyArn, s.KMSKeyArn)
+	if given(s.MetricsConfig) {
+		m.MetricsConfig = s.MetricsConfig
+	}
+	if given(s.LoggingConfig) {
+		m.LoggingConfig = s.LoggingConfig
+	}
+	if m.FunctionResponseTypes == nil {
+		m.FunctionResponseTypes = []string{}
+	}
+	if s.FilterCriteria != nil {
+		if m.FilterCriteria = s.FilterCriteria; len(s.FilterCriteria.Filters) == 0 { // which takes the filters away
+			m.FilterCriteria = nil
+		}
+	}
+	if s.DestinationConfig != nil && s.DestinationConfig.OnFailure != nil {
+		d := *s.DestinationConfig.OnFailure
+		if d.Destination != nil && *d.Destination == "" { // which takes it away
+			d.Destination = nil
+		}
+		m.DestinationConfig.OnFailure = &d
+	}
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}

@@ -1,0 +1,39 @@
+package wire
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// date is the Date header, whose text changes once a second.
+type date struct {
+	last atomic.Pointer[dated]
+}
+
+type dated struct {
+	second int64
+	values []string
+}
+
+// at is the header's value at an instant. It must not be changed.
+func (d *date) at(now time.Time) []string {
+	second := now.Unix()
+	if last := d.last.Load(); last != nil && last.second == second {
+		return last.values
+	}
+	next := &dated{second, []string{now.UTC().Format(http.TimeFormat)}}
+	d.last.Store(next)
+	return next.values
+}
+
+// Dated is for what the same port serves: it lets next's answers tell the database's clock in their Date header.
+func (s *Server) Dated(next http.Handler) http.Handler {
+	if s.Date == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Date"] = s.date.at(s.Date())
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,181 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// exactNames gives a body for encoding/json, which takes a member for a field whose name differs in case, so that it does not: AWS's names are what they are, and a
+// member that is not known is ignored. The names of members that are not those of a field are blanked out, in a copy of the same length. What is not valid JSON stays as it is.
+func exactNames(body []byte, into reflect.Type) []byte {
+	if !json.Valid(body) {
+		return body
+	}
+	x := exact{body: body}
+	x.value(into)
+	return x.body
+}
+
+// exact walks over valid JSON, and over the type that it is read into. The zero type is one whose names are anything.
+type exact struct {
+	body   []byte
+	at     int
+	copied bool
+}
+
+// field is what a structure has under a name.
+type fieldTypes = map[string]reflect.Type
+
+var fieldsOf sync.Map // by reflect.Type: fieldTypes
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// value passes a value.
+func (x *exact) value(t reflect.Type) {
+	for t != nil {
+		if reflect.PointerTo(t).Implements(unmarshaler) {
+			t = nil // it reads itself
+			break
+		}
+		if t.Kind() != reflect.Pointer {
+			break
+		}
+		t = t.Elem()
+	}
+	switch x.space(); x.body[x.at] {
+	case '{':
+		x.object(t)
+	case '[':
+		x.array(t)
+	case '"':
+		x.text()
+	default:
+		for x.at < len(x.body) && !strings.ContainsRune(",]} \t\r\n", rune(x.body[x.at])) {
+			x.at++
+		}
+	}
+}
+
+func (x *exact) object(t reflect.Type) {
+	var fields fieldTypes
+	var each reflect.Type // of a map's values
+	if t != nil {
+		switch t.Kind() {
+		case reflect.Struct:
+			fields = fieldsOfType(t)
+		case reflect.Map:
+			each = t.Elem()
+		}
+	}
+	for x.next('}') {
+		from := x.at
+		raw := x.text()
+		of := each
+		if fields != nil {
+			found, known := fields[unquoted(raw)]
+			if of = found; !known {
+				x.blank(from+1, x.at-1)
+			}
+		}
+		x.space()
+		x.at++ // the colon
+		x.value(of)
+	}
+}
+
+func (x *exact) array(t reflect.Type) {
+	if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
+		t = t.Elem()
+	} else {
+		t = nil
+	}
+	for x.next(']') {
+		x.value(t)
+	}
+}
+
+// next goes to the next element behind a bracket or a comma, or past the closing bracket.
+func (x *exact) next(closing byte) bool {
+	x.space()
+	if x.body[x.at] != closing {
+		x.at++ // the opening bracket, or a comma
+		x.space()
+	}
+	if x.body[x.at] == closing {
+		x.at++
+		return false
+	}
+	return true
+}
+
+// text passes a string, and gives it with its quotes.
+func (x *exact) text() []byte {
+	from := x.at
+	for x.at++; x.body[x.at] != '"'; x.at++ {
+		if x.body[x.at] == '\\' {
+			x.at++
+		}
+	}
+	x.at++
+	return x.body[from:x.at]
+}
+
+func (x *exact) space() {
+	for x.at < len(x.body) && strings.IndexByte(" \t\r\n", x.body[x.at]) >= 0 {
+		x.at++
+	}
+}
+
+func (x *exact) blank(from, to int) {
+	if !x.copied {
+		x.body, x.copied = bytes.Clone(x.body), true
+	}
+	for i := from; i < to; i++ {
+		x.body[i] = '_' // no field has a name of these
+	}
+}
+
+func unquoted(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	var name string
+	_ = json.Unmarshal(raw, &name) // it is valid
+	return name
+}
+
+func fieldsOfType(t reflect.Type) fieldTypes {
+	if known, ok := fieldsOf.Load(t); ok {
+		return known.(fieldTypes)
+	}
+	fields := fieldTypes{}
+	addFields(fields, t)
+	fieldsOf.Store(t, fields)
+	return fields
+}
+
+// addFields adds the fields of a structure as encoding/json names them. Those of an embedded one are the structure's own.
+func addFields(to fieldTypes, t reflect.Type) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		embedded := f.Type
+		if embedded.Kind() == reflect.Pointer {
+			embedded = embedded.Elem()
+		}
+		switch {
+		case tag == "-":
+		case f.Anonymous && name == "" && embedded.Kind() == reflect.Struct:
+			addFields(to, embedded)
+		case !f.IsExported():
+		case name != "":
+			to[name] = f.Type
+		default:
+			to[f.Name] = f.Type
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package wire
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// Route is an operation of an API that is asked for by method and path: REST with JSON bodies.
+type Route struct {
+	Service string // what its requests are signed for, such as "scheduler"; it also says how errors are written
+	Name    string // of the operation, such as "CreateSchedule"
+	Method  string
+	Path    string // a segment in braces is a label, which stands for any text but the empty one: "/schedules/{Name}"
+	Status  int    // of its success. Default 200
+
+	// Do answers a call. A [Failure] is an answer too, and any other error a fault. What it returns is written by encoding/json; nil is an
+	// empty structure.
+	Do func(ctx context.Context, c *Call) (any, error)
+}
+
+// Action is an operation of an API in AWS JSON 1.1: POST / with a header X-Amz-Target.
+type Action struct {
+	Service string // what its requests are signed for, such as "events"
+	Target  string // "AWSEvents.PutRule"; behind the dot is the operation's name
+
+	Do func(ctx context.Context, c *Call) (any, error) // as a Route's
+}
+
+// handed is an operation that the server was handed as a Route or an Action.
+type handed struct {
+	api    *api
+	name   string // with its service: "scheduler:TagResource" is not the tables' TagResource
+	status int
+	do     func(ctx context.Context, c *Call) (any, error)
+}
+
+// asked is what a request asks for.
+type asked struct {
+	api *api    // nil: nothing of what was handed in
+	op  *handed // nil: the API is known, and the operation not
+
+	where    *pattern // nil for an action
+	segments []string // of the path, as they came
+}
+
+// handedTable finds the operation of a request.
+type handedTable struct {
+	roots   map[string]*root   // of routes, by their first segment
+	targets map[string]*api    // of actions, by what is before the dot
+	actions map[string]*handed // by their whole target
+}
+
+// root is all that is below one first segment. It belongs to one API, so that it is known how to say that an operation is not.
+type root struct {
+	api      *api
+	patterns []*pattern
+}
+
+// pattern is a path with the operations at it.
+type pattern struct {
+	segments []string // labels without their braces
+	labels   []bool   // which of them are labels
+	methods  map[string]*handed
+}
+
+// newHandedTable makes the table, and panics where it would be ambiguous: what is handed in is written down in a program.
+func newHandedTable(routes []Route, actions []Action) *handedTable {
+	t := &handedTable{roots: map[string]*root{}, targets: map[string]*api{}, actions: map[string]*handed{}}
+	apis := map[string]*api{}
+	for _, r := range routes {
+		if apis[r.Service] == nil {
+			apis[r.Service] = newRESTAPI(r.Service)
+		}
+		t.addRoute(r, apis[r.Service])
+	}
+	for _, a := range actions {
+		prefix, name, found := strings.Cut(a.Target, ".")
+		if t.targets[prefix] == nil {
+			t.targets[prefix] = newJSONAPI(a.Service)
+		}
+		if !found || t.actions[a.Target] != nil || t.targets[prefix].service != a.Service {
+			panic("wire: the action " + a.Target + " is there twice, of two services, or not one of an API")
+		}
+		t.actions[a.Target] = &handed{t.targets[prefix], a.Service + ":" + name, http.StatusOK, a.Do}
+	}
+	return t
+}
+
+func (t *handedTable) addRoute(r Route, of *api) {
+	p := newPattern(r.Path)
+	first := p.segments[0]
+	at := t.roots[first]
+	if at == nil {
+		at = &root{api: of}
+		t.roots[first] = at
+	}
+	if at.api != of || p.labels[0] || first == "" {
+		panic("wire: the path " + r.Path + " has no first segment of its API's own")
+	}
+	op := &handed{of, r.Service + ":" + r.Name, r.Status, r.Do}
+	if op.status == 0 {
+		op.status = http.StatusOK
+	}
+	for _, other := range at.patterns {
+		switch {
+		case !other.overlaps(p):
+		case r.Path != other.String() || other.methods[r.Method] != nil:
+			panic("wire: the path " + r.Path + " is also " + other.String())
+		default:
+			other.methods[r.Method] = op
+			return
+		}
+	}
+	p.methods = map[string]*handed{r.Method: op}
+	at.patterns = append(at.patterns, p)
+}
+
+func newPattern(path string) *pattern {
+	p := &pattern{segments: split(path)}
+	p.labels = make([]bool, len(p.segments))
+	for i, s := range p.segments {
+		if strings.HasPrefix(s, "{") {
+			p.segments[i], p.labels[i] = strings.Trim(s, "{}"), true
+		}
+	}
+	return p
+}
+
+// String is the path that the pattern was made of.
+func (p *pattern) String() string {
+	var path strings.Builder
+	for i, s := range p.segments {
+		if p.labels[i] {
+			s = "{" + s + "}"
+		}
+		path.WriteString("/" + s)
+	}
+	return path.String()
+}
+
+// overlaps reports whether there is a path that both stand for.
+func (p *pattern) overlaps(other *pattern) bool {
+	if len(p.segments) != len(other.segments) {
+		return false
+	}
+	for i, s := range p.segments {
+		if !p.labels[i] && !other.labels[i] && s != other.segments[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// split gives the segments of a path. One slash at its end does not count: Lambda's paths have come with and without it.
+func split(path string) []string {
+	path = strings.TrimPrefix(path, "/")
+	return strings.Split(strings.TrimSuffix(path, "/"), "/")
+}
+
+// find says what a request asks for.
+func (t *handedTable) find(in *Request) asked {
+	if in.Path == "/" {
+		return t.findAction(in)
+	}
+	if in.Method == http.MethodOptions {
+		return asked{} // a browser's question, which is answered alike everywhere
+	}
+	at := t.root(in.Path)
+	if at == nil {
+		return asked{}
+	}
+	segments := split(in.Path)
+	for _, p := range at.patterns {
+		if op := p.methods[in.Method]; op != nil && p.matches(segments) {
+			return asked{at.api, op, p, segments}
+		}
+	}
+	return asked{api: at.api}
+}
+
+func (t *handedTable) findAction(in *Request) asked {
+	if len(t.actions) == 0 || in.Method != http.MethodPost {
+		return asked{}
+	}
+	target := in.Header.Get("X-Amz-Target")
+	prefix, _, _ := strings.Cut(target, ".")
+	return asked{api: t.targets[prefix], op: t.actions[target]}
+}
+
+// root gives what is below the first segment of a path; nil: nothing.
+func (t *handedTable) root(path string) *root {
+	below, absolute := strings.CutPrefix(path, "/")
+	if !absolute {
+		return nil
+	}
+	first, _, _ := strings.Cut(below, "/")
+	return t.roots[first]
+}
+
+// matches reports whether a path has the pattern's literals where it has them, and something for each label.
+func (p *pattern) matches(segments []string) bool {
+	if len(segments) != len(p.segments) {
+		return false
+	}
+	for i, s := range segments {
+		if p.labels[i] && s == "" || !p.labels[i] && s != p.segments[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// labels gives what stands in the path for each label, unescaped.
+func (a *asked) labels() (map[string]string, error) {
+	if a.where == nil {
+		return nil, nil
+	}
+	labels := make(map[string]string, 1)
+	for i, s := range a.segments {
+		if !a.where.labels[i] {
+			continue
+		}
+		name := a.where.segments[i]
+		text, err := url.PathUnescape(s)
+		if err != nil || !utf8.ValidString(text) {
+			return nil, malformed("the path is not percent-encoded UTF-8 at {" + name + "}")
+		}
+		labels[name] = text
+	}
+	return labels, nil
+}
+
+// Routed reports whether a path is below the first segment of a route. Whatever is asked for there is Do's to answer.
+func (s *Server) Routed(path string) bool { return s.handed.root(path) != nil }
