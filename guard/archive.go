@@ -1,0 +1,141 @@
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/target"
+)
+
+// The archive gets an item before it is removed. An item can be written between the two with its deadline unchanged; then the removal's answer shows another item than the archive has, and that is
+// handed over too, as the final one.
+
+// typeExpiry is the type of the archive's deliveries.
+const typeExpiry = "DynamoDB Item Expiry"
+
+// Expiry is the body of what the archive gets, in JSON.
+type Expiry struct {
+	Table     string          `json:"table"`     // ARN, or the name where the endpoint tells none
+	Key       json.RawMessage `json:"key"`       // as DynamoDB's API has it
+	Attribute string          `json:"attribute"` // the TTL attribute
+	Value     string          `json:"value"`     // its value
+	Deadline  time.Time       `json:"deadline"`
+	Final     bool            `json:"final"` // the item was changed after it had been archived, and this is how it went
+	Item      json.RawMessage `json:"item"`  // as DynamoDB's API has it
+}
+
+// read gives the item as it is, and whether it still has the deadline that armed the entry.
+func (g *Guard) read(ctx context.Context, e entry) (item map[string]types.AttributeValue, armed bool, err error) {
+	out, err := g.once.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &g.o.Table, Key: g.attributes(e.key), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	value, _, err := deadline(out.Item[g.o.Attribute])
+	if err != nil || !sameNumber(value, e.text()) {
+		return nil, false, nil
+	}
+	if g.o.Version != "" {
+		is, err := versionOf(out.Item[g.o.Version])
+		if err != nil || !sameVersion(is, e.version) {
+			return nil, false, nil
+		}
+	}
+	return out.Item, true, nil
+}
+
+func sameNumber(a, b string) bool {
+	x, errX := canonical(a)
+	y, errY := canonical(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+func sameVersion(a, b string) bool {
+	if a == b || a == "" || b == "" {
+		return a == b
+	}
+	x, errX := attributevalue.UnmarshalJSON([]byte(a))
+	y, errY := attributevalue.UnmarshalJSON([]byte(b))
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+// archive hands an item over.
+func (g *Guard) archive(ctx context.Context, f flight, item map[string]types.AttributeValue, final bool) error {
+	d, err := g.delivery(f, item, final)
+	if err != nil {
+		return err
+	}
+	results := g.o.Archive.Deliver(ctx, []target.Delivery{d})
+	if len(results) != 1 {
+		return fmt.Errorf("the archive gave %d results for one delivery", len(results))
+	}
+	if results[0] != nil {
+		return &archiveError{target.AsError(results[0])}
+	}
+	g.observe(g.about(Archived, f.key))
+	return nil
+}
+
+// archiveError is a failure of the archive, not of the endpoint.
+type archiveError struct{ cause *target.Error }
+
+func (e *archiveError) Error() string { return "archive: " + e.cause.Error() }
+func (e *archiveError) Unwrap() error { return e.cause }
+
+// delivery is what the archive gets. Its id is the same in every attempt of every worker: it follows from the table, the key and the deadline.
+func (g *Guard) delivery(f flight, item map[string]types.AttributeValue, final bool) (d target.Delivery, err error) {
+	image, err := attributevalue.MarshalMapJSON(item)
+	if err != nil {
+		return d, fmt.Errorf("item: %w", err)
+	}
+	k := g.keyJSON(f.key)
+	at := time.UnixMilli(f.at).UTC()
+	body, err := json.Marshal(Expiry{Table: g.table.label(), Key: json.RawMessage(k), Attribute: g.o.Attribute, Value: f.text(), Deadline: at, Final: final, Item: image})
+	if err != nil {
+		return d, fmt.Errorf("item: %w", err)
+	}
+	number, err := canonical(f.text())
+	if err != nil {
+		return d, err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s%s", g.table.label(), len(f.key), f.key, number))
+	id := hex.EncodeToString(sum[:16])
+	if final {
+		id += "-final"
+	}
+	return target.Delivery{
+		ID: id, Source: g.table.label(), Type: typeExpiry, Subject: k, Time: at, Attempt: f.tries + 1, Key: k, ContentType: "application/json", Body: body,
+	}, nil
+}
+
+// archiveFinal hands over how the item went where that is not what the archive has. It goes on until that has worked, since the item is gone; ctx ends soon after guard is told to end.
+func (g *Guard) archiveFinal(ctx context.Context, f flight, had, went map[string]types.AttributeValue) {
+	if went == nil || reflect.DeepEqual(had, went) {
+		return
+	}
+	for f.tries = 0; ; f.tries++ {
+		err := g.archive(ctx, f, went, true)
+		if err == nil {
+			return
+		}
+		if permanent(err) || ctx.Err() != nil {
+			g.log.Error("an item was changed just before it was removed, and the archive has not got the change", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+			failed := g.about(Failed, f.key)
+			failed.Err = err
+			g.observe(failed)
+			return
+		}
+		pauseFor(ctx, backoff(f.tries, err))
+	}
+}

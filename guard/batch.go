@@ -1,0 +1,71 @@
+package guard
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// A batch is a transaction, because BatchWriteItem, which the published sweepers use, knows no conditions. It goes through whole or not at all. An item that was renewed is
+// left out of the next one.
+
+// removeAll removes items by transactions.
+func (g *Guard) removeAll(ctx context.Context, some []flight) {
+	for len(some) > 1 {
+		in := &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}
+		for _, f := range some {
+			condition, names, values := g.condition(f.entry)
+			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Delete: &types.Delete{
+				TableName: &g.o.Table, Key: g.attributes(f.key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+			}})
+		}
+		out, err := g.once.TransactWriteItems(ctx, in)
+		if err == nil {
+			g.pace.consumed(len(some), allUnits(out.ConsumedCapacity))
+			for _, f := range some {
+				g.removed(f)
+			}
+			return
+		}
+		rest, sorted := g.sortOut(ctx, some, err)
+		if !sorted {
+			break
+		}
+		some = rest
+	}
+	for _, f := range some {
+		g.removeOne(ctx, f)
+	}
+}
+
+// sortOut ends, or puts off, what a transaction has failed by, and gives the others. sorted is false where it cannot tell.
+func (g *Guard) sortOut(ctx context.Context, some []flight, err error) (rest []flight, sorted bool) {
+	var cancelled *types.TransactionCanceledException
+	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != len(some) {
+		if throttling(err) || conflict(err) || g.problem("TransactWriteItems", err) != nil || code(err) == "" {
+			for _, f := range some {
+				g.failure(ctx, f, err)
+			}
+			return nil, true
+		}
+		return some, false
+	}
+	for i, reason := range cancelled.CancellationReasons {
+		switch aws.ToString(reason.Code) {
+		case "None", "":
+			rest = append(rest, some[i])
+		case "ConditionalCheckFailed":
+			g.refused(some[i])
+		case "TransactionConflict":
+			g.failure(ctx, some[i], &types.TransactionConflictException{Message: reason.Message})
+		case "ThrottlingError", "ProvisionedThroughputExceeded":
+			g.failure(ctx, some[i], &types.ProvisionedThroughputExceededException{Message: reason.Message})
+		default: // by itself, it says what is wrong
+			g.removeOne(ctx, some[i])
+		}
+	}
+	return rest, len(rest) < len(some)
+}

@@ -1,0 +1,102 @@
+package guard
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// quiet are options for figures: over HTTP, by the machine's clock.
+func (w *world) quiet() Options {
+	o := w.options(Auto)
+	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	return o
+}
+
+// A burst: all are due at once.
+func BenchmarkRemove(b *testing.B) {
+	for _, batch := range []int{0, 25} {
+		b.Run(fmt.Sprintf("batch %d", batch), func(b *testing.B) {
+			w := newWorld(b, overHTTP, inRealTime)
+			ttl := w.in(-1)
+			w.fill("i", b.N, ttl)
+			o := w.quiet()
+			o.Batch = batch
+			r := w.startIdle(o)
+			var entries []entry
+			for i := range b.N {
+				k, _ := r.keyOf(w.key(fmt.Sprint("i", i)))
+				at, _ := strconv.ParseInt(ttl, 10, 64)
+				entries = append(entries, entry{key: k, value: ttl, at: at * 1000})
+			}
+			b.ResetTimer()
+			for _, e := range entries {
+				r.arm(e)
+			}
+			r.awaitCount(Removed, int64(b.N))
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "removals/s")
+		})
+	}
+}
+
+// Lateness at 1,000 deadlines a second, known a second ahead.
+func BenchmarkLateness(b *testing.B) {
+	const each, seconds = 1000, 10
+	w := newWorld(b, overHTTP, inRealTime)
+	events := &recorder{}
+	o := w.quiet()
+	o.Observe = events.observe
+	r := w.startIdle(o)
+	for range b.N {
+		before := r.Stats().Counts[Removed]
+		start := w.now().Add(5 * time.Second).UnixMilli()
+		for i := range each * seconds {
+			at := start + int64(i)*seconds*1000/(each*seconds)
+			value := fmt.Sprintf("%d.%03d", at/1000, at%1000)
+			name := fmt.Sprint("i", i)
+			w.put(name, value)
+			k, _ := r.keyOf(w.key(name))
+			r.arm(entry{key: k, value: value, at: at})
+		}
+		r.awaitCount(Removed, before+each*seconds)
+	}
+	var late []time.Duration
+	for _, e := range events.of(Removed) {
+		late = append(late, e.Late)
+	}
+	slices.Sort(late)
+	for _, q := range []float64{0.5, 0.99, 1} {
+		b.ReportMetric(float64(late[int(q*float64(len(late)-1))].Microseconds())/1000, fmt.Sprintf("p%v-ms", q*100))
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// A million deadlines in memory.
+func BenchmarkArmed(b *testing.B) {
+	const n = 1_000_000
+	for range b.N {
+		a := newArmed()
+		before := heap()
+		for i := range n {
+			at := epoch.UnixMilli() + int64(i*7919%n)*1000
+			a.arm(entry{key: key(fmt.Sprintf("S\x12session#%010d", i)), value: strconv.FormatInt(at/1000, 10), at: at})
+		}
+		b.ReportMetric(float64(heap()-before)/(1<<20), "MB")
+		b.ReportMetric(float64(heap()-before)/n, "B/entry")
+		runtime.KeepAlive(a)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/entry")
+}
+
+// heap is what is in use after a collection.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

@@ -1,0 +1,94 @@
+package guard
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// guard's clients are the caller's, and look at each answer besides: what time the endpoint has, what the call has consumed, and whether it lets guard go on. They also wait no longer than silence.go
+// says.
+
+// derive makes guard's clients.
+func (g *Guard) derive() {
+	g.db = dynamodb.New(g.o.DB.Options(), func(o *dynamodb.Options) {
+		g.watchCredentials(&o.Credentials, &o.APIOptions)
+		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], g.watch, g.limitAnswers)
+	})
+	g.once = dynamodb.New(g.db.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	if g.o.Streams != nil {
+		g.streams = dynamodbstreams.New(g.o.Streams.Options(), func(o *dynamodbstreams.Options) {
+			g.watchCredentials(&o.Credentials, &o.APIOptions)
+			o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], g.watch, g.limitAnswers)
+		})
+	}
+	if g.o.Scheduler != nil {
+		g.o.Scheduler = scheduler.New(g.o.Scheduler.Options(), func(o *scheduler.Options) {
+			g.watchCredentials(&o.Credentials, &o.APIOptions)
+			o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], g.limitAnswers)
+		})
+	}
+}
+
+// watch adds what looks at answers: at each attempt's head next to the transport, and at what the call gives.
+func (g *Guard) watch(stack *middleware.Stack) error {
+	head := middleware.DeserializeMiddlewareFunc("GuardDate", g.seeHead)
+	if err := stack.Deserialize.Add(head, middleware.After); err != nil {
+		return err
+	}
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("GuardConsumed", g.seeOutput), middleware.After)
+}
+
+func (g *Guard) seeHead(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
+	sent := g.local.Millis()
+	out, meta, err := next.HandleDeserialize(ctx, in)
+	if answer, ok := out.RawResponse.(*smithyhttp.Response); ok && answer != nil {
+		g.endpoint.saw(answer.Header.Get("Date"), sent, g.local.Millis())
+	}
+	return out, meta, err
+}
+
+func (g *Guard) seeOutput(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	out, meta, err := next.HandleInitialize(ctx, in)
+	if err == nil {
+		g.consumed(out.Result)
+	}
+	return out, meta, err
+}
+
+// consumed counts the units that a call tells of, where it was asked to tell.
+func (g *Guard) consumed(result any) {
+	var read, write float64
+	switch out := result.(type) {
+	case *dynamodb.DeleteItemOutput:
+		write = capacity(out.ConsumedCapacity)
+	case *dynamodb.UpdateItemOutput:
+		write = capacity(out.ConsumedCapacity)
+	case *dynamodb.TransactWriteItemsOutput:
+		write = allUnits(out.ConsumedCapacity)
+	case *dynamodb.BatchWriteItemOutput:
+		write = allUnits(out.ConsumedCapacity)
+	case *dynamodb.GetItemOutput:
+		read = capacity(out.ConsumedCapacity)
+	case *dynamodb.QueryOutput:
+		read = capacity(out.ConsumedCapacity)
+	case *dynamodb.ScanOutput:
+		read = capacity(out.ConsumedCapacity)
+	}
+	if read != 0 || write != 0 {
+		g.observe(Event{What: Consumed, Read: read, Write: write})
+	}
+}
+
+func allUnits(all []types.ConsumedCapacity) (sum float64) {
+	for i := range all {
+		sum += capacity(&all[i])
+	}
+	return sum
+}

@@ -1,0 +1,220 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// Who asks, and what he may, is the same for all parts of guard, some of which would ask again for ever. So it is judged where every call comes by:
+//
+//	refused   the endpoint takes no call with these credentials, or does not allow the action: guard ends, whichever part has asked
+//	expired   and they are of the kind that is renewed, or renewing them fails: guard asks on, ever more slowly, says so once, and ends after credentialsPatience. Nothing is
+//	          lost meanwhile, since nothing is written down as done that is not
+//
+// An endpoint that does not answer, or has trouble of its own, is asked for as long as it takes: no restart would mend that.
+
+// credentialsPatience is how long guard goes on without credentials that the endpoint takes. What renews them (the metadata of a machine, a token's service, a person who logs in) is often away for some minutes.
+const credentialsPatience = 15 * time.Minute
+
+// watchedCredentials are those of guard's clients, or of one that has others, and how calls with them end.
+type watchedCredentials struct {
+	g         *Guard
+	from      aws.CredentialsProvider
+	renewable atomic.Bool // what was had last expires, and others will be had then
+	mu        struct {
+		sync.Mutex
+		without bool
+		since   int64 // ms by the local clock: from then on, where without is true, no call had credentials that the endpoint takes
+		times   int   // how often without has become true
+	}
+}
+
+// watchCredentials puts itself between a client and its credentials, and in the way of all its calls.
+func (g *Guard) watchCredentials(from *aws.CredentialsProvider, stack *[]func(*middleware.Stack) error) {
+	w := g.watchedOf(*from)
+	if w.from != nil {
+		*from = w
+	}
+	all := *stack
+	*stack = append(all[:len(all):len(all)], func(s *middleware.Stack) error {
+		return s.Initialize.Add(middleware.InitializeMiddlewareFunc("GuardCredentials", w.see), middleware.Before)
+	})
+}
+
+// watchedOf gives what watches some credentials, of which clients mostly have the same.
+func (g *Guard) watchedOf(from aws.CredentialsProvider) *watchedCredentials {
+	kind := reflect.TypeOf(from)
+	for _, w := range g.watched {
+		if reflect.TypeOf(w.from) == kind && (kind == nil || kind.Comparable() && w.from == from) {
+			return w
+		}
+	}
+	w := &watchedCredentials{g: g, from: from}
+	g.watched = append(g.watched, w)
+	return w
+}
+
+// Retrieve implements aws.CredentialsProvider.
+func (w *watchedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := w.from.Retrieve(ctx)
+	if err != nil {
+		return c, &noCredentials{err}
+	}
+	w.renewable.Store(c.CanExpire)
+	return c, nil
+}
+
+// noCredentials says that there are none for a call. It does not unwrap: what a service of tokens has answered is not to be taken for the endpoint's answer.
+type noCredentials struct{ cause error }
+
+func (e *noCredentials) Error() string { return e.cause.Error() }
+
+// lapse is the error of a call that had no credentials which the endpoint takes, and may have some before long. It does not unwrap either.
+type lapse struct{ cause error }
+
+func (e *lapse) Error() string { return e.cause.Error() }
+
+// see judges the outcome of a call.
+func (w *watchedCredentials) see(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	w.mu.Lock()
+	times := w.mu.times
+	w.mu.Unlock()
+	out, meta, err := next.HandleInitialize(ctx, in)
+	if ctx.Err() == nil {
+		err = w.judge(ctx, in.Parameters, err, times)
+	}
+	return out, meta, err
+}
+
+// judge gives the error as the caller gets it. Where it is for good, guard ends. times is how often there were no credentials before the call.
+func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times int) error {
+	var none *noCredentials
+	switch missing := errors.As(err, &none); {
+	case missing && !stays(none.cause), !missing && hasExpired(err) && w.renewable.Load():
+		return w.lapsed(err)
+	case missing:
+		p := &Problem{Code: Credentials, Message: "there are no credentials to ask with any more", Next: nextCredentials, Err: none}
+		w.g.fail(p)
+		return p
+	}
+	service := middleware.GetServiceID(ctx)
+	p := notAllowed(middleware.GetOperationName(ctx), w.g.subject(service, in), err)
+	if err == nil || code(err) != "" && (p == nil || p.Code != Credentials) {
+		w.work(times)
+	}
+	if p == nil || isOptional(ctx) {
+		return err
+	}
+	w.g.fail(p)
+	return p
+}
+
+const nextCredentials = "see why by the cause, and start guard again with others, or when they can be renewed"
+
+// stays reports whether renewing credentials will not succeed before somebody mends it: whoever gives them out does not know who asks, or does not let him.
+func stays(err error) bool {
+	switch code(err) {
+	case "AccessDenied", "AccessDeniedException", "InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch":
+		return true
+	}
+	return false
+}
+
+// lapsed notes a call without credentials.
+func (w *watchedCredentials) lapsed(err error) error {
+	now := w.g.local.Millis()
+	w.mu.Lock()
+	first := !w.mu.without
+	if first {
+		w.mu.without, w.mu.since, w.mu.times = true, now, w.mu.times+1
+	}
+	lasts := time.Duration(now-w.mu.since) * time.Millisecond
+	w.mu.Unlock()
+	l := &lapse{err}
+	if first {
+		w.g.o.Logger.Warn("there are no credentials that the endpoint takes: guard waits for others", "table", w.g.o.Table, "atMost", credentialsPatience, "error", l)
+	}
+	if lasts < credentialsPatience {
+		return l
+	}
+	p := &Problem{Code: Credentials, Message: fmt.Sprintf("there were no credentials for %s that the endpoint takes", lasts.Round(time.Second)), Next: nextCredentials, Err: l}
+	w.g.fail(p)
+	return p
+}
+
+// work notes a call whose credentials the endpoint has taken. What began before they were found to be missing says nothing.
+func (w *watchedCredentials) work(times int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.without && w.mu.times == times {
+		w.mu.without = false
+		w.g.o.Logger.Info("there are credentials again that the endpoint takes", "table", w.g.o.Table)
+	}
+}
+
+// subject is what a call is about, in words.
+func (g *Guard) subject(service string, in any) string {
+	v := reflect.Indirect(reflect.ValueOf(in))
+	text := func(field string) string {
+		if v.Kind() != reflect.Struct || !v.FieldByName(field).IsValid() {
+			return ""
+		}
+		name, _ := v.FieldByName(field).Interface().(*string)
+		return aws.ToString(name)
+	}
+	if _, is := in.(*dynamodb.BatchWriteItemInput); is {
+		return deadlinesTable
+	}
+	switch table := text("TableName"); {
+	case service == scheduler.ServiceID:
+		return "the schedules of " + g.o.Table
+	case service == dynamodbstreams.ServiceID:
+		return "the stream of " + g.o.Table
+	case table != "" && text("IndexName") != "":
+		return "the index " + text("IndexName") + " of " + table
+	case table != "":
+		return table
+	}
+	return g.o.Table
+}
+
+// optional marks calls that guard can do without: not to be allowed to make them is no problem.
+func optional(ctx context.Context) context.Context {
+	return context.WithValue(ctx, optionalKey{}, true)
+}
+
+type optionalKey struct{}
+
+func isOptional(ctx context.Context) bool { return ctx.Value(optionalKey{}) != nil }
+
+// quietly leaves out of a log what says no more than that there are no credentials, which every part of guard would say again and again: it is told once, when it begins.
+type quietly struct{ slog.Handler }
+
+func (q quietly) Handle(ctx context.Context, r slog.Record) error {
+	told := false
+	r.Attrs(func(a slog.Attr) bool {
+		var l *lapse
+		err, is := a.Value.Any().(error)
+		told = is && errors.As(err, &l)
+		return !told
+	})
+	if told {
+		return nil
+	}
+	return q.Handler.Handle(ctx, r)
+}
+
+func (q quietly) WithAttrs(all []slog.Attr) slog.Handler { return quietly{q.Handler.WithAttrs(all)} }
+func (q quietly) WithGroup(name string) slog.Handler     { return quietly{q.Handler.WithGroup(name)} }

@@ -1,0 +1,93 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/invariant"
+)
+
+const (
+	secondsMax = 100_000_000_000               // of the year 5138: what is larger are milliseconds
+	fiveYears  = 5 * 365 * 24 * 60 * 60 * 1000 // ms: what is further past is a mistake and no deadline, as with Amazon (spec ttl.md §1, §9)
+)
+
+// entryOf gives the deadline of an item, or of a projection that has its key, its TTL attribute and the version attribute where there is one. ok is false where it has none. A
+// value that is no number of epoch seconds is reported as BadValue, once per key for a while, and is none.
+func (g *Guard) entryOf(item map[string]types.AttributeValue) (e entry, ok bool) {
+	v, has := item[g.o.Attribute]
+	if !has {
+		return entry{}, false
+	}
+	k, err := g.keyOf(item)
+	if err != nil {
+		g.badValue("", fmt.Errorf("an item without the table's key: %w", err))
+		return entry{}, false
+	}
+	value, at, err := deadline(v)
+	if err == nil && at <= g.now()-fiveYears {
+		err = fmt.Errorf("%s is more than five years past, which is taken for a mistake", value)
+	}
+	if err != nil {
+		g.badValue(k, err)
+		return entry{}, false
+	}
+	e = entry{key: k, value: value, at: at}
+	if g.o.Version != "" {
+		if e.version, err = versionOf(item[g.o.Version]); err != nil {
+			g.badValue(k, fmt.Errorf("version attribute %s: %w", g.o.Version, err))
+			return entry{}, false
+		}
+	}
+	return e, true
+}
+
+// deadline reads a TTL attribute. The instant is in ms since the epoch, a fraction of one rounded up: law NeverEarly.
+func deadline(v types.AttributeValue) (value string, at int64, err error) {
+	n, isNumber := v.(*types.AttributeValueMemberN)
+	if !isNumber {
+		return "", 0, errors.New("it is no number")
+	}
+	number, err := dynamo.AppendNumber(nil, []byte(n.Value))
+	if err != nil {
+		return "", 0, err
+	}
+	at, fits := dynamo.Number(number).Millis()
+	if invariant.Injected(invariant.DropFraction) {
+		at -= at % 1000
+	}
+	switch {
+	case !fits || at > secondsMax*1000:
+		return "", 0, fmt.Errorf("%s is beyond the year 5138: it should be seconds, and looks like milliseconds", n.Value)
+	case at <= 0:
+		return "", 0, fmt.Errorf("%s is not after 1970", n.Value)
+	}
+	return n.Value, at, nil
+}
+
+// versionOf is the version attribute as an entry keeps it.
+func versionOf(v types.AttributeValue) (string, error) {
+	if v == nil {
+		return "", nil
+	}
+	text, err := attributevalue.MarshalJSON(v)
+	return string(text), err
+}
+
+// badValue reports a value, once for a while.
+func (g *Guard) badValue(k key, err error) {
+	err = fmt.Errorf("TTL attribute %s: %w", g.o.Attribute, err)
+	first, last := g.bad.first(string(k)+"\x00"+err.Error(), g.local.Millis())
+	if !first {
+		return
+	}
+	g.log.Warn("an item has a TTL value that is no number of epoch seconds, and stays", "table", g.o.Table, "key", g.keyJSON(k), "error", err)
+	if last {
+		g.log.Warn("there are so many such items that the next ones are not told of one by one", "table", g.o.Table)
+	}
+	g.observe(Event{What: BadValue, Key: g.keyJSON(k), Err: err})
+}

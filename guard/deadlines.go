@@ -1,0 +1,331 @@
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/ensure"
+)
+
+// The stream strategy keeps the deadlines that it knows of in the table mayfly.deadlines, so that nothing is forgotten when a worker dies. Its items, by part and at:
+//
+//	<label>               settings        how the table is divided: see settings
+//	<label>/<p>           <minute>        there may be deadlines in this minute of partition p
+//	<label>/<p>           <ms>/<key>      a deadline that was due when it was written, or nearly: the partition's inbox, which sorts before the minutes
+//	<label>/<p>/<minute>  <ms>/<key>      another deadline: v, ver, by, tag, and key where it is too long for at
+//
+// label is the guarded table's ARN; p the hash of the item's key modulo the number of partitions; minute the deadline's, as 2030-01-01T00:00Z; ms the deadline in 15 digits;
+// key the item's key in base64, or "#" and its hash where that is long.
+//
+// by is what the deadline was learnt from: the stream record's sequence number behind the stream's epoch, or "" for a scan. A deadline is written and deleted only where no
+// later record has written it, so that a worker which was paused and goes on undoes nothing.
+const deadlinesTable = "mayfly.deadlines"
+
+var deadlinesSpec = ensure.Spec{Name: deadlinesTable, Key: attrPart, Sort: attrAt}
+
+const (
+	attrPart    = "part"
+	attrAt      = "at"
+	attrValue   = "v"   // the TTL as the item had it; absent where it is the deadline in whole seconds
+	attrVersion = "ver" // the version attribute as JSON; absent where there is none
+	attrBy      = "by"
+	attrTag     = "tag" // a hash of by
+	attrKey     = "key" // the item's key, where at has its hash
+
+	sortKeyMax = 1000 // bytes; the API allows 1,024
+)
+
+// noted is a deadline in the table.
+type noted struct {
+	entry
+	by  string // the record that it was learnt from; "": a scan
+	tag int64  // of by
+}
+
+// tagOf is a hash of by, short enough to be held in memory for each deadline. A scan's is 0.
+func tagOf(by string) int64 {
+	if by == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write([]byte(by))
+	return int64(h.Sum64()>>12) | 1 // a number that JSON has no trouble with
+}
+
+// byOf is where a record stands among all: text that sorts as the records of a key do.
+func byOf(epoch int64, sequence string) string {
+	return fmt.Sprintf("%06d/%s%s", epoch, strings.Repeat("0", max(40-len(sequence), 0)), sequence)
+}
+
+// store is the deadline table, as one guarded table's workers see it.
+type store struct {
+	db         *dynamodb.Client
+	label      string
+	partitions int
+}
+
+// partitionOf is the number of a key's partition.
+func (s *store) partitionOf(k key) int {
+	h := fnv.New64a()
+	h.Write([]byte(k))
+	return int(h.Sum64() % uint64(s.partitions))
+}
+
+const minute = int64(time.Minute / time.Millisecond)
+
+// minuteOf is the minute of an instant, in ms.
+func minuteOf(at int64) int64 { return at - at%minute }
+
+const minuteLayout = "2006-01-02T15:04Z"
+
+func minuteText(at int64) string { return time.UnixMilli(minuteOf(at)).UTC().Format(minuteLayout) }
+
+// readMinute is the reverse of minuteText.
+func readMinute(text string) (at int64, ok bool) {
+	t, err := time.Parse(minuteLayout, text)
+	return t.UnixMilli(), err == nil
+}
+
+// directory is the partition key of a partition's minutes.
+func (s *store) directory(p int) string { return s.label + "/" + strconv.Itoa(p) }
+
+// bucket is the partition key of the deadlines of a minute, or of the inbox.
+func (s *store) bucket(p int, at int64) string { return s.directory(p) + "/" + minuteText(at) }
+func (s *store) inbox(p int) string            { return s.directory(p) }
+
+// sortText is the beginning of the sort keys of an instant's deadlines.
+func sortText(at int64) string { return fmt.Sprintf("%015d", max(at, 0)) }
+
+// stored is where a deadline lies.
+type stored struct {
+	key     key
+	at      int64
+	inbox   bool
+	by      string // the record that puts or deletes it
+	tag     int64
+	byTag   bool // it is deleted where it has the tag, or is from a scan, and not by its order
+	value   string
+	version string
+}
+
+func (s *store) keyOf(e *stored) map[string]types.AttributeValue {
+	p := s.partitionOf(e.key)
+	part := s.bucket(p, e.at)
+	if e.inbox {
+		part = s.inbox(p)
+	}
+	at, _ := sortKey(e.at, e.key)
+	return map[string]types.AttributeValue{attrPart: stringValue(part), attrAt: stringValue(at)}
+}
+
+// sortKey is a deadline's sort key. whole is false where it has only the key's hash.
+func sortKey(at int64, k key) (sort string, whole bool) {
+	encoded := base64.RawURLEncoding.EncodeToString([]byte(k))
+	if len(encoded) < sortKeyMax-16 {
+		return sortText(at) + "/" + encoded, true
+	}
+	hash := sha256.Sum256([]byte(k))
+	return sortText(at) + "/#" + hex.EncodeToString(hash[:]), false
+}
+
+func (s *store) item(e *stored) map[string]types.AttributeValue {
+	item := s.keyOf(e)
+	item[attrBy], item[attrTag] = stringValue(e.by), numberValue(tagOf(e.by))
+	if e.value != "" && e.value != strconv.FormatInt(e.at/1000, 10) || e.at%1000 != 0 {
+		item[attrValue] = stringValue(e.value)
+	}
+	if e.version != "" {
+		item[attrVersion] = stringValue(e.version)
+	}
+	if _, whole := sortKey(e.at, e.key); !whole {
+		item[attrKey] = &types.AttributeValueMemberB{Value: []byte(e.key)}
+	}
+	return item
+}
+
+var errNoDeadline = errors.New("it is no deadline of guard's")
+
+// readNoted is the reverse of item.
+func readNoted(item map[string]types.AttributeValue) (noted, error) {
+	at, rest, ok := strings.Cut(stringOf(item[attrAt]), "/")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if !ok || err != nil || len(at) != 15 || ms < 0 {
+		return noted{}, errNoDeadline
+	}
+	var k []byte
+	if strings.HasPrefix(rest, "#") {
+		b, isBinary := item[attrKey].(*types.AttributeValueMemberB)
+		if !isBinary {
+			return noted{}, errNoDeadline
+		}
+		k = b.Value
+	} else if k, err = base64.RawURLEncoding.DecodeString(rest); err != nil {
+		return noted{}, errNoDeadline
+	}
+	n := noted{entry: entry{key: key(k), at: ms, value: stringOf(item[attrValue]), version: stringOf(item[attrVersion])}, by: stringOf(item[attrBy])}
+	if n.value == "" {
+		n.value = strconv.FormatInt(ms/1000, 10)
+	}
+	n.tag = tagOf(n.by)
+	return n, nil
+}
+
+func stringValue(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func numberValue(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+func stringOf(v types.AttributeValue) string {
+	if s, ok := v.(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+func int64Of(v types.AttributeValue) int64 {
+	if s, ok := v.(*types.AttributeValueMemberN); ok {
+		n, _ := strconv.ParseInt(s.Value, 10, 64)
+		return n
+	}
+	return 0
+}
+
+// query calls each with the items of a partition key whose sort keys are from low, and below high, in order, until it gives false.
+func (s *store) query(ctx context.Context, part, low, high string, limit int32, each func(map[string]types.AttributeValue) bool) error {
+	in := &dynamodb.QueryInput{
+		TableName: aws.String(deadlinesTable), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
+		ExpressionAttributeNames:  map[string]string{"#p": attrPart, "#a": attrAt},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":p": stringValue(part), ":low": stringValue(low), ":high": stringValue(high)},
+	}
+	if limit > 0 {
+		in.Limit = &limit
+	}
+	for {
+		out, err := s.db.Query(ctx, in)
+		if err != nil {
+			return err
+		}
+		for _, item := range out.Items {
+			if stringOf(item[attrAt]) < high && !each(item) { // BETWEEN takes its end in
+				return nil
+			}
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil || limit > 0 {
+			return nil
+		}
+	}
+}
+
+// minutes gives the minutes of a partition in which there may be deadlines, from that of low to that of high.
+func (s *store) minutes(ctx context.Context, p int, low, high int64) (all []int64, err error) {
+	err = s.query(ctx, s.directory(p), minuteText(low), minuteText(high)+"~", 0, func(item map[string]types.AttributeValue) bool {
+		if at, ok := readMinute(stringOf(item[attrAt])); ok {
+			all = append(all, at)
+		}
+		return true
+	})
+	return all, err
+}
+
+// firstMinute gives the first minute of a partition, from that of low on, in which there may be deadlines; math.MaxInt64 where there is none.
+func (s *store) firstMinute(ctx context.Context, p int, low int64) (first int64, err error) {
+	first = math.MaxInt64
+	err = s.query(ctx, s.directory(p), minuteText(low), "~", 1, func(item map[string]types.AttributeValue) bool {
+		if at, ok := readMinute(stringOf(item[attrAt])); ok {
+			first = at
+		}
+		return false
+	})
+	return first, err
+}
+
+// forgetMinute deletes a minute of a partition's directory.
+func (s *store) forgetMinute(ctx context.Context, p int, at int64) error {
+	_, err := s.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: aws.String(deadlinesTable), Key: map[string]types.AttributeValue{attrPart: stringValue(s.directory(p)), attrAt: stringValue(minuteText(at))},
+	})
+	return err
+}
+
+// noteMinute puts a minute into a partition's directory.
+func (s *store) noteMinute(ctx context.Context, p int, at int64) error {
+	_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: aws.String(deadlinesTable), Item: map[string]types.AttributeValue{attrPart: stringValue(s.directory(p)), attrAt: stringValue(minuteText(at))},
+	})
+	return err
+}
+
+// put writes a deadline, unless a later record has. A scan's is written only where there is none.
+func (s *store) put(ctx context.Context, e *stored) error {
+	in := &dynamodb.PutItemInput{
+		TableName: aws.String(deadlinesTable), Item: s.item(e), ConditionExpression: aws.String("attribute_not_exists(#p)"),
+		ExpressionAttributeNames: map[string]string{"#p": attrPart},
+	}
+	if e.by != "" {
+		in.ConditionExpression = aws.String("attribute_not_exists(#p) OR #by <= :by")
+		in.ExpressionAttributeNames["#by"] = attrBy
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": stringValue(e.by)}
+	}
+	_, err := s.db.PutItem(ctx, in)
+	return unlessUnmet(err)
+}
+
+// drop deletes a deadline, unless a later record has written it.
+func (s *store) drop(ctx context.Context, e *stored) error {
+	in := &dynamodb.DeleteItemInput{TableName: aws.String(deadlinesTable), Key: s.keyOf(e)}
+	if e.byTag {
+		in.ConditionExpression = aws.String("#tag IN (:tag, :scan)")
+		in.ExpressionAttributeNames = map[string]string{"#tag": attrTag}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":tag": numberValue(e.tag), ":scan": numberValue(tagOf(""))}
+	} else {
+		in.ConditionExpression = aws.String("#by <= :by")
+		in.ExpressionAttributeNames = map[string]string{"#by": attrBy}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": stringValue(e.by)}
+	}
+	_, err := s.db.DeleteItem(ctx, in)
+	return unlessUnmet(err)
+}
+
+func unlessUnmet(err error) error {
+	var unmet *types.ConditionalCheckFailedException
+	if errors.As(err, &unmet) {
+		return nil
+	}
+	return err
+}
+
+const batchMax = 25 // of BatchWriteItem
+
+// batch writes and deletes up to 25 deadlines in one call, whatever is there. It gives those that are to be written again.
+func (s *store) batch(ctx context.Context, puts, drops []*stored) (again []types.WriteRequest, err error) {
+	var all []types.WriteRequest
+	for _, e := range puts {
+		all = append(all, types.WriteRequest{PutRequest: &types.PutRequest{Item: s.item(e)}})
+	}
+	for _, e := range drops {
+		all = append(all, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: s.keyOf(e)}})
+	}
+	return s.write(ctx, all)
+}
+
+func (s *store) write(ctx context.Context, all []types.WriteRequest) (again []types.WriteRequest, err error) {
+	out, err := s.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{deadlinesTable: all}})
+	if err != nil {
+		return nil, err
+	}
+	return out.UnprocessedItems[deadlinesTable], nil
+}

@@ -1,0 +1,75 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/ensure"
+)
+
+// What is written to the deadline table is read back, keys of any length and bytes among it, and sorts by the deadline.
+func FuzzNoted(f *testing.F) {
+	f.Add("S\x01a", int64(1893456000000), "1893456000", "", 7)
+	f.Add(strings.Repeat("k", 2000), int64(1893456000001), "1893456000.0001", `{"N":"1"}`, 1)
+	f.Add("", int64(0), "", "", 0)
+	s := &store{label: "table", partitions: 16}
+	f.Fuzz(func(t *testing.T, k string, at int64, value, version string, sequence int) {
+		at = min(max(at, 1), secondsMax*1000)
+		e := &stored{key: key(k), at: at, value: value, version: version, by: byOf(1, strings.Repeat("9", max(sequence, 0)%40))}
+		item := s.item(e)
+		if len(stringOf(item[attrAt])) > 1024 {
+			t.Fatalf("the sort key has %d bytes", len(stringOf(item[attrAt])))
+		}
+		n, err := readNoted(item)
+		if err != nil || n.key != e.key || n.at != at || n.by != e.by || n.tag != tagOf(e.by) || n.version != version || value != "" && n.value != value {
+			t.Errorf("%+v became %+v: %v", e, n, err)
+		}
+		later := s.item(&stored{key: "", at: at + 1})
+		if stringOf(later[attrAt]) <= stringOf(item[attrAt]) {
+			t.Errorf("%q sorts before %q", stringOf(later[attrAt]), stringOf(item[attrAt]))
+		}
+		if m, ok := readMinute(minuteText(at)); !ok || m != minuteOf(at) {
+			t.Errorf("the minute of %d became %d", at, m)
+		}
+	})
+}
+
+// Items that are none of guard's are refused, whatever they are.
+func FuzzReadNoted(f *testing.F) {
+	f.Add("000001893456000000/UwFh", "1", []byte("x"))
+	f.Add("000001893456000/UwFh", "", []byte(nil))
+	f.Add("000001893456000/#ab", "", []byte("x"))
+	f.Add("settings", "", []byte(nil))
+	f.Fuzz(func(t *testing.T, at, value string, k []byte) {
+		n, err := readNoted(map[string]types.AttributeValue{attrAt: stringValue(at), attrValue: stringValue(value), attrKey: &types.AttributeValueMemberB{Value: k}})
+		if err == nil && (n.at < 0 || n.value == "") {
+			t.Errorf("%q is taken for %+v", at, n)
+		}
+	})
+}
+
+// Where a record stands among all sorts as its sequence number does, those of a later stream after those of an earlier one.
+func TestByOf(t *testing.T) {
+	order := []string{"", byOf(1, "9"), byOf(1, "10"), byOf(1, "800000000003126276362"), byOf(1, strings.Repeat("9", 40)), byOf(2, "1")}
+	for i := range order[1:] {
+		if order[i] >= order[i+1] {
+			t.Errorf("%q does not sort before %q", order[i], order[i+1])
+		}
+	}
+}
+
+// Settings that somebody has deleted are not made anew by a wish for a scan: they would lack the number of partitions, and guard could not be started again.
+func TestWishForAScanWithoutSettings(t *testing.T) {
+	w := newWorld(t)
+	s := &store{db: w.DynamoDB(), label: "table"}
+	_, err := ensure.Table(t.Context(), s.db, deadlinesSpec)
+	must(t, err)
+	must(t, s.wantScan(t.Context(), settings{}))
+	set, err := s.settle(t.Context(), 1, "stream")
+	must(t, err)
+	if set.partitions != partitionsDefault || set.scans != 1 {
+		t.Errorf("the settings are %+v", set)
+	}
+}

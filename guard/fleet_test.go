@@ -1,0 +1,164 @@
+package guard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+// worker is one of a fleet.
+type worker struct {
+	*guarding
+	*cable
+}
+
+func (w *world) join(name string) worker {
+	p := &cable{}
+	o := w.member(name)
+	o.DB, o.Streams = p.db(w.db), p.streams(w.streams)
+	return worker{w.start(o), p}
+}
+
+// shares says how many of the partitions each worker owns.
+func (w *world) shares() string {
+	w.t.Helper()
+	rows, err := lease.New(w.DynamoDB(), w.fleetName("partitions"), lease.Options{}).Rows(w.t.Context())
+	must(w.t, err)
+	n := map[string]int{}
+	for shard, r := range rows {
+		if !strings.HasPrefix(shard, "worker/") && r.Owner != "" {
+			n[r.Owner]++
+		}
+	}
+	var parts []string
+	for _, owner := range slices.Sorted(maps.Keys(n)) {
+		parts = append(parts, fmt.Sprintf("%s:%d", owner, n[owner]))
+	}
+	return strings.Join(parts, " ")
+}
+
+func (w *world) fleetName(of string) string {
+	out, err := w.DynamoDB().DescribeTable(w.t.Context(), &dynamodb.DescribeTableInput{TableName: ptr(worldTable)})
+	must(w.t, err)
+	return "guard/" + *out.Table.TableArn + "/" + of
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func (w *world) awaitShares(shares string) {
+	w.t.Helper()
+	await(w.t, "the shares are "+shares, func() bool { return w.shares() == shares })
+}
+
+// Of three workers one dies. The others take its deadlines over, those that it had armed too, within little more than the time of a lease; and what it had begun to read is read again.
+func TestFleetTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fill("before", 100, w.in(60))
+		a := w.join("a")
+		w.awaitShares("a:16")
+		b, c := w.join("b"), w.join("c")
+		w.awaitShares("a:6 b:5 c:5")
+		w.fill("far", 300, w.in(60))
+		awaitScanned(t, w.DynamoDB())
+		await(t, "all is known", func() bool { return len(notedIn(t, w.DynamoDB())) == 400 })
+		w.advance(58 * time.Second)
+		await(t, "all is armed", func() bool { return a.Stats().Armed > 0 && a.Stats().Armed+b.Stats().Armed+c.Stats().Armed >= 400 })
+		a.setCut(true)
+		died := time.Now()
+		w.fill("after", 100, w.in(2)) // of which a may have got some records
+		w.advance(2 * time.Second)
+		await(t, "all is gone", func() bool { return w.count() == 0 })
+		if took := time.Since(died); took > 4*time.Second { // of virtual time
+			t.Errorf("the deadlines of a dead worker were taken over after %s, with leases of one second", took)
+		}
+		w.awaitShares("b:8 c:8")
+		a.setCut(false) // it was only cut off
+		w.awaitShares("a:6 b:5 c:5")
+		w.fill("again", 100, w.in(5))
+		w.advance(5 * time.Second)
+		await(t, "all is gone", func() bool { return w.count() == 0 })
+		awaitNothingNoted(t, w.DynamoDB())
+		must(t, a.stop())
+		w.awaitShares("b:8 c:8")
+	})
+}
+
+// A worker that is paused for longer than its leases last, at whichever write to the deadline table, and then goes on with that write, breaks no law: what has been renewed since stays, and
+// what is due goes.
+func TestFleetSplitLeases(t *testing.T) {
+	for _, at := range []string{"PutItem", "DeleteItem", "Query", "GetRecords"} {
+		t.Run(at, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				paused, goOn := make(chan struct{}), make(chan struct{})
+				var once sync.Once
+				var armed sync.Map
+				p := &cable{}
+				p.before = func(operation, table string) error {
+					if _, on := armed.Load("on"); on && operation == at && (table == deadlinesTable || table == "") {
+						once.Do(func() { p.setHeld(true); close(paused) })
+					}
+					if p.isHeld() {
+						<-goOn
+					}
+					return nil
+				}
+				o := w.member("a")
+				o.DB, o.Streams = p.db(w.db), p.streams(w.streams)
+				a := w.start(o)
+				w.awaitShares("a:16")
+				awaitScanned(t, w.DynamoDB())
+				for i := range 8 {
+					w.put(fmt.Sprint("x", i), w.in(40))
+					w.put(fmt.Sprint("y", i), w.in(40))
+					w.put(fmt.Sprint("z", i), w.in(400))
+				}
+				await(t, "all is known", func() bool { return len(notedIn(t, w.DynamoDB())) == 24 })
+				armed.Store("on", true)
+				for i := range 8 { // the paused worker knows of this, or has begun to write it
+					w.renew(fmt.Sprint("x", i), w.in(80))
+					w.renew(fmt.Sprint("z", i), w.in(20))
+				}
+				<-paused
+				w.join("b")
+				w.awaitShares("b:16")
+				for i := range 8 {
+					w.renew(fmt.Sprint("x", i), w.in(40)) // and back to what they were before
+					w.renew(fmt.Sprint("z", i), w.in(400))
+					w.renew(fmt.Sprint("y", i), w.in(80))
+				}
+				w.settle()
+				close(goOn)
+				p.setHeld(false)
+				w.awaitShares("a:8 b:8")
+				w.advance(30 * time.Second)
+				w.settle()
+				if n := w.count(); n != 24 {
+					t.Fatalf("%d of 24 items are left before any is due", n)
+				}
+				w.advance(10 * time.Second)
+				await(t, "what is due first is gone", func() bool { return w.count() == 16 })
+				w.settle()
+				if got := w.names(); strings.Contains(got, "x") || w.count() != 16 {
+					t.Errorf("there are %s", got)
+				}
+				w.advance(40 * time.Second)
+				await(t, "what is due next is gone", func() bool { return w.count() == 8 })
+				w.advance(320 * time.Second)
+				await(t, "all is gone", func() bool { return w.count() == 0 })
+				awaitNothingNoted(t, w.DynamoDB())
+				must(t, a.stop())
+			})
+		})
+	}
+}

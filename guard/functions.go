@@ -1,0 +1,78 @@
+package guard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// Functions are guard as cloud functions, which run for a while and are called again: see Sweep and StreamRecords, which are the same for a single call. They keep the name of the TTL
+// attribute from one call to the next. Options' Strategy does not matter.
+type Functions struct {
+	o  Options
+	mu struct {
+		sync.Mutex
+		attribute string // found by the first call where Options do not name it
+	}
+}
+
+// NewFunctions takes the options of all calls.
+func NewFunctions(o Options) *Functions { return &Functions{o: o} }
+
+// once is a strategy that ends by itself.
+type once func(ctx context.Context) error
+
+func (f once) run(ctx context.Context) error { return f(ctx) }
+
+const (
+	reserveShare = 20 // this part of a call's time is left for its end
+	reserveMost  = 3 * time.Second
+)
+
+// call runs a guard for one call. work is done while removals run, and has waited for those that it wants to have ended. watch, which may be nil, gets the caller's Observe and gives
+// the one that is told.
+func (f *Functions) call(ctx context.Context, watch func(func(Event)) func(Event), work func(ctx context.Context, g *Guard) error) error {
+	o := f.o
+	o.Strategy = Auto
+	if o.Attribute == "" {
+		o.Attribute = f.attribute()
+	}
+	if watch != nil {
+		o.Observe = watch(o.Observe)
+	}
+	g, err := New(o)
+	if err != nil {
+		return err
+	}
+	if err := g.prepare(ctx); err != nil {
+		return err
+	}
+	f.learn(g.o.Attribute)
+	within, cancel := reserve(ctx)
+	defer cancel()
+	return g.work(within, once(func(ctx context.Context) error { return work(ctx, g) }))
+}
+
+// reserve ends ctx a little before its own deadline, so that what was reached can be told.
+func reserve(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, has := ctx.Deadline()
+	if !has {
+		return context.WithCancel(ctx)
+	}
+	left := end.Sub(clock.New().Now())
+	return context.WithTimeout(ctx, left-min(left/reserveShare, reserveMost))
+}
+
+func (f *Functions) attribute() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.attribute
+}
+
+func (f *Functions) learn(attribute string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.attribute = attribute
+}

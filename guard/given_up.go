@@ -1,0 +1,162 @@
+package guard
+
+import (
+	"hash/maphash"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// givenUp are removals that the endpoint, or the archive, did not take, and would not take if asked again at once. Strategies find such items again with each pass; here it is
+// remembered until when each is left alone: a minute at first, then twice as long each time.
+type givenUp struct {
+	seed maphash.Seed
+	most int
+	mu   struct {
+		sync.Mutex
+		all   map[uint64]setback // by item and deadline
+		swept int64              // when room was made last, ms by the local clock
+	}
+}
+
+// setback is what is known of a removal that was given up.
+type setback struct {
+	until int64 // ms by the local clock
+	pause time.Duration
+}
+
+const (
+	givenUpFirst = time.Minute
+	givenUpMost  = 30 * time.Minute
+	givenUpSweep = time.Minute // between two looks at all of them, for room
+	givenUpKept  = 100_000     // of these, some 5 MB; of what goes beyond, each is tried whenever it is found
+)
+
+func newGivenUp() *givenUp {
+	g := &givenUp{seed: maphash.MakeSeed(), most: givenUpKept}
+	g.mu.all = map[uint64]setback{}
+	return g
+}
+
+// hash tells removals apart: an item that is renewed, or written again, is another.
+func (g *givenUp) hash(e entry) uint64 {
+	var h maphash.Hash
+	h.SetSeed(g.seed)
+	for _, part := range []string{string(e.key), strconv.FormatInt(e.at, 10), e.text(), e.version} {
+		maphash.WriteComparable(&h, part)
+	}
+	return h.Sum64()
+}
+
+// rests reports whether a removal is to be left alone for now.
+func (g *givenUp) rests(e entry, now int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.mu.all) == 0 {
+		return false
+	}
+	s, has := g.mu.all[g.hash(e)]
+	return has && now < s.until
+}
+
+// add notes that an attempt was made in vain.
+func (g *givenUp) add(e entry, now int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	hash := g.hash(e)
+	s, has := g.mu.all[hash]
+	if !has {
+		if g.forgetLocked(now); len(g.mu.all) >= g.most {
+			return
+		}
+	}
+	s.pause = min(max(2*s.pause, givenUpFirst), givenUpMost)
+	s.until = now + s.pause.Milliseconds()
+	g.mu.all[hash] = s
+}
+
+// end notes that a removal has ended otherwise.
+func (g *givenUp) end(e entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.mu.all) > 0 {
+		delete(g.mu.all, g.hash(e))
+	}
+}
+
+// forgetLocked makes room, now and then: what was not found again for long is no longer there.
+func (g *givenUp) forgetLocked(now int64) {
+	if len(g.mu.all) < g.most || g.mu.swept != 0 && now >= g.mu.swept && now-g.mu.swept < givenUpSweep.Milliseconds() {
+		return
+	}
+	g.mu.swept = now
+	for hash, s := range g.mu.all {
+		if now-s.until > givenUpMost.Milliseconds() {
+			delete(g.mu.all, hash)
+		}
+	}
+}
+
+// any reports whether there are any, however long ago they were tried.
+func (g *givenUp) any() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.mu.all) > 0
+}
+
+// count is how many there are that were tried lately.
+func (g *givenUp) count(now int64) (n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.mu.all {
+		if now-s.until <= givenUpMost.Milliseconds() {
+			n++
+		}
+	}
+	return n
+}
+
+// giveUp ends a removal that is not taken. It is told once for a while, however often the item is found.
+func (g *Guard) giveUp(f flight, err error) {
+	now := g.local.Millis()
+	g.given.add(f.entry, now)
+	cause := code(err)
+	if cause == "" {
+		cause = err.Error()
+	}
+	switch first, last := g.failed.first(string(f.key)+"\x00"+cause, now); {
+	case last:
+		g.log.Error("items cannot be removed, and are tried again ever more seldom; the next ones are not told of one by one", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+	case first:
+		g.log.Error("an item cannot be removed, and is tried again ever more seldom", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+	}
+	g.armed.end(f, failed).tell()
+	e := g.about(Failed, f.key)
+	e.Err = err
+	g.observe(e)
+}
+
+// withoutResting ends those whose removal was given up a moment ago, and gives the others.
+func (g *Guard) withoutResting(some []flight) []flight {
+	now := g.local.Millis()
+	rest := some[:0]
+	for _, f := range some {
+		if g.given.rests(f.entry, now) {
+			g.armed.end(f, failed).tell()
+			continue
+		}
+		rest = append(rest, f)
+	}
+	return rest
+}
+
+// notNow tells of what is in the way of a removal, and passes: once a minute for each cause.
+func (g *Guard) notNow(f flight, err error) {
+	cause := code(err)
+	if cause == "" {
+		cause = "no answer"
+	}
+	if g.passing.now(cause, g.local.Millis()) {
+		g.log.Warn("an item cannot be removed for now, and others may be so", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+	}
+}

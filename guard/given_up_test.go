@@ -1,0 +1,251 @@
+package guard
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// An item whose removal is refused for good is tried again ever more seldom, and told of once; the others go as ever. When it can be removed, it goes.
+func TestGivesUpForAWhile(t *testing.T) {
+	inAll(t, func(t *testing.T, strategy Strategy) {
+		s := newSite(t, strategy)
+		var attempts atomic.Int64
+		s.line.set(func(r *request) (*http.Response, error) {
+			if r.operation == "DeleteItem" && r.table() == worldTable && strings.Contains(r.body, "poison") {
+				attempts.Add(1)
+				return r.refuse(400, "ValidationException")
+			}
+			return s.pass(r)
+		})
+		s.start()
+		s.put("poison", s.in(1), windowed(s.in(1), time.Minute))
+		s.advance(time.Second)
+		s.running.awaitCount(Failed, 1)
+		for range 30 {
+			s.advance(20 * time.Second)
+			s.works()
+		}
+		if n := attempts.Load(); n > 6 || n > 1 && strategy == Schedule { // at 0, 1, 3, 7 and 15 minutes
+			t.Errorf("%d attempts within ten minutes", n)
+		}
+		if n := s.log.count("cannot be removed"); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		st := s.running.Stats()
+		if st.GivenUp != 1 || st.Counts[Failed] != attempts.Load() || int64(len(s.events.of(Failed))) != attempts.Load() {
+			t.Errorf("%d are given up, and %d attempts have failed", st.GivenUp, st.Counts[Failed])
+		}
+		if strategy == Schedule { // which is told of an item once, by its record
+			return
+		}
+		s.line.set(s.pass)
+		s.running.await("it goes in the end", func() bool {
+			s.advance(30 * time.Second)
+			return !s.has("poison")
+		})
+		await(t, "it is forgotten", func() bool { return s.running.Stats().GivenUp == 0 })
+	})
+}
+
+// A worker that is alone is told of all that is written, and looks for nothing; what it has given up it tries again all the same, and also where that was overdue when it was found.
+func TestGivesUpForAWhileAlone(t *testing.T) {
+	s := newSite(t, Stream)
+	s.options.Alone = true
+	s.line.set(func(r *request) (*http.Response, error) {
+		if r.operation == "DeleteItem" && r.table() == worldTable {
+			return r.refuse(400, "ValidationException")
+		}
+		return s.pass(r)
+	})
+	s.put("overdue", s.in(-5))
+	s.start()
+	s.running.awaitCount(Failed, 1)
+	s.line.set(s.pass)
+	s.running.await("it goes in the end", func() bool {
+		s.advance(10 * time.Minute)
+		return !s.has("overdue")
+	})
+}
+
+// Whatever is in the way of many removals for now is told once a minute.
+func TestTellsOfObstaclesSeldom(t *testing.T) {
+	s := newSite(t, Scan)
+	s.line.set(func(r *request) (*http.Response, error) {
+		if r.operation == "DeleteItem" {
+			return r.refuse(500, "InternalServerError")
+		}
+		return s.pass(r)
+	})
+	s.fill("x", 10, s.in(0))
+	s.start()
+	s.running.awaitCount(Retried, 15)
+	if n := s.log.count("cannot be removed for now"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+	s.line.set(s.pass)
+	s.running.awaitCount(Removed, 1)
+}
+
+// Values that are no epoch seconds are reported once for a while, however often they are read.
+func TestBadValuesOnceForAllPasses(t *testing.T) {
+	for _, strategy := range []Strategy{Index, Scan} {
+		t.Run(string(strategy), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, strategy)
+			for i := range 20 {
+				s.put(fmt.Sprint("ms", i), s.in(int64(i))+"000", text(windowAttribute, "a window"))
+			}
+			s.put("keeps", s.in(1e9), windowed(s.in(1e9), time.Minute))
+			s.start()
+			s.running.await("all are reported", func() bool {
+				s.advance(10 * time.Minute) // the patrol of an index is slow
+				return s.running.Stats().Counts[BadValue] >= 20
+			})
+			reads := func() int { return s.sent()["Scan "+worldTable] }
+			for range 3 {
+				before := reads()
+				s.running.await("all are read again", func() bool {
+					s.advance(10 * time.Minute)
+					return reads() >= before+4
+				})
+			}
+			if n := s.running.Stats().Counts[BadValue]; n != 20 || s.log.count("no number of epoch seconds") != 20 {
+				t.Errorf("%d reports", n)
+			}
+			if s.count() != 21 {
+				t.Error("some are gone")
+			}
+		})
+	}
+}
+
+// What is told of once is remembered for at least half a day, and up to a bound: what comes then is not told of, rather than all again and again.
+func TestToldOnce(t *testing.T) {
+	told := newToldOnce()
+	told.most = 10
+	half := (toldFor / 2).Milliseconds()
+	round := func(at int64, from, to int) (n, last int) {
+		for i := from; i < to; i++ {
+			first, isLast := told.first(fmt.Sprint(i), at)
+			if first {
+				n++
+			}
+			if isLast {
+				last++
+			}
+		}
+		return n, last
+	}
+	for i, c := range []struct {
+		at             int64
+		from, to       int
+		wantN, wantEnd int
+	}{
+		{0, 0, 5, 5, 0}, {1, 0, 5, 0, 0}, {half - 1, 0, 30, 5, 1}, {half - 1, 0, 30, 0, 0},
+		{half, 0, 10, 0, 0}, {half, 10, 30, 10, 1}, // ten more half a day later
+		{2 * half, 0, 10, 10, 1}, {2 * half, 10, 20, 0, 0}, // and those of the first half day again
+		{half, 0, 10, 0, 0}, // a clock that goes back
+	} {
+		if n, last := round(c.at, c.from, c.to); n != c.wantN || last != c.wantEnd {
+			t.Errorf("step %d: told of %d, and of the last %d times", i, n, last)
+		}
+		if len(told.mu.now) > told.most || len(told.mu.before) > told.most {
+			t.Errorf("step %d: more is remembered than allowed", i)
+		}
+	}
+}
+
+// What was given up rests twice as long each time, up to half an hour; another deadline of the item does not; and no more is remembered than allowed.
+func TestGivenUp(t *testing.T) {
+	g := newGivenUp()
+	g.most = 3
+	a, now := entry{key: "a", at: 1000}, int64(0)
+	for i, minutes := range []int64{1, 2, 4, 8, 16, 30, 30} {
+		g.add(a, now)
+		if end := now + minutes*60_000; !g.rests(a, end-1) || g.rests(a, end) {
+			t.Errorf("after attempt %d it does not rest for %d minutes", i+1, minutes)
+		} else {
+			now = end
+		}
+	}
+	if g.add(a, now); g.rests(entry{key: "a", at: 2000}, now) || g.rests(entry{key: "a", at: 1000, version: `{"N":"1"}`}, now) || !g.rests(entry{key: "a", at: 1000, value: "1"}, now) {
+		t.Error("the wrong ones rest")
+	}
+	for i := range 5 {
+		g.add(entry{key: key(fmt.Sprint("b", i))}, now)
+	}
+	if len(g.mu.all) != 3 || g.count(now) != 3 {
+		t.Errorf("%d are remembered, %d counted", len(g.mu.all), g.count(now))
+	}
+	later := now + 2*time.Hour.Milliseconds()
+	if g.add(a, later); g.count(later) != 1 {
+		t.Errorf("%d are counted that were not tried for long", g.count(later))
+	}
+	g.add(entry{key: "c"}, later)
+	if g.end(a); g.rests(a, later) || len(g.mu.all) != 1 {
+		t.Errorf("%d are remembered of the past", len(g.mu.all))
+	}
+}
+
+// What is given up beyond the bound costs no look at all that is remembered, each time.
+func TestGivenUpBeyondTheBound(t *testing.T) {
+	g := newGivenUp()
+	for i := range g.most {
+		g.mu.all[uint64(i)] = setback{until: 0, pause: givenUpFirst}
+	}
+	now := givenUpMost.Milliseconds()
+	g.add(entry{key: "beyond"}, now)
+	swept := g.mu.swept
+	for range 100 {
+		now += 500
+		g.add(entry{key: "beyond"}, now)
+	}
+	if g.mu.swept != swept || len(g.mu.all) != g.most {
+		t.Error("all were looked at within a minute")
+	}
+	if now += 10_000; true {
+		g.add(entry{key: "beyond"}, now)
+	}
+	if g.mu.swept != now || len(g.mu.all) != 1 {
+		t.Errorf("%d are remembered of the past", len(g.mu.all))
+	}
+}
+
+// What happens to many is told of once a minute, and no more causes are remembered than allowed.
+func TestSeldom(t *testing.T) {
+	var s seldom
+	for i, c := range []struct {
+		what string
+		at   int64
+		want bool
+	}{{"a", 0, true}, {"a", 59_999, false}, {"b", 1, true}, {"a", 60_000, true}, {"a", 0, true}} {
+		if got := s.now(c.what, c.at); got != c.want {
+			t.Errorf("step %d: %v", i, got)
+		}
+	}
+	for i := range 3 * seldomMost {
+		s.now(fmt.Sprint(i), 0)
+	}
+	if len(s.mu.at) > seldomMost {
+		t.Errorf("%d causes are remembered", len(s.mu.at))
+	}
+}
+
+// The table's own TTL may go by another attribute than the one that was given: guard says so, and goes by the one that was given.
+func TestAnotherAttributeThanTheTables(t *testing.T) {
+	s := newSite(t, Scan)
+	s.disableTTL()
+	s.enableTTL("expires")
+	s.put("theirs", "", map[string]types.AttributeValue{"expires": &types.AttributeValueMemberN{Value: s.in(-100)}})
+	s.start()
+	s.works()
+	if s.log.count("another attribute") != 1 || !s.has("theirs") {
+		t.Error("it is not said, or the wrong attribute counts")
+	}
+}

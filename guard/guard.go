@@ -1,0 +1,195 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+// Guard gives one table exact expiry.
+type Guard struct {
+	o        Options // Attribute is found by Run where it was left out
+	log      *slog.Logger
+	wall     *clock.Clock // the machine's
+	local    *clock.Clock // the same, but monotonic: it does not follow steps of the machine's clock
+	endpoint *endpointClock
+	db       *dynamodb.Client        // watched; with the caller's retries
+	once     *dynamodb.Client        // watched; without any
+	streams  *dynamodbstreams.Client // watched; nil where Options have none
+	watched  []*watchedCredentials   // of these, and of the Scheduler's client
+	table    *table                  // found by Run
+	armed    *armed
+	pace     *pace
+	bad      *toldOnce // values that are no deadlines
+	failed   *toldOnce // removals that were given up
+	given    *givenUp
+	passing  seldom // what is in the way of removals
+	counts   counts
+	late     latenesses
+	units    unitsConsumed
+	failures chan *Problem
+	items    atomic.Int64 // of the table, as the endpoint has last counted
+	waits    atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
+
+	readiness readiness
+	checkEach time.Duration // between looks at the table; tests change it
+	patience  time.Duration // prepareLimit; tests change it
+
+	attributeFound bool // the TTL attribute is that of the table's native TTL; set before a strategy runs
+}
+
+// New checks the options. It asks the endpoint for nothing yet.
+func New(o Options) (*Guard, error) {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: newArmed(), pace: newPace(o.MaxWCU), failures: make(chan *Problem, 1), checkEach: checkEach, patience: prepareLimit,
+		bad: newToldOnce(), failed: newToldOnce(), given: newGivenUp()}
+	g.readiness.yes = make(chan struct{})
+	g.wall, g.local = o.clock, o.clock
+	if o.clock == nil {
+		g.wall = clock.New()
+		g.local = clock.NewAt(g.wall.Now())
+	}
+	g.endpoint = &endpointClock{trust: o.trust, narrower: g.armed.look, stepped: func(by int64) {
+		g.log.Warn("the endpoint's clock was set", "table", o.Table, "by", time.Duration(by)*time.Millisecond)
+	}}
+	g.derive()
+	return g, nil
+}
+
+// Run guards the table until ctx is done, and returns nil then. It returns an error where guarding makes no sense or no longer does: see Problem. It is called once.
+func (g *Guard) Run(ctx context.Context) error {
+	if err := g.prepare(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	g.compareAttribute(ctx)
+	name, s := g.choose(ctx)
+	g.log.Info("guarding", "table", g.table.name, "attribute", g.o.Attribute, "strategy", string(name), "dryRun", g.o.DryRun)
+	g.beReady(name, s)
+	err := g.work(ctx, s)
+	g.leaveNothing(ctx, err)
+	return err
+}
+
+// prepareLimit is how long an endpoint has for the first answers.
+const prepareLimit = 30 * time.Second
+
+// prepare learns what there is to guard.
+func (g *Guard) prepare(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, g.patience)
+	defer cancel()
+	if g.table, err = g.describe(ctx); err != nil {
+		return g.atStart("DescribeTable", err)
+	}
+	if _, _, known := g.endpoint.bounds(g.local.Millis()); !known {
+		return &Problem{Code: NoDate, Message: "the endpoint's answers have no Date header, so nothing can be known of its clock", Next: "guard tables at an endpoint whose answers do"}
+	}
+	if p := g.skewed(); p != nil {
+		return p
+	}
+	if g.o.Attribute != "" {
+		return g.checkMark()
+	}
+	if g.o.Attribute, err = g.ttlAttribute(ctx); err != nil {
+		return g.atStart("DescribeTimeToLive", err)
+	}
+	g.attributeFound = true
+	if g.o.Attribute == "" {
+		return &Problem{Code: NoAttribute, Message: fmt.Sprintf("no TTL attribute is given, and the TTL of the table %s is off", g.o.Table),
+			Next: "name the attribute that holds the deadlines, in epoch seconds"}
+	}
+	return g.checkMark()
+}
+
+// checkMark gives a problem where the attribute that marks expiries cannot be set, or would tell nothing.
+func (g *Guard) checkMark() error {
+	kind, isKey := g.table.kinds[g.o.Mark]
+	why := ""
+	switch {
+	case g.o.Mark == "":
+		return nil
+	case g.o.Mark == g.o.Attribute:
+		why = "is the TTL attribute itself"
+	case slices.Contains(g.table.names(), g.o.Mark):
+		why = "is a key of the table"
+	case isKey && kind != types.ScalarAttributeTypeN:
+		why = "is a key of an index, and no number"
+	default:
+		return nil
+	}
+	return &Problem{Code: Misconfigured, Message: fmt.Sprintf("%s cannot mark what expires in the table %s: it %s", g.o.Mark, g.o.Table, why), Next: "choose an attribute that the items do not have (--mark)"}
+}
+
+// atStart gives a problem for whatever goes wrong before guarding has begun.
+func (g *Guard) atStart(doing string, err error) error {
+	if p := g.problem(doing, err); p != nil {
+		return p
+	}
+	if e := smithy.APIError(nil); errors.As(err, &e) && (e.ErrorCode() == "ValidationException" || e.ErrorCode() == "UnknownOperationException") {
+		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the endpoint refuses %s for %s", doing, g.o.Table), Next: "check the table's name, and that the endpoint serves DynamoDB's API", Err: err}
+	}
+	if l := (*lapse)(nil); errors.As(err, &l) {
+		return &Problem{Code: Credentials, Message: "there are no credentials that the endpoint takes", Next: nextCredentials, Err: l}
+	}
+	return &Problem{Code: Unavailable, Message: fmt.Sprintf("the endpoint does not answer %s", doing), Next: "check that it runs, and its address", Err: err}
+}
+
+// work runs the strategy and the removals. First the removals end, then the strategy, so that it can write down what has become of them.
+func (g *Guard) work(ctx context.Context, s strategy) error {
+	removing, stopRemoving := context.WithCancel(ctx)
+	defer stopRemoving()
+	finding, stopFinding := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopFinding()
+	var all sync.WaitGroup
+	defer all.Wait()
+	found := make(chan error, 1)
+	all.Go(func() { found <- s.run(finding) })
+	all.Go(func() { g.watchTable(removing) })
+	all.Go(func() {
+		g.remove(removing)
+		stopFinding()
+	})
+	select {
+	case p := <-g.failures:
+		stopRemoving()
+		<-found
+		if ctx.Err() != nil { // it met that when it was ending anyway
+			return nil
+		}
+		return p
+	case err := <-found:
+		stopRemoving()
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil
+		}
+		select {
+		case p := <-g.failures: // what the strategy ended by, or the cause of that
+			if ctx.Err() == nil {
+				return p
+			}
+		default:
+		}
+		if p := g.problem("Query, GetItem, PutItem and DeleteItem on "+lease.TableName, err); p != nil { // lease.Hold gives errors as they are
+			return p
+		}
+		return err
+	}
+}

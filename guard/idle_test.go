@@ -1,0 +1,106 @@
+package guard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// idling gives how many requests a second the workers of a fleet make that has nothing to do, by operation and table, with leases of the default length.
+func idling(t *testing.T, strategy Strategy, workers int, fill func(*world)) (each map[string]float64) {
+	bubbled(t, func(t *testing.T, w *world) {
+		if fill != nil {
+			fill(w)
+		}
+		var lines []*line
+		var ends []func()
+		for i := range workers {
+			l := newLine(nil)
+			g, err := New(l.lay(Options{
+				DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: strategy, Owner: fmt.Sprint(i), trust: true,
+			}))
+			must(t, err)
+			r := w.run(g, nil)
+			lines, ends = append(lines, l), append(ends, func() { must(t, r.stop()) })
+		}
+		time.Sleep(3 * time.Minute)
+		before := sentOf(lines)
+		const span = 5 * time.Minute
+		time.Sleep(span)
+		each = map[string]float64{}
+		for what, n := range sentOf(lines) {
+			if n -= before[what]; n > 0 {
+				each[what] = float64(n) / span.Seconds()
+			}
+		}
+		for _, end := range ends {
+			end()
+		}
+	})
+	return each
+}
+
+func sentOf(lines []*line) map[string]int {
+	all := map[string]int{}
+	for _, l := range lines {
+		l.mu.Lock()
+		for what, n := range l.sent {
+			all[what] += n
+		}
+		l.mu.Unlock()
+	}
+	return all
+}
+
+// atMost checks how many requests there are a second of those that match.
+func atMost(t *testing.T, each map[string]float64, matching string, most float64) {
+	t.Helper()
+	sum := 0.0
+	for what, n := range each {
+		if strings.Contains(what, matching) {
+			sum += n
+		}
+	}
+	if sum > most {
+		t.Errorf("%.2f requests a second of %q, and at most %.2f are wanted", sum, matching, most)
+	}
+}
+
+// A stream fleet that has nothing to do makes few requests, and fewer writes: four in a lease for each worker's share in the stream and in the partitions; each partition is looked at once in
+// 5/4 of a lease. What is far ahead changes nothing of that.
+func TestIdleStreamFleet(t *testing.T) {
+	for _, workers := range []int{1, 2, 4} {
+		each := idling(t, Stream, workers, func(w *world) {
+			for i := range 100 {
+				w.put(fmt.Sprint("far", i), fmt.Sprint(time.Now().Add(time.Hour+time.Duration(i)*time.Minute).Unix()))
+			}
+		})
+		n := float64(workers)
+		atMost(t, each, "PutItem", 1.4*n)
+		atMost(t, each, deadlinesTable, 2.3+0.1*n) // 16 looks in 7.5 s, and whether somebody wants a scan
+		atMost(t, each, "DescribeStream", 0.11*n)
+		atMost(t, each, "GetRecords", 0.1) // mayfly holds them
+		atMost(t, each, "", 2.5+3.2*n)
+		t.Logf("%d workers: %s", workers, rates(each))
+	}
+}
+
+// Nor does a fleet of the index strategy write down that nothing has happened with each sweep.
+func TestIdleIndexFleet(t *testing.T) {
+	each := idling(t, Index, 1, func(w *world) {
+		w.put("far", fmt.Sprint(time.Now().Add(time.Hour).Unix()), text(windowAttribute, Window(time.Now().Add(time.Hour).Unix(), time.Minute)))
+	})
+	atMost(t, each, "PutItem", 0.7+0.02)
+	t.Log(rates(each))
+}
+
+func rates(each map[string]float64) string {
+	var parts []string
+	for _, what := range slices.Sorted(maps.Keys(each)) {
+		parts = append(parts, fmt.Sprintf("%s %.2f", what, each[what]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,352 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+// The index strategy sweeps an index of deadlines (spec/patterns.md a and b), which the table's writers fill. What it does about the published sweepers' flaws:
+//
+//	each period   every shard is asked, page by page, for the TTLs from a while before the last sweep to two periods ahead, edges included, so items go at their instant
+//	watermark     in the checkpoint of the shard's lease: after a crash, a failure or a pause all that lies between is caught up
+//	patrol        a slow scan of the whole index finds what no sweep asks for: items that were written long after they had expired, or lie in another window than their TTL's, or
+//	              in a shard that nobody knows of, and TTLs that are no seconds
+//
+// Removal is guard's own: conditional, one by one, with backoff.
+type indexing struct {
+	g      *Guard
+	ask    *asker // of sweeps
+	slow   *asker // of the patrol
+	index  *expirationIndex
+	layout layout
+	patrol time.Duration                       // between the beginnings of two patrols; 0: there are none
+	back   int64                               // s that a first sweep looks back
+	sweeps atomic.Pointer[map[string]*sweeper] // that run, by their shards
+	held   atomic.Int64                        // leases of sweeps that this worker has
+	missed *track                              // how far catching up is
+}
+
+// query asks for the items of one of the index's partitions with TTLs from low to high, both in epoch seconds and included.
+func (x *indexing) query(partition string, low, high int64) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName: &x.g.o.Table, IndexName: &x.index.name,
+		KeyConditionExpression:   aws.String("#p = :p AND #ttl BETWEEN :low AND :high"),
+		ExpressionAttributeNames: map[string]string{"#p": x.index.key, "#ttl": x.g.o.Attribute},
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":p": &types.AttributeValueMemberS{Value: partition}, ":low": number(low), ":high": number(high),
+		},
+	}
+}
+
+const (
+	patrolEvery = time.Hour
+	patrolUnits = 25 // read units a second that the patrol consumes at most, some 2,000 items
+	leasesMost  = 32 // so many leases at most are divided among workers; more shards or segments than that share them
+
+	sweepPrefix  = "sweep/"
+	patrolPrefix = "patrol/"
+	layoutName   = "layout" // of the row whose checkpoint is the layout that Init has made
+)
+
+func newIndex(g *Guard) strategy { return newIndexing(g) }
+
+func newIndexing(g *Guard) *indexing {
+	slow := float64(patrolUnits)
+	if g.o.MaxRCU > 0 {
+		slow = min(slow, g.o.MaxRCU/2)
+	}
+	return &indexing{g: g, ask: &asker{g, newBudget(g.o.MaxRCU)}, slow: &asker{g, newBudget(slow)}, patrol: patrolEvery, back: firstBack, missed: &track{g: g, doing: CatchUp}}
+}
+
+// hasWindowIndex reports whether the table has an index that the index strategy can ask.
+func (g *Guard) hasWindowIndex() bool {
+	_, why := g.table.expirationIndex(g.o)
+	return why == nil
+}
+
+// offersIndex reports whether Auto can go by an index: one that is named, or has a known partition key, or of which Init has noted what it holds.
+func (g *Guard) offersIndex(ctx context.Context) bool {
+	x, why := g.table.expirationIndex(g.o)
+	if why != nil {
+		return false
+	}
+	if g.o.IndexName != "" || x.known() {
+		return true
+	}
+	rows, err := g.shares(Index).Rows(ctx)
+	if _, noted := readLayout(rows[layoutName].Checkpoint); err == nil && noted {
+		return true
+	}
+	g.log.Warn("the table has an index that may be one of deadlines, and is not taken for one unless it is named", "table", g.o.Table, "index", x.name)
+	return false
+}
+
+// shares are the leases of a strategy's consumer.
+func (g *Guard) shares(strategy Strategy) *lease.Leases {
+	return lease.New(g.db, consumerName(g.table, strategy), g.leaseOptions())
+}
+
+func consumerName(t *table, strategy Strategy) string {
+	return fmt.Sprintf("guard/%s/%s", t.label(), strategy)
+}
+
+// project asks for no more than a deadline needs, and some attributes besides. names are those that the request has already.
+func (g *Guard) project(expression **string, names map[string]string, besides ...string) {
+	var parts []string
+	add := func(attribute string) {
+		if attribute == "" {
+			return
+		}
+		name := fmt.Sprintf("#a%d", len(parts))
+		for n, has := range names {
+			if has == attribute {
+				name = n
+			}
+		}
+		if names[name] = attribute; !slices.Contains(parts, name) { // naming one twice is refused
+			parts = append(parts, name)
+		}
+	}
+	for _, attribute := range slices.Concat(g.table.names(), []string{g.o.Attribute, g.o.Version}, besides) {
+		add(attribute)
+	}
+	*expression = aws.String(strings.Join(parts, ", "))
+}
+
+func (x *indexing) run(ctx context.Context) error {
+	if err := x.find(); err != nil {
+		return err
+	}
+	leases := x.g.shares(Index)
+	if err := x.learnLayout(ctx, leases); err != nil {
+		return endOf(ctx, err)
+	}
+	x.g.log.Info("sweeping", "table", x.g.o.Table, "index", x.index.name, "layout", x.layout.String())
+	names, shards := x.divide()
+	return endOf(ctx, lease.Hold(ctx, leases, names, func(ctx context.Context, l *lease.Lease) error {
+		if strings.HasPrefix(l.Shard(), patrolPrefix) {
+			return x.patrols(ctx, l)
+		}
+		return x.sweepUnder(ctx, leases, l, shards[l.Shard()])
+	}))
+}
+
+// find looks for the index among those that the table had when guard began.
+func (x *indexing) find() error {
+	index, why := x.g.table.expirationIndex(x.g.o)
+	if why != nil {
+		return why
+	}
+	x.index = index
+	return nil
+}
+
+// endOf is what a strategy returns: nothing once it was told to end.
+func endOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// divide gives the names of the leases, and the shards that go with each of those of sweeps.
+func (x *indexing) divide() (names []string, shards map[string][]string) {
+	shards = map[string][]string{}
+	for i, shard := range x.layout.shards() {
+		name := sweepPrefix + strconv.Itoa(i%leasesMost)
+		shards[name] = append(shards[name], shard)
+	}
+	names = slices.Collect(maps.Keys(shards))
+	if x.patrol > 0 {
+		for i := range min(x.g.o.Segments, leasesMost) {
+			names = append(names, patrolPrefix+strconv.Itoa(i))
+		}
+	}
+	return names, shards
+}
+
+// sweepUnder sweeps shards as long as the lease is held.
+func (x *indexing) sweepUnder(ctx context.Context, leases *lease.Leases, l *lease.Lease, shards []string) error {
+	from, err := x.from(ctx, leases, l)
+	if err != nil {
+		return err
+	}
+	s := x.newSweeper(l, shards, from, x.g.now())
+	x.share(1)
+	defer x.share(-1)
+	for _, shard := range shards {
+		x.tell(shard, s)
+	}
+	defer func() {
+		for _, shard := range shards {
+			x.tell(shard, nil)
+		}
+	}()
+	return s.run(ctx)
+}
+
+// share divides MaxRCU among the workers as the shards are.
+func (x *indexing) share(more int64) {
+	held := x.held.Add(more)
+	if x.g.o.MaxRCU > 0 {
+		x.ask.budget.share(x.g.o.MaxRCU * max(float64(held), 0.5) / float64(min(len(x.layout.shards()), leasesMost)))
+	}
+}
+
+// tell notes who knows what of a shard is armed; nil: nobody any more.
+func (x *indexing) tell(shard string, s *sweeper) {
+	for {
+		before := x.sweeps.Load()
+		after := map[string]*sweeper{}
+		if before != nil {
+			after = maps.Clone(*before)
+		}
+		if after[shard] = s; s == nil {
+			delete(after, shard)
+		}
+		if x.sweeps.CompareAndSwap(before, &after) {
+			return
+		}
+	}
+}
+
+// from is where a sweep begins: at the watermark; or, of shards that were not swept yet, where the others are; or a day ago: what lies further back is found by the patrol.
+func (x *indexing) from(ctx context.Context, leases *lease.Leases, l *lease.Lease) (int64, error) {
+	if mark, ok := readWatermark(l.Checkpoint()); ok {
+		return mark, nil
+	}
+	var rows map[string]lease.Row
+	err := x.ask.again(ctx, "Query on "+lease.TableName, func() (int, *types.ConsumedCapacity, error) {
+		var err error
+		rows, err = leases.Rows(ctx)
+		return 0, nil, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	from := x.g.now() - x.back*1000
+	for name, row := range rows {
+		if mark, ok := readWatermark(row.Checkpoint); ok && strings.HasPrefix(name, sweepPrefix) {
+			from = min(from, mark)
+		}
+	}
+	return from, nil
+}
+
+// readWatermark reads a checkpoint of a sweep.
+func readWatermark(text string) (mark int64, ok bool) {
+	mark, err := strconv.ParseInt(text, 10, 64)
+	return mark, err == nil && mark >= 0
+}
+
+// learnLayout takes the layout that Init has noted, or else what the items of the index tell, as soon as there are any.
+func (x *indexing) learnLayout(ctx context.Context, leases *lease.Leases) error {
+	for told := false; ; told = true {
+		known, err := x.tryLayout(ctx, leases)
+		if known || err != nil {
+			return err
+		}
+		if !told {
+			x.g.log.Info("the index is empty, and nothing was noted of what it will hold: waiting for an item", "table", x.g.o.Table, "index", x.index.name)
+		}
+		if err := x.g.sleep(ctx, x.g.now()+x.g.o.Period.Milliseconds(), nil); err != nil {
+			return err
+		}
+	}
+}
+
+func (x *indexing) tryLayout(ctx context.Context, leases *lease.Leases) (known bool, err error) {
+	var rows map[string]lease.Row
+	err = x.ask.again(ctx, "Query on "+lease.TableName, func() (int, *types.ConsumedCapacity, error) {
+		rows, err = leases.Rows(ctx)
+		return 0, nil, err
+	})
+	if err != nil {
+		return false, err
+	}
+	if x.layout, known = readLayout(rows[layoutName].Checkpoint); known {
+		x.layout.Shards = max(x.layout.Shards, x.g.o.Shards) // the reader is taught first
+		return true, nil
+	}
+	items, _, err := x.ask.scan(ctx, &dynamodb.ScanInput{
+		TableName: &x.g.o.Table, IndexName: &x.index.name, ProjectionExpression: aws.String("#p"), ExpressionAttributeNames: map[string]string{"#p": x.index.key},
+	})
+	if err != nil {
+		return false, err
+	}
+	var why *Problem
+	if x.layout, known, why = guess(items, x.index.key, x.g.o.Shards); why != nil {
+		return false, why
+	}
+	if given := x.g.o.Granularity; known && x.layout.windows() && given != x.layout.length() {
+		x.g.log.Info("the index's windows have another length than the options say, and are swept as they are", "table", x.g.o.Table, "granularity", x.layout.length(), "options", given)
+	}
+	return known, nil
+}
+
+// patrols scans segments of the index again and again.
+func (x *indexing) patrols(ctx context.Context, l *lease.Lease) error {
+	seen := newSightings(x.g)
+	w := &walk{
+		g: x.g, ask: x.slow, lease: l, number: numberOf(l, patrolPrefix), leases: min(x.g.o.Segments, leasesMost), every: x.patrol, first: x.patrol,
+		scan: dynamodb.ScanInput{TableName: &x.g.o.Table, IndexName: &x.index.name},
+		visit: func(ctx context.Context, items []map[string]types.AttributeValue, until int64) error {
+			for _, item := range items {
+				if err := x.inspect(ctx, seen, item, until); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		through: seen.forget,
+		extra:   []string{x.index.key},
+	}
+	return w.run(ctx)
+}
+
+// inspect arms an item of the index that no sweep asks for. What is no deadline is reported by entryOf.
+func (x *indexing) inspect(ctx context.Context, seen *sightings, item map[string]types.AttributeValue, until int64) error {
+	e, ok := x.g.entryOf(item)
+	if !ok || e.at > until {
+		return nil
+	}
+	partition, _ := item[x.index.key].(*types.AttributeValueMemberS)
+	if partition == nil {
+		return nil // a projection that an endpoint has invented
+	}
+	if shard, swept := x.layout.shardOf(partition.Value, wholeSeconds(e.at)); swept {
+		if e.at > x.g.now()-settle*1000 {
+			return nil
+		}
+		if sweeps := x.sweeps.Load(); sweeps != nil && (*sweeps)[shard] != nil {
+			(*sweeps)[shard].seen.see(e)
+			return nil
+		}
+	}
+	_, err := armWithRoom(ctx, x.g, e, seen.see)
+	return err
+}
+
+// horizonAt is up to where this worker has armed what its sweeps have asked for; 0 where it has none.
+func (x *indexing) horizonAt() (at int64) {
+	if sweeps := x.sweeps.Load(); sweeps != nil {
+		for _, s := range *sweeps {
+			if until := s.armedUntil(); at == 0 || until < at {
+				at = until
+			}
+		}
+	}
+	return at
+}

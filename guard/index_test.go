@@ -1,0 +1,955 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+const (
+	windowAttribute = "expirationWindow"
+	windowIndex     = "expirationWindowIndex"
+	shardAttribute  = "GSI_PK"
+	shardIndex      = "shards"
+)
+
+// withIndex gives the table a secondary index whose sort key is ttl, a number unless said otherwise.
+func withIndex(name, key string, kind types.ScalarAttributeType) func(*world) {
+	return withTable(func(in *dynamodb.CreateTableInput) {
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &key, AttributeType: "S"})
+		if !slices.ContainsFunc(in.AttributeDefinitions, func(d types.AttributeDefinition) bool { return *d.AttributeName == "ttl" }) {
+			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("ttl"), AttributeType: kind})
+		}
+		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
+			IndexName:  &name,
+			KeySchema:  []types.KeySchemaElement{{AttributeName: &key, KeyType: "HASH"}, {AttributeName: aws.String("ttl"), KeyType: "RANGE"}},
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
+		})
+	})
+}
+
+// withWindows gives the table the index of spec/patterns.md a, and withShards that of b.
+func withWindows(w *world) { withIndex(windowIndex, windowAttribute, "N")(w) }
+func withShards(w *world)  { withIndex(shardIndex, shardAttribute, "N")(w) }
+
+// windowed is what a writer adds to an item of a TTL.
+func windowed(ttl string, granularity time.Duration) map[string]types.AttributeValue {
+	n, _ := strconv.ParseInt(ttl, 10, 64)
+	return text(windowAttribute, Window(n, granularity))
+}
+
+func text(attribute, value string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{attribute: &types.AttributeValueMemberS{Value: value}}
+}
+
+// putWindowed writes an item as the writers of a do, and putShard as those of b.
+func (w *world) putWindowed(name, ttl string) {
+	w.t.Helper()
+	w.put(name, ttl, windowed(ttl, time.Minute))
+}
+func (w *world) putShard(name, ttl, shard string) {
+	w.t.Helper()
+	w.put(name, ttl, text(shardAttribute, shard))
+}
+
+// testBack is how many seconds a test's first sweep looks back: the queries of a day's windows would be most of what a small test does.
+const testBack = 3600
+
+// startSweeps runs a guard with the index strategy, without patrol, so that only sweeps find anything.
+func (w *world) startSweeps(o Options) *guarding {
+	w.t.Helper()
+	return w.startWith(o, func(g *Guard) strategy {
+		x := newIndexing(g)
+		x.patrol, x.back = 0, testBack
+		return x
+	})
+}
+
+// watermark is the least watermark that the sweeps' checkpoints have; -1: a shard has none.
+func (w *world) watermark(leases int) int64 {
+	w.t.Helper()
+	out, err := w.DynamoDB().DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: aws.String(worldTable)})
+	must(w.t, err)
+	rows, err := lease.New(w.DynamoDB(), "guard/"+*out.Table.TableArn+"/index", lease.Options{}).Rows(context.Background())
+	must(w.t, err)
+	least := int64(-1)
+	for i := range leases {
+		mark, ok := readWatermark(rows[sweepPrefix+strconv.Itoa(i)].Checkpoint)
+		if !ok {
+			return -1
+		}
+		if least < 0 || mark < least {
+			least = mark
+		}
+	}
+	return least
+}
+
+// awaitSwept waits until all that is due now has been swept and has ended. Checkpoints are written only every few seconds of the clock, so it moves, but no faster than guard follows.
+func (r *guarding) awaitSwept(w *world, leases int) {
+	r.t.Helper()
+	due := w.now().UnixMilli()
+	r.await("all was swept", func() bool {
+		w.advance(5 * time.Second)
+		for range 100 {
+			if w.watermark(leases) >= due {
+				return true
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		return false
+	})
+}
+
+func (w *world) indexOptions() Options {
+	o := w.options(Index)
+	o.Period = 5 * time.Second
+	return o
+}
+
+// a1: the published query asks for ttl < :exp of a window that ends at :exp, so what expires on a full minute is never swept.
+func TestFlawA1TTLOnTheEdgeOfItsWindow(t *testing.T) {
+	w := newWorld(t, withWindows)
+	w.putWindowed("edge", w.in(60))
+	w.putWindowed("after", w.in(61))
+	r := w.startSweeps(w.indexOptions())
+	w.advance(59_999 * time.Millisecond)
+	if !w.has("edge") {
+		t.Error("removed early")
+	}
+	w.advance(time.Millisecond)
+	r.awaitCount(Removed, 1)
+	if w.has("edge") || !w.has("after") {
+		t.Error("the wrong item is gone")
+	}
+	w.advance(time.Second)
+	r.awaitCount(Removed, 2)
+}
+
+// a2: the published query reads the first page of a window and no more.
+func TestFlawA2WindowOfSeveralPages(t *testing.T) {
+	w := newWorld(t, withWindows)
+	ttl, n := w.in(8), 1500
+	for i := range n { // 1.5 MB
+		w.putWindowed(fmt.Sprint(i, strings.Repeat("x", 1000)), ttl)
+	}
+	r := w.startSweeps(w.indexOptions())
+	r.awaitCount(Armed, int64(n)) // by one sweep, for the clock stands still; removals would move the second page to the first
+	w.advance(8 * time.Second)
+	r.awaitCount(Removed, int64(n))
+	if left := w.count(); left != 0 {
+		t.Errorf("%d items are left", left)
+	}
+}
+
+// a3: the published sweeper asks for one window, once, so that of a run that was late, or failed, nobody sees it again.
+func TestFlawA3MissedRuns(t *testing.T) {
+	for _, layout := range []string{"windows", "shards"} {
+		t.Run(layout, func(t *testing.T) {
+			w := newWorld(t, withWindows, withShards)
+			o := w.indexOptions()
+			o.IndexName, o.Shards = windowIndex, 0
+			if layout == "shards" {
+				o.IndexName, o.Shards = shardIndex, 1
+			}
+			put := func(name string, in int64) {
+				w.put(name, w.in(in), windowed(w.in(in), time.Minute), text(shardAttribute, "0"))
+			}
+			put("first", 30)
+			r := w.startSweeps(o)
+			w.advance(30 * time.Second)
+			r.awaitCount(Removed, 1)
+			r.awaitSwept(w, 1)
+			must(t, r.stop())
+			for i := range int64(50) { // two days, which is more than a first sweep looks back
+				put(fmt.Sprint("missed", i), 10+i*3500)
+			}
+			put("later", 200_000)
+			w.advance(49 * time.Hour)
+			r = w.startSweeps(o)
+			r.awaitCount(Removed, 50)
+			if w.count() != 1 || !w.has("later") {
+				t.Error("the wrong items are left")
+			}
+		})
+	}
+}
+
+// a3: a sweep that the endpoint does not answer is made up for once it does.
+func TestFlawA3FailedRuns(t *testing.T) {
+	w := newWorld(t, withWindows)
+	tap := w.tapped()
+	w.putWindowed("a", w.in(600))
+	r := w.startSweeps(w.indexOptions())
+	r.awaitSwept(w, 1)
+	tap.do(func(_ context.Context, operation string, in any) error {
+		if operation == "Query" && tableOf(in) == worldTable {
+			return refusal("InternalServerError")
+		}
+		return nil
+	})
+	w.advance(20 * time.Minute)
+	r.awaitCount(Throttled, 2)
+	if !w.has("a") {
+		t.Fatal("removed, but nothing could be asked")
+	}
+	tap.do(nil)
+	r.awaitCount(Removed, 1)
+}
+
+// a4: the published sweeper never sees an item that has expired when it is written, or whose window is past.
+func TestFlawA4WrittenExpired(t *testing.T) {
+	w := newWorld(t, withWindows)
+	w.advance(time.Hour)
+	o := w.indexOptions()
+	r := w.startSweeps(o)
+	w.putWindowed("keeps", w.in(100_000))
+	r.awaitSwept(w, 1)
+	w.putWindowed("expired", w.in(-30))
+	w.putWindowed("window past", w.in(-200))
+	w.advance(o.Period)
+	r.awaitCount(Removed, 2)
+	must(t, r.stop())
+
+	r = w.start(o) // with the patrol, which finds what is older
+	r.awaitCount(Armed, 0)
+	w.advance(2 * patrolEvery)
+	w.putWindowed("long expired", w.in(-3*86_400))
+	w.advance(patrolEvery)
+	r.awaitCount(Removed, 1)
+	if w.count() != 1 || !w.has("keeps") {
+		t.Error("the wrong items are left")
+	}
+}
+
+// a5: an index follows its table late, so an item may come to it after its window was asked for.
+func TestFlawA5IndexIsLate(t *testing.T) {
+	w := newWorld(t, withWindows)
+	tap := w.tapped()
+	var hides atomic.Bool
+	hides.Store(true)
+	tap.after = func(operation string, _, out any) {
+		if page, ok := out.(*dynamodb.QueryOutput); ok && hides.Load() {
+			page.Items = slices.DeleteFunc(page.Items, func(item map[string]types.AttributeValue) bool {
+				pk, _ := item["pk"].(*types.AttributeValueMemberS)
+				return pk != nil && pk.Value == "late"
+			})
+		}
+	}
+	w.putWindowed("late", w.in(50))
+	w.putWindowed("other", w.in(50))
+	o := w.indexOptions()
+	r := w.startSweeps(o)
+	for range 30 { // until its window and the next are past
+		w.advance(o.Period)
+	}
+	r.awaitCount(Removed, 1)
+	if !w.has("late") {
+		t.Fatal("removed, but it was hidden")
+	}
+	hides.Store(false)
+	w.advance(o.Period)
+	r.awaitCount(Removed, 2)
+}
+
+// a6: the published deletes have no condition, so an item that is renewed, or made anew, between query and delete is lost.
+func TestFlawA6RenewedBetweenQueryAndDelete(t *testing.T) {
+	for _, layout := range []string{"windows", "shards"} {
+		t.Run(layout, func(t *testing.T) {
+			w := newWorld(t, withWindows, withShards)
+			renewedBetweenQueryAndDelete(t, w, layout)
+		})
+	}
+}
+
+// renewedBetweenQueryAndDelete holds a removal up until its item was renewed.
+func renewedBetweenQueryAndDelete(t *testing.T, w *world, layout string) {
+	tap := w.tapped()
+	o := w.indexOptions()
+	o.IndexName = windowIndex
+	if layout == "shards" {
+		o.IndexName, o.Shards = shardIndex, 4
+	}
+	put := func(name, ttl string) {
+		w.put(name, ttl, windowed(ttl, time.Minute), text(shardAttribute, Shard(name, 4)))
+	}
+	put("renewed", w.in(8))
+	put("anew", w.in(8))
+	put("goes", w.in(8))
+	arrived, go_on := make(chan struct{}, 8), make(chan struct{})
+	tap.do(func(ctx context.Context, operation string, _ any) error {
+		if operation == "DeleteItem" {
+			arrived <- struct{}{}
+			<-go_on
+		}
+		return nil
+	})
+	r := w.startSweeps(o)
+	r.awaitCount(Armed, 3)
+	w.advance(8 * time.Second)
+	for range 3 {
+		<-arrived
+	}
+	put("renewed", w.in(20))
+	w.remove("anew")
+	put("anew", w.in(30))
+	close(go_on)
+	r.awaitCount(Refused, 2)
+	r.awaitCount(Removed, 1)
+	if !w.has("renewed") || !w.has("anew") || w.has("goes") {
+		t.Error("the wrong item is gone")
+	}
+	for range 6 { // they go at their later deadlines
+		w.advance(o.Period)
+	}
+	r.awaitCount(Removed, 3)
+	if deletes := len(tap.of("DeleteItem")); deletes != 5 {
+		t.Errorf("%d deletes for 3 items, 2 of which were renewed once", deletes)
+	}
+}
+
+// a7: the published sweeper tries three times without a pause, whatever the error.
+func TestFlawA7Backoff(t *testing.T) {
+	w := newWorld(t, withWindows)
+	tap := w.tapped()
+	var (
+		mu    sync.Mutex
+		times []time.Time
+	)
+	tap.do(func(_ context.Context, operation string, in any) error {
+		if operation == "Query" && tableOf(in) == worldTable {
+			mu.Lock()
+			defer mu.Unlock()
+			if times = append(times, time.Now()); len(times) <= 5 {
+				return refusal("ProvisionedThroughputExceededException")
+			}
+		}
+		return nil
+	})
+	w.putWindowed("a", w.in(5))
+	w.putWindowed("keeps", w.in(1000))
+	o := w.indexOptions()
+	r := w.startSweeps(o)
+	w.advance(5 * time.Second)
+	r.awaitCount(Removed, 1)
+	must(t, r.stop())
+	if r.Stats().Counts[Throttled] != 5 {
+		t.Errorf("throttled %d times", r.Stats().Counts[Throttled])
+	}
+	// Present and past are asked side by side, so the least is that each has asked three times: with pauses of 25 and 50 ms.
+	if took := times[5].Sub(times[0]); took < 75*time.Millisecond {
+		t.Errorf("asked six times within %v", took)
+	}
+
+	tap.do(func(_ context.Context, operation string, in any) error {
+		if operation == "Query" && tableOf(in) == worldTable {
+			return refusal("ValidationException")
+		}
+		return nil
+	})
+	before := len(tap.of("Query"))
+	r = w.startSweeps(o)
+	<-r.over
+	if p := (*Problem)(nil); !errors.As(r.stop(), &p) || p.Code != Misconfigured {
+		t.Errorf("what can never be answered ends with %v", r.err)
+	}
+	if asked := len(tap.of("Query")) - before; asked > 2 { // past and present
+		t.Errorf("and is asked %d times", asked)
+	}
+}
+
+// a8: the published sweeper takes a missing permission for a throttle.
+func TestFlawA8MissingPermission(t *testing.T) {
+	for _, denied := range []string{"Query", "DeleteItem"} {
+		t.Run(denied, func(t *testing.T) {
+			w := newWorld(t, withWindows)
+			tap := w.tapped()
+			tap.do(func(_ context.Context, operation string, in any) error {
+				if operation == denied && tableOf(in) == worldTable {
+					return refusal("AccessDeniedException")
+				}
+				return nil
+			})
+			w.putWindowed("a", w.in(-5))
+			r := w.startSweeps(w.indexOptions())
+			<-r.over
+			if p := (*Problem)(nil); !errors.As(r.stop(), &p) || p.Code != AccessDenied || !strings.Contains(p.Message, denied) {
+				t.Errorf("ends with %v", r.err)
+			}
+		})
+	}
+}
+
+// A permission that is missing on the table of leases is told as what it is.
+func TestIndexMayNotLease(t *testing.T) {
+	for _, denied := range []string{"Query", "PutItem"} {
+		w := newWorld(t, withWindows)
+		w.tapped().do(func(_ context.Context, operation string, in any) error {
+			if operation == denied && tableOf(in) == lease.TableName {
+				return refusal("AccessDeniedException")
+			}
+			return nil
+		})
+		w.putWindowed("a", w.in(-5))
+		r := w.startSweeps(w.indexOptions())
+		<-r.over
+		if p := (*Problem)(nil); !errors.As(r.stop(), &p) || p.Code != AccessDenied || !strings.Contains(p.Message, denied) || !strings.Contains(p.Message, lease.TableName) {
+			t.Errorf("%s: ends with %v", denied, r.err)
+		}
+	}
+}
+
+// A sweep goes on where the endpoint's clock has gone back by more than it looks back.
+func TestSweepAfterTheClockWentBack(t *testing.T) {
+	w := newWorld(t, withShards)
+	w.putShard("a", w.in(-5), "0")
+	r := w.startWith(w.indexOptions(), func(g *Guard) strategy {
+		return once(func(ctx context.Context) error {
+			x := newIndexing(g)
+			if err := x.find(); err != nil {
+				return err
+			}
+			x.layout = layout{Shards: 1}
+			s := x.newSweeper(nil, []string{"0"}, g.now(), g.now()+time.Hour.Milliseconds())
+			if err := s.once(ctx, g.now(), g.now()+10_000); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return nil
+		})
+	})
+	r.awaitCount(Removed, 1)
+}
+
+// a9: all that expires within a minute lies in one partition of the index.
+func TestFlawA9WindowsOfShards(t *testing.T) {
+	w := newWorld(t, withWindows)
+	tap := w.tapped()
+	ttl := w.in(30)
+	n, _ := strconv.ParseInt(ttl, 10, 64)
+	for i := range 40 {
+		name := fmt.Sprint(i)
+		w.put(name, ttl, text(windowAttribute, WindowShard(Window(n, time.Minute), Shard(name, 4))))
+	}
+	w.putWindowed("of a writer of before", ttl)
+	o := w.indexOptions()
+	o.Shards = 4
+	r := w.startSweeps(o)
+	w.advance(30 * time.Second)
+	r.awaitCount(Removed, 41)
+	for shard := range 4 {
+		if partition := WindowShard(Window(n, time.Minute), strconv.Itoa(shard)); tap.partitions()[partition] == 0 {
+			t.Errorf("%s was never asked for", partition)
+		}
+	}
+	must(t, r.stop())
+
+	o.Shards = 2
+	for i := range 4 {
+		w.put(fmt.Sprint(i), w.in(30), text(windowAttribute, WindowShard(Window(n, time.Minute), strconv.Itoa(i))))
+	}
+	r = w.startSweeps(o)
+	<-r.over
+	if p := (*Problem)(nil); !errors.As(r.stop(), &p) || p.Code != Misconfigured || !strings.Contains(p.Message, "at least 4 shards, and 2") {
+		t.Errorf("too few shards end with %v", r.err)
+	}
+}
+
+// a10: with milliseconds the published function gives windows that no sweeper asks for.
+func TestFlawA10Milliseconds(t *testing.T) {
+	w := newWorld(t, withWindows)
+	w.putWindowed("keeps", w.in(100_000))
+	malformed := windowOf(w.now().Unix(), 2*time.Minute).String() // what the function gives for the fraction after a full minute
+	w.put("milliseconds", strconv.FormatInt(w.now().UnixMilli()+5000, 10), text(windowAttribute, malformed))
+	w.put("fraction", w.in(0)+".4", text(windowAttribute, malformed))
+	var seen recorder
+	o := w.indexOptions()
+	o.Observe = seen.observe
+	o.Granularity = time.Minute
+	w.putWindowed("keeps too", w.in(100_000)) // so that minutes are the more
+	r := w.start(o)
+	r.awaitCount(BadValue, 1)
+	if bad := seen.of(BadValue); !strings.Contains(bad[0].Key, "milliseconds") || !strings.Contains(bad[0].Err.Error(), "looks like milliseconds") {
+		t.Errorf("reported: %+v", bad)
+	}
+	r.awaitCount(Armed, 1)
+	if r.Stats().Counts[Removed] != 0 {
+		t.Error("removed early")
+	}
+	w.advance(400 * time.Millisecond)
+	r.awaitCount(Removed, 1)
+	if w.has("fraction") || !w.has("milliseconds") || w.count() != 3 {
+		t.Error("the wrong items are left")
+	}
+}
+
+// a11: runs of the published sweeper overlap and do everything twice.
+func TestFlawA11TwoWorkers(t *testing.T) {
+	for _, layout := range []string{"windows", "shards"} {
+		t.Run(layout, func(t *testing.T) {
+			w := newWorld(t, withWindows, withShards)
+			tap := w.tapped()
+			o := w.indexOptions()
+			o.Alone, o.Lease, o.Segments = false, 2*time.Second, 1
+			o.IndexName = windowIndex
+			if layout == "shards" {
+				o.IndexName, o.Shards = shardIndex, 4
+			} else {
+				o.Lease = 30 * time.Second // the first is not to lose its only one, however slow the machine is
+			}
+			w.put("keeps", w.in(100_000), windowed(w.in(100_000), time.Minute), text(shardAttribute, "0")) // or the second would not know what the index holds
+			const n = 400
+			for i := range int64(n) {
+				ttl := w.in(20 + i%10)
+				w.put(fmt.Sprint(i), ttl, windowed(ttl, time.Minute), text(shardAttribute, Shard(fmt.Sprint(i), 4)))
+			}
+			first := w.startSweeps(o)
+			leases := 1
+			if layout == "shards" {
+				leases = 4
+			}
+			first.awaitSwept(w, leases)
+			second := w.startSweeps(o)
+			second.await("it has its share, or is there", func() bool {
+				rows, err := first.shares(Index).Rows(context.Background())
+				must(t, err)
+				mine := map[string]int{}
+				for name, row := range rows {
+					if strings.HasPrefix(name, sweepPrefix) {
+						mine[row.Owner]++
+					}
+				}
+				delete(mine, "")
+				return layout == "windows" && len(rows) >= 3 || slices.Equal(slices.Sorted(maps.Values(mine)), []int{2, 2})
+			})
+			for range 40 {
+				w.advance(time.Second)
+				time.Sleep(time.Millisecond)
+			}
+			first.await("all is gone", func() bool { return w.count() == 1 })
+			must(t, first.stop())
+			must(t, second.stop())
+			removed := first.Stats().Counts[Removed] + second.Stats().Counts[Removed]
+			if removed != n {
+				t.Errorf("%d removals of %d items", removed, n)
+			}
+			// What the first had armed of a shard that it has left is removed by whoever comes first.
+			if deletes := len(tap.of("DeleteItem")); layout == "windows" && deletes != n {
+				t.Errorf("%d deletes of %d items", deletes, n)
+			}
+		})
+	}
+}
+
+// a12: an item whose TTL is changed, but not its window, is swept by nobody.
+func TestFlawA12TTLChangedAndNotTheWindow(t *testing.T) {
+	w := newWorld(t, withWindows)
+	w.putWindowed("a", w.in(30))
+	w.renew("a", w.in(6*3600))
+	w.putWindowed("keeps", w.in(100_000))
+	o := w.indexOptions()
+	r := w.start(o)
+	for range 5*6 + 6 {
+		w.advance(10 * time.Minute)
+		time.Sleep(5 * time.Millisecond)
+	}
+	if w.now().Unix() != epoch.Unix()+6*3600 {
+		t.Fatal("the test counts wrongly")
+	}
+	r.await("a patrol has found it", func() bool { // on a slow machine they begin later
+		if r.Stats().Counts[Removed] == 0 {
+			w.advance(time.Minute)
+		}
+		return r.Stats().Counts[Removed] == 1
+	})
+	if w.has("a") || !w.has("keeps") {
+		t.Error("the wrong item is gone")
+	}
+}
+
+// a13: the published sweeper knows tables without sort key.
+func TestFlawA13SortKey(t *testing.T) {
+	w := newWorld(t, withSort, withWindows)
+	w.putWindowed("a/1", w.in(10))
+	w.putWindowed("a/2.50", w.in(10))
+	w.putWindowed("a/3", w.in(100))
+	r := w.startSweeps(w.indexOptions())
+	w.advance(10 * time.Second)
+	r.awaitCount(Removed, 2)
+	if !w.has("a/3") || w.count() != 1 {
+		t.Error("the wrong items are left")
+	}
+}
+
+// a14: each change of an item changes a whole copy of it in the index; keys are enough, and nothing is written but the removals.
+func TestFlawA14KeysOnlyAndNoOtherWrites(t *testing.T) {
+	w := newWorld(t, withWindows) // KEYS_ONLY
+	tap := w.tapped()
+	w.putWindowed("goes", w.in(10))
+	w.putWindowed("renewed", w.in(10))
+	r := w.startSweeps(w.indexOptions())
+	r.awaitSwept(w, 1)
+	w.putWindowed("renewed", w.in(1000))
+	w.advance(10 * time.Second)
+	r.awaitCount(Removed, 1)
+	r.awaitSwept(w, 1)
+	for operation := range tap.operations() {
+		if !slices.Contains([]string{"Query", "Scan", "DeleteItem", "DescribeTable"}, operation) {
+			t.Errorf("%s was called of the table", operation)
+		}
+	}
+	if n := len(tap.of("DeleteItem")); n > 2 {
+		t.Errorf("%d deletes", n)
+	}
+}
+
+// The published rule that a window must be a multiple of the trigger's period is none here: minutes 4 to 5 of its counter-example are swept.
+func TestFlawAPeriodAndGranularityOfAnyLength(t *testing.T) {
+	for _, c := range []struct{ granularity, period time.Duration }{
+		{5 * time.Minute, 2 * time.Minute}, {time.Second, time.Minute}, {7 * time.Second, 5 * time.Second}, {24 * time.Hour, time.Second}, {time.Minute, time.Hour},
+	} {
+		t.Run(fmt.Sprint(c.granularity, " ", c.period), func(t *testing.T) {
+			w := newWorld(t, withWindows)
+			o := w.indexOptions()
+			o.Period = c.period
+			for i := range int64(40) {
+				ttl := w.in(1 + i*15)
+				w.put(fmt.Sprint(i), ttl, windowed(ttl, c.granularity))
+			}
+			r := w.startSweeps(o)
+			for i := range int64(600) {
+				w.advance(time.Second)
+				r.awaitCount(Removed, min(i/15+1, 40)) // the clock moves no faster than guard follows
+			}
+			counts := r.Stats().Counts
+			if counts[Removed] != 40 {
+				t.Errorf("%d removals of 40 items", counts[Removed])
+			}
+			// A removed item that a page still shows is known for a minute of the clock. Sweeps of a long period are asked for so far ahead that the clock can pass one while a page is read.
+			if c.period <= sightRemoved*time.Millisecond/4 && counts[Refused] != 0 {
+				t.Error("something was removed twice")
+			}
+		})
+	}
+}
+
+// b: the batch writer's deletes have no condition.
+func TestFlawB1RenewedBetweenQueryAndDelete(t *testing.T) {
+	renewedBetweenQueryAndDelete(t, newWorld(t, withWindows, withShards), "shards")
+}
+
+// b: a TTL that is a text makes an index in which nothing can be compared with the time.
+func TestFlawB2TTLIsAText(t *testing.T) {
+	w := newWorld(t, withIndex(shardIndex, shardAttribute, "S"))
+	o := w.indexOptions()
+	o.Shards = 1
+	for _, name := range []string{"", shardIndex} {
+		o.IndexName = name
+		r := w.start(o)
+		<-r.over
+		p := (*Problem)(nil)
+		if !errors.As(r.stop(), &p) || p.Code != NoIndex || !strings.Contains(p.Message, "number") || !strings.Contains(p.Next, "mayfly guard init") {
+			t.Errorf("ends with %v", r.err)
+		}
+	}
+}
+
+// b: the present is cut to the minute, in the zone of the process, and written without a zone.
+func TestFlawB3EpochSeconds(t *testing.T) {
+	w := newWorld(t, withShards)
+	tap := w.tapped()
+	w.putShard("a", w.in(3), "0")
+	o := w.indexOptions()
+	o.Shards = 1
+	r := w.startSweeps(o)
+	w.advance(3 * time.Second)
+	r.awaitCount(Removed, 1)
+	for _, in := range tap.of("Query") {
+		high := in.(*dynamodb.QueryInput).ExpressionAttributeValues[":high"].(*types.AttributeValueMemberN).Value
+		if n, err := strconv.ParseInt(high, 10, 64); err != nil || n < epoch.Unix() || n > epoch.Unix()+3+2*5 {
+			t.Errorf("asked for TTLs up to %s", high)
+		}
+	}
+}
+
+// b: the code calls what its permissions do not have.
+func TestFlawB4OperationsThatAreCalled(t *testing.T) {
+	w := newWorld(t, withShards)
+	tap := w.tapped()
+	for i := range 30 {
+		w.putShard(fmt.Sprint(i), w.in(3), "0")
+	}
+	o := w.indexOptions()
+	o.Shards = 1
+	r := w.start(o)
+	w.advance(3 * time.Second)
+	r.awaitCount(Removed, 30)
+	if got := slices.Sorted(maps.Keys(tap.operations())); !slices.Equal(got, []string{"DeleteItem", "DescribeTable", "Query", "Scan"}) {
+		t.Errorf("called %v", got)
+	}
+}
+
+// b: a run that is ended half-way begins again where it was; nothing is left out.
+func TestFlawB5EndedHalfWay(t *testing.T) {
+	w := newWorld(t, withWindows, withShards)
+	tap := w.tapped()
+	first := epoch.Unix() + 1000
+	for i := range int64(200) {
+		ttl := strconv.FormatInt(first+i, 10)
+		w.put(fmt.Sprint(i), ttl, windowed(ttl, time.Minute), text(shardAttribute, "0"))
+	}
+	o := w.indexOptions()
+	o.IndexName, o.Concurrency = windowIndex, 1
+	r := w.startSweeps(o)
+	r.awaitSwept(w, 1)
+	must(t, r.stop())
+	w.advance(300*time.Second + time.Unix(first, 0).Sub(w.now()))
+
+	var n atomic.Int64
+	half := make(chan struct{})
+	tap.do(func(ctx context.Context, operation string, _ any) error {
+		if operation == "DeleteItem" && n.Add(1) == 100 {
+			<-half
+		}
+		return nil
+	})
+	r = w.startSweeps(o)
+	r.await("half is gone", func() bool { return n.Load() >= 100 && r.Stats().Counts[Armed] == 200 })
+	w.advance(o.Period) // so that a checkpoint is written, and that is of what is not gone
+	r.await("the watermark is where the removals are", func() bool { return w.watermark(1) >= (first+50)*1000 })
+	close(half)
+	must(t, r.stop())
+	if left := w.count(); left == 0 {
+		t.Fatal("nothing is left to show it with")
+	}
+	mark := w.watermark(1)
+	for i := range int64(200) {
+		if at := (first + i) * 1000; at <= mark-1 && w.has(fmt.Sprint(i)) {
+			t.Fatalf("the watermark is %d, but what expired at %d is there", mark, at)
+		}
+	}
+	r = w.startSweeps(o)
+	r.await("the rest is gone", func() bool { return w.count() == 0 })
+}
+
+// b: shards are asked one after another.
+func TestFlawB6ShardsInParallel(t *testing.T) {
+	w := newWorld(t, withShards)
+	tap := w.tapped()
+	release := make(chan struct{})
+	tap.do(func(ctx context.Context, operation string, in any) error {
+		if q, ok := in.(*dynamodb.QueryInput); ok && tableOf(in) == worldTable && q.ExpressionAttributeValues[":p"].(*types.AttributeValueMemberS).Value == "0" {
+			select {
+			case <-release:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	for shard := range 4 {
+		w.putShard(fmt.Sprint(shard), w.in(2), strconv.Itoa(shard))
+	}
+	o := w.indexOptions()
+	o.Shards = 4
+	r := w.startSweeps(o)
+	w.advance(2 * time.Second)
+	r.awaitCount(Removed, 3)
+	if !w.has("0") {
+		t.Error("the shard that does not answer was swept")
+	}
+	close(release)
+	r.awaitCount(Removed, 4)
+}
+
+// b: an item goes up to a period and a minute after its deadline. Here it goes at its instant, however long the period.
+func TestFlawB7Latency(t *testing.T) {
+	w := newWorld(t, withShards)
+	o := w.indexOptions()
+	o.Shards, o.Period = 1, 5*time.Minute
+	for i := range int64(10) {
+		w.putShard(fmt.Sprint(i), w.in(61*(i+1)), "0")
+	}
+	r := w.startSweeps(o)
+	for i := range int64(10) {
+		r.await("it is known a period ahead", func() bool { return r.Stats().Counts[Armed] > i })
+		w.advance(60_999 * time.Millisecond)
+		if left := w.count(); left != int(10-i) {
+			t.Fatalf("%d items are left before the deadline of number %d", left, i)
+		}
+		w.advance(time.Millisecond)
+		r.awaitCount(Removed, i+1) // and the clock stands still meanwhile
+	}
+}
+
+// b: runs overlap. A shard is swept by one worker at a time, and by another one when that one ends. See TestFlawA11TwoWorkers, too.
+func TestFlawB8OverlappingRuns(t *testing.T) {
+	w := newWorld(t, withShards)
+	w.putShard("keeps", w.in(1000), "0")
+	o := w.indexOptions()
+	o.Shards, o.Alone, o.Lease = 1, false, 2*time.Second
+	first := w.startSweeps(o)
+	first.awaitSwept(w, 1)
+	tap := w.tapped()
+	o.DB = w.db
+	second := w.startSweeps(o)
+	first.await("the second has seen that the shard has an owner", func() bool {
+		rows, err := first.shares(Index).Rows(context.Background())
+		must(t, err)
+		return len(rows) == 3 // the shard and two workers
+	})
+	for range 5 {
+		w.advance(o.Period)
+	}
+	if n := len(tap.of("Query")); n != 0 {
+		t.Errorf("the second has asked %d times for a shard that the first sweeps", n)
+	}
+	must(t, first.stop())
+	second.await("it has the shard", func() bool { return len(tap.of("Query")) > 0 })
+}
+
+// Missed runs heal by themselves, as b's do: whatever is overdue is found, however it came there.
+func TestShardsHeal(t *testing.T) {
+	w := newWorld(t, withShards)
+	o := w.indexOptions()
+	o.Shards = 1
+	w.putShard("keeps", w.in(100_000), "0")
+	r := w.startSweeps(o)
+	r.awaitSwept(w, 1)
+	w.putShard("long expired", w.in(-40*86_400), "0")
+	w.advance(healEvery * time.Millisecond)
+	r.awaitCount(Removed, 1)
+}
+
+// An item that a dry run would remove is told of once, and stays.
+func TestIndexDryRun(t *testing.T) {
+	w := newWorld(t, withShards)
+	o := w.indexOptions()
+	o.Shards, o.DryRun = 1, true
+	for i := range int64(5) {
+		w.putShard(fmt.Sprint(i), w.in(i), "0")
+	}
+	r := w.startSweeps(o)
+	for range 100 {
+		w.advance(7 * time.Second)
+	}
+	r.awaitCount(Spared, 5)
+	r.awaitSwept(w, 1)
+	if n := r.Stats().Counts[Spared]; n != 5 || w.count() != 5 {
+		t.Errorf("%d told, %d left", n, w.count())
+	}
+}
+
+// What an index of an unknown layout holds is learnt from its first item.
+func TestIndexIsEmptyAtFirst(t *testing.T) {
+	w := newWorld(t, withWindows)
+	o := w.indexOptions()
+	r := w.startSweeps(o)
+	w.advance(o.Period)
+	ttl := w.in(20)
+	w.put("a", ttl, windowed(ttl, 10*time.Minute)) // which is not what the options say
+	r.await("it is gone", func() bool {
+		w.advance(time.Second)
+		return !w.has("a")
+	})
+	if w.now().Unix() < epoch.Unix()+25 {
+		t.Error("removed early")
+	}
+}
+
+// What is wrong with an index is said, with the next step.
+func TestIndexProblems(t *testing.T) {
+	state := func(status types.IndexStatus) func(*tap) {
+		return func(t *tap) {
+			t.after = func(_ string, _, out any) {
+				if d, ok := out.(*dynamodb.DescribeTableOutput); ok && len(d.Table.GlobalSecondaryIndexes) > 0 {
+					d.Table.GlobalSecondaryIndexes[0].IndexStatus = status
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		with    []func(*world)
+		change  func(*Options)
+		tap     func(*tap)
+		code    Code
+		message string
+		next    string
+	}{
+		{"there is none", nil, nil, nil, NoIndex, "no index with a string as its partition key", "mayfly guard init --table items --attribute ttl"},
+		{"none of the name", []func(*world){withWindows}, func(o *Options) { o.IndexName = "x" }, nil, NoIndex, "no index x", "mayfly guard init"},
+		{"two", []func(*world){withWindows, withShards}, nil, nil, Misconfigured, "several indexes", "--index"},
+		{"other sort key", []func(*world){withWindows}, func(o *Options) { o.Attribute, o.IndexName = "until", windowIndex }, nil, NoIndex, "the sort key until", "mayfly guard init"},
+		{"no version", []func(*world){withWindows}, func(o *Options) { o.Version, o.IndexName = "v", windowIndex }, nil, NoIndex, "does not project the version attribute v", "mayfly guard init"},
+		{"being built", []func(*world){withWindows}, nil, state(types.IndexStatusCreating), NoIndex, "still being built", "ACTIVE"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, c.with...)
+			tap := w.tapped()
+			if c.tap != nil {
+				c.tap(tap)
+			}
+			o := w.indexOptions()
+			if c.change != nil {
+				c.change(&o)
+			}
+			r := w.start(o)
+			<-r.over
+			var p *Problem
+			if !errors.As(r.stop(), &p) || p.Code != c.code || !strings.Contains(p.Message, c.message) || !strings.Contains(p.Next, c.next) {
+				t.Errorf("ends with %+v", r.err)
+			}
+		})
+	}
+	t.Run("shards of which nobody says how many", func(t *testing.T) {
+		w := newWorld(t, withShards)
+		w.putShard("a", w.in(5), "3")
+		r := w.start(w.indexOptions())
+		<-r.over
+		var p *Problem
+		if !errors.As(r.stop(), &p) || p.Code != Misconfigured || !strings.Contains(p.Message, "at least 4 shards, and 0") {
+			t.Errorf("ends with %+v", r.err)
+		}
+	})
+}
+
+// a15: what the published sweeper deletes looks like a user's deletion. With a mark, the stream tells them apart.
+func TestFlawA15ExpiryCanBeToldFromDeletion(t *testing.T) {
+	w := newWorld(t, withWindows)
+	w.putWindowed("expires", w.in(10))
+	w.putWindowed("deleted", w.in(10))
+	o := w.indexOptions()
+	o.Mark = "expired_at"
+	r := w.startSweeps(o)
+	r.awaitCount(Armed, 2)
+	w.remove("deleted")
+	w.advance(10 * time.Second)
+	r.awaitCount(Removed, 1)
+	marks := map[string]bool{}
+	for _, record := range w.records() {
+		if record.EventName == "REMOVE" {
+			image := record.Dynamodb.OldImage
+			mark, _ := image["expired_at"].(*streamtypes.AttributeValueMemberN)
+			marks[image["pk"].(*streamtypes.AttributeValueMemberS).Value] = mark != nil && mark.Value == image["ttl"].(*streamtypes.AttributeValueMemberN).Value
+		}
+	}
+	if !maps.Equal(marks, map[string]bool{"expires": true, "deleted": false}) {
+		t.Errorf("marks: %v", marks)
+	}
+}

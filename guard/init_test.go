@@ -1,0 +1,414 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func (w *world) initOptions() InitOptions {
+	return InitOptions{DB: w.db, Table: worldTable, MaxRCU: 1e6, MaxWCU: 1e6, clock: w.local, trust: w.local != nil}
+}
+
+// initTable runs Init and checks that its progress ends with everything.
+func (w *world) initTable(o InitOptions) InitReport {
+	w.t.Helper()
+	var last int64
+	report, err := Init(context.Background(), o, func(done, total int64) {
+		if done < last || total < done {
+			w.t.Errorf("%d of %d are done, after %d", done, total, last)
+		}
+		last = done
+	})
+	must(w.t, err)
+	if last != report.Scanned {
+		w.t.Errorf("the progress ends with %d, but %d were scanned", last, report.Scanned)
+	}
+	return report
+}
+
+// partition is the index's partition key of an item.
+func (w *world) partition(name, attribute string) string {
+	w.t.Helper()
+	v, _ := w.get(name)[attribute].(*types.AttributeValueMemberS)
+	if v == nil {
+		return ""
+	}
+	return v.Value
+}
+
+// Init makes the index and gives each item its place in it; guard then needs no options to sweep it.
+func TestInit(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		granularity time.Duration
+		shards      int
+		index, key  string
+		layout      string
+	}{
+		{"shards", 0, 0, "expirationShardIndex", shardKeyDefault, "4 shards"},
+		{"windows", time.Minute, 0, windowIndex, windowKeyDefault, "windows of 1m0s"},
+		{"windows of shards", 10 * time.Second, 3, windowIndex, windowKeyDefault, "windows of 10s in 3 shards"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, withSort)
+			for i := range int64(200) {
+				w.put(fmt.Sprintf("i/%d", i), w.in(1+i))
+			}
+			w.put("fraction/1", w.in(3)+".5")
+			w.put("without/1", "")
+			w.put("milliseconds/1", "1893456000000")
+			w.put("a text/1", "", map[string]types.AttributeValue{"note": &types.AttributeValueMemberS{Value: "x"}})
+			o := w.initOptions()
+			o.Granularity, o.Shards = c.granularity, c.shards
+			want := InitReport{Index: c.index, Key: c.key, Layout: c.layout, Created: true, Scanned: 204, Written: 201, Without: 2, Bad: 1}
+			dry := o
+			dry.DryRun = true
+			if report := w.initTable(dry); report != want {
+				t.Errorf("a dry run reports %+v", report)
+			}
+			if d, _ := w.DynamoDB().DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(worldTable)}); len(d.Table.GlobalSecondaryIndexes) != 0 || w.partition("i/1", c.key) != "" {
+				t.Error("a dry run has made something")
+			}
+			if report := w.initTable(o); report != want {
+				t.Errorf("reports %+v", report)
+			}
+			d, err := w.DynamoDB().DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(worldTable)})
+			must(t, err)
+			if p := d.Table.GlobalSecondaryIndexes[0].Projection.ProjectionType; p != types.ProjectionTypeKeysOnly {
+				t.Errorf("the index projects %s", p)
+			}
+			want.Created, want.Written, want.Right = false, 0, 201
+			if report := w.initTable(o); report != want {
+				t.Errorf("a second run reports %+v", report)
+			}
+			r := w.startSweeps(w.options(Index))
+			for range 100 {
+				w.advance(time.Second)
+			}
+			r.awaitCount(Removed, 101)
+			if w.has("fraction/1") || w.count() != 204-101 {
+				t.Errorf("%d items are left", w.count())
+			}
+		})
+	}
+}
+
+// Init notes what the index holds; with another layout, items are put where they belong then.
+func TestInitAnotherLayout(t *testing.T) {
+	w := newWorld(t)
+	for i := range int64(50) {
+		w.put(fmt.Sprint(i), w.in(100+i))
+	}
+	o := w.initOptions()
+	o.Granularity, o.IndexName, o.Key = time.Minute, "deadlines", "place"
+	w.initTable(o)
+	o.Granularity, o.Shards = 0, 3
+	if report := w.initTable(o); report != (InitReport{Index: "deadlines", Key: "place", Layout: "3 shards", Scanned: 50, Written: 50}) {
+		t.Errorf("reports %+v", report)
+	}
+	if got, want := w.partition("7", "place"), Shard("7", 3); got != want {
+		t.Errorf("7 is in %s, want %s", got, want)
+	}
+	r := w.startSweeps(w.options(Index))
+	w.advance(200 * time.Second)
+	r.awaitCount(Removed, 50)
+}
+
+// An item that is renewed while it is to be written gets the place of its new TTL; one that is deleted does not come back.
+func TestInitBesideWriters(t *testing.T) {
+	w := newWorld(t, withWindows)
+	tap := w.tapped()
+	w.put("renewed", w.in(100))
+	w.put("deleted", w.in(100))
+	var once sync.Map
+	tap.do(func(_ context.Context, operation string, in any) error {
+		u, ok := in.(*dynamodb.UpdateItemInput)
+		if !ok || tableOf(in) != worldTable {
+			return nil
+		}
+		name := u.Key["pk"].(*types.AttributeValueMemberS).Value
+		if _, was := once.LoadOrStore(name, true); was {
+			return nil
+		}
+		if name == "renewed" {
+			w.renew(name, w.in(1000))
+		} else {
+			w.remove(name)
+		}
+		return nil
+	})
+	o := w.initOptions()
+	o.DB, o.Granularity = w.db, time.Minute
+	if report := w.initTable(o); report.Renewed != 2 || report.Written != 1 {
+		t.Errorf("reports %+v", report)
+	}
+	if got := w.partition("renewed", windowKeyDefault); got != Window(w.now().Unix()+1000, time.Minute) {
+		t.Errorf("the renewed item is in %s", got)
+	}
+	if w.has("deleted") {
+		t.Error("a deleted item has come back")
+	}
+}
+
+// A run that was ended goes on where it was.
+func TestInitResumes(t *testing.T) {
+	w := newWorld(t, withShards)
+	tap := w.tapped()
+	const n = 600
+	for i := range n {
+		w.put(fmt.Sprint(i), w.in(1000))
+	}
+	o := w.initOptions()
+	o.DB, o.Segments, o.MaxRCU = w.db, 1, 200 // 100 items a page
+	ctx, cancel := context.WithCancel(t.Context())
+	var updates atomic.Int64
+	tap.do(func(_ context.Context, operation string, _ any) error {
+		if operation == "UpdateItem" && updates.Add(1) == n/2 {
+			cancel()
+		}
+		return nil
+	})
+	first, err := Init(ctx, o, nil)
+	if !errors.Is(err, context.Canceled) || first.Scanned == 0 || first.Scanned >= n {
+		t.Fatalf("ended with %v, after %+v", err, first)
+	}
+	tap.do(nil)
+	second := w.initTable(o)
+	if first.Scanned+second.Scanned != n {
+		t.Errorf("%d and %d items were scanned of %d", first.Scanned, second.Scanned, n)
+	}
+	if third := w.initTable(o); third.Scanned != n || third.Right != n {
+		t.Errorf("then %+v", third)
+	}
+}
+
+// An index of the shape may be the application's: of users by the end of their sessions, say. Nothing of it is taken for an index of deadlines, and nothing of it is overwritten.
+func TestInitLeavesTheApplicationsAttributesAlone(t *testing.T) {
+	w := newWorld(t, withIndex("byUser", "user", "N"))
+	w.put("a", w.in(100), text("user", "alice"))
+	w.put("b", w.in(100), text("user", "42"))
+	untouched := func() {
+		t.Helper()
+		if a, b := w.partition("a", "user"), w.partition("b", "user"); a != "alice" || b != "42" {
+			t.Fatalf("the users are %q and %q", a, b)
+		}
+	}
+	refused := func(change func(*InitOptions), says string) {
+		t.Helper()
+		o := w.initOptions()
+		change(&o)
+		for _, o.DryRun = range []bool{true, false} {
+			_, err := Init(t.Context(), o, nil)
+			var p *Problem
+			if !errors.As(err, &p) || p.Code != Misconfigured || !strings.Contains(p.Message, says) || !strings.Contains(p.Next, "--key") {
+				t.Errorf("ends with %v", err)
+			}
+			untouched()
+		}
+	}
+	refused(func(o *InitOptions) { o.IndexName = "byUser" }, `{"user":{"S":"alice"}}`)
+	refused(func(o *InitOptions) { o.Key = "user" }, `{"user":{"S":"alice"}}`)
+	o := w.options(Auto)
+	o.Streams = nil
+	g, err := New(o)
+	must(t, err)
+	must(t, g.prepare(t.Context()))
+	if name, _ := g.choose(t.Context()); name != Scan {
+		t.Errorf("without a stream, %s is chosen", name)
+	}
+	r := w.start(w.indexOptions())
+	<-r.over
+	var p *Problem
+	if !errors.As(r.stop(), &p) || p.Code != Misconfigured || !strings.Contains(p.Message, "neither windows nor shards") || !strings.Contains(p.Next, "--index") {
+		t.Errorf("a guard of the index ends with %v", r.err)
+	}
+	if report := w.initTable(w.initOptions()); report.Index != "expirationShardIndex" || !report.Created || report.Written != 2 {
+		t.Errorf("reports %+v", report)
+	}
+	untouched()
+	must(t, g.prepare(t.Context()))
+	if name, _ := g.choose(t.Context()); name != Index {
+		t.Errorf("with the index, %s is chosen", name)
+	}
+	w.put("c", w.in(100), text(shardKeyDefault, "of the application"))
+	refused(func(*InitOptions) {}, "of the application")
+	if got := w.partition("c", shardKeyDefault); got != "of the application" {
+		t.Errorf("it is %q now", got)
+	}
+}
+
+// The scan and the backfill keep to their budgets.
+func TestInitBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, withShards)
+		for i := range 30 {
+			w.put(fmt.Sprint(i), w.in(1000))
+		}
+		o := w.initOptions()
+		o.MaxWCU = 100
+		began := time.Now()
+		if report := w.initTable(o); report.Written != 30 {
+			t.Errorf("reports %+v", report)
+		}
+		if took := time.Since(began); took < 200*time.Millisecond { // 30 items of 2 units each, of which 25 are free at first, and what is under way at the end
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// An item that the endpoint does not let be written does not end the run, unless there is no other.
+func TestInitItemsThatCannotBeWritten(t *testing.T) {
+	w := newWorld(t, withShards)
+	tap := w.tapped()
+	for i := range 40 {
+		w.put(fmt.Sprint(i), w.in(1000))
+	}
+	refuses := func(only string) {
+		tap.do(func(_ context.Context, _ string, in any) error {
+			if u, ok := in.(*dynamodb.UpdateItemInput); ok && (only == "" || u.Key["pk"].(*types.AttributeValueMemberS).Value == only) {
+				return refusal("ValidationException")
+			}
+			return nil
+		})
+	}
+	o := w.initOptions()
+	o.DB = w.db
+	refuses("")
+	var p *Problem
+	if _, err := Init(t.Context(), o, nil); !errors.As(err, &p) || p.Code != Misconfigured {
+		t.Errorf("ended with %v", err)
+	}
+	refuses("7")
+	if report := w.initTable(o); report.Failed != 1 || report.Written != 39 {
+		t.Errorf("reports %+v", report)
+	}
+}
+
+// Bad input is a problem with its next step.
+func TestInitProblems(t *testing.T) {
+	noTTL := func(w *world) {
+		_, err := w.DynamoDB().CreateTable(context.Background(), &dynamodb.CreateTableInput{
+			TableName: aws.String("bare"), BillingMode: types.BillingModePayPerRequest,
+			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "N"}},
+			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: "HASH"}},
+		})
+		must(w.t, err)
+	}
+	for _, c := range []struct {
+		name   string
+		with   []func(*world)
+		change func(*world, *InitOptions)
+		code   Code
+		text   string
+	}{
+		{"no table", nil, func(_ *world, o *InitOptions) { o.Table = "nothing" }, NoTable, "nothing"},
+		{"no attribute", nil, func(w *world, o *InitOptions) { noTTL(w); o.Table = "bare" }, NoAttribute, "TTL of the table bare is off"},
+		{"index of another shape", []func(*world){withWindows}, func(_ *world, o *InitOptions) { o.Attribute, o.IndexName = "until", windowIndex }, NoIndex, "sort key until"},
+		{"TTL is a text", []func(*world){withIndex("texts", "k", "S")}, func(_ *world, o *InitOptions) {}, NoIndex, "ttl is of the type S"},
+		{"partition key is a number", nil, func(w *world, o *InitOptions) { noTTL(w); o.Table, o.Attribute, o.Key = "bare", "ttl", "pk" }, NoIndex, "pk is of the type N"},
+		{"partition key is the TTL", nil, func(_ *world, o *InitOptions) { o.Key = "ttl" }, Misconfigured, "another meaning"},
+		{"partition key is the table's", nil, func(_ *world, o *InitOptions) { o.Key = "pk" }, Misconfigured, "another meaning"},
+		{"name is taken", []func(*world){withWindows}, func(_ *world, o *InitOptions) { o.Key, o.IndexName = "other", windowIndex }, NoIndex, "of another shape"},
+		{"two indexes", []func(*world){withWindows, withShards}, func(_ *world, o *InitOptions) {}, Misconfigured, "several indexes"},
+		{"endpoint makes no indexes", nil, func(w *world, o *InitOptions) {
+			tap := w.tapped()
+			tap.do(func(_ context.Context, operation string, _ any) error {
+				if operation == "UpdateTable" {
+					return refusal("ValidationException")
+				}
+				return nil
+			})
+			o.DB = w.db
+		}, NoIndex, "does not make the index"},
+		{"endpoint forgets the index", []func(*world){}, func(w *world, o *InitOptions) {
+			tap := w.tapped()
+			tap.after = func(_ string, _, out any) {
+				if d, ok := out.(*dynamodb.DescribeTableOutput); ok {
+					d.Table.GlobalSecondaryIndexes = nil
+				}
+			}
+			o.DB = w.db
+		}, NoIndex, "has not made it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, c.with...)
+			o := w.initOptions()
+			c.change(w, &o)
+			_, err := Init(t.Context(), o, nil)
+			var p *Problem
+			if !errors.As(err, &p) || p.Code != c.code || !strings.Contains(p.Message, c.text) || p.Next == "" {
+				t.Errorf("ended with %+v", err)
+			}
+		})
+	}
+	for text, o := range map[string]InitOptions{
+		"Table: it is empty":     {DB: newWorld(t).db},
+		"Shards: 10001":          {Table: "t", Shards: 10_001},
+		"is not whole seconds":   {Table: "t", Granularity: 1500 * time.Millisecond},
+		"DB: there is no client": {Table: "t"},
+	} {
+		if _, err := Init(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// A budget lets through what it is to, whatever the requests cost.
+func TestBudget(t *testing.T) {
+	now := time.Duration(0)
+	b := newBudget(100)
+	b.elapsed = func() time.Duration { return now }
+	spent := 0.0
+	for now < 60*time.Second {
+		if wait := b.due(); wait > 0 {
+			now += wait
+			continue
+		}
+		cost := float64(1 + int(spent)%40)
+		spent += cost
+		b.spend(10, &types.ConsumedCapacity{CapacityUnits: aws.Float64(cost)})
+	}
+	if spent < 5900 || spent > 6100 {
+		t.Errorf("%v units were spent in a minute at 100 a second", spent)
+	}
+	if limit := *b.limit(); limit < 1 || limit > 250 {
+		t.Errorf("pages of %d items", limit)
+	}
+	b.cut()
+	b.cut()
+	spent, began := 0.0, now
+	for now < began+time.Second {
+		if wait := b.due(); wait > 0 {
+			now += wait
+			continue
+		}
+		spent++
+		b.spend(1, &types.ConsumedCapacity{CapacityUnits: aws.Float64(1)})
+	}
+	if spent < 10 || spent > 60 {
+		t.Errorf("after two refusals %v units were spent in a second", spent)
+	}
+	b.share(10)
+	b.share(100)
+	if b.mu.rate < 24 { // a quarter, of before the last second
+		t.Errorf("a share that grows again has a rate of %v", b.mu.rate)
+	}
+	if newBudget(0).limit() != nil {
+		t.Error("without a bound, pages have one")
+	}
+	b.spend(3, nil) // an endpoint that tells nothing
+	if b.mu.each != unitsWithout {
+		t.Errorf("each is taken to cost %v", b.mu.each)
+	}
+}

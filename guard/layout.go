@@ -1,0 +1,298 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// layout says what the partition key of an index of deadlines holds:
+//
+//	windows              "<window>"                      spec/patterns.md a
+//	windows of n shards  "<window>#0" … "<window>#n-1"   a, with flaw 9 corrected; "<window>" is asked for too, as long as there may be items from before
+//	n shards             "0" … "n-1"                     b
+type layout struct {
+	Granularity int64 `json:"granularity,omitempty"` // of the windows, in seconds; 0: there are none, but shards
+	Shards      int   `json:"shards"`
+}
+
+func (l layout) windows() bool { return l.Granularity > 0 }
+
+func (l layout) length() time.Duration { return time.Duration(l.Granularity) * time.Second }
+
+func (l layout) String() string {
+	switch {
+	case !l.windows():
+		return fmt.Sprintf("%d shards", l.Shards)
+	case l.Shards > 1:
+		return fmt.Sprintf("windows of %v in %d shards", l.length(), l.Shards)
+	}
+	return fmt.Sprintf("windows of %v", l.length())
+}
+
+// shards are the parts of the index that can be swept apart from each other; "" stands for windows without a shard.
+func (l layout) shards() (all []string) {
+	if l.windows() {
+		all = append(all, "")
+	}
+	if !l.windows() || l.Shards > 1 {
+		for i := range l.Shards {
+			all = append(all, strconv.Itoa(i))
+		}
+	}
+	return all
+}
+
+// partitions gives the values of the partition key under which a shard's items lie that have a TTL from low to high, in the order of their TTLs.
+func (l layout) partitions(shard string, low, high int64) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !l.windows() {
+			yield(shard)
+			return
+		}
+		for w := range windowsBetween(low, high, l.length()) {
+			if !yield(l.name(w, shard)) {
+				return
+			}
+		}
+	}
+}
+
+func (l layout) name(w window, shard string) string {
+	if shard == "" {
+		return w.String()
+	}
+	return WindowShard(w.String(), shard)
+}
+
+// place is where an item belongs that has none yet. The TTL is in whole seconds, rounded up; text differs among items.
+func (l layout) place(ttl int64, text string) string {
+	if !l.windows() {
+		return Shard(text, l.Shards)
+	}
+	if l.Shards > 1 {
+		return l.name(windowOf(ttl, l.length()), Shard(text, l.Shards))
+	}
+	return Window(ttl, l.length())
+}
+
+// shardOf gives the shard that an item is swept with. ok is false where no sweep comes upon it: it lies in another window than its TTL's, or in a shard that there is not.
+func (l layout) shardOf(partition string, ttl int64) (shard string, ok bool) {
+	if !l.windows() {
+		return partition, l.isShard(partition)
+	}
+	w, shard, ok := readWindow(partition)
+	return shard, ok && w == windowOf(ttl, l.length()) && (shard == "" || l.Shards > 1 && l.isShard(shard))
+}
+
+func (l layout) isShard(name string) bool {
+	n, err := strconv.Atoi(name)
+	return err == nil && n >= 0 && n < l.Shards && strconv.Itoa(n) == name
+}
+
+// wholeSeconds is a deadline's TTL in whole seconds, rounded up.
+func wholeSeconds(at int64) int64 { return (at + 999) / 1000 }
+
+// text is the layout as it is noted for the sweepers.
+func (l layout) text() string {
+	b, _ := json.Marshal(l)
+	return string(b)
+}
+
+// readLayout reads what was noted. ok is false where it says nothing that can be.
+func readLayout(text string) (l layout, ok bool) {
+	if json.Unmarshal([]byte(text), &l) != nil || l.Granularity < 0 || l.Granularity > 86_400 || l.Shards < 1 || l.Shards > shardsMost {
+		return layout{}, false
+	}
+	return l, true
+}
+
+const shardsMost = 10_000
+
+// guess tells the layout from items of the index, and from how many shards the options say that there are. known is false where the items do not tell.
+func guess(items []map[string]types.AttributeValue, key string, shards int) (l layout, known bool, err *Problem) {
+	counts, highest, sharded := map[int64]int{}, -1, false
+	for _, item := range items {
+		v, isText := item[key].(*types.AttributeValueMemberS)
+		if !isText {
+			continue
+		}
+		name := v.Value
+		if w, shard, ok := readWindow(name); ok {
+			counts[w.end-w.start]++
+			sharded = sharded || shard != ""
+			name = shard
+		}
+		if n, err := strconv.Atoi(name); err == nil && n >= 0 {
+			highest = max(highest, n)
+		}
+	}
+	for length, n := range counts { // what the published code makes of milliseconds looks like a longer window, and there are few of those
+		if n > counts[l.Granularity] || n == counts[l.Granularity] && length < l.Granularity {
+			l.Granularity = length
+		}
+	}
+	switch odd := stranger(items, key); {
+	case odd != "" && len(counts) == 0 && (highest < 0 || shards <= highest):
+		return layout{}, false, &Problem{
+			Code: Misconfigured, Message: fmt.Sprintf("the index's partition key %s holds neither windows nor shards, but such as %s", key, odd),
+			Next: "name the index of deadlines (--index), or make one with `mayfly guard init`",
+		}
+	case len(counts) == 0 && highest < 0:
+		return layout{}, false, nil
+	case (len(counts) == 0 || sharded) && shards <= highest:
+		return layout{}, false, &Problem{
+			Code: Misconfigured, Message: fmt.Sprintf("the index has at least %d shards, and %d are to be swept", highest+1, shards),
+			Next: "say how many shards the writers use (--shards), or let `mayfly guard init` note it",
+		}
+	}
+	l.Shards = max(shards, 1)
+	return l, true, nil
+}
+
+// expirationIndex finds the index of deadlines that the strategy can ask: one with the TTL attribute as its sort key, a number, and a string as its partition key.
+func (t *table) expirationIndex(o Options) (*expirationIndex, *Problem) {
+	advice := fmt.Sprintf("make one with `mayfly guard init --table %s --attribute %s`", o.Table, o.Attribute)
+	var found []*expirationIndex
+	for i := range t.indexes {
+		d := &t.indexes[i]
+		if o.IndexName != "" && aws.ToString(d.IndexName) != o.IndexName {
+			continue
+		}
+		x, why := t.indexOf(d, o)
+		if why != nil && o.IndexName != "" {
+			return nil, why
+		}
+		if why == nil {
+			found = append(found, x)
+		}
+	}
+	switch {
+	case len(found) == 0 && o.IndexName != "":
+		return nil, &Problem{Code: NoIndex, Message: fmt.Sprintf("the table %s has no index %s", o.Table, o.IndexName), Next: advice}
+	case len(found) == 0:
+		return nil, &Problem{Code: NoIndex, Message: fmt.Sprintf("the table %s has no index with a string as its partition key and %s, a number, as its sort key", o.Table, o.Attribute), Next: advice}
+	case len(found) > 1:
+		if x := onlyKnown(found); x != nil {
+			found = []*expirationIndex{x}
+			break
+		}
+		return nil, &Problem{Code: Misconfigured, Message: fmt.Sprintf("the table %s has several indexes with the sort key %s", o.Table, o.Attribute), Next: "name the one that is to be swept (--index)"}
+	}
+	if !found[0].ready {
+		return nil, &Problem{Code: NoIndex, Message: fmt.Sprintf("the index %s is still being built", found[0].name), Next: "start guard when it is ACTIVE: `mayfly guard init` waits for that"}
+	}
+	return found[0], nil
+}
+
+// knownKeys are the partition keys of indexes of deadlines that Init makes, and that were published. An index of the same shape with another partition key may be the application's, such
+// as one of users by the end of their sessions.
+var knownKeys = []string{windowKeyDefault, shardKeyDefault, "GSI_PK"}
+
+func (x *expirationIndex) known() bool { return slices.Contains(knownKeys, x.key) }
+
+// onlyKnown gives the one index with a known partition key; nil where there are several, or none.
+func onlyKnown(all []*expirationIndex) (only *expirationIndex) {
+	for _, x := range all {
+		if x.known() && only != nil {
+			return nil
+		}
+		if x.known() {
+			only = x
+		}
+	}
+	return only
+}
+
+// placed reports whether a value of the index's partition key looks like a window or a shard of some layout.
+func placed(value types.AttributeValue) bool {
+	v, isText := value.(*types.AttributeValueMemberS)
+	if !isText {
+		return false
+	}
+	if start, end, two := strings.Cut(v.Value, "_"); two && len(end) >= windowEndLength { // also one that the published code has made of milliseconds
+		_, wrongStart := time.Parse(windowEnd, start)
+		_, wrongEnd := time.Parse(windowEnd, end[:windowEndLength])
+		return wrongStart == nil && wrongEnd == nil
+	}
+	n, err := strconv.Atoi(v.Value)
+	return err == nil && n >= 0
+}
+
+// stranger gives the first value of the index's partition key that is neither a window nor a shard, as text; "" where there is none.
+func stranger(items []map[string]types.AttributeValue, key string) string {
+	for _, item := range items {
+		if v, has := item[key]; has && !placed(v) {
+			text, err := attributevalue.MarshalMapJSON(map[string]types.AttributeValue{key: v})
+			if err != nil {
+				return "another value"
+			}
+			return string(text)
+		}
+	}
+	return ""
+}
+
+// expirationIndex is an index of deadlines.
+type expirationIndex struct {
+	name  string
+	key   string // its partition key
+	ready bool
+}
+
+// indexOf looks at the shape of an index; why is the problem with it.
+func (t *table) indexOf(d *types.GlobalSecondaryIndexDescription, o Options) (x *expirationIndex, why *Problem) {
+	x = &expirationIndex{name: aws.ToString(d.IndexName), ready: d.IndexStatus == types.IndexStatusActive || d.IndexStatus == types.IndexStatusUpdating}
+	var sort string
+	for _, e := range d.KeySchema {
+		switch e.KeyType {
+		case types.KeyTypeHash:
+			x.key = aws.ToString(e.AttributeName)
+		case types.KeyTypeRange:
+			sort = aws.ToString(e.AttributeName)
+		}
+	}
+	wrong := func(format string, args ...any) *Problem {
+		return &Problem{Code: NoIndex, Message: fmt.Sprintf("the index %s of the table %s ", x.name, o.Table) + fmt.Sprintf(format, args...),
+			Next: fmt.Sprintf("make another with `mayfly guard init --table %s --attribute %s --index NAME`", o.Table, o.Attribute)}
+	}
+	switch {
+	case len(d.KeySchema) != 2 || sort != o.Attribute:
+		return nil, wrong("has not a partition key and the sort key %s", o.Attribute)
+	case t.kinds[x.key] != types.ScalarAttributeTypeS:
+		return nil, wrong("has the partition key %s, which is no string", x.key)
+	case t.kinds[sort] != types.ScalarAttributeTypeN:
+		return nil, wrong("has the sort key %s, which is no number", sort)
+	case o.Version != "" && !t.projects(d, o.Version):
+		return nil, wrong("does not project the version attribute %s", o.Version)
+	}
+	return x, nil
+}
+
+// projects reports whether an index has an attribute.
+func (t *table) projects(d *types.GlobalSecondaryIndexDescription, attribute string) bool {
+	if d.Projection != nil {
+		if d.Projection.ProjectionType == types.ProjectionTypeAll {
+			return true
+		}
+		for _, name := range d.Projection.NonKeyAttributes {
+			if name == attribute {
+				return true
+			}
+		}
+	}
+	for _, name := range t.names() {
+		if name == attribute {
+			return true
+		}
+	}
+	return false
+}

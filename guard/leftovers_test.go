@@ -1,0 +1,144 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+// bubbled opens a world in virtual time and gives it to a test.
+func bubbled(t *testing.T, test func(*testing.T, *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t}
+		withWindows(w)
+		db, err := mayfly.Open("", mayfly.Options{Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:8784h"})
+		must(t, err)
+		w.DB, w.db, w.streams = db, db.DynamoDB(), db.Streams()
+		w.createTable(worldTable)
+		test(t, w)
+		must(t, db.Close())
+	})
+}
+
+// leases are the rows of leases of a table of leases, as "strategy name", but for those of workers themselves.
+func leasesIn(t *testing.T, db *dynamodb.Client, like string) (all []string) {
+	t.Helper()
+	out, err := db.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(lease.TableName), ConsistentRead: aws.Bool(true)})
+	must(t, err)
+	for _, item := range out.Items {
+		consumer, shard := stringOf(item["consumer"]), stringOf(item["shard"])
+		if strings.Contains(consumer, like) && !lease.IsCrew(shard) {
+			all = append(all, consumer[strings.Index(consumer, "/"+worldTable)+1:]+" "+shard)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// The leases of a scan are deleted when it is done, and it is not made again: neither by workers that start then, nor by one that comes to a lease that is no longer there. A scan that is wanted
+// later is made.
+func TestScansLeaveNoLeases(t *testing.T) {
+	bubbled(t, func(t *testing.T, w *world) {
+		for i := range 50 {
+			w.put(fmt.Sprint("far", i), fmt.Sprint(time.Now().Add(100*time.Hour).Unix()))
+		}
+		start := func(name string, alone bool) (*guarding, func() int) {
+			l := newLine(nil)
+			g, err := New(l.lay(Options{
+				DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: Stream, Owner: name, Alone: alone, trust: true,
+			}))
+			must(t, err)
+			return w.run(g, nil), func() int { return sentOf([]*line{l})["Scan "+worldTable] }
+		}
+		a, scansA := start("a", false)
+		b, scansB := start("b", false)
+		time.Sleep(10 * time.Second)
+		first := scansA() + scansB() // a segment is given to another worker in its midst, perhaps
+		if first < 4 || len(leasesIn(t, w.db, "/scan")) != 4 {
+			t.Errorf("at first there are %d scans and the leases %v", first, leasesIn(t, w.db, "/scan"))
+		}
+		time.Sleep(time.Minute)
+		if rows := leasesIn(t, w.db, "/scan"); len(rows) != 0 {
+			t.Errorf("of the first scan there are %v", rows)
+		}
+		g := a.Guard
+		s, isStream := g.readiness.runs.(*stream)
+		if !isStream {
+			t.Fatal("it is another strategy")
+		}
+		set, _, err := s.store.readSettings(t.Context())
+		must(t, err)
+		must(t, s.scanAll(t.Context(), set)) // as a worker that was paused since before the end of the scan
+		if n := scansA() + scansB(); n != first {
+			t.Errorf("a scan that was done is made again: there are %d", n)
+		}
+		must(t, a.stop())
+		must(t, b.stop())
+		for _, alone := range []bool{false, true} {
+			c, scansC := start("c", alone)
+			time.Sleep(time.Minute)
+			if rows, n := leasesIn(t, w.db, "/scan"), scansC(); len(rows) != 0 || n != 0 {
+				t.Errorf("alone: %v: there are %d scans and %v", alone, n, rows)
+			}
+			set, _, err := s.store.readSettings(t.Context())
+			must(t, err)
+			must(t, s.store.wantScan(t.Context(), set))
+			c.Guard.readiness.runs.(*stream).lookForScan()
+			time.Sleep(2 * time.Minute)
+			if rows, n := leasesIn(t, w.db, "/scan"), scansC(); len(rows) != 0 || n != 4 {
+				t.Errorf("alone: %v: one more was wanted, and there are %d scans and %v", alone, n, rows)
+			}
+			must(t, c.stop())
+		}
+	})
+}
+
+// When the table that is guarded is deleted, no leases and checkpoints of it stay behind; when it was made again, others may need them.
+func TestDeletedTablesLeaveNoLeases(t *testing.T) {
+	for _, strategy := range []Strategy{Stream, Index, Scan} {
+		t.Run(fmt.Sprint(strategy), func(t *testing.T) {
+			bubbled(t, func(t *testing.T, w *world) {
+				w.put("far", fmt.Sprint(time.Now().Add(time.Hour).Unix()), text(windowAttribute, Window(time.Now().Add(time.Hour).Unix(), time.Minute)))
+				ends := make(chan error, 2)
+				var all []*Guard
+				for i := range 2 {
+					g, err := New(Options{
+						DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: strategy, Owner: fmt.Sprint(i), trust: true,
+					})
+					must(t, err)
+					all = append(all, g)
+					go func() { ends <- g.Run(context.Background()) }()
+				}
+				time.Sleep(time.Minute)
+				before := len(leasesIn(t, w.db, "guard/"))
+				if before == 0 {
+					t.Fatal("there are no leases")
+				}
+				all[0].leaveNothing(t.Context(), &Problem{Code: NoTable}) // as where it was made again since this worker missed it
+				if n := len(leasesIn(t, w.db, "guard/")); n != before {
+					t.Errorf("%d of %d leases are left, and the table is there", n, before)
+				}
+				w.deleteTable()
+				for range 2 {
+					if err, p := <-ends, (*Problem)(nil); !errors.As(err, &p) || p.Code != NoTable {
+						t.Errorf("guard ended with %v", err)
+					}
+				}
+				if rows := leasesIn(t, w.db, "guard/"); len(rows) > 0 {
+					t.Errorf("there are the leases %v", rows)
+				}
+			})
+		})
+	}
+}

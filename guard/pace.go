@@ -1,0 +1,162 @@
+package guard
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// pace says how fast guard removes. There is no bound at first. When the endpoint refuses to keep up, guard's rate becomes a part of what it has got through lately, and grows from there steadily, so that
+// guard and the table's users share what capacity is spare; when the bound has not mattered for a while, there is none again. Besides, the units that removals consume may have a bound, MaxWCU.
+type pace struct {
+	elapsed clock.Elapsed
+	most    float64 // write units a second; 0: no bound
+	mu      struct {
+		sync.Mutex
+		at      time.Duration // when balance and units were right
+		rate    float64       // removals a second; 0: no bound
+		step    float64       // by how much a second the rate grows
+		cut     time.Duration // when it was cut last
+		balance float64       // removals that may begin; negative: one has to wait
+		units   float64       // write units that may be consumed
+		each    float64       // write units that a removal consumes, as a running mean
+
+		second    time.Duration // begin of the present one, in which
+		succeeded int           // so many removals have ended
+		lately    float64       // and in the one before, a second
+	}
+}
+
+const (
+	paceCut    = 0.7 // of what was got through
+	paceStep   = 0.1 // of the same, by which the rate grows each second
+	paceLeast  = 2.0 // removals a second
+	paceFirst  = 50.0
+	cutsApart  = 500 * time.Millisecond
+	paceSure   = 5 * time.Second // without a cut, after which it grows by a part of itself, as after an endpoint that was away
+	paceGrowth = 0.5
+	paceForget = 20 * time.Second // without a cut
+)
+
+func newPace(mostUnits float64) *pace {
+	p := &pace{elapsed: clock.Stopwatch(), most: mostUnits}
+	p.mu.each, p.mu.units = 1, min(mostUnits, 1)
+	return p
+}
+
+// wait returns when n removals may begin, or ctx is done.
+func (p *pace) wait(ctx context.Context, n int) error {
+	for {
+		wait := p.take(float64(n))
+		if wait <= 0 {
+			return ctx.Err()
+		}
+		clock.Pause(wait, ctx.Done())
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// take takes what n removals need, or says how long to wait until there is enough. A balance may become negative by more than one removal's, as batches and large items are paid for
+// afterwards.
+func (p *pace) take(n float64) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passLocked()
+	wait := 0.0
+	if p.mu.rate > 0 && p.mu.balance < 0 {
+		wait = -p.mu.balance / p.mu.rate
+	}
+	if p.most > 0 && p.mu.units < 0 {
+		wait = max(wait, -p.mu.units/p.most)
+	}
+	if wait > 0 {
+		return max(time.Duration(wait*float64(time.Second)), time.Millisecond)
+	}
+	p.mu.balance -= n
+	p.mu.units -= n * p.mu.each
+	return 0
+}
+
+// passLocked lets what is allowed grow with the time that has passed.
+func (p *pace) passLocked() {
+	t := p.elapsed()
+	passed := (t - p.mu.at).Seconds()
+	p.mu.at = t
+	p.mu.units = min(p.mu.units+passed*p.most, p.most/10+p.mu.each)
+	if p.mu.rate == 0 {
+		p.mu.balance = 0
+	} else {
+		p.mu.balance = min(p.mu.balance+passed*p.mu.rate, p.mu.rate/20+1)
+		growth := p.mu.step
+		if t-p.mu.cut > paceSure {
+			growth = max(growth, p.mu.rate*paceGrowth)
+		}
+		p.mu.rate += passed * growth
+		if t-p.mu.cut > paceForget && p.mu.rate > 2*p.mu.lately {
+			p.mu.rate = 0
+		}
+	}
+	if since := t - p.mu.second; since >= time.Second {
+		p.mu.lately = float64(p.mu.succeeded) / since.Seconds()
+		p.mu.second, p.mu.succeeded = t, 0
+	}
+}
+
+// consumed tells what n removals have consumed, which take had to guess; 0 where the endpoint has not told.
+func (p *pace) consumed(n int, units float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passLocked()
+	p.mu.succeeded += n
+	if units > 0 && n > 0 {
+		p.mu.units -= units - float64(n)*p.mu.each
+		p.mu.each += (units/float64(n) - p.mu.each) / 16
+	}
+}
+
+// throttled cuts the rate. What comes back within half a second of a cut is of the rate before it.
+func (p *pace) throttled() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passLocked()
+	t := p.mu.at
+	if p.mu.rate > 0 && t-p.mu.cut < cutsApart {
+		return
+	}
+	got := max(p.mu.lately, float64(p.mu.succeeded)/max((t-p.mu.second).Seconds(), 0.1))
+	if p.mu.rate > 0 {
+		p.mu.rate = max(min(got, p.mu.rate)*paceCut, p.mu.rate/2, paceLeast) // never less than half at once: what was got through is a poor measure where there was little to do
+	} else {
+		p.mu.rate = max(got*paceCut, paceFirst)
+	}
+	p.mu.step = max(p.mu.rate*paceStep, paceLeast/2)
+	p.mu.cut = t
+	p.mu.balance = 0
+}
+
+// troubled tells of an attempt that has failed otherwise. Where none has worked for a while, the endpoint is away or overloaded, and is not to be hammered at.
+func (p *pace) troubled() {
+	p.mu.Lock()
+	p.passLocked()
+	working := p.mu.succeeded > 0 || p.mu.lately > 0
+	p.mu.Unlock()
+	if !working {
+		p.throttled()
+	}
+}
+
+// limit is the present rate in removals a second; +Inf where there is no bound.
+func (p *pace) limit() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passLocked()
+	if p.mu.rate == 0 {
+		return math.Inf(1)
+	}
+	return p.mu.rate
+}

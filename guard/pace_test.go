@@ -1,0 +1,92 @@
+package guard
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// capable simulates an endpoint that gets through so many removals a second and refuses the rest, and gives how many were done, and how many refused, in a time.
+func capable(t *testing.T, p *pace, perSecond float64, during time.Duration, units float64) (done, refused int) {
+	spare, last := max(perSecond/10, 1), time.Now()
+	for start := time.Now(); time.Since(start) < during; {
+		if err := p.wait(context.Background(), 1); err != nil {
+			t.Fatal(err)
+		}
+		spare = min(spare+time.Since(last).Seconds()*perSecond, max(perSecond/10, 1))
+		last = time.Now()
+		if spare >= 1 {
+			spare--
+			done++
+			p.consumed(1, units)
+		} else {
+			refused++
+			p.throttled()
+		}
+		time.Sleep(200 * time.Microsecond) // what a worker takes at least
+	}
+	return done, refused
+}
+
+// Without throttles there is no bound; with them guard uses most of what the endpoint has, with few refusals, and afterwards there is none again.
+func TestPaceSharesWhatIsSpare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPace(0)
+		if done, _ := capable(t, p, 1e9, time.Second, 0); done < 4000 || !math.IsInf(p.limit(), 1) {
+			t.Errorf("%d removals in a second without bound", done)
+		}
+		capable(t, p, 500, 10*time.Second, 0)
+		done, refused := capable(t, p, 500, time.Minute, 0)
+		if done < 500*60*7/10 || refused > done/20 {
+			t.Errorf("of 30000 possible removals %d were made, and %d refused", done, refused)
+		}
+		capable(t, p, 1e9, 2*time.Minute, 0)
+		if !math.IsInf(p.limit(), 1) {
+			t.Errorf("the bound is still %v", p.limit())
+		}
+	})
+}
+
+// After an endpoint that was away for long, the rate is back within half a minute.
+func TestPaceComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPace(0)
+		capable(t, p, 2000, 5*time.Second, 0)
+		capable(t, p, 0, time.Minute, 0)
+		capable(t, p, 2000, 30*time.Second, 0)
+		if done, _ := capable(t, p, 2000, 10*time.Second, 0); done < 10*1200 {
+			t.Errorf("%d removals in 10 s", done)
+		}
+	})
+}
+
+// MaxWCU holds by what the endpoint says that removals have consumed, not by their number.
+func TestPaceKeepsToUnits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, units := range []float64{1, 7, 0} {
+			p := newPace(100)
+			capable(t, p, 1e9, 2*time.Second, units) // it learns
+			done, _ := capable(t, p, 1e9, 10*time.Second, units)
+			if spent := float64(done) * max(units, 1); spent < 900 || spent > 1100 {
+				t.Errorf("at %v units each, %v units in 10 s", units, spent)
+			}
+		}
+	})
+}
+
+// A wait ends with its context.
+func TestPaceWaitEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPace(0.001)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for range 3 {
+			if err := p.wait(ctx, 1); err != nil {
+				return
+			}
+		}
+		t.Error("three removals within 0.001 units a second")
+	})
+}

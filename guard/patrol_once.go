@@ -1,0 +1,113 @@
+package guard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+// A single run has no time for a whole patrol, so each makes some pages of it, and the next goes on there. When a pass is through, the next begins an hour later.
+const (
+	patrolRow   = "patrol/runs" // its checkpoint is a round
+	patrolPages = 4             // pages of a run, of a megabyte each at most
+)
+
+// round is where the runs' patrol has come to.
+type round struct {
+	Key   string `json:"key,omitempty"`   // the last that was read, see keyText; "": none
+	Ended int64  `json:"ended,omitempty"` // ms: when the last whole pass did
+}
+
+// patrolOnce makes some pages of the patrol, and waits until what they have armed has ended. Nobody waits for its row: where two runs overlap, one takes it from the other, and what both
+// see is removed once all the same.
+func (o *oneSweep) patrolOnce(ctx context.Context, leases *lease.Leases) error {
+	var rows map[string]lease.Row
+	err := o.ask.again(ctx, "Query on "+lease.TableName, func() (int, *types.ConsumedCapacity, error) {
+		var err error
+		rows, err = leases.Rows(ctx)
+		return 0, nil, err
+	})
+	if err != nil {
+		return err
+	}
+	row, has := rows[patrolRow]
+	if !has {
+		row = lease.Row{Shard: patrolRow}
+	}
+	at := readRound(row.Checkpoint)
+	if at.Key == "" && at.Ended > 0 && o.g.now() < at.Ended+patrolEvery.Milliseconds() {
+		return nil
+	}
+	l, err := leases.Take(ctx, row)
+	if errors.Is(err, lease.ErrLost) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = o.pages(ctx, l, at)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveLimit)
+	defer cancel()
+	if e := l.Release(ending); e != nil && !errors.Is(e, lease.ErrLost) && err == nil {
+		err = e
+	}
+	if errors.Is(err, lease.ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// readRound reads a checkpoint. One that makes no sense is none.
+func readRound(text string) (at round) {
+	if json.Unmarshal([]byte(text), &at) != nil {
+		return round{}
+	}
+	if _, err := readKeyText(at.Key); err != nil {
+		at.Key = ""
+	}
+	return at
+}
+
+// pages reads some pages on from a place, and saves after each that has ended.
+func (o *oneSweep) pages(ctx context.Context, l *lease.Lease, at round) (err error) {
+	in := dynamodb.ScanInput{TableName: &o.g.o.Table, IndexName: &o.index.name, ExpressionAttributeNames: map[string]string{}}
+	o.g.project(&in.ProjectionExpression, in.ExpressionAttributeNames, o.index.key)
+	if in.ExclusiveStartKey, err = readKeyText(at.Key); err != nil {
+		return err
+	}
+	seen := newSightings(o.g)
+	for range patrolPages {
+		items, _, err := o.ask.scan(ctx, &in)
+		if p := (*Problem)(nil); at.Key != "" && errors.As(err, &p) && p.Code == Misconfigured {
+			o.g.log.Warn("the patrol cannot go on where its checkpoint says, and begins anew", "table", o.g.o.Table, "error", err)
+			at.Key, in.ExclusiveStartKey = "", nil
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			if err := o.inspect(ctx, seen, item, o.at); err != nil {
+				return err
+			}
+		}
+		if err := o.awaitEnded(ctx, seen); err != nil {
+			return err
+		}
+		if at.Key = ""; in.ExclusiveStartKey == nil {
+			at.Ended = o.g.now()
+		} else {
+			at.Key = keyText(in.ExclusiveStartKey)
+		}
+		text, _ := json.Marshal(at)
+		if err := l.Save(ctx, string(text)); err != nil || at.Key == "" {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package guard
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly/internal/ensure"
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+// The races of this file are for leases: a worker loses all that it has while a batch of removals, or of schedules, and its checkpoint are under way, and goes on with them afterwards.
+
+// leaseName is where a lease lies in the table.
+type leaseName struct{ consumer, shard string }
+
+// leased are the rows of leases of shards, segments and partitions; those of workers are not among them.
+func (w *world) leased() map[leaseName]lease.Row {
+	w.t.Helper()
+	all := map[leaseName]lease.Row{}
+	consumers := map[string]bool{}
+	pages := dynamodb.NewScanPaginator(w.DynamoDB(), &dynamodb.ScanInput{TableName: aws.String(lease.TableName), ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.Background())
+		if ensure.Missing(err) {
+			return all
+		}
+		must(w.t, err)
+		for _, item := range page.Items {
+			consumers[stringOf(item["consumer"])] = true
+		}
+	}
+	for consumer := range consumers {
+		rows, err := lease.New(w.DynamoDB(), consumer, lease.Options{}).Rows(context.Background())
+		must(w.t, err)
+		for shard, row := range rows {
+			if !lease.IsCrew(shard) && row.Checkpoint != lease.Done { // what is done is nobody's business
+				all[leaseName{consumer, shard}] = row
+			}
+		}
+	}
+	return all
+}
+
+// ownedBy is how many leases a worker has.
+func (w *world) ownedBy(owner string) (n int) {
+	for _, row := range w.leased() {
+		if row.Owner == owner {
+			n++
+		}
+	}
+	return n
+}
+
+// thief takes a worker's leases as another worker would that believes it to be dead.
+type thief struct{ has map[leaseName]*lease.Lease }
+
+func (w *world) steal(from string) *thief {
+	w.t.Helper()
+	t := &thief{map[leaseName]*lease.Lease{}}
+	for w.ownedBy(from) > 0 {
+		for name, row := range w.leased() {
+			if row.Owner != from {
+				continue
+			}
+			taken, err := lease.New(w.DynamoDB(), name.consumer, lease.Options{Owner: "thief"}).Take(context.Background(), row)
+			if err == lease.ErrLost { // it was renewed meanwhile
+				continue
+			}
+			must(w.t, err)
+			t.has[name] = taken
+		}
+	}
+	return t
+}
+
+// release lets others take what the thief has.
+func (t *thief) release(w *world) {
+	for _, l := range t.has {
+		must(w.t, l.Release(context.Background()))
+	}
+}
+
+// paused lets a worker's requests through until a certain one, the so-and-so-many-th of its kind, and holds all from then on, as if the process had been stopped, until it goes on.
+type paused struct {
+	is     func(*request) bool
+	mu     sync.Mutex
+	count  int // requests of the kind until it stops; guarded by mu, as are all
+	stops  bool
+	held   chan struct{} // closed when it has stopped
+	goOn   chan struct{}
+	losses map[leaseName]bool // leases whose writes were refused after that
+}
+
+func newPaused(is func(*request) bool) *paused {
+	return &paused{is: is, held: make(chan struct{}), goOn: make(chan struct{}), losses: map[leaseName]bool{}}
+}
+
+// after has it stop at the n-th request of the kind from now on.
+func (p *paused) after(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count = n
+}
+
+func (p *paused) send(r *request) (*http.Response, error) {
+	p.mu.Lock()
+	if p.is(r) && p.count > 0 {
+		if p.count--; p.count == 0 {
+			p.stops = true
+			close(p.held)
+		}
+	}
+	stops := p.stops
+	p.mu.Unlock()
+	if !stops {
+		return r.pass()
+	}
+	answer, err := r.hold(p.goOn)
+	if err == nil && answer.StatusCode == http.StatusBadRequest && r.operation == "PutItem" && r.about(lease.TableName) {
+		p.refused(r)
+	}
+	return answer, err
+}
+
+func (p *paused) refused(r *request) {
+	var in struct{ Item map[string]map[string]string }
+	if json.Unmarshal([]byte(r.body), &in) != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.losses[leaseName{in.Item["consumer"]["S"], in.Item["shard"]["S"]}] = true
+}
+
+// knowsOf reports whether the worker has been told that it has lost all that the thief has.
+func (p *paused) knowsOf(t *thief) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range t.has {
+		if !p.losses[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// batches reports whether a request is part of a batch of what the strategy does about deadlines.
+func (s *subject) batches(r *request) bool {
+	if s.strategy == Schedule {
+		return r.operation == "CreateSchedule" || r.operation == "UpdateSchedule"
+	}
+	return r.operation == "DeleteItem" && r.about(worldTable)
+}
+
+// amongOthers makes a worker one of several.
+func amongOthers(name string) func(*Options) {
+	return func(o *Options) {
+		o.Alone, o.Owner, o.Lease, o.Period, o.Concurrency = false, name, time.Second, racePeriod, 4
+	}
+}
+
+// TestForcedLeaseLoss: in the middle of a batch another worker takes all leases of one, which goes on with what it had begun. It writes no checkpoint of what is another's by then, what was
+// renewed meanwhile lives, and what is due goes.
+func TestForcedLeaseLoss(t *testing.T) {
+	holds(t, func(s *subject) {
+		dice := diced(s.t)
+		for i := range rounds() {
+			s.newRace(dice, i).leaseLoss(func(p *paused) (back func()) {
+				thief := s.steal("a")
+				if len(thief.has) == 0 {
+					s.broke("there was nothing to take")
+				}
+				return func() {
+					const giveUp = 3 * time.Second // of its own: leases that were not renewed for a second, because the machine is slow, are never written again
+					for began := time.Now(); !p.knowsOf(thief) && time.Since(began) < giveUp; {
+						time.Sleep(5 * time.Millisecond)
+					}
+					now := s.leased()
+					for name, l := range thief.has {
+						is, was := now[name], l.Row()
+						if taken := is.Term > was.Term; !taken && is != was { // the thief is silent, and may lose it in a later term
+							s.broke("the lease %v is %+v, which another worker has taken as %+v", name, is, was)
+						}
+					}
+					thief.release(s.world)
+				}
+			})
+		}
+	}, lawFault{fault: invariant.Unconditional})
+}
+
+// TestForcedTakeover: the same, with a real worker that takes over what one has which is paused for longer than its leases last.
+func TestForcedTakeover(t *testing.T) {
+	holds(t, func(s *subject) {
+		dice := diced(s.t)
+		for i := range rounds() {
+			s.newRace(dice, i).leaseLoss(func(*paused) (back func()) {
+				other := s.start(amongOthers("b"))
+				s.within("the other has all", other, func() bool { return s.ownedBy("a") == 0 && s.ownedBy("b") > 0 })
+				before := s.leased()
+				return func() {
+					time.Sleep(50 * time.Millisecond) // for what was held up
+					for name, is := range s.leased() {
+						if was := before[name]; is.Term < was.Term || is.Term == was.Term && is.Owner != "" && is.Owner != was.Owner {
+							s.broke("the lease %v is %+v, and was %+v before", name, is, was)
+						}
+					}
+				}
+			})
+			s.stopAll()
+			s.all = nil
+		}
+	})
+}
+
+// leaseLoss has a worker stop in the middle of a batch, and another take its leases; items have their turns before it goes on. back is called after that.
+func (r *race) leaseLoss(take func(p *paused) (back func())) {
+	r.put(fmt.Sprint("keeper", r.number), r.later) // of which a worker learns how its index is made
+	p := newPaused(r.batches)
+	w := r.startBehind(p.send, amongOthers("a"))
+	defer w.end()
+	goesOn := false
+	defer func() {
+		if !goesOn {
+			close(p.goOn)
+		}
+	}()
+	r.within("it has leases", w, func() bool { return r.ownedBy("a") > 0 })
+	before := w.Stats().Counts
+	at := 1 + r.dice.IntN(raceItems/2)
+	var names []string
+	if r.strategy == Schedule { // a batch is of records
+		p.after(at)
+		names = r.fill("item", raceItems)
+	} else {
+		names = r.fill("item", raceItems)
+		if r.strategy == Stream {
+			r.learnt(w, raceItems, before)
+		} else {
+			r.advance(racePeriod)
+			r.within("all is known", w, func() bool { return w.Stats().Counts[Armed]-before[Armed] >= raceItems })
+		}
+		p.after(at)
+		r.advance(epochOf(r.due).Sub(r.now()))
+	}
+	r.within("it is in the middle", w, func() bool { return closed(p.held) })
+	back := take(p)
+	r.turn(names) // some are gone already: those are made again
+	close(p.goOn)
+	goesOn = true
+	back()
+	r.nothingLost("with the leases of another")
+	if r.strategy != Stream { // sweeps and scans of the next owner
+		r.advance(racePeriod)
+	}
+	r.finish(w)
+	if refused := w.Stats().Counts[Refused] - before[Refused]; refused > 4*raceItems {
+		r.broke("%d refusals of %d items", refused, raceItems)
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

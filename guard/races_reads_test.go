@@ -1,0 +1,566 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/invariant"
+)
+
+// The races of this file are between what a worker reads and what happens to the items meanwhile, over HTTP: answers come late, twice, or after newer ones. Nothing goes early, what was
+// renewed lives, and nothing that has expired is left, whatever a worker was told.
+//
+//	go test ./guard -run Forced -races 100000 -timeout 1h [-seed 17]
+
+// race is a round: some items, all with the deadline due at first, to which something happens that a worker does not know of.
+type race struct {
+	*subject
+	dice               *rand.Rand
+	number             int
+	sooner, due, later string
+	ttl                map[string]string // what the items have by now: "" is no deadline
+}
+
+const (
+	raceItems  = 50
+	racePeriod = 20 * time.Second // of sweeps and scans: there is one at the end of each step of the clock that is as long
+	deleted    = "deleted"        // in place of a TTL
+)
+
+// rounds is how many rounds -races asks for.
+func rounds() int { return max(1, *raceCount/4000) }
+
+// diced gives dice whose seed is in the test's log.
+func diced(t testing.TB) *rand.Rand {
+	t.Logf("seed %d", *seedFirst)
+	return rand.New(rand.NewPCG(*seedFirst, 7))
+}
+
+func (s *subject) newRace(dice *rand.Rand, number int) *race {
+	r := &race{subject: s, dice: dice, number: number, ttl: map[string]string{}}
+	ahead := int64(2 * racePeriod / time.Second) // two steps, of which one is for learning of the items
+	r.sooner, r.due, r.later = s.in(ahead+5), s.in(ahead+10), s.in(ahead+400)
+	return r
+}
+
+func (r *race) put(name, ttl string) {
+	if r.ttl[name] = ttl; ttl == "" {
+		r.world.put(name, "")
+		return
+	}
+	r.subject.put(name, ttl)
+}
+
+func (r *race) remove(name string) {
+	r.ttl[name] = deleted
+	r.subject.remove(name)
+}
+
+// fill puts n items that are due together.
+func (r *race) fill(what string, n int) (names []string) {
+	for i := range n {
+		name := fmt.Sprint(what, r.number, "-", i)
+		r.put(name, r.due)
+		names = append(names, name)
+	}
+	return names
+}
+
+// turns are what may happen to an item that a worker believes to be due.
+var turns = map[string]func(r *race, name string){
+	"left alone":                   func(*race, string) {},
+	"renewed":                      func(r *race, name string) { r.put(name, r.later) },
+	"renewed, and back":            func(r *race, name string) { r.put(name, r.later); r.put(name, r.due) },
+	"renewed, back, and again":     func(r *race, name string) { r.put(name, r.later); r.put(name, r.due); r.put(name, r.later) },
+	"brought forward":              func(r *race, name string) { r.put(name, r.sooner) },
+	"brought forward, and put off": func(r *race, name string) { r.put(name, r.sooner); r.put(name, r.later) },
+	"no deadline":                  func(r *race, name string) { r.put(name, "") },
+	"removed":                      func(r *race, name string) { r.remove(name) },
+	"made again":                   func(r *race, name string) { r.remove(name); r.put(name, r.later) },
+	"made again, as due":           func(r *race, name string) { r.remove(name); r.put(name, r.due) },
+}
+
+var turnNames = slices.Sorted(maps.Keys(turns))
+
+// turn has something happen to each item, in any order.
+func (r *race) turn(names []string) {
+	for _, i := range r.dice.Perm(len(names)) {
+		turns[turnNames[r.dice.IntN(len(turnNames))]](r, names[i])
+	}
+}
+
+func (r *race) present() map[string]bool {
+	there := map[string]bool{}
+	for _, name := range strings.Fields(r.names()) {
+		there[name] = true
+	}
+	return there
+}
+
+// lives reports whether an item has to be there.
+func (r *race) lives(name string) bool {
+	ttl := r.ttl[name]
+	return ttl == "" || ttl != deleted && epochOf(ttl).After(r.now())
+}
+
+func (r *race) nothingLost(when string) {
+	there := r.present()
+	for name := range r.ttl {
+		if r.lives(name) && !there[name] {
+			r.broke("%s: %s is gone, whose deadline is %q, at %v", when, name, r.ttl[name], r.now().Unix())
+		}
+	}
+}
+
+// left is how many items are there that are due.
+func (r *race) left() (n int) {
+	for name := range r.present() {
+		if _, of := r.ttl[name]; of && !r.lives(name) {
+			n++
+		}
+	}
+	return n
+}
+
+// until lets time pass until the instant of a TTL, one millisecond before which nothing may be gone that has it.
+func (r *race) until(ttl string) {
+	r.advance(epochOf(ttl).Add(-time.Millisecond).Sub(r.now()))
+	time.Sleep(20 * time.Millisecond) // what would go now has this long to do so
+	r.nothingLost("before " + ttl)
+	r.advance(time.Millisecond)
+}
+
+// nothingLeft waits until all is gone that is due. Sweeps and scans come by with the clock, so it goes on by some of their periods.
+func (r *race) nothingLeft(w *hand) {
+	for range 4 {
+		for range 25 {
+			if r.left() == 0 {
+				return
+			}
+			time.Sleep(4 * time.Millisecond)
+		}
+		r.advance(racePeriod)
+	}
+	r.within("all is gone that is due", w, func() bool { return r.left() == 0 })
+}
+
+// finish lets time pass until nothing more will come due, and takes the rest away.
+func (r *race) finish(w *hand) {
+	r.nothingLost("in the end")
+	r.nothingLeft(w)
+	r.until(r.later)
+	r.nothingLeft(w)
+	r.nothingLost("after all")
+	for name, ttl := range r.ttl {
+		if ttl == "" {
+			r.subject.remove(name)
+		}
+	}
+}
+
+// learns reports whether a request is one by which the strategy learns of deadlines.
+func (s *subject) learns(r *request) bool {
+	switch s.strategy {
+	case Index:
+		return r.operation == "Query" && r.about(worldTable)
+	case Scan:
+		return r.operation == "Scan" && r.about(worldTable)
+	}
+	return r.operation == "GetRecords"
+}
+
+// runs are the ways in which a strategy can be run: stream has several places for its deadlines.
+func (s *subject) runs(t *testing.T) map[string]func(*Options) {
+	periods := func(o *Options) { o.Period = racePeriod }
+	if s.strategy != Stream {
+		return map[string]func(*Options){"alone": periods}
+	}
+	return map[string]func(*Options){
+		"alone": periods,
+		"local": func(o *Options) { o.Deadlines = localStore(t).DynamoDB() },
+		"fleet": func(o *Options) { o.Alone, o.Lease = false, 2*time.Second },
+	}
+}
+
+// eachRun runs rounds of a race with each way to run the strategy, in order.
+func (s *subject) eachRun(run func(dice *rand.Rand, number int, change func(*Options))) {
+	t, _ := s.t.(*testing.T)
+	all, dice := s.runs(t), diced(s.t)
+	number := 0
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		run(dice, number, all[name])
+		number += rounds()
+	}
+}
+
+// learnt waits until a worker knows of n items more than it did at a time.
+func (r *race) learnt(w *hand, n int, before [whatCount]int64) {
+	r.advance(racePeriod)
+	r.within(fmt.Sprintf("%d items are known", n), w, func() bool {
+		switch {
+		case r.strategy == Schedule:
+			return len(r.schedules()) >= n
+		case r.strategy == Stream:
+			of := 0
+			for _, noted := range notedIn(r.t, w.o.Deadlines) {
+				if strings.Contains(noted, fmt.Sprint("item", r.number, "-")) {
+					of++
+				}
+			}
+			return of >= n
+		}
+		return w.Stats().Counts[Armed]-before[Armed] >= int64(n)
+	})
+}
+
+// tried waits until a worker has tried to remove n items.
+func (r *race) tried(w *hand, n int, before [whatCount]int64) {
+	r.within(fmt.Sprintf("the removals of %d items were tried", n), w, func() bool {
+		if r.strategy == Schedule {
+			return len(r.schedules()) == 0
+		}
+		c := w.Stats().Counts
+		return c[Removed]+c[Refused]-before[Removed]-before[Refused] >= int64(n)
+	})
+}
+
+// gate holds the answers of reads back while it is shut.
+type gate struct {
+	s    *subject
+	mu   sync.Mutex
+	open chan struct{} // closed while it is; guarded by mu
+	held int           // answers that wait; guarded by mu
+}
+
+func newGate(s *subject) *gate {
+	g := &gate{s: s, open: make(chan struct{})}
+	close(g.open)
+	return g
+}
+
+func (g *gate) setOpen(open bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if open {
+		close(g.open)
+	} else {
+		g.open = make(chan struct{})
+	}
+}
+
+func (g *gate) waiting() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held
+}
+
+func (g *gate) count(n int) <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held += n
+	return g.open
+}
+
+func (g *gate) send(r *request) (*http.Response, error) {
+	answer, err := r.pass()
+	if err != nil || !g.s.learns(r) {
+		return answer, err
+	}
+	page, err := readPage(answer)
+	if err != nil {
+		return nil, err
+	}
+	open := g.count(1)
+	defer g.count(-1)
+	select {
+	case <-open:
+		return page.response(r, page.body), nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// page is an answer of a read.
+type page struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func readPage(answer *http.Response) (p page, err error) {
+	p.status, p.header = answer.StatusCode, answer.Header
+	p.body, err = io.ReadAll(answer.Body)
+	if e := answer.Body.Close(); err == nil {
+		err = e
+	}
+	return p, err
+}
+
+// response is the answer as a transport gives it. What it says of the endpoint's clock may be no longer true.
+func (p page) response(r *request, body []byte) *http.Response {
+	header := p.header.Clone()
+	for _, of := range []string{"X-Amz-Crc32", "Content-Length", "Date"} {
+		header.Del(of)
+	}
+	return &http.Response{
+		StatusCode: p.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header, Request: r.Request, ContentLength: int64(len(body)),
+		Body: io.NopCloser(bytes.NewReader(body)),
+	}
+}
+
+// TestForcedLag: what a worker is told comes late, be it a stream's records or a page of an index or a table. Meanwhile items are renewed or put again, and the deadlines that it knows come.
+func TestForcedLag(t *testing.T) {
+	holds(t, func(s *subject) {
+		s.eachRun(func(dice *rand.Rand, number int, change func(*Options)) {
+			g := newGate(s)
+			w := s.start(change)
+			w.line.set(g.send)
+			defer w.end()
+			for i := range rounds() {
+				s.newRace(dice, number+i).lag(w, g)
+			}
+		})
+	}, lawFault{fault: invariant.Unconditional})
+}
+
+func (r *race) lag(w *hand, g *gate) {
+	before := w.Stats().Counts
+	names := r.fill("item", raceItems)
+	r.learnt(w, raceItems, before)
+	g.setOpen(false)
+	shut := true
+	defer func() {
+		if shut {
+			g.setOpen(true)
+		}
+	}()
+	half := len(names) / 2
+	r.turn(names[:half])
+	r.advance(racePeriod) // what is asked for now, is answered after the other half has had its turn
+	r.within("an answer is held back", w, func() bool { return g.waiting() > 0 })
+	r.turn(names[half:])
+	r.fill("fresh", 5)
+	r.until(r.sooner)
+	r.until(r.due)
+	r.tried(w, raceItems, before)
+	r.nothingLost("behind its time")
+	renewed := 0
+	for _, name := range names {
+		if ttl := r.ttl[name]; ttl != r.due {
+			renewed++
+		}
+	}
+	now := w.Stats().Counts
+	if refused := now[Refused] - before[Refused]; r.strategy != Schedule && (refused < int64(renewed) || refused > int64(3*raceItems)) {
+		r.broke("%d refusals, and %d of %d items were renewed or removed", refused, renewed, raceItems)
+	}
+	g.setOpen(true)
+	shut = false
+	r.finish(w)
+	went := 0
+	for _, ttl := range r.ttl {
+		if ttl != "" && ttl != deleted {
+			went++
+		}
+	}
+	if r.strategy == Schedule {
+		return
+	}
+	removed := func() int64 { return w.Stats().Counts[Removed] - before[Removed] }
+	r.within(fmt.Sprintf("%d removals are counted", went), w, func() bool { return removed() >= int64(went) })
+	if removed() > int64(went) {
+		r.broke("%d removals of %d items", removed(), went)
+	}
+}
+
+// postman gives answers again, or an old one after newer ones, as a reader may get them that begins anew at a checkpoint, or an index that is consistent only eventually. Pages of records are
+// small, so that an item's lie in several.
+type postman struct {
+	s    *subject
+	mu   sync.Mutex
+	on   bool
+	dice *rand.Rand        // guarded by mu, as are all
+	of   map[string][]page // what was given of a shard, a partition or a segment, in order
+	from map[string]string // the shard of an iterator
+	told [2]int            // pages given again, and old ones
+}
+
+func newPostman(s *subject, dice *rand.Rand) *postman {
+	return &postman{s: s, dice: rand.New(rand.NewPCG(dice.Uint64(), 3)), of: map[string][]page{}, from: map[string]string{}}
+}
+
+func (p *postman) setOn(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.on = on
+}
+
+const pagesKept = 6
+
+func (p *postman) send(r *request) (*http.Response, error) {
+	if r.operation == "GetShardIterator" {
+		return p.note(r)
+	}
+	if !p.s.learns(r) {
+		return r.pass()
+	}
+	var asked struct {
+		ShardIterator             string
+		Segment                   int
+		ExpressionAttributeValues map[string]map[string]string
+	}
+	if err := json.Unmarshal([]byte(r.body), &asked); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	place := map[Strategy]string{Index: asked.ExpressionAttributeValues[":p"]["S"], Scan: strconv.Itoa(asked.Segment)}[p.s.strategy]
+	if r.operation == "GetRecords" {
+		place = p.from[asked.ShardIterator]
+	}
+	body, old := p.again(place, asked.ShardIterator)
+	limit := 1 + p.dice.IntN(8)
+	p.mu.Unlock()
+	if body != nil {
+		return old.response(r, body), nil
+	}
+	if r.operation == "GetRecords" {
+		r.body = strings.Replace(r.body, `"Limit":1000`, fmt.Sprintf(`"Limit":%d`, limit), 1)
+		r.ContentLength = int64(len(r.body))
+	}
+	answer, err := r.pass()
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return answer, err
+	}
+	page, err := readPage(answer)
+	if err != nil {
+		return nil, err
+	}
+	p.keep(place, page)
+	return page.response(r, page.body), nil
+}
+
+// again chooses a page that was given before, or none.
+func (p *postman) again(place, iterator string) (body []byte, old page) {
+	pages := p.of[place]
+	if !p.on || len(pages) == 0 || p.told != [2]int{} && p.dice.IntN(3) > 0 {
+		return nil, page{}
+	}
+	old = pages[p.dice.IntN(len(pages))]
+	body = old.body
+	if iterator == "" || p.dice.IntN(2) == 0 { // of a shard, all that follows is given again, too
+		p.told[0]++
+		return body, old
+	}
+	p.told[1]++
+	var members map[string]json.RawMessage
+	must(p.s.t, json.Unmarshal(body, &members))
+	members["NextShardIterator"], _ = json.Marshal(iterator)
+	body, _ = json.Marshal(members)
+	return body, old
+}
+
+func (p *postman) keep(place string, one page) {
+	var told struct {
+		NextShardIterator string
+		Records, Items    []json.RawMessage
+	}
+	if json.Unmarshal(one.body, &told) != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.from[told.NextShardIterator] = place
+	if len(told.Records)+len(told.Items) == 0 {
+		return
+	}
+	if p.of[place] = append(p.of[place], one); len(p.of[place]) > pagesKept {
+		p.of[place] = p.of[place][1:]
+	}
+}
+
+// note learns of which shard an iterator is.
+func (p *postman) note(r *request) (*http.Response, error) {
+	answer, err := r.pass()
+	if err != nil {
+		return nil, err
+	}
+	one, err := readPage(answer)
+	if err != nil {
+		return nil, err
+	}
+	var asked, told struct{ ShardId, ShardIterator string }
+	if json.Unmarshal([]byte(r.body), &asked) != nil || json.Unmarshal(one.body, &told) != nil {
+		return one.response(r, one.body), nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.from[told.ShardIterator] = asked.ShardId
+	return one.response(r, one.body), nil
+}
+
+// TestForcedRedelivery: a worker is given what it was given before, alone or with all that followed, while items are renewed, put again and removed, more than once each.
+func TestForcedRedelivery(t *testing.T) {
+	holds(t, func(s *subject) {
+		s.eachRun(func(dice *rand.Rand, number int, change func(*Options)) {
+			p := newPostman(s, dice)
+			w := s.startBehind(p.send, func(o *Options) {
+				if change(o); o.Period != 0 {
+					o.Period = racePeriod / 10
+				}
+			})
+			defer w.end()
+			for i := range rounds() {
+				s.newRace(dice, number+i).redelivery(w, p)
+			}
+			s.t.Logf("%d pages were given again with what followed, and %d alone", p.told[0], p.told[1])
+			if p.given() == 0 {
+				s.broke("no page was given again")
+			}
+		})
+	}, lawFault{fault: invariant.Unconditional, only: "stream schedule scan"}) // an old page of the index is of items that were dealt with
+}
+
+func (r *race) redelivery(w *hand, p *postman) {
+	before := w.Stats().Counts
+	names := r.fill("item", raceItems)
+	if r.strategy == Index { // whose sweeps do not look so far ahead
+		r.advance(racePeriod)
+	} else {
+		r.learnt(w, raceItems, before)
+	}
+	p.setOn(true)
+	defer p.setOn(false)
+	told := p.given()
+	for step := 0; step < 3 || step < 10 && p.given() == told; step++ {
+		r.turn(names)
+		r.advance(racePeriod / 10)
+		time.Sleep(10 * time.Millisecond) // of which it learns some
+	}
+	r.fill("fresh", 5)
+	r.until(r.sooner)
+	r.until(r.due)
+	r.nothingLeft(w)
+	p.setOn(false)
+	r.finish(w)
+	if refused := w.Stats().Counts[Refused] - before[Refused]; refused > 20*raceItems {
+		r.broke("%d refusals of %d items", refused, raceItems)
+	}
+}
+
+// given is how many pages were given again.
+func (p *postman) given() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.told[0] + p.told[1]
+}

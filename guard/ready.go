@@ -1,0 +1,26 @@
+package guard
+
+// readiness says when Run has found all that it needs.
+type readiness struct {
+	yes      chan struct{}
+	strategy Strategy // valid once yes is closed, as is
+	runs     strategy
+}
+
+// Ready is closed when Run has checked the table and begun to guard it.
+func (g *Guard) Ready() <-chan struct{} { return g.readiness.yes }
+
+// Guarded says what is guarded and how, once Ready is closed: the strategy that was chosen and the TTL attribute that was found, where Options left that open.
+func (g *Guard) Guarded() (attribute string, by Strategy) {
+	select {
+	case <-g.readiness.yes:
+		return g.o.Attribute, g.readiness.strategy
+	default:
+		return "", Auto
+	}
+}
+
+func (g *Guard) beReady(by Strategy, s strategy) {
+	g.readiness.strategy, g.readiness.runs = by, s
+	close(g.readiness.yes)
+}

@@ -1,0 +1,381 @@
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	schedulertypes "github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// schedules keeps the schedules of a table's items at an EventBridge Scheduler. Each item with a deadline has one, which deletes it then if that is still its deadline:
+//
+//	Named:       by a hash of the table and the key, in a group of the table's own, so that any key will do and none collide
+//	Conditional: what it deletes still has the TTL value that it was made for
+//	NeverEarly:  it is for the first whole second that is not before the deadline, in UTC
+//	Ordered:     it tells of which record it was made, and no older record changes it
+//	Clean:       it deletes itself once it has fired, after an update too
+type schedules struct {
+	g     *Guard
+	group string
+	armed struct {
+		sync.Mutex
+		of map[key]*change // because of which the items are armed that guard removes itself, until that has ended
+	}
+}
+
+const (
+	groupPrefix    = "guard."
+	groupMax       = 64 // characters of a group's name
+	groupPause     = 100 * time.Millisecond
+	schedulePause  = 100 * time.Millisecond // before a call is made again; then twice as long each time
+	schedulePauses = 5 * time.Second        // at most
+	scheduleTold   = time.Second            // a pause of that length is worth a warning
+	disagreements  = 20                     // how often others may change a schedule while it is brought in line
+)
+
+func newSchedules(g *Guard) *schedules {
+	s := &schedules{g: g, group: ScheduleGroup(g.table.name)}
+	s.armed.of = map[key]*change{}
+	return s
+}
+
+// ScheduleGroup is the name of the group that the schedule strategy makes a table's schedules in: "guard." and the table's name, or where that is too long its beginning and a hash of it.
+func ScheduleGroup(table string) string {
+	if len(groupPrefix)+len(table) <= groupMax {
+		return groupPrefix + table
+	}
+	hash := sha256.Sum256([]byte(table))
+	end := "." + hex.EncodeToString(hash[:8])
+	return groupPrefix + table[:groupMax-len(groupPrefix)-len(end)] + end
+}
+
+// nameOf is the name of an item's schedule.
+func (s *schedules) nameOf(k key) string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%d %s", len(s.g.table.label()), s.g.table.label())
+	hash.Write([]byte(k))
+	return "item." + hex.EncodeToString(hash.Sum(nil)[:20])
+}
+
+// origin is what a schedule was made of: its description.
+type origin struct {
+	stream   string // the label of the stream; "": it was a scan
+	sequence string // number of the record
+}
+
+func (o origin) String() string {
+	if o.stream == "" {
+		return "guard scan"
+	}
+	return "guard stream " + o.stream + " " + o.sequence
+}
+
+// originOf reads a description. One that is not guard's is as old as a scan's.
+func originOf(description string) (o origin) {
+	if words := strings.Fields(description); len(words) == 4 && words[0] == "guard" && words[1] == "stream" {
+		o.stream, o.sequence = words[2], words[3]
+	}
+	return o
+}
+
+// newer reports whether this is of a later record. Records of another stream are those of one that was switched off: older ones.
+func (o origin) newer(than origin) bool {
+	switch {
+	case o.stream == "":
+		return false
+	case o.stream != than.stream:
+		return true
+	}
+	a, b := strings.TrimLeft(o.sequence, "0"), strings.TrimLeft(than.sequence, "0")
+	return len(a) > len(b) || len(a) == len(b) && a > b
+}
+
+// request is the schedule of an item.
+func (s *schedules) request(e entry, o origin) (*scheduler.CreateScheduleInput, error) {
+	input, err := s.input(e)
+	if err != nil {
+		return nil, err
+	}
+	target := &schedulertypes.Target{Arn: aws.String("arn:" + s.partition() + ":scheduler:::aws-sdk:dynamodb:deleteItem"), RoleArn: &s.g.o.Role, Input: &input}
+	if s.g.o.DeadLetters != "" {
+		target.DeadLetterConfig = &schedulertypes.DeadLetterConfig{Arn: &s.g.o.DeadLetters}
+	}
+	return &scheduler.CreateScheduleInput{
+		GroupName: &s.group, Name: aws.String(s.nameOf(e.key)), Description: aws.String(o.String()),
+		ScheduleExpression:         aws.String("at(" + time.Unix(wholeSecondsUp(e.at), 0).UTC().Format("2006-01-02T15:04:05") + ")"),
+		ScheduleExpressionTimezone: aws.String("UTC"),
+		FlexibleTimeWindow:         &schedulertypes.FlexibleTimeWindow{Mode: schedulertypes.FlexibleTimeWindowModeOff},
+		State:                      schedulertypes.ScheduleStateEnabled,
+		ActionAfterCompletion:      schedulertypes.ActionAfterCompletionDelete,
+		Target:                     target,
+	}, nil
+}
+
+// wholeSecondsUp is the first second that is not before an instant in ms.
+func wholeSecondsUp(ms int64) int64 { return (ms + 999) / 1000 }
+
+// partition is that of the table's ARN: "aws" but in a few regions.
+func (s *schedules) partition() string {
+	if parts := strings.SplitN(s.g.table.arn, ":", 3); len(parts) == 3 && parts[1] != "" {
+		return parts[1]
+	}
+	return "aws"
+}
+
+// input is the request that the schedule makes: the same text for the same entry. The Scheduler replaces <aws.scheduler.execution-id> and the like within it, wherever that
+// stands, so a key that happens to contain such words is written in a way in which it is not recognized.
+func (s *schedules) input(e entry) (string, error) {
+	condition, names, values := s.g.condition(e)
+	in := map[string]any{"TableName": s.g.table.name, "ConditionExpression": condition, "ExpressionAttributeNames": names}
+	for member, attributes := range map[string]map[string]types.AttributeValue{"Key": s.g.attributes(e.key), "ExpressionAttributeValues": values} {
+		text, err := attributevalue.MarshalMapJSON(attributes) // in any order
+		if err != nil {
+			return "", err
+		}
+		var plain any
+		if err := json.Unmarshal(text, &plain); err != nil {
+			return "", err
+		}
+		in[member] = plain
+	}
+	text, err := json.Marshal(in)
+	return strings.ReplaceAll(string(text), "aws.scheduler.", `aws\u002escheduler.`), err
+}
+
+// put sees to it that an item has the schedule for its deadline, of which a record tells.
+func (s *schedules) put(ctx context.Context, e entry, o origin) error {
+	in, err := s.request(e, o)
+	if err != nil {
+		return err
+	}
+	for range disagreements {
+		made, err := s.create(ctx, in)
+		if made || err != nil {
+			return err
+		}
+		there, err := s.get(ctx, *in.Name)
+		if err != nil {
+			return err
+		}
+		if there == nil { // it has fired meanwhile
+			continue
+		}
+		if same(there, in) || !o.newer(originOf(aws.ToString(there.Description))) {
+			return nil
+		}
+		if updated, err := s.update(ctx, in); updated || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the schedule %s of the group %s changes whenever it is looked at", *in.Name, s.group)
+}
+
+// settle sees to it that an item that a scan has found has the schedule for the deadline that it has now, whatever was missed before. A schedule that is there already may be of a
+// record that is newer than what the scan has read, so then the item is read again, also after the change, since the next record may have been handled in between.
+func (s *schedules) settle(ctx context.Context, e entry) error {
+	for range disagreements {
+		in, err := s.request(e, origin{})
+		if err != nil {
+			return err
+		}
+		made, err := s.create(ctx, in)
+		if made || err != nil {
+			return err
+		}
+		there, err := s.get(ctx, *in.Name)
+		if err != nil {
+			return err
+		}
+		if there == nil {
+			continue
+		}
+		if same(there, in) {
+			return nil
+		}
+		now, has, err := s.current(ctx, e.key)
+		if !has || err != nil {
+			return err // its record is yet to come
+		}
+		if now.value == e.value && now.version == e.version {
+			if _, err := s.update(ctx, in); err != nil {
+				return err
+			}
+		}
+		e = now
+	}
+	return fmt.Errorf("the item %s changes whenever it is looked at", s.g.keyJSON(e.key))
+}
+
+// current reads the deadline that an item has now.
+func (s *schedules) current(ctx context.Context, k key) (e entry, has bool, err error) {
+	err = s.ask(ctx, "GetItem", func() error {
+		out, err := s.g.db.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &s.g.o.Table, Key: s.g.attributes(k), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		})
+		if err == nil && out.Item != nil {
+			e, has = s.g.entryOf(out.Item)
+		}
+		return err
+	})
+	return e, has, err
+}
+
+// same reports whether a schedule is the one that is wanted, of whatever record.
+func same(there *scheduler.GetScheduleOutput, wanted *scheduler.CreateScheduleInput) bool {
+	t := there.Target
+	return t != nil && aws.ToString(t.Input) == *wanted.Target.Input && aws.ToString(t.RoleArn) == *wanted.Target.RoleArn && aws.ToString(t.Arn) == *wanted.Target.Arn &&
+		deadLetters(t) == deadLetters(wanted.Target) && aws.ToString(there.ScheduleExpression) == *wanted.ScheduleExpression &&
+		there.ActionAfterCompletion == wanted.ActionAfterCompletion && there.State == wanted.State
+}
+
+func deadLetters(t *schedulertypes.Target) string {
+	if t.DeadLetterConfig == nil {
+		return ""
+	}
+	return aws.ToString(t.DeadLetterConfig.Arn)
+}
+
+// create makes a schedule. It is false where there is one of that name.
+func (s *schedules) create(ctx context.Context, in *scheduler.CreateScheduleInput) (made bool, err error) {
+	for range disagreements {
+		err = s.ask(ctx, "CreateSchedule", func() error {
+			_, err := s.g.o.Scheduler.CreateSchedule(ctx, in)
+			return err
+		})
+		switch {
+		case err == nil:
+			s.g.observe(Event{What: Armed})
+			return true, nil
+		case isConflict(err):
+			return false, nil
+		case !isNotFound(err):
+			return false, err
+		}
+		if err := s.createGroup(ctx); err != nil {
+			return false, err
+		}
+	}
+	return false, fmt.Errorf("the group %s of schedules vanishes whenever it is made: %w", s.group, err)
+}
+
+// createGroup makes the group, and waits while one of that name is being deleted.
+func (s *schedules) createGroup(ctx context.Context) error {
+	err := s.ask(ctx, "CreateScheduleGroup", func() error {
+		_, err := s.g.o.Scheduler.CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: &s.group})
+		return err
+	})
+	if isConflict(err) {
+		clock.Pause(groupPause, ctx.Done())
+		return ctx.Err()
+	}
+	return err
+}
+
+func (s *schedules) get(ctx context.Context, name string) (there *scheduler.GetScheduleOutput, err error) {
+	err = s.ask(ctx, "GetSchedule", func() error {
+		there, err = s.g.o.Scheduler.GetSchedule(ctx, &scheduler.GetScheduleInput{GroupName: &s.group, Name: &name})
+		return err
+	})
+	if isNotFound(err) {
+		return nil, nil
+	}
+	return there, err
+}
+
+// update replaces a schedule as a whole: what is left out of an update goes back to its default. It is false where there is none any more.
+func (s *schedules) update(ctx context.Context, in *scheduler.CreateScheduleInput) (updated bool, err error) {
+	err = s.ask(ctx, "UpdateSchedule", func() error {
+		_, err := s.g.o.Scheduler.UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
+			GroupName: in.GroupName, Name: in.Name, Description: in.Description, ScheduleExpression: in.ScheduleExpression, ScheduleExpressionTimezone: in.ScheduleExpressionTimezone,
+			FlexibleTimeWindow: in.FlexibleTimeWindow, State: in.State, ActionAfterCompletion: in.ActionAfterCompletion, Target: in.Target,
+		})
+		return err
+	})
+	switch {
+	case err == nil:
+		s.g.observe(Event{What: Armed})
+		return true, nil
+	case isNotFound(err), isConflict(err):
+		return false, nil
+	}
+	return false, err
+}
+
+// remove deletes an item's schedule, if there is one that is not of a later record.
+func (s *schedules) remove(ctx context.Context, k key, o origin) error {
+	there, err := s.get(ctx, s.nameOf(k))
+	if there == nil || err != nil || !o.newer(originOf(aws.ToString(there.Description))) {
+		return err
+	}
+	err = s.ask(ctx, "DeleteSchedule", func() error {
+		_, err := s.g.o.Scheduler.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{GroupName: &s.group, Name: there.Name})
+		return err
+	})
+	switch {
+	case err == nil:
+		s.g.observe(Event{What: Disarmed})
+	case isNotFound(err), isConflict(err): // there is none any more, or its group is being deleted
+		return nil
+	}
+	return err
+}
+
+func isConflict(err error) bool {
+	var conflict *schedulertypes.ConflictException
+	return errors.As(err, &conflict)
+}
+
+func isNotFound(err error) bool {
+	var missing *schedulertypes.ResourceNotFoundException
+	return errors.As(err, &missing)
+}
+
+// ask calls until there is an answer. Conflicts and what is not found are the caller's; what asking again would not change is a *Problem.
+func (s *schedules) ask(ctx context.Context, operation string, call func() error) error {
+	for pause := schedulePause; ; pause = min(2*pause, schedulePauses) {
+		err := call()
+		if err == nil || isConflict(err) || isNotFound(err) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if p := s.refused(operation, err); p != nil {
+			return p
+		}
+		s.g.observe(Event{What: Throttled, Err: err})
+		if pause >= scheduleTold {
+			s.g.log.Warn("there is no answer for now, and it is asked again", "table", s.g.o.Table, "operation", operation, "error", err, "after", pause)
+		}
+		clock.Pause(pause/2+rand.N(pause/2), ctx.Done())
+	}
+}
+
+// refused gives the problem where asking again would be of no use.
+func (s *schedules) refused(operation string, err error) *Problem {
+	if p := s.g.problem(operation, err); p != nil {
+		return p
+	}
+	var e smithy.APIError
+	if errors.As(err, &e) && e.ErrorCode() == "ValidationException" {
+		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the %s for an item of %s is not taken", operation, s.g.o.Table),
+			Next: "check the ARNs of the role and of the dead letter queue, and that the role trusts scheduler.amazonaws.com", Err: err}
+	}
+	return nil
+}

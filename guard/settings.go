@@ -1,0 +1,125 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// settings are what all workers of the stream strategy have to agree on about a table. They lie in the deadline table.
+type settings struct {
+	born       int64  // when they were made, ms
+	partitions int    // never changes
+	stream     string // the ARN of the stream that is followed
+	epoch      int64  // goes up with each new stream: what an older stream says undoes nothing of it
+	scans      int64  // how many scans there are to be in all: one at first, and one more when records may have been missed
+	scanned    int64  // how many of them need not be made any more: what their leases say is not needed either
+}
+
+const (
+	partitionsDefault = 16
+	partitionsMax     = 4096 // that a row may say
+
+	attrBorn       = "born"
+	attrPartitions = "partitions"
+	attrStream     = "stream"
+	attrEpoch      = "epoch"
+	attrScans      = "scans"
+	attrScanned    = "scanned"
+)
+
+func (s *store) settingsKey() map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{attrPart: stringValue(s.label), attrAt: stringValue("settings")}
+}
+
+// readSettings gives the settings; ok is false where there are none.
+func (s *store) readSettings(ctx context.Context) (set settings, ok bool, err error) {
+	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(deadlinesTable), Key: s.settingsKey(), ConsistentRead: aws.Bool(true)})
+	if err != nil || out.Item == nil {
+		return settings{}, false, err
+	}
+	set = settings{
+		born: int64Of(out.Item[attrBorn]), partitions: int(int64Of(out.Item[attrPartitions])), stream: stringOf(out.Item[attrStream]),
+		epoch: int64Of(out.Item[attrEpoch]), scans: int64Of(out.Item[attrScans]), scanned: int64Of(out.Item[attrScanned]),
+	}
+	if set.partitions < 1 || set.partitions > partitionsMax {
+		return settings{}, false, fmt.Errorf("the settings in %s of %s say that there are %d partitions", deadlinesTable, s.label, set.partitions)
+	}
+	return set, true, nil
+}
+
+// settle gives the settings, and makes them where there are none. A stream that is not the one followed so far is followed from now on, and as nobody knows what was missed
+// between the two, there is to be a scan.
+func (s *store) settle(ctx context.Context, now int64, stream string) (settings, error) {
+	for {
+		set, ok, err := s.readSettings(ctx)
+		switch {
+		case err != nil:
+			return settings{}, err
+		case !ok:
+			err = s.replaceSettings(ctx, settings{}, settings{born: now, partitions: partitionsDefault, stream: stream, epoch: 1, scans: 1})
+		case set.stream != stream:
+			after := set
+			after.stream, after.epoch, after.scans = stream, set.epoch+1, set.scans+1
+			err = s.replaceSettings(ctx, set, after)
+		default:
+			return set, nil
+		}
+		if err := unlessUnmet(err); err != nil {
+			return settings{}, err
+		}
+	}
+}
+
+// wantScan notes that there is to be one more scan than when the settings were read. Where there were none, because somebody has deleted them, it makes none, which would lack the rest: guard
+// does when it is started again, and scans then.
+func (s *store) wantScan(ctx context.Context, set settings) error {
+	if set.partitions == 0 {
+		return nil
+	}
+	after := set
+	after.scans++
+	return unlessUnmet(s.replaceSettings(ctx, set, after))
+}
+
+// noteScanned notes that a scan is done, and those before it.
+func (s *store) noteScanned(ctx context.Context, scan int64) error {
+	for {
+		set, ok, err := s.readSettings(ctx)
+		if err != nil || !ok || set.scanned >= scan || set.scans < scan {
+			return err
+		}
+		after := set
+		after.scanned = scan
+		if err := s.replaceSettings(ctx, set, after); err != nil {
+			if err = unlessUnmet(err); err != nil {
+				return err
+			}
+			continue
+		}
+		return nil
+	}
+}
+
+func (s *store) replaceSettings(ctx context.Context, before, after settings) error {
+	item := s.settingsKey()
+	item[attrBorn], item[attrPartitions], item[attrStream] = numberValue(after.born), numberValue(int64(after.partitions)), stringValue(after.stream)
+	item[attrEpoch], item[attrScans] = numberValue(after.epoch), numberValue(after.scans)
+	if after.scanned > 0 {
+		item[attrScanned] = numberValue(after.scanned)
+	}
+	in := &dynamodb.PutItemInput{
+		TableName: aws.String(deadlinesTable), Item: item, ConditionExpression: aws.String("attribute_not_exists(#p)"),
+		ExpressionAttributeNames: map[string]string{"#p": attrPart},
+	}
+	if before.partitions > 0 {
+		in.ConditionExpression = aws.String("#e = :e AND #s = :s")
+		in.ExpressionAttributeNames = map[string]string{"#e": attrEpoch, "#s": attrScans}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":e": numberValue(before.epoch), ":s": numberValue(before.scans)}
+	}
+	_, err := s.db.PutItem(ctx, in)
+	return err
+}

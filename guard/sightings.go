@@ -1,0 +1,102 @@
+package guard
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+const (
+	sightRemoved = 60_000 // ms for which an index that still shows a removed item is not believed
+	sightRefused = 10_000 // the same of an item that was renewed or deleted
+	sightFailed  = 60_000 // until a removal that was given up is tried again
+	sightsMost   = 1_000_000
+)
+
+// sightings are the deadlines that one reader of an index has armed. The same deadline is seen again and again, since windows are asked for more than once and an index
+// shows an item for a while after it was removed: it is armed once. And what has not ended holds the watermark back.
+type sightings struct {
+	g    *Guard
+	most int         // how many of those that have ended are remembered
+	news atomic.Bool // something was armed since this was last false
+	mu   struct {
+		sync.Mutex
+		over map[key]sighting // those that have ended a while ago; what is armed is known to armed
+	}
+}
+
+// sighting is a deadline that has ended, and is not armed again before an instant.
+type sighting struct {
+	entry
+	until int64
+}
+
+func newSightings(g *Guard) *sightings {
+	s := &sightings{g: g, most: sightsMost}
+	s.mu.over = map[key]sighting{}
+	return s
+}
+
+// see arms an entry that is news.
+func (s *sightings) see(e entry) {
+	e = e.lean()
+	e.ender = s
+	if s.g.armed.has(e) {
+		return
+	}
+	s.mu.Lock()
+	before, has := s.mu.over[e.key]
+	if has && before.entry == e && s.g.now() < before.until {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.mu.over, e.key)
+	s.mu.Unlock()
+	s.news.Store(true)
+	s.g.arm(e)
+}
+
+// ended implements ender: there is nothing left to do.
+func (s *sightings) ended(entry, outcome) {}
+
+// remember implements rememberer.
+func (s *sightings) remember(e entry, as outcome) {
+	until := s.g.now()
+	switch as {
+	case removed:
+		until += sightRemoved
+	case refused:
+		until += sightRefused
+	case failed:
+		until += sightFailed
+	case spared:
+		until = clock.Never // a dry run tells of it once
+	case replaced:
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.mu.over) >= s.most { // any other is forgotten: what is seen again of that is refused, or told of twice
+		for k := range s.mu.over {
+			delete(s.mu.over, k)
+			break
+		}
+	}
+	s.mu.over[e.key] = sighting{e.lean(), until}
+}
+
+// pending is the earliest deadline that has not ended; clock.Never: none.
+func (s *sightings) pending() int64 { return s.g.armed.pending(s) }
+
+// forget forgets what has ended long ago.
+func (s *sightings) forget() {
+	now := s.g.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, one := range s.mu.over {
+		if one.until <= now {
+			delete(s.mu.over, k)
+		}
+	}
+}

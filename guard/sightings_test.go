@@ -1,0 +1,51 @@
+package guard
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A page may be read while a removal ends: at no moment is the entry neither armed nor over, or it would be removed a second time.
+func TestSightingsForgetNothingInBetween(t *testing.T) {
+	w := newWorld(t)
+	g, err := New(w.options(Auto))
+	must(t, err)
+	s := newSightings(g)
+	e := entry{key: "k", at: 1000}
+	s.see(e)
+	for _, as := range []outcome{removed, refused, failed, spared} {
+		flights, _ := g.armed.take(e.at, 1)
+		if len(flights) != 1 {
+			t.Fatalf("%d entries are due", len(flights))
+		}
+		end := g.armed.end(flights[0], as)
+		s.see(e)
+		if _, next := g.armed.take(e.at, 0); next <= e.at {
+			t.Errorf("armed again before it was told that it was %d", as)
+		}
+		end.tell()
+		e.at += 1000 // another deadline is news
+		s.see(e)
+	}
+}
+
+// However much ends, only so much is remembered, and of what is not remembered nothing is lost: it is news again.
+func TestSightingsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	g, err := New(w.options(Auto))
+	must(t, err)
+	s := newSightings(g)
+	s.most = 10
+	for i := range 100 {
+		s.remember(entry{key: key(fmt.Sprint(i)), at: 1000, ender: s}, spared)
+		if n := len(s.mu.over); n > s.most {
+			t.Fatalf("%d are remembered", n)
+		}
+	}
+	for i := range 100 {
+		s.see(entry{key: key(fmt.Sprint(i)), at: 1000})
+	}
+	if n := g.armed.len(); n != 90 {
+		t.Errorf("%d of 100 are armed again, and 10 are remembered", n)
+	}
+}

@@ -1,0 +1,381 @@
+package guard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+// Status is how guarding a table goes, as the tables of the workers tell it.
+type Status struct {
+	Table     string    `json:"table"`
+	Attribute string    `json:"attribute"`
+	At        time.Time `json:"at"` // by the endpoint's clock, within a second
+	Workers   []Worker  `json:"workers"`
+	Shares    []Share   `json:"shares"`
+
+	// What is due, where the deadline table or the index tells it; nil where only the workers could.
+	Backlog *Backlog `json:"backlog,omitempty"`
+	// Upcoming are the deadlines per minute from At on: all that there are, where Backlog is not nil, else those that the workers have armed.
+	Upcoming []int64 `json:"upcoming"`
+}
+
+// Backlog is what is past its deadline and not removed yet.
+type Backlog struct {
+	Items  int64     `json:"items"`
+	Oldest time.Time `json:"oldest,omitzero"` // deadline; zero where there is none
+}
+
+// Share is what workers divide among each other.
+type Share struct {
+	Of     string        `json:"of"` // "stream", "partitions", "index", …
+	Leases []LeaseStatus `json:"leases"`
+}
+
+// LeaseStatus is a lease on a part of it.
+type LeaseStatus struct {
+	Name       string    `json:"name"`
+	Owner      string    `json:"owner,omitempty"` // "": nobody's at present
+	Term       int64     `json:"term"`
+	Watermark  time.Time `json:"watermark,omitzero"`   // all deadlines before it are done with; zero where the checkpoint is none
+	Checkpoint string    `json:"checkpoint,omitempty"` // as it is written, where it is no watermark
+}
+
+// Worker is what a worker tells of itself, at most every 10 seconds.
+type Worker struct {
+	Name     string           `json:"name"`
+	Strategy Strategy         `json:"strategy"`
+	DryRun   bool             `json:"dry_run,omitempty"`
+	Local    bool             `json:"local,omitempty"` // it keeps the deadlines in a store of its own
+	Since    time.Time        `json:"since"`           // by the endpoint's clock
+	At       time.Time        `json:"at"`              // when it told this
+	Armed    int              `json:"armed"`
+	Due      int              `json:"due"`
+	Overdue  int64            `json:"overdue_ms"`         // of the oldest of those that are due
+	GivenUp  int              `json:"given_up,omitempty"` // items whose removal was not taken when it was last tried
+	Horizon  time.Time        `json:"horizon,omitzero"`   // of all deadlines before it those are armed that this worker has to remove
+	Counts   map[string]int64 `json:"counts"`             // of what has happened since it began, by the names of What
+	LateMS   LateMS           `json:"late_ms"`
+	Read     float64          `json:"read_units"`
+	Write    float64          `json:"write_units"`
+	Upcoming []int64          `json:"upcoming"` // of what is armed, per minute from At on
+}
+
+// LateMS is how late removals were, in milliseconds: bounds of a histogram's buckets, and the greatest.
+type LateMS struct {
+	P50 int64 `json:"p50"`
+	P99 int64 `json:"p99"`
+	Max int64 `json:"max"`
+}
+
+const (
+	reportEvery  = 10 * time.Second
+	reportLimit  = 5 * time.Second
+	reportForget = 24 * time.Hour // a worker that has been silent for so long is not told of any more
+)
+
+// horizoner is a strategy that knows how far it has armed.
+type horizoner interface {
+	horizonAt() int64 // ms; all deadlines before it that this worker has to remove are armed. 0: not known
+}
+
+// Report tells other processes every 10 seconds how this worker does, for Look: in a row of its own in the table mayfly.leases, which it deletes at the end. It begins when Ready is
+// closed, and blocks until ctx is done. Where a row cannot be written, that is logged once; guarding does not depend on it.
+func (g *Guard) Report(ctx context.Context) {
+	select {
+	case <-g.Ready():
+	case <-ctx.Done():
+		return
+	}
+	ctx = optional(ctx)
+	leases := lease.New(g.db, g.statusName(), lease.Options{Owner: g.o.Owner, Duration: time.Hour})
+	g.forgetSilent(ctx, leases)
+	since := g.shownNow()
+	var row *lease.Lease
+	for told := false; ctx.Err() == nil; clock.Pause(reportEvery, ctx.Done()) {
+		text, err := json.Marshal(g.worker(since))
+		if err == nil {
+			row, err = writeStatus(ctx, leases, row, string(text))
+		}
+		if err != nil && ctx.Err() == nil && !told {
+			told = true
+			g.log.Warn("mayfly guard status will not show this worker", "table", g.o.Table, "error", err)
+		}
+	}
+	if row != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportLimit)
+		defer cancel()
+		_ = leases.Forget(last, row.Row()) // else it is shown as silent, and forgotten after a day
+	}
+}
+
+func (g *Guard) statusName() string { return "guard/" + g.table.label() + "/status" }
+
+// writeStatus writes the worker's row, which is there from the first time on.
+func writeStatus(ctx context.Context, leases *lease.Leases, row *lease.Lease, text string) (*lease.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, reportLimit)
+	defer cancel()
+	var err error
+	if row != nil {
+		if err = row.Save(ctx, text); !errors.Is(err, lease.ErrLost) {
+			return row, err
+		}
+	}
+	if row, err = leases.Take(ctx, lease.Row{Shard: leases.Owner()}); err != nil {
+		return nil, err
+	}
+	return row, row.Save(ctx, text)
+}
+
+// forgetSilent deletes the rows of workers that ended without saying so.
+func (g *Guard) forgetSilent(ctx context.Context, leases *lease.Leases) {
+	rows, err := leases.Rows(ctx)
+	if err != nil {
+		return
+	}
+	for _, r := range rows {
+		if w, ok := readWorker(r.Checkpoint); !ok || g.shownNow().Sub(w.At) > reportForget {
+			_ = leases.Forget(ctx, r)
+		}
+	}
+}
+
+// shownNow is the endpoint's clock, for people.
+func (g *Guard) shownNow() time.Time { return time.UnixMilli(g.now()).UTC() }
+
+// worker is what this worker tells of itself.
+func (g *Guard) worker(since time.Time) Worker {
+	s := g.Stats()
+	w := Worker{
+		Name: g.o.Owner, Strategy: s.Strategy, DryRun: g.o.DryRun, Local: g.o.Deadlines != g.o.DB, Since: since, At: g.shownNow(), Armed: s.Armed, Due: s.Due,
+		Overdue: s.Overdue.Milliseconds(), GivenUp: s.GivenUp, Counts: map[string]int64{}, Read: s.Read, Write: s.Write,
+		LateMS: LateMS{s.Lateness.Quantile(0.5).Milliseconds(), s.Lateness.Quantile(0.99).Milliseconds(), s.Lateness.Max.Milliseconds()},
+	}
+	for what, n := range s.Counts {
+		if n > 0 && What(what) != Consumed {
+			w.Counts[What(what).String()] = n
+		}
+	}
+	last := len(s.Upcoming)
+	for last > 0 && s.Upcoming[last-1] == 0 {
+		last--
+	}
+	w.Upcoming = s.Upcoming[:last]
+	if h, ok := g.readiness.runs.(horizoner); ok {
+		if at := h.horizonAt(); at > 0 {
+			w.Horizon = time.UnixMilli(at).UTC()
+		}
+	}
+	return w
+}
+
+func readWorker(text string) (w Worker, ok bool) {
+	return w, json.Unmarshal([]byte(text), &w) == nil && w.Name != "" && !w.At.IsZero()
+}
+
+// whatNames are the names of What, as metrics have them.
+var whatNames = [whatCount]string{
+	Armed: "armed", Disarmed: "disarmed", Removed: "removed", Refused: "refused", Spared: "spared", Throttled: "throttled", Failed: "failed", BadValue: "bad_value",
+	Consumed: "consumed", Archived: "archived", Retried: "retried",
+}
+
+// String is a name in lower case: "bad_value".
+func (w What) String() string {
+	if w < 0 || int(w) >= len(whatNames) {
+		return strconv.Itoa(int(w))
+	}
+	return whatNames[w]
+}
+
+const (
+	// LookMinutes is how many minutes ahead Look counts at most.
+	LookMinutes = UpcomingSpan
+
+	lookQueries = 4_000 // that Look makes to count what is upcoming, at most; beyond that it looks fewer minutes ahead
+	pastWindows = 60    // that Look counts the backlog in, where the index is of windows
+)
+
+// Look reads how guarding a table goes. It writes nothing. minutes is how far ahead deadlines are counted, at most LookMinutes.
+func Look(ctx context.Context, o Options, minutes int) (*Status, error) {
+	g, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.prepare(ctx); err != nil {
+		return nil, err
+	}
+	s := &Status{Table: o.Table, Attribute: g.o.Attribute, At: g.shownNow(), Workers: []Worker{}, Shares: []Share{}}
+	minutes = min(max(minutes, 0), LookMinutes)
+	if err := g.lookAtWorkers(ctx, s); err != nil {
+		return nil, g.atStart("Query of "+lease.TableName, err)
+	}
+	if err := g.lookAtShares(ctx, s); err != nil {
+		return nil, g.atStart("Query of "+lease.TableName, err)
+	}
+	if err := g.lookAhead(ctx, s, minutes); err != nil {
+		return nil, g.atStart("Query", err)
+	}
+	return s, nil
+}
+
+func (g *Guard) lookAtWorkers(ctx context.Context, s *Status) error {
+	rows, err := lease.New(g.db, g.statusName(), lease.Options{}).Rows(ctx)
+	for _, r := range rows {
+		if w, ok := readWorker(r.Checkpoint); ok {
+			s.Workers = append(s.Workers, w)
+		}
+	}
+	slices.SortFunc(s.Workers, func(a, b Worker) int { return strings.Compare(a.Name, b.Name) })
+	return err
+}
+
+// lookAtShares reads the leases of all strategies.
+func (g *Guard) lookAtShares(ctx context.Context, s *Status) error {
+	for _, of := range []string{"stream", "partitions", "scan", "index", "schedule"} {
+		rows, err := lease.New(g.db, "guard/"+g.table.label()+"/"+of, lease.Options{}).Rows(ctx)
+		if err != nil {
+			return err
+		}
+		share := Share{Of: of}
+		for name, r := range rows {
+			if strings.HasPrefix(name, "worker/") || r.Checkpoint == lease.Done || name == layoutName {
+				continue
+			}
+			share.Leases = append(share.Leases, leaseStatus(name, r))
+		}
+		slices.SortFunc(share.Leases, func(a, b LeaseStatus) int { return strings.Compare(a.Name, b.Name) })
+		if len(share.Leases) > 0 {
+			s.Shares = append(s.Shares, share)
+		}
+	}
+	return nil
+}
+
+func leaseStatus(name string, r lease.Row) LeaseStatus {
+	l := LeaseStatus{Name: name, Owner: r.Owner, Term: r.Term}
+	if at, ok := readWatermark(r.Checkpoint); ok && at > 1e12 && at < secondsMax*1000 {
+		l.Watermark = time.UnixMilli(at).UTC()
+	} else {
+		l.Checkpoint = r.Checkpoint
+	}
+	return l
+}
+
+// lookAhead counts what is due and what will be.
+func (g *Guard) lookAhead(ctx context.Context, s *Status, minutes int) error {
+	s.Upcoming = make([]int64, minutes)
+	known, err := g.lookIntoDeadlines(ctx, s)
+	if !known && err == nil {
+		known, err = g.lookIntoIndex(ctx, s)
+	}
+	if known || err != nil {
+		return err
+	}
+	for _, w := range s.Workers {
+		shift := int(s.At.Sub(w.At) / time.Minute)
+		for i, n := range w.Upcoming {
+			if i-shift >= 0 && i-shift < minutes {
+				s.Upcoming[i-shift] += n
+			}
+		}
+	}
+	return nil
+}
+
+// lookIntoIndex counts in the index, where a worker sweeps one or could.
+func (g *Guard) lookIntoIndex(ctx context.Context, s *Status) (known bool, err error) {
+	if !g.hasWindowIndex() {
+		return false, nil
+	}
+	x := newIndexing(g)
+	var why *Problem
+	if x.index, why = g.table.expirationIndex(g.o); why != nil {
+		return false, nil
+	}
+	if known, err = x.tryLayout(ctx, g.shares(Index)); err != nil || !known {
+		var p *Problem
+		if errors.As(err, &p) && p.Code == Misconfigured {
+			return false, nil // how many shards there are was not told; that is no reason to say nothing
+		}
+		return false, err
+	}
+	now := s.At.Unix()
+	s.Backlog = &Backlog{}
+	from := int64(0)
+	if x.layout.windows() {
+		from = now - pastWindows*x.layout.Granularity
+	}
+	for _, shard := range x.layout.shards() {
+		n, oldest, err := x.count(ctx, shard, from, now)
+		if err != nil {
+			return false, err
+		}
+		s.Backlog.add(n, oldest*1000)
+	}
+	ahead := len(s.Upcoming)
+	perMinute := len(x.layout.shards())
+	if x.layout.windows() {
+		perMinute *= 1 + int(60/x.layout.Granularity)
+	}
+	ahead = min(ahead, max(lookQueries/perMinute, 1))
+	s.Upcoming = s.Upcoming[:ahead]
+	for i := range s.Upcoming {
+		low := now + int64(i)*60
+		for _, shard := range x.layout.shards() {
+			n, _, err := x.count(ctx, shard, low+1, low+60)
+			if err != nil {
+				return false, err
+			}
+			s.Upcoming[i] += n
+		}
+	}
+	return true, nil
+}
+
+func (b *Backlog) add(n, oldest int64) {
+	b.Items += n
+	if at := time.UnixMilli(oldest).UTC(); n > 0 && (b.Oldest.IsZero() || at.Before(b.Oldest)) {
+		b.Oldest = at
+	}
+}
+
+// count counts the items of a shard with TTLs from low to high, both in epoch seconds and included, and gives the first TTL.
+func (x *indexing) count(ctx context.Context, shard string, low, high int64) (n, first int64, err error) {
+	for partition := range x.layout.partitions(shard, low, high) {
+		in := x.query(partition, low, high)
+		if n == 0 { // the first one is looked at
+			one := *in
+			one.Limit = aws.Int32(1)
+			out, err := x.g.db.Query(ctx, &one)
+			if err != nil {
+				return 0, 0, err
+			}
+			if len(out.Items) == 0 {
+				continue
+			}
+			if _, at, err := deadline(out.Items[0][x.g.o.Attribute]); err == nil {
+				first = at / 1000
+			}
+		}
+		in.Select = types.SelectCount
+		for more := true; more; more = in.ExclusiveStartKey != nil {
+			out, err := x.g.db.Query(ctx, in)
+			if err != nil {
+				return 0, 0, err
+			}
+			n += int64(out.Count)
+			in.ExclusiveStartKey = out.LastEvaluatedKey
+		}
+	}
+	return n, first, nil
+}

@@ -1,0 +1,320 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/deliver"
+	"github.com/mayflydb/mayfly/internal/ensure"
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+// stream follows the table's stream.
+//
+//	stream's shards ─► reader ─► deadline table ─► owner of a partition ─► armed
+//	first scan ────────────────►     │
+//	                                 └─ due in a moment: armed by the reader itself
+//
+// The reader puts each deadline that a record tells of into the deadline table and takes out the one before, and a record is done when that is written. So of all that a
+// record has told nothing is forgotten, whoever dies. What was there before the stream was followed is found by a scan, which begins after the place in the stream has been noted;
+// where the two disagree the stream is right.
+type stream struct {
+	g       *Guard
+	store   *store
+	set     settings
+	local   bool          // the deadline table is this worker's own, and so are its checkpoints
+	alone   bool          // no other worker takes part
+	horizon int64         // so far ahead an owner arms, ms
+	soon    int64         // so far ahead a reader arms what it has written, ms: an owner may look only after that
+	every   time.Duration // between two looks of an owner among others
+	ask     *asker        // of scans
+	parts   []*partition
+	cleaner cleaner
+	rescan  chan struct{} // has an element when a scan may be wanted
+	all     sync.WaitGroup
+	stop    context.CancelCauseFunc
+	mu      struct {
+		sync.Mutex
+		known settings // as they were last read; set stays as it was at the start
+		asked int64    // when an owner last wanted a scan because its watermark was old, ms; 0: never
+
+		handled map[string]string // by shard, the last record that was handled, as byOf gives it
+	}
+}
+
+const (
+	horizonAlone = 60_000 // ms
+
+	// slack is how much longer than the time between two looks owners and readers look ahead, in ms: more than a look takes and clocks differ.
+	slack = 2_000
+
+	// margin is how much later than now a deadline has to be for its place in the order of deadlines, in ms: more than clocks differ, and than it takes to write it. The others
+	// go into the inbox.
+	margin = 1_000
+
+	againFirst = 50 * time.Millisecond
+	againMost  = 5 * time.Second
+
+	tableEvery = 10 * time.Second // between two looks whether the table and its stream are still the same
+)
+
+func newStream(g *Guard) strategy {
+	s := &stream{g: g, ask: &asker{g, newBudget(g.o.MaxRCU)}, local: g.o.Deadlines != g.o.DB, every: g.o.Lease + g.o.Lease/4, rescan: make(chan struct{}, 1)}
+	s.alone = s.local || g.o.Alone
+	s.soon = s.every.Milliseconds() + slack
+	s.horizon = s.soon
+	if s.alone {
+		s.horizon = horizonAlone
+	}
+	db := g.db
+	if s.local {
+		db = g.o.Deadlines
+	}
+	label := g.table.label()
+	if g.o.DryRun { // what it passes over is not done with
+		label += "/dry-run"
+	}
+	s.store = &store{db: db, label: label}
+	s.cleaner.wake = make(chan struct{}, 1)
+	return s
+}
+
+// ahead is how long before what it has armed ends a worker that is alone looks on.
+func (s *stream) ahead() int64 { return s.horizon / 6 }
+
+// run follows the stream until ctx is done.
+func (s *stream) run(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	ctx, s.stop = context.WithCancelCause(ctx)
+	defer s.stop(nil)
+	consumer := s.consumer(ctx)
+	s.start(ctx, func() error { return s.follow(ctx, consumer) })
+	s.start(ctx, func() error { return lease.Hold(ctx, s.leases("partitions"), s.partitionNames(), s.own) })
+	s.start(ctx, func() error { return s.scans(ctx, consumer) })
+	s.start(ctx, func() error { return s.watchTable(ctx) })
+	cleaned := make(chan struct{})
+	go func() {
+		defer close(cleaned)
+		s.cleans(ctx)
+	}()
+	s.all.Wait()
+	s.stop(nil)
+	<-cleaned
+	var p *Problem
+	if cause := context.Cause(ctx); errors.As(cause, &p) {
+		return p
+	}
+	return nil
+}
+
+// start runs a part of the strategy; an error ends all of it.
+func (s *stream) start(ctx context.Context, part func() error) {
+	s.all.Go(func() {
+		err := part()
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		s.fail(err)
+	})
+}
+
+// fail ends the strategy.
+func (s *stream) fail(err error) {
+	var p *Problem
+	if !errors.As(err, &p) {
+		p = &Problem{Code: Misconfigured, Message: "the stream cannot be followed", Next: "see the cause", Err: err}
+	}
+	s.stop(p)
+}
+
+// begin checks the stream, makes the deadline table, and reads or makes the settings.
+func (s *stream) begin(ctx context.Context) error {
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	if _, err := ensure.Table(ctx, s.store.db, deadlinesSpec); err != nil {
+		return s.g.atStart("CreateTable of "+deadlinesTable, err)
+	}
+	set, err := s.store.settle(ctx, s.g.now(), s.g.table.stream)
+	if err != nil {
+		return s.g.atStart("GetItem and PutItem on "+deadlinesTable, err)
+	}
+	s.set, s.store.partitions = set, set.partitions
+	s.know(set)
+	for i := range set.partitions {
+		s.parts = append(s.parts, newPartition(s, i))
+	}
+	return nil
+}
+
+// check reports a stream that cannot be followed.
+func (s *stream) check(ctx context.Context) error {
+	t := s.g.table
+	if t.stream == "" {
+		return s.noStream(fmt.Sprintf("the table %s has no stream", t.name))
+	}
+	if t.view != types.StreamViewTypeNewAndOldImages {
+		return s.noStream(fmt.Sprintf("the stream of the table %s has the view type %s, and guard needs both images", t.name, t.view))
+	}
+	return s.g.checkReading(ctx, t.stream)
+}
+
+// checkReading gives the problem with reading a stream, such as a permission that is missing: the consumer asks again and again, whatever the answer.
+func (g *Guard) checkReading(ctx context.Context, arn string) error {
+	out, err := g.streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &arn})
+	if err != nil {
+		return g.atStart("DescribeStream", err)
+	}
+	if len(out.StreamDescription.Shards) == 0 {
+		return nil
+	}
+	shard := out.StreamDescription.Shards[0].ShardId
+	place, err := g.streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		StreamArn: &arn, ShardId: shard, ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon,
+	})
+	if err != nil {
+		return g.atStart("GetShardIterator", err)
+	}
+	_, err = g.streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: place.ShardIterator, Limit: aws.Int32(1)})
+	if p := g.problem("GetRecords", err); p != nil {
+		return p
+	}
+	return nil
+}
+
+func (s *stream) noStream(message string) *Problem {
+	return &Problem{Code: NoStream, Message: message, Next: "enable one with the view type NEW_AND_OLD_IMAGES, and start guard again"}
+}
+
+// leases are those of one of the things that workers share.
+func (s *stream) leases(of string) *lease.Leases {
+	o := s.leaseOptions()
+	o.CrewChanged = s.lookAll
+	o.Fatal = func(err error) bool { return s.problem("PutItem and Query on "+lease.TableName, err) != nil }
+	return lease.New(s.store.db, s.name(of), o)
+}
+
+func (s *stream) leaseOptions() lease.Options {
+	return lease.Options{Owner: s.g.o.Owner, Duration: s.g.o.Lease, Exclusive: s.alone, Logger: s.g.log}
+}
+
+func (s *stream) name(of string) string { return "guard/" + s.store.label + "/" + of }
+
+func (s *stream) consumer(ctx context.Context) *deliver.Consumer {
+	return &deliver.Consumer{
+		Name: s.name("stream"), StreamARN: s.set.stream, Start: deliver.Latest, DB: s.store.db, Streams: s.g.streams,
+		Now:    func() time.Time { return time.UnixMilli(s.g.now()) },
+		Leases: s.leaseOptions(), Handle: s.handle, Settle: settled, Logger: s.g.log,
+		Lost: func(shard string) { s.trimmed(ctx, shard) },
+	}
+}
+
+// follow reads the stream until ctx is done. That a stream ends is a problem.
+func (s *stream) follow(ctx context.Context, c *deliver.Consumer) error {
+	err := c.Run(ctx)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	if p := s.changed(ctx); p != nil {
+		return p
+	}
+	return s.noStream(fmt.Sprintf("the stream of the table %s has ended", s.g.o.Table))
+}
+
+// watchTable looks now and then whether the table and its stream are still the same: a stream that was switched off ends for its reader only when all its shards are closed.
+func (s *stream) watchTable(ctx context.Context) error {
+	for {
+		clock.Pause(min(tableEvery, s.g.checkEach), ctx.Done())
+		if ctx.Err() != nil {
+			return nil
+		}
+		if p := s.changed(ctx); p != nil {
+			return p
+		}
+	}
+}
+
+// lookAll has all owners of this worker look, because another worker has come or gone. With one that has gone, what it had armed as a reader is gone, too.
+func (s *stream) lookAll() {
+	for _, p := range s.parts {
+		p.look()
+	}
+}
+
+// changed gives a problem where the table or its stream is another one by now.
+func (s *stream) changed(ctx context.Context) error {
+	t, err := s.g.describe(ctx)
+	if err != nil {
+		if p := s.g.problem("DescribeTable", err); p != nil {
+			return s.g.gone(p)
+		}
+		return nil // it may pass
+	}
+	switch {
+	case !t.same(s.g.table):
+		return &Problem{Code: NewTable, Message: fmt.Sprintf("the table %s was deleted, and another one made under its name", t.name), Next: "start guard again, to guard that one"}
+	case t.stream == "":
+		return s.noStream(fmt.Sprintf("the stream of the table %s was switched off", t.name))
+	case t.stream != s.set.stream:
+		return s.noStream(fmt.Sprintf("the table %s has another stream than when guard began", t.name))
+	}
+	return nil
+}
+
+func (s *stream) partitionNames() (names []string) {
+	for i := range s.parts {
+		names = append(names, fmt.Sprintf("%04d", i))
+	}
+	return names
+}
+
+func (s *stream) own(ctx context.Context, l *lease.Lease) error {
+	var i int
+	if _, err := fmt.Sscanf(l.Shard(), "%d", &i); err != nil || i < 0 || i >= len(s.parts) {
+		return fmt.Errorf("there is no partition %q", l.Shard())
+	}
+	return s.parts[i].own(ctx, l)
+}
+
+// problem is that of an error of the deadline table or of leases.
+func (s *stream) problem(doing string, err error) *Problem {
+	if ensure.Missing(err) {
+		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the table %s, in which guard keeps its deadlines, is gone", deadlinesTable),
+			Next: "start guard again: it makes a new one, and scans", Err: err}
+	}
+	return s.g.problem(doing, err)
+}
+
+// persist does something with the deadline table until it succeeds, with growing pauses. Its errors are that of ctx, lease.ErrLost and problems.
+func (s *stream) persist(ctx context.Context, doing string, do func() error) error {
+	for wait := againFirst; ; wait = min(2*wait, againMost) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := do()
+		if err == nil || errors.Is(err, lease.ErrLost) {
+			return err
+		}
+		if ctx.Err() == nil {
+			if p := s.problem(doing+" on "+deadlinesTable, err); p != nil {
+				return p
+			}
+			s.g.log.Warn("the deadline table will be asked again", "doing", doing, "error", err, "after", wait)
+		}
+		clock.Pause(wait, ctx.Done())
+	}
+}

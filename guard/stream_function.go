@@ -1,0 +1,135 @@
+package guard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// StreamRecords is the schedule strategy as a function on the table's stream: it brings the schedules of the items in line with a batch of records, and removes what has expired
+// already. Options must have Scheduler and Role. Of what could not be handled in time the answer names the first record, so that Lambda, with ReportBatchItemFailures, goes on from
+// there; an error means that nothing of the batch counts as handled. A record that comes again, or late, does no harm.
+func StreamRecords(ctx context.Context, o Options, event events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	return NewFunctions(o).StreamRecords(ctx, event)
+}
+
+// StreamRecords is the function of that name.
+func (f *Functions) StreamRecords(ctx context.Context, event events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	switch {
+	case f.o.Scheduler == nil:
+		return events.DynamoDBEventResponse{}, errors.New("there is no client for Scheduler")
+	case f.o.Role == "":
+		return events.DynamoDBEventResponse{}, errors.New("there is no Role: the ARN of the role that the schedules run as")
+	case len(event.Records) == 0:
+		return events.DynamoDBEventResponse{}, nil
+	}
+	if f.o.DryRun { // what would go is told when it is due, and a call is over by then
+		return events.DynamoDBEventResponse{}, nil
+	}
+	b := &batch{event.Records, make([]bool, len(event.Records)), make(chan struct{}), sync.Mutex{}, len(event.Records)}
+	if err := f.call(ctx, nil, b.run); err != nil {
+		return events.DynamoDBEventResponse{}, err
+	}
+	return b.answer(), nil
+}
+
+// batch is a batch of records that a function was called with.
+type batch struct {
+	records []events.DynamoDBEventRecord
+	done    []bool // guarded by mu, as left
+	over    chan struct{}
+	mu      sync.Mutex
+	left    int // not done
+}
+
+func (b *batch) run(ctx context.Context, g *Guard) error {
+	s := newSchedules(g)
+	label := ""
+	for i := range b.records {
+		table, stream, ok := splitStreamARN(b.records[i].EventSourceArn)
+		if !ok || table != g.table.name {
+			return fmt.Errorf("a record is of %q, and not of a stream of the table %s", b.records[i].EventSourceArn, g.table.name)
+		}
+		label = stream
+	}
+	changes, err := s.changes(label, len(b.records), func(i int) (news, error) { return g.newsOfEvent(&b.records[i]) })
+	if err != nil {
+		return err
+	}
+	err = g.sideBySide(ctx, len(changes), func(i int) error {
+		return s.follow(ctx, changes[i], func() { b.tick(changes[i].records...) })
+	})
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	select {
+	case <-b.over:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// splitStreamARN takes arn:aws:dynamodb:<region>:<account>:table/<table>/stream/<label> apart.
+func splitStreamARN(arn string) (table, label string, ok bool) {
+	_, path, ok := strings.Cut(arn, ":table/")
+	parts := strings.Split(path, "/")
+	if !ok || len(parts) != 3 || parts[1] != "stream" {
+		return "", "", false
+	}
+	return parts[0], parts[2], true
+}
+
+// newsOfEvent reads a record as functions get it.
+func (g *Guard) newsOfEvent(r *events.DynamoDBEventRecord) (n news, err error) {
+	d := &r.Change
+	n = news{sequence: d.SequenceNumber, insert: r.EventName == string(events.DynamoDBOperationTypeInsert), hasOld: len(d.OldImage) > 0}
+	if n.keys, err = fromEvent(d.Keys); err == nil {
+		if n.old, err = fromEvent(fieldsOf(g, d.OldImage)); err == nil {
+			n.new, err = fromEvent(fieldsOf(g, d.NewImage))
+		}
+	}
+	return n, err
+}
+
+func fromEvent(attributes map[string]events.DynamoDBAttributeValue) (map[string]types.AttributeValue, error) {
+	text, err := json.Marshal(attributes)
+	if err != nil {
+		return nil, err
+	}
+	return attributevalue.UnmarshalMapJSON(text)
+}
+
+// tick notes that some records are done.
+func (b *batch) tick(places ...int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, i := range places {
+		if b.done[i] {
+			continue
+		}
+		b.done[i] = true
+		if b.left--; b.left == 0 {
+			close(b.over)
+		}
+	}
+}
+
+// answer names the first record that is not done.
+func (b *batch) answer() (r events.DynamoDBEventResponse) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, done := range b.done {
+		if !done {
+			r.BatchItemFailures = []events.DynamoDBBatchItemFailure{{ItemIdentifier: b.records[i].Change.SequenceNumber}}
+			return r
+		}
+	}
+	return r
+}

@@ -1,0 +1,365 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/deliver"
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+// ends waits until a guard ends with a problem, and checks that it is one of these.
+func (r *guarding) ends(codes ...Code) {
+	r.t.Helper()
+	select {
+	case <-r.over:
+	case <-time.After(patience):
+		r.t.Fatalf("guard goes on, and should end with %s", codes)
+	}
+	var p *Problem
+	if err := r.stop(); !errors.As(err, &p) || !slices.Contains(codes, p.Code) || p.Message == "" || p.Next == "" {
+		r.t.Errorf("guard has ended with %v, and not with %s", err, codes)
+	}
+}
+
+// A stream that cannot be followed, or no longer, and a table that is another one by now, end guard with a problem that says what to do.
+func TestStreamProblems(t *testing.T) {
+	t.Run("no stream", func(t *testing.T) {
+		w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) { in.StreamSpecification = nil }))
+		w.start(w.options(Stream)).ends(NoStream)
+	})
+	for _, view := range []types.StreamViewType{types.StreamViewTypeKeysOnly, types.StreamViewTypeNewImage, types.StreamViewTypeOldImage} {
+		t.Run(string(view), func(t *testing.T) {
+			w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) { in.StreamSpecification.StreamViewType = view }))
+			w.start(w.options(Stream)).ends(NoStream)
+		})
+	}
+	t.Run("switched off", func(t *testing.T) {
+		everyStore(t, func(t *testing.T, w *world, o Options) {
+			r := w.start(o)
+			awaitScanned(t, o.withDefaults().Deadlines)
+			w.put("known", w.in(10))
+			w.settle()
+			w.stream(false)
+			r.ends(NoStream)
+			w.put("unknown", w.in(10)) // and while nobody looks
+			w.renew("known", w.in(20))
+			w.advance(5 * time.Second)
+			w.stream(true)
+			w.start(o)
+			w.put("later", w.in(5))
+			w.advance(5 * time.Second)
+			w.awaitNames("known")
+			w.settle()
+			w.awaitNames("known")
+			w.advance(10 * time.Second)
+			w.awaitNames("")
+		})
+	})
+	t.Run("made again", func(t *testing.T) {
+		w := newWorld(t)
+		o := w.options(Stream)
+		r := w.start(o)
+		awaitScanned(t, w.DynamoDB())
+		_, err := w.DynamoDB().DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(worldTable)})
+		must(t, err)
+		w.createTable(worldTable)
+		r.ends(NewTable, NoTable) // it may have looked in between
+		w.put("new", w.in(10))
+		w.start(o)
+		w.advance(10 * time.Second)
+		w.awaitNames("")
+	})
+	for _, operation := range []string{"DescribeStream", "GetRecords", "CreateTable", "Scan"} {
+		t.Run("not allowed: "+operation, func(t *testing.T) {
+			w := newWorld(t)
+			p := &cable{before: func(o, _ string) error {
+				if o == operation {
+					return &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not authorized"}
+				}
+				return nil
+			}}
+			o := w.options(Stream)
+			o.DB, o.Streams = p.db(w.db), p.streams(w.streams)
+			w.start(o).ends(AccessDenied)
+		})
+	}
+}
+
+// stream switches the table's stream on or off.
+func (w *world) stream(on bool) {
+	w.t.Helper()
+	spec := &types.StreamSpecification{StreamEnabled: &on}
+	if on {
+		spec.StreamViewType = types.StreamViewTypeNewAndOldImages
+	}
+	_, err := w.DynamoDB().UpdateTable(w.t.Context(), &dynamodb.UpdateTableInput{TableName: aws.String(worldTable), StreamSpecification: spec})
+	must(w.t, err)
+}
+
+// Shards that are closed and have children lose nothing and bring nothing into disorder.
+func TestStreamShardRollover(t *testing.T) {
+	w := newWorld(t, withOptions(func(o *mayfly.Options) { o.ShardBytes = 4096 }))
+	w.start(w.options(Stream))
+	awaitScanned(t, w.DynamoDB())
+	for i := range int64(10) {
+		w.fill("item", 200, w.in(10+10*i%70))
+	}
+	w.fill("gone", 200, w.in(5))
+	w.settle()
+	w.advance(9 * time.Second)
+	await(t, "what is due is gone", func() bool { return w.count() == 200 })
+	w.settle()
+	w.advance(20 * time.Second)
+	w.settle()
+	if n := w.count(); n != 200 {
+		t.Errorf("%d of 200 items are left before their deadline", n)
+	}
+	w.advance(time.Second)
+	await(t, "all is gone", func() bool { return w.count() == 0 })
+	awaitNothingNoted(t, w.DynamoDB())
+}
+
+// Records that were trimmed before they were read are made up for by a scan, and what they would have taken out of the deadline table goes nevertheless.
+func TestStreamTrimmed(t *testing.T) {
+	everyStore(t, func(t *testing.T, w *world, o Options) {
+		r := w.start(o)
+		awaitScanned(t, o.withDefaults().Deadlines)
+		w.put("renewed", w.in(30*3600))
+		w.put("deleted", w.in(30*3600))
+		w.put("gone", w.in(10))
+		w.settle()
+		must(t, r.stop())
+		w.renew("renewed", w.in(60*3600))
+		w.remove("deleted")
+		w.put("unseen", w.in(40*3600))
+		w.advance(28 * time.Hour) // longer than streams are kept
+		w.start(o)
+		w.put("seen", w.in(3600))
+		w.advance(2 * time.Hour)
+		w.awaitNames("renewed unseen")
+		w.settle()
+		w.advance(10*time.Hour - time.Millisecond)
+		w.settle()
+		w.awaitNames("renewed unseen")
+		w.advance(time.Millisecond)
+		w.awaitNames("renewed")
+		w.advance(20 * time.Hour)
+		w.awaitNames("")
+		for range 4 {
+			w.advance(time.Hour)
+			w.settle()
+		}
+		awaitNothingNoted(t, o.withDefaults().Deadlines)
+	})
+}
+
+// A place in the stream that somebody deletes under a worker is made up for by a scan.
+func TestStreamPlaceDeleted(t *testing.T) {
+	w := newWorld(t)
+	p := &cable{}
+	p.before = func(operation, _ string) error {
+		if p.isHeld() && operation == "GetRecords" {
+			return errCut
+		}
+		return nil
+	}
+	o := w.member("a")
+	o.Streams = p.streams(w.streams)
+	w.start(o)
+	awaitScanned(t, w.DynamoDB())
+	p.setHeld(true)
+	w.put("unseen", w.in(100))
+	_, err := w.DynamoDB().DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(lease.TableName)})
+	must(t, err)
+	await(t, "it is found", func() bool { return len(notedIn(t, w.DynamoDB())) == 1 })
+	p.setHeld(false)
+	w.advance(100 * time.Second)
+	await(t, "it is gone", func() bool { return !w.has("unseen") })
+}
+
+// Where nothing can be removed, what is due at once fills the memory up to its limit and no further, and all of it goes in the end.
+func TestStreamWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, items = 100, 400
+		w := newWorld(t)
+		p := &cable{}
+		p.before = func(operation, table string) error {
+			if p.isHeld() && operation == "DeleteItem" && table == worldTable {
+				return errCut
+			}
+			return nil
+		}
+		p.setHeld(true)
+		o := w.options(Stream)
+		o.DB = p.db(w.db)
+		var s *stream
+		var highest atomic.Int64
+		observed := make(chan *Guard, 1)
+		o.Observe = func(e Event) {
+			if e.What == Armed {
+				g := <-observed
+				highest.Store(max(highest.Load(), int64(g.armed.len())))
+				observed <- g
+			}
+		}
+		w.startWith(o, func(g *Guard) strategy {
+			g.armed.most = most
+			observed <- g
+			s = newStream(g).(*stream)
+			return s
+		})
+		awaitScanned(t, w.DynamoDB())
+		w.fill("x", items, w.in(0))
+		await(t, "the memory is full", func() bool { return s.g.room() == 0 })
+		p.setHeld(false)
+		await(t, "all is gone", func() bool { return w.count() == 0 })
+		if n := highest.Load(); n > most+16 { // shards are read side by side
+			t.Errorf("%d deadlines were armed, of at most %d", n, most)
+		}
+	})
+}
+
+// A worker that runs for long wants a scan whenever it finds that it was away for long, also after other scans.
+func TestStreamWantsScansAgain(t *testing.T) {
+	w := newWorld(t)
+	var s *stream
+	w.startWith(w.options(Stream), func(g *Guard) strategy { s = newStream(g).(*stream); return s })
+	awaitScanned(t, w.DynamoDB())
+	scans := func() int64 {
+		set, _, err := s.store.readSettings(t.Context())
+		must(t, err)
+		return set.scans
+	}
+	s.trimmed(t.Context(), "a shard")
+	await(t, "the settings are read again", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.mu.known.scans == 2
+	})
+	for want := int64(3); want < 5; want++ {
+		for range 3 {
+			s.awayForLong(t.Context())
+		}
+		if n := scans(); n != want {
+			t.Errorf("there are to be %d scans, want %d", n, want)
+		}
+		await(t, "the settings are read again", func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.mu.known.scans == want
+		})
+		w.advance(21 * time.Hour)
+	}
+}
+
+// A dry run removes nothing, says what would go, and leaves it to a real one.
+func TestStreamDryRun(t *testing.T) {
+	everyStore(t, func(t *testing.T, w *world, o Options) {
+		w.put("a", w.in(10))
+		dry := o
+		dry.DryRun = true
+		r := w.start(dry)
+		w.put("b", w.in(10))
+		w.put("c", w.in(100))
+		w.advance(20 * time.Second)
+		r.awaitCount(Spared, 2)
+		must(t, r.stop())
+		w.awaitNames("a b c")
+		w.start(o)
+		w.awaitNames("c")
+	})
+}
+
+// record is one of the stream, as a consumer hands it over.
+func record(name string, sequence int, before, after string) deliver.Record {
+	image := func(ttl string) map[string]streamtypes.AttributeValue {
+		if ttl == "" {
+			return nil
+		}
+		return map[string]streamtypes.AttributeValue{"pk": &streamtypes.AttributeValueMemberS{Value: name}, "ttl": &streamtypes.AttributeValueMemberN{Value: ttl}}
+	}
+	return deliver.Record{Record: streamtypes.Record{Dynamodb: &streamtypes.StreamRecord{
+		SequenceNumber: aws.String(fmt.Sprintf("%021d", sequence)), OldImage: image(before), NewImage: image(after),
+	}}}
+}
+
+// Batches that come twice, or late from a worker that has lost its lease, leave in the table what the last record says, and perhaps what is refused.
+func TestStreamBatchesOutOfOrder(t *testing.T) {
+	w := newWorld(t)
+	var s *stream
+	o := w.member("a")
+	r := w.startWith(o, func(g *Guard) strategy { s = newStream(g).(*stream); return s })
+	awaitScanned(t, w.DynamoDB())
+	t1, t2, t3 := w.in(1000), w.in(2000), w.in(3000)
+	pages := [][]deliver.Record{
+		{record("x", 1, "", t1)},
+		{record("x", 2, t1, t2), record("x", 3, t2, t3)},
+		{record("x", 4, t3, t2)},
+		{record("x", 5, t2, "")},
+		{record("x", 6, "", t1)},
+	}
+	handle := func(i int) { must(t, s.handle(t.Context(), "", pages[i])) }
+	for i := range pages {
+		for again := range i + 1 { // each begins once more from the beginning, as after a crash
+			handle(again)
+		}
+	}
+	want := func() {
+		t.Helper()
+		for _, n := range notedIn(t, w.DynamoDB()) {
+			if n == fmt.Sprint("S\x01x ", t1, "000") {
+				return
+			}
+		}
+		t.Errorf("the deadline is not there; there are %q", notedIn(t, w.DynamoDB()))
+	}
+	want()
+	for _, i := range []int{0, 3, 1, 2, 2, 1, 3, 0, 1, 1, 3} {
+		handle(i)
+		want()
+	}
+	w.put("x", t1)
+	w.advance(1000 * time.Second)
+	await(t, "it is gone", func() bool { return !w.has("x") })
+	must(t, r.stop())
+}
+
+// What was given up is tried again by whoever comes later, however long ago it was: what the endpoint or the archive did not take may be taken by then.
+func TestStreamTriesAgainWhatWasGivenUp(t *testing.T) {
+	w := newWorld(t)
+	p := &cable{before: func(o, table string) error {
+		if o == "DeleteItem" && table == worldTable {
+			return &smithy.GenericAPIError{Code: "ValidationException", Message: "by the test"}
+		}
+		return nil
+	}}
+	w.put("a", w.in(10))
+	o := w.options(Stream)
+	o.DB = p.db(w.db)
+	g := w.start(o)
+	awaitScanned(t, w.DynamoDB())
+	for _, by := range []time.Duration{10 * time.Second, 2 * time.Hour, 2 * time.Hour} { // the watermark is written each hour
+		before := g.Stats().Counts[Failed]
+		w.advance(by)
+		g.await("it is given up", func() bool { return g.Stats().Counts[Failed] > before })
+	}
+	must(t, g.stop())
+	g = w.start(w.options(Stream))
+	<-g.Ready()
+	w.settle()
+	w.advance(2 * time.Hour)
+	g.await("all are gone", func() bool { return w.count() == 0 })
+}

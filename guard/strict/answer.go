@@ -1,0 +1,70 @@
+package strict
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/dynamo"
+)
+
+// answer is what an endpoint answers, or what it should have.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	err    error // the SDK's own form of a refusal, as long as that is as it came
+}
+
+func (a answer) ok() bool { return a.status == http.StatusOK }
+
+// code is the code of a refusal, without its namespace.
+func (a answer) code() dynamo.Code {
+	if a.ok() {
+		return ""
+	}
+	var e struct {
+		Type string `json:"__type"`
+	}
+	if json.Unmarshal(a.body, &e) != nil {
+		return ""
+	}
+	return dynamo.Code(e.Type[strings.LastIndexByte(e.Type, '#')+1:])
+}
+
+// with gives the answer with another body.
+func (a answer) with(body []byte) answer {
+	return answer{status: a.status, header: a.header, body: body}
+}
+
+// refuse makes the answer to a request that the endpoint is not asked.
+func refuse(e *dynamo.Error) answer {
+	namespace, member, status := "com.amazonaws.dynamodb.v20120810#", "message", http.StatusBadRequest
+	switch e.Code {
+	case dynamo.CodeValidation:
+		namespace = "com.amazon.coral.validate#"
+	case dynamo.CodeSerialization, dynamo.CodeUnknownOperation:
+		namespace, member = "com.amazon.coral.service#", "Message"
+	case dynamo.CodeMissingAuthToken, dynamo.CodeIncompleteSignature, dynamo.CodeInvalidSignature, dynamo.CodeUnrecognizedClient, codeDenied:
+		namespace = "com.amazon.coral.service#"
+	case dynamo.CodeInternal:
+		status = http.StatusInternalServerError
+	}
+	body := object{"__type": quoted(namespace + string(e.Code))}
+	if e.Message != "" {
+		body[member] = quoted(strings.ToValidUTF8(e.Message, "\uFFFD"))
+	}
+	return answer{status: status, header: http.Header{"Content-Type": {typeAmzJSON}}, body: body.bytes()}
+}
+
+const typeAmzJSON = "application/x-amz-json-1.0"
+
+// wrongType refuses a member that is not of the type that the API gives it.
+func wrongType(member string) *dynamo.Error {
+	return &dynamo.Error{Code: dynamo.CodeSerialization, Message: member + " is not of the type that the API gives it"}
+}
+
+// unreadable is the error of an endpoint's answer that cannot be understood, which must not be passed on: it could show what has expired.
+func unreadable(operation string) answer {
+	return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the endpoint's answer to " + operation + " is not what the API says, so it is held back"})
+}

@@ -1,0 +1,192 @@
+package strict
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/dynamo"
+)
+
+// errUnreadable is an answer that is not what the API says.
+var errUnreadable = errors.New("strict: an answer that the API does not have")
+
+// batchGetItem answers BatchGetItem.
+func (c *call) batchGetItem(ctx context.Context) (answer, error) {
+	asked, ok := c.in.member("RequestItems")
+	if !ok {
+		return answer{}, wrongType("RequestItems")
+	}
+	gets, err := c.readGets(ctx, asked)
+	if err != nil || len(gets) == 0 {
+		if err != nil {
+			return answer{}, err
+		}
+		return c.send(ctx, c.operation, c.in.bytes())
+	}
+	sent := maps.Clone(asked)
+	for table, g := range gets {
+		sent[table] = g.body
+	}
+	a, err := c.send(ctx, c.operation, c.in.with("RequestItems", sent.bytes()).bytes())
+	if err != nil || !a.ok() {
+		return a, err
+	}
+	out, ok := readObject(a.body)
+	if !ok || c.showBatch(out, asked, gets) != nil {
+		return unreadable(c.operation), nil
+	}
+	return a.with(out.bytes()), nil
+}
+
+// readGets reads what is asked of guarded tables.
+func (c *call) readGets(ctx context.Context, asked object) (map[string]*get, error) {
+	gets := map[string]*get{}
+	for _, table := range slices.Sorted(maps.Keys(asked)) {
+		attribute, err := c.attributeOf(ctx, table)
+		if err != nil {
+			return nil, err
+		}
+		if attribute == "" {
+			continue
+		}
+		in, ok := asked.member(table)
+		if !ok || in == nil {
+			return nil, wrongType("RequestItems")
+		}
+		if gets[table], err = readGet(in, attribute); err != nil {
+			return nil, err
+		}
+	}
+	return gets, nil
+}
+
+// showBatch makes the endpoint's answer the caller's.
+func (c *call) showBatch(out, asked object, gets map[string]*get) error {
+	responses, ok := out.member("Responses")
+	if !ok {
+		return errUnreadable
+	}
+	for table, raw := range responses {
+		if g := gets[table]; g != nil {
+			kept, err := g.items(c.at, raw)
+			if err != nil {
+				return err
+			}
+			responses[table] = listBytes(kept)
+		} else if asked[table] == nil && c.names(gets, table) {
+			return errUnreadable
+		}
+	}
+	rest, ok := out.member("UnprocessedKeys")
+	if !ok {
+		return errUnreadable
+	}
+	for table := range rest {
+		one, ok := rest.member(table)
+		whole, _ := asked.member(table)
+		if !ok || one == nil || whole == nil {
+			continue
+		}
+		rest[table] = whole.with("Keys", one["Keys"]).bytes() // with what the caller asked for, and not what we did
+	}
+	if responses != nil {
+		out["Responses"] = responses.bytes()
+	}
+	if rest != nil {
+		out["UnprocessedKeys"] = rest.bytes()
+	}
+	return nil
+}
+
+// names reports whether an answer's table is one of the guarded ones under another of its names.
+func (c *call) names(gets map[string]*get, table string) bool {
+	for given := range gets {
+		if tableName(given) == tableName(table) {
+			return true
+		}
+	}
+	return false
+}
+
+// transactGetItems answers TransactGetItems.
+func (c *call) transactGetItems(ctx context.Context) (answer, error) {
+	actions, ok := readList(c.in["TransactItems"])
+	if !ok {
+		return c.send(ctx, c.operation, c.in.bytes())
+	}
+	gets := make([]*get, len(actions))
+	for i, action := range actions {
+		in, ok := action.member("Get")
+		if !ok {
+			return answer{}, wrongType("TransactItems")
+		}
+		attribute, err := c.attributeOf(ctx, in.text("TableName"))
+		if err != nil {
+			return answer{}, err
+		}
+		if in == nil || attribute == "" {
+			continue
+		}
+		if gets[i], err = readGet(in, attribute); err != nil {
+			return answer{}, err
+		}
+		action["Get"] = gets[i].body
+	}
+	a, err := c.send(ctx, c.operation, c.in.with("TransactItems", listBytes(actions)).bytes())
+	if err != nil {
+		return a, err
+	}
+	if !a.ok() {
+		return a, nil // reasons of reads that were cancelled have no items
+	}
+	out, ok := readObject(a.body)
+	if !ok {
+		return unreadable(c.operation), nil
+	}
+	responses, ok := readList(out["Responses"])
+	if !ok || len(responses) != len(gets) {
+		return unreadable(c.operation), nil
+	}
+	for i, g := range gets {
+		if g != nil && g.show(c.at, responses[i]) != nil {
+			return unreadable(c.operation), nil
+		}
+	}
+	out["Responses"] = listBytes(responses)
+	return a.with(out.bytes()), nil
+}
+
+// lookUp reads an item of a table, for what an answer does not tell; nil where there is none.
+func (c *call) lookUp(ctx context.Context, table string, key []byte) (object, error) {
+	a, err := c.send(ctx, "GetItem", object{"TableName": quoted(table), "Key": key, "ConsistentRead": []byte("true")}.bytes())
+	if err != nil {
+		return nil, err
+	}
+	if !a.ok() {
+		return nil, &refused{a}
+	}
+	out, ok := readObject(a.body)
+	if !ok {
+		return nil, &refused{unreadable("GetItem")}
+	}
+	item, ok := out.member("Item")
+	if !ok {
+		return nil, &refused{unreadable("GetItem")}
+	}
+	return item, nil
+}
+
+// keyOf gives the key attributes of an item in a form that can be compared.
+func keyOf(item object, attributes []string) (string, bool) {
+	key := object{}
+	for _, a := range attributes {
+		key[a] = item[a]
+		if item[a] == nil {
+			return "", false
+		}
+	}
+	b, invalid, fatal := dynamo.NewJSON(key.bytes()).AppendItem(nil)
+	return string(b), invalid == nil && fatal == nil
+}

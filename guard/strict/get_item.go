@@ -1,0 +1,118 @@
+package strict
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+const memberAttributes = "AttributesToGet" // the older form of a projection
+
+// getItem answers GetItem.
+func (c *call) getItem(ctx context.Context) (answer, error) {
+	attribute, err := c.attributeOf(ctx, c.in.text("TableName"))
+	if err != nil {
+		return answer{}, err
+	}
+	if attribute == "" {
+		return c.forward(ctx)
+	}
+	g, err := readGet(c.in, attribute)
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := c.send(ctx, c.operation, g.body)
+	if err != nil || !a.ok() {
+		return a, err
+	}
+	out, ok := readObject(a.body)
+	if !ok {
+		return unreadable(c.operation), nil
+	}
+	if err := g.show(c.at, out); err != nil {
+		return unreadable(c.operation), nil
+	}
+	return a.with(out.bytes()), nil
+}
+
+// get is how items of a table are asked for: with the attribute that tells whether they have expired.
+type get struct {
+	attribute string
+	body      json.RawMessage
+	added     []string // what the caller did not ask for
+}
+
+// readGet reads what GetItem, a table of BatchGetItem and an action of TransactGetItems have in common.
+func readGet(in object, attribute string) (*get, error) {
+	t, err := readTerms(in, attribute, memberProjection)
+	if err != nil {
+		return nil, err
+	}
+	x, g := t.extend(), &get{attribute: attribute}
+	if in.has(memberAttributes) {
+		g.added, err = x.getAttributes(attribute)
+	} else {
+		g.added, err = x.project(t.projection, attribute)
+	}
+	g.body = x.bytes()
+	return g, err
+}
+
+// getAttributes adds to AttributesToGet.
+func (x *extended) getAttributes(attributes ...string) (added []string, err error) {
+	var list []string
+	if json.Unmarshal(x.members[memberAttributes], &list) != nil {
+		return nil, wrongType(memberAttributes)
+	}
+	if len(list) == 0 {
+		return nil, nil // which is refused
+	}
+	for _, a := range attributes {
+		if !slices.Contains(list, a) {
+			list, added = append(list, a), append(added, a)
+		}
+	}
+	raw, err := json.Marshal(list)
+	x.members[memberAttributes] = raw
+	return added, err
+}
+
+// item gives an item as the caller is to see it; nil where it has expired.
+func (g *get) item(m moment, item object) object {
+	if m.expired(item[g.attribute]) {
+		return nil
+	}
+	return without(item, g.added)
+}
+
+// show takes an expired item out of an answer's member Item.
+func (g *get) show(m moment, out object) error {
+	item, ok := out.member("Item")
+	if !ok {
+		return errUnreadable
+	}
+	if item == nil {
+		return nil
+	}
+	if item = g.item(m, item); item == nil {
+		delete(out, "Item")
+		return nil
+	}
+	out["Item"] = item.bytes()
+	return nil
+}
+
+// items gives those of a list of items that have not expired.
+func (g *get) items(m moment, raw json.RawMessage) ([]object, error) {
+	list, ok := readList(raw)
+	if !ok {
+		return nil, errUnreadable
+	}
+	kept := list[:0]
+	for _, item := range list {
+		if item = g.item(m, item); item != nil {
+			kept = append(kept, item)
+		}
+	}
+	return kept, nil
+}

@@ -1,0 +1,48 @@
+package strict
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/dynamo"
+)
+
+// fiveYears is the age from which a deadline is taken for a mistake, in ms: 5 × 365 days, as in internal/engine.
+const fiveYears = 5 * 365 * 24 * 60 * 60 * 1000
+
+// moment is the instant at which a request is judged, in ms since the epoch.
+type moment int64
+
+func momentOf(t time.Time) moment { return moment(t.UnixMilli()) }
+
+// expired reports whether an attribute value, as JSON, is a deadline that has passed.
+func (m moment) expired(raw json.RawMessage) bool {
+	at, ok := deadlineOf(raw)
+	return ok && at <= int64(m) && at > int64(m)-fiveYears
+}
+
+// deadlineOf reads an attribute value, as JSON, in ms since the epoch; ok is false where it is no number.
+func deadlineOf(raw json.RawMessage) (at int64, ok bool) {
+	if raw == nil {
+		return 0, false
+	}
+	v, invalid, fatal := dynamo.NewJSON(raw).AppendValue(nil)
+	if invalid != nil || fatal != nil || dynamo.Value(v).Kind() != dynamo.KindNumber {
+		return 0, false
+	}
+	return dynamo.Value(v).Number().Millis()
+}
+
+// now and low are the bounds between which a deadline has passed, as attribute values: low < deadline ≤ now.
+func (m moment) now() json.RawMessage { return numberOf(int64(m)) }
+func (m moment) low() json.RawMessage { return numberOf(int64(m) - fiveYears) }
+
+// numberOf writes an instant as a number of seconds, to the millisecond.
+func numberOf(ms int64) json.RawMessage {
+	sign := ""
+	if ms < 0 {
+		sign, ms = "-", -ms
+	}
+	return fmt.Appendf(nil, `{"N":"%s%d.%03d"}`, sign, ms/1000, ms%1000)
+}

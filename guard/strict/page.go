@@ -1,0 +1,267 @@
+package strict
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/dynamo"
+)
+
+// query answers Query.
+func (c *call) query(ctx context.Context) (answer, error) {
+	return c.page(ctx, memberFilter, memberKey, memberProjection)
+}
+
+// scan answers Scan.
+func (c *call) scan(ctx context.Context) (answer, error) {
+	return c.page(ctx, memberFilter, memberProjection)
+}
+
+// pageLegacy are the older parameters of Query and Scan. With them nothing can be added to an expression, and what has expired is taken out of the answer.
+var pageLegacy = []string{"KeyConditions", "QueryFilter", "ScanFilter", memberAttributes, "ConditionalOperator"}
+
+// page answers a Query or Scan, whose expressions are of these kinds.
+func (c *call) page(ctx context.Context, kinds ...string) (answer, error) {
+	table := c.in.text("TableName")
+	attribute, err := c.attributeOf(ctx, table)
+	if err != nil {
+		return answer{}, err
+	}
+	if attribute == "" {
+		return c.forward(ctx)
+	}
+	var t *terms
+	if c.in.hasAny(pageLegacy...) && !c.in.has(memberProjection) && !c.in.has(memberFilter) && !c.in.has(memberKey) {
+		t = &terms{members: c.in, attribute: attribute}
+	} else if t, err = readTerms(c.in, attribute, kinds...); err != nil {
+		return answer{}, err
+	}
+	p := &page{call: c, terms: t, table: table}
+	index := c.in.text("IndexName")
+	if p.desc, err = c.tables.describe(ctx, tableName(table), index, c.send); err != nil {
+		return answer{}, err
+	}
+	if p.desc == nil || index != "" && p.desc.indexes[index] == nil {
+		return c.refusedPage(ctx)
+	}
+	p.index = p.desc.indexes[index]
+	return p.answer(ctx)
+}
+
+// refusedPage passes on a request for a table or an index that there is not, for the endpoint's own words. Should it have been made this moment, the caller has to ask again.
+func (c *call) refusedPage(ctx context.Context) (answer, error) {
+	a, err := c.forward(ctx)
+	if err == nil && a.ok() {
+		return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the table or index was made this moment; try again"}), nil
+	}
+	return a, err
+}
+
+// page is a Query or Scan of a guarded table.
+type page struct {
+	*call
+	*terms
+	table string
+	desc  *description
+	index *indexDescription // nil: the table
+}
+
+// answer has the endpoint leave out what has expired, where a filter can say that, and leaves it out of the answer otherwise.
+func (p *page) answer(ctx context.Context) (answer, error) {
+	if p.filters() {
+		x := p.extend()
+		if x.connect(memberFilter, "NOT "+x.expired(p.attribute, p.at), "AND") {
+			return p.send(ctx, p.operation, x.bytes())
+		}
+	}
+	return p.sift(ctx)
+}
+
+// filters reports whether a filter may name the TTL attribute: a Query's may not where it is a part of the key, and nothing is found in an index without it.
+func (p *page) filters() bool {
+	keys := p.desc.keys
+	if p.index != nil {
+		keys = p.index.keys
+	}
+	return !p.in.hasAny(pageLegacy...) && p.holdsAttribute() && (p.operation == "Scan" || !slices.Contains(keys, p.attribute))
+}
+
+// holdsAttribute reports whether the entries that are read tell whether they have expired.
+func (p *page) holdsAttribute() bool { return p.index == nil || p.desc.holds(p.index, p.attribute) }
+
+// sift asks for the items, and answers those that have not expired.
+func (p *page) sift(ctx context.Context) (answer, error) {
+	body, added, err := p.asked()
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := p.send(ctx, p.operation, body)
+	if err != nil || !a.ok() {
+		return a, err
+	}
+	out, ok := readObject(a.body)
+	if !ok {
+		return unreadable(p.operation), nil
+	}
+	items, ok := readList(out["Items"])
+	if !ok {
+		return unreadable(p.operation), nil
+	}
+	expired := p.tell
+	if !p.holdsAttribute() {
+		if expired, err = p.lookThrough(ctx, items); err != nil {
+			return answer{}, err
+		}
+	}
+	items = slices.DeleteFunc(items, expired)
+	for _, item := range items {
+		without(item, added)
+	}
+	out["Count"] = strconv.AppendInt(nil, int64(len(items)), 10)
+	out["Items"] = listBytes(items)
+	if p.countOnly() {
+		delete(out, "Items")
+	}
+	return a.with(out.bytes()), nil
+}
+
+// tell reports whether an item that has the TTL attribute has expired.
+func (p *page) tell(item object) bool { return p.at.expired(item[p.attribute]) }
+
+func (p *page) countOnly() bool { return p.in.text("Select") == "COUNT" }
+
+// needed are the attributes that tell whether an entry has expired, by itself or by the item that it leads to.
+func (p *page) needed() []string {
+	if p.holdsAttribute() {
+		return []string{p.attribute}
+	}
+	return p.desc.keys
+}
+
+// asked is the request for the items with the attributes that are needed. It gives those that the caller did not ask for.
+func (p *page) asked() (body json.RawMessage, added []string, err error) {
+	x := p.extend()
+	switch {
+	case p.in.has(memberAttributes):
+		added, err = x.getAttributes(p.needed()...)
+	case p.projection != nil:
+		added, err = x.project(p.projection, p.needed()...)
+	case p.countOnly() && p.in.hasAny(memberFilter, memberKey):
+		delete(x.members, "Select")
+		text := ""
+		for i, a := range p.needed() {
+			if i > 0 {
+				text += ", "
+			}
+			text += x.name(a)
+		}
+		x.members[memberProjection] = quoted(text)
+	case p.countOnly():
+		delete(x.members, "Select")
+		x.members[memberAttributes], err = json.Marshal(p.needed())
+	}
+	return x.bytes(), added, err
+}
+
+// The items behind an index's entries are read in batches.
+const (
+	batchKeysMax   = 100
+	batchRoundsMax = 10 // for what comes back unprocessed
+)
+
+// lookThrough reads the items behind the entries of an index that does not have the TTL attribute, and gives what tells of an entry that its item is gone.
+func (p *page) lookThrough(ctx context.Context, entries []object) (gone func(object) bool, err error) {
+	alive := map[string]bool{}
+	for part := range slices.Chunk(entries, batchKeysMax) {
+		if err := p.readAlive(ctx, part, alive); err != nil {
+			return nil, err
+		}
+	}
+	return func(entry object) bool {
+		key, ok := keyOf(entry, p.desc.keys)
+		return !ok || !alive[key]
+	}, nil
+}
+
+// readAlive notes the keys of those items that are there and have not expired.
+func (p *page) readAlive(ctx context.Context, entries []object, alive map[string]bool) error {
+	keys, seen := []object{}, map[string]bool{}
+	for _, entry := range entries {
+		text, ok := keyOf(entry, p.desc.keys)
+		if !ok {
+			return &refused{unreadable(p.operation)}
+		}
+		if !seen[text] {
+			seen[text] = true
+			keys = append(keys, pick(entry, p.desc.keys))
+		}
+	}
+	x := &extended{object{"ConsistentRead": []byte("true")}, object{}, object{}}
+	text := x.name(p.attribute)
+	for _, a := range p.desc.keys {
+		if a != p.attribute {
+			text += ", " + x.name(a)
+		}
+	}
+	x.members[memberProjection] = quoted(text)
+	x.members["Keys"] = listBytes(keys)
+	request := object{p.table: x.bytes()}
+	for round := range batchRoundsMax {
+		if round > 0 {
+			clock.Pause(min(50*time.Millisecond<<round, time.Second), ctx.Done())
+		}
+		a, err := p.send(ctx, "BatchGetItem", object{"RequestItems": request.bytes()}.bytes())
+		if err != nil {
+			return err
+		}
+		if !a.ok() {
+			return advised(a, "BatchGetItem", p.table, "because the index does not have its TTL attribute")
+		}
+		if request, err = p.noteAlive(a, alive); err != nil || len(request) == 0 {
+			return err
+		}
+	}
+	return &refused{refuse(&dynamo.Error{Code: "ProvisionedThroughputExceededException",
+		Message: "strict reads: the items behind the index could not be read in " + strconv.Itoa(batchRoundsMax) + " attempts"})}
+}
+
+// noteAlive reads an answer, and gives what is left to ask for.
+func (p *page) noteAlive(a answer, alive map[string]bool) (rest object, err error) {
+	out, ok := readObject(a.body)
+	if !ok {
+		return nil, &refused{unreadable("BatchGetItem")}
+	}
+	responses, ok := out.member("Responses")
+	if !ok {
+		return nil, &refused{unreadable("BatchGetItem")}
+	}
+	for _, raw := range responses { // of one table
+		items, ok := readList(raw)
+		if !ok {
+			return nil, &refused{unreadable("BatchGetItem")}
+		}
+		for _, item := range items {
+			if key, ok := keyOf(item, p.desc.keys); ok && !p.tell(item) {
+				alive[key] = true
+			}
+		}
+	}
+	rest, ok = out.member("UnprocessedKeys")
+	if !ok {
+		return nil, &refused{unreadable("BatchGetItem")}
+	}
+	return rest, nil
+}
+
+// pick gives some attributes of an item.
+func pick(item object, attributes []string) object {
+	part := object{}
+	for _, a := range attributes {
+		part[a] = item[a]
+	}
+	return part
+}

@@ -1,0 +1,278 @@
+package strict
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/sigv4"
+)
+
+// ProxyOptions say what a Proxy is in front of, and for whom. Endpoint, Credentials and Rules must be set.
+type ProxyOptions struct {
+	Rules Rules
+
+	Endpoint string // URL of the endpoint, such as https://dynamodb.eu-west-1.amazonaws.com
+	// Streams is the URL of the endpoint's streams. Default: Amazon's where Endpoint is Amazon's, else Endpoint.
+	Streams     string
+	Region      string                  // that requests are signed for. Default: us-east-1
+	Credentials aws.CredentialsProvider // that requests are signed with
+
+	// Clients are the credentials that requests to the proxy must be signed with. None: they are not checked.
+	Clients []Credential
+
+	HTTP   *http.Client // Default: one that keeps connections, and waits a minute for an answer's head at most
+	Logger *slog.Logger // of endpoints that do not answer. Default: nothing is logged.
+}
+
+// Credential is a pair that requests may be signed with, with a session token or none.
+type Credential struct{ AccessKey, SecretKey, SessionToken string }
+
+// Proxy is a reverse proxy that makes an endpoint's tables strict. It is an http.Handler, safe for concurrent use, and keeps nothing but what it has learnt about tables
+// and transactions.
+type Proxy struct {
+	o        ProxyOptions
+	rewriter *rewriter
+	verifier *sigv4.Verifier
+	signer   *v4.Signer
+	clock    *clock.Clock // the real time, by which signatures age
+	slots    chan struct{}
+}
+
+const (
+	requestMax     = 16 << 20 // bytes of a request's body, as DynamoDB has it
+	underWayMax    = 1024     // requests; more wait for their turn
+	streamsPrefix  = "DynamoDBStreams_20120810."
+	headerWait     = "X-Mayfly-Wait-Ms" // lets GetRecords of mayfly wait for a record
+	serviceDynamo  = "dynamodb"
+	regionDefault  = "us-east-1"
+	codeDenied     = "AccessDeniedException"
+	connectionsMax = 256
+	answerTimeout  = time.Minute
+)
+
+// NewProxy checks the options. It asks the endpoint for nothing yet.
+func NewProxy(o ProxyOptions) (*Proxy, error) {
+	r, err := newRewriter(o.Rules)
+	all := []error{err}
+	complain := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
+	if o.Credentials == nil {
+		complain("Credentials: there are none")
+	}
+	endpoint, err := url.Parse(o.Endpoint)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
+		complain("Endpoint: %q is no URL of http or https", o.Endpoint)
+	}
+	if err := errors.Join(all...); err != nil {
+		return nil, fmt.Errorf("strict: %w", err)
+	}
+	if o.Streams == "" {
+		o.Streams = streamsOf(o.Endpoint, endpoint.Host)
+	}
+	if o.Region == "" {
+		o.Region = regionDefault
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.HTTP == nil {
+		o.HTTP = newClient()
+	}
+	p := &Proxy{o: o, rewriter: r, signer: v4.NewSigner(), clock: clock.New(), slots: make(chan struct{}, underWayMax)}
+	if len(o.Clients) > 0 {
+		var known []sigv4.Credential
+		for _, c := range o.Clients {
+			known = append(known, sigv4.Credential(c))
+		}
+		p.verifier = sigv4.NewVerifier(known...)
+	}
+	return p, nil
+}
+
+// streamsOf is where the streams of Amazon's DynamoDB are, and of others where they are themselves.
+func streamsOf(endpoint, host string) string {
+	if strings.HasPrefix(host, "dynamodb.") && strings.Contains(host, ".amazonaws.") {
+		return strings.Replace(endpoint, "//dynamodb.", "//streams.dynamodb.", 1)
+	}
+	return endpoint
+}
+
+func newClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression = true
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = connectionsMax, connectionsMax
+	t.ResponseHeaderTimeout = answerTimeout
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// ServeHTTP answers a request.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && r.URL.Path == "/" {
+		w.Header().Set("Content-Type", "text/plain")
+		io.WriteString(w, "healthy: mayfly guard proxy\n")
+		return
+	}
+	if r.Method != http.MethodPost || r.Header.Get(headerTarget) == "" {
+		respond(w, refuse(&dynamo.Error{Code: dynamo.CodeUnknownOperation, Message: "a request is a POST with " + headerTarget}))
+		return
+	}
+	if origin := r.Header.Get("Origin"); origin != "" {
+		// No client of DynamoDB's sends one; a page in a browser on this machine does, and would act with the proxy's credentials.
+		respond(w, refuse(&dynamo.Error{Code: codeDenied, Message: "web pages may not use this proxy, and " + origin + " is one"}))
+		return
+	}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-r.Context().Done():
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, requestMax))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	case err != nil: // the client has gone, or does not keep to HTTP
+		w.WriteHeader(http.StatusBadRequest)
+	default:
+		respond(w, p.serve(r, body))
+	}
+}
+
+// serve answers a request whose body has been read.
+func (p *Proxy) serve(r *http.Request, body []byte) answer {
+	if err := p.authenticate(r, body); err != nil {
+		var refused *dynamo.Error
+		if errors.As(err, &refused) {
+			return refuse(refused)
+		}
+		return refuse(&dynamo.Error{Code: dynamo.CodeInternal})
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return refuse(&dynamo.Error{Code: dynamo.CodeSerialization, Message: "a request's body is not compressed: Content-Encoding " + coding})
+	}
+	to := &target{p, r.Header, p.o.Endpoint, targetPrefix}
+	operation, ours := strings.CutPrefix(r.Header.Get(headerTarget), targetPrefix)
+	var a answer
+	var err error
+	if ours {
+		a, err = p.rewriter.exchange(r.Context(), operation, body, to.send)
+	} else if operation, ours = strings.CutPrefix(operation, streamsPrefix); ours {
+		to.endpoint, to.prefix = p.o.Streams, streamsPrefix
+		a, err = to.send(r.Context(), operation, body)
+	} else {
+		return refuse(&dynamo.Error{Code: dynamo.CodeUnknownOperation})
+	}
+	if err != nil && r.Context().Err() == nil {
+		p.o.Logger.Warn("the endpoint did not answer", "operation", operation, "endpoint", to.endpoint, "error", err)
+	}
+	if err != nil {
+		return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "mayfly guard proxy got no answer from " + to.endpoint + ": " + cause(err)})
+	}
+	return a
+}
+
+// cause is what went wrong on the way, without the request that it went wrong for.
+func cause(err error) string {
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	return err.Error()
+}
+
+// authenticate checks a client's signature.
+func (p *Proxy) authenticate(r *http.Request, body []byte) error {
+	if p.verifier == nil {
+		return nil
+	}
+	now := p.clock.Now()
+	return p.verifier.Verify(&sigv4.Request{
+		Service: serviceDynamo, Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Headers: r.Header, Body: body,
+	}, now, now)
+}
+
+// target is where the calls of a request go.
+type target struct {
+	*Proxy
+	header   http.Header // of the request
+	endpoint string
+	prefix   string // of X-Amz-Target
+}
+
+// send signs a call and makes it.
+func (t *target) send(ctx context.Context, operation string, body []byte) (answer, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	if r.URL.Path == "" {
+		r.URL.Path = "/"
+	}
+	r.Header.Set("Content-Type", typeAmzJSON)
+	r.Header.Set(headerTarget, t.prefix+operation)
+	r.Header.Set("Accept-Encoding", "identity")
+	if wait := t.header.Get(headerWait); wait != "" {
+		r.Header.Set(headerWait, wait)
+	}
+	identity, err := t.o.Credentials.Retrieve(ctx)
+	if err != nil {
+		return answer{}, fmt.Errorf("there are no credentials for it: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	if err := t.signer.SignHTTP(ctx, identity, r, hex.EncodeToString(sum[:]), serviceDynamo, t.o.Region, t.clock.Now()); err != nil {
+		return answer{}, err
+	}
+	response, err := t.o.HTTP.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	got, err := readAnswer(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: response.StatusCode, header: response.Header, body: got}, checkSum(response.Header, got)
+}
+
+// checkSum refuses an answer that was damaged on its way.
+func checkSum(header http.Header, body []byte) error {
+	text := header.Get("X-Amz-Crc32")
+	if text == "" {
+		return nil
+	}
+	if sum, err := strconv.ParseUint(text, 10, 32); err != nil || uint32(sum) != crc32.ChecksumIEEE(body) {
+		return errors.New("the checksum of the answer is wrong")
+	}
+	return nil
+}
+
+// respond writes an answer, with its checksum.
+func respond(w http.ResponseWriter, a answer) {
+	header := w.Header()
+	for _, name := range []string{"Content-Type", "X-Amzn-Requestid", "X-Amzn-Errortype", headerWait, "Retry-After"} {
+		if values := a.header.Values(name); len(values) > 0 {
+			header[name] = values
+		}
+	}
+	header.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(a.body)), 10))
+	header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	w.WriteHeader(a.status)
+	w.Write(a.body) // an error is the client's going, which nothing here depends on
+}

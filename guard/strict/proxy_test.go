@@ -1,0 +1,408 @@
+package strict_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/conformance"
+	"github.com/mayflydb/mayfly/guard/strict"
+)
+
+// The pairs that requests are signed with: to the proxy, and from there to the endpoint.
+var (
+	clientPair   = strict.Credential{AccessKey: "client", SecretKey: "a client's secret"}
+	endpointPair = mayfly.Credential{AccessKey: "endpoint", SecretKey: "the endpoint's secret"}
+)
+
+// proxied serves a database over HTTP and a proxy before it, and gives the proxy's URL.
+func proxied(t *testing.T, db *mayfly.DB, rules strict.Rules) string {
+	t.Helper()
+	server := httptest.NewServer(db.Handler())
+	t.Cleanup(server.Close)
+	rules.Now = db.Clock().Now
+	return proxyBefore(t, server.URL, rules)
+}
+
+func proxyBefore(t *testing.T, endpoint string, rules strict.Rules) string {
+	t.Helper()
+	p, err := strict.NewProxy(strict.ProxyOptions{
+		Rules: rules, Endpoint: endpoint, Clients: []strict.Credential{clientPair},
+		Credentials: credentials.NewStaticCredentialsProvider(endpointPair.AccessKey, endpointPair.SecretKey, ""),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// dial makes a client as applications do: it signs, and checks checksums.
+func dial(url string, pair strict.Credential) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		BaseEndpoint: &url, Region: "eu-west-1", RetryMaxAttempts: 1, HTTPClient: conformance.HTTPClient(),
+		Credentials: credentials.NewStaticCredentialsProvider(pair.AccessKey, pair.SecretKey, pair.SessionToken),
+	})
+}
+
+func lateSigned(t *testing.T) *mayfly.DB {
+	o := lateOptions
+	o.Credentials = []mayfly.Credential{endpointPair}
+	return open(t, o)
+}
+
+// TestProxySameAsStrict is TestSameAsStrict through the proxy, with every request signed twice.
+func TestProxySameAsStrict(t *testing.T) {
+	late := lateSigned(t)
+	url := proxied(t, late, strict.Rules{Tables: map[string]string{"plain": "", "arn:aws:dynamodb:eu-west-1:123456789012:table/keyed": "ttl"}})
+	compare(t, late, dial(url, clientPair), max(*seedFlag, 7), steps()/4)
+}
+
+// TestProxyChecksSignatures: with credentials for clients, others are refused.
+func TestProxyChecksSignatures(t *testing.T) {
+	url := proxied(t, lateSigned(t), strict.Rules{All: true})
+	for _, pair := range []strict.Credential{{AccessKey: "client", SecretKey: "another"}, {AccessKey: "stranger", SecretKey: "s"}} {
+		_, err := dial(url, pair).ListTables(t.Context(), nil)
+		var api smithy.APIError
+		if !errors.As(err, &api) || api.ErrorCode() != "InvalidSignatureException" && api.ErrorCode() != "UnrecognizedClientException" {
+			t.Errorf("%s: %v", pair.AccessKey, err)
+		}
+	}
+	if _, err := dial(url, clientPair).ListTables(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestProxyStreams: streams are passed on, with the header that lets a reader wait.
+func TestProxyStreams(t *testing.T) {
+	late := lateSigned(t)
+	url := proxied(t, late, strict.Rules{All: true})
+	c := dynamodbstreams.New(dynamodbstreams.Options{BaseEndpoint: &url, Region: "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider(clientPair.AccessKey, clientPair.SecretKey, "")})
+	if _, err := c.ListStreams(t.Context(), &dynamodbstreams.ListStreamsInput{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// post sends a body that no client would.
+func post(t *testing.T, url, target string, body io.Reader, header ...string) (status int, answer string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Amz-Target", target)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	got, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(got)
+}
+
+// unsigned serves a proxy before an endpoint, for requests without signatures.
+func unsigned(t *testing.T, endpoint string, rules strict.Rules) string {
+	t.Helper()
+	p, err := strict.NewProxy(strict.ProxyOptions{Rules: rules, Endpoint: endpoint, Credentials: credentials.NewStaticCredentialsProvider("any", "any", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestProxyRefusals: what is no request of DynamoDB's is refused with a reason.
+func TestProxyRefusals(t *testing.T) {
+	db := httptest.NewServer(open(t, lateOptions).Handler())
+	defer db.Close()
+	url := unsigned(t, db.URL, strict.Rules{Tables: map[string]string{"plain": "ttl"}})
+	for _, test := range []struct {
+		name, target string
+		body         io.Reader
+		header       []string
+		status       int
+		part         string
+	}{
+		{"no target", "", strings.NewReader("{}"), nil, 400, "X-Amz-Target"},
+		{"another API", "AWSScheduler.ListSchedules", strings.NewReader("{}"), nil, 400, "UnknownOperationException"},
+		{"no such operation", "DynamoDB_20120810.Frobnicate", strings.NewReader("{}"), nil, 400, "UnknownOperationException"},
+		{"no JSON", "DynamoDB_20120810.GetItem", strings.NewReader("{"), nil, 400, "SerializationException"},
+		{"a list", "DynamoDB_20120810.PutItem", strings.NewReader("[]"), nil, 400, "SerializationException"},
+		{"compressed", "DynamoDB_20120810.GetItem", strings.NewReader("{}"), []string{"Content-Encoding", "gzip"}, 400, "Content-Encoding gzip"},
+		{"a web page", "DynamoDB_20120810.ListTables", strings.NewReader("{}"), []string{"Origin", "http://127.0.0.1:8002"}, 400, "web pages may not"},
+		{"too large", "DynamoDB_20120810.PutItem", bytes.NewReader(make([]byte, 16<<20+1)), nil, 413, ""},
+		{"names of another type", "DynamoDB_20120810.GetItem", strings.NewReader(`{"TableName":"plain","Key":{"pk":{"S":"p"}},"ExpressionAttributeNames":[]}`), nil, 400,
+			"ExpressionAttributeNames is not of the type"},
+		{"values of another type", "DynamoDB_20120810.PutItem", strings.NewReader(`{"TableName":"plain","ConditionExpression":"a = :a","ExpressionAttributeValues":{":a":5}}`), nil, 400,
+			"SerializationException"},
+		{"a bad value", "DynamoDB_20120810.DeleteItem", strings.NewReader(`{"TableName":"plain","ConditionExpression":"a = :a","ExpressionAttributeValues":{":a":{"N":"x"}}}`), nil, 400,
+			"ExpressionAttributeValues contains invalid value"},
+		{"Expected", "DynamoDB_20120810.PutItem", strings.NewReader(`{"TableName":"plain","Item":{},"Expected":{"a":{"Exists":false}}}`), nil, 400, "use expressions"},
+		{"AttributeUpdates", "DynamoDB_20120810.UpdateItem", strings.NewReader(`{"TableName":"plain","Key":{},"AttributeUpdates":{}}`), nil, 400, "use expressions"},
+		{"PartiQL", "DynamoDB_20120810.ExecuteStatement", strings.NewReader(`{"Statement":"SELECT * FROM \"Plain\""}`), nil, 400, "PartiQL cannot be used with table plain"},
+		{"PartiQL in a batch", "DynamoDB_20120810.BatchExecuteStatement", strings.NewReader(`{"Statements":[{"Statement":"SELECT * FROM plain"}]}`), nil, 400, "PartiQL"},
+		{"PartiQL in a transaction", "DynamoDB_20120810.ExecuteTransaction", strings.NewReader(`{"TransactStatements":[{"Statement":"DELETE FROM plain"}]}`), nil, 400, "PartiQL"},
+		{"PartiQL elsewhere", "DynamoDB_20120810.ExecuteStatement", strings.NewReader(`{"Statement":"SELECT * FROM other"}`), nil, 400, "UnknownOperationException"},
+		{"a part of the attribute", "DynamoDB_20120810.GetItem", strings.NewReader(`{"TableName":"plain","Key":{"pk":{"S":"p"}},"ProjectionExpression":"a.b, t.x","ExpressionAttributeNames":{"#t":"ttl"}}`),
+			nil, 400, "unused in expressions"},
+		{"a part of the attribute", "DynamoDB_20120810.GetItem", strings.NewReader(`{"TableName":"plain","Key":{"pk":{"S":"p"}},"ProjectionExpression":"a.b, #t.x","ExpressionAttributeNames":{"#t":"ttl"}}`),
+			nil, 400, "takes attribute ttl whole or not at all"},
+		{"no room", "DynamoDB_20120810.DeleteItem", strings.NewReader(`{"TableName":"plain","Key":{},"ConditionExpression":"attribute_exists(` + strings.Repeat("a", 4070) + `)"}`),
+			nil, 400, "leaves no room"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			status, answer := post(t, url, test.target, test.body, test.header...)
+			if status != test.status || !strings.Contains(answer, test.part) {
+				t.Errorf("%d %s, want %d with %q", status, answer, test.status, test.part)
+			}
+		})
+	}
+}
+
+// TestProxyUnreachable: where the endpoint does not answer, the client is told, in a form that has it try again.
+func TestProxyUnreachable(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	status, answer := post(t, unsigned(t, gone.URL, strict.Rules{All: true}), "DynamoDB_20120810.ListTables", strings.NewReader("{}"))
+	if status != 500 || !strings.Contains(answer, "InternalServerError") || !strings.Contains(answer, "got no answer from "+gone.URL) {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
+// TestProxyOddAnswers: an answer of a guarded table that cannot be understood is held back, and one of others is passed on.
+func TestProxyOddAnswers(t *testing.T) {
+	var answer string
+	var header http.Header
+	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, values := range header {
+			w.Header()[name] = values
+		}
+		io.WriteString(w, answer)
+	}))
+	defer odd.Close()
+	url := unsigned(t, odd.URL, strict.Rules{Tables: map[string]string{"plain": "ttl"}})
+	const held = "held back"
+	for _, test := range []struct{ operation, body, answer, part string }{
+		{"GetItem", `{"TableName":"plain"}`, `<html>`, held},
+		{"GetItem", `{"TableName":"plain"}`, `{"Item":[]}`, held},
+		{"GetItem", `{"TableName":"other"}`, `<html>`, "<html>"},
+		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"Responses":{"plain":{}}}`, held},
+		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"Responses":{"arn:aws:dynamodb:r:1:table/plain":[{}]}}`, held},
+		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"UnprocessedKeys":5}`, held},
+		{"TransactGetItems", `{"TransactItems":[{"Get":{"TableName":"plain"}}]}`, `{"Responses":[]}`, held},
+		{"Scan", `{"TableName":"plain"}`, `[]`, "DescribeTable is not what the API says"},
+		{"PutItem", `{"TableName":"plain"}`, `5`, held},
+		{"PutItem", `{"TableName":"plain"}`, `{"Attributes":5}`, held},
+	} {
+		answer, header = test.answer, nil
+		_, got := post(t, url, "DynamoDB_20120810."+test.operation, strings.NewReader(test.body))
+		if !strings.Contains(got, test.part) {
+			t.Errorf("%s %s, answered %s: %s", test.operation, test.body, test.answer, got)
+		}
+	}
+	answer, header = "{}", http.Header{"X-Amz-Crc32": {"1"}}
+	if status, got := post(t, url, "DynamoDB_20120810.ListTables", strings.NewReader("{}")); status != 500 || !strings.Contains(got, "checksum") {
+		t.Errorf("a damaged answer: %d %s", status, got)
+	}
+}
+
+// TestWrongOptions: all that is wrong is said at once.
+func TestWrongOptions(t *testing.T) {
+	_, err := strict.NewProxy(strict.ProxyOptions{Endpoint: "localhost:8000", Rules: strict.Rules{Tables: map[string]string{"a b": "ttl"}}})
+	for _, part := range []string{`"localhost:8000" is no URL`, `"a b" is no table's name`, "Credentials"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v, want %q", err, part)
+		}
+	}
+	db := open(t, lateOptions)
+	c := guarded(db, strict.Rules{})
+	if _, err := c.ListTables(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "Tables: there are 0") {
+		t.Errorf("no rules: %v", err)
+	}
+	c = guarded(db, strict.Rules{Tables: map[string]string{"tab": "ttl", "arn:aws:dynamodb:r:1:table/tab": "t", "xyz": strings.Repeat("a", 256)}})
+	if _, err := c.ListTables(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "two TTL attributes") || !strings.Contains(err.Error(), "longer than 255") {
+		t.Errorf("two attributes: %v", err)
+	}
+}
+
+// calls counts what is sent to an endpoint, and can answer instead of it.
+type calls struct {
+	next    http.Handler
+	seen    []string
+	instead func(operation string, body []byte) (status int, answer string)
+	undated bool // its answers have no Date
+}
+
+// undated is an answer without Date.
+type undated struct{ http.ResponseWriter }
+
+func (u undated) WriteHeader(status int) {
+	u.Header()["Date"] = nil
+	u.ResponseWriter.WriteHeader(status)
+}
+
+func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	c.seen = append(c.seen, operation)
+	body, _ := io.ReadAll(r.Body)
+	if c.instead != nil {
+		if status, answer := c.instead(operation, body); status != 0 {
+			w.WriteHeader(status)
+			io.WriteString(w, answer)
+			return
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if c.undated {
+		w = undated{w}
+	}
+	c.next.ServeHTTP(w, r)
+}
+
+// counted is a guarded client whose calls are counted.
+func counted(t *testing.T, db *mayfly.DB, rules strict.Rules) (*dynamodb.Client, *calls) {
+	t.Helper()
+	c := &calls{next: db.Handler()}
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	rules.Now = db.Clock().Now
+	return dynamodb.New(dial(server.URL, clientPair).Options(), strict.Middleware(rules)), c
+}
+
+// putExpired makes the tables, with an item that has expired and one that has not.
+func putExpired(t *testing.T, db *mayfly.DB) {
+	t.Helper()
+	c := db.DynamoDB()
+	makeTables(t, c)
+	for _, it := range []item{{"pk": str("p"), "sk": num("0"), "ttl": num("1767225595"), "g": str("x")}, {"pk": str("p"), "sk": num("1"), "ttl": num("1767225605"), "g": str("x")}} {
+		if _, err := c.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("plain"), Item: it}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPermissions: where a call of our own is refused, the caller learns what it was for.
+func TestPermissions(t *testing.T) {
+	db := open(t, lateOptions)
+	putExpired(t, db)
+	c, calls := counted(t, db, strict.Rules{Tables: map[string]string{"plain": ""}})
+	denied := ""
+	calls.instead = func(operation string, _ []byte) (int, string) {
+		if operation != denied {
+			return 0, ""
+		}
+		return 400, `{"__type":"com.amazon.coral.service#AccessDeniedException","Message":"not authorized"}`
+	}
+	query := func(ctx context.Context) error {
+		_, err := c.Query(ctx, &dynamodb.QueryInput{TableName: aws.String("plain"), IndexName: aws.String("keys"), KeyConditionExpression: aws.String("g = :x"),
+			ExpressionAttributeValues: item{":x": str("x")}})
+		return err
+	}
+	update := func(ctx context.Context) error {
+		_, err := c.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: aws.String("plain"), Key: item{"pk": str("p"), "sk": num("0")}})
+		return err
+	}
+	for _, test := range []struct {
+		denied string
+		do     func(context.Context) error
+		part   string
+	}{
+		{"DescribeTimeToLive", query, "need DescribeTimeToLive, or name the table's TTL attribute in the rules"},
+		{"DescribeTable", query, "need DescribeTable"},
+		{"BatchGetItem", query, "need BatchGetItem, because the index does not have"},
+		{"DeleteItem", update, "need DeleteItem, because an update"},
+	} {
+		denied = test.denied
+		err := test.do(t.Context())
+		var api smithy.APIError
+		if !errors.As(err, &api) || api.ErrorCode() != "AccessDeniedException" || !strings.Contains(api.ErrorMessage(), test.part) || !strings.Contains(api.ErrorMessage(), "not authorized") {
+			t.Errorf("%s: %v", test.denied, err)
+		}
+	}
+}
+
+// TestCalls: what is asked of the endpoint for a call, when its tables are known.
+func TestCalls(t *testing.T) {
+	db := open(t, lateOptions)
+	putExpired(t, db)
+	c, calls := counted(t, db, strict.Rules{Tables: map[string]string{"plain": ""}})
+	plain, other := aws.String("plain"), aws.String("other")
+	expired, alive := item{"pk": str("p"), "sk": num("0")}, item{"pk": str("p"), "sk": num("1")}
+	if _, err := c.Scan(t.Context(), &dynamodb.ScanInput{TableName: plain}); err != nil { // learns about the table
+		t.Fatal(err)
+	}
+	if got := strings.Join(calls.seen, " "); got != "DescribeTimeToLive DescribeTable Scan" {
+		t.Errorf("the first call: %s", got)
+	}
+	for _, test := range []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"a read", func() error {
+			_, err := c.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: plain, Key: expired})
+			return err
+		}, "GetItem"},
+		{"a count", func() error {
+			out, err := c.Scan(t.Context(), &dynamodb.ScanInput{TableName: plain, Select: types.SelectCount})
+			if err == nil && out.Count != 1 {
+				err = errors.New("the count is wrong")
+			}
+			return err
+		}, "Scan"},
+		{"an index without the attribute", func() error {
+			_, err := c.Scan(t.Context(), &dynamodb.ScanInput{TableName: plain, IndexName: aws.String("keys")})
+			return err
+		}, "Scan BatchGetItem"},
+		{"an update of what is alive", func() error {
+			_, err := c.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: plain, Key: alive})
+			return err
+		}, "UpdateItem"},
+		{"an update whose condition fails", func() error {
+			_, err := c.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: plain, Key: expired, ConditionExpression: aws.String("attribute_exists(pk)")})
+			var failed *types.ConditionalCheckFailedException
+			if errors.As(err, &failed) {
+				return nil
+			}
+			return errors.New("the condition did not fail")
+		}, "UpdateItem"},
+		{"an update of what has expired", func() error {
+			_, err := c.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: plain, Key: expired})
+			return err
+		}, "UpdateItem DeleteItem UpdateItem"},
+		{"a table that is not guarded", func() error {
+			_, err := c.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: other, Key: alive})
+			return err
+		}, "GetItem"},
+	} {
+		calls.seen = nil
+		if err := test.do(); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if got := strings.Join(calls.seen, " "); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}

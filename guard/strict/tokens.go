@@ -1,0 +1,109 @@
+package strict
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// tokens knows at which instants transactions were sent under their ClientRequestToken. The instant is a part of what is sent, and a request that is made again under its
+// token has to be the same to the endpoint.
+type tokens struct {
+	elapsed clock.Elapsed
+
+	mu struct {
+		sync.Mutex
+		young, old map[string][]sending // by token
+		turned     time.Duration        // when old was young
+	}
+}
+
+type sending struct {
+	digest [sha256.Size]byte // of what the caller sent
+	at     moment
+}
+
+const (
+	tokenAge    = 10 * time.Minute // as long as the endpoint remembers a token; it is remembered here as long, and up to twice as long
+	tokensMax   = 20_000           // in each of the two generations
+	sendingsMax = 8                // of one token
+)
+
+func newTokens() *tokens {
+	t := &tokens{elapsed: clock.Stopwatch()}
+	t.mu.young = map[string][]sending{}
+	return t
+}
+
+// digestOf is the same for the same JSON, whatever the order of members: SDKs write maps in any.
+func digestOf(content []byte) [sha256.Size]byte {
+	var v any
+	from := json.NewDecoder(bytes.NewReader(content))
+	from.UseNumber()
+	if from.Decode(&v) == nil {
+		if same, err := json.Marshal(v); err == nil {
+			content = same
+		}
+	}
+	return sha256.Sum256(content)
+}
+
+// turnLocked makes room by dropping what is old.
+func (t *tokens) turnLocked() {
+	if now := t.elapsed(); now-t.mu.turned > tokenAge || len(t.mu.young) >= tokensMax {
+		t.mu.young, t.mu.old, t.mu.turned = map[string][]sending{}, t.mu.young, now
+	}
+}
+
+// note remembers that a transaction is being sent.
+func (t *tokens) note(token string, digest [sha256.Size]byte, at moment) {
+	if token == "" || len(token) > 64 { // longer ones are refused
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turnLocked()
+	list := t.mu.young[token]
+	if list == nil {
+		list = t.mu.old[token]
+	}
+	if one := (sending{digest, at}); !slices.Contains(list, one) {
+		list = append(slices.Clone(list), one)
+	}
+	t.mu.young[token] = list[max(0, len(list)-sendingsMax):]
+}
+
+// drop forgets one that was not carried out.
+func (t *tokens) drop(token string, digest [sha256.Size]byte, at moment) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, generation := range []map[string][]sending{t.mu.young, t.mu.old} {
+		list := slices.DeleteFunc(slices.Clone(generation[token]), func(s sending) bool { return s == sending{digest, at} })
+		if len(list) == 0 {
+			delete(generation, token)
+			continue
+		}
+		generation[token] = list
+	}
+}
+
+// find gives the instants at which the same transaction was sent under the same token, the latest first.
+func (t *tokens) find(token string, digest [sha256.Size]byte) (at []moment) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := t.mu.young[token]
+	if list == nil {
+		list = t.mu.old[token]
+	}
+	for _, s := range slices.Backward(list) {
+		if s.digest == digest {
+			at = append(at, s.at)
+		}
+	}
+	return at
+}

@@ -1,0 +1,167 @@
+package strict
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/dynamo"
+)
+
+// transaction is a TransactWriteItems with guarded tables.
+type transaction struct {
+	*call
+	actions []object // as they came
+	kinds   []string // of each: its only member, "Put"
+	writes  []*write // those of guarded tables; nil for others
+}
+
+// transactWriteItems answers TransactWriteItems.
+func (c *call) transactWriteItems(ctx context.Context) (answer, error) {
+	t := &transaction{call: c}
+	guarded, err := t.read(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	if !guarded {
+		return c.send(ctx, c.operation, c.in.bytes())
+	}
+	for range attemptsMax {
+		a, err := t.attempt(ctx, c.at)
+		if err != nil {
+			return a, err
+		}
+		if a.code() == dynamo.CodeIdempotentMismatch {
+			if a, err = t.repeat(ctx, a); err != nil {
+				return a, err
+			}
+		}
+		if a.code() != dynamo.CodeTransactionCanceled {
+			return a, nil
+		}
+		out, reasons, ok := t.reasons(a)
+		if !ok {
+			return unreadable(c.operation), nil
+		}
+		again, err := t.clearAll(ctx, reasons, a.header.Get(headerDate))
+		if err != nil {
+			return answer{}, err
+		}
+		if !again {
+			return t.show(a, out, reasons), nil
+		}
+	}
+	return answer{}, busy()
+}
+
+// read reads the actions, and reports whether any is of a guarded table.
+func (t *transaction) read(ctx context.Context) (guarded bool, err error) {
+	var ok bool
+	if t.actions, ok = readList(t.in["TransactItems"]); !ok {
+		return false, nil // which is refused
+	}
+	t.kinds, t.writes = make([]string, len(t.actions)), make([]*write, len(t.actions))
+	for i, action := range t.actions {
+		for _, kind := range []string{"ConditionCheck", "Put", "Update", "Delete"} {
+			if !action.has(kind) {
+				continue
+			}
+			if t.kinds[i] != "" {
+				return false, dynamo.Invalid("TransactItems can only contain one of Check, Put, Update or Delete")
+			}
+			t.kinds[i] = kind
+		}
+		if t.kinds[i] == "" {
+			continue
+		}
+		in, ok := action.member(t.kinds[i])
+		if !ok {
+			return false, wrongType("TransactItems")
+		}
+		attribute, err := t.attributeOf(ctx, in.text("TableName"))
+		if err != nil {
+			return false, err
+		}
+		if attribute == "" {
+			continue
+		}
+		guarded = true
+		if t.writes[i], err = readWrite(in, attribute, t.kinds[i] == "Update"); err != nil {
+			return false, err
+		}
+	}
+	return guarded, nil
+}
+
+// attempt makes the transaction with its conditions at an instant.
+func (t *transaction) attempt(ctx context.Context, m moment) (answer, error) {
+	sent := make([]object, len(t.actions))
+	for i, action := range t.actions {
+		sent[i] = action
+		if w := t.writes[i]; w != nil {
+			raw, err := w.at(m)
+			if err != nil {
+				return answer{}, err
+			}
+			sent[i] = action.with(t.kinds[i], raw)
+		}
+	}
+	token, digest := t.in.text("ClientRequestToken"), digestOf(t.in["TransactItems"])
+	t.tokens.note(token, digest, m)
+	a, err := t.send(ctx, t.operation, t.in.with("TransactItems", listBytes(sent)).bytes())
+	if err == nil && !a.ok() && a.status < 500 {
+		t.tokens.drop(token, digest, m) // it was not carried out
+	}
+	return a, err
+}
+
+// repeat makes a transaction as it was made before under the same token, for which the endpoint has refused it with the conditions of a later instant: a repeated request must be
+// answered as the first.
+func (t *transaction) repeat(ctx context.Context, mismatch answer) (answer, error) {
+	for _, m := range t.tokens.find(t.in.text("ClientRequestToken"), digestOf(t.in["TransactItems"])) {
+		a, err := t.attempt(ctx, m)
+		if err != nil || a.code() != dynamo.CodeIdempotentMismatch {
+			return a, err
+		}
+	}
+	return mismatch, nil
+}
+
+// reasons reads why a transaction was cancelled.
+func (t *transaction) reasons(a answer) (out object, reasons []object, ok bool) {
+	if out, ok = readObject(a.body); !ok {
+		return nil, nil, false
+	}
+	reasons, ok = readList(out["CancellationReasons"])
+	return out, reasons, ok && len(reasons) == len(t.actions)
+}
+
+const reasonCondition = "ConditionalCheckFailed"
+
+// clearAll removes the expired items that updates have met, and reports whether there were such.
+func (t *transaction) clearAll(ctx context.Context, reasons []object, date string) (again bool, err error) {
+	for i, w := range t.writes {
+		if w == nil || !w.removes() || reasons[i].text("Code") != reasonCondition {
+			continue
+		}
+		item, ok := reasons[i].member("Item")
+		if !ok {
+			return false, &refused{unreadable(t.operation)}
+		}
+		cleared, err := t.clear(ctx, w, w.members.text("TableName"), w.members["Key"], item, date)
+		if err != nil {
+			return false, err
+		}
+		again = again || cleared
+	}
+	return again, nil
+}
+
+// show makes a cancelled transaction's answer the caller's.
+func (t *transaction) show(a answer, out object, reasons []object) answer {
+	for i, w := range t.writes {
+		if w != nil && w.hide(t.at, reasons[i]) != nil {
+			return unreadable(t.operation)
+		}
+	}
+	out["CancellationReasons"] = listBytes(reasons)
+	return a.with(out.bytes())
+}

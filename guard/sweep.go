@@ -1,0 +1,293 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/lease"
+)
+
+const (
+	settle       = 5 * 60     // s before the present that every sweep asks for again, since an index follows its table late, and items may be written when they have expired already
+	settleMost   = 16         // windows that are asked for again at most, where they are short
+	catchUpMost  = 10_000     // windows that are caught up at most; what lies further back is the patrol's
+	firstBack    = 86_400     // s that a first sweep looks back
+	healEvery    = 300_000    // ms between two sweeps of all that is overdue, where the index is of shards
+	shardsAtOnce = 8          // shards of one lease that are asked at the same time
+	saveEvery    = 3_000      // ms between two checkpoints
+	markEvery    = 60_000     // ms between two of a sweep that finds nothing: so much is asked for again after a crash, a small part of what catching up can afford
+	roomLeast    = 20_000     // deadlines that there has to be room for before a page is read: a page of a megabyte has not many more
+	roomPause    = 50_000_000 // ns between two looks whether there is
+	saveLimit    = 5 * time.Second
+)
+
+// sweeper sweeps some shards of an index again and again, under a lease. Its watermark, the lease's checkpoint, is the instant in ms up to which every deadline that the index has shown
+// has ended: removed, or refused, or given up. After a crash a sweep goes on from there.
+type sweeper struct {
+	*indexing
+	lease  *lease.Lease
+	shards []string
+	seen   *sightings
+	swept  int64        // ms: all deadlines up to there that the index had at that instant have been asked for, but for what is yet to be caught up
+	caught atomic.Int64 // ms: what was missed is caught up to there; clock.Never: to the end
+	ahead  atomic.Int64 // ms: the last sweep has armed up to there
+	left   atomic.Int64 // ms: it has left what lies from there on to the next, for want of room; clock.Never: nothing
+	saved  int64        // ms: when the checkpoint was written last
+	healed int64        // ms: when all that is overdue was last asked for
+}
+
+// newSweeper has what was missed from an instant until now still to be caught up.
+func (x *indexing) newSweeper(l *lease.Lease, shards []string, from, now int64) *sweeper {
+	s := &sweeper{indexing: x, lease: l, shards: shards, seen: newSightings(x.g), swept: now}
+	s.caught.Store(min(from, now))
+	s.ahead.Store(now)
+	s.left.Store(clock.Never)
+	return s
+}
+
+// armedUntil is the instant before which all is armed that the index has shown.
+func (s *sweeper) armedUntil() int64 { return min(s.caught.Load(), s.ahead.Load()) }
+
+// run sweeps until ctx is done. What was missed since the watermark is caught up beside the present, so that it does not delay what is due now.
+func (s *sweeper) run(ctx context.Context) error {
+	work, cancel := context.WithCancel(ctx)
+	defer cancel()
+	now := s.swept
+	var past sync.WaitGroup
+	caughtUp := make(chan error, 1)
+	past.Go(func() {
+		err := s.catchUp(work, now)
+		if err != nil {
+			cancel()
+		}
+		caughtUp <- err
+	})
+	err := s.present(work)
+	cancel()
+	past.Wait()
+	if e := <-caughtUp; e != nil && !errors.Is(e, context.Canceled) {
+		err = e
+	}
+	s.save(context.WithoutCancel(ctx))
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// present sweeps what is due, and ahead of it, each period.
+func (s *sweeper) present(ctx context.Context) error {
+	period := s.g.o.Period.Milliseconds()
+	for {
+		now := s.g.now()
+		if err := s.once(ctx, now, now+2*period); err != nil {
+			return err
+		}
+		if every := s.saveEvery(); now >= s.saved+every || now < s.saved {
+			s.save(ctx)
+		}
+		s.seen.forget()
+		if err := s.g.pass(ctx, now, period); err != nil {
+			return err
+		}
+	}
+}
+
+// once asks for all deadlines from a while before the last sweep up to ahead, and arms them.
+func (s *sweeper) once(ctx context.Context, now, ahead int64) error {
+	if err := s.heal(ctx, now); err != nil {
+		return err
+	}
+	low, high := min(s.swept, now)/1000-s.settle(), wholeSeconds(ahead) // the endpoint's clock may have gone back
+	if s.layout.windows() {                                             // after a machine has slept for a year
+		low = max(low, high-catchUpMost*s.layout.Granularity)
+	}
+	s.left.Store(clock.Never)
+	if err := s.sweep(ctx, low, high, nil, nil); err != nil {
+		return err
+	}
+	s.swept = now
+	s.ahead.Store(min(ahead, s.left.Load()))
+	return nil
+}
+
+// settle is how many seconds before the last sweep the next one begins.
+func (s *sweeper) settle() int64 {
+	if s.layout.windows() {
+		return min(settle, settleMost*s.layout.Granularity)
+	}
+	return settle
+}
+
+// heal asks for all that is overdue, where that is one query a shard: however it was missed.
+func (s *sweeper) heal(ctx context.Context, now int64) error {
+	if s.layout.windows() || s.caught.Load() != clock.Never || now < s.healed+healEvery {
+		return nil
+	}
+	s.healed = now
+	return s.sweep(ctx, 0, now/1000, nil, nil)
+}
+
+// catchUp asks for what was missed up to an instant.
+func (s *sweeper) catchUp(ctx context.Context, until int64) error {
+	low := s.caught.Load()/1000 - s.settle()
+	if !s.layout.windows() {
+		low = 0
+		s.healed = until
+	} else if least := until/1000 - catchUpMost*s.layout.Granularity; low < least {
+		s.g.log.Warn("the last sweep is long ago: what lies before this is found by the patrol", "table", s.g.o.Table, "from", time.Unix(least, 0).UTC())
+		low = least
+	}
+	low, high, windows := max(low, 0), wholeSeconds(until), int64(0)
+	if s.layout.windows() {
+		windows = (windowOf(high, s.layout.length()).end-windowOf(low, s.layout.length()).end)/s.layout.Granularity + 1
+	}
+	part := s.missed.part(windows, 0)
+	defer part.leave()
+	err := s.sweep(ctx, low, high, func(end int64) { s.caught.Store(min(end*1000, until)) }, part)
+	if err == nil {
+		s.caught.Store(clock.Never)
+		part.end()
+	}
+	return err
+}
+
+// sweep asks all shards for the deadlines from low to high, both in epoch seconds and included, and arms them. through is told when all shards are through with the TTLs up to
+// a second, and part, if there is one, of windows or, where there are none, of items.
+func (s *sweeper) sweep(ctx context.Context, low, high int64, through func(end int64), part *trackPart) error {
+	low = max(low, 0)
+	if !s.layout.windows() || through == nil {
+		return s.across(ctx, low, high, part)
+	}
+	for w := range windowsBetween(low, high, s.layout.length()) {
+		if err := s.across(ctx, max(low, w.start+1), min(high, w.end), nil); err != nil {
+			return err
+		}
+		through(w.end)
+		part.add(1)
+	}
+	return nil
+}
+
+// across sweeps the shards side by side.
+func (s *sweeper) across(ctx context.Context, low, high int64, part *trackPart) error {
+	if len(s.shards) == 1 {
+		return s.shard(ctx, s.shards[0], low, high, part)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var (
+		asking sync.WaitGroup
+		once   sync.Once
+		first  error
+		turns  = make(chan struct{}, shardsAtOnce)
+	)
+	for _, shard := range s.shards {
+		turns <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-turns }()
+			if err := s.shard(ctx, shard, low, high, part); err != nil {
+				once.Do(func() { first = err })
+				cancel()
+			}
+		})
+	}
+	asking.Wait()
+	return first
+}
+
+// shard asks one shard, page by page.
+func (s *sweeper) shard(ctx context.Context, shard string, low, high int64, part *trackPart) error {
+	reached := low * 1000
+	for partition := range s.layout.partitions(shard, low, high) {
+		in := s.query(partition, low, high)
+		s.g.project(&in.ProjectionExpression, in.ExpressionAttributeNames)
+		for more := true; more; more = in.ExclusiveStartKey != nil {
+			enough, err := s.awaitRoom(ctx, reached)
+			if err != nil {
+				return err
+			}
+			if enough {
+				s.leave(reached)
+				return nil
+			}
+			items, err := s.ask.query(ctx, in)
+			if err != nil {
+				return err
+			}
+			if part != nil {
+				part.add(len(items))
+			}
+			for _, item := range items {
+				if e, ok := s.g.entryOf(item); ok {
+					s.seen.see(e)
+					reached = e.at
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// leave notes that the sweep under way leaves out what lies from an instant on.
+func (s *sweeper) leave(at int64) {
+	for left := s.left.Load(); at < left && !s.left.CompareAndSwap(left, at); left = s.left.Load() {
+	}
+}
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// awaitRoom waits until a page of deadlines can be armed. enough says that there is none, and that those which come now are for the next sweep.
+func (s *sweeper) awaitRoom(ctx context.Context, reached int64) (enough bool, err error) {
+	for s.g.room() < roomLeast {
+		if reached > s.g.now()+s.g.o.Period.Milliseconds() {
+			return true, nil
+		}
+		clock.Pause(roomPause, ctx.Done())
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// watermark is where a sweep has to go on after a crash. What is pending is asked for last: what is armed meanwhile lies after the others.
+func (s *sweeper) watermark() int64 {
+	if invariant.Injected(invariant.DoneEarly) {
+		return min(s.caught.Load(), s.swept)
+	}
+	return min(s.caught.Load(), s.swept, s.seen.pending())
+}
+
+// saveEvery is after how many ms the watermark is written.
+func (s *sweeper) saveEvery() int64 {
+	if s.caught.Load() == clock.Never && s.seen.pending() == clock.Never && !s.seen.news.Load() {
+		return markEvery
+	}
+	return saveEvery
+}
+
+// save writes the watermark. What cannot be written is so the next time; until then the one before holds.
+func (s *sweeper) save(ctx context.Context) {
+	s.seen.news.Store(false)
+	mark := strconv.FormatInt(s.watermark(), 10)
+	s.saved = s.g.now()
+	if mark == s.lease.Checkpoint() || !s.lease.Held() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveLimit)
+	defer cancel()
+	if err := s.lease.Save(ctx, mark); err != nil && ctx.Err() == nil {
+		s.g.log.Warn("the watermark of a sweep was not written", "table", s.g.o.Table, "lease", s.lease.Shard(), "error", err)
+	}
+}

@@ -1,0 +1,100 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// table is what guard knows of the table. It is there before a strategy runs, and does not change after.
+type table struct {
+	name    string
+	arn     string
+	id      string    // "" where the endpoint tells none
+	created time.Time // zero where the endpoint tells none
+	keys    []keyAttribute
+	stream  string // ARN of its stream; "" where it has none
+	view    types.StreamViewType
+	indexes []types.GlobalSecondaryIndexDescription
+	kinds   map[string]types.ScalarAttributeType // of the attributes that keys of the table and its indexes are made of
+}
+
+// label is the table's name in the names of leases and checkpoints: its ARN, or where there is none its name.
+func (t *table) label() string {
+	if t.arn != "" {
+		return t.arn
+	}
+	return t.name
+}
+
+// names are the key attributes' names.
+func (t *table) names() []string {
+	names := make([]string, len(t.keys))
+	for i, a := range t.keys {
+		names[i] = a.name
+	}
+	return names
+}
+
+// describe asks for the table, and gives a *Problem where it cannot be guarded.
+func (g *Guard) describe(ctx context.Context) (*table, error) {
+	out, err := g.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &g.o.Table})
+	if err != nil {
+		return nil, err
+	}
+	d := out.Table
+	if d == nil {
+		return nil, fmt.Errorf("the endpoint's answer to DescribeTable tells of no table")
+	}
+	if d.TableStatus == types.TableStatusDeleting {
+		return nil, &Problem{Code: NoTable, Message: fmt.Sprintf("the table %s is being deleted", g.o.Table), Next: "guard another one"}
+	}
+	g.items.Store(aws.ToInt64(d.ItemCount))
+	t := &table{
+		name: g.o.Table, arn: aws.ToString(d.TableArn), id: aws.ToString(d.TableId), created: aws.ToTime(d.CreationDateTime), stream: aws.ToString(d.LatestStreamArn),
+		indexes: d.GlobalSecondaryIndexes, kinds: map[string]types.ScalarAttributeType{},
+	}
+	if s := d.StreamSpecification; s != nil && aws.ToBool(s.StreamEnabled) {
+		t.view = s.StreamViewType
+	} else {
+		t.stream = ""
+	}
+	for _, a := range d.AttributeDefinitions {
+		t.kinds[aws.ToString(a.AttributeName)] = a.AttributeType
+	}
+	for _, kind := range []types.KeyType{types.KeyTypeHash, types.KeyTypeRange} {
+		for _, e := range d.KeySchema {
+			if e.KeyType == kind {
+				t.keys = append(t.keys, keyAttribute{aws.ToString(e.AttributeName), t.kinds[aws.ToString(e.AttributeName)]})
+			}
+		}
+	}
+	if len(t.keys) == 0 {
+		return nil, fmt.Errorf("the endpoint's answer to DescribeTable tells of no key")
+	}
+	return t, nil
+}
+
+// same reports whether two descriptions are of the same table, and not of one that was made again under its name.
+func (t *table) same(u *table) bool {
+	if t.id != "" && u.id != "" {
+		return t.id == u.id
+	}
+	return t.created.Equal(u.created)
+}
+
+// ttlAttribute asks for the table's native TTL: "" where it is off.
+func (g *Guard) ttlAttribute(ctx context.Context) (string, error) {
+	out, err := g.db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &g.o.Table})
+	if err != nil {
+		return "", err
+	}
+	if d := out.TimeToLiveDescription; d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
+		return aws.ToString(d.AttributeName), nil
+	}
+	return "", nil
+}

@@ -1,0 +1,71 @@
+package guard
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// toldOnce remembers what was told, so that each thing is told once for a while, however often it is found and however many there are. A while is from half of toldFor to all of it.
+type toldOnce struct {
+	seed maphash.Seed
+	most int // how much of half a while is remembered
+	mu   struct {
+		sync.Mutex
+		now, before map[uint64]struct{} // of this half of a while and the one before: hashes, since keys can be long
+		turned      int64               // when this half began, ms by a local clock
+		full        bool                // since then
+	}
+}
+
+const (
+	toldFor  = 24 * time.Hour
+	toldMost = 100_000 // some 5 MB
+)
+
+func newToldOnce() *toldOnce { return &toldOnce{seed: maphash.MakeSeed(), most: toldMost} }
+
+// first reports whether something is to be told now: for the first time in a while. last says that it is the last that is told for now, as no more can be remembered.
+func (t *toldOnce) first(what string, now int64) (first, last bool) {
+	hash := maphash.String(t.seed, what)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.now == nil || now-t.mu.turned >= (toldFor/2).Milliseconds() || now < t.mu.turned {
+		t.mu.now, t.mu.before, t.mu.turned, t.mu.full = map[uint64]struct{}{}, t.mu.now, now, false
+	}
+	_, is := t.mu.now[hash]
+	_, was := t.mu.before[hash]
+	if is || was || t.mu.full {
+		return false, false
+	}
+	t.mu.now[hash] = struct{}{}
+	t.mu.full = len(t.mu.now) >= t.most
+	return true, t.mu.full
+}
+
+// seldom reports whether something is to be told that may happen to each of many removals: each such thing once a minute.
+type seldom struct {
+	mu struct {
+		sync.Mutex
+		at map[string]int64
+	}
+}
+
+const (
+	seldomEach = time.Minute
+	seldomMost = 1_000 // things
+)
+
+func (s *seldom) now(what string, now int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, has := s.mu.at[what]
+	if has && now-last < seldomEach.Milliseconds() && now >= last {
+		return false
+	}
+	if s.mu.at == nil || len(s.mu.at) >= seldomMost {
+		s.mu.at = map[string]int64{}
+	}
+	s.mu.at[what] = now
+	return true
+}

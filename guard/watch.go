@@ -1,0 +1,209 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// While guard runs it describes the table now and then. The answer tells whether it still is the table that it was, and what time the endpoint has.
+
+const (
+	checkEach   = time.Minute      // of real time, between looks at the table
+	soon        = 10 * time.Second // before a deadline the endpoint's clock is probed, where its bounds are wide
+	barrenRough = 12               // probes on end that may tell nothing new while the bounds are rough
+	barrenSome  = 3                // and else, before pauses between them become longer
+	barrenMost  = 6                // then a pause is at most 2 to the power of so many seconds
+)
+
+// watcher looks after the table and the endpoint's clock.
+type watcher struct {
+	g      *Guard
+	looked time.Duration // when the table was described last, by elapsed
+	barren int           // probes on end that have told nothing new
+	failed int           // looks on end that have failed
+	widest int64         // ms: the width when probes for removals at the instant began; 0: they have not, or are through
+	clock.Elapsed
+}
+
+// watchTable looks until ctx is done, or guarding makes no sense any more.
+func (g *Guard) watchTable(ctx context.Context) {
+	w := &watcher{g: g, Elapsed: clock.Stopwatch()}
+	for ctx.Err() == nil {
+		if !w.pause(ctx) {
+			continue
+		}
+		before := w.width()
+		w.look(ctx)
+		if w.width() > before-before/20 {
+			w.barren++
+		} else {
+			w.barren = 0
+		}
+	}
+}
+
+// width is how much is not known of the endpoint's clock, in ms.
+func (w *watcher) width() int64 {
+	low, high, _ := w.g.endpoint.bounds(w.g.local.Millis())
+	return high - low
+}
+
+// pause waits, and reports whether it is time for a look. Else something has changed that the next pause depends on.
+func (w *watcher) pause(ctx context.Context) bool {
+	check := w.looked + w.g.checkEach - w.Elapsed()
+	if check <= 0 {
+		return true
+	}
+	probe, asked := w.untilProbe()
+	w.tellWidth(asked && probe < soon)
+	if !asked || probe >= check {
+		w.rest(ctx, check)
+		return false
+	}
+	return w.rest(ctx, probe) && w.width() > narrow
+}
+
+// tellWidth tells how far the bounds of the endpoint's clock have come together, as long as removals wait for that.
+func (w *watcher) tellWidth(wanted bool) {
+	width := w.width()
+	tired := w.barren > barrenSome && width <= rough || w.barren >= barrenRough // an endpoint that is far away cannot be known better
+	if w.widest == 0 {
+		if wanted && !tired && width > rough {
+			w.widest = width
+		}
+		return
+	}
+	p := Progress{
+		Doing: BoundingTime, Done: max(w.widest-width, 0), Total: w.widest - narrow, Unit: "ms", Within: time.Duration(width) * time.Millisecond,
+		Ended: width <= narrow,
+	}
+	if p.Left = !p.Ended && (tired || !wanted); p.Ended || p.Left {
+		w.widest = 0
+	}
+	w.g.tell(p)
+}
+
+// untilProbe is how long to wait until the next probe is worth while; asked is false where none is.
+func (w *watcher) untilProbe() (wait time.Duration, asked bool) {
+	g := w.g
+	if g.o.trust {
+		return 0, false
+	}
+	next := g.armed.next()
+	if next == clock.Never {
+		return 0, false
+	}
+	local := g.local.Millis()
+	low, high, _ := g.endpoint.bounds(local)
+	width := high - low
+	if wait = time.Duration(min(next-(local+low), int64(time.Hour/time.Millisecond)))*time.Millisecond - soon; wait > 0 {
+		return wait, true
+	}
+	switch {
+	case width <= narrow: // until it will be wider: it grows on both sides
+		return time.Duration((narrow-width+1)*nanos/(2*drift)) * time.Millisecond, true
+	case width > rough && w.barren < barrenRough:
+		return probeEach, true
+	case w.barren > barrenSome:
+		wait = time.Second << min(w.barren-barrenSome, barrenMost)
+	default:
+		wait = 0
+	}
+	// The probe that tells most is at the instant at which the endpoint's second turns if its clock is in the middle of the bounds: it halves them.
+	middle := local + wait.Milliseconds() + (low+high)/2
+	return wait + time.Duration(1000-middle%1000)*time.Millisecond, true
+}
+
+// rest waits for so long of real time, and reports whether it has not ended before, by an entry that is due nearer than all others, and that soon.
+func (w *watcher) rest(ctx context.Context, wait time.Duration) bool {
+	struck := make(chan struct{})
+	timer := clock.AfterFunc(max(wait, 0), func() { close(struck) })
+	defer timer.Stop()
+	for {
+		select {
+		case <-struck:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-w.g.armed.nearer:
+			if at := w.g.armed.next(); at-w.g.now() < (soon + wait).Milliseconds() {
+				return false
+			}
+		}
+	}
+}
+
+// look describes the table.
+func (w *watcher) look(ctx context.Context) {
+	g := w.g
+	now, err := g.describe(ctx)
+	w.looked = w.Elapsed()
+	switch {
+	case ctx.Err() != nil:
+	case err == nil && !g.table.same(now):
+		g.fail(&Problem{Code: NewTable, Message: fmt.Sprintf("the table %s was deleted, and made again, while it was guarded", g.o.Table),
+			Next: "start guard again, if it is to guard the new one"})
+	case err == nil:
+		w.failed = 0
+		if p := g.skewed(); p != nil {
+			g.fail(p)
+		}
+		if p := g.attributeGone(ctx); p != nil {
+			g.fail(p)
+		}
+	default:
+		if p := g.problem("DescribeTable", err); p != nil {
+			g.fail(g.gone(p))
+			return
+		}
+		w.failed++
+		g.log.Warn("the table cannot be described for now", "table", g.o.Table, "error", err)
+		clock.Pause(min(time.Second<<min(w.failed, 6), time.Minute), ctx.Done())
+	}
+}
+
+// gone tells of a missing table that was there before.
+func (g *Guard) gone(p *Problem) *Problem {
+	if p.Code != NoTable {
+		return p
+	}
+	return &Problem{Code: NoTable, Message: fmt.Sprintf("the table %s was deleted while it was guarded", g.o.Table), Next: "guard another one", Err: p.Err}
+}
+
+// attributeGone gives the problem with a TTL attribute that was found at the table, and is its attribute no longer: whoever switches its TTL off wants nothing to expire.
+func (g *Guard) attributeGone(ctx context.Context) *Problem {
+	if !g.attributeFound {
+		return nil
+	}
+	now, err := g.ttlAttribute(ctx)
+	if err != nil {
+		return g.problem("DescribeTimeToLive", err)
+	}
+	if now == g.o.Attribute {
+		return nil
+	}
+	is := "is off"
+	if now != "" {
+		is = "goes by " + now
+	}
+	return &Problem{Code: NoAttribute, Message: fmt.Sprintf("the TTL of the table %s went by %s, which was guarded, and %s now", g.o.Table, g.o.Attribute, is),
+		Next: "name the attribute that holds the deadlines, in epoch seconds, or start guard again with the table's own"}
+}
+
+// compareLimit is how long the comparison may delay the beginning.
+const compareLimit = 5 * time.Second
+
+// compareAttribute warns where the table's native TTL goes by another attribute than the one that was given, which may be meant or mistaken. Not to know is no problem.
+func (g *Guard) compareAttribute(ctx context.Context) {
+	if g.attributeFound {
+		return
+	}
+	ctx, cancel := context.WithTimeout(optional(ctx), compareLimit)
+	defer cancel()
+	if native, err := g.ttlAttribute(ctx); err == nil && native != "" && native != g.o.Attribute {
+		g.log.Warn("the table's own TTL goes by another attribute, and is no net under this one", "table", g.o.Table, "attribute", g.o.Attribute, "native", native)
+	}
+}
