@@ -1,0 +1,74 @@
+package lifecycle_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mayflydb/mayfly/lifecycle"
+)
+
+// BenchmarkYear: the lives of 10,000 butterflies through a simulated year, in a durable database. Each has four transitions, of which three call a handler, and times of its own: to the
+// hour, so that some five share an instant, or to the millisecond, so that each of the 40,000 has its own, at which the clock stops.
+func BenchmarkYear(b *testing.B) {
+	for name, unit := range map[string]time.Duration{"hour": time.Hour, "millisecond": time.Millisecond} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				year(b, 10_000, unit)
+			}
+		})
+	}
+}
+
+func year(b *testing.B, butterflies int, unit time.Duration) {
+	w := &world{t: b}
+	w.DB = open(b, b.TempDir())
+	o := w.options()
+	o.Logger = nil
+	w.run(o)
+	w.apply(butterfly)
+	random := rand.New(rand.NewPCG(1, 2))
+	laid := make([]time.Duration, butterflies)
+	for i := range laid {
+		laid[i] = time.Duration(random.Int64N(int64(200 * 24 * time.Hour))).Truncate(unit)
+	}
+	slices.Sort(laid)
+	began := time.Now()
+	for i, at := range laid {
+		if w.Clock().Now().Before(begin.Add(at)) {
+			w.through(begin.Add(at))
+		}
+		w.create("butterfly", fmt.Sprintf("b-%05d", i), "larva", fmt.Sprintf("%dms", (240*time.Hour+time.Duration(random.Int64N(int64(240*time.Hour))).Truncate(unit)).Milliseconds()))
+	}
+	w.through(begin.AddDate(1, 0, 0))
+	took := time.Since(began)
+	w.mu.Lock()
+	made := 0
+	for _, c := range w.mu.changes {
+		if c.Kind == lifecycle.KindTransition && c.Lateness() == 0 {
+			made++
+		}
+	}
+	w.mu.Unlock()
+	if want := 4 * butterflies; made != want {
+		b.Fatalf("%d transitions were made at their instants, of %d", made, want)
+	}
+	b.ReportMetric(took.Seconds(), "s/year")
+	b.ReportMetric(float64(made)/took.Seconds(), "transitions/s")
+	w.stop()
+	must(b, w.DB.Close())
+}
+
+// through advances the clock to an instant.
+func (w *world) through(to time.Time) {
+	for {
+		moved, err := w.Clock().Set(context.Background(), to)
+		must(w.t, err)
+		if !moved.Unfinished {
+			return
+		}
+	}
+}

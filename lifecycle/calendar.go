@@ -1,0 +1,315 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/cron"
+)
+
+// calendar is one that was read. Without weekdays it is a zone, in which business is never closed.
+type calendar struct {
+	zone     *time.Location
+	weekdays [7]bool
+	hours    []hours // in order; none: the whole day
+	yearly   map[[2]int]bool
+	holidays map[date]bool
+	plain    bool // it is a zone only
+}
+
+// hours are when business is open on a day, in seconds since midnight by the clocks.
+type hours struct{ from, to int }
+
+// date is a day of the calendar.
+type date struct {
+	year  int
+	month time.Month
+	day   int
+}
+
+const (
+	holidaysMost = 4000
+	hoursMost    = 24
+	dayEnd       = 24 * 60 * 60
+	lookMost     = daysMost // days that are looked at for one of business
+)
+
+var weekdayNames = map[string]time.Weekday{"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
+
+// plainCalendar is a zone in which business is never closed.
+func plainCalendar(zone *time.Location) *calendar {
+	return &calendar{zone: zone, weekdays: [7]bool{true, true, true, true, true, true, true}, plain: true}
+}
+
+// read reads a calendar; complain is told what is wrong, with the place in it.
+func (c *Calendar) read(zone *time.Location, complain func(where, format string, args ...any)) *calendar {
+	out := &calendar{zone: zone, yearly: map[[2]int]bool{}, holidays: map[date]bool{}}
+	if c.Zone != "" {
+		z, err := cron.Zone(c.Zone)
+		if err != nil {
+			complain(".zone", "%v", err)
+			z = time.UTC
+		}
+		out.zone = z
+	}
+	for i := range out.weekdays {
+		out.weekdays[i] = c.Weekdays == nil && i >= 1 && i <= 5
+	}
+	if c.Weekdays != nil && len(c.Weekdays) == 0 {
+		complain(".weekdays", "business is never open")
+	}
+	for i, name := range c.Weekdays {
+		day, err := weekdaysOf(name)
+		if err != nil {
+			complain(fmt.Sprintf(".weekdays[%d]", i), "%v", err)
+		}
+		for _, d := range day {
+			out.weekdays[d] = true
+		}
+	}
+	last := 0
+	for i, text := range c.Hours {
+		where := fmt.Sprintf(".hours[%d]", i)
+		begin, end, ok := strings.Cut(text, "-")
+		from, err := timeOfDay(strings.TrimSpace(begin))
+		to, err2 := timeOfDay(strings.TrimSpace(end))
+		switch {
+		case !ok || err != nil || err2 != nil:
+			complain(where, "%q are no hours such as 09:00-17:00", text)
+		case from >= to:
+			complain(where, "%q end before they begin; hours over midnight are two, such as 22:00-24:00 and 00:00-06:00", text)
+		case from < last || len(out.hours) >= hoursMost:
+			complain(where, "%q begin before those ahead of them end, or there are more than %d", text, hoursMost)
+		default:
+			out.hours = append(out.hours, hours{from, to})
+			last = to
+		}
+	}
+	if len(c.Holidays) > holidaysMost {
+		complain(".holidays", "there are %d, and at most %d are allowed", len(c.Holidays), holidaysMost)
+		return out
+	}
+	for i, text := range c.Holidays {
+		if day, err := time.Parse(time.DateOnly, text); err == nil {
+			out.holidays[date{day.Year(), day.Month(), day.Day()}] = true
+		} else if day, err := time.Parse("2006-01-02", "2000-"+text); err == nil {
+			out.yearly[[2]int{int(day.Month()), day.Day()}] = true
+		} else {
+			complain(fmt.Sprintf(".holidays[%d]", i), "%q is no day such as 2030-12-25, nor one of every year such as 12-25", text)
+		}
+	}
+	if _, open := out.open(time.Date(2030, 1, 1, 0, 0, 0, 0, out.zone)); !open {
+		complain("", "business is never open")
+	}
+	return out
+}
+
+// weekdaysOf reads "mon" or "mon-fri".
+func weekdaysOf(text string) (days []time.Weekday, err error) {
+	first, last, isRange := strings.Cut(strings.ToLower(text), "-")
+	from, known := weekdayNames[first]
+	to := from
+	if isRange {
+		var also bool
+		to, also = weekdayNames[last]
+		known = known && also
+	}
+	if !known {
+		return nil, fmt.Errorf("%q is none of mon, tue, wed, thu, fri, sat, sun, nor a range of them", text)
+	}
+	for day := from; ; day = (day + 1) % 7 {
+		days = append(days, day)
+		if day == to {
+			return days, nil
+		}
+	}
+}
+
+// timeOfDay reads "09:00" or "09:00:30"; 24:00 is the day's end.
+func timeOfDay(text string) (seconds int, err error) {
+	wrong := fmt.Errorf("%q is no time of day such as 09:00 or 09:00:30", text)
+	parts := strings.Split(text, ":")
+	if len(parts) < 2 || len(parts) > 3 {
+		return 0, wrong
+	}
+	limits := [3]int{24, 59, 59}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || len(part) != 2 || n < 0 || n > limits[i] {
+			return 0, wrong
+		}
+		seconds = seconds*60 + n
+	}
+	if len(parts) == 2 {
+		seconds *= 60
+	}
+	if seconds > dayEnd {
+		return 0, wrong
+	}
+	return seconds, nil
+}
+
+// dateOf is the day that an instant lies in.
+func (c *calendar) dateOf(t time.Time) date {
+	year, month, day := t.In(c.zone).Date()
+	return date{year, month, day}
+}
+
+// next is the day after, or n days after.
+func (d date) next(n int) date {
+	t := time.Date(d.year, d.month, d.day+n, 12, 0, 0, 0, time.UTC)
+	return date{t.Year(), t.Month(), t.Day()}
+}
+
+func (d date) weekday() time.Weekday {
+	return time.Date(d.year, d.month, d.day, 12, 0, 0, 0, time.UTC).Weekday()
+}
+
+// on is when the clocks show a time of a day first.
+func (c *calendar) on(d date, seconds int) time.Time {
+	return cron.First(c.zone, d.year, d.month, d.day, seconds)
+}
+
+// wall is what the clocks show at an instant: the day, the seconds since its midnight and the rest of a second.
+func (c *calendar) wall(t time.Time) (d date, seconds int, rest time.Duration) {
+	local := t.In(c.zone)
+	return c.dateOf(t), local.Hour()*3600 + local.Minute()*60 + local.Second(), time.Duration(local.Nanosecond())
+}
+
+// addDays moves an instant by months and days of the calendar. A day that a month does not have is its last.
+func (c *calendar) addDays(t time.Time, months, days int) time.Time {
+	d, seconds, rest := c.wall(t)
+	if months != 0 {
+		first := time.Date(d.year, d.month+time.Month(months), 1, 12, 0, 0, 0, time.UTC)
+		last := time.Date(first.Year(), first.Month()+1, 0, 12, 0, 0, 0, time.UTC).Day()
+		d = date{first.Year(), first.Month(), min(d.day, last)}
+	}
+	return c.on(d.next(days), seconds).Add(rest)
+}
+
+// business reports whether business is done on a day.
+func (c *calendar) business(d date) bool {
+	return c.weekdays[d.weekday()] && !c.holidays[d] && !c.yearly[[2]int{int(d.month), d.day}]
+}
+
+// addBusinessDays moves an instant to the n-th day of business behind its own day, at the same time of day.
+func (c *calendar) addBusinessDays(t time.Time, n int) time.Time {
+	d, seconds, rest := c.wall(t)
+	for looked := 0; n > 0 && looked < lookMost; looked++ {
+		if d = d.next(1); c.business(d) {
+			n--
+		}
+	}
+	return c.on(d, seconds).Add(rest)
+}
+
+// spans are when business is open on a day.
+func (c *calendar) spans(d date) (all [][2]time.Time) {
+	if !c.business(d) {
+		return nil
+	}
+	if len(c.hours) == 0 {
+		return [][2]time.Time{{c.on(d, 0), c.on(d.next(1), 0)}}
+	}
+	for _, h := range c.hours {
+		from, to := c.on(d, h.from), c.on(d, h.to)
+		if h.to == dayEnd {
+			to = c.on(d.next(1), 0)
+		}
+		if from.Before(to) { // else the clocks were moved over it
+			all = append(all, [2]time.Time{from, to})
+		}
+	}
+	return all
+}
+
+// open is t where business is open then, and otherwise when it opens next. ok is false where it never does.
+func (c *calendar) open(t time.Time) (at time.Time, ok bool) {
+	if c.plain {
+		return t, true
+	}
+	d := c.dateOf(t)
+	for range lookMost {
+		for _, s := range c.spans(d) {
+			if t.Before(s[1]) {
+				if t.Before(s[0]) {
+					return s[0], true
+				}
+				return t, true
+			}
+		}
+		d = d.next(1)
+	}
+	return t, false
+}
+
+// addBusinessTime moves an instant by a time for which business is open.
+func (c *calendar) addBusinessTime(t time.Time, left time.Duration) time.Time {
+	d := c.dateOf(t)
+	for range lookMost {
+		for _, s := range c.spans(d) {
+			from := s[0]
+			if t.After(from) {
+				from = t
+			}
+			open := s[1].Sub(from)
+			if open <= 0 {
+				continue
+			}
+			if left <= open {
+				return from.Add(left)
+			}
+			left -= open
+		}
+		d = d.next(1)
+	}
+	return t
+}
+
+// next is the first time of day on one of some weekdays at or behind t; behind it only, where strict is set.
+func (c *calendar) next(t time.Time, w wallRule, strict bool) time.Time {
+	d := c.dateOf(t)
+	for range lookMost {
+		if w.days[d.weekday()] && (c.plain || c.business(d)) {
+			if at := c.on(d, w.seconds); at.After(t) || !strict && at.Equal(t) {
+				return at
+			}
+		}
+		d = d.next(1)
+	}
+	return t
+}
+
+// wallRule is a time of day, and the weekdays on which it counts.
+type wallRule struct {
+	seconds int
+	days    [7]bool
+}
+
+// parseWall reads "09:00" and "mon,wed-fri 09:00".
+func parseWall(text string) (w wallRule, err error) {
+	fields := strings.Fields(text)
+	if len(fields) == 0 || len(fields) > 2 || len(text) > spanText {
+		return w, fmt.Errorf(`%q is no time of day such as 09:00 or "mon,fri 09:00"`, text[:min(len(text), spanText)])
+	}
+	if len(fields) == 1 {
+		w.days = [7]bool{true, true, true, true, true, true, true}
+	} else {
+		for _, name := range strings.Split(fields[0], ",") {
+			days, err := weekdaysOf(name)
+			if err != nil {
+				return w, err
+			}
+			for _, d := range days {
+				w.days[d] = true
+			}
+		}
+	}
+	w.seconds, err = timeOfDay(fields[len(fields)-1])
+	if err == nil && w.seconds == dayEnd {
+		err = fmt.Errorf("%q: say 00:00", text)
+	}
+	return w, err
+}

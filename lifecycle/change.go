@@ -1,0 +1,366 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/ensure"
+)
+
+const (
+	idMost      = 512 // bytes of an entity's name
+	changeTries = 20
+	bodyMost    = 256 << 10 // of a call
+)
+
+// ErrID says that something is not the name of an entity.
+var ErrID = fmt.Errorf("an entity's name has 1 to %d bytes", idMost)
+
+// change reads an entity, and makes what is to become of it in one transaction. Where others were faster it reads again.
+func (l *Lifecycles) change(ctx context.Context, lifecycle, id string, work func(p *plan, e *entity, now time.Time) (*change, error)) (Event, error) {
+	wrap := func(err error) error { return fmt.Errorf("%s %q: %w", lifecycle, id, err) }
+	if id == "" || len(id) > idMost {
+		return Event{}, wrap(ErrID)
+	}
+	for try := range changeTries {
+		p, err := l.plan(ctx, lifecycle)
+		if err != nil {
+			return Event{}, err
+		}
+		e, err := l.read(ctx, lifecycle, id)
+		if err != nil {
+			return Event{}, wrap(err)
+		}
+		c, err := work(p, e, l.now())
+		if err != nil {
+			return Event{}, wrap(err)
+		}
+		refused, err := l.transact(ctx, []*change{c})
+		if err != nil {
+			return Event{}, wrap(err)
+		}
+		if len(refused) == 0 {
+			return c.event, nil
+		}
+		clock.Pause(time.Duration(try)*time.Millisecond, ctx.Done())
+	}
+	return Event{}, wrap(ErrBusy)
+}
+
+// read gives an entity as it is; nil where there is none.
+func (l *Lifecycles) read(ctx context.Context, lifecycle, id string) (*entity, error) {
+	out, err := l.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(EntityTable(lifecycle)), Key: key(id, partEntity), ConsistentRead: aws.Bool(true)})
+	if ensure.Missing(err) {
+		return nil, nil
+	}
+	if err != nil || out.Item == nil {
+		return nil, err
+	}
+	return readEntity(out.Item), nil
+}
+
+// following is a change of an entity whose generation is one more.
+func following(p *plan, e *entity, kind string, now time.Time) *change {
+	after := *e
+	after.generation++
+	after.definition = p.version
+	c := &change{plan: p, before: e, after: &after}
+	c.event = Event{Generation: after.generation, Kind: kind, From: e.state, To: e.state, At: now, incarnation: e.incarnation}
+	return c
+}
+
+// told fills in what the event says of what is next.
+func (c *change) told() *change {
+	if c.after != nil && c.after.next != nil && c.after.paused.IsZero() {
+		c.event.Next, c.event.NextTo = c.after.next.at, c.after.next.to
+	}
+	return c
+}
+
+// arrive brings an entity to a state, from an instant on. It may be removed there.
+func (c *change) arrive(state string, at time.Time) {
+	stage := c.plan.states[state]
+	c.event.To = state
+	if stage.Remove {
+		c.after = nil
+		return
+	}
+	c.after.state, c.after.since, c.after.base, c.after.paused = state, at, at, time.Time{}
+	c.wait(nil)
+	if stage.final() {
+		c.after.ended = endReached
+	}
+}
+
+// wait makes the transition pending that comes first, behind another one where that is given.
+func (c *change) wait(behind *candidate) {
+	first, problem := c.plan.first(c.plan.states[c.after.state], c.after.base, c.after.own, behind)
+	c.after.next, c.after.problem = first.pending(), ""
+	if problem != nil {
+		c.after.problem = problem.Error()
+		c.event.Note = c.after.problem
+	}
+}
+
+func (c *candidate) pending() *pending {
+	if c == nil {
+		return nil
+	}
+	return &pending{at: c.at, via: c.index, to: c.To}
+}
+
+// calls has a transition's handler be called.
+func (c *change) calls(s *step, of Item) error {
+	if s.Handler == "" {
+		return nil
+	}
+	c.event.Handler, c.event.ID = s.Handler, callID(c.plan.Name, c.before.id, c.before.incarnation, c.event.Generation)
+	call := Call{
+		ID: c.event.ID, Lifecycle: c.plan.Name, Entity: c.before.id, From: c.event.From, To: c.event.To, Due: c.event.instant(), Generation: c.event.Generation,
+		Attributes: plainItem(of), Input: s.input,
+	}
+	var err error
+	c.event.body, err = call.marshal()
+	return err
+}
+
+// marshal gives a call as targets get it, without its attributes where it would be too large.
+func (c Call) marshal() ([]byte, error) {
+	body, err := json.Marshal(c)
+	if err == nil && len(body) > bodyMost {
+		c.Attributes = nil
+		body, err = json.Marshal(c)
+	}
+	return body, err
+}
+
+// Create begins an entity's lifecycle. Its attributes are those that the definition asks for, and whatever else. ErrExists.
+func (l *Lifecycles) Create(ctx context.Context, lifecycle, id string, attributes Item) (Event, error) {
+	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
+		if e != nil {
+			return nil, ErrExists
+		}
+		if err := p.checkItem(attributes); err != nil {
+			return nil, err
+		}
+		after := &entity{id: id, incarnation: newIncarnation(now), generation: 1, definition: p.version, own: maps.Clone(attributes)}
+		if after.own == nil {
+			after.own = Item{}
+		}
+		c := &change{plan: p, after: after, event: Event{Generation: 1, Kind: KindCreated, At: now, incarnation: after.incarnation}}
+		c.arrive(p.StartState(), now)
+		if c.after.problem != "" {
+			return nil, errors.New(c.after.problem)
+		}
+		return c.told(), nil
+	})
+}
+
+// alive refuses an entity that there is not, or whose lifecycle has ended.
+func alive(e *entity) error {
+	switch {
+	case e == nil:
+		return ErrNoEntity
+	case e.ended != "":
+		return fmt.Errorf("%w (%s)", ErrEnded, e.ended)
+	}
+	return nil
+}
+
+// Move takes an entity to another state now, by a transition of the state in which it is: one with a time or without. Its condition has to hold, and its handler is called.
+func (l *Lifecycles) Move(ctx context.Context, lifecycle, id, to string) (Event, error) {
+	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
+		if err := alive(e); err != nil {
+			return nil, err
+		}
+		if !e.paused.IsZero() {
+			return nil, ErrPaused
+		}
+		s, err := p.way(e, to)
+		if err != nil {
+			return nil, err
+		}
+		c := following(p, e, KindMoved, now)
+		c.guard = s.guard
+		c.arrive(to, now)
+		if c.after != nil && c.after.problem != "" {
+			return nil, errors.New(c.after.problem)
+		}
+		return c.told(), c.calls(s, e.own)
+	})
+}
+
+// way is the transition by which an entity is moved.
+func (p *plan) way(e *entity, to string) (*step, error) {
+	if p.states[to] == nil {
+		return nil, fmt.Errorf("%w: there is no state %q", ErrNotAllowed, to)
+	}
+	stage := p.states[e.state]
+	if stage == nil { // a newer definition does not have it: out of there every way is right
+		return &step{Transition: &Transition{To: to}}, nil
+	}
+	err := fmt.Errorf("%w: from %q to %q", ErrNotAllowed, e.state, to)
+	for _, manual := range []bool{true, false} {
+		for _, s := range stage.next {
+			if s.To != to || s.timed() == manual {
+				continue
+			}
+			if s.guard.holds(e.own) {
+				return s, nil
+			}
+			err = fmt.Errorf("%w: %s", ErrRefused, s.When)
+		}
+	}
+	return nil, err
+}
+
+// Set changes attributes of an entity, and with them what follows from them: the transition that is pending then, and when. Those that are nil are removed. To write to the
+// entity's item directly changes conditions only, and the times of states that it is yet to come to.
+func (l *Lifecycles) Set(ctx context.Context, lifecycle, id string, attributes Item) (Event, error) {
+	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
+		if e == nil {
+			return nil, ErrNoEntity
+		}
+		c := following(p, e, KindChanged, now)
+		c.after.own, c.set = maps.Clone(e.own), Item{}
+		for name, v := range attributes {
+			if v == nil {
+				delete(c.after.own, name)
+				c.remove = append(c.remove, name)
+			} else {
+				c.after.own[name], c.set[name] = v, v
+			}
+		}
+		for _, name := range c.remove {
+			if reserved(name) {
+				return nil, fmt.Errorf("attribute %q is the lifecycle's", name)
+			}
+		}
+		if err := p.checkItem(c.after.own); err != nil {
+			return nil, err
+		}
+		if stage := p.states[e.state]; stage != nil && e.ended == "" {
+			was, _ := p.first(stage, e.base, e.own, nil)
+			is, problem := p.first(stage, e.base, c.after.own, nil)
+			if problem != nil {
+				return nil, problem
+			}
+			if !was.pending().equal(is.pending()) || e.problem != "" {
+				c.after.next, c.after.problem = is.pending(), ""
+			}
+		}
+		return c.told(), nil
+	})
+}
+
+// Pause stops an entity's time until Resume.
+func (l *Lifecycles) Pause(ctx context.Context, lifecycle, id string) (Event, error) {
+	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
+		if err := alive(e); err != nil {
+			return nil, err
+		}
+		if !e.paused.IsZero() {
+			return nil, ErrPaused
+		}
+		c := following(p, e, KindPaused, now)
+		c.after.paused = now
+		return c.told(), nil
+	})
+}
+
+// Resume lets an entity's time go on. What was left to wait for the pending transition is left from now; one that is tied to an instant, by From or At, keeps that, or comes
+// at once where it is past.
+func (l *Lifecycles) Resume(ctx context.Context, lifecycle, id string) (Event, error) {
+	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
+		if err := alive(e); err != nil {
+			return nil, err
+		}
+		if e.paused.IsZero() {
+			return nil, ErrNotPaused
+		}
+		c := following(p, e, KindResumed, now)
+		rested := now.Sub(e.paused)
+		c.after.paused, c.after.base = time.Time{}, e.base.Add(rested)
+		if e.next != nil {
+			next := *e.next
+			if s := p.stepOf(e); s != nil && s.anchored() {
+				next.at = later(next.at, now)
+			} else {
+				next.at = next.at.Add(rested)
+			}
+			c.after.next = &next
+		}
+		return c.told(), nil
+	})
+}
+
+// Reschedule moves the pending transition to another instant. Nothing else happens before it.
+func (l *Lifecycles) Reschedule(ctx context.Context, lifecycle, id string, at time.Time) (Event, error) {
+	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
+		if err := alive(e); err != nil {
+			return nil, err
+		}
+		switch {
+		case !e.paused.IsZero():
+			return nil, ErrPaused
+		case e.next == nil:
+			return nil, ErrNothingNext
+		case at.Before(earliest) || at.After(latest):
+			return nil, fmt.Errorf("%s is not between 1970 and 9999", at)
+		}
+		c := following(p, e, KindRescheduled, now)
+		next := *e.next
+		next.at = later(ceil(at), now)
+		c.after.next = &next
+		return c.told(), nil
+	})
+}
+
+// Cancel ends an entity's lifecycle where it is. No transition happens any more; the entity stays.
+func (l *Lifecycles) Cancel(ctx context.Context, lifecycle, id string) (Event, error) {
+	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
+		if err := alive(e); err != nil {
+			return nil, err
+		}
+		c := following(p, e, KindCancelled, now)
+		c.after.next, c.after.ended, c.after.problem = nil, endCancelled, ""
+		return c.told(), nil
+	})
+}
+
+// Delete removes an entity, and what is pending. Its history stays for its time.
+func (l *Lifecycles) Delete(ctx context.Context, lifecycle, id string) (Event, error) {
+	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
+		if e == nil {
+			return nil, ErrNoEntity
+		}
+		c := following(p, e, KindDeleted, now)
+		c.after = nil
+		return c, nil
+	})
+}
+
+// stepOf is an entity's pending transition, as the definition has it; nil where it has none like that any more.
+func (p *plan) stepOf(e *entity) *step {
+	stage := p.states[e.state]
+	if stage == nil || e.next == nil {
+		return nil
+	}
+	if via := e.next.via; via < len(stage.next) && stage.next[via].To == e.next.to && stage.next[via].timed() {
+		return stage.next[via]
+	}
+	for _, s := range stage.next {
+		if s.To == e.next.to && s.timed() {
+			return s
+		}
+	}
+	return nil
+}

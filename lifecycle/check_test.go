@@ -1,0 +1,89 @@
+package lifecycle_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mayflydb/mayfly/lifecycle"
+)
+
+// What is wrong with a file is said with its place, all at once.
+func TestFaults(t *testing.T) {
+	known := func(handler string) error {
+		if handler != "mail" {
+			return errors.New("nobody has it")
+		}
+		return nil
+	}
+	for _, c := range []struct{ name, file, want string }{
+		{"unreachable", "lifecycle: a\nstates:\n- name: x\n- name: y\n  next: [{to: x, after: 1d}]", `line 4, column 3: states[1]: state "y" is unreachable: no transition leads to it from "x"`},
+		{"cycle", "lifecycle: a\nstates:\n- name: x\n  next: [{to: y, after: 0s}]\n- name: y\n  next:\n  - {to: x, after: 0h}", `line 7, column 5: states[1].next[0]: the cycle x → y → x has no pause`},
+		{"cycle of one", "lifecycle: a\nattributes: {t: N}\nstates:\n- name: x\n  next: [{to: x, from: t, after: 3d}]", `line 5, column 10: states[0].next[0]: the cycle x → x has no pause`},
+		{"handler", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, handler: fax}]", `line 4, column 38: states[0].next[0].handler: handler "fax" is unknown: nobody has it`},
+		{"attribute", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: $wait}]", `line 4, column 25: states[0].next[0].after: attribute "wait" is missing among the attributes`},
+		{"attribute's type", "lifecycle: a\nattributes: {w: BOOL}\nstates:\n- name: x\n  next: [{to: x, from: w}]", `line 5, column 24: states[0].next[0].from: attribute "w" is declared BOOL, and times are S or N`},
+		{"zone", "lifecycle: a\nzone: Mars/Olympus\nstates: [{name: x}]", `line 2, column 7: zone: time zone "Mars/Olympus": not in the IANA time zone database`},
+		{"calendar's zone", "lifecycle: a\ncalendars:\n  c: {zone: berlin}\nstates: [{name: x}]", `line 3, column 13: calendars.c.zone: time zone "berlin": not a name`},
+		{"duration", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: soon}]", `line 4, column 25: states[0].next[0].after: "soon" is no length of time`},
+		{"business", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 3 business days}]", `states[0].next[0].after: business time needs a calendar`},
+		{"business weeks", "lifecycle: a\ncalendars: {c: {}}\nstates:\n- name: x\n  next: [{to: x, after: 3 business weeks, calendar: c}]", `"3 business weeks" is no length of time`},
+		{"before nothing", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: -3d}]", `it is negative, and without from there is no instant to count back from`},
+		{"time of day", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, at: '25:00'}]", `states[0].next[0].at: "25:00" is no time of day`},
+		{"never at", "lifecycle: a\ncalendars: {c: {}}\nstates:\n- name: x\n  next: [{to: x, at: 'sun 09:00', calendar: c}]", `it is on none of the weekdays of calendar "c"`},
+		{"no business", "lifecycle: a\ncalendars: {c: {weekdays: []}}\nstates: [{name: x}]", `calendars.c.weekdays: business is never open`},
+		{"hours", "lifecycle: a\ncalendars: {c: {hours: ['17:00-09:00']}}\nstates: [{name: x}]", `line 2, column 25: calendars.c.hours[0]: "17:00-09:00" end before they begin`},
+		{"holiday", "lifecycle: a\ncalendars: {c: {holidays: [easter]}}\nstates: [{name: x}]", `calendars.c.holidays[0]: "easter" is no day`},
+		{"calendar", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, calendar: c}]", `states[0].next[0].calendar: there is no calendar "c"`},
+		{"to", "lifecycle: a\nstates:\n- name: x\n  next: [{to: y, after: 1d}]", `line 4, column 15: states[0].next[0].to: there is no state "y"`},
+		{"condition", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, when: a =}]", `states[0].next[0].when: Invalid ConditionExpression: Syntax error`},
+		{"value", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, when: 'a = :b'}]", `states[0].next[0].when: :b is not among the values`},
+		{"own attribute", "lifecycle: a\nnames: {s: _state}\nstates:\n- name: x\n  next: [{to: x, after: 1d, when: 'attribute_exists(#s)'}]", `attribute "_state" is the lifecycle's own`},
+		{"member", "lifecycle: a\nstates:\n- name: x\n  nexd: []", `line 4, column 1: field nexd is none of a state`},
+		{"none", "lifecycle: a", `line 1, column 1: states: there are none`},
+		{"twice", "lifecycle: a\nstates:\n- name: x\n- name: x", `line 4, column 9: states[1].name: there is another state "x"`},
+		{"no YAML", "lifecycle: [", `did not find expected node content`},
+		{"no object", "- a", `line 1, column 1: an object is expected`},
+		{"two", "lifecycle: a\nstates: [{name: x}]\n---\nlifecycle: b", `a file has one lifecycle`},
+		{"late", "lifecycle: a\nlate: never\nstates: [{name: x}]", `line 2, column 7: late: "never" is none of all, last, skip`},
+		{"history", "lifecycle: a\nhistory: 1h\nstates: [{name: x}]", `history: "1h" is not from 2d to 3660d`},
+		{"remove", "lifecycle: a\nstates:\n- name: x\n  next: [{to: y}]\n- name: y\n  remove: true\n  next: [{to: x}]", `line 6, column 11: states[1].remove: the item is gone in this state, so nothing can follow`},
+		{"start", "lifecycle: a\nstart: z\nstates: [{name: x}]", `line 2, column 8: start: there is no state "z"`},
+		{"bomb", "lifecycle: a\nx: &a [b, b, b, b, b, b, b, b, b, b]\ny: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\nz: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nu: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\nv: [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]", `the file has more than 100000 values`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := lifecycle.Read(strings.NewReader(c.file), known)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+			if lifecycle.FaultsOf(err) == nil {
+				t.Errorf("%T is not Faults", err)
+			}
+		})
+	}
+	_, err := lifecycle.Read(strings.NewReader("lifecycle: a b\nzone: x\nstates: [{name: x, next: [{to: y, after: 1}]}]"), known)
+	if got := len(lifecycle.FaultsOf(err)); got != 4 {
+		t.Errorf("of four faults %d are told: %v", got, err)
+	}
+}
+
+// What a cycle can pause by is no fault.
+func TestPauses(t *testing.T) {
+	for _, next := range []string{"after: 1s", "after: $w", "at: '09:00'", "", "after: 1 business hour, calendar: c"} {
+		read(t, "lifecycle: a\nattributes: {w: S}\ncalendars: {c: {}}\nstates: [{name: x, next: [{to: x, "+next+"}]}]")
+	}
+}
+
+// Whatever a file holds, it is read or refused, and what is read can be drawn and read again.
+func FuzzRead(f *testing.F) {
+	f.Add(butterfly)
+	f.Add(trial)
+	f.Add("lifecycle: a\nattributes: {w: S}\ncalendars: {c: {weekdays: [sat-sun], hours: ['22:00-24:00'], zone: Asia/Kolkata}}\nstates: [{name: x, next: [{to: x, from: w, after: -3 months, at: 'mon,tue 02:30', calendar: c}]}]")
+	f.Fuzz(func(t *testing.T, file string) {
+		d, err := lifecycle.Read(strings.NewReader(file), nil)
+		if err != nil {
+			return
+		}
+		_, _ = d.Text(), d.SVG()
+	})
+}

@@ -1,0 +1,270 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/deliver"
+)
+
+// firing is the expiry of a pending transition, or of a call.
+type firing struct {
+	id, incarnation string
+	generation      int64  // of the entity, as it was then
+	done            func() // the record's
+}
+
+// How firings are taken together.
+const (
+	batchFirings = 20      // of one transaction, which has up to four actions for each
+	batchBytes   = 2 << 20 // of calls in one transaction; DynamoDB takes 4 MB
+	batchesAhead = 4       // transactions under way at one time
+)
+
+// handle deals with a page of the stream of a lifecycle's table: what has expired is a transition, or is to be handed over, or is forgotten.
+func (l *Lifecycles) handle(ctx context.Context, lifecycle string, records []deliver.Record) error {
+	var firings, calls []*firing
+	for _, r := range records {
+		if !deliver.Expired(&r.Record, attrDue, l.o.Mark) || r.Dynamodb == nil {
+			r.Done() // somebody has deleted it, or it is a change: that is no transition
+			continue
+		}
+		old, err := attributevalue.FromDynamoDBStreamsMap(r.Dynamodb.OldImage)
+		if err != nil {
+			return err
+		}
+		switch part := textOf(old[attrPart]); {
+		case part == partNext:
+			firings = append(firings, &firing{id: textOf(old[attrEntity]), incarnation: textOf(old[attrIncarnation]), generation: numberOf(old[attrGeneration]), done: r.Done})
+		case strings.HasPrefix(part, partCall):
+			calls = append(calls, &firing{id: textOf(old[attrEntity]), incarnation: textOf(old[attrIncarnation]), generation: numberOf(old[attrGeneration]), done: r.Done})
+		default:
+			r.Done()
+		}
+	}
+	if len(firings)+len(calls) == 0 {
+		return nil
+	}
+	p, err := l.known(ctx, lifecycle)
+	if errors.Is(err, ErrNoLifecycle) {
+		l.o.Logger.Error("transitions are due, and the definition was deleted: they do not happen", "lifecycle", lifecycle, "transitions", len(firings))
+		for _, f := range append(firings, calls...) {
+			f.done()
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range calls {
+		if err := l.callOf(ctx, p, f, f.generation); err != nil {
+			return err
+		}
+	}
+	for len(firings) > 0 {
+		wave, rest := apart(firings)
+		if err := l.fireAll(ctx, p, wave); err != nil {
+			return err
+		}
+		firings = rest
+	}
+	return nil
+}
+
+// apart takes the first firing of each entity.
+func apart(firings []*firing) (wave, rest []*firing) {
+	seen := map[string]bool{}
+	for _, f := range firings {
+		if seen[f.id] {
+			rest = append(rest, f)
+		} else {
+			seen[f.id] = true
+			wave = append(wave, f)
+		}
+	}
+	return wave, rest
+}
+
+// fireAll makes the transitions of some entities, in batches beside each other.
+func (l *Lifecycles) fireAll(ctx context.Context, p *plan, wave []*firing) error {
+	var work sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	room := make(chan struct{}, batchesAhead)
+	for len(wave) > 0 {
+		n := min(batchFirings, len(wave))
+		batch := wave[:n]
+		wave = wave[n:]
+		room <- struct{}{}
+		work.Go(func() {
+			defer func() { <-room }()
+			if err := l.fire(ctx, p, batch); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = errors.Join(failed, err)
+			}
+		})
+	}
+	work.Wait()
+	return failed
+}
+
+// fire makes the transitions of a batch. What is refused, because its entity was changed meanwhile, is looked at again.
+func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
+	for try := range changeTries {
+		entities, version, err := l.readAll(ctx, p.Name, batch)
+		if err == nil && version != p.version {
+			p, err = l.plan(ctx, p.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("read entities of %s: %w", p.Name, err)
+		}
+		var changes []*change
+		var of []*firing
+		var again []*firing
+		now, bytes := l.now(), 0
+		for _, f := range batch {
+			e := entities[f.id]
+			if e == nil || e.incarnation != f.incarnation || e.generation != f.generation || e.next == nil {
+				// It was made already, or somebody has changed or deleted the entity since: the firing is stale. Its call may be yet to be made.
+				if err := l.callOf(ctx, p, f, f.generation+1); err != nil {
+					return err
+				}
+				continue
+			}
+			c, err := p.due(e, now)
+			if err != nil {
+				return fmt.Errorf("%s %q: %w", p.Name, e.id, err)
+			}
+			if bytes += len(c.event.body); bytes > batchBytes && len(changes) > 0 {
+				again = append(again, f)
+				continue
+			}
+			changes, of = append(changes, c), append(of, f)
+		}
+		if len(changes) > 0 {
+			refused, err := l.transact(ctx, changes)
+			switch {
+			case err != nil:
+				return fmt.Errorf("make transitions of %s: %w", p.Name, err)
+			case len(refused) > 0:
+				again = append(again, of...)
+			default:
+				for i, f := range of {
+					if e := &changes[i].event; e.body != nil {
+						l.hand(ctx, p, f.id, e, f.done)
+					} else {
+						f.done()
+					}
+				}
+			}
+		}
+		if batch = again; len(batch) == 0 {
+			return nil
+		}
+		clock.Pause(time.Duration(try)*time.Millisecond, ctx.Done())
+	}
+	return fmt.Errorf("make transitions of %s: %w", p.Name, ErrBusy)
+}
+
+// readAll reads the entities of some firings; those that are not there are left out. With them comes the version of the definition.
+func (l *Lifecycles) readAll(ctx context.Context, lifecycle string, batch []*firing) (out map[string]*entity, version int64, err error) {
+	table := EntityTable(lifecycle)
+	keys := make([]Item, len(batch))
+	for i, f := range batch {
+		keys[i] = key(f.id, partEntity)
+	}
+	out = make(map[string]*entity, len(batch))
+	left := map[string]types.KeysAndAttributes{
+		table: {Keys: keys, ConsistentRead: aws.Bool(true)},
+		TableName: {
+			Keys: []Item{{attrName: text(lifecycle)}}, ConsistentRead: aws.Bool(true),
+			ProjectionExpression: aws.String("#v"), ExpressionAttributeNames: map[string]string{"#v": attrVersion},
+		},
+	}
+	for pause := passingPause; len(left) > 0; pause = min(2*pause, time.Second) {
+		page, err := l.o.DB.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: left})
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, it := range page.Responses[table] {
+			e := readEntity(it)
+			out[e.id] = e
+		}
+		for _, it := range page.Responses[TableName] {
+			version = numberOf(it[attrVersion])
+		}
+		if left = page.UnprocessedKeys; len(left) > 0 {
+			clock.Pause(pause, ctx.Done())
+			if err := ctx.Err(); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	return out, version, nil
+}
+
+// due works out what becomes of an entity whose pending transition is due. Where its condition does not hold, the next one of the state is looked at.
+func (p *plan) due(e *entity, now time.Time) (*change, error) {
+	stage, s := p.states[e.state], p.stepOf(e)
+	c := following(p, e, KindTransition, now)
+	c.fired = true
+	if s == nil { // another definition has taken the place of that by which it was pending
+		c.event.Kind, c.event.Note = KindRescheduled, fmt.Sprintf("version %d of the definition has no transition from %q to %q", p.version, e.state, e.next.to)
+		if stage == nil {
+			c.after.next, c.after.problem = nil, fmt.Sprintf("the definition has no state %q: move the entity to another", e.state)
+			return c, nil
+		}
+		c.wait(nil)
+		return c.told(), nil
+	}
+	made := &candidate{s, e.next.at}
+	for !made.guard.holds(e.own) {
+		was := made
+		made, _ = p.first(stage, e.base, e.own, was)
+		if made != nil && !made.at.After(now) {
+			continue
+		}
+		c.event.Kind, c.event.Due, c.event.Note = KindRefused, e.next.at, "condition: "+was.When
+		c.wait(was)
+		return c.told(), nil
+	}
+	c.guard = made.guard
+	c.event.Due = made.at
+	c.arrive(made.To, made.at)
+	if p.called(made, c.after, now) {
+		return c.told(), c.calls(made.step, e.own)
+	}
+	if made.Handler != "" {
+		c.event.Note = "missed, and " + made.late + ": nobody is called"
+	}
+	return c.told(), nil
+}
+
+// called reports whether a transition's handler is called. after is the entity as the transition leaves it.
+func (p *plan) called(made *candidate, after *entity, now time.Time) bool {
+	missed := func(at time.Time) bool { return now.Sub(at) > p.tolerance }
+	switch {
+	case !missed(made.at) || made.late == "" || made.late == LateAll:
+		return true
+	case made.late == LateSkip || after == nil:
+		return made.late != LateSkip
+	}
+	stage := p.states[after.state]
+	for c, _ := p.first(stage, after.base, after.own, nil); c != nil && missed(c.at); c, _ = p.first(stage, after.base, after.own, c) {
+		if c.guard.holds(after.own) {
+			return false // another one that was missed follows
+		}
+	}
+	return true
+}

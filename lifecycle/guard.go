@@ -1,0 +1,115 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/expr"
+)
+
+// guard is a condition on an entity's attributes. It is judged here, to choose a transition, and once more by the endpoint in the transaction that makes it: what has
+// changed in between makes the transaction fail, and it is judged again.
+type guard struct {
+	text      string
+	names     map[string]string
+	values    Item
+	condition *expr.Condition
+}
+
+var placeholder = regexp.MustCompile(`[:#][A-Za-z0-9_]+`)
+
+// newGuard compiles a condition, with what the definition says its placeholders stand for.
+func (d *Definition) newGuard(text string) (*guard, error) {
+	g := &guard{text: text, names: map[string]string{}, values: Item{}}
+	values := map[string]dynamo.Value{}
+	for _, p := range placeholder.FindAllString(text, -1) {
+		if p[0] == '#' {
+			name, known := d.Names[p[1:]]
+			if !known {
+				if name, known = d.Names[p]; !known {
+					return nil, fmt.Errorf("%s is not among the names", p)
+				}
+			}
+			g.names[p] = name
+			continue
+		}
+		value, known := d.Values[p[1:]]
+		if !known {
+			return nil, fmt.Errorf("%s is not among the values", p)
+		}
+		v, err := fromPlain(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+		if values[p], err = binary(v); err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+		g.values[p] = v
+	}
+	names := g.names
+	if len(names) == 0 {
+		names = nil
+	}
+	if len(values) == 0 {
+		values = nil
+	}
+	session, err := expr.NewSession(names, values)
+	if err != nil {
+		return nil, inWords(err)
+	}
+	if g.condition, err = session.Condition(expr.ConditionExpression, text); err != nil {
+		return nil, inWords(err)
+	}
+	for _, name := range g.condition.Attributes() {
+		if reserved(name) {
+			return nil, fmt.Errorf("attribute %q is the lifecycle's own: a condition is about the entity's attributes", name)
+		}
+	}
+	return g, nil
+}
+
+// holds reports whether the condition holds for an entity.
+func (g *guard) holds(of Item) bool {
+	if g == nil {
+		return true
+	}
+	var b dynamo.Builder
+	attributes := g.condition.Attributes()
+	slices.Sort(attributes)
+	for _, name := range attributes {
+		v, has := of[name]
+		if !has {
+			continue
+		}
+		if value, err := binary(v); err == nil {
+			b.Set(name, value)
+		}
+	}
+	return g.condition.Eval(b.Item())
+}
+
+// join adds the guard to the condition of an update.
+func (g *guard) join(condition string, names map[string]string, values Item) string {
+	if g == nil {
+		return condition
+	}
+	for name, is := range g.names {
+		names[name] = is
+	}
+	for name, is := range g.values {
+		values[name] = is
+	}
+	return condition + " AND (" + g.text + ")"
+}
+
+// inWords is an error of the API without its code.
+func inWords(err error) error {
+	var api *dynamo.Error
+	if errors.As(err, &api) {
+		return errors.New(api.Message)
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/deliver"
+	"github.com/mayflydb/mayfly/internal/ensure"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// originKind is that of the jobs of lifecycles.
+const originKind = "lifecycle"
+
+// origin says which event a call is of. It travels with the delivery, as JSON.
+type origin struct {
+	Lifecycle string `json:"l"`
+	Entity    string `json:"e"`
+	Part      string `json:"p"` // of the event
+}
+
+// callOf hands the call over that a generation of an entity has in its history, if that has no outcome yet; what asked for it is done then.
+func (l *Lifecycles) callOf(ctx context.Context, p *plan, f *firing, generation int64) error {
+	out, err := l.o.DB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: aws.String(EntityTable(p.Name)), ConsistentRead: aws.Bool(true), Key: key(f.id, numbered(partHistory, f.incarnation, generation)),
+	})
+	if err != nil && !ensure.Missing(err) {
+		return fmt.Errorf("read a call of %s: %w", p.Name, err)
+	}
+	if err == nil && out.Item != nil {
+		if e := readEvent(out.Item); e.body != nil && e.Outcome == "" {
+			l.hand(ctx, p, f.id, &e, f.done)
+			return nil
+		}
+	}
+	f.done()
+	return nil
+}
+
+// hand gives a call to the dispatcher. done is called when it is made, parked or a dead letter, and the history says so.
+func (l *Lifecycles) hand(ctx context.Context, p *plan, id string, e *Event, done func()) {
+	data, err := json.Marshal(origin{p.Name, id, numbered(partHistory, e.incarnation, e.Generation)})
+	if err != nil {
+		panic("lifecycle: an origin does not marshal: " + err.Error()) // it is made of strings
+	}
+	job := deliver.Job{
+		Delivery: target.Delivery{
+			ID: e.ID, Source: l.arn(p.Name), Type: "Lifecycle Transition", Subject: id, Time: e.instant(), Key: id,
+			ContentType: "application/json", Body: e.body, TargetARN: e.Handler,
+		},
+		Policy: deliver.Policy{MaxAge: p.age}, DeadLetter: p.OnFailure, Group: "lifecycle:" + p.Name, Origin: deliver.Origin{Kind: originKind, Data: data}, First: l.now(),
+	}
+	if p.Retries != nil {
+		job.Policy.MaxAttempts = *p.Retries + 1
+	}
+	l.runner.dispatcher.Dispatch(ctx, job, done)
+}
+
+// ended notes in the history what became of calls. A history that is gone meanwhile is not brought back.
+func (l *Lifecycles) ended(ctx context.Context, all []deliver.Ended) error {
+	seen := map[origin]bool{}
+	var actions []types.TransactWriteItem
+	for _, e := range all {
+		var of origin
+		if err := json.Unmarshal(e.Origin.Data, &of); err != nil || seen[of] {
+			continue
+		}
+		seen[of] = true
+		outcome := "delivered"
+		if !e.Delivered {
+			outcome = fmt.Sprintf("failed: %s %s", e.Last.Code, e.Last.Message)
+		}
+		actions = append(actions, outcomeOf(of, outcome[:min(len(outcome), 1024)]))
+	}
+	for len(actions) > 0 {
+		n := min(len(actions), 50)
+		if err := l.note(ctx, actions[:n]); err != nil {
+			return err
+		}
+		actions = actions[n:]
+	}
+	return nil
+}
+
+func outcomeOf(of origin, outcome string) types.TransactWriteItem {
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: aws.String(EntityTable(of.Lifecycle)), Key: key(of.Entity, of.Part), UpdateExpression: aws.String("SET #outcome = :outcome REMOVE #body"),
+		ConditionExpression: aws.String("attribute_exists(#e)"), ExpressionAttributeNames: map[string]string{"#outcome": attrOutcome, "#body": attrBody, "#e": attrEntity},
+		ExpressionAttributeValues: Item{":outcome": text(outcome)},
+	}}
+}
+
+// note writes outcomes. Those of events that are gone leave the transaction.
+func (l *Lifecycles) note(ctx context.Context, actions []types.TransactWriteItem) error {
+	if len(actions) == 1 { // as it mostly is: it costs less than a transaction
+		u := actions[0].Update
+		_, err := l.o.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
+			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+		})
+		var failed *types.ConditionalCheckFailedException
+		if errors.As(err, &failed) || ensure.Missing(err) {
+			return nil
+		}
+		return err
+	}
+	for tries := 0; len(actions) > 0; tries++ {
+		_, err := l.o.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil })
+		var cancelled *types.TransactionCanceledException
+		switch {
+		case err == nil, ensure.Missing(err):
+			return nil
+		case !errors.As(err, &cancelled) || tries > changeTries:
+			return err
+		}
+		var left []types.TransactWriteItem
+		for i := range actions {
+			if i >= len(cancelled.CancellationReasons) || aws.ToString(cancelled.CancellationReasons[i].Code) != "ConditionalCheckFailed" {
+				left = append(left, actions[i])
+			}
+		}
+		actions = left
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package lifecycle
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/ensure"
+)
+
+// makeTable makes the table of a lifecycle's entities where there is none.
+func (l *Lifecycles) makeTable(ctx context.Context, lifecycle string) error {
+	_, err := ensure.Table(ctx, l.o.DB, entitiesSpec(lifecycle))
+	return err
+}
+
+// searchAgain looks, until it has come to an end, for what no record tells of any more.
+func (l *Lifecycles) searchAgain(ctx context.Context, lifecycle string, log *slog.Logger) {
+	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
+		armed, called, err := l.search(ctx, lifecycle)
+		if err == nil {
+			log.Warn("records of the stream were lost; what they told of was found by a scan", "transitions", armed, "calls", called)
+			return
+		}
+		if ctx.Err() == nil {
+			log.Warn("will look for lost transitions again", "error", err, "after", wait)
+			clock.Pause(wait, ctx.Done())
+		}
+	}
+}
+
+// search looks through a lifecycle's table for transitions whose time has passed and whose item is gone, and for calls that were never handed over, and arms them again. What was not lost
+// after all is refused by its generation when it comes twice, and a call has the same ID. Run does it where it knows that records were lost.
+func (l *Lifecycles) search(ctx context.Context, lifecycle string) (armed, called int, err error) {
+	table, now := EntityTable(lifecycle), l.now()
+	err = l.each(ctx, lifecycle, func(e *entity) error {
+		if e.ended != "" || e.next == nil || !e.paused.IsZero() || e.next.at.After(now) {
+			return nil
+		}
+		_, err := l.o.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{ConditionCheck: &types.ConditionCheck{
+				TableName: &table, Key: key(e.id, partEntity), ConditionExpression: aws.String("#i = :i AND #g = :g"),
+				ExpressionAttributeNames:  map[string]string{"#i": attrIncarnation, "#g": attrGeneration},
+				ExpressionAttributeValues: Item{":i": text(e.incarnation), ":g": number(e.generation)},
+			}},
+			{Put: &types.Put{
+				TableName: &table, Item: e.pendingItem(now), ConditionExpression: aws.String("attribute_not_exists(#e)"), ExpressionAttributeNames: map[string]string{"#e": attrEntity},
+			}},
+		}})
+		if err == nil {
+			armed++
+			return nil
+		}
+		return unlessCancelled(err)
+	})
+	if err != nil {
+		return armed, called, err
+	}
+	called, err = l.searchCalls(ctx, lifecycle, now)
+	return armed, called, err
+}
+
+// callsOld is for how long a call may be under way before it is looked for.
+const callsOld = time.Minute
+
+// searchCalls looks for events whose call has no outcome, and that no item stands for any more.
+func (l *Lifecycles) searchCalls(ctx context.Context, lifecycle string, now time.Time) (called int, err error) {
+	table := EntityTable(lifecycle)
+	pages := dynamodb.NewScanPaginator(l.o.DB, &dynamodb.ScanInput{
+		TableName: &table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("begins_with(#part, :history) AND attribute_exists(#body) AND #at < :old"),
+		ExpressionAttributeNames:  map[string]string{"#part": attrPart, "#body": attrBody, "#at": attrAt},
+		ExpressionAttributeValues: Item{":history": text(partHistory), ":old": millis(now.Add(-callsOld))},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return called, err
+		}
+		for _, it := range page.Items {
+			id, e := textOf(it[attrEntity]), readEvent(it)
+			if _, err := l.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: callItem(id, &e, now)}); err != nil {
+				return called, err
+			}
+			called++
+		}
+	}
+	return called, nil
+}
+
+// unlessCancelled is nil for a transaction whose conditions did not hold.
+func unlessCancelled(err error) error {
+	if c := cancelledBy(err); c != nil && !passing(c) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,232 @@
+package lifecycle_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"go.uber.org/goleak"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/testkit"
+	"github.com/mayflydb/mayfly/lifecycle"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what has to happen.
+const patience = 60 * time.Second
+
+var begin = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// world is a database whose clock stands, with lifecycles that run in it and a handler, "note", that notes whom it was called for.
+type world struct {
+	*mayfly.DB
+	*lifecycle.Lifecycles
+	t    testing.TB
+	stop func()
+	mu   struct {
+		sync.Mutex
+		calls   []lifecycle.Call
+		changes []lifecycle.Change
+		answer  func(lifecycle.Call) error
+	}
+}
+
+func open(t testing.TB, dir string) *mayfly.DB {
+	t.Helper()
+	db, err := mayfly.Open(dir, mayfly.Options{Start: begin, Frozen: true, ClockControl: mayfly.ClockControlOn})
+	must(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// newWorld gives a world in memory that runs.
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{DB: open(t, ""), t: t}
+	w.run(w.options())
+	return w
+}
+
+func (w *world) options() lifecycle.Options {
+	return lifecycle.Options{
+		DB: w.DynamoDB(), Streams: w.Streams(), Now: w.Clock().Now, Hooks: w.Hooks(), Alone: true, Logger: testkit.Logger(w.t),
+		Handlers: map[string]lifecycle.Handler{"note": w.note},
+		Observe: func(c lifecycle.Change) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.mu.changes = append(w.mu.changes, c)
+		},
+	}
+}
+
+// run runs lifecycles until stop is called, or the test ends.
+func (w *world) run(o lifecycle.Options) {
+	w.t.Helper()
+	l, err := lifecycle.New(o)
+	must(w.t, err)
+	w.Lifecycles = l
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- l.Run(ctx) }()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ran; err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(w.stop)
+	select {
+	case <-l.Ready():
+	case <-time.After(patience):
+		w.t.Fatal("the lifecycles do not get ready")
+	}
+}
+
+func (w *world) note(_ context.Context, c lifecycle.Call) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.calls = append(w.mu.calls, c)
+	if w.mu.answer != nil {
+		return w.mu.answer(c)
+	}
+	return nil
+}
+
+// calls are those that the handler got: "from→to@since the beginning".
+func (w *world) calls() (all []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.mu.calls {
+		all = append(all, fmt.Sprintf("%s %s→%s@%s", c.Entity, c.From, c.To, c.Due.Sub(begin)))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (w *world) apply(yaml string) {
+	w.t.Helper()
+	_, err := w.Apply(context.Background(), read(w.t, yaml), lifecycle.ApplyOptions{})
+	must(w.t, err)
+}
+
+func read(t testing.TB, yaml string) lifecycle.Definition {
+	t.Helper()
+	d, err := lifecycle.Read(strings.NewReader(yaml), nil)
+	must(t, err)
+	return *d
+}
+
+func (w *world) create(lc, id string, attributes ...any) {
+	w.t.Helper()
+	_, err := w.Create(context.Background(), lc, id, attrs(attributes...))
+	must(w.t, err)
+}
+
+// attrs makes attributes of names and values.
+func attrs(of ...any) lifecycle.Item {
+	it := lifecycle.Item{}
+	for i := 0; i < len(of); i += 2 {
+		switch v := of[i+1].(type) {
+		case int, int64, float64:
+			it[of[i].(string)] = &types.AttributeValueMemberN{Value: fmt.Sprint(v)}
+		case bool:
+			it[of[i].(string)] = &types.AttributeValueMemberBOOL{Value: v}
+		case nil:
+			it[of[i].(string)] = nil
+		default:
+			it[of[i].(string)] = &types.AttributeValueMemberS{Value: fmt.Sprint(v)}
+		}
+	}
+	return it
+}
+
+func (w *world) advance(by time.Duration) {
+	w.t.Helper()
+	moved, err := w.Clock().Advance(context.Background(), by)
+	must(w.t, err)
+	if moved.Unfinished {
+		w.t.Fatalf("the clock did not get there: %v", moved.Busy)
+	}
+}
+
+// events are an entity's, as text: "transition egg→larva@96h0m0s".
+func (w *world) events(lc, id string) (all []string) {
+	w.t.Helper()
+	events, err := w.History(context.Background(), lc, id)
+	must(w.t, err)
+	for _, e := range events {
+		at := e.At
+		if !e.Due.IsZero() {
+			at = e.Due
+		}
+		all = append(all, fmt.Sprintf("%s %s→%s@%s", e.Kind, e.From, e.To, at.Sub(begin)))
+	}
+	return all
+}
+
+func (w *world) want(got []string, want ...string) {
+	w.t.Helper()
+	if !slices.Equal(got, want) {
+		w.t.Fatalf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// state is that of an entity, and what is next: "egg, larva@96h0m0s".
+func (w *world) state(lc, id string) string {
+	w.t.Helper()
+	e, err := w.Get(context.Background(), lc, id)
+	must(w.t, err)
+	text := e.State
+	if e.NextTo != "" {
+		text += ", " + e.NextTo + "@" + e.Next.Sub(begin).String()
+	}
+	if !e.Paused.IsZero() {
+		text += " (paused)"
+	}
+	if e.Ended != "" {
+		text += " (" + e.Ended + ")"
+	}
+	return text
+}
+
+// parts counts the items of an entity's table by their kinds.
+func (w *world) parts(lc string) map[string]int {
+	w.t.Helper()
+	n := map[string]int{}
+	table := lifecycle.EntityTable(lc)
+	pages := dynamodb.NewScanPaginator(w.DynamoDB(), &dynamodb.ScanInput{TableName: &table})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.Background())
+		must(w.t, err)
+		for _, it := range page.Items {
+			kind, _, _ := strings.Cut(it["part"].(*types.AttributeValueMemberS).Value, "#")
+			n[kind]++
+		}
+	}
+	return n
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until a condition holds.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}

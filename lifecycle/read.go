@@ -1,0 +1,136 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+const (
+	fileMost  = 1 << 20
+	nodesMost = 100_000 // values of a file, those that aliases stand for counted each time
+)
+
+// Read reads a definition from YAML, or JSON, which is YAML too, and checks it. Unknown members are faults. All faults are reported together, as Faults with line and column. known
+// says whether there is a handler of a name; nil: all are taken to be there.
+func Read(r io.Reader, known func(handler string) error) (*Definition, error) {
+	file, err := io.ReadAll(io.LimitReader(r, fileMost+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(file) > fileMost {
+		return nil, Faults{{Text: fmt.Sprintf("the file has more than %d bytes", fileMost)}}
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(file, &document); err != nil {
+		return nil, yamlFaults(err)
+	}
+	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+		return nil, Faults{{Line: 1, Column: 1, Text: `an object is expected, with the members "lifecycle" and "states"`}}
+	}
+	if left := nodesMost; !countable(&document, &left, 0) {
+		return nil, Faults{{Text: fmt.Sprintf("the file has more than %d values, or is nested too deep", nodesMost)}}
+	}
+	d := &Definition{}
+	strict := yaml.NewDecoder(strings.NewReader(string(file)))
+	strict.KnownFields(true)
+	if err := strict.Decode(d); err != nil {
+		return nil, yamlFaults(err)
+	}
+	if err := strict.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, Faults{{Text: "a file has one lifecycle, and here another document follows"}}
+	}
+	err = d.Check(known)
+	faults := FaultsOf(err)
+	for _, f := range faults {
+		f.Line, f.Column = placeOf(document.Content[0], f.Path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+const deepMost = 64
+
+// countable counts a node's values down.
+func countable(node *yaml.Node, left *int, deep int) bool {
+	if *left--; *left < 0 || deep > deepMost {
+		return false
+	}
+	if node.Kind == yaml.AliasNode {
+		return countable(node.Alias, left, deep+1)
+	}
+	for _, c := range node.Content {
+		if !countable(c, left, deep+1) {
+			return false
+		}
+	}
+	return true
+}
+
+var yamlLine = regexp.MustCompile(`line ([0-9]+): `)
+
+// yamlFaults are YAML's own complaints, each with its line.
+func yamlFaults(err error) error {
+	texts := []string{err.Error()}
+	var several *yaml.TypeError
+	if errors.As(err, &several) {
+		texts = several.Errors
+	}
+	var all Faults
+	for _, text := range texts {
+		f := &Fault{Text: strings.TrimPrefix(text, "yaml: ")}
+		if at := yamlLine.FindStringSubmatch(f.Text); at != nil {
+			f.Line, _ = strconv.Atoi(at[1])
+			f.Column = 1
+			f.Text = strings.Replace(f.Text, at[0], "", 1)
+		}
+		f.Text = strings.NewReplacer("lifecycle.Definition", "a definition", "lifecycle.State", "a state", "lifecycle.Transition", "a transition", "lifecycle.Calendar", "a calendar",
+			"not found in type", "is none of").Replace(f.Text)
+		all = append(all, f)
+	}
+	return all
+}
+
+// placeOf finds a path's line and column; where a part of it is not there, those of what would have it.
+func placeOf(node *yaml.Node, path string) (line, column int) {
+	line, column = node.Line, node.Column
+	for path != "" {
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		var next *yaml.Node
+		if rest, is := strings.CutPrefix(path, "["); is {
+			number, after, _ := strings.Cut(rest, "]")
+			i, _ := strconv.Atoi(number)
+			if node.Kind == yaml.SequenceNode && i < len(node.Content) {
+				next = node.Content[i]
+			}
+			path = strings.TrimPrefix(after, ".")
+		} else {
+			end := strings.IndexAny(path, ".[")
+			if node.Kind == yaml.MappingNode {
+				for i := 0; i+1 < len(node.Content); i += 2 { // a name may have dots
+					if name := node.Content[i].Value; path == name || strings.HasPrefix(path, name+".") || strings.HasPrefix(path, name+"[") {
+						next, end = node.Content[i+1], len(name)
+					}
+				}
+			}
+			if end < 0 || end > len(path) {
+				end = len(path)
+			}
+			path = strings.TrimPrefix(path[end:], ".")
+		}
+		if next == nil {
+			return line, column
+		}
+		node, line, column = next, next.Line, next.Column
+	}
+	return line, column
+}

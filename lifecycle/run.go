@@ -1,0 +1,233 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/deliver"
+)
+
+const (
+	againFirst = 50 * time.Millisecond // real time after which an endpoint that failed is asked again
+	againMost  = 10 * time.Second
+	look       = 5 * time.Second // how often it is seen whether others have applied new definitions, where the endpoint does not tell
+	dispatcher = "lifecycle"     // name, beside those of others at the endpoint
+)
+
+// runner reads the streams of lifecycles, and hands calls over.
+type runner struct {
+	l          *Lifecycles
+	dispatcher *deliver.Dispatcher
+	ready      chan struct{} // closed when all that there was to be read is
+	wake       chan struct{} // has an element when there may be another lifecycle
+	mu         struct {
+		sync.Mutex
+		begun     bool
+		ctx       context.Context      // of Run; nil before and after
+		following map[string]*follower // by lifecycle
+		work      sync.WaitGroup
+		failed    error
+		cancel    context.CancelFunc
+	}
+}
+
+// follower reads the stream of one lifecycle.
+type follower struct {
+	once sync.Once
+	held chan struct{} // closed when the database knows of it, or nobody is to
+}
+
+func newRunner(l *Lifecycles) *runner {
+	r := &runner{l: l, ready: make(chan struct{}), wake: make(chan struct{}, 1)}
+	r.mu.following = map[string]*follower{}
+	if l.o.Streams == nil {
+		return r
+	}
+	r.dispatcher = deliver.NewDispatcher(deliver.Options{
+		DB: l.o.DB, Streams: l.o.Streams, Name: dispatcher, Now: l.o.Now, Leases: l.leases(), Hooks: l.o.Hooks, Mark: l.o.Mark, Logger: l.o.Logger,
+		Resolver: deliver.ResolverFunc(l.lane),
+	})
+	r.dispatcher.OnEnd(originKind, l.ended)
+	return r
+}
+
+// Run makes the transitions of all lifecycles at the endpoint as they are due, and calls their handlers, until ctx is done. It runs once. Several processes may run at one
+// endpoint, with the same handlers; not where Options.Alone is set.
+func (l *Lifecycles) Run(ctx context.Context) error {
+	r := l.runner
+	if l.o.Streams == nil {
+		return errors.New("lifecycle: Streams must be set")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.mu.Lock()
+	if r.mu.begun {
+		r.mu.Unlock()
+		return errors.New("lifecycle: Run has run")
+	}
+	r.mu.begun, r.mu.ctx, r.mu.cancel = true, ctx, cancel
+	r.mu.Unlock()
+	r.start("calls", r.dispatcher.Run)
+	for first, wait := true, againFirst; ctx.Err() == nil; {
+		var changed <-chan struct{}
+		if l.o.Hooks.Changed != nil {
+			changed = l.o.Hooks.Changed()
+		}
+		names, err := l.Names(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				l.o.Logger.Warn("will look for lifecycles again", "error", err, "after", wait)
+				clock.Pause(wait, ctx.Done())
+				wait = min(2*wait, againMost)
+			}
+			continue
+		}
+		wait = againFirst
+		for _, name := range names {
+			if err := r.follow(ctx, name); err != nil {
+				break
+			}
+		}
+		if first {
+			first = false
+			close(r.ready)
+		}
+		r.await(ctx, changed)
+	}
+	r.mu.Lock()
+	r.mu.ctx = nil
+	r.mu.Unlock()
+	r.mu.work.Wait()
+	return r.mu.failed
+}
+
+// Ready is closed when Run reads what is due of all lifecycles that there were.
+func (l *Lifecycles) Ready() <-chan struct{} { return l.runner.ready }
+
+// await waits until there may be another lifecycle.
+func (r *runner) await(ctx context.Context, changed <-chan struct{}) {
+	if changed == nil {
+		timer := clock.AfterFunc(look, func() {
+			select {
+			case r.wake <- struct{}{}:
+			default:
+			}
+		})
+		defer timer.Stop()
+	}
+	select {
+	case <-changed:
+	case <-r.wake:
+	case <-ctx.Done():
+	}
+}
+
+// start runs a part of the work. One that ends before its time ends all.
+func (r *runner) start(what string, part func(context.Context) error) {
+	ctx := r.mu.ctx
+	r.mu.work.Go(func() {
+		err := part(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		r.mu.Lock()
+		r.mu.failed = errors.Join(r.mu.failed, fmt.Errorf("%s have stopped: %w", what, err))
+		r.mu.Unlock()
+		r.mu.cancel()
+	})
+}
+
+// follow reads a lifecycle's stream from now on, where Run runs and does not already. It returns when the database knows of that.
+func (r *runner) follow(ctx context.Context, lifecycle string) error {
+	r.mu.Lock()
+	f := r.mu.following[lifecycle]
+	if f == nil {
+		if r.mu.ctx == nil {
+			r.mu.Unlock()
+			return nil
+		}
+		f = &follower{held: make(chan struct{})}
+		r.mu.following[lifecycle] = f
+		r.start("transitions of "+lifecycle, func(ctx context.Context) error { return r.read(ctx, f, lifecycle) })
+	}
+	r.mu.Unlock()
+	select {
+	case <-f.held:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// consumerOf is the name of the consumer of a lifecycle's stream.
+func consumerOf(lifecycle string) string { return "lifecycle." + lifecycle }
+
+// read reads a lifecycle's stream until ctx is done.
+func (r *runner) read(ctx context.Context, f *follower, lifecycle string) error {
+	l := r.l
+	defer f.note()
+	log := l.o.Logger.With("lifecycle", lifecycle)
+	for wait := againFirst; ; wait = min(2*wait, againMost) {
+		if err := l.makeTable(ctx, lifecycle); err == nil {
+			break
+		} else if ctx.Err() != nil {
+			return nil
+		} else {
+			log.Warn("will make the table of entities again", "error", err, "after", wait)
+		}
+		clock.Pause(wait, ctx.Done())
+	}
+	search := make(chan struct{}, 1)
+	lost := func() {
+		select {
+		case search <- struct{}{}:
+		default:
+		}
+	}
+	c := &deliver.Consumer{
+		Name: consumerOf(lifecycle), Table: EntityTable(lifecycle), Start: deliver.TrimHorizon, DB: l.o.DB, Streams: l.o.Streams, Now: l.o.Now, Leases: l.leases(),
+		Hooks: f.hooks(l.o.Hooks), Logger: l.o.Logger, Settle: r.dispatcher.Settle,
+		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
+			return l.handle(ctx, lifecycle, records)
+		},
+		Lost:    func(string) { lost() },
+		Renewed: func(context.Context, string) error { lost(); return nil },
+	}
+	c.Restore = c.Restorer(entitiesSpec(lifecycle))
+	var work sync.WaitGroup
+	defer work.Wait()
+	searching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	work.Go(func() {
+		for {
+			select {
+			case <-search:
+				l.searchAgain(searching, lifecycle, log)
+			case <-searching.Done():
+				return
+			}
+		}
+	})
+	return c.Run(ctx)
+}
+
+func (f *follower) note() { f.once.Do(func() { close(f.held) }) }
+
+// hooks are the database's, and note besides that it knows of the consumer.
+func (f *follower) hooks(of deliver.Hooks) deliver.Hooks {
+	if of.Hold == nil {
+		f.note()
+		return of
+	}
+	hold := of.Hold
+	of.Hold = func(consumer, streamARN string) deliver.Progress {
+		p := hold(consumer, streamARN)
+		f.note()
+		return p
+	}
+	return of
+}

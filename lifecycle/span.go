@@ -1,0 +1,153 @@
+package lifecycle
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// span is a length of time, of real time and of the calendar.
+type span struct {
+	months, days               int // of the calendar
+	businessDays               int
+	businessTime, exact        time.Duration
+	negative, hasDays, hasTime bool
+}
+
+const (
+	spanText  = 64
+	yearsMost = 100
+	daysMost  = yearsMost * 366
+	exactMost = yearsMost * 366 * 24 * time.Hour
+)
+
+var spanPart = regexp.MustCompile(`^([0-9]{1,12})\s*(business\s+)?([a-z]+)[\s,]*`)
+
+var exactUnits = map[string]time.Duration{
+	"ms": time.Millisecond, "millisecond": time.Millisecond, "s": time.Second, "sec": time.Second, "second": time.Second,
+	"m": time.Minute, "min": time.Minute, "minute": time.Minute, "h": time.Hour, "hour": time.Hour,
+}
+
+// parseSpan reads "36h", "1d 12h", "-48h", "3 business days".
+func parseSpan(text string) (s span, err error) {
+	wrong := fmt.Errorf(`%q is no length of time such as 90s, 36h, "1d 12h", "2 weeks", "1 month", "3 business days" or "4 business hours", of at most %d years`, text[:min(len(text), spanText)], yearsMost)
+	rest := strings.ToLower(strings.TrimSpace(text))
+	rest, s.negative = strings.CutPrefix(rest, "-")
+	if rest == "" || len(text) > spanText {
+		return s, wrong
+	}
+	for rest != "" {
+		part := spanPart.FindStringSubmatch(rest)
+		if part == nil || !s.add(part[1], part[2] != "", part[3]) {
+			return s, wrong
+		}
+		rest = rest[len(part[0]):]
+	}
+	return s, nil
+}
+
+// add adds a part; false where it is none, or is too much.
+func (s *span) add(digits string, business bool, unit string) bool {
+	n, err := strconv.Atoi(digits)
+	if err != nil || n > int(exactMost/time.Millisecond) {
+		return false
+	}
+	exact, known := exactUnits[unit]
+	if !known {
+		exact, known = exactUnits[strings.TrimSuffix(unit, "s")]
+	}
+	if known {
+		if int64(n) > int64(exactMost/exact) {
+			return false
+		}
+		s.hasTime = true
+		into := &s.exact
+		if business {
+			into = &s.businessTime
+		}
+		*into += time.Duration(n) * exact
+		return *into <= exactMost
+	}
+	if n > daysMost {
+		return false
+	}
+	s.hasDays = true
+	switch strings.TrimSuffix(unit, "s") {
+	case "d", "day":
+		if business {
+			s.businessDays += n
+		} else {
+			s.days += n
+		}
+	case "w", "week":
+		s.days += 7 * n
+	case "mo", "month":
+		s.months += n
+	case "y", "year":
+		s.months += 12 * n
+	default:
+		return false
+	}
+	if business && unit != "d" && unit != "day" && unit != "days" {
+		return false
+	}
+	return s.days <= daysMost && s.months <= 12*yearsMost && s.businessDays <= daysMost
+}
+
+// zero reports whether it is no time at all.
+func (s *span) zero() bool {
+	return s.months == 0 && s.days == 0 && s.businessDays == 0 && s.businessTime == 0 && s.exact == 0
+}
+
+// business reports whether it needs a calendar.
+func (s *span) business() bool { return s.businessDays > 0 || s.businessTime > 0 }
+
+// fixed is a span that does not depend on the calendar, with days of 24 hours; for settings.
+func fixed(text string, otherwise, least, most time.Duration) (time.Duration, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	s, err := parseSpan(text)
+	if err != nil {
+		return 0, err
+	}
+	d := s.exact + time.Duration(s.days)*24*time.Hour
+	if s.negative || s.business() || s.months > 0 || d < least || d > most {
+		return 0, fmt.Errorf("%q is not from %s to %s", text, shortSpan(least), shortSpan(most))
+	}
+	return d, nil
+}
+
+// shortSpan is a duration for messages.
+func shortSpan(d time.Duration) string {
+	if day := 24 * time.Hour; d >= day && d%day == 0 {
+		return strconv.Itoa(int(d/day)) + "d"
+	}
+	text := d.String()
+	for _, tail := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, tail) {
+			text = strings.TrimSuffix(text, tail[1:])
+		}
+	}
+	return text
+}
+
+// add moves an instant by the span: months, days and business days by the calendar of the zone, then business hours, then real time. Negative spans have no business in them.
+func (c *calendar) add(t time.Time, s span) time.Time {
+	sign := 1
+	if s.negative {
+		sign = -1
+	}
+	if s.months != 0 || s.days != 0 {
+		t = c.addDays(t, sign*s.months, sign*s.days)
+	}
+	if s.businessDays > 0 {
+		t = c.addBusinessDays(t, s.businessDays)
+	}
+	if s.businessTime > 0 {
+		t = c.addBusinessTime(t, s.businessTime)
+	}
+	return t.Add(time.Duration(sign) * s.exact)
+}

@@ -1,0 +1,253 @@
+package lifecycle
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/dynamo"
+)
+
+// Item is an item's attributes, as the AWS SDK has them.
+type Item = map[string]types.AttributeValue
+
+// appendTyped appends a value as JSON with types, as the API has it.
+func appendTyped(dst []byte, v types.AttributeValue) []byte {
+	text := func(kind, s string) []byte {
+		dst = append(append(append(dst, `{"`...), kind...), `":`...)
+		return append(dynamo.AppendQuoted(dst, s), '}')
+	}
+	list := func(kind string, n int, each func(i int)) []byte {
+		dst = append(append(append(dst, `{"`...), kind...), `":[`...)
+		for i := range n {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			each(i)
+		}
+		return append(dst, `]}`...)
+	}
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return text("S", v.Value)
+	case *types.AttributeValueMemberN:
+		return text("N", v.Value)
+	case *types.AttributeValueMemberB:
+		return text("B", base64.StdEncoding.EncodeToString(v.Value))
+	case *types.AttributeValueMemberBOOL:
+		return append(strconv.AppendBool(append(dst, `{"BOOL":`...), v.Value), '}')
+	case *types.AttributeValueMemberSS:
+		return list("SS", len(v.Value), func(i int) { dst = dynamo.AppendQuoted(dst, v.Value[i]) })
+	case *types.AttributeValueMemberNS:
+		return list("NS", len(v.Value), func(i int) { dst = dynamo.AppendQuoted(dst, v.Value[i]) })
+	case *types.AttributeValueMemberBS:
+		return list("BS", len(v.Value), func(i int) { dst = dynamo.AppendQuoted(dst, base64.StdEncoding.EncodeToString(v.Value[i])) })
+	case *types.AttributeValueMemberL:
+		return list("L", len(v.Value), func(i int) { dst = appendTyped(dst, v.Value[i]) })
+	case *types.AttributeValueMemberM:
+		return append(appendTypedItem(append(dst, `{"M":`...), v.Value), '}')
+	}
+	return append(dst, `{"NULL":true}`...)
+}
+
+func appendTypedItem(dst []byte, it Item) []byte {
+	dst = append(dst, '{')
+	for i, name := range slices.Sorted(maps.Keys(it)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendTyped(append(dynamo.AppendQuoted(dst, name), ':'), it[name])
+	}
+	return append(dst, '}')
+}
+
+// binary is a value in the form in which conditions read it.
+func binary(v types.AttributeValue) (dynamo.Value, error) {
+	b, invalid, fatal := dynamo.NewJSON(appendTyped(nil, v)).AppendValue(nil)
+	switch {
+	case fatal != nil:
+		return nil, fatal
+	case invalid != nil:
+		return nil, invalid
+	}
+	return b, nil
+}
+
+// plain is a value as encoding/json writes it without types: numbers as they are, binary values in base64, sets as arrays.
+func plain(v types.AttributeValue) any {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberN:
+		if json.Valid([]byte(v.Value)) {
+			return json.RawMessage(v.Value)
+		}
+		return v.Value
+	case *types.AttributeValueMemberB:
+		return v.Value
+	case *types.AttributeValueMemberBOOL:
+		return v.Value
+	case *types.AttributeValueMemberSS:
+		return v.Value
+	case *types.AttributeValueMemberNS:
+		return v.Value
+	case *types.AttributeValueMemberBS:
+		return v.Value
+	case *types.AttributeValueMemberL:
+		all := make([]any, len(v.Value))
+		for i := range v.Value {
+			all[i] = plain(v.Value[i])
+		}
+		return all
+	case *types.AttributeValueMemberM:
+		return plainItem(v.Value)
+	}
+	return nil
+}
+
+func plainItem(it Item) map[string]any {
+	all := make(map[string]any, len(it))
+	for name, v := range it {
+		all[name] = plain(v)
+	}
+	return all
+}
+
+// Value makes an attribute value of a text, a number, true, false, nil, a list or an object, as encoding/json and YAML have them.
+func Value(v any) (types.AttributeValue, error) { return fromPlain(v) }
+
+// fromPlain makes an attribute value of what YAML or JSON has: texts, numbers, true, false, null, lists and objects.
+func fromPlain(v any) (types.AttributeValue, error) {
+	switch v := v.(type) {
+	case nil:
+		return &types.AttributeValueMemberNULL{Value: true}, nil
+	case string:
+		return &types.AttributeValueMemberS{Value: v}, nil
+	case bool:
+		return &types.AttributeValueMemberBOOL{Value: v}, nil
+	case int, int64, uint64, float64, json.Number:
+		n := &types.AttributeValueMemberN{Value: fmt.Sprint(v)}
+		_, err := binary(n)
+		return n, err
+	case []any:
+		list := &types.AttributeValueMemberL{}
+		for _, element := range v {
+			e, err := fromPlain(element)
+			if err != nil {
+				return nil, err
+			}
+			list.Value = append(list.Value, e)
+		}
+		return list, nil
+	case map[string]any:
+		m := &types.AttributeValueMemberM{Value: Item{}}
+		for name, element := range v {
+			e, err := fromPlain(element)
+			if err != nil {
+				return nil, err
+			}
+			m.Value[name] = e
+		}
+		return m, nil
+	}
+	return nil, fmt.Errorf("%v is neither a text, a number, true, false, null, a list nor an object", v)
+}
+
+// kindOf is the type of a value, as the API names it.
+func kindOf(v types.AttributeValue) string {
+	switch v.(type) {
+	case *types.AttributeValueMemberS:
+		return "S"
+	case *types.AttributeValueMemberN:
+		return "N"
+	case *types.AttributeValueMemberB:
+		return "B"
+	case *types.AttributeValueMemberBOOL:
+		return "BOOL"
+	case *types.AttributeValueMemberSS:
+		return "SS"
+	case *types.AttributeValueMemberNS:
+		return "NS"
+	case *types.AttributeValueMemberBS:
+		return "BS"
+	case *types.AttributeValueMemberL:
+		return "L"
+	case *types.AttributeValueMemberM:
+		return "M"
+	}
+	return "NULL"
+}
+
+var kinds = []string{"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"}
+
+// The years that an instant may lie in.
+var (
+	earliest = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+)
+
+// instantOf reads the instant in an attribute: epoch seconds, or ISO 8601 with a zone, rounded up to the millisecond.
+func instantOf(v types.AttributeValue) (time.Time, error) {
+	var t time.Time
+	switch v := v.(type) {
+	case *types.AttributeValueMemberN:
+		b, err := binary(v)
+		if err != nil {
+			return t, err
+		}
+		ms, ok := b.Number().Millis()
+		if !ok {
+			return t, fmt.Errorf("%s are no seconds of an instant", v.Value)
+		}
+		t = time.UnixMilli(ms).UTC()
+	case *types.AttributeValueMemberS:
+		var err error
+		if t, err = time.Parse(time.RFC3339Nano, strings.Replace(strings.TrimSpace(v.Value), " ", "T", 1)); err != nil {
+			return t, fmt.Errorf("%q is no instant in ISO 8601 with a zone, such as 2030-01-01T09:00:00Z", v.Value[:min(len(v.Value), spanText)])
+		}
+	default:
+		return t, fmt.Errorf("an instant is epoch seconds (N) or ISO 8601 (S), and not %s", kindOf(v))
+	}
+	if t.Before(earliest) || t.After(latest) {
+		return t, fmt.Errorf("the instant does not lie between 1970 and 9999; is it in milliseconds?")
+	}
+	return ceil(t), nil
+}
+
+// ceil rounds up to the millisecond.
+func ceil(t time.Time) time.Time {
+	return t.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond).UTC()
+}
+
+// spanOf reads the length of time in an attribute: a text as After has it, or seconds. It is more than nothing.
+func spanOf(v types.AttributeValue) (s span, err error) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberN:
+		var b dynamo.Value
+		if b, err = binary(v); err != nil {
+			return s, err
+		}
+		ms, ok := b.Number().Millis()
+		if !ok || ms > int64(exactMost/time.Millisecond) {
+			return s, fmt.Errorf("%s are no seconds of a length of time", v.Value)
+		}
+		s.exact = time.Duration(ms) * time.Millisecond
+	case *types.AttributeValueMemberS:
+		if s, err = parseSpan(v.Value); err != nil {
+			return s, err
+		}
+	default:
+		return s, fmt.Errorf("a length of time is seconds (N) or a text (S), and not %s", kindOf(v))
+	}
+	if s.negative || s.exact < 0 || s.zero() {
+		return s, fmt.Errorf("it is not more than nothing")
+	}
+	return s, nil
+}
