@@ -1,0 +1,153 @@
+// Package bucket keeps an archive in a bucket of S3, or of a store that speaks its API.
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/mayflydb/mayfly/timeseries/archive"
+)
+
+// Store is a part of a bucket. An object is put as a whole, durably, so that the laws of an archive hold. What is written or read is in a temporary file meanwhile.
+type Store struct {
+	client         *s3.Client
+	bucket, prefix string // the prefix is empty or ends with a slash
+}
+
+var _ archive.Store = (*Store)(nil)
+
+// scheme begins the address of a part of a bucket.
+const scheme = "s3://"
+
+var (
+	bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	prefixMax  = 900 // bytes, so that a name fits into the 1,024 of a key
+)
+
+// Is reports whether a place is the address of a bucket, s3://bucket/prefix.
+func Is(place string) bool { return strings.HasPrefix(place, scheme) }
+
+// Open is a Store at an address. Region, credentials and endpoint (AWS_ENDPOINT_URL_S3) are what any program of the AWS SDK would find; the region is us-east-1 where none is set.
+func Open(ctx context.Context, address string) (*Store, error) {
+	if _, err := New(nil, address); err != nil {
+		return nil, err
+	}
+	c, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the configuration of S3: %w", err)
+	}
+	if c.Region == "" {
+		c.Region = "us-east-1"
+	}
+	return New(s3.NewFromConfig(c, Options), address)
+}
+
+// Options are what a client needs for stores other than Amazon's: buckets in the path and not in the host's name, and no checksums that they do not know.
+func Options(o *s3.Options) {
+	o.UsePathStyle = o.BaseEndpoint != nil
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+	o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+}
+
+// New is a Store at an address, by a client that is there.
+func New(client *s3.Client, address string) (*Store, error) {
+	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(address, scheme), "/")
+	switch {
+	case !Is(address) || !bucketForm.MatchString(bucket):
+		return nil, fmt.Errorf("%q is no address such as s3://bucket/prefix", address)
+	case len(prefix) > prefixMax:
+		return nil, fmt.Errorf("%q has a prefix of %d bytes, and %d are the most", address, len(prefix), prefixMax)
+	}
+	if prefix != "" && !strings.HasSuffix(prefix, "/") {
+		prefix += "/"
+	}
+	return &Store{client, bucket, prefix}, nil
+}
+
+func (s *Store) String() string { return scheme + s.bucket + "/" + s.prefix }
+
+// List gives names in order.
+func (s *Store) List(ctx context.Context, prefix string) (names []string, err error) {
+	pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: aws.String(s.prefix + prefix)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range page.Contents {
+			names = append(names, strings.TrimPrefix(aws.ToString(o.Key), s.prefix))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// temporary is a file that is gone when it is closed.
+type temporary struct {
+	*os.File
+	size int64
+}
+
+func newTemporary() (*temporary, error) {
+	file, err := os.CreateTemp("", "mayfly-archive-")
+	if err != nil {
+		return nil, err
+	}
+	return &temporary{File: file}, nil
+}
+
+func (t *temporary) Size() int64 { return t.size }
+
+func (t *temporary) Close() error { return errors.Join(t.File.Close(), os.Remove(t.Name())) }
+
+// Open fetches an object.
+func (s *Store) Open(ctx context.Context, name string) (archive.File, error) {
+	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + name)})
+	if missing := (*types.NoSuchKey)(nil); errors.As(err, &missing) {
+		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer out.Body.Close()
+	t, err := newTemporary()
+	if err != nil {
+		return nil, err
+	}
+	if t.size, err = io.Copy(t, out.Body); err == nil && out.ContentLength != nil && t.size != *out.ContentLength {
+		err = fmt.Errorf("%d bytes came of %d: %w", t.size, *out.ContentLength, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// Put makes an object, or replaces it.
+func (s *Store) Put(ctx context.Context, name string, write func(io.Writer) error) (err error) {
+	t, err := newTemporary()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := write(t); err != nil {
+		return err
+	}
+	if _, err := t.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = s.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + name), Body: t.File, ContentType: aws.String("application/vnd.apache.parquet")})
+	return err
+}

@@ -1,0 +1,147 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mayflydb/mayfly/timeseries"
+)
+
+// crashing is a store that ends its user at the nth file: right after it is there, before anybody knows.
+type crashing struct {
+	Store
+	left atomic.Int64
+	end  context.CancelFunc
+}
+
+func (c *crashing) Put(ctx context.Context, name string, write func(io.Writer) error) error {
+	if c.left.Load() <= 0 {
+		return errors.New("it is over")
+	}
+	err := c.Store.Put(ctx, name, write)
+	if err == nil && c.left.Add(-1) == 0 {
+		c.end()
+		return errors.New("it has crashed")
+	}
+	return err
+}
+
+// rawRows are the rows of all files, without regard to doubles.
+func rawRows(t *testing.T, path string) map[string]int {
+	t.Helper()
+	a := New(Dir(path))
+	days, err := a.files(t.Context())
+	must(t, err)
+	rows := map[string]int{}
+	for _, names := range days {
+		for _, name := range names {
+			for r, err := range a.read(t.Context(), name, "", newMetrics()) {
+				must(t, err)
+				rows[r.device+" "+r.key]++
+				if dayDir(r.day()) != filepath.ToSlash(filepath.Dir(name))+"/" {
+					t.Errorf("%s is in %s", r.key, name)
+				}
+			}
+		}
+	}
+	return rows
+}
+
+// follow runs until so many rows are archived, or it has crashed, or a deadline.
+func (x *world) follow(ctx context.Context, a *Archive, rows int, until func() bool) {
+	x.t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- a.Follow(ctx, x.series, FollowOptions{DB: x.db.DynamoDB(), Streams: x.db.Streams(), Rows: rows, Every: 20 * time.Millisecond, Lease: 200 * time.Millisecond})
+	}()
+	limit := time.After(60 * time.Second)
+	for until != nil && !until() {
+		select {
+		case err := <-ended:
+			if ctx.Err() == nil {
+				x.t.Errorf("follow has ended: %v", err)
+			}
+			return
+		case <-limit:
+			x.t.Fatal("nothing more is archived")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	cancel()
+	<-ended
+}
+
+// What expires is in the files, each sample once, however often the follower crashes between a file and its checkpoint, and with batches of other sizes. What is deleted is not.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	x := frozen(t, 40*time.Hour)
+	written := readings(3, 40)
+	must(t, x.w.Write(t.Context(), written...))
+	r := x.series.Reader(timeseries.ReaderOptions{Strong: true})
+	want := map[string]timeseries.Sample{}
+	for d := range 3 {
+		for _, s := range all(t, r.Range(t.Context(), timeseries.Query{Device: fmt.Sprintf("device-%d", d)})) {
+			want[s.Device+" "+s.Key] = s
+		}
+	}
+	path := t.TempDir()
+	for round, rows := range []int{5, 7, 3, 11} {
+		_, err := x.db.Clock().Advance(t.Context(), 8*time.Hour)
+		must(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		store := &crashing{Store: Dir(path), end: cancel}
+		store.left.Store(int64(3 + round))
+		x.follow(ctx, New(store), rows, func() bool { return ctx.Err() != nil })
+		cancel()
+	}
+	_, err := x.db.Clock().Advance(t.Context(), 9*time.Hour) // less than a stream keeps
+	must(t, err)
+	a := New(Dir(path))
+	x.follow(t.Context(), a, 20, func() bool { return len(rawRows(t, path)) >= len(want) })
+	rows := rawRows(t, path)
+	if len(rows) != len(want) {
+		t.Errorf("%d samples are archived, want %d", len(rows), len(want))
+	}
+	for key, n := range rows {
+		if n != 1 {
+			t.Errorf("%s is there %d times", key, n)
+		}
+	}
+	for d := range 3 {
+		for _, s := range all(t, a.Union(t.Context(), r, timeseries.Query{Device: fmt.Sprintf("device-%d", d)})) {
+			if w := want[s.Device+" "+s.Key]; fmt.Sprintf("%+v", s) != fmt.Sprintf("%+v", w) {
+				t.Fatalf("archived is %+v, want %+v", s, w)
+			}
+		}
+	}
+	var mixed *MixedError
+	if _, err := a.Export(t.Context(), x.series, ExportOptions{}); !errors.As(err, &mixed) {
+		t.Errorf("an export into it gives %v", err)
+	}
+	for name := range contents(t, path) {
+		if !strings.Contains(name, "/expired-") {
+			t.Errorf("%s is left behind", name)
+		}
+	}
+}
+
+func TestSequences(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"9", "10", -1}, {"10", "10", 0}, {"0010", "10", 0}, {"", "1", -1}, {"21", "3", 1}} {
+		if got := compareSequences(c.a, c.b); got != c.want {
+			t.Errorf("%q to %q is %d", c.a, c.b, got)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package archive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/mayflydb/mayfly/timeseries"
+)
+
+// Range gives a device's samples out of the archive, in the order of time. It has a device's day in memory, and one row group of a file.
+func (a *Archive) Range(ctx context.Context, q timeseries.Query) iter.Seq2[timeseries.Sample, error] {
+	return func(yield func(timeseries.Sample, error) bool) {
+		fail := func(err error) { yield(timeseries.Sample{}, err) }
+		if err := checkQuery(q); err != nil {
+			fail(err)
+			return
+		}
+		files, err := a.files(ctx)
+		if err != nil {
+			fail(err)
+			return
+		}
+		behind, err := timeseries.PlaceKey(q)
+		if err != nil {
+			fail(err)
+			return
+		}
+		days := daysBetween(files, q.From, q.To)
+		if q.Newest {
+			slices.Reverse(days)
+		}
+		count := 0
+		for _, day := range days {
+			if behind != "" && (q.Newest && day > behind[:len(day)] || !q.Newest && day < behind[:len(day)]) {
+				continue
+			}
+			samples, err := a.day(ctx, files[day], q)
+			if err != nil {
+				fail(err)
+				return
+			}
+			for _, s := range samples {
+				if behind != "" && (q.Newest && s.Key >= behind || !q.Newest && s.Key <= behind) {
+					continue
+				}
+				if !yield(s, nil) {
+					return
+				}
+				if count++; count == q.Limit {
+					return
+				}
+			}
+		}
+	}
+}
+
+func checkQuery(q timeseries.Query) error {
+	switch {
+	case q.Device == "":
+		return errors.New("no device is named")
+	case q.Limit < 0:
+		return fmt.Errorf("the limit %d is less than 0", q.Limit)
+	}
+	return nil
+}
+
+// day reads a device's samples of a day.
+func (a *Archive) day(ctx context.Context, names []string, q timeseries.Query) (samples []timeseries.Sample, err error) {
+	for _, name := range names {
+		m := newMetrics()
+		for r, err := range a.read(ctx, name, q.Device, m) {
+			if err != nil {
+				return nil, err
+			}
+			s, err := m.sample(*r)
+			if err != nil {
+				return nil, fmt.Errorf("read %s in %s: %w", name, a.store, err)
+			}
+			if !q.From.IsZero() && s.Time.Before(q.From) || !q.To.IsZero() && !s.Time.Before(q.To) {
+				continue
+			}
+			if len(q.Metrics) > 0 {
+				project(&s, q.Metrics)
+			}
+			if len(s.Values) > 0 {
+				samples = append(samples, s)
+			}
+		}
+	}
+	slices.SortStableFunc(samples, func(a, b timeseries.Sample) int { return cmp.Compare(a.Key, b.Key) })
+	samples = slices.CompactFunc(samples, func(a, b timeseries.Sample) bool { return a.Key == b.Key })
+	if q.Newest {
+		slices.Reverse(samples)
+	}
+	return samples, nil
+}
+
+// project leaves out what was not asked for.
+func project(s *timeseries.Sample, metrics []string) {
+	s.Tags = nil
+	for name := range s.Values {
+		if !slices.Contains(metrics, name) {
+			delete(s.Values, name)
+		}
+	}
+}
+
+// Union gives a device's samples out of the live table and the archive in one order, without doubles; of two with one Key the live one's. The live table is asked first, so that a
+// sample which expires meanwhile is seen there. One that has expired before, and that Follow has not yet written, is in neither: at most its FollowOptions.Every later it is.
+func (a *Archive) Union(ctx context.Context, live *timeseries.Reader, q timeseries.Query) iter.Seq2[timeseries.Sample, error] {
+	return func(yield func(timeseries.Sample, error) bool) {
+		if err := checkQuery(q); err != nil {
+			yield(timeseries.Sample{}, err)
+			return
+		}
+		count := 0
+		for s, err := range timeseries.Union(live.Range(ctx, q), a.Range(ctx, q), q.Newest) {
+			if !yield(s, err) || err != nil {
+				return
+			}
+			if count++; count == q.Limit {
+				return
+			}
+		}
+	}
+}

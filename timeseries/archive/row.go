@@ -1,0 +1,108 @@
+package archive
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly/timeseries"
+)
+
+// row is a sample as a file has it.
+type row struct {
+	device, key, metadata string
+	values                []value
+}
+
+type value struct {
+	column int // of a metric
+	number float64
+}
+
+// Names of columns that are no metrics. A metric of the same name, in whatever case, is refused: Athena and Spark do not tell cases apart.
+const (
+	columnDevice   = "deviceId"
+	columnTime     = "timestamp"
+	columnKey      = "sample_key"
+	columnMetadata = "metadata"
+
+	metricsMax = 2000
+)
+
+// metrics numbers the names of metrics.
+type metrics struct {
+	names  []string
+	number map[string]int
+}
+
+func newMetrics() *metrics { return &metrics{number: map[string]int{}} }
+
+func (m *metrics) of(name string) (int, error) {
+	if n, ok := m.number[name]; ok {
+		return n, nil
+	}
+	for _, own := range []string{columnDevice, columnTime, columnKey, columnMetadata} {
+		if strings.EqualFold(name, own) {
+			return 0, fmt.Errorf("the metric %q cannot be archived: a column has that name", name)
+		}
+	}
+	if len(m.names) == metricsMax {
+		return 0, fmt.Errorf("there are more than %d metrics, which a file has no columns for", metricsMax)
+	}
+	n := len(m.names)
+	m.names, m.number[name] = append(m.names, name), n
+	return n, nil
+}
+
+func (m *metrics) row(s *timeseries.Sample) (r row, err error) {
+	r = row{device: s.Device, key: s.Key, values: make([]value, 0, len(s.Values))}
+	for name, v := range s.Values {
+		n, err := m.of(name)
+		if err != nil {
+			return r, err
+		}
+		r.values = append(r.values, value{n, v})
+	}
+	if len(s.Tags) > 0 {
+		doc, err := json.Marshal(s.Tags)
+		if err != nil {
+			return r, err
+		}
+		r.metadata = string(doc)
+	}
+	return r, nil
+}
+
+func (m *metrics) sample(r row) (s timeseries.Sample, err error) {
+	s = timeseries.Sample{Device: r.device, Key: r.key, Values: make(map[string]float64, len(r.values))}
+	if s.Time, s.Sequence, err = timeseries.ReadKey(r.key); err != nil {
+		return s, err
+	}
+	for _, v := range r.values {
+		if !math.IsNaN(v.number) {
+			s.Values[m.names[v.column]] = v.number
+		}
+	}
+	if r.metadata != "" {
+		if err := json.Unmarshal([]byte(r.metadata), &s.Tags); err != nil {
+			return s, fmt.Errorf("the metadata of device %q at %s: %w", r.device, r.key, err)
+		}
+	}
+	return s, nil
+}
+
+// day is the day in UTC that a row belongs to. A sample's key begins with it.
+func (r *row) day() string { return r.key[:len(time.DateOnly)] }
+
+// byDay is the order of an export; within a day it is that of a file.
+func byDay(a, b *row) int { return cmp.Or(strings.Compare(a.day(), b.day()), inFile(a, b)) }
+
+func inFile(a, b *row) int {
+	return cmp.Or(strings.Compare(a.device, b.device), strings.Compare(a.key, b.key))
+}
+
+// dayDir is the directory of a day's files.
+func dayDir(day string) string { return "dt=" + day + "/" }

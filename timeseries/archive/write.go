@@ -1,0 +1,124 @@
+package archive
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/mayflydb/mayfly/timeseries"
+)
+
+const (
+	groupRows = 100_000 // of a row group, which is what a writer has in memory
+	batchRows = 2000    // that go to the columns at once
+)
+
+// writer writes rows into a Parquet file, column by column.
+type writer struct {
+	file    *parquet.GenericWriter[any]
+	columns []*parquet.ColumnWriter
+	device  column
+	key     column
+	time    column
+	tags    column
+	metrics []column // by the number of a metric
+	rows    int      // in the columns' batches
+	group   int      // rows of this row group
+	total   int64
+}
+
+// column gathers the values of a batch.
+type column struct {
+	index  int
+	values []parquet.Value
+}
+
+func newWriter(to io.Writer, names []string) *writer {
+	group := parquet.Group{
+		columnDevice: parquet.Encoded(parquet.String(), &parquet.RLEDictionary), columnTime: parquet.Timestamp(parquet.Microsecond),
+		columnKey: parquet.String(), columnMetadata: parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary)),
+	}
+	for _, name := range names {
+		group[name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
+	}
+	schema := parquet.NewSchema("sample", group)
+	w := &writer{file: parquet.NewGenericWriter[any](to, schema, parquet.Compression(&parquet.Snappy), parquet.CreatedBy("mayfly", "1", ""))}
+	w.columns = w.file.ColumnWriters()
+	find := func(name string) column {
+		leaf, ok := schema.Lookup(name)
+		if !ok {
+			panic("a column of the schema is not in it: " + name)
+		}
+		return column{index: leaf.ColumnIndex, values: make([]parquet.Value, 0, batchRows)}
+	}
+	w.device, w.key, w.time, w.tags = find(columnDevice), find(columnKey), find(columnTime), find(columnMetadata)
+	for _, name := range names {
+		w.metrics = append(w.metrics, find(name))
+	}
+	return w
+}
+
+func (w *writer) write(r *row) error {
+	at, _, err := timeseries.ReadKey(r.key)
+	if err != nil {
+		return err
+	}
+	w.device.add(parquet.ByteArrayValue([]byte(r.device)), 0)
+	w.key.add(parquet.ByteArrayValue([]byte(r.key)), 0)
+	w.time.add(parquet.Int64Value(at.UnixMicro()), 0)
+	if r.metadata == "" {
+		w.tags.null()
+	} else {
+		w.tags.add(parquet.ByteArrayValue([]byte(r.metadata)), 1)
+	}
+	for _, v := range r.values {
+		w.metrics[v.column].add(parquet.DoubleValue(v.number), 1)
+	}
+	w.rows++
+	w.total++
+	for i := range w.metrics {
+		if len(w.metrics[i].values) < w.rows {
+			w.metrics[i].null()
+		}
+	}
+	if w.rows == batchRows {
+		return w.flush()
+	}
+	return nil
+}
+
+func (c *column) add(v parquet.Value, definition int) {
+	c.values = append(c.values, v.Level(0, definition, c.index))
+}
+
+func (c *column) null() { c.values = append(c.values, parquet.NullValue().Level(0, 0, c.index)) }
+
+// flush gives the batch to the columns, and ends the row group where it is full.
+func (w *writer) flush() error {
+	all := append([]*column{&w.device, &w.key, &w.time, &w.tags}, make([]*column, len(w.metrics))...)
+	for i := range w.metrics {
+		all[4+i] = &w.metrics[i]
+	}
+	for _, c := range all {
+		if _, err := w.columns[c.index].WriteRowValues(c.values); err != nil {
+			return fmt.Errorf("encode a column: %w", err)
+		}
+		c.values = c.values[:0]
+	}
+	w.group += w.rows
+	w.rows = 0
+	if w.group >= groupRows {
+		w.group = 0
+		return w.file.Flush()
+	}
+	return nil
+}
+
+// close writes what is left, and the file's end.
+func (w *writer) close() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.file.Close()
+}

@@ -1,0 +1,43 @@
+package timeseries
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// LoadCheckpoint reads how far a source has been ingested into to, and reports whether there is such a checkpoint. It is kept in ConfigTable and goes with the series,
+// so that whoever goes on may be another machine.
+func (s *Series) LoadCheckpoint(ctx context.Context, source string, to any) (bool, error) {
+	row, err := getConfig(ctx, s.db, s.spec.Table, prefixCheckpoint+source)
+	if err != nil {
+		return false, fmt.Errorf("read the checkpoint of %q: %w", source, err)
+	}
+	if row == nil {
+		return false, nil
+	}
+	if err := json.Unmarshal([]byte(textOf(row, attrJSON)), to); err != nil {
+		return false, fmt.Errorf("the checkpoint of %q: %w", source, err)
+	}
+	return true, nil
+}
+
+// SaveCheckpoint writes down how far a source has been ingested: what lies before is written.
+func (s *Series) SaveCheckpoint(ctx context.Context, source string, checkpoint any) error {
+	doc, err := json.Marshal(checkpoint)
+	if err != nil {
+		return err
+	}
+	it := item{attrSeries: text(s.spec.Table), attrName: text(prefixCheckpoint + source), attrJSON: text(string(doc))}
+	err = patiently(ctx, readFor, func() error {
+		_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(ConfigTable), Item: it})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write the checkpoint of %q: %w", source, err)
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package timeseries
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// csvParser reads CSV, a sample a line. A value in quotes has no line end in it: so a quote that is missing spoils its own line and not the rest of the file.
+type csvParser struct {
+	m        Mapping
+	names    []string
+	device   int // columns; -1: Mapping.As
+	time     int
+	isMetric []bool
+	isTag    []bool // kept as it is
+	cells    []string
+}
+
+const columnsMax = 1000
+
+func (p *csvParser) header(line []byte) (bool, error) {
+	if p.names != nil { // they are given
+		return false, nil
+	}
+	names, err := p.split(line, nil)
+	if err != nil {
+		return true, fmt.Errorf("the line of names: %w", err)
+	}
+	return true, p.setNames(names)
+}
+
+func (p *csvParser) setNames(names []string) error {
+	p.names = make([]string, len(names))
+	for i, name := range names {
+		p.names[i] = strings.TrimSpace(name)
+	}
+	if len(names) > columnsMax {
+		return fmt.Errorf("there are %d columns, and %d are the most", len(names), columnsMax)
+	}
+	p.device = -1
+	if p.m.As == "" {
+		if p.device = named(p.names, p.m.Device, DeviceNames); p.device < 0 {
+			return missingName("device", p.m.Device, p.names, DeviceNames)
+		}
+	}
+	if p.time = named(p.names, p.m.Time, TimeNames); p.time < 0 {
+		return missingName("time", p.m.Time, p.names, TimeNames)
+	}
+	for _, m := range p.m.Metrics {
+		if !slices.Contains(p.names, m) {
+			return fmt.Errorf("there is no column %q: there are %s", m, strings.Join(p.names, ", "))
+		}
+	}
+	p.isMetric, p.isTag = make([]bool, len(names)), make([]bool, len(names))
+	for i, name := range p.names {
+		other := i != p.device && i != p.time && name != ""
+		p.isTag[i] = other && slices.Contains(p.m.Tags, name)
+		p.isMetric[i] = other && !p.isTag[i] && p.m.wants(name)
+	}
+	return nil
+}
+
+// ErrMapping says that a file does not have what it is to be read by.
+var ErrMapping = errors.New("not to be found")
+
+func missingName(what, wanted string, names, usual []string) error {
+	if wanted != "" {
+		return fmt.Errorf("the %s %q is %w among the columns %s", what, wanted, ErrMapping, strings.Join(names, ", "))
+	}
+	return fmt.Errorf("the %s is %w: none of %s is among the columns %s", what, ErrMapping, strings.Join(usual, ", "), strings.Join(names, ", "))
+}
+
+func (p *csvParser) parse(line []byte) (*reading, *SampleError) {
+	if len(line) == 0 {
+		return nil, nil
+	}
+	cells, err := p.split(line, p.cells[:0])
+	p.cells = cells
+	if err != nil {
+		return nil, refuse(ReasonSyntax, "%v", err)
+	}
+	if len(cells) != len(p.names) {
+		return nil, refuse(ReasonSyntax, "it has %d values, and there are %d columns", len(cells), len(p.names))
+	}
+	r := &reading{Sample: Sample{Device: p.m.As, Values: make(map[string]float64, len(cells))}}
+	if p.device >= 0 {
+		r.Device = strings.Clone(strings.TrimSpace(cells[p.device]))
+	}
+	if r.Time, err = p.m.TimeFormat.read(strings.TrimSpace(cells[p.time]), p.m.Zone); err != nil {
+		return nil, refuse(ReasonTime, "%v", err)
+	}
+	for i, name := range p.names {
+		if bad := p.cell(r, i, name, cells[i]); bad != nil {
+			return nil, bad
+		}
+	}
+	return r, nil
+}
+
+// cell takes a value that is neither device nor time.
+func (p *csvParser) cell(r *reading, i int, name, cell string) *SampleError {
+	if i == p.device || i == p.time || name == "" {
+		return nil
+	}
+	value := strings.TrimSpace(cell)
+	if value == "" || value == "null" || value == "NULL" {
+		return nil // nothing was measured
+	}
+	if p.isTag[i] {
+		r.tag(name, value)
+		return nil
+	}
+	if !p.isMetric[i] {
+		r.unknown = append(r.unknown, name)
+		return nil
+	}
+	v, err := strconv.ParseFloat(value, 64)
+	switch {
+	case err == nil || errors.Is(err, strconv.ErrRange):
+		r.Values[metricName(name)] = v // NaN and infinite ones are refused with the sample
+	case len(p.m.Metrics) > 0:
+		return refuse(ReasonNumber, "%s is %q", name, value)
+	default:
+		r.tag(name, value)
+	}
+	return nil
+}
+
+func (r *reading) tag(name, value string) {
+	if r.Tags == nil {
+		r.Tags = map[string]string{}
+	}
+	r.Tags[name] = strings.Clone(value)
+}
+
+var errQuote = errors.New("a quote is not closed, or stands within a value")
+
+// split appends a line's values. Two quotes within quotes are one.
+func (p *csvParser) split(line []byte, cells []string) ([]string, error) {
+	if !utf8.Valid(line) {
+		return cells, errors.New("it is not UTF-8")
+	}
+	rest, comma := string(line), string(p.m.Comma)
+	for {
+		if !strings.HasPrefix(rest, `"`) {
+			cell, after, more := strings.Cut(rest, comma)
+			if strings.Contains(cell, `"`) {
+				return cells, errQuote
+			}
+			cells = append(cells, cell)
+			if rest = after; !more {
+				return cells, nil
+			}
+			continue
+		}
+		cell, after, err := unquote(rest[1:])
+		if err != nil {
+			return cells, err
+		}
+		cells = append(cells, cell)
+		if after == "" {
+			return cells, nil
+		}
+		var more bool
+		if rest, more = strings.CutPrefix(after, comma); !more {
+			return cells, errQuote
+		}
+	}
+}
+
+// unquote reads up to the quote that closes, and gives what is behind it.
+func unquote(text string) (value, after string, err error) {
+	var b strings.Builder
+	for {
+		at := strings.IndexByte(text, '"')
+		if at < 0 {
+			return "", "", errQuote
+		}
+		b.WriteString(text[:at])
+		if text = text[at+1:]; !strings.HasPrefix(text, `"`) {
+			return b.String(), text, nil
+		}
+		b.WriteByte('"')
+		text = text[1:]
+	}
+}

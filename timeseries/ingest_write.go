@@ -1,0 +1,175 @@
+package timeseries
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// launch starts to write what was read, and waits while too much is being written. Now and then it waits for all of it, and writes down how far the file is done.
+func (in *ingesting) launch(ctx context.Context) error {
+	c := in.chunk
+	in.chunk = in.newChunk()
+	go func() {
+		defer close(c.done)
+		_, c.err = in.w.put(ctx, c.samples)
+	}()
+	in.flying = append(in.flying, c)
+	for len(in.flying) >= chunksAtOnce {
+		if err := in.land(); err != nil {
+			return err
+		}
+	}
+	if in.o.Progress != nil {
+		in.progress()
+		in.o.Progress(in.report)
+	}
+	if in.saved() >= checkpointEvery {
+		return in.checkpoint(ctx)
+	}
+	return nil
+}
+
+// land waits for the first of the chunks that are being written.
+func (in *ingesting) land() error {
+	c := in.flying[0]
+	<-c.done
+	in.flying = in.flying[1:]
+	var partly *WriteError
+	if c.err != nil && !errors.As(c.err, &partly) {
+		in.failed = true
+		return c.err
+	}
+	bad := 0
+	if partly != nil {
+		refused := partly.Refused
+		if partly.Err != nil {
+			if !isValidation(partly.Err) {
+				in.failed = true
+				return partly.Err
+			}
+			for _, i := range partly.Unwritten { // the endpoint does not take these, now or ever
+				refused = append(refused, Refused{i, refuse(ReasonRefused, "%v", partly.Err)})
+			}
+		}
+		for _, r := range refused {
+			text := ""
+			if c.texts != nil {
+				text = c.texts[r.Index]
+			}
+			if err := in.reject(c.at[r.Index], text, r.Err); err != nil {
+				return err
+			}
+		}
+		bad = len(refused)
+	}
+	in.report.Written += int64(len(c.samples) - bad)
+	return nil
+}
+
+// drain waits for all of them. Where nothing has failed, all that was read is written then.
+func (in *ingesting) drain() (err error) {
+	for len(in.flying) > 0 {
+		if bad := in.land(); bad != nil && err == nil {
+			err = bad
+		}
+	}
+	if !in.failed && len(in.chunk.samples) == 0 {
+		in.done = in.progress()
+	}
+	return err
+}
+
+// checkpoint makes everything that was read durable, with the latest samples, and writes that down.
+func (in *ingesting) checkpoint(ctx context.Context) error {
+	if err := in.drain(); err != nil {
+		return err
+	}
+	return in.save(ctx)
+}
+
+// save writes down how far the file is done.
+func (in *ingesting) save(ctx context.Context) error {
+	if err := in.w.latest.settleAll(ctx); err != nil {
+		return err
+	}
+	in.saved = clock.Stopwatch()
+	if in.o.Checkpoint == "" {
+		return nil
+	}
+	return in.w.series.SaveCheckpoint(ctx, in.o.Checkpoint, in.done)
+}
+
+// progress is how far the file has been read.
+func (in *ingesting) progress() progress {
+	in.report.Lines, in.report.Bytes = in.lines.number, in.lines.offset
+	report := in.report
+	report.Reasons, report.Unknown, report.First = maps.Clone(report.Reasons), maps.Clone(report.Unknown), slices.Clone(report.First)
+	return progress{
+		Offset: in.lines.offset, Line: in.lines.number, Head: in.headHash(int64(len(in.head))), HeadLen: int64(len(in.head)), Rejects: in.rejects, Report: report,
+	}
+}
+
+// reject puts a line aside.
+func (in *ingesting) reject(number int64, text string, why *SampleError) error {
+	in.report.Rejected++
+	in.report.Reasons[why.Reason]++
+	r := Rejected{Line: number, Reason: why.Reason, Message: why.Message}
+	if len(in.report.First) < firstMax {
+		in.report.First = append(in.report.First, r)
+	}
+	if in.o.Rejects == nil {
+		return nil
+	}
+	if r.Text = text; !utf8.ValidString(text) {
+		r.Text = strings.ToValidUTF8(text, "\ufffd")
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	n, err := in.o.Rejects.Write(append(line, '\n'))
+	in.rejects += int64(n)
+	if err != nil {
+		return fmt.Errorf("the rejects file: %w", err)
+	}
+	return nil
+}
+
+// recent remembers samples, the last half million at least, by a hash.
+type recent struct {
+	seed        maphash.Seed
+	now, before map[uint64]struct{}
+}
+
+// holds reports whether a sample was there before, and remembers it.
+func (r *recent) holds(s *Sample) bool {
+	if r.now == nil || len(r.now) >= recentMax {
+		if r.now == nil {
+			r.seed = maphash.MakeSeed()
+		}
+		r.before, r.now = r.now, make(map[uint64]struct{})
+	}
+	metadata, err := s.metadata()
+	if err != nil {
+		return false
+	}
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	_, _ = h.WriteString(s.Device)
+	_ = h.WriteByte(0)
+	_, _ = h.WriteString(sortKey(s, metadata))
+	id := h.Sum64()
+	_, here := r.now[id]
+	_, earlier := r.before[id]
+	r.now[id] = struct{}{}
+	return here || earlier
+}

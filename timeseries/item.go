@@ -1,0 +1,110 @@
+package timeseries
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+type item = map[string]types.AttributeValue
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+
+func integer(n int64) types.AttributeValue { return number(strconv.FormatInt(n, 10)) }
+
+// epoch is an instant as a TTL attribute has it: seconds, with a fraction down to the millisecond where there is one, rounded up so that it is never early.
+func epoch(t time.Time) string {
+	millis := t.UnixMilli()
+	if t.Nanosecond()%int(time.Millisecond) != 0 {
+		millis++
+	}
+	if millis%1000 == 0 {
+		return strconv.FormatInt(millis/1000, 10)
+	}
+	return strings.TrimRight(fmt.Sprintf("%d.%03d", millis/1000, millis%1000), "0")
+}
+
+// readEpoch reads what epoch has written; a value from elsewhere counts to the millisecond, rounded up.
+func readEpoch(s string) (time.Time, error) {
+	seconds, fraction, _ := strings.Cut(s, ".")
+	n, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil || n < 0 || n > 1<<40 {
+		return time.Time{}, fmt.Errorf("ttl %q is no number of seconds", s)
+	}
+	var millis int64
+	if fraction != "" {
+		f, err := strconv.ParseFloat("0."+fraction, 64)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("ttl %q is no number of seconds", s)
+		}
+		for millis = int64(f * 1000); float64(millis) < f*1000; millis++ {
+		}
+	}
+	return time.UnixMilli(n*1000 + millis).UTC(), nil
+}
+
+// formatNumber is the shortest text that reads back as the same number.
+func formatNumber(v float64) string {
+	return strconv.FormatFloat(v+0, 'g', -1, 64) // +0: -0 is 0 to DynamoDB too
+}
+
+// newItem is a sample as it is stored in the latest samples' table. deadline is zero where samples are kept for ever.
+func newItem(s *Sample, key, metadata string, deadline time.Time) item {
+	it := make(item, len(s.Values)+4)
+	it[attrDevice], it[attrTime] = text(s.Device), text(key)
+	if !deadline.IsZero() {
+		it[attrTTL] = number(epoch(deadline))
+	}
+	if metadata != "" {
+		it[attrMetadata] = text(metadata)
+	}
+	for name, v := range s.Values {
+		it[name] = number(formatNumber(v))
+	}
+	return it
+}
+
+// readItem is the sample of an item, and its deadline; zero for none.
+func readItem(it item) (s Sample, deadline time.Time, err error) {
+	device, ok := it[attrDevice].(*types.AttributeValueMemberS)
+	if !ok {
+		return s, deadline, errors.New("an item of the table has no deviceId: it is none of this package's")
+	}
+	s.Device, _ = splitPartition(device.Value)
+	key, ok := it[attrTime].(*types.AttributeValueMemberS)
+	if !ok {
+		return s, deadline, fmt.Errorf("an item of device %q has no timestamp: it is none of this package's", s.Device)
+	}
+	s.Key = key.Value
+	if s.Time, s.Sequence, err = splitKey(key.Value); err != nil {
+		return s, deadline, fmt.Errorf("device %q: %w", s.Device, err)
+	}
+	s.Values = make(map[string]float64, len(it))
+	for name, v := range it {
+		n, ok := v.(*types.AttributeValueMemberN)
+		switch {
+		case !ok:
+		case name == attrTTL:
+			if deadline, err = readEpoch(n.Value); err != nil {
+				return s, deadline, fmt.Errorf("device %q at %s: %w", s.Device, s.Key, err)
+			}
+		default:
+			if s.Values[name], err = strconv.ParseFloat(n.Value, 64); err != nil {
+				return s, deadline, fmt.Errorf("device %q at %s: %s: %w", s.Device, s.Key, name, err)
+			}
+		}
+	}
+	if m, ok := it[attrMetadata].(*types.AttributeValueMemberS); ok {
+		if err := json.Unmarshal([]byte(m.Value), &s.Tags); err != nil {
+			s.Tags = map[string]string{attrMetadata: m.Value} // somebody else's: it is kept as it is
+		}
+	}
+	return s, deadline, nil
+}

@@ -1,0 +1,169 @@
+package timeseries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/ensure"
+)
+
+// Latest gives the newest sample of each of the devices; one that has none, or none any more, is not in it. It asks for 100 devices with one call; in a series
+// without latest samples (Spec.NoLatest) for one.
+func (r *Reader) Latest(ctx context.Context, devices ...string) (map[string]Sample, error) {
+	for _, device := range devices {
+		if err := checkDevice(device); err != nil {
+			return nil, err
+		}
+	}
+	devices = slices.Compact(slices.Sorted(slices.Values(devices)))
+	most, ask := getMax, r.latestOf
+	if r.series.spec.NoLatest {
+		most, ask = 1, r.newestOf
+	}
+	var (
+		wait  sync.WaitGroup
+		mu    sync.Mutex
+		all   = make(map[string]Sample, len(devices))
+		errs  []error
+		slots = make(chan struct{}, r.o.Parallel)
+	)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for some := range slices.Chunk(devices, most) {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			samples, err := ask(ctx, some)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, err)
+				cancel() // nobody gets a part
+			}
+			for _, s := range samples {
+				all[s.Device] = s
+			}
+		})
+	}
+	wait.Wait()
+	if len(errs) > 0 {
+		return nil, errs[0]
+	}
+	return all, nil
+}
+
+// latestOf asks for up to 100 devices.
+func (r *Reader) latestOf(ctx context.Context, devices []string) (samples []Sample, err error) {
+	table := r.series.spec.LatestTable()
+	keys := make([]map[string]types.AttributeValue, len(devices))
+	for i, device := range devices {
+		keys[i] = item{attrDevice: text(device)}
+	}
+	again := newRetry(readFor)
+	for {
+		var out *dynamodb.BatchGetItemOutput
+		err := patiently(ctx, readFor, func() (err error) {
+			out, err = r.series.db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+				RequestItems: map[string]types.KeysAndAttributes{table: {Keys: keys, ConsistentRead: aws.Bool(r.o.Strong)}},
+			})
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the latest samples: %w", r.missing(err))
+		}
+		if samples, err = r.appendLive(samples, out.Responses[table]); err != nil {
+			return nil, err
+		}
+		if keys = out.UnprocessedKeys[table].Keys; len(keys) == 0 {
+			return samples, nil
+		}
+		if len(out.Responses[table]) > 0 {
+			again.restart()
+		}
+		if !again.wait(ctx) {
+			return nil, errors.Join(errors.New("read the latest samples: the endpoint leaves keys unprocessed: its capacity is used up"), ctx.Err())
+		}
+	}
+}
+
+// missing says of a table that is not there that the series is not.
+func (r *Reader) missing(err error) error {
+	if ensure.Missing(err) {
+		return fmt.Errorf("%w: %w", ErrNoSeries, err)
+	}
+	return err
+}
+
+// appendLive adds the samples of items that have not expired.
+func (r *Reader) appendLive(samples []Sample, items []map[string]types.AttributeValue) ([]Sample, error) {
+	now := r.series.spec.Now()
+	for _, it := range items {
+		s, deadline, err := readItem(it)
+		if err != nil {
+			return nil, fmt.Errorf("read the latest samples: %w", err)
+		}
+		if deadline.IsZero() || deadline.After(now) {
+			samples = append(samples, s)
+		}
+	}
+	return samples, nil
+}
+
+// newestOf asks the shards of one device.
+func (r *Reader) newestOf(ctx context.Context, devices []string) (samples []Sample, err error) {
+	for _, device := range devices {
+		for s, err := range r.Range(ctx, Query{Device: device, Newest: true, Limit: 1}) {
+			if err != nil {
+				return nil, err
+			}
+			samples = append(samples, s)
+		}
+	}
+	return samples, nil
+}
+
+// ErrNoLatest says that a series keeps no latest samples (Spec.NoLatest), so that it cannot tell which devices there are.
+var ErrNoLatest = errors.New("the series keeps no latest samples, so it does not know its devices")
+
+// AllLatest gives the newest sample of every device, in no order.
+func (r *Reader) AllLatest(ctx context.Context) iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		if r.series.spec.NoLatest {
+			yield(Sample{}, ErrNoLatest)
+			return
+		}
+		in := &dynamodb.ScanInput{TableName: aws.String(r.series.spec.LatestTable()), ConsistentRead: aws.Bool(r.o.Strong)}
+		for {
+			var out *dynamodb.ScanOutput
+			err := patiently(ctx, readFor, func() (err error) {
+				out, err = r.series.db.Scan(ctx, in)
+				return err
+			})
+			var samples []Sample
+			if err == nil {
+				samples, err = r.appendLive(nil, out.Items)
+			}
+			if err != nil {
+				yield(Sample{}, r.missing(err))
+				return
+			}
+			for _, s := range samples {
+				if !yield(s, nil) {
+					return
+				}
+			}
+			if len(out.LastEvaluatedKey) == 0 {
+				return
+			}
+			in.ExclusiveStartKey = out.LastEvaluatedKey
+		}
+	}
+}

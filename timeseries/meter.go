@@ -1,0 +1,107 @@
+package timeseries
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+const (
+	meterWindow   = 10 * time.Second
+	throttledMany = 50   // throttled samples of a device within a window from which on it is taken for hot
+	throttledPart = 0.25 // of all that were throttled: where it is spread over many devices the table is short of capacity, and shards are of no use
+)
+
+// meter counts what each device writes within a window of real time.
+type meter struct {
+	window time.Duration
+	mu     struct {
+		sync.Mutex
+		elapsed   clock.Elapsed
+		units     map[string]float64
+		throttled map[string]int
+		refused   int // of all devices
+	}
+}
+
+// hot is a device that needs more shards.
+type hot struct {
+	device    string
+	rate      float64 // units a second
+	throttled bool
+}
+
+func (m *meter) init() {
+	m.mu.elapsed, m.mu.units, m.mu.throttled, m.mu.refused = clock.Stopwatch(), map[string]float64{}, map[string]int{}, 0
+}
+
+func (m *meter) note(device string, units float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.units[device] += units
+}
+
+func (m *meter) noteThrottled(device string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.throttled[device]++
+	m.mu.refused++
+}
+
+// take ends a window that is over, and gives what may be hot: devices with at least this rate, or much throttled ones.
+func (m *meter) take(rate float64) (all []hot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	passed := m.mu.elapsed()
+	if passed < m.window {
+		return nil
+	}
+	for device, n := range m.mu.units {
+		h := hot{device: device, rate: n / passed.Seconds()}
+		count := m.mu.throttled[device]
+		h.throttled = count >= throttledMany && float64(count) >= throttledPart*float64(m.mu.refused)
+		if h.throttled || rate > 0 && h.rate > rate {
+			all = append(all, h)
+		}
+	}
+	m.init()
+	return all
+}
+
+// grow gives hot devices more shards, now and then.
+func (w *Writer) grow() {
+	if w.o.MaxShards == 1 {
+		return
+	}
+	for _, h := range w.meter.take(w.o.ShardRate) {
+		there, err := w.series.shards.of(w.ctx, h.device)
+		if err != nil {
+			w.log.Warn("a hot device gets no more shards", "device", h.device, "err", err)
+			continue
+		}
+		want := w.shardsFor(h, there.Next)
+		if want <= there.Next || w.series.spec.Now().Before(there.NextAt) {
+			continue
+		}
+		next, err := w.series.SetShards(w.ctx, h.device, want)
+		if err != nil { // another writer may have done it
+			w.log.Info("the shard count of a hot device was not changed", "device", h.device, "shards", want, "err", err)
+			continue
+		}
+		w.log.Info("a hot device gets more shards", "device", h.device, "writes_per_s", math.Round(h.rate), "throttled", h.throttled, "shards", next.Next, "from", next.NextAt)
+	}
+}
+
+// shardsFor is how many shards a device should have that has some.
+func (w *Writer) shardsFor(h hot, there int) int {
+	want := there
+	if w.o.ShardRate > 0 {
+		want = max(want, int(math.Ceil(h.rate/w.o.ShardRate)))
+	}
+	if h.throttled {
+		want = max(want, 2*there)
+	}
+	return min(want, w.o.MaxShards)
+}

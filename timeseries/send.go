@@ -1,0 +1,198 @@
+package timeseries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+const (
+	batchMax = 25  // items of a BatchWriteItem
+	getMax   = 100 // keys of a BatchGetItem
+
+	backoffFirst = 25 * time.Millisecond
+	backoffMost  = 5 * time.Second
+)
+
+// send writes a batch, however many calls that takes, and tells each entry's call what became of it.
+func (w *Writer) send(batch []*entry) {
+	alike := map[string][]*entry{} // by key: a call must not name one twice
+	for _, e := range batch {
+		alike[e.partition+"\x00"+e.key] = append(alike[e.partition+"\x00"+e.key], e)
+	}
+	left := make([]types.WriteRequest, 0, len(alike))
+	for _, entries := range alike {
+		left = append(left, types.WriteRequest{PutRequest: &types.PutRequest{Item: entries[0].item}})
+		w.meter.note(entries[0].device, units(entries[0].item))
+	}
+	w.sendRequests(left, func(requests []types.WriteRequest, err error) {
+		for _, r := range requests {
+			for _, e := range alike[textOf(r.PutRequest.Item, attrDevice)+"\x00"+textOf(r.PutRequest.Item, attrTime)] {
+				e.call.finish(e.index, err)
+			}
+		}
+	})
+}
+
+// sendRequests writes what may be up to a batch; done is told of all of it, in parts.
+func (w *Writer) sendRequests(left []types.WriteRequest, done func([]types.WriteRequest, error)) {
+	table := w.series.spec.Table
+	again := newRetry(w.o.RetryFor)
+	for {
+		out, err := w.series.db.BatchWriteItem(w.ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: left}})
+		switch {
+		case err == nil && len(out.UnprocessedItems[table]) == 0:
+			done(left, nil)
+			return
+		case err == nil:
+			rest := out.UnprocessedItems[table]
+			if len(rest) < len(left) {
+				done(without(left, rest), nil)
+				again.restart() // it goes on, if slowly
+			}
+			left, err = rest, errors.New("the endpoint leaves items unprocessed: its capacity is used up")
+			w.noteThrottled(left)
+		case permanent(err) && len(left) > 1 && isValidation(err):
+			// One that the endpoint does not take must not keep the others out.
+			half := len(left) / 2
+			w.sendRequests(left[:half:half], done)
+			w.sendRequests(left[half:], done)
+			return
+		case permanent(err):
+			done(left, err)
+			return
+		case throttled(err):
+			w.noteThrottled(left)
+		}
+		if !again.wait(w.ctx) {
+			done(left, fmt.Errorf("tried again for %s: %w", w.o.RetryFor, err))
+			return
+		}
+	}
+}
+
+func (w *Writer) noteThrottled(requests []types.WriteRequest) {
+	for _, r := range requests {
+		device, _ := splitPartition(textOf(r.PutRequest.Item, attrDevice))
+		w.meter.noteThrottled(device)
+	}
+}
+
+// without gives the requests that are not among others.
+func without(all, others []types.WriteRequest) (rest []types.WriteRequest) {
+	type id struct{ partition, key string }
+	of := func(r types.WriteRequest) id {
+		return id{textOf(r.PutRequest.Item, attrDevice), textOf(r.PutRequest.Item, attrTime)}
+	}
+	gone := map[id]bool{}
+	for _, r := range others {
+		gone[of(r)] = true
+	}
+	for _, r := range all {
+		if !gone[of(r)] {
+			rest = append(rest, r)
+		}
+	}
+	return rest
+}
+
+// units is about how many write units an item costs: one for each KB begun.
+func units(it item) float64 {
+	size := 0
+	for name, v := range it {
+		size += len(name)
+		switch v := v.(type) {
+		case *types.AttributeValueMemberS:
+			size += len(v.Value)
+		case *types.AttributeValueMemberN:
+			size += len(v.Value)/2 + 1
+		}
+	}
+	return float64(size/1024 + 1)
+}
+
+// retry waits between attempts, for longer each time, with chance so that many who fail together do not come again together.
+type retry struct {
+	most    time.Duration
+	elapsed clock.Elapsed
+	next    time.Duration
+}
+
+func newRetry(most time.Duration) *retry {
+	return &retry{most: most, elapsed: clock.Stopwatch(), next: backoffFirst}
+}
+
+// restart counts the time anew: something has been done. The next pause is no longer than the last one.
+func (r *retry) restart() {
+	r.elapsed = clock.Stopwatch()
+	r.next = max(r.next/2, backoffFirst)
+}
+
+// wait pauses, and reports whether to try again.
+func (r *retry) wait(ctx context.Context) bool {
+	if r.elapsed() >= r.most {
+		return false
+	}
+	clock.Pause(min(r.next/2+rand.N(r.next), r.most), ctx.Done())
+	r.next = min(2*r.next, backoffMost)
+	return ctx.Err() == nil
+}
+
+// passing are the codes of errors that are over after a while.
+var passing = map[string]bool{
+	"ProvisionedThroughputExceededException": true, "ThrottlingException": true, "RequestLimitExceeded": true, "Throttling": true,
+	"InternalServerError": true, "InternalFailure": true, "ServiceUnavailable": true, "ServiceUnavailableException": true,
+	"TransactionInProgressException": true, "LimitExceededException": true,
+}
+
+// permanent reports whether trying again is of no use: the endpoint has said no, and not that it is busy.
+func permanent(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	var e smithy.APIError
+	return errors.As(err, &e) && !passing[e.ErrorCode()]
+}
+
+func isValidation(err error) bool {
+	var e smithy.APIError
+	return errors.As(err, &e) && e.ErrorCode() == "ValidationException"
+}
+
+func throttled(err error) bool {
+	var e smithy.APIError
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.ErrorCode() {
+	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "Throttling":
+		return true
+	}
+	return false
+}
+
+// patiently makes a call until it is done, fails for good, or the time is up.
+func patiently(ctx context.Context, most time.Duration, do func() error) error {
+	again := newRetry(most)
+	for {
+		err := do()
+		if err == nil || permanent(err) || !again.wait(ctx) {
+			return err
+		}
+	}
+}
+
+// readFor is how long a read that the endpoint does not answer for the moment is tried again.
+const readFor = 30 * time.Second
+
+// table names the samples' table for a request.
+func (s *Series) table() *string { return aws.String(s.spec.Table) }

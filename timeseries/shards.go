@@ -1,0 +1,255 @@
+package timeseries
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/ensure"
+)
+
+// Shards is over how many partitions a device is spread, and what of that changes when.
+type Shards struct {
+	Count     int       `json:"count"`     // that writers use until NextAt
+	Next      int       `json:"next"`      // that they use from then on
+	NextAt    time.Time `json:"nextAt"`    // zero: they are the same
+	Asked     int       `json:"asked"`     // that readers ask at least until AskedEnds
+	AskedEnds time.Time `json:"askedEnds"` // when retention has emptied what writers no longer use; zero: never
+	Version   int64     `json:"-"`         // counts changes; 0: there was none
+}
+
+// oneShard is what a device has that is not spread.
+var oneShard = Shards{Count: 1, Next: 1, Asked: 1}
+
+// Writers is the count by which writers choose shards.
+func (s Shards) Writers(now time.Time) int {
+	if now.Before(s.NextAt) {
+		return s.Count
+	}
+	return s.Next
+}
+
+// Readers is how many shards readers ask.
+func (s Shards) Readers(now time.Time) int {
+	most := max(s.Count, s.Next)
+	if s.AskedEnds.IsZero() || now.Before(s.AskedEnds) {
+		most = max(most, s.Asked)
+	}
+	return most
+}
+
+// errChanging says that the last change of a device's shard count is not over.
+var errChanging = errors.New("the shard count is changing already")
+
+// change is the same with another count for writers. All caches are younger than cacheFor; samples are kept for as long as keep after they were written, zero for ever.
+func (s Shards) change(to int, now time.Time, cacheFor, keep time.Duration) (Shards, error) {
+	from := s.Writers(now)
+	if now.Before(s.NextAt) {
+		return s, fmt.Errorf("%w: to %d at %s", errChanging, s.Next, s.NextAt.Format(time.RFC3339))
+	}
+	asked := s.Readers(now)
+	n := Shards{Count: from, Next: to, Asked: max(asked, to), Version: s.Version + 1}
+	if to > from {
+		// Readers see it within cacheFor; as much again is for clocks that differ.
+		n.NextAt = now.Add(2 * cacheFor)
+	}
+	switch {
+	case n.Asked <= to:
+	case keep == 0: // never emptied
+	default:
+		// The last writer learns of it within cacheFor, and what it wrote until then lasts that long.
+		n.AskedEnds = now.Add(2*cacheFor + keep)
+		if to >= from && asked > from { // only what an earlier change has left behind is asked for longer
+			n.AskedEnds = s.AskedEnds
+		}
+	}
+	return n, nil
+}
+
+// Shards tells over how many shards a device is spread, as it is written down at this moment.
+func (s *Series) Shards(ctx context.Context, device string) (Shards, error) {
+	row, err := getConfig(ctx, s.db, s.spec.Table, prefixShards+device)
+	if err != nil {
+		return Shards{}, fmt.Errorf("read the shard count of %q: %w", device, err)
+	}
+	if row == nil {
+		return oneShard, nil
+	}
+	return readShards(row)
+}
+
+// SetShards changes over how many shards, 1 to 100, a device is spread. Growing takes effect after twice CacheFor; until then, and until the endpoint has
+// emptied the shards that are no longer written to, readers ask the greater number. While a change is not over the next one is refused.
+func (s *Series) SetShards(ctx context.Context, device string, count int) (Shards, error) {
+	if count < 1 || count > shardsMax {
+		return Shards{}, fmt.Errorf("%d is not between 1 and %d shards", count, shardsMax)
+	}
+	if err := checkDevice(device); err != nil {
+		return Shards{}, err
+	}
+	there, err := s.Shards(ctx, device)
+	if err != nil {
+		return Shards{}, err
+	}
+	now := s.spec.Now()
+	if count == there.Next {
+		return there, nil
+	}
+	var keep time.Duration
+	if s.spec.Retention > 0 {
+		keep = s.spec.Retention + s.spec.Ahead
+	}
+	next, err := there.change(count, now, s.spec.CacheFor, keep)
+	if err != nil {
+		return there, fmt.Errorf("device %q: %w", device, err)
+	}
+	if err := s.saveShards(ctx, device, next); err != nil {
+		return there, err
+	}
+	s.shards.forget()
+	return next, nil
+}
+
+// saveShards writes a change down, unless another process has been faster.
+func (s *Series) saveShards(ctx context.Context, device string, n Shards) error {
+	doc, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	_, err = s.db.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: aws.String(ConfigTable),
+		Item: item{
+			attrSeries: text(s.spec.Table), attrName: text(prefixShards + device), attrJSON: text(string(doc)), attrVersion: integer(n.Version),
+		},
+		ConditionExpression:       aws.String("attribute_not_exists(#v) OR #v = :before"),
+		ExpressionAttributeNames:  map[string]string{"#v": attrVersion},
+		ExpressionAttributeValues: item{":before": integer(n.Version - 1)},
+	})
+	var failed *types.ConditionalCheckFailedException
+	if errors.As(err, &failed) {
+		return fmt.Errorf("device %q: %w by another process", device, errChanging)
+	}
+	if err != nil {
+		return fmt.Errorf("write the shard count of %q: %w", device, err)
+	}
+	return nil
+}
+
+func readShards(it item) (n Shards, err error) {
+	if err := json.Unmarshal([]byte(textOf(it, attrJSON)), &n); err != nil {
+		return n, fmt.Errorf("the shard count %q in table %s: %w", textOf(it, attrName), ConfigTable, err)
+	}
+	for _, count := range []int{n.Count, n.Next, n.Asked} {
+		if count < 1 || count > shardsMax {
+			return n, fmt.Errorf("the shard count %q in table %s: %d is not between 1 and %d", textOf(it, attrName), ConfigTable, count, shardsMax)
+		}
+	}
+	if v, ok := it[attrVersion].(*types.AttributeValueMemberN); ok {
+		n.Version, err = strconv.ParseInt(v.Value, 10, 64)
+	}
+	return n, err
+}
+
+// shardCache is what this process knows of the shard counts of a series: all of them, read together. It never goes by what is older than Spec.CacheFor: a reader
+// that did would miss shards, and so would all readers of what a writer puts by a count that is long gone.
+type shardCache struct {
+	series *Series
+	mu     struct {
+		sync.Mutex
+		at    time.Time // when what is known was asked for; zero: it has to be
+		known map[string]Shards
+	}
+	load sync.Mutex // held by who asks
+}
+
+// forget lets the next caller ask again.
+func (c *shardCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.at = time.Time{}
+}
+
+// get gives the shard counts of all devices that have more than one, or had.
+func (c *shardCache) get(ctx context.Context) (map[string]Shards, error) {
+	if known, ok := c.fresh(); ok {
+		return known, nil
+	}
+	c.load.Lock()
+	defer c.load.Unlock()
+	if known, ok := c.fresh(); ok { // another was faster
+		return known, nil
+	}
+	at := c.series.spec.Now()
+	known, err := c.series.allShards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.at, c.mu.known = at, known
+	return known, nil
+}
+
+func (c *shardCache) fresh() (map[string]Shards, bool) {
+	now := c.series.spec.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	age := now.Sub(c.mu.at)
+	return c.mu.known, c.mu.known != nil && !c.mu.at.IsZero() && age >= 0 && age < c.series.spec.CacheFor
+}
+
+// of gives a device's shard count.
+func (c *shardCache) of(ctx context.Context, device string) (Shards, error) {
+	known, err := c.get(ctx)
+	if err != nil {
+		return Shards{}, err
+	}
+	if n, ok := known[device]; ok {
+		return n, nil
+	}
+	return oneShard, nil
+}
+
+// allShards asks for the rows of all devices that have one.
+func (s *Series) allShards(ctx context.Context) (map[string]Shards, error) {
+	known := map[string]Shards{}
+	in := &dynamodb.QueryInput{
+		TableName: aws.String(ConfigTable), ConsistentRead: aws.Bool(true),
+		KeyConditionExpression:    aws.String("#s = :s AND begins_with(#n, :p)"),
+		ExpressionAttributeNames:  map[string]string{"#s": attrSeries, "#n": attrName},
+		ExpressionAttributeValues: item{":s": text(s.spec.Table), ":p": text(prefixShards)},
+	}
+	for {
+		var out *dynamodb.QueryOutput
+		err := patiently(ctx, readFor, func() (err error) {
+			out, err = s.db.Query(ctx, in)
+			return err
+		})
+		if ensure.Missing(err) {
+			return nil, fmt.Errorf("series %q: %w", s.spec.Table, ErrNoSeries)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the shard counts: %w", err)
+		}
+		for _, it := range out.Items {
+			n, err := readShards(it)
+			if err != nil {
+				return nil, err
+			}
+			known[strings.TrimPrefix(textOf(it, attrName), prefixShards)] = n
+		}
+		if len(out.LastEvaluatedKey) == 0 {
+			return known, nil
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}

@@ -1,0 +1,349 @@
+package timeseries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// WriterOptions say how a Writer writes. The zero value is ready to use.
+type WriterOptions struct {
+	// Parallel is how many calls go on at one time. Default: 32. Range: 1 to 256.
+	Parallel int
+	// Queue is how many samples wait at most; Write blocks while there are more. Default: 10,000. Range: 25 to 1,000,000.
+	Queue int
+	// RetryFor is how long what the endpoint does not take for the moment is tried again, in real time. Default: one minute. Range: a millisecond to a day.
+	RetryFor time.Duration
+	// ShardRate is how many writes a second, of 1 KB each, one partition is given before its device gets more shards. Default: 700, since a partition takes 1,000.
+	// Less than 0: devices are not spread because of their rate.
+	ShardRate float64
+	// MaxShards is how many shards a device gets of itself at most. Default: 16. Range: 1, which is none, to 100.
+	MaxShards int
+}
+
+func (o WriterOptions) withDefaults() WriterOptions {
+	if o.Parallel == 0 {
+		o.Parallel = 32
+	}
+	if o.Queue == 0 {
+		o.Queue = 10_000
+	}
+	if o.RetryFor == 0 {
+		o.RetryFor = time.Minute
+	}
+	if o.ShardRate == 0 {
+		o.ShardRate = 700
+	}
+	if o.MaxShards == 0 {
+		o.MaxShards = 16
+	}
+	return o
+}
+
+func (o WriterOptions) validate() error {
+	var all []error
+	complain := func(bad bool, format string, args ...any) {
+		if bad {
+			all = append(all, fmt.Errorf("timeseries: "+format, args...))
+		}
+	}
+	complain(o.Parallel < 1 || o.Parallel > 256, "Parallel: %d is not between 1 and 256", o.Parallel)
+	complain(o.Queue < batchMax || o.Queue > 1_000_000, "Queue: %d is not between %d and 1,000,000", o.Queue, batchMax)
+	complain(o.RetryFor < time.Millisecond || o.RetryFor > 24*time.Hour, "RetryFor: %s is not between a millisecond and a day", o.RetryFor)
+	complain(o.MaxShards < 1 || o.MaxShards > shardsMax, "MaxShards: %d is not between 1 and %d", o.MaxShards, shardsMax)
+	return errors.Join(all...)
+}
+
+// Writer writes samples: in batches of 25 out of all that its callers give it, several batches at a time. Goroutines run while there is something to write; Close waits
+// for them. All methods may be called at once from many goroutines.
+type Writer struct {
+	series *Series
+	o      WriterOptions
+	ctx    context.Context // bounds what it does for all callers
+	log    *slog.Logger
+	queue  chan *entry
+	wait   sync.WaitGroup // senders
+	mu     struct {
+		sync.Mutex
+		senders int
+	}
+	latest latestWriter
+	meter  meter
+}
+
+// entry is a sample on its way.
+type entry struct {
+	partition, key string
+	device         string
+	item           item
+	index          int // in the call's samples
+	call           *call
+}
+
+// call is what a Write waits for.
+type call struct {
+	done chan struct{} // closed when nothing is left
+	mu   struct {
+		sync.Mutex
+		left      int
+		unwritten []int
+		err       error // the first
+	}
+}
+
+// finish says what has become of one of a call's samples.
+func (c *call) finish(index int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.mu.unwritten = append(c.mu.unwritten, index)
+		if c.mu.err == nil {
+			c.mu.err = err
+		}
+	}
+	if c.mu.left--; c.mu.left == 0 {
+		close(c.done)
+	}
+}
+
+// Refused is a sample that can never be stored.
+type Refused struct {
+	Index int // among those that were given to Write
+	Err   *SampleError
+}
+
+// WriteError says which samples were not written. All others were.
+type WriteError struct {
+	Refused   []Refused // for good: because of what they say, or of when they are from
+	Unwritten []int     // indexes of those that the endpoint did not take; writing them again does no harm
+	Err       error     // what it said; nil: there are only refused ones
+}
+
+func (e *WriteError) Error() string {
+	switch {
+	case e.Err == nil:
+		return fmt.Sprintf("%d samples were refused, the first because %s", len(e.Refused), e.Refused[0].Err)
+	case len(e.Refused) == 0:
+		return fmt.Sprintf("%d samples were not written: %v", len(e.Unwritten), e.Err)
+	}
+	return fmt.Sprintf("%d samples were refused, and %d not written: %v", len(e.Refused), len(e.Unwritten), e.Err)
+}
+
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// Writer makes a writer. Its calls go on until ctx is done, whatever becomes of the contexts of those who wait for them.
+func (s *Series) Writer(ctx context.Context, o WriterOptions) (*Writer, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	w := &Writer{series: s, o: o, ctx: ctx, log: s.spec.Logger, queue: make(chan *entry, o.Queue)}
+	w.latest.init(w)
+	w.meter.window = meterWindow
+	w.meter.init()
+	return w, nil
+}
+
+// Close waits for the calls that go on. Nothing is lost without it that Write has not reported.
+func (w *Writer) Close() { w.wait.Wait() }
+
+// Write writes samples, and comes back when they are as durable as the endpoint makes a write, and the latest sample of each device is known; or else with a
+// *WriteError that says which were not written. Order, repetition and mixture of devices do not matter. It blocks while the queue is full.
+// Where ctx is done before, the error is ctx's, and samples may be written nevertheless: writing them again does no harm.
+func (w *Writer) Write(ctx context.Context, samples ...Sample) error {
+	newest, err := w.put(ctx, samples)
+	var partly *WriteError
+	if err != nil && !errors.As(err, &partly) {
+		return err
+	}
+	if late := w.latest.settle(ctx, newest); late != nil {
+		if partly == nil {
+			partly = &WriteError{}
+		}
+		// The samples are there, but a device's latest one may not be known as such. Written again they are put right.
+		for i := range samples {
+			if _, ok := newest[samples[i].Device]; ok && !slices.Contains(partly.Unwritten, i) {
+				partly.Unwritten = append(partly.Unwritten, i)
+			}
+		}
+		partly.Err = errors.Join(partly.Err, late)
+		return partly
+	}
+	return err
+}
+
+// put writes samples without their latest ones, of which it gives the sort keys by device; they are noted.
+func (w *Writer) put(ctx context.Context, samples []Sample) (newest map[string]string, err error) {
+	shards, err := w.series.shards.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &call{done: make(chan struct{})}
+	c.mu.left = 1 // this function
+	var refused []Refused
+	candidates := map[string]candidate{}
+	now := w.series.spec.Now()
+	for i := range samples {
+		e, latest, bad := w.entry(&samples[i], shards, now)
+		if bad != nil {
+			refused = append(refused, Refused{i, bad})
+			continue
+		}
+		e.index, e.call = i, c
+		if best, ok := candidates[e.device]; !ok || best.key < e.key {
+			candidates[e.device] = candidate{e.key, i, latest}
+		}
+		c.mu.Lock()
+		c.mu.left++
+		c.mu.Unlock()
+		if err := w.enqueue(ctx, e); err != nil {
+			return nil, err
+		}
+	}
+	w.startSenders(true)
+	c.finish(0, nil)
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return w.noteNewest(samples, candidates, c), w.outcome(refused, c)
+}
+
+func (w *Writer) outcome(refused []Refused, c *call) error {
+	if len(refused) == 0 && c.mu.err == nil {
+		return nil
+	}
+	slices.Sort(c.mu.unwritten)
+	return &WriteError{refused, c.mu.unwritten, c.mu.err}
+}
+
+// candidate is a sample that may be its device's latest.
+type candidate struct {
+	key   string
+	index int
+	item  func() item
+}
+
+// noteNewest notes the newest written sample of each device.
+func (w *Writer) noteNewest(samples []Sample, candidates map[string]candidate, c *call) map[string]string {
+	newest := map[string]string{}
+	for device, best := range candidates {
+		if slices.Contains(c.mu.unwritten, best.index) {
+			continue // whoever writes it again settles it
+		}
+		newest[device] = best.key
+		w.latest.note(device, best.key, best.item)
+	}
+	return newest
+}
+
+// entry makes of a sample what is queued, and of it as a latest one what is written then.
+func (w *Writer) entry(s *Sample, shards map[string]Shards, now time.Time) (*entry, func() item, *SampleError) {
+	if err := w.series.Check(s, now); err != nil {
+		return nil, nil, err
+	}
+	metadata, err := s.metadata()
+	if err != nil {
+		return nil, nil, err
+	}
+	spec := &w.series.spec
+	key := sortKey(s, metadata)
+	var deadline time.Time
+	if spec.Retention > 0 {
+		deadline = s.Time.Add(spec.Retention)
+	}
+	count := 1
+	if n, ok := shards[s.Device]; ok {
+		count = n.Writers(now)
+	}
+	e := &entry{key: key, device: s.Device, partition: partition(s.Device, shardOf(key, count))}
+	e.item = newItem(s, key, metadata, deadline)
+	e.item[attrDevice] = text(e.partition)
+	for _, metric := range spec.Metrics {
+		if _, ok := s.Values[metric]; ok {
+			e.item[bucketOf(metric)] = text(bucket(metric, s.Time, bucketShard(s.Device, spec.MetricShards)))
+		}
+	}
+	return e, func() item { return newItem(s, key, metadata, deadline) }, nil
+}
+
+// Check says why a sample cannot be stored at this instant; nil: it can.
+func (s *Series) Check(sample *Sample, now time.Time) *SampleError {
+	if err := sample.check(); err != nil {
+		return err
+	}
+	switch ahead := sample.Time.Sub(now); {
+	case s.spec.Retention > 0 && !sample.Time.Add(s.spec.Retention).After(now):
+		return refuse(ReasonExpired, "its retention ended at %s", sample.Time.Add(s.spec.Retention).UTC().Format(time.RFC3339Nano))
+	case ahead > s.spec.Ahead:
+		return refuse(ReasonFuture, "it is of %s, which is further ahead than %s", sample.Time.UTC().Format(time.RFC3339Nano), s.spec.Ahead)
+	}
+	return nil
+}
+
+// enqueue waits for room.
+func (w *Writer) enqueue(ctx context.Context, e *entry) error {
+	select {
+	case w.queue <- e:
+		w.startSenders(false)
+		return nil
+	default:
+	}
+	w.startSenders(true)
+	select {
+	case w.queue <- e:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.ctx.Done():
+		return w.ctx.Err()
+	}
+}
+
+// startSenders starts one more goroutine if there is a batch for it, or anything at all, and there are not as many as there may be.
+func (w *Writer) startSenders(anything bool) {
+	if n := len(w.queue); n == 0 || !anything && n%batchMax != 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.senders < w.o.Parallel {
+		w.mu.senders++
+		w.wait.Go(w.sendAll)
+	}
+}
+
+// sendAll sends batches until nothing is queued.
+func (w *Writer) sendAll() {
+	for {
+		batch := w.take()
+		if batch == nil {
+			return
+		}
+		w.send(batch)
+		w.grow()
+	}
+}
+
+// take gives what is queued, up to a batch. Where there is nothing the sender is no more.
+func (w *Writer) take() (batch []*entry) {
+	w.mu.Lock() // so that what is queued behind this look finds that there is a sender less
+	defer w.mu.Unlock()
+	for len(batch) < batchMax {
+		select {
+		case e := <-w.queue:
+			batch = append(batch, e)
+		default:
+			if batch == nil {
+				w.mu.senders--
+			}
+			return batch
+		}
+	}
+	return batch
+}
