@@ -1,0 +1,245 @@
+package planner
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func made(t *testing.T, w Workload, prices string) *Report {
+	t.Helper()
+	p, err := embedded(prices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Make(w, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestPriceTables(t *testing.T) {
+	for _, name := range []string{USEast1, USEast1From2018} {
+		p, err := embedded(name)
+		if err != nil || p.Region != "us-east-1" {
+			t.Fatalf("%s: %v", name, err)
+		}
+		// What is written as JSON is read again.
+		text, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadPrices(bytes.NewReader(text))
+		if err != nil || !cmp.Equal(p, again) {
+			t.Errorf("%s: %v\n%s", name, err, cmp.Diff(p, again))
+		}
+	}
+	if _, err := Table("mars-1"); err == nil || err.Error() != `there is no price table "mars-1" here, only us-east-1 and us-east-1-2018` {
+		t.Error(err)
+	}
+}
+
+func TestPricesThatAreNone(t *testing.T) {
+	good, _ := Table(USEast1)
+	with := func(old, new string) string {
+		if !strings.Contains(string(good), old) {
+			t.Fatalf("the table has no %q", old)
+		}
+		return strings.Replace(string(good), old, new, 1)
+	}
+	for _, x := range []struct{ file, says string }{
+		{"", "the price table is empty"},
+		{"{", "the price table cannot be read: line 1: did not find expected node content"},
+		{with("gb_month: 0.25", "gb_months: 0.25"), "the price table cannot be read: unmarshal errors: line 13: gb_months is unknown"},
+		{with("  gb_month: 0.25\n", ""), "storage.gb_month is missing"},
+		{with("write_per_million: 0.625", "write_per_million: free"), "cannot unmarshal !!str `free` into float64"},
+		{with("write_per_million: 0.625", "write_per_million: -1"), "on_demand.write_per_million: -1 is not from 0 to 1e+15"},
+		{with("write_per_million: 0.625", "write_per_million: .inf"), "on_demand.write_per_million: +Inf is not from 0 to 1e+15"},
+		{with("write_per_million: 0.625", "write_per_million: .nan"), "on_demand.write_per_million is missing"},
+		{with("gb_bytes: 1000000000", "gb_bytes: 0"), "storage.gb_bytes: a GB has more than 0 bytes"},
+		{with("since: 2024-11-01", "since: yesterday"), `since: "yesterday" is not a date such as 2024-11-01`},
+		{with("region: us-east-1\n", ""), "region is missing"},
+		{string(good) + "---\nregion: another\n", "something follows it, and a file has one table"},
+		{strings.Repeat("#", pricesMax+1), "a price table has at most 65536 bytes"},
+	} {
+		if _, err := ReadPrices(strings.NewReader(x.file)); err == nil || !strings.Contains(err.Error(), x.says) {
+			t.Errorf("got %v\nwant %s", err, x.says)
+		}
+	}
+}
+
+func FuzzPrices(f *testing.F) {
+	good, _ := Table(USEast1)
+	f.Add(string(good))
+	f.Add(`{"region":"x","since":"2024-11-01","source":"y"}`)
+	f.Fuzz(func(t *testing.T, file string) {
+		p, err := ReadPrices(strings.NewReader(file))
+		if err != nil {
+			return
+		}
+		r, err := Make(Workload{Writes: 100, ItemBytes: 100, Mix: Mix{Eventual: 5}, Retention: time.Hour}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := r.Modes.OnDemandUSD + r.Modes.AutoscaledUSD + r.StorageUSD; math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+			t.Fatalf("it costs %v", v)
+		}
+		if _, err := json.Marshal(r); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.WritePage(io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestWorkloadsThatAreNone(t *testing.T) {
+	for _, x := range []struct {
+		w    Workload
+		says string
+	}{
+		{Workload{ItemBytes: 1}, "there is neither a write nor a read"},
+		{Workload{Writes: 1}, "item size: 0 bytes is not from 1 to 409600 (400 KB)"},
+		{Workload{Writes: 1, ItemBytes: 409_601}, "item size: 409601 bytes is not from 1 to 409600 (400 KB)"},
+		{Workload{Writes: -1, ItemBytes: 1}, "writes: -1 is not from 0 to 1e+09 a second"},
+		{Workload{Writes: 1e-300, ItemBytes: 1}, "writes: 1e-300 a second is less than once in 30 years"},
+		{Workload{Writes: math.NaN(), ItemBytes: 1}, "writes: NaN is not from 0 to 1e+09 a second"},
+		{Workload{Mix: Mix{Strong: math.Inf(1)}, ItemBytes: 1}, "strong reads: +Inf is not from 0 to 1e+09 a second"},
+		{Workload{Writes: 1, ItemBytes: 1, Updates: 1.5}, "updates: 1.5 is not a share from 0 to 1"},
+		{Workload{Writes: 1, ItemBytes: 1, HottestKey: -0.1}, "hottest key: -0.1 is not a share from 0 to 1"},
+		{Workload{Writes: 1, ItemBytes: 1, Expiring: 0.5}, "expiring: it needs a retention"},
+		{Workload{Writes: 1, ItemBytes: 1, Retention: -time.Second}, "retention: -1s is not from 0 to 100 years"},
+		{Workload{Writes: 1, ItemBytes: 1, Items: -1}, "items: -1 is not from 0 to 1e+15"},
+		{Workload{Writes: 1, ItemBytes: 10, KeyBytes: 20}, "key size: 20 bytes is more than the item's 10"},
+		{Workload{Writes: 1, ItemBytes: 1, StreamReaders: 101}, "stream readers: 101 is not from 0 to 100"},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "a"}}}, `index "a": a name has 3 to 255 of a-z, A-Z, 0-9, _, . and -`},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc"}, {Name: "abc"}}}, `index "abc": it is there twice`},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc", Projection: "SOME"}}}, `index "abc": "SOME" is none of the projections ALL, KEYS_ONLY and INCLUDE`},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc", Projection: Include}}}, `index "abc": the size of an entry is missing: projection INCLUDE holds what it is told to`},
+		{Workload{Writes: 1, ItemBytes: 9, Indexes: []Index{{Name: "abc", EntryBytes: 5}}}, `index "abc": an entry of projection ALL has the item's size`},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: make([]Index, 21)}, "21 global indexes: a table has at most 20"},
+		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{Target: 0.95}}, "target: 0.95 is not from 0.2 to 0.9 (20 to 90 %)"},
+		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{Band: 0.7}}, "band: 0.7 is not below the target of 0.7"},
+		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{MinWrite: 50_000}}, "capacity for writes: 50000 to 40000 is not a range of whole units from 1 to 10000000"},
+		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{MinRead: 1.5}}, "capacity for reads: 1.5 to 40000 is not a range of whole units"},
+		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{Delay: 61}}, "delay: 61 minutes are more than 60"},
+		{Workload{Writes: 1, ItemBytes: 1, Sweep: Sweep{Period: time.Millisecond}}, "period: 1ms is not from 1s to 30 days"},
+		{Workload{Writes: 1, ItemBytes: 1, Sweep: Sweep{Workers: -1}}, "workers: -1 is not from 1 to 1000"},
+		{Workload{ItemBytes: 1, Shape: &Shape{}}, "shape: 0 minutes are not from 1 to 527040"},
+		{Workload{ItemBytes: 1, Shape: &Shape{Points: []Point{{-1, 0}}}}, "shape: minute 0 has traffic that is not from 0 to 1e+09 a second"},
+	} {
+		if _, err := Make(x.w, Default()); err == nil || !strings.Contains(err.Error(), x.says) {
+			t.Errorf("got %v\nwant %s", err, x.says)
+		}
+	}
+	// All complaints come together.
+	_, err := Make(Workload{Writes: 1, Updates: 2, HottestKey: 3}, Default())
+	if err == nil || len(strings.Split(err.Error(), "\n")) != 3 {
+		t.Errorf("not three complaints: %v", err)
+	}
+}
+
+func TestReadIndex(t *testing.T) {
+	for text, want := range map[string]Index{
+		"byDay":                                {Name: "byDay"},
+		"byDay=keys_only,share=0.2":            {Name: "byDay", Projection: KeysOnly, Share: 0.2},
+		"m=INCLUDE,bytes=200, keys=1,reads=50": {Name: "m", Projection: Include, EntryBytes: 200, Keys: 1, Reads: 50},
+		"byOrder=ALL,local,moves=1":            {Name: "byOrder", Projection: All, Local: true, Moves: 1},
+	} {
+		if got, err := ReadIndex(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for text, says := range map[string]string{
+		"":            `"" has no name: an index is written as byDay=ALL, with settings behind commas`,
+		"=ALL":        `"=ALL" has no name: an index is written as byDay=ALL, with settings behind commas`,
+		"a,keys=some": `index "a": keys: "some" is not a whole number from 1 on`,
+		"a,share=-1":  `index "a": share: "-1" is not a number from 0 on`,
+		"a,share=0":   `index "a": share: an index without entries is none`,
+		"a,share=NaN": `index "a": share: "NaN" is not a number from 0 on`,
+		"a,size=3":    `index "a": "size=3" is unknown: there are bytes=, share=, moves=, reads=, keys= and local`,
+		"a,":          `index "a": "" is unknown: there are bytes=, share=, moves=, reads=, keys= and local`,
+	} {
+		if _, err := ReadIndex(text); err == nil || err.Error() != says {
+			t.Errorf("%q: got %v, want %s", text, err, says)
+		}
+	}
+}
+
+func FuzzIndex(f *testing.F) {
+	for _, seed := range []string{"byDay", "byDay=KEYS_ONLY,share=0.2", "m=INCLUDE,bytes=200,keys=1,reads=50", "a,local"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		x, err := ReadIndex(text)
+		if err != nil {
+			return
+		}
+		r, err := Make(Workload{Writes: 100, ItemBytes: 1000, Updates: 0.3, Indexes: []Index{x}}, Default())
+		if err == nil && !(r.Modes.OnDemandUSD >= 0 && r.Modes.AutoscaledUSD >= 0) {
+			t.Fatalf("%q costs %v and %v", text, r.Modes.OnDemandUSD, r.Modes.AutoscaledUSD)
+		}
+	})
+}
+
+func TestReadScrape(t *testing.T) {
+	server := `# HELP mayfly_requests_total x
+mayfly_requests_total{code="OK",operation="PutItem"} 10
+mayfly_requests_total{code="OK",operation="BatchWriteItem"} 2
+mayfly_requests_total{code="OK",operation="Query"} 7 1700000000000
+mayfly_requests_total{code="OK",operation="CreateTable"} 3
+mayfly_requests_total{code="ValidationException",operation="PutItem"} 100
+mayfly_store_failed 0
+`
+	guarded := `mayfly_guard_consumed_units_total{TableName="o\"rders",kind="write"} 30.5
+mayfly_guard_consumed_units_total{TableName="o\"rders",kind="read"} 1e1
+mayfly_guard_consumed_units_total{TableName="other",kind="write"} 9
+`
+	for _, x := range []struct {
+		text, table string
+		want        Scrape
+		says        string
+	}{
+		{server, "", Scrape{Writes: 60, Reads: 7}, ""},
+		{guarded, `o"rders`, Scrape{Writes: 30.5, Reads: 10, Units: true}, ""},
+		{"mayfly_store_failed 0\n", "", Scrape{}, ""}, // nothing has been asked yet
+		{server, "orders", Scrape{}, "there is no mayfly_guard_consumed_units_total of the table orders in it: a table's units are told by mayfly guard --metrics-port"},
+		{"<html>", "", Scrape{}, "there is no metric of mayfly in it"},
+		{"mayfly_requests_total{code=OK} 1\n", "", Scrape{}, `line 1: "{code=OK} 1" is not a sample such as {operation="PutItem"} 17`},
+		{"mayfly_requests_total{code=\"OK\n", "", Scrape{}, `line 1: "{code=\"OK" is not a sample such as {operation="PutItem"} 17`},
+		{"mayfly_requests_total{code=\"OK\"} many\n", "", Scrape{}, `line 1: "{code=\"OK\"} many" is not a sample such as {operation="PutItem"} 17`},
+		{"mayfly_" + strings.Repeat("x", scrapeLineMax), "", Scrape{}, "a line has more than 1048576 bytes: these are no metrics"},
+	} {
+		got, err := ReadScrape(strings.NewReader(x.text), x.table, 25)
+		switch {
+		case x.says != "" && (err == nil || err.Error() != x.says):
+			t.Errorf("got %v\nwant %s", err, x.says)
+		case x.says == "" && (err != nil || got != x.want):
+			t.Errorf("%+v, %v, want %+v", got, err, x.want)
+		}
+	}
+	before, after := Scrape{Writes: 10, Reads: 5}, Scrape{Writes: 130, Reads: 5}
+	if p, ok := after.Since(before, 60); !ok || p != (Point{2, 0}) {
+		t.Errorf("%v, %v", p, ok)
+	}
+	if _, ok := before.Since(after, 60); ok {
+		t.Error("a counter has fallen, and that is taken for traffic")
+	}
+}
+
+func FuzzScrape(f *testing.F) {
+	f.Add(`mayfly_requests_total{code="OK",operation="PutItem"} 10`, "")
+	f.Add(`mayfly_guard_consumed_units_total{TableName="t",kind="write"} 30.5`, "t")
+	f.Fuzz(func(t *testing.T, text, table string) {
+		if s, err := ReadScrape(strings.NewReader(text), table, 25); err == nil && !(s.Writes >= 0 && s.Reads >= 0) {
+			t.Fatalf("%+v", s)
+		}
+	})
+}

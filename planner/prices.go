@@ -1,0 +1,171 @@
+package planner
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Prices is a price table, in US dollars.
+type Prices struct {
+	Region string `yaml:"region" json:"region"`
+	Since  string `yaml:"since" json:"since"`   // date, YYYY-MM-DD, from which on they hold
+	Source string `yaml:"source" json:"source"` // where they are from
+
+	OnDemand struct {
+		Write float64 `yaml:"write_per_million" json:"write_per_million"`
+		Read  float64 `yaml:"read_per_million" json:"read_per_million"`
+	} `yaml:"on_demand" json:"on_demand"`
+	Provisioned struct {
+		Write float64 `yaml:"write_unit_hour" json:"write_unit_hour"`
+		Read  float64 `yaml:"read_unit_hour" json:"read_unit_hour"`
+	} `yaml:"provisioned" json:"provisioned"`
+	Storage struct {
+		GBMonth float64 `yaml:"gb_month" json:"gb_month"`
+		GBBytes float64 `yaml:"gb_bytes" json:"gb_bytes"`
+		FreeGB  float64 `yaml:"free_gb" json:"free_gb"`
+	} `yaml:"storage" json:"storage"`
+	Streams struct {
+		Read      float64 `yaml:"read_per_million" json:"read_per_million"`
+		FreeReads float64 `yaml:"free_reads" json:"free_reads"`
+	} `yaml:"streams" json:"streams"`
+	Scheduler struct {
+		Firing      float64 `yaml:"firing_per_million" json:"firing_per_million"`
+		FreeFirings float64 `yaml:"free_firings" json:"free_firings"`
+	} `yaml:"scheduler" json:"scheduler"`
+	Lambda struct {
+		Request  float64 `yaml:"request_per_million" json:"request_per_million"`
+		GBSecond float64 `yaml:"gb_second" json:"gb_second"`
+	} `yaml:"lambda" json:"lambda"`
+}
+
+//go:embed prices
+var tables embed.FS
+
+// Names of the price tables that the program brings along.
+const (
+	USEast1         = "us-east-1"      // in force
+	USEast1From2018 = "us-east-1-2018" // until October 2024
+)
+
+// Table gives the text of a price table that the program brings along: USEast1 or USEast1From2018.
+func Table(name string) ([]byte, error) {
+	text, err := tables.ReadFile("prices/" + name + ".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("there is no price table %q here, only %s and %s", name, USEast1, USEast1From2018)
+	}
+	return text, nil
+}
+
+// Default is the price table USEast1.
+func Default() *Prices {
+	p, err := embedded(USEast1)
+	if err != nil {
+		panic(err) // a test reads it
+	}
+	return p
+}
+
+func embedded(name string) (*Prices, error) {
+	text, err := Table(name)
+	if err != nil {
+		return nil, err
+	}
+	return ReadPrices(bytes.NewReader(text))
+}
+
+// pricesMax is the size of the largest price table, in bytes.
+const pricesMax = 64 << 10
+
+// ReadPrices reads a price table, YAML or JSON. All members are required, none is unknown, and no price is negative: every complaint is in the error.
+func ReadPrices(r io.Reader) (*Prices, error) {
+	text, err := io.ReadAll(io.LimitReader(r, pricesMax+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > pricesMax:
+		return nil, fmt.Errorf("a price table has at most %d bytes", pricesMax)
+	}
+	p := &Prices{}
+	for _, f := range p.figures() {
+		*f.at = math.NaN() // what stays so is missing
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(p); errors.Is(err, io.EOF) {
+		return nil, errors.New("the price table is empty")
+	} else if err != nil {
+		text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n  ", " ")
+		return nil, fmt.Errorf("the price table cannot be read: %s", unknownMember.ReplaceAllString(text, "$1 is unknown"))
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the price table cannot be read: something follows it, and a file has one table")
+	}
+	return p, p.check()
+}
+
+// unknownMember is how the decoder words it, with Go's type behind.
+var unknownMember = regexp.MustCompile(`field (\S+) not found in type [^\n]*`)
+
+type figure struct {
+	name string
+	at   *float64
+}
+
+func (p *Prices) figures() []figure {
+	return []figure{
+		{"on_demand.write_per_million", &p.OnDemand.Write}, {"on_demand.read_per_million", &p.OnDemand.Read},
+		{"provisioned.write_unit_hour", &p.Provisioned.Write}, {"provisioned.read_unit_hour", &p.Provisioned.Read},
+		{"storage.gb_month", &p.Storage.GBMonth}, {"storage.gb_bytes", &p.Storage.GBBytes}, {"storage.free_gb", &p.Storage.FreeGB},
+		{"streams.read_per_million", &p.Streams.Read}, {"streams.free_reads", &p.Streams.FreeReads},
+		{"scheduler.firing_per_million", &p.Scheduler.Firing}, {"scheduler.free_firings", &p.Scheduler.FreeFirings},
+		{"lambda.request_per_million", &p.Lambda.Request}, {"lambda.gb_second", &p.Lambda.GBSecond},
+	}
+}
+
+// figureMax is the largest figure of a price table: beyond it a sum could overflow, and no price is meant.
+const figureMax = 1e15
+
+func (p *Prices) check() error {
+	var all []error
+	if p.Region == "" {
+		all = append(all, errors.New("region is missing"))
+	}
+	if _, err := time.Parse(time.DateOnly, p.Since); err != nil {
+		all = append(all, fmt.Errorf("since: %q is not a date such as 2024-11-01", p.Since))
+	}
+	if p.Source == "" {
+		all = append(all, errors.New("source is missing: say where the prices are from"))
+	}
+	for _, f := range p.figures() {
+		switch v := *f.at; {
+		case math.IsNaN(v):
+			all = append(all, fmt.Errorf("%s is missing", f.name))
+		case v < 0 || v > figureMax:
+			all = append(all, fmt.Errorf("%s: %v is not from 0 to %v", f.name, v, figureMax))
+		case v == 0 && f.at == &p.Storage.GBBytes:
+			all = append(all, errors.New("storage.gb_bytes: a GB has more than 0 bytes"))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Crossing is the utilisation of provisioned capacity, 0 to 1, at which both modes cost the same; below it on demand is cheaper. It is 1 where on demand is always cheaper.
+func (p *Prices) Crossing(k Kind) float64 {
+	hour, million := p.Provisioned.Write, p.OnDemand.Write
+	if k == Reads {
+		hour, million = p.Provisioned.Read, p.OnDemand.Read
+	}
+	if whole := million / 1e6 * 3600; whole > hour { // what a unit used all the time costs on demand
+		return hour / whole
+	}
+	return 1
+}

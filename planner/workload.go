@@ -1,0 +1,244 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"time"
+)
+
+// Workload is what is asked of a table. The zero value of each field but ItemBytes and one of Writes, Reads and Shape is useful.
+type Workload struct {
+	ItemBytes int     `json:"item_bytes"` // of an item, names and values; 1 to 409,600
+	Writes    float64 `json:"writes"`     // a second; the mean, if there is a shape
+	Mix       Mix     `json:"reads"`      // reads a second; with a shape they say in which proportion its reads are of each sort, all eventual if none is given
+
+	TransactionalWrites float64 `json:"transactional_writes"` // share of the writes that are part of transactions, 0 to 1
+	Updates             float64 `json:"updates"`              // share of the writes that change an item that is there, 0 to 1; the others make a new one
+
+	Indexes []Index `json:"indexes,omitempty"` // up to 20 global and 5 local ones
+
+	Retention time.Duration `json:"retention_ns"` // after which an item expires; 0: never
+	Expiring  float64       `json:"expiring"`     // share of the new items that expire, 0 to 1. Default: 1 with a retention
+	Items     float64       `json:"items"`        // that are stored. Default: what is written in the retention, or in a month
+	Renewals  float64       `json:"renewals"`     // how often an item's deadline is moved until it expires, on average
+	KeyBytes  int           `json:"key_bytes"`    // of the primary key, names and values. Default: 64, or the item's size if that is less
+
+	HottestKey float64 `json:"hottest_key"` // share of the traffic that the busiest partition key gets, 0 to 1; 0: it is spread evenly
+
+	StreamReaders int `json:"stream_readers"` // readers of the stream other than Lambda's, whose calls are free. Range: 0 to 100
+
+	Shape   *Shape  `json:"-"` // nil: the same all the time
+	Scaling Scaling `json:"scaling"`
+	Sweep   Sweep   `json:"sweep"`
+
+	FreeTier bool `json:"free_tier"` // take off what is free each month per account, as if nothing else used it
+}
+
+// Mix are reads a second.
+type Mix struct {
+	Strong        float64 `json:"strong"`
+	Eventual      float64 `json:"eventual"`
+	Transactional float64 `json:"transactional"`
+}
+
+// Sum is all of them.
+func (m Mix) Sum() float64 { return m.Strong + m.Eventual + m.Transactional }
+
+// Projection is what an index holds of an item.
+type Projection string
+
+// The projections.
+const (
+	All      Projection = "ALL"
+	KeysOnly Projection = "KEYS_ONLY"
+	Include  Projection = "INCLUDE"
+)
+
+// Index is a secondary index.
+type Index struct {
+	Name       string     `json:"name"`
+	Projection Projection `json:"projection"`
+	EntryBytes int        `json:"entry_bytes"` // of an entry. Default: the item's for ALL, twice the keys' for KEYS_ONLY; for INCLUDE it must be given
+	Local      bool       `json:"local"`       // its writes take the table's capacity
+	Share      float64    `json:"share"`       // of the items that have an entry, above 0 to 1. Default: 1
+	Moves      float64    `json:"moves"`       // share of the updates that change its key, which takes two writes, 0 to 1
+	Reads      float64    `json:"reads"`       // a second, eventually consistent, of one entry each
+	Keys       int        `json:"keys"`        // distinct partition keys at a time, evenly used; 0: very many
+}
+
+// Sweep says how items are to be removed at their deadlines.
+type Sweep struct {
+	Window  time.Duration `json:"window_ns"`       // of the expiration-window index, and how often it is swept. Default: 1 minute
+	Period  time.Duration `json:"period_ns"`       // how often the sharded index is swept. Default: 5 minutes
+	Ahead   time.Duration `json:"guard_period_ns"` // guard's period. Default: 5 seconds
+	Pass    time.Duration `json:"scan_pass_ns"`    // how long guard's scan takes for the table. Default: 1 hour
+	Lease   time.Duration `json:"lease_ns"`        // of guard's workers. Default: 6 seconds
+	Workers int           `json:"workers"`         // of guard. Default: 2; with 1, leases are not needed
+}
+
+// Limits of a workload.
+const (
+	rateMax      = 1e9  // operations a second
+	rateMin      = 1e-9 // once in 30 years; what is less often is taken for a slip, and its mean could be nothing to divide by
+	itemsMax     = 1e15
+	retentionMax = 100 * 365 * 24 * time.Hour
+	globalMax    = 20
+	localMax     = 5
+)
+
+var indexName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+
+// filled is the workload with its defaults, checked.
+func (w Workload) filled() (Workload, error) {
+	var all []error
+	complain := func(is bool, format string, args ...any) {
+		if is {
+			all = append(all, fmt.Errorf(format, args...))
+		}
+	}
+	share := func(name string, v float64) {
+		complain(!(v >= 0 && v <= 1), "%s: %v is not a share from 0 to 1", name, v)
+	}
+	rate := func(name string, v float64) {
+		complain(!(v >= 0 && v <= rateMax), "%s: %v is not from 0 to %v a second", name, v, rateMax)
+		complain(v > 0 && v < rateMin, "%s: %v a second is less than once in 30 years", name, v)
+	}
+	complain(w.ItemBytes < 1 || w.ItemBytes > itemMax, "item size: %d bytes is not from 1 to %d (400 KB)", w.ItemBytes, itemMax)
+	rate("writes", w.Writes)
+	rate("strong reads", w.Mix.Strong)
+	rate("eventual reads", w.Mix.Eventual)
+	rate("transactional reads", w.Mix.Transactional)
+	complain(w.Shape == nil && w.Writes == 0 && w.Mix.Sum() == 0, "there is neither a write nor a read")
+	share("transactional writes", w.TransactionalWrites)
+	share("updates", w.Updates)
+	share("hottest key", w.HottestKey)
+	complain(w.Retention < 0 || w.Retention > retentionMax, "retention: %v is not from 0 to 100 years", w.Retention)
+	if w.Expiring == 0 && w.Retention > 0 {
+		w.Expiring = 1
+	}
+	share("expiring", w.Expiring)
+	complain(w.Expiring > 0 && w.Retention == 0, "expiring: it needs a retention")
+	complain(!(w.Items >= 0 && w.Items <= itemsMax), "items: %v is not from 0 to %v", w.Items, itemsMax)
+	complain(!(w.Renewals >= 0 && w.Renewals <= 1e6), "renewals: %v is not from 0 to a million", w.Renewals)
+	if w.KeyBytes == 0 {
+		w.KeyBytes = max(min(64, w.ItemBytes), 1)
+	}
+	complain(w.KeyBytes < 1 || w.KeyBytes > 4096, "key size: %d bytes is not from 1 to 4096", w.KeyBytes)
+	complain(w.KeyBytes > max(w.ItemBytes, 1), "key size: %d bytes is more than the item's %d", w.KeyBytes, w.ItemBytes)
+	complain(w.StreamReaders < 0 || w.StreamReaders > 100, "stream readers: %d is not from 0 to 100", w.StreamReaders)
+
+	w.Indexes = append([]Index(nil), w.Indexes...)
+	global, local, names := 0, 0, map[string]bool{}
+	for i := range w.Indexes {
+		x := &w.Indexes[i]
+		if x.Local {
+			local++
+		} else {
+			global++
+		}
+		complain(!indexName.MatchString(x.Name), "index %q: a name has 3 to 255 of a-z, A-Z, 0-9, _, . and -", x.Name)
+		complain(names[x.Name], "index %q: it is there twice", x.Name)
+		names[x.Name] = true
+		all = append(all, x.fill(&w)...)
+	}
+	complain(global > globalMax, "%d global indexes: a table has at most %d", global, globalMax)
+	complain(local > localMax, "%d local indexes: a table has at most %d", local, localMax)
+	w.Scaling.fill(complain)
+	w.Sweep.fill(complain)
+	return w, errors.Join(all...)
+}
+
+func (x *Index) fill(w *Workload) (all []error) {
+	complain := func(is bool, format string, args ...any) {
+		if is {
+			all = append(all, fmt.Errorf("index %q: "+format, append([]any{x.Name}, args...)...))
+		}
+	}
+	switch x.Projection {
+	case "":
+		x.Projection = All
+		fallthrough
+	case All:
+		complain(x.EntryBytes != 0 && x.EntryBytes != w.ItemBytes, "an entry of projection ALL has the item's size")
+		x.EntryBytes = w.ItemBytes
+	case KeysOnly:
+		if x.EntryBytes == 0 {
+			x.EntryBytes = 2 * w.KeyBytes
+		}
+	case Include:
+		complain(x.EntryBytes == 0, "the size of an entry is missing: projection INCLUDE holds what it is told to")
+	default:
+		complain(true, "%q is none of the projections ALL, KEYS_ONLY and INCLUDE", x.Projection)
+	}
+	complain(x.EntryBytes < 0 || x.EntryBytes > itemMax, "an entry of %d bytes is not from 1 to %d", x.EntryBytes, itemMax)
+	if x.Share == 0 {
+		x.Share = 1
+	}
+	complain(!(x.Share > 0 && x.Share <= 1), "share: %v is not above 0 and up to 1", x.Share)
+	complain(!(x.Moves >= 0 && x.Moves <= 1), "moves: %v is not a share from 0 to 1", x.Moves)
+	complain(!(x.Reads >= 0 && x.Reads <= rateMax), "reads: %v is not from 0 to %v a second", x.Reads, rateMax)
+	complain(x.Keys < 0, "keys: %d is below 0", x.Keys)
+	return all
+}
+
+func (s *Sweep) fill(complain func(bool, string, ...any)) {
+	for _, f := range []struct {
+		name    string
+		at      *time.Duration
+		usually time.Duration
+		least   time.Duration
+	}{
+		{"window", &s.Window, time.Minute, time.Second}, {"period", &s.Period, 5 * time.Minute, time.Second}, {"guard's period", &s.Ahead, 5 * time.Second, time.Second},
+		{"a scan's pass", &s.Pass, time.Hour, time.Minute}, {"lease", &s.Lease, 6 * time.Second, time.Second},
+	} {
+		if *f.at == 0 {
+			*f.at = f.usually
+		}
+		complain(*f.at < f.least || *f.at > 30*24*time.Hour, "%s: %v is not from %v to 30 days", f.name, *f.at, f.least)
+	}
+	if s.Workers == 0 {
+		s.Workers = 2
+	}
+	complain(s.Workers < 1 || s.Workers > 1000, "workers: %d is not from 1 to 1000", s.Workers)
+}
+
+// Scaling are the settings of autoscaling, for the table and for each global index. The zero value is what a careful user sets.
+type Scaling struct {
+	MinWrite float64 `json:"min_write"` // units a second. Default: 1
+	MaxWrite float64 `json:"max_write"` // Default: 40,000, the quota of a table
+	MinRead  float64 `json:"min_read"`
+	MaxRead  float64 `json:"max_read"`
+	Target   float64 `json:"target"`        // utilisation that is aimed at, 0.2 to 0.9. Default: 0.7
+	Band     float64 `json:"band"`          // how far below the target consumption must be for scaling in. Default: 0.2; below 0: none, as the developer guide has it
+	Delay    int     `json:"delay_minutes"` // from the alarm to the new capacity, 0 to 60. Default: 2; below 0: at once
+}
+
+// unitsMax is the most units a second that can be asked for: a table's quota can be raised this far, and further.
+const unitsMax = 10_000_000
+
+func (s *Scaling) fill(complain func(bool, string, ...any)) {
+	for _, f := range []struct {
+		at      *float64
+		usually float64
+	}{{&s.MinWrite, 1}, {&s.MinRead, 1}, {&s.MaxWrite, 40_000}, {&s.MaxRead, 40_000}, {&s.Target, 0.7}, {&s.Band, 0.2}} {
+		if *f.at == 0 {
+			*f.at = f.usually
+		}
+	}
+	if s.Delay == 0 {
+		s.Delay = 2
+	}
+	s.Delay, s.Band = max(s.Delay, 0), max(s.Band, 0)
+	for _, f := range []struct {
+		of       Kind
+		low, top float64
+	}{{Writes, s.MinWrite, s.MaxWrite}, {Reads, s.MinRead, s.MaxRead}} {
+		whole := f.low == math.Trunc(f.low) && f.top == math.Trunc(f.top)
+		complain(!whole || !(f.low >= 1 && f.low <= f.top && f.top <= unitsMax), "capacity for %s: %v to %v is not a range of whole units from 1 to %d", f.of, f.low, f.top, unitsMax)
+	}
+	complain(!(s.Target >= 0.2 && s.Target <= 0.9), "target: %v is not from 0.2 to 0.9 (20 to 90 %%)", s.Target)
+	complain(!(s.Band < s.Target), "band: %v is not below the target of %v", s.Band, s.Target)
+	complain(s.Delay > 60, "delay: %d minutes are more than 60", s.Delay)
+}
