@@ -110,6 +110,15 @@ func (c *child) stop() error {
 	return err
 }
 
+// kill ends the process without a chance to do anything.
+func (c *child) kill() (err error) {
+	c.once.Do(func() {
+		err = c.command.Process.Kill()
+		<-c.exited
+	})
+	return err
+}
+
 // tail keeps the end of what is written to it.
 type tail struct {
 	mu  sync.Mutex

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"time"
 )
@@ -38,16 +37,9 @@ var ErrNotLoopback = errors.New("not on this machine: a load test is an attack o
 
 // open checks where a remote endpoint is.
 func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
-	u, err := url.Parse(r.URL)
+	u, address, err := parseAddress(r.URL, "http", "80")
 	if err != nil {
 		return nil, err
-	}
-	if u.Scheme != "http" || u.Host == "" || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.User != nil {
-		return nil, fmt.Errorf("%q is not of the form http://host:port", r.URL)
-	}
-	address := u.Host
-	if u.Port() == "" {
-		address = net.JoinHostPort(u.Hostname(), "80")
 	}
 	local, err := onLoopback(ctx, u.Hostname())
 	if err != nil {

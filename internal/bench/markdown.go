@@ -12,6 +12,9 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Measured on %s\n\n", r.Date.Format("2 January 2006"))
 	fmt.Fprintf(&b, "By `%s`. [Measure](bench.md) tells what the names mean and how to do it again.\n\n", r.Command)
+	for _, p := range r.Parts {
+		fmt.Fprintf(&b, "%s: on %s, by `%s`.\n\n", p.title(), p.Date.Format("2 January 2006"), p.Command)
+	}
 	if err := r.WriteSummary(&b); err != nil {
 		return err
 	}
@@ -24,12 +27,14 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	return err
 }
 
-// WriteSummary writes the report's most important figures as Markdown tables: calls at the largest number of connections that was measured, and
-// expiry.
+// WriteSummary writes the report's most important figures as Markdown tables: calls at the largest number of connections that was measured,
+// expiry, schedules and triggers.
 func (r *Report) WriteSummary(out io.Writer) error {
 	var b strings.Builder
 	r.summarizeCalls(&b)
 	r.summarizeExpiry(&b)
+	r.summarizeResults(&b)
+	r.summarizeGuard(&b)
 	_, err := io.WriteString(out, b.String())
 	return err
 }

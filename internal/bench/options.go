@@ -20,6 +20,9 @@ type Options struct {
 	// AllowRemote lets endpoints be on other machines.
 	AllowRemote bool
 
+	// NATS is a server with JetStream, nats://host:port, to which stream records are delivered besides. Empty: they go to a webhook only.
+	NATS string
+
 	// Dir is where the own server and the loop keep their data, in directories that are removed at the end. Default: the
 	// system's directory for temporary files.
 	Dir string
@@ -109,6 +112,9 @@ func (o Options) withDefaults() (Options, error) {
 		if !slices.Contains(ScenarioNames(), name) {
 			errs = append(errs, fmt.Errorf("there is no scenario %q: they are %s", name, strings.Join(ScenarioNames(), ", ")))
 		}
+	}
+	if o.NATS != "" && (o.URL != nil || !o.runs(experimentTriggers)) {
+		errs = append(errs, fmt.Errorf("a NATS server is for %s at the program's own server, which are not run", experimentTriggers))
 	}
 	if len(o.Self) == 0 {
 		errs = append(errs, errors.New("the program's own command line is needed"))

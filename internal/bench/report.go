@@ -21,6 +21,12 @@ type Report struct {
 	Drain  []Drain  `json:"drain,omitempty"`
 	Start  *Start   `json:"start,omitempty"`
 
+	Schedules *Schedules  `json:"schedules,omitempty"`
+	Delivered []Delivered `json:"delivered,omitempty"`
+	Guard     *Guard      `json:"guard,omitempty"`
+
+	Parts []Part `json:"parts,omitempty"` // what other runs have measured of this; see Merge
+
 	Errors   int      `json:"errors"`             // answers that were not right, of all endpoints
 	Problems []string `json:"problems,omitempty"` // the first of each kind
 	TookS    float64  `json:"took_s"`

@@ -96,6 +96,22 @@ func someReport() *Report {
 			{About: "items", Target: "mayfly", Items: 5, PerS: Spread{1, 1, 1}, OverLoop: &Spread{0.5, 0.5, 0.5}},
 			{About: "items", Target: TargetLoop, Items: 5, PerS: Spread{2, 2, 2}},
 		},
+		Schedules: &Schedules{
+			Target: "mayfly", Create: Figure{About: "make one", Connections: 16, CallsPerS: Spread{4000, 3900, 4100}}, Pending: 1_000_000, IdleCPUPercent: 0.25,
+			Firings: []Firings{
+				{Experiment: firingsEven, Count: 15_000, Pending: 9000, LateMS: late, Twice: 1},
+				{Experiment: firingsBurst, Count: 100_000, Pending: 1_000_000, LateMS: late, BesideMS: late, DrainS: 40, PerS: 2500},
+			},
+		},
+		Delivered: []Delivered{{About: "records to a webhook", To: toWebhook, Target: "mayfly", Records: 10, PerS: 7000}},
+		Guard: &Guard{
+			Target: "mayfly", Armed: 1_000_000, ArmedMB: 280,
+			Removals: []Removals{
+				{Experiment: guardEven, About: "evenly", Items: 30_000, LateMS: late, GuardCPUUS: 150},
+				{Experiment: guardBurst, About: "at once", Items: 20_000, LateMS: late, PerS: 4500},
+				{Experiment: guardTakeover, About: "with a kill", Items: 4000, LateMS: &Lateness{1, 8000, 9500}, Twice: 1},
+			},
+		},
 		Start:  &Start{FirstAnswerMS: Spread{20, 10, 30}, DiskBytesPerItem: 900},
 		Errors: 3, Problems: []string{"put at peer: no"},
 	}
@@ -108,7 +124,16 @@ func TestMarkdown(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# Measured on 2 January 2026", "| | Connections | mayfly | peer | echo | loop |", "| GetItem of one item | 1 | 200 (15.0) | 75.0 |  |  |",
-		"| mayfly: 5 items | 1.00, 12.5, 20.0 | 1.00, 12.5, 20.0 | 0, 0, 0 |", "```text\nmayfly bench, 2026-01-02",
+		"| mayfly: 5 items | 1.00, 12.5, 20.0 | 1.00, 12.5, 20.0 | 0, 0, 0 |",
+		"| Schedules made, over 16 connections | 4,000/s | 3,000/s or more | 1,000/s by default |",
+		"| CPU with 1,000,000 pending and nothing due | 0.25 % | none to speak of |  |",
+		"| Late, of 15,000 at 500 firings/s, with 9,000 pending | 1.00, 12.5, 20.0 ms | p99 25 ms or less | within 60 s |",
+		"| Firings of 100,000 that are due at one instant, with 1,000,000 pending | 2,500/s | 2,000/s or more | 1,000/s by default |",
+		"| the last of them after | 40.0 s | 100,000 within 50 s |  |", "| late, meanwhile, of another group's | 1.00, 12.5, 20.0 ms | p99 100 ms or less | within 60 s |",
+		"| Firings early, twice, lost | 0, 1, 0 |", "| Late, of 30,000 removed at 1,000/s, each known a second before | 1.00, 12.5, 20.0 ms | p99 250 ms or less | within a few days; 8 to 30 minutes measured |",
+		"| Removals of 20,000 that are due at one instant | 4,500/s | 4,000/s or more |  |", "| Late at most, where one of two workers is killed meanwhile | 9.50 s | within 10 s |  |",
+		"| Memory of a worker with 1,000,000 deadlines armed | 280 MB | a million in less than 300 MB |  |", "| Removed early, twice, not at all | 0, 1, 0 | none |  |",
+		"| Records to a webhook | 7,000/s | 5,000/s or more |  |", "Delivery to NATS was not measured: `--nats nats://", "```text\nmayfly bench, 2026-01-02",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
@@ -123,7 +148,7 @@ func TestTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"peer is http://127.0.0.1:2 (no <TTL>)", "get: GetItem of one item", "[100 to 300]", "mayfly over others", "2.50", "one commit of the loop",
-		"burst at mayfly", "another table's", "p99 ratio 2.00", "0.50 of the loop's", "first answer after 20.0 ms", "3 WRONG ANSWERS", "put at peer: no",
+		"burst at mayfly", "another table's", "p99 ratio 2.00", "0.50 of the loop's", "first answer after 20.0 ms", "15000 , 9000 pending", "280 MB resident with 1000000 deadlines armed", "20000 at once: early 0", "to NATS was not measured: --nats", "3 WRONG ANSWERS", "put at peer: no",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, b.String())
@@ -148,7 +173,8 @@ func TestSVG(t *testing.T) {
 			t.Fatalf("%v in\n%s", err, text)
 		}
 	}
-	for _, want := range []string{"get, 1 connections", "burst, at the commit", "with old images", "mayfly bench", "&lt;a &#34;peer&#34;&gt;"} {
+	for _, want := range []string{"get, 1 connections", "burst, at the commit", "with old images", "mayfly bench", "create schedules", "firings, 100,000 at one instant", "stream records to a webhook", "even, with 9,000 pending", "one of two workers is killed", "20,000 at one instant",
+		"EventBridge Scheduler, documented", "&lt;a &#34;peer&#34;&gt;"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the drawing lacks %q", want)
 		}

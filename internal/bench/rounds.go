@@ -112,7 +112,11 @@ const (
 // rest waits until a process hardly uses the CPU any more, but no longer than restLimit. It gives the CPU time that has been used
 // by then.
 func rest(ctx context.Context, used func() time.Duration) (time.Duration, error) {
-	limit := time.Now().Add(restLimit)
+	return restWithin(ctx, used, restLimit)
+}
+
+func restWithin(ctx context.Context, used func() time.Duration, most time.Duration) (time.Duration, error) {
+	limit := time.Now().Add(most)
 	last := used()
 	for {
 		if err := pause(ctx, restPoll); err != nil {

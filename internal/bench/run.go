@@ -20,7 +20,7 @@ var ErrWrongAnswers = errors.New("some answers were wrong")
 const ownName = "mayfly"
 
 // experiments are what runs besides the scenarios.
-var experiments = []string{spreadExperiment.name, burstExperiment.name, drainExperiment.name, experimentStart}
+var experiments = []string{spreadExperiment.name, burstExperiment.name, drainExperiment.name, experimentSchedules, experimentTriggers, experimentGuard, experimentStart}
 
 var durabilities = map[string]kv.Durability{"sync": kv.Sync, "async": kv.Async, "memory": kv.Memory}
 
@@ -29,6 +29,7 @@ type run struct {
 	Options
 	dir       string // for all that it keeps
 	endpoints []*endpoint
+	nats      *natsStream // nil unless asked for
 	started   time.Time
 	prefix    string // of the names of its tables
 	report    *Report
@@ -78,7 +79,13 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.openEndpoints(ctx); err != nil {
 		return err
 	}
-	if r.Pending > 0 {
+	if r.NATS != "" {
+		var err error
+		if r.nats, err = openNATS(ctx, r.NATS, r.prefix, r.AllowRemote); err != nil {
+			return err
+		}
+	}
+	if r.fillsPending() {
 		for _, e := range r.endpoints {
 			if err := r.prepareTable(ctx, e, tablePending); err != nil {
 				return err
@@ -94,6 +101,15 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.drains(ctx); err != nil {
 		return err
 	}
+	if err := r.schedules(ctx); err != nil {
+		return err
+	}
+	if err := r.triggers(ctx); err != nil {
+		return err
+	}
+	if err := r.guards(ctx); err != nil {
+		return err
+	}
 	if err := r.starts(ctx); err != nil {
 		return err
 	}
@@ -101,6 +117,11 @@ func (r *run) all(ctx context.Context) error {
 		r.report.Endpoints = append(r.report.Endpoints, Endpoint{Name: e.name, URL: "http://" + e.address, PID: e.pid, Notes: e.notes})
 	}
 	return nil
+}
+
+// fillsPending tells whether items with far deadlines are wanted beside what is measured. Schedules have a server, and pending ones, of their own.
+func (r *run) fillsPending() bool {
+	return r.Pending > 0 && (len(r.cells()) > 0 || slices.ContainsFunc([]string{spreadExperiment.name, burstExperiment.name, drainExperiment.name, experimentStart}, r.runs))
 }
 
 // openEndpoints starts the own server, or finds the one to measure, and finds those to compare it with.
@@ -143,8 +164,8 @@ func (r *run) openRemote(ctx context.Context, remote Remote) error {
 }
 
 // startServer starts a mayfly with a directory of its own.
-func (r *run) startServer(ctx context.Context, name string) (*endpoint, error) {
-	line := slices.Concat(r.Self, []string{"serve", "--port", "0", "--log-level", "error"})
+func (r *run) startServer(ctx context.Context, name string, flags ...string) (*endpoint, error) {
+	line := slices.Concat(r.Self, []string{"serve", "--port", "0", "--log-level", "error"}, flags)
 	if r.Durability == "memory" {
 		line = append(line, "--memory")
 	} else {
@@ -294,6 +315,9 @@ func (r *run) cleanUp() error {
 		}
 		errs = append(errs, e.close())
 	}
+	if r.nats != nil {
+		errs = append(errs, r.nats.close(ctx))
+	}
 	return errors.Join(append(errs, os.RemoveAll(r.dir))...)
 }
 
@@ -306,7 +330,7 @@ func (r *run) steps() int {
 		}
 	}
 	endpoints := len(r.Versus) + 1
-	if r.Pending > 0 {
+	if r.fillsPending() {
 		fills++
 	}
 	total := fills * endpoints
@@ -318,8 +342,12 @@ func (r *run) steps() int {
 	if r.runs(drainExperiment.name) {
 		total += r.Rounds * 2 * (endpoints + 1)
 	}
-	if r.runs(experimentStart) && r.URL == nil {
-		total++
+	if r.URL == nil {
+		for name, steps := range map[string]int{experimentSchedules: r.scheduleSteps(), experimentTriggers: len(r.recordTargets()), experimentGuard: guardSteps(), experimentStart: 1} {
+			if r.runs(name) {
+				total += steps
+			}
+		}
 	}
 	references := []target{&echoTarget{}, &loopTarget{&loop{}}}
 	for _, c := range r.cells() {

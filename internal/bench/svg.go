@@ -9,7 +9,7 @@ import (
 )
 
 // WriteSVG draws the report: for each scenario at the largest number of connections the calls a second and the server's CPU per
-// call, then how late expiry was, and how fast backlogs were drained.
+// call, then how late expiry was, how fast backlogs were drained, then schedules and triggers, and guard.
 func (r *Report) WriteSVG(out io.Writer) error {
 	d := &drawing{colors: map[string]string{}}
 	for _, e := range r.Endpoints {
@@ -20,7 +20,11 @@ func (r *Report) WriteSVG(out io.Writer) error {
 	}
 	foot := fmt.Sprintf("%s, %s/%s, %d CPUs shared with the client, %s; median of %d rounds, line: least to greatest",
 		r.Date.Format("2006-01-02"), r.Machine.OS, r.Machine.Arch, r.Machine.CPUs, r.Machine.Go, r.Settings.Rounds)
-	return d.write(out, []string{foot, r.Command})
+	lines := []string{foot, r.Command}
+	for _, p := range r.Parts {
+		lines = append(lines, fmt.Sprintf("%s: %s, median of %d rounds", p.title(), p.Date.Format("2006-01-02"), p.Settings.Rounds), p.Command)
+	}
+	return d.write(out, lines)
 }
 
 // chart is a list of groups of bars. Within a group lengths compare; each group has a scale of its own, since a scan and a get have
@@ -51,6 +55,11 @@ func (r *Report) charts() (charts []chart) {
 	add("Server CPU per call (shorter is better)", r.callGroups(" µs", func(f Figure) *Spread { return f.ServerCPUUS }))
 	add("After the deadline (shorter is better)", r.latenessGroups())
 	add("Removals per second of a backlog (longer is better)", r.drainGroups())
+	add("Schedules and records per second (longer is better)", r.deliveryGroups())
+	add("After a schedule's instant, at a webhook (shorter is better)", r.firingGroups())
+	late, fast := r.guardGroups()
+	add("After the deadline, removed by guard (shorter is better)", late)
+	add("Removals by guard per second (longer is better)", fast)
 	return charts
 }
 
@@ -111,6 +120,67 @@ func (r *Report) drainGroups() (groups []group) {
 	return groups
 }
 
+// deliveryGroups gives what is made, fired and delivered a second, beside what was aimed at and what Amazon documents.
+func (r *Report) deliveryGroups() (groups []group) {
+	add := func(label, target string, value Spread, goal, amazon float64) {
+		g := group{label, []bar{{target, value, "/s"}, {targetGoal, Spread{Median: goal}, "/s"}}}
+		if amazon > 0 {
+			g.bars = append(g.bars, bar{targetAmazon, Spread{Median: amazon}, "/s"})
+		}
+		groups = append(groups, g)
+	}
+	if s := r.Schedules; s != nil {
+		add("create schedules", s.Target, s.Create.CallsPerS, goalCreatePerS, amazonCreatePerS)
+		for _, x := range s.Firings {
+			if x.PerS > 0 {
+				add("firings, "+count(x.Count)+" at one instant", s.Target, Spread{Median: x.PerS}, goalFiringsPerS, amazonFiringsS)
+			}
+		}
+	}
+	for _, x := range r.Delivered {
+		add("stream records to "+map[string]string{toWebhook: "a webhook", toNATS: "NATS"}[x.To], x.Target, Spread{Median: x.PerS}, goalRecordsPerS, 0)
+	}
+	return groups
+}
+
+func (r *Report) firingGroups() (groups []group) {
+	if r.Schedules == nil {
+		return nil
+	}
+	add := func(label string, late *Lateness, goal float64) {
+		if late != nil {
+			t := r.Schedules.Target
+			groups = append(groups, group{label, []bar{{t, Spread{Median: late.P50}, " ms p50"}, {t, Spread{Median: late.P99}, " ms p99"}, {targetGoal, Spread{Median: goal}, " ms p99"}}})
+		}
+	}
+	for _, x := range r.Schedules.Firings {
+		if x.Experiment == firingsEven {
+			add("even, with "+count(x.Pending)+" pending", x.LateMS, goalEvenP99MS)
+		}
+		add("of another group in a burst", x.BesideMS, goalBesideP99MS)
+	}
+	return groups
+}
+
+func (r *Report) guardGroups() (late, fast []group) {
+	if r.Guard == nil {
+		return nil, nil
+	}
+	t := r.Guard.Target
+	for _, x := range r.Guard.Removals {
+		switch {
+		case x.LateMS == nil:
+		case x.Experiment == guardEven:
+			late = append(late, group{"evenly", []bar{{t, Spread{Median: x.LateMS.P50}, " ms p50"}, {t, Spread{Median: x.LateMS.P99}, " ms p99"}, {targetGoal, Spread{Median: goalGuardP99MS}, " ms p99"}}})
+		case x.Experiment == guardTakeover:
+			late = append(late, group{"one of two workers is killed", []bar{{t, Spread{Median: x.LateMS.Max}, " ms at most"}, {targetGoal, Spread{Median: goalTakeoverS * 1000}, " ms at most"}}})
+		case x.PerS > 0:
+			fast = append(fast, group{count(x.Items) + " at one instant", []bar{{t, Spread{Median: x.PerS}, "/s"}, {targetGoal, Spread{Median: goalGuardPerS}, "/s"}}})
+		}
+	}
+	return late, fast
+}
+
 // drawing collects the elements of an SVG, from the top down.
 type drawing struct {
 	body   strings.Builder
@@ -132,7 +202,13 @@ const (
 var palette = []string{"#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed"}
 
 // referenceColors set echo and loop apart from endpoints.
-var referenceColors = map[string]string{TargetEcho: "#9ca3af", TargetLoop: "#6b7280"}
+var referenceColors = map[string]string{TargetEcho: "#9ca3af", TargetLoop: "#6b7280", targetGoal: "#cbd5e1", targetAmazon: "#94a3b8"}
+
+// What bars show besides measurements.
+const (
+	targetGoal   = "goal"
+	targetAmazon = "EventBridge Scheduler, documented"
+)
 
 func (d *drawing) color(target string) string {
 	if c, ok := referenceColors[target]; ok {

@@ -17,6 +17,9 @@ func (r *Report) WriteTable(out io.Writer) error {
 	r.writeRatios(&b)
 	r.writeExpiry(&b)
 	r.writeDrain(&b)
+	r.writeSchedules(&b)
+	r.writeDelivered(&b)
+	r.writeGuard(&b)
 	r.writeStart(&b)
 	r.writeProblems(&b)
 	_, err := io.WriteString(out, b.String())
@@ -26,8 +29,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 func (r *Report) writeHead(b *strings.Builder) {
 	fmt.Fprintf(b, "mayfly bench, %s, %s/%s, %d CPUs shared by servers and client, %s, load %.1f at the start\n",
 		r.Date.Format("2006-01-02 15:04 MST"), r.Machine.OS, r.Machine.Arch, r.Machine.CPUs, r.Machine.Go, r.Machine.Load)
-	fmt.Fprintf(b, "items of %d bytes, %d stored, durability %s; rounds of %d ms: median of %d, in brackets least and greatest\n",
-		r.Settings.ItemBytes, r.Settings.Items, r.Settings.Durability, r.Settings.DurationMS, r.Settings.Rounds)
+	fmt.Fprintf(b, "%s\n", r.Settings.line())
 	for _, e := range r.Endpoints {
 		fmt.Fprintf(b, "%s is %s", e.Name, e.URL)
 		if len(e.Notes) > 0 {
@@ -35,6 +37,19 @@ func (r *Report) writeHead(b *strings.Builder) {
 		}
 		b.WriteByte('\n')
 	}
+	r.writeParts(b)
+}
+
+// writeParts tells what is of other runs.
+func (r *Report) writeParts(b *strings.Builder) {
+	for _, p := range r.Parts {
+		fmt.Fprintf(b, "%s are of another run: %s, %s, load %.1f at the start\n  %s\n", p.title(), p.Date.Format("2006-01-02 15:04 MST"), p.Machine.Go, p.Machine.Load, p.Settings.line())
+	}
+}
+
+func (s *Settings) line() string {
+	return fmt.Sprintf("items of %d bytes, %d stored, durability %s; rounds of %d ms: median of %d, in brackets least and greatest",
+		s.ItemBytes, s.Items, s.Durability, s.DurationMS, s.Rounds)
 }
 
 // columns aligns what write prints, cells ended by tabs.

@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Schedules is what the experiment with schedules found at the program's own server.
+type Schedules struct {
+	Target         string    `json:"target"`
+	Create         Figure    `json:"create"`
+	Pending        int       `json:"pending"`          // far away
+	IdleCPUPercent float64   `json:"idle_cpu_percent"` // of one CPU, while nothing is due
+	Firings        []Firings `json:"firings"`
+}
+
+// Kinds of firings.
+const (
+	firingsEven  = "even"
+	firingsBurst = "burst"
+)
+
+// Firings is what came of schedules that fire.
+type Firings struct {
+	Experiment string    `json:"experiment"`
+	About      string    `json:"about"`
+	Count      int       `json:"count"`
+	Pending    int       `json:"pending"`                  // far away, meanwhile
+	LateMS     *Lateness `json:"late_ms,omitempty"`        // from the instant to the arrival at the webhook
+	BesideMS   *Lateness `json:"beside_late_ms,omitempty"` // of another group's, meanwhile
+	DrainS     float64   `json:"drain_s,omitempty"`        // from the instant that all share to the last arrival
+	PerS       float64   `json:"per_s,omitempty"`
+	CPUUS      float64   `json:"server_cpu_us,omitempty"` // for each firing
+	Early      int       `json:"early"`
+	Twice      int       `json:"twice"` // arrived again, with the same id
+	Lost       int       `json:"lost"`
+}
+
+// line says the most important in a few words.
+func (x *Firings) line() string {
+	switch {
+	case x.Lost > 0:
+		return fmt.Sprintf("%d of %d did not arrive", x.Lost, x.Count)
+	case x.DrainS > 0:
+		return fmt.Sprintf("%.0f/s, the last after %.1f s", x.PerS, x.DrainS)
+	case x.LateMS != nil:
+		return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms late", x.LateMS.P50, x.LateMS.P99)
+	}
+	return ""
+}
+
+// Delivered is how fast records reached a target.
+type Delivered struct {
+	About   string  `json:"about"`
+	To      string  `json:"to"` // webhook or nats
+	Target  string  `json:"target"`
+	Records int     `json:"records"`
+	PerS    float64 `json:"per_s"`
+	CPUUS   float64 `json:"server_cpu_us,omitempty"` // for each record
+	Twice   int     `json:"twice"`
+	Lost    int     `json:"lost"`
+}
+
+func (r *Report) writeSchedules(b *strings.Builder) {
+	s := r.Schedules
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(b, "\nschedules at %s\n", s.Target)
+	columns(b, func(w io.Writer) {
+		fmt.Fprintf(w, "%s, %d connections\t%s/s\t%s\tp50 %s\tp99 %s ms\tserver CPU %s us\t\n", s.Create.About, s.Create.Connections,
+			short(s.Create.CallsPerS.Median), bounds(s.Create.CallsPerS), short(s.Create.P50MS.Median), short(s.Create.P99MS.Median), known(s.Create.ServerCPUUS))
+	})
+	fmt.Fprintf(b, "  with %d pending and nothing due: %s %% of a CPU\n", s.Pending, short(s.IdleCPUPercent))
+	for _, x := range s.Firings {
+		fmt.Fprintf(b, "  %d %s, %d pending: early %d, twice %d, lost %d; server CPU each %s us\n", x.Count, x.About, x.Pending, x.Early, x.Twice, x.Lost, short(x.CPUUS))
+		columns(b, func(w io.Writer) {
+			writeLateness(w, "late at the webhook", x.LateMS)
+			writeLateness(w, "another group's", x.BesideMS)
+		})
+		if x.DrainS > 0 {
+			fmt.Fprintf(b, "    %s firings/s, the last after %s s\n", short(x.PerS), short(x.DrainS))
+		}
+	}
+}
+
+func (r *Report) writeDelivered(b *strings.Builder) {
+	for _, x := range r.Delivered {
+		fmt.Fprintf(b, "\ntriggers at %s: %d %s: %s/s; twice %d, lost %d; server CPU each %s us\n",
+			x.Target, x.Records, x.About, short(x.PerS), x.Twice, x.Lost, short(x.CPUUS))
+	}
+	if !r.deliveredTo(toNATS) {
+		b.WriteString("  " + strings.ReplaceAll(withoutNATS, "`", "") + "\n")
+	}
+}

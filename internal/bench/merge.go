@@ -1,0 +1,91 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Part says which run some experiments of a report come from, when it is another than the report's own.
+type Part struct {
+	Of       []string  `json:"of"` // names of experiments
+	Date     time.Time `json:"date"`
+	Command  string    `json:"command,omitempty"`
+	Version  string    `json:"version,omitempty"`
+	Machine  Machine   `json:"machine"`
+	Settings Settings  `json:"settings"`
+	TookS    float64   `json:"took_s"`
+}
+
+// ownExperiments are those of the program's own server alone. Nothing of the same rounds is compared with them, so a run of its own may measure them.
+var ownExperiments = []string{experimentSchedules, experimentTriggers, experimentGuard, experimentStart}
+
+// CheckMerge tells whether a run of these scenarios and experiments can be merged into a report of another run.
+func CheckMerge(only []string) error {
+	for _, name := range only {
+		if !slices.Contains(ownExperiments, name) {
+			return fmt.Errorf("%s cannot be merged: what is compared is of one run; those of the program's own server alone can be: %s", name, strings.Join(ownExperiments, ", "))
+		}
+	}
+	if len(only) == 0 {
+		return fmt.Errorf("a whole run cannot be merged; say which of these to run: %s", strings.Join(ownExperiments, ", "))
+	}
+	return nil
+}
+
+// Merge takes over what another run on the same machine has measured, in place of what the report says of the same experiments. All else stays as it is.
+func (r *Report) Merge(other *Report) error {
+	has := other.ownExperiments()
+	a, b := r.Machine, other.Machine
+	switch {
+	case len(other.Calls) > 0 || len(other.Expiry) > 0 || len(other.Drain) > 0:
+		return errors.New("the run has measured what is compared, and that is of one run")
+	case len(has) == 0:
+		return errors.New("the run has nothing to merge")
+	case other.Errors > 0:
+		return fmt.Errorf("the run has %d wrong answers", other.Errors)
+	case a.OS != b.OS || a.Arch != b.Arch || a.CPUs != b.CPUs:
+		return fmt.Errorf("the run is of another machine: %s/%s with %d CPUs, not %s/%s with %d", b.OS, b.Arch, b.CPUs, a.OS, a.Arch, a.CPUs)
+	}
+	for _, name := range has {
+		switch name {
+		case experimentSchedules:
+			r.Schedules = other.Schedules
+		case experimentTriggers:
+			r.Delivered = other.Delivered
+		case experimentGuard:
+			r.Guard = other.Guard
+		case experimentStart:
+			r.Start = other.Start
+		}
+	}
+	var parts []Part
+	for _, p := range r.Parts {
+		p.Of = slices.DeleteFunc(slices.Clone(p.Of), func(name string) bool { return slices.Contains(has, name) })
+		if len(p.Of) > 0 {
+			parts = append(parts, p)
+		}
+	}
+	r.Parts = append(parts, Part{
+		Of: has, Date: other.Date, Command: other.Command, Version: other.Version, Machine: other.Machine, Settings: other.Settings, TookS: other.TookS,
+	})
+	return nil
+}
+
+// ownExperiments lists those that the report has.
+func (r *Report) ownExperiments() (names []string) {
+	for _, x := range []struct {
+		name string
+		has  bool
+	}{{experimentSchedules, r.Schedules != nil}, {experimentTriggers, len(r.Delivered) > 0}, {experimentGuard, r.Guard != nil}, {experimentStart, r.Start != nil}} {
+		if x.has {
+			names = append(names, x.name)
+		}
+	}
+	return names
+}
+
+// title names the part's experiments at the beginning of a line.
+func (p *Part) title() string { return capital(strings.Join(p.Of, " and ")) }

@@ -1,0 +1,142 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// experimentTriggers measures how fast stream records reach a webhook, and NATS.
+const experimentTriggers = "triggers"
+
+// keyMark is what stands in front of an item's number in a record's keys.
+const keyMark = `"Keys":{"pk":{"S":"item-`
+
+// Where records go.
+const (
+	toWebhook = "webhook"
+	toNATS    = "nats"
+)
+
+// recordTarget is a target of records.
+type recordTarget struct {
+	to, about, arn string
+	batch          int
+}
+
+// recordTargets lists those that a run has. A message of NATS has a megabyte at most, unless the server says otherwise, so the batches are as small as Lambda's.
+func (r *run) recordTargets() []recordTarget {
+	list := []recordTarget{{toWebhook, "stream records to a webhook, up to 1000 a call", recordsARN, 1000}}
+	if r.NATS != "" {
+		list = append(list, recordTarget{toNATS, "stream records to a stream of NATS JetStream and on to its reader, up to 100 a message", natsARN, 100})
+	}
+	return list
+}
+
+// triggers measures the program's own server: a table is filled, and then for each target a trigger hands over its stream from the beginning.
+func (r *run) triggers(ctx context.Context) (err error) {
+	if !r.runs(experimentTriggers) || r.URL != nil {
+		return nil
+	}
+	server, c, err := r.startDelivering(ctx, experimentTriggers)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.close(), c.close()) }()
+	for i, to := range r.recordTargets() {
+		r.step("%d %s", r.Items, to.about)
+		if i == 0 {
+			if err := r.fillRecords(ctx, server); err != nil {
+				return err
+			}
+		}
+		x, err := r.deliver(ctx, server, c, to)
+		if err != nil {
+			return fmt.Errorf("%s: %w", experimentTriggers, err)
+		}
+		r.report.Delivered = append(r.report.Delivered, x)
+		r.result("%.0f records/s", x.PerS)
+	}
+	return nil
+}
+
+func (r *run) fillRecords(ctx context.Context, server *endpoint) error {
+	t, err := server.createTable(ctx, r.prefix, tableSpread)
+	if err != nil {
+		return err
+	}
+	return server.fillTable(ctx, t, tableSpread, 0, r.Items, farDeadline(r.started))
+}
+
+// deliver lets a trigger hand over all records to a target.
+func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to recordTarget) (x Delivered, err error) {
+	arn, err := server.streamARN(ctx, server.tables[tableSpread])
+	if err != nil {
+		return x, err
+	}
+	defer c.forget()
+	if to.to == toNATS {
+		stop, err := r.nats.follow(ctx, c.note)
+		if err != nil {
+			return x, err
+		}
+		defer stop()
+	}
+	before, err := rest(ctx, func() time.Duration { used, _ := server.cpu(); return used })
+	if err != nil {
+		return x, err
+	}
+	w := c.expect(keyMark, 0, &plan{first: time.Now(), items: r.Items, millis: true})
+	remove, err := server.createMapping(ctx, arn, to)
+	if err != nil {
+		return x, err
+	}
+	if err := await(ctx, w, time.Now(), graceFor(r.Items)); err != nil {
+		return x, err
+	}
+	x = Delivered{About: to.about, To: to.to, Target: ownName, Records: r.Items}
+	_, x.Twice, x.Lost = w.faults()
+	if late := w.summary(time.Now()); late != nil && x.Lost == 0 {
+		x.PerS = round(float64(r.Items) / (late.Max / 1000))
+	}
+	if used, known := server.cpu(); known {
+		x.CPUUS = round(micros(used-before) / float64(r.Items))
+	}
+	if x.Lost > 0 {
+		r.problem(x.Lost, fmt.Sprintf("%d of %d %s did not arrive", x.Lost, r.Items, to.about))
+	}
+	return x, remove(ctx)
+}
+
+// createMapping makes a trigger, over Lambda's API.
+func (e *endpoint) createMapping(ctx context.Context, arn string, to recordTarget) (remove func(context.Context) error, err error) {
+	const path = "/2015-03-31/event-source-mappings/"
+	body, err := e.rest(ctx, "POST", path, fmt.Sprintf(
+		`{"EventSourceArn":%q,"FunctionName":%q,"StartingPosition":"TRIM_HORIZON","BatchSize":%d}`, arn, to.arn, to.batch))
+	if err != nil {
+		return nil, err
+	}
+	var made struct{ UUID string }
+	if err := json.Unmarshal(body, &made); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		_, err := e.rest(ctx, "DELETE", path+made.UUID, "")
+		return err
+	}, nil
+}
+
+// streamARN is that of a table's stream.
+func (e *endpoint) streamARN(ctx context.Context, t *table) (string, error) {
+	body, err := e.call(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+t.name+`"}`)
+	if err != nil {
+		return "", err
+	}
+	var described struct {
+		Table struct{ LatestStreamArn string }
+	}
+	err = json.Unmarshal(body, &described)
+	return described.Table.LatestStreamArn, err
+}
