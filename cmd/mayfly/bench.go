@@ -28,6 +28,7 @@ type benchCommand struct {
 	Spread      time.Duration `help:"Over how long they expire. Default: 30s." placeholder:"TIME"`
 	Burst       int           `help:"Items that expire all at one instant. Default: 200000." placeholder:"N"`
 	Pending     int           `help:"Items with far deadlines that are there besides. Default: none." placeholder:"N"`
+	NATS        string        `name:"nats" help:"NATS server with JetStream, to which triggers deliver besides; the stream is made, and removed." placeholder:"nats://HOST:PORT"`
 	Quick       bool          `help:"Small numbers instead of those defaults: takes seconds, and shows that it works rather than how well."`
 
 	Dir        string `help:"Where the run keeps its data until it ends. Default: the system's directory for temporary files." placeholder:"DIR"`
@@ -36,6 +37,8 @@ type benchCommand struct {
 	JSON bool   `name:"json" help:"Print the report as JSON."`
 	SVG  string `name:"svg" help:"Write charts to this file." placeholder:"FILE"`
 	Page string `name:"markdown" help:"Write the report to this file as a page of Markdown." placeholder:"FILE"`
+
+	Merge string `name:"merge" help:"Put what was measured into the report in this file, a JSON of an earlier run, in place of what it says of the same. Of schedules, triggers, guard and start." placeholder:"FILE"`
 
 	Role string `hidden:"" help:"What a process of a run is for."`
 }
@@ -47,6 +50,8 @@ func (benchCommand) Help() string {
     mayfly bench
     mayfly bench --only put,get --connections 64 --duration 2s --rounds 5
     mayfly bench --only expiry,burst
+    mayfly bench --only triggers --nats nats://127.0.0.1:4222
+    mayfly bench --only schedules --pending 1000000 --merge report.json
     mayfly bench --vs dynalite=http://127.0.0.1:4567 --svg bench.svg --markdown bench.md --json > bench.json
 
 It measures the server beside two references in the same rounds: echo, a bare net/http handler that reads the same
@@ -64,6 +69,10 @@ func (c benchCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	whole, err := c.whole()
+	if err != nil {
+		return err
+	}
 	progress := newStepDisplay(s.err)
 	options.Progress = progress.show
 	report, err := bench.Run(ctx, options)
@@ -75,7 +84,33 @@ func (c benchCommand) Run(ctx context.Context, s streams) error {
 		return adviseBench(err)
 	}
 	report.Command, report.Version = strings.Join(append([]string{"mayfly"}, os.Args[1:]...), " "), version()
-	return errors.Join(err, c.print(s, report), writeFile(c.SVG, "charts", report.WriteSVG), writeFile(c.Page, "page", report.WriteMarkdown))
+	err = errors.Join(err, c.print(s, report))
+	if whole == nil {
+		whole = report
+	} else if merged := whole.Merge(report); merged != nil {
+		return errors.Join(err, fmt.Errorf("%s stays as it was: %w", c.Merge, merged))
+	}
+	return errors.Join(err, writeFile(c.Merge, "report", func(out io.Writer) error { return writeReport(out, whole) }),
+		writeFile(c.SVG, "charts", whole.WriteSVG), writeFile(c.Page, "page", whole.WriteMarkdown))
+}
+
+// whole reads the report that this run is to be a part of; nil if there is none.
+func (c benchCommand) whole() (*bench.Report, error) {
+	if c.Merge == "" {
+		return nil, nil
+	}
+	if err := bench.CheckMerge(c.Only); err != nil {
+		return nil, advise(err, "run them without --merge")
+	}
+	text, err := os.ReadFile(c.Merge)
+	if err != nil {
+		return nil, err
+	}
+	report := new(bench.Report)
+	if err := json.Unmarshal(text, report); err != nil || report.Date.IsZero() {
+		return nil, advise(fmt.Errorf("%s is not a report of mayfly bench", c.Merge), "make one: mayfly bench --json > FILE")
+	}
+	return report, nil
 }
 
 // options turns flags into options. What the options themselves check is left to them.
@@ -87,7 +122,7 @@ func (c benchCommand) options() (bench.Options, error) {
 	o := bench.Options{
 		Self: []string{self}, AllowRemote: c.AllowRemote, Dir: c.Dir, Durability: c.Durability, Quick: c.Quick, Only: c.Only,
 		Connections: c.Connections, Duration: c.Duration, Rounds: c.Rounds, Items: c.Items, Expiring: c.Expiring, Spread: c.Spread,
-		Burst: c.Burst, Pending: c.Pending,
+		Burst: c.Burst, Pending: c.Pending, NATS: c.NATS,
 	}
 	if c.URL != "" {
 		remote := parseRemote(c.URL)
@@ -120,11 +155,15 @@ func adviseBench(err error) error {
 // print writes what was asked for.
 func (c benchCommand) print(s streams, report *bench.Report) error {
 	if c.JSON {
-		encoder := json.NewEncoder(s.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(report)
+		return writeReport(s.out, report)
 	}
 	return report.WriteTable(s.out)
+}
+
+func writeReport(out io.Writer, report *bench.Report) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(report)
 }
 
 // writeFile writes what was asked for with the name of a file.

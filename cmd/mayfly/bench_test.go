@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -55,7 +57,7 @@ func TestBenchQuick(t *testing.T) {
 		}
 	}
 	for _, name := range bench.ScenarioNames() {
-		if slices.Contains([]string{"expiry", "burst", "drain", "start"}, name) {
+		if slices.Contains([]string{"expiry", "burst", "drain", "schedules", "triggers", "guard", "start"}, name) {
 			continue
 		}
 		if !slices.Contains(targets[name], "mayfly") {
@@ -68,11 +70,55 @@ func TestBenchQuick(t *testing.T) {
 	if len(report.Expiry) != 2 || report.Expiry[0].Stream == nil || report.Expiry[0].Commit == nil || report.Expiry[1].Beside == nil || len(report.Drain) != 4 {
 		t.Errorf("expiry: %+v, drain %+v", report.Expiry, report.Drain)
 	}
+	if s := report.Schedules; s == nil || s.Create.Calls == 0 || len(s.Firings) != 2 || s.Firings[0].LateMS == nil || s.Firings[1].BesideMS == nil || s.Firings[1].PerS <= 0 {
+		t.Errorf("schedules: %+v", s)
+	}
+	if len(report.Delivered) != 1 || report.Delivered[0].PerS <= 0 {
+		t.Errorf("triggers: %+v", report.Delivered)
+	}
+	if g := report.Guard; g == nil || len(g.Removals) != 3 || g.Removals[0].LateMS == nil || g.Removals[1].PerS <= 0 || g.Removals[2].Lost != 0 || g.Armed == 0 {
+		t.Errorf("guard: %+v", g)
+	}
 	if report.Start == nil || report.Start.FirstAnswerMS.Median <= 0 || report.Start.DiskBytesPerItem < 100 {
 		t.Errorf("start: %+v", report.Start)
 	}
 	if drawn, err := os.ReadFile(charts); err != nil || !bytes.HasPrefix(drawn, []byte("<svg ")) {
 		t.Errorf("charts: %v", err)
+	}
+}
+
+// A run of its own goes into the report of another one, which otherwise stays as it was.
+func TestBenchMerge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 seconds")
+	}
+	file := filepath.Join(t.TempDir(), "report.json")
+	var whole bench.Report
+	if err := json.Unmarshal([]byte(readDoc(t, "docs/report.json")), &whole); err != nil {
+		t.Fatal(err)
+	}
+	whole.Machine.OS, whole.Machine.Arch, whole.Machine.CPUs = runtime.GOOS, runtime.GOARCH, runtime.NumCPU()
+	if err := writeFile(file, "report", func(out io.Writer) error { return writeReport(out, &whole) }); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := runBench(t, "--quick", "--burst", "500", "--only", "schedules", "--pending", "3000", "--durability", "memory", "--merge", file)
+	if code != 0 || !strings.Contains(stdout, "with 3000 pending and nothing due") || !strings.Contains(stderr, "create 3000 of 3000 pending schedules: ") {
+		t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var merged bench.Report
+	if err := json.Unmarshal(text, &merged); err != nil {
+		t.Fatal(err)
+	}
+	s := merged.Schedules
+	if s == nil || s.Pending != 3000 || len(s.Firings) != 3 || s.Firings[0].Pending >= s.Pending || s.Firings[1].Pending != s.Pending {
+		t.Errorf("schedules: %+v", s)
+	}
+	if len(merged.Calls) != len(whole.Calls) || merged.Command != whole.Command || len(merged.Parts) == 0 || !slices.Equal(merged.Parts[len(merged.Parts)-1].Of, []string{"schedules"}) {
+		t.Errorf("%d calls, %d parts", len(merged.Calls), len(merged.Parts))
 	}
 }
 
@@ -152,6 +198,10 @@ func TestBenchRefuses(t *testing.T) {
 		{[]string{"--server-pid", "1"}, "--url"},
 		{[]string{"--vs", "echo=http://127.0.0.1:1"}, "reference"},
 		{[]string{"--dir", "/nowhere/at/all"}, "no such file"},
+		{[]string{"--merge", "/nowhere/at/all", "--only", "start"}, "no such file"},
+		{[]string{"--merge", "/dev/null", "--only", "start"}, "not a report"},
+		{[]string{"--merge", "/dev/null", "--only", "put"}, "of one run"},
+		{[]string{"--merge", "/dev/null"}, "a whole run"},
 	} {
 		if stdout, stderr, code := runBench(t, tt.args...); code != exitError || !strings.Contains(stderr, tt.says) || stdout != "" {
 			t.Errorf("%v: exit %d\n%s%s", tt.args, code, stdout, stderr)

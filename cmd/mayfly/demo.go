@@ -40,7 +40,7 @@ exits with 1 if one was.`
 // Run shows the experiment, and then leaves its endpoint running on a terminal.
 func (c demoCommand) Run(ctx context.Context, s streams) error {
 	moreProcessors()
-	raiseHeap()
+	raiseHeap(64 << 20) // the library's default cache
 	dir, err := os.MkdirTemp("", "mayfly-demo-")
 	if err != nil {
 		return fmt.Errorf("make a directory for the demo: %w", err)

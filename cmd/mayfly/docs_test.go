@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,17 +13,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestDocs runs what the pages in docs tell a reader to run. A page is a sequence of fenced blocks:
 //
 //	sh serve   one line that starts a server; the one before it is stopped. Here it gets a free port
+//	sh clone   one line that is typed in a clone of the repository and runs until the page ends. It listens on a port of documentedPorts
 //	sh setup   what a new user types first; see TestReadmeSetsUpWithTwoCommands
 //	sh         commands for one bash, which goes on from block to block and ends at the first command that fails
 //	text       what the block before it prints, where … stands for any text
 //	go         lines that stand in a test of the module, so that they compile and run
 //
-// Blocks of other languages are shown and not run. 127.0.0.1:8000 in a block stands for the server's address.
+// Blocks of other languages are shown and not run. 127.0.0.1:8000 in a block stands for the server's address, and each of documentedPorts for one that is free.
 func TestDocs(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
@@ -35,7 +38,7 @@ func TestDocs(t *testing.T) {
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			for _, tool := range []string{"bash", "curl", "aws"} {
+			for _, tool := range []string{"bash", "curl", "aws", "python3"} {
 				if _, err := exec.LookPath(tool); err != nil && uses(blocks, tool) {
 					t.Skipf("the page uses %s, which is not installed", tool)
 				}
@@ -172,7 +175,9 @@ type reader struct {
 	dir    string
 	server *served
 	shell  *shell
-	output string // of the last block that was run
+	output string            // of the last block that was run
+	free   map[string]string // ports in place of documentedPorts, as far as they were needed
+	clone  []*exec.Cmd       // what was started in the repository
 }
 
 const documentedAddress = "127.0.0.1:8000"
@@ -182,6 +187,8 @@ func (r *reader) follow(b block) {
 	switch b.language {
 	case "sh serve":
 		r.serve(b)
+	case "sh clone":
+		r.startInClone(b)
 	case "sh":
 		r.run(b)
 	case "text":
@@ -207,7 +214,11 @@ func (r *reader) serve(b block) {
 
 func (r *reader) run(b block) {
 	r.Helper()
-	if r.server == nil {
+	text := r.withFreePort(b.text)
+	switch {
+	case r.server != nil:
+		text = strings.ReplaceAll(text, documentedAddress, r.address())
+	case strings.Contains(text, documentedAddress):
 		r.Fatalf("%s: no server runs", b.where)
 	}
 	if r.shell == nil {
@@ -217,12 +228,70 @@ func (r *reader) run(b block) {
 		}
 		r.shell = shell
 	}
-	output, err := r.shell.run(strings.ReplaceAll(b.text, documentedAddress, r.address()))
+	output, err := r.shell.run(text)
 	if err != nil {
 		r.Fatalf("%s: %v\n%s%s", b.where, err, output, r.shell.errors.String())
 	}
 	r.output = output
 }
+
+// documentedPorts are those of something that a page starts beside the server.
+var documentedPorts = []string{"9001", "4222"}
+
+func (r *reader) withFreePort(text string) string {
+	r.Helper()
+	for _, port := range documentedPorts {
+		if !strings.Contains(text, port) {
+			continue
+		}
+		if r.free == nil {
+			r.free = map[string]string{}
+		}
+		if r.free[port] == "" {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				r.Fatal(err)
+			}
+			_, r.free[port], _ = net.SplitHostPort(l.Addr().String())
+			l.Close()
+		}
+		text = strings.ReplaceAll(text, port, r.free[port])
+	}
+	return text
+}
+
+// startInClone starts something in the repository, with the environment of the tests, whose caches it needs, and waits until it listens.
+func (r *reader) startInClone(b block) {
+	r.Helper()
+	var log buffer
+	command := exec.Command("bash", "-c", r.withFreePort(b.text))
+	command.Dir, command.Stdout, command.Stderr = filepath.Join("..", ".."), &log, &log
+	command.Env = append(os.Environ(), "TMPDIR="+r.dir)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := command.Start(); err != nil {
+		r.Fatal(err)
+	}
+	r.clone = append(r.clone, command)
+	for port, free := range r.free {
+		if !strings.Contains(b.text, port) {
+			continue
+		}
+		limit := time.Now().Add(cloneLimit)
+		for {
+			c, err := net.Dial("tcp", "127.0.0.1:"+free)
+			if err == nil {
+				c.Close()
+				break
+			}
+			if time.Now().After(limit) {
+				r.Fatalf("%s: nothing listens: %v\n%s", b.where, err, log.String())
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+const cloneLimit = 3 * time.Minute // to compile it
 
 func (r *reader) address() string { return strings.TrimPrefix(r.server.url, "http://") }
 
@@ -239,12 +308,16 @@ func (r *reader) compare(b block) {
 	}
 }
 
-// findGo looks for the block's lines, one after another, in the tests of the root package.
+// findGo looks for the block's lines, one after another, in the tests of the root package and of those that are to be imported besides.
 func (r *reader) findGo(b block) {
 	r.Helper()
-	files, err := filepath.Glob("../../*_test.go")
-	if err != nil {
-		r.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"../../*_test.go", "../../guard/*_test.go", "../../guard/strict/*_test.go", "../../planner/*_test.go", "../../timeseries/*_test.go"} {
+		matches, err := filepath.Glob(pattern)
+		if err != nil {
+			r.Fatal(err)
+		}
+		files = append(files, matches...)
 	}
 	want := unindented(b.text)
 	for _, name := range files {
@@ -282,6 +355,10 @@ func (r *reader) leave() {
 	if r.shell != nil {
 		r.shell.stop()
 	}
+	for _, c := range r.clone {
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGTERM)
+		_ = c.Wait()
+	}
 	r.stopServer()
 }
 
@@ -296,7 +373,8 @@ type shell struct {
 func startShell(dir string) (*shell, error) {
 	s := &shell{command: exec.Command("bash", "-euo", "pipefail")}
 	s.command.Dir, s.command.Stderr = dir, &s.errors
-	s.command.Env = append(os.Environ(), "HOME="+dir, "AWS_PAGER=")
+	s.command.Env = append(os.Environ(), "HOME="+dir, "AWS_PAGER=", "MAYFLY_ENDPOINT=", "NO_COLOR=1")
+	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that what a page leaves running can be ended with it
 	in, err := s.command.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -332,6 +410,7 @@ func (s *shell) run(block string) (output string, err error) {
 
 func (s *shell) stop() {
 	s.in.Close()
+	_ = syscall.Kill(-s.command.Process.Pid, syscall.SIGTERM)
 	_, _ = io.Copy(io.Discard, s.out)
 	_ = s.command.Wait()
 }

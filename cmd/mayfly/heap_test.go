@@ -2,17 +2,22 @@ package main
 
 import (
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"testing"
 )
 
-// The collector lets the heap grow by the floor, which raiseHeap keeps.
+// The collector lets the heap grow by the floor, which raiseHeap keeps, and to its limit.
 func TestRaiseHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
-	raiseHeap()
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	raiseHeap(1 << 30)
 	if len(heapFloor) != heapFloorBytes {
 		t.Fatalf("the floor has %d bytes", len(heapFloor))
+	}
+	if limit := debug.SetMemoryLimit(-1); limit != 1<<30+besideCache {
+		t.Errorf("the collector lets it grow to %d MB", limit>>20)
 	}
 	runtime.GC()
 	goal := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}

@@ -10,6 +10,9 @@ import (
 
 // listen opens the port. Port 0 takes a free one.
 func listen(host string, port int) (net.Listener, error) {
+	if port < 0 || port > 65535 {
+		return nil, misused(fmt.Errorf("there is no port %d", port), "give one from 1 to 65535, or 0 for a free one")
+	}
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	l, err := net.Listen("tcp", address)
 	switch {

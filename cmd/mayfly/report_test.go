@@ -14,8 +14,15 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests compare with anew")
 
-// The published figures are those of the published measurement, docs/report.json: the page about it, and the README's tables.
+// The published figures are those of the published measurement, docs/report.json: the page about it, the charts, and the README's tables.
 // After a new measurement: go test ./cmd/mayfly -run TestPublishedFigures -update
+//
+// Schedules, triggers and guard are measured by themselves, and merged (docs/bench.md tells how to run the NATS server):
+//
+//	cd docs
+//	mayfly bench --only schedules --pending 1000000 --burst 200000 --merge report.json
+//	mayfly bench --only triggers --nats nats://127.0.0.1:4222 --merge report.json
+//	mayfly bench --only guard --merge report.json
 func TestPublishedFigures(t *testing.T) {
 	const begin, end = "<!-- figures of docs/report.json -->\n", "<!-- end of figures -->\n"
 	stored := readDoc(t, "docs/report.json")
@@ -26,14 +33,23 @@ func TestPublishedFigures(t *testing.T) {
 	if report.Errors > 0 || report.Command == "" || report.Settings.Rounds < 3 {
 		t.Errorf("not a report to publish: %d wrong answers, %d rounds, by %q", report.Errors, report.Settings.Rounds, report.Command)
 	}
-	var page, summary bytes.Buffer
+	for _, p := range report.Parts {
+		if p.Command == "" || p.Settings.Rounds < 3 || p.Settings.Durability != report.Settings.Durability {
+			t.Errorf("not to publish: %v of %d rounds with durability %s, by %q", p.Of, p.Settings.Rounds, p.Settings.Durability, p.Command)
+		}
+	}
+	var page, summary, charts bytes.Buffer
 	if err := report.WriteMarkdown(&page); err != nil {
 		t.Fatal(err)
 	}
 	if err := report.WriteSummary(&summary); err != nil {
 		t.Fatal(err)
 	}
+	if err := report.WriteSVG(&charts); err != nil {
+		t.Fatal(err)
+	}
 	holdDoc(t, "docs/report.md", page.String())
+	holdDoc(t, "docs/report.svg", charts.String())
 
 	readme := readDoc(t, "README.md")
 	before, rest, ok := strings.Cut(readme, begin)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"io"
 	"net/http"
 	"os"
@@ -16,17 +17,21 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mayfly": main})
 }
 
+var rewrite = flag.Bool("rewrite", false, "write what the program prints into the scripts that compare it with a file")
+
 // TestScripts runs testdata/script: what the program prints, and with which code it exits. Beside testscript's own commands there are
 //
 //	serve [flag…]            start mayfly serve on a free port; sets $URL and $PORT, and puts what it printed at stdout
 //	terminate [code]         send it SIGTERM and check the code that it exits with, 0 unless given; what it wrote goes to stdout and stderr
 //	get PATH [NAME:VALUE…]   fetch $URL/PATH; the answer goes to stdout, and "! get" wants a status of 400 or more
 //	post PATH BODY [NAME:VALUE…]
+//	dynamodb OPERATION BODY  call the API of DynamoDB
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Deadline:            time.Now().Add(2 * time.Minute), // a server that starts although it should not would run on
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
+		UpdateScripts:       *rewrite,
 		Setup: func(env *testscript.Env) error {
 			env.Values[serverKey{}] = new(*served)
 			env.Vars = append(env.Vars, "HOME="+env.WorkDir, "NO_COLOR=1")
@@ -37,6 +42,7 @@ func TestScripts(t *testing.T) {
 			"terminate": scriptTerminate,
 			"get":       scriptGet,
 			"post":      scriptPost,
+			"dynamodb":  scriptDynamoDB,
 		},
 	})
 }
@@ -60,7 +66,7 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 // scriptEnv is the environment of the process with what the script has set of ours.
 func scriptEnv(ts *testscript.TestScript) []string {
 	env := os.Environ()
-	for _, name := range []string{"MAYFLY_REGION", "MAYFLY_CONFIG", "MAYFLY_DATA", "MAYFLY_LOG_FORMAT"} {
+	for _, name := range []string{"MAYFLY_REGION", "MAYFLY_CONFIG", "MAYFLY_DATA", "MAYFLY_LOG_FORMAT", "MAYFLY_TEST_SECRET"} {
 		if value := ts.Getenv(name); value != "" {
 			env = append(env, name+"="+value)
 		}
@@ -89,6 +95,10 @@ func scriptGet(ts *testscript.TestScript, neg bool, args []string) {
 
 func scriptPost(ts *testscript.TestScript, neg bool, args []string) {
 	scriptRequest(ts, neg, "POST", args[0], args[1], args[2:])
+}
+
+func scriptDynamoDB(ts *testscript.TestScript, neg bool, args []string) {
+	scriptRequest(ts, neg, "POST", "/", args[1], []string{"X-Amz-Target:DynamoDB_20120810." + args[0], "Content-Type:application/x-amz-json-1.0"})
 }
 
 func scriptRequest(ts *testscript.TestScript, neg bool, method, path, body string, headers []string) {

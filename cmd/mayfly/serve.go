@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"time"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/reminder"
+	"github.com/mayflydb/mayfly/internal/trigger"
 )
 
 type serveCommand struct {
@@ -34,9 +38,15 @@ type serveCommand struct {
 	Region       string        `help:"Region that ARNs name; requests for every region are served." default:"us-east-1"`
 	Account      string        `help:"Account number that ARNs name." default:"000000000000"`
 	Retention    time.Duration `name:"stream-retention" help:"How long stream records are kept." default:"24h"`
+	HoldBytes    byteSize      `help:"How much may be kept beyond that for schedules and triggers that have not got there; with more, new schedules are refused. Nothing is dropped." default:"8GB"`
 	Shards       int           `help:"Open shards of each table's stream." default:"4"`
 	ShardBytes   byteSize      `help:"Size at which a shard is closed and gets a child." default:"64MB"`
 
+	targetFlags
+	Triggers     string         `help:"YAML or JSON file of triggers that run besides those made through the API. See docs/triggers.md." placeholder:"FILE"`
+	Reminders    string         `help:"YAML or JSON file of reminders: targets called at instants that items name. See docs/reminders.md." placeholder:"FILE"`
+	DatabaseOnly bool           `help:"Serve the database alone; schedules, triggers and reminders are left to mayfly worker and mayfly trigger run."`
+	CatchUp      mayfly.CatchUp `help:"What runs of the occurrences of schedules that were missed while the server was down, where neither schedule nor group says it: last, all or skip." enum:"last,all,skip" default:"last"`
 	logFlags
 }
 
@@ -46,6 +56,7 @@ func (serveCommand) Help() string {
 
     mayfly serve
     mayfly serve --data ./data --port 8000
+    mayfly serve --data ./data --targets targets.yaml --triggers triggers.yaml
     MAYFLY_DATA=./data mayfly serve --config mayfly.yaml
     AWS_ENDPOINT_URL=http://127.0.0.1:8000 aws dynamodb list-tables
 
@@ -60,23 +71,31 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	moreProcessors()
-	raiseHeap()
+	raiseHeap(int64(c.CacheBytes))
 	options.Logger = c.logger(s.err)
 	listener, err := listen(c.Host, c.Port)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
+	shut, err := c.targetFlags.open(ctx, listener.Addr().String(), &options)
+	if err != nil {
+		return err
+	}
 	db, err := mayfly.Open(c.Data, options)
 	if err != nil {
-		return adviseOpen(err, c.Data)
+		return errors.Join(adviseOpen(err, c.Data), shut())
+	}
+	stop, err := runLifecycles(db, options, c.Data == "", s.err)
+	if err != nil {
+		return errors.Join(err, closeDB(db), shut())
 	}
 	fmt.Fprintln(s.out, c.keeping())
 	if c.Expiry == mayfly.ExpiryAWS {
 		fmt.Fprintf(s.out, "expired items are seen until they are removed, after a delay (%s, seed %d): --expiry aws\n", c.ExpiryDelay, c.ExpirySeed)
 	}
 	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
-	return errors.Join(serveHTTP(ctx, db, listener), closeDB(db))
+	return errors.Join(serveHTTP(ctx, db, listener), stop(), closeDB(db), shut())
 }
 
 // keeping says where the data is, first of all when nobody chose.
@@ -102,8 +121,11 @@ func (c serveCommand) options() (mayfly.Options, error) {
 		Account:         c.Account,
 		CORS:            c.CORS,
 		StreamRetention: c.Retention,
+		HoldBytes:       int64(c.HoldBytes),
 		Shards:          c.Shards,
 		ShardBytes:      int64(c.ShardBytes),
+		CatchUp:         c.CatchUp,
+		DatabaseOnly:    c.DatabaseOnly,
 		CacheBytes:      int64(c.CacheBytes),
 	}
 	if c.ClockControl != nil {
@@ -111,6 +133,13 @@ func (c serveCommand) options() (mayfly.Options, error) {
 		if *c.ClockControl {
 			o.ClockControl = mayfly.ClockControlOn
 		}
+	}
+	var err error
+	if o.Triggers, err = readDeclared("triggers", c.Triggers, trigger.ReadSpecs); err != nil {
+		return o, err
+	}
+	if o.Reminders, err = readDeclared("reminders", c.Reminders, reminder.ReadSpecs); err != nil {
+		return o, err
 	}
 	if c.AccessKey != "" {
 		o.Credentials = []mayfly.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
@@ -141,4 +170,21 @@ func closeDB(db *mayfly.DB) error {
 		return fmt.Errorf("close the database: %w", err)
 	}
 	return nil
+}
+
+// readDeclared reads a file of triggers or reminders.
+func readDeclared[T any](what, path string, read func(io.Reader) ([]T, error)) ([]T, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	defer file.Close()
+	all, err := read(file)
+	if err != nil {
+		return nil, advise(fmt.Errorf("%s file %s: %w", what, path, err), "docs/%s.md shows what it looks like", what)
+	}
+	return all, nil
 }

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -35,4 +39,24 @@ func TestStoreFailureEndsTheServer(t *testing.T) {
 	if log := s.logged(); !strings.Contains(log, "the store has stopped") || !strings.Contains(log, "next: look at the disk") {
 		t.Errorf("the reason is missing:\n%s", log)
 	}
+}
+
+// awaitRead waits until the other end of a connection on this machine has read all that was sent: a server that stops owes an answer to what it has read, and not to what still
+// lies with the kernel.
+func awaitRead(t *testing.T, local net.Addr) {
+	t.Helper()
+	port := local.(*net.TCPAddr).Port
+	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit); time.Sleep(time.Millisecond) {
+		table, err := os.ReadFile("/proc/net/tcp")
+		if err != nil {
+			t.Skip("what connections hold cannot be seen here:", err)
+		}
+		for _, line := range strings.Split(string(table), "\n") { // sl local_address rem_address st tx_queue:rx_queue …, see proc(5)
+			fields := strings.Fields(line)
+			if len(fields) > 4 && strings.HasSuffix(fields[2], fmt.Sprintf(":%04X", port)) && strings.HasSuffix(fields[4], ":00000000") {
+				return
+			}
+		}
+	}
+	t.Fatal("the server does not read")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http/httptrace"
 	"syscall"
 	"testing"
@@ -90,8 +91,10 @@ func TestTerminateFinishesRequests(t *testing.T) {
 	}
 	// A reader that waits for records is the one request that lasts.
 	sent, answered := make(chan struct{}), make(chan error, 1)
+	var connection net.Conn
 	go func() {
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			GotConn:      func(got httptrace.GotConnInfo) { connection = got.Conn },
 			WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) },
 		})
 		_, err := streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator.ShardIterator},
@@ -102,7 +105,8 @@ func TestTerminateFinishesRequests(t *testing.T) {
 		answered <- err
 	}()
 	<-sent
-	for range 3 { // what was sent before has been read when these are answered
+	awaitRead(t, connection.LocalAddr())
+	for range 3 { // what the server has read before is under way when these are answered
 		if _, err := api.ListTables(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}

@@ -28,8 +28,13 @@ type served struct {
 
 // startServer starts it on a free port and returns once it listens.
 func startServer(dir string, env []string, args ...string) (*served, error) {
+	return startListening(dir, env, "serve", args...)
+}
+
+// startListening starts a command that listens.
+func startListening(dir string, env []string, command string, args ...string) (*served, error) {
 	s := &served{read: make(chan struct{})}
-	s.command = exec.Command("mayfly", append([]string{"serve", "--port", "0"}, args...)...)
+	s.command = exec.Command("mayfly", append(append(strings.Fields(command), "--port", "0"), args...)...)
 	s.command.Dir, s.command.Env, s.command.Stderr = dir, env, &s.log
 	stdout, err := s.command.StdoutPipe()
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -12,7 +13,7 @@ type versionCommand struct{}
 func (versionCommand) Help() string { return "Example:\n\n    mayfly version" }
 
 // Run prints version, commit and toolchain on one line.
-func (versionCommand) Run(s streams) error {
+func (versionCommand) Run(_ context.Context, s streams) error {
 	fmt.Fprintf(s.out, "mayfly %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"github.com/mayflydb/mayfly/internal/bench"
+)
+
+// serveNATS runs a NATS server in this process.
+func serveNATS(t *testing.T, jetStream bool) *natsserver.Server {
+	t.Helper()
+	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, JetStream: jetStream, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(30 * time.Second) {
+		t.Fatal("the NATS server is not ready")
+	}
+	return s
+}
+
+// Records are delivered to NATS in a row of its own, and no stream is left there.
+func TestBenchNATS(t *testing.T) {
+	nats := serveNATS(t, true)
+	stdout, stderr, code := runBench(t, "--quick", "--items", "500", "--only", "triggers", "--nats", nats.ClientURL(), "--json")
+	var report bench.Report
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+	var to []string
+	for _, x := range report.Delivered {
+		to = append(to, x.To)
+		if x.Records != 500 || x.PerS <= 0 || x.Lost != 0 {
+			t.Errorf("%+v", x)
+		}
+	}
+	if got := strings.Join(to, " "); got != "webhook nats" {
+		t.Errorf("delivered to %q\n%s", got, stderr)
+	}
+	if left, err := nats.Jsz(nil); err != nil || left.Streams != 0 {
+		t.Errorf("streams are left: %+v, %v", left, err)
+	}
+}
+
+// A NATS server that cannot be used is told at once, before anything is measured.
+func TestBenchRefusesNATS(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "nats://" + free.Addr().String()
+	free.Close()
+	without := serveNATS(t, false).ClientURL()
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--nats", nobody}, "how to run a server"},
+		{[]string{"--nats", without}, "nats-server -js"},
+		{[]string{"--nats", "nats://192.0.2.1"}, "--allow-remote"},
+		{[]string{"--nats", "nats://user:secret@127.0.0.1"}, "nats://host:port"},
+		{[]string{"--nats", "http://127.0.0.1:1"}, "nats://host:port"},
+		{[]string{"--nats", nobody, "--only", "get"}, "triggers"},
+		{[]string{"--nats", nobody, "--url", "http://127.0.0.1:1"}, "triggers"},
+	} {
+		stdout, stderr, code := runBench(t, append([]string{"--quick"}, tt.args...)...)
+		if code != exitError || !strings.Contains(stderr, tt.says) || strings.Contains(stderr, "secret") || stdout != "" {
+			t.Errorf("%v: exit %d\n%s%s", tt.args, code, stdout, stderr)
+		}
+	}
+}

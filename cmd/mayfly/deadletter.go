@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/deliver"
+)
+
+// deadletterCommand is what is done with what could not be delivered. It is kept in a table, so the commands speak the API of DynamoDB.
+type deadletterCommand struct {
+	List    deadletterListCommand    `cmd:"" help:"List what could not be delivered."`
+	Show    deadletterShowCommand    `cmd:"" help:"Show all there is of a dead letter, with what the target would have got."`
+	Redrive deadletterRedriveCommand `cmd:"" help:"Have dead letters delivered again."`
+	Delete  deadletterDeleteCommand  `cmd:"" help:"Delete dead letters."`
+}
+
+// Help is the part of --help behind the flags.
+func (deadletterCommand) Help() string {
+	return `Examples:
+
+    mayfly deadletter list
+    mayfly deadletter redrive --all --target 'arn:aws:lambda:*'
+
+What has failed for good is kept for 14 days, whether or not a queue for it was named.`
+}
+
+const serviceDynamoDB = "DYNAMODB" // in AWS_ENDPOINT_URL_…
+
+// letterFlags choose dead letters.
+type letterFlags struct {
+	Target string `help:"Those for this target: an ARN, or its beginning and *." placeholder:"ARN"`
+	Source string `help:"Those from this schedule, rule or trigger: an ARN, or its beginning and *." placeholder:"ARN"`
+	Code   string `help:"Those that failed with this code, such as ResourceNotFoundException." placeholder:"CODE"`
+}
+
+func (f letterFlags) filter() deliver.DeadLetterFilter {
+	return deliver.DeadLetterFilter{Target: f.Target, Source: f.Source, Code: f.Code}
+}
+
+// String says which they are, for a question.
+func (f letterFlags) String() string {
+	var parts []string
+	for _, p := range [][2]string{{" for ", f.Target}, {" from ", f.Source}, {" with the code ", f.Code}} {
+		if p[1] != "" {
+			parts = append(parts, p[0]+p[1])
+		}
+	}
+	return strings.Join(parts, "")
+}
+
+// chosenFlags are dead letters that something is done with.
+type chosenFlags struct {
+	IDs []string `arg:"" optional:"" name:"id" help:"IDs of dead letters."`
+	All bool     `help:"All of them, or those that the following choose."`
+	letterFlags
+	Yes bool `help:"With --all: do not ask."`
+}
+
+func (f chosenFlags) check() error {
+	switch {
+	case f.All && len(f.IDs) > 0:
+		return errors.New("give IDs or --all, not both")
+	case !f.All && len(f.IDs) == 0:
+		return advise(errors.New("it is not said which dead letters"), "give their IDs, or --all")
+	case !f.All && f.letterFlags != letterFlags{}:
+		return advise(errors.New("--target, --source and --code belong to --all"), "say --all too")
+	}
+	return nil
+}
+
+const letterPage = 100 // dead letters that are read, or changed, at one time
+
+// eachLetter reads dead letters, a page at a time, until do says errEnough.
+func (e *endpoint) eachLetter(ctx context.Context, f deliver.DeadLetterFilter, do func([]deliver.DeadLetter) error) error {
+	db := e.dynamodb()
+	for from := ""; ; {
+		page, next, err := deliver.ListDeadLetters(ctx, db, f, letterPage, from)
+		if err != nil {
+			return e.advise(err)
+		}
+		if err := do(page); err == errEnough {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if next == "" {
+			return nil
+		}
+		from = next
+	}
+}
+
+// change does something with the chosen ones, and prints how many those were. verb is what is asked for, done what is said of it.
+func (f chosenFlags) change(ctx context.Context, s streams, e *endpoint, verb, done string, do func(ids ...string) (int, error)) error {
+	if !f.All {
+		n, err := do(f.IDs...)
+		if err != nil {
+			return e.advise(err)
+		}
+		fmt.Fprintf(s.out, "%s %s\n", done, counted(n, "dead letter"))
+		if missing := len(f.IDs) - n; missing > 0 {
+			return advise(fmt.Errorf("%d of them not found", missing), "mayfly deadletter list shows what there is")
+		}
+		return nil
+	}
+	if err := confirm(s, f.Yes, verb+" all dead letters"+f.letterFlags.String()); err != nil {
+		return err
+	}
+	total := 0
+	line := newBar(s.err)
+	err := e.eachLetter(ctx, f.filter(), func(page []deliver.DeadLetter) error {
+		ids := make([]string, len(page))
+		for i, l := range page {
+			ids[i] = l.ID
+		}
+		n, err := do(ids...)
+		total += n
+		line.draw(0, 1, done+" "+counted(total, "dead letter"))
+		return e.advise(err)
+	})
+	line.clear()
+	fmt.Fprintf(s.out, "%s %s\n", done, counted(total, "dead letter"))
+	return err
+}

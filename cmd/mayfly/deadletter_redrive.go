@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/deliver"
+)
+
+type deadletterRedriveCommand struct {
+	chosenFlags
+	endpointFlags
+}
+
+// Help is the part of --help behind the flags.
+func (deadletterRedriveCommand) Help() string {
+	return `Examples:
+
+    mayfly deadletter redrive 0f3c6f6f7b1d4b6a8a3f1c2d3e4f5a6b
+    mayfly deadletter redrive --all --code ResourceNotFoundException --yes
+
+A dead letter that is redriven is a delivery that is due now, with the same ID, and its attempts are counted anew.`
+}
+
+// Run redrives.
+func (c deadletterRedriveCommand) Run(ctx context.Context, s streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	e, err := c.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return err
+	}
+	db := e.dynamodb()
+	return c.change(ctx, s, e, "redrive", "redriven", func(ids ...string) (int, error) {
+		return deliver.RedriveDeadLetters(ctx, db, ids...)
+	})
+}

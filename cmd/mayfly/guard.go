@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/mayflydb/mayfly/guard"
+)
+
+// guardCommand is exact expiry for tables that are elsewhere.
+type guardCommand struct {
+	Run    guardRunCommand    `cmd:"" default:"withargs" help:"Remove items of a table elsewhere at their deadlines; what mayfly guard alone does."`
+	Init   guardInitCommand   `cmd:"" help:"Make the index of the index strategy, and give the items their place in it."`
+	Status guardStatusCommand `cmd:"" help:"Show workers, leases, what is overdue, and what will expire."`
+	Proxy  guardProxyCommand  `cmd:"" help:"Hide expired items of tables elsewhere from any client, before anything has removed them."`
+}
+
+// Help is the part of --help behind the flags.
+func (guardCommand) Help() string {
+	return `Examples:
+
+    mayfly guard --endpoint aws --table orders
+    mayfly guard --endpoint http://scylla:8000 --table orders --attribute expires_at --strategy scan --max-rcu 200
+
+It gives tables at any endpoint that speaks DynamoDB's API exact expiry: docs/guard.md. mayfly guard run --help shows the flags.`
+}
+
+// misused is an error of flags that are not understood, or do not go together.
+func misused(err error, next string, args ...any) error {
+	return &advised{error: err, next: fmt.Sprintf(next, args...), exit: exitUsage}
+}
+
+// flagsOf are the flags of options whose names are others.
+var flagsOf = map[string]string{"DB": "endpoint", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute"}
+
+// misusedOptions says what is wrong with options, one a line, in terms of flags.
+func misusedOptions(err error, help string) error {
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		names, why, _ := strings.Cut(line, ": ")
+		all := strings.Split(names, ", ")
+		for j, name := range all {
+			if all[j] = flagsOf[name]; all[j] == "" {
+				all[j] = strings.ToLower(capital.ReplaceAllString(name, "$1-$2"))
+			}
+			all[j] = "--" + all[j]
+		}
+		lines[i] = strings.Join(all, ", ") + ": " + why
+	}
+	return misused(errors.New(strings.Join(lines, "; ")), "%s --help explains the flags", help)
+}
+
+var capital = regexp.MustCompile("([a-z])([A-Z])") // MaxWCU: --max-wcu
+
+// What mayfly guard exits with where it cannot guard, so that whoever restarts it knows whether that helps.
+const (
+	exitTable       = 3 // the table, its stream, its index, its TTL attribute
+	exitForbidden   = 4 // credentials or permissions
+	exitClock       = 5 // the endpoint's clock
+	exitUnavailable = 6 // the endpoint does not answer: it may later
+)
+
+var guardExits = map[guard.Code]int{
+	guard.AccessDenied: exitForbidden, guard.Credentials: exitForbidden,
+	guard.Skew: exitClock, guard.NoDate: exitClock,
+	guard.Unavailable: exitUnavailable,
+}
+
+// forbidden gives the exit code to an error by which there is nobody to guard as.
+func forbidden(err error) error {
+	var a *advised
+	if errors.Is(err, errNoCredentials) && errors.As(err, &a) {
+		return &advised{error: a.error, next: a.next, exit: exitForbidden}
+	}
+	return err
+}
+
+// adviseGuard says what an error of package guard means: its message, the next step and the exit code.
+func (e *endpoint) adviseGuard(err error) error {
+	var p *guard.Problem
+	if !errors.As(err, &p) {
+		return e.advise(err)
+	}
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	code, known := guardExits[p.Code]
+	if !known {
+		code = exitTable
+	}
+	message := &guardError{p}
+	return &advised{error: message, next: p.Next, exit: code}
+}
+
+// guardError is a problem as it is shown: the next step stands on a line of its own.
+type guardError struct{ problem *guard.Problem }
+
+func (g *guardError) Error() string {
+	if g.problem.Err == nil {
+		return g.problem.Message
+	}
+	if errors.Is(g.problem.Err, context.DeadlineExceeded) {
+		return g.problem.Message + " in time"
+	}
+	return g.problem.Message + ": " + shortly(g.problem.Err).Error()
+}
+
+func (g *guardError) Unwrap() error { return g.problem }

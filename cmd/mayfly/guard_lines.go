@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/guard"
+	"github.com/mayflydb/mayfly/internal/admin"
+)
+
+// tally is what has happened to a table since the last line about it.
+type tally struct {
+	mu      sync.Mutex
+	counts  map[guard.What]int
+	late    []time.Duration // of removals, lateMost of them at most
+	spared  []string        // keys, sparedMost of them at most
+	written float64         // units, since the beginning
+	read    float64
+	removed int64 // since the beginning
+}
+
+const (
+	lateMost   = 100_000
+	sparedMost = 10_000
+
+	guardLinesEvery = time.Second
+)
+
+// observer notes what guard tells.
+func (t *tally) observer(metrics *admin.Guard, table string, dryRun bool) func(guard.Event) {
+	return func(e guard.Event) {
+		metrics.Count(table, e.What.String())
+		switch e.What {
+		case guard.Armed, guard.Disarmed:
+			return
+		case guard.Removed:
+			metrics.Lateness(table, e.Late)
+		case guard.Consumed:
+			metrics.Consumed(table, e.Read, e.Write)
+		}
+		t.note(e, dryRun)
+	}
+}
+
+func (t *tally) note(e guard.Event, dryRun bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts == nil {
+		t.counts = map[guard.What]int{}
+	}
+	t.counts[e.What]++
+	switch e.What {
+	case guard.Removed:
+		t.removed++
+		if len(t.late) < lateMost {
+			t.late = append(t.late, e.Late)
+		}
+	case guard.Spared:
+		if dryRun && len(t.spared) < sparedMost {
+			t.spared = append(t.spared, e.Key)
+		}
+	case guard.Consumed:
+		t.read += e.Read
+		t.written += e.Write
+	}
+}
+
+// take gives what has happened, and begins anew.
+func (t *tally) take() (counts map[guard.What]int, late []time.Duration, spared []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	counts, late, spared = t.counts, t.late, t.spared
+	t.counts, t.late, t.spared = nil, nil, nil
+	return counts, late, spared
+}
+
+// told is what a line is about.
+var told = []guard.What{guard.Removed, guard.Spared, guard.Refused, guard.Throttled, guard.Failed, guard.BadValue, guard.Archived}
+
+// guardLines prints what happens, once a second for each table where something does.
+type guardLines struct {
+	mu     sync.Mutex
+	out    io.Writer // guarded by mu
+	json   bool
+	tables []*guarded
+}
+
+// run prints until ctx is done.
+func (l *guardLines) run(ctx context.Context) {
+	tick := time.NewTicker(guardLinesEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			l.flush()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// guardBegin is the first line about a table.
+type guardBegin struct {
+	At        time.Time `json:"at"`
+	Table     string    `json:"table"`
+	Guarding  bool      `json:"guarding"`
+	Attribute string    `json:"attribute"`
+	Strategy  string    `json:"strategy"`
+	Endpoint  string    `json:"endpoint"`
+	DryRun    bool      `json:"dry_run,omitempty"`
+}
+
+func (l *guardLines) begin(t *guarded, attribute string, by guard.Strategy, endpoint string, dryRun bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		l.encode(guardBegin{machineNow(), t.table, true, attribute, string(by), endpoint, dryRun})
+		return
+	}
+	what := "guarding"
+	if dryRun {
+		what = "watching (dry run)"
+	}
+	fmt.Fprintf(l.out, "%s %s at %s: TTL attribute %s, strategy %s\n", what, t.table, endpoint, attribute, by)
+}
+
+// guardLine is what has happened to a table within a second or so.
+type guardLine struct {
+	At        time.Time `json:"at"`
+	Table     string    `json:"table"`
+	Removed   int       `json:"removed"`
+	Spared    int       `json:"spared,omitempty"` // of a dry run
+	Refused   int       `json:"refused"`
+	Throttled int       `json:"throttled"`
+	Failed    int       `json:"failed"`
+	BadValues int       `json:"bad_values"`
+	Archived  int       `json:"archived,omitempty"`
+	Armed     int       `json:"armed"`
+	Late      *lateness `json:"late_ms,omitempty"`
+	Keys      []string  `json:"keys,omitempty"` // of what a dry run has spared
+}
+
+// lateness is in milliseconds.
+type lateness struct {
+	P50 int64 `json:"p50"`
+	P99 int64 `json:"p99"`
+	Max int64 `json:"max"`
+}
+
+func latenessOf(late []time.Duration) *lateness {
+	if len(late) == 0 {
+		return nil
+	}
+	slices.Sort(late)
+	at := func(share float64) int64 { return late[int(share*float64(len(late)-1))].Milliseconds() }
+	return &lateness{at(0.5), at(0.99), at(1)}
+}
+
+func (l *guardLines) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.tables {
+		counts, late, spared := t.take()
+		if !slices.ContainsFunc(told, func(w guard.What) bool { return counts[w] > 0 }) {
+			continue
+		}
+		line := guardLine{
+			At: machineNow(), Table: t.table, Removed: counts[guard.Removed], Spared: counts[guard.Spared], Refused: counts[guard.Refused], Throttled: counts[guard.Throttled],
+			Failed: counts[guard.Failed], BadValues: counts[guard.BadValue], Archived: counts[guard.Archived], Armed: t.Stats().Armed, Late: latenessOf(late), Keys: spared,
+		}
+		if l.json {
+			l.encode(line)
+			continue
+		}
+		fmt.Fprintln(l.out, line.text())
+	}
+}
+
+func (l *guardLines) encode(v any) {
+	encoder := json.NewEncoder(l.out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(v)
+}
+
+// text is the line for people.
+func (g guardLine) text() string {
+	var parts []string
+	add := func(n int, format string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf(format, n))
+		}
+	}
+	add(g.Removed, "%d removed")
+	if g.Late != nil {
+		parts[0] += fmt.Sprintf(", late %d ms (p50), %d (p99), %d (most)", g.Late.P50, g.Late.P99, g.Late.Max)
+	}
+	add(g.Spared, "%d would be removed")
+	add(g.Refused, "%d refused")
+	add(g.Throttled, "%d throttled")
+	add(g.Failed, "%d given up")
+	add(g.BadValues, "%d that are no epoch seconds")
+	add(g.Archived, "%d archived")
+	add(g.Armed, "%d armed")
+	text := fmt.Sprintf("%s %s: %s", g.At.Format("15:04:05Z"), g.Table, strings.Join(parts, "; "))
+	for _, key := range g.Keys {
+		text += "\n  would remove " + oneLine(key)
+	}
+	if more := g.Spared - len(g.Keys); more > 0 && g.Spared > 0 {
+		text += fmt.Sprintf("\n  and %d more", more)
+	}
+	return text
+}
+
+// machineNow is the instant of a line.
+func machineNow() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+// worker is this process's name. Leases go by it, so no other process has it, and no earlier run of this one.
+func (c guardRunCommand) worker() string {
+	name := c.Worker
+	if name == "" {
+		name, _ = os.Hostname()
+	}
+	return orText(name, "worker") + "-" + strings.ToLower(rand.Text()[:8])
+}
+
+// standing is what metrics tell of the tables.
+func standing(tables []*guarded) (all []admin.GuardTable) {
+	for _, t := range tables {
+		s := t.Stats()
+		g := admin.GuardTable{Table: t.table, Armed: s.Armed, Due: s.Due, GivenUp: s.GivenUp, OldestOverdue: s.Overdue}
+		if cost := s.CostPerMillion(); !math.IsNaN(cost) {
+			g.USDPerMillion = cost
+		}
+		all = append(all, g)
+	}
+	return all
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/guard"
+)
+
+const (
+	progressEvery = 10 * time.Second       // between two lines about one thing, where there is no terminal
+	barAfter      = time.Second            // what is over sooner gets no bar
+	barEvery      = 200 * time.Millisecond // between two looks of the bar
+)
+
+// guardProgress shows how far the tables' scans are, and what else takes a while: a bar on a terminal, else a line of the log now and then, or with --json an object.
+type guardProgress struct {
+	lines *guardLines
+	log   *slog.Logger
+	bar   *sharedBar
+	now   func() time.Time
+	mu    sync.Mutex
+	going []*going // guarded by mu, as is what they hold
+	ended []*going // since the last look
+}
+
+// going is something that goes on with a table.
+type going struct {
+	guard.Progress
+	table       string
+	began, told time.Time // told is zero as long as no line was written
+}
+
+// observer notes what a guard tells of a table.
+func (p *guardProgress) observer(table string) func(guard.Progress) {
+	return func(now guard.Progress) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		i := slices.IndexFunc(p.going, func(g *going) bool { return g.table == table && g.Doing == now.Doing })
+		if i < 0 {
+			i = len(p.going)
+			p.going = append(p.going, &going{table: table, began: p.now()})
+		}
+		g := p.going[i]
+		g.Progress = now
+		if !now.Ended && !now.Left {
+			return
+		}
+		p.going = slices.Delete(p.going, i, i+1)
+		if now.Doing == guard.FirstScan && now.Ended || !g.told.IsZero() { // else it was over before anybody saw it
+			p.ended = append(p.ended, g)
+		}
+	}
+}
+
+// run shows it until ctx is done.
+func (p *guardProgress) run(ctx context.Context) {
+	every := time.Second
+	if p.bar.terminal != nil {
+		every = barEvery
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			p.look()
+		case <-ctx.Done():
+			p.look()
+			p.bar.clear()
+			return
+		}
+	}
+}
+
+// look writes the lines that are due, and draws the bar.
+func (p *guardProgress) look() {
+	now := p.now()
+	p.mu.Lock()
+	due := p.ended
+	p.ended = nil
+	var shown *going
+	for _, g := range p.going {
+		if last := latest(g.began, g.told); now.Sub(last) >= progressEvery {
+			g.told = now
+			line := *g
+			due = append(due, &line)
+		}
+		if shown == nil && now.Sub(g.began) >= barAfter {
+			line := *g
+			shown = &line
+		}
+	}
+	p.mu.Unlock()
+	for _, g := range due {
+		p.tell(g, now)
+	}
+	if shown == nil {
+		p.bar.clear()
+		return
+	}
+	p.bar.draw(shown.Done, max(shown.Total, shown.Done, 1), shown.text())
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// guardStep is how far something is, as an object.
+type guardStep struct {
+	At       time.Time   `json:"at"`
+	Table    string      `json:"table"`
+	Progress guard.Doing `json:"progress"`
+	Done     int64       `json:"done"`
+	Total    int64       `json:"total,omitempty"` // about
+	Unit     string      `json:"unit"`
+	WithinMS int64       `json:"within_ms,omitempty"` // of the endpoint's clock
+	Ended    bool        `json:"ended,omitempty"`
+	Left     bool        `json:"left,omitempty"`
+	Seconds  float64     `json:"seconds"` // since it began
+}
+
+// tell writes a line.
+func (p *guardProgress) tell(g *going, now time.Time) {
+	seconds := math.Round(now.Sub(g.began).Seconds()*10) / 10
+	if p.lines.json {
+		p.lines.mu.Lock()
+		defer p.lines.mu.Unlock()
+		p.lines.encode(guardStep{machineNow(), g.table, g.Doing, g.Done, g.Total, g.Unit, g.Within.Milliseconds(), g.Ended, g.Left, seconds})
+		return
+	}
+	if p.bar.terminal != nil && !g.Ended {
+		return // the bar shows it
+	}
+	said := "goes on"
+	switch {
+	case g.Ended:
+		said = "has ended"
+	case g.Left:
+		said = "is left to others"
+	}
+	about := []any{"table", g.table}
+	if g.Doing == guard.BoundingTime {
+		about = append(about, "within", g.Within)
+	} else {
+		about = append(about, g.Unit, g.Done)
+		if g.Total > 0 && !g.Ended {
+			about = append(about, "ofAbout", max(g.Total, g.Done))
+		}
+	}
+	p.log.Info(string(g.Doing)+" "+said, append(about, "seconds", seconds)...)
+}
+
+// text is what stands beside the bar.
+func (g *going) text() string {
+	switch {
+	case g.Doing == guard.BoundingTime:
+		return fmt.Sprintf("%s: endpoint's clock known within %v", g.table, g.Within)
+	case g.Total > 0:
+		return fmt.Sprintf("%s: %s, %d of about %d %s", g.table, g.Doing, g.Done, max(g.Total, g.Done), g.Unit)
+	}
+	return fmt.Sprintf("%s: %s, %d %s", g.table, g.Doing, g.Done, g.Unit)
+}
+
+// sharedBar is a bar on a terminal that others write to as well. Their lines take its place, and it is drawn below them.
+type sharedBar struct {
+	bar
+	mu          sync.Mutex
+	done, total int64 // guarded by mu, as is the rest
+	text        string
+	drawn       bool
+}
+
+func (b *sharedBar) draw(done, total int64, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.drawn && b.done == done && b.total == total && b.text == text {
+		return
+	}
+	b.done, b.total, b.text, b.drawn = done, total, text, true
+	b.bar.draw(done, total, text)
+}
+
+func (b *sharedBar) clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.drawn {
+		b.bar.clear()
+	}
+	b.drawn = false
+}
+
+// beside gives a writer whose lines the bar makes room for.
+func (b *sharedBar) beside(to io.Writer) io.Writer {
+	if b.terminal == nil {
+		return to
+	}
+	return besideBar{b, to}
+}
+
+type besideBar struct {
+	*sharedBar
+	to io.Writer
+}
+
+// Write implements io.Writer. Whole lines are written.
+func (b besideBar) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.drawn {
+		b.bar.clear()
+		defer func() { b.bar.draw(b.done, b.total, b.text) }()
+	}
+	return b.to.Write(p)
+}

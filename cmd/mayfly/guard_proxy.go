@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/guard/strict"
+)
+
+type guardProxyCommand struct {
+	Table          []string `help:"Table whose expired items are hidden, and its TTL attribute. Without one it is the table's own, and asked for once a minute. Can be given several times." placeholder:"NAME[=ATTRIBUTE]"`
+	AllTables      bool     `help:"Hide the expired items of every table that has TTL on."`
+	Port           int      `help:"Port to listen on; 0 takes a free one and prints it." default:"8002"`
+	Host           string   `help:"Address to listen on." default:"127.0.0.1"`
+	InsecureListen bool     `help:"Allow an address that other machines reach, without credentials: whoever reaches it then acts with this command's own."`
+	AccessKey      string   `help:"Access key that requests must be signed with. Without one, any credentials are accepted." placeholder:"KEY"`
+	SecretKey      string   `help:"Secret of the access key." placeholder:"SECRET"`
+
+	MaxSkew time.Duration `help:"Most by which this machine's clock may be off the endpoint's at the start, from 2s to 1000h." default:"5s"`
+	endpointFlags
+	logFlags
+}
+
+// Help is the part of --help behind the flags.
+func (guardProxyCommand) Help() string {
+	return `Examples:
+
+    mayfly guard proxy --endpoint aws --table sessions --table carts=expires_at --port 8002
+    AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8002 my-service
+
+It passes requests on to the endpoint, and hides the tables' expired items from their answers and conditions from the
+instant of their deadlines, whether or not anything has removed them: docs/guard-proxy.md. It signs with the credentials
+that every client of AWS finds; what callers sign with is checked against --access-key only.`
+}
+
+// Run passes requests on until ctx is done.
+func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
+	rules, err := c.check()
+	if err != nil {
+		return err
+	}
+	e, err := c.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return err
+	}
+	url, err := e.resolved(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.checkSkew(ctx, url, c.MaxSkew); err != nil {
+		return err
+	}
+	lines, err := e.describeRules(ctx, rules)
+	if err != nil {
+		return err
+	}
+	o := strict.ProxyOptions{Rules: rules, Endpoint: url, Region: e.config.Region, Credentials: e.config.Credentials, Logger: c.logger(s.err)}
+	if c.AccessKey != "" {
+		o.Clients = []strict.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
+	}
+	proxy, err := strict.NewProxy(o)
+	if err != nil {
+		return advise(err, "mayfly guard proxy --help explains the flags")
+	}
+	listener, err := listen(c.Host, c.Port)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "strict reads before %s\n%slistening on http://%s\n", e.name(), strings.Join(lines, ""), listener.Addr())
+	return serveProxy(ctx, proxy, listener)
+}
+
+// check reads the flags.
+func (c guardProxyCommand) check() (strict.Rules, error) {
+	rules := strict.Rules{Tables: map[string]string{}, All: c.AllTables}
+	for _, text := range c.Table {
+		name, attribute, given := strings.Cut(text, "=")
+		if name == "" || given && attribute == "" {
+			return rules, misused(fmt.Errorf("--table %s is neither a table's name nor NAME=ATTRIBUTE", text), "give one such as --table sessions=expires_at")
+		}
+		if other, twice := rules.Tables[name]; twice && other != attribute {
+			return rules, misused(fmt.Errorf("table %s is given twice, with different attributes", name), "a table has one TTL attribute")
+		}
+		rules.Tables[name] = attribute
+	}
+	switch {
+	case len(rules.Tables) == 0 && !rules.All:
+		return rules, misused(errors.New("no table is given"), "say which with --table, or --all-tables")
+	case (c.AccessKey == "") != (c.SecretKey == ""):
+		return rules, misused(errors.New("an access key needs its secret, and a secret its access key"), "set both --access-key and --secret-key, or neither")
+	case c.MaxSkew < 2*time.Second || c.MaxSkew > 1000*time.Hour:
+		return rules, misused(fmt.Errorf("--max-skew %v is not from 2s to 1000h", c.MaxSkew), "the endpoint tells its clock in whole seconds")
+	}
+	return rules, checkExposure(c.Host, c.AccessKey != "", c.InsecureListen)
+}
+
+// resolved is the endpoint's URL, Amazon's too.
+func (e *endpoint) resolved(ctx context.Context) (string, error) {
+	if !e.isAWS() {
+		return e.url, nil
+	}
+	to, err := dynamodb.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, dynamodb.EndpointParameters{Region: &e.config.Region})
+	if err != nil {
+		return "", fmt.Errorf("the endpoint of region %s: %w", e.config.Region, err)
+	}
+	return to.URI.String(), nil
+}
+
+// checkSkew compares this machine's clock, by which items will expire, with what the endpoint says in Date.
+func (e *endpoint) checkSkew(ctx context.Context, url string, most time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	before := time.Now()
+	answer, err := http.DefaultClient.Do(r)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted")
+	case errors.Is(err, context.DeadlineExceeded):
+		return &advised{error: fmt.Errorf("%s does not answer", e.name()), next: "check that it runs, and its address", exit: exitUnavailable}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return &advised{error: fmt.Errorf("nothing listens at %s", e.url), next: "start it, or say with --endpoint where it is", exit: exitUnavailable}
+	case err != nil:
+		return &advised{error: shortly(err), next: "check that the endpoint runs, and its address", exit: exitUnavailable}
+	}
+	answer.Body.Close()
+	there, err := http.ParseTime(answer.Header.Get("Date"))
+	if err != nil {
+		return nil // it does not say
+	}
+	early, late := there.Add(-most), there.Add(time.Second+most)
+	if before.After(late) || time.Now().Before(early) {
+		return &advised{error: fmt.Errorf("the clock of %s stands at %s, and this machine's at %s: items would be hidden too early or too late", e.name(), there.UTC().Format(time.RFC3339), before.UTC().Format(time.RFC3339)),
+			next: "set this machine's clock right (NTP), or allow the difference with --max-skew", exit: exitClock}
+	}
+	return nil
+}
+
+// describeRules says of each table what becomes of it.
+func (e *endpoint) describeRules(ctx context.Context, rules strict.Rules) (lines []string, err error) {
+	if rules.All {
+		lines = append(lines, "every table that has TTL on\n")
+	}
+	for table, attribute := range rules.Tables {
+		if attribute == "" {
+			if attribute, err = e.ttlOf(ctx, table); err != nil {
+				return nil, err
+			}
+		}
+		if attribute == "" {
+			lines = append(lines, fmt.Sprintf("table %s: nothing is hidden until it has TTL on\n", table))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("table %s: hidden from the instant in %s on\n", table, attribute))
+	}
+	slices.Sort(lines)
+	return lines, nil
+}
+
+// ttlOf is the attribute of a table's own TTL; empty where that is off.
+func (e *endpoint) ttlOf(ctx context.Context, table string) (string, error) {
+	out, err := e.dynamodb().DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &table})
+	switch {
+	case answered(err, "ResourceNotFoundException"):
+		return "", &advised{error: e.advise(err), next: fmt.Sprintf("create the table first, or name its attribute: --table %s=ATTRIBUTE", table), exit: exitTable}
+	case answered(err, "UnknownOperationException"), answered(err, "AccessDeniedException"):
+		return "", advise(fmt.Errorf("%s does not say which TTL attribute table %s has: %w", e.name(), table, e.advise(err)), "name it: --table %s=ATTRIBUTE", table)
+	case err != nil:
+		return "", e.advise(err)
+	}
+	d := out.TimeToLiveDescription
+	if d == nil || d.AttributeName == nil || d.TimeToLiveStatus != types.TimeToLiveStatusEnabled && d.TimeToLiveStatus != types.TimeToLiveStatusEnabling {
+		return "", nil
+	}
+	return *d.AttributeName, nil
+}
+
+// serveProxy answers requests until ctx is done. Those under way have 5 seconds to end then.
+func serveProxy(ctx context.Context, proxy http.Handler, listener net.Listener) error {
+	server := &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 2 * time.Minute, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	ending, stop := context.WithTimeout(context.Background(), 5*time.Second)
+	defer stop()
+	err := server.Shutdown(ending)
+	if s := <-served; !errors.Is(s, http.ErrServerClosed) {
+		err = errors.Join(err, s)
+	}
+	return err
+}

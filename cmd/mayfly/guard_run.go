@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/guard"
+	"github.com/mayflydb/mayfly/internal/admin"
+	"github.com/mayflydb/mayfly/internal/resolve"
+	"github.com/mayflydb/mayfly/internal/sink/targetfile"
+	"github.com/mayflydb/mayfly/target"
+)
+
+type guardRunCommand struct {
+	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. Command line and environment rank above it." placeholder:"FILE"`
+
+	Table     []string `help:"Table that is guarded; can be given several times." required:"" placeholder:"NAME"`
+	Attribute string   `help:"TTL attribute: a number of epoch seconds. Default: that of the table's own TTL." placeholder:"NAME"`
+	Version   string   `name:"version-attribute" help:"Attribute that changes with each write of an item: removals are conditional on it, too." placeholder:"NAME"`
+	Strategy  string   `help:"How deadlines are learnt of: stream, index, schedule or scan; auto takes the first of stream, index and scan that the table offers." enum:"auto,stream,index,schedule,scan" default:"auto"`
+
+	Deadlines         string        `help:"Directory in which the stream strategy of a single worker keeps deadlines. Default: the table mayfly.deadlines at the endpoint." placeholder:"DIR"`
+	Index             string        `help:"Index of the index strategy. Default: found by its shape." placeholder:"NAME"`
+	Granularity       time.Duration `help:"Length of the index's windows. The index tells it, too: a difference is logged." placeholder:"TIME"`
+	Shards            int           `help:"Shards of the index. Default: what mayfly guard init has noted." placeholder:"N"`
+	Period            time.Duration `help:"How often the index is asked, from 1s to 1h." default:"5s"`
+	Segments          int           `help:"Into how many parts a scan is divided, up to 1,000,000." default:"4"`
+	SchedulerEndpoint string        `help:"Of the schedule strategy: where schedules are made, http://host:port, or aws. Default: AWS_ENDPOINT_URL_SCHEDULER, then --endpoint." placeholder:"URL"`
+	SchedulerRole     string        `help:"ARN of the role that these schedules run as." placeholder:"ARN"`
+	SchedulerQueue    string        `help:"ARN of the SQS queue that gets the deletions which these schedules could not make." placeholder:"ARN"`
+
+	MaxWCU      float64 `name:"max-wcu" help:"Write units a second that this worker's removals consume at most. Default: no bound." placeholder:"N"`
+	MaxRCU      float64 `name:"max-rcu" help:"Read units a second that scans and sweeps consume at most. Default: 100 for the scan strategy, else no bound." placeholder:"N"`
+	Concurrency int     `help:"Removals under way at one time, up to 1,024." default:"64"`
+	Batch       int     `help:"Removals in one transaction, up to 100; 0: none, each goes by itself." default:"0"`
+	DryRun      bool    `help:"Remove nothing; say what would go."`
+	Mark        string  `help:"Attribute that is set to the TTL value right before the removal, so that readers of the stream can tell expiries from deletions." placeholder:"NAME"`
+	Archive     string  `help:"With --targets: ARN or name of the target that gets each item before it goes." placeholder:"ARN"`
+	Targets     string  `help:"File of targets; see docs/targets.md." placeholder:"FILE"`
+
+	MaxSkew time.Duration `help:"Most by which this machine's clock may be off the endpoint's, from 100ms to 1h." default:"5s"`
+	Lease   time.Duration `help:"Time after which a silent worker's share is taken over, from 1s to 1h; that takes up to 10 s with the default." default:"6s"`
+	Worker  string        `help:"Name of this worker among the others; a random part is added. Default: the machine's name." placeholder:"NAME"`
+	Alone   bool          `help:"No other worker guards these tables: no leases are renewed."`
+
+	MetricsPort *int   `help:"Port for /metrics, /healthz and /readyz; 0 takes a free one and prints it. Default: none." placeholder:"PORT"`
+	MetricsHost string `help:"Address to listen on for these." default:"127.0.0.1"`
+	JSON        bool   `name:"json" help:"Print what happens as JSON, one object a line."`
+	endpointFlags
+	logFlags
+}
+
+// Help is the part of --help behind the flags.
+func (guardRunCommand) Help() string {
+	return `Examples:
+
+    mayfly guard run --endpoint aws --table orders --deadlines ./deadlines
+    mayfly guard --endpoint aws --table orders --table sessions --strategy stream --metrics-port 9100
+    mayfly guard --endpoint http://127.0.0.1:8000 --table orders --attribute ttl --strategy scan --max-rcu 50 --dry-run
+    mayfly guard --config guard.yaml
+
+Items go at their deadlines by the endpoint's clock, never before, and never when they were renewed meanwhile. Start it as
+often as you like: workers share the tables. It exits with 3 where the table, its stream or its index is not as it has to
+be, with 4 for credentials and permissions, with 5 for the clock, and with 6 where the endpoint does not answer. To a
+terminal it draws a bar while a scan goes on; standard error has the log, standard output what was removed.`
+}
+
+// Run guards until ctx is done, or one of the tables cannot be.
+func (c guardRunCommand) Run(ctx context.Context, s streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	e, err := c.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return forbidden(err)
+	}
+	e.widen(c.Concurrency + 16)
+	if c.Deadlines == "" { // else it is a database as well
+		holdHeap()
+	}
+	bar := &sharedBar{bar: newBar(s.err)}
+	s = streams{bar.beside(s.out), bar.beside(s.err)}
+	base := c.options(e)
+	base.Logger = c.logger(s.err)
+	shutDeadlines, err := c.openDeadlines(&base)
+	if err != nil {
+		return err
+	}
+	shutArchive, err := c.openArchive(ctx, &base)
+	if err != nil {
+		return errors.Join(err, shutDeadlines())
+	}
+	err = c.guard(ctx, s, bar, e, base)
+	return errors.Join(err, shutArchive(), shutDeadlines())
+}
+
+// check refuses what cannot go together; what the options themselves check is left to them.
+func (c guardRunCommand) check() error {
+	for i, name := range c.Table {
+		if slices.Contains(c.Table[:i], name) {
+			return misused(fmt.Errorf("--table %s is given twice", name), "name each table once")
+		}
+	}
+	byStream := c.Strategy == "auto" || c.Strategy == string(guard.Stream)
+	switch {
+	case c.Deadlines != "" && !byStream:
+		return misused(errors.New("--deadlines belongs to the stream strategy"), "drop it, or take --strategy stream")
+	case (c.Archive == "") != (c.Targets == ""):
+		return misused(errors.New("--archive and --targets belong together"), "name the target with --archive, and the file that maps it with --targets")
+	case c.SchedulerEndpoint != "" && c.Strategy != string(guard.Schedule):
+		return misused(errors.New("--scheduler-endpoint belongs to the schedule strategy"), "drop it, or take --strategy schedule")
+	}
+	return nil
+}
+
+// options are those of every table.
+func (c guardRunCommand) options(e *endpoint) guard.Options {
+	o := guard.Options{
+		DB: e.dynamodb(), Streams: e.streams(), Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Granularity: c.Granularity, Shards: c.Shards, Period: c.Period,
+		Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, Concurrency: c.Concurrency, Batch: c.Batch, DryRun: c.DryRun, Mark: c.Mark, Role: c.SchedulerRole, DeadLetters: c.SchedulerQueue,
+		MaxSkew: c.MaxSkew, Lease: c.Lease, Owner: c.worker(), Alone: c.Alone,
+	}
+	if c.Strategy != "auto" {
+		o.Strategy = guard.Strategy(c.Strategy)
+	}
+	return o
+}
+
+// openDeadlines opens the directory of deadlines. It is locked, so there is no other worker.
+func (c guardRunCommand) openDeadlines(o *guard.Options) (shut func() error, err error) {
+	if c.Deadlines == "" {
+		return func() error { return nil }, nil
+	}
+	db, err := mayfly.Open(c.Deadlines, mayfly.Options{DatabaseOnly: true})
+	if err != nil {
+		return nil, adviseOpen(err, c.Deadlines)
+	}
+	o.Deadlines, o.Alone = db.DynamoDB(), true
+	return func() error { return closeDB(db) }, nil
+}
+
+// openArchive makes the target that gets items before they go.
+func (c guardRunCommand) openArchive(ctx context.Context, o *guard.Options) (shut func() error, err error) {
+	shut = func() error { return nil }
+	if c.Archive == "" {
+		return shut, nil
+	}
+	mappings, shut, err := targetfile.Load(ctx, c.Targets, targetfile.Options{Now: time.Now})
+	if err != nil {
+		return nil, misused(err, "docs/targets.md explains every setting")
+	}
+	lane, err := resolve.New(mappings, nil, "name it in "+c.Targets).Resolve(c.Archive)
+	if err != nil {
+		return nil, errors.Join(misused(fmt.Errorf("--archive %s: %w", c.Archive, err), "docs/targets.md shows how a target is mapped"), shut())
+	}
+	o.Archive = addressed{lane.Target, c.Archive}
+	return shut, nil
+}
+
+// addressed is a target whose deliveries are for one ARN.
+type addressed struct {
+	target.Target
+	arn string
+}
+
+func (a addressed) Deliver(ctx context.Context, all []target.Delivery) []error {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].TargetARN = a.arn
+	}
+	return a.Target.Deliver(ctx, all)
+}
+
+// guarded is a table that is guarded, and what has happened to it.
+type guarded struct {
+	table string
+	*guard.Guard
+	tally
+}
+
+// guard guards all tables. Where one cannot be, it ends with the others.
+func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options) error {
+	if base.Strategy == guard.Schedule {
+		at, err := c.schedulerFlags().connect(ctx, serviceScheduler)
+		if err != nil {
+			return err
+		}
+		base.Scheduler = at.scheduler()
+	}
+	var tables []*guarded
+	lines := &guardLines{out: s.out, json: c.JSON}
+	progress := &guardProgress{lines: lines, log: base.Logger, bar: bar, now: time.Now}
+	metrics := admin.NewGuard(func() []admin.GuardTable { return standing(tables) })
+	for _, name := range c.Table {
+		t := &guarded{table: name}
+		o := base
+		o.Table = name
+		o.Observe = t.observer(metrics, name, c.DryRun)
+		o.Progress = progress.observer(name)
+		var err error
+		if t.Guard, err = guard.New(o); err != nil {
+			return misusedOptions(err, "mayfly guard run")
+		}
+		metrics.Begin(name)
+		tables = append(tables, t)
+	}
+	stop, err := c.serveMetrics(s, metrics, tables)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	lines.tables = tables
+	return e.adviseGuard(c.runAll(ctx, e, lines, progress))
+}
+
+// schedulerFlags say where schedules are made.
+func (c guardRunCommand) schedulerFlags() endpointFlags {
+	f := c.endpointFlags
+	if c.SchedulerEndpoint != "" {
+		f.Endpoint = c.SchedulerEndpoint
+	}
+	return f
+}
+
+func (c guardRunCommand) runAll(ctx context.Context, e *endpoint, lines *guardLines, progress *guardProgress) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var printing sync.WaitGroup
+	printing.Go(func() { lines.run(ctx) })
+	printing.Go(func() { progress.run(ctx) })
+	errs := make([]error, len(lines.tables))
+	var all sync.WaitGroup
+	for i, t := range lines.tables {
+		printing.Go(func() {
+			select {
+			case <-t.Ready():
+				attribute, by := t.Guarded()
+				lines.begin(t, attribute, by, e.name(), c.DryRun)
+			case <-ctx.Done():
+			}
+		})
+		printing.Go(func() { t.Report(ctx) })
+		all.Go(func() {
+			defer cancel()
+			if err := t.Run(ctx); err != nil {
+				errs[i] = err // it names the table
+			}
+		})
+	}
+	all.Wait()
+	cancel()
+	printing.Wait()
+	lines.flush()
+	for _, err := range errs {
+		if err != nil {
+			return err // the others ended because of the first, or have the same reason
+		}
+	}
+	return nil
+}
+
+// serveMetrics answers probes and scrapers.
+func (c guardRunCommand) serveMetrics(s streams, metrics *admin.Guard, tables []*guarded) (stop func(), err error) {
+	if c.MetricsPort == nil {
+		return func() {}, nil
+	}
+	listener, err := listen(c.MetricsHost, *c.MetricsPort)
+	if a := (*advised)(nil); errors.As(err, &a) {
+		a.next = strings.NewReplacer("--port", "--metrics-port", "--host", "--metrics-host").Replace(a.next)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ready := func() error {
+		for _, t := range tables {
+			if _, by := t.Guarded(); by == guard.Auto {
+				return fmt.Errorf("%s is not guarded yet", t.table)
+			}
+		}
+		return nil
+	}
+	server := &http.Server{Handler: metrics.Handler(ready), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // it ends when it is closed
+	}()
+	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
+	return func() {
+		server.Close()
+		<-served
+	}, nil
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/guard"
+)
+
+type guardStatusCommand struct {
+	Table     string `help:"Table that is guarded." required:"" placeholder:"NAME"`
+	Attribute string `help:"TTL attribute. Default: that of the table's own TTL." placeholder:"NAME"`
+	Index     string `help:"Index of the index strategy. Default: found by its shape." placeholder:"NAME"`
+	Shards    int    `help:"Shards of the index. Default: what mayfly guard init has noted." placeholder:"N"`
+	Deadlines string `help:"Directory in which a single worker, stopped at present, keeps deadlines." placeholder:"DIR"`
+	Minutes   int    `help:"For how many minutes ahead deadlines are counted, up to 60; 0: none are." default:"10"`
+	JSON      bool   `name:"json" help:"Print JSON."`
+	endpointFlags
+}
+
+// Help is the part of --help behind the flags.
+func (guardStatusCommand) Help() string {
+	return `Examples:
+
+    mayfly guard status --endpoint aws --table orders
+    mayfly guard status --endpoint http://127.0.0.1:8000 --table orders --minutes 60 --json
+
+It shows the workers, who has which leases, how far they are, what is overdue, and how many items expire in each of the
+next minutes. It writes nothing. Workers tell of themselves every 10 seconds.`
+}
+
+// Run shows how guarding goes.
+func (c guardStatusCommand) Run(ctx context.Context, s streams) (err error) {
+	e, err := c.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return err
+	}
+	o := guard.Options{DB: e.dynamodb(), Table: c.Table, Attribute: c.Attribute, IndexName: c.Index, Shards: c.Shards, MaxSkew: time.Hour}
+	if c.Minutes < 0 || c.Minutes > guard.LookMinutes {
+		return misused(fmt.Errorf("--minutes %d is not from 0 to %d", c.Minutes, guard.LookMinutes), "give fewer: deadlines are counted one minute after the other")
+	}
+	if c.Deadlines != "" {
+		if _, err := os.Stat(c.Deadlines); err != nil { // opening it would make it
+			return misused(fmt.Errorf("there are no deadlines in %s: %w", c.Deadlines, err), "give the directory that the worker has as --deadlines")
+		}
+		db, err := mayfly.Open(c.Deadlines, mayfly.Options{DatabaseOnly: true})
+		if err != nil {
+			return adviseOpen(err, c.Deadlines)
+		}
+		defer func() { err = joinClose(err, db) }()
+		o.Deadlines = db.DynamoDB()
+	}
+	status, err := guard.Look(ctx, o, c.Minutes)
+	if err != nil {
+		return e.adviseGuard(err)
+	}
+	if c.JSON {
+		encoder := json.NewEncoder(s.out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(status)
+	}
+	return writeStatus(s.out, status)
+}
+
+func joinClose(err error, db *mayfly.DB) error {
+	if closed := closeDB(db); err == nil {
+		return closed
+	}
+	return err
+}
+
+// overdueAtWorkers is what the workers have said of what is due, where there is nobody else to ask.
+func overdueAtWorkers(s *guard.Status) string {
+	due, oldest := 0, int64(0)
+	for _, w := range s.Workers {
+		due, oldest = due+w.Due, max(oldest, w.Overdue)
+	}
+	switch {
+	case len(s.Workers) == 0:
+		return "only workers would know"
+	case due == 0:
+		return "none that the workers have told of"
+	}
+	return fmt.Sprintf("%d that the workers have told of, the oldest %v late", due, (time.Duration(oldest) * time.Millisecond).Round(time.Millisecond))
+}
+
+// writeStatus writes it for people.
+func writeStatus(out io.Writer, s *guard.Status) error {
+	fmt.Fprintf(out, "%s, TTL attribute %s, at %s\n", s.Table, s.Attribute, utcText(s.At))
+	for _, part := range []func(io.Writer, *guard.Status) error{writeWorkers, writeShares, writeAhead} {
+		fmt.Fprintln(out)
+		if err := part(out, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeWorkers(out io.Writer, s *guard.Status) error {
+	if len(s.Workers) == 0 {
+		_, err := fmt.Fprintln(out, "no worker tells of itself")
+		return err
+	}
+	t := table{heading: []string{"Worker", "Strategy", "Seen", "Armed", "Until", "Due", "Oldest", "Removed", "Refused", "Late p50, p99, most", "A million cost"}}
+	for _, w := range s.Workers {
+		horizon, oldest, by := "", "", string(w.Strategy)
+		if !w.Horizon.IsZero() {
+			horizon = onDay(w.Horizon, s.At)
+		}
+		if w.Due > 0 {
+			oldest = fmt.Sprintf("%v late", (time.Duration(w.Overdue) * time.Millisecond).Round(time.Millisecond))
+		}
+		if w.DryRun {
+			by += ", dry run"
+		}
+		late, cost := "", ""
+		if n := w.Counts[guard.Removed.String()]; n > 0 {
+			late = fmt.Sprintf("%d, %d, %d ms", w.LateMS.P50, w.LateMS.P99, w.LateMS.Max)
+			cost = fmt.Sprintf("$%.2f", (w.Read*guard.PriceRead+w.Write*guard.PriceWrite)/float64(n))
+		}
+		t.add(w.Name, by, ago(s.At.Sub(w.At)), fmt.Sprint(w.Armed), horizon, fmt.Sprint(w.Due), oldest,
+			fmt.Sprint(w.Counts[guard.Removed.String()]), fmt.Sprint(w.Counts[guard.Refused.String()]), late, cost)
+	}
+	return t.write(out)
+}
+
+// onDay is an instant in UTC, without the date where that is today's.
+func onDay(t, today time.Time) string {
+	text, date := utcText(t), utcText(today)[:len("2006-01-02 ")]
+	return strings.TrimPrefix(text, date)
+}
+
+// ago says how long ago a worker was heard of.
+func ago(d time.Duration) string {
+	if d < 15*time.Second {
+		return "now"
+	}
+	return d.Round(time.Second).String() + " ago"
+}
+
+// writeShares writes for each thing that is divided who has how much of it.
+func writeShares(out io.Writer, s *guard.Status) error {
+	if len(s.Shares) == 0 {
+		_, err := fmt.Fprintln(out, "no leases")
+		return err
+	}
+	t := table{heading: []string{"Leases of", "Owner", "Number", "Done up to"}}
+	for _, share := range s.Shares {
+		owners := map[string][]guard.LeaseStatus{}
+		var names []string
+		for _, l := range share.Leases {
+			if owners[l.Owner] == nil {
+				names = append(names, l.Owner)
+			}
+			owners[l.Owner] = append(owners[l.Owner], l)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			t.add(share.Of, orText(name, "nobody"), fmt.Sprint(len(owners[name])), lowest(owners[name]))
+		}
+	}
+	return t.write(out)
+}
+
+// lowest is the watermark up to which all of the leases are done.
+func lowest(leases []guard.LeaseStatus) string {
+	var low time.Time
+	for _, l := range leases {
+		if !l.Watermark.IsZero() && (low.IsZero() || l.Watermark.Before(low)) {
+			low = l.Watermark
+		}
+	}
+	if low.IsZero() {
+		return ""
+	}
+	return utcText(low)
+}
+
+func writeAhead(out io.Writer, s *guard.Status) error {
+	switch b := s.Backlog; {
+	case b == nil:
+		fmt.Fprintf(out, "overdue: %s\n", overdueAtWorkers(s))
+	case b.Items == 0:
+		fmt.Fprintln(out, "overdue: none")
+	default:
+		fmt.Fprintf(out, "overdue: %d, the oldest since %s, %v ago\n", b.Items, utcText(b.Oldest), s.At.Sub(b.Oldest).Round(time.Millisecond))
+	}
+	if len(s.Upcoming) == 0 {
+		return nil
+	}
+	var sum, most int64
+	for _, n := range s.Upcoming {
+		sum, most = sum+n, max(most, n)
+	}
+	fmt.Fprintf(out, "expiring in the next %d minutes: %d\n", len(s.Upcoming), sum)
+	if sum == 0 {
+		return nil
+	}
+	const width = 40
+	for i, n := range s.Upcoming {
+		bar := strings.Repeat("▇", int((width*n+most-1)/most))
+		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %s  %s %d", s.At.Add(time.Duration(i)*time.Minute).Format("15:04:05Z"), bar, n), " "))
+	}
+	return nil
+}

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/lifecycle"
+)
+
+// lifecycleCommand is entities whose states change at known times.
+type lifecycleCommand struct {
+	Validate   lifecycleValidateCommand   `cmd:"" help:"Check a definition, and say where it is wrong."`
+	Draw       lifecycleDrawCommand       `cmd:"" help:"Draw a definition, as text or as SVG."`
+	Simulate   lifecycleSimulateCommand   `cmd:"" help:"Let entities live through a definition for a year, in a moment."`
+	Apply      lifecycleApplyCommand      `cmd:"" help:"Store a definition at an endpoint, or put it in the place of one there."`
+	List       lifecycleListCommand       `cmd:"" help:"List the lifecycles of an endpoint, with how many entities are in which state."`
+	Show       lifecycleShowCommand       `cmd:"" help:"Show what has happened to an entity, and what is next and when."`
+	Create     lifecycleCreateCommand     `cmd:"" help:"Begin an entity's lifecycle."`
+	Move       lifecycleMoveCommand       `cmd:"" help:"Take an entity to another state now."`
+	Set        lifecycleSetCommand        `cmd:"" help:"Change attributes of an entity, and the times that follow from them."`
+	Pause      lifecyclePauseCommand      `cmd:"" help:"Stop an entity's time."`
+	Resume     lifecycleResumeCommand     `cmd:"" help:"Let a paused entity's time go on."`
+	Reschedule lifecycleRescheduleCommand `cmd:"" help:"Move an entity's next transition to another instant."`
+	Cancel     lifecycleCancelCommand     `cmd:"" help:"End an entity's lifecycle where it is."`
+	Delete     lifecycleDeleteCommand     `cmd:"" help:"Delete an entity. Nothing is called."`
+	Run        lifecycleRunCommand        `cmd:"" help:"Make the transitions beside a DynamoDB endpoint that is elsewhere. mayfly serve makes its own."`
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleCommand) Help() string {
+	return `Examples:
+
+    mayfly lifecycle validate trial.yaml
+    mayfly lifecycle draw trial.yaml --svg trial.svg
+    mayfly lifecycle simulate trial.yaml --entities 1000
+    mayfly lifecycle apply trial.yaml
+    mayfly lifecycle create trial ada email=ada@example.com
+    mayfly lifecycle show trial ada
+
+A lifecycle says which states an entity goes through, and when: docs/lifecycle.md.`
+}
+
+// readDefinition reads a file. Each fault is a line, with its place in the file.
+func readDefinition(path string, known func(string) error) (*lifecycle.Definition, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("lifecycle: %w", err)
+	}
+	defer file.Close()
+	d, err := lifecycle.Read(file, known)
+	faults := lifecycle.FaultsOf(err)
+	if faults == nil {
+		return d, err
+	}
+	var lines []string
+	for _, f := range faults {
+		line := fmt.Sprintf("%s:%d:%d: ", path, f.Line, f.Column)
+		if f.Line == 0 {
+			line = path + ": "
+		}
+		if f.Path != "" {
+			line += f.Path + ": "
+		}
+		lines = append(lines, line+f.Text)
+	}
+	return nil, advise(errors.New("lifecycle: "+strings.Join(lines, "\n")), "docs/lifecycle.md explains every setting")
+}
+
+// lifecycles gives those of an endpoint, to look at and to change.
+func (f endpointFlags) lifecycles(ctx context.Context) (*endpoint, *lifecycle.Lifecycles, error) {
+	e, err := f.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := lifecycle.New(lifecycle.Options{DB: e.dynamodb(), Now: func() time.Time { return e.now(ctx) }, Unmapped: true})
+	return e, l, err
+}
+
+// adviseLifecycle says what to do about an error.
+func (e *endpoint) adviseLifecycle(err error) error {
+	var inUse *lifecycle.InUse
+	switch {
+	case errors.Is(err, lifecycle.ErrNoLifecycle):
+		return advise(err, "mayfly lifecycle list shows those that there are; mayfly lifecycle apply stores one")
+	case errors.Is(err, lifecycle.ErrNoEntity):
+		return advise(err, "mayfly lifecycle create begins one")
+	case errors.Is(err, lifecycle.ErrNotAllowed):
+		return advise(err, "mayfly lifecycle draw shows the ways; a transition of the state has to lead there")
+	case errors.Is(err, lifecycle.ErrPaused):
+		return advise(err, "mayfly lifecycle resume lets its time go on")
+	case errors.As(err, &inUse):
+		return advise(err, "keep those states until nobody is in them, or move the entities first")
+	}
+	return e.advise(err)
+}
+
+// readAttributes reads name=value. A value that is a JSON number, true, false, null, list or object is that; a text otherwise. Without a value, "name=", it is nil: to be removed.
+func readAttributes(all []string) (lifecycle.Item, error) {
+	out := lifecycle.Item{}
+	for _, text := range all {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, misused(fmt.Errorf("%q is no attribute such as email=ada@example.com", text), `a value is a text, or JSON: n=5, paid=true, tags=["a"]`)
+		}
+		if value == "" {
+			out[name] = nil
+			continue
+		}
+		v, err := readValue(value)
+		if err != nil {
+			return nil, misused(fmt.Errorf("attribute %s: %w", name, err), `a value is a text, or JSON: n=5, paid=true, tags=["a"]`)
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
+func readValue(value string) (types.AttributeValue, error) {
+	decoder := json.NewDecoder(strings.NewReader(value))
+	decoder.UseNumber()
+	var plain any
+	if err := decoder.Decode(&plain); err != nil || decoder.More() {
+		plain = value
+	}
+	return lifecycle.Value(plain)
+}
+
+// eventLine says what an event has done to an entity.
+func eventLine(lc, id string, ev lifecycle.Event) string {
+	text := fmt.Sprintf("%s %s: %s, %s", lc, id, ev.Kind, ev.To)
+	if ev.To == "" || ev.Kind == lifecycle.KindDeleted {
+		text = fmt.Sprintf("%s %s: %s", lc, id, ev.Kind)
+	}
+	if !ev.Next.IsZero() {
+		text += fmt.Sprintf("; %s %s", ev.NextTo, utcText(ev.Next))
+	}
+	return text
+}
+
+// entityFlags name an entity.
+type entityFlags struct {
+	Lifecycle string `arg:"" help:"Name of the lifecycle."`
+	Entity    string `arg:"" help:"Name of the entity."`
+}
+
+// changing is what the commands have in common that change an entity.
+type changing struct {
+	JSON bool `name:"json" help:"Print JSON."`
+	endpointFlags
+}
+
+// do changes an entity, and prints what has come of it.
+func (c changing) do(ctx context.Context, s streams, of entityFlags, change func(l *lifecycle.Lifecycles, e *endpoint) (lifecycle.Event, error)) error {
+	e, l, err := c.lifecycles(ctx)
+	if err != nil {
+		return err
+	}
+	ev, err := change(l, e)
+	if err != nil {
+		return e.adviseLifecycle(err)
+	}
+	if c.JSON {
+		return writeJSON(s.out, eventJSON(of.Entity, ev))
+	}
+	_, err = fmt.Fprintln(s.out, eventLine(of.Lifecycle, of.Entity, ev))
+	return err
+}
+
+type lifecycleCreateCommand struct {
+	entityFlags
+	Attributes []string `arg:"" optional:"" help:"name=value: a text, or JSON."`
+	changing
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleCreateCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle create trial ada email=ada@example.com seats=5
+
+A value that is JSON, such as 5, true or ["a"], is that; anything else is a text.`
+}
+
+// Run begins an entity's lifecycle.
+func (c lifecycleCreateCommand) Run(ctx context.Context, s streams) error {
+	attributes, err := readAttributes(c.Attributes)
+	if err != nil {
+		return err
+	}
+	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
+		return l.Create(ctx, c.Lifecycle, c.Entity, attributes)
+	})
+}
+
+type lifecycleMoveCommand struct {
+	entityFlags
+	To string `arg:"" help:"Name of the state."`
+	changing
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleMoveCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle move trial ada active
+
+A transition of the state in which it is has to lead there, with a time or without, and its condition to hold.`
+}
+
+// Run moves an entity.
+func (c lifecycleMoveCommand) Run(ctx context.Context, s streams) error {
+	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
+		return l.Move(ctx, c.Lifecycle, c.Entity, c.To)
+	})
+}
+
+type lifecycleSetCommand struct {
+	entityFlags
+	Attributes []string `arg:"" help:"name=value: a text, or JSON; name= removes it."`
+	changing
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleSetCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle set trial ada paid=true note=`
+}
+
+// Run changes attributes.
+func (c lifecycleSetCommand) Run(ctx context.Context, s streams) error {
+	attributes, err := readAttributes(c.Attributes)
+	if err != nil {
+		return err
+	}
+	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
+		return l.Set(ctx, c.Lifecycle, c.Entity, attributes)
+	})
+}
+
+type lifecyclePauseCommand struct {
+	entityFlags
+	changing
+}
+
+// Help is the part of --help behind the flags.
+func (lifecyclePauseCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle pause trial ada`
+}
+
+// Run pauses an entity.
+func (c lifecyclePauseCommand) Run(ctx context.Context, s streams) error {
+	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
+		return l.Pause(ctx, c.Lifecycle, c.Entity)
+	})
+}
+
+type lifecycleResumeCommand struct {
+	entityFlags
+	changing
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleResumeCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle resume trial ada`
+}
+
+// Run resumes an entity.
+func (c lifecycleResumeCommand) Run(ctx context.Context, s streams) error {
+	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
+		return l.Resume(ctx, c.Lifecycle, c.Entity)
+	})
+}
+
+type lifecycleRescheduleCommand struct {
+	entityFlags
+	At string `arg:"" help:"When: 2030-01-01T12:00:00 (UTC), 2030-01-01T12:00:00+01:00, 'in 5m' or now."`
+	changing
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleRescheduleCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle reschedule trial ada 'in 5m'`
+}
+
+// Run reschedules an entity's next transition.
+func (c lifecycleRescheduleCommand) Run(ctx context.Context, s streams) error {
+	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, e *endpoint) (lifecycle.Event, error) {
+		m, err := readMoment(c.At, time.UTC, func() time.Time { return e.now(ctx) })
+		if err != nil {
+			return lifecycle.Event{}, err
+		}
+		return l.Reschedule(ctx, c.Lifecycle, c.Entity, m.at)
+	})
+}
+
+type lifecycleCancelCommand struct {
+	entityFlags
+	changing
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleCancelCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle cancel trial ada`
+}
+
+// Run cancels an entity's lifecycle.
+func (c lifecycleCancelCommand) Run(ctx context.Context, s streams) error {
+	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
+		return l.Cancel(ctx, c.Lifecycle, c.Entity)
+	})
+}
+
+type lifecycleDeleteCommand struct {
+	entityFlags
+	changing
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleDeleteCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle delete trial ada`
+}
+
+// Run deletes an entity.
+func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
+	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
+		return l.Delete(ctx, c.Lifecycle, c.Entity)
+	})
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/resolve"
+	"github.com/mayflydb/mayfly/internal/sink/targetfile"
+	"github.com/mayflydb/mayfly/lifecycle"
+)
+
+type lifecycleValidateCommand struct {
+	File    string `arg:"" help:"YAML or JSON file of a definition."`
+	Targets string `help:"File of targets (docs/targets.md): a handler that it does not name is a fault." placeholder:"FILE"`
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleValidateCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle validate trial.yaml --targets targets.yaml`
+}
+
+// Run checks a file.
+func (c lifecycleValidateCommand) Run(ctx context.Context, s streams) error {
+	known, shut, err := knownTargets(ctx, c.Targets)
+	if err != nil {
+		return err
+	}
+	d, err := readDefinition(c.File, known)
+	if err = errors.Join(err, shut()); err != nil {
+		return err
+	}
+	transitions := 0
+	for i := range d.States {
+		transitions += len(d.States[i].Next)
+	}
+	_, err = fmt.Fprintf(s.out, "%s is sound: lifecycle %s, %d states, %d transitions\n", c.File, d.Name, len(d.States), transitions)
+	return err
+}
+
+// knownTargets says which handlers a file of targets has; without a file all are taken to be there.
+func knownTargets(ctx context.Context, path string) (known func(string) error, shut func() error, err error) {
+	shut = func() error { return nil }
+	if path == "" {
+		return nil, shut, nil
+	}
+	mappings, shut, err := targetfile.Load(ctx, path, targetfile.Options{Now: time.Now})
+	if err != nil {
+		return nil, nil, advise(err, "docs/targets.md explains every setting")
+	}
+	r := resolve.New(mappings, nil, "the file of --targets does not name it")
+	return func(handler string) error {
+		_, err := r.Resolve(handler)
+		return err
+	}, shut, nil
+}
+
+type lifecycleDrawCommand struct {
+	File string `arg:"" help:"YAML or JSON file of a definition."`
+	SVG  string `name:"svg" help:"Write the drawing to this file, as SVG; - is standard output." placeholder:"FILE"`
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleDrawCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle draw trial.yaml --svg trial.svg`
+}
+
+// Run draws a definition.
+func (c lifecycleDrawCommand) Run(_ context.Context, s streams) error {
+	d, err := readDefinition(c.File, nil)
+	if err != nil {
+		return err
+	}
+	switch c.SVG {
+	case "":
+		_, err = fmt.Fprint(s.out, d.Text())
+	case "-":
+		_, err = fmt.Fprint(s.out, d.SVG())
+	default:
+		err = os.WriteFile(c.SVG, []byte(d.SVG()), 0o644)
+	}
+	return err
+}
+
+type lifecycleApplyCommand struct {
+	File       string `arg:"" help:"YAML or JSON file of a definition."`
+	Reschedule bool   `help:"Find what is next for the entities under way anew. Without it their next transitions stay as they are, and the new definition holds behind them."`
+	Targets    string `help:"File of targets (docs/targets.md): a handler that it does not name is a fault." placeholder:"FILE"`
+	JSON       bool   `name:"json" help:"Print JSON."`
+	endpointFlags
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleApplyCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle apply trial.yaml
+
+States in which entities are have to stay. Where a handler is unknown to whoever makes the transitions, its calls become
+dead letters; --targets finds that out before.`
+}
+
+// Run stores a definition.
+func (c lifecycleApplyCommand) Run(ctx context.Context, s streams) error {
+	known, shut, err := knownTargets(ctx, c.Targets)
+	if err != nil {
+		return err
+	}
+	d, err := readDefinition(c.File, known)
+	if err = errors.Join(err, shut()); err != nil {
+		return err
+	}
+	e, l, err := c.lifecycles(ctx)
+	if err != nil {
+		return err
+	}
+	applied, err := l.Apply(ctx, *d, lifecycle.ApplyOptions{Reschedule: c.Reschedule})
+	if err != nil {
+		return e.adviseLifecycle(err)
+	}
+	runs, err := awaitRunner(ctx, l, d.Name)
+	if err != nil {
+		return e.adviseLifecycle(err)
+	}
+	if c.JSON {
+		return writeJSON(s.out, map[string]any{
+			"lifecycle": d.Name, "version": applied.Version, "unchanged": applied.Unchanged, "entities": applied.Entities, "rescheduled": applied.Rescheduled, "runs": runs,
+		})
+	}
+	under := 0
+	for _, n := range applied.Entities {
+		under += n
+	}
+	switch {
+	case applied.Unchanged:
+		fmt.Fprintf(s.out, "%s is version %d, as it was", d.Name, applied.Version)
+	default:
+		fmt.Fprintf(s.out, "%s is version %d", d.Name, applied.Version)
+	}
+	if under > 0 {
+		fmt.Fprintf(s.out, "; %d entities are under way, %d were rescheduled", under, applied.Rescheduled)
+	}
+	fmt.Fprintln(s.out)
+	if !runs {
+		fmt.Fprintf(s.err, "nobody makes its transitions yet: start mayfly lifecycle run --endpoint %s\n", e.name())
+	}
+	return nil
+}
+
+// awaitRunner waits a moment until somebody makes the transitions of a lifecycle.
+func awaitRunner(ctx context.Context, l *lifecycle.Lifecycles, name string) (bool, error) {
+	for end := time.Now().Add(3 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		runs, err := l.Runs(ctx, name)
+		if runs || err != nil || time.Now().After(end) || ctx.Err() != nil {
+			return runs, err
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/lifecycle"
+)
+
+type lifecycleRunCommand struct {
+	targetFlags
+	Lease time.Duration `help:"Time after which a silent worker's share is taken over." default:"10s"`
+	endpointFlags
+	logFlags
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleRunCommand) Help() string {
+	return `Examples:
+
+    mayfly serve --data ./data --database-only
+    mayfly lifecycle run --endpoint http://127.0.0.1:8000 --targets targets.yaml
+
+It makes the transitions of all lifecycles at the endpoint as they are due, and calls their handlers. Any number of
+workers share the work. Transitions come as exactly as that endpoint removes expired items: to the millisecond where it
+is mayfly, or a table that guard looks after.`
+}
+
+// Run works until ctx is done.
+func (c lifecycleRunCommand) Run(ctx context.Context, s streams) error {
+	e, err := c.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return err
+	}
+	if err := e.checkAlone(ctx); err != nil {
+		return err
+	}
+	var o mayfly.Options // carries the targets
+	shut, err := c.targetFlags.open(ctx, "", &o)
+	if err != nil {
+		return err
+	}
+	l, err := lifecycle.New(lifecycle.Options{
+		DB: e.dynamodb(), Streams: e.streams(), Now: clock.New().Now, Targets: o.Targets, Unmapped: o.Unmapped == mayfly.UnmappedAccept, Lease: c.Lease,
+		Region: e.config.Region, Logger: c.logger(s.err),
+	})
+	if err != nil {
+		return errors.Join(err, shut())
+	}
+	fmt.Fprintf(s.out, "making transitions at %s\n", e.name())
+	return errors.Join(e.advise(l.Run(ctx)), shut())
+}
+
+// runLifecycles makes the transitions of a database in this process, until stop is called; that is before the database is closed.
+func runLifecycles(db *mayfly.DB, o mayfly.Options, inMemory bool, log io.Writer) (stop func() error, err error) {
+	if o.DatabaseOnly {
+		return func() error { return nil }, nil
+	}
+	l, err := lifecycle.New(lifecycle.Options{
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Hooks: db.Hooks(), Alone: true, Targets: o.Targets,
+		Unmapped: o.Unmapped == mayfly.UnmappedAccept || o.Unmapped == mayfly.UnmappedDefault && inMemory, Region: o.Region, Account: o.Account, Logger: o.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() {
+		err := l.Run(ctx)
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintf(log, "mayfly: lifecycles have stopped: %v\n", err)
+		}
+		ran <- err
+	}()
+	return func() error {
+		cancel()
+		return <-ran
+	}, nil
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly/lifecycle"
+)
+
+type lifecycleListCommand struct {
+	JSON bool `name:"json" help:"Print JSON lines."`
+	endpointFlags
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleListCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle list`
+}
+
+// Run lists lifecycles.
+func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
+	e, l, err := c.lifecycles(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := l.Names(ctx)
+	if err != nil {
+		return e.adviseLifecycle(err)
+	}
+	if len(names) == 0 && !c.JSON {
+		fmt.Fprintln(s.out, "no lifecycles")
+		return nil
+	}
+	shown := table{heading: []string{"Lifecycle", "Version", "State", "Entities", "Next (UTC)"}}
+	for _, name := range names {
+		d, version, err := l.Definition(ctx, name)
+		if err != nil {
+			return e.adviseLifecycle(err)
+		}
+		counts, next := map[string]int{}, map[string]time.Time{}
+		err = l.Each(ctx, name, func(en lifecycle.Entity) error {
+			counts[en.State]++
+			if at := next[en.State]; !en.Next.IsZero() && en.Paused.IsZero() && (at.IsZero() || en.Next.Before(at)) {
+				next[en.State] = en.Next
+			}
+			return nil
+		})
+		if err != nil {
+			return e.adviseLifecycle(err)
+		}
+		if c.JSON {
+			if err := writeJSON(s.out, map[string]any{"lifecycle": name, "version": version, "entities": counts}); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, state := range d.States {
+			at := ""
+			if t := next[state.Name]; !t.IsZero() {
+				at = utcText(t)
+			}
+			shown.add(name, fmt.Sprint(version), state.Name, fmt.Sprint(counts[state.Name]), at)
+		}
+	}
+	if c.JSON {
+		return nil
+	}
+	return shown.write(s.out)
+}
+
+type lifecycleShowCommand struct {
+	Lifecycle string `arg:"" help:"Name of the lifecycle."`
+	Entity    string `arg:"" optional:"" help:"Name of the entity; without it, the definition and the entities that are next."`
+	Limit     int    `help:"Events that are shown, the last ones, and entities: 1 to 10000." default:"100"`
+	JSON      bool   `name:"json" help:"Print JSON lines."`
+	endpointFlags
+}
+
+const (
+	lifecycleMost = 10_000
+	aheadMost     = 10
+)
+
+// Help is the part of --help behind the flags.
+func (lifecycleShowCommand) Help() string {
+	return `Example:
+
+    mayfly lifecycle show trial ada
+    mayfly lifecycle show trial --limit 20`
+}
+
+// Run shows an entity, or a lifecycle.
+func (c lifecycleShowCommand) Run(ctx context.Context, s streams) error {
+	if c.Limit < 1 || c.Limit > lifecycleMost {
+		return misused(fmt.Errorf("--limit %d: it is 1 to %d", c.Limit, lifecycleMost), "leave it out for 100")
+	}
+	e, l, err := c.lifecycles(ctx)
+	if err != nil {
+		return err
+	}
+	if c.Entity == "" {
+		return e.adviseLifecycle(c.showAll(ctx, s, l))
+	}
+	en, err := l.Get(ctx, c.Lifecycle, c.Entity)
+	gone := errors.Is(err, lifecycle.ErrNoEntity)
+	if err != nil && !gone {
+		return e.adviseLifecycle(err)
+	}
+	events, err := l.History(ctx, c.Lifecycle, c.Entity)
+	if err != nil {
+		return e.adviseLifecycle(err)
+	}
+	if gone && len(events) == 0 {
+		return e.adviseLifecycle(fmt.Errorf("%s %q: %w", c.Lifecycle, c.Entity, lifecycle.ErrNoEntity))
+	}
+	events = events[max(0, len(events)-c.Limit):]
+	if c.JSON {
+		for _, ev := range events {
+			if err := writeJSON(s.out, eventJSON(c.Entity, ev)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	shown := table{heading: []string{"Time (UTC)", "Event", "State", "Late", "Calls", "Note"}}
+	for _, ev := range events {
+		state, late, calls := ev.To, "", ev.Handler
+		if ev.From != ev.To && ev.From != "" {
+			state = ev.From + " → " + ev.To
+		}
+		if d := ev.Lateness(); d > 0 {
+			late = span(d).String()
+		}
+		if ev.Handler != "" {
+			calls += ": " + cmp.Or(ev.Outcome, "under way")
+		}
+		shown.add(utcText(ev.At), ev.Kind, state, late, calls, ev.Note)
+	}
+	if err := shown.write(s.out); err != nil {
+		return err
+	}
+	if gone {
+		_, err = fmt.Fprintln(s.out, "\nit is gone")
+		return err
+	}
+	return c.showNow(ctx, s, e, l, en)
+}
+
+// showNow shows how an entity is, and what is to come.
+func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoint, l *lifecycle.Lifecycles, en lifecycle.Entity) error {
+	now := e.now(ctx)
+	fmt.Fprintf(s.out, "\nit is %s since %s\n", en.State, utcText(en.Since))
+	if en.Problem != "" {
+		fmt.Fprintf(s.out, "something is wrong with it: %s\n", en.Problem)
+	}
+	switch {
+	case en.Ended != "":
+		fmt.Fprintf(s.out, "its lifecycle has ended (%s)\n", en.Ended)
+		return nil
+	case !en.Paused.IsZero():
+		fmt.Fprintf(s.out, "it is paused since %s; %s left until %s\n", utcText(en.Paused), inText(en.Next.Sub(en.Paused)), cmp.Or(en.NextTo, "nothing"))
+		return nil
+	case en.Next.IsZero():
+		fmt.Fprintln(s.out, "nothing is next: it waits to be moved")
+		return nil
+	}
+	ahead, err := l.Ahead(ctx, c.Lifecycle, c.Entity, aheadMost)
+	if err != nil {
+		return e.adviseLifecycle(err)
+	}
+	shown := table{heading: []string{"Next (UTC)", "In", "State", "If"}}
+	for _, a := range ahead {
+		shown.add(utcText(a.At), inText(a.At.Sub(now).Round(time.Millisecond)), a.To, a.When)
+	}
+	return shown.write(s.out)
+}
+
+// showAll draws the definition, and lists the entities whose transitions come next.
+func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecycle.Lifecycles) error {
+	d, version, err := l.Definition(ctx, c.Lifecycle)
+	if err != nil {
+		return err
+	}
+	var all []lifecycle.Entity
+	trim := func() {
+		slices.SortFunc(all, func(a, b lifecycle.Entity) int {
+			if a.Next.IsZero() != b.Next.IsZero() {
+				return cmp.Compare(btoi(a.Next.IsZero()), btoi(b.Next.IsZero()))
+			}
+			return cmp.Or(a.Next.Compare(b.Next), strings.Compare(a.ID, b.ID))
+		})
+		all = all[:min(len(all), c.Limit)]
+	}
+	err = l.Each(ctx, c.Lifecycle, func(en lifecycle.Entity) error {
+		if all = append(all, en); len(all) > 2*lifecycleMost {
+			trim()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	trim()
+	if !c.JSON {
+		fmt.Fprintf(s.out, "%s\nversion %d\n\n", strings.TrimRight(d.Text(), "\n"), version)
+	}
+	shown := table{heading: []string{"Entity", "State", "Since (UTC)", "Next", "When (UTC)", ""}}
+	for _, en := range all {
+		if c.JSON {
+			if err := writeJSON(s.out, map[string]any{"entity": en.ID, "state": en.State, "since": wireTimeOf(en.Since), "next": wireTimeOf(en.Next), "nextTo": en.NextTo, "ended": en.Ended}); err != nil {
+				return err
+			}
+			continue
+		}
+		at, mark := "", cmp.Or(en.Ended, en.Problem)
+		if !en.Next.IsZero() {
+			at = utcText(en.Next)
+		}
+		if !en.Paused.IsZero() {
+			mark = "paused"
+		}
+		shown.add(en.ID, en.State, utcText(en.Since), en.NextTo, at, mark)
+	}
+	if c.JSON {
+		return nil
+	}
+	return shown.write(s.out)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// eventJSON is an event as scripts read it.
+func eventJSON(id string, ev lifecycle.Event) map[string]any {
+	line := map[string]any{"entity": id, "generation": ev.Generation, "event": ev.Kind, "from": ev.From, "to": ev.To, "at": wireTimeOf(ev.At)}
+	for name, t := range map[string]time.Time{"due": ev.Due, "next": ev.Next} {
+		if !t.IsZero() {
+			line[name] = wireTimeOf(t)
+		}
+	}
+	for name, text := range map[string]string{"nextTo": ev.NextTo, "handler": ev.Handler, "id": ev.ID, "outcome": ev.Outcome, "note": ev.Note} {
+		if text != "" {
+			line[name] = text
+		}
+	}
+	return line
+}

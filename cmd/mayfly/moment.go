@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/cron"
+)
+
+// moment is an instant as somebody has typed it, to the millisecond.
+type moment struct {
+	at       time.Time // in UTC
+	wall     string    // it was given as what the clocks of a zone show: yyyy-mm-ddThh:mm:ss and perhaps .fff. Empty: as an instant
+	relative bool      // it was given as counted from now
+}
+
+var wallForm = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2})?(\.[0-9]{1,3})?)?$`)
+
+// readMoment reads 2030-01-01T12:00:00[.250] in the zone (also without the seconds, or without the time), RFC 3339 (2030-01-01T12:00:00+01:00), now, or what
+// is counted from now: "in 5m", +5m. What is finer than milliseconds is rounded up.
+func readMoment(text string, zone *time.Location, now func() time.Time) (moment, error) {
+	if wall := wallForm.FindStringSubmatch(text); wall != nil {
+		return readWall(text, wall, zone)
+	}
+	if t, err := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "T", 1)); err == nil {
+		return moment{at: ceil(t, time.Millisecond)}, nil
+	}
+	after, relative := strings.CutPrefix(text, "+")
+	if !relative {
+		after, relative = strings.CutPrefix(text, "in ")
+	}
+	var by span
+	switch {
+	case text == "now":
+	case !relative:
+		return moment{}, fmt.Errorf(`%q is no time such as 2030-01-01T12:00:00, 2030-01-01T12:00:00.250, 2030-01-01T12:00:00+01:00, "in 5m" or now`, text)
+	default:
+		if err := by.UnmarshalText([]byte(after)); err != nil {
+			return moment{}, err
+		}
+	}
+	return moment{at: ceil(now().Add(time.Duration(by)), time.Millisecond), relative: true}, nil
+}
+
+// readWall reads what the clocks of a zone show, as a schedule expression does.
+func readWall(text string, part []string, zone *time.Location) (moment, error) {
+	if part[4] != "" && part[3] == "" {
+		return moment{}, fmt.Errorf("%q has a fraction without seconds", text)
+	}
+	wall := part[1] + "T" + orText(part[2], "00:00") + orText(part[3], ":00") + part[4]
+	expression, err := cron.Parse("instant("+wall+")", zone)
+	if err != nil {
+		return moment{}, fmt.Errorf("%q: there is no such date or time", text)
+	}
+	at, _ := expression.Next(time.Time{}, time.Time{})
+	return moment{at: at, wall: wall}, nil
+}
+
+func orText(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// ceil rounds up.
+func ceil(t time.Time, unit time.Duration) time.Time {
+	if down := t.Truncate(unit); !down.Equal(t) {
+		return down.Add(unit).UTC()
+	}
+	return t.UTC()
+}
+
+const wallLayout = "2006-01-02T15:04:05.000"
+
+// wallText is what the clocks of t's zone show, with a fraction where there is one.
+func wallText(t time.Time) string { return strings.TrimSuffix(t.Format(wallLayout), ".000") }
+
+// utcText is an instant in UTC for people, with a fraction where there is one.
+func utcText(t time.Time) string { return strings.Replace(wallText(t.UTC()), "T", " ", 1) + "Z" }

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/planner"
+)
+
+type planAlarmsCommand struct{ workloadFlags }
+
+// Help is the part of --help behind the flags.
+func (planAlarmsCommand) Help() string {
+	return `Example:
+
+    mayfly plan alarms --writes 1000 --item-size 1KB --retention 30d > mayfly.rules.yaml
+
+The rules are for the metrics of mayfly serve and mayfly guard. Those with the figures of a plain workload are in
+deploy/prometheus, and a dashboard for the same metrics in deploy/grafana.`
+}
+
+// Run prints the rules.
+func (c planAlarmsCommand) Run(_ context.Context, s streams) error {
+	report, err := c.plan()
+	if err != nil {
+		return err
+	}
+	_, err = s.out.Write(planner.Rules(report.Thresholds()))
+	return err
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/planner"
+)
+
+type planPricesCommand struct {
+	Name string `arg:"" optional:"" help:"us-east-1, which is the default, or us-east-1-2018 (until October 2024)."`
+}
+
+// Help is the part of --help behind the flags.
+func (planPricesCommand) Help() string {
+	return `Example:
+
+    mayfly plan prices > eu-west-1.yaml        # change the figures, the region and the date
+    mayfly plan --writes 100 --prices eu-west-1.yaml`
+}
+
+// Run prints the table.
+func (c planPricesCommand) Run(_ context.Context, s streams) error {
+	name := planner.USEast1
+	if c.Name != "" {
+		name = c.Name
+	}
+	text, err := planner.Table(name)
+	if err != nil {
+		return advise(err, "tables of other regions are files of your own")
+	}
+	_, err = s.out.Write(text)
+	return err
+}

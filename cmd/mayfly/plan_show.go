@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+type planShowCommand struct {
+	workloadFlags
+	Page string `help:"Write the report as a page with charts, too." placeholder:"FILE"`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Help is the part of --help behind the flags.
+func (planShowCommand) Help() string {
+	return `Examples:
+
+    mayfly plan show --config orders.yaml --json
+    mayfly plan --writes 500 --retention 7d --renewals 3 --stream-readers 1
+
+It is arithmetic: nothing is asked of any endpoint. docs/plan.md tells what the figures rest on.`
+}
+
+// Run plans.
+func (c planShowCommand) Run(_ context.Context, s streams) error {
+	report, err := c.plan()
+	if err != nil {
+		return err
+	}
+	if c.Page != "" {
+		var page bytes.Buffer
+		if err := report.WritePage(&page); err != nil {
+			return err
+		}
+		if err := writeNew(c.Page, page.Bytes()); err != nil {
+			return adviseFile("--page", err)
+		}
+		fmt.Fprintf(s.err, "wrote %s\n", c.Page)
+	}
+	if c.JSON {
+		encoder := json.NewEncoder(s.out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
+	}
+	return report.WriteText(s.out)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+)
+
+type scheduleDeleteCommand struct {
+	Names  []string `arg:"" optional:"" name:"name" help:"Names of schedules."`
+	All    bool     `help:"Delete all of the group, or those of --prefix."`
+	Prefix string   `help:"With --all: those whose names begin so." placeholder:"TEXT"`
+	Yes    bool     `help:"With --all: do not ask."`
+	scheduleFlags
+}
+
+// Help is the part of --help behind the flags.
+func (scheduleDeleteCommand) Help() string {
+	return `Examples:
+
+    mayfly schedule delete tea coffee
+    mayfly schedule delete --group billing --all --prefix invoice- --yes
+
+A schedule that is deleted does not fire again. What it has fired before goes on to be delivered.`
+}
+
+// Run deletes schedules.
+func (c scheduleDeleteCommand) Run(ctx context.Context, s streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	e, err := c.connect(ctx, serviceScheduler)
+	if err != nil {
+		return err
+	}
+	if !c.All {
+		names := make([]scheduleName, len(c.Names))
+		for i, name := range c.Names {
+			names[i] = scheduleName{c.GroupName, name}
+		}
+		deleted, err := c.delete(ctx, e, names)
+		fmt.Fprintf(s.out, "deleted %s\n", counted(deleted, "schedule"))
+		return err
+	}
+	what := "delete all schedules of the group " + c.GroupName
+	if c.Prefix != "" {
+		what += " whose names begin with " + c.Prefix
+	}
+	if err := confirm(s, c.Yes, what); err != nil {
+		return err
+	}
+	return c.deleteAll(ctx, s, e)
+}
+
+func (c scheduleDeleteCommand) check() error {
+	switch {
+	case c.All && len(c.Names) > 0:
+		return errors.New("give names or --all, not both")
+	case !c.All && len(c.Names) == 0:
+		return advise(errors.New("it is not said which schedules to delete"), "give their names, or --all")
+	case !c.All && c.Prefix != "":
+		return advise(errors.New("--prefix belongs to --all"), "say --all too")
+	}
+	return nil
+}
+
+// deleteAll lists and deletes in turn: a page of a list that is changed meanwhile could leave some out.
+func (c scheduleDeleteCommand) deleteAll(ctx context.Context, s streams, e *endpoint) error {
+	const round = 10_000 // names that are kept at one time
+	total := 0
+	for {
+		var names []scheduleName
+		err := e.eachPage(ctx, schedulesAsked{group: c.GroupName, prefix: c.Prefix}, func(page []scheduleName) error {
+			if names = append(names, page...); len(names) >= round {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		deleted, err := c.delete(ctx, e, names)
+		if total += deleted; err != nil || len(names) < round {
+			fmt.Fprintf(s.out, "deleted %s\n", counted(total, "schedule"))
+			return err
+		}
+	}
+}
+
+// delete deletes those that are there, and reports the first failure. With names of its own choice it is one where there is no such schedule.
+func (c scheduleDeleteCommand) delete(ctx context.Context, e *endpoint, names []scheduleName) (deleted int, err error) {
+	client := e.scheduler()
+	failed := inParallel(atOnce, names, func(n scheduleName) error {
+		_, err := client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: &n.name, GroupName: &n.group})
+		return err
+	})
+	for _, f := range failed {
+		switch {
+		case f == nil:
+			deleted++
+		case c.All && answered(f, "ResourceNotFoundException"):
+		case err == nil:
+			err = e.adviseSchedule(f, c.GroupName)
+		}
+	}
+	return deleted, err
+}
+
+// counted is a number and what it counts.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

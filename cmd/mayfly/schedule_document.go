@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+
+	schedules "github.com/mayflydb/mayfly/internal/scheduler"
+)
+
+const (
+	stateEnabled  = string(types.ScheduleStateEnabled)
+	stateDisabled = string(types.ScheduleStateDisabled)
+)
+
+// scheduleDocument is a schedule in JSON: the members of CreateSchedule and GetSchedule under their own names, so that `aws scheduler create-schedule
+// --cli-input-json` takes it too, and CatchUp, which is mayfly's.
+type scheduleDocument struct {
+	Name                       string
+	GroupName                  string                    `json:",omitempty"`
+	Description                *string                   `json:",omitempty"`
+	ScheduleExpression         string                    `json:",omitempty"`
+	ScheduleExpressionTimezone *string                   `json:",omitempty"`
+	StartDate                  *wireTime                 `json:",omitempty"`
+	EndDate                    *wireTime                 `json:",omitempty"`
+	State                      string                    `json:",omitempty"`
+	ActionAfterCompletion      string                    `json:",omitempty"`
+	FlexibleTimeWindow         *types.FlexibleTimeWindow `json:",omitempty"`
+	KmsKeyArn                  *string                   `json:",omitempty"`
+	CatchUp                    string                    `json:",omitempty"`
+	Target                     *types.Target             `json:",omitempty"`
+
+	// What only the endpoint can say. Import takes no notice of it.
+	Arn                  string    `json:",omitempty"`
+	CreationDate         *wireTime `json:",omitempty"`
+	LastModificationDate *wireTime `json:",omitempty"`
+	NextFiring           *wireTime `json:",omitempty"`
+
+	kept *schedules.Kept // what mayfly's tables know besides; nil elsewhere
+}
+
+// wireTime is an instant in JSON: written as RFC 3339 in UTC, read also as seconds since 1970.
+type wireTime time.Time
+
+func (t *wireTime) time() time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return time.Time(*t).UTC()
+}
+
+// wireTimeOf gives nil for the zero time.
+func wireTimeOf(t time.Time) *wireTime {
+	if t.IsZero() {
+		return nil
+	}
+	w := wireTime(t)
+	return &w
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (t wireTime) MarshalText() ([]byte, error) {
+	return []byte(wallText(time.Time(t).UTC()) + "Z"), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *wireTime) UnmarshalJSON(text []byte) error {
+	if seconds, err := strconv.ParseFloat(string(text), 64); err == nil && math.Abs(seconds) < 1e12 {
+		*t = wireTime(time.UnixMilli(int64(math.Round(seconds * 1000))).UTC())
+		return nil
+	}
+	var s string
+	if err := json.Unmarshal(text, &s); err == nil {
+		if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
+			*t = wireTime(at)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is neither a time such as \"2030-01-01T12:00:00Z\" nor seconds since 1970", text)
+}
+
+// plainDocument is the document without its methods.
+type plainDocument scheduleDocument
+
+// MarshalJSON writes what is set, under the names that the API has.
+func (d scheduleDocument) MarshalJSON() ([]byte, error) {
+	rest := struct {
+		*plainDocument
+		FlexibleTimeWindow any `json:",omitempty"`
+		Target             any `json:",omitempty"`
+	}{plainDocument: (*plainDocument)(&d)}
+	if d.FlexibleTimeWindow != nil {
+		rest.FlexibleTimeWindow = membersOf(d.FlexibleTimeWindow)
+	}
+	if d.Target != nil {
+		rest.Target = membersOf(d.Target)
+	}
+	return marshalLine(rest)
+}
+
+// readDocument reads a schedule. A member that there is not is an error: a misspelt one must not pass for set.
+func readDocument(text []byte) (*scheduleDocument, error) {
+	from := json.NewDecoder(bytes.NewReader(text))
+	from.DisallowUnknownFields()
+	d := &plainDocument{}
+	if err := from.Decode(d); err != nil {
+		return nil, documentError(err)
+	}
+	if _, err := from.Token(); err != io.EOF {
+		return nil, errors.New("there is more behind the JSON object")
+	}
+	document := (*scheduleDocument)(d)
+	return document, document.check()
+}
+
+// documentError says in words of JSON what encoding/json says in words of Go.
+func documentError(err error) error {
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &typ) && strings.HasSuffix(typ.Field, "Input"):
+		return fmt.Errorf("%s: it is a text; write JSON into it as \"{\\\"a\\\":1}\"", typ.Field)
+	case errors.As(err, &typ):
+		return fmt.Errorf("%s: a JSON %s does not belong here", orText(typ.Field, "the schedule"), typ.Value)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the JSON object is not complete")
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// check reports what is missing; all else is the API's to check.
+func (d *scheduleDocument) check() error {
+	switch {
+	case d.Name == "":
+		return errors.New("there is no Name")
+	case d.ScheduleExpression == "":
+		return errors.New("there is no ScheduleExpression")
+	case d.Target == nil:
+		return errors.New("there is no Target")
+	}
+	switch d.CatchUp {
+	case "", "last", "all", "skip":
+	default:
+		return fmt.Errorf("CatchUp: %q is none of last, all, skip", d.CatchUp)
+	}
+	_, err := d.timetable()
+	return err
+}
+
+func documentOf(out *scheduler.GetScheduleOutput) *scheduleDocument {
+	return &scheduleDocument{
+		Name: aws.ToString(out.Name), GroupName: aws.ToString(out.GroupName), Description: out.Description,
+		ScheduleExpression: aws.ToString(out.ScheduleExpression), ScheduleExpressionTimezone: out.ScheduleExpressionTimezone,
+		StartDate: (*wireTime)(out.StartDate), EndDate: (*wireTime)(out.EndDate), State: string(out.State),
+		ActionAfterCompletion: string(out.ActionAfterCompletion), FlexibleTimeWindow: out.FlexibleTimeWindow, KmsKeyArn: out.KmsKeyArn, Target: out.Target,
+		Arn: aws.ToString(out.Arn), CreationDate: (*wireTime)(out.CreationDate), LastModificationDate: (*wireTime)(out.LastModificationDate),
+	}
+}
+
+// createInput is the document as the API takes it.
+func (d *scheduleDocument) createInput() *scheduler.CreateScheduleInput {
+	window := d.FlexibleTimeWindow
+	if window == nil {
+		window = &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff}
+	}
+	return &scheduler.CreateScheduleInput{
+		Name: &d.Name, GroupName: aws.String(orText(d.GroupName, groupDefault)), Description: d.Description, ScheduleExpression: &d.ScheduleExpression,
+		ScheduleExpressionTimezone: d.ScheduleExpressionTimezone, StartDate: (*time.Time)(d.StartDate), EndDate: (*time.Time)(d.EndDate),
+		State: types.ScheduleState(d.State), ActionAfterCompletion: types.ActionAfterCompletion(d.ActionAfterCompletion), FlexibleTimeWindow: window,
+		KmsKeyArn: d.KmsKeyArn, Target: d.Target,
+	}
+}
+
+// updateInput is the same for a schedule that exists.
+func (d *scheduleDocument) updateInput() *scheduler.UpdateScheduleInput {
+	in := scheduler.UpdateScheduleInput(*d.createInput())
+	return &in
+}

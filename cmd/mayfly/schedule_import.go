@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/cron"
+)
+
+type scheduleImportCommand struct {
+	File      string `arg:"" help:"JSON lines, or a JSON array, as export writes them; - for standard input."`
+	GroupName string `name:"group" help:"Put all into this schedule group, whatever the file says." placeholder:"NAME"`
+	Replace   bool   `help:"Change schedules that exist and are otherwise. Without it each is reported."`
+	Past      bool   `help:"Create one-time schedules whose time has passed too: mayfly fires them at once."`
+	DryRun    bool   `help:"Check the file, and change nothing."`
+	JSON      bool   `name:"json" help:"Print what was done as JSON."`
+	endpointFlags
+}
+
+// Help is the part of --help behind the flags.
+func (scheduleImportCommand) Help() string {
+	return `Examples:
+
+    mayfly schedule import schedules.jsonl
+    mayfly schedule import --replace --group staging schedules.jsonl
+    mayfly schedule export --endpoint aws | mayfly schedule import -
+
+It can be run again: what is there already, and the same, is left alone. Groups that are missing are made. Lines that
+cannot be imported are reported with their numbers, and the others are imported; it exits with 1 then. A StartDate that
+has passed, which the API refuses, is left out, or moved to the next occurrence of a rate, so that its pace stays.`
+}
+
+// What has become of a line.
+const (
+	importCreated   = "created"
+	importReplaced  = "replaced"
+	importUnchanged = "unchanged"
+	importPast      = "past"
+	importFailed    = "failed"
+)
+
+// importReport is what has become of all lines.
+type importReport struct {
+	Created   int            `json:"created"`
+	Replaced  int            `json:"replaced"`
+	Unchanged int            `json:"unchanged"`
+	Past      int            `json:"past"` // one-time schedules whose time has passed; not created
+	Failed    int            `json:"failed"`
+	Groups    int            `json:"groups"` // that were made
+	Problems  []lineProblem  `json:"problems,omitempty"`
+	counts    map[string]int // by outcome
+}
+
+// lineProblem is a line that was not imported.
+type lineProblem struct {
+	Line    int    `json:"line"`
+	Problem string `json:"problem"`
+}
+
+const problemsMax = 100 // lines that are reported one by one
+
+// Run imports.
+func (c scheduleImportCommand) Run(ctx context.Context, s streams) error {
+	file, size, err := openInput(c.File)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	e, err := c.connect(ctx, serviceScheduler)
+	if err != nil {
+		return err
+	}
+	i := &importer{
+		command: c, endpoint: e, client: e.scheduler(), now: time.Now, seed: maphash.MakeSeed(), seen: map[uint64]int{}, groups: map[string]error{},
+		report: importReport{counts: map[string]int{}},
+	}
+	if !c.DryRun {
+		i.now = func() time.Time { return e.now(ctx) }
+		e.askClock(ctx)
+	}
+	line := newBar(s.err)
+	err = i.run(ctx, file, func(read int64, done int) {
+		line.draw(read, max(size, read), counted(done, "schedule"))
+	})
+	line.clear()
+	return i.finish(s, err)
+}
+
+// openInput opens a file, or standard input, and says how large it is; 0 where that is not known.
+func openInput(name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(os.Stdin), 0, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}
+
+// run reads the file and has each schedule put, several at one time.
+func (i *importer) run(ctx context.Context, file io.Reader, progress func(read int64, done int)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	lines := make(chan readLine, 4*atOnce)
+	var workers sync.WaitGroup
+	for range atOnce {
+		workers.Go(func() {
+			for l := range lines {
+				outcome, err := i.put(ctx, l.document)
+				if err != nil && ctx.Err() != nil {
+					continue // interrupted: nothing is wrong with the line
+				}
+				if i.note(l.line, outcome, err) == maxInARow {
+					cancel(err) // the endpoint is gone, or refuses all
+				}
+			}
+		})
+	}
+	from := &documents{from: file}
+	began := time.Now()
+	var err error
+	for err == nil && ctx.Err() == nil {
+		var l numbered
+		if l, err = from.next(); err != nil {
+			break
+		}
+		// Lines are read in their order, so that of two for one schedule it is always the second that is refused.
+		if d, wrong := i.read(l); wrong != nil {
+			i.note(l.line, importFailed, &errLine{wrong})
+		} else {
+			lines <- readLine{l.line, d}
+		}
+		if time.Since(began) > 100*time.Millisecond {
+			began = time.Now()
+			progress(from.read, i.done())
+		}
+	}
+	close(lines)
+	workers.Wait()
+	if ctx.Err() != nil {
+		return i.endpoint.advise(context.Cause(ctx))
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// readLine is a schedule that is to be imported, and where it stands.
+type readLine struct {
+	line     int
+	document *scheduleDocument
+}
+
+// maxInARow is how many schedules may fail one after another for no reason of their own before the import is given up.
+const maxInARow = 3 * atOnce
+
+// finish prints what was done. The error says that not all of it was.
+func (i *importer) finish(s streams, err error) error {
+	r := &i.report
+	slices.SortFunc(r.Problems, func(a, b lineProblem) int { return a.Line - b.Line })
+	r.Created, r.Replaced, r.Unchanged = r.counts[importCreated], r.counts[importReplaced], r.counts[importUnchanged]
+	r.Past, r.Failed = r.counts[importPast], r.counts[importFailed]
+	if i.command.JSON {
+		if wrong := writeJSON(s.out, r); wrong != nil {
+			return wrong
+		}
+	} else {
+		i.print(s)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("the import has stopped: %w", err)
+	case r.Failed > 0 && i.conflicts > 0 && !i.command.Replace:
+		return advise(fmt.Errorf("%s of the file not imported", counted(r.Failed, "schedule")), "--replace changes those that exist and are otherwise")
+	case r.Failed > 0:
+		return advise(fmt.Errorf("%s of the file not imported", counted(r.Failed, "schedule")), "mend those lines, and run it again: what is there already is left alone")
+	}
+	return nil
+}
+
+func (i *importer) print(s streams) {
+	r := &i.report
+	for _, p := range r.Problems {
+		fmt.Fprintf(s.err, "line %d: %s\n", p.Line, oneLine(p.Problem))
+	}
+	if rest := r.Failed - len(r.Problems); rest > 0 {
+		fmt.Fprintf(s.err, "and %d more\n", rest)
+	}
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	created := "created"
+	if i.command.DryRun {
+		created = "right"
+	}
+	add(r.Created, created)
+	add(r.Replaced, "replaced")
+	add(r.Unchanged, "unchanged")
+	add(r.Past, "left out, since their time has passed (--past creates them)")
+	add(r.Failed, "not imported")
+	if len(parts) == 0 {
+		parts = []string{"no schedules"}
+	}
+	fmt.Fprintln(s.out, strings.Join(parts, ", "))
+	if r.Groups > 0 {
+		fmt.Fprintf(s.out, "made %s\n", counted(r.Groups, "group"))
+	}
+}
+
+// note counts an outcome. It gives how many have failed in a row for no reason of their own.
+func (i *importer) note(line int, outcome string, err error) (inARow int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.report.counts[outcome]++
+	if err == nil {
+		i.inARow = 0
+		return 0
+	}
+	if len(i.report.Problems) < problemsMax {
+		i.report.Problems = append(i.report.Problems, lineProblem{line, err.Error()})
+	}
+	if !isOwn(err) {
+		i.inARow++
+	}
+	return i.inARow
+}
+
+func (i *importer) done() (n int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, count := range i.report.counts {
+		n += count
+	}
+	return n
+}
+
+// current is the document as it can be created now. Its StartDate may have passed, which the API refuses: then it is left out, and a rate begins with its next
+// occurrence instead, so that its pace stays. past says that it is for one time, which has passed.
+func (d *scheduleDocument) current(now time.Time) (current *scheduleDocument, past bool) {
+	t, err := d.timetable()
+	if err != nil {
+		return d, false
+	}
+	if t.expression.Kind() == cron.At {
+		_, more := t.after(now)
+		return d, !more
+	}
+	if t.start.IsZero() || t.start.After(now.Add(-4*time.Minute)) { // the API's limit is 5
+		return d, false
+	}
+	moved := *d
+	moved.StartDate = nil
+	if next, more := t.after(now); more && t.expression.Kind() == cron.Rate {
+		moved.StartDate = wireTimeOf(next)
+	}
+	return &moved, false
+}

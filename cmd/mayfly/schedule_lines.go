@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// numbered is the JSON of a schedule with the number of the line on which it begins, or what is wrong with that line.
+type numbered struct {
+	line int
+	text []byte
+	err  error
+}
+
+const (
+	documentMax = 4 << 20    // bytes of one schedule in JSON: an input of 256 KB that is all escapes has 1.5 MB
+	linesMax    = 10_000_000 // schedules of one file
+)
+
+// documents reads the schedules of a file: JSON lines, or one JSON array.
+type documents struct {
+	from io.Reader
+	read int64 // bytes so far
+
+	lines *bufio.Reader
+	line  int // number of the last that was read from lines
+	array *json.Decoder
+	ends  []int64 // offsets of line ends in the array that were not counted yet
+	until int64   // the array is not read further than this
+	count int
+}
+
+// next gives the next schedule; io.EOF says that there is none. Another error says that the rest cannot be read.
+func (d *documents) next() (numbered, error) {
+	if d.count++; d.count > linesMax {
+		return numbered{}, fmt.Errorf("the file has more than %d schedules: import it in parts", linesMax)
+	}
+	if d.lines == nil {
+		if err := d.begin(); err != nil {
+			return numbered{}, err
+		}
+	}
+	if d.array != nil {
+		return d.nextElement()
+	}
+	return d.nextLine()
+}
+
+// begin finds out what the file is.
+func (d *documents) begin() error {
+	d.lines = bufio.NewReaderSize(d.from, 64<<10)
+	if mark, _ := d.lines.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		_, _ = d.lines.Discard(3)
+	}
+	d.line = 1
+	for {
+		c, err := d.lines.ReadByte()
+		switch {
+		case err != nil:
+			return err
+		case c == '\n':
+			d.line++
+		case c == ' ' || c == '\t' || c == '\r':
+		case c == '[':
+			return d.beginArray()
+		default:
+			d.line--
+			return d.lines.UnreadByte()
+		}
+	}
+}
+
+func (d *documents) beginArray() error {
+	if err := d.lines.UnreadByte(); err != nil {
+		return err
+	}
+	d.until = documentMax
+	d.array = json.NewDecoder((*arrayReader)(d))
+	_, err := d.array.Token() // the bracket
+	return err
+}
+
+// arrayReader reads for the decoder, and notes where lines end.
+type arrayReader documents
+
+var errDocumentTooLong = fmt.Errorf("a schedule has more than %d bytes", documentMax)
+
+func (r *arrayReader) Read(p []byte) (int, error) {
+	if r.read >= r.until {
+		return 0, errDocumentTooLong
+	}
+	n, err := r.lines.Read(p[:min(int64(len(p)), r.until-r.read)])
+	for i, c := range p[:n] {
+		if c == '\n' {
+			r.ends = append(r.ends, r.read+int64(i))
+		}
+	}
+	r.read += int64(n)
+	return n, err
+}
+
+// lineAt is the number of the line of an offset, which is not before the one that was asked for last.
+func (d *documents) lineAt(offset int64) int {
+	for len(d.ends) > 0 && d.ends[0] < offset {
+		d.ends = d.ends[1:]
+		d.line++
+	}
+	return d.line
+}
+
+// lineOfNext is the number of the line on which what could not be read begins.
+func (d *documents) lineOfNext() int {
+	rest, _ := io.ReadAll(d.array.Buffered()) // it is in memory
+	skipped := len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,"))
+	return d.lineAt(d.array.InputOffset() + int64(skipped))
+}
+
+func (d *documents) nextElement() (numbered, error) {
+	var text json.RawMessage
+	if d.array.More() {
+		if err := d.array.Decode(&text); err != nil {
+			return numbered{}, fmt.Errorf("line %d: %w", d.lineOfNext(), arrayError(err))
+		}
+		end := d.array.InputOffset()
+		d.until = end + documentMax
+		return numbered{line: d.lineAt(end - int64(len(text))), text: text}, nil
+	}
+	if _, err := d.array.Token(); err != nil {
+		return numbered{}, fmt.Errorf("line %d: %w", d.lineOfNext(), arrayError(err))
+	}
+	if _, err := d.array.Token(); err != io.EOF {
+		return numbered{}, fmt.Errorf("line %d: there is more behind the JSON array", d.lineOfNext())
+	}
+	return numbered{}, io.EOF
+}
+
+func arrayError(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the JSON array is not complete")
+	}
+	return err
+}
+
+// nextLine gives the next line that is not blank.
+func (d *documents) nextLine() (numbered, error) {
+	for {
+		text, err := d.readLine()
+		if err == io.EOF && len(text) == 0 {
+			return numbered{}, io.EOF
+		}
+		if err != nil && err != io.EOF && err != errDocumentTooLong {
+			return numbered{}, err
+		}
+		d.line++
+		if err == errDocumentTooLong {
+			return numbered{line: d.line, err: err}, nil
+		}
+		if text = bytes.TrimSpace(text); len(text) > 0 {
+			return numbered{line: d.line, text: text}, nil
+		}
+	}
+}
+
+// readLine reads to the end of the line. Of one that is too long nothing is kept.
+func (d *documents) readLine() (text []byte, err error) {
+	long := false
+	for {
+		part, err := d.lines.ReadSlice('\n')
+		d.read += int64(len(part))
+		if len(text)+len(part) > documentMax {
+			long, text = true, nil
+		}
+		if !long {
+			text = append(text, part...)
+		}
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if long && (err == nil || err == io.EOF) {
+			return nil, errDocumentTooLong
+		}
+		return text, err
+	}
+}

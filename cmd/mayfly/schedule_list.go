@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+
+	schedules "github.com/mayflydb/mayfly/internal/scheduler"
+)
+
+type scheduleListCommand struct {
+	GroupName string `name:"group" help:"Of this schedule group only." placeholder:"NAME"`
+	Prefix    string `help:"Those whose names begin so." placeholder:"TEXT"`
+	State     string `help:"ENABLED or DISABLED ones only." enum:"ENABLED,DISABLED," default:"" placeholder:"STATE"`
+	Limit     int    `help:"At most so many; 0: all." default:"1000"`
+	JSON      bool   `name:"json" help:"Print JSON lines, with all members."`
+	endpointFlags
+}
+
+// Help is the part of --help behind the flags.
+func (scheduleListCommand) Help() string {
+	return `Examples:
+
+    mayfly schedule list
+    mayfly schedule list --group billing --state ENABLED --prefix invoice-
+    mayfly schedule list --json --limit 0`
+}
+
+// Run lists schedules.
+func (c scheduleListCommand) Run(ctx context.Context, s streams) error {
+	e, err := c.connect(ctx, serviceScheduler)
+	if err != nil {
+		return err
+	}
+	now := e.now(ctx)
+	shown := table{heading: []string{"Group", "Name", "State", "Expression", "Next firing (UTC)", "In"}}
+	count, more := 0, false
+	err = e.eachPage(ctx, schedulesAsked{group: c.GroupName, prefix: c.Prefix, state: c.State}, func(page []scheduleName) error {
+		if c.Limit > 0 && count+len(page) > c.Limit {
+			page, more = page[:c.Limit-count], true
+		}
+		count += len(page)
+		for _, d := range e.describe(ctx, page, now) {
+			if d.err != nil {
+				return d.err
+			}
+			if d.document == nil { // deleted meanwhile
+				continue
+			}
+			if c.JSON {
+				if err := writeJSON(s.out, d.document); err != nil {
+					return err
+				}
+				continue
+			}
+			shown.add(scheduleRow(d.document, now)...)
+		}
+		if more {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if more {
+		defer fmt.Fprintf(s.err, "there are more than %d: --limit 0 shows all\n", c.Limit)
+	}
+	switch {
+	case c.JSON:
+		return nil
+	case count == 0:
+		fmt.Fprintln(s.out, "no schedules")
+		return nil
+	}
+	return shown.write(s.out)
+}
+
+func scheduleRow(d *scheduleDocument, now time.Time) []string {
+	at, in := "-", ""
+	if next := d.NextFiring.time(); !next.IsZero() {
+		at, in = utcText(next), inText(next.Sub(now))
+	}
+	return []string{d.GroupName, d.Name, d.State, expressionText(d), at, in}
+}
+
+// expressionText is the expression with its zone where that matters.
+func expressionText(d *scheduleDocument) string {
+	zone := orText(aws.ToString(d.ScheduleExpressionTimezone), zoneDefault)
+	if zone == zoneDefault || strings.HasPrefix(d.ScheduleExpression, "rate(") || strings.HasPrefix(d.ScheduleExpression, "every(") {
+		return d.ScheduleExpression
+	}
+	return d.ScheduleExpression + " " + zone
+}
+
+// scheduleName is where a schedule is found.
+type scheduleName struct{ group, name string }
+
+// schedulesAsked says which schedules are listed; what is empty says nothing.
+type schedulesAsked struct{ group, prefix, state string }
+
+// errEnough ends a listing before its end.
+var errEnough = fmt.Errorf("enough")
+
+// eachPage lists the names of schedules, a hundred at a time.
+func (e *endpoint) eachPage(ctx context.Context, asked schedulesAsked, do func([]scheduleName) error) error {
+	in := &scheduler.ListSchedulesInput{MaxResults: aws.Int32(100), State: types.ScheduleState(asked.state)}
+	if asked.group != "" {
+		in.GroupName = &asked.group
+	}
+	if asked.prefix != "" {
+		in.NamePrefix = &asked.prefix
+	}
+	for pages := scheduler.NewListSchedulesPaginator(e.scheduler(), in); pages.HasMorePages(); {
+		out, err := pages.NextPage(ctx)
+		if err != nil {
+			return e.adviseSchedule(err, asked.group)
+		}
+		names := make([]scheduleName, len(out.Schedules))
+		for i, found := range out.Schedules {
+			names[i] = scheduleName{aws.ToString(found.GroupName), aws.ToString(found.Name)}
+		}
+		if err := do(names); err == errEnough {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// described is a schedule, or why it could not be read. Both are nil where it is not there.
+type described struct {
+	document *scheduleDocument
+	err      error
+}
+
+// describe reads schedules, and works out when they fire next.
+func (e *endpoint) describe(ctx context.Context, names []scheduleName, now time.Time) []described {
+	client := e.scheduler()
+	all := inParallel(atOnce, names, func(n scheduleName) described {
+		d, err := e.getSchedule(ctx, client, n.group, n.name)
+		if answered(err, "ResourceNotFoundException") {
+			return described{}
+		}
+		if err != nil {
+			return described{err: e.advise(err)}
+		}
+		return described{document: d}
+	})
+	if e.isMayfly(ctx) {
+		e.addKept(ctx, all)
+	}
+	for _, d := range all {
+		if d.document != nil {
+			d.document.NextFiring = wireTimeOf(d.document.next(now))
+		}
+	}
+	return all
+}
+
+// addKept adds what mayfly's tables know. Where they cannot be read, because the schedules are served at another place than the tables or these credentials may not,
+// what the API tells has to do.
+func (e *endpoint) addKept(ctx context.Context, all []described) {
+	names := map[string][]string{} // by group
+	for _, d := range all {
+		if d.document != nil {
+			names[d.document.GroupName] = append(names[d.document.GroupName], d.document.Name)
+		}
+	}
+	db := e.dynamodb()
+	for group, of := range names {
+		kept, err := schedules.ReadKept(ctx, db, group, of...)
+		if err != nil {
+			continue
+		}
+		for _, d := range all {
+			if d.document == nil || d.document.GroupName != group {
+				continue
+			}
+			if k, known := kept[d.document.Name]; known {
+				d.document.kept, d.document.CatchUp = &k, string(k.CatchUp)
+			}
+		}
+	}
+}

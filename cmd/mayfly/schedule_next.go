@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/cron"
+)
+
+type scheduleNextCommand struct {
+	Schedule string `arg:"" optional:"" help:"Name of a schedule, or an expression such as 'rate(5 minutes)'."`
+
+	whenFlags
+	From  string `help:"Show the firings after this, instead of after now. As --at." placeholder:"TIME"`
+	Count int    `short:"n" help:"How many, 1 to 10000." default:"10"`
+	JSON  bool   `name:"json" help:"Print JSON lines."`
+	scheduleFlags
+}
+
+// Help is the part of --help behind the flags.
+func (scheduleNextCommand) Help() string {
+	return `Examples:
+
+    mayfly schedule next report
+    mayfly schedule next 'cron(0 9 ? * MON-FRI *)' --zone America/New_York
+    mayfly schedule next --cron '30 2 * * ? *' --zone Europe/Berlin --from 2030-03-30T00:00:00 -n 3
+    mayfly schedule next --every 250ms --start 2030-01-01T00:00:00 -n 3 --json
+
+An expression is worked out here, without an endpoint. Clocks that are moved have their say: a time that is skipped
+does not occur, and one that is shown twice occurs at the first.`
+}
+
+const countMax = 10_000 // firings that are shown at most
+
+// Run shows the next firings.
+func (c scheduleNextCommand) Run(ctx context.Context, s streams) error {
+	if c.Count < 1 || c.Count > countMax {
+		return fmt.Errorf("-n %d: it is 1 to %d", c.Count, countMax)
+	}
+	if strings.Contains(c.Schedule, "(") { // names have none
+		if c.given() {
+			return errors.New("give one expression: as the argument or by a flag")
+		}
+		c.Expression, c.Schedule = c.Schedule, ""
+	}
+	t, now, from, err := c.timetable(ctx)
+	if err != nil {
+		return err
+	}
+	if c.From != "" {
+		m, err := readMoment(c.From, t.zone, func() time.Time { return now })
+		if err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+		from, now = m.at, m.at
+	}
+	if t.anchor.IsZero() {
+		t.anchor = from // a rate begins when it is created: now
+	}
+	return c.print(s, t, from.Add(-1), now)
+}
+
+// timetable is that of the flags or of the schedule, the present instant, and the one from which on to show firings.
+func (c scheduleNextCommand) timetable(ctx context.Context) (t timetable, now, from time.Time, err error) {
+	if !c.given() {
+		return c.timetableOf(ctx)
+	}
+	if c.Schedule != "" {
+		return t, now, from, errors.New("give the name of a schedule or an expression, not both")
+	}
+	now = time.Now()
+	w, err := c.read(func() time.Time { return now }, true, true)
+	if err != nil {
+		return t, now, from, err
+	}
+	zone, err := cron.Zone(w.zone)
+	if err != nil {
+		return t, now, from, err
+	}
+	expression, err := cron.Parse(w.expression, zone)
+	return timetable{expression: expression, zone: zone, anchor: w.start, start: w.start, end: w.end}, now, now, err
+}
+
+// timetableOf is that of the schedule. Where it is known which of its occurrences is armed, its firings are shown from that one on.
+func (c scheduleNextCommand) timetableOf(ctx context.Context) (t timetable, now, from time.Time, err error) {
+	switch {
+	case c.Schedule == "":
+		return t, now, from, advise(errNoExpression, "give the name of a schedule, an expression, or --at, --every or --cron")
+	case c.Zone != "" || c.Start != "" || c.End != "":
+		return t, now, from, errors.New("--zone, --start and --end belong to an expression; the schedule has its own")
+	}
+	e, err := c.connect(ctx, serviceScheduler)
+	if err != nil {
+		return t, now, from, err
+	}
+	d, err := c.find(ctx, e, c.Schedule)
+	if err != nil {
+		return t, now, from, err
+	}
+	if d.State == stateDisabled {
+		return t, now, from, advise(fmt.Errorf("the schedule %s is disabled, and does not fire", c.Schedule), "show its times with mayfly schedule next '%s'", d.ScheduleExpression)
+	}
+	t, err = d.timetable()
+	now = e.now(ctx)
+	from = now
+	if d.kept != nil && !d.kept.Occurrence.IsZero() {
+		from = d.kept.Occurrence
+	}
+	return t, now, from, err
+}
+
+// print shows the firings after an instant.
+func (c scheduleNextCommand) print(s streams, t timetable, from, now time.Time) error {
+	zone := t.zone.String()
+	shown := table{heading: []string{zone, "UTC", "In"}}
+	if zone == zoneDefault {
+		shown.heading = shown.heading[1:]
+	}
+	for range c.Count {
+		at, ok := t.after(from)
+		if !ok {
+			break
+		}
+		from = at
+		in := at.Sub(now)
+		if c.JSON {
+			line := struct {
+				At    wireTime `json:"at"`
+				Local string   `json:"local"`
+				InMS  int64    `json:"in_ms"`
+			}{wireTime(at), wallText(at.In(t.zone)) + at.In(t.zone).Format("Z07:00"), in.Milliseconds()}
+			if err := writeJSON(s.out, line); err != nil {
+				return err
+			}
+			continue
+		}
+		local := at.In(t.zone)
+		row := []string{local.Format("Mon ") + strings.Replace(wallText(local), "T", " ", 1) + local.Format(" MST"), at.Format("Mon ") + utcText(at), inText(in)}
+		if zone == zoneDefault {
+			row = row[1:]
+		}
+		shown.add(row...)
+	}
+	if c.JSON {
+		return nil
+	}
+	if len(shown.rows) == 0 {
+		fmt.Fprintln(s.out, "it has no time to fire left")
+		return nil
+	}
+	return shown.write(s.out)
+}
+
+// inText says how long it is until an instant, for people.
+func inText(d time.Duration) string {
+	if d = d.Round(time.Millisecond); d <= 0 {
+		return "now"
+	}
+	return span(d).String()
+}

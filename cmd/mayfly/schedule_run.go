@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+)
+
+type scheduleRunCommand struct {
+	Name string `arg:"" help:"Name of the schedule."`
+	JSON bool   `name:"json" help:"Print the copy as JSON."`
+	scheduleFlags
+}
+
+// Help is the part of --help behind the flags.
+func (scheduleRunCommand) Help() string {
+	return `Example:
+
+    mayfly schedule run report
+
+It creates a copy of the schedule that fires once, now, and is deleted after that, and prints its name. So the delivery
+is like any other, with attempts and dead letters, and its source is the copy; the schedule itself goes on as before.`
+}
+
+// Run fires the schedule by a copy of it.
+func (c scheduleRunCommand) Run(ctx context.Context, s streams) error {
+	e, err := c.connect(ctx, serviceScheduler)
+	if err != nil {
+		return err
+	}
+	d, err := c.find(ctx, e, c.Name)
+	if err != nil {
+		return err
+	}
+	suffix := make([]byte, 4)
+	_, _ = rand.Read(suffix)
+	once := &scheduleDocument{
+		Name: c.Name[:min(len(c.Name), 64-len("-run-")-8)] + "-run-" + hex.EncodeToString(suffix), GroupName: d.GroupName,
+		Description: aws.String("One firing of " + d.Name), ScheduleExpression: e.expressionNow(ctx), ScheduleExpressionTimezone: aws.String(zoneDefault),
+		State: stateEnabled, ActionAfterCompletion: string(types.ActionAfterCompletionDelete), KmsKeyArn: d.KmsKeyArn, Target: d.Target,
+	}
+	out, err := e.scheduler().CreateSchedule(ctx, once.createInput())
+	if err != nil {
+		return e.adviseSchedule(err, c.GroupName)
+	}
+	once.Arn = aws.ToString(out.ScheduleArn)
+	if c.JSON {
+		return writeJSON(s.out, once)
+	}
+	fmt.Fprintf(s.out, "fires once: %s/%s\n", once.GroupName, once.Name)
+	return nil
+}
+
+// expressionNow is one that fires at once: with mayfly the present instant; elsewhere the next whole second but one, since that one has passed is not known to
+// fire.
+func (e *endpoint) expressionNow(ctx context.Context) string {
+	now := e.now(ctx)
+	if e.isMayfly(ctx) {
+		return "instant(" + now.Format(wallLayout) + ")"
+	}
+	return "at(" + wallText(ceil(now, time.Second).Add(time.Second)) + ")"
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mayflydb/mayfly/timeseries"
+)
+
+// seriesCommand keeps readings of devices in a table.
+type seriesCommand struct {
+	Create  seriesCreateCommand  `cmd:"" help:"Make a series: its tables, with retention, and its settings."`
+	Ingest  seriesIngestCommand  `cmd:"" help:"Read files of readings into a series: CSV, JSON lines, InfluxDB's line protocol."`
+	Latest  seriesLatestCommand  `cmd:"" help:"Show the newest sample of each device."`
+	Range   seriesRangeCommand   `cmd:"" help:"Show a device's samples, or their rollups, as a table, JSON, CSV, plot or SVG."`
+	Archive seriesArchiveCommand `cmd:"" help:"Write samples into Parquet files as they expire, until it is stopped."`
+	Export  seriesExportCommand  `cmd:"" help:"Write a series into Parquet files, one a day, for Athena, Spark and DuckDB."`
+	Shards  seriesShardsCommand  `cmd:"" help:"Show over how many partitions a hot device is spread, or change that."`
+}
+
+// Help is the part of --help behind the flags.
+func (seriesCommand) Help() string {
+	return `Examples:
+
+    mayfly series create weather --retention 30d
+    mayfly series ingest weather readings.csv
+    mayfly series range weather roof --last 7d --every 1h --format plot
+
+It works at any endpoint that speaks DynamoDB's API: docs/time-series.md.`
+}
+
+// seriesFlags say which series, and where it is.
+type seriesFlags struct {
+	Name string `arg:"" help:"Name of the series, which is that of its table."`
+	endpointFlags
+}
+
+// openSeries connects to the endpoint and opens the series there, by the endpoint's clock.
+func (f seriesFlags) openSeries(ctx context.Context) (*endpoint, *timeseries.Series, error) {
+	e, err := f.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.widen(seriesParallel)
+	e.askClock(ctx)
+	series, err := timeseries.Open(ctx, e.dynamodb(), timeseries.Spec{Table: f.Name, Now: func() time.Time { return e.now(ctx) }})
+	return e, series, e.adviseSeries(err, f.Name)
+}
+
+// seriesParallel is how many calls a command of series has going on at one time.
+const seriesParallel = 64
+
+// adviseSeries says what an error of package timeseries means.
+func (e *endpoint) adviseSeries(err error, name string) error {
+	var unfit *timeseries.SpecError
+	switch {
+	case errors.As(err, &unfit):
+		return &advised{error: err, next: "mayfly series create --help", exit: exitUsage}
+	case errors.Is(err, timeseries.ErrNoSeries):
+		return advise(fmt.Errorf("there is no series %q at %s", name, e.name()), "mayfly series create %s --retention 30d", name)
+	case errors.Is(err, timeseries.ErrNoLatest):
+		return advise(err, "name the devices")
+	case errors.Is(err, timeseries.ErrPlace):
+		return advise(err, "--after takes what an earlier mayfly series range has printed, for the same device and order")
+	}
+	return e.advise(err)
+}

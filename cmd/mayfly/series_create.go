@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly/timeseries"
+)
+
+type seriesCreateCommand struct {
+	seriesFlags
+	Retention   span     `help:"How long a sample is kept, from its own instant on, such as 30d. Default: for ever." placeholder:"TIME"`
+	Index       []string `help:"Metric that gets an index across all devices. It costs a write more for each sample that has it. May be repeated." placeholder:"METRIC" sep:"none"`
+	IndexShards int      `help:"Over how many partitions a day of such an index is spread." default:"4"`
+	Latest      bool     `help:"Keep the newest sample of each device apart, which costs a write more." default:"true" negatable:""`
+	Ahead       span     `help:"How far in the future a sample may be." default:"1h" placeholder:"TIME"`
+	Cache       span     `help:"How long readers and writers go by the shard counts that they know." default:"1m" placeholder:"TIME"`
+	JSON        bool     `name:"json" help:"Print the settings as JSON."`
+}
+
+// Help is the part of --help behind the flags.
+func (seriesCreateCommand) Help() string {
+	return `Examples:
+
+    mayfly series create weather --retention 30d
+    mayfly series create weather --retention 30d --index temperature --endpoint aws
+
+Made again with the same settings, it is as it was.`
+}
+
+// Run makes a series.
+func (c seriesCreateCommand) Run(ctx context.Context, s streams) error {
+	e, err := c.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return err
+	}
+	e.askClock(ctx)
+	series, err := timeseries.Create(ctx, e.dynamodb(), timeseries.Spec{
+		Table: c.Name, Retention: time.Duration(c.Retention), Metrics: c.Index, MetricShards: c.IndexShards, NoLatest: !c.Latest,
+		Ahead: time.Duration(c.Ahead), CacheFor: time.Duration(c.Cache), Now: func() time.Time { return e.now(ctx) },
+	})
+	if err != nil {
+		return e.adviseSeries(err, c.Name)
+	}
+	if lacks := series.Lacks(); lacks != "" {
+		fmt.Fprintf(s.err, "mayfly: %s\n", lacks)
+	}
+	spec := series.Spec()
+	if c.JSON {
+		encoder := json.NewEncoder(s.out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(spec)
+	}
+	kept := "for ever"
+	if spec.Retention > 0 {
+		kept = "for " + span(spec.Retention).String()
+	}
+	tables := []string{spec.Table}
+	if !spec.NoLatest {
+		tables = append(tables, spec.LatestTable())
+	}
+	fmt.Fprintf(s.out, "series %s at %s: samples are kept %s\n", spec.Table, e.name(), kept)
+	fmt.Fprintf(s.out, "tables: %s, and %s for the settings\n", strings.Join(tables, ", "), timeseries.ConfigTable)
+	for _, m := range spec.Metrics {
+		fmt.Fprintf(s.out, "index across devices: %s, %d shards a day\n", m, spec.MetricShards)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mayflydb/mayfly/timeseries/archive"
+	"github.com/mayflydb/mayfly/timeseries/archive/bucket"
+)
+
+type seriesExportCommand struct {
+	seriesFlags
+	To       string `help:"Directory, or s3://bucket/prefix, that gets the files: dt=2030-01-01/samples.parquet and so on." required:"" placeholder:"DIR"`
+	From     string `help:"First instant. Default: the first sample." placeholder:"TIME"`
+	Until    string `help:"Instant before which it ends. Default: behind the last sample." placeholder:"TIME"`
+	Zone     string `help:"Time zone of --from and --until. The files' days are always UTC's." default:"UTC"`
+	Segments int    `help:"Parts of the table that are read at one time, 1 to 100." default:"4"`
+	Rows     int    `help:"Samples in memory at one time; more are set aside in temporary files." default:"250000"`
+	Eventual bool   `help:"Read at half the cost; what was written just before may be missing."`
+	JSON     bool   `name:"json" help:"Print the report as JSON."`
+}
+
+// Help is the part of --help behind the flags.
+func (seriesExportCommand) Help() string {
+	return `Examples:
+
+    mayfly series export weather --to /data/weather
+    mayfly series export weather --to /data/weather --from 2030-01-01 --until 2030-02-01
+    AWS_ENDPOINT_URL_S3=http://127.0.0.1:9000 mayfly series export weather --to s3://archive/weather
+
+A file a day, as Parquet, which Athena, Spark and DuckDB read. Repeated, it replaces the files, and keeps of them what the table has no longer.`
+}
+
+// Run exports a series.
+func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
+	o := archive.ExportOptions{Segments: c.Segments, Rows: c.Rows, Eventual: c.Eventual}
+	store, err := openStore(ctx, c.To)
+	if err != nil {
+		return &advised{error: err, next: "mayfly series export --help", exit: exitUsage}
+	}
+	e, series, err := c.openSeries(ctx)
+	if err != nil {
+		return err
+	}
+	if o.From, o.To, err = between(c.From, c.Until, c.Zone, e.now(ctx)); err != nil {
+		return &advised{error: err, next: "mayfly series export --help", exit: exitUsage}
+	}
+	p := &exportProgress{bar: newBar(s.err), s: s, began: time.Now(), told: time.Now()}
+	if p.total, err = series.Count(ctx); err != nil {
+		return e.adviseSeries(err, c.Name)
+	}
+	o.Progress = p.show
+	report, err := archive.New(store).Export(ctx, series, o)
+	p.bar.clear()
+	if err != nil {
+		if ctx.Err() != nil {
+			return advise(errors.New("interrupted"), "run it again: each day's file is as it was, or complete")
+		}
+		return e.adviseArchive(err, c.Name)
+	}
+	if c.JSON {
+		return json.NewEncoder(s.out).Encode(report)
+	}
+	fmt.Fprintf(s.out, "%d samples in %d files in %s, in %s\n", report.Written, report.Files, store, time.Since(p.began).Round(time.Millisecond))
+	if report.Kept > 0 {
+		fmt.Fprintf(s.out, "%d of them were there already, and are in the table no longer\n", report.Kept)
+	}
+	return nil
+}
+
+// openStore gives the place of an archive: a directory, or a part of a bucket.
+func openStore(ctx context.Context, place string) (archive.Store, error) {
+	if bucket.Is(place) {
+		return bucket.Open(ctx, place)
+	}
+	return archive.Dir(place), nil
+}
+
+// between reads the bounds of a range.
+func between(from, until, zone string, now time.Time) (first, last time.Time, err error) {
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return first, last, fmt.Errorf("--zone: %q is no time zone such as Europe/Berlin", zone)
+	}
+	for _, x := range []struct {
+		text string
+		to   *time.Time
+	}{{from, &first}, {until, &last}} {
+		if x.text == "" {
+			continue
+		}
+		m, err := readMoment(x.text, location, func() time.Time { return now })
+		if err != nil {
+			return first, last, err
+		}
+		*x.to = m.at
+	}
+	return first, last, nil
+}
+
+// adviseArchive says what an error of package archive means.
+func (e *endpoint) adviseArchive(err error, name string) error {
+	var mixed *archive.MixedError
+	if errors.As(err, &mixed) {
+		return advise(err, "name another directory; mayfly series range --archive reads either")
+	}
+	return e.adviseSeries(err, name)
+}
+
+// exportProgress draws a bar on a terminal, and elsewhere writes a line now and then.
+type exportProgress struct {
+	bar         bar
+	s           streams
+	total       int64
+	began, told time.Time
+	drawn       time.Time
+}
+
+const drawEvery = 100 * time.Millisecond
+
+func (p *exportProgress) show(r archive.Report) {
+	text := fmt.Sprintf("%d samples read, %d written, %.0f/s", r.Read, r.Written, float64(max(r.Read, r.Written))/max(time.Since(p.began).Seconds(), 1e-3))
+	if p.bar.terminal != nil {
+		if time.Since(p.drawn) >= drawEvery {
+			p.drawn = time.Now()
+			p.bar.draw(r.Read+r.Written, 2*max(p.total, r.Read), text)
+		}
+		return
+	}
+	if time.Since(p.told) >= progressEvery {
+		p.told = time.Now()
+		fmt.Fprintln(p.s.err, text)
+	}
+}

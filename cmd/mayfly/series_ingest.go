@@ -1,0 +1,320 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mayflydb/mayfly/timeseries"
+)
+
+type seriesIngestCommand struct {
+	seriesFlags
+	Files       []string          `arg:"" help:"Files to read, also compressed with gzip (.gz); - for standard input."`
+	Format      timeseries.Format `help:"csv, ndjson or influx. Default: by the file's name." placeholder:"FORMAT"`
+	Device      string            `help:"Column, member or tag that names the device. Default: deviceId, device, sensor, station, host, id, name and the like." placeholder:"NAME"`
+	As          string            `help:"Device that all readings are of." placeholder:"DEVICE"`
+	Time        string            `help:"Column or member that says when. Default: timestamp, time, date and the like." placeholder:"NAME"`
+	Metrics     []string          `help:"Metrics to read; others are left out. Default: all that are numbers." placeholder:"NAME,…"`
+	Tags        []string          `help:"Columns and members that are kept as text, also where they look like numbers." placeholder:"NAME,…"`
+	Measurement bool              `help:"Put the line protocol's measurement in front of its fields' names: cpu_idle."`
+	TimeFormat  string            `help:"How instants are written: auto, s, ms, us, ns, or a layout such as '02.01.2006 15:04'. Default: auto; with influx ns." placeholder:"FORMAT"`
+	Zone        string            `help:"Time zone of instants that name none." default:"UTC"`
+	Comma       string            `help:"What is between the values of CSV. Default: a comma, or a tab in .tsv." placeholder:"CHARACTER"`
+	Header      []string          `help:"Names of CSV's columns. Default: the first line has them." placeholder:"NAME,…"`
+	Rejects     string            `help:"File for lines that cannot be used. Default: the file's name and .rejects." placeholder:"FILE"`
+	Checkpoint  string            `help:"Name under which it is written down how far a file is. Default: its path." placeholder:"NAME"`
+	Restart     bool              `help:"Begin at the beginning, whatever is written down."`
+	Parallel    int               `help:"Calls that go on at one time." default:"32"`
+	JSON        bool              `name:"json" help:"Print the report as JSON, a line a file."`
+}
+
+// Help is the part of --help behind the flags.
+func (seriesIngestCommand) Help() string {
+	return `Examples:
+
+    mayfly series ingest weather readings.csv
+    mayfly series ingest weather hourly.csv.gz --as seattle --zone America/Los_Angeles
+    mayfly series ingest weather metrics.lp --device host
+    zcat old.ndjson.gz | mayfly series ingest weather --format ndjson -
+
+A line that cannot be used is put aside, with its number and the reason, and the rest goes on. Stopped, it goes on where it was.`
+}
+
+// Run reads the files, one after another.
+func (c seriesIngestCommand) Run(ctx context.Context, s streams) error {
+	mapping, err := c.mapping()
+	if err != nil {
+		return err
+	}
+	if len(c.Files) > 1 && (c.Rejects != "" || c.Checkpoint != "") {
+		return &advised{error: errors.New("--rejects and --checkpoint go with one file"), next: "leave them out, or name one file", exit: exitUsage}
+	}
+	e, series, err := c.openSeries(ctx)
+	if err != nil {
+		return err
+	}
+	o := timeseries.WriterOptions{Parallel: c.Parallel}
+	if e.isMayfly(ctx) {
+		o.ShardRate = -1 // one process has no partitions
+	}
+	w, err := series.Writer(ctx, o)
+	if err != nil {
+		return &advised{error: err, next: usageAdvice, exit: exitUsage}
+	}
+	defer w.Close()
+	for _, name := range c.Files {
+		if err := c.file(ctx, s, e, w, name, mapping); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c seriesIngestCommand) mapping() (m timeseries.Mapping, err error) {
+	wrong := func(format string, args ...any) (timeseries.Mapping, error) {
+		return m, &advised{error: fmt.Errorf(format, args...), next: "mayfly series ingest --help", exit: exitUsage}
+	}
+	m = timeseries.Mapping{
+		Device: c.Device, As: c.As, Time: c.Time, Metrics: c.Metrics, Tags: c.Tags, Measurement: c.Measurement, TimeFormat: timeseries.TimeFormat(c.TimeFormat), Header: c.Header,
+	}
+	if m.Zone, err = time.LoadLocation(c.Zone); err != nil {
+		return wrong("--zone: %q is no time zone such as Europe/Berlin", c.Zone)
+	}
+	if c.Comma == `\t` || c.Comma == "tab" {
+		c.Comma = "\t"
+	}
+	if c.Comma != "" {
+		r, n := utf8.DecodeRuneInString(c.Comma)
+		if n != len(c.Comma) {
+			return wrong("--comma: %q is not one character", c.Comma)
+		}
+		m.Comma = r
+	}
+	return m, nil
+}
+
+// file reads one file.
+func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w *timeseries.Writer, name string, m timeseries.Mapping) error {
+	format := c.Format
+	if format == "" {
+		format = timeseries.FormatOf(name)
+	}
+	if format == "" {
+		return &advised{error: fmt.Errorf("%s does not tell its format", name), next: "say --format csv, ndjson or influx", exit: exitUsage}
+	}
+	if m.Comma == 0 && strings.HasSuffix(strings.TrimSuffix(strings.ToLower(name), ".gz"), ".tsv") {
+		m.Comma = '\t'
+	}
+	from, err := openIngested(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	rejects := &rejectsFile{path: c.Rejects}
+	if rejects.path == "" {
+		if rejects.path = name + ".rejects"; name == "-" {
+			rejects.path = "stdin.rejects"
+		}
+	}
+	defer rejects.Close()
+	p := &ingestProgress{bar: newBar(s.err), s: s, name: name, from: from, began: time.Now(), told: time.Now()}
+	report, err := timeseries.Ingest(ctx, w, from, timeseries.IngestOptions{
+		Format: format, Mapping: m, Checkpoint: c.checkpointName(name), Restart: c.Restart, Rejects: rejects, Progress: p.show,
+	})
+	p.bar.clear()
+	if c.JSON {
+		if err := json.NewEncoder(s.out).Encode(struct {
+			File string `json:"file"`
+			timeseries.Report
+		}{name, report}); err != nil {
+			return err
+		}
+	} else if report.Lines > 0 {
+		c.tell(s, name, report, rejects, time.Since(p.began))
+	}
+	switch {
+	case err == nil:
+		return rejects.Close()
+	case ctx.Err() != nil:
+		return advise(fmt.Errorf("interrupted at line %d of %s", report.Lines, name), "run it again: it goes on from its checkpoint")
+	case errors.Is(err, timeseries.ErrMapping):
+		return &advised{error: fmt.Errorf("%s: %w", name, err), next: "say which it is with --device (or --as NAME for all of them) and --time", exit: exitUsage}
+	}
+	return fmt.Errorf("%s: %w", name, e.adviseSeries(err, c.Name))
+}
+
+// checkpointName is where it is written down how far a file is. What comes by standard input cannot be found again, unless it is named.
+func (c seriesIngestCommand) checkpointName(name string) string {
+	if c.Checkpoint != "" || name == "-" {
+		return c.Checkpoint
+	}
+	if path, err := filepath.Abs(name); err == nil {
+		return path
+	}
+	return name
+}
+
+func (c seriesIngestCommand) tell(s streams, name string, r timeseries.Report, rejects *rejectsFile, took time.Duration) {
+	if r.Resumed > 0 {
+		fmt.Fprintf(s.out, "%s: went on behind line %d\n", name, r.Resumed)
+	}
+	fmt.Fprintf(s.out, "%s: %d samples written of %d lines, in %s\n", name, r.Written, r.Lines, took.Round(time.Millisecond))
+	if r.OutOfOrder > 0 {
+		fmt.Fprintf(s.out, "%d were out of order, and are in order now\n", r.OutOfOrder)
+	}
+	for _, unknown := range sortedKeys(r.Unknown) {
+		fmt.Fprintf(s.out, "%d values of %q were left out\n", r.Unknown[unknown], unknown)
+	}
+	if r.Rejected == 0 {
+		return
+	}
+	fmt.Fprintf(s.out, "%d lines were put aside in %s:\n", r.Rejected, rejects.path)
+	for _, reason := range sortedKeys(r.Reasons) {
+		fmt.Fprintf(s.out, "  %d %s\n", r.Reasons[reason], reason)
+	}
+	for _, x := range r.First {
+		fmt.Fprintf(s.out, "  line %d: %s\n", x.Line, oneLine(x.Message))
+	}
+	if int(r.Rejected) > len(r.First) {
+		fmt.Fprintf(s.out, "  and %d more\n", int(r.Rejected)-len(r.First))
+	}
+}
+
+func sortedKeys[K ~string, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// ingested is a file that is read, unpacked if need be, and knows how far.
+type ingested struct {
+	io.Reader
+	file *os.File
+	size int64 // bytes; 0: not known
+	read atomic.Int64
+}
+
+func openIngested(name string) (*ingested, error) {
+	in := &ingested{file: os.Stdin}
+	if name != "-" {
+		var err error
+		if in.file, err = os.Open(name); err != nil {
+			return nil, advise(err, "name a file that is there, or - for standard input")
+		}
+	}
+	if info, err := in.file.Stat(); err == nil && info.Mode().IsRegular() {
+		in.size = info.Size()
+	}
+	in.Reader = countedReader{in}
+	if strings.HasSuffix(strings.ToLower(name), ".gz") {
+		z, err := gzip.NewReader(in.Reader)
+		if err != nil {
+			in.file.Close()
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		in.Reader = z
+	}
+	return in, nil
+}
+
+func (in *ingested) Close() error { return in.file.Close() }
+
+type countedReader struct{ in *ingested }
+
+func (r countedReader) Read(b []byte) (int, error) {
+	n, err := r.in.file.Read(b)
+	r.in.read.Add(int64(n))
+	return n, err
+}
+
+// rejectsFile is there only once something is put aside.
+type rejectsFile struct {
+	path string
+	file *os.File
+}
+
+func (r *rejectsFile) open() (err error) {
+	if r.file == nil {
+		r.file, err = os.OpenFile(r.path, os.O_CREATE|os.O_RDWR, 0o644)
+	}
+	return err
+}
+
+func (r *rejectsFile) Write(b []byte) (int, error) {
+	if err := r.open(); err != nil {
+		return 0, err
+	}
+	return r.file.Write(b)
+}
+
+// Truncate cuts the file. One that somebody has taken away, or cut, begins where it ends now.
+func (r *rejectsFile) Truncate(size int64) error {
+	info, err := os.Stat(r.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = r.open()
+	}
+	if err != nil {
+		return err
+	}
+	return r.file.Truncate(min(size, info.Size()))
+}
+
+func (r *rejectsFile) Seek(int64, int) (int64, error) {
+	if r.file == nil {
+		return 0, nil
+	}
+	return r.file.Seek(0, io.SeekEnd)
+}
+
+// Close leaves no file behind in which there is nothing.
+func (r *rejectsFile) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	info, err := r.file.Stat()
+	if err = errors.Join(err, r.file.Close()); err == nil && info.Size() == 0 {
+		err = os.Remove(r.path)
+	}
+	r.file = nil
+	return err
+}
+
+// ingestProgress draws a bar on a terminal, and elsewhere writes a line now and then.
+type ingestProgress struct {
+	bar         bar
+	s           streams
+	name        string
+	from        *ingested
+	began, told time.Time
+}
+
+func (p *ingestProgress) show(r timeseries.Report) {
+	rate := float64(r.Lines-r.Resumed) / max(time.Since(p.began).Seconds(), 1e-3)
+	text := fmt.Sprintf("%s: %d samples, %d put aside, %.0f/s", p.name, r.Written, r.Rejected, rate)
+	if p.bar.terminal != nil {
+		read := p.from.read.Load()
+		p.bar.draw(read, max(p.from.size, read), text)
+		return
+	}
+	if time.Since(p.told) >= progressEvery {
+		p.told = time.Now()
+		fmt.Fprintln(p.s.err, text)
+	}
+}

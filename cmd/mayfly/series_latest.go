@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mayflydb/mayfly/timeseries"
+)
+
+type seriesLatestCommand struct {
+	seriesFlags
+	Devices []string `arg:"" optional:"" help:"Devices. Default: all."`
+	Strong  bool     `help:"Read what was written up to now, at twice the cost."`
+	Limit   int      `help:"Devices to show at most, where none is named." default:"1000"`
+	JSON    bool     `name:"json" help:"Print JSON lines."`
+}
+
+// Help is the part of --help behind the flags.
+func (seriesLatestCommand) Help() string {
+	return `Examples:
+
+    mayfly series latest weather
+    mayfly series latest weather roof cellar --json`
+}
+
+// Run shows the newest samples.
+func (c seriesLatestCommand) Run(ctx context.Context, s streams) error {
+	e, series, err := c.openSeries(ctx)
+	if err != nil {
+		return err
+	}
+	r := series.Reader(timeseries.ReaderOptions{Strong: c.Strong})
+	var samples []timeseries.Sample
+	more := false
+	if len(c.Devices) > 0 {
+		latest, err := r.Latest(ctx, c.Devices...)
+		if err != nil {
+			return e.adviseSeries(err, c.Name)
+		}
+		for _, device := range c.Devices {
+			if sample, ok := latest[device]; ok {
+				samples = append(samples, sample)
+			} else {
+				fmt.Fprintf(s.err, "mayfly: %s has no sample\n", oneLine(device))
+			}
+		}
+	} else {
+		for sample, err := range r.AllLatest(ctx) {
+			if err != nil {
+				return e.adviseSeries(err, c.Name)
+			}
+			if more = len(samples) == c.Limit; more {
+				break
+			}
+			samples = append(samples, sample)
+		}
+		slices.SortFunc(samples, func(a, b timeseries.Sample) int { return strings.Compare(a.Device, b.Device) })
+	}
+	if more {
+		fmt.Fprintf(s.err, "mayfly: there are more than %d devices: see --limit\n", c.Limit)
+	}
+	switch {
+	case c.JSON:
+		for _, sample := range samples {
+			if err := writeSampleJSON(s.out, sample); err != nil {
+				return err
+			}
+		}
+		return nil
+	case len(samples) == 0:
+		fmt.Fprintln(s.out, "no samples")
+		return nil
+	}
+	metrics := metricsOf(samples)
+	shown := table{heading: append([]string{"Device", "Time"}, metrics...)}
+	for _, sample := range samples {
+		shown.add(append([]string{sample.Device, timeText(sample.Time)}, cellsOf(sample, metrics)...)...)
+	}
+	return shown.write(s.out)
+}
+
+// metricsOf are the metrics that any of the samples has, in order.
+func metricsOf(samples []timeseries.Sample) (names []string) {
+	seen := map[string]bool{}
+	for _, s := range samples {
+		for name := range s.Values {
+			if !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// cellsOf are a sample's values, in the order of metrics.
+func cellsOf(s timeseries.Sample, metrics []string) []string {
+	cells := make([]string, len(metrics))
+	for i, name := range metrics {
+		if v, ok := s.Values[name]; ok {
+			cells[i] = numberText(v)
+		}
+	}
+	return cells
+}
+
+// numberText reads back as the same number.
+func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

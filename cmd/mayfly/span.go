@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// span is a duration as people write it: 250ms, 90s, 5m, 1h30m, 2d, "5 minutes", "1 day 12 hours". A day is 24 hours.
+type span time.Duration
+
+// spanMax is the longest: 100 years of 365 days, as the interval of a schedule.
+const spanMax = 100 * 365 * 24 * time.Hour
+
+var (
+	spanPart  = regexp.MustCompile(`^\s*([0-9]{1,15})\s*([a-z]+)`)
+	spanUnits = map[string]time.Duration{
+		"ms": time.Millisecond, "millisecond": time.Millisecond, "s": time.Second, "sec": time.Second, "second": time.Second,
+		"m": time.Minute, "min": time.Minute, "minute": time.Minute, "h": time.Hour, "hour": time.Hour,
+		"d": 24 * time.Hour, "day": 24 * time.Hour, "w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour,
+	}
+)
+
+// UnmarshalText implements encoding.TextUnmarshaler, for the command line.
+func (s *span) UnmarshalText(text []byte) error {
+	wrong := fmt.Errorf("%q is not a duration such as 250ms, 90s, 5m, 1h30m or 2d, of at most 100 years", text)
+	rest, sum := strings.TrimSpace(string(text)), time.Duration(0)
+	if rest == "" {
+		return wrong
+	}
+	for rest != "" {
+		part := spanPart.FindStringSubmatch(rest)
+		if part == nil {
+			return wrong
+		}
+		unit, known := spanUnits[part[2]]
+		if !known {
+			unit, known = spanUnits[strings.TrimSuffix(part[2], "s")]
+		}
+		n, err := strconv.ParseInt(part[1], 10, 64)
+		if !known || err != nil || n > int64(spanMax/unit) {
+			return wrong
+		}
+		if sum += time.Duration(n) * unit; sum > spanMax {
+			return wrong
+		}
+		rest = rest[len(part[0]):]
+	}
+	*s = span(sum)
+	return nil
+}
+
+// String gives the two largest units that it has: "2d 3h", "4m", "250ms".
+func (s span) String() string {
+	d := time.Duration(s)
+	if d < 0 {
+		return "-" + span(-d).String()
+	}
+	units := []struct {
+		name string
+		is   time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
+	for i, u := range units {
+		if d < u.is {
+			continue
+		}
+		text := strconv.FormatInt(int64(d/u.is), 10) + u.name
+		if i+1 < len(units) && d%u.is >= units[i+1].is {
+			text += " " + strconv.FormatInt(int64(d%u.is/units[i+1].is), 10) + units[i+1].name
+		}
+		return text
+	}
+	return "0ms"
+}

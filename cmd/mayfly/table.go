@@ -1,0 +1,74 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// table is what a command shows people: columns under a heading, as wide as they need to be.
+type table struct {
+	heading []string
+	rows    [][]string
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// write prints the table. Where colours are wanted the heading is dim.
+func (t *table) write(to io.Writer) error {
+	widths := make([]int, len(t.heading))
+	for _, row := range append([][]string{t.heading}, t.rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(oneLine(cell)))
+		}
+	}
+	var b strings.Builder
+	heading := alignCells(t.heading, widths)
+	if colours(to) {
+		heading = "\x1b[" + dim + "m" + heading + "\x1b[0m"
+	}
+	b.WriteString(heading + "\n")
+	for _, row := range t.rows {
+		b.WriteString(alignCells(row, widths) + "\n")
+	}
+	_, err := io.WriteString(to, b.String())
+	return err
+}
+
+func alignCells(cells []string, widths []int) string {
+	var b strings.Builder
+	for i, cell := range cells {
+		cell = oneLine(cell)
+		b.WriteString(cell)
+		if i < len(cells)-1 {
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// oneLine keeps a cell on its line, and what an endpoint says from driving the terminal.
+func oneLine(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 {
+			return ' '
+		}
+		return c
+	}, text)
+}
+
+// colours reports whether what is written may be coloured: to a terminal that can, for somebody who has not refused.
+func colours(to io.Writer) bool {
+	return os.Getenv("NO_COLOR") == "" && asTerminal(to) != nil
+}
+
+// asTerminal is the file of a terminal that lines can be drawn on again, or nil.
+func asTerminal(to any) *os.File {
+	if file, ok := to.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
+		return file
+	}
+	return nil
+}

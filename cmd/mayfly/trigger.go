@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+)
+
+// triggerCommand is what is done with triggers, through the API of Lambda: there they are event source mappings.
+type triggerCommand struct {
+	Create triggerCreateCommand `cmd:"" help:"Have a target called for a table's changes and expiries."`
+	List   triggerListCommand   `cmd:"" help:"List triggers."`
+	Show   triggerShowCommand   `cmd:"" help:"Show all there is of a trigger."`
+	Update triggerUpdateCommand `cmd:"" help:"Change a trigger, or switch it on or off."`
+	Delete triggerDeleteCommand `cmd:"" help:"Delete triggers."`
+	Run    triggerRunCommand    `cmd:"" help:"Bring a table's changes and expiries to a command, a webhook or the screen, from any endpoint."`
+}
+
+// Help is the part of --help behind the flags.
+func (triggerCommand) Help() string {
+	return `Examples:
+
+    mayfly trigger create --table orders --expired --function on-expiry
+    mayfly trigger list
+    mayfly trigger run --table orders --expired --print
+
+They speak the API of Lambda's event source mappings, so they work with mayfly serve and with Amazon's service.`
+}
+
+const serviceLambda = "LAMBDA" // in AWS_ENDPOINT_URL_…
+
+func (e *endpoint) lambda() *lambda.Client {
+	return lambda.NewFromConfig(e.config, func(o *lambda.Options) { o.BaseEndpoint = e.base() })
+}
+
+// adviseTrigger says what a failed call about a trigger means.
+func (e *endpoint) adviseTrigger(err error) error {
+	if answered(err, "ResourceNotFoundException") {
+		return advise(e.advise(err), "mayfly trigger list shows what there is")
+	}
+	return e.advise(err)
+}
+
+// mappingFlags are the settings of a trigger that can be changed.
+type mappingFlags struct {
+	Function string `help:"Name or ARN of the function, or the ARN of another target that is mapped." placeholder:"ARN"`
+	filterFlags
+	Batch     *int32 `help:"Records handed over at once, 1 to 10000. Default: 100." placeholder:"N"`
+	Window    *span  `help:"Time for which records gather, up to 5m. Default: none." placeholder:"TIME"`
+	Parallel  *int32 `help:"Batches of a shard at one time, 1 to 10. Default: 1." placeholder:"N"`
+	Bisect    *bool  `help:"Split a batch that fails in two." negatable:""`
+	Partial   *bool  `help:"The function's answer may name the records that failed." negatable:""`
+	Retries   *int32 `help:"Attempts after the first, up to 10000; -1: no limit, the default." placeholder:"N"`
+	MaxAge    *span  `help:"Give records up that are older, 1m to 7d. Default: no limit." placeholder:"TIME"`
+	OnFailure string `help:"ARN of what is told of records that were given up." placeholder:"ARN"`
+}
+
+// filterFlags choose records.
+type filterFlags struct {
+	Filter  []string `help:"Pattern that a record has to match: JSON, or @FILE. With several, one of them." placeholder:"PATTERN" sep:"none"`
+	Expired bool     `help:"Expiries only: the records of items that their deadlines have removed."`
+}
+
+// patternExpired matches the records of expiries, as Lambda spells them.
+const patternExpired = `{"eventName":["REMOVE"],"userIdentity":{"type":["Service"],"principalId":["dynamodb.amazonaws.com"]}}`
+
+const patternMax = 4096 // characters of a filter, as Lambda has it
+
+// settings is what the flags say, as the API has it. Nil is what was not said.
+type settings struct {
+	function     *string
+	filters      *types.FilterCriteria
+	window, age  *int32
+	responses    []types.FunctionResponseType // nil: not said
+	destinations *types.DestinationConfig
+}
+
+func (f mappingFlags) settings() (out settings, err error) {
+	if f.Function != "" {
+		out.function = &f.Function
+	}
+	if out.filters, err = f.filters(); err != nil {
+		return out, err
+	}
+	if out.window, err = wholeSeconds("--window", f.Window); err != nil {
+		return out, err
+	}
+	if out.age, err = wholeSeconds("--max-age", f.MaxAge); err != nil {
+		return out, err
+	}
+	if f.Partial != nil {
+		out.responses = []types.FunctionResponseType{}
+		if *f.Partial {
+			out.responses = append(out.responses, types.FunctionResponseTypeReportBatchItemFailures)
+		}
+	}
+	if f.OnFailure != "" {
+		out.destinations = &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: &f.OnFailure}}
+	}
+	return out, nil
+}
+
+func (f mappingFlags) filters() (*types.FilterCriteria, error) {
+	patterns, err := f.patterns()
+	if err != nil || patterns == nil {
+		return nil, err
+	}
+	var all []types.Filter
+	for _, pattern := range patterns {
+		all = append(all, types.Filter{Pattern: &pattern})
+	}
+	return &types.FilterCriteria{Filters: all}, nil
+}
+
+// patterns are the texts of the filters; nil: all records.
+func (f filterFlags) patterns() (all []string, err error) {
+	if f.Expired {
+		all = append(all, patternExpired)
+	}
+	for _, text := range f.Filter {
+		pattern, err := readArgument(text, patternMax)
+		if err != nil {
+			return nil, fmt.Errorf("--filter: %w", err)
+		}
+		all = append(all, strings.TrimSpace(pattern))
+	}
+	return all, nil
+}
+
+func wholeSeconds(flag string, s *span) (*int32, error) {
+	if s == nil {
+		return nil, nil
+	}
+	if d := time.Duration(*s); d%time.Second != 0 || d > 7*24*time.Hour {
+		return nil, fmt.Errorf("%s %s: whole seconds are wanted, and at most 7 days", flag, *s)
+	}
+	return aws.Int32(int32(time.Duration(*s) / time.Second)), nil
+}

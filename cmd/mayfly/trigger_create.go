@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+)
+
+type triggerCreateCommand struct {
+	Table  string `help:"Table whose stream is read." xor:"source" required:"" placeholder:"NAME"`
+	Stream string `help:"Stream that is read." xor:"source" required:"" placeholder:"ARN"`
+	From   string `help:"Where to begin: at the oldest record that there is (trim-horizon), or with what comes from now on (latest)." enum:"trim-horizon,latest" default:"latest"`
+	mappingFlags
+	Disabled bool `help:"Create it so that it does not run."`
+	JSON     bool `name:"json" help:"Print it as JSON."`
+	endpointFlags
+}
+
+// Help is the part of --help behind the flags.
+func (triggerCreateCommand) Help() string {
+	return `Examples:
+
+    mayfly trigger create --table orders --function arn:aws:lambda:us-east-1:000000000000:function:on-expiry --expired
+    mayfly trigger create --table orders --function audit --filter '{"eventName":["INSERT","MODIFY"]}' --batch 500 --window 2s
+    mayfly trigger create --stream ARN --function bill --from trim-horizon --bisect --retries 5 --on-failure ARN`
+}
+
+// Run creates the trigger.
+func (c triggerCreateCommand) Run(ctx context.Context, s streams) error {
+	if c.Function == "" {
+		return advise(errors.New("it is not said what is called"), "give --function")
+	}
+	e, err := c.connect(ctx, serviceLambda)
+	if err != nil {
+		return err
+	}
+	said, err := c.settings()
+	if err != nil {
+		return err
+	}
+	stream := c.Stream
+	if stream == "" {
+		if stream, err = c.streamOf(ctx, c.Table); err != nil {
+			return err
+		}
+	}
+	out, err := e.lambda().CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
+		EventSourceArn: &stream, StartingPosition: types.EventSourcePosition(strings.ToUpper(strings.ReplaceAll(c.From, "-", "_"))), Enabled: aws.Bool(!c.Disabled),
+		FunctionName: said.function, FilterCriteria: said.filters, BatchSize: c.Batch, MaximumBatchingWindowInSeconds: said.window, ParallelizationFactor: c.Parallel,
+		BisectBatchOnFunctionError: c.Bisect, FunctionResponseTypes: said.responses, MaximumRetryAttempts: c.Retries, MaximumRecordAgeInSeconds: said.age,
+		DestinationConfig: said.destinations,
+	})
+	if err != nil {
+		return e.advise(err)
+	}
+	return printMapping(s.out, c.JSON, "created", out)
+}
+
+// streamOf gives the stream of a table, which the API of DynamoDB tells.
+func (f endpointFlags) streamOf(ctx context.Context, table string) (string, error) {
+	e, err := f.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return "", err
+	}
+	out, err := e.dynamodb().DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	if err != nil {
+		return "", e.advise(err)
+	}
+	if spec := out.Table.StreamSpecification; spec == nil || !aws.ToBool(spec.StreamEnabled) || out.Table.LatestStreamArn == nil {
+		return "", advise(fmt.Errorf("the table %s has no stream", table),
+			"aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES", table)
+	}
+	return *out.Table.LatestStreamArn, nil
+}
+
+// printMapping prints what the API has answered: what was done, or all of it as JSON.
+func printMapping(w io.Writer, asJSON bool, done string, out any) error {
+	m := membersOf(out)
+	if asJSON {
+		return writeJSON(w, m)
+	}
+	_, err := fmt.Fprintf(w, "%s %s\n", done, m["UUID"])
+	return err
+}

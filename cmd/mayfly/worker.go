@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/internal/reminder"
+	"github.com/mayflydb/mayfly/internal/sigv4"
+	"github.com/mayflydb/mayfly/internal/trigger"
+	"github.com/mayflydb/mayfly/internal/worker"
+	"github.com/mayflydb/mayfly/lifecycle"
+)
+
+type workerCommand struct {
+	Port           int    `help:"Port to listen on, for the APIs of schedules and triggers; 0 takes a free one and prints it." default:"8001"`
+	Host           string `help:"Address to listen on." default:"127.0.0.1"`
+	InsecureListen bool   `help:"Allow an address that other machines reach, without credentials."`
+	AccessKey      string `help:"Access key that requests must be signed with. Without one, any credentials are accepted." placeholder:"KEY"`
+	SecretKey      string `help:"Secret of the access key." placeholder:"SECRET"`
+
+	targetFlags
+	Triggers  string         `help:"YAML or JSON file of triggers, besides those that are made through the API. See docs/triggers.md." placeholder:"FILE"`
+	Reminders string         `help:"YAML or JSON file of reminders. See docs/reminders.md." placeholder:"FILE"`
+	CatchUp   mayfly.CatchUp `help:"What runs of missed occurrences, where neither schedule nor group says it: last, all or skip." enum:"last,all,skip" default:"last"`
+	Account   string         `help:"Account number that ARNs name." default:"000000000000"`
+	Lease     time.Duration  `help:"Time after which a silent worker's share is taken over." default:"10s"`
+
+	endpointFlags
+	logFlags
+}
+
+// Help is the part of --help behind the flags.
+func (workerCommand) Help() string {
+	return `Examples:
+
+    mayfly serve --data ./data --database-only
+    mayfly worker --endpoint http://127.0.0.1:8000 --targets targets.yaml
+    AWS_ENDPOINT_URL_SCHEDULER=http://127.0.0.1:8001 mayfly schedule list
+
+It runs schedules, triggers, reminders and lifecycles beside a DynamoDB endpoint that is elsewhere, and keeps all of it
+in tables there; any number of workers share the work. Firings are as exact as that endpoint removes expired items: to
+the millisecond where it is mayfly. Workers may have different files of reminders: each fires those of its own rules,
+and leaves the others' alone. mayfly serve does all of it by itself, unless it was started with --database-only.`
+}
+
+// Run works until ctx is done.
+func (c workerCommand) Run(ctx context.Context, s streams) error {
+	if (c.AccessKey == "") != (c.SecretKey == "") {
+		return advise(errors.New("an access key needs its secret, and a secret its access key"), "set both --access-key and --secret-key, or neither")
+	}
+	if err := checkExposure(c.Host, c.AccessKey != "", c.InsecureListen); err != nil {
+		return err
+	}
+	e, err := c.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return err
+	}
+	if err := e.checkAlone(ctx); err != nil {
+		return err
+	}
+	listener, err := listen(c.Host, c.Port)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	w, l, shut, err := c.worker(ctx, s, e, listener)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "working beside %s\nlistening on http://%s\n", e.name(), listener.Addr())
+	return errors.Join(e.advise(serveWorker(ctx, w, l, listener)), shut())
+}
+
+// checkAlone refuses an endpoint that fires schedules itself, and one at which they would fire days late.
+func (e *endpoint) checkAlone(ctx context.Context) error {
+	if e.isAWS() {
+		return advise(errors.New("at Amazon's service expired items are removed within days, and schedules here would fire as late"), "use EventBridge Scheduler there; mayfly trigger run works with its streams")
+	}
+	if _, err := e.dynamodb().ListTables(ctx, nil); err != nil {
+		return e.advise(err)
+	}
+	if _, err := e.scheduler().ListScheduleGroups(ctx, &scheduler.ListScheduleGroupsInput{MaxResults: aws.Int32(1)}); err == nil {
+		return advise(fmt.Errorf("%s serves and fires schedules itself", e.name()), "use it as it is, or start it with mayfly serve --database-only")
+	}
+	return nil
+}
+
+// worker makes what the flags say.
+func (c workerCommand) worker(ctx context.Context, s streams, e *endpoint, listener net.Listener) (*worker.Worker, *lifecycle.Lifecycles, func() error, error) {
+	var o mayfly.Options // carries the targets
+	shut, err := c.targetFlags.open(ctx, listener.Addr().String(), &o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	w := worker.Options{
+		DB: e.dynamodb(), Streams: e.streams(), Clock: clock.New(), Region: e.config.Region, Account: c.Account, Targets: o.Targets,
+		Unmapped: o.Unmapped == mayfly.UnmappedAccept, CatchUp: c.CatchUp, Leases: lease.Options{Duration: c.Lease}, Logger: c.logger(s.err),
+	}
+	if c.AccessKey != "" {
+		w.Credentials = []sigv4.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
+	}
+	if w.Triggers, err = readDeclared("triggers", c.Triggers, trigger.ReadSpecs); err == nil {
+		w.Reminders, err = readDeclared("reminders", c.Reminders, reminder.ReadSpecs)
+	}
+	var l *lifecycle.Lifecycles
+	if err == nil {
+		l, err = lifecycle.New(lifecycle.Options{
+			DB: w.DB, Streams: w.Streams, Now: w.Clock.Now, Targets: w.Targets, Unmapped: w.Unmapped, Lease: c.Lease, Region: w.Region, Account: w.Account, Logger: w.Logger,
+		})
+	}
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, shut())
+	}
+	return worker.New(w), l, shut, nil
+}
+
+// serveWorker works and answers requests until ctx is done, or one of both fails.
+func serveWorker(ctx context.Context, w *worker.Worker, l *lifecycle.Lifecycles, listener net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	made := make(chan error, 1)
+	go func() {
+		defer cancel()
+		made <- l.Run(ctx)
+	}()
+	server := &http.Server{Handler: w.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 2 * time.Minute, IdleTimeout: 3 * time.Minute}
+	served := make(chan error, 1)
+	go func() {
+		defer cancel()
+		served <- server.Serve(listener)
+	}()
+	err := w.Run(ctx)
+	cancel()
+	err = errors.Join(err, <-made)
+	ending, stop := context.WithTimeout(context.Background(), 5*time.Second)
+	defer stop()
+	err = errors.Join(err, server.Shutdown(ending))
+	if s := <-served; !errors.Is(s, http.ErrServerClosed) {
+		err = errors.Join(err, s)
+	}
+	return err
+}

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Runs the programs against a server in memory, and checks each flaw of the pattern. `npm install --prefix examples` comes first.
+. "$(dirname "$0")/../serve.sh"
+
+node check.mjs "$@"
