@@ -253,7 +253,7 @@ func (r *race) leaseLoss(take func(p *paused) (back func())) {
 	} else {
 		names = r.fill("item", raceItems)
 		if r.strategy == Stream {
-			r.learnt(w, raceItems, before)
+			r.learnt(w, raceItems)
 		} else {
 			r.advance(racePeriod)
 			r.within("all is known", w, func() bool { return w.Stats().Counts[Armed]-before[Armed] >= raceItems })

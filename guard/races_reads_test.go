@@ -204,8 +204,8 @@ func (s *subject) eachRun(run func(dice *rand.Rand, number int, change func(*Opt
 	}
 }
 
-// learnt waits until a worker knows of n items more than it did at a time.
-func (r *race) learnt(w *hand, n int, before [whatCount]int64) {
+// learnt waits until a worker knows of the race's n items.
+func (r *race) learnt(w *hand, n int) {
 	r.advance(racePeriod)
 	r.within(fmt.Sprintf("%d items are known", n), w, func() bool {
 		switch {
@@ -220,8 +220,25 @@ func (r *race) learnt(w *hand, n int, before [whatCount]int64) {
 			}
 			return of >= n
 		}
-		return w.Stats().Counts[Armed]-before[Armed] >= int64(n)
+		if w.Stats().Counts[Armed] == 0 { // it may not even know the table
+			return false
+		}
+		known := 0
+		for name := range r.ttl {
+			if e, ok := w.entryOf(r.get(name)); ok && strings.HasPrefix(name, "item") && w.armed.knows(e) {
+				known++
+			}
+		}
+		return known >= n
 	})
+}
+
+// knows reports whether a deadline of an entry's item is armed that is at the same instant.
+func (a *armed) knows(e entry) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i, has := a.slotLocked(e.key)
+	return has && !a.at(i).gone && a.at(i).entry().at == e.at
 }
 
 // tried waits until a worker has tried to remove n items.
@@ -337,7 +354,7 @@ func TestForcedLag(t *testing.T) {
 func (r *race) lag(w *hand, g *gate) {
 	before := w.Stats().Counts
 	names := r.fill("item", raceItems)
-	r.learnt(w, raceItems, before)
+	r.learnt(w, raceItems)
 	g.setOpen(false)
 	shut := true
 	defer func() {
@@ -537,7 +554,7 @@ func (r *race) redelivery(w *hand, p *postman) {
 	if r.strategy == Index { // whose sweeps do not look so far ahead
 		r.advance(racePeriod)
 	} else {
-		r.learnt(w, raceItems, before)
+		r.learnt(w, raceItems)
 	}
 	p.setOn(true)
 	defer p.setOn(false)
