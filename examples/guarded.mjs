@@ -23,7 +23,11 @@ export class Proxy {
 
   async serve(request, response) {
     const chunks = [];
-    for await (const chunk of request) chunks.push(chunk);
+    try {
+      for await (const chunk of request) chunks.push(chunk);
+    } catch {
+      return; // who asks was killed
+    }
     const text = Buffer.concat(chunks).toString();
     const op = (request.headers["x-amz-target"] ?? "").split(".").pop();
     const asked = { op, body: text ? JSON.parse(text) : {} };

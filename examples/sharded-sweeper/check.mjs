@@ -216,7 +216,7 @@ shows(8, "runs that overlap delete everything twice", {}, async (w) => {
   };
   await Promise.all([w.sweep(w.T), w.sweep(w.T)]);
   if (!(await w.program.gone(async () => (await w.items()).every(({ SK }) => SK === "later")))) return true;
-  return deletions(proxy.seen, w.table) > count;
+  return deletions(proxy.seen, w.table) >= 2 * count; // guard may try one again whose lease has moved meanwhile
 });
 
 await compare({ published, guard });

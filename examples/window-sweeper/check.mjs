@@ -227,7 +227,7 @@ shows(11, "runs that overlap delete everything twice", {}, async (w) => {
   };
   await Promise.all([w.sweep(w.T), w.sweep(w.T)]);
   if (!(await w.program.gone(async () => (await w.items()).every(({ itemId }) => itemId === "later")))) return true;
-  return deletions(proxy.seen, w.table) > count;
+  return deletions(proxy.seen, w.table) >= 2 * count; // guard may try one again whose lease has moved meanwhile
 });
 
 shows(12, "an item whose TTL is moved, but not its window, stays", {}, async (w) => {
