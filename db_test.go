@@ -208,6 +208,8 @@ func testMetricsTellOfExpiry(t *testing.T, options Options, wantExpiry string) {
 		`mayfly_lateness_commit_ms_bucket{le="0.5"} 1`,
 		`mayfly_lateness_stream_ms_count 1`,
 		`mayfly_backlog_items 0`,
+		`mayfly_consumed_units_total{TableName="events",index="",kind="read"} 0`,
+		`mayfly_consumed_units_total{TableName="events",index="",kind="write"} 1`, // called in the process, and its expiry is free
 		`mayfly_requests_total{code="OK",operation="PutItem"} 1`,
 		`mayfly_store_failed 0`,
 		`mayfly_disk_full 0`,

@@ -57,6 +57,14 @@ func (db *DB) expiries() (out []admin.TableExpiry) {
 	return out
 }
 
+// consumed is what each table and global index was used for.
+func (db *DB) consumed() (out []admin.Consumed) {
+	for _, c := range db.service.Consumed() {
+		out = append(out, admin.Consumed(c))
+	}
+	return out
+}
+
 // held is what the streams keep beyond the retention for consumers.
 func (db *DB) held() (out []admin.HeldStream) {
 	now := db.engine.Now().Time()
@@ -73,6 +81,7 @@ func (db *DB) sources() admin.Sources {
 	return admin.Sources{
 		Backlog:  db.backlog,
 		Clock:    func() admin.ClockState { return admin.ClockState(db.Clock().State()) },
+		Consumed: db.consumed,
 		DiskFull: func() bool { return db.engine.Metrics().ReserveGivenUp },
 		Expiry:   db.expiries,
 		Failed:   func() bool { return db.engine.Err() != nil },

@@ -202,6 +202,7 @@ func TestMetrics(t *testing.T) {
 		DiskFull: func() bool { return true },
 		Failed:   func() bool { return false },
 		Store:    func() []Sample { return []Sample{{Name: "store_bytes", Help: "Bytes on disk.", Value: 42}} },
+		Consumed: func() []Consumed { return []Consumed{{"events", "", 1.5, 7}, {"events", "byDay", 0, 2}} },
 		HeldFull: func() bool { return true },
 		Held: func() []HeldStream {
 			return []HeldStream{{Table: "events", Stream: "s1", Consumer: "c", Bytes: 5, Records: 2, Age: time.Second}, {Table: "events", Stream: "s2", Consumer: "c"}}
@@ -239,6 +240,8 @@ func TestMetrics(t *testing.T) {
 		`mayfly_lateness_commit_ms_bucket{le="2"} 1`,
 		`mayfly_lateness_stream_ms_count 1`,
 		`mayfly_backlog_items 7`,
+		`mayfly_consumed_units_total{TableName="events",index="",kind="read"} 1.5`,
+		`mayfly_consumed_units_total{TableName="events",index="byDay",kind="write"} 2`,
 		`mayfly_clock_standing 1`,
 		`mayfly_clock_offset_ms 1500`,
 		`mayfly_disk_full 1`,

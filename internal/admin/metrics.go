@@ -23,12 +23,19 @@ type Metrics struct {
 type Sources struct {
 	Backlog  func() int64 // items that are due and not yet reaped
 	Clock    func() ClockState
+	Consumed func() []Consumed // of every table and global index
 	DiskFull func() bool
 	Failed   func() bool          // the store has stopped
 	Store    func() []Sample      // what the storage engine says of itself
 	Expiry   func() []TableExpiry // of every table
 	Held     func() []HeldStream  // of every stream that keeps something
 	HeldFull func() bool          // they keep as much as they may
+}
+
+// Consumed is how many units have been consumed of a table, with its local indexes (Index is empty then), or of one of its global indexes.
+type Consumed struct {
+	Table, Index string
+	Read, Write  float64
 }
 
 // HeldStream is what a stream keeps beyond the retention, because a consumer in this process has not got there.
@@ -131,6 +138,9 @@ func (m *Metrics) registerSources(s Sources) {
 		gauge("mayfly_clock_offset_ms", "The database's clock minus the machine's, in milliseconds.",
 			func() float64 { return millis(s.Clock().Offset) })
 	}
+	if s.Consumed != nil {
+		m.registry.MustRegister(consumedCollector(s.Consumed))
+	}
 	if s.DiskFull != nil {
 		gauge("mayfly_disk_full", "1 while writes that grow data are refused because the disk is full.",
 			func() float64 { return oneIf(s.DiskFull()) })
@@ -172,6 +182,21 @@ func (c storeCollector) Collect(out chan<- prometheus.Metric) {
 			metric = prometheus.NewInvalidMetric(desc, err)
 		}
 		out <- metric
+	}
+}
+
+// consumedCollector tells what is consumed of tables and indexes. They come and go, and their series with them.
+type consumedCollector func() []Consumed
+
+var consumedDesc = prometheus.NewDesc("mayfly_consumed_units_total",
+	"Read and write units consumed, as Amazon DynamoDB counts them: of a table with its local indexes (index empty), or of one of its global indexes.", []string{"TableName", "index", "kind"}, nil)
+
+func (consumedCollector) Describe(out chan<- *prometheus.Desc) { out <- consumedDesc }
+
+func (c consumedCollector) Collect(out chan<- prometheus.Metric) {
+	for _, t := range c() {
+		out <- prometheus.MustNewConstMetric(consumedDesc, prometheus.CounterValue, t.Read, t.Table, t.Index, "read")
+		out <- prometheus.MustNewConstMetric(consumedDesc, prometheus.CounterValue, t.Write, t.Table, t.Index, "write")
 	}
 }
 

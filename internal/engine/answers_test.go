@@ -85,7 +85,7 @@ func TestJudgedByAnotherDescription(t *testing.T) {
 		if err := tab.backfill(context.Background()); err != nil {
 			return err
 		}
-		if it, err := v.Get(tab, keyOf(t, tab, a)); err != nil || it != nil {
+		if it, _, err := v.Get(tab, keyOf(t, tab, a)); err != nil || it != nil {
 			t.Errorf("expired before the read began: %v, %v", it, err)
 		}
 		return nil
@@ -107,7 +107,7 @@ func TestAnswersRestOnDescriptions(t *testing.T) {
 	d.put(tab, a)
 	ctx := context.Background()
 	looks := map[string]func(v *View) error{
-		"get": func(v *View) error { _, err := v.Get(tab, keyOf(t, tab, a)); return err },
+		"get": func(v *View) error { _, _, err := v.Get(tab, keyOf(t, tab, a)); return err },
 		"scan": func(v *View) error {
 			return v.Range(tab, Range{}, func(dynamo.Item) (bool, error) { return true, nil })
 		},
@@ -238,7 +238,7 @@ func TestBornExpiredIsNeverThere(t *testing.T) {
 			}
 			d.put(tab, a)
 		}
-		it, err := v.Get(tab, keyOf(t, tab, a))
+		it, _, err := v.Get(tab, keyOf(t, tab, a))
 		if it != nil {
 			t.Errorf("look %d shows %v", looks, it)
 		}

@@ -239,6 +239,6 @@ func (t *Table) judgeAgain(p *plan, d *TableDesc, k Key, h header, stored dynamo
 	// The enabling's instant judges, not this step's: the five-year rule must not depend on how long a backfill takes.
 	w.newHeader = d.headerFor(k, w.stored, d.TTL.Since)
 	w.removal = w.newHeader.removal
-	d.putItem(p.batch, k, w.stored, w.stored, h, w.newHeader)
+	d.putItem(p.batch, k, w.stored, w.stored, h, w.newHeader, nil)
 	p.writes = append(p.writes, w)
 }

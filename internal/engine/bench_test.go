@@ -141,7 +141,7 @@ func BenchmarkGet(b *testing.B) {
 	for b.Loop() {
 		i++
 		err := d.Read(context.Background(), func(v *View) error {
-			_, err := v.Get(tab, keys[i%items])
+			_, _, err := v.Get(tab, keys[i%items])
 			return err
 		})
 		if err != nil {
@@ -232,7 +232,7 @@ func BenchmarkBurst(b *testing.B) {
 		"get": func() error {
 			it := benchItem(int(n.Load()/2), far)
 			return d.Read(context.Background(), func(v *View) error {
-				_, err := v.Get(other, keyOf(b, other, it))
+				_, _, err := v.Get(other, keyOf(b, other, it))
 				return err
 			})
 		},

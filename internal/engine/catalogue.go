@@ -115,6 +115,7 @@ func (e *Engine) openTable(d *TableDesc) error {
 		stored = readInstant(v)
 	}
 	t := &Table{e: e, id: d.ID, marks: newMarks(stored)}
+	d.countUnits()
 	if d.NextIndex == 0 { // from before indexes could be added and removed
 		d.NextIndex = d.firstFreeIndex()
 	}
@@ -224,6 +225,7 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	next.Table++
 	d.ID, d.UUID, d.Version = next.Table, newUUID(), 1
 	d.Indexes = slices.Clone(d.Indexes)
+	d.countUnits()
 	t := &Table{e: e, id: d.ID, marks: newMarks(Never)}
 	t.due = e.queue.Add(&reaper{t: t}) // before anyone can find the table: a write wakes the reaper
 

@@ -351,7 +351,7 @@ func (r *crashRun) observeGet(ctx context.Context, e *Engine, tab *Table, h *his
 		panic(err)
 	}
 	var it dynamo.Item
-	if e.Read(ctx, func(v *View) (err error) { it, err = v.Get(tab, k); return err }) == nil {
+	if e.Read(ctx, func(v *View) (err error) { it, _, err = v.Get(tab, k); return err }) == nil {
 		h.answered(it, acked)
 	}
 }

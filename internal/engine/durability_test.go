@@ -162,7 +162,7 @@ func TestNothingLostAnswerFollowsSync(t *testing.T) {
 		get := func(name string, key dynamo.Item, read func(context.Context, func(*View) error) error) {
 			r.start(name, func() (answer string, err error) {
 				err = read(ctx, func(v *View) error {
-					it, err := v.Get(tab, keyOf(t, tab, key))
+					it, _, err := v.Get(tab, keyOf(t, tab, key))
 					answer = it.String()
 					return err
 				})
@@ -226,7 +226,7 @@ func TestNothingLostHidingIsDurable(t *testing.T) {
 		r := newRunning()
 		r.start("get", func() (answer string, err error) {
 			err = d.Read(context.Background(), func(v *View) error {
-				it, err := v.Get(tab, keyOf(t, tab, a))
+				it, _, err := v.Get(tab, keyOf(t, tab, a))
 				answer = it.String()
 				return err
 			})
@@ -439,7 +439,7 @@ func TestSnapshotIsOneState(t *testing.T) {
 	looks := 0
 	var gotA, gotB dynamo.Item
 	err := d.ReadSnapshot(context.Background(), func(v *View) (err error) {
-		if _, err := v.Get(tab, keyOf(t, tab, x)); err != nil { // hidden by the clock: the read looks again
+		if _, _, err := v.Get(tab, keyOf(t, tab, x)); err != nil { // hidden by the clock: the read looks again
 			return err
 		}
 		if looks++; looks == 1 {
@@ -448,10 +448,10 @@ func TestSnapshotIsOneState(t *testing.T) {
 			}
 			d.put(tab, b)
 		}
-		if gotA, err = v.Get(tab, keyOf(t, tab, a)); err != nil {
+		if gotA, _, err = v.Get(tab, keyOf(t, tab, a)); err != nil {
 			return err
 		}
-		gotB, err = v.Get(tab, keyOf(t, tab, b))
+		gotB, _, err = v.Get(tab, keyOf(t, tab, b))
 		return err
 	})
 	if err != nil || looks != 2 {

@@ -153,7 +153,7 @@ func keyOf(t testing.TB, tab *Table, it dynamo.Item) Key {
 func (d *db) get(t *Table, it dynamo.Item) (out dynamo.Item) {
 	d.t.Helper()
 	err := d.Read(context.Background(), func(v *View) (err error) {
-		out, err = v.Get(t, keyOf(d.t, t, it))
+		out, _, err = v.Get(t, keyOf(d.t, t, it))
 		return err
 	})
 	if err != nil {

@@ -327,7 +327,7 @@ func TestShow(t *testing.T) {
 						}
 					}
 					for _, pk := range []string{"expired", "now", "soon", "never"} {
-						it, err := v.Get(tab, keyOf(t, tab, item("pk", pk, "sk", 1)))
+						it, _, err := v.Get(tab, keyOf(t, tab, item("pk", pk, "sk", 1)))
 						if err != nil {
 							return err
 						}

@@ -44,17 +44,7 @@ func (d *TableDesc) CheckIndexKeys(item dynamo.Item, of func(attribute string) b
 	return nil
 }
 
-// ProjectIndex gives an index's entry for an item: the index key, the table key and what is projected. False: the item lacks a
-// key attribute, or has one of another type, and so is not in the index.
-func (d *TableDesc) ProjectIndex(ix *IndexDesc, item dynamo.Item) (dynamo.Item, bool) {
-	for a := range ix.Key.Attrs {
-		if checkKeyValue(a, item.Get(a.Name)) != nil {
-			return nil, false
-		}
-	}
-	return d.project(ix, item), true
-}
-
+// project gives an index's entry for an item that is in it: the index key, the table key and what is projected.
 func (d *TableDesc) project(ix *IndexDesc, item dynamo.Item) dynamo.Item {
 	if ix.Projection.Type == "ALL" {
 		return item
@@ -83,8 +73,8 @@ func (d *TableDesc) appendIndexKey(dst []byte, ix *IndexDesc, item dynamo.Item, 
 	return append(out, primary.suffix()[hashLen:]...), true
 }
 
-// indexChange keeps every index in step with one change of an item. Either item may be nil.
-func (d *TableDesc) indexChange(b *kv.Batch, key Key, old, new dynamo.Item, oldHeader, newHeader header) (entries bool) {
+// indexChange keeps every index in step with one change of an item. Either item may be nil. told gets what becomes of entries; nil: nobody asks.
+func (d *TableDesc) indexChange(b *kv.Batch, key Key, old, new dynamo.Item, oldHeader, newHeader header, told *[]IndexWrite) (entries bool) {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
 		var oldKey, newKey []byte
@@ -96,25 +86,45 @@ func (d *TableDesc) indexChange(b *kv.Batch, key Key, old, new dynamo.Item, oldH
 			newKey, inNew = d.appendIndexKey(nil, ix, new, key)
 		}
 		same := inOld && inNew && bytes.Equal(oldKey, newKey)
+		change := IndexWrite{Index: ix, Moved: inOld && inNew && !same}
 		if inOld && !same {
 			b.Delete(oldKey)
+			if told != nil {
+				change.OldBytes = d.project(ix, old).Size()
+			}
 		}
-		if !inNew {
-			continue
+		if inNew {
+			entries = true
+			entry := d.project(ix, new)
+			change.NewBytes = entry.Size()
+			value := storedEntry(entry, change.NewBytes, newHeader)
+			if same {
+				oldEntry := d.project(ix, old)
+				change.OldBytes = oldEntry.Size()
+				if bytes.Equal(value, storedEntry(oldEntry, change.OldBytes, oldHeader)) {
+					continue
+				}
+				if bytes.Equal(entry, oldEntry) { // only the header differs
+					change = IndexWrite{}
+				}
+			}
+			b.Set(newKey, value)
 		}
-		entries = true
-		value := d.indexValue(ix, new, newHeader)
-		if same && bytes.Equal(value, d.indexValue(ix, old, oldHeader)) {
-			continue
+		if told != nil && (change.OldBytes > 0 || change.NewBytes > 0) {
+			*told = append(*told, change)
 		}
-		b.Set(newKey, value)
 	}
 	return entries
 }
 
-// indexValue is an entry's stored value: the item's header with the entry's own size, and the projected item.
+// indexValue is what is stored as an item's entry.
 func (d *TableDesc) indexValue(ix *IndexDesc, item dynamo.Item, h header) []byte {
 	entry := d.project(ix, item)
-	h.size = entry.Size()
+	return storedEntry(entry, entry.Size(), h)
+}
+
+// storedEntry is an entry's stored value: the item's header with the entry's own size, and the projected item.
+func storedEntry(entry dynamo.Item, size int, h header) []byte {
+	h.size = size
 	return append(h.append(make([]byte, 0, len(entry)+32)), entry...)
 }

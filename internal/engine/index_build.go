@@ -27,7 +27,7 @@ func changeIndexes(b *kv.Batch, old, d *TableDesc, now Instant, full bool) error
 		case full:
 			return ErrDiskFull
 		}
-		ix.ID, ix.Created, ix.Building = uint16(d.NextIndex), now, true
+		ix.ID, ix.Created, ix.Building, ix.Units = uint16(d.NextIndex), now, true, &Units{}
 		d.NextIndex++
 	}
 	for i := range old.Indexes {

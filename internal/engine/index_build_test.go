@@ -94,7 +94,7 @@ func (d *db) wantBuilt(tab *Table, index string) {
 	ix := desc.Index(index)
 	want := map[string]string{}
 	for _, it := range d.items(tab, Range{}) {
-		if entry, ok := desc.ProjectIndex(ix, it); ok {
+		if entry, ok := desc.projectIndex(ix, it); ok {
 			want[desc.Key.pick(it).String()] = entry.String()
 		}
 	}

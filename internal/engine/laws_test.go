@@ -255,7 +255,7 @@ func TestStrictlyGone(t *testing.T) {
 			}
 		}
 		err := d.ReadSnapshot(context.Background(), func(v *View) error {
-			it, err := v.Get(tab, keyOf(t, tab, a))
+			it, _, err := v.Get(tab, keyOf(t, tab, a))
 			if it != nil {
 				t.Error("a snapshot read sees it")
 			}
@@ -307,7 +307,7 @@ func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
 			var out dynamo.Item
 			_ = d.Read(context.Background(), func(v *View) (err error) {
 				v.Show(ExpiredHidden)
-				out, err = v.Get(tab, keyOf(t, tab, a))
+				out, _, err = v.Get(tab, keyOf(t, tab, a))
 				return err
 			})
 			got <- out
@@ -316,7 +316,7 @@ func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
 		desc := tab.Desc()
 		b := d.kv.NewBatch()
 		key := keyOf(t, tab, a)
-		desc.putItem(b, key, a, renewed, desc.headerFor(key, a, 0), desc.headerFor(key, renewed, 0))
+		desc.putItem(b, key, a, renewed, desc.headerFor(key, a, 0), desc.headerFor(key, renewed, 0), nil)
 		d.lastCommit.Add(1)
 		if err := d.kv.Apply(b); err != nil {
 			t.Fatal(err)

@@ -217,7 +217,7 @@ func (s *slice) remove(a *armed) error {
 		return nil
 	}
 	s.batch.Delete(entryKey)
-	s.d.putItem(s.batch, a.key, item, nil, h, header{})
+	s.d.putItem(s.batch, a.key, item, nil, h, header{}, nil)
 	s.addRecord(a.key, item)
 	s.reaped = append(s.reaped, h.removal)
 	return nil

@@ -92,7 +92,7 @@ func (s *stress) read(seed uint64) {
 		var it, a, b dynamo.Item
 		err := s.ReadSnapshot(ctx, func(v *View) (err error) {
 			for key, into := range map[string]*dynamo.Item{"twin a": &a, "twin b": &b, fmt.Sprint("k", n): &it} {
-				if *into, err = v.Get(s.tab, keyOf(s.t, s.tab, item("pk", key, "sk", 1))); err != nil {
+				if *into, _, err = v.Get(s.tab, keyOf(s.t, s.tab, item("pk", key, "sk", 1))); err != nil {
 					return err
 				}
 			}

@@ -31,6 +31,7 @@ type TableDesc struct {
 	TTL       TTLDesc
 	Stream    StreamSpec // the stream to write to; ViewType empty: none
 	API       APIDesc    // carried for the API; means nothing to the engine
+	Units     *Units     `json:"-"` // carried for the service; one for the table's life in this process
 	Version   uint64     // raised by every change
 }
 
@@ -56,7 +57,8 @@ type IndexDesc struct {
 	Read       int64 // throughput as the API shows it
 	Write      int64
 	Created    Instant
-	Building   bool // items of before its creation may lack their entries: nobody reads it yet
+	Building   bool   // items of before its creation may lack their entries: nobody reads it yet
+	Units      *Units `json:"-"` // as the table's
 }
 
 // Projection says what an index holds beside its own key and the table's key.

@@ -110,25 +110,25 @@ func (v *View) reader() kv.Reader {
 	return v.e.kv
 }
 
-// Get reads one item; nil when there is none or it has expired. The item stays valid.
-func (v *View) Get(t *Table, k Key) (dynamo.Item, error) {
+// Get reads one item, nil when there is none or it has expired, and its size as DynamoDB counts it, in bytes. The item stays valid.
+func (v *View) Get(t *Table, k Key) (item dynamo.Item, size int, err error) {
 	d, err := v.live(t)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	value, ok, err := v.e.get(v.reader(), k.bytes())
 	v.restOnStripe(stripeOf(d.ID, k.hash()))
 	if dropped := v.follow(t, nil); dropped != nil {
-		return nil, dropped
+		return nil, 0, dropped
 	}
 	if err != nil || !ok {
-		return nil, err
+		return nil, 0, err
 	}
 	h, item, err := splitStored(value)
 	if err != nil || v.hides(d, h) {
-		return nil, err
+		return nil, 0, err
 	}
-	return item, nil
+	return item, h.size, nil
 }
 
 // live is the description to judge by, and the answer rests on the change that made it. It is asked for before the read, so that items are not

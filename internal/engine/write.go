@@ -22,10 +22,20 @@ type Write struct {
 	Decide  Decide
 	ReadOld bool // Decide looks at old, or the caller wants Old; without it old may be nil although there is an item
 
-	// Results, valid when Engine.Write returned nil.
-	Old, New dynamo.Item
+	// Results, valid when Engine.Write returned nil; Old without ReadOld only where the change needed it. OldBytes, and what Decide gave as
+	// New, are valid when it returned ErrRefused, too.
+	Old, New           dynamo.Item
+	OldBytes, NewBytes int          // their sizes as DynamoDB counts them; 0: there is none, or it was not read
+	Indexes            []IndexWrite // what became of entries of the table's indexes
 	// Err is what Decide said, valid when Engine.Write returned ErrRefused.
 	Err error
+}
+
+// IndexWrite is what a write does to one item's entry of an index.
+type IndexWrite struct {
+	Index              *IndexDesc
+	OldBytes, NewBytes int  // of the entry before and after, as DynamoDB counts them; 0: there is none
+	Moved              bool // the index's key has changed, so there are two entries: one goes and one comes
 }
 
 // errStale ends a pass through the commit section whose decision no longer holds; the write is planned again.
@@ -186,8 +196,12 @@ func (p *plan) build(now Instant) error {
 	for i := range p.writes {
 		w := &p.writes[i]
 		w.w.Old, w.w.New, w.w.Err = nil, nil, nil
+		w.w.OldBytes, w.w.NewBytes, w.w.Indexes = 0, 0, w.w.Indexes[:0]
 		if err := p.read(w, now); err != nil {
 			return err
+		}
+		if w.old != nil {
+			w.w.OldBytes = w.oldHeader.size
 		}
 		var err error
 		if w.w.New, err = w.w.Decide(w.old, now); err != nil {
@@ -240,6 +254,7 @@ func (p *plan) add(w *planned, now Instant) error {
 	}
 	if next != nil {
 		w.newHeader = w.desc.headerFor(w.w.Key, next, now)
+		w.w.NewBytes = w.newHeader.size
 		if w.old != nil {
 			w.newHeader.keep(w.oldHeader)
 		}
@@ -254,7 +269,7 @@ func (p *plan) add(w *planned, now Instant) error {
 	if w.stored != nil && w.old == nil {
 		p.expire(w)
 	}
-	w.desc.putItem(p.batch, w.w.Key, w.old, next, w.oldHeader, w.newHeader)
+	w.desc.putItem(p.batch, w.w.Key, w.old, next, w.oldHeader, w.newHeader, &w.w.Indexes)
 	if next != nil {
 		w.removal = w.newHeader.removal
 	}
@@ -265,7 +280,7 @@ func (p *plan) add(w *planned, now Instant) error {
 // expire removes an item whose deadline has passed before the write that replaces it, with its own record: nobody may see an
 // item gone and later alive without a REMOVE and an INSERT in between.
 func (p *plan) expire(w *planned) {
-	w.desc.putItem(p.batch, w.w.Key, w.stored, nil, w.oldHeader, header{})
+	w.desc.putItem(p.batch, w.w.Key, w.stored, nil, w.oldHeader, header{}, nil)
 	p.reaped(w.desc, w.desc.deadlineOf(w.oldHeader))
 	if invariant.Injected(invariant.ForgetOldRecord) {
 		return
@@ -282,9 +297,10 @@ func (p *plan) reaped(d *TableDesc, deadline Instant) {
 	last.Due = append(last.Due, deadline)
 }
 
-// putItem puts an item's change into a batch: the item, its index entries and its deadline entry. Either item may be nil.
-func (d *TableDesc) putItem(b *kv.Batch, key Key, old, next dynamo.Item, oldHeader, newHeader header) {
-	entries := d.indexChange(b, key, old, next, oldHeader, newHeader)
+// putItem puts an item's change into a batch: the item, its index entries and its deadline entry. Either item may be nil. told is as in
+// indexChange.
+func (d *TableDesc) putItem(b *kv.Batch, key Key, old, next dynamo.Item, oldHeader, newHeader header, told *[]IndexWrite) {
+	entries := d.indexChange(b, key, old, next, oldHeader, newHeader, told)
 	if old != nil && oldHeader.removal != Never && (next == nil || newHeader.removal != oldHeader.removal) {
 		b.Delete(appendDeadlineKey(nil, d.ID, oldHeader.removal, key.suffix()))
 	}

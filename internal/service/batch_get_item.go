@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/mayflydb/mayfly/internal/dynamo"
 	"github.com/mayflydb/mayfly/internal/engine"
 	"github.com/mayflydb/mayfly/internal/expr"
 )
@@ -25,19 +24,22 @@ func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*Bat
 			return nil, apiError(err, "")
 		}
 	}
-	mode := capacityModeOf(in.ReturnConsumedCapacity.V)
 	out := &BatchGetItemOutput{}
 	err = s.engine.Read(ctx, func(v *engine.View) error {
 		v.Show(in.Expired)
 		*out = BatchGetItemOutput{}
-		used := meters{mode: mode}
-		if err := readBatch(v, gets, out, &used); err != nil {
-			return err
-		}
-		out.Capacity = used.results()
-		return nil
+		return readBatch(v, gets, out)
 	})
-	return out, apiError(err, "")
+	if err != nil {
+		return nil, apiError(err, "")
+	}
+	used := meters{mode: capacityModeOf(in.ReturnConsumedCapacity.V)}
+	for i := range gets {
+		gets[i].table.Desc().Units.AddRead(gets[i].units)
+		used.of(gets[i].in.Table).read(gets[i].units)
+	}
+	out.Capacity = used.results()
+	return out, nil
 }
 
 // batchGet is the part of a BatchGetItem that reads one table.
@@ -47,6 +49,7 @@ type batchGet struct {
 	projection *expr.Projection
 	table      *engine.Table
 	keys       []engine.Key
+	units      float64 // that reading took
 }
 
 // newBatchGets checks the request as far as it can be without the tables.
@@ -174,12 +177,12 @@ func (g *batchGet) bind(e *engine.Engine) (err error) {
 }
 
 // readBatch reads table after table until all is read or the answer is full.
-func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput, used *meters) error {
+func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput) error {
 	left := batchGetBytesMax
 	for i := range gets {
 		g := &gets[i]
 		answer := TableItems{Table: g.in.Table}
-		n, err := g.read(v, &answer, &left, used.of(g.in.Table))
+		n, err := g.read(v, &answer, &left)
 		if err != nil {
 			return err
 		}
@@ -194,32 +197,23 @@ func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput, used *m
 }
 
 // read reads keys in their order while the answer has room, and tells how many it did.
-func (g *batchGet) read(v *engine.View, answer *TableItems, left *int, used *meter) (int, error) {
+func (g *batchGet) read(v *engine.View, answer *TableItems, left *int) (int, error) {
+	g.units = 0
 	perBlock := readKind(g.in.ConsistentRead)
 	for i, key := range g.keys {
-		item, err := v.Get(g.table, key)
+		item, size, err := v.Get(g.table, key)
 		if err != nil {
 			return i, err
 		}
-		size := item.Size()
 		if size > *left {
 			*left = 0
 			return i, nil
 		}
 		*left -= size
-		used.read(readUnits(size, perBlock))
+		g.units += readUnits(size, perBlock)
 		if item != nil {
 			answer.Items = append(answer.Items, project(g.projection, item))
 		}
 	}
 	return len(g.keys), nil
-}
-
-// bytesOf is the size of items together.
-func bytesOf(items []dynamo.Item) int {
-	total := 0
-	for _, item := range items {
-		total += item.Size()
-	}
-	return total
 }

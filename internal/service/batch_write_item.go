@@ -127,13 +127,16 @@ func writesOf(actions []*action) []*engine.Write {
 	return writes
 }
 
-// writesCapacity adds up what applied actions consumed; factor applies to the tables' part.
+// writesCapacity counts what applied actions consumed, and adds it up where that is asked for; factor applies to the tables' part.
 func writesCapacity(actions []*action, used meters, factor float64) []*Capacity {
+	for _, a := range actions {
+		a.countWrite(factor)
+	}
 	if used.mode == capacityNone {
 		return nil
 	}
 	for _, a := range actions {
-		used.of(a.ref.given).write(a.desc, a.write.Old, a.write.New, factor)
+		used.of(a.ref.given).write(&a.write, factor)
 	}
 	return used.results()
 }

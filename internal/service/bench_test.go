@@ -40,6 +40,25 @@ func BenchmarkPutItem(b *testing.B) {
 	}
 }
 
+// A put that changes an item's entry in one of two indexes.
+func BenchmarkPutIndexedItem(b *testing.B) {
+	s := benchTable(b)
+	in := musicTable("Music")
+	if _, err := s.CreateTable(ctx, &in); err != nil {
+		b.Fatal(err)
+	}
+	var puts [2]PutItemInput
+	for i := range puts {
+		puts[i] = PutItemInput{TableName: Some("Music"), Item: arg(fmt.Sprintf(`{"artist":{"S":"a"},"song":{"S":"s"},"genre":{"S":"g"},"year":{"N":"1"},"label":{"S":"l%d"},"name":{"S":"some text of some length"}}`, i))}
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := s.PutItem(ctx, &puts[i%2]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkGetItem(b *testing.B) {
 	s := benchTable(b)
 	in := GetItemInput{TableName: Some("Counters"), Key: arg(`{"id":{"S":"1"}}`)}

@@ -1,11 +1,6 @@
 package service
 
-import (
-	"bytes"
-
-	"github.com/mayflydb/mayfly/internal/dynamo"
-	"github.com/mayflydb/mayfly/internal/engine"
-)
+import "github.com/mayflydb/mayfly/internal/engine"
 
 // capacityMode is what ReturnConsumedCapacity asks for.
 type capacityMode int
@@ -77,14 +72,11 @@ const (
 // read adds units of the table.
 func (m *meter) read(units float64) { m.table += units }
 
-// write adds the change of one item: the larger of its two sizes, times factor, and what the change does in each index.
-func (m *meter) write(d *engine.TableDesc, old, new dynamo.Item, factor float64) {
-	m.table += factor * writeUnits(max(old.Size(), new.Size()))
-	for i := range d.Indexes {
-		ix := &d.Indexes[i]
-		if units := indexWriteUnits(d, ix, old, new); units > 0 {
-			m.index(ix, units)
-		}
+// write adds the change of one item, times factor in the table, and what it does in each index.
+func (m *meter) write(w *engine.Write, factor float64) {
+	m.table += factor * tableWriteUnits(w)
+	for i := range w.Indexes {
+		m.index(w.Indexes[i].Index, indexWriteUnits(&w.Indexes[i]))
 	}
 }
 
@@ -100,33 +92,15 @@ func (m *meter) index(ix *engine.IndexDesc, units float64) {
 	(*part)[ix.Name] += units
 }
 
-// indexWriteUnits is what the change of an item costs in one index. Either item may be nil.
-func indexWriteUnits(d *engine.TableDesc, ix *engine.IndexDesc, old, new dynamo.Item) float64 {
-	oldEntry, was := d.ProjectIndex(ix, old)
-	newEntry, is := d.ProjectIndex(ix, new)
-	switch {
-	case !was && !is:
-		return 0
-	case !is:
-		return writeUnits(oldEntry.Size())
-	case !was:
-		return writeUnits(newEntry.Size())
-	case indexKeyChanged(ix, oldEntry, newEntry):
-		return writeUnits(oldEntry.Size()) + writeUnits(newEntry.Size())
-	case bytes.Equal(oldEntry, newEntry):
-		return 0
-	default:
-		return writeUnits(max(oldEntry.Size(), newEntry.Size()))
-	}
-}
+// tableWriteUnits is what a write costs in its table: by the larger of the item's two sizes.
+func tableWriteUnits(w *engine.Write) float64 { return writeUnits(max(w.OldBytes, w.NewBytes)) }
 
-func indexKeyChanged(ix *engine.IndexDesc, old, new dynamo.Item) bool {
-	for attr := range ix.Key.Attrs {
-		if !dynamo.Equal(old.Get(attr.Name), new.Get(attr.Name)) {
-			return true
-		}
+// indexWriteUnits is what a write costs in an index: by the larger of the entry's two sizes, or both where its key changes.
+func indexWriteUnits(x *engine.IndexWrite) float64 {
+	if x.Moved {
+		return writeUnits(x.OldBytes) + writeUnits(x.NewBytes)
 	}
-	return false
+	return writeUnits(max(x.OldBytes, x.NewBytes))
 }
 
 // result is the meter's reading as the API shows it.

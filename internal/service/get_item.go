@@ -30,18 +30,21 @@ func (s *Service) GetItem(ctx context.Context, in *GetItemInput) (*GetItemOutput
 		return nil, apiError(err, "")
 	}
 	var item dynamo.Item
+	var size int
 	err = s.engine.Read(ctx, func(v *engine.View) (err error) {
 		v.Show(in.Expired)
-		item, err = v.Get(t, key)
+		item, size, err = v.Get(t, key)
 		return err
 	})
 	if err != nil {
 		return nil, apiError(err, "")
 	}
+	units := readUnits(size, readKind(in.ConsistentRead))
+	t.Desc().Units.AddRead(units)
 	out := &GetItemOutput{Item: project(projection, item)}
 	if mode := capacityModeOf(in.ReturnConsumedCapacity.V); mode != capacityNone {
 		m := meter{given: ref.given, mode: mode}
-		m.read(readUnits(item.Size(), readKind(in.ConsistentRead)))
+		m.read(units)
 		out.Capacity = m.result()
 	}
 	return out, nil

@@ -85,8 +85,8 @@ func (p *page) fetchItem(v *engine.View, entry dynamo.Item) (dynamo.Item, error)
 	if err != nil {
 		return nil, err
 	}
-	item, err := v.Get(p.table, key)
-	p.fetched += readUnits(item.Size(), p.perBlock)
+	item, size, err := v.Get(p.table, key)
+	p.fetched += readUnits(size, p.perBlock)
 	return item, err
 }
 
@@ -148,13 +148,15 @@ func (p *page) output(given, capacity string) *PageOutput {
 	out := &PageOutput{
 		Items: p.items, CountOnly: p.countOnly, Count: p.count, ScannedCount: p.scanned, LastEvaluatedKey: p.last,
 	}
+	units := readUnits(p.bytes, p.perBlock)
+	p.countRead(units)
 	mode := capacityModeOf(capacity)
 	if mode == capacityNone {
 		return out
 	}
 	m := meter{given: given, mode: mode}
 	m.read(p.fetched)
-	if units := readUnits(p.bytes, p.perBlock); p.index != nil {
+	if p.index != nil {
 		m.index(p.index, units)
 	} else {
 		m.read(units)

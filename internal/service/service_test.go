@@ -27,8 +27,7 @@ var ctx = context.Background()
 
 func open(t *testing.T) *db {
 	t.Helper()
-	c := clock.NewAt(epoch)
-	c.Freeze()
+	c := clock.NewFrozenAt(epoch)
 	e, err := engine.Open(engine.Options{Clock: c})
 	if err != nil {
 		t.Fatal(err)

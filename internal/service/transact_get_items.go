@@ -17,11 +17,11 @@ func (s *Service) TransactGetItems(ctx context.Context, in *TransactGetItemsInpu
 	if err := s.bindTransactGets(gets); err != nil {
 		return nil, err
 	}
-	items := make([]dynamo.Item, len(gets))
 	err = s.engine.ReadSnapshot(ctx, func(v *engine.View) (err error) {
 		v.Show(in.Expired)
 		for i := range gets {
-			if items[i], err = v.Get(gets[i].table, gets[i].key); err != nil {
+			g := &gets[i]
+			if g.found, g.size, err = v.Get(g.table, g.key); err != nil {
 				return err
 			}
 		}
@@ -30,10 +30,14 @@ func (s *Service) TransactGetItems(ctx context.Context, in *TransactGetItemsInpu
 	if err != nil {
 		return nil, apiError(err, "")
 	}
-	if bytesOf(items) > transactBytesMax {
+	total := 0
+	for i := range gets {
+		total += gets[i].size
+	}
+	if total > transactBytesMax {
 		return nil, invalid(msgTransactBytes)
 	}
-	return transactGetOutput(gets, items, capacityModeOf(in.ReturnConsumedCapacity.V)), nil
+	return transactGetOutput(gets, capacityModeOf(in.ReturnConsumedCapacity.V)), nil
 }
 
 // transactGet is one action of a TransactGetItems.
@@ -43,6 +47,9 @@ type transactGet struct {
 	projection *expr.Projection
 	table      *engine.Table
 	key        engine.Key
+
+	found dynamo.Item // nil: there is none
+	size  int         // of found, in bytes
 }
 
 // newTransactGets checks the request as far as it can be without the tables.
@@ -116,12 +123,15 @@ func (s *Service) bindTransactGets(gets []transactGet) error {
 	return nil
 }
 
-func transactGetOutput(gets []transactGet, items []dynamo.Item, mode capacityMode) *TransactGetItemsOutput {
-	out := &TransactGetItemsOutput{Responses: make([]dynamo.Item, len(items))}
+func transactGetOutput(gets []transactGet, mode capacityMode) *TransactGetItemsOutput {
+	out := &TransactGetItemsOutput{Responses: make([]dynamo.Item, len(gets))}
 	used := meters{mode: mode, transaction: meterReads}
-	for i, item := range items {
-		out.Responses[i] = project(gets[i].projection, item)
-		used.of(gets[i].ref.given).read(readUnits(item.Size(), readTransactional))
+	for i := range gets {
+		g := &gets[i]
+		out.Responses[i] = project(g.projection, g.found)
+		units := readUnits(g.size, readTransactional)
+		g.table.Desc().Units.AddRead(units)
+		used.of(g.ref.given).read(units)
 	}
 	out.Capacity = used.results()
 	return out

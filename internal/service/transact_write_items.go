@@ -35,6 +35,9 @@ func (s *Service) TransactWriteItems(ctx context.Context, in *TransactWriteItems
 		return s.transactAgain(actions, mode), nil
 	}
 	if err != nil {
+		if errors.Is(err, engine.ErrRefused) {
+			countRefused(actions, transactional)
+		}
 		return nil, transactError(err, actions, token)
 	}
 	return transactOutput(actions, in, mode), nil
@@ -54,7 +57,9 @@ func transactOutput(actions []*action, in *TransactWriteItemsInput, mode capacit
 func (s *Service) transactAgain(actions []*action, mode capacityMode) *TransactWriteItemsOutput {
 	used := meters{mode: mode, transaction: meterReads}
 	for _, a := range actions {
-		used.of(a.ref.given).read(readUnits(a.item.Size(), readTransactional))
+		units := readUnits(a.item.Size(), readTransactional)
+		a.desc.Units.AddRead(units)
+		used.of(a.ref.given).read(units)
 	}
 	return &TransactWriteItemsOutput{Capacity: used.results()}
 }

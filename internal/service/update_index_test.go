@@ -25,10 +25,16 @@ func deletion(name string) IndexUpdate { return IndexUpdate{Delete: new(Some(nam
 // build lets the engine do what it has to do in the background, which a service's engine does not do by itself in tests.
 func (d *db) build() {
 	d.t.Helper()
+	d.advance(0)
+}
+
+// advance lets time pass, and the engine do what falls due in it.
+func (d *db) advance(by time.Duration) {
+	d.t.Helper()
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- d.engine.Run(running) }()
-	_, err := d.engine.Advance(ctx, 0, time.Minute)
+	_, err := d.engine.Advance(ctx, by, time.Minute)
 	stop()
 	if ran := <-ended; err != nil || ran != nil {
 		d.t.Fatal(err, ran)

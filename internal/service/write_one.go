@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mayflydb/mayfly/internal/dynamo"
 	"github.com/mayflydb/mayfly/internal/engine"
@@ -24,12 +25,16 @@ func (s *Service) writeOne(ctx context.Context, a *action, returnValues, capacit
 		return nil, apiError(err, "")
 	}
 	if err := s.engine.Write(ctx, &a.write); err != nil {
+		if errors.Is(err, engine.ErrRefused) {
+			countRefused([]*action{a}, 1)
+		}
 		return nil, a.outcome(err)
 	}
+	a.countWrite(1)
 	out := &WriteOutput{Attributes: a.returned(returnValues)}
 	if mode != capacityNone {
 		m := meter{given: a.ref.given, mode: mode}
-		m.write(a.desc, a.write.Old, a.write.New, 1)
+		m.write(&a.write, 1)
 		out.Capacity = m.result()
 	}
 	if collection == collectionSize {
