@@ -3,7 +3,9 @@ package planner
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -190,43 +192,53 @@ func FuzzIndex(f *testing.F) {
 }
 
 func TestReadScrape(t *testing.T) {
-	server := `# HELP mayfly_requests_total x
-mayfly_requests_total{code="OK",operation="PutItem"} 10
-mayfly_requests_total{code="OK",operation="BatchWriteItem"} 2
-mayfly_requests_total{code="OK",operation="Query"} 7 1700000000000
-mayfly_requests_total{code="OK",operation="CreateTable"} 3
-mayfly_requests_total{code="ValidationException",operation="PutItem"} 100
-mayfly_store_failed 0
+	const server = `# HELP mayfly_consumed_units_total x
+mayfly_consumed_units_total{TableName="o\"rders",index="",kind="read"} 7.5 1700000000000
+mayfly_consumed_units_total{TableName="o\"rders",index="",kind="write"} 1e1
+mayfly_consumed_units_total{TableName="o\"rders",index="byDay",kind="write"} 1000
+mayfly_consumed_units_total{TableName="notes",index="",kind="write"} 3
+mayfly_requests_total{code="OK",operation="PutItem"} 100
+mayfly_table_expiry{TableName="notes",delay="",mode="strict",seed=""} 1
 `
-	guarded := `mayfly_guard_consumed_units_total{TableName="o\"rders",kind="write"} 30.5
-mayfly_guard_consumed_units_total{TableName="o\"rders",kind="read"} 1e1
+	const guarded = `mayfly_guard_consumed_units_total{TableName="orders",kind="write"} 30.5
+mayfly_guard_consumed_units_total{TableName="orders",kind="read"} 10
 mayfly_guard_consumed_units_total{TableName="other",kind="write"} 9
 `
+	var crowd strings.Builder
+	for i := range 7 {
+		fmt.Fprintf(&crowd, "mayfly_consumed_units_total{TableName=\"t%d\",index=\"\",kind=\"read\"} 1\n", i)
+	}
 	for _, x := range []struct {
 		text, table string
 		want        Scrape
 		says        string
 	}{
-		{server, "", Scrape{Writes: 60, Reads: 7}, ""},
-		{guarded, `o"rders`, Scrape{Writes: 30.5, Reads: 10, Units: true}, ""},
-		{"mayfly_store_failed 0\n", "", Scrape{}, ""}, // nothing has been asked yet
-		{server, "orders", Scrape{}, "there is no mayfly_guard_consumed_units_total of the table orders in it: a table's units are told by mayfly guard --metrics-port"},
-		{"<html>", "", Scrape{}, "there is no metric of mayfly in it"},
-		{"mayfly_requests_total{code=OK} 1\n", "", Scrape{}, `line 1: "{code=OK} 1" is not a sample such as {operation="PutItem"} 17`},
-		{"mayfly_requests_total{code=\"OK\n", "", Scrape{}, `line 1: "{code=\"OK" is not a sample such as {operation="PutItem"} 17`},
-		{"mayfly_requests_total{code=\"OK\"} many\n", "", Scrape{}, `line 1: "{code=\"OK\"} many" is not a sample such as {operation="PutItem"} 17`},
-		{"mayfly_" + strings.Repeat("x", scrapeLineMax), "", Scrape{}, "a line has more than 1048576 bytes: these are no metrics"},
+		{server, "", Scrape{`o"rders`: {10, 7.5}, "notes": {3, 0}}, ""},
+		{server, `o"rders`, Scrape{`o"rders`: {10, 7.5}}, ""},
+		{guarded, "orders", Scrape{"orders": {30.5, 10}}, ""},
+		{guarded + server, "orders", Scrape{"orders": {30.5, 10}}, ""},
+		{"mayfly_store_failed 0\n", "", Scrape{}, ""}, // there is no table yet
+		{server, "orders", nil, `there is no table orders in it, but notes, o"rders`},
+		{crowd.String(), "orders", nil, "there is no table orders in it, but t0, t1, t2, t3, t4 and 2 more"},
+		{"mayfly_store_failed 0\n", "orders", nil, "there is no table orders in it, nor any other"},
+		{guarded, "", nil, "these are the metrics of guard, which tells of each table by itself: choose one with --table (orders, other)"},
+		{"mayfly_table_expiry{TableName=\"notes\"} 1\n", "", nil, "there are tables, and no mayfly_consumed_units_total in it: that mayfly is too old to count units, and a newer one is to be started"},
+		{"<html>", "", nil, "there is no metric of mayfly in it: the /metrics of mayfly serve is on its own port, that of mayfly guard on --metrics-port"},
+		{"mayfly_consumed_units_total{index=OK} 1\n", "", nil, `line 1: "{index=OK} 1" is not a sample such as {TableName="orders"} 17`},
+		{"\nmayfly_consumed_units_total{index=\"OK\n", "", nil, `line 2: "{index=\"OK" is not a sample such as {TableName="orders"} 17`},
+		{"mayfly_consumed_units_total{kind=\"read\"} many\n", "", nil, `line 1: "{kind=\"read\"} many" is not a sample such as {TableName="orders"} 17`},
+		{"mayfly_" + strings.Repeat("x", scrapeLineMax), "", nil, "a line has more than 1048576 bytes: these are no metrics"},
 	} {
-		got, err := ReadScrape(strings.NewReader(x.text), x.table, 25)
+		got, err := ReadScrape(strings.NewReader(x.text), x.table)
 		switch {
 		case x.says != "" && (err == nil || err.Error() != x.says):
 			t.Errorf("got %v\nwant %s", err, x.says)
-		case x.says == "" && (err != nil || got != x.want):
+		case x.says == "" && (err != nil || !maps.Equal(got, x.want)):
 			t.Errorf("%+v, %v, want %+v", got, err, x.want)
 		}
 	}
-	before, after := Scrape{Writes: 10, Reads: 5}, Scrape{Writes: 130, Reads: 5}
-	if p, ok := after.Since(before, 60); !ok || p != (Point{2, 0}) {
+	before, after := Scrape{"a": {10, 5}, "gone": {50, 50}}, Scrape{"a": {130, 5}, "new": {0, 60}}
+	if p, ok := after.Since(before, 60); !ok || p != (Point{2, 1}) {
 		t.Errorf("%v, %v", p, ok)
 	}
 	if _, ok := before.Since(after, 60); ok {
@@ -235,10 +247,14 @@ mayfly_guard_consumed_units_total{TableName="other",kind="write"} 9
 }
 
 func FuzzScrape(f *testing.F) {
-	f.Add(`mayfly_requests_total{code="OK",operation="PutItem"} 10`, "")
+	f.Add(`mayfly_consumed_units_total{TableName="t",index="",kind="write"} 30.5`, "")
 	f.Add(`mayfly_guard_consumed_units_total{TableName="t",kind="write"} 30.5`, "t")
 	f.Fuzz(func(t *testing.T, text, table string) {
-		if s, err := ReadScrape(strings.NewReader(text), table, 25); err == nil && !(s.Writes >= 0 && s.Reads >= 0) {
+		s, err := ReadScrape(strings.NewReader(text), table)
+		if err != nil {
+			return
+		}
+		if p, ok := s.Since(nil, 60); !ok || !(p.Writes >= 0 && p.Reads >= 0) || math.IsInf(p.Writes+p.Reads, 0) {
 			t.Fatalf("%+v", s)
 		}
 	})

@@ -5,86 +5,98 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Scrape is what /metrics has told of traffic so far: counters.
-type Scrape struct {
-	Writes, Reads float64 // requests that mayfly has answered; or, of guard, units consumed at a table
-	Units         bool    // they are units
-}
+// Scrape is what /metrics has told so far of the units consumed of each table, its local indexes included, its global ones not: counters.
+type Scrape map[string]Point
 
 // What is read of /metrics.
 const (
-	metricRequests = "mayfly_requests_total"
-	metricUnits    = "mayfly_guard_consumed_units_total"
-	scrapeMax      = 32 << 20 // bytes
+	metricConsumed = "mayfly_consumed_units_total"       // of a mayfly's own tables
+	metricGuard    = "mayfly_guard_consumed_units_total" // that guard consumes of a table elsewhere
+	metricTables   = "mayfly_table_expiry"               // one for each table of a mayfly
+	scrapeMax      = 32 << 20                            // bytes
 	scrapeLineMax  = 1 << 20
 )
 
-// traffic is what each operation counts as. A batch counts as many times as it has items on average, which the caller says; PartiQL is not counted, as it may be either.
-var traffic = map[string]struct{ write, batch bool }{
-	"PutItem": {write: true}, "UpdateItem": {write: true}, "DeleteItem": {write: true}, "BatchWriteItem": {write: true, batch: true}, "TransactWriteItems": {write: true, batch: true},
-	"GetItem": {}, "Query": {}, "Scan": {}, "BatchGetItem": {batch: true}, "TransactGetItems": {batch: true},
-}
-
-// ReadScrape reads /metrics of mayfly, or of mayfly guard, in Prometheus's text format. With a table it is guard's metrics of that table that count; without one, the requests that mayfly
-// has answered with success, to all tables together, since they are not counted by table. A batch or transaction counts as perBatch requests.
-func ReadScrape(r io.Reader, table string, perBatch float64) (Scrape, error) {
-	s, found, ours := Scrape{Units: table != ""}, false, false
+// ReadScrape reads /metrics of mayfly, or of mayfly guard, in Prometheus's text format, and gives the units of one table, or of all of a mayfly's own where table is empty.
+func ReadScrape(r io.Reader, table string) (Scrape, error) {
+	own, guarded, ours, tables := Scrape{}, Scrape{}, false, false
 	lines := bufio.NewScanner(io.LimitReader(r, scrapeMax))
 	lines.Buffer(make([]byte, 0, 64<<10), scrapeLineMax)
 	for n := 1; lines.Scan(); n++ {
 		line := lines.Text()
-		ours = ours || strings.HasPrefix(line, "mayfly_")
 		name, _, _ := strings.Cut(line, "{")
-		if name != metricRequests && name != metricUnits {
+		ours = ours || strings.HasPrefix(name, "mayfly_")
+		into := own
+		switch name {
+		case metricConsumed:
+		case metricGuard:
+			into = guarded
+		case metricTables:
+			tables = true
+			continue
+		default:
 			continue
 		}
 		labels, v, err := readSample(line[len(name):])
 		if err != nil {
-			return s, &LineError{n, err}
+			return nil, &LineError{n, err}
 		}
-		switch {
-		case table != "" && name == metricUnits && labels["TableName"] == table:
-			found = true
-			if labels["kind"] == "write" {
-				s.Writes += v
-			} else {
-				s.Reads += v
-			}
-		case table == "" && name == metricRequests && labels["code"] == "OK":
-			found = true
-			is, counts := traffic[labels["operation"]]
-			if is.batch {
-				v *= perBatch
-			}
-			switch {
-			case !counts:
-			case is.write:
-				s.Writes += v
-			default:
-				s.Reads += v
-			}
+		if labels["index"] != "" {
+			continue
 		}
+		p := into[labels["TableName"]]
+		switch labels["kind"] {
+		case "write":
+			p.Writes += v
+		case "read":
+			p.Reads += v
+		}
+		into[labels["TableName"]] = p
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return s, fmt.Errorf("a line has more than %d bytes: these are no metrics", scrapeLineMax)
+		return nil, fmt.Errorf("a line has more than %d bytes: these are no metrics", scrapeLineMax)
 	case err != nil:
-		return s, err
+		return nil, err
 	case !ours:
-		return s, errors.New("there is no metric of mayfly in it")
-	case !found && table != "":
-		return s, fmt.Errorf("there is no %s of the table %s in it: a table's units are told by mayfly guard --metrics-port", metricUnits, table)
+		return nil, errors.New("there is no metric of mayfly in it: the /metrics of mayfly serve is on its own port, that of mayfly guard on --metrics-port")
+	case tables && len(own) == 0:
+		return nil, fmt.Errorf("there are tables, and no %s in it: that mayfly is too old to count units, and a newer one is to be started", metricConsumed)
+	case table == "" && len(guarded) > 0:
+		return nil, fmt.Errorf("these are the metrics of guard, which tells of each table by itself: choose one with --table (%s)", some(guarded))
+	case table == "":
+		return own, nil
 	}
-	return s, nil
+	for _, s := range []Scrape{own, guarded} {
+		if p, is := s[table]; is {
+			return Scrape{table: p}, nil
+		}
+	}
+	if all := some(own) + some(guarded); all != "" {
+		return nil, fmt.Errorf("there is no table %s in it, but %s", table, all)
+	}
+	return nil, fmt.Errorf("there is no table %s in it, nor any other", table)
+}
+
+// some names a few of the tables.
+func some(s Scrape) string {
+	const few = 5
+	names := slices.Sorted(maps.Keys(s))
+	if len(names) > few {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	}
+	return strings.Join(names, ", ")
 }
 
 // readSample reads `{a="b",…} 17`.
 func readSample(text string) (labels map[string]string, v float64, err error) {
-	wrong := fmt.Errorf("%q is not a sample such as {operation=\"PutItem\"} 17", text)
+	wrong := fmt.Errorf("%q is not a sample such as {TableName=\"orders\"} 17", text)
 	labels = map[string]string{}
 	rest, is := strings.CutPrefix(text, "{")
 	for is && !strings.HasPrefix(rest, "}") {
@@ -120,10 +132,19 @@ func readSample(text string) (labels map[string]string, v float64, err error) {
 	return labels, v, nil
 }
 
-// Since is the traffic a second between two scrapes, so many seconds apart. ok is false where a counter has begun anew: the server was started again.
+// Since is the units a second between two scrapes, so many seconds apart. A table that is gone has none, and all of a new one's are since. ok is false where a counter has begun anew: the
+// server was started again, or the table made again.
 func (s Scrape) Since(before Scrape, seconds float64) (p Point, ok bool) {
-	if s.Writes < before.Writes || s.Reads < before.Reads || seconds <= 0 {
+	if seconds <= 0 {
 		return Point{}, false
 	}
-	return Point{(s.Writes - before.Writes) / seconds, (s.Reads - before.Reads) / seconds}, true
+	for table, now := range s {
+		was := before[table]
+		if now.Writes < was.Writes || now.Reads < was.Reads {
+			return Point{}, false
+		}
+		p.Writes += (now.Writes - was.Writes) / seconds
+		p.Reads += (now.Reads - was.Reads) / seconds
+	}
+	return p, true
 }

@@ -15,29 +15,28 @@ import (
 )
 
 type planRecordCommand struct {
-	Metrics  string  `help:"Where /metrics is: http://127.0.0.1:8000/metrics." required:"" placeholder:"URL"`
-	Table    string  `help:"Table whose units count, as mayfly guard tells of them. Default: all requests that a mayfly has answered." placeholder:"NAME"`
-	For      span    `help:"How long to watch." default:"1h" placeholder:"DURATION"`
-	Every    span    `help:"Length of a row, in whole minutes." default:"1m" placeholder:"DURATION"`
-	PerBatch float64 `help:"Items that a batch or transaction has on average." default:"25" placeholder:"N"`
+	Metrics string `help:"Where /metrics is: http://127.0.0.1:8000/metrics." required:"" placeholder:"URL"`
+	Table   string `help:"Table whose units count. Default: all tables of a mayfly together." placeholder:"NAME"`
+	For     span   `help:"How long to watch." default:"1h" placeholder:"DURATION"`
+	Every   span   `help:"Length of a row, in whole minutes." default:"1m" placeholder:"DURATION"`
 }
 
 // Help is the part of --help behind the flags.
 func (planRecordCommand) Help() string {
 	return `Examples:
 
-    mayfly plan record --metrics http://127.0.0.1:8000/metrics --for 1d > traffic.csv
-    mayfly plan record --metrics http://127.0.0.1:9100/metrics --table orders --for 2h > orders.csv
-    mayfly plan --shape traffic.csv --item-size 2KB
+    mayfly plan record --metrics http://127.0.0.1:8000/metrics --table orders --for 1d > orders.csv
+    mayfly plan --shape orders.csv --item-size 2KB
 
-mayfly counts requests of all tables together; guard counts units of each table that it guards. A row is printed when its
-time has passed; stopped early, what has been printed is a shape. A row in which the server was started again has no traffic.`
+A mayfly counts the units that are consumed of each of its tables; guard those that it consumes itself of a table elsewhere
+(--metrics-port). The units of global indexes are left out: the planner computes them from the table's. A row is printed when
+its time has passed; stopped early, what has been printed is a shape. A row in which the server was started again has no traffic;
+rows in which it did not answer get an even part of what it tells once it does.`
 }
 
 const (
 	recordMax     = 366 * 24 * time.Hour
 	scrapeTimeout = 10 * time.Second
-	perBatchMax   = 100
 )
 
 func (c planRecordCommand) check() error {
@@ -50,8 +49,6 @@ func (c planRecordCommand) check() error {
 		return fmt.Errorf("--every: %v is not in whole minutes from 1m to 1d", c.Every)
 	case whole < every || whole > recordMax:
 		return fmt.Errorf("--for: %v is not from %v (--every) to 366d", c.For, c.Every)
-	case !(c.PerBatch >= 1 && c.PerBatch <= perBatchMax):
-		return fmt.Errorf("--per-batch: %v is not from 1 to %d", c.PerBatch, perBatchMax)
 	}
 	return nil
 }
@@ -77,33 +74,30 @@ func (c planRecordCommand) record(ctx context.Context, s streams, now func() tim
 	if err != nil {
 		return err
 	}
-	heading := "minute,writes,reads"
-	if before.Units {
-		heading = "minute,ConsumedWriteCapacityUnits,ConsumedReadCapacityUnits"
-	}
-	fmt.Fprintln(s.out, heading)
+	fmt.Fprintln(s.out, "minute,ConsumedWriteCapacityUnits,ConsumedReadCapacityUnits")
 	begun, every := now(), time.Duration(c.Every)
-	last := begun
+	last, row := begun, time.Duration(0)
 	for at := every; at <= time.Duration(c.For); at += every {
-		if wait(begun.Add(at)); ctx.Err() != nil {
-			return nil // what has been printed stands
-		}
+		wait(begun.Add(at))
 		after, err := c.scrape(ctx)
-		if err != nil {
-			return err
+		switch {
+		case ctx.Err() != nil:
+			return nil // what has been printed stands
+		case err != nil: // it may be back when it is asked again
+			fmt.Fprintln(s.err, err)
+			continue
 		}
 		instant := now()
 		p, ok := after.Since(before, instant.Sub(last).Seconds())
 		if !ok {
-			fmt.Fprintln(s.err, "the counters have begun anew: was the server started again?")
+			fmt.Fprintln(s.err, "the counters have begun anew: was the server started again, or the table made again?")
 		}
 		before, last = after, instant
-		if before.Units { // as sums of the row, which is how CloudWatch has them
-			p.Writes, p.Reads = p.Writes*every.Seconds(), p.Reads*every.Seconds()
-		}
-		decimals := func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
-		if _, err := fmt.Fprintf(s.out, "%d,%s,%s\n", (at-every)/time.Minute, decimals(p.Writes), decimals(p.Reads)); err != nil {
-			return err
+		sum := func(perS float64) string { return strconv.FormatFloat(perS*every.Seconds(), 'f', 3, 64) } // of the row, as CloudWatch has them
+		for ; row < at; row += every {                                                                    // several, evenly, where it could not be asked meanwhile
+			if _, err := fmt.Fprintf(s.out, "%d,%s,%s\n", row/time.Minute, sum(p.Writes), sum(p.Reads)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -115,21 +109,21 @@ func (c planRecordCommand) scrape(ctx context.Context) (planner.Scrape, error) {
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Metrics, nil)
 	if err != nil {
-		return planner.Scrape{}, err
+		return nil, err
 	}
 	answer, err := http.DefaultClient.Do(r)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return planner.Scrape{}, advise(fmt.Errorf("nothing listens at %s", c.Metrics), "mayfly serve has /metrics on its own port, mayfly guard on --metrics-port")
+		return nil, advise(fmt.Errorf("nothing listens at %s", c.Metrics), "mayfly serve has /metrics on its own port, mayfly guard on --metrics-port")
 	case err != nil:
-		return planner.Scrape{}, fmt.Errorf("--metrics: %w", shortly(err))
+		return nil, fmt.Errorf("--metrics: %w", shortly(err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10))
-		return planner.Scrape{}, advise(fmt.Errorf("%s answers %s", c.Metrics, answer.Status), "the path is /metrics")
+		return nil, advise(fmt.Errorf("%s answers %s", c.Metrics, answer.Status), "the path is /metrics")
 	}
-	scraped, err := planner.ReadScrape(answer.Body, c.Table, c.PerBatch)
+	scraped, err := planner.ReadScrape(answer.Body, c.Table)
 	if err != nil {
 		return scraped, fmt.Errorf("%s: %w", c.Metrics, err)
 	}

@@ -3,98 +3,215 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/internal/admin"
 	"github.com/mayflydb/mayfly/planner"
 )
 
-// A server's own metrics become a shape: what is asked of it in each minute, and nothing in the one in which it was started again.
-func TestPlanRecord(t *testing.T) {
-	open := func() *mayfly.DB {
-		db, err := mayfly.Open("", mayfly.Options{})
-		if err != nil {
-			t.Fatal(err)
+// recorded is a mayfly whose /metrics are watched, with a table orders that has an index byDay.
+type recorded struct {
+	*testing.T
+	db     *mayfly.DB
+	server *httptest.Server
+	down   bool // it answers nobody
+}
+
+func record(t *testing.T) *recorded {
+	r := &recorded{T: t}
+	r.restart()
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if r.down {
+			http.Error(w, "down", http.StatusServiceUnavailable)
+			return
 		}
-		t.Cleanup(func() { db.Close() })
-		return db
+		r.db.Handler().ServeHTTP(w, q)
+	}))
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+// restart opens another database, which has counted nothing yet.
+func (r *recorded) restart() {
+	r.Helper()
+	db, err := mayfly.Open("", mayfly.Options{})
+	if err != nil {
+		r.Fatal(err)
 	}
-	db := open()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { db.Handler().ServeHTTP(w, r) }))
-	defer server.Close()
-	call := func(operation, body string) {
-		t.Helper()
-		r, _ := http.NewRequest(http.MethodPost, server.URL, strings.NewReader(body))
-		r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
-		r.Header.Set("Content-Type", "application/x-amz-json-1.0")
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %s", operation, text)
-		}
+	r.Cleanup(func() { db.Close() })
+	r.db = db
+	text := func(name string) types.AttributeDefinition {
+		return types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS}
 	}
-	create := func() {
-		call("CreateTable", `{"TableName":"orders","AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST"}`)
+	key := func(name string) []types.KeySchemaElement {
+		return []types.KeySchemaElement{{AttributeName: aws.String(name), KeyType: types.KeyTypeHash}}
 	}
-	create()
-	put := func(n int) {
-		for i := range n {
-			call("PutItem", fmt.Sprintf(`{"TableName":"orders","Item":{"id":{"S":"%d"}}}`, i))
-		}
-	}
-	put(3) // before it is watched
-	c := planRecordCommand{Metrics: server.URL + "/metrics", For: span(4 * time.Minute), Every: span(time.Minute), PerBatch: 10}
-	if err := c.check(); err != nil {
-		t.Fatal(err)
-	}
-	now := time.Unix(1_900_000_000, 0)
-	minutes := []func(){
-		func() { put(30) },
-		func() {
-			call("BatchWriteItem", `{"RequestItems":{"orders":[{"DeleteRequest":{"Key":{"id":{"S":"1"}}}}]}}`)
-			call("GetItem", `{"TableName":"orders","Key":{"id":{"S":"1"}}}`)
-			call("Scan", `{"TableName":"orders"}`)
-			call("Scan", `{"TableName":"orders"}`)
-		},
-		func() { db = open(); create(); put(5) },
-		func() { put(6) },
-	}
-	var out, log bytes.Buffer
-	err := c.record(t.Context(), streams{&out, &log}, func() time.Time { return now }, func(until time.Time) {
-		minutes[0]()
-		minutes, now = minutes[1:], until
+	_, err = db.DynamoDB().CreateTable(r.Context(), &dynamodb.CreateTableInput{
+		TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: []types.AttributeDefinition{text("id"), text("day")}, KeySchema: key("id"),
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{IndexName: aws.String("byDay"), KeySchema: key("day"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly}}},
 	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "minute,writes,reads\n0,0.500,0.000\n1,0.167,0.050\n2,0.000,0.000\n3,0.100,0.000\n"; out.String() != want {
-		t.Errorf("got\n%swant\n%s", &out, want)
-	}
-	if !strings.Contains(log.String(), "begun anew") {
-		t.Errorf("it is not said that the counters have begun anew: %s", &log)
-	}
-	if s, err := planner.ReadShape(&out); err != nil || len(s.Points) != 4 {
-		t.Errorf("what is printed is no shape: %v, %v", s, err)
+		r.Fatal(err)
 	}
 }
 
-// A table's units are guard's, and are told as sums; ended early, what has been printed is a shape.
-func TestPlanRecordOfTable(t *testing.T) {
+// call asks over HTTP.
+func (r *recorded) call(operation, body string) {
+	r.Helper()
+	q, _ := http.NewRequest(http.MethodPost, r.server.URL, strings.NewReader(body))
+	q.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	q.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
+		r.Fatalf("%s: %s", operation, text)
+	}
+}
+
+// order is an item of 1,500 bytes as JSON: two write units, and half a read unit where the read is eventually consistent.
+func order(id int) string {
+	return fmt.Sprintf(`{"id":{"S":"%d"},"day":{"S":"monday"},"text":{"S":"%s"}}`, id, strings.Repeat("x", 1480))
+}
+
+// put writes orders over HTTP, and read reads them in the process.
+func (r *recorded) put(n int) {
+	r.Helper()
+	for i := range n {
+		r.call("PutItem", `{"TableName":"orders","Item":`+order(i)+`}`)
+	}
+}
+
+func (r *recorded) read(n int) {
+	r.Helper()
+	for i := range n {
+		_, err := r.db.DynamoDB().GetItem(r.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: fmt.Sprint(i)}}})
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// watch records, a minute for each of the steps.
+func (r *recorded) watch(c planRecordCommand, steps ...func()) (shape, log string) {
+	r.Helper()
+	c.Metrics, c.For, c.Every = r.server.URL+"/metrics", span(time.Duration(len(steps))*time.Minute), span(time.Minute)
+	if err := c.check(); err != nil {
+		r.Fatal(err)
+	}
+	now := time.Unix(1_900_000_000, 0)
+	var out, complaints bytes.Buffer
+	err := c.record(r.Context(), streams{&out, &complaints}, func() time.Time { return now }, func(until time.Time) {
+		steps[0]()
+		steps, now = steps[1:], until
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return out.String(), complaints.String()
+}
+
+// The units that a live server counts become a shape, and the shape a plan with the traffic that there was: over HTTP and in the process, without those of the index, which the planner
+// computes; and without the minute in which it was started again.
+func TestPlanRecord(t *testing.T) {
+	r := record(t)
+	r.put(3) // before it is watched
+	shape, log := r.watch(planRecordCommand{Table: "orders"},
+		func() { r.put(60) },
+		func() {
+			r.call("BatchWriteItem", `{"RequestItems":{"orders":[{"PutRequest":{"Item":`+order(1)+`}},{"DeleteRequest":{"Key":{"id":{"S":"2"}}}}]}}`) // 2 units each
+			r.put(28)
+			r.read(30)
+			r.call("Query", `{"TableName":"orders","KeyConditionExpression":"id = :a","ExpressionAttributeValues":{":a":{"S":"1"}},"ConsistentRead":true}`)
+			r.call("Query", `{"TableName":"orders","IndexName":"byDay","KeyConditionExpression":"#d = :a","ExpressionAttributeNames":{"#d":"day"},"ExpressionAttributeValues":{":a":{"S":"monday"}}}`)
+		},
+		func() { r.restart(); r.put(5) },
+		func() { r.put(6) },
+	)
+	if want := "minute,ConsumedWriteCapacityUnits,ConsumedReadCapacityUnits\n0,120.000,0.000\n1,60.000,16.000\n2,0.000,0.000\n3,12.000,0.000\n"; shape != want {
+		t.Errorf("got\n%swant\n%s", shape, want)
+	}
+	if !strings.Contains(log, "begun anew") {
+		t.Errorf("it is not said that the counters have begun anew: %s", log)
+	}
+
+	path := filepath.Join(t.TempDir(), "orders.csv")
+	if err := os.WriteFile(path, []byte(shape), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out, complaints bytes.Buffer
+	if code := run(t.Context(), []string{"plan", "--shape", path, "--item-size", "1500", "--reads-eventual", "1", "--index", "byDay=KEYS_ONLY", "--json"}, &out, &complaints); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &complaints)
+	}
+	var plan planner.Report
+	if err := json.Unmarshal(out.Bytes(), &plan); err != nil {
+		t.Fatal(err)
+	}
+	const monthS = 30 * 86400
+	want := map[string]float64{ // in four minutes 192 write units of the table, 96 writes, and 16 read units
+		"writes/s": 0.4, "reads/s": 16.0 / 240 / 0.5, "table": 0.8, "peak": 2, "index": 0.4,
+		"on demand": (0.8 + 0.4) * monthS / 1e6 * 0.625, "reads": 16.0 / 240 * monthS / 1e6 * 0.125,
+	}
+	for what, got := range map[string]float64{
+		"writes/s": plan.WritesPerS, "reads/s": plan.ReadsPerS, "table": plan.Tracks[0].Demand, "peak": plan.Tracks[0].Peak, "index": plan.Tracks[2].Demand,
+		"on demand": plan.Demands[0].USD + plan.Demands[2].USD, "reads": plan.Demands[1].USD,
+	} {
+		if math.Abs(got-want[what]) > 1e-9 {
+			t.Errorf("%s: %v, want %v", what, got, want[what])
+		}
+	}
+}
+
+// All tables together are recorded where none is chosen. A table that is made meanwhile counts from then on, one that is gone no more; and where the server did not answer, what it counted
+// is spread over the time.
+func TestPlanRecordOfAllTables(t *testing.T) {
+	r := record(t)
+	r.put(10)
+	shape, log := r.watch(planRecordCommand{},
+		func() {
+			r.put(3)
+			r.call("CreateTable", `{"TableName":"others","AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST"}`)
+			r.call("PutItem", `{"TableName":"others","Item":{"id":{"S":"a"}}}`)
+		},
+		func() { r.put(4); r.down = true },
+		func() { r.down = false; r.put(2) },
+		func() {
+			r.call("DeleteTable", `{"TableName":"orders"}`)
+			r.call("DeleteItem", `{"TableName":"others","Key":{"id":{"S":"b"}}}`)
+		},
+	)
+	if want := "minute,ConsumedWriteCapacityUnits,ConsumedReadCapacityUnits\n0,7.000,0.000\n1,6.000,0.000\n2,6.000,0.000\n3,1.000,0.000\n"; shape != want {
+		t.Errorf("got\n%swant\n%s", shape, want)
+	}
+	if !strings.Contains(log, "503") {
+		t.Errorf("it is not said that the server did not answer: %q", log)
+	}
+}
+
+// Of a table elsewhere they are the units that guard consumes; ended early, what has been printed is a shape.
+func TestPlanRecordOfGuard(t *testing.T) {
 	metrics := admin.NewGuard(func() []admin.GuardTable { return nil })
 	metrics.Begin("orders")
 	server := httptest.NewServer(metrics.Handler(nil))
 	defer server.Close()
-	c := planRecordCommand{Metrics: server.URL + "/metrics", Table: "orders", For: span(time.Hour), Every: span(2 * time.Minute), PerBatch: 25}
+	c := planRecordCommand{Metrics: server.URL + "/metrics", Table: "orders", For: span(time.Hour), Every: span(2 * time.Minute)}
 	ctx, stop := context.WithCancel(t.Context())
 	now, rows := time.Unix(1_900_000_000, 0), 0
 	var out bytes.Buffer
