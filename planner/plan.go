@@ -61,6 +61,9 @@ const (
 	ModeAutoscaled Mode = "provisioned with autoscaling"
 )
 
+// indexResource stands before an index's name.
+const indexResource = "index "
+
 // resource is the table or a global index.
 type resource struct {
 	name          string
@@ -151,7 +154,7 @@ func (r *Report) resources(s *Shape) []resource {
 			all[0].constant += units
 			continue
 		}
-		of := resource{name: "index " + x.Name, writes: x.write(w.Updates) * perWrite, bytes: r.StoredItems * x.Share * float64(x.EntryBytes), hottest: w.HottestKey}
+		of := resource{name: indexResource + x.Name, writes: x.write(w.Updates) * perWrite, bytes: r.StoredItems * x.Share * float64(x.EntryBytes), hottest: w.HottestKey}
 		if x.Keys > 0 {
 			of.hottest = 1 / float64(x.Keys)
 		}
