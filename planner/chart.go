@@ -90,11 +90,26 @@ func (s scale) y(v float64) float64 {
 	return plotBottom - math.Min(v/s.top, 1)*(plotBottom-plotTop)
 }
 
-// axis draws it with its labels.
+// axis draws it with its labels, which are shortened where the whole figures would not have room.
 func (c *chart) axis(s scale, label func(float64) string) {
-	for v := 0.0; v <= s.top*(1+1e-9); v += s.step {
+	of, unit := 1.0, ""
+	for _, u := range []struct {
+		of   float64
+		unit string
+	}{{1e12, " tn"}, {1e9, " bn"}, {1e6, " M"}} {
+		if s.top >= u.of {
+			of, unit = u.of, u.unit
+			break
+		}
+	}
+	for i := 0; float64(i)*s.step <= s.top*(1+1e-9); i++ {
+		v := float64(i) * s.step
+		text := label(v / of)
+		if i > 0 {
+			text += unit
+		}
 		c.rule(plotLeft, s.y(v), plotRight, s.y(v))
-		c.text(plotLeft-8, s.y(v)+4, "end", "soft", label(v))
+		c.text(plotLeft-8, s.y(v)+4, "end", "soft", text)
 	}
 }
 
@@ -113,8 +128,8 @@ func (r *Report) trackCharts() (all []string) {
 func (r *Report) trackChart(t *Autoscaled) string {
 	c, s := newChart(fmt.Sprintf("%s of the %s: capacity and demand", t.Kind, t.Resource), chartHeight), t.series
 	n := len(s.demand)
-	c.axis(scaleTo(max(t.Most, t.Peak)), number)
 	y := scaleTo(max(t.Most, t.Peak))
+	c.axis(y, number)
 	xs, demand, capacity := make([]float64, n), make([]float64, n), make([]float64, n)
 	refused := false
 	for i := range n {
@@ -202,9 +217,9 @@ func (r *Report) expiryChart() string {
 	for i, p := range parts {
 		c.key(i+1, p)
 	}
-	most := 0.0
+	most, room := 0.0, 0 // room is for the figures behind the bars
 	for _, s := range r.Expiry {
-		most = max(most, s.PerMillion)
+		most, room = max(most, s.PerMillion), max(room, 14+8*len(dollars(s.PerMillion)))
 	}
 	for i, s := range r.Expiry {
 		y := plotTop + row*i
@@ -212,7 +227,7 @@ func (r *Report) expiryChart() string {
 		x := float64(left)
 		for k, name := range parts {
 			for _, p := range s.Parts {
-				if width := p.USD / max(most, 1e-12) * (plotRight - left - 80); p.Of == name && width > 0 {
+				if width := p.USD / max(most, 1e-12) * float64(plotRight-left-room); p.Of == name && width > 0 {
 					fmt.Fprintf(&c.b, "<rect x=\"%s\" y=\"%d\" width=\"%s\" height=\"16\" fill=\"var(--c%d)\"><title>%s: %s</title></rect>\n", at(x), y+3, at(max(width, 0.5)), k+1, html.EscapeString(p.Of), dollars(p.USD))
 					x += width
 				}

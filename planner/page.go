@@ -24,10 +24,10 @@ func (r *Report) WritePage(out io.Writer) error {
 	for _, s := range r.sections() {
 		element(&b, "h2", s.title)
 		if s.heading[1] == "a million" {
-			b.WriteString(r.expiryChart())
+			scrolling(&b, r.expiryChart())
 		}
 		for _, c := range charts[s.title] {
-			b.WriteString(c)
+			scrolling(&b, c)
 		}
 		pageTable(&b, s)
 		for _, line := range s.below {
@@ -52,6 +52,11 @@ func element(b *strings.Builder, name, text string) {
 	fmt.Fprintf(b, "<%s>%s</%s>\n", name, html.EscapeString(text), name)
 }
 
+// scrolling adds what may be wider than a narrow window, and is then scrolled by itself.
+func scrolling(b *strings.Builder, part string) {
+	b.WriteString("<div class=\"scroll\">" + part + "</div>\n")
+}
+
 // tiles are the figures that a reader looks for first.
 func (r *Report) tiles(b *strings.Builder) {
 	b.WriteString("<div class=\"tiles\">\n")
@@ -65,8 +70,9 @@ func (r *Report) tiles(b *strings.Builder) {
 	b.WriteString("</div>\n")
 }
 
-func pageTable(b *strings.Builder, s section) {
-	b.WriteString("<div class=\"scroll\"><table>\n<thead><tr>")
+func pageTable(to *strings.Builder, s section) {
+	b := new(strings.Builder)
+	b.WriteString("<table>\n<thead><tr>")
 	cell := func(tag string, i int, text string) {
 		class := ""
 		if !leftAligned(s.heading, i) {
@@ -85,21 +91,22 @@ func pageTable(b *strings.Builder, s section) {
 		}
 		b.WriteString("</tr>\n")
 	}
-	b.WriteString("</tbody>\n</table></div>\n")
+	b.WriteString("</tbody>\n</table>")
+	scrolling(to, b.String())
 }
 
 const pageStyle = `
 :root{--ink:#111827;--soft:#6b7280;--line:#e5e7eb;--ground:#ffffff;--tile:#f8fafc;--c1:#2563eb;--c2:#d97706;--c3:#059669;--c4:#db2777;--c5:#7c3aed;--c6:#0891b2;--c7:#64748b}
 @media (prefers-color-scheme:dark){:root{--ink:#e5e7eb;--soft:#9ca3af;--line:#374151;--ground:#0f172a;--tile:#1e293b;--c1:#60a5fa;--c2:#fbbf24;--c3:#34d399;--c4:#f472b6;--c5:#a78bfa;--c6:#22d3ee;--c7:#94a3b8}}
 body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
-main{max-width:60rem;margin:0 auto;padding:1.5rem 1rem 3rem}
+main{overflow-wrap:break-word;max-width:60rem;margin:0 auto;padding:1.5rem 1rem 3rem}
 h1{font-size:1.6rem;margin:.2rem 0 .6rem}h2{font-size:1.15rem;margin:2.2rem 0 .6rem}p{margin:.3rem 0}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(11rem,1fr));gap:.8rem;margin:1.2rem 0}
 .tiles div{background:var(--tile);border:1px solid var(--line);border-radius:.5rem;padding:.7rem .9rem}
 .tiles span{display:block;color:var(--soft);font-size:.85rem}.tiles strong{font-size:1.25rem}
 .scroll{overflow-x:auto}table{border-collapse:collapse;margin:.6rem 0;min-width:60%}
 th,td{text-align:left;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line)}
-th{color:var(--soft);font-weight:500}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-svg{width:100%;height:auto;display:block;margin:.4rem 0}svg text{fill:var(--ink);font:12px system-ui,sans-serif}svg .soft{fill:var(--soft)}svg .grid{stroke:var(--line)}
+th{color:var(--soft);font-weight:500}th:first-child,td:first-child{white-space:nowrap}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+svg{width:100%;min-width:44rem;height:auto;display:block;margin:.4rem 0}svg text{fill:var(--ink);font:12px system-ui,sans-serif}svg .soft{fill:var(--soft)}svg .grid{stroke:var(--line)}
 footer{margin-top:2.5rem;color:var(--soft);font-size:.85rem}
 `

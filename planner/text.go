@@ -52,6 +52,8 @@ func (r *Report) summary() []string {
 
 func millions(v float64) string {
 	switch {
+	case v >= 1e12:
+		return number(v/1e9) + " billion"
 	case v >= 1e9:
 		return number2(v/1e9) + " billion"
 	case v >= 1e6:
@@ -69,7 +71,7 @@ func bytesText(n int) string {
 	if n%1024 == 0 {
 		return fmt.Sprintf("%d KB", n/1024)
 	}
-	return fmt.Sprintf("%d-byte", n)
+	return number(float64(n)) + "-byte"
 }
 
 func (r *Report) sections() []section {
@@ -115,7 +117,7 @@ func (r *Report) tracksSection() section {
 		if t.Asked == 0 {
 			continue
 		}
-		s.rows = append(s.rows, []string{t.Resource + ", " + string(t.Kind), number(t.Demand), number(t.Peak), number(t.Least), number(t.Mean), number(t.Most), fmt.Sprint(t.Out), fmt.Sprint(t.In), percent(t.Throttled / t.Asked)})
+		s.rows = append(s.rows, []string{t.Resource + ", " + string(t.Kind), number(t.Demand), number(t.Peak), number(t.Least), number(t.Mean), number(t.Most), number(float64(t.Out)), number(float64(t.In)), percent(t.Throttled / t.Asked)})
 		if t.Kept > 0 {
 			s.below = append(s.below, fmt.Sprintf("%s, %s: scaling in was put off %d times, as the day's decreases were used up", t.Resource, t.Kind, t.Kept))
 		}
