@@ -17,7 +17,7 @@ type Autoscaled struct {
 	Asked     float64 `json:"asked_units"`        // units asked for in all the shape
 	Out       int     `json:"scale_outs"`
 	In        int     `json:"scale_ins"`
-	Kept      int     `json:"scale_ins_refused"` // because the day's decreases were used up
+	Kept      int     `json:"scale_ins_refused"` // for a time, because the day's decreases were used up
 	Minutes   int     `json:"throttled_minutes"`
 	USD       float64 `json:"usd_per_month"`
 
@@ -37,6 +37,7 @@ type track struct {
 	left        [5]float64 // unused of each of the last five minutes, the oldest first from next on
 	next        int
 	over, under int     // consecutive minutes
+	refused     bool    // scaling in, since it was last begun or not wanted, because the day's decreases were used up
 	last        float64 // consumption a second of the minute before
 	recent      [scaleInMinutes]float64
 	change      float64 // capacity that is on its way
@@ -162,7 +163,7 @@ func (t *track) decide(m int, consumed float64, set *Scaling, allowed *decreases
 	if consumed < (set.Target-set.Band)*t.capacity*(1-1e-9) {
 		t.under++
 	} else {
-		t.under = 0
+		t.under, t.refused = 0, false
 	}
 	higher := max(consumed, t.last)
 	t.last = consumed
@@ -181,9 +182,11 @@ func (t *track) decide(m int, consumed float64, set *Scaling, allowed *decreases
 		to := t.wanted(highest, set)
 		switch {
 		case to >= t.capacity:
-		case allowed.left == 0:
-			t.Kept++
-			t.under = 0 // the alarm is asked again a period later
+		case allowed.left == 0: // the alarm goes on to ask each minute
+			if !t.refused {
+				t.Kept++
+			}
+			t.refused = true
 		default:
 			allowed.left--
 			t.turn(to, set)
@@ -193,7 +196,7 @@ func (t *track) decide(m int, consumed float64, set *Scaling, allowed *decreases
 }
 
 func (t *track) turn(to float64, set *Scaling) {
-	t.change, t.wait, t.over, t.under = to, max(set.Delay, 1), 0, 0
+	t.change, t.wait, t.over, t.under, t.refused = to, max(set.Delay, 1), 0, 0, false
 }
 
 // end makes sums to means, and the price of a month.

@@ -126,6 +126,18 @@ func TestDecreases(t *testing.T) {
 	}
 }
 
+// What the day's decreases did not allow is done as soon as the next hour brings one, and counts as put off once.
+func TestDecreasesPutOff(t *testing.T) {
+	var all []float64
+	for d := 6400.0; d > 100; d /= 2 { // a decrease at the end of each but the first quarter of an hour: 29, 44, 59, 74, 89, and none is left at 104
+		all = append(all, minutes(15, d)...)
+	}
+	track, capacity := run(Scaling{Delay: -1}, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), append(all, minutes(60, 100)...)...)
+	if track.In != 6 || track.Kept != 1 || capacity[120] != 286 || capacity[121] != 143 {
+		t.Errorf("%d decreases, %d put off; %v", track.In, track.Kept, capacity)
+	}
+}
+
 // Reads and writes of one table share its decreases.
 func TestDecreasesAreShared(t *testing.T) {
 	s := &Shape{}

@@ -15,6 +15,7 @@
 //	Capacity = consumed / target, within minimum and maximum; target 20 to 90 %, 70 % by default     D  AutoScaling.html
 //	Scale out once consumption has been above the target for 2 consecutive minutes                   D, S
 //	Scale in once it has been 20 points or more below the target for 15 consecutive minutes (50 % where the target is 70 %); the developer guide says "below the target": Band 0   S  dynamodb-auto-scaling
+//	An alarm that goes on asks again each minute: scaling in that the day's decreases did not allow is done as soon as they do   S  autoscaling-policy-cloudwatch-alarm
 //	A change is made some minutes after: Delay, 2 by default                                         I  ("a few minutes")
 //	Scaling in follows the highest of the 15 minutes, scaling out the higher of the 2                I
 //	Decreases: 4 at the start of each UTC day, one more each hour, never more than 4 at a time; a table's reads and writes share them, each global index has its own   D  ServiceQuotas.html
