@@ -31,10 +31,15 @@ func startServer(dir string, env []string, args ...string) (*served, error) {
 	return startListening(dir, env, "serve", args...)
 }
 
-// startListening starts a command that listens.
+// startListening starts a command that listens on a port of its choice.
 func startListening(dir string, env []string, command string, args ...string) (*served, error) {
+	return startPrinting(dir, env, append(append(strings.Fields(command), "--port", "0"), args...)...)
+}
+
+// startPrinting starts a command that prints where it listens.
+func startPrinting(dir string, env []string, args ...string) (*served, error) {
 	s := &served{read: make(chan struct{})}
-	s.command = exec.Command("mayfly", append(append(strings.Fields(command), "--port", "0"), args...)...)
+	s.command = exec.Command("mayfly", args...)
 	s.command.Dir, s.command.Env, s.command.Stderr = dir, env, &s.log
 	stdout, err := s.command.StdoutPipe()
 	if err != nil {
