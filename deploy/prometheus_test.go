@@ -86,13 +86,53 @@ func TestAlarms(t *testing.T) {
 	if count < 15 {
 		t.Errorf("%d rules", count)
 	}
-	promtool, err := exec.LookPath("promtool")
+	promtool(t, filepath.Dir(rulesFile), filepath.Base(rulesFile), filepath.Base(testsFile))
+}
+
+// TestAlarmsOfIndexes: a plan's indexes have limits of their own.
+func TestAlarmsOfIndexes(t *testing.T) {
+	r, err := planner.Make(planner.Workload{Writes: 1000, ItemBytes: 3000, Indexes: []planner.Index{{Name: "byDay", Projection: planner.KeysOnly}, {Name: "local", Local: true}}}, planner.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"rules.yaml": string(planner.Rules(r.Thresholds())),
+		"test.yaml": `
+rule_files: [rules.yaml]
+tests:
+  - interval: 1m
+    input_series: # the table consumes less than is planned, the index twice as much
+      - {series: 'mayfly_consumed_units_total{kind="write",TableName="orders",instance="db:8000"}', values: '0+240000x90'}
+      - {series: 'mayfly_consumed_units_total{kind="write",TableName="orders",index="byDay",instance="db:8000"}', values: '0+120000x90'}
+      - {series: 'mayfly_consumed_units_total{kind="write",TableName="orders",index="other",instance="db:8000"}', values: '0+600000x90'}
+    alert_rule_test:
+      - alertname: MayflyWriteCapacity
+        eval_time: 70m
+        exp_alerts:
+          - exp_labels: {severity: ticket, instance: db:8000, TableName: orders, index: byDay}
+            exp_annotations:
+              summary: 'orders, index byDay, of db:8000 consumes 2k write units a second, more than planned'
+              description: 'Plan anew with mayfly plan: capacity, partitions and cost grow with it.'
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	promtool(t, dir, "rules.yaml", "test.yaml")
+}
+
+// promtool checks rules and runs their tests.
+func promtool(t *testing.T, dir, rules, tests string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not installed: it is in Debian's package prometheus")
 	}
-	for _, args := range [][]string{{"check", "rules", filepath.Base(rulesFile)}, {"test", "rules", filepath.Base(testsFile)}} {
-		command := exec.Command(promtool, args...)
-		command.Dir = filepath.Dir(rulesFile)
+	for _, args := range [][]string{{"check", "rules", rules}, {"test", "rules", tests}} {
+		command := exec.Command(path, args...)
+		command.Dir = dir
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
