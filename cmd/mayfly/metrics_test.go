@@ -66,17 +66,7 @@ func TestMetricsExist(t *testing.T) {
 	t.Cleanup(server.kill)
 	call := func(operation, body string) {
 		t.Helper()
-		r, _ := http.NewRequest(http.MethodPost, server.url, strings.NewReader(body))
-		r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
-		r.Header.Set("Content-Type", "application/x-amz-json-1.0")
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %s", operation, text)
-		}
+		callDynamoDB(t, server.url, operation, body)
 	}
 	mayfly := func(args ...string) {
 		t.Helper()

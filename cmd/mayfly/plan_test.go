@@ -73,17 +73,7 @@ func (r *recorded) restart() {
 // call asks over HTTP.
 func (r *recorded) call(operation, body string) {
 	r.Helper()
-	q, _ := http.NewRequest(http.MethodPost, r.server.URL, strings.NewReader(body))
-	q.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
-	q.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		r.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
-		r.Fatalf("%s: %s", operation, text)
-	}
+	callDynamoDB(r.T, r.server.URL, operation, body)
 }
 
 // order is an item of 1,500 bytes as JSON: two write units, and half a read unit where the read is eventually consistent.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 )
 
 // served is a real `mayfly serve` in a process of its own.
@@ -65,6 +67,25 @@ func startPrinting(dir string, env []string, args ...string) (*served, error) {
 		io.Copy(&s.out, lines)
 	}()
 	return s, nil
+}
+
+// callDynamoDB calls the API of DynamoDB, which has to answer with success.
+func callDynamoDB(t *testing.T, url, operation, body string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", operation, text)
+	}
 }
 
 // stop sends the signal and waits for the end. code is what it exited with, or the name of the signal that ended it.
