@@ -96,7 +96,8 @@ var layers = map[string]layer{
 	},
 	"lifecycle": {
 		may: []string{
-			"internal/clock", "internal/cron", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/expr", "internal/lease", "internal/resolve", "target",
+			"internal/clock", "internal/cron", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/expr", "internal/lease", "internal/resolve", "internal/template",
+			"target",
 		},
 		tests: []string{"", "internal/testkit"},
 		why:   "lifecycles run at any endpoint, so they know clients of the AWS SDK only; what a condition means is expr's",
@@ -216,9 +217,13 @@ var layers = map[string]layer{
 		why:   "a worker is wiring beside an endpoint that is elsewhere, so it knows no engine",
 	},
 	"internal/reminder": {
-		may:   []string{"internal/clock", "internal/declare", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/lease", "target"},
+		may:   []string{"internal/clock", "internal/declare", "internal/deliver", "internal/ensure", "internal/lease", "internal/template", "target"},
 		tests: []string{"", "internal/testkit"},
-		why:   "a reminder is an item that expires; of what is ours in JSON it needs only how a string is quoted",
+		why:   "a reminder is an item that expires, at any endpoint",
+	},
+	"internal/template": {
+		may: []string{"internal/dynamo"},
+		why: "what a template is filled in from is an item of any endpoint; of what is ours in JSON it needs only how a string is quoted",
 	},
 	"internal/declare": {
 		why: "a file is read without knowing what is declared in it",

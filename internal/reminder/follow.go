@@ -16,6 +16,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/deliver"
 	"github.com/mayflydb/mayfly/internal/ensure"
+	"github.com/mayflydb/mayfly/internal/template"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -149,13 +150,13 @@ func readChange(r *streamtypes.Record, stream string) (c change, err error) {
 
 // due is when an item's reminder is due; ok is false where the item names no instant.
 func (r *rule) due(of item) (due time.Time, ok bool) {
-	v := r.path.of(of)
+	v := r.path.Of(of)
 	if of == nil || v == nil {
 		return due, false
 	}
 	at, ok := instant(v)
 	if !ok {
-		r.log.Warn("an attribute names no instant: it is neither epoch seconds nor ISO 8601 with a zone", "attribute", r.Attribute, "value", textOf(v))
+		r.log.Warn("an attribute names no instant: it is neither epoch seconds nor ISO 8601 with a zone", "attribute", r.Attribute, "value", template.Text(v))
 		return due, false
 	}
 	return at.Add(r.Offset), true
@@ -169,7 +170,7 @@ func (r *rule) follow(ctx context.Context, c change) error {
 	case !named && !wasNamed:
 		return nil
 	case named && wasNamed && due.Equal(before):
-		if !due.After(r.o.Now()) || bytes.Equal(r.input(c.key, c.new, due), r.input(c.key, c.old, due)) {
+		if !due.After(r.o.Now()) || bytes.Equal(r.fill(c.key, c.new, due), r.fill(c.key, c.old, due)) {
 			return nil // it has fired or was past, or nothing of it has changed
 		}
 		return r.remind(ctx, c.key, c.new, due, c.order)
@@ -225,7 +226,7 @@ func (r *rule) makeUp(ctx context.Context, c change, due time.Time) error {
 	}
 	return r.settle(ctx, func(done func()) {
 		key := keyText(c.key)
-		r.o.Dispatcher.Dispatch(ctx, r.job(key, due, r.input(c.key, c.old, due)), done)
+		r.o.Dispatcher.Dispatch(ctx, r.job(key, due, r.fill(c.key, c.old, due)), done)
 	})
 }
 
@@ -249,7 +250,7 @@ func (r *rule) settle(ctx context.Context, hand func(done func())) error {
 
 // remind makes a reminder of an item.
 func (r *rule) remind(ctx context.Context, key, of item, due time.Time, order string) error {
-	input := r.input(key, of, due)
+	input := r.fill(key, of, due)
 	if len(input) > inputMax {
 		return r.refuse(ctx, key, due, len(input))
 	}
@@ -261,14 +262,6 @@ func (r *rule) remind(ctx context.Context, key, of item, due time.Time, order st
 func (r *rule) cancel(ctx context.Context, c change) error {
 	_, err := r.put(ctx, reminder{kind: kindCancelled, order: c.order, key: c.key})
 	return err
-}
-
-// input is what the target gets.
-func (r *rule) input(key, of item, due time.Time) []byte {
-	stamp := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-	return r.template.fill(reminderOf{item: of, key: key, known: map[string]string{
-		knownID: r.id(keyText(key), due), knownRule: r.Name, knownTable: r.Table, knownTime: stamp(due), knownAt: stamp(due.Add(-r.Offset)),
-	}})
 }
 
 // refuse makes a dead letter of a reminder that nobody can be given.
@@ -283,7 +276,7 @@ func (r *rule) delivery(key string, due time.Time, input []byte) target.Delivery
 	d := target.Delivery{
 		ID: r.id(key, due), Source: r.arn(), Type: "Reminder", Subject: key, Time: due, Key: hash(r.Table, key), ContentType: "application/json", Body: input, TargetARN: r.Target,
 	}
-	if !r.template.json {
+	if !r.input.JSON() {
 		d.ContentType = "text/plain"
 	}
 	return d

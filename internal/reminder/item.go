@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/ensure"
+	"github.com/mayflydb/mayfly/internal/template"
 )
 
 // TableName is the table of reminders.
@@ -99,7 +100,7 @@ func (r *rule) id(key string, due time.Time) string {
 
 // keyText is a key as JSON with types, as Lambda's events have it.
 func keyText(key item) string {
-	return string(appendMap(nil, key, func(dst []byte, v types.AttributeValue) []byte {
+	return string(template.AppendMap(nil, key, func(dst []byte, v types.AttributeValue) []byte {
 		kind := "S"
 		switch v := v.(type) {
 		case *types.AttributeValueMemberN:
@@ -108,7 +109,7 @@ func keyText(key item) string {
 			kind = "B"
 		}
 		dst = append(append(append(dst, `{"`...), kind...), `":`...)
-		return append(appendPlain(dst, v), '}')
+		return append(template.AppendPlain(dst, v), '}')
 	}))
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/deliver"
 	"github.com/mayflydb/mayfly/internal/ensure"
 	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/internal/template"
 )
 
 // Options says what reminders work with. DB, Streams, Now, Dispatcher, Region and Account must be set.
@@ -149,18 +150,18 @@ const (
 type rule struct {
 	Spec
 	*Reminders
-	held     *held  // of the consumer of the table's stream
-	fires    *held  // of the consumer of firings
-	looked   *held  // the items that were there have their reminders, as far as there is a table
-	version  string // a hash over all that the reminders of its items follow from
-	path     path   // to the attribute
-	template *template
-	log      *slog.Logger
+	held    *held         // of the consumer of the table's stream
+	fires   *held         // of the consumer of firings
+	looked  *held         // the items that were there have their reminders, as far as there is a table
+	version string        // a hash over all that the reminders of its items follow from
+	path    template.Path // to the attribute
+	input   *template.Template
+	log     *slog.Logger
 }
 
 func newRule(m *Reminders, s Spec) *rule {
-	t, err := newTemplate(s.Input)
-	p, err2 := parsePath(s.Attribute)
+	t, err := readInput(s.Input)
+	p, err2 := template.ParsePath(s.Attribute)
 	if err := errors.Join(err, err2); err != nil {
 		panic("reminder: a rule was not checked: " + err.Error())
 	}
@@ -169,7 +170,7 @@ func newRule(m *Reminders, s Spec) *rule {
 		panic("reminder: a rule does not marshal: " + err.Error()) // it is made of strings and numbers
 	}
 	return &rule{
-		Spec: s, Reminders: m, held: newHeld(), fires: newHeld(), looked: newHeld(), version: hash(string(version))[:8], path: p, template: t, log: m.o.Logger.With("reminder", s.Name),
+		Spec: s, Reminders: m, held: newHeld(), fires: newHeld(), looked: newHeld(), version: hash(string(version))[:8], path: p, input: t, log: m.o.Logger.With("reminder", s.Name),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/declare"
+	"github.com/mayflydb/mayfly/internal/template"
 )
 
 // Spec is a rule. What is left out has a default.
@@ -62,7 +63,7 @@ func (s *Spec) problems() (all []string) {
 	complain(!tableForm.MatchString(s.Table), "table: %q is not the name of a table", s.Table)
 	complain(s.Table == TableName, "table: %q is where reminders are kept", s.Table)
 	complain(s.Attribute == "", "attribute is missing")
-	_, err := parsePath(s.Attribute)
+	_, err := template.ParsePath(s.Attribute)
 	complain(s.Attribute != "" && err != nil, "attribute: %v", err)
 	complain(s.Offset.Abs() > offsetMax, "offset: %s is more than ten years", s.Offset)
 	complain(s.Target == "", "target is missing")
@@ -72,7 +73,7 @@ func (s *Spec) problems() (all []string) {
 		complain(*s.Retries < 0 || *s.Retries > retriesMax, "retries: %d is not from 0 to %d", *s.Retries, retriesMax)
 	}
 	complain(s.Age != 0 && (s.Age < ageMin || s.Age > ageMax), "age: %s is not from %s to %s", s.Age, ageMin, ageMax)
-	_, err = newTemplate(s.Input)
+	_, err = readInput(s.Input)
 	complain(err != nil, "input: %v", err)
 	return all
 }

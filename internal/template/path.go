@@ -1,4 +1,4 @@
-package reminder
+package template
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// path leads to an attribute, or to a value within one.
-type path []step
+// Path leads to an attribute, or to a value within one.
+type Path []step
 
 // step is a name of a map's member, or a place in a list.
 type step struct {
@@ -21,8 +21,8 @@ type step struct {
 // pathMax is how many steps a path may have: an item is no deeper.
 const pathMax = 32
 
-// parsePath reads a path: names with dots between them, places in brackets, and names in brackets and quotes, as JSON has them: visit.times[0]["starts.at"].
-func parsePath(s string) (p path, err error) {
+// ParsePath reads a path: names with dots between them, places in brackets, and names in brackets and quotes, as JSON has them: visit.times[0]["starts.at"].
+func ParsePath(s string) (p Path, err error) {
 	bad := fmt.Errorf(`%q is not a path such as a.b[0]["c.d"]`, s)
 	for rest := s; rest != ""; {
 		if len(p) == pathMax {
@@ -74,8 +74,8 @@ func bracket(s string) (next step, rest string, ok bool) {
 	return next, rest, ok && next.name != ""
 }
 
-// of is what stands at the path; nil where there is nothing.
-func (p path) of(item map[string]types.AttributeValue) types.AttributeValue {
+// Of is what stands at the path; nil where there is nothing.
+func (p Path) Of(item map[string]types.AttributeValue) types.AttributeValue {
 	var at types.AttributeValue = &types.AttributeValueMemberM{Value: item}
 	for _, s := range p {
 		switch v := at.(type) {
