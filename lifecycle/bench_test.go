@@ -39,11 +39,11 @@ func year(b *testing.B, butterflies int, unit time.Duration) {
 	began := time.Now()
 	for i, at := range laid {
 		if w.Clock().Now().Before(begin.Add(at)) {
-			w.through(begin.Add(at))
+			w.advanceTo(begin.Add(at))
 		}
 		w.create("butterfly", fmt.Sprintf("b-%05d", i), "larva", fmt.Sprintf("%dms", (240*time.Hour+time.Duration(random.Int64N(int64(240*time.Hour))).Truncate(unit)).Milliseconds()))
 	}
-	w.through(begin.AddDate(1, 0, 0))
+	w.advanceTo(begin.AddDate(1, 0, 0))
 	took := time.Since(began)
 	w.mu.Lock()
 	made := 0
@@ -62,8 +62,8 @@ func year(b *testing.B, butterflies int, unit time.Duration) {
 	must(b, w.DB.Close())
 }
 
-// through advances the clock to an instant.
-func (w *world) through(to time.Time) {
+// advanceTo advances the clock to an instant.
+func (w *world) advanceTo(to time.Time) {
 	for {
 		moved, err := w.Clock().Set(context.Background(), to)
 		must(w.t, err)

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -72,8 +71,9 @@ func following(p *plan, e *entity, kind string, now time.Time) *change {
 	after := *e
 	after.generation++
 	after.definition = p.version
+	after.state = p.current(e.state)
 	c := &change{plan: p, before: e, after: &after}
-	c.event = Event{Generation: after.generation, Kind: kind, From: e.state, To: e.state, At: now, incarnation: e.incarnation}
+	c.event = Event{Generation: after.generation, Kind: kind, From: after.state, To: after.state, At: now, incarnation: e.incarnation}
 	return c
 }
 
@@ -102,7 +102,11 @@ func (c *change) arrive(state string, at time.Time) {
 
 // wait makes the transition pending that comes first, behind another one where that is given.
 func (c *change) wait(behind *candidate) {
-	first, problem := c.plan.first(c.plan.states[c.after.state], c.after.base, c.after.own, behind)
+	var first *candidate
+	problem := c.plan.noState(c.after.state)
+	if stage := c.plan.states[c.after.state]; stage != nil {
+		first, problem = c.plan.first(stage, c.after.base, c.after.own, behind)
+	}
 	c.after.next, c.after.problem = first.pending(), ""
 	if problem != nil {
 		c.after.problem = problem.Error()
@@ -125,26 +129,38 @@ func (c *change) calls(s *step, of Item) error {
 	c.event.Handler, c.event.ID = s.Handler, callID(c.plan.Name, c.before.id, c.before.incarnation, c.event.Generation)
 	call := Call{
 		ID: c.event.ID, Lifecycle: c.plan.Name, Entity: c.before.id, From: c.event.From, To: c.event.To, Due: c.event.instant(), Generation: c.event.Generation,
-		Attributes: plainItem(of), Input: s.input,
+		Attributes: plainItem(of),
 	}
-	var err error
-	c.event.body, err = call.marshal()
+	if s.input != nil {
+		call.Input, c.event.shape = s.fill(&call, of)
+	}
+	return c.event.holds(call)
+}
+
+// holds keeps a call, without its attributes where it would be too large, and without its input where it still is.
+func (e *Event) holds(call Call) (err error) {
+	if e.body, err = call.marshal(); err != nil || len(e.body) <= bodyMost {
+		return err
+	}
+	call.Attributes = nil
+	if e.body, err = call.marshal(); err != nil || len(e.body) <= bodyMost {
+		return err
+	}
+	call.Input, e.shape = fmt.Append(nil, len(e.body)), shapeTooLarge
+	e.body, err = call.marshal()
 	return err
 }
 
-// marshal gives a call as targets get it, without its attributes where it would be too large.
+// marshal gives a call as JSON.
 func (c Call) marshal() ([]byte, error) {
-	body, err := json.Marshal(c)
-	if err == nil && len(body) > bodyMost {
-		c.Attributes = nil
-		body, err = json.Marshal(c)
-	}
-	return body, err
+	body, err := compactJSON(c)
+	return []byte(body), err
 }
 
 // Create begins an entity's lifecycle. Its attributes are those that the definition asks for, and whatever else. ErrExists.
 func (l *Lifecycles) Create(ctx context.Context, lifecycle, id string, attributes Item) (Event, error) {
-	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
+	var made *change
+	event, err := l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		if e != nil {
 			return nil, ErrExists
 		}
@@ -160,8 +176,31 @@ func (l *Lifecycles) Create(ctx context.Context, lifecycle, id string, attribute
 		if c.after.problem != "" {
 			return nil, errors.New(c.after.problem)
 		}
+		made = c
 		return c.told(), nil
 	})
+	if err == nil {
+		err = l.stillThere(ctx, made)
+	}
+	if err != nil {
+		return Event{}, err
+	}
+	return event, nil
+}
+
+// stillThere takes the creation of an entity back whose lifecycle was deleted meanwhile. Whoever deletes a lifecycle looks for entities when it is marked as deleted, so either they
+// are found there, or the mark is found here.
+func (l *Lifecycles) stillThere(ctx context.Context, made *change) error {
+	d, err := l.load(ctx, made.plan.Name)
+	if err != nil || !d.deleted {
+		return err
+	}
+	c := following(made.plan, made.after, KindDeleted, l.now())
+	c.after, c.event.Note = nil, noteDeleted
+	if _, err := l.transact(ctx, []*change{c}); err != nil { // that it was refused is as well: somebody has cancelled it
+		return err
+	}
+	return fmt.Errorf("%w: %q", ErrNoLifecycle, made.plan.Name)
 }
 
 // alive refuses an entity that there is not, or whose lifecycle has ended.
@@ -194,7 +233,10 @@ func (l *Lifecycles) Move(ctx context.Context, lifecycle, id, to string) (Event,
 		if c.after != nil && c.after.problem != "" {
 			return nil, errors.New(c.after.problem)
 		}
-		return c.told(), c.calls(s, e.own)
+		if err := c.calls(s, e.own); err != nil || c.event.shape != shapeTooLarge {
+			return c.told(), err
+		}
+		return nil, fmt.Errorf("%s: %s", s.Handler, tooLarge(c.event.body))
 	})
 }
 
@@ -203,7 +245,7 @@ func (p *plan) way(e *entity, to string) (*step, error) {
 	if p.states[to] == nil {
 		return nil, fmt.Errorf("%w: there is no state %q", ErrNotAllowed, to)
 	}
-	stage := p.states[e.state]
+	stage := p.stage(e.state)
 	if stage == nil { // a newer definition does not have it: out of there every way is right
 		return &step{Transition: &Transition{To: to}}, nil
 	}
@@ -247,7 +289,7 @@ func (l *Lifecycles) Set(ctx context.Context, lifecycle, id string, attributes I
 		if err := p.checkItem(c.after.own); err != nil {
 			return nil, err
 		}
-		if stage := p.states[e.state]; stage != nil && e.ended == "" {
+		if stage := p.stage(e.state); stage != nil && e.ended == "" {
 			was, _ := p.first(stage, e.base, e.own, nil)
 			is, problem := p.first(stage, e.base, c.after.own, nil)
 			if problem != nil {
@@ -330,10 +372,15 @@ func (l *Lifecycles) Cancel(ctx context.Context, lifecycle, id string) (Event, e
 		if err := alive(e); err != nil {
 			return nil, err
 		}
-		c := following(p, e, KindCancelled, now)
-		c.after.next, c.after.ended, c.after.problem = nil, endCancelled, ""
-		return c.told(), nil
+		return cancelling(p, e, now), nil
 	})
+}
+
+// cancelling is the change that ends an entity's lifecycle where it is.
+func cancelling(p *plan, e *entity, now time.Time) *change {
+	c := following(p, e, KindCancelled, now)
+	c.after.next, c.after.ended, c.after.problem = nil, endCancelled, ""
+	return c
 }
 
 // Delete removes an entity, and what is pending. Its history stays for its time.
@@ -350,15 +397,16 @@ func (l *Lifecycles) Delete(ctx context.Context, lifecycle, id string) (Event, e
 
 // stepOf is an entity's pending transition, as the definition has it; nil where it has none like that any more.
 func (p *plan) stepOf(e *entity) *step {
-	stage := p.states[e.state]
+	stage := p.stage(e.state)
 	if stage == nil || e.next == nil {
 		return nil
 	}
-	if via := e.next.via; via < len(stage.next) && stage.next[via].To == e.next.to && stage.next[via].timed() {
+	to := p.current(e.next.to)
+	if via := e.next.via; via < len(stage.next) && stage.next[via].To == to && stage.next[via].timed() {
 		return stage.next[via]
 	}
 	for _, s := range stage.next {
-		if s.To == e.next.to && s.timed() {
+		if s.To == to && s.timed() {
 			return s
 		}
 	}

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -47,7 +46,6 @@ const (
 	nextMost       = 32 // transitions of a state
 	attributesMost = 100
 	calendarsMost  = 32
-	inputMost      = 64 << 10
 	handlerMost    = 2048
 	retriesMost    = 185
 
@@ -170,6 +168,12 @@ func (c *checker) names() {
 		c.states[s.Name] = &stage{State: s}
 	}
 	c.complain(c.Start != "" && c.states[c.Start] == nil, "start", "there is no state %q", c.Start)
+	c.complain(len(c.Renamed) > statesMost, "renamed", "there are %d, and at most %d are allowed", len(c.Renamed), statesMost)
+	for _, old := range slices.Sorted(maps.Keys(c.Renamed)) {
+		c.complain(!nameForm.MatchString(old), "renamed."+old, `%q is not 1 to 64 letters, digits, "-", "_" and "."`, old)
+		c.complain(c.states[old] != nil, "renamed."+old, "there is a state %q: only one that is no more can have another name", old)
+		c.complain(c.states[c.Renamed[old]] == nil, "renamed."+old, "there is no state %q", c.Renamed[old])
+	}
 }
 
 // state checks a state and its transitions.
@@ -237,11 +241,8 @@ func (c *checker) transition(path string, index int, t *Transition) *step {
 	}
 	c.handler(path+".handler", t.Handler)
 	if t.Input != nil {
-		input, err := json.Marshal(t.Input)
-		c.complain(err != nil, path+".input", "it is no JSON: %v", err)
-		c.complain(len(input) > inputMost, path+".input", "it has %d bytes, and at most %d are allowed", len(input), inputMost)
 		c.complain(t.Handler == "", path+".input", "there is no handler that would get it")
-		s.input = input
+		s.input = readInput(t.Input, func(where, problem string) { c.complain(true, path+".input"+where, "%s", problem) })
 	}
 	return s
 }

@@ -49,6 +49,14 @@ func TestFaults(t *testing.T) {
 		{"history", "lifecycle: a\nhistory: 1h\nstates: [{name: x}]", `history: "1h" is not from 2d to 3660d`},
 		{"remove", "lifecycle: a\nstates:\n- name: x\n  next: [{to: y}]\n- name: y\n  remove: true\n  next: [{to: x}]", `line 6, column 11: states[1].remove: the item is gone in this state, so nothing can follow`},
 		{"start", "lifecycle: a\nstart: z\nstates: [{name: x}]", `line 2, column 8: start: there is no state "z"`},
+		{"input", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, handler: mail, input: Dear <mayfly.name>}]", `line 4, column 51: states[0].next[0].input: <mayfly.name> is none of <mayfly.id>, <mayfly.lifecycle>, <mayfly.entity>`},
+		{"member of an input", "lifecycle: a\nstates:\n- name: x\n  next:\n  - to: x\n    after: 1d\n    handler: mail\n    input:\n      list:\n      - {a.b: ok, c: '<$.x..y>'}", `line 10, column 22: states[0].next[0].input.list[0].c: "x..y" is not a path such as a.b[0]["c.d"]`},
+		{"input that is no JSON", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, handler: mail, input: '{\"a\": <$.b>'}]", `line 4, column 51: states[0].next[0].input: it begins like JSON, and is none`},
+		{"input of a number", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, handler: mail, input: {n: .inf}}]", `states[0].next[0].input: it is no JSON`},
+		{"input of numbers", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, handler: mail, input: {5: a}}]", `states[0].next[0].input: it is no JSON`},
+		{"input for nobody", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, input: a}]", `line 4, column 36: states[0].next[0].input: there is no handler that would get it`},
+		{"renamed, and there", "lifecycle: a\nrenamed: {x: y}\nstates:\n- name: x\n  next: [{to: y}]\n- name: y", `line 2, column 14: renamed.x: there is a state "x"`},
+		{"renamed to nothing", "lifecycle: a\nrenamed: {y: z}\nstates: [{name: x}]", `line 2, column 14: renamed.y: there is no state "z"`},
 		{"bomb", "lifecycle: a\nx: &a [b, b, b, b, b, b, b, b, b, b]\ny: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\nz: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nu: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\nv: [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]", `the file has more than 100000 values`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

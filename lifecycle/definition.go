@@ -10,6 +10,7 @@ type Definition struct {
 	Names      map[string]string   `yaml:"names,omitempty"`      // what #name stands for in conditions
 	Values     map[string]any      `yaml:"values,omitempty"`     // what :name stands for in conditions, written without the colon: texts, numbers, true, false, null and lists of them
 	States     []State             `yaml:"states"`               // 1 to 200
+	Renamed    map[string]string   `yaml:"renamed,omitempty"`    // states that earlier versions had, with the states that have taken their places: entities in them go on there
 	Late       string              `yaml:"late,omitempty"`       // who is called for transitions that were missed: "all" (default), "last" or "skip"
 	Tolerance  string              `yaml:"tolerance,omitempty"`  // from which lateness on a transition was missed. Default: 1m. Range: 1s to 30d
 	History    string              `yaml:"history,omitempty"`    // how long is kept what has happened to an entity. Default: 90d. Range: 2d to 3660d
@@ -36,6 +37,10 @@ type State struct {
 //
 // Where a Calendar is named, business days and hours are its, At comes on one of its days only, and an instant out of its hours moves to the next opening. A time of day that the clocks
 // of the zone do not show, as they are moved forward over it, is when they would have shown it; of two the first is meant. Without From, After and At a transition is made by Move only.
+//
+// An Input is a text, or what JSON has. Of the texts in it, <$.path> stands for what is at a path of the entity's attributes, such as <$.address.lines[0]>, and <mayfly.id>,
+// <mayfly.lifecycle>, <mayfly.entity>, <mayfly.from>, <mayfly.to>, <mayfly.due>, <mayfly.generation> and <mayfly.attributes> for what the Call has. A text that begins with {, [ or a
+// quotation mark is JSON itself: placeholders out of its strings become values of their own type, as in {"seats": <$.seats>}.
 type Transition struct {
 	To       string `yaml:"to"`
 	From     string `yaml:"from,omitempty"`
@@ -44,7 +49,7 @@ type Transition struct {
 	Calendar string `yaml:"calendar,omitempty"`
 	When     string `yaml:"when,omitempty"`    // a DynamoDB condition expression over the entity's attributes: where it does not hold then, the transition does not happen
 	Handler  string `yaml:"handler,omitempty"` // who is called: the name of a Go function, or the ARN or name of a mapped target
-	Input    any    `yaml:"input,omitempty"`   // is handed over with the call, as JSON
+	Input    any    `yaml:"input,omitempty"`   // a template: what a target gets in place of the Call, and a Go function as Call.Input. See Input below
 	Late     string `yaml:"late,omitempty"`    // Default: the definition's
 }
 

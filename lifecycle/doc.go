@@ -33,6 +33,16 @@
 //
 // What is deleted, by whomever, fires nothing: only an expiry by the endpoint's service counts, or by guard's mark.
 //
+// # Versions of a definition
+//
+// The version that is in the table counts: it is read together with the entities of each batch of transitions. A state with entities in it is not taken away, unless the new version says
+// which has taken its place; then whoever meets an entity there, under its old name, goes on by the new one. A transition that was worked out by the version before, and made in the
+// very moment, can still bring an entity to a state that is no more: nothing happens to it there, it says so as its Problem, and Move takes it to any state.
+//
+// A definition that is deleted leaves a mark in its place, with a version of its own, which is still followed: what expires under it is no transition but cancels its entity, and calls that
+// were asked for before are made. Whoever creates an entity looks for the mark behind its transaction, and whoever deletes looks for entities behind the mark: one of them finds
+// the other.
+//
 // Where records were lost, because nobody read them for longer than the endpoint keeps them or the table's stream was switched off, the entities whose time has passed are found by a
 // scan, and their transitions are armed again.
 //

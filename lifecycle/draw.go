@@ -102,6 +102,9 @@ func (d *Definition) Text() string {
 			if t.Handler != "" {
 				line += "  calls " + t.Handler
 			}
+			if t.Input != nil {
+				line += " with " + oneLine(t.shown(), inputWide)
+			}
 			b.WriteString(line + "\n")
 		}
 	}
@@ -116,6 +119,8 @@ const (
 	letter    = 7 // as wide as a letter is about
 	between   = 56
 	labelHigh = 14
+	labelWide = 40 // letters
+	inputWide = 60 // letters that a drawing as text has of an input
 )
 
 // drawing is an SVG that is being made.
@@ -226,6 +231,15 @@ func (g *drawing) ways(s *State, layer map[string]int) {
 	}
 }
 
+// oneLine is a text without its line breaks, cut where it has more than most letters.
+func oneLine(s string, most int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if utf8.RuneCountInString(s) > most {
+		s = string([]rune(s)[:most-1]) + "…"
+	}
+	return s
+}
+
 func bend(from, to int) int {
 	if from > to {
 		return -8
@@ -242,11 +256,12 @@ func (g *drawing) label(t *Transition, x, y int) {
 	if t.Handler != "" {
 		lines = append(lines, "calls "+t.Handler)
 	}
+	if t.Input != nil {
+		lines = append(lines, "with "+t.shown())
+	}
 	wide := 0
 	for i, line := range lines {
-		if utf8.RuneCountInString(line) > 40 {
-			lines[i] = string([]rune(line)[:39]) + "…"
-		}
+		lines[i] = oneLine(line, labelWide)
 		wide = max(wide, utf8.RuneCountInString(lines[i])*letter*6/7+8)
 	}
 	high := len(lines)*labelHigh + 4

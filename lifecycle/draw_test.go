@@ -42,12 +42,12 @@ func TestText(t *testing.T) {
 	const want = `trial, in Europe/Berlin
 
 ● trial
-├─ after 11d ──────────────────────▶ reminded  calls mail
+├─ after 11d ──────────────────────▶ reminded  calls mail with {"text":"Three days are left."}
 └─ by hand ────────────────────────▶ active
 
 ○ reminded
 ├─ after 3d ───────────────────────▶ active  if paid = :yes
-├─ after 3d at 09:00 (office) ─────▶ suspended  calls mail
+├─ after 3d at 09:00 (office) ─────▶ suspended  calls mail with {"text":"Your trial is over."}
 └─ by hand ────────────────────────▶ active
 
 ◉ active  kept for 30d

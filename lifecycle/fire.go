@@ -56,8 +56,8 @@ func (l *Lifecycles) handle(ctx context.Context, lifecycle string, records []del
 		return nil
 	}
 	p, err := l.known(ctx, lifecycle)
-	if errors.Is(err, ErrNoLifecycle) {
-		l.o.Logger.Error("transitions are due, and the definition was deleted: they do not happen", "lifecycle", lifecycle, "transitions", len(firings))
+	if errors.Is(err, ErrNoLifecycle) { // not even as one that was deleted: somebody has deleted its item
+		l.o.Logger.Error("transitions are due, and the definition is gone: they do not happen", "lifecycle", lifecycle, "transitions", len(firings))
 		for _, f := range append(firings, calls...) {
 			f.done()
 		}
@@ -124,7 +124,7 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 	for try := range changeTries {
 		entities, version, err := l.readAll(ctx, p.Name, batch)
 		if err == nil && version != p.version {
-			p, err = l.plan(ctx, p.Name)
+			p, err = l.latest(ctx, p)
 		}
 		if err != nil {
 			return fmt.Errorf("read entities of %s: %w", p.Name, err)
@@ -146,6 +146,10 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 			if err != nil {
 				return fmt.Errorf("%s %q: %w", p.Name, e.id, err)
 			}
+			if p.deleted {
+				c = cancelling(p, e, now)
+				c.fired, c.event.Note = true, noteDeleted
+			}
 			if bytes += len(c.event.body); bytes > batchBytes && len(changes) > 0 {
 				again = append(again, f)
 				continue
@@ -155,6 +159,17 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 		if len(changes) > 0 {
 			refused, err := l.transact(ctx, changes)
 			switch {
+			case impossible(err) && len(changes) > 1: // whichever it is, it does not hold up the others
+				for _, f := range of {
+					if err := l.fire(ctx, p, []*firing{f}); err != nil {
+						return err
+					}
+				}
+			case impossible(err):
+				if err := l.giveUp(ctx, changes[0], err); err != nil {
+					return err
+				}
+				of[0].done()
 			case err != nil:
 				return fmt.Errorf("make transitions of %s: %w", p.Name, err)
 			case len(refused) > 0:
@@ -175,6 +190,33 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 		clock.Pause(time.Duration(try)*time.Millisecond, ctx.Done())
 	}
 	return fmt.Errorf("make transitions of %s: %w", p.Name, ErrBusy)
+}
+
+// giveUp notes that a transition can never be made, such as that of an entity which would be larger than an item may be.
+func (l *Lifecycles) giveUp(ctx context.Context, c *change, why error) error {
+	e, note := c.before, fmt.Sprintf("the transition to %q cannot be made: %s", c.event.To, inShort(why))
+	l.o.Logger.Error("a transition cannot be made", "lifecycle", c.plan.Name, "entity", e.id, "from", c.event.From, "to", c.event.To, "error", why)
+	for _, problem := range []string{note, "too large"} { // the second fits wherever there was something pending
+		_, err := l.change(ctx, c.plan.Name, e.id, func(p *plan, is *entity, now time.Time) (*change, error) {
+			if is == nil || is.incarnation != e.incarnation || is.generation != e.generation {
+				return nil, errAsItWas // meanwhile it was changed
+			}
+			noted := following(p, is, KindRefused, now)
+			noted.fired, noted.after.next, noted.after.problem = true, nil, problem
+			noted.event.Due, noted.event.Note = is.next.at, note
+			return noted, nil
+		})
+		switch {
+		case impossible(err):
+			why = err
+		case errors.Is(err, errAsItWas), errors.Is(err, ErrNoLifecycle):
+			return nil
+		default:
+			return err
+		}
+	}
+	l.o.Logger.Error("nor can the entity be changed at all", "lifecycle", c.plan.Name, "entity", e.id, "error", why)
+	return nil
 }
 
 // readAll reads the entities of some firings; those that are not there are left out. With them comes the version of the definition.
@@ -216,15 +258,11 @@ func (l *Lifecycles) readAll(ctx context.Context, lifecycle string, batch []*fir
 
 // due works out what becomes of an entity whose pending transition is due. Where its condition does not hold, the next one of the state is looked at.
 func (p *plan) due(e *entity, now time.Time) (*change, error) {
-	stage, s := p.states[e.state], p.stepOf(e)
+	stage, s := p.stage(e.state), p.stepOf(e)
 	c := following(p, e, KindTransition, now)
 	c.fired = true
 	if s == nil { // another definition has taken the place of that by which it was pending
-		c.event.Kind, c.event.Note = KindRescheduled, fmt.Sprintf("version %d of the definition has no transition from %q to %q", p.version, e.state, e.next.to)
-		if stage == nil {
-			c.after.next, c.after.problem = nil, fmt.Sprintf("the definition has no state %q: move the entity to another", e.state)
-			return c, nil
-		}
+		c.event.Kind, c.event.Note = KindRescheduled, fmt.Sprintf("version %d of the definition has no transition from %q to %q", p.version, c.after.state, p.current(e.next.to))
 		c.wait(nil)
 		return c.told(), nil
 	}

@@ -257,3 +257,47 @@ func TestDeadLetter(t *testing.T) {
 func itemKey(id, part string) lifecycle.Item {
 	return lifecycle.Item{"entity": &types.AttributeValueMemberS{Value: id}, "part": &types.AttributeValueMemberS{Value: part}}
 }
+
+// One entity whose transition can never be made, as it would be larger than an item may be, does not hold up the others, and says what is wrong with it.
+func TestTooLarge(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("x", 60)
+	w.apply(fmt.Sprintf(`
+lifecycle: large
+states:
+  - {name: a, next: [{to: b%[1]s, after: 1h}]}
+  - {name: b%[1]s, next: [{to: c%[1]s, after: 1h}]}
+  - {name: c%[1]s}
+`, long))
+	for size := 400<<10 - 100; ; size-- { // as large as it can be
+		if _, err := w.Create(bg, "large", "full", attrs("x", strings.Repeat("x", size))); err == nil {
+			break
+		} else if size < 400<<10-1000 {
+			t.Fatal(err)
+		}
+	}
+	for i := range 50 {
+		w.create("large", fmt.Sprint(i))
+	}
+	w.advance(3 * time.Hour)
+	must(t, w.Each(bg, "large", func(e lifecycle.Entity) error {
+		if e.ID != "full" && e.Ended == "" {
+			t.Errorf("%+v", e)
+		}
+		return nil
+	}))
+	e, err := w.Get(bg, "large", "full")
+	must(t, err)
+	if e.State != "a" || e.Problem == "" || !e.Next.IsZero() {
+		t.Errorf("it is %s, next %s, %q", e.State, e.Next, e.Problem)
+	}
+	events, err := w.History(bg, "large", "full")
+	must(t, err)
+	if len(events) != 2 || events[1].Kind != lifecycle.KindRefused || !strings.Contains(events[1].Note, "cannot be made: ") {
+		t.Errorf("%+v", events)
+	}
+	_, err = w.Set(bg, "large", "full", attrs("x", "y")) // which makes room
+	must(t, err)
+	w.advance(3 * time.Hour)
+	w.want([]string{w.state("large", "full")}, "c"+long+" (end)")
+}

@@ -59,6 +59,14 @@ func (l *Lifecycles) hand(ctx context.Context, p *plan, id string, e *Event, don
 	if p.Retries != nil {
 		job.Policy.MaxAttempts = *p.Retries + 1
 	}
+	switch {
+	case e.shape == shapeTooLarge:
+		job.Last = deliver.Failure{Code: "InputTooLarge", Message: tooLarge(e.body)}
+		l.runner.dispatcher.Bury(ctx, job, "", done)
+		return
+	case l.o.Handlers[e.Handler] == nil:
+		job.Delivery.Body, job.Delivery.ContentType = inputOf(e.body, e.shape)
+	}
 	l.runner.dispatcher.Dispatch(ctx, job, done)
 }
 
@@ -90,8 +98,8 @@ func (l *Lifecycles) ended(ctx context.Context, all []deliver.Ended) error {
 
 func outcomeOf(of origin, outcome string) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: aws.String(EntityTable(of.Lifecycle)), Key: key(of.Entity, of.Part), UpdateExpression: aws.String("SET #outcome = :outcome REMOVE #body"),
-		ConditionExpression: aws.String("attribute_exists(#e)"), ExpressionAttributeNames: map[string]string{"#outcome": attrOutcome, "#body": attrBody, "#e": attrEntity},
+		TableName: aws.String(EntityTable(of.Lifecycle)), Key: key(of.Entity, of.Part), UpdateExpression: aws.String("SET #outcome = :outcome REMOVE #body, #shape"),
+		ConditionExpression: aws.String("attribute_exists(#e)"), ExpressionAttributeNames: map[string]string{"#outcome": attrOutcome, "#body": attrBody, "#shape": attrShape, "#e": attrEntity},
 		ExpressionAttributeValues: Item{":outcome": text(outcome)},
 	}}
 }

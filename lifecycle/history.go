@@ -20,6 +20,7 @@ type Event struct {
 
 	incarnation string
 	body        []byte // of a call that is under way
+	shape       string // of its input
 }
 
 // The kinds of events.
@@ -32,6 +33,7 @@ const (
 	KindResumed     = "resumed"
 	KindRescheduled = "rescheduled"
 	KindRefused     = "refused" // a transition was due, and its condition did not hold
+	KindRenamed     = "renamed" // another version of the definition has another state in the place of its own
 	KindCancelled   = "cancelled"
 	KindDeleted     = "deleted"
 )
@@ -71,6 +73,9 @@ func (e *Event) item(id string, gone time.Time) Item {
 	}
 	if e.body != nil {
 		it[attrBody] = text(string(e.body))
+		if e.shape != "" {
+			it[attrShape] = text(e.shape)
+		}
 	}
 	return it
 }
@@ -82,7 +87,7 @@ func readEvent(it Item) Event {
 		Outcome: textOf(it[attrOutcome]), Note: textOf(it[attrNote]), incarnation: textOf(it[attrIncarnation]),
 	}
 	if body := textOf(it[attrBody]); body != "" {
-		e.body = []byte(body)
+		e.body, e.shape = []byte(body), textOf(it[attrShape])
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,18 +29,30 @@ type Entity struct {
 	Attributes Item
 }
 
-func (e *entity) public() Entity {
+// public is an entity as others see it, by a definition; nil: there is none any more.
+func (e *entity) public(p *plan) Entity {
 	out := Entity{
 		ID: e.id, State: e.state, Since: e.since, Generation: e.generation, Paused: e.paused, Ended: e.ended, Problem: e.problem, Attributes: e.own,
 	}
 	if e.next != nil {
 		out.Next, out.NextTo = e.next.at, e.next.to
 	}
+	if p == nil || e.ended != "" {
+		return out
+	}
+	out.NextTo = p.current(out.NextTo)
+	if out.State = p.current(e.state); p.states[out.State] == nil && out.Problem == "" {
+		out.Problem = p.noState(out.State).Error()
+	}
 	return out
 }
 
 // Get gives an entity as it is. ErrNoEntity.
 func (l *Lifecycles) Get(ctx context.Context, lifecycle, id string) (Entity, error) {
+	p, err := l.perhaps(ctx, lifecycle)
+	if err != nil {
+		return Entity{}, err
+	}
 	e, err := l.read(ctx, lifecycle, id)
 	if err == nil && e == nil {
 		err = ErrNoEntity
@@ -47,12 +60,25 @@ func (l *Lifecycles) Get(ctx context.Context, lifecycle, id string) (Entity, err
 	if err != nil {
 		return Entity{}, fmt.Errorf("%s %q: %w", lifecycle, id, err)
 	}
-	return e.public(), nil
+	return e.public(p), nil
 }
 
 // Each calls f for every entity of a lifecycle, in no order, until f fails.
 func (l *Lifecycles) Each(ctx context.Context, lifecycle string, f func(Entity) error) error {
-	return l.each(ctx, lifecycle, func(e *entity) error { return f(e.public()) })
+	p, err := l.perhaps(ctx, lifecycle)
+	if err != nil {
+		return err
+	}
+	return l.each(ctx, lifecycle, func(e *entity) error { return f(e.public(p)) })
+}
+
+// perhaps is a definition, or nil where there is none: its entities may still be there.
+func (l *Lifecycles) perhaps(ctx context.Context, lifecycle string) (*plan, error) {
+	p, err := l.plan(ctx, lifecycle)
+	if errors.Is(err, ErrNoLifecycle) {
+		return nil, nil
+	}
+	return p, err
 }
 
 // History gives what has happened to an entity, oldest first, as far as it is kept: also of one that is removed, and of those before it that had its name.
@@ -83,12 +109,14 @@ func (e *Event) place() string { return numbered(partHistory, e.incarnation, e.G
 
 // Ahead is a transition that is to come, should nobody interfere.
 type Ahead struct {
-	At   time.Time
-	To   string
-	When string // its condition, which may not hold then
+	At      time.Time
+	To      string
+	When    string // its condition, which may not hold then
+	Handler string // who is called; "": nobody
+	Input   string // what the handler gets, as the attributes are now; "": the Call
 }
 
-// Ahead gives what is to come for an entity: for each transition its instant, up to a number of them or an end. Conditions are taken to hold as they do for its attributes now.
+// Ahead gives what is to come for an entity: for each transition its instant, up to a number of them or an end. Conditions and inputs go by its attributes as they are now.
 func (l *Lifecycles) Ahead(ctx context.Context, lifecycle, id string, most int) (all []Ahead, err error) {
 	p, err := l.plan(ctx, lifecycle)
 	if err != nil {
@@ -104,7 +132,11 @@ func (l *Lifecycles) Ahead(ctx context.Context, lifecycle, id string, most int) 
 			return all, err
 		}
 		if c.event.Kind == KindTransition {
-			a := Ahead{At: c.event.Due, To: c.event.To}
+			a := Ahead{At: c.event.Due, To: c.event.To, Handler: c.event.Handler}
+			if c.event.shape != "" {
+				input, _ := inputOf(c.event.body, c.event.shape)
+				a.Input = string(input)
+			}
 			if c.guard != nil {
 				a.When = c.guard.text
 			}

@@ -47,7 +47,8 @@ const (
 	attrID      = "_id"      // S, of the call
 	attrOutcome = "_outcome" // S: what became of it
 	attrNote    = "_note"    // S
-	attrBody    = "_body"    // S: what is handed over, as long as that is under way
+	attrBody    = "_body"    // S: the call, as long as that is under way
+	attrShape   = "_shape"   // S: what of it targets get; one of the shapes. Default: all of it
 )
 
 // The parts. Those of history and calls go on with the incarnation and the generation.
@@ -69,6 +70,7 @@ const (
 	attrName    = "name"    // S, the key
 	attrVersion = "version" // N, from 1
 	attrText    = "text"    // S: YAML
+	attrDeleted = "deleted" // N, ms: when it was deleted; absent: it was not
 )
 
 var definitionsSpec = ensure.Spec{Name: TableName, Key: attrName}

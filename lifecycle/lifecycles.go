@@ -47,17 +47,17 @@ type Hooks = deliver.Hooks
 // target.Permanent.
 type Handler func(ctx context.Context, c Call) error
 
-// Call is what a handler gets. Targets other than Go functions get it as JSON.
+// Call is what a handler gets. Targets other than Go functions get it as JSON, or its Input in its place where the transition has one.
 type Call struct {
 	ID         string          `json:"id"` // the same however often it comes
 	Lifecycle  string          `json:"lifecycle"`
 	Entity     string          `json:"entity"`
 	From       string          `json:"from"`
 	To         string          `json:"to"`
-	Due        time.Time       `json:"due"`        // when the transition was due, or was made by Move
-	Generation int64           `json:"generation"` // of the entity: a later change has a higher one
-	Attributes map[string]any  `json:"attributes"` // the entity's, as they were; nil where they are too large
-	Input      json.RawMessage `json:"input,omitempty"`
+	Due        time.Time       `json:"due"`             // when the transition was due, or was made by Move
+	Generation int64           `json:"generation"`      // of the entity: a later change has a higher one
+	Attributes map[string]any  `json:"attributes"`      // the entity's, as they were; nil where they are too large
+	Input      json.RawMessage `json:"input,omitempty"` // the transition's, filled in
 }
 
 // Change is a change of an entity that was made.

@@ -3,14 +3,18 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"go.uber.org/goleak"
 
 	"github.com/mayflydb/mayfly"
@@ -66,6 +70,67 @@ func (w *world) options() lifecycle.Options {
 		},
 	}
 }
+
+// through are options whose calls go through a transport.
+func (w *world) through(transport http.RoundTripper) lifecycle.Options {
+	o := w.options()
+	client := &http.Client{Transport: transport}
+	o.DB = dynamodb.New(dynamodb.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://mayfly"), HTTPClient: client, Credentials: aws.AnonymousCredentials{}, Retryer: aws.NopRetryer{},
+	})
+	o.Streams = dynamodbstreams.New(dynamodbstreams.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://mayfly"), HTTPClient: client, Credentials: aws.AnonymousCredentials{}, Retryer: aws.NopRetryer{},
+	})
+	return o
+}
+
+// gate holds one call of an operation until it is opened; without an operation none.
+type gate struct {
+	http.RoundTripper
+	operation string
+	reached   chan struct{} // closed when the call is there
+	opened    chan struct{}
+	once      sync.Once
+	skip      int64 // so many calls come first
+	calls     atomic.Int64
+}
+
+// gate gives lifecycles that do not run, of which the first call of an operation is held.
+func (w *world) gate(operation string) (*lifecycle.Lifecycles, *gate) {
+	w.t.Helper()
+	g := w.newGate(operation)
+	o := w.through(g)
+	o.Streams = nil
+	l, err := lifecycle.New(o)
+	must(w.t, err)
+	return l, g
+}
+
+func (w *world) newGate(operation string) *gate {
+	return &gate{RoundTripper: w.Transport(), operation: operation, reached: make(chan struct{}), opened: make(chan struct{})}
+}
+
+func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+g.operation) && g.calls.Add(1) > g.skip {
+		g.once.Do(func() {
+			close(g.reached)
+			<-g.opened
+		})
+	}
+	return g.RoundTripper.RoundTrip(r)
+}
+
+// wait waits until the call is there.
+func (g *gate) wait(t testing.TB) {
+	t.Helper()
+	select {
+	case <-g.reached:
+	case <-time.After(patience):
+		t.Fatal("the call that is to be held does not come")
+	}
+}
+
+func (g *gate) open() { close(g.opened) }
 
 // run runs lifecycles until stop is called, or the test ends.
 func (w *world) run(o lifecycle.Options) {

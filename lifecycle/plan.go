@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/template"
 )
 
 // plan is a definition that was checked, in the form in which it is followed. It does not change.
 type plan struct {
 	Definition
 	version   int64 // of the definition in the table
+	deleted   bool  // nothing happens any more; but for what is under way
 	zone      *time.Location
 	states    map[string]*stage
 	tolerance time.Duration
@@ -34,7 +37,23 @@ type step struct {
 	wall     *wallRule
 	guard    *guard // nil: there is none
 	late     string
-	input    []byte // JSON; nil: there is none
+	input    *template.Template // nil: there is none
+}
+
+// current is the name under which a state goes now.
+func (p *plan) current(state string) string {
+	if now, renamed := p.Renamed[state]; renamed && p.states[state] == nil {
+		return now
+	}
+	return state
+}
+
+// stage is a state of an entity, whichever name it has there; nil: there is none.
+func (p *plan) stage(state string) *stage { return p.states[p.current(state)] }
+
+// noState is the problem of an entity in a state that there is not.
+func (p *plan) noState(state string) error {
+	return fmt.Errorf("version %d of the definition has no state %q: move the entity to one that it has", p.version, state)
 }
 
 // final reports whether nothing follows a state.

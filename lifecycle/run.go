@@ -77,7 +77,7 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 		if l.o.Hooks.Changed != nil {
 			changed = l.o.Hooks.Changed()
 		}
-		names, err := l.Names(ctx)
+		names, err := l.names(ctx, true) // what was deleted may have calls under way, and can be applied again
 		if err != nil {
 			if ctx.Err() == nil {
 				l.o.Logger.Warn("will look for lifecycles again", "error", err, "after", wait)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 )
@@ -193,6 +194,33 @@ func passing(c *types.TransactionCanceledException) bool {
 		}
 	}
 	return busy
+}
+
+// impossible reports whether a transaction fails however often it is tried: its items are too large, say.
+func impossible(err error) bool {
+	if c := cancelledBy(err); c != nil {
+		return slices.ContainsFunc(c.CancellationReasons, func(r types.CancellationReason) bool {
+			return aws.ToString(r.Code) == "ValidationError" || aws.ToString(r.Code) == "ItemCollectionSizeLimitExceeded"
+		})
+	}
+	var e smithy.APIError
+	return errors.As(err, &e) && e.ErrorCode() == "ValidationException"
+}
+
+// inShort says what the endpoint has against a transaction.
+func inShort(err error) string {
+	if c := cancelledBy(err); c != nil {
+		for _, r := range c.CancellationReasons {
+			if m := aws.ToString(r.Message); m != "" {
+				return m
+			}
+		}
+	}
+	var e smithy.APIError
+	if errors.As(err, &e) {
+		return e.ErrorMessage()
+	}
+	return err.Error()
 }
 
 // cancelledBy is why a transaction was not made; nil where it is another error.

@@ -13,37 +13,39 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
 var (
-	entities = flag.Int("entities", 300, "butterflies of TestYear")
+	entities = flag.Int("entities", 120, "butterflies of TestYear")
 	seed     = flag.Uint64("seed", 0, "of TestYear; 0: a new one")
 )
 
 // A year of butterflies, whose worker is killed at random moments, in the midst of whatever it does, with its database closed and opened again now and then. Every transition happens
 // once, in order, for the instant that follows from its definition; and every call is made, each with one id.
 func TestYear(t *testing.T) {
-	if *seed == 0 {
-		*seed = uint64(time.Now().UnixNano())
+	t.Parallel()
+	seed := *seed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
 	}
-	t.Logf("-seed %d", *seed)
-	random := rand.New(rand.NewPCG(*seed, 1))
+	t.Logf("-seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	entities := *entities
+	if testing.Short() {
+		entities = min(entities, 30)
+	}
 	dir := t.TempDir()
 	w := &world{DB: open(t, dir), t: t}
 	w.run(w.options())
 	w.apply(strings.Replace(butterfly, "lifecycle: butterfly", "lifecycle: butterfly\nhistory: 3000d", 1))
 	w.stop()
 
-	spans := make([]time.Duration, *entities)
-	laid := make([]time.Duration, *entities)
+	spans := make([]time.Duration, entities)
+	laid := make([]time.Duration, entities)
 	for i := range spans {
 		spans[i] = time.Duration(5*24*time.Hour.Milliseconds()+random.Int64N(60*24*time.Hour.Milliseconds())) * time.Millisecond
-		laid[i] = 200 * 24 * time.Hour / time.Duration(*entities) * time.Duration(i)
+		laid[i] = 200 * 24 * time.Hour / time.Duration(entities) * time.Duration(i)
 	}
 	kills, opened := 0, 1
 	end := 365 * 24 * time.Hour
@@ -53,13 +55,13 @@ func TestYear(t *testing.T) {
 			w.DB = open(t, dir)
 			opened++
 		}
-		k := w.mortal(30+random.IntN(40*max(*entities/4, 20)), random.IntN(2) == 0)
+		k := w.mortal(20+random.IntN(6*max(entities, 60)), random.IntN(2) == 0)
 		for !k.dead() && w.Clock().Now().Sub(begin) < end {
 			now := w.Clock().Now().Sub(begin)
 			for ; next < len(laid) && laid[next] <= now; next++ {
 				w.create("butterfly", fmt.Sprintf("b-%05d", next), "larva", fmt.Sprintf("%dms", spans[next].Milliseconds()))
 			}
-			w.through(begin.Add(min(now+time.Duration(1+random.IntN(72))*time.Hour, end)))
+			w.advanceTo(begin.Add(min(now+time.Duration(1+random.IntN(72))*time.Hour, end)))
 		}
 		k.end()
 		kills++
@@ -72,32 +74,47 @@ func TestYear(t *testing.T) {
 
 // A worker is killed at each of its calls in turn, before it is made and after: whatever comes of it, the next one goes on so that each transition happens once, and each call is made.
 func TestKilledAtEachCall(t *testing.T) {
-	again := 0
-	for call, alive := 1, false; !alive; call++ {
-		for _, after := range []bool{false, true} {
-			w := &world{DB: open(t, ""), t: t}
-			w.run(w.options())
-			w.apply(twoSteps)
-			w.create("two", "e")
-			w.stop()
-			k := w.mortal(call, after)
-			w.advance(3 * time.Hour)
-			alive = !k.dead()
-			k.end()
-			w.run(w.options())
-			w.advance(0)
-			w.want(w.events("two", "e"), "created →a@0s", "transition a→b@1h0m0s", "transition b→c@2h0m0s")
-			events, err := w.History(bg, "two", "e")
-			must(t, err)
-			if events[1].Outcome != "delivered" || events[2].Outcome != "delivered" || len(ids(w)) != 2 {
-				t.Fatalf("killed at call %d: %+v, calls %v", call, events, w.calls())
+	t.Parallel()
+	const beside = 16 // calls. Most of the time goes into waiting for what the killed one has left, so these are more than there are processors
+	for first, over := 1, new(atomic.Bool); !over.Load(); first += beside {
+		var work sync.WaitGroup
+		for call := first; call < first+beside; call++ {
+			for _, after := range []bool{false, true} {
+				work.Go(func() {
+					t.Run(fmt.Sprint(call, after), func(t *testing.T) {
+						if !killedAt(t, call, after) {
+							over.Store(true)
+						}
+					})
+				})
 			}
-			again += len(w.calls()) - 2
-			w.stop()
-			must(t, w.DB.Close())
 		}
+		work.Wait()
 	}
-	t.Logf("%d calls came again", again)
+}
+
+// killedAt kills a worker at a call, before it is made or after, and reports whether it came to that.
+func killedAt(t *testing.T, call int, after bool) bool {
+	w := &world{DB: open(t, ""), t: t}
+	w.run(w.options())
+	w.apply(twoSteps)
+	w.create("two", "e")
+	w.stop()
+	k := w.mortal(call, after)
+	w.advance(3 * time.Hour)
+	dead := k.dead()
+	k.end()
+	w.run(w.options())
+	w.advance(0)
+	w.want(w.events("two", "e"), "created →a@0s", "transition a→b@1h0m0s", "transition b→c@2h0m0s")
+	events, err := w.History(bg, "two", "e")
+	must(t, err)
+	if events[1].Outcome != "delivered" || events[2].Outcome != "delivered" || len(ids(w)) != 2 {
+		t.Fatalf("killed at call %d: %+v, calls %v", call, events, w.calls())
+	}
+	w.stop()
+	must(t, w.DB.Close())
+	return dead
 }
 
 // check holds the history of every butterfly against what follows from its definition, and the calls against the history.
@@ -200,13 +217,7 @@ func (w *world) mortal(call int, after bool) *killed {
 	w.t.Helper()
 	k := &killed{RoundTripper: w.Transport(), after: after, died: make(chan struct{})}
 	k.left.Store(int64(call))
-	o := w.options()
-	o.DB = dynamodb.New(dynamodb.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String("http://mayfly"), HTTPClient: &http.Client{Transport: k}, Credentials: aws.AnonymousCredentials{}, Retryer: aws.NopRetryer{},
-	})
-	o.Streams = dynamodbstreams.New(dynamodbstreams.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String("http://mayfly"), HTTPClient: &http.Client{Transport: k}, Credentials: aws.AnonymousCredentials{}, Retryer: aws.NopRetryer{},
-	})
+	o := w.through(k)
 	o.Logger = nil
 	l, err := lifecycle.New(o)
 	must(w.t, err)

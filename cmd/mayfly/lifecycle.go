@@ -29,7 +29,7 @@ type lifecycleCommand struct {
 	Resume     lifecycleResumeCommand     `cmd:"" help:"Let a paused entity's time go on."`
 	Reschedule lifecycleRescheduleCommand `cmd:"" help:"Move an entity's next transition to another instant."`
 	Cancel     lifecycleCancelCommand     `cmd:"" help:"End an entity's lifecycle where it is."`
-	Delete     lifecycleDeleteCommand     `cmd:"" help:"Delete an entity. Nothing is called."`
+	Delete     lifecycleDeleteCommand     `cmd:"" help:"Delete an entity, or a whole lifecycle. Nothing is called."`
 	Run        lifecycleRunCommand        `cmd:"" help:"Make the transitions beside a DynamoDB endpoint that is elsewhere. mayfly serve makes its own."`
 }
 
@@ -86,6 +86,7 @@ func (f endpointFlags) lifecycles(ctx context.Context) (*endpoint, *lifecycle.Li
 // adviseLifecycle says what to do about an error.
 func (e *endpoint) adviseLifecycle(err error) error {
 	var inUse *lifecycle.InUse
+	var underWay *lifecycle.UnderWay
 	switch {
 	case errors.Is(err, lifecycle.ErrNoLifecycle):
 		return advise(err, "mayfly lifecycle list shows those that there are; mayfly lifecycle apply stores one")
@@ -96,7 +97,11 @@ func (e *endpoint) adviseLifecycle(err error) error {
 	case errors.Is(err, lifecycle.ErrPaused):
 		return advise(err, "mayfly lifecycle resume lets its time go on")
 	case errors.As(err, &inUse):
-		return advise(err, "keep those states until nobody is in them, or move the entities first")
+		return advise(err, "say in the file which states have taken their places, as in renamed: {old: new}; or keep them until nobody is in them; or move the entities first")
+	case errors.As(err, &underWay):
+		return advise(err, "say --cancel to cancel them; mayfly lifecycle show lists them")
+	case errors.Is(err, lifecycle.ErrNothingNext):
+		return advise(err, "mayfly lifecycle show says what it waits for; mayfly lifecycle move takes it to another state")
 	}
 	return e.advise(err)
 }
@@ -323,24 +328,5 @@ func (lifecycleCancelCommand) Help() string {
 func (c lifecycleCancelCommand) Run(ctx context.Context, s streams) error {
 	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
 		return l.Cancel(ctx, c.Lifecycle, c.Entity)
-	})
-}
-
-type lifecycleDeleteCommand struct {
-	entityFlags
-	changing
-}
-
-// Help is the part of --help behind the flags.
-func (lifecycleDeleteCommand) Help() string {
-	return `Example:
-
-    mayfly lifecycle delete trial ada`
-}
-
-// Run deletes an entity.
-func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
-	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
-		return l.Delete(ctx, c.Lifecycle, c.Entity)
 	})
 }

@@ -102,8 +102,8 @@ func (lifecycleApplyCommand) Help() string {
 
     mayfly lifecycle apply trial.yaml
 
-States in which entities are have to stay. Where a handler is unknown to whoever makes the transitions, its calls become
-dead letters; --targets finds that out before.`
+States in which entities are have to stay, or the file says which have taken their places: renamed: {old: new}. Where a
+handler is unknown to whoever makes the transitions, its calls become dead letters; --targets finds that out before.`
 }
 
 // Run stores a definition.
@@ -130,7 +130,8 @@ func (c lifecycleApplyCommand) Run(ctx context.Context, s streams) error {
 	}
 	if c.JSON {
 		return writeJSON(s.out, map[string]any{
-			"lifecycle": d.Name, "version": applied.Version, "unchanged": applied.Unchanged, "entities": applied.Entities, "rescheduled": applied.Rescheduled, "runs": runs,
+			"lifecycle": d.Name, "version": applied.Version, "unchanged": applied.Unchanged, "entities": applied.Entities, "renamed": applied.Renamed, "stuck": applied.Stuck,
+			"rescheduled": applied.Rescheduled, "runs": runs,
 		})
 	}
 	under := 0
@@ -144,9 +145,18 @@ func (c lifecycleApplyCommand) Run(ctx context.Context, s streams) error {
 		fmt.Fprintf(s.out, "%s is version %d", d.Name, applied.Version)
 	}
 	if under > 0 {
-		fmt.Fprintf(s.out, "; %d entities are under way, %d were rescheduled", under, applied.Rescheduled)
+		fmt.Fprintf(s.out, "; entities under way: %d", under)
+	}
+	if applied.Renamed > 0 {
+		fmt.Fprintf(s.out, ", %d in renamed states", applied.Renamed)
+	}
+	if applied.Rescheduled > 0 {
+		fmt.Fprintf(s.out, ", %d rescheduled", applied.Rescheduled)
 	}
 	fmt.Fprintln(s.out)
+	if applied.Stuck > 0 {
+		fmt.Fprintf(s.err, "nothing is next for %d of them any more: mayfly lifecycle show %s says for which, and why\n", applied.Stuck, d.Name)
+	}
 	if !runs {
 		fmt.Fprintf(s.err, "nobody makes its transitions yet: start mayfly lifecycle run --endpoint %s\n", e.name())
 	}

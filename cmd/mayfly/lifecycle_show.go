@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mayflydb/mayfly/lifecycle"
 )
@@ -44,9 +45,15 @@ func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return e.adviseLifecycle(err)
 		}
+		states := make([]string, len(d.States))
+		for i := range d.States {
+			states[i] = d.States[i].Name
+		}
 		counts, next := map[string]int{}, map[string]time.Time{}
 		err = l.Each(ctx, name, func(en lifecycle.Entity) error {
-			counts[en.State]++
+			if counts[en.State]++; !slices.Contains(states, en.State) {
+				states = append(states, en.State) // of an earlier version
+			}
 			if at := next[en.State]; !en.Next.IsZero() && en.Paused.IsZero() && (at.IsZero() || en.Next.Before(at)) {
 				next[en.State] = en.Next
 			}
@@ -61,12 +68,12 @@ func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
 			}
 			continue
 		}
-		for _, state := range d.States {
+		for _, state := range states {
 			at := ""
-			if t := next[state.Name]; !t.IsZero() {
+			if t := next[state]; !t.IsZero() {
 				at = utcText(t)
 			}
-			shown.add(name, fmt.Sprint(version), state.Name, fmt.Sprint(counts[state.Name]), at)
+			shown.add(name, fmt.Sprint(version), state, fmt.Sprint(counts[state]), at)
 		}
 	}
 	if c.JSON {
@@ -127,7 +134,10 @@ func (c lifecycleShowCommand) Run(ctx context.Context, s streams) error {
 				return err
 			}
 		}
-		return nil
+		if gone {
+			return nil
+		}
+		return c.nowJSON(ctx, s, e, l, en)
 	}
 	shown := table{heading: []string{"Time (UTC)", "Event", "State", "Late", "Calls", "Note"}}
 	for _, ev := range events {
@@ -158,7 +168,8 @@ func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoin
 	now := e.now(ctx)
 	fmt.Fprintf(s.out, "\nit is %s since %s\n", en.State, utcText(en.Since))
 	if en.Problem != "" {
-		fmt.Fprintf(s.out, "something is wrong with it: %s\n", en.Problem)
+		fmt.Fprintf(s.out, "something is wrong with it: %s\n", oneLine(en.Problem))
+		fmt.Fprintf(s.out, "next: mayfly lifecycle move %[1]s %[2]s STATE takes it to a state of mayfly lifecycle show %[1]s; mayfly lifecycle set changes attributes\n", c.Lifecycle, en.ID)
 	}
 	switch {
 	case en.Ended != "":
@@ -168,18 +179,70 @@ func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoin
 		fmt.Fprintf(s.out, "it is paused since %s; %s left until %s\n", utcText(en.Paused), inText(en.Next.Sub(en.Paused)), cmp.Or(en.NextTo, "nothing"))
 		return nil
 	case en.Next.IsZero():
-		fmt.Fprintln(s.out, "nothing is next: it waits to be moved")
+		if en.Problem == "" {
+			fmt.Fprintln(s.out, "nothing is next: it waits to be moved")
+		}
 		return nil
 	}
 	ahead, err := l.Ahead(ctx, c.Lifecycle, c.Entity, aheadMost)
 	if err != nil {
 		return e.adviseLifecycle(err)
 	}
-	shown := table{heading: []string{"Next (UTC)", "In", "State", "If"}}
+	shown := table{heading: []string{"Next (UTC)", "In", "State", "If", "Calls"}}
 	for _, a := range ahead {
-		shown.add(utcText(a.At), inText(a.At.Sub(now).Round(time.Millisecond)), a.To, a.When)
+		calls := a.Handler
+		if a.Input != "" {
+			calls += " with " + clipped(a.Input, inputWide)
+		}
+		shown.add(utcText(a.At), inText(a.At.Sub(now).Round(time.Millisecond)), a.To, a.When, calls)
 	}
 	return shown.write(s.out)
+}
+
+const inputWide = 60 // letters that are shown of an input
+
+// clipped is a text, cut where it has more than most letters.
+func clipped(text string, most int) string {
+	if utf8.RuneCountInString(text) > most {
+		text = string([]rune(text)[:most-1]) + "…"
+	}
+	return text
+}
+
+// nowJSON is showNow for scripts: a line behind those of the events.
+func (c lifecycleShowCommand) nowJSON(ctx context.Context, s streams, e *endpoint, l *lifecycle.Lifecycles, en lifecycle.Entity) error {
+	line := entityJSON(en)
+	ahead, err := l.Ahead(ctx, c.Lifecycle, c.Entity, aheadMost)
+	if err != nil && !errors.Is(err, lifecycle.ErrNoLifecycle) {
+		return e.adviseLifecycle(err)
+	}
+	all := make([]map[string]any, len(ahead))
+	for i, a := range ahead {
+		all[i] = map[string]any{"at": wireTimeOf(a.At), "to": a.To}
+		for name, text := range map[string]string{"if": a.When, "handler": a.Handler, "input": a.Input} {
+			if text != "" {
+				all[i][name] = text
+			}
+		}
+	}
+	line["ahead"] = all
+	return writeJSON(s.out, line)
+}
+
+// entityJSON is an entity as scripts read it.
+func entityJSON(en lifecycle.Entity) map[string]any {
+	line := map[string]any{"entity": en.ID, "state": en.State, "since": wireTimeOf(en.Since), "generation": en.Generation}
+	for name, t := range map[string]time.Time{"next": en.Next, "paused": en.Paused} {
+		if !t.IsZero() {
+			line[name] = wireTimeOf(t)
+		}
+	}
+	for name, text := range map[string]string{"nextTo": en.NextTo, "ended": en.Ended, "problem": en.Problem} {
+		if text != "" {
+			line[name] = text
+		}
+	}
+	return line
 }
 
 // showAll draws the definition, and lists the entities whose transitions come next.
@@ -214,7 +277,7 @@ func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecyc
 	shown := table{heading: []string{"Entity", "State", "Since (UTC)", "Next", "When (UTC)", ""}}
 	for _, en := range all {
 		if c.JSON {
-			if err := writeJSON(s.out, map[string]any{"entity": en.ID, "state": en.State, "since": wireTimeOf(en.Since), "next": wireTimeOf(en.Next), "nextTo": en.NextTo, "ended": en.Ended}); err != nil {
+			if err := writeJSON(s.out, entityJSON(en)); err != nil {
 				return err
 			}
 			continue

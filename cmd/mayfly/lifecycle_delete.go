@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mayflydb/mayfly/lifecycle"
+)
+
+type lifecycleDeleteCommand struct {
+	Lifecycle string `arg:"" help:"Name of the lifecycle."`
+	Entity    string `arg:"" optional:"" help:"Name of the entity; without it, the lifecycle is deleted."`
+	Cancel    bool   `help:"Of a whole lifecycle: cancel the entities that are under way. Without it, it is not deleted while there are any."`
+	Yes       bool   `help:"With --cancel: do not ask."`
+	changing
+}
+
+// Help is the part of --help behind the flags.
+func (lifecycleDeleteCommand) Help() string {
+	return `Examples:
+
+    mayfly lifecycle delete trial ada
+    mayfly lifecycle delete trial
+    mayfly lifecycle delete trial --cancel --yes
+
+Nothing is called because of it. What has happened to entities can still be shown, for as long as the history is kept,
+and calls that are under way are made. A lifecycle that is deleted can be applied again.`
+}
+
+// Run deletes an entity, or a lifecycle.
+func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
+	if c.Entity != "" {
+		if c.Cancel {
+			return misused(fmt.Errorf("--cancel is for a whole lifecycle, and not for its entity %q", c.Entity), "leave --cancel out, or say mayfly lifecycle cancel")
+		}
+		return c.do(ctx, s, entityFlags{c.Lifecycle, c.Entity}, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
+			return l.Delete(ctx, c.Lifecycle, c.Entity)
+		})
+	}
+	e, l, err := c.lifecycles(ctx)
+	if err != nil {
+		return err
+	}
+	if c.Cancel {
+		if _, _, err := l.Definition(ctx, c.Lifecycle); err != nil {
+			return e.adviseLifecycle(err)
+		}
+		if err := confirm(s, c.Yes, "cancel all entities of lifecycle "+c.Lifecycle+", and delete it"); err != nil {
+			return err
+		}
+	}
+	b := newBar(s.err)
+	cancelled, err := l.DeleteLifecycle(ctx, c.Lifecycle, lifecycle.DeleteOptions{Cancel: c.Cancel, Progress: func(cancelled, underWay int) {
+		b.draw(int64(cancelled), int64(underWay), fmt.Sprintf("%d of %d entities are cancelled", cancelled, underWay))
+	}})
+	b.clear()
+	if err != nil {
+		return e.adviseLifecycle(err)
+	}
+	if c.JSON {
+		return writeJSON(s.out, map[string]any{"lifecycle": c.Lifecycle, "deleted": true, "cancelled": cancelled})
+	}
+	fmt.Fprintf(s.out, "%s is deleted", c.Lifecycle)
+	switch cancelled {
+	case 0:
+	case 1:
+		fmt.Fprint(s.out, "; 1 entity was cancelled")
+	default:
+		fmt.Fprintf(s.out, "; %d entities were cancelled", cancelled)
+	}
+	_, err = fmt.Fprintln(s.out)
+	return err
+}
