@@ -53,7 +53,7 @@ var layers = map[string]layer{
 			"internal/admin", "internal/clock", "internal/deliver", "internal/engine", "internal/httploop", "internal/kv", "internal/lease", "internal/resolve",
 			"internal/reminder", "internal/routes", "internal/scheduler", "internal/service", "internal/sigv4", "internal/trigger", "internal/wire", "target",
 		},
-		tests: []string{"", "conformance", "internal/dynamo", "internal/lease", "target"},
+		tests: []string{"", "conformance", "internal/dynamo", "internal/lease", "lifecycle", "target"},
 		why:   "the root is wiring: what a request means is decided below it, and the toolkits are built on it",
 	},
 	"planner": {
