@@ -121,6 +121,23 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// A transition that was put off and does not happen then gives way to those that it has kept waiting.
+func TestPutOffAndRefused(t *testing.T) {
+	w := newWorld(t)
+	w.apply(subscription)
+	w.create("sub", "e")
+	w.create("sub", "sooner")
+	_, err := w.Reschedule(bg, "sub", "e", begin.Add(10*time.Hour))
+	must(t, err)
+	_, err = w.Reschedule(bg, "sub", "sooner", begin.Add(time.Hour))
+	must(t, err)
+	w.advance(9 * time.Hour)
+	w.want([]string{w.state("sub", "e"), w.state("sub", "sooner")}, "trial, active@10h0m0s", "over (end)")
+	w.advance(time.Hour)
+	w.want(w.events("sub", "e"), "created →trial@0s", "rescheduled trial→trial@0s", "transition trial→over@10h0m0s")
+	w.want(w.events("sub", "sooner"), "created →trial@0s", "rescheduled trial→trial@0s", "refused trial→trial@1h0m0s", "transition trial→over@3h0m0s")
+}
+
 // Attributes that times follow from are checked, and times follow them.
 func TestSet(t *testing.T) {
 	w := newWorld(t)

@@ -129,8 +129,16 @@ func (c candidate) before(o candidate) bool {
 	return c.index < o.index
 }
 
-// first is the candidate of a state that comes first behind another one; nil: there is none. Transitions whose instants cannot be told are left out, and are the problem.
+// first is the candidate of a state that comes first behind another one; nil: there is none. Transitions whose instants cannot be told are left out, and are the problem. Where the other one
+// was put off, those that it has kept waiting come with it.
 func (p *plan) first(s *stage, base time.Time, of Item, behind *candidate) (first *candidate, problem error) {
+	var from candidate // the place of the other one, by the definition
+	if behind != nil {
+		from = *behind
+		if at, err := behind.due(base, of); err == nil && at.Before(from.at) {
+			from.at = at
+		}
+	}
 	for _, step := range s.next {
 		if !step.timed() || behind != nil && step.index == behind.index {
 			continue
@@ -143,8 +151,11 @@ func (p *plan) first(s *stage, base time.Time, of Item, behind *candidate) (firs
 			continue
 		}
 		c := candidate{step, at}
-		if behind != nil && !behind.before(c) {
-			continue
+		if behind != nil {
+			if !from.before(c) {
+				continue
+			}
+			c.at = later(c.at, behind.at)
 		}
 		if first == nil || c.before(*first) {
 			first = &c
