@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,19 +12,21 @@ import (
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
+var butterflies = flag.Int("butterflies", 10_000, "of BenchmarkYear: fewer for a profile")
+
 // BenchmarkYear: the lives of 10,000 butterflies through a simulated year, in a durable database. Each has four transitions, of which three call a handler, and times of its own: to the
 // hour, so that some five share an instant, or to the millisecond, so that each of the 40,000 has its own, at which the clock stops.
 func BenchmarkYear(b *testing.B) {
 	for name, unit := range map[string]time.Duration{"hour": time.Hour, "millisecond": time.Millisecond} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				year(b, 10_000, unit)
+				year(b, *butterflies, unit)
 			}
 		})
 	}
 }
 
-func year(b *testing.B, butterflies int, unit time.Duration) {
+func year(b *testing.B, n int, unit time.Duration) {
 	w := &world{t: b}
 	w.DB = open(b, b.TempDir())
 	o := w.options()
@@ -31,7 +34,7 @@ func year(b *testing.B, butterflies int, unit time.Duration) {
 	w.run(o)
 	w.apply(butterfly)
 	random := rand.New(rand.NewPCG(1, 2))
-	laid := make([]time.Duration, butterflies)
+	laid := make([]time.Duration, n)
 	for i := range laid {
 		laid[i] = time.Duration(random.Int64N(int64(200 * 24 * time.Hour))).Truncate(unit)
 	}
@@ -53,7 +56,7 @@ func year(b *testing.B, butterflies int, unit time.Duration) {
 		}
 	}
 	w.mu.Unlock()
-	if want := 4 * butterflies; made != want {
+	if want := 4 * n; made != want {
 		b.Fatalf("%d transitions were made at their instants, of %d", made, want)
 	}
 	b.ReportMetric(took.Seconds(), "s/year")
