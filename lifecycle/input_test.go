@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -131,6 +132,53 @@ states:
 	if n, letters := len(in.bodies()), len(letters.bodies()); n != 3 || letters != 3 {
 		t.Errorf("%d calls were made, and %d are dead letters", n, letters)
 	}
+}
+
+// A definition can be applied by somebody who does not know the handlers of those who run it. They say which of them are unknown, and their calls are dead letters.
+func TestUnknownHandler(t *testing.T) {
+	w := &world{DB: open(t, ""), t: t}
+	var log lockedBuffer
+	o := w.options()
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	w.run(o)
+	o = w.options()
+	o.Streams, o.Handlers, o.Unmapped = nil, nil, true
+	other, err := lifecycle.New(o)
+	must(t, err)
+	_, err = other.Apply(bg, read(t, strings.Replace(twoSteps, "note", "nobody", 1)), lifecycle.ApplyOptions{})
+	must(t, err)
+	w.create("two", "e")
+	w.advance(3 * time.Hour)
+	var events []lifecycle.Event
+	await(t, "the calls have ended", func() bool { // the worker may come to know of the lifecycle only now
+		events, err = w.History(bg, "two", "e")
+		must(t, err)
+		return len(events) == 3 && events[1].Outcome != "" && events[2].Outcome != ""
+	})
+	if !strings.HasPrefix(events[1].Outcome, "failed: ") || events[2].Outcome != "delivered" {
+		t.Errorf("%+v", events)
+	}
+	if want := `states[0].next[0].handler: handler \"nobody\" is unknown`; !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "lifecycle=two version=1") {
+		t.Errorf("the log has no %s: %s", want, log.String())
+	}
+}
+
+// lockedBuffer is written by several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }
 
 // An input is of whatever Go has that JSON has too, and is stored as that.

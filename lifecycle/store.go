@@ -298,6 +298,11 @@ func (l *Lifecycles) planOf(ctx context.Context, name string) (*plan, error) {
 	}
 	p.version, p.deleted = is.version, is.deleted
 	l.keep(p)
+	if l.o.Streams != nil && !p.deleted { // it may have been applied by somebody who does not know the handlers here
+		for _, f := range FaultsOf(d.Check(l.handler)) {
+			l.o.Logger.Warn("calls will become dead letters", "lifecycle", name, "version", p.version, "problem", f.Error())
+		}
+	}
 	return p, nil
 }
 
