@@ -17,23 +17,31 @@ type MetricQuery struct {
 	From, To time.Time // the first instant, and the one behind the last; at most 10 years apart
 	Newest   bool      // newest first
 	Limit    int       // of samples; 0: all
+	// After goes on where a MetricPage ended, or behind a sample (MetricPlaceAfter). It belongs to the same Metric and order.
+	After string
 }
 
-// Metric gives what all devices have measured of a metric, in the order of time. The samples have that metric and no other. It asks one day after another, each
-// day's shards at once, of an index, and so sees a write a moment later than Range does.
+// Metric gives what all devices have measured of a metric, in the order of time, and where their Keys are the same, of the devices' names. The samples have that metric
+// and no other. It asks one day after another, each day's shards at once, of an index, and so sees a write a moment later than Range does. An error ends it;
+// MetricPlaceAfter the last sample is where to go on.
 func (r *Reader) Metric(ctx context.Context, q MetricQuery) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
-		if err := r.checkMetricQuery(&q); err != nil {
+		err := r.checkMetricQuery(&q)
+		var behind *Sample
+		if err == nil {
+			behind, err = readMetricPlace(&q)
+		}
+		if err != nil {
 			yield(Sample{}, err)
 			return
 		}
-		days := daysOf(q.From, q.To)
-		if q.Newest {
-			slices.Reverse(days)
-		}
+		low, high, days := q.rest(behind)
 		count := 0
 		for _, day := range days {
-			for s, err := range r.metricDay(ctx, &q, day) {
+			for s, err := range r.metricDay(ctx, &q, day, low, high) {
+				if err == nil && behind != nil && !q.follows(&s, behind) {
+					continue
+				}
 				if !yield(s, err) || err != nil {
 					return
 				}
@@ -43,6 +51,58 @@ func (r *Reader) Metric(ctx context.Context, q MetricQuery) iter.Seq2[Sample, er
 			}
 		}
 	}
+}
+
+// MetricPage gives a part of what Metric gives: up to Limit samples, or 1,000. Next is the After of the next one; it is a place in the order of Keys and devices and in no day or
+// shard, so that it stays right when samples come and expire, in any process.
+func (r *Reader) MetricPage(ctx context.Context, q MetricQuery) (p Page, err error) {
+	if q.Limit == 0 {
+		q.Limit = pageDefault
+	}
+	limit := q.Limit
+	if limit > 0 {
+		q.Limit++ // one more tells whether there is a next page
+	}
+	for s, err := range r.Metric(ctx, q) {
+		if err != nil {
+			return Page{}, err
+		}
+		if len(p.Samples) == limit {
+			p.Next = MetricPlaceAfter(q, p.Samples[limit-1])
+			break
+		}
+		p.Samples = append(p.Samples, s)
+	}
+	return p, nil
+}
+
+// rest is what is still to be asked for: the days in their order, and the bounds of sort keys. The samples with the Key of the one behind which it goes on are among it, since
+// other devices may have it too.
+func (q *MetricQuery) rest(behind *Sample) (low, high string, days []time.Time) {
+	low, high = bound(q.From), bound(q.To)
+	days = daysOf(q.From, q.To)
+	if q.Newest {
+		slices.Reverse(days)
+	}
+	if behind == nil {
+		return low, high, days
+	}
+	day := behind.Time.Truncate(24 * time.Hour)
+	if q.Newest {
+		high = min(high, behind.Key)
+		return low, high, slices.DeleteFunc(days, day.Before)
+	}
+	low = max(low, behind.Key)
+	return low, high, slices.DeleteFunc(days, day.After)
+}
+
+// follows reports whether a sample comes behind another one.
+func (q *MetricQuery) follows(s, behind *Sample) bool {
+	order := byKeyAndDevice(s, behind)
+	if q.Newest {
+		return order < 0
+	}
+	return order > 0
 }
 
 func (r *Reader) checkMetricQuery(q *MetricQuery) error {
@@ -65,8 +125,11 @@ func daysOf(from, to time.Time) (days []time.Time) {
 	return days
 }
 
-func (r *Reader) metricDay(ctx context.Context, q *MetricQuery, day time.Time) iter.Seq2[Sample, error] {
+func (r *Reader) metricDay(ctx context.Context, q *MetricQuery, day time.Time, low, high string) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
+		if low > high {
+			return
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		var sources []*source
 		defer func() {
@@ -81,7 +144,7 @@ func (r *Reader) metricDay(ctx context.Context, q *MetricQuery, day time.Time) i
 				KeyConditionExpression:   aws.String("#b = :b AND #t BETWEEN :low AND :high"),
 				ExpressionAttributeNames: map[string]string{"#b": bucketOf(q.Metric), "#t": attrTime},
 				ExpressionAttributeValues: item{
-					":b": text(bucket(q.Metric, day, shard)), ":low": text(bound(q.From)), ":high": text(bound(q.To)),
+					":b": text(bucket(q.Metric, day, shard)), ":low": text(low), ":high": text(high),
 				},
 			}
 			if q.Limit > 0 && q.Limit < 1000 {
@@ -89,7 +152,43 @@ func (r *Reader) metricDay(ctx context.Context, q *MetricQuery, day time.Time) i
 			}
 			sources = append(sources, newSource(ctx, r.series, in))
 		}
-		// Within one shard samples of one instant have no order, so what is alike may not follow on what it is like: only the same sample twice is taken for one.
-		merge(sources, q.Newest, byKeyAndDevice)(yield)
+		settled(merge(sources, q.Newest, byKeyAndDevice), q.Newest)(yield)
+	}
+}
+
+// settled gives samples that come in the order of Keys in that of Keys and devices: an index has no order among those with one Key, which have come from many devices at one
+// instant with the same values. It has those in memory. Of the same sample twice it gives one.
+func settled(samples iter.Seq2[Sample, error], newest bool) iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		var alike []Sample
+		give := func() (more bool) {
+			slices.SortStableFunc(alike, func(a, b Sample) int {
+				if newest {
+					return byKeyAndDevice(&b, &a)
+				}
+				return byKeyAndDevice(&a, &b)
+			})
+			for i, s := range alike {
+				if i > 0 && s.Device == alike[i-1].Device {
+					continue
+				}
+				if !yield(s, nil) {
+					return false
+				}
+			}
+			alike = alike[:0]
+			return true
+		}
+		for s, err := range samples {
+			if err != nil {
+				yield(Sample{}, err)
+				return
+			}
+			if len(alike) > 0 && alike[0].Key != s.Key && !give() {
+				return
+			}
+			alike = append(alike, s)
+		}
+		give()
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"fmt"
 )
 
-// place is where a page of a range ended.
+// place is where a page of a range ended: behind a sample.
 type place struct {
 	Version int    `json:"v"`
+	Metric  string `json:"m,omitempty"` // of a range across devices
 	Device  string `json:"d"`
 	Newest  bool   `json:"n,omitempty"`
 	Key     string `json:"k"`
@@ -17,15 +18,24 @@ type place struct {
 
 const (
 	placeVersion = 1
-	placeMax     = 8 << 10 // bytes
+	placeMax     = 16 << 10 // bytes: the longest names of a device and a metric, with every character escaped
 )
 
-// ErrPlace says that what was given as Query.After is no place of that query.
+// ErrPlace says that what was given as Query.After or MetricQuery.After is no place of that query.
 var ErrPlace = errors.New("this is no place in this range")
 
 // PlaceAfter is Query.After for what comes behind a sample that the query gave.
 func PlaceAfter(q Query, s Sample) string {
-	doc, err := json.Marshal(place{placeVersion, q.Device, q.Newest, s.Key})
+	return place{Version: placeVersion, Device: q.Device, Newest: q.Newest, Key: s.Key}.String()
+}
+
+// MetricPlaceAfter is MetricQuery.After for what comes behind a sample that the query gave.
+func MetricPlaceAfter(q MetricQuery, s Sample) string {
+	return place{placeVersion, q.Metric, s.Device, q.Newest, s.Key}.String()
+}
+
+func (p place) String() string {
+	doc, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // strings and numbers can be marshalled
 	}
@@ -34,22 +44,48 @@ func PlaceAfter(q Query, s Sample) string {
 
 // readPlace gives the sort key behind which a query goes on.
 func readPlace(text string, q *Query) (key string, err error) {
+	p, err := parsePlace(text)
+	if err == nil && (p.Metric != "" || p.Device != q.Device || p.Newest != q.Newest) {
+		err = fmt.Errorf("%w: it belongs to another device or order", ErrPlace)
+	}
+	if err != nil {
+		return "", err
+	}
+	return p.Key, nil
+}
+
+// readMetricPlace gives the sample behind which a query goes on, by its Key and Device; nil where it begins at its beginning.
+func readMetricPlace(q *MetricQuery) (*Sample, error) {
+	if q.After == "" {
+		return nil, nil
+	}
+	p, err := parsePlace(q.After)
+	if err == nil && (p.Metric != q.Metric || p.Newest != q.Newest) {
+		err = fmt.Errorf("%w: it belongs to another metric or order", ErrPlace)
+	}
+	if err != nil {
+		return nil, err
+	}
+	at, _, err := splitKey(p.Key)
+	return &Sample{Device: p.Device, Time: at, Key: p.Key}, err
+}
+
+func parsePlace(text string) (p place, err error) {
 	if len(text) > placeMax {
-		return "", fmt.Errorf("%w: it has %d bytes", ErrPlace, len(text))
+		return p, fmt.Errorf("%w: it has %d bytes", ErrPlace, len(text))
 	}
 	doc, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
-		return "", fmt.Errorf("%w: it is not base64", ErrPlace)
+		return p, fmt.Errorf("%w: it is not base64", ErrPlace)
 	}
-	var p place
 	if err := json.Unmarshal(doc, &p); err != nil || p.Version != placeVersion {
-		return "", fmt.Errorf("%w: it is not understood", ErrPlace)
+		return p, fmt.Errorf("%w: it is not understood", ErrPlace)
 	}
 	if _, _, err := splitKey(p.Key); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrPlace, err)
+		return p, fmt.Errorf("%w: %w", ErrPlace, err)
 	}
-	if p.Device != q.Device || p.Newest != q.Newest {
-		return "", fmt.Errorf("%w: it belongs to another device or order", ErrPlace)
+	if err := checkDevice(p.Device); err != nil {
+		return p, fmt.Errorf("%w: %w", ErrPlace, err)
 	}
-	return p.Key, nil
+	return p, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -107,8 +108,16 @@ func FuzzPlace(f *testing.F) {
 	s := Sample{Device: "roof", Time: start, Values: map[string]float64{"a": 1}}
 	s.Key = sortKey(&s, "")
 	f.Add(PlaceAfter(q, s))
+	f.Add(MetricPlaceAfter(MetricQuery{Metric: "a"}, s))
 	f.Add("e30")
 	f.Fuzz(func(t *testing.T, text string) {
+		m := MetricQuery{Metric: "a", After: text}
+		if behind, err := readMetricPlace(&m); err == nil && behind != nil {
+			m.After = MetricPlaceAfter(m, *behind)
+			if again, err := readMetricPlace(&m); err != nil || again.Key != behind.Key || again.Device != behind.Device {
+				t.Errorf("%q gives %+v, and that %+v, %v", text, behind, again, err)
+			}
+		}
 		if key, err := readPlace(text, &q); err == nil {
 			again, err := readPlace(PlaceAfter(q, Sample{Key: key}), &q)
 			if err != nil || again != key {
@@ -150,6 +159,97 @@ func TestMetricAcrossDevices(t *testing.T) {
 		if err == nil {
 			t.Error("a metric without an index is not refused")
 		}
+	}
+}
+
+// The pages of a metric across devices are what Metric gives, at every length and in both orders, also where many devices have the same Key in one shard or in several, over days,
+// and while what was given is gone. Places of anything else are refused.
+func TestMetricPages(t *testing.T) {
+	x := newWorld(t, Spec{Metrics: []string{"temperature", "wind"}, MetricShards: 3, Ahead: 100 * time.Hour})
+	var written []Sample
+	for device := range 17 { // at one instant all have the same value, and so one Key
+		for hour := range 4 {
+			s := temperature(fmt.Sprintf("device-%02d", (device*7)%17), time.Duration(hour)*13*time.Hour, 20)
+			s.Values["wind"] = float64(hour)
+			written = append(written, s)
+		}
+	}
+	x.write(written...)
+	for _, newest := range []bool{false, true} {
+		q := MetricQuery{Metric: "temperature", From: start, To: start.Add(100 * time.Hour), Newest: newest}
+		want := all(t, x.r.Metric(t.Context(), q))
+		if len(want) != len(written) || !slices.IsSortedFunc(want, func(a, b Sample) int {
+			if newest {
+				a, b = b, a
+			}
+			return byKeyAndDevice(&a, &b)
+		}) {
+			t.Fatalf("%d samples, want %d in order", len(want), len(written))
+		}
+		for _, limit := range []int{1, 2, 16, 17, 18, len(want) - 1, len(want), len(want) + 1, 0} {
+			var got []Sample
+			q := q
+			q.Limit, q.After = limit, ""
+			for {
+				page, err := x.r.MetricPage(t.Context(), q)
+				must(t, err)
+				if limit > 0 && len(page.Samples) > limit || len(page.Samples) == 0 {
+					t.Fatalf("a page of %d has %d", limit, len(page.Samples))
+				}
+				got = append(got, page.Samples...)
+				if q.After = page.Next; q.After == "" {
+					break
+				}
+			}
+			if len(got) != len(want) {
+				t.Fatalf("pages of %d have %d samples, want %d", limit, len(got), len(want))
+			}
+			for i := range got {
+				if byKeyAndDevice(&got[i], &want[i]) != 0 {
+					t.Fatalf("in pages of %d sample %d is %s of %s, want %s of %s", limit, i, got[i].Key, got[i].Device, want[i].Key, want[i].Device)
+				}
+			}
+		}
+		narrow := q // behind a sample outside of the range it goes on with the range
+		narrow.From, narrow.To = start.Add(time.Hour), start.Add(30*time.Hour)
+		for i, s := range want {
+			narrow.After = MetricPlaceAfter(narrow, s)
+			n := 0
+			for _, rest := range want[i+1:] {
+				if !rest.Time.Before(narrow.From) && rest.Time.Before(narrow.To) {
+					n++
+				}
+			}
+			if got := all(t, x.r.Metric(t.Context(), narrow)); len(got) != n {
+				t.Fatalf("behind %s of %s there are %d, want %d", s.Key, s.Device, len(got), n)
+			}
+		}
+		place := MetricPlaceAfter(q, want[3])
+		for _, wrong := range []MetricQuery{
+			{Metric: "wind", After: place, Newest: newest}, {Metric: "temperature", After: place, Newest: !newest}, {Metric: "temperature", After: "x", Newest: newest},
+			{Metric: "temperature", After: PlaceAfter(Query{Device: want[3].Device, Newest: newest}, want[3]), Newest: newest},
+		} {
+			wrong.From, wrong.To = q.From, q.To
+			if _, err := x.r.MetricPage(t.Context(), wrong); !errors.Is(err, ErrPlace) {
+				t.Errorf("%+v: %v", wrong, err)
+			}
+		}
+		if _, err := x.r.Page(t.Context(), Query{Device: want[3].Device, Newest: newest, After: place}); !errors.Is(err, ErrPlace) {
+			t.Errorf("a place of a metric in a device's range: %v", err)
+		}
+	}
+	if _, err := x.r.MetricPage(t.Context(), MetricQuery{Metric: "temperature", From: start, To: start, Limit: -1}); err == nil {
+		t.Error("a limit below 0 is not refused")
+	}
+}
+
+// The place of a device with the longest name, every character of which is escaped, is read again.
+func TestLongestPlace(t *testing.T) {
+	s := Sample{Device: strings.Repeat("\x01", deviceMax), Time: start, Values: map[string]float64{"a": 1}}
+	s.Key = sortKey(&s, "")
+	q := Query{Device: s.Device}
+	if key, err := readPlace(PlaceAfter(q, s), &q); err != nil || key != s.Key {
+		t.Errorf("it gives %q, %v", key, err)
 	}
 }
 
