@@ -80,8 +80,8 @@ var layers = map[string]layer{
 		why:   "series of samples are kept at any endpoint, so the package knows clients of the AWS SDK only",
 	},
 	"timeseries/archive": {
-		may:   []string{"internal/clock", "internal/deliver", "internal/lease", "timeseries"},
-		tests: []string{""},
+		may:   []string{"internal/clock", "internal/deliver", "internal/lease", "target", "timeseries"},
+		tests: []string{"", "guard"},
 		why:   "files of samples stand beside a series at any endpoint; who does without them does not link Parquet",
 	},
 	"timeseries/fromnats": {
@@ -282,6 +282,7 @@ var bans = []ban{
 	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka"}, tests: true, why: sinkWhy},
 	{path: "github.com/parquet-go", only: []string{"timeseries/archive"}, tests: true, why: "only who keeps an archive links Parquet"},
 	{path: "github.com/aws/aws-sdk-go-v2/service/s3", only: []string{"timeseries/archive/bucket"}, tests: true, why: "only who keeps an archive in a bucket links S3"},
+	{path: "github.com/johannesboyne", only: []string{}, why: "S3 is elsewhere; a server of its API runs in tests only"},
 	{path: "github.com/rabbitmq", only: []string{"internal/sink/rabbitmq"}, tests: true, why: sinkWhy},
 	{path: "C", except: slices.Collect(maps.Keys(layers)), tests: true, why: "everything works without cgo"},
 	{path: "testing", only: []string{"conformance", "internal/testkit"}, why: "tests do not ship, and only tests import testkit"},

@@ -20,6 +20,8 @@ type Store interface {
 	Open(ctx context.Context, name string) (File, error)
 	// Put makes a file, or replaces it, as a whole: it is there durably with everything that write has written, or, after an error, as it was.
 	Put(ctx context.Context, name string, write func(io.Writer) error) error
+	// Remove takes a file away. That there is none is no error.
+	Remove(ctx context.Context, name string) error
 	// String is its address, for messages.
 	String() string
 }
@@ -117,6 +119,15 @@ func (d dir) Put(_ context.Context, name string, write func(io.Writer) error) (e
 		return err
 	}
 	return syncDir(parent)
+}
+
+// Remove leaves the directory: the day's next file is on its way, or others are there.
+func (d dir) Remove(_ context.Context, name string) error {
+	err := os.Remove(filepath.Join(string(d), filepath.FromSlash(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // makeDirs makes a directory and those above it, durably.

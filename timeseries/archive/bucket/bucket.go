@@ -20,7 +20,8 @@ import (
 	"github.com/mayflydb/mayfly/timeseries/archive"
 )
 
-// Store is a part of a bucket. An object is put as a whole, durably, so that the laws of an archive hold. What is written or read is in a temporary file meanwhile.
+// Store is a part of a bucket. An object is put as a whole, durably, so that the laws of an archive hold; a large one in parts, of which one is in memory. What is read is in a temporary file
+// meanwhile.
 type Store struct {
 	client         *s3.Client
 	bucket, prefix string // the prefix is empty or ends with a slash
@@ -135,19 +136,8 @@ func (s *Store) Open(ctx context.Context, name string) (archive.File, error) {
 	return t, nil
 }
 
-// Put makes an object, or replaces it.
-func (s *Store) Put(ctx context.Context, name string, write func(io.Writer) error) (err error) {
-	t, err := newTemporary()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	if err := write(t); err != nil {
-		return err
-	}
-	if _, err := t.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	_, err = s.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + name), Body: t.File, ContentType: aws.String("application/vnd.apache.parquet")})
+// Remove takes an object away.
+func (s *Store) Remove(ctx context.Context, name string) error {
+	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + name)})
 	return err
 }

@@ -1,12 +1,14 @@
 package bucket
 
 import (
-	"encoding/xml"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -18,6 +20,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/internal/sigv4"
@@ -34,74 +39,84 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// objects stands for S3: it verifies signatures, and keeps one bucket, of which it lists three objects a page.
-type objects struct {
+const testBucket = "archive"
+
+// cloud is a server that speaks S3's API. Before it stands what S3 does and it does not: signatures are verified.
+type cloud struct {
 	t        *testing.T
 	verifier *sigv4.Verifier
+	server   http.Handler
+	backend  *s3mem.Backend
 	mu       sync.Mutex
-	all      map[string][]byte // by path
+	calls    map[string]int                                     // by what they do
+	refuse   func(call string, n int) (status int, code string) // the nth of its kind; nil: none
 }
 
-func (o *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// callOf names what a request does.
+func callOf(r *http.Request) string {
+	q := r.URL.Query()
+	switch {
+	case r.Method == http.MethodPost && q.Has("uploads"):
+		return "create upload"
+	case r.Method == http.MethodPost:
+		return "complete upload"
+	case q.Has("uploadId"):
+		return map[string]string{http.MethodPut: "put part", http.MethodDelete: "abort upload"}[r.Method]
+	}
+	return r.Method
+}
+
+func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
 	}
+	fail := func(status int, code string) {
+		w.WriteHeader(status)
+		fmt.Fprintf(w, "<Error><Code>%s</Code><Message>by the test</Message></Error>", code)
+	}
 	// The verifier escapes the path once more than it is given, which for S3 is once.
 	signed := &sigv4.Request{Service: "s3", Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Host: r.Host, Headers: r.Header, Body: body}
-	if err := o.verifier.Verify(signed, time.Now(), time.Now()); err != nil {
-		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, "<Error><Code>SignatureDoesNotMatch</Code><Message>It does not match.</Message></Error>")
+	if err := c.verifier.Verify(signed, time.Now(), time.Now()); err != nil {
+		fail(http.StatusForbidden, "SignatureDoesNotMatch")
 		return
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case r.Method == http.MethodPut:
-		o.all[r.URL.Path] = body
-	case r.URL.Query().Get("list-type") == "2":
-		o.list(w, r)
-	default:
-		b, ok := o.all[r.URL.Path]
-		if !ok {
-			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(w, "<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>")
+	call := callOf(r)
+	c.mu.Lock()
+	c.calls[call]++
+	n, refuse := c.calls[call], c.refuse
+	c.mu.Unlock()
+	if refuse != nil {
+		if status, code := refuse(call, n); status != 0 {
+			fail(status, code)
 			return
 		}
-		_, _ = w.Write(b)
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	c.server.ServeHTTP(w, r)
 }
 
-func (o *objects) list(w http.ResponseWriter, r *http.Request) {
-	type object struct{ Key string }
-	var answer struct {
-		XMLName               xml.Name `xml:"ListBucketResult"`
-		Contents              []object
-		IsTruncated           bool
-		NextContinuationToken string
+// keys are those of all objects.
+func (c *cloud) keys() (all []string) {
+	c.t.Helper()
+	list, err := c.backend.ListBucket(testBucket, nil, gofakes3.ListBucketPage{})
+	must(c.t, err)
+	for _, o := range list.Contents {
+		all = append(all, o.Key)
 	}
-	bucket := strings.TrimSuffix(r.URL.Path, "/") + "/"
-	for _, path := range slices.Sorted(maps.Keys(o.all)) {
-		key, ok := strings.CutPrefix(path, bucket)
-		if !ok || !strings.HasPrefix(key, r.URL.Query().Get("prefix")) || key <= r.URL.Query().Get("continuation-token") {
-			continue
-		}
-		if answer.IsTruncated = len(answer.Contents) == 3; answer.IsTruncated {
-			answer.NextContinuationToken = answer.Contents[2].Key
-			break
-		}
-		answer.Contents = append(answer.Contents, object{key})
-	}
-	if err := xml.NewEncoder(w).Encode(answer); err != nil {
-		o.t.Error(err)
-	}
+	return all
 }
 
-func start(t *testing.T) (*objects, *s3.Client) {
-	o := &objects{t: t, verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "AKIAEXAMPLE", SecretKey: secret}), all: map[string][]byte{}}
-	server := httptest.NewServer(o)
+func start(t *testing.T) (*cloud, *s3.Client) {
+	backend := s3mem.New()
+	must(t, backend.CreateBucket(testBucket))
+	c := &cloud{
+		t: t, verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "AKIAEXAMPLE", SecretKey: secret}), backend: backend,
+		server: gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server(), calls: map[string]int{},
+	}
+	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
-	return o, s3.NewFromConfig(aws.Config{
+	return c, s3.NewFromConfig(aws.Config{
 		Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", secret, ""), RetryMaxAttempts: 1,
 	}, Options)
 }
@@ -109,7 +124,7 @@ func start(t *testing.T) (*objects, *s3.Client) {
 // A series is exported to a bucket, twice, comes back, and what a directory would have is there.
 func TestExport(t *testing.T) {
 	t.Parallel()
-	o, client := start(t)
+	c, client := start(t)
 	at := time.Date(2030, 1, 5, 0, 30, 0, 0, time.UTC)
 	db, err := mayfly.Open("", mayfly.Options{Start: at, Frozen: true})
 	must(t, err)
@@ -132,8 +147,8 @@ func TestExport(t *testing.T) {
 			t.Errorf("reports %+v", report)
 		}
 	}
-	if len(o.all) != 6 || o.all["/archive/a b/wéather/dt=2030-01-03/samples.parquet"] == nil {
-		t.Errorf("there are %v", slices.Sorted(maps.Keys(o.all)))
+	if keys := c.keys(); len(keys) != 6 || !slices.Contains(keys, "a b/wéather/dt=2030-01-03/samples.parquet") {
+		t.Errorf("there are %q", keys)
 	}
 	n := 0
 	for s, err := range a.Range(t.Context(), timeseries.Query{Device: "roof", Newest: true}) {
@@ -154,11 +169,11 @@ func TestExport(t *testing.T) {
 // A wrong secret is an error that says so, and a put that fails leaves nothing.
 func TestFails(t *testing.T) {
 	t.Parallel()
-	o, client := start(t)
+	c, client := start(t)
 	store, err := New(client, "s3://archive")
 	must(t, err)
-	if err := store.Put(t.Context(), "dt=2030-01-01/x", func(io.Writer) error { return io.ErrShortWrite }); !errors.Is(err, io.ErrShortWrite) || len(o.all) > 0 {
-		t.Errorf("a failing write gives %v, and %d objects", err, len(o.all))
+	if err := store.Put(t.Context(), "dt=2030-01-01/x", func(io.Writer) error { return io.ErrShortWrite }); !errors.Is(err, io.ErrShortWrite) || len(c.keys()) > 0 {
+		t.Errorf("a failing write gives %v, and %q", err, c.keys())
 	}
 	stranger := s3.New(client.Options(), func(o *s3.Options) {
 		o.Credentials = credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "wrong", "")
@@ -171,6 +186,125 @@ func TestFails(t *testing.T) {
 	}
 	if err := store.Put(t.Context(), "x", func(io.Writer) error { return nil }); err == nil {
 		t.Error("a wrong secret may write")
+	}
+}
+
+// What is long is put in parts, and what is not at once; both come back, replace what was there, and are taken away.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	c, client := start(t)
+	store, err := New(client, "s3://archive/a")
+	must(t, err)
+	for _, length := range []int{0, 1, partBytes, partBytes + 1, 2 * partBytes, 2*partBytes + 12345} {
+		content := make([]byte, length)
+		_, _ = rand.NewChaCha8([32]byte{byte(length)}).Read(content)
+		c.calls = map[string]int{}
+		must(t, store.Put(t.Context(), "x", func(w io.Writer) error {
+			for some := range slices.Chunk(content, 100_001) {
+				if n, err := w.Write(some); n != len(some) || err != nil {
+					return fmt.Errorf("%d of %d bytes: %w", n, len(some), err)
+				}
+			}
+			return nil
+		}))
+		want := map[string]int{"PUT": 1}
+		if parts := (length + partBytes - 1) / partBytes; parts > 1 {
+			want = map[string]int{"create upload": 1, "put part": parts, "complete upload": 1}
+		}
+		if !maps.Equal(c.calls, want) {
+			t.Errorf("%d bytes take %v, want %v", length, c.calls, want)
+		}
+		file, err := store.Open(t.Context(), "x")
+		must(t, err)
+		got, err := io.ReadAll(io.NewSectionReader(file, 0, file.Size()))
+		must(t, errors.Join(err, file.Close()))
+		if !bytes.Equal(got, content) {
+			t.Errorf("of %d bytes come %d back, or others", length, len(got))
+		}
+	}
+	for range 2 {
+		must(t, store.Remove(t.Context(), "x"))
+	}
+	if keys := c.keys(); len(keys) != 0 {
+		t.Errorf("there are %q", keys)
+	}
+}
+
+// Where a part, the end, or the writer fails, or the context is done, the object is as it was, and no part is left.
+func TestPartsFail(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]struct {
+		call  string
+		n     int
+		write error
+		abort bool // fails as well
+	}{
+		"first part": {call: "put part", n: 1}, "second part": {call: "put part", n: 2}, "last part": {call: "put part", n: 3}, "end": {call: "complete upload", n: 1},
+		"begin": {call: "create upload", n: 1}, "writer": {write: io.ErrShortWrite}, "context": {write: context.Canceled}, "abort": {call: "put part", n: 2, abort: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, client := start(t)
+			store, err := New(client, "s3://archive/a")
+			must(t, err)
+			must(t, store.Put(t.Context(), "x", func(w io.Writer) error {
+				_, err := io.WriteString(w, "as it was")
+				return err
+			}))
+			c.refuse = func(call string, n int) (int, string) {
+				if call == fault.call && n == fault.n || fault.abort && call == "abort upload" {
+					return http.StatusInternalServerError, "InternalError"
+				}
+				return 0, ""
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			err = store.Put(ctx, "x", func(w io.Writer) error {
+				_, err := w.Write(make([]byte, 3*partBytes))
+				if errors.Is(fault.write, context.Canceled) {
+					cancel()
+				}
+				return errors.Join(err, fault.write)
+			})
+			if err == nil || fault.write != nil && !errors.Is(err, fault.write) || strings.Contains(err.Error(), "its parts stay in the bucket") != fault.abort {
+				t.Errorf("it gives %v", err)
+			}
+			file, err := store.Open(t.Context(), "x")
+			must(t, err)
+			if got, err := io.ReadAll(io.NewSectionReader(file, 0, file.Size())); string(got) != "as it was" || err != nil {
+				t.Errorf("the object is %d bytes, %v", len(got), err)
+			}
+			must(t, file.Close())
+			uploads, err := client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: aws.String(testBucket)})
+			if gone := (smithy.APIError)(nil); errors.As(err, &gone) && gone.ErrorCode() == "NoSuchUpload" {
+				return // the server has never had any
+			}
+			must(t, err)
+			if left := len(uploads.Uploads) > 0; left != fault.abort {
+				t.Errorf("uploads are left: %+v", uploads.Uploads)
+			}
+		})
+	}
+}
+
+// More objects than a page of a listing has are all there, in order.
+func TestList(t *testing.T) {
+	t.Parallel()
+	c, client := start(t)
+	var want []string
+	for i := range 2500 {
+		name := fmt.Sprintf("dt=2030-01-%02d/expired-%05d.parquet", i%30+1, i)
+		want = append(want, name)
+		_, err := c.backend.PutObject(testBucket, "a/"+name, nil, strings.NewReader("x"), 1, nil)
+		must(t, err)
+	}
+	slices.Sort(want)
+	store, err := New(client, "s3://archive/a")
+	must(t, err)
+	got, err := store.List(t.Context(), "dt=")
+	must(t, err)
+	if !slices.Equal(got, want) || c.calls["GET"] < 3 {
+		t.Errorf("%d names of %d in %d pages", len(got), len(want), c.calls["GET"])
 	}
 }
 

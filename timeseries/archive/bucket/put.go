@@ -1,0 +1,115 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+const (
+	partBytes = 8 << 20 // of an upload's parts; S3 takes no less than 5 MB
+	partsMax  = 10_000  // of an upload, as S3 has it
+	abortTime = 10 * time.Second
+
+	contentType = "application/vnd.apache.parquet"
+)
+
+// Put makes an object, or replaces it. One of more than 8 MB is uploaded in parts, which are together the object once all are there. Where the process dies before that, the parts
+// stay, and nobody sees them; a bucket's lifecycle rule removes such.
+func (s *Store) Put(ctx context.Context, name string, write func(io.Writer) error) error {
+	u := &upload{ctx: ctx, client: s.client, bucket: &s.bucket, key: aws.String(s.prefix + name)}
+	err := write(u)
+	if err == nil {
+		err = u.finish()
+	}
+	if err != nil {
+		return errors.Join(err, u.abort())
+	}
+	return nil
+}
+
+// upload is an object on its way.
+type upload struct {
+	ctx         context.Context
+	client      *s3.Client
+	bucket, key *string
+	part        []byte  // what is not sent yet
+	id          *string // of an upload in parts; nil: it is not begun
+	sent        []types.CompletedPart
+}
+
+// Write keeps what is written until it is a part, and sends that.
+func (u *upload) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		if len(u.part) == partBytes { // so that an object of one part is put without an upload
+			if err := u.send(); err != nil {
+				return n, err
+			}
+		}
+		some := min(len(p)-n, partBytes-len(u.part))
+		u.part = append(u.part, p[n:n+some]...)
+		n += some
+	}
+	return n, nil
+}
+
+// send sends a part.
+func (u *upload) send() error {
+	if len(u.sent) == partsMax {
+		return fmt.Errorf("the object would have more than %d parts of %d bytes", partsMax, partBytes)
+	}
+	if u.id == nil {
+		out, err := u.client.CreateMultipartUpload(u.ctx, &s3.CreateMultipartUploadInput{Bucket: u.bucket, Key: u.key, ContentType: aws.String(contentType)})
+		if err != nil {
+			return err
+		}
+		u.id = out.UploadId
+	}
+	number := aws.Int32(int32(len(u.sent) + 1))
+	out, err := u.client.UploadPart(u.ctx, &s3.UploadPartInput{Bucket: u.bucket, Key: u.key, UploadId: u.id, PartNumber: number, Body: bytes.NewReader(u.part)})
+	if err != nil {
+		return fmt.Errorf("part %d: %w", *number, err)
+	}
+	u.sent = append(u.sent, types.CompletedPart{ETag: out.ETag, PartNumber: number})
+	u.part = u.part[:0]
+	return nil
+}
+
+// finish makes the object.
+func (u *upload) finish() error {
+	if u.id == nil {
+		_, err := u.client.PutObject(u.ctx, &s3.PutObjectInput{Bucket: u.bucket, Key: u.key, Body: bytes.NewReader(u.part), ContentType: aws.String(contentType)})
+		return err
+	}
+	if err := u.send(); err != nil {
+		return err
+	}
+	_, err := u.client.CompleteMultipartUpload(u.ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: u.bucket, Key: u.key, UploadId: u.id, MultipartUpload: &types.CompletedMultipartUpload{Parts: u.sent},
+	})
+	return err
+}
+
+// abort takes the parts away, also where ctx is done.
+func (u *upload) abort() error {
+	if u.id == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), abortTime)
+	defer cancel()
+	_, err := u.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: u.bucket, Key: u.key, UploadId: u.id})
+	if gone := (*types.NoSuchUpload)(nil); errors.As(err, &gone) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("its parts stay in the bucket: %w", err)
+	}
+	return nil
+}
