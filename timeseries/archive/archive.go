@@ -1,8 +1,12 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"iter"
+	"log/slog"
 	"path"
 	"regexp"
 	"slices"
@@ -21,46 +25,165 @@ func New(store Store) *Archive { return &Archive{store} }
 const (
 	exported = "samples.parquet"
 	expired  = "expired-"
+	removed  = "removed-"
+
+	// fileMax is the size of a file that is written, and read.
+	fileMax = 5 << 30
 )
 
-var dayForm = regexp.MustCompile(`^dt=([0-9]{4}-[0-9]{2}-[0-9]{2})/[^/]+\.parquet$`)
+var (
+	dayForm     = regexp.MustCompile(`^dt=([0-9]{4}-[0-9]{2}-[0-9]{2})/[^/]+\.parquet$`)
+	removedForm = regexp.MustCompile(`^dt=[0-9]{4}-[0-9]{2}-[0-9]{2}/removed-([0-9a-z]+)-([0-9]{10})-([0-9]{10})\.parquet$`)
+)
 
-// files are the names of the archive's files by day; others in the store are none of its.
-func (a *Archive) files(ctx context.Context) (map[string][]string, error) {
-	names, err := a.store.List(ctx, "dt=")
-	if err != nil {
-		return nil, fmt.Errorf("list the archive %s: %w", a.store, err)
-	}
-	days := map[string][]string{}
-	for _, name := range names {
-		if m := dayForm.FindStringSubmatch(name); m != nil {
-			days[m[1]] = append(days[m[1]], name)
-		}
-	}
-	return days, nil
+// names are those of an archive's files.
+type names struct {
+	days     map[string][]string // in order; without those that are included in another
+	included []string
 }
 
-// mixed says that an archive has files of the other kind.
-func (a *Archive) mixed(days map[string][]string, export bool) error {
+// list gives the names of the archive's files; others in the store are none of its.
+func (a *Archive) list(ctx context.Context) (n names, err error) {
+	all, err := a.store.List(ctx, "dt=")
+	if err != nil {
+		return n, fmt.Errorf("list the archive %s: %w", a.store, err)
+	}
+	n.days = map[string][]string{}
+	for _, name := range all {
+		if m := dayForm.FindStringSubmatch(name); m != nil {
+			n.days[m[1]] = append(n.days[m[1]], name)
+		}
+	}
+	for day, some := range n.days {
+		var included []string
+		n.days[day], included = withoutIncluded(some)
+		n.included = append(n.included, included...)
+	}
+	return n, nil
+}
+
+// files are the names of the archive's files by day.
+func (a *Archive) files(ctx context.Context) (map[string][]string, error) {
+	n, err := a.list(ctx)
+	return n.days, err
+}
+
+// withoutIncluded tells the files of a day, which are in order, from those that a target has put together into another and not removed yet.
+func withoutIncluded(all []string) (others, included []string) {
+	type file struct{ name, writer, first, last string } // numbers have leading zeros
+	var some []file
+	for _, name := range all {
+		if m := removedForm.FindStringSubmatch(name); m != nil {
+			some = append(some, file{name, m[1], m[2], m[3]})
+		}
+	}
+	slices.SortFunc(some, func(a, b file) int {
+		return cmp.Or(cmp.Compare(a.writer, b.writer), cmp.Compare(a.first, b.first), cmp.Compare(b.last, a.last))
+	})
+	var widest file // of those before it
+	for _, f := range some {
+		if f.writer == widest.writer && f.last <= widest.last {
+			included = append(included, f.name)
+			continue
+		}
+		widest = f
+	}
+	if len(included) == 0 {
+		return all, nil
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(included, name) }), included
+}
+
+// removeIncluded removes a file that is included in another. Where that fails it stays, and nobody reads it but those who do not go by names.
+func (a *Archive) removeIncluded(ctx context.Context, name string, log *slog.Logger) {
+	if err := a.store.Remove(ctx, name); err != nil {
+		log.Warn("a file of the archive stays although a larger one has all that it has", "file", name, "store", a.store, "error", err)
+	}
+}
+
+// kind is who makes a file.
+type kind int
+
+const (
+	kindExported kind = iota
+	kindExpired
+	kindRemoved
+)
+
+var kinds = [...]string{kindExported: "an export's files", kindExpired: "files of what has expired", kindRemoved: "files of what guard has removed"}
+
+func kindOf(name string) kind {
+	switch name = path.Base(name); {
+	case strings.HasPrefix(name, expired):
+		return kindExpired
+	case strings.HasPrefix(name, removed):
+		return kindRemoved
+	}
+	return kindExported
+}
+
+// mixed says that an archive has files of another kind.
+func (a *Archive) mixed(days map[string][]string, wanted kind) error {
 	for _, names := range days {
 		for _, name := range names {
-			if strings.HasPrefix(path.Base(name), expired) == export {
-				return &MixedError{Store: a.store.String(), Name: name}
+			if kindOf(name) != wanted {
+				return &MixedError{Store: a.store.String(), Name: name, wanted: wanted}
 			}
 		}
 	}
 	return nil
 }
 
-// MixedError says that samples would be in an archive twice: it has files of Follow and is to be exported to, or the other way round.
-type MixedError struct{ Store, Name string }
+// MixedError says that samples would be in an archive more than once: it has files of another kind than are to come.
+type MixedError struct {
+	Store, Name string
+	wanted      kind
+}
 
 func (e *MixedError) Error() string {
-	kinds := [2]string{"an export's", "expired samples'"}
-	if strings.HasPrefix(path.Base(e.Name), expired) {
-		kinds[0], kinds[1] = kinds[1], kinds[0]
+	return fmt.Sprintf("%s has %s, such as %s, and samples would be there twice if %s came to them: take another directory", e.Store, kinds[kindOf(e.Name)], e.Name, kinds[e.wanted])
+}
+
+// put makes a file of rows in order.
+func (a *Archive) put(ctx context.Context, name string, metrics []string, rows iter.Seq2[*row, error]) error {
+	err := a.store.Put(ctx, name, func(to io.Writer) error {
+		w := newWriter(&limited{to, fileMax}, metrics)
+		for r, err := range rows {
+			if err == nil {
+				err = w.write(r)
+			}
+			if err == nil && w.total%rowsUntilLook == 0 {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := w.close(); err != nil {
+			return err
+		}
+		return ctx.Err() // who was told to end may have a successor by now
+	})
+	if err != nil {
+		return fmt.Errorf("write %s in %s: %w", name, a.store, err)
 	}
-	return fmt.Sprintf("%s has %s files, such as %s, and samples would be there twice if %s came to them: take another directory", e.Store, kinds[0], e.Name, kinds[1])
+	return nil
+}
+
+// rowsUntilLook is after how many rows it is looked whether to go on.
+const rowsUntilLook = 500
+
+// limited is a writer that takes so many bytes.
+type limited struct {
+	io.Writer
+	left int64
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= int64(len(p)); l.left < 0 {
+		return 0, fmt.Errorf("it would have more than %d GB, which are the most: archive this series as it expires, whose files are small", fileMax>>30)
+	}
+	return l.Writer.Write(p)
 }
 
 // daysBetween are those of the archive's days in which a range has a part, in order.

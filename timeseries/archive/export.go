@@ -3,7 +3,6 @@ package archive
 import (
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ type ExportOptions struct {
 	From, To time.Time
 	// Segments is how many parts of the table are read at one time. Default: 4. Range: 1 to 100.
 	Segments int
-	// Rows is how many samples are kept in memory, at some 300 bytes each; more are set aside in files of TempDir, in order, and merged. Default: 250,000. Range: 1 to
+	// Rows is how many samples are kept in memory, at up to 500 bytes each on average; more are set aside in files of TempDir, in order, and merged. Default: 250,000. Range: 1 to
 	// 10,000,000.
 	Rows int
 	// TempDir is where they are set aside. Default: the machine's directory for temporary files.
@@ -42,6 +41,7 @@ type Report struct {
 const (
 	rowsDefault     = 250_000
 	rowsMax         = 10_000_000
+	bytesPerRow     = 500
 	segmentsDefault = 4
 	segmentsMax     = 100
 	scanBatch       = 500
@@ -66,7 +66,7 @@ func (a *Archive) Export(ctx context.Context, s *timeseries.Series, o ExportOpti
 	}
 	days, err := a.files(ctx)
 	if err == nil {
-		err = a.mixed(days, true)
+		err = a.mixed(days, kindExported)
 	}
 	if err != nil {
 		return Report{}, err
@@ -87,6 +87,7 @@ type export struct {
 	devices map[string]string // names, so that each is in memory once
 	there   map[string][]string
 	rows    []*row
+	bytes   int // of rows, about
 	runs    []*run
 	report  Report
 }
@@ -174,7 +175,8 @@ func (e *export) add(batch []timeseries.Sample) error {
 			return err
 		}
 		r.device = e.intern(r.device)
-		if e.rows = append(e.rows, &r); len(e.rows) >= e.o.Rows {
+		e.bytes += r.bytes()
+		if e.rows = append(e.rows, &r); len(e.rows) >= e.o.Rows || e.bytes >= e.o.Rows*bytesPerRow {
 			if err := e.setAside(); err != nil {
 				return err
 			}
@@ -201,7 +203,7 @@ func (e *export) setAside() error {
 	if err != nil {
 		return err
 	}
-	e.runs, e.rows = append(e.runs, r), e.rows[:0]
+	e.runs, e.rows, e.bytes = append(e.runs, r), e.rows[:0], 0
 	clear(e.rows[:cap(e.rows)])
 	return nil
 }
@@ -244,7 +246,7 @@ func (e *export) day(ctx context.Context, day string, live iter.Seq2[*row, error
 			return err
 		}
 		fresh := int64(0)
-		counted := func(yield func(*row, error) bool) {
+		counting := func(yield func(*row, error) bool) {
 			for r, err := range live {
 				if err == nil {
 					fresh++
@@ -257,7 +259,7 @@ func (e *export) day(ctx context.Context, day string, live iter.Seq2[*row, error
 		defer func() { e.report.Kept += kept }()
 		source = func(yield func(*row, error) bool) {
 			all := int64(0)
-			for r, err := range merged(inFile, counted, e.a.read(ctx, name, "", e.metrics)) {
+			for r, err := range merged(inFile, counting, e.a.read(ctx, name, "", e.metrics)) {
 				all++
 				if !yield(r, err) {
 					return
@@ -266,26 +268,20 @@ func (e *export) day(ctx context.Context, day string, live iter.Seq2[*row, error
 			kept = all - fresh
 		}
 	}
-	err := e.a.store.Put(ctx, name, func(to io.Writer) error {
-		w := newWriter(to, e.metrics.names)
+	counted := func(yield func(*row, error) bool) {
 		for r, err := range source {
 			if err == nil {
-				err = w.write(r)
-			}
-			if err != nil {
-				return err
-			}
-			if e.report.Written++; e.report.Written%scanBatch == 0 {
-				if ctx.Err() != nil {
-					return ctx.Err()
+				if e.report.Written++; e.report.Written%rowsUntilLook == 0 {
+					e.tell()
 				}
-				e.tell()
+			}
+			if !yield(r, err) {
+				return
 			}
 		}
-		return w.close()
-	})
-	if err != nil {
-		return fmt.Errorf("export the day %s to %s: %w", day, e.a.store, err)
+	}
+	if err := e.a.put(ctx, name, e.metrics.names, counted); err != nil {
+		return fmt.Errorf("export the day %s: %w", day, err)
 	}
 	e.report.Files++
 	e.tell()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -31,7 +30,7 @@ type FollowOptions struct {
 	Name string
 	// Every is how long a sample waits for others at most, in real time. Default: one minute. Range: a millisecond to an hour.
 	Every time.Duration
-	// Rows is how many samples make a file at most. Default: 50,000. Range: 1 to 400,000.
+	// Rows is how many samples make a file at most; 64 MB of them do as well. Default: 50,000. Range: 1 to 400,000.
 	Rows int
 	// Mark is the attribute in which guard notes that it has removed a sample because it has expired, where the endpoint's TTL does not. Default: none.
 	Mark string
@@ -47,6 +46,7 @@ const (
 	everyDefault      = time.Minute
 	followRowsDefault = 50_000
 	followRowsMax     = 400_000 // twice as many are read ahead
+	followBytesMax    = 64 << 20
 	againFirst        = 100 * time.Millisecond
 	againMost         = 10 * time.Second
 )
@@ -86,7 +86,7 @@ func (a *Archive) Follow(ctx context.Context, s *timeseries.Series, o FollowOpti
 	}
 	days, err := a.files(ctx)
 	if err == nil {
-		err = a.mixed(days, false)
+		err = a.mixed(days, kindExpired)
 	}
 	if err != nil {
 		return err
@@ -125,6 +125,7 @@ type gathering struct {
 	covered []stretch       // by files that are there
 	metrics *metrics
 	rows    []expiredRow
+	bytes   int           // of rows, about
 	since   clock.Elapsed // of the first
 }
 
@@ -166,7 +167,16 @@ func (f *follower) handle(ctx context.Context, shard string, records []deliver.R
 			record.Done()
 			continue
 		}
-		r, err := g.read(record, f.o.Mark)
+		s, err := readExpired(record, f.o.Mark)
+		if err == nil && !g.metrics.room(&s) {
+			if err := f.flush(g); err != nil {
+				return err
+			}
+		}
+		var r row
+		if err == nil {
+			r, err = g.metrics.row(&s)
+		}
 		switch {
 		case err != nil:
 			f.o.Logger.Error("an expired item is no sample, and was not archived", "shard", shard, "sequence", g.last, "error", err)
@@ -179,7 +189,8 @@ func (f *follower) handle(ctx context.Context, shard string, records []deliver.R
 		if len(g.rows) == 0 {
 			g.since = clock.Stopwatch()
 		}
-		if g.rows = append(g.rows, expiredRow{r, g.last, record}); len(g.rows) >= f.o.Rows {
+		g.bytes += r.bytes()
+		if g.rows = append(g.rows, expiredRow{r, g.last, record}); len(g.rows) >= f.o.Rows || g.bytes >= followBytesMax {
 			if err := f.flush(g); err != nil {
 				return err
 			}
@@ -197,7 +208,7 @@ func (f *follower) begin(ctx context.Context, g *gathering) error {
 	if err != nil {
 		return err
 	}
-	g.ctx, g.last, g.rows, g.covered, g.metrics = ctx, "", nil, nil, newMetrics()
+	g.ctx, g.last, g.rows, g.bytes, g.covered, g.metrics = ctx, "", nil, 0, nil, newMetrics()
 	for _, names := range days {
 		for _, name := range names {
 			if m := expiredForm.FindStringSubmatch(name); m != nil && m[2] == fileShard(g.shard) {
@@ -214,20 +225,18 @@ func (g *gathering) covers(day, sequence string) bool {
 	})
 }
 
-func (g *gathering) read(record deliver.Record, mark string) (r row, err error) {
+// readExpired gives the sample that a record tells of.
+func readExpired(record deliver.Record, mark string) (s timeseries.Sample, err error) {
 	if record.Dynamodb == nil || len(record.Dynamodb.OldImage) == 0 {
-		return r, errors.New("the stream has no old images")
+		return s, errors.New("the stream has no old images")
 	}
 	image, err := attributevalue.FromDynamoDBStreamsMap(record.Dynamodb.OldImage)
 	if err != nil {
-		return r, err
+		return s, err
 	}
 	delete(image, mark) // it is no metric
-	s, _, err := timeseries.ReadItem(image)
-	if err != nil {
-		return r, err
-	}
-	return g.metrics.row(&s)
+	s, _, err = timeseries.ReadItem(image)
+	return s, err
 }
 
 // flush writes what is gathered, by day, and lets go of the records. It goes on trying until the shard is no longer its own.
@@ -247,11 +256,11 @@ func (f *follower) flush(g *gathering) error {
 			if err := g.ctx.Err(); err != nil {
 				return err
 			}
-			err := f.put(g, name, sortRows(rows))
+			err := f.a.put(g.ctx, name, g.metrics.names, fromSlice(sortRows(rows)))
 			if err == nil {
 				break
 			}
-			f.o.Logger.Warn("expired samples were not archived, and are tried again", "file", name, "store", f.a.store, "error", err)
+			f.o.Logger.Warn("expired samples were not archived, and are tried again", "error", err)
 			clock.Pause(wait, g.ctx.Done())
 		}
 		g.covered = append(g.covered, stretch{day, first, last})
@@ -262,7 +271,7 @@ func (f *follower) flush(g *gathering) error {
 	for _, r := range g.rows {
 		r.record.Done()
 	}
-	g.rows, g.metrics = nil, newMetrics()
+	g.rows, g.bytes, g.metrics = nil, 0, newMetrics()
 	g.prune(first)
 	return nil
 }
@@ -270,21 +279,6 @@ func (f *follower) flush(g *gathering) error {
 // prune forgets files that lie before what can still be handed over.
 func (g *gathering) prune(first string) {
 	g.covered = slices.DeleteFunc(g.covered, func(s stretch) bool { return compareSequences(s.last, first) < 0 })
-}
-
-func (f *follower) put(g *gathering, name string, rows []*row) error {
-	return f.a.store.Put(g.ctx, name, func(to io.Writer) error {
-		w := newWriter(to, g.metrics.names)
-		for _, r := range rows {
-			if err := w.write(r); err != nil {
-				return err
-			}
-		}
-		if err := w.close(); err != nil {
-			return err
-		}
-		return g.ctx.Err() // another may have the shard by now
-	})
 }
 
 // flushOld writes what has waited for long enough, until ctx is done.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"slices"
 
@@ -39,6 +40,11 @@ func (a *Archive) Range(ctx context.Context, q timeseries.Query) iter.Seq2[times
 				continue
 			}
 			samples, err := a.day(ctx, files[day], q)
+			for again := 0; errors.Is(err, fs.ErrNotExist) && again < listsMax; again++ { // it was put together with others meanwhile
+				if files, err = a.files(ctx); err == nil {
+					samples, err = a.day(ctx, files[day], q)
+				}
+			}
 			if err != nil {
 				fail(err)
 				return
@@ -68,9 +74,12 @@ func checkQuery(q timeseries.Query) error {
 	return nil
 }
 
-// day reads a device's samples of a day.
+// listsMax is how often the files of a day are looked for again.
+const listsMax = 5
+
+// day reads a device's samples of a day. Of those with one Key it gives that of the last file, which is how the item went.
 func (a *Archive) day(ctx context.Context, names []string, q timeseries.Query) (samples []timeseries.Sample, err error) {
-	for _, name := range names {
+	for _, name := range slices.Backward(names) {
 		m := newMetrics()
 		for r, err := range a.read(ctx, name, q.Device, m) {
 			if err != nil {

@@ -11,9 +11,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// fileMax is the size of a file that is read.
-const fileMax = 5 << 30
-
 // read gives the rows of a file; with a device only its own, in row groups that may have some. Its metrics get numbers in m.
 func (a *Archive) read(ctx context.Context, name, device string, m *metrics) iter.Seq2[*row, error] {
 	return func(yield func(*row, error) bool) {

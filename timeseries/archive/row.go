@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,6 +93,33 @@ func (m *metrics) sample(r row) (s timeseries.Sample, err error) {
 		}
 	}
 	return s, nil
+}
+
+// room reports whether a sample's metrics get numbers.
+func (m *metrics) room(s *timeseries.Sample) bool {
+	n := len(m.names)
+	for name := range s.Values {
+		if _, ok := m.number[name]; !ok {
+			n++
+		}
+	}
+	return n <= metricsMax
+}
+
+// bytes is about how much memory a row takes.
+func (r *row) bytes() int {
+	return rowBytes + len(r.device) + len(r.key) + len(r.metadata) + 16*len(r.values)
+}
+
+// rowBytes is what a row takes besides what is in it.
+const rowBytes = 150
+
+// sameRow reports whether two rows of one file are alike.
+func sameRow(a, b *row) bool {
+	sorted := func(r *row) []value {
+		return slices.SortedFunc(slices.Values(r.values), func(a, b value) int { return cmp.Compare(a.column, b.column) })
+	}
+	return inFile(a, b) == 0 && a.metadata == b.metadata && slices.Equal(sorted(a), sorted(b))
 }
 
 // day is the day in UTC that a row belongs to. A sample's key begins with it.

@@ -50,7 +50,7 @@ func newWriter(to io.Writer, names []string) *writer {
 		if !ok {
 			panic("a column of the schema is not in it: " + name)
 		}
-		return column{index: leaf.ColumnIndex, values: make([]parquet.Value, 0, batchRows)}
+		return column{index: leaf.ColumnIndex}
 	}
 	w.device, w.key, w.time, w.tags = find(columnDevice), find(columnKey), find(columnTime), find(columnMetadata)
 	for _, name := range names {
