@@ -64,6 +64,29 @@ func (s *Series) Count(ctx context.Context) (int64, error) {
 	return aws.ToInt64(out.Table.ItemCount), nil
 }
 
+// Attributes of a series' table that are its key, and its deadline.
+const (
+	AttributeDevice = attrDevice
+	AttributeTime   = attrTime
+	AttributeTTL    = attrTTL
+)
+
+// IsLayout reports whether a table has the key of a series'.
+func IsLayout(table *types.TableDescription) bool {
+	want := map[string]types.KeyType{attrDevice: types.KeyTypeHash, attrTime: types.KeyTypeRange}
+	for _, k := range table.KeySchema {
+		if want[aws.ToString(k.AttributeName)] != k.KeyType {
+			return false
+		}
+	}
+	for _, a := range table.AttributeDefinitions {
+		if _, key := want[aws.ToString(a.AttributeName)]; key && a.AttributeType != types.ScalarAttributeTypeS {
+			return false
+		}
+	}
+	return len(table.KeySchema) == len(want)
+}
+
 // ReadItem is the sample of an item of a series' table, such as a stream's image, and its deadline; zero for none.
 func ReadItem(it map[string]types.AttributeValue) (Sample, time.Time, error) { return readItem(it) }
 

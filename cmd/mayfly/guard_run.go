@@ -13,9 +13,6 @@ import (
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/guard"
 	"github.com/mayflydb/mayfly/internal/admin"
-	"github.com/mayflydb/mayfly/internal/resolve"
-	"github.com/mayflydb/mayfly/internal/sink/targetfile"
-	"github.com/mayflydb/mayfly/target"
 )
 
 type guardRunCommand struct {
@@ -42,8 +39,10 @@ type guardRunCommand struct {
 	Batch       int     `help:"Removals in one transaction, up to 100; 0: none, each goes by itself." default:"0"`
 	DryRun      bool    `help:"Remove nothing; say what would go."`
 	Mark        string  `help:"Attribute that is set to the TTL value right before the removal, so that readers of the stream can tell expiries from deletions." placeholder:"NAME"`
-	Archive     string  `help:"With --targets: ARN or name of the target that gets each item before it goes." placeholder:"ARN"`
+	Archive     string  `help:"What gets each item before it goes: the ARN or name of a target, with --targets; or for a table of mayfly series Parquet files: parquet:DIR or s3://bucket/prefix." placeholder:"ARN"`
 	Targets     string  `help:"File of targets; see docs/targets.md." placeholder:"FILE"`
+
+	ArchiveWait time.Duration `help:"How long an item waits for others that go into one Parquet file, from 1ms to 1m: so much later it is removed." default:"100ms"`
 
 	MaxSkew time.Duration `help:"Most by which this machine's clock may be off the endpoint's, from 100ms to 1h." default:"5s"`
 	Lease   time.Duration `help:"Time after which a silent worker's share is taken over, from 1s to 1h; that takes up to 10 s with the default." default:"6s"`
@@ -112,12 +111,10 @@ func (c guardRunCommand) check() error {
 	switch {
 	case c.Deadlines != "" && !byStream:
 		return misused(errors.New("--deadlines belongs to the stream strategy"), "drop it, or take --strategy stream")
-	case (c.Archive == "") != (c.Targets == ""):
-		return misused(errors.New("--archive and --targets belong together"), "name the target with --archive, and the file that maps it with --targets")
 	case c.SchedulerEndpoint != "" && c.Strategy != string(guard.Schedule):
 		return misused(errors.New("--scheduler-endpoint belongs to the schedule strategy"), "drop it, or take --strategy schedule")
 	}
-	return nil
+	return c.checkArchive()
 }
 
 // options are those of every table.
@@ -144,38 +141,6 @@ func (c guardRunCommand) openDeadlines(o *guard.Options) (shut func() error, err
 	}
 	o.Deadlines, o.Alone = db.DynamoDB(), true
 	return func() error { return closeDB(db) }, nil
-}
-
-// openArchive makes the target that gets items before they go.
-func (c guardRunCommand) openArchive(ctx context.Context, o *guard.Options) (shut func() error, err error) {
-	shut = func() error { return nil }
-	if c.Archive == "" {
-		return shut, nil
-	}
-	mappings, shut, err := targetfile.Load(ctx, c.Targets, targetfile.Options{Now: time.Now})
-	if err != nil {
-		return nil, misused(err, "docs/targets.md explains every setting")
-	}
-	lane, err := resolve.New(mappings, nil, "name it in "+c.Targets).Resolve(c.Archive)
-	if err != nil {
-		return nil, errors.Join(misused(fmt.Errorf("--archive %s: %w", c.Archive, err), "docs/targets.md shows how a target is mapped"), shut())
-	}
-	o.Archive = addressed{lane.Target, c.Archive}
-	return shut, nil
-}
-
-// addressed is a target whose deliveries are for one ARN.
-type addressed struct {
-	target.Target
-	arn string
-}
-
-func (a addressed) Deliver(ctx context.Context, all []target.Delivery) []error {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].TargetARN = a.arn
-	}
-	return a.Target.Deliver(ctx, all)
 }
 
 // guarded is a table that is guarded, and what has happened to it.

@@ -163,7 +163,7 @@ func (f *follower) handle(ctx context.Context, shard string, records []deliver.R
 	}
 	for _, record := range records {
 		g.last = record.Sequence()
-		if !deliver.Expired(&record.Record, attrTTL, f.o.Mark) {
+		if !deliver.Expired(&record.Record, timeseries.AttributeTTL, f.o.Mark) {
 			record.Done()
 			continue
 		}
@@ -198,9 +198,6 @@ func (f *follower) handle(ctx context.Context, shard string, records []deliver.R
 	}
 	return nil
 }
-
-// attrTTL is the attribute of a sample's deadline.
-const attrTTL = "ttl"
 
 // begin forgets what was gathered, and looks which files the shard has.
 func (f *follower) begin(ctx context.Context, g *gathering) error {

@@ -159,8 +159,8 @@ func (t *Target) read(d *target.Delivery) (s timeseries.Sample, err error) {
 	if err := json.Unmarshal(d.Body, &e); err != nil {
 		return s, noSample(fmt.Errorf("the delivery is none of guard's: %w", err))
 	}
-	if e.Attribute != attrTTL {
-		return s, noSample(fmt.Errorf("the item expires by its attribute %q, and a series' sample by %q", e.Attribute, attrTTL))
+	if e.Attribute != timeseries.AttributeTTL {
+		return s, noSample(fmt.Errorf("the item expires by its attribute %q, and a series' sample by %q", e.Attribute, timeseries.AttributeTTL))
 	}
 	image, err := attributevalue.UnmarshalMapJSON(e.Item)
 	if err != nil {
