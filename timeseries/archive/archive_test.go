@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/target"
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
@@ -234,28 +235,20 @@ for (const path of process.argv.slice(1)) {
 }
 console.log(JSON.stringify(rows));`
 
-// Another implementation reads the files, and sees what was written.
-func TestHyparquet(t *testing.T) {
-	t.Parallel()
+// runNode runs a program that is written against a package of .ci/clients, and gives what it prints.
+func runNode(t *testing.T, needs, program string, args ...string) []byte {
+	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("there is no node to read files with:", err)
 	}
-	clients := "../../.ci/clients"
-	check := exec.Command(node, "--input-type=module", "-e", `await import("hyparquet")`)
+	const clients = "../../.ci/clients"
+	check := exec.Command(node, "--input-type=module", "-e", fmt.Sprintf("await import(%q)", needs))
 	check.Dir = clients
 	if check.Run() != nil {
-		t.Skip("hyparquet is not installed: npm install --prefix .ci/clients")
+		t.Skip(needs + " is not installed: npm install --prefix .ci/clients")
 	}
-	x := frozen(t, 0)
-	written := readings(2, 60)
-	must(t, x.w.Write(t.Context(), written...))
-	path := t.TempDir()
-	_, err = New(Dir(path)).Export(t.Context(), x.series, ExportOptions{})
-	must(t, err)
-	files, err := filepath.Glob(filepath.Join(path, "dt=*", "*.parquet"))
-	must(t, err)
-	command := exec.Command(node, append([]string{"--input-type=module", "-e", readFiles}, files...)...)
+	command := exec.Command(node, append([]string{"--input-type=module", "-e", program}, args...)...)
 	command.Dir = clients
 	var complaints bytes.Buffer
 	command.Stderr = &complaints
@@ -263,6 +256,21 @@ func TestHyparquet(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, complaints.String())
 	}
+	return out
+}
+
+// Another implementation reads the files, and sees what was written.
+func TestHyparquet(t *testing.T) {
+	t.Parallel()
+	x := frozen(t, 0)
+	written := readings(2, 60)
+	must(t, x.w.Write(t.Context(), written...))
+	path := t.TempDir()
+	_, err := New(Dir(path)).Export(t.Context(), x.series, ExportOptions{})
+	must(t, err)
+	files, err := filepath.Glob(filepath.Join(path, "dt=*", "*.parquet"))
+	must(t, err)
+	out := runNode(t, "hyparquet", readFiles, files...)
 	type line struct {
 		Device      string    `json:"deviceId"`
 		Time        time.Time `json:"timestamp"`
@@ -295,6 +303,96 @@ func TestHyparquet(t *testing.T) {
 			case (got.Metadata != nil) != (s.Tags != nil):
 				t.Errorf("%s has metadata %v, want %v", s.Key, got.Metadata, s.Tags)
 			}
+		}
+	}
+}
+
+const query = `
+import { DuckDBInstance } from "@duckdb/node-api";
+const connection = await (await DuckDBInstance.create(":memory:")).connect();
+const answers = [];
+for (const sql of process.argv.slice(1)) answers.push((await connection.runAndReadAll(sql)).getRowObjectsJson());
+console.log(JSON.stringify(answers));`
+
+// DuckDB reads an archive as one table, partitioned by day, with the types that the page says: what Export, Follow and what guard removed have left.
+func TestDuckDB(t *testing.T) {
+	t.Parallel()
+	x := frozen(t, 10*timeseries.Day)
+	written := readings(3, 60)
+	must(t, x.w.Write(t.Context(), written...))
+	r := x.series.Reader(timeseries.ReaderOptions{Strong: true})
+	want := map[string]timeseries.Sample{}
+	for d := range 3 {
+		for _, s := range all(t, r.Range(t.Context(), timeseries.Query{Device: fmt.Sprintf("device-%d", d)})) {
+			want[s.Device+s.Key] = s
+		}
+	}
+	exported, removed := t.TempDir(), t.TempDir()
+	_, err := New(Dir(exported)).Export(t.Context(), x.series, ExportOptions{})
+	must(t, err)
+	to := newTarget(t, Dir(removed), TargetOptions{Wait: 100 * time.Millisecond})
+	var deliveries []target.Delivery
+	for _, s := range want {
+		d := delivery(t, s.Device, s.Time, s.Values)
+		d.Body = bytes.ReplaceAll(d.Body, []byte(s.Time.UTC().Format("2006-01-02T15:04:05.000000000Z")+"#0123456789ab"), []byte(s.Key))
+		deliveries = append(deliveries, d)
+	}
+	handOver(t, to, deliveries...)
+	for kind, path := range map[string]string{"exported": exported, "removed": removed} {
+		table := fmt.Sprintf("read_parquet('%s/dt=*/*.parquet', hive_partitioning=true, union_by_name=true)", path)
+		out := runNode(t, "@duckdb/node-api", query,
+			"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM "+table+") ORDER BY column_name",
+			`SELECT "deviceId", sample_key, epoch_us(timestamp)::DOUBLE AS us, strftime(dt, '%Y-%m-%d') AS day, metadata, temperature, pressure FROM `+table,
+			"SELECT count(*)::INTEGER AS n, sum(temperature) AS sum FROM "+table+" WHERE dt = '2029-12-31' AND \"deviceId\" = 'device-1'",
+		)
+		var answers [3]json.RawMessage
+		must(t, json.Unmarshal(out, &answers))
+		var columns []struct {
+			Name string `json:"column_name"`
+			Type string `json:"column_type"`
+		}
+		must(t, json.Unmarshal(answers[0], &columns))
+		if got, want := fmt.Sprint(columns), "[{deviceId VARCHAR} {dt DATE} {metadata VARCHAR} {pressure DOUBLE} {sample_key VARCHAR} {temperature DOUBLE} {timestamp TIMESTAMP WITH TIME ZONE}]"; got != want {
+			t.Errorf("%s: the columns are %s, want %s", kind, got, want)
+		}
+		var rows []struct {
+			Device      string   `json:"deviceId"`
+			Key         string   `json:"sample_key"`
+			Micros      float64  `json:"us"`
+			Day         string   `json:"day"`
+			Metadata    *string  `json:"metadata"`
+			Temperature *float64 `json:"temperature"`
+			Pressure    *float64 `json:"pressure"`
+		}
+		must(t, json.Unmarshal(answers[1], &rows))
+		if len(rows) != len(want) {
+			t.Errorf("%s: %d rows, want %d", kind, len(rows), len(want))
+		}
+		sum, n := 0.0, 0
+		for _, row := range rows {
+			s, ok := want[row.Device+row.Key]
+			pressure, has := s.Values["pressure"]
+			switch {
+			case !ok:
+				t.Fatalf("%s: %s %s is nobody's", kind, row.Device, row.Key)
+			case row.Micros != float64(s.Time.UnixMicro()), row.Day != s.Time.Format(time.DateOnly):
+				t.Errorf("%s: %s is at %f, of the day %s", kind, s.Key, row.Micros, row.Day)
+			case row.Temperature == nil || *row.Temperature != s.Values["temperature"], (row.Pressure != nil) != has, has && *row.Pressure != pressure:
+				t.Errorf("%s: %s is %+v, want %v", kind, s.Key, row, s.Values)
+			case kind == "exported" && (row.Metadata != nil) != (s.Tags != nil):
+				t.Errorf("%s: %s has metadata %v, want %v", kind, s.Key, row.Metadata, s.Tags)
+			}
+			if s.Device == "device-1" && row.Day == "2029-12-31" {
+				n, sum = n+1, sum+s.Values["temperature"]
+			}
+		}
+		var sums []struct {
+			N   int     `json:"n"`
+			Sum float64 `json:"sum"`
+		}
+		must(t, json.Unmarshal(answers[2], &sums))
+		if len(sums) != 1 || n == 0 || sums[0].N != n || sums[0].Sum != sum {
+			t.Errorf("%s: device-1 has %+v on that day, want %d and %v", kind, sums, n, sum)
 		}
 	}
 }

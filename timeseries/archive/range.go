@@ -12,7 +12,7 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// Range gives a device's samples out of the archive, in the order of time. It has a device's day in memory, and one row group of a file.
+// Range gives a device's samples out of the archive, in the order of time. It has a device's day in memory, up to 1 GB, and a page of each column of a file.
 func (a *Archive) Range(ctx context.Context, q timeseries.Query) iter.Seq2[timeseries.Sample, error] {
 	return func(yield func(timeseries.Sample, error) bool) {
 		fail := func(err error) { yield(timeseries.Sample{}, err) }
@@ -74,11 +74,15 @@ func checkQuery(q timeseries.Query) error {
 	return nil
 }
 
-// listsMax is how often the files of a day are looked for again.
-const listsMax = 5
+const (
+	listsMax     = 5       // how often the files of a day are looked for again
+	deviceDayMax = 1 << 30 // bytes of a device's day in memory, about
+	sampleBytes  = 400     // that a sample takes besides what is in it
+)
 
 // day reads a device's samples of a day. Of those with one Key it gives that of the last file, which is how the item went.
 func (a *Archive) day(ctx context.Context, names []string, q timeseries.Query) (samples []timeseries.Sample, err error) {
+	bytes := 0
 	for _, name := range slices.Backward(names) {
 		m := newMetrics()
 		for r, err := range a.read(ctx, name, q.Device, m) {
@@ -95,9 +99,13 @@ func (a *Archive) day(ctx context.Context, names []string, q timeseries.Query) (
 			if len(q.Metrics) > 0 {
 				project(&s, q.Metrics)
 			}
-			if len(s.Values) > 0 {
-				samples = append(samples, s)
+			if len(s.Values) == 0 {
+				continue
 			}
+			if bytes += sampleBytes + r.bytes(); bytes > deviceDayMax {
+				return nil, fmt.Errorf("read %s in %s: the device has more than %d MB of samples on that day: ask for a shorter range, or for some metrics", name, a.store, deviceDayMax>>20)
+			}
+			samples = append(samples, s)
 		}
 	}
 	slices.SortStableFunc(samples, func(a, b timeseries.Sample) int { return cmp.Compare(a.Key, b.Key) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // read gives the rows of a file; with a device only its own, in row groups that may have some. Its metrics get numbers in m.
@@ -21,10 +22,6 @@ func (a *Archive) read(ctx context.Context, name, device string, m *metrics) ite
 			return
 		}
 		defer file.Close()
-		if file.Size() > fileMax {
-			fail(fmt.Errorf("it has %d bytes, and %d are the most", file.Size(), int64(fileMax)))
-			return
-		}
 		p, err := openParquet(file)
 		if err != nil {
 			fail(err)
@@ -35,11 +32,16 @@ func (a *Archive) read(ctx context.Context, name, device string, m *metrics) ite
 			fail(err)
 			return
 		}
-		for _, group := range p.RowGroups() {
-			if device != "" && !mayHold(group.ColumnChunks()[l.device], device) {
+		for i, group := range p.RowGroups() {
+			meta := &p.Metadata().RowGroups[i]
+			if device != "" && !mayHold(&meta.Columns[l.device].MetaData.Statistics, device) {
 				continue
 			}
-			for r, err := range l.rows(group) {
+			if err := checkGroup(file, meta, l.optional); err != nil {
+				fail(err)
+				return
+			}
+			for r, err := range l.rows(group, meta.NumRows) {
 				if err == nil {
 					err = ctx.Err()
 				}
@@ -55,46 +57,30 @@ func (a *Archive) read(ctx context.Context, name, device string, m *metrics) ite
 	}
 }
 
-// openParquet reads the end of a file. What is broken is an error, also where the library does not expect it.
-func openParquet(file File) (p *parquet.File, err error) {
-	defer func() {
-		if e := recover(); e != nil {
-			err = fmt.Errorf("it is broken: %v", e)
-		}
-	}()
-	return parquet.OpenFile(file, file.Size(), parquet.SkipBloomFilters(true))
-}
-
-// mayHold reports whether a value may be in a column.
-func mayHold(chunk parquet.ColumnChunk, text string) bool {
-	index, err := chunk.ColumnIndex()
-	if err != nil || index.NumPages() == 0 {
-		return true
+// mayHold reports whether a text may be in a column of which these are the statistics.
+func mayHold(bounds *format.Statistics, text string) bool {
+	if len(bounds.MinValue) == 0 || len(bounds.MaxValue) == 0 {
+		return true // who made the file tells none
 	}
-	for i := range index.NumPages() {
-		low, high := index.MinValue(i), index.MaxValue(i)
-		if low.IsNull() || high.IsNull() {
-			return true
-		}
-		// A bound may be cut short: then the greatest is a prefix of what it was, or above it.
-		if string(low.ByteArray()) <= text && (text <= string(high.ByteArray()) || strings.HasPrefix(text, string(high.ByteArray()))) {
-			return true
-		}
-	}
-	return false
+	low, high := string(bounds.MinValue), string(bounds.MaxValue)
+	// A bound may be cut short: then the greatest is a prefix of what it was, or above it.
+	return low <= text && (text <= high || strings.HasPrefix(text, high))
 }
 
 // layout says which column of a file is what.
 type layout struct {
 	device, key, tags int
 	metric            map[int]int // number of the metric of a column
+	optional          []bool      // by column: a value may be missing
 }
 
 func newLayout(schema *parquet.Schema, m *metrics) (l layout, err error) {
-	l = layout{-1, -1, -1, map[int]int{}}
+	defer broken(&err) // the library does not know all that a schema may say of a column
+	l = layout{device: -1, key: -1, tags: -1, metric: map[int]int{}}
 	for i, path := range schema.Columns() {
 		leaf, _ := schema.Lookup(path...)
 		kind := leaf.Node.Type().Kind()
+		l.optional = append(l.optional, leaf.MaxDefinitionLevel > 0)
 		switch name := path[0]; {
 		case len(path) != 1 || leaf.MaxRepetitionLevel > 0:
 			return l, fmt.Errorf("the column %q is nested: the file is none of this package's", strings.Join(path, "."))
@@ -117,21 +103,25 @@ func newLayout(schema *parquet.Schema, m *metrics) (l layout, err error) {
 	return l, nil
 }
 
-// rows gives the rows of a row group.
-func (l *layout) rows(group parquet.RowGroup) iter.Seq2[*row, error] {
+// rows gives the rows of a row group, which are so many.
+func (l *layout) rows(group parquet.RowGroup, left int64) iter.Seq2[*row, error] {
 	return func(yield func(*row, error) bool) {
 		from := group.Rows()
 		defer from.Close()
 		buffer := make([]parquet.Row, 512)
 		for {
 			n, err := readRows(from, buffer)
+			left -= int64(n)
+			if n == 0 && err == nil || left < 0 || left > 0 && errors.Is(err, io.EOF) {
+				n, err = 0, errors.New("it is broken: a row group has another number of rows than it says")
+			}
 			for _, values := range buffer[:n] {
 				r := &row{}
 				for _, v := range values {
 					l.set(r, v)
 				}
-				if len(r.key) < len("2006-01-02") {
-					yield(nil, fmt.Errorf("%q is no sort key of a sample", r.key))
+				if err := r.check(); err != nil {
+					yield(nil, err)
 					return
 				}
 				if !yield(r, nil) {
@@ -150,11 +140,7 @@ func (l *layout) rows(group parquet.RowGroup) iter.Seq2[*row, error] {
 }
 
 func readRows(from parquet.Rows, buffer []parquet.Row) (n int, err error) {
-	defer func() {
-		if e := recover(); e != nil {
-			err = fmt.Errorf("it is broken: %v", e)
-		}
-	}()
+	defer broken(&err)
 	return from.ReadRows(buffer)
 }
 

@@ -114,6 +114,25 @@ func (r *row) bytes() int {
 // rowBytes is what a row takes besides what is in it.
 const rowBytes = 150
 
+// check refuses what no sample is.
+func (r *row) check() error {
+	switch {
+	case r.device == "" || len(r.device) > deviceMax:
+		return fmt.Errorf("a device's name has %d bytes, and 1 to %d are right", len(r.device), deviceMax)
+	case len(r.metadata) > metadataMax:
+		return fmt.Errorf("the metadata of device %q have %d bytes, and %d are the most", r.device, len(r.metadata), metadataMax)
+	}
+	if _, _, err := timeseries.ReadKey(r.key); err != nil {
+		return fmt.Errorf("device %q: %w", r.device, err)
+	}
+	return nil
+}
+
+const (
+	deviceMax   = 2048      // bytes; a partition key has no more
+	metadataMax = 512 << 10 // bytes; an item has no more
+)
+
 // sameRow reports whether two rows of one file are alike.
 func sameRow(a, b *row) bool {
 	sorted := func(r *row) []value {

@@ -9,9 +9,13 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
+// A row group is what a writer has in memory: so many rows, or values, or bytes.
 const (
-	groupRows = 100_000 // of a row group, which is what a writer has in memory
-	batchRows = 2000    // that go to the columns at once
+	groupRows   = 100_000
+	groupValues = 16_000_000
+	groupBytes  = 64 << 20
+	batchRows   = 2000    // that go to the columns at once
+	chunksMax   = 200_000 // columns of all row groups: more do not fit into metadata that are read
 )
 
 // writer writes rows into a Parquet file, column by column.
@@ -24,7 +28,9 @@ type writer struct {
 	tags    column
 	metrics []column // by the number of a metric
 	rows    int      // in the columns' batches
-	group   int      // rows of this row group
+	group   int      // rows of this row group, without those
+	bytes   int      // of this row group, about
+	groups  int      // that have ended
 	total   int64
 }
 
@@ -77,12 +83,13 @@ func (w *writer) write(r *row) error {
 	}
 	w.rows++
 	w.total++
+	w.bytes += r.bytes()
 	for i := range w.metrics {
 		if len(w.metrics[i].values) < w.rows {
 			w.metrics[i].null()
 		}
 	}
-	if w.rows == batchRows {
+	if w.rows == batchRows || w.bytes >= groupBytes {
 		return w.flush()
 	}
 	return nil
@@ -108,11 +115,14 @@ func (w *writer) flush() error {
 	}
 	w.group += w.rows
 	w.rows = 0
-	if w.group >= groupRows {
-		w.group = 0
-		return w.file.Flush()
+	if w.group < min(groupRows, groupValues/len(w.columns)) && w.bytes < groupBytes {
+		return nil
 	}
-	return nil
+	w.group, w.bytes = 0, 0
+	if w.groups++; w.groups*len(w.columns) > chunksMax {
+		return fmt.Errorf("it would have more than %d row groups of %d columns: archive this series as it expires, whose files are small", w.groups-1, len(w.columns))
+	}
+	return w.file.Flush()
 }
 
 // close writes what is left, and the file's end.

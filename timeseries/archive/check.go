@@ -1,0 +1,374 @@
+package archive
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// A file is not believed: it may be cut, changed on its way, or made to do harm. The library believes sizes and counts, and allocates by them. So before it gets to see them, the footer
+// (checkFooter) and the header of each page (checkGroup) are held against what the file has and what a reader may use of memory.
+
+const (
+	footerMax      = 64 << 20 // bytes
+	columnsMax     = metricsMax + 100
+	groupRowsMax   = 1 << 24
+	pageBytesMax   = 128 << 20 // of a page, unpacked
+	pageValuesMax  = 1 << 20
+	pageHeaderMax  = 256 << 10
+	pageHeaderRead = 128     // bytes that most headers fit into
+	groupMemory    = 1 << 30 // bytes that the largest pages of a row group's columns take together, unpacked
+	valueBytes     = 9       // that a value takes at most besides, once its page is unpacked: what it is, and whether it is
+	magic          = "PAR1"
+)
+
+// checkFooter reads a file's metadata before the library does. The schema must be flat, as that of any table of samples.
+func checkFooter(file io.ReaderAt, size int64) error {
+	if size < int64(len(magic)+8) {
+		return fmt.Errorf("it has %d bytes, and is no Parquet file", size)
+	}
+	var end [8]byte
+	if _, err := file.ReadAt(end[:], size-8); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	length := int64(binary.LittleEndian.Uint32(end[:4]))
+	switch {
+	case string(end[4:]) != magic:
+		return errors.New("it does not end as a Parquet file does: it was cut, or is none")
+	case length > footerMax:
+		return fmt.Errorf("its metadata have %d bytes, and %d are the most", length, footerMax)
+	case length > size-int64(len(magic)+8):
+		return fmt.Errorf("its metadata have %d bytes, which are more than it has", length)
+	}
+	footer := make([]byte, length)
+	if n, err := file.ReadAt(footer, size-8-length); n < len(footer) {
+		return err
+	}
+	c := &compact{footer}
+	return c.structure(0, func(id int, kind byte) (bool, error) {
+		if id != 2 || kind != thriftList {
+			return false, nil
+		}
+		return true, checkSchema(c)
+	})
+}
+
+// checkSchema reads the list of columns: the first one is the root, which the others are in.
+func checkSchema(c *compact) error {
+	kind, n, err := c.list()
+	if err != nil {
+		return err
+	}
+	if kind != thriftStruct || n > columnsMax {
+		return fmt.Errorf("it has %d columns, and %d are the most", n-1, columnsMax-1)
+	}
+	for i := range n {
+		children := int64(0)
+		err := c.structure(1, func(id int, kind byte) (bool, error) {
+			if id != 5 || kind != thriftI32 {
+				return false, nil
+			}
+			children, err = c.integer()
+			return true, err
+		})
+		if err != nil {
+			return err
+		}
+		if i == 0 && children != int64(n-1) || i > 0 && children != 0 {
+			return errors.New("its columns are nested: the file is none of this package's")
+		}
+	}
+	return nil
+}
+
+// checkGroup reads the headers of all pages of a row group. optional says of which columns values may be missing.
+func checkGroup(file File, group *format.RowGroup, optional []bool) error {
+	if group.NumRows < 0 || group.NumRows > groupRowsMax {
+		return fmt.Errorf("a row group has %d rows, and %d are the most", group.NumRows, groupRowsMax)
+	}
+	memory := int64(0)
+	for i := range group.Columns {
+		meta := &group.Columns[i].MetaData
+		n, err := checkChunk(file, meta, group.NumRows, optional[i])
+		if err != nil {
+			return fmt.Errorf("the column %q: %w", strings.Join(meta.PathInSchema, "."), err)
+		}
+		if memory += n; memory > groupMemory {
+			return fmt.Errorf("a row group takes more than %d MB of memory", groupMemory>>20)
+		}
+	}
+	return nil
+}
+
+// checkChunk reads the headers of a column's pages, and gives the memory that it takes to read them.
+func checkChunk(file File, meta *format.ColumnMetaData, rows int64, optional bool) (memory int64, err error) {
+	begin := meta.DataPageOffset
+	if meta.DictionaryPageOffset != 0 {
+		begin = meta.DictionaryPageOffset
+	}
+	switch {
+	case meta.Codec != format.Snappy && meta.Codec != format.Uncompressed:
+		return 0, fmt.Errorf("it is compressed by %s, and only Snappy is read", meta.Codec)
+	case meta.NumValues != rows:
+		return 0, fmt.Errorf("it has %d values in %d rows", meta.NumValues, rows)
+	case begin < int64(len(magic)) || meta.DataPageOffset < begin || meta.TotalCompressedSize < 0 || begin > file.Size() || meta.TotalCompressedSize > file.Size()-begin:
+		return 0, errors.New("it is said to be where the file has none")
+	}
+	var dictionary, largest int64
+	first := true // of the pages of data
+	end := begin + meta.TotalCompressedSize
+	for at := begin; at < end; {
+		h, err := readPageHeader(file, at, end)
+		if err != nil {
+			return 0, err
+		}
+		h.optional = optional
+		if err := h.check(file, meta.Codec, end); err != nil {
+			return 0, err
+		}
+		cost := h.unpacked + valueBytes*h.values
+		if h.kind == format.DictionaryPage {
+			if at != begin {
+				return 0, errors.New("its dictionary does not come first")
+			}
+			dictionary = 2 * cost // its values have places, too
+		} else {
+			if first && at != meta.DataPageOffset {
+				return 0, errors.New("its first page is not where it is said to be")
+			}
+			first = false
+			if rows -= h.values; rows < 0 {
+				return 0, errors.New("its pages have more values than rows")
+			}
+			largest = max(largest, cost)
+		}
+		at = h.data + h.packed
+	}
+	if rows != 0 {
+		return 0, fmt.Errorf("its pages lack %d values", rows)
+	}
+	return dictionary + largest, nil
+}
+
+// pageHeader is what precedes a page.
+type pageHeader struct {
+	kind             format.PageType
+	unpacked, packed int64
+	values           int64
+	encoding, levels format.Encoding
+	levelBytes       int64 // of definition levels, which are not packed, in a page of version 2
+	repeated         int64 // the same of repetition levels
+	plain            bool  // it is not packed, in a page of version 2
+	optional         bool  // a value may be missing
+	data             int64 // where the page begins
+}
+
+// readPageHeader reads what is at a place of a column that ends at another.
+func readPageHeader(file io.ReaderAt, at, end int64) (h pageHeader, err error) {
+	for _, length := range []int64{pageHeaderRead, pageHeaderMax} {
+		b := make([]byte, min(length, end-at))
+		if n, err := file.ReadAt(b, at); n < len(b) {
+			return h, err
+		}
+		c := &compact{b}
+		h = pageHeader{kind: -1, levels: format.RLE}
+		if err = h.read(c); err == nil {
+			h.data = at + int64(len(b)-len(c.left))
+			return h, nil
+		}
+	}
+	return h, fmt.Errorf("the header of a page: %w", err)
+}
+
+func (h *pageHeader) read(c *compact) error {
+	// Within the header of a kind of page the numbers of fields mean something else.
+	inner := func(fields map[int]*int64) error {
+		return c.structure(1, func(id int, kind byte) (bool, error) {
+			if to := fields[id]; to != nil && kind == thriftI32 {
+				v, err := c.integer()
+				*to = v
+				return true, err
+			}
+			if id == 7 && kind == thriftFalse {
+				h.plain = true
+			}
+			return false, nil
+		})
+	}
+	var kind, encoding, levels int64 = -1, -1, int64(format.RLE)
+	err := c.structure(0, func(id int, is byte) (done bool, err error) {
+		switch {
+		case id == 1 && is == thriftI32:
+			kind, err = c.integer()
+		case id == 2 && is == thriftI32:
+			h.unpacked, err = c.integer()
+		case id == 3 && is == thriftI32:
+			h.packed, err = c.integer()
+		case id == 5 && is == thriftStruct && kind == int64(format.DataPage):
+			err = inner(map[int]*int64{1: &h.values, 2: &encoding, 3: &levels})
+		case id == 7 && is == thriftStruct && kind == int64(format.DictionaryPage):
+			err = inner(map[int]*int64{1: &h.values, 2: &encoding})
+			h.plain = false
+		case id == 8 && is == thriftStruct && kind == int64(format.DataPageV2):
+			err = inner(map[int]*int64{1: &h.values, 4: &encoding, 5: &h.levelBytes, 6: &h.repeated})
+		default:
+			return false, nil
+		}
+		return true, err
+	})
+	if kind != int64(format.DataPageV2) {
+		h.plain = false
+	}
+	h.kind, h.encoding, h.levels = format.PageType(kind), format.Encoding(encoding), format.Encoding(levels)
+	return err
+}
+
+// check holds a header against the column that it is in, and that which is packed against what it says.
+func (h *pageHeader) check(file io.ReaderAt, codec format.CompressionCodec, end int64) error {
+	data := h.kind == format.DataPage || h.kind == format.DataPageV2
+	switch {
+	case !data && h.kind != format.DictionaryPage:
+		return fmt.Errorf("a page is of the kind %d, which is none of data", h.kind)
+	case h.packed < 0 || h.packed > end-h.data:
+		return fmt.Errorf("a page has %d bytes, which are more than the column has", h.packed)
+	case h.unpacked < 0 || h.unpacked > pageBytesMax:
+		return fmt.Errorf("a page has %d bytes when it is unpacked, and %d are the most", h.unpacked, pageBytesMax)
+	case h.values < 0 || h.values > pageValuesMax:
+		return fmt.Errorf("a page has %d values, and %d are the most", h.values, pageValuesMax)
+	case h.levels != format.RLE || h.repeated != 0 || h.levelBytes < 0 || h.levelBytes > min(h.packed, h.unpacked) || h.levelBytes > 0 && !h.optional:
+		return errors.New("the levels of a page are not as those of a flat column")
+	}
+	switch h.encoding {
+	case format.Plain, format.PlainDictionary:
+	case format.RLEDictionary, format.DeltaLengthByteArray, format.DeltaBinaryPacked:
+		if !data {
+			return fmt.Errorf("a dictionary is encoded by %s, which is not read", h.encoding)
+		}
+	default:
+		return fmt.Errorf("a page is encoded by %s, which is not read", h.encoding)
+	}
+	at, packed, unpacked := h.data+h.levelBytes, h.packed-h.levelBytes, h.unpacked-h.levelBytes
+	isPacked := codec != format.Uncompressed && !h.plain && (packed > 0 || unpacked > 0)
+	if isPacked {
+		var b [binary.MaxVarintLen32]byte // Snappy's block begins with its length
+		n, err := file.ReadAt(b[:min(packed, int64(len(b)))], at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if length, ok := binary.Uvarint(b[:n]); ok <= 0 || length != uint64(unpacked) {
+			return fmt.Errorf("a page has %d bytes when it is unpacked, and not %d as its header says", length, unpacked)
+		}
+	} else if packed != unpacked {
+		return fmt.Errorf("a page that is not packed has %d bytes, and %d when it is unpacked", packed, unpacked)
+	}
+	return h.checkCounts(file, at, packed, isPacked)
+}
+
+// checkCounts holds how many values the content of a page says to have itself against its header. Runs and deltas can promise any number in a few bytes.
+func (h *pageHeader) checkCounts(file io.ReaderAt, at, packed int64, isPacked bool) error {
+	read := func(at, n int64) ([]byte, error) {
+		b := make([]byte, n)
+		if n, err := file.ReadAt(b, at); n < len(b) {
+			return nil, err
+		}
+		return b, nil
+	}
+	data, inside := h.kind != format.DictionaryPage, h.kind == format.DataPage && h.optional
+	if h.levelBytes > 0 {
+		levels, err := read(h.data, h.levelBytes)
+		if err == nil {
+			err = h.checkRuns(levels, 1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !data || h.encoding == format.Plain && !inside {
+		return nil
+	}
+	b, err := read(at, packed)
+	if err == nil && isPacked {
+		b, err = parquet.Snappy.Decode(nil, b)
+	}
+	if err != nil {
+		return fmt.Errorf("a page cannot be unpacked: %w", err)
+	}
+	if inside { // the levels are in the page, behind their length
+		if len(b) < 4 || int64(binary.LittleEndian.Uint32(b)) > int64(len(b)-4) {
+			return errPageEnds
+		}
+		n := 4 + int(binary.LittleEndian.Uint32(b))
+		if err := h.checkRuns(b[4:n], 1); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	switch h.encoding {
+	case format.RLEDictionary, format.PlainDictionary:
+		if len(b) > 0 { // else all values are missing
+			return h.checkRuns(b[1:], int(b[0]))
+		}
+	case format.DeltaLengthByteArray, format.DeltaBinaryPacked:
+		c := &compact{b}
+		var header [3]uint64 // the size of blocks, how many parts each has, and how many values there are
+		for i := range header {
+			if header[i], err = c.uvarint(); err != nil {
+				return errPageEnds
+			}
+		}
+		if header[2] > uint64(h.values) {
+			return fmt.Errorf("a page has %d values, and not %d as its header says", header[2], h.values)
+		}
+	}
+	return nil
+}
+
+var errPageEnds = errors.New("a page ends too early")
+
+// checkRuns holds runs of numbers of so many bits against the number of values.
+func (h *pageHeader) checkRuns(b []byte, bits int) error {
+	if bits > 32 {
+		return fmt.Errorf("a page has numbers of %d bits", bits)
+	}
+	c, left := &compact{b}, uint64(h.values)
+	for len(c.left) > 0 {
+		run, err := c.uvarint()
+		if err != nil {
+			return errPageEnds
+		}
+		n, bytes := run>>1, uint64(bits+7)/8
+		if run&1 == 1 { // so many groups of eight, of which the last one may be filled up
+			n, bytes = min(n, 1<<40)*8, min(n, 1<<40)*uint64(bits)
+		}
+		if n > left+7 {
+			return fmt.Errorf("a page has more values than the %d that its header says", h.values)
+		}
+		left -= min(n, left)
+		_, _ = c.take(int(min(bytes, uint64(len(c.left))))) // some writers leave out what the last group is filled up with
+	}
+	return nil
+}
+
+// broken makes an error of what the library does where it does not expect a file to be broken.
+func broken(err *error) {
+	if e := recover(); e != nil {
+		*err = fmt.Errorf("it is broken: %v", e)
+	}
+}
+
+// openParquet reads the end of a file.
+func openParquet(file File) (p *parquet.File, err error) {
+	if file.Size() > fileMax {
+		return nil, fmt.Errorf("it has %d bytes, and %d are the most", file.Size(), int64(fileMax))
+	}
+	if err := checkFooter(file, file.Size()); err != nil {
+		return nil, err
+	}
+	defer broken(&err)
+	return parquet.OpenFile(file, file.Size(), parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
+}

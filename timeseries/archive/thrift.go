@@ -1,0 +1,143 @@
+package archive
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// compact reads the compact protocol of Thrift, in which a Parquet file's metadata are, without keeping any of it. The library allocates what a list's length promises; so metadata are read
+// here first, where a length that the bytes do not keep is an error.
+type compact struct{ left []byte }
+
+// Types of fields and of lists' elements.
+const (
+	thriftStop   = 0
+	thriftTrue   = 1
+	thriftFalse  = 2
+	thriftByte   = 3
+	thriftI16    = 4
+	thriftI32    = 5
+	thriftI64    = 6
+	thriftDouble = 7
+	thriftBinary = 8
+	thriftList   = 9
+	thriftSet    = 10
+	thriftStruct = 12
+
+	thriftDepth   = 12      // of what is in each other; a footer has 7
+	thriftListMax = 1 << 16 // elements
+)
+
+var errThriftEnds = errors.New("its metadata end too early")
+
+func (c *compact) take(n int) ([]byte, error) {
+	if n < 0 || n > len(c.left) {
+		return nil, errThriftEnds
+	}
+	b := c.left[:n]
+	c.left = c.left[n:]
+	return b, nil
+}
+
+func (c *compact) uvarint() (uint64, error) {
+	v, n := binary.Uvarint(c.left)
+	if n <= 0 {
+		return 0, errThriftEnds
+	}
+	c.left = c.left[n:]
+	return v, nil
+}
+
+// integer reads an i16, i32 or i64.
+func (c *compact) integer() (int64, error) {
+	v, err := c.uvarint()
+	return int64(v>>1) ^ -int64(v&1), err
+}
+
+// structure calls read for each field. read says whether it has read the field's value; what it has not is skipped.
+func (c *compact) structure(depth int, read func(id int, kind byte) (done bool, err error)) error {
+	if depth > thriftDepth {
+		return fmt.Errorf("its metadata are more than %d structures deep", thriftDepth)
+	}
+	id := 0
+	for {
+		b, err := c.take(1)
+		if err != nil {
+			return err
+		}
+		kind := b[0] & 0x0f
+		if kind == thriftStop {
+			return nil
+		}
+		if delta := int(b[0] >> 4); delta > 0 {
+			id += delta
+		} else {
+			long, err := c.integer()
+			if err != nil {
+				return err
+			}
+			id = int(int16(long))
+		}
+		done := false
+		if read != nil {
+			if done, err = read(id, kind); err != nil {
+				return err
+			}
+		}
+		if !done {
+			if err := c.skip(kind, depth, false); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// list reads the beginning of a list. Each element has a byte at least.
+func (c *compact) list() (kind byte, n int, err error) {
+	b, err := c.take(1)
+	if err != nil {
+		return 0, 0, err
+	}
+	long := uint64(b[0] >> 4)
+	if long == 15 {
+		if long, err = c.uvarint(); err != nil {
+			return 0, 0, err
+		}
+	}
+	if long > thriftListMax || long > uint64(len(c.left)) {
+		return 0, 0, fmt.Errorf("its metadata promise a list of %d elements, for which they are too short or which are too many", long)
+	}
+	return b[0] & 0x0f, int(long), nil
+}
+
+func (c *compact) skip(kind byte, depth int, element bool) (err error) {
+	switch kind {
+	case thriftTrue, thriftFalse:
+		if element { // as a field it has no value besides its type
+			_, err = c.take(1)
+		}
+	case thriftByte:
+		_, err = c.take(1)
+	case thriftI16, thriftI32, thriftI64:
+		_, err = c.uvarint()
+	case thriftDouble:
+		_, err = c.take(8)
+	case thriftBinary:
+		var n uint64
+		if n, err = c.uvarint(); err == nil {
+			_, err = c.take(int(min(n, 1<<40)))
+		}
+	case thriftList, thriftSet:
+		of, n, err := c.list()
+		for ; err == nil && n > 0; n-- {
+			err = c.skip(of, depth+1, true)
+		}
+		return err
+	case thriftStruct:
+		return c.structure(depth+1, nil)
+	default:
+		err = fmt.Errorf("its metadata have a field of the type %d, which a Parquet file has none of", kind)
+	}
+	return err
+}
