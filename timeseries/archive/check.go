@@ -25,6 +25,8 @@ const (
 	groupMemory    = 1 << 30 // bytes that the largest pages of a row group's columns take together, unpacked
 	valueBytes     = 9       // that a value takes at most besides, once its page is unpacked: what it is, and whether it is
 	magic          = "PAR1"
+
+	plainDictionary format.Encoding = 2 // what older programs call a dictionary's encodings, in pages of either kind
 )
 
 // checkFooter reads a file's metadata before the library does. The schema must be flat, as that of any table of samples.
@@ -244,7 +246,7 @@ func (h *pageHeader) check(file io.ReaderAt, codec format.CompressionCodec, end 
 		return errors.New("the levels of a page are not as those of a flat column")
 	}
 	switch h.encoding {
-	case format.Plain, format.PlainDictionary:
+	case format.Plain, plainDictionary:
 	case format.RLEDictionary, format.DeltaLengthByteArray, format.DeltaBinaryPacked:
 		if !data {
 			return fmt.Errorf("a dictionary is encoded by %s, which is not read", h.encoding)
@@ -309,7 +311,7 @@ func (h *pageHeader) checkCounts(file io.ReaderAt, at, packed int64, isPacked bo
 		b = b[n:]
 	}
 	switch h.encoding {
-	case format.RLEDictionary, format.PlainDictionary:
+	case format.RLEDictionary, plainDictionary:
 		if len(b) > 0 { // else all values are missing
 			return h.checkRuns(b[1:], int(b[0]))
 		}
