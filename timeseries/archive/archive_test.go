@@ -161,6 +161,15 @@ func TestExport(t *testing.T) {
 			compare(t, fmt.Sprintf("union behind %d", i), all(t, a.Union(t.Context(), r, q)), samples[i+1:])
 		}
 	}
+	for _, q := range []timeseries.Query{{}, {Device: "device-1", Limit: -1}, {Device: "device-1", From: start, To: start.Add(-1)}} { // as the live table's
+		for _, samples := range []iter.Seq2[timeseries.Sample, error]{a.Range(t.Context(), q), a.Union(t.Context(), r, q), r.Range(t.Context(), q)} {
+			for _, err := range samples {
+				if err == nil {
+					t.Errorf("%+v is not refused", q)
+				}
+			}
+		}
+	}
 	before := all(t, a.Range(t.Context(), timeseries.Query{Device: "device-1"}))
 
 	_, err = x.db.Clock().Advance(t.Context(), 8*timeseries.Day) // four of the five days go, or parts of them

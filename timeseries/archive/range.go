@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/mayflydb/mayfly/timeseries"
 )
@@ -70,6 +71,8 @@ func checkQuery(q timeseries.Query) error {
 		return errors.New("no device is named")
 	case q.Limit < 0:
 		return fmt.Errorf("the limit %d is less than 0", q.Limit)
+	case !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From):
+		return fmt.Errorf("the range ends at %s, before it begins at %s", q.To.Format(time.RFC3339Nano), q.From.Format(time.RFC3339Nano))
 	}
 	return nil
 }
