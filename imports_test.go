@@ -27,6 +27,9 @@ type layer struct {
 // sinkWhy is why the packages of the brokers import no more.
 const sinkWhy = "a sink is a target and knows of nothing else of ours; only the program puts it to use, so a user of the library links no broker's client"
 
+// brokerWhy is why the packages that read brokers are not one.
+const brokerWhy = "who ingests files does not link a broker's client"
+
 // layers is the architecture: which package of ours imports which. Imports never climb. A package that is missing here fails the test, and so does
 // a row without a package.
 var layers = map[string]layer{
@@ -85,9 +88,13 @@ var layers = map[string]layer{
 		why:   "files of samples stand beside a series at any endpoint; who does without them does not link Parquet",
 	},
 	"timeseries/fromnats": {
-		may:   []string{"timeseries"},
-		tests: []string{""},
-		why:   "who ingests files does not link a broker's client",
+		may:   []string{"internal/clock", "timeseries"},
+		tests: []string{"timeseries/internal/brokertest"},
+		why:   brokerWhy,
+	},
+	"timeseries/internal/brokertest": {
+		may: []string{"", "timeseries"},
+		why: "what the tests of the brokers' readers share knows no broker; only tests use it",
 	},
 	"timeseries/archive/bucket": {
 		may:   []string{"timeseries/archive"},
@@ -285,7 +292,7 @@ var bans = []ban{
 	{path: "github.com/johannesboyne", only: []string{}, why: "S3 is elsewhere; a server of its API runs in tests only"},
 	{path: "github.com/rabbitmq", only: []string{"internal/sink/rabbitmq"}, tests: true, why: sinkWhy},
 	{path: "C", except: slices.Collect(maps.Keys(layers)), tests: true, why: "everything works without cgo"},
-	{path: "testing", only: []string{"conformance", "internal/testkit"}, why: "tests do not ship, and only tests import testkit"},
+	{path: "testing", only: []string{"conformance", "internal/testkit", "timeseries/internal/brokertest"}, why: "tests do not ship, and only tests import what is theirs"},
 	{path: "golang.org/x/tools", only: []string{}, tests: true, why: "tools have a module of their own"},
 }
 

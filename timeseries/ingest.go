@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
@@ -36,13 +35,14 @@ type Rejects interface {
 	Truncate(size int64) error
 }
 
-// Report is what has become of a file's lines. After going on from a checkpoint it is about all of them.
+// Report is what has become of a file's lines, or of a broker's messages. After going on from a file's checkpoint it is about all of them.
 type Report struct {
-	Lines      int64            `json:"lines"`      // read, the line of names and empty ones as well
-	Bytes      int64            `json:"bytes"`      // read
-	Written    int64            `json:"written"`    // samples
-	OutOfOrder int64            `json:"outOfOrder"` // of those: older than what was read of the same device before. They are in order all the same
-	Rejected   int64            `json:"rejected"`   // lines
+	Messages   int64            `json:"messages,omitempty"` // of a broker
+	Lines      int64            `json:"lines"`              // read, the line of names and empty ones as well
+	Bytes      int64            `json:"bytes"`              // read
+	Written    int64            `json:"written"`            // samples
+	OutOfOrder int64            `json:"outOfOrder"`         // of those: older than what was read of the same device before. They are in order all the same
+	Rejected   int64            `json:"rejected"`           // lines
 	Reasons    map[Reason]int64 `json:"reasons,omitempty"`
 	Unknown    map[string]int64 `json:"unknown,omitempty"` // columns that were left out, with the number of their values; at most 100
 	Resumed    int64            `json:"resumed"`           // lines that an earlier run had done
@@ -51,7 +51,8 @@ type Report struct {
 
 // Rejected is a line that was put aside.
 type Rejected struct {
-	Line    int64  `json:"line"`
+	From    string `json:"from,omitempty"` // the message that it is a line of; "" where it is a file's
+	Line    int64  `json:"line"`           // counted from 1
 	Reason  Reason `json:"reason"`
 	Message string `json:"message"`
 	Text    string `json:"text,omitempty"`
@@ -95,10 +96,9 @@ func Ingest(ctx context.Context, w *Writer, from io.Reader, o IngestOptions) (Re
 	if err != nil {
 		return Report{}, err
 	}
-	in := &ingesting{w: w, o: o, parser: p, saved: clock.Stopwatch()}
-	in.report.Reasons, in.report.Unknown = map[Reason]int64{}, map[string]int64{}
+	in := &ingesting{w: w, o: o, parser: p, tally: newTally(), saved: clock.Stopwatch()}
 	if err := in.begin(ctx, from); err != nil {
-		return in.report, err
+		return in.tally.report, err
 	}
 	err = in.run(ctx)
 	if late := in.drain(); err == nil {
@@ -109,9 +109,9 @@ func Ingest(ctx context.Context, w *Writer, from io.Reader, o IngestOptions) (Re
 		err = late
 	}
 	if o.Progress != nil {
-		o.Progress(in.report)
+		o.Progress(in.tally.report)
 	}
-	return in.report, err
+	return in.tally.report, err
 }
 
 // ingesting is a file on its way.
@@ -120,7 +120,7 @@ type ingesting struct {
 	o      IngestOptions
 	parser parser
 	lines  *lines
-	report Report
+	tally  tally
 
 	head    []byte // of the file
 	rejects int64  // bytes of the file
@@ -129,8 +129,7 @@ type ingesting struct {
 	flying []*chunk // in the order of the file
 	failed bool     // to write one of them: what lies behind it is not done
 	recent recent
-	newest map[string]time.Time // by device
-	done   progress             // what is written, and not yet written down
+	done   progress // what is written, and not yet written down
 	saved  clock.Elapsed
 }
 
@@ -163,7 +162,6 @@ func (in *ingesting) begin(ctx context.Context, from io.Reader) error {
 		found = false // another file of the same name, or the same read in another way
 	}
 	from = io.MultiReader(bytes.NewReader(in.head), from)
-	in.newest = map[string]time.Time{}
 	if err := in.beginRejects(found, before); err != nil {
 		return err
 	}
@@ -172,13 +170,13 @@ func (in *ingesting) begin(ctx context.Context, from io.Reader) error {
 		return err
 	}
 	if found && before.Offset > in.lines.offset {
-		in.report = before.Report
-		in.report.Resumed = before.Line
-		if in.report.Reasons == nil {
-			in.report.Reasons = map[Reason]int64{}
+		in.tally.report = before.Report
+		in.tally.report.Resumed = before.Line
+		if in.tally.report.Reasons == nil {
+			in.tally.report.Reasons = map[Reason]int64{}
 		}
-		if in.report.Unknown == nil {
-			in.report.Unknown = map[string]int64{}
+		if in.tally.report.Unknown == nil {
+			in.tally.report.Unknown = map[string]int64{}
 		}
 		if _, err := io.CopyN(io.Discard, in.lines.from, before.Offset-in.lines.offset); err != nil {
 			return fmt.Errorf("the file is shorter than what was read of it before, %d bytes: begin anew with Restart (%w)", before.Offset, err)
@@ -274,18 +272,7 @@ func (in *ingesting) line() error {
 	if bad != nil {
 		return in.reject(in.lines.number, string(in.lines.text), bad)
 	}
-	for _, name := range r.unknown {
-		if _, known := in.report.Unknown[name]; known || len(in.report.Unknown) < unknownMax {
-			in.report.Unknown[strings.Clone(name)]++
-		}
-	}
-	newest := in.newest[r.Device]
-	switch {
-	case r.Time.Before(newest):
-		in.report.OutOfOrder++
-	case len(in.newest) < knownDevices || !newest.IsZero():
-		in.newest[r.Device] = r.Time
-	}
+	in.tally.read(r)
 	in.chunk.samples = append(in.chunk.samples, r.Sample)
 	in.chunk.at = append(in.chunk.at, in.lines.number)
 	if in.o.Rejects != nil {

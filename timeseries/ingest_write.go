@@ -3,13 +3,10 @@ package timeseries
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 )
@@ -30,7 +27,7 @@ func (in *ingesting) launch(ctx context.Context) error {
 	}
 	if in.o.Progress != nil {
 		in.progress()
-		in.o.Progress(in.report)
+		in.o.Progress(in.tally.report)
 	}
 	if in.saved() >= checkpointEvery {
 		return in.checkpoint(ctx)
@@ -43,35 +40,21 @@ func (in *ingesting) land() error {
 	c := in.flying[0]
 	<-c.done
 	in.flying = in.flying[1:]
-	var partly *WriteError
-	if c.err != nil && !errors.As(c.err, &partly) {
+	bad, err := unusable(c.err)
+	if err != nil {
 		in.failed = true
-		return c.err
+		return err
 	}
-	bad := 0
-	if partly != nil {
-		refused := partly.Refused
-		if partly.Err != nil {
-			if !isValidation(partly.Err) {
-				in.failed = true
-				return partly.Err
-			}
-			for _, i := range partly.Unwritten { // the endpoint does not take these, now or ever
-				refused = append(refused, Refused{i, refuse(ReasonRefused, "%v", partly.Err)})
-			}
+	for _, r := range bad {
+		text := ""
+		if c.texts != nil {
+			text = c.texts[r.Index]
 		}
-		for _, r := range refused {
-			text := ""
-			if c.texts != nil {
-				text = c.texts[r.Index]
-			}
-			if err := in.reject(c.at[r.Index], text, r.Err); err != nil {
-				return err
-			}
+		if err := in.reject(c.at[r.Index], text, r.Err); err != nil {
+			return err
 		}
-		bad = len(refused)
 	}
-	in.report.Written += int64(len(c.samples) - bad)
+	in.tally.report.Written += int64(len(c.samples) - len(bad))
 	return nil
 }
 
@@ -110,8 +93,8 @@ func (in *ingesting) save(ctx context.Context) error {
 
 // progress is how far the file has been read.
 func (in *ingesting) progress() progress {
-	in.report.Lines, in.report.Bytes = in.lines.number, in.lines.offset
-	report := in.report
+	in.tally.report.Lines, in.tally.report.Bytes = in.lines.number, in.lines.offset
+	report := in.tally.report
 	report.Reasons, report.Unknown, report.First = maps.Clone(report.Reasons), maps.Clone(report.Unknown), slices.Clone(report.First)
 	return progress{
 		Offset: in.lines.offset, Line: in.lines.number, Head: in.headHash(int64(len(in.head))), HeadLen: int64(len(in.head)), Rejects: in.rejects, Report: report,
@@ -120,17 +103,10 @@ func (in *ingesting) progress() progress {
 
 // reject puts a line aside.
 func (in *ingesting) reject(number int64, text string, why *SampleError) error {
-	in.report.Rejected++
-	in.report.Reasons[why.Reason]++
-	r := Rejected{Line: number, Reason: why.Reason, Message: why.Message}
-	if len(in.report.First) < firstMax {
-		in.report.First = append(in.report.First, r)
-	}
+	r := rejected(number, text, why)
+	in.tally.reject(r)
 	if in.o.Rejects == nil {
 		return nil
-	}
-	if r.Text = text; !utf8.ValidString(text) {
-		r.Text = strings.ToValidUTF8(text, "\ufffd")
 	}
 	line, err := json.Marshal(r)
 	if err != nil {

@@ -4,18 +4,45 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// Receiver writes what a broker's messages say: each is one line of its format, or several. It is used by one goroutine at a time.
-type Receiver struct {
-	w        *Writer
-	parser   parser
-	rejected func(Rejected)
+// Message is what a broker delivers: one line of its format, or several.
+type Message struct {
+	Text []byte // not changed while Receive has it
+	From string // where the broker has it, for whoever reads what was put aside: "READINGS 17"
+	// Unfit says why the message is none of samples, as far as its reader knows: then it is put aside as a whole. Default: "", it is read.
+	Unfit string
 }
 
-// NewReceiver makes a receiver of a format; CSV needs Mapping.Header, since a message has no line of names. rejected gets each line that cannot be used, with its number among
-// the lines of one call and its text; nil: they are left out.
-func NewReceiver(w *Writer, format Format, mapping Mapping, rejected func(Rejected)) (*Receiver, error) {
+// Receiver writes what a broker's messages say. It is what every broker's reader needs of this package: timeseries/fromnats, fromkafka and fromkinesis are built on it. Its methods may be
+// called from many goroutines.
+type Receiver struct {
+	w     *Writer
+	aside func([]Rejected) error
+	// telling is held while aside is called.
+	telling sync.Mutex
+	mu      struct {
+		sync.Mutex
+		parser parser
+		tally  tally
+	}
+}
+
+const (
+	receiveMax = 10_000          // samples of messages that are written together
+	grace      = 5 * time.Second // for what is being received when a context ends
+	asideText  = 1000            // bytes of a message that is put aside as a whole
+)
+
+// NewReceiver makes a receiver of a format; CSV needs Mapping.Header, since a message has no line of names. aside gets the lines of a call of Receive that cannot be used, before that
+// comes back; calls of it do not overlap. Its error is that of Receive, so that a message is acknowledged only when what cannot be used of it is kept. nil: they are counted only.
+func NewReceiver(w *Writer, format Format, mapping Mapping, aside func([]Rejected) error) (*Receiver, error) {
 	mapping = mapping.withDefaults(format)
 	if err := mapping.validate(); err != nil {
 		return nil, err
@@ -27,56 +54,163 @@ func NewReceiver(w *Writer, format Format, mapping Mapping, rejected func(Reject
 	if err != nil {
 		return nil, err
 	}
-	if rejected == nil {
-		rejected = func(Rejected) {}
+	if aside == nil {
+		aside = func([]Rejected) error { return nil }
 	}
-	return &Receiver{w, p, rejected}, nil
+	r := &Receiver{w: w, aside: aside}
+	r.mu.parser, r.mu.tally = p, newTally()
+	return r, nil
 }
 
 // Receive writes the samples of some messages, and comes back when all are durable, with how many they are: then the messages may be acknowledged. After an error nothing is to be
-// acknowledged; what was written already is the same when it comes again. Lines that cannot be used are no error.
-func (r *Receiver) Receive(ctx context.Context, messages ...[]byte) (written int, err error) {
-	var samples []Sample
-	var at []int64
-	var texts []string
-	number := int64(0)
-	reject := func(line int64, text string, why *SampleError) {
-		r.rejected(Rejected{Line: line, Reason: why.Reason, Message: why.Message, Text: text})
-	}
-	for _, message := range messages {
-		for line := range bytes.SplitSeq(message, []byte("\n")) {
-			number++
-			line = bytes.TrimSuffix(line, []byte("\r"))
-			if len(line) > lineMax {
-				reject(number, string(line[:1000]), refuse(ReasonLong, "the line has more than %d bytes", lineMax))
-				continue
-			}
-			read, bad := r.parser.parse(line)
-			if bad != nil {
-				reject(number, string(line), bad)
-			}
-			if bad != nil || read == nil {
-				continue
-			}
-			samples, at, texts = append(samples, read.Sample), append(at, number), append(texts, string(line))
+// acknowledged; what was written already is the same when it comes again. Lines that cannot be used are no error. Where ctx ends meanwhile it has five seconds more, so that what is
+// in hand is done and need not come again.
+func (r *Receiver) Receive(ctx context.Context, messages ...Message) (written int, err error) {
+	ctx, end := gracious(ctx)
+	defer end()
+	in := receiving{Receiver: r}
+	for i := range messages {
+		if err := in.message(ctx, &messages[i]); err != nil {
+			return 0, err
 		}
 	}
-	if len(samples) == 0 {
-		return 0, nil
-	}
-	err = r.w.Write(ctx, samples...)
-	var partly *WriteError
-	if !errors.As(err, &partly) {
-		return len(samples), err
-	}
-	if partly.Err != nil && !isValidation(partly.Err) {
+	if err := in.write(ctx); err != nil {
 		return 0, err
 	}
-	for _, x := range partly.Refused {
-		reject(at[x.Index], texts[x.Index], x.Err)
+	if len(in.rejects) > 0 {
+		r.telling.Lock()
+		defer r.telling.Unlock()
+		if err := r.aside(in.rejects); err != nil {
+			return 0, err
+		}
 	}
-	for _, i := range partly.Unwritten { // the endpoint does not take these, now or ever
-		reject(at[i], texts[i], refuse(ReasonRefused, "%v", partly.Err))
+	in.count(messages)
+	return in.written, nil
+}
+
+// Report says what has become of the messages so far. What comes again is counted again.
+func (r *Receiver) Report() Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	report := r.mu.tally.report
+	report.Reasons, report.Unknown, report.First = maps.Clone(report.Reasons), maps.Clone(report.Unknown), slices.Clone(report.First)
+	return report
+}
+
+// gracious is a context that ends a while after another.
+func gracious(ctx context.Context) (context.Context, context.CancelFunc) {
+	later, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		clock.Pause(grace, later.Done())
+		end()
+	})
+	return later, func() {
+		stop()
+		end()
 	}
-	return len(samples) - len(partly.Refused) - len(partly.Unwritten), nil
+}
+
+// receiving is one call of Receive.
+type receiving struct {
+	*Receiver
+	samples []Sample
+	at      []origin // of the samples
+	rejects []Rejected
+	lines   int64
+	bytes   int64
+	written int
+}
+
+// origin is where a sample stands.
+type origin struct {
+	message *Message
+	line    int64
+	text    []byte
+}
+
+// message reads the lines of one.
+func (in *receiving) message(ctx context.Context, m *Message) error {
+	in.bytes += int64(len(m.Text))
+	if m.Unfit != "" {
+		in.reject(origin{m, 0, m.Text[:min(len(m.Text), asideText)]}, refuse(ReasonSyntax, "%s", m.Unfit))
+		return nil
+	}
+	if len(m.Text) == 0 {
+		return nil
+	}
+	number := int64(0)
+	for line := range bytes.SplitSeq(bytes.TrimSuffix(m.Text, []byte("\n")), []byte("\n")) {
+		number++
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		from := origin{m, number, line}
+		if len(line) > lineMax {
+			from.text = line[:asideText]
+			in.reject(from, refuse(ReasonLong, "the line has more than %d bytes", lineMax))
+			continue
+		}
+		read, bad := in.parse(line)
+		switch {
+		case bad != nil:
+			in.reject(from, bad)
+		case read != nil:
+			in.samples, in.at = append(in.samples, read.Sample), append(in.at, from)
+		}
+		if len(in.samples) >= receiveMax {
+			if err := in.write(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	in.lines += number
+	return nil
+}
+
+func (in *receiving) parse(line []byte) (*reading, *SampleError) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	read, bad := in.mu.parser.parse(line)
+	if read != nil && bad == nil {
+		bad = in.w.series.Check(&read.Sample, in.w.series.spec.Now())
+	}
+	if read != nil && bad == nil {
+		in.mu.tally.read(read)
+	}
+	return read, bad
+}
+
+func (in *receiving) reject(from origin, why *SampleError) {
+	r := rejected(from.line, string(from.text), why)
+	r.From = from.message.From
+	in.rejects = append(in.rejects, r)
+}
+
+// write writes what was read.
+func (in *receiving) write(ctx context.Context) error {
+	if len(in.samples) == 0 {
+		return nil
+	}
+	bad, err := unusable(in.w.Write(ctx, in.samples...))
+	if err != nil {
+		return err
+	}
+	for _, x := range bad {
+		in.reject(in.at[x.Index], x.Err)
+	}
+	in.written += len(in.samples) - len(bad)
+	in.samples, in.at = nil, nil
+	return nil
+}
+
+// count takes what was received into the report.
+func (in *receiving) count(messages []Message) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	t := &in.mu.tally
+	for _, r := range in.rejects {
+		t.reject(r)
+	}
+	t.report.Messages += int64(len(messages))
+	t.report.Lines += in.lines
+	t.report.Bytes += in.bytes
+	t.report.Written += int64(in.written)
 }

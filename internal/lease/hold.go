@@ -37,9 +37,15 @@ var errLeave = errors.New("the lease is left to another worker")
 // Each worker makes four writes in the duration of the leases, and four queries of all rows, so there should be tens of leases rather than thousands: who has more to share puts
 // several under one name.
 func Hold(ctx context.Context, leases *Leases, names []string, run func(ctx context.Context, l *Lease) error) error {
+	return HoldListed(ctx, leases, func(context.Context, map[string]Row) ([]string, error) { return names, nil }, run)
+}
+
+// HoldListed is Hold where the names change, as those of a stream's shards do: list is asked for them at each look, with all the rows as they were read just before. An error of it is one
+// of the table's. What it names no longer is not taken anew; run goes on with what it has.
+func HoldListed(ctx context.Context, leases *Leases, list func(ctx context.Context, rows map[string]Row) ([]string, error), run func(ctx context.Context, l *Lease) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	h := &holder{leases: leases, crew: NewCrew(leases), names: names, run: run, end: end, again: make(chan struct{}, 1)}
+	h := &holder{leases: leases, crew: NewCrew(leases), list: list, run: run, end: end, again: make(chan struct{}, 1)}
 	h.mu.held = map[string]*holding{}
 	err := h.hold(ctx)
 	end(nil)
@@ -56,7 +62,7 @@ func Hold(ctx context.Context, leases *Leases, names []string, run func(ctx cont
 type holder struct {
 	leases  *Leases
 	crew    *Crew
-	names   []string
+	list    func(ctx context.Context, rows map[string]Row) ([]string, error)
 	run     func(ctx context.Context, l *Lease) error
 	end     context.CancelCauseFunc
 	again   chan struct{} // has an element when the leases should be looked at again
@@ -132,8 +138,12 @@ func (h *holder) look(ctx context.Context) (left int, next time.Duration, err er
 	if err != nil {
 		return 0, 0, err
 	}
+	names, err := h.list(ctx, all)
+	if err != nil {
+		return 0, 0, err
+	}
 	var rows []Row
-	for _, name := range h.names {
+	for _, name := range names {
 		row := all[name]
 		row.Shard = name
 		if row.Checkpoint != Done || h.holds(name) {

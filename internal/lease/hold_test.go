@@ -313,3 +313,42 @@ func TestHoldAfterLateTake(t *testing.T) {
 		}
 	})
 }
+
+// Names that come up while others are held, as the children of a shard that was read to its end, are held in their turn; an error of the list is asked again, unless it is fatal.
+func TestHoldListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wrong := errors.New("it cannot be listed")
+		fatal := false
+		leases := lease.New(open(t), "c", lease.Options{Fatal: func(err error) bool { return fatal && errors.Is(err, wrong) }})
+		failures := 3
+		children := map[string][]string{"a": {"b", "c"}, "b": {"d"}}
+		list := func(_ context.Context, rows map[string]lease.Row) ([]string, error) {
+			if failures--; failures >= 0 {
+				return nil, wrong
+			}
+			names := []string{"a"}
+			for _, parent := range []string{"a", "b"} {
+				if rows[parent].Checkpoint == lease.Done {
+					names = append(names, children[parent]...)
+				}
+			}
+			return names, nil
+		}
+		var mu sync.Mutex
+		var ran []string
+		must(t, lease.HoldListed(t.Context(), leases, list, func(ctx context.Context, l *lease.Lease) error {
+			mu.Lock()
+			ran = append(ran, l.Shard())
+			mu.Unlock()
+			return l.Save(ctx, lease.Done)
+		}))
+		slices.Sort(ran[1:3])
+		if got := strings.Join(ran, " "); got != "a b c d" {
+			t.Errorf("ran are %s", got)
+		}
+		failures, fatal = 1, true
+		if err := lease.HoldListed(t.Context(), leases, list, nil); !errors.Is(err, wrong) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -1,55 +1,280 @@
 // Package fromnats ingests readings from a stream of NATS JetStream. The durable consumer is the checkpoint: a message is acknowledged when its samples are durable, so after a
-// crash it comes again, and its samples are the same items.
+// crash it comes again, and its samples are the same items. Several processes may share a consumer: each message goes to one of them.
 package fromnats
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
+// Options say how messages are read. The zero value is ready to use.
+type Options struct {
+	// UntilCaughtUp ends Ingest when nothing of the stream is left that is not acknowledged. Default: it goes on until its context is done.
+	UntilCaughtUp bool
+	// Acknowledged is told after each batch that is durable and acknowledged. Default: nobody is.
+	Acknowledged func()
+	// Logger is told what an operator has to know. Default: nobody is.
+	Logger *slog.Logger
+}
+
 const (
-	batchMax = 500 // messages that are written together
-	batchFor = time.Second
+	batchMax   = 500                    // messages that are written together
+	batchBytes = 65 << 20               // of them; more than the largest that a server takes
+	gatherFor  = 50 * time.Millisecond  // that a batch waits for more messages
+	idleFor    = 5 * time.Second        // that a server is asked to wait for a message
+	lookEvery  = 500 * time.Millisecond // whether all is done, where that is asked for
+	callLimit  = 10 * time.Second       // of a call of the server
+	againFirst = 100 * time.Millisecond
+	againMost  = 10 * time.Second
+	beatParts  = 3 // within the time after which a message comes again, its server is told so often that it is worked on
+
+	// AckWait is after how long a message that was handed to a process which is gone comes again, where Open makes the consumer.
+	AckWait = 30 * time.Second
 )
 
-// Ingest hands a durable consumer's messages to a receiver until ctx is done, and returns nil then. It ends with an error where the series or the stream fails for longer than they are
-// patient; what was not acknowledged comes again. The consumer acknowledges explicitly, and its AckWait is longer than a write takes: at least a minute.
-func Ingest(ctx context.Context, consumer jetstream.Consumer, r *timeseries.Receiver) error {
+// ErrNoStream says that the server has no such stream, or no longer.
+var ErrNoStream = errors.New("there is no such stream")
+
+// ErrNoConsumer says that the consumer was deleted while it was read.
+var ErrNoConsumer = errors.New("the consumer was deleted")
+
+// Open gives the durable consumer of a name, and makes it where there is none: of the whole stream from its beginning. Names have neither spaces nor any of ".*>/\".
+func Open(ctx context.Context, conn *nats.Conn, stream, name string) (jetstream.Consumer, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	consumer, err := js.Consumer(ctx, stream, name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		consumer, err = js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+			Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait, Description: "readings into a series of mayfly",
+		})
+		if errors.Is(err, jetstream.ErrConsumerExists) { // another process was faster
+			consumer, err = js.Consumer(ctx, stream, name)
+		}
+	}
+	if err != nil {
+		return nil, explain(conn, stream, name, err)
+	}
+	return consumer, check(consumer)
+}
+
+// check refuses a consumer that is no checkpoint.
+func check(consumer jetstream.Consumer) error {
 	if c := consumer.CachedInfo().Config; c.AckPolicy != jetstream.AckExplicitPolicy || c.Durable == "" {
 		return fmt.Errorf("the consumer %q is not durable with explicit acknowledgements: what it has read would be lost or read twice", consumer.CachedInfo().Name)
 	}
-	for ctx.Err() == nil {
-		batch, err := consumer.Fetch(batchMax, jetstream.FetchMaxWait(batchFor))
-		if err != nil {
-			return fmt.Errorf("fetch messages: %w", err)
-		}
-		var messages []jetstream.Msg
-		var texts [][]byte
-		for m := range batch.Messages() {
-			messages, texts = append(messages, m), append(texts, m.Data())
-		}
-		if err := batch.Error(); err != nil && len(messages) == 0 && ctx.Err() == nil {
-			return fmt.Errorf("fetch messages: %w", err)
-		}
-		if _, err := r.Receive(ctx, texts...); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+	return nil
+}
+
+// explain says what an error means for a stream and a consumer.
+func explain(conn *nats.Conn, stream, name string, err error) error {
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return fmt.Errorf("%w: %q", ErrNoStream, stream)
+	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDoesNotExist), errors.Is(err, jetstream.ErrConsumerDeleted):
+		return fmt.Errorf("%w: %q of the stream %q", ErrNoConsumer, name, stream)
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return fmt.Errorf("the server, or this user's account, has no JetStream: %w", err)
+	}
+	// A server does not answer a call that the user may not make: it says so on the connection.
+	if last := conn.LastError(); errors.Is(err, context.DeadlineExceeded) && last != nil && strings.Contains(strings.ToLower(last.Error()), "permissions violation") {
+		return fmt.Errorf("the user may not read the stream %q: %w", stream, last)
+	}
+	return fmt.Errorf("the stream %q: %w", stream, err)
+}
+
+// Ingest hands a durable consumer's messages to a receiver until ctx is done, or all are done where that is asked for, and returns nil then. A server that is away is waited for. It ends with
+// an error where the series fails for longer than its writer is patient, or stream or consumer are deleted: what was not acknowledged comes again. The consumer acknowledges explicitly, as
+// Open's does.
+func Ingest(ctx context.Context, consumer jetstream.Consumer, r *timeseries.Receiver, o Options) error {
+	if err := check(consumer); err != nil {
+		return err
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Acknowledged == nil {
+		o.Acknowledged = func() {}
+	}
+	in := &ingesting{consumer: consumer, r: r, o: o, busy: true}
+	for wait := againFirst; ctx.Err() == nil; {
+		done, err := in.batch(ctx)
+		var passing *passingError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &passing):
+			o.Logger.Warn("messages could not be read, and are tried again", "error", passing.error, "after", wait)
+			clock.Pause(wait, ctx.Done())
+			wait = min(2*wait, againMost)
+		case err != nil || done:
 			return err
-		}
-		var all []error
-		for _, m := range messages {
-			all = append(all, m.Ack())
-		}
-		if err := errors.Join(all...); err != nil {
-			return fmt.Errorf("acknowledge messages: %w", err)
+		default:
+			wait = againFirst
 		}
 	}
 	return nil
+}
+
+// passingError is of what may be over after a while.
+type passingError struct{ error }
+
+func (e *passingError) Unwrap() error { return e.error }
+
+type ingesting struct {
+	consumer jetstream.Consumer
+	r        *timeseries.Receiver
+	o        Options
+	busy     bool // there may be messages
+}
+
+// fetch asks for messages. Where there were none it waits for one, which costs the server nothing.
+func (in *ingesting) fetch(ctx context.Context) (all []jetstream.Msg, err error) {
+	number, options := batchMax, []jetstream.FetchOpt{jetstream.FetchMaxWait(gatherFor), jetstream.FetchMaxBytes(batchBytes)}
+	if !in.busy {
+		wait := idleFor
+		if in.o.UntilCaughtUp {
+			wait = lookEvery
+		}
+		limited, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		number, options = 1, []jetstream.FetchOpt{jetstream.FetchContext(limited)}
+	}
+	batch, err := in.consumer.Fetch(number, options...)
+	if err != nil {
+		return nil, err
+	}
+	for m := range batch.Messages() {
+		all = append(all, m)
+	}
+	in.busy = len(all) > 0
+	if err := batch.Error(); err != nil && !in.busy && !errors.Is(err, context.DeadlineExceeded) {
+		return nil, err
+	}
+	return all, nil
+}
+
+// batch reads, writes and acknowledges a batch. done says that nothing is left.
+func (in *ingesting) batch(ctx context.Context) (done bool, err error) {
+	all, err := in.fetch(ctx)
+	if err != nil {
+		return false, in.failed(ctx, err)
+	}
+	if len(all) == 0 {
+		return in.caughtUp(ctx)
+	}
+	messages := make([]timeseries.Message, len(all))
+	left := uint64(0)
+	for i, m := range all {
+		meta, err := m.Metadata()
+		if err != nil {
+			return false, fmt.Errorf("a message of JetStream: %w", err)
+		}
+		left = meta.NumPending
+		messages[i] = timeseries.Message{Text: m.Data(), From: fmt.Sprintf("%s %d", meta.Stream, meta.Sequence.Stream)}
+	}
+	end := in.beat(all)
+	_, err = in.r.Receive(ctx, messages...)
+	end()
+	if err != nil {
+		for _, m := range all {
+			_ = m.Nak() // so that it comes at once
+		}
+		return false, err
+	}
+	if err := in.acknowledge(ctx, all); err != nil {
+		return false, err
+	}
+	in.o.Acknowledged()
+	if left == 0 {
+		return in.caughtUp(ctx)
+	}
+	return false, nil
+}
+
+// beat tells the server until it is ended that messages are worked on.
+func (in *ingesting) beat(all []jetstream.Msg) (end func()) {
+	every := in.consumer.CachedInfo().Config.AckWait / beatParts
+	if every <= 0 {
+		every = AckWait / beatParts
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			clock.Pause(every, stop)
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, m := range all {
+				_ = m.InProgress()
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
+}
+
+// acknowledge acknowledges messages, and waits until the server has taken that: they are in order on one connection, so the last stands for all. Also when ctx is done, since they are durable.
+func (in *ingesting) acknowledge(ctx context.Context, all []jetstream.Msg) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
+	defer cancel()
+	last := len(all) - 1
+	for _, m := range all[:last] {
+		if err := m.Ack(); err != nil {
+			return &passingError{fmt.Errorf("acknowledge messages, which will come again: %w", err)}
+		}
+	}
+	if err := all[last].DoubleAck(ctx); err != nil {
+		return &passingError{fmt.Errorf("acknowledge messages, which may come again: %w", err)}
+	}
+	return nil
+}
+
+// caughtUp reports whether nothing is left, where that is asked for.
+func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
+	if !in.o.UntilCaughtUp {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	info, err := in.consumer.Info(ctx)
+	if err != nil {
+		return false, in.failed(ctx, err)
+	}
+	return info.NumPending == 0 && info.NumAckPending == 0, nil
+}
+
+// failed says what an error of reading means: whether stream and consumer are still there.
+func (in *ingesting) failed(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	_, cause := in.consumer.Info(ctx)
+	info := in.consumer.CachedInfo()
+	for _, gone := range []error{cause, err} {
+		switch {
+		case errors.Is(gone, jetstream.ErrStreamNotFound):
+			return fmt.Errorf("%w: %q was deleted", ErrNoStream, info.Stream)
+		case errors.Is(gone, jetstream.ErrConsumerNotFound), errors.Is(gone, jetstream.ErrConsumerDoesNotExist):
+			return fmt.Errorf("%w: %q of the stream %q", ErrNoConsumer, info.Name, info.Stream)
+		}
+	}
+	return &passingError{err}
 }

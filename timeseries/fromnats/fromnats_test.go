@@ -2,7 +2,10 @@ package fromnats
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"log/slog"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/timeseries"
+	"github.com/mayflydb/mayfly/timeseries/internal/brokertest"
 )
 
 func must(t *testing.T, err error) {
@@ -21,70 +24,286 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Messages of a stream become samples, those that are broken are told, and all are acknowledged; a run that was ended goes on behind what is acknowledged.
-func TestIngest(t *testing.T) {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+// start runs a server.
+func start(t *testing.T, change func(*server.Options)) *server.Server {
+	t.Helper()
+	o := &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+	if change != nil {
+		change(o)
+	}
+	s, err := server.NewServer(o)
 	must(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the NATS server is not ready")
 	}
-	conn, err := nats.Connect(s.ClientURL())
+	return s
+}
+
+func connect(t *testing.T, url string) *nats.Conn {
+	t.Helper()
+	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	must(t, err)
 	t.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
-	must(t, err)
-	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "READINGS", Subjects: []string{"readings.>"}})
-	must(t, err)
-	consumer, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "weather", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute})
-	must(t, err)
+	return conn
+}
 
-	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	db, err := mayfly.Open("", mayfly.Options{Start: at.Add(24 * time.Hour), Frozen: true})
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
-	series, err := timeseries.Create(t.Context(), db.DynamoDB(), timeseries.Spec{Table: "weather", Now: db.Clock().Now})
-	must(t, err)
-	w, err := series.Writer(t.Context(), timeseries.WriterOptions{})
-	must(t, err)
-	t.Cleanup(w.Close)
-	rejected := 0
-	r, err := timeseries.NewReceiver(w, timeseries.NDJSON, timeseries.Mapping{Device: "device"}, func(x timeseries.Rejected) { rejected++ })
-	must(t, err)
+// broker is a server with a stream.
+type broker struct {
+	*testing.T
+	url    string
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	sent   int
+}
 
-	const readings = 700
+func newBroker(t *testing.T) *broker {
+	t.Helper()
+	b := &broker{T: t, url: start(t, nil).ClientURL()}
+	var err error
+	b.js, err = jetstream.New(connect(t, b.url))
+	must(t, err)
+	b.stream, err = b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "READINGS", Subjects: []string{"readings.>"}})
+	must(t, err)
+	return b
+}
+
+func (b *broker) publish(texts ...[]byte) {
+	b.Helper()
+	for _, text := range texts {
+		_, err := b.js.PublishAsync("readings.x", text)
+		must(b.T, err)
+	}
+	<-b.js.PublishAsyncComplete()
+}
+
+// send publishes the next readings.
+func (b *broker) send(n int) {
+	b.Helper()
+	var texts [][]byte
+	for range n {
+		texts = append(texts, brokertest.Reading(b.sent))
+		b.sent++
+	}
+	b.publish(texts...)
+}
+
+// consumer is one of a connection of its own.
+func (b *broker) consumer() (jetstream.Consumer, *nats.Conn) {
+	b.Helper()
+	conn := connect(b.T, b.url)
+	c, err := Open(b.Context(), conn, "READINGS", "weather")
+	must(b.T, err)
+	return c, conn
+}
+
+// Messages become samples, those that cannot be used are put aside, and all are acknowledged; what is sent later is read later, and a run that was ended goes on behind what is acknowledged.
+func TestIngest(t *testing.T) {
+	t.Parallel()
+	b, w := newBroker(t), brokertest.New(t)
 	for round := range 2 {
-		for i := range readings {
-			_, err := js.PublishAsync("readings.roof", fmt.Appendf(nil, `{"device":"roof","time":%q,"temperature":%d}`, at.Add(time.Duration(i+round*readings)*time.Second).Format(time.RFC3339), i))
-			must(t, err)
-		}
-		_, err = js.PublishAsync("readings.roof", []byte(`{"device":"roof","temperature":`))
+		b.send(700)
+		b.publish([]byte(`{"device":"roof","n":`), brokertest.Reading(0)) // poison, and one again
+		consumer, _ := b.consumer()
+		r := w.Receiver()
+		run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, consumer, r, Options{}) })
+		brokertest.Await(t, "everything", func() bool { return w.Count() == b.sent })
+		b.send(1)
+		brokertest.Await(t, "what was sent later", func() bool { return w.Count() == b.sent })
+		run.End()
+		w.Want(b.sent)
+		info, err := consumer.Info(t.Context())
 		must(t, err)
-		<-js.PublishAsyncComplete()
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- Ingest(ctx, consumer, r) }()
-		want := uint64((round + 1) * (readings + 1))
-		for limit := time.Now().Add(60 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if info.NumAckPending != 0 || info.NumPending != 0 {
+			t.Errorf("round %d: %d messages are not acknowledged, and %d not read", round, info.NumAckPending, info.NumPending)
+		}
+		if report := r.Report(); report.Messages != 703 || report.Written != 702 || report.Rejected != 1 {
+			t.Errorf("round %d: the report is %+v", round, report)
+		}
+	}
+	if aside := w.Aside(); len(aside) != 2 || aside[0].From != "READINGS 701" || aside[0].Reason != timeseries.ReasonSyntax {
+		t.Errorf("put aside are %+v", aside)
+	}
+}
+
+// Caught up, it ends by itself: also where there is nothing, and where another has a part.
+func TestIngestUntilCaughtUp(t *testing.T) {
+	t.Parallel()
+	b, w := newBroker(t), brokertest.New(t)
+	for _, n := range []int{0, 1, 1200} {
+		b.send(n)
+		told := 0
+		var runs []*brokertest.Run
+		for i := range 2 {
+			consumer, _ := b.consumer()
+			r := w.Receiver()
+			runs = append(runs, brokertest.Go(t, func(ctx context.Context) error {
+				return Ingest(ctx, consumer, r, Options{UntilCaughtUp: true, Acknowledged: func() {
+					if i == 0 {
+						told++
+					}
+				}})
+			}))
+		}
+		for _, run := range runs {
+			must(t, run.Ended())
+		}
+		w.Want(b.sent)
+		if n == 1200 && told > 3 {
+			t.Errorf("it was told of %d batches", told)
+		}
+	}
+}
+
+// Cut off at any of its calls, before it or behind it, and started again, everything is there once, and all is acknowledged.
+func TestIngestCutOff(t *testing.T) {
+	t.Parallel()
+	b, w := newBroker(t), brokertest.New(t)
+	for call := 0; ; call++ {
+		b.send(40)
+		consumer, conn := b.consumer()
+		w.Cut.After(call/2, call%2 == 1, nil)
+		err := Ingest(t.Context(), consumer, w.Receiver(), Options{UntilCaughtUp: true})
+		conn.Close()
+		if was := w.Cut.Mend(); was != (err != nil) {
+			t.Fatalf("call %d: cut off is %t, and the error %v", call, was, err)
+		}
+		if err == nil {
+			if call < 6 {
+				t.Errorf("it makes %d calls only", call/2)
+			}
+			break
+		}
+		consumer, _ = b.consumer()
+		must(t, Ingest(t.Context(), consumer, w.Receiver(), Options{UntilCaughtUp: true}))
+		w.Want(b.sent)
+	}
+}
+
+// Gone between writing and acknowledging, as by kill -9: what was written comes again when the time of the acknowledgement is over, and is there once.
+func TestIngestGoneBeforeAcknowledging(t *testing.T) {
+	t.Parallel()
+	b, w := newBroker(t), brokertest.New(t)
+	_, err := b.js.CreateConsumer(t.Context(), "READINGS", jetstream.ConsumerConfig{Durable: "weather", AckPolicy: jetstream.AckExplicitPolicy, AckWait: 500 * time.Millisecond})
+	must(t, err)
+	b.send(100)
+	consumer, conn := b.consumer()
+	w.Cut.After(0, true, conn.Close) // written, or a part of it; and nothing can be told to the server
+	if err := Ingest(t.Context(), consumer, w.Receiver(), Options{UntilCaughtUp: true}); err == nil {
+		t.Fatal("it ends without an error")
+	}
+	w.Cut.Mend()
+	b.send(50)
+	consumer, _ = b.consumer()
+	r := w.Receiver()
+	must(t, Ingest(t.Context(), consumer, r, Options{UntilCaughtUp: true}))
+	w.Want(b.sent)
+	if n := r.Report().Messages; n < 150 {
+		t.Errorf("%d messages came, and 100 were not acknowledged", n)
+	}
+}
+
+// told knows whether anything was logged.
+type told struct{ atomic.Bool }
+
+func (l *told) Write(p []byte) (int, error) {
+	l.Store(true)
+	return len(p), nil
+}
+
+// A server that goes away and comes back is waited for.
+func TestIngestServerAway(t *testing.T) {
+	t.Parallel()
+	w := brokertest.New(t)
+	dir := t.TempDir()
+	port := -1
+	up := func(o *server.Options) { o.StoreDir, o.Port = dir, port }
+	s := start(t, up)
+	port = s.Addr().(*net.TCPAddr).Port
+	b := &broker{T: t, url: s.ClientURL()}
+	var err error
+	b.js, err = jetstream.New(connect(t, b.url))
+	must(t, err)
+	_, err = b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "READINGS", Subjects: []string{"readings.>"}})
+	must(t, err)
+	b.send(10)
+	consumer, _ := b.consumer()
+	var failed told
+	o := Options{Logger: slog.New(slog.NewTextHandler(&failed, nil))}
+	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, consumer, w.Receiver(), o) })
+	brokertest.Await(t, "the beginning", func() bool { return w.Count() == 10 })
+	s.Shutdown()
+	s.WaitForShutdown()
+	brokertest.Await(t, "a call that fails", func() bool { return failed.Load() })
+	start(t, up)
+	b.send(10)
+	brokertest.Await(t, "the rest", func() bool { return w.Count() == 20 })
+	run.End()
+	w.Want(20)
+}
+
+// Whatever nobody but an administrator can mend is an error that says what it is.
+func TestIngestRefuses(t *testing.T) {
+	t.Parallel()
+	b, w := newBroker(t), brokertest.New(t)
+	conn := connect(t, b.url)
+	if _, err := Open(t.Context(), conn, "NOTHING", "weather"); !errors.Is(err, ErrNoStream) || err.Error() != `there is no such stream: "NOTHING"` {
+		t.Errorf("a stream that is not there gives %v", err)
+	}
+	c, err := b.js.CreateConsumer(t.Context(), "READINGS", jetstream.ConsumerConfig{Durable: "careless", AckPolicy: jetstream.AckNonePolicy})
+	must(t, err)
+	if _, err := Open(t.Context(), conn, "READINGS", "careless"); err == nil {
+		t.Error("a consumer without acknowledgements is opened")
+	}
+	if err := Ingest(t.Context(), c, w.Receiver(), Options{}); err == nil {
+		t.Error("a consumer without acknowledgements is read")
+	}
+	without := connect(t, start(t, func(o *server.Options) { o.JetStream = false }).ClientURL())
+	if _, err := Open(t.Context(), without, "READINGS", "weather"); err == nil {
+		t.Error("a server without JetStream is read")
+	}
+	for what, gone := range map[string]struct {
+		delete func() error
+		want   error
+	}{
+		"stream":   {func() error { return b.js.DeleteStream(t.Context(), "READINGS") }, ErrNoStream},
+		"consumer": {func() error { return b.js.DeleteConsumer(t.Context(), "OTHER", "weather") }, ErrNoConsumer},
+	} {
+		name := "READINGS"
+		if what == "consumer" {
+			name = "OTHER"
+			_, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{"other"}})
+			must(t, err)
+		}
+		consumer, err := Open(t.Context(), connect(t, b.url), name, "weather")
+		must(t, err)
+		run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, consumer, w.Receiver(), Options{}) })
+		brokertest.Await(t, "the first question", func() bool {
 			info, err := consumer.Info(t.Context())
-			must(t, err)
-			if info.AckFloor.Stream == want {
-				break
-			}
-			if time.Now().After(limit) {
-				t.Fatalf("%d messages are acknowledged, want %d", info.AckFloor.Stream, want)
-			}
+			return err == nil && info.NumWaiting > 0
+		})
+		must(t, gone.delete())
+		if err := run.Ended(); !errors.Is(err, gone.want) {
+			t.Errorf("a %s that is deleted gives %v", what, err)
 		}
-		cancel()
-		must(t, <-ended)
-		n := 0
-		for _, err := range series.Reader(timeseries.ReaderOptions{Strong: true}).Range(t.Context(), timeseries.Query{Device: "roof"}) {
-			must(t, err)
-			n++
-		}
-		if n != (round+1)*readings || rejected != round+1 {
-			t.Errorf("%d samples and %d rejected lines, want %d and %d", n, rejected, (round+1)*readings, round+1)
-		}
+	}
+}
+
+// A user who may not ask is told so.
+func TestIngestPermissions(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *server.Options) {
+		o.Users = []*server.User{{Username: "guest", Password: "guest", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: []string{"readings.>"}}, Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+		}}}
+	})
+	conn, err := nats.Connect(s.ClientURL(), nats.UserInfo("guest", "guest"))
+	must(t, err)
+	t.Cleanup(conn.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := Open(ctx, conn, "READINGS", "weather"); err == nil || !errors.Is(err, nats.ErrPermissionViolation) {
+		t.Errorf("got %v", err)
 	}
 }

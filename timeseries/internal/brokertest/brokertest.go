@@ -1,0 +1,259 @@
+// Package brokertest is what the tests of the brokers' readers share: readings as messages, a series that they go into by a connection that can be cut, and what has to be there in the end.
+package brokertest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/timeseries"
+)
+
+// Start is the instant of the first reading.
+var Start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Devices is how many devices there are: reading i is of device i modulo Devices.
+const Devices = 3
+
+// Reading is the message of a reading, as JSON.
+func Reading(i int) []byte {
+	return fmt.Appendf(nil, `{"device":"device-%d","time":%q,"n":%d}`, i%Devices, Start.Add(time.Duration(i)*time.Second).Format(time.RFC3339), i)
+}
+
+// Limit is how long is waited for what has to happen.
+const Limit = time.Minute
+
+// World is a series in a database whose clock stands still, two days behind Start. Its retention is 30 days.
+type World struct {
+	t      testing.TB
+	Cut    *Cut
+	Client *dynamodb.Client // by Cut
+	Series *timeseries.Series
+	mu     struct {
+		sync.Mutex
+		aside []timeseries.Rejected
+	}
+}
+
+// New makes a world.
+func New(t testing.TB) *World {
+	t.Helper()
+	db, err := mayfly.Open("", mayfly.Options{Start: Start.Add(48 * time.Hour), Frozen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &World{t: t, Cut: &Cut{over: db.Transport()}}
+	w.Cut.Mend()
+	w.Client = dynamodb.New(dynamodb.Options{
+		Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), HTTPClient: &http.Client{Transport: w.Cut},
+		BaseEndpoint: aws.String("http://127.0.0.1:1"), Retryer: aws.NopRetryer{}, DisableValidateResponseChecksum: true,
+	})
+	w.Series, err = timeseries.Create(t.Context(), w.Client, timeseries.Spec{Table: "weather", Retention: 30 * 24 * time.Hour, Now: db.Clock().Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Receiver makes a receiver of readings with a writer of its own, as every process has one. The writer is not patient.
+func (w *World) Receiver() *timeseries.Receiver {
+	w.t.Helper()
+	writer, err := w.Series.Writer(context.Background(), timeseries.WriterOptions{RetryFor: 10 * time.Millisecond})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(writer.Close)
+	r, err := timeseries.NewReceiver(writer, timeseries.NDJSON, timeseries.Mapping{}, func(all []timeseries.Rejected) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.mu.aside = append(w.mu.aside, all...)
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// Aside is what was put aside so far.
+func (w *World) Aside() []timeseries.Rejected {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.aside[:len(w.mu.aside):len(w.mu.aside)]
+}
+
+// Count is how many samples there are.
+func (w *World) Count() int {
+	w.t.Helper()
+	n := 0
+	for d := range Devices {
+		for _, err := range w.read(d) {
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			n++
+		}
+	}
+	return n
+}
+
+func (w *World) read(device int) func(func(timeseries.Sample, error) bool) {
+	return w.Series.Reader(timeseries.ReaderOptions{Strong: true}).Range(w.t.Context(), timeseries.Query{Device: fmt.Sprintf("device-%d", device)})
+}
+
+// Want fails the test unless the first n readings are there, each once and in order, and nothing else, and the latest of each device is known.
+func (w *World) Want(n int) {
+	w.t.Helper()
+	for d := range Devices {
+		next := d
+		for s, err := range w.read(d) {
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if int(s.Values["n"]) != next || !s.Time.Equal(Start.Add(time.Duration(next)*time.Second)) {
+				w.t.Fatalf("there is %v, want reading %d", s, next)
+			}
+			next += Devices
+		}
+		if next < n {
+			w.t.Fatalf("the readings of device %d end before %d, and there are %d", d, next, n)
+		}
+		if next == d {
+			continue
+		}
+		name := fmt.Sprintf("device-%d", d)
+		latest, err := w.Series.Reader(timeseries.ReaderOptions{Strong: true}).Latest(w.t.Context(), name)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if int(latest[name].Values["n"]) != next-Devices {
+			w.t.Errorf("the latest of device %d is %v, want reading %d", d, latest[name], next-Devices)
+		}
+	}
+}
+
+// Await waits until something is so.
+func Await(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(Limit); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%s does not come", what)
+		}
+	}
+}
+
+// Run is a reader that runs.
+type Run struct {
+	t     testing.TB
+	end   context.CancelFunc
+	ended chan error
+}
+
+// Go starts a reader.
+func Go(t testing.TB, run func(ctx context.Context) error) *Run {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &Run{t, cancel, make(chan error, 1)}
+	t.Cleanup(cancel)
+	go func() { r.ended <- run(ctx) }()
+	return r
+}
+
+// End stops it, as a signal does, and fails the test unless it ends without an error.
+func (r *Run) End() {
+	r.t.Helper()
+	r.end()
+	if err := r.Ended(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Ended waits until it has ended by itself.
+func (r *Run) Ended() error {
+	r.t.Helper()
+	select {
+	case err := <-r.ended:
+		return err
+	case <-time.After(Limit):
+		r.t.Fatal("it does not end")
+		return nil
+	}
+}
+
+// Cut is a connection to the database that can be cut off, as though the process had been killed: at some call, before it or behind it, and all that follow are refused, so that
+// nobody tries them again.
+type Cut struct {
+	over http.RoundTripper
+	mu   struct {
+		sync.Mutex
+		cut    bool
+		left   int // calls until it is cut; less than 0: it is not
+		behind bool
+		then   func()
+	}
+}
+
+// After cuts it at the nth call from now on, counted from 0: before that is carried out, or behind it, when only its answer is lost. then is called at that moment; nil: nothing is.
+func (c *Cut) After(n int, behind bool, then func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.cut, c.mu.left, c.mu.behind, c.mu.then = false, n, behind, then
+}
+
+// Mend ends that, and tells whether it was cut.
+func (c *Cut) Mend() (was bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was = c.mu.cut
+	c.mu.cut, c.mu.left = false, -1
+	return was
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *Cut) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	now := !c.mu.cut && c.mu.left == 0
+	if c.mu.left >= 0 {
+		c.mu.left--
+	}
+	was, behind, then := c.mu.cut, c.mu.behind, c.mu.then
+	c.mu.cut = c.mu.cut || now
+	c.mu.Unlock()
+	if was {
+		return refusal(r), nil
+	}
+	if !now {
+		return c.over.RoundTrip(r)
+	}
+	if behind {
+		if answer, err := c.over.RoundTrip(r); err == nil {
+			answer.Body.Close()
+		}
+	}
+	if then != nil {
+		then()
+	}
+	return refusal(r), nil
+}
+
+func refusal(r *http.Request) *http.Response {
+	const body = `{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException","message":"the connection is cut"}`
+	return &http.Response{
+		StatusCode: http.StatusBadRequest, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}

@@ -1,0 +1,72 @@
+package timeseries
+
+import (
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// tally counts what has become of lines.
+type tally struct {
+	report Report
+	newest map[string]time.Time // by device
+}
+
+func newTally() tally {
+	return tally{Report{Reasons: map[Reason]int64{}, Unknown: map[string]int64{}}, map[string]time.Time{}}
+}
+
+// read counts what of a line was left out, and whether it was in order.
+func (t *tally) read(r *reading) {
+	for _, name := range r.unknown {
+		if _, known := t.report.Unknown[name]; known || len(t.report.Unknown) < unknownMax {
+			t.report.Unknown[strings.Clone(name)]++
+		}
+	}
+	newest := t.newest[r.Device]
+	switch {
+	case r.Time.Before(newest):
+		t.report.OutOfOrder++
+	case len(t.newest) < knownDevices || !newest.IsZero():
+		t.newest[r.Device] = r.Time
+	}
+}
+
+// reject counts a line that was put aside.
+func (t *tally) reject(r Rejected) {
+	t.report.Rejected++
+	t.report.Reasons[r.Reason]++
+	if len(t.report.First) < firstMax {
+		r.Text = ""
+		t.report.First = append(t.report.First, r)
+	}
+}
+
+// rejected is a line that is put aside, with a text that can be written as JSON.
+func rejected(line int64, text string, why *SampleError) Rejected {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\ufffd")
+	}
+	return Rejected{Line: line, Reason: why.Reason, Message: why.Message, Text: text}
+}
+
+// unusable takes what a write says apart: the samples that can never be written, among them those that the endpoint does not take, now or ever; or the error after which all are to be
+// written again.
+func unusable(err error) ([]Refused, error) {
+	var partly *WriteError
+	if !errors.As(err, &partly) {
+		return nil, err
+	}
+	if partly.Err == nil {
+		return partly.Refused, nil
+	}
+	if !isValidation(partly.Err) {
+		return nil, partly.Err
+	}
+	bad := partly.Refused
+	for _, i := range partly.Unwritten {
+		bad = append(bad, Refused{i, refuse(ReasonRefused, "%v", partly.Err)})
+	}
+	return bad, nil
+}
