@@ -87,6 +87,11 @@ var layers = map[string]layer{
 		tests: []string{"", "guard"},
 		why:   "files of samples stand beside a series at any endpoint; who does without them does not link Parquet",
 	},
+	"timeseries/fromkafka": {
+		may:   []string{"internal/clock", "timeseries"},
+		tests: []string{"timeseries/internal/brokertest"},
+		why:   brokerWhy,
+	},
 	"timeseries/fromnats": {
 		may:   []string{"internal/clock", "timeseries"},
 		tests: []string{"timeseries/internal/brokertest"},
@@ -286,7 +291,8 @@ var bans = []ban{
 	{path: "github.com/nats-io", only: []string{"internal/sink/nats", "internal/bench", "internal/trigger", "cmd/mayfly", "timeseries/fromnats"}, tests: true, why: sinkWhy},
 	{path: "github.com/nats-io", only: []string{"internal/sink/nats", "internal/bench", "timeseries/fromnats"}, why: sinkWhy + "; the bench reads what was delivered"},
 	{path: "github.com/nats-io/nats-server", only: []string{}, why: "servers run in tests only: linked, it would make the program half as large again"},
-	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka"}, tests: true, why: sinkWhy},
+	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka", "timeseries/fromkafka", "cmd/mayfly"}, tests: true, why: sinkWhy},
+	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka", "timeseries/fromkafka"}, why: sinkWhy},
 	{path: "github.com/parquet-go", only: []string{"timeseries/archive"}, tests: true, why: "only who keeps an archive links Parquet"},
 	{path: "github.com/aws/aws-sdk-go-v2/service/s3", only: []string{"timeseries/archive/bucket"}, tests: true, why: "only who keeps an archive in a bucket links S3"},
 	{path: "github.com/johannesboyne", only: []string{}, why: "S3 is elsewhere; a server of its API runs in tests only"},

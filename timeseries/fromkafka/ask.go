@@ -1,0 +1,159 @@
+package fromkafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// asker asks the brokers about the topic and the group, and consumes nothing.
+type asker struct {
+	client *kgo.Client
+	name   string
+	group  string
+}
+
+// topic is what the brokers say of one.
+type topic struct {
+	id         [16]byte // zero where the brokers have no such thing
+	partitions []int32
+}
+
+// askLimit is how long what is asked is tried again.
+const askLimit = 5 * time.Second
+
+func newAsker(o Options) (*asker, error) {
+	client, err := kgo.NewClient(append(o.Client[:len(o.Client):len(o.Client)], kgo.RetryTimeout(askLimit))...)
+	if err != nil {
+		return nil, fmt.Errorf("the client of Kafka: %w", err)
+	}
+	return &asker{client, o.Topic, o.Group}, nil
+}
+
+func (a *asker) close() { a.client.Close() }
+
+// topic looks whether the topic is there, without making it.
+func (a *asker) topic(ctx context.Context) (found topic, err error) {
+	request := kmsg.NewPtrMetadataRequest()
+	wanted := kmsg.NewMetadataRequestTopic()
+	wanted.Topic = kmsg.StringPtr(a.name)
+	request.Topics = append(request.Topics, wanted)
+	answer, err := request.RequestWith(ctx, a.client)
+	if err != nil {
+		return found, err
+	}
+	if len(answer.Topics) != 1 {
+		return found, fmt.Errorf("the brokers tell of %d topics, and one was asked for", len(answer.Topics))
+	}
+	t := answer.Topics[0]
+	err = kerr.ErrorForCode(t.ErrorCode)
+	if errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) {
+		err = fmt.Errorf("%w: %q", ErrNoTopic, a.name)
+	}
+	found.id = t.TopicID
+	for _, p := range t.Partitions {
+		found.partitions = append(found.partitions, p.Partition)
+	}
+	return found, err
+}
+
+// What can be asked of partitions' offsets.
+const (
+	atStart = -2 // the first that there is
+	atEnd   = -1 // behind the last of those that are committed where they belong to a transaction
+)
+
+// offsets asks where the partitions begin or end.
+func (a *asker) offsets(ctx context.Context, which int64) (map[int32]int64, error) {
+	there, err := a.topic(ctx)
+	if err != nil {
+		return nil, err
+	}
+	request := kmsg.NewPtrListOffsetsRequest()
+	request.ReplicaID, request.IsolationLevel = -1, 1
+	wanted := kmsg.NewListOffsetsRequestTopic()
+	wanted.Topic = a.name
+	for _, partition := range there.partitions {
+		p := kmsg.NewListOffsetsRequestTopicPartition()
+		p.Partition, p.Timestamp = partition, which
+		wanted.Partitions = append(wanted.Partitions, p)
+	}
+	request.Topics = append(request.Topics, wanted)
+	answer, err := request.RequestWith(ctx, a.client)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int32]int64{}
+	for _, t := range answer.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return nil, err
+			}
+			found[p.Partition] = p.Offset
+		}
+	}
+	return found, nil
+}
+
+// committed asks how far the group is. Partitions of which nothing is committed are not there.
+func (a *asker) committed(ctx context.Context, partitions []int32) (map[int32]int64, error) {
+	request := kmsg.NewPtrOffsetFetchRequest()
+	request.Group, request.RequireStable = a.group, true
+	wanted := kmsg.NewOffsetFetchRequestTopic()
+	wanted.Topic, wanted.Partitions = a.name, partitions
+	request.Topics = append(request.Topics, wanted)
+	answer, err := request.RequestWith(ctx, a.client)
+	if err != nil {
+		return nil, err
+	}
+	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
+		return nil, err
+	}
+	found := map[int32]int64{}
+	for _, t := range answer.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return nil, err
+			}
+			if p.Offset >= 0 {
+				found[p.Partition] = p.Offset
+			}
+		}
+	}
+	return found, nil
+}
+
+// lasting are errors that nothing but an administrator, or another configuration, can mend.
+var lasting = []error{
+	kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState,
+	kerr.InvalidGroupID, kerr.InconsistentGroupProtocol, kerr.GroupMaxSizeReached, kerr.InvalidSessionTimeout, kerr.UnsupportedVersion, kerr.InvalidTopicException, ErrNoTopic,
+}
+
+func fatal(err error) bool {
+	for _, e := range lasting {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain says what an error means for the topic and the group.
+func (in *ingesting) explain(err error) error {
+	switch {
+	case errors.Is(err, ErrNoTopic):
+		return err
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return fmt.Errorf("the user may not read the topic %q: %w", in.o.Topic, err)
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		return fmt.Errorf("the user may not read with the group %q: %w", in.o.Group, err)
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
+		return fmt.Errorf("the brokers do not know the user: %w", err)
+	}
+	return fmt.Errorf("the topic %q: %w", in.o.Topic, err)
+}

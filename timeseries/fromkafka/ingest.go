@@ -1,0 +1,323 @@
+package fromkafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/timeseries"
+)
+
+// Options say which records are read. Client, Topic and Group are required.
+type Options struct {
+	// Client says how the brokers are reached: their addresses, TLS, SASL.
+	Client []kgo.Opt
+	Topic  string
+	// Group is the consumer group, whose offsets are the checkpoint. Where it has none the topic is read from its beginning.
+	Group string
+	// UntilCaughtUp ends Ingest when the group has committed all that the topic had when it began. Default: it goes on until its context is done.
+	UntilCaughtUp bool
+	// Committed is told after each batch that is durable and committed. Default: nobody is.
+	Committed func()
+	// Lost is told in a sentence of records that the brokers have deleted before they were read. Default: the logger is.
+	Lost func(what string)
+	// Logger is told what an operator has to know. Default: nobody is.
+	Logger *slog.Logger
+}
+
+const (
+	batchMax       = 5000    // records that are written together
+	fetchBytes     = 8 << 20 // of an answer of a broker; a single batch of records may be larger
+	partitionBytes = 1 << 20 // of a partition in it
+	fetchesAtOnce  = 4
+	unpackedBytes  = 64 << 20 // of a batch of records
+
+	rebalanceLimit = 3 * time.Minute // in which a member has to give partitions away: longer than a writer is patient
+	commitLimit    = 10 * time.Second
+	fetchFor       = 500 * time.Millisecond // that a broker waits for records, unless Client says otherwise
+	lookEvery      = 250 * time.Millisecond // whether all is read, where that is asked for
+	againFirst     = 100 * time.Millisecond
+	againMost      = 5 * time.Second
+	goneAfter      = 5 // looks in a row at which there is no topic
+)
+
+// ErrNoTopic says that the brokers have no such topic, or no longer.
+var ErrNoTopic = errors.New("there is no such topic")
+
+func (o *Options) complete() error {
+	if len(o.Client) == 0 || o.Topic == "" || o.Group == "" {
+		return errors.New("Client, Topic and Group must be set")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Committed == nil {
+		o.Committed = func() {}
+	}
+	if o.Lost == nil {
+		o.Lost = func(what string) { o.Logger.Error("records were lost", "what", what) }
+	}
+	return nil
+}
+
+// Ingest hands a topic's records to a receiver until ctx is done, or all are done where that is asked for, and returns nil then.
+func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	in := &ingesting{o: o, r: r}
+	if err := in.open(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	defer in.ask.close()
+	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
+		ran := clock.Stopwatch()
+		err := in.session(ctx)
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+		if ran() > againMost {
+			wait = againFirst
+		}
+		clock.Pause(wait, ctx.Done())
+	}
+	return nil
+}
+
+// errAgain ends a session that another follows, which begins at the group's offsets.
+var errAgain = errors.New("the group is to be joined again")
+
+type ingesting struct {
+	o       Options
+	r       *timeseries.Receiver
+	ask     *asker
+	topic   topic
+	ends    map[int32]int64 // of the partitions when it began; nil: it is not to end there
+	looked  clock.Elapsed
+	missing int // looks in a row
+}
+
+// open looks whether the topic is there, and where it ends.
+func (in *ingesting) open(ctx context.Context) (err error) {
+	if in.ask, err = newAsker(in.o); err != nil {
+		return err
+	}
+	in.topic, err = in.ask.topic(ctx)
+	if err == nil && in.o.UntilCaughtUp {
+		in.ends, err = in.ask.offsets(ctx, atEnd)
+	}
+	if err != nil {
+		in.ask.close()
+		return in.explain(err)
+	}
+	in.looked = clock.Stopwatch()
+	return nil
+}
+
+// session is one membership in the group.
+func (in *ingesting) session(ctx context.Context) error {
+	options := append([]kgo.Opt{kgo.FetchMaxWait(fetchFor)}, in.o.Client...)
+	client, err := kgo.NewClient(append(options,
+		kgo.ConsumerGroup(in.o.Group),
+		kgo.ConsumeTopics(in.o.Topic),
+		kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.RebalanceTimeout(rebalanceLimit),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // what the brokers have deleted is told: see adjust
+		kgo.AdjustFetchOffsetsFn(in.adjust),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(), // so that what is committed reaches the end of the log, where a transaction's mark may be
+		kgo.KeepRetryableFetchErrors(),
+		kgo.FetchMaxBytes(fetchBytes),
+		kgo.FetchMaxPartitionBytes(partitionBytes),
+		kgo.MaxConcurrentFetches(fetchesAtOnce),
+		kgo.MaxDecompressBatchBytes(unpackedBytes),
+	)...)
+	if err != nil {
+		return fmt.Errorf("the client of Kafka: %w", err)
+	}
+	defer client.CloseAllowingRebalance()
+	for wait := againFirst; ctx.Err() == nil; {
+		fetches := in.poll(ctx, client)
+		err := in.batch(ctx, client, fetches)
+		client.AllowRebalance()
+		if err == nil {
+			err = in.errors(ctx, fetches)
+		}
+		var passing *passingError
+		switch {
+		case errors.As(err, &passing):
+			in.o.Logger.Warn("records could not be read, and are tried again", "topic", in.o.Topic, "error", passing.error, "after", wait)
+			clock.Pause(wait, ctx.Done())
+			wait = min(2*wait, againMost)
+		case err != nil:
+			return err
+		default:
+			wait = againFirst
+		}
+		if done, err := in.caughtUp(ctx); err != nil || done {
+			return err
+		}
+	}
+	return nil
+}
+
+// passingError is of what may be over after a while.
+type passingError struct{ error }
+
+func (e *passingError) Unwrap() error { return e.error }
+
+// poll waits for records.
+func (in *ingesting) poll(ctx context.Context, client *kgo.Client) kgo.Fetches {
+	if in.ends != nil {
+		limited, cancel := context.WithTimeout(ctx, lookEvery)
+		defer cancel()
+		ctx = limited
+	}
+	fetches := client.PollRecords(ctx, batchMax)
+	if ctx.Err() != nil && fetches.NumRecords() == 0 {
+		return nil
+	}
+	return fetches
+}
+
+// batch writes and commits what was polled.
+func (in *ingesting) batch(ctx context.Context, client *kgo.Client, fetches kgo.Fetches) error {
+	records := fetches.Records()
+	if len(records) == 0 {
+		return nil
+	}
+	messages := make([]timeseries.Message, 0, len(records))
+	for _, r := range records {
+		if !r.Attrs.IsControl() {
+			messages = append(messages, timeseries.Message{Text: r.Value, From: fmt.Sprintf("%s %d@%d", r.Topic, r.Partition, r.Offset)})
+		}
+	}
+	if _, err := in.r.Receive(ctx, messages...); err != nil {
+		if ctx.Err() != nil {
+			return nil // they come again
+		}
+		return err
+	}
+	// Also when ctx is done, since they are durable.
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitLimit)
+	defer cancel()
+	if err := client.CommitRecords(limited, records...); err != nil {
+		if fatal(err) {
+			return in.explain(err)
+		}
+		in.o.Logger.Warn("offsets were not committed, so records come again", "topic", in.o.Topic, "error", err)
+		return errAgain
+	}
+	in.o.Committed()
+	return nil
+}
+
+// errors says what the errors of a poll mean.
+func (in *ingesting) errors(ctx context.Context, fetches kgo.Fetches) error {
+	for _, e := range fetches.Errors() {
+		var loss *kgo.ErrDataLoss
+		switch {
+		case ctx.Err() != nil, errors.Is(e.Err, context.DeadlineExceeded):
+		case errors.As(e.Err, &loss):
+			in.o.Lost(loss.Error())
+		case errors.Is(e.Err, kerr.OffsetOutOfRange):
+			return errAgain
+		case errors.Is(e.Err, kerr.UnknownTopicOrPartition), errors.Is(e.Err, kerr.UnknownTopicID):
+			return in.lookForTopic(ctx, e.Err)
+		case fatal(e.Err):
+			return in.explain(e.Err)
+		default:
+			return &passingError{e.Err}
+		}
+	}
+	if fetches.NumRecords() > 0 {
+		in.missing = 0
+	}
+	return nil
+}
+
+// lookForTopic asks whether the topic is gone. A broker may not have heard of it yet, so it is asked several times.
+func (in *ingesting) lookForTopic(ctx context.Context, cause error) error {
+	found, err := in.ask.topic(ctx)
+	switch {
+	case err == nil && found.id != in.topic.id:
+		in.o.Logger.Warn("the topic is another one of the same name", "topic", in.o.Topic)
+		in.topic = found
+		return errAgain
+	case errors.Is(err, ErrNoTopic):
+		if in.missing++; in.missing >= goneAfter {
+			return fmt.Errorf("%w: %q was deleted", ErrNoTopic, in.o.Topic)
+		}
+	case err != nil && fatal(err):
+		return in.explain(err)
+	}
+	return &passingError{cause}
+}
+
+// caughtUp reports whether the group has committed all that was there in the beginning, where that is asked for.
+func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
+	if in.ends == nil || in.looked() < lookEvery || ctx.Err() != nil {
+		return false, nil
+	}
+	in.looked = clock.Stopwatch()
+	committed, err := in.ask.committed(ctx, slices.Collect(maps.Keys(in.ends)))
+	var starts map[int32]int64
+	if err == nil {
+		starts, err = in.ask.offsets(ctx, atStart)
+	}
+	switch {
+	case err != nil && fatal(err):
+		return false, in.explain(err)
+	case err != nil:
+		in.o.Logger.Warn("how far the group is could not be read, and is asked again", "group", in.o.Group, "error", err)
+		return false, nil
+	}
+	for partition, end := range in.ends {
+		if at := max(committed[partition], starts[partition]); at < end {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// adjust says of records that the brokers have no longer that they are lost, and begins behind them.
+func (in *ingesting) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	starts, err := in.ask.offsets(ctx, atStart)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := in.ask.offsets(ctx, atEnd)
+	if err != nil {
+		return nil, err
+	}
+	for partition, offset := range offsets[in.o.Topic] {
+		at := offset.EpochOffset().Offset
+		start, known := starts[partition]
+		if at < 0 || !known { // nothing was committed
+			continue
+		}
+		switch end := ends[partition]; {
+		case at < start:
+			in.o.Lost(fmt.Sprintf("of %s, partition %d, the offsets %d to %d were deleted before they were read", in.o.Topic, partition, at, start-1))
+		case at > end:
+			in.o.Lost(fmt.Sprintf("%s, partition %d, ends at offset %d, and the group has committed %d: it was cut or made anew, and is read from its beginning", in.o.Topic, partition, end, at))
+		default:
+			continue
+		}
+		offsets[in.o.Topic][partition] = kgo.NewOffset().At(start).WithEpoch(-1)
+	}
+	return offsets, nil
+}
