@@ -92,6 +92,11 @@ var layers = map[string]layer{
 		tests: []string{"timeseries/internal/brokertest"},
 		why:   brokerWhy,
 	},
+	"timeseries/fromkinesis": {
+		may:   []string{"internal/clock", "internal/lease", "timeseries"},
+		tests: []string{"internal/testkit", "timeseries/internal/brokertest"},
+		why:   brokerWhy,
+	},
 	"timeseries/fromnats": {
 		may:   []string{"internal/clock", "timeseries"},
 		tests: []string{"timeseries/internal/brokertest"},

@@ -57,7 +57,7 @@ func New(t testing.TB) *World {
 			t.Error(err)
 		}
 	})
-	w := &World{t: t, Cut: &Cut{over: db.Transport()}}
+	w := &World{t: t, Cut: &Cut{Over: db.Transport()}}
 	w.Cut.Mend()
 	w.Client = dynamodb.New(dynamodb.Options{
 		Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), HTTPClient: &http.Client{Transport: w.Cut},
@@ -197,7 +197,7 @@ func (r *Run) Ended() error {
 // Cut is a connection to the database that can be cut off, as though the process had been killed: at some call, before it or behind it, and all that follow are refused, so that
 // nobody tries them again.
 type Cut struct {
-	over http.RoundTripper
+	Over http.RoundTripper // to the database
 	mu   struct {
 		sync.Mutex
 		cut    bool
@@ -237,10 +237,10 @@ func (c *Cut) RoundTrip(r *http.Request) (*http.Response, error) {
 		return refusal(r), nil
 	}
 	if !now {
-		return c.over.RoundTrip(r)
+		return c.Over.RoundTrip(r)
 	}
 	if behind {
-		if answer, err := c.over.RoundTrip(r); err == nil {
+		if answer, err := c.Over.RoundTrip(r); err == nil {
 			answer.Body.Close()
 		}
 	}

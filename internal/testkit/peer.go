@@ -1,4 +1,4 @@
-// Package testkit is what the tests of several packages share: an endpoint that is not ours, and a log.
+// Package testkit is what the tests of several packages share: endpoints that are not ours, and a log.
 package testkit
 
 import (
@@ -10,26 +10,43 @@ import (
 	"testing"
 )
 
-// dynalite listens where it is told, but not on any free port.
-const serveDynalite = `
+// The peers listen where they are told, but not on any free port.
+const (
+	serveDynalite = `
 const server = require("dynalite")({ createTableMs: 10, deleteTableMs: 10, updateTableMs: 10 });
 server.listen(0, "127.0.0.1", () => console.log("port " + server.address().port));`
+	serveKinesalite = `
+const server = require("kinesalite")({ createStreamMs: 10, deleteStreamMs: 10, updateStreamMs: 10, shardLimit: 100 });
+server.listen(0, "127.0.0.1", () => console.log("port " + server.address().port));`
+)
 
 // Dynalite runs dynalite until the test is over, an implementation of DynamoDB that shares nothing with ours, as it is in .ci/clients, and gives its URL. A test for which it
 // is not installed is skipped.
 func Dynalite(t *testing.T) (url string) {
 	t.Helper()
+	return peer(t, "dynalite", serveDynalite)
+}
+
+// Kinesalite is the same of Kinesis.
+func Kinesalite(t *testing.T) (url string) {
+	t.Helper()
+	return peer(t, "kinesalite", serveKinesalite)
+}
+
+// peer runs a package of npm by a script that prints its port.
+func peer(t *testing.T, name, script string) (url string) {
+	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("there is no node to run dynalite with:", err)
+		t.Skipf("there is no node to run %s with: %v", name, err)
 	}
 	dir := clients(t)
-	check := exec.Command(node, "-e", `require.resolve("dynalite")`)
+	check := exec.Command(node, "-e", `require.resolve("`+name+`")`)
 	check.Dir = dir
 	if check.Run() != nil {
-		t.Skip("dynalite is not installed: npm install --prefix .ci/clients")
+		t.Skipf("%s is not installed: npm install --prefix .ci/clients", name)
 	}
-	command := exec.Command(node, "-e", serveDynalite)
+	command := exec.Command(node, "-e", script)
 	command.Dir = dir
 	output, err := command.StdoutPipe()
 	if err != nil {
@@ -45,7 +62,7 @@ func Dynalite(t *testing.T) (url string) {
 	line, err := bufio.NewReader(output).ReadString('\n')
 	port, ok := strings.CutPrefix(strings.TrimSpace(line), "port ")
 	if err != nil || !ok {
-		t.Fatalf("dynalite says %q, %v", line, err)
+		t.Fatalf("%s says %q, %v", name, line, err)
 	}
 	return "http://127.0.0.1:" + port
 }
