@@ -20,23 +20,27 @@ import (
 
 type seriesIngestCommand struct {
 	seriesFlags
-	Files       []string          `arg:"" help:"Files to read, also compressed with gzip (.gz); - for standard input."`
-	Format      timeseries.Format `help:"csv, ndjson or influx. Default: by the file's name." placeholder:"FORMAT"`
-	Device      string            `help:"Column, member or tag that names the device. Default: deviceId, device, sensor, station, host, id, name and the like." placeholder:"NAME"`
-	As          string            `help:"Device that all readings are of." placeholder:"DEVICE"`
-	Time        string            `help:"Column or member that says when. Default: timestamp, time, date and the like." placeholder:"NAME"`
-	Metrics     []string          `help:"Metrics to read; others are left out. Default: all that are numbers." placeholder:"NAME,…"`
-	Tags        []string          `help:"Columns and members that are kept as text, also where they look like numbers." placeholder:"NAME,…"`
-	Measurement bool              `help:"Put the line protocol's measurement in front of its fields' names: cpu_idle."`
-	TimeFormat  string            `help:"How instants are written: auto, s, ms, us, ns, or a layout such as '02.01.2006 15:04'. Default: auto; with influx ns." placeholder:"FORMAT"`
-	Zone        string            `help:"Time zone of instants that name none." default:"UTC"`
-	Comma       string            `help:"What is between the values of CSV. Default: a comma, or a tab in .tsv." placeholder:"CHARACTER"`
-	Header      []string          `help:"Names of CSV's columns. Default: the first line has them." placeholder:"NAME,…"`
-	Rejects     string            `help:"File for lines that cannot be used. Default: the file's name and .rejects." placeholder:"FILE"`
-	Checkpoint  string            `help:"Name under which it is written down how far a file is. Default: its path." placeholder:"NAME"`
-	Restart     bool              `help:"Begin at the beginning, whatever is written down."`
-	Parallel    int               `help:"Calls that go on at one time." default:"32"`
-	JSON        bool              `name:"json" help:"Print the report as JSON, a line a file."`
+	Files         []string          `arg:"" optional:"" help:"Files to read, also compressed with gzip (.gz); - for standard input."`
+	From          string            `help:"Broker to read instead: nats://host:4222/STREAM, kafka://host:9092/TOPIC, kinesis://STREAM, or a YAML file with its settings; see docs/time-series.md." placeholder:"URL"`
+	UntilCaughtUp bool              `help:"With --from: end when nothing is left to read. Default: go on until it is stopped."`
+	Lease         time.Duration     `help:"With --from: time after which what a process that is gone had in hand is taken over: its leases, its session, its messages." default:"10s"`
+	Format        timeseries.Format `help:"csv, ndjson or influx. Default: by the file's name; with --from ndjson." placeholder:"FORMAT"`
+	Device        string            `help:"Column, member or tag that names the device. Default: deviceId, device, sensor, station, host, id, name and the like." placeholder:"NAME"`
+	As            string            `help:"Device that all readings are of." placeholder:"DEVICE"`
+	Time          string            `help:"Column or member that says when. Default: timestamp, time, date and the like." placeholder:"NAME"`
+	Metrics       []string          `help:"Metrics to read; others are left out. Default: all that are numbers." placeholder:"NAME,…"`
+	Tags          []string          `help:"Columns and members that are kept as text, also where they look like numbers." placeholder:"NAME,…"`
+	Measurement   bool              `help:"Put the line protocol's measurement in front of its fields' names: cpu_idle."`
+	TimeFormat    string            `help:"How instants are written: auto, s, ms, us, ns, or a layout such as '02.01.2006 15:04'. Default: auto; with influx ns." placeholder:"FORMAT"`
+	Zone          string            `help:"Time zone of instants that name none." default:"UTC"`
+	Comma         string            `help:"What is between the values of CSV. Default: a comma, or a tab in .tsv." placeholder:"CHARACTER"`
+	Header        []string          `help:"Names of CSV's columns. Default: the first line has them." placeholder:"NAME,…"`
+	Rejects       string            `help:"File for lines that cannot be used. Default: the name of the file, stream or topic, and .rejects." placeholder:"FILE"`
+	Checkpoint    string            `help:"Name under which it is written down how far a file is; with --from, of the durable consumer, the consumer group or the leases. Default: the file's path; mayfly- and the series." placeholder:"NAME"`
+	Restart       bool              `help:"Begin at the beginning, whatever is written down."`
+	Parallel      int               `help:"Calls that go on at one time." default:"32"`
+	JSON          bool              `name:"json" help:"Print the report as JSON, a line a file."`
+	logFlags
 }
 
 // Help is the part of --help behind the flags.
@@ -47,6 +51,9 @@ func (seriesIngestCommand) Help() string {
     mayfly series ingest weather hourly.csv.gz --as seattle --zone America/Los_Angeles
     mayfly series ingest weather metrics.lp --device host
     zcat old.ndjson.gz | mayfly series ingest weather --format ndjson -
+    mayfly series ingest weather --from nats://127.0.0.1:4222/READINGS
+    mayfly series ingest weather --from kafka://127.0.0.1:9092/readings --format csv --header device,time,temperature
+    mayfly series ingest weather --from kinesis://readings --until-caught-up
 
 A line that cannot be used is put aside, with its number and the reason, and the rest goes on. Stopped, it goes on where it was.`
 }
@@ -57,6 +64,12 @@ func (c seriesIngestCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	if c.From != "" {
+		return c.fromBroker(ctx, s, mapping)
+	}
+	if len(c.Files) == 0 || c.UntilCaughtUp {
+		return &advised{error: errors.New("there is nothing to read: name files, or --from a broker, with which --until-caught-up goes"), next: "mayfly series ingest --help", exit: exitUsage}
+	}
 	if len(c.Files) > 1 && (c.Rejects != "" || c.Checkpoint != "") {
 		return &advised{error: errors.New("--rejects and --checkpoint go with one file"), next: "leave them out, or name one file", exit: exitUsage}
 	}
@@ -64,13 +77,9 @@ func (c seriesIngestCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	o := timeseries.WriterOptions{Parallel: c.Parallel}
-	if e.isMayfly(ctx) {
-		o.ShardRate = -1 // one process has no partitions
-	}
-	w, err := series.Writer(ctx, o)
+	w, err := c.writer(ctx, e, series)
 	if err != nil {
-		return &advised{error: err, next: usageAdvice, exit: exitUsage}
+		return err
 	}
 	defer w.Close()
 	for _, name := range c.Files {
@@ -79,6 +88,19 @@ func (c seriesIngestCommand) Run(ctx context.Context, s streams) error {
 		}
 	}
 	return nil
+}
+
+// writer makes a writer as the flags say.
+func (c seriesIngestCommand) writer(ctx context.Context, e *endpoint, series *timeseries.Series) (*timeseries.Writer, error) {
+	o := timeseries.WriterOptions{Parallel: c.Parallel}
+	if e.isMayfly(ctx) {
+		o.ShardRate = -1 // one process has no partitions
+	}
+	w, err := series.Writer(ctx, o)
+	if err != nil {
+		return nil, &advised{error: err, next: usageAdvice, exit: exitUsage}
+	}
+	return w, nil
 }
 
 func (c seriesIngestCommand) mapping() (m timeseries.Mapping, err error) {
@@ -170,6 +192,11 @@ func (c seriesIngestCommand) tell(s streams, name string, r timeseries.Report, r
 		fmt.Fprintf(s.out, "%s: went on behind line %d\n", name, r.Resumed)
 	}
 	fmt.Fprintf(s.out, "%s: %d samples written of %d lines, in %s\n", name, r.Written, r.Lines, took.Round(time.Millisecond))
+	c.tellDetails(s, r, rejects.path)
+}
+
+// tellDetails says what else there is to know of a report.
+func (c seriesIngestCommand) tellDetails(s streams, r timeseries.Report, rejects string) {
 	if r.OutOfOrder > 0 {
 		fmt.Fprintf(s.out, "%d were out of order, and are in order now\n", r.OutOfOrder)
 	}
@@ -179,12 +206,16 @@ func (c seriesIngestCommand) tell(s streams, name string, r timeseries.Report, r
 	if r.Rejected == 0 {
 		return
 	}
-	fmt.Fprintf(s.out, "%d lines were put aside in %s:\n", r.Rejected, rejects.path)
+	fmt.Fprintf(s.out, "%d lines were put aside in %s:\n", r.Rejected, rejects)
 	for _, reason := range sortedKeys(r.Reasons) {
 		fmt.Fprintf(s.out, "  %d %s\n", r.Reasons[reason], reason)
 	}
 	for _, x := range r.First {
-		fmt.Fprintf(s.out, "  line %d: %s\n", x.Line, oneLine(x.Message))
+		at := fmt.Sprintf("line %d", x.Line)
+		if x.From != "" {
+			at = oneLine(x.From) + " " + at
+		}
+		fmt.Fprintf(s.out, "  %s: %s\n", at, oneLine(x.Message))
 	}
 	if int(r.Rejected) > len(r.First) {
 		fmt.Fprintf(s.out, "  and %d more\n", int(r.Rejected)-len(r.First))
@@ -301,20 +332,25 @@ type ingestProgress struct {
 	bar         bar
 	s           streams
 	name        string
-	from        *ingested
+	from        *ingested // nil: a broker
 	began, told time.Time
 }
 
 func (p *ingestProgress) show(r timeseries.Report) {
+	if p.bar.terminal == nil && time.Since(p.told) < progressEvery {
+		return
+	}
 	rate := float64(r.Lines-r.Resumed) / max(time.Since(p.began).Seconds(), 1e-3)
 	text := fmt.Sprintf("%s: %d samples, %d put aside, %.0f/s", p.name, r.Written, r.Rejected, rate)
 	if p.bar.terminal != nil {
-		read := p.from.read.Load()
-		p.bar.draw(read, max(p.from.size, read), text)
+		read, size := r.Bytes, r.Bytes // of a broker nobody knows how much there is
+		if p.from != nil {
+			read = p.from.read.Load()
+			size = max(p.from.size, read)
+		}
+		p.bar.draw(read, size, text)
 		return
 	}
-	if time.Since(p.told) >= progressEvery {
-		p.told = time.Now()
-		fmt.Fprintln(p.s.err, text)
-	}
+	p.told = time.Now()
+	fmt.Fprintln(p.s.err, text)
 }

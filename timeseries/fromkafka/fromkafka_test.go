@@ -18,8 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
+	"github.com/mayflydb/mayfly/internal/brokertest"
 	"github.com/mayflydb/mayfly/timeseries"
-	"github.com/mayflydb/mayfly/timeseries/internal/brokertest"
 )
 
 func must(t testing.TB, err error) {
@@ -76,7 +76,7 @@ func (b *broker) client() []kgo.Opt {
 }
 
 func (b *broker) options() Options {
-	return Options{Client: b.client(), Topic: "readings", Group: "weather"}
+	return Options{Client: b.client(), Topic: "readings", Group: "weather", Session: time.Second}
 }
 
 func (b *broker) untilCaughtUp() Options {

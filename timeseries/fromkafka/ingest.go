@@ -23,6 +23,8 @@ type Options struct {
 	Topic  string
 	// Group is the consumer group, whose offsets are the checkpoint. Where it has none the topic is read from its beginning.
 	Group string
+	// Session is after how long the partitions of a process that is gone are given to others. Default: 10 s. The brokers have bounds, which are 6 s and 30 minutes unless they were changed.
+	Session time.Duration
 	// UntilCaughtUp ends Ingest when the group has committed all that the topic had when it began. Default: it goes on until its context is done.
 	UntilCaughtUp bool
 	// Committed is told after each batch that is durable and committed. Default: nobody is.
@@ -40,6 +42,8 @@ const (
 	fetchesAtOnce  = 4
 	unpackedBytes  = 64 << 20 // of a batch of records
 
+	sessionDefault = 10 * time.Second
+	heartbeatParts = 3
 	rebalanceLimit = 3 * time.Minute // in which a member has to give partitions away: longer than a writer is patient
 	commitLimit    = 10 * time.Second
 	fetchFor       = 500 * time.Millisecond // that a broker waits for records, unless Client says otherwise
@@ -55,6 +59,9 @@ var ErrNoTopic = errors.New("there is no such topic")
 func (o *Options) complete() error {
 	if len(o.Client) == 0 || o.Topic == "" || o.Group == "" {
 		return errors.New("Client, Topic and Group must be set")
+	}
+	if o.Session == 0 {
+		o.Session = sessionDefault
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -133,6 +140,8 @@ func (in *ingesting) session(ctx context.Context) error {
 		kgo.ConsumeTopics(in.o.Topic),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
+		kgo.SessionTimeout(in.o.Session),
+		kgo.HeartbeatInterval(in.o.Session/heartbeatParts),
 		kgo.RebalanceTimeout(rebalanceLimit),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // what the brokers have deleted is told: see adjust

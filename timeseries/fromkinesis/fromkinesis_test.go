@@ -19,10 +19,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
+	"github.com/mayflydb/mayfly/internal/brokertest"
 	"github.com/mayflydb/mayfly/internal/lease"
 	"github.com/mayflydb/mayfly/internal/testkit"
 	"github.com/mayflydb/mayfly/timeseries"
-	"github.com/mayflydb/mayfly/timeseries/internal/brokertest"
 )
 
 func must(t testing.TB, err error) {

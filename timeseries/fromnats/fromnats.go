@@ -37,10 +37,18 @@ const (
 	againFirst = 100 * time.Millisecond
 	againMost  = 10 * time.Second
 	beatParts  = 3 // within the time after which a message comes again, its server is told so often that it is worked on
-
-	// AckWait is after how long a message that was handed to a process which is gone comes again, where Open makes the consumer.
-	AckWait = 30 * time.Second
+	ackDefault = 10 * time.Second
+	ackMin     = 100 * time.Millisecond
+	ackMax     = time.Hour
 )
+
+// Consumer names a durable consumer of a stream. Names have neither spaces nor any of ".*>/\".
+type Consumer struct {
+	Stream string
+	Name   string
+	// AckWait is after how long what a process that is gone had in hand comes again, where the consumer is made. Default: 10 s. Range: 100 ms to an hour.
+	AckWait time.Duration
+}
 
 // ErrNoStream says that the server has no such stream, or no longer.
 var ErrNoStream = errors.New("there is no such stream")
@@ -48,25 +56,31 @@ var ErrNoStream = errors.New("there is no such stream")
 // ErrNoConsumer says that the consumer was deleted while it was read.
 var ErrNoConsumer = errors.New("the consumer was deleted")
 
-// Open gives the durable consumer of a name, and makes it where there is none: of the whole stream from its beginning. Names have neither spaces nor any of ".*>/\".
-func Open(ctx context.Context, conn *nats.Conn, stream, name string) (jetstream.Consumer, error) {
+// Open gives a durable consumer, and makes it where there is none: of the whole stream from its beginning.
+func Open(ctx context.Context, conn *nats.Conn, c Consumer) (jetstream.Consumer, error) {
+	if c.AckWait == 0 {
+		c.AckWait = ackDefault
+	}
+	if c.AckWait < ackMin || c.AckWait > ackMax {
+		return nil, fmt.Errorf("the option AckWait: %s is not between %s and %s", c.AckWait, ackMin, ackMax)
+	}
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	consumer, err := js.Consumer(ctx, stream, name)
+	consumer, err := js.Consumer(ctx, c.Stream, c.Name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		consumer, err = js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
-			Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait, Description: "readings into a series of mayfly",
+		consumer, err = js.CreateConsumer(ctx, c.Stream, jetstream.ConsumerConfig{
+			Durable: c.Name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait, Description: "readings into a series of mayfly",
 		})
 		if errors.Is(err, jetstream.ErrConsumerExists) { // another process was faster
-			consumer, err = js.Consumer(ctx, stream, name)
+			consumer, err = js.Consumer(ctx, c.Stream, c.Name)
 		}
 	}
 	if err != nil {
-		return nil, explain(conn, stream, name, err)
+		return nil, explain(conn, c, err)
 	}
 	return consumer, check(consumer)
 }
@@ -80,20 +94,20 @@ func check(consumer jetstream.Consumer) error {
 }
 
 // explain says what an error means for a stream and a consumer.
-func explain(conn *nats.Conn, stream, name string, err error) error {
+func explain(conn *nats.Conn, c Consumer, err error) error {
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return fmt.Errorf("%w: %q", ErrNoStream, stream)
+		return fmt.Errorf("%w: %q", ErrNoStream, c.Stream)
 	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDoesNotExist), errors.Is(err, jetstream.ErrConsumerDeleted):
-		return fmt.Errorf("%w: %q of the stream %q", ErrNoConsumer, name, stream)
+		return fmt.Errorf("%w: %q of the stream %q", ErrNoConsumer, c.Name, c.Stream)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("the server, or this user's account, has no JetStream: %w", err)
 	}
 	// A server does not answer a call that the user may not make: it says so on the connection.
 	if last := conn.LastError(); errors.Is(err, context.DeadlineExceeded) && last != nil && strings.Contains(strings.ToLower(last.Error()), "permissions violation") {
-		return fmt.Errorf("the user may not read the stream %q: %w", stream, last)
+		return fmt.Errorf("the user may not read the stream %q: %w", c.Stream, last)
 	}
-	return fmt.Errorf("the stream %q: %w", stream, err)
+	return fmt.Errorf("the stream %q: %w", c.Stream, err)
 }
 
 // Ingest hands a durable consumer's messages to a receiver until ctx is done, or all are done where that is asked for, and returns nil then. A server that is away is waited for. It ends with
@@ -209,7 +223,7 @@ func (in *ingesting) batch(ctx context.Context) (done bool, err error) {
 func (in *ingesting) beat(all []jetstream.Msg) (end func()) {
 	every := in.consumer.CachedInfo().Config.AckWait / beatParts
 	if every <= 0 {
-		every = AckWait / beatParts
+		every = ackDefault / beatParts
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/mayflydb/mayfly/internal/brokertest"
 	"github.com/mayflydb/mayfly/timeseries"
-	"github.com/mayflydb/mayfly/timeseries/internal/brokertest"
 )
 
 func must(t *testing.T, err error) {
@@ -93,7 +93,7 @@ func (b *broker) send(n int) {
 func (b *broker) consumer() (jetstream.Consumer, *nats.Conn) {
 	b.Helper()
 	conn := connect(b.T, b.url)
-	c, err := Open(b.Context(), conn, "READINGS", "weather")
+	c, err := Open(b.Context(), conn, Consumer{Stream: "READINGS", Name: "weather"})
 	must(b.T, err)
 	return c, conn
 }
@@ -248,19 +248,19 @@ func TestIngestRefuses(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
 	conn := connect(t, b.url)
-	if _, err := Open(t.Context(), conn, "NOTHING", "weather"); !errors.Is(err, ErrNoStream) || err.Error() != `there is no such stream: "NOTHING"` {
+	if _, err := Open(t.Context(), conn, Consumer{Stream: "NOTHING", Name: "weather"}); !errors.Is(err, ErrNoStream) || err.Error() != `there is no such stream: "NOTHING"` {
 		t.Errorf("a stream that is not there gives %v", err)
 	}
 	c, err := b.js.CreateConsumer(t.Context(), "READINGS", jetstream.ConsumerConfig{Durable: "careless", AckPolicy: jetstream.AckNonePolicy})
 	must(t, err)
-	if _, err := Open(t.Context(), conn, "READINGS", "careless"); err == nil {
+	if _, err := Open(t.Context(), conn, Consumer{Stream: "READINGS", Name: "careless"}); err == nil {
 		t.Error("a consumer without acknowledgements is opened")
 	}
 	if err := Ingest(t.Context(), c, w.Receiver(), Options{}); err == nil {
 		t.Error("a consumer without acknowledgements is read")
 	}
 	without := connect(t, start(t, func(o *server.Options) { o.JetStream = false }).ClientURL())
-	if _, err := Open(t.Context(), without, "READINGS", "weather"); err == nil {
+	if _, err := Open(t.Context(), without, Consumer{Stream: "READINGS", Name: "weather"}); err == nil {
 		t.Error("a server without JetStream is read")
 	}
 	for what, gone := range map[string]struct {
@@ -276,7 +276,7 @@ func TestIngestRefuses(t *testing.T) {
 			_, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{"other"}})
 			must(t, err)
 		}
-		consumer, err := Open(t.Context(), connect(t, b.url), name, "weather")
+		consumer, err := Open(t.Context(), connect(t, b.url), Consumer{Stream: name, Name: "weather"})
 		must(t, err)
 		run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, consumer, w.Receiver(), Options{}) })
 		brokertest.Await(t, "the first question", func() bool {
@@ -303,7 +303,7 @@ func TestIngestPermissions(t *testing.T) {
 	t.Cleanup(conn.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	if _, err := Open(ctx, conn, "READINGS", "weather"); err == nil || !errors.Is(err, nats.ErrPermissionViolation) {
+	if _, err := Open(ctx, conn, Consumer{Stream: "READINGS", Name: "weather"}); err == nil || !errors.Is(err, nats.ErrPermissionViolation) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -202,6 +202,14 @@ func ambient(service string, loaded sdk.Config) string {
 			return ""
 		}
 	}
+	if address := named(service, loaded); address != "" {
+		return address
+	}
+	return sdk.ToString(loaded.BaseEndpoint)
+}
+
+// named is the endpoint that the environment or the profile names for one service; empty if there is none.
+func named(service string, loaded sdk.Config) string {
 	for _, source := range loaded.ConfigSources {
 		naming, can := source.(interface {
 			GetServiceBaseEndpoint(context.Context, string) (string, bool, error)
@@ -213,5 +221,5 @@ func ambient(service string, loaded sdk.Config) string {
 			return address
 		}
 	}
-	return sdk.ToString(loaded.BaseEndpoint)
+	return ""
 }

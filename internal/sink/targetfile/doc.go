@@ -1,6 +1,7 @@
-// Package targetfile reads the file that says which target the deliveries for an ARN go to.
+// Package targetfile reads the settings of brokers and services: the file that says which target the deliveries for an ARN go to, and the one that says which broker's messages are
+// read ([LoadSource]).
 //
-// It is YAML, or JSON, which YAML contains:
+// The first is YAML, or JSON, which YAML contains:
 //
 //	targets:
 //	  - arn: "arn:aws:lambda:*:*:function:resize-*"
@@ -17,6 +18,8 @@
 // An entry has an ARN or a pattern of ARNs and exactly one kind of target: aws, exec, kafka, nats, rabbitmq or webhook. The settings of a kind are the fields of its options ([kinds]
 // is the table), in lower case with hyphens: BatchBytes is batch-bytes. Durations are like 500ms, 10s or 15m; sizes in bytes may end with KB, MB or GB. In a value ${NAME} stands for the environment's variable NAME, which
 // there has to be, and $${ for ${ itself; so secrets need not be in the file.
+//
+// The second has the settings of one source: kafka, kinesis or nats.
 //
 // Everything that is wrong with a file is reported together, with its lines, and without the values, which may be secrets.
 package targetfile

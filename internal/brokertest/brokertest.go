@@ -27,7 +27,7 @@ const Devices = 3
 
 // Reading is the message of a reading, as JSON.
 func Reading(i int) []byte {
-	return fmt.Appendf(nil, `{"device":"device-%d","time":%q,"n":%d}`, i%Devices, Start.Add(time.Duration(i)*time.Second).Format(time.RFC3339), i)
+	return fmt.Appendf(nil, `{"device":%q,"time":%q,"n":%d}`, name(i%Devices), Start.Add(time.Duration(i)*time.Second).Format(time.RFC3339), i)
 }
 
 // Limit is how long is waited for what has to happen.
@@ -100,11 +100,22 @@ func (w *World) Aside() []timeseries.Rejected {
 // Count is how many samples there are.
 func (w *World) Count() int {
 	w.t.Helper()
-	n := 0
+	return Count(w.t, w.Series)
+}
+
+// Want fails the test unless the first n readings are there, each once and in order, and nothing else, and the latest of each device is known.
+func (w *World) Want(n int) {
+	w.t.Helper()
+	Want(w.t, w.Series, n)
+}
+
+// Count is how many samples a series has.
+func Count(t testing.TB, series *timeseries.Series) (n int) {
+	t.Helper()
 	for d := range Devices {
-		for _, err := range w.read(d) {
+		for _, err := range read(t, series, d) {
 			if err != nil {
-				w.t.Fatal(err)
+				t.Fatal(err)
 			}
 			n++
 		}
@@ -112,37 +123,38 @@ func (w *World) Count() int {
 	return n
 }
 
-func (w *World) read(device int) func(func(timeseries.Sample, error) bool) {
-	return w.Series.Reader(timeseries.ReaderOptions{Strong: true}).Range(w.t.Context(), timeseries.Query{Device: fmt.Sprintf("device-%d", device)})
+func read(t testing.TB, series *timeseries.Series, device int) func(func(timeseries.Sample, error) bool) {
+	return series.Reader(timeseries.ReaderOptions{Strong: true}).Range(t.Context(), timeseries.Query{Device: name(device)})
 }
 
-// Want fails the test unless the first n readings are there, each once and in order, and nothing else, and the latest of each device is known.
-func (w *World) Want(n int) {
-	w.t.Helper()
+func name(device int) string { return fmt.Sprintf("device-%d", device) }
+
+// Want is World.Want of any series.
+func Want(t testing.TB, series *timeseries.Series, n int) {
+	t.Helper()
 	for d := range Devices {
 		next := d
-		for s, err := range w.read(d) {
+		for s, err := range read(t, series, d) {
 			if err != nil {
-				w.t.Fatal(err)
+				t.Fatal(err)
 			}
 			if int(s.Values["n"]) != next || !s.Time.Equal(Start.Add(time.Duration(next)*time.Second)) {
-				w.t.Fatalf("there is %v, want reading %d", s, next)
+				t.Fatalf("there is %v, want reading %d", s, next)
 			}
 			next += Devices
 		}
-		if next < n {
-			w.t.Fatalf("the readings of device %d end before %d, and there are %d", d, next, n)
+		if next < n || next-Devices >= n {
+			t.Fatalf("behind the readings of device %d comes %d, and there are %d", d, next, n)
 		}
 		if next == d {
 			continue
 		}
-		name := fmt.Sprintf("device-%d", d)
-		latest, err := w.Series.Reader(timeseries.ReaderOptions{Strong: true}).Latest(w.t.Context(), name)
+		latest, err := series.Reader(timeseries.ReaderOptions{Strong: true}).Latest(t.Context(), name(d))
 		if err != nil {
-			w.t.Fatal(err)
+			t.Fatal(err)
 		}
-		if int(latest[name].Values["n"]) != next-Devices {
-			w.t.Errorf("the latest of device %d is %v, want reading %d", d, latest[name], next-Devices)
+		if int(latest[name(d)].Values["n"]) != next-Devices {
+			t.Errorf("the latest of device %d is %v, want reading %d", d, latest[name(d)], next-Devices)
 		}
 	}
 }

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/sink/targetfile"
+	"github.com/mayflydb/mayfly/timeseries"
+	"github.com/mayflydb/mayfly/timeseries/fromkafka"
+	"github.com/mayflydb/mayfly/timeseries/fromkinesis"
+	"github.com/mayflydb/mayfly/timeseries/fromnats"
+)
+
+// fromBroker reads the messages of --from, until ctx is done or all are done where that is asked for.
+func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping timeseries.Mapping) error {
+	wrong := func(next, format string, args ...any) error {
+		return &advised{error: fmt.Errorf(format, args...), next: next, exit: exitUsage}
+	}
+	switch {
+	case len(c.Files) > 0:
+		return wrong("name files, or --from", "--from and files are two things to read")
+	case c.Restart:
+		return wrong("name another --checkpoint: a broker is read from its beginning where there is none of the name", "--restart goes with files")
+	case c.Format == "":
+		c.Format = timeseries.NDJSON
+	}
+	source, name, err := targetfile.LoadSource(c.From, targetfile.Options{})
+	if err != nil {
+		return wrong("docs/time-series.md explains every setting", "%w", err)
+	}
+	b := &brokerIngest{c: c, s: s, source: source, name: name, log: c.logger(s.err)}
+	b.rejects.path = c.Rejects
+	if b.rejects.path == "" {
+		b.rejects.path = name[strings.LastIndex(name, "/")+1:] + ".rejects"
+	}
+	if b.checkpoint = c.Checkpoint; b.checkpoint == "" {
+		b.checkpoint = "mayfly-" + c.Name
+	}
+	if source.NATS != nil {
+		b.checkpoint = strings.NewReplacer(".", "_", " ", "_", "*", "_", ">", "_", "/", "_", `\`, "_").Replace(b.checkpoint)
+	}
+	e, series, err := c.openSeries(ctx)
+	if err != nil {
+		return err
+	}
+	b.e = e
+	// What is in hand when the command is stopped is written and acknowledged, so the writer ends later.
+	writing, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	w, err := c.writer(writing, e, series)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if b.r, err = timeseries.NewReceiver(w, c.Format, mapping, b.aside); err != nil {
+		return wrong("mayfly series ingest --help; the names of CSV's columns go with --header", "%w", err)
+	}
+	return b.run(ctx)
+}
+
+// brokerIngest is one run of it.
+type brokerIngest struct {
+	c          seriesIngestCommand
+	s          streams
+	e          *endpoint
+	source     *targetfile.Source
+	name       string // of the source
+	checkpoint string
+	r          *timeseries.Receiver
+	rejects    rejectsFile
+	progress   *ingestProgress
+	log        *slog.Logger
+}
+
+func (b *brokerIngest) run(ctx context.Context) error {
+	defer b.rejects.Close()
+	b.progress = &ingestProgress{bar: newBar(b.s.err), s: b.s, name: b.name, began: time.Now(), told: time.Now()}
+	if !b.c.UntilCaughtUp && !b.c.JSON {
+		fmt.Fprintf(b.s.out, "reading %s as %s until it is stopped\n", b.name, b.checkpoint)
+	}
+	err := b.ingest(ctx)
+	b.progress.bar.clear()
+	report := b.r.Report()
+	if b.c.JSON {
+		err = errors.Join(err, json.NewEncoder(b.s.out).Encode(struct {
+			From string `json:"from"`
+			timeseries.Report
+		}{b.name, report}))
+	} else if report.Messages > 0 || err == nil {
+		fmt.Fprintf(b.s.out, "%s: %d samples written of %d messages, in %s\n", b.name, report.Written, report.Messages, time.Since(b.progress.began).Round(time.Millisecond))
+		b.c.tellDetails(b.s, report, b.rejects.path)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", b.name, b.advise(err))
+	case ctx.Err() != nil && b.c.UntilCaughtUp:
+		return advise(errors.New("interrupted before all was read"), "run it again: it goes on where it was")
+	}
+	return b.rejects.Close()
+}
+
+func (b *brokerIngest) advise(err error) error {
+	switch {
+	case errors.Is(err, fromnats.ErrNoStream), errors.Is(err, fromkafka.ErrNoTopic), errors.Is(err, fromkinesis.ErrNoStream):
+		return advise(err, "make it first, or name one that is there")
+	case errors.Is(err, fromnats.ErrNoConsumer):
+		return advise(err, "run it again: it makes another, and reads the stream from its beginning")
+	}
+	return b.e.adviseSeries(err, b.c.Name)
+}
+
+// ingest runs the reader of the source's broker.
+func (b *brokerIngest) ingest(ctx context.Context) error {
+	lost := func(what string) {
+		b.log.Error("messages are lost", "what", what)
+	}
+	switch {
+	case b.source.NATS != nil:
+		conn, err := b.source.NATS.Connect()
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		consumer, err := fromnats.Open(ctx, conn, fromnats.Consumer{Stream: b.source.NATS.Stream, Name: b.checkpoint, AckWait: b.c.Lease})
+		if err != nil {
+			return err
+		}
+		return fromnats.Ingest(ctx, consumer, b.r, fromnats.Options{UntilCaughtUp: b.c.UntilCaughtUp, Acknowledged: b.show, Logger: b.log})
+	case b.source.Kafka != nil:
+		options, err := b.source.Kafka.Options()
+		if err != nil {
+			return err
+		}
+		return fromkafka.Ingest(ctx, b.r, fromkafka.Options{
+			Client: options, Topic: b.source.Kafka.Topic, Group: b.checkpoint, Session: b.c.Lease, UntilCaughtUp: b.c.UntilCaughtUp, Committed: b.show, Lost: lost, Logger: b.log,
+		})
+	}
+	client, err := b.source.Kinesis.Client(ctx)
+	if err != nil {
+		return err
+	}
+	return fromkinesis.Ingest(ctx, b.r, fromkinesis.Options{
+		Client: client, Stream: b.source.Kinesis.Stream, DB: b.e.dynamodb(), Name: b.checkpoint, Lease: b.c.Lease, UntilCaughtUp: b.c.UntilCaughtUp, Saved: b.show, Lost: lost, Logger: b.log,
+	})
+}
+
+func (b *brokerIngest) show() { b.progress.show(b.r.Report()) }
+
+// aside writes down what cannot be used, durably: its messages are acknowledged then. What comes again after a crash is there again.
+func (b *brokerIngest) aside(all []timeseries.Rejected) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	for _, r := range all {
+		if err := encoder.Encode(r); err != nil {
+			return err
+		}
+	}
+	if err := b.rejects.open(); err != nil {
+		return fmt.Errorf("the rejects file: %w", err)
+	}
+	_, err := b.rejects.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = b.rejects.Write(text.Bytes())
+	}
+	if err == nil {
+		err = b.rejects.file.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("the rejects file: %w", err)
+	}
+	return nil
+}

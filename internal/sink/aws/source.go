@@ -1,0 +1,66 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+)
+
+// Source says which stream of Kinesis is read. Its settings are those of Config of the same names; but an endpoint that the environment or the profile names for Kinesis is followed.
+type Source struct {
+	Stream       string
+	Endpoint     string
+	Region       string
+	Profile      string
+	AccessKey    string
+	SecretKey    string
+	SessionToken string
+}
+
+var streamName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`)
+
+// Check gives the name of the source.
+func (s *Source) Check() (name string, err error) {
+	_, err = s.config().validate()
+	if !streamName.MatchString(s.Stream) {
+		err = errors.Join(err, errors.New("stream: is to be letters, digits, dots, underscores and hyphens, up to 128 of them"))
+	}
+	return "kinesis://" + s.Stream, err
+}
+
+func (s *Source) config() Config {
+	return Config{Endpoint: s.Endpoint, Region: s.Region, Profile: s.Profile, AccessKey: s.AccessKey, SecretKey: s.SecretKey, SessionToken: s.SessionToken}
+}
+
+// Client reads what the SDK keeps in files and in the environment, and makes a client, of one attempt for a call.
+func (s *Source) Client(ctx context.Context) (*kinesis.Client, error) {
+	if _, err := s.Check(); err != nil {
+		return nil, err
+	}
+	loaded, err := s.config().load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	address := s.Endpoint
+	if from := ambient("kinesis", loaded); address == "" && from != "" {
+		if address = named("kinesis", loaded); address == "" {
+			return nil, fmt.Errorf("the environment or the profile names the endpoint %s for all services, and it may be mayfly's own: "+
+				"set AWS_ENDPOINT_URL_KINESIS to that of Kinesis, or endpoint in the source's file (%s for Amazon's)", from, Amazon)
+		}
+	}
+	loaded.HTTPClient = &http.Client{Transport: carrier{newTransport()}}
+	loaded.Credentials = namedCredentials{loaded.Credentials}
+	if loaded.Region == "" {
+		loaded.Region = fallbackRegion
+	}
+	return kinesis.NewFromConfig(loaded, func(o *kinesis.Options) {
+		if o.BaseEndpoint = nil; address != "" && address != Amazon {
+			o.BaseEndpoint = sdk.String(address)
+		}
+	}), nil
+}

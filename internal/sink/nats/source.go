@@ -1,0 +1,49 @@
+package nats
+
+import (
+	"errors"
+	"fmt"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/mayflydb/mayfly/internal/sink"
+)
+
+// Source says which stream's messages are read. Its settings are those of Config of the same names.
+type Source struct {
+	URL         string
+	Stream      string
+	User        string
+	Password    string
+	Token       string
+	Credentials string
+	TLS         *sink.TLS
+}
+
+// Check fills in defaults, and gives the name of the source, in which there is no password.
+func (s *Source) Check() (name string, err error) {
+	servers, _, err := s.options()
+	return servers + "/" + s.Stream, err
+}
+
+func (s *Source) options() (servers string, options []natsgo.Option, err error) {
+	c := Config{URL: s.URL, Subject: "x", Stream: s.Stream, User: s.User, Password: s.Password, Token: s.Token, Credentials: s.Credentials, TLS: s.TLS}
+	servers, _, options, err = c.check()
+	if s.Stream == "" {
+		err = errors.Join(err, errors.New("stream: name the stream that is read"))
+	}
+	return servers, options, err
+}
+
+// Connect connects; the caller closes what it gives. A server that goes away later is sought until it is back.
+func (s *Source) Connect() (*natsgo.Conn, error) {
+	servers, options, err := s.options()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := natsgo.Connect(servers, options...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", servers, err)
+	}
+	return conn, nil
+}

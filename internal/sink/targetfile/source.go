@@ -1,0 +1,130 @@
+package targetfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/sink"
+	"github.com/mayflydb/mayfly/internal/sink/aws"
+	"github.com/mayflydb/mayfly/internal/sink/kafka"
+	"github.com/mayflydb/mayfly/internal/sink/nats"
+)
+
+// Source is where messages are read: one of its fields is set. Its settings are spelled as those of the targets of the same brokers.
+type Source struct {
+	Kafka   *kafka.Source
+	Kinesis *aws.Source
+	NATS    *nats.Source
+}
+
+// Schemes begin the addresses of sources.
+const (
+	schemeKafka   = "kafka://"
+	schemeKinesis = "kinesis://"
+	schemeNATS    = "nats://"
+)
+
+// LoadSource reads which messages are meant: an address, nats://host:4222/STREAM, kafka://host:9092/TOPIC or kinesis://STREAM; or the path of a file, in YAML or JSON, with the
+// settings of one of them. name is what it can be called, without passwords. Nothing is connected to.
+func LoadSource(text string, o Options) (s *Source, name string, err error) {
+	if strings.Contains(text, "://") {
+		if s, err = readAddress(text); err == nil {
+			name, err = s.check()
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("the source's address: %w", err)
+		}
+		return s, name, nil
+	}
+	if s, name, err = loadSource(text, o); err != nil {
+		return nil, "", fmt.Errorf("the source's file: %w", err)
+	}
+	return s, name, nil
+}
+
+func (s *Source) check() (name string, err error) {
+	switch {
+	case s.Kafka != nil:
+		return s.Kafka.Check()
+	case s.Kinesis != nil:
+		return s.Kinesis.Check()
+	}
+	return s.NATS.Check()
+}
+
+// readAddress reads the short form. Its errors do not quote it, since it may have a password.
+func readAddress(text string) (*Source, error) {
+	if stream, ok := strings.CutPrefix(text, schemeKinesis); ok {
+		return &Source{Kinesis: &aws.Source{Stream: stream}}, nil
+	}
+	usage := errors.New("is to be like nats://host:4222/STREAM, kafka://host:9092/TOPIC or kinesis://STREAM")
+	if !strings.HasPrefix(text, schemeNATS) && !strings.HasPrefix(text, schemeKafka) {
+		return nil, usage
+	}
+	a, err := sink.ParseAddress(text, map[string]string{"nats": "4222", "kafka": "9092"})
+	if err != nil {
+		return nil, err
+	}
+	if a.Path == "" || strings.Contains(a.Path, "/") {
+		return nil, usage
+	}
+	if a.Scheme == "nats" {
+		return &Source{NATS: &nats.Source{URL: schemeNATS + a.Host, Stream: a.Path, User: a.User, Password: a.Password}}, nil
+	}
+	return &Source{Kafka: &kafka.Source{Brokers: []string{a.Host}, Topic: a.Path, User: a.User, Password: a.Password}}, nil
+}
+
+// loadSource reads a file.
+func loadSource(path string, o Options) (*Source, string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, "", err
+	}
+	s, name, err := parseSource(text, o)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	}
+	return s, name, nil
+}
+
+func parseSource(text []byte, o Options) (*Source, string, error) {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	root, err := document(text)
+	if err != nil {
+		return nil, "", err
+	}
+	d := &decoder{env: o.Env}
+	var s Source
+	at := d.decode(root, &s)
+	kinds := map[string]bool{"kafka": s.Kafka != nil, "kinesis": s.Kinesis != nil, "nats": s.NATS != nil}
+	var present []string
+	for _, kind := range []string{"kafka", "kinesis", "nats"} {
+		if kinds[kind] {
+			present = append(present, kind)
+		}
+	}
+	var name string
+	switch {
+	case len(d.wrong) > 0:
+	case len(present) != 1:
+		d.complain(at.line(), "a source is exactly one of kafka, kinesis and nats, and this one has %s", listOr(present, "none"))
+	default:
+		if name, err = s.check(); err != nil {
+			d.complainAll(at, present[0], err)
+		}
+	}
+	if len(d.wrong) > 0 {
+		return nil, "", d.complaint()
+	}
+	return &s, name, nil
+}
