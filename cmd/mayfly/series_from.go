@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
 	"github.com/mayflydb/mayfly/timeseries"
@@ -58,7 +60,10 @@ func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping 
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer func() {
+		end() // of what nobody waits for any more
+		w.Close()
+	}()
 	if b.r, err = timeseries.NewReceiver(w, c.Format, mapping, b.aside); err != nil {
 		return wrong("mayfly series ingest --help; the names of CSV's columns go with --header", "%w", err)
 	}
@@ -107,13 +112,24 @@ func (b *brokerIngest) run(ctx context.Context) error {
 }
 
 func (b *brokerIngest) advise(err error) error {
+	var done *advised
 	switch {
+	case errors.As(err, &done):
+		return err
 	case errors.Is(err, fromnats.ErrNoStream), errors.Is(err, fromkafka.ErrNoTopic), errors.Is(err, fromkinesis.ErrNoStream):
 		return advise(err, "make it first, or name one that is there")
 	case errors.Is(err, fromnats.ErrNoConsumer):
 		return advise(err, "run it again: it makes another, and reads the stream from its beginning")
+	case b.isEndpoints(err):
+		return b.e.adviseSeries(err, b.c.Name)
 	}
-	return b.e.adviseSeries(err, b.c.Name)
+	return advise(err, "see whether the broker is there and lets this user read; run again, it goes on where it was")
+}
+
+// isEndpoints reports whether an error is of the series' endpoint, and not of the broker or of this machine.
+func (b *brokerIngest) isEndpoints(err error) bool {
+	var call *smithy.OperationError
+	return errors.As(err, &call) && call.ServiceID == dynamodb.ServiceID || errors.Is(err, timeseries.ErrNoSeries)
 }
 
 // ingest runs the reader of the source's broker.
@@ -162,10 +178,7 @@ func (b *brokerIngest) aside(all []timeseries.Rejected) error {
 			return err
 		}
 	}
-	if err := b.rejects.open(); err != nil {
-		return fmt.Errorf("the rejects file: %w", err)
-	}
-	_, err := b.rejects.Seek(0, io.SeekEnd)
+	err := b.rejects.open()
 	if err == nil {
 		_, err = b.rejects.Write(text.Bytes())
 	}
@@ -173,7 +186,7 @@ func (b *brokerIngest) aside(all []timeseries.Rejected) error {
 		err = b.rejects.file.Sync()
 	}
 	if err != nil {
-		return fmt.Errorf("the rejects file: %w", err)
+		return advise(fmt.Errorf("the rejects file: %w", err), "give it another place with --rejects; nothing is acknowledged that is not kept")
 	}
 	return nil
 }

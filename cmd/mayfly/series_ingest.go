@@ -272,7 +272,7 @@ func (r countedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// rejectsFile is there only once something is put aside.
+// rejectsFile is there only once something is put aside. What is written goes to its end, also where another process writes to it.
 type rejectsFile struct {
 	path string
 	file *os.File
@@ -280,7 +280,7 @@ type rejectsFile struct {
 
 func (r *rejectsFile) open() (err error) {
 	if r.file == nil {
-		r.file, err = os.OpenFile(r.path, os.O_CREATE|os.O_RDWR, 0o644)
+		r.file, err = os.OpenFile(r.path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	}
 	return err
 }
