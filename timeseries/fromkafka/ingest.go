@@ -58,7 +58,7 @@ var ErrNoTopic = errors.New("there is no such topic")
 
 func (o *Options) complete() error {
 	if len(o.Client) == 0 || o.Topic == "" || o.Group == "" {
-		return errors.New("Client, Topic and Group must be set")
+		return errors.New("the options Client, Topic and Group must be set")
 	}
 	if o.Session == 0 {
 		o.Session = sessionDefault

@@ -52,7 +52,7 @@ const (
 func (o *Options) complete() error {
 	switch {
 	case o.Client == nil || o.Stream == "" || o.DB == nil || o.Name == "":
-		return errors.New("Client, Stream, DB and Name must be set")
+		return errors.New("the options Client, Stream, DB and Name must be set")
 	case len(o.Name) > nameMax:
 		return fmt.Errorf("the option Name: it has %d bytes, and %d are the most", len(o.Name), nameMax)
 	}
