@@ -76,7 +76,7 @@ func (b *broker) client() []kgo.Opt {
 }
 
 func (b *broker) options() Options {
-	return Options{Client: b.client(), Topic: "readings", Group: "weather", Session: time.Second}
+	return Options{Client: b.client(), Topic: "readings", Group: "weather"}
 }
 
 func (b *broker) untilCaughtUp() Options {
@@ -212,7 +212,9 @@ func TestRebalance(t *testing.T) {
 		b.send(200)
 		r := w.Receiver()
 		receivers = append(receivers, r)
-		runs = append(runs, brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, r, b.options()) }))
+		o := b.options()
+		o.Session = 5 * time.Second
+		runs = append(runs, brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, r, o) }))
 		if round%2 == 1 {
 			runs[0].End()
 			runs = runs[1:]
@@ -235,6 +237,49 @@ func TestRebalance(t *testing.T) {
 	}
 	if n > int64(b.sent) {
 		t.Logf("%d messages came for %d", n, b.sent)
+	}
+}
+
+// While a batch is in hand its partitions are not given away: another member that joins meanwhile begins where the first one is done.
+func TestInHand(t *testing.T) {
+	t.Parallel()
+	b, w := newBroker(t), brokertest.New(t)
+	b.send(30)
+	b.produce(&kgo.Record{Value: []byte("broken"), Partition: 0})
+	writer, err := w.Series.Writer(context.Background(), timeseries.WriterOptions{})
+	must(t, err)
+	t.Cleanup(writer.Close)
+	held, going := make(chan struct{}), make(chan struct{})
+	slow, err := timeseries.NewReceiver(writer, timeseries.NDJSON, timeseries.Mapping{}, func([]timeseries.Rejected) error {
+		close(held)
+		<-going
+		return nil
+	})
+	must(t, err)
+	o := b.options()
+	o.Session = 5 * time.Second
+	first := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, slow, o) })
+	<-held
+	r := w.Receiver()
+	second := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, r, o) })
+	_, err = b.WaitGroupInfo(t.Context(), "weather", func(g *kfake.GroupInfo) bool { return len(g.Members) == 2 })
+	must(t, err)
+	beats := b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Observe: true, Count: -1})
+	brokertest.Await(t, "some heartbeats", func() bool { return beats.Hits() >= 2 })
+	if n := r.Report().Messages; n > 0 {
+		t.Errorf("%d records that are in hand came to another member", n)
+	}
+	close(going)
+	brokertest.Await(t, "that the second has a part", func() bool {
+		b.send(30)
+		return r.Report().Messages > 0
+	})
+	brokertest.Await(t, "everything", func() bool { return w.Count() == b.sent })
+	first.End()
+	second.End()
+	w.Want(b.sent)
+	if n := slow.Report().Messages + r.Report().Messages; n != int64(b.sent)+1 {
+		t.Errorf("%d messages came, for %d", n, b.sent+1)
 	}
 }
 
