@@ -41,5 +41,6 @@
 // # How it fails
 //
 // Write reports which samples it refuses for good, and which it could not write: those may simply be written again. Ingest puts aside the lines that it cannot use, with
-// their numbers and reasons, and goes on; stopped, it goes on from its checkpoint.
+// their numbers and reasons, and goes on; stopped, it goes on from its checkpoint. Receive does the same with a broker's messages, and comes back when they may be acknowledged; fromnats, fromkafka and
+// fromkinesis are readers of brokers that are built on it.
 package timeseries

@@ -12,7 +12,7 @@ import (
 // seriesCommand keeps readings of devices in a table.
 type seriesCommand struct {
 	Create  seriesCreateCommand  `cmd:"" help:"Make a series: its tables, with retention, and its settings."`
-	Ingest  seriesIngestCommand  `cmd:"" help:"Read files of readings into a series: CSV, JSON lines, InfluxDB's line protocol."`
+	Ingest  seriesIngestCommand  `cmd:"" help:"Read files of readings, or a broker's messages, into a series: CSV, JSON lines, InfluxDB's line protocol."`
 	Latest  seriesLatestCommand  `cmd:"" help:"Show the newest sample of each device."`
 	Range   seriesRangeCommand   `cmd:"" help:"Show a device's samples, or their rollups, as a table, JSON, CSV, plot or SVG."`
 	Archive seriesArchiveCommand `cmd:"" help:"Write samples into Parquet files as they expire, until it is stopped."`
