@@ -43,7 +43,7 @@ func start(t *testing.T, change func(*server.Options)) *server.Server {
 
 func connect(t *testing.T, url string) *nats.Conn {
 	t.Helper()
-	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectBufSize(-1)) // so that a call without a connection fails, and is not kept
 	must(t, err)
 	t.Cleanup(conn.Close)
 	return conn
@@ -71,11 +71,21 @@ func newBroker(t *testing.T) *broker {
 
 func (b *broker) publish(texts ...[]byte) {
 	b.Helper()
+	var acks []jetstream.PubAckFuture
 	for _, text := range texts {
-		_, err := b.js.PublishAsync("readings.x", text)
+		ack, err := b.js.PublishAsync("readings.x", text)
 		must(b.T, err)
+		acks = append(acks, ack)
 	}
-	<-b.js.PublishAsyncComplete()
+	for _, ack := range acks {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			b.Fatal(err)
+		case <-time.After(brokertest.Limit):
+			b.Fatal("a message is not acknowledged")
+		}
+	}
 }
 
 // send publishes the next readings.
@@ -237,6 +247,12 @@ func TestIngestServerAway(t *testing.T) {
 	s.WaitForShutdown()
 	brokertest.Await(t, "a call that fails", func() bool { return failed.Load() })
 	start(t, up)
+	b.js, err = jetstream.New(connect(t, b.url)) // by another connection, so that nothing is sent before the stream is back
+	must(t, err)
+	brokertest.Await(t, "the stream", func() bool {
+		_, err := b.js.Stream(t.Context(), "READINGS")
+		return err == nil
+	})
 	b.send(10)
 	brokertest.Await(t, "the rest", func() bool { return w.Count() == 20 })
 	run.End()
