@@ -281,7 +281,9 @@ func TestShared(t *testing.T) {
 	}
 	brokertest.Await(t, "everything", func() bool { return w.Count() == b.sent })
 	brokertest.Await(t, "that both have a part", func() bool {
-		b.send(30)
+		for key := range 16 { // so that there is something in each shard
+			b.put(fmt.Sprint("other-", key), brokertest.Reading(0))
+		}
 		return receivers[0].Report().Messages > 0 && receivers[1].Report().Messages > 0
 	})
 	brokertest.Await(t, "everything", func() bool { return w.Count() == b.sent })
