@@ -51,6 +51,9 @@ func Parse(text string, names []string) (*Template, error) {
 		quoted = endsQuoted(p.text, quoted)
 		p.quoted = quoted
 		name := text[at[2]:at[3]]
+		if quoted && t.json {
+			name = unquoted(name)
+		}
 		if path, ok := strings.CutPrefix(name, "$."); ok {
 			var err error
 			if p.path, err = ParsePath(path); err != nil {
@@ -63,7 +66,7 @@ func Parse(text string, names []string) (*Template, error) {
 		last = at[1]
 	}
 	t.parts = append(t.parts, part{text: text[last:]})
-	if t.json && !json.Valid(t.Fill(nil, nil)) {
+	if t.json && !json.Valid(t.sample()) {
 		return nil, errors.New("it begins like JSON, and is none")
 	}
 	return t, nil
@@ -71,6 +74,30 @@ func Parse(text string, names []string) (*Template, error) {
 
 // JSON reports whether what the template comes to is JSON; it is text otherwise.
 func (t *Template) JSON() bool { return t.json }
+
+// unquoted is a placeholder as it was meant inside of a JSON string: the quotation marks of its path may be escaped there, as whoever marshals an object does, or not.
+func unquoted(name string) string {
+	var plain string
+	if json.Unmarshal([]byte(`"`+name+`"`), &plain) != nil {
+		return name
+	}
+	return plain
+}
+
+// sample is JSON if the template is, whatever is filled in. Inside of strings it has a letter that ends no escape: an empty text would join its two sides, as in "\<$.a>"".
+func (t *Template) sample() (b []byte) {
+	for _, p := range t.parts {
+		b = append(b, p.text...)
+		switch {
+		case p.path == nil && p.known == "":
+		case p.quoted:
+			b = append(b, '.')
+		default:
+			b = append(b, "null"...)
+		}
+	}
+	return b
+}
 
 // endsQuoted tells whether the end of a piece of JSON is inside of a string, where its beginning is or is not.
 func endsQuoted(text string, quoted bool) bool {

@@ -35,6 +35,7 @@ func TestTemplate(t *testing.T) {
 		`[<$.deep>, <$.tags>, <$.ns>, <$.b>, "<$.deep.list[0]>", "\"<$.name>\\"]`:                            `[{"list":["first","second"]}, ["x","y"], [1,2], "AP8=", "first", "\"Ann \"A\" <ann@example.com>\\"]`,
 		`"<mayfly.key>"`:         `"{\"k\":\"1\"}"`,
 		` {"key": <mayfly.key>}`: ` {"key": {"k":"1"}}`,
+		`{"raw": "<$.["a.b"]>", "escaped": "<$.[\"a.b\"]>", "plain": <$.["a.b"]>}`: `{"raw": "dotted", "escaped": "dotted", "plain": "dotted"}`,
 	} {
 		want = strings.Replace(want, `"\"Ann "A" <`, `"\"Ann \"A\" <`, 1)
 		compiled, err := Parse(written, names)
@@ -57,6 +58,7 @@ func TestBadTemplate(t *testing.T) {
 	for written, want := range map[string]string{
 		`{"a": <$.n>`: "it begins like JSON, and is none", `{"a": <b>}`: "it begins like JSON, and is none", `["a" "<$.n>"]`: "it begins like JSON, and is none",
 		`<$.>`: `"" is not a path such as a.b[0]["c.d"]`, `<$.a..b>`: `"a..b" is not a path such as a.b[0]["c.d"]`, `<$.a[x]>`: `"a[x]" is not a path such as a.b[0]["c.d"]`,
+		`["\<$.name>""]`: "it begins like JSON, and is none", `["\u00<$.name>41"]`: "it begins like JSON, and is none",
 		`<mayfly.now>`:                "<mayfly.now> is none of <mayfly.at>, <mayfly.key>",
 		strings.Repeat("x", 64<<10+1): "it has 65537 bytes, and at most 65536 are allowed",
 	} {
@@ -70,6 +72,8 @@ func TestBadTemplate(t *testing.T) {
 func FuzzTemplate(f *testing.F) {
 	f.Add(`{"a": "<$.s>", "b": <$.s>, "c": <$.n>, "d": "<$.n> <mayfly.at>"}`, "quote \" and \\", "1e5")
 	f.Add(`["<$.s>\\", "<$.s>"]`, "\x00\xff", "-0")
+	f.Add(`["\<$.s>"", "\u00<$.n>41", "<$.[\"s\"]>"]`, "x", "1")
+	f.Add(`["\<$.s>""]`, "x", "1")
 	f.Fuzz(func(t *testing.T, written, s, n string) {
 		compiled, err := Parse(written, names)
 		if err != nil {
