@@ -36,7 +36,7 @@ const (
 
 // DeleteLifecycle deletes a definition. Nobody is called because of that: entities under way are cancelled, or it is refused with *UnderWay. What has happened already goes on: calls
 // that are under way are made. Entities that have ended, and the history, stay for their times; Get and History still give them. The same definition, or another of its name, can
-// be applied again. It gives how many entities were cancelled: without Cancel too, one that was created in that very moment may be. If it is broken off while it cancels, nothing fires any
+// be applied again. An entity that cannot be cancelled, as its item would be larger than one may be, is the error when all others are. It gives how many entities were cancelled: without Cancel too, one that was created in that very moment may be. If it is broken off while it cancels, nothing fires any
 // more, and it can be called again, or Apply.
 func (l *Lifecycles) DeleteLifecycle(ctx context.Context, name string, o DeleteOptions) (cancelled int, err error) {
 	p, err := l.planOf(ctx, name)
@@ -95,7 +95,8 @@ func (l *Lifecycles) underWay(ctx context.Context, lifecycle string, most int) (
 	return n, err
 }
 
-// cancelAll cancels the entities of a lifecycle that was deleted, until none is under way, and tells how many it has cancelled in each transaction.
+// cancelAll cancels the entities of a lifecycle that was deleted, until none is under way, and tells how many it has cancelled in each transaction. Those that cannot be cancelled do not
+// hold up the others, and are the error then.
 func (l *Lifecycles) cancelAll(ctx context.Context, lifecycle string, tell func(n int)) error {
 	for {
 		p, err := l.planOf(ctx, lifecycle)
@@ -105,13 +106,10 @@ func (l *Lifecycles) cancelAll(ctx context.Context, lifecycle string, tell func(
 		if !p.deleted {
 			return fmt.Errorf("lifecycle %q: somebody else has applied it at the same time", lifecycle)
 		}
-		found := 0
+		found, never := 0, &cannotCancel{lifecycle: lifecycle}
 		var changes []*change
 		flush := func() error {
-			refused, err := l.transact(ctx, changes)
-			if err == nil && len(refused) == 0 {
-				tell(len(changes))
-			}
+			err := l.cancelSome(ctx, changes, tell, never)
 			changes = changes[:0] // those that were refused are found again
 			return err
 		}
@@ -130,8 +128,52 @@ func (l *Lifecycles) cancelAll(ctx context.Context, lifecycle string, tell func(
 		if err == nil && len(changes) > 0 {
 			err = flush()
 		}
-		if err != nil || found == 0 {
+		switch {
+		case err != nil:
 			return err
+		case found > never.entities:
+		case found > 0:
+			return never
+		default:
+			return nil
 		}
 	}
+}
+
+// cannotCancel says which entities of a deleted lifecycle are still under way, and have to stay so.
+type cannotCancel struct {
+	lifecycle string
+	entities  int
+	first     string // of them
+	why       error  // of the first
+}
+
+func (e *cannotCancel) Error() string {
+	others := ""
+	if e.entities > 1 {
+		others = fmt.Sprintf(", nor can %d others", e.entities-1)
+	}
+	return fmt.Sprintf("%s %q: it cannot be cancelled%s: %s; make its item in the table %s smaller", e.lifecycle, e.first, others, inShort(e.why), EntityTable(e.lifecycle))
+}
+
+// cancelSome cancels entities in one transaction; where that is impossible, because one of them or all together are too large, one by one.
+func (l *Lifecycles) cancelSome(ctx context.Context, changes []*change, tell func(n int), never *cannotCancel) error {
+	refused, err := l.transact(ctx, changes)
+	switch {
+	case impossible(err) && len(changes) > 1:
+		for i := range changes {
+			if err := l.cancelSome(ctx, changes[i:i+1], tell, never); err != nil {
+				return err
+			}
+		}
+		return nil
+	case impossible(err):
+		if never.entities++; never.why == nil {
+			never.first, never.why = changes[0].id(), err
+		}
+		return nil
+	case err == nil && len(refused) == 0:
+		tell(len(changes))
+	}
+	return err
 }

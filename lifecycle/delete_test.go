@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/lifecycle"
 )
@@ -211,5 +215,33 @@ func TestDeleteLifecycleBrokenOff(t *testing.T) {
 				return nil
 			}))
 		})
+	}
+}
+
+// An entity that cannot be cancelled, as it would be larger than an item may be, does not hold up the others. The error says which it is, and it can be made smaller.
+func TestDeleteLifecycleTooLarge(t *testing.T) {
+	w := newWorld(t)
+	w.apply("{lifecycle: large, states: [{name: a, next: [{to: b}]}, {name: b}]}")
+	for size := 400<<10 - 100; ; size-- { // as large as it can be
+		if _, err := w.Create(bg, "large", "full", attrs("x", strings.Repeat("x", size))); err == nil {
+			break
+		} else if size < 400<<10-1000 {
+			t.Fatal(err)
+		}
+	}
+	for i := range 50 {
+		w.create("large", fmt.Sprint(i))
+	}
+	n, err := w.DeleteLifecycle(bg, "large", lifecycle.DeleteOptions{Cancel: true})
+	if n != 50 || err == nil || !strings.HasPrefix(err.Error(), `large "full": it cannot be cancelled: `) {
+		t.Errorf("%d were cancelled: %v", n, err)
+	}
+	_, err = w.DynamoDB().UpdateItem(bg, &dynamodb.UpdateItemInput{
+		TableName: aws.String(lifecycle.EntityTable("large")), Key: itemKey("full", "entity"), UpdateExpression: aws.String("REMOVE x"),
+	})
+	must(t, err)
+	n, err = w.DeleteLifecycle(bg, "large", lifecycle.DeleteOptions{Cancel: true})
+	if n != 1 || err != nil {
+		t.Errorf("%d were cancelled: %v", n, err)
 	}
 }
