@@ -122,6 +122,8 @@ func (s *step) fill(c *Call, of Item) (json.RawMessage, string) {
 		knownGeneration: number(c.Generation), knownAttributes: &types.AttributeValueMemberM{Value: of},
 	})
 	switch _, text := s.Input.(string); {
+	case len(filled) > bodyMost:
+		return fmt.Append(nil, len(filled)), shapeTooLarge
 	case s.input.JSON() && bytes.HasPrefix(bytes.TrimLeft(filled, " \t\r\n"), []byte(`"`)):
 		return filled, shapeText
 	case s.input.JSON() || !text: // a number, say
@@ -149,7 +151,7 @@ func inputOf(body []byte, shape string) ([]byte, string) {
 // tooLarge says what is wrong with a call whose input is too large.
 func tooLarge(body []byte) string {
 	size, _ := inputOf(body, shapeTooLarge)
-	return fmt.Sprintf("the call comes to %s bytes with its input, and at most %d are allowed", size, bodyMost)
+	return fmt.Sprintf("the call comes to at least %s bytes with its input, and at most %d are allowed", size, bodyMost)
 }
 
 // shown is what an input is made of, in short, for a drawing.

@@ -224,10 +224,11 @@ func (r *rule) makeUp(ctx context.Context, c change, due time.Time) error {
 	if err != nil || textOfAttr(known[attrKind]) != kindSkipped || !dueOf(known).Equal(due) {
 		return err
 	}
-	return r.settle(ctx, func(done func()) {
-		key := keyText(c.key)
-		r.o.Dispatcher.Dispatch(ctx, r.job(key, due, r.fill(c.key, c.old, due)), done)
-	})
+	input := r.fill(c.key, c.old, due)
+	if len(input) > inputMax {
+		return r.refuse(ctx, c.key, due, len(input))
+	}
+	return r.settle(ctx, func(done func()) { r.o.Dispatcher.Dispatch(ctx, r.job(keyText(c.key), due, input), done) })
 }
 
 // settle waits until what was handed to the dispatcher is durable.
@@ -267,7 +268,7 @@ func (r *rule) cancel(ctx context.Context, c change) error {
 // refuse makes a dead letter of a reminder that nobody can be given.
 func (r *rule) refuse(ctx context.Context, key item, due time.Time, size int) error {
 	job := r.job(keyText(key), due, nil)
-	job.Last = deliver.Failure{Code: "InputTooLarge", Message: fmt.Sprintf("the template comes to %d bytes, and at most %d are allowed", size, inputMax)}
+	job.Last = deliver.Failure{Code: "InputTooLarge", Message: fmt.Sprintf("the template comes to at least %d bytes, and at most %d are allowed", size, inputMax)}
 	return r.settle(ctx, func(done func()) { r.o.Dispatcher.Bury(ctx, job, "", done) })
 }
 

@@ -33,8 +33,10 @@ type part struct {
 	known  string // a name; both empty behind the last text
 }
 
-// BytesMost is the size of the largest template.
-const BytesMost = 64 << 10
+const (
+	BytesMost  = 64 << 10 // of a template
+	FilledMost = 1 << 20  // of what it comes to: more than any target gets
+)
 
 var placeholder = regexp.MustCompile(`<(\$\.[^<>]*|mayfly\.[^<>]*)>`)
 
@@ -114,10 +116,14 @@ func endsQuoted(text string, quoted bool) bool {
 	return quoted
 }
 
-// Fill gives what the template comes to for an item, with values by the names that it may use.
+// Fill gives what the template comes to for an item, with values by the names that it may use. What has come to more than FilledMost ends there, and is of no use: a template may name a
+// large value many thousand times.
 func (t *Template) Fill(item, known map[string]types.AttributeValue) []byte {
 	var b []byte
 	for _, p := range t.parts {
+		if len(b) > FilledMost {
+			break
+		}
 		b = append(b, p.text...)
 		var value types.AttributeValue
 		switch {

@@ -68,6 +68,18 @@ func TestBadTemplate(t *testing.T) {
 	}
 }
 
+// A template that names a large value often is filled in only as far as it can be of use.
+func TestFilledMost(t *testing.T) {
+	large := text(strings.Repeat("x", 400<<10))
+	compiled, err := Parse(strings.Repeat("<$.x>", 10_000), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(compiled.Fill(item{"x": large}, nil)); n <= FilledMost || n > FilledMost+400<<10 {
+		t.Errorf("it has come to %d bytes", n)
+	}
+}
+
 // Whatever an item holds, a template that is JSON stays JSON.
 func FuzzTemplate(f *testing.F) {
 	f.Add(`{"a": "<$.s>", "b": <$.s>, "c": <$.n>, "d": "<$.n> <mayfly.at>"}`, "quote \" and \\", "1e5")
