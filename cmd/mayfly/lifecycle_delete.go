@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/mayflydb/mayfly/lifecycle"
@@ -41,19 +42,18 @@ func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if c.Cancel {
-		if _, _, err := l.Definition(ctx, c.Lifecycle); err != nil {
-			return e.adviseLifecycle(err)
-		}
-		if err := confirm(s, c.Yes, "cancel all entities of lifecycle "+c.Lifecycle+", and delete it"); err != nil {
+	cancelled, err := l.DeleteLifecycle(ctx, c.Lifecycle, lifecycle.DeleteOptions{})
+	var underWay *lifecycle.UnderWay
+	if c.Cancel && errors.As(err, &underWay) { // also where it was deleted before, and that was broken off
+		if err := confirm(s, c.Yes, fmt.Sprintf("cancel entities of lifecycle %s (%v), and delete it", c.Lifecycle, underWay)); err != nil {
 			return err
 		}
+		b := newBar(s.err)
+		cancelled, err = l.DeleteLifecycle(ctx, c.Lifecycle, lifecycle.DeleteOptions{Cancel: true, Progress: func(cancelled, underWay int) {
+			b.draw(int64(cancelled), int64(underWay), fmt.Sprintf("%d of %d entities are cancelled", cancelled, underWay))
+		}})
+		b.clear()
 	}
-	b := newBar(s.err)
-	cancelled, err := l.DeleteLifecycle(ctx, c.Lifecycle, lifecycle.DeleteOptions{Cancel: c.Cancel, Progress: func(cancelled, underWay int) {
-		b.draw(int64(cancelled), int64(underWay), fmt.Sprintf("%d of %d entities are cancelled", cancelled, underWay))
-	}})
-	b.clear()
 	if err != nil {
 		return e.adviseLifecycle(err)
 	}
