@@ -38,6 +38,9 @@ const (
 	FilledMost = 1 << 20  // of what it comes to: more than any target gets
 )
 
+// levels are left of those that encoding/json can read, for what is filled in and for what the whole is put into.
+const levels = 100
+
 var placeholder = regexp.MustCompile(`<(\$\.[^<>]*|mayfly\.[^<>]*)>`)
 
 // Parse reads a template. names are those that it may use.
@@ -68,8 +71,10 @@ func Parse(text string, names []string) (*Template, error) {
 		last = at[1]
 	}
 	t.parts = append(t.parts, part{text: text[last:]})
-	if t.json && !json.Valid(t.sample()) {
+	if sample := t.sample(); t.json && !json.Valid(sample) {
 		return nil, errors.New("it begins like JSON, and is none")
+	} else if t.json && !json.Valid([]byte(strings.Repeat("[", levels)+string(sample)+strings.Repeat("]", levels))) {
+		return nil, errors.New("it is nested too deep")
 	}
 	return t, nil
 }

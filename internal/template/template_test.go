@@ -59,8 +59,9 @@ func TestBadTemplate(t *testing.T) {
 		`{"a": <$.n>`: "it begins like JSON, and is none", `{"a": <b>}`: "it begins like JSON, and is none", `["a" "<$.n>"]`: "it begins like JSON, and is none",
 		`<$.>`: `"" is not a path such as a.b[0]["c.d"]`, `<$.a..b>`: `"a..b" is not a path such as a.b[0]["c.d"]`, `<$.a[x]>`: `"a[x]" is not a path such as a.b[0]["c.d"]`,
 		`["\<$.name>""]`: "it begins like JSON, and is none", `["\u00<$.name>41"]`: "it begins like JSON, and is none",
-		`<mayfly.now>`:                "<mayfly.now> is none of <mayfly.at>, <mayfly.key>",
-		strings.Repeat("x", 64<<10+1): "it has 65537 bytes, and at most 65536 are allowed",
+		`<mayfly.now>`: "<mayfly.now> is none of <mayfly.at>, <mayfly.key>",
+		strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999): "it is nested too deep",
+		strings.Repeat("x", 64<<10+1):                           "it has 65537 bytes, and at most 65536 are allowed",
 	} {
 		if _, err := Parse(written, names); err == nil || err.Error() != want {
 			t.Errorf("%.40s: %v", written, err)
