@@ -110,8 +110,21 @@ func plainInput(input any) (any, error) {
 		return nil, err
 	}
 	var plain any
-	err = yaml.Unmarshal([]byte(text), &plain) // JSON is YAML, which keeps whole numbers what they are
+	err = yaml.Unmarshal([]byte(asYAML(text)), &plain) // which keeps whole numbers what they are
 	return plain, err
+}
+
+// asYAML is JSON as YAML: without the characters that may stand in the texts of the one as they are, and not of the other.
+func asYAML(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r >= 0x7f && r <= 0x9f || r == 0xfffe || r == 0xffff {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // fill gives a transition's input for a call, as JSON, and its shape.

@@ -186,12 +186,12 @@ func TestInputOfGo(t *testing.T) {
 	w := newWorld(t)
 	for i, input := range []any{json.RawMessage(`{"a":[1,"<$.x>"],"n":12345678901234567890}`), struct {
 		A string `json:"a"`
-	}{"<$.x>"}, map[string]int{"a": 1}, "<$.x>", 5, true} {
+	}{"<$.x>"}, map[string]int{"a": 1}, "<$.x>", 5, true, []string{"\x00\x7f\u0080\u0085\u2028\ufeff\ufffe\uffff"}, map[string]string{"a": `<$.["a.b"]>`}} {
 		name := fmt.Sprint("go", i)
 		d := lifecycle.Definition{Name: name, States: []lifecycle.State{{Name: "a", Next: []lifecycle.Transition{{To: "b", After: "1h", Handler: "note", Input: input}}}, {Name: "b"}}}
 		_, err := w.Apply(bg, d, lifecycle.ApplyOptions{})
 		must(t, err)
-		w.create(name, "e", "x", "y")
+		w.create(name, "e", "x", "y", "a.b", "z")
 	}
 	w.advance(time.Hour)
 	w.mu.Lock()
@@ -200,7 +200,8 @@ func TestInputOfGo(t *testing.T) {
 	for _, c := range w.mu.calls {
 		got[c.Lifecycle] = string(c.Input)
 	}
-	for name, want := range map[string]string{"go0": `{"a":[1,"y"],"n":12345678901234567890}`, "go1": `{"a":"y"}`, "go2": `{"a":1}`, "go3": `"y"`, "go4": "5", "go5": "true"} {
+	for name, want := range map[string]string{"go0": `{"a":[1,"y"],"n":12345678901234567890}`, "go1": `{"a":"y"}`, "go2": `{"a":1}`, "go3": `"y"`, "go4": "5", "go5": "true",
+		"go6": "[\"\\u0000\x7f\u0080\u0085\\u2028\ufeff\ufffe\uffff\"]", "go7": `{"a":"z"}`} {
 		if got[name] != want {
 			t.Errorf("%s: got %s, want %s", name, got[name], want)
 		}
