@@ -269,13 +269,7 @@ states:
   - {name: b%[1]s, next: [{to: c%[1]s, after: 1h}]}
   - {name: c%[1]s}
 `, long))
-	for size := 400<<10 - 100; ; size-- { // as large as it can be
-		if _, err := w.Create(bg, "large", "full", attrs("x", strings.Repeat("x", size))); err == nil {
-			break
-		} else if size < 400<<10-1000 {
-			t.Fatal(err)
-		}
-	}
+	w.createFull("large")
 	for i := range 50 {
 		w.create("large", fmt.Sprint(i))
 	}
@@ -300,4 +294,16 @@ states:
 	must(t, err)
 	w.advance(3 * time.Hour)
 	w.want([]string{w.state("large", "full")}, "c"+long+" (end)")
+}
+
+// createFull creates an entity, "full", whose item is as large as it can be.
+func (w *world) createFull(lc string) {
+	w.t.Helper()
+	for size := 400<<10 - 100; ; size-- {
+		if _, err := w.Create(bg, lc, "full", attrs("x", strings.Repeat("x", size))); err == nil {
+			return
+		} else if size < 400<<10-1000 {
+			w.t.Fatal(err)
+		}
+	}
 }

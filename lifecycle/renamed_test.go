@@ -2,6 +2,8 @@ package lifecycle_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -244,5 +246,30 @@ func TestRenamedUnderWay(t *testing.T) {
 		if made != hours {
 			t.Errorf("%s has made %d transitions in %d hours", id, made, hours)
 		}
+	}
+}
+
+// An entity that cannot follow a renamed state, as its item would be larger than an item may be, does not hold up the others, and is named. It can be made smaller, and follows then.
+func TestRenamedTooLarge(t *testing.T) {
+	w := newWorld(t)
+	w.apply("{lifecycle: large, states: [{name: a, next: [{to: b}]}, {name: b}]}")
+	w.createFull("large")
+	for i := range 20 {
+		w.create("large", fmt.Sprint(i))
+	}
+	next := read(t, strings.ReplaceAll("{lifecycle: large, renamed: {a: long}, states: [{name: long, next: [{to: b}]}, {name: b}]}", "long", strings.Repeat("x", 60)))
+	for _, o := range []lifecycle.ApplyOptions{{}, {Reschedule: true}} {
+		got, err := w.Apply(bg, next, o)
+		must(t, err)
+		if want := map[bool][2]int{false: {20, 0}, true: {0, 20}}[o.Reschedule]; got.Renamed != want[0] || got.Rescheduled != want[1] || !slices.Equal(got.Full, []string{"full"}) {
+			t.Errorf("%+v", got)
+		}
+	}
+	_, err := w.Set(bg, "large", "full", attrs("x", "y"))
+	must(t, err)
+	got, err := w.Apply(bg, next, lifecycle.ApplyOptions{Reschedule: true})
+	must(t, err)
+	if got.Rescheduled != 21 || len(got.Full) != 0 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -25,6 +25,20 @@ type Applied struct {
 	Renamed     int            // of them: they are in states now that have taken the place of theirs
 	Stuck       int            // of them: while the definition was applied they came to states that it does not have, and wait there to be moved
 	Rescheduled int            // of them
+	Full        []string       // of them, by name, the first 100: their items would be larger than an item may be, so they stay as they were
+}
+
+const fullMost = 100
+
+// full notes that an entity cannot be changed, and reports whether that is what an error says.
+func (a *Applied) full(id string, err error) bool {
+	if !impossible(err) {
+		return false
+	}
+	if len(a.Full) < fullMost && !slices.Contains(a.Full, id) {
+		a.Full = append(a.Full, id)
+	}
+	return true
 }
 
 // ApplyOptions say what becomes of entities that are under way.
@@ -91,7 +105,7 @@ func (l *Lifecycles) Apply(ctx context.Context, d Definition, o ApplyOptions) (A
 		}
 	}
 	if o.Reschedule {
-		if out.Rescheduled, err = l.rescheduleAll(ctx, d.Name); err != nil {
+		if err = l.rescheduleAll(ctx, d.Name, &out); err != nil {
 			return out, err
 		}
 	}
@@ -161,6 +175,8 @@ func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
 		switch {
 		case errors.Is(err, ErrNoEntity), errors.Is(err, ErrEnded), errors.Is(err, errAsItWas):
 			return nil // meanwhile
+		case out.full(e.id, err):
+			return nil // it does not hold up the others
 		case err != nil:
 			return err
 		}
@@ -178,8 +194,8 @@ func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
 var errAsItWas = errors.New("it is as it was")
 
 // rescheduleAll finds what is pending anew, for all entities under way.
-func (l *Lifecycles) rescheduleAll(ctx context.Context, lifecycle string) (n int, err error) {
-	err = l.each(ctx, lifecycle, func(e *entity) error {
+func (l *Lifecycles) rescheduleAll(ctx context.Context, lifecycle string, out *Applied) error {
+	return l.each(ctx, lifecycle, func(e *entity) error {
 		if e.ended != "" {
 			return nil
 		}
@@ -192,15 +208,16 @@ func (l *Lifecycles) rescheduleAll(ctx context.Context, lifecycle string) (n int
 			c.wait(nil)
 			return c.told(), nil
 		})
-		if errors.Is(err, ErrNoEntity) || errors.Is(err, ErrEnded) {
+		switch {
+		case errors.Is(err, ErrNoEntity), errors.Is(err, ErrEnded):
 			return nil // meanwhile
-		}
-		if err == nil {
-			n++
+		case out.full(e.id, err):
+			return nil
+		case err == nil:
+			out.Rescheduled++
 		}
 		return err
 	})
-	return n, err
 }
 
 // each calls f for every entity of a lifecycle.

@@ -131,7 +131,7 @@ func (c lifecycleApplyCommand) Run(ctx context.Context, s streams) error {
 	if c.JSON {
 		return writeJSON(s.out, map[string]any{
 			"lifecycle": d.Name, "version": applied.Version, "unchanged": applied.Unchanged, "entities": applied.Entities, "renamed": applied.Renamed, "stuck": applied.Stuck,
-			"rescheduled": applied.Rescheduled, "runs": runs,
+			"rescheduled": applied.Rescheduled, "full": append([]string{}, applied.Full...), "runs": runs,
 		})
 	}
 	under := 0
@@ -156,6 +156,9 @@ func (c lifecycleApplyCommand) Run(ctx context.Context, s streams) error {
 	fmt.Fprintln(s.out)
 	if applied.Stuck > 0 {
 		fmt.Fprintf(s.err, "nothing is next for %d of them any more: mayfly lifecycle show %s says for which, and why\n", applied.Stuck, d.Name)
+	}
+	for _, id := range applied.Full {
+		fmt.Fprintf(s.err, "%s is as it was: its item would be larger than an item may be; mayfly lifecycle set %s %s makes it smaller, then apply again\n", id, d.Name, id)
 	}
 	if !runs {
 		fmt.Fprintf(s.err, "nobody makes its transitions yet: start mayfly lifecycle run --endpoint %s\n", e.name())
