@@ -2,6 +2,8 @@ package reminder_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,22 +141,34 @@ func (w *world) stream(on bool) {
 	must(w.t, err)
 }
 
-// A reminder that is too large to be handed over is a dead letter.
+// A reminder that is too large to be handed over is a dead letter, also one that is made up for when its item is gone.
 func TestTooLarge(t *testing.T) {
-	w := newWorld(t)
-	w.table("visits")
-	long := make([]byte, 300<<10)
-	for i := range long {
-		long[i] = 'x'
+	long := strings.Repeat("x", 300<<10)
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
+			w := newWorld(t)
+			w.table("visits")
+			stop := w.run(rule(nil))
+			w.quiet("visits")
+			if late {
+				stop()
+			}
+			w.put("visits", "a", "when", at(time.Hour), "mail", long)
+			if late {
+				w.advance(2 * time.Hour)
+				w.delete("visits", "a")
+				w.advance(time.Hour)
+				w.run(rule(nil))
+			}
+			await(t, "there is a dead letter", func() bool {
+				out, err := w.DynamoDB().Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String("mayfly.deadletters")})
+				return err == nil && len(out.Items) == 1
+			})
+			w.quiet("visits")
+			w.pending()
+			w.got()
+		})
 	}
-	w.run(rule(nil))
-	w.put("visits", "a", "when", at(time.Hour), "mail", string(long))
-	await(t, "there is a dead letter", func() bool {
-		out, err := w.DynamoDB().Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String("mayfly.deadletters")})
-		return err == nil && len(out.Items) == 1
-	})
-	w.quiet("visits")
-	w.pending()
 }
 
 // A table that is deleted takes its reminders with it only as far as its stream says that its items are gone; the worker goes on.
