@@ -51,23 +51,59 @@ func checkFooter(file io.ReaderAt, size int64) error {
 	if n, err := file.ReadAt(footer, size-8-length); n < len(footer) {
 		return err
 	}
-	c := &compact{footer}
-	return c.structure(0, func(id int, kind byte) (bool, error) {
-		if id != 2 || kind != thriftList {
+	c := &compact{left: footer}
+	columns := 0
+	return c.structure(0, func(id int, kind byte) (_ bool, err error) {
+		switch {
+		case id == 2 && kind == thriftList:
+			columns, err = checkSchema(c)
+		case id == 4 && kind == thriftList:
+			err = checkGroups(c, columns)
+		default:
 			return false, nil
 		}
-		return true, checkSchema(c)
+		return true, err
 	})
 }
 
-// checkSchema reads the list of columns: the first one is the root, which the others are in.
-func checkSchema(c *compact) error {
+// checkGroups reads the list of row groups. Each has every column: the library takes 560 bytes for one that takes three here.
+func checkGroups(c *compact, columns int) error {
 	kind, n, err := c.list()
 	if err != nil {
 		return err
 	}
-	if kind != thriftStruct || n > columnsMax {
-		return fmt.Errorf("it has %d columns, and %d are the most", n-1, columnsMax-1)
+	if kind != thriftStruct || n*columns > chunksMax+columnsMax { // a writer's last row group comes on top
+		return fmt.Errorf("it has %d row groups of %d columns, and %d columns are the most", n, columns, chunksMax+columnsMax)
+	}
+	for range n {
+		err := c.structure(1, func(id int, kind byte) (bool, error) {
+			if id != 1 || kind != thriftList {
+				return false, nil
+			}
+			of, n, err := c.list()
+			if err == nil && n != columns {
+				err = fmt.Errorf("a row group has %d columns of %d", n, columns)
+			}
+			for ; err == nil && n > 0; n-- {
+				err = c.skip(of, 2, true)
+			}
+			return true, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSchema reads the list of columns, and gives how many there are: the first element is the root, which they are in.
+func checkSchema(c *compact) (columns int, err error) {
+	kind, n, err := c.list()
+	if err != nil {
+		return 0, err
+	}
+	if kind != thriftStruct || n < 1 || n > columnsMax {
+		return 0, fmt.Errorf("it has %d columns, and 1 to %d are right", max(n-1, 0), columnsMax-1)
 	}
 	for i := range n {
 		children := int64(0)
@@ -79,13 +115,13 @@ func checkSchema(c *compact) error {
 			return true, err
 		})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if i == 0 && children != int64(n-1) || i > 0 && children != 0 {
-			return errors.New("its columns are nested: the file is none of this package's")
+			return 0, errors.New("its columns are nested: the file is none of this package's")
 		}
 	}
-	return nil
+	return n - 1, nil
 }
 
 // checkGroup reads the headers of all pages of a row group. optional says of which columns values may be missing.
@@ -177,7 +213,7 @@ func readPageHeader(file io.ReaderAt, at, end int64) (h pageHeader, err error) {
 		if n, err := file.ReadAt(b, at); n < len(b) {
 			return h, err
 		}
-		c := &compact{b}
+		c := &compact{left: b}
 		h = pageHeader{kind: -1, levels: format.RLE}
 		if err = h.read(c); err == nil {
 			h.data = at + int64(len(b)-len(c.left))
@@ -316,7 +352,7 @@ func (h *pageHeader) checkCounts(file io.ReaderAt, at, packed int64, isPacked bo
 			return h.checkRuns(b[1:], int(b[0]))
 		}
 	case format.DeltaLengthByteArray, format.DeltaBinaryPacked:
-		c := &compact{b}
+		c := &compact{left: b}
 		var header [3]uint64 // the size of blocks, how many parts each has, and how many values there are
 		for i := range header {
 			if header[i], err = c.uvarint(); err != nil {
@@ -337,7 +373,7 @@ func (h *pageHeader) checkRuns(b []byte, bits int) error {
 	if bits > 32 {
 		return fmt.Errorf("a page has numbers of %d bits", bits)
 	}
-	c, left := &compact{b}, uint64(h.values)
+	c, left := &compact{left: b}, uint64(h.values)
 	for len(c.left) > 0 {
 		run, err := c.uvarint()
 		if err != nil {

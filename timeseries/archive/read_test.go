@@ -130,7 +130,7 @@ func pages(t testing.TB, file []byte, each func(at, data int64, meta *format.Col
 // field is where the value of a page header's field is.
 func field(t testing.TB, file []byte, at int64, wanted int) (begin, end int64) {
 	t.Helper()
-	c := &compact{file[at:]}
+	c := &compact{left: file[at:]}
 	place := func() int64 { return int64(len(file) - len(c.left)) }
 	must(t, c.structure(0, func(id int, kind byte) (bool, error) {
 		if id != wanted || kind != thriftI32 {
@@ -271,6 +271,8 @@ func TestReadRefuses(t *testing.T) {
 		"its metadata promise a list of 2147483647 elements":                               withFooter(0x15, 0x02, 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07),
 		"its metadata end too early":                                                       withFooter(0x15, 0x02),
 		"its metadata are more than 12 structures deep":                                    withFooter(bytes.Repeat([]byte{0x1c}, 1000)...),
+		"more than 12 structures deep":                                                     withFooter(append([]byte{0x99}, bytes.Repeat([]byte{0x19}, 12<<20)...)...), // lists in lists
+		"its metadata have fields that are not in order":                                   withFooter(0x15, 0x02, 0x05, 0x02, 0x02),
 		"its metadata have a field of the type 11, which a Parquet file has none of":       withFooter(0x1b),
 		`the column "temperature": a page has 8000 bytes, which are more`:                  page("temperature", 8000, 3),
 		`the column "temperature": a page has -1 bytes, which are more`:                    page("temperature", -1, 3),
@@ -283,5 +285,27 @@ func TestReadRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("it gives %v, want %q", err, want)
 		}
+	}
+}
+
+// A footer in which row groups promise more columns than there are is refused before the library makes room for them.
+func TestReadManyColumns(t *testing.T) {
+	footer := []byte{0x15, 0x02, 0x19, 0x3c, 0x48, 4, 'r', 'o', 'o', 't', 0x15, 4, 0} // the root and two columns
+	for _, name := range []string{columnDevice, columnKey} {
+		footer = append(append(append(footer, 0x15, 12, 0x25, 0, 0x18, byte(len(name))), name...), 0)
+	}
+	footer = append(footer, 0x16, 0, 0x19, 0x4c) // no rows, in four groups
+	for range 4 {
+		footer = binary.AppendUvarint(append(footer, 0x19, 0xfc), 60_000)
+		footer = append(footer, bytes.Repeat([]byte{0x26, 0, 0}, 60_000)...)
+		footer = append(footer, 0x16, 0, 0x16, 0, 0)
+	}
+	footer = append(footer, 0)
+	file := append([]byte(magic), footer...)
+	file = append(binary.LittleEndian.AppendUint32(file, uint32(len(footer))), magic...)
+	before := allocated()
+	_, err := readAll(t, file)
+	if n := allocated() - before; n > 16<<20 || err == nil || !strings.Contains(err.Error(), "a row group has 60000 columns of 2") {
+		t.Errorf("%d bytes make it allocate %d, and give %v", len(file), n, err)
 	}
 }

@@ -4,11 +4,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // compact reads the compact protocol of Thrift, in which a Parquet file's metadata are, without keeping any of it. The library allocates what a list's length promises; so metadata are read
 // here first, where a length that the bytes do not keep is an error.
-type compact struct{ left []byte }
+type compact struct {
+	left     []byte
+	elements int // of all lists so far
+}
 
 // Types of fields and of lists' elements.
 const (
@@ -25,11 +29,15 @@ const (
 	thriftSet    = 10
 	thriftStruct = 12
 
-	thriftDepth   = 12      // of what is in each other; a footer has 7
-	thriftListMax = 1 << 16 // elements
+	thriftDepth       = 12      // of what is in each other; a footer has 7
+	thriftListMax     = 1 << 16 // elements
+	thriftElementsMax = 1 << 22 // of all lists; the library takes up to 32 bytes for one of a single byte
 )
 
-var errThriftEnds = errors.New("its metadata end too early")
+var (
+	errThriftEnds = errors.New("its metadata end too early")
+	errThriftDeep = fmt.Errorf("its metadata are more than %d structures deep", thriftDepth)
+)
 
 func (c *compact) take(n int) ([]byte, error) {
 	if n < 0 || n > len(c.left) {
@@ -55,10 +63,11 @@ func (c *compact) integer() (int64, error) {
 	return int64(v>>1) ^ -int64(v&1), err
 }
 
-// structure calls read for each field. read says whether it has read the field's value; what it has not is skipped.
+// structure calls read for each field. read says whether it has read the field's value; what it has not is skipped. Fields come in the order of their numbers, as everybody writes
+// them: of one that came twice it would not be known which one the library goes by.
 func (c *compact) structure(depth int, read func(id int, kind byte) (done bool, err error)) error {
 	if depth > thriftDepth {
-		return fmt.Errorf("its metadata are more than %d structures deep", thriftDepth)
+		return errThriftDeep
 	}
 	id := 0
 	for {
@@ -66,10 +75,10 @@ func (c *compact) structure(depth int, read func(id int, kind byte) (done bool, 
 		if err != nil {
 			return err
 		}
-		kind := b[0] & 0x0f
-		if kind == thriftStop {
+		if b[0] == thriftStop {
 			return nil
 		}
+		kind, before := b[0]&0x0f, id
 		if delta := int(b[0] >> 4); delta > 0 {
 			id += delta
 		} else {
@@ -77,7 +86,10 @@ func (c *compact) structure(depth int, read func(id int, kind byte) (done bool, 
 			if err != nil {
 				return err
 			}
-			id = int(int16(long))
+			id = int(min(max(long, 0), math.MaxInt16+1))
+		}
+		if id <= before || id > math.MaxInt16 {
+			return errors.New("its metadata have fields that are not in order")
 		}
 		done := false
 		if read != nil {
@@ -108,10 +120,16 @@ func (c *compact) list() (kind byte, n int, err error) {
 	if long > thriftListMax || long > uint64(len(c.left)) {
 		return 0, 0, fmt.Errorf("its metadata promise a list of %d elements, for which they are too short or which are too many", long)
 	}
+	if c.elements += int(long); c.elements > thriftElementsMax {
+		return 0, 0, fmt.Errorf("its metadata have lists of more than %d elements", thriftElementsMax)
+	}
 	return b[0] & 0x0f, int(long), nil
 }
 
 func (c *compact) skip(kind byte, depth int, element bool) (err error) {
+	if depth > thriftDepth {
+		return errThriftDeep
+	}
 	switch kind {
 	case thriftTrue, thriftFalse:
 		if element { // as a field it has no value besides its type
