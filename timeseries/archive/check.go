@@ -20,7 +20,7 @@ const (
 	groupRowsMax   = 1 << 24
 	pageBytesMax   = 128 << 20 // of a page, unpacked
 	pageValuesMax  = 1 << 20
-	pageHeaderMax  = 256 << 10
+	pageHeaderMax  = 8 << 20 // bytes: some writers put a page's least and greatest value into it
 	pageHeaderRead = 128     // bytes that most headers fit into
 	groupMemory    = 1 << 30 // bytes that the largest pages of a row group's columns take together, unpacked
 	valueBytes     = 9       // that a value takes at most besides, once its page is unpacked: what it is, and whether it is
@@ -208,7 +208,7 @@ type pageHeader struct {
 
 // readPageHeader reads what is at a place of a column that ends at another.
 func readPageHeader(file io.ReaderAt, at, end int64) (h pageHeader, err error) {
-	for _, length := range []int64{pageHeaderRead, pageHeaderMax} {
+	for length := int64(pageHeaderRead); length <= pageHeaderMax; length *= 16 {
 		b := make([]byte, min(length, end-at))
 		if n, err := file.ReadAt(b, at); n < len(b) {
 			return h, err

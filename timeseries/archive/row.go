@@ -74,7 +74,7 @@ func (m *metrics) row(s *timeseries.Sample) (r row, err error) {
 		}
 		r.metadata = string(doc)
 	}
-	return r, nil
+	return r, r.check()
 }
 
 func (m *metrics) sample(r row) (s timeseries.Sample, err error) {
@@ -114,11 +114,11 @@ func (r *row) bytes() int {
 // rowBytes is what a row takes besides what is in it.
 const rowBytes = 150
 
-// check refuses what no sample is.
+// check refuses what no sample is. It is for what is written, too: a file with a row that is refused is not read at all.
 func (r *row) check() error {
 	switch {
 	case r.device == "" || len(r.device) > deviceMax:
-		return fmt.Errorf("a device's name has %d bytes, and 1 to %d are right", len(r.device), deviceMax)
+		return fmt.Errorf("the sample %q: its device's name has %d bytes, and 1 to %d are right", r.key, len(r.device), deviceMax)
 	case len(r.metadata) > metadataMax:
 		return fmt.Errorf("the metadata of device %q have %d bytes, and %d are the most", r.device, len(r.metadata), metadataMax)
 	}
@@ -129,8 +129,8 @@ func (r *row) check() error {
 }
 
 const (
-	deviceMax   = 2048      // bytes; a partition key has no more
-	metadataMax = 512 << 10 // bytes; an item has no more
+	deviceMax   = 2048          // bytes; a partition key has no more
+	metadataMax = 6 * 400 << 10 // bytes; an item has 400 KB, of which JSON may escape each byte with six
 )
 
 // sameRow reports whether two rows of one file are alike.

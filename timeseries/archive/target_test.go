@@ -208,6 +208,38 @@ func TestTargetRefuses(t *testing.T) {
 	}
 }
 
+// What a reader would refuse is not written: one such row would make a day's file unreadable. Metadata that grow as JSON are no such thing.
+func TestTargetWritesWhatIsRead(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	to := newTarget(t, Dir(path), TargetOptions{Wait: time.Millisecond})
+	with := func(device, metadata string, at time.Duration) target.Delivery {
+		d := delivery(t, device, start.Add(at), map[string]float64{"v": 1})
+		text, err := json.Marshal(metadata)
+		must(t, err)
+		d.Body = []byte(strings.Replace(string(d.Body), `"v":`, `"metadata":{"S":`+string(text)+`},"v":`, 1))
+		return d
+	}
+	handOver(t, to, with("roof", "none", 0))
+	if e := target.AsError(to.Deliver(t.Context(), []target.Delivery{with("#shard07", "none", 0)})[0]); e == nil || !e.Permanent || !strings.Contains(e.Message, "its device's name has 0 bytes") {
+		t.Errorf("a device without a name gives %v", e)
+	}
+	long := strings.Repeat("<\x01", 195_000) // of an item of up to 400 KB
+	handOver(t, to, with("roof", long, time.Second))
+	got := deviceSamples(t, New(Dir(path)), "roof")
+	if len(got) != 2 || got[1].Tags["metadata"] != long {
+		t.Errorf("there are %d samples", len(got))
+	}
+	longer := with("roof", strings.Repeat(long, 2), 2*time.Second)
+	if e := target.AsError(to.Deliver(t.Context(), []target.Delivery{longer})[0]); e == nil || !e.Permanent || !strings.Contains(e.Message, "the metadata of device") {
+		t.Errorf("metadata of more than an item's give %v", e)
+	}
+	to.Close()
+	if rows := rawRows(t, path); len(rows) != 2 {
+		t.Errorf("there are %d rows", len(rows))
+	}
+}
+
 // A day takes more metrics than a file has columns for: they are in two files.
 func TestTargetManyMetrics(t *testing.T) {
 	t.Parallel()
