@@ -239,6 +239,7 @@ func readExpired(record deliver.Record, mark string) (s timeseries.Sample, err e
 // flush writes what is gathered, by day, and lets go of the records. It goes on trying until the shard is no longer its own.
 func (f *follower) flush(g *gathering) error {
 	if len(g.rows) == 0 {
+		g.metrics = newMetrics() // those of samples that were in files already
 		return nil
 	}
 	days := map[string][]*row{}

@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/deliver"
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
@@ -142,6 +146,32 @@ func TestSequences(t *testing.T) {
 	}{{"9", "10", -1}, {"10", "10", 0}, {"0010", "10", 0}, {"", "1", -1}, {"21", "3", 1}} {
 		if got := compareSequences(c.a, c.b); got != c.want {
 			t.Errorf("%q to %q is %d", c.a, c.b, got)
+		}
+	}
+}
+
+// Samples that are in files already take no columns from those that are not: with as many metrics as a file has columns for, the next one is archived all the same.
+func TestFollowManyMetrics(t *testing.T) {
+	t.Parallel()
+	var records []deliver.Record
+	for i := range 5 {
+		image := map[string]streams.AttributeValue{
+			"deviceId": &streams.AttributeValueMemberS{Value: "roof"}, "timestamp": &streams.AttributeValueMemberS{Value: fmt.Sprintf("2030-01-01T00:00:%02d.000000000Z#0123456789ab", i)},
+		}
+		for j := range 600 {
+			image[fmt.Sprintf("m%d-%d", i, j)] = &streams.AttributeValueMemberN{Value: "1"}
+		}
+		records = append(records, deliver.Record{Record: streams.Record{
+			EventName: streams.OperationTypeRemove, UserIdentity: &streams.Identity{Type: aws.String("Service"), PrincipalId: aws.String("dynamodb.amazonaws.com")},
+			Dynamodb: &streams.StreamRecord{SequenceNumber: aws.String(fmt.Sprint(100 + i)), OldImage: image},
+		}})
+	}
+	path := t.TempDir()
+	for _, some := range [][]deliver.Record{records[:4], records} { // the second time from a checkpoint before them
+		f := &follower{a: New(Dir(path)), o: FollowOptions{Rows: 1}.withDefaults("weather"), shards: map[string]*gathering{}}
+		must(t, f.handle(t.Context(), "shard", some))
+		if rows := rawRows(t, path); len(rows) != len(some) {
+			t.Errorf("%d samples are archived of %d", len(rows), len(some))
 		}
 	}
 }
