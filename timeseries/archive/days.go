@@ -68,23 +68,23 @@ func (d *days) write(ctx context.Context, samples []timeseries.Sample) []error {
 			all = append(all, f)
 		}
 		r, err := f.metrics.row(s)
-		switch {
-		case err != nil:
+		if err != nil {
 			errs[i] = noSample(err)
-		case !f.has(&r): // else it was delivered before
-			f.rows, f.of = append(f.rows, &r), append(f.of, i)
+			continue
 		}
+		f.rows, f.of = append(f.rows, &r), append(f.of, i)
 	}
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, writersMax)
 	for _, f := range all {
+		f.rows = slices.DeleteFunc(lastOfEach(f.rows), f.has) // those that were delivered before, and are as they were
 		if len(f.rows) == 0 {
 			continue
 		}
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			f.err = d.put(ctx, f.growing, f.part, lastOfEach(f.rows))
+			f.err = d.put(ctx, f.growing, f.part, f.rows)
 		})
 	}
 	wait.Wait()

@@ -38,7 +38,8 @@ const (
 	batchSamplesMax = 10_000   // of a batch
 	batchBytesMax   = 16 << 20 // of a batch, about
 
-	mergeTime = time.Minute // that putting files together takes at most, while what is delivered waits
+	writeTime = 5 * time.Minute // that writing a batch takes at most
+	mergeTime = time.Minute     // that putting files together takes at most, while what is delivered waits
 	closeTime = 10 * time.Second
 )
 
@@ -75,6 +76,8 @@ type Target struct {
 	turn    chan struct{} // holds one for who writes files
 	days    days          // its holder's
 	batches sync.WaitGroup
+	merging context.Context // of what puts files together
+	stop    context.CancelFunc
 
 	mu struct {
 		sync.Mutex
@@ -102,6 +105,7 @@ func (a *Archive) Target(ctx context.Context, o TargetOptions) (*Target, error) 
 		a.removeIncluded(ctx, name, o.Logger)
 	}
 	t := &Target{a: a, o: o, turn: make(chan struct{}, 1)}
+	t.merging, t.stop = context.WithCancel(context.Background())
 	t.writer = fmt.Sprintf("%013x%s", clock.New().Millis(), strings.ToLower(rand.Text()[:12]))
 	t.days = days{a: a, o: o, writer: t.writer, open: map[string]*growing{}}
 	return t, nil
@@ -235,14 +239,21 @@ func (t *Target) run(b *batch) {
 	t.mu.Lock()
 	t.endLocked(b)
 	t.mu.Unlock()
-	b.errs = t.days.write(b.ctx, b.samples)
+	t.write(b)
 	close(b.done)
-	ctx, cancel := context.WithTimeout(context.Background(), mergeTime)
+	ctx, cancel := context.WithTimeout(t.merging, mergeTime)
 	defer cancel()
 	t.days.merge(ctx, false)
 }
 
-// Close waits for what is being written, lets nothing more be delivered, and puts the small files of each day together, within 10 seconds: those that it does not get to stay, and are as good.
+// write writes a batch within bounded time: a store that does not answer is an error, which guard tells of and tries again.
+func (t *Target) write(b *batch) {
+	ctx, cancel := context.WithTimeout(b.ctx, writeTime)
+	defer cancel()
+	b.errs = t.days.write(ctx, b.samples)
+}
+
+// Close lets nothing more be delivered, waits for what is being written, and puts the small files of each day together, for up to 10 seconds: those that it does not get to stay, and are as good.
 func (t *Target) Close() {
 	t.mu.Lock()
 	t.mu.closed = true
@@ -250,8 +261,9 @@ func (t *Target) Close() {
 		t.endLocked(b)
 	}
 	t.mu.Unlock()
+	defer clock.AfterFunc(closeTime, t.stop).Stop()
 	t.batches.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-	defer cancel()
-	t.days.merge(ctx, true)
+	t.turn <- struct{}{} // another Close may have it
+	defer func() { <-t.turn }()
+	t.days.merge(t.merging, true)
 }

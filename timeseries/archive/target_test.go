@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -171,6 +173,86 @@ func TestTargetFinal(t *testing.T) {
 		to.Close()
 		check(3)
 	}
+}
+
+// The order within a batch counts, too, where the last state is the one that is in a file already.
+func TestTargetFinalIsAsBefore(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	to := newTarget(t, Dir(path), TargetOptions{Wait: time.Millisecond})
+	one := func(v float64) target.Delivery { return delivery(t, "roof", start, map[string]float64{"v": v}) }
+	handOver(t, to, one(1))
+	for _, err := range to.Deliver(t.Context(), []target.Delivery{one(2), one(1)}) {
+		must(t, err)
+	}
+	for range 2 {
+		if got := deviceSamples(t, New(Dir(path)), "roof"); len(got) != 1 || got[0].Values["v"] != 1 {
+			t.Errorf("there are %+v", got)
+		}
+		to.Close()
+	}
+}
+
+// A target may be closed by two at once.
+func TestTargetClosedTwice(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	to := newTarget(t, Dir(path), TargetOptions{Wait: time.Millisecond})
+	for i := range 3 {
+		handOver(t, to, delivery(t, "roof", start.Add(time.Duration(i)*time.Second), map[string]float64{"v": 1}))
+	}
+	var wait sync.WaitGroup
+	for range 2 {
+		wait.Go(to.Close)
+	}
+	wait.Wait()
+	if files := contents(t, path); len(files) != 1 {
+		t.Errorf("there are %d files", len(files))
+	}
+}
+
+// A store that does not answer is an error after a while, and holds nobody up for longer: neither those who deliver nor the end.
+func TestTargetStoreHangs(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		store := &hanging{Store: Dir(path)}
+		to, err := New(store).Target(t.Context(), TargetOptions{Rows: 2})
+		must(t, err)
+		store.hangs.Store(true)
+		d := delivery(t, "roof", start, map[string]float64{"v": 1})
+		since := time.Now()
+		if err := to.Deliver(context.Background(), []target.Delivery{d})[0]; !errors.Is(err, context.DeadlineExceeded) || time.Since(since) < writeTime {
+			t.Errorf("after %s it gives %v", time.Since(since), err)
+		}
+		store.hangs.Store(false)
+		must(t, to.Deliver(t.Context(), []target.Delivery{d})[0])
+		store.merges.Store(true)
+		must(t, to.Deliver(t.Context(), []target.Delivery{delivery(t, "roof", start.Add(time.Second), map[string]float64{"v": 1})})[0])
+		since = time.Now()
+		to.Close() // while they are put together
+		if took := time.Since(since); took > closeTime {
+			t.Errorf("the end takes %s", took)
+		}
+	})
+	if rows := rawRows(t, path); len(rows) != 2 {
+		t.Errorf("there are %d rows", len(rows))
+	}
+}
+
+// hanging is a store that does not answer before the context is done: to any file, or to those that are put together.
+type hanging struct {
+	Store
+	hangs, merges atomic.Bool
+}
+
+func (h *hanging) Put(ctx context.Context, name string, write func(io.Writer) error) error {
+	m := removedForm.FindStringSubmatch(name)
+	if h.hangs.Load() || h.merges.Load() && m[2] != m[3] {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return h.Store.Put(ctx, name, write)
 }
 
 // What is no sample of a series is refused for good, in words; the others of its batch arrive.
