@@ -130,7 +130,8 @@ func project(s *timeseries.Sample, metrics []string) {
 }
 
 // Union gives a device's samples out of the live table and the archive in one order, without doubles; of two with one Key the live one's. The live table is asked first, so that a
-// sample which expires meanwhile is seen there. One that has expired before, and that Follow has not yet written, is in neither: at most its FollowOptions.Every later it is.
+// sample which expires meanwhile is seen there. One that has expired before, and that Follow has not yet written, is in neither: at most its FollowOptions.Every later it is. So is
+// one that guard has not yet archived, since a Reader leaves out what has expired, and one that goes while the range is read, behind the first page.
 func (a *Archive) Union(ctx context.Context, live *timeseries.Reader, q timeseries.Query) iter.Seq2[timeseries.Sample, error] {
 	return func(yield func(timeseries.Sample, error) bool) {
 		if err := checkQuery(q); err != nil {

@@ -67,7 +67,8 @@ func (o TargetOptions) validate() error {
 // delivered within a short time is written together, a file for each day, and a day's small files are put together when there are many.
 //
 // Guard may deliver a sample more than once: again after a crash of its own, and once more, as the final delivery, where the item was changed right before it went. The last
-// one counts. All methods may be called at once.
+// one counts; of two targets that are at work at one time, that of the one that was made later. What an item has besides its key, numbers and metadata is in no file, nor is its TTL;
+// a number is kept as a float64. All methods may be called at once.
 type Target struct {
 	a      *Archive
 	o      TargetOptions
