@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -125,13 +126,16 @@ func checkSchema(c *compact) (columns int, err error) {
 }
 
 // checkGroup reads the headers of all pages of a row group. optional says of which columns values may be missing.
-func checkGroup(file File, group *format.RowGroup, optional []bool) error {
+func checkGroup(ctx context.Context, file File, group *format.RowGroup, optional []bool) error {
 	if group.NumRows < 0 || group.NumRows > groupRowsMax {
 		return fmt.Errorf("a row group has %d rows, and %d are the most", group.NumRows, groupRowsMax)
 	}
 	memory := int64(0)
 	for i := range group.Columns {
 		meta := &group.Columns[i].MetaData
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n, err := checkChunk(file, meta, group.NumRows, optional[i])
 		if err != nil {
 			return fmt.Errorf("the column %q: %w", strings.Join(meta.PathInSchema, "."), err)

@@ -37,7 +37,7 @@ func (a *Archive) read(ctx context.Context, name, device string, m *metrics) ite
 			if device != "" && !mayHold(&meta.Columns[l.device].MetaData.Statistics, device) {
 				continue
 			}
-			if err := checkGroup(file, meta, l.optional); err != nil {
+			if err := checkGroup(ctx, file, meta, l.optional); err != nil {
 				fail(err)
 				return
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/mayflydb/mayfly/timeseries"
 )
 
 // memory is a store for files that are read.
@@ -307,5 +310,55 @@ func TestReadManyColumns(t *testing.T) {
 	_, err := readAll(t, file)
 	if n := allocated() - before; n > 16<<20 || err == nil || !strings.Contains(err.Error(), "a row group has 60000 columns of 2") {
 		t.Errorf("%d bytes make it allocate %d, and give %v", len(file), n, err)
+	}
+}
+
+// ending is a file whose reader is told to end while it looks at the headers of pages.
+type ending struct {
+	memory
+	end   context.CancelFunc
+	reads int // since then
+}
+
+type endingFile struct {
+	File
+	of *ending
+}
+
+func (e *ending) Open(ctx context.Context, name string) (File, error) {
+	f, err := e.memory.Open(ctx, name)
+	return endingFile{f, e}, err
+}
+
+func (f endingFile) ReadAt(b []byte, at int64) (int, error) {
+	if at >= 4 && at < f.Size()/4 {
+		f.of.end()
+		f.of.reads++
+	}
+	return f.File.ReadAt(b, at)
+}
+
+// Whoever reads a file is let go while its pages are looked at, which a file can make long.
+func TestReadEnds(t *testing.T) {
+	t.Parallel()
+	values := map[string]float64{}
+	for i := range 100 {
+		values[fmt.Sprint("m", i)] = 1
+	}
+	m := newMetrics()
+	r, err := m.row(&timeseries.Sample{Device: "roof", Key: "2030-01-01T00:00:00.000000000Z#0123456789ab", Values: values})
+	must(t, err)
+	store := memory{}
+	must(t, New(store).put(t.Context(), "x", m.names, fromSlice([]*row{&r})))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	e := &ending{memory: store, end: cancel}
+	for _, err := range New(e).read(ctx, "x", "", newMetrics()) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it gives %v", err)
+		}
+	}
+	if e.reads > 5 {
+		t.Errorf("it looks at %d pages more", e.reads)
 	}
 }
