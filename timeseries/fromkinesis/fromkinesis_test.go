@@ -1,11 +1,13 @@
 package fromkinesis
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +62,7 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	f.mu.Unlock()
 	if code == "" {
-		return f.RoundTripper.RoundTrip(r)
+		return atEnd(f.RoundTripper.RoundTrip(r))
 	}
 	status := http.StatusBadRequest
 	if code == "InternalFailure" {
@@ -71,6 +73,22 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 		StatusCode: status, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
 		Header: http.Header{"Content-Type": {"application/x-amz-json-1.1"}}, Body: io.NopCloser(strings.NewReader(body)),
 	}, nil
+}
+
+var behind = regexp.MustCompile(`"MillisBehindLatest":[0-9]+`)
+
+// atEnd makes of a shard's last page what it is at Amazon: nothing is behind it. Kinesalite counts how long ago the shard was closed.
+func atEnd(answer *http.Response, err error) (*http.Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if !bytes.Contains(body, []byte(`"NextShardIterator"`)) {
+		body = behind.ReplaceAll(body, []byte(`"MillisBehindLatest":0`))
+	}
+	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return answer, err
 }
 
 func (f *faulty) set(fault func(operation, body string) string) {
@@ -306,12 +324,7 @@ func TestResharding(t *testing.T) {
 	r := w.Receiver()
 	o := b.options(w)
 	b.send(60)
-	b.reshard(func() error {
-		_, err := b.api.SplitShard(t.Context(), &kinesis.SplitShardInput{
-			StreamName: aws.String("readings"), ShardToSplit: aws.String("shardId-000000000000"), NewStartingHashKey: aws.String("170141183460469231731687303715884105728"),
-		})
-		return err
-	})
+	b.split()
 	b.send(60)
 	// What is read of children before their parent is at its end would be out of order.
 	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, r, o) })
@@ -339,6 +352,29 @@ func TestResharding(t *testing.T) {
 		t.Errorf("%d shards were read to their ends", done)
 	}
 	must(t, Ingest(t.Context(), w.Receiver(), b.untilCaughtUp(w)))
+}
+
+// Caught up means with the children as well: a shard that was split or merged, and has nothing left but its end, is read to that.
+func TestReshardedUntilCaughtUp(t *testing.T) {
+	t.Parallel()
+	b, w := newBroker(t, 1), brokertest.New(t)
+	b.send(60)
+	must(t, Ingest(t.Context(), w.Receiver(), b.untilCaughtUp(w)))
+	b.split()
+	b.send(60)
+	must(t, Ingest(t.Context(), w.Receiver(), b.untilCaughtUp(w)))
+	w.Want(b.sent)
+}
+
+// split splits the first shard.
+func (b *broker) split() {
+	b.Helper()
+	b.reshard(func() error {
+		_, err := b.api.SplitShard(b.Context(), &kinesis.SplitShardInput{
+			StreamName: aws.String("readings"), ShardToSplit: aws.String("shardId-000000000000"), NewStartingHashKey: aws.String("170141183460469231731687303715884105728"),
+		})
+		return err
+	})
 }
 
 func (b *broker) reshard(do func() error) {

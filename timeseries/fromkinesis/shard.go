@@ -138,7 +138,6 @@ func (r *reader) page(ctx context.Context) (read page, err error) {
 	}
 	read.records = len(out.Records)
 	read.atEnd = aws.ToInt64(out.MillisBehindLatest) == 0
-	read.caughtUp = read.atEnd && read.records == 0
 	next := r.at
 	next.until = asked.Add(-time.Duration(aws.ToInt64(out.MillisBehindLatest)) * time.Millisecond)
 	if read.records > 0 {
@@ -153,6 +152,7 @@ func (r *reader) page(ctx context.Context) (read page, err error) {
 	}
 	r.at, r.iterator, r.ended = next, out.NextShardIterator, aws.ToString(out.NextShardIterator) == ""
 	r.unsaved = r.unsaved || read.records > 0
+	read.caughtUp = read.atEnd && read.records == 0 && !r.ended // at its end a shard may have children, which are to be read
 	if r.ended || !r.unsaved && r.since() < idleSave {
 		return read, nil
 	}
