@@ -22,6 +22,7 @@ type asker struct {
 type topic struct {
 	id         [16]byte // zero where the brokers have no such thing
 	partitions []int32
+	leaders    map[int32]int32 // brokers, by partition
 }
 
 // askLimit is how long what is asked is tried again.
@@ -55,9 +56,10 @@ func (a *asker) topic(ctx context.Context) (found topic, err error) {
 	if errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) {
 		err = fmt.Errorf("%w: %q", ErrNoTopic, a.name)
 	}
-	found.id = t.TopicID
+	found.id, found.leaders = t.TopicID, map[int32]int32{}
 	for _, p := range t.Partitions {
 		found.partitions = append(found.partitions, p.Partition)
+		found.leaders[p.Partition] = p.Leader
 	}
 	return found, err
 }
@@ -126,6 +128,43 @@ func (a *asker) committed(ctx context.Context, partitions []int32) (map[int32]in
 		}
 	}
 	return found, nil
+}
+
+// pass gives the offset up to which a partition has nothing to read from another one on, as where compaction has removed the last records or the marks of transactions. It looks at the next
+// batch only, and gives the same offset where there is a record. end is the partition's end, or was.
+func (a *asker) pass(ctx context.Context, there topic, partition int32, from, end int64) (int64, error) {
+	request := kmsg.NewPtrFetchRequest()
+	request.MaxWaitMillis, request.MinBytes, request.MaxBytes, request.IsolationLevel = 0, 0, 1, 1 // a batch is given whole, however little is asked for
+	wanted := kmsg.NewFetchRequestTopic()
+	wanted.Topic, wanted.TopicID = a.name, there.id
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes = partition, from, 1
+	wanted.Partitions = append(wanted.Partitions, p)
+	request.Topics = append(request.Topics, wanted)
+	some, err := a.client.Broker(int(there.leaders[partition])).RetriableRequest(ctx, request)
+	if err != nil {
+		return from, err
+	}
+	answer := some.(*kmsg.FetchResponse)
+	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
+		return from, err
+	}
+	if len(answer.Topics) != 1 || len(answer.Topics[0].Partitions) != 1 {
+		return from, fmt.Errorf("the brokers answer for %d topics, and a partition of one was asked for", len(answer.Topics))
+	}
+	found := &answer.Topics[0].Partitions[0]
+	batch, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
+		Offset: from, IsolationLevel: kgo.ReadCommitted(), Topic: a.name, Partition: partition,
+	}, found, kgo.DefaultDecompressor(), nil)
+	switch {
+	case batch.Err != nil:
+		return from, batch.Err
+	case len(batch.Records) > 0:
+		return from, nil
+	case len(found.RecordBatches) == 0 && found.LastStableOffset >= end:
+		return end, nil
+	}
+	return next, nil
 }
 
 // lasting are errors that nothing but an administrator, or another configuration, can mend.

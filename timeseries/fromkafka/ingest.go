@@ -111,6 +111,8 @@ type ingesting struct {
 	ask     *asker
 	topic   topic
 	ends    map[int32]int64 // of the partitions when it began; nil: it is not to end there
+	passed  map[int32]int64 // offsets up to which there is nothing to read from what was committed on
+	quiet   bool            // the last poll had nothing
 	looked  clock.Elapsed
 	missing int // looks in a row
 }
@@ -122,6 +124,7 @@ func (in *ingesting) open(ctx context.Context) (err error) {
 	}
 	in.topic, err = in.ask.topic(ctx)
 	if err == nil && in.o.UntilCaughtUp {
+		in.passed = map[int32]int64{}
 		in.ends, err = in.ask.offsets(ctx, atEnd)
 	}
 	if err != nil {
@@ -160,6 +163,7 @@ func (in *ingesting) session(ctx context.Context) error {
 	defer client.CloseAllowingRebalance()
 	for wait := againFirst; ctx.Err() == nil; {
 		fetches := in.poll(ctx, client)
+		in.quiet = len(fetches) == 0
 		err := in.batch(ctx, client, fetches)
 		client.AllowRebalance()
 		if err == nil {
@@ -282,11 +286,7 @@ func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	in.looked = clock.Stopwatch()
-	committed, err := in.ask.committed(ctx, slices.Collect(maps.Keys(in.ends)))
-	var starts map[int32]int64
-	if err == nil {
-		starts, err = in.ask.offsets(ctx, atStart)
-	}
+	done, err := in.allDone(ctx)
 	switch {
 	case err != nil && fatal(err):
 		return false, in.explain(err)
@@ -294,9 +294,35 @@ func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
 		in.o.Logger.Warn("how far the group is could not be read, and is asked again", "group", in.o.Group, "error", err)
 		return false, nil
 	}
+	return done, nil
+}
+
+// allDone asks whether the group is at all of the ends, or has nothing to read before them. The latter is looked at where nothing comes any more, and up to the first partition that has something.
+func (in *ingesting) allDone(ctx context.Context) (bool, error) {
+	committed, err := in.ask.committed(ctx, slices.Collect(maps.Keys(in.ends)))
+	if err != nil {
+		return false, err
+	}
+	starts, err := in.ask.offsets(ctx, atStart)
+	if err != nil {
+		return false, err
+	}
+	var there topic // as it is now: partitions move to other brokers
 	for partition, end := range in.ends {
-		if at := max(committed[partition], starts[partition]); at < end {
+		at := max(committed[partition], starts[partition], in.passed[partition])
+		if at >= end {
+			continue
+		}
+		if !in.quiet {
 			return false, nil
+		}
+		if there.leaders == nil {
+			if there, err = in.ask.topic(ctx); err != nil {
+				return false, err
+			}
+		}
+		if in.passed[partition], err = in.ask.pass(ctx, there, partition, at, end); err != nil || in.passed[partition] < end {
+			return false, err
 		}
 	}
 	return true, nil
