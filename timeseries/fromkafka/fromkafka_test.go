@@ -552,3 +552,20 @@ func TestBrokersFail(t *testing.T) {
 	run.End()
 	w.Want(20)
 }
+
+// A batch that would unpack to more than is allowed ends it, since its partition is not read any further.
+func TestTooLargeUnpacked(t *testing.T) {
+	t.Parallel()
+	b, w := newBroker(t), brokertest.New(t)
+	large, err := kgo.NewClient(append(b.client(), kgo.DefaultProduceTopic("readings"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(unpackedBytes+1<<20),
+		kgo.ProducerBatchCompression(kgo.GzipCompression()))...)
+	must(t, err)
+	t.Cleanup(large.Close)
+	b.send(3)
+	must(t, large.ProduceSync(t.Context(), &kgo.Record{Value: make([]byte, unpackedBytes+1)}).FirstErr())
+	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, w.Receiver(), b.options()) })
+	if err := run.Ended(); !errors.Is(err, kgo.ErrMaxDecompress) || !strings.Contains(err.Error(), "partition 0: the batch of records at offset 1 has more than 64 MiB") {
+		t.Errorf("got %v", err)
+	}
+	w.Want(3)
+}

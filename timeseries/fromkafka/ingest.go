@@ -242,10 +242,14 @@ func (in *ingesting) batch(ctx context.Context, client *kgo.Client, fetches kgo.
 func (in *ingesting) errors(ctx context.Context, fetches kgo.Fetches) error {
 	for _, e := range fetches.Errors() {
 		var loss *kgo.ErrDataLoss
+		var large *kgo.ErrDecompressTooLarge
 		switch {
 		case ctx.Err() != nil, errors.Is(e.Err, context.DeadlineExceeded):
 		case errors.As(e.Err, &loss):
 			in.o.Lost(loss.Error())
+		case errors.As(e.Err, &large): // its partition is not read any further, and is not given away either
+			return fmt.Errorf("the topic %q, partition %d: the batch of records at offset %d has more than %d MiB unpacked: have it sent in smaller ones, and move the group %q to offset %d: %w",
+				large.Topic, large.Partition, large.Offset, unpackedBytes>>20, in.o.Group, large.NextOffset, kgo.ErrMaxDecompress)
 		case errors.Is(e.Err, kerr.OffsetOutOfRange):
 			return errAgain
 		case errors.Is(e.Err, kerr.UnknownTopicOrPartition), errors.Is(e.Err, kerr.UnknownTopicID):
