@@ -85,10 +85,16 @@ func Open(ctx context.Context, conn *nats.Conn, c Consumer) (jetstream.Consumer,
 	return consumer, check(consumer)
 }
 
-// check refuses a consumer that is no checkpoint.
+// check refuses a consumer that is no checkpoint, or with which messages would be lost.
 func check(consumer jetstream.Consumer) error {
-	if c := consumer.CachedInfo().Config; c.AckPolicy != jetstream.AckExplicitPolicy || c.Durable == "" {
-		return fmt.Errorf("the consumer %q is not durable with explicit acknowledgements: what it has read would be lost or read twice", consumer.CachedInfo().Name)
+	name, c := consumer.CachedInfo().Name, consumer.CachedInfo().Config
+	switch {
+	case c.AckPolicy != jetstream.AckExplicitPolicy || c.Durable == "":
+		return fmt.Errorf("the consumer %q is not durable with explicit acknowledgements: what it has read would be lost or read twice", name)
+	case c.MaxDeliver > 0:
+		return fmt.Errorf("the consumer %q gives a message up that has come %d times (MaxDeliver): it would be lost where the series is not there for so long", name, c.MaxDeliver)
+	case c.HeadersOnly:
+		return fmt.Errorf("the consumer %q has messages without what is in them (HeadersOnly)", name)
 	}
 	return nil
 }
@@ -110,9 +116,9 @@ func explain(conn *nats.Conn, c Consumer, err error) error {
 	return fmt.Errorf("the stream %q: %w", c.Stream, err)
 }
 
-// Ingest hands a durable consumer's messages to a receiver until ctx is done, or all are done where that is asked for, and returns nil then. A server that is away is waited for. It ends with
-// an error where the series fails for longer than its writer is patient, or stream or consumer are deleted: what was not acknowledged comes again. The consumer acknowledges explicitly, as
-// Open's does.
+// Ingest hands a durable consumer's messages to a receiver until ctx is done, or all are done where that is asked for, and returns nil then. A server that is away is waited for as
+// long as the connection tries: nats.MaxReconnects(-1) is for ever, and the default two minutes. It ends with an error where the series fails for longer than its writer is patient, the
+// connection is closed, or stream or consumer are deleted: what was not acknowledged comes again. The consumer acknowledges explicitly, and gives up no message, as Open's does.
 func Ingest(ctx context.Context, consumer jetstream.Consumer, r *timeseries.Receiver, o Options) error {
 	if err := check(consumer); err != nil {
 		return err
@@ -288,6 +294,8 @@ func (in *ingesting) failed(ctx context.Context, err error) error {
 			return fmt.Errorf("%w: %q was deleted", ErrNoStream, info.Stream)
 		case errors.Is(gone, jetstream.ErrConsumerNotFound), errors.Is(gone, jetstream.ErrConsumerDoesNotExist):
 			return fmt.Errorf("%w: %q of the stream %q", ErrNoConsumer, info.Name, info.Stream)
+		case errors.Is(gone, nats.ErrConnectionClosed):
+			return fmt.Errorf("the connection to the server was closed, and does not come back by itself: %w", gone)
 		}
 	}
 	return &passingError{err}

@@ -267,13 +267,23 @@ func TestIngestRefuses(t *testing.T) {
 	if _, err := Open(t.Context(), conn, Consumer{Stream: "NOTHING", Name: "weather"}); !errors.Is(err, ErrNoStream) || err.Error() != `there is no such stream: "NOTHING"` {
 		t.Errorf("a stream that is not there gives %v", err)
 	}
-	c, err := b.js.CreateConsumer(t.Context(), "READINGS", jetstream.ConsumerConfig{Durable: "careless", AckPolicy: jetstream.AckNonePolicy})
-	must(t, err)
-	if _, err := Open(t.Context(), conn, Consumer{Stream: "READINGS", Name: "careless"}); err == nil {
-		t.Error("a consumer without acknowledgements is opened")
-	}
-	if err := Ingest(t.Context(), c, w.Receiver(), Options{}); err == nil {
-		t.Error("a consumer without acknowledgements is read")
+	for name, config := range map[string]jetstream.ConsumerConfig{
+		"careless":   {AckPolicy: jetstream.AckNonePolicy},
+		"impatient":  {AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: 2},
+		"incurious":  {AckPolicy: jetstream.AckExplicitPolicy, HeadersOnly: true},
+		"summarizer": {AckPolicy: jetstream.AckAllPolicy},
+	} {
+		config.Durable = name
+		c, err := b.js.CreateConsumer(t.Context(), "READINGS", config)
+		must(t, err)
+		if _, err := Open(t.Context(), conn, Consumer{Stream: "READINGS", Name: name}); err == nil {
+			t.Errorf("a consumer that is %s is opened", name)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // less is enough where it is refused
+		if err := Ingest(ctx, c, w.Receiver(), Options{}); err == nil {
+			t.Errorf("a consumer that is %s is read", name)
+		}
+		cancel()
 	}
 	without := connect(t, start(t, func(o *server.Options) { o.JetStream = false }).ClientURL())
 	if _, err := Open(t.Context(), without, Consumer{Stream: "READINGS", Name: "weather"}); err == nil {
@@ -303,6 +313,20 @@ func TestIngestRefuses(t *testing.T) {
 		if err := run.Ended(); !errors.Is(err, gone.want) {
 			t.Errorf("a %s that is deleted gives %v", what, err)
 		}
+	}
+}
+
+// A connection that is closed, as one is by itself that has tried often enough, ends it with an error: there is nothing to wait for.
+func TestIngestClosed(t *testing.T) {
+	t.Parallel()
+	b, w := newBroker(t), brokertest.New(t)
+	b.send(10)
+	consumer, conn := b.consumer()
+	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, consumer, w.Receiver(), Options{}) })
+	brokertest.Await(t, "the beginning", func() bool { return w.Count() == 10 })
+	conn.Close()
+	if err := run.Ended(); !errors.Is(err, nats.ErrConnectionClosed) {
+		t.Errorf("got %v", err)
 	}
 }
 
