@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +95,42 @@ func TestReceiveFails(t *testing.T) {
 	n.set(nil, nil)
 	if written, err := r.Receive(t.Context(), messages...); err != nil || written != 1 || told != 1 {
 		t.Errorf("got %d, %v, and %d were told", written, err, told)
+	}
+}
+
+// A sample that the endpoint never takes is put aside; one that it does not take for the moment, or whose device's latest one is not yet known, is not put aside with it: all come again.
+func TestReceiveFailsAndRefuses(t *testing.T) {
+	for _, fails := range []string{"BatchWriteItem", "PutItem"} {
+		x, n := newNarrowWorld(t, Spec{})
+		var aside []Rejected
+		r, err := NewReceiver(x.writer(WriterOptions{RetryFor: 10 * time.Millisecond}), NDJSON, Mapping{}, func(all []Rejected) error {
+			aside = append(aside, all...)
+			return nil
+		})
+		must(t, err)
+		var messages []Message
+		for _, device := range append(slices.Repeat([]string{"bad"}, 20), "roof") { // whichever comes first
+			messages = append(messages, Message{Text: fmt.Appendf(nil, `{"device":%q,"time":%q,"t":1}`, device, start.Add(time.Duration(len(messages))*time.Second).Format(time.RFC3339))})
+		}
+		refuse := func(operation, body string) string {
+			if strings.Contains(body, `"bad`) {
+				return "ValidationException"
+			}
+			return ""
+		}
+		n.set(nil, func(operation, body string) string {
+			if code := refuse(operation, body); code != "" || operation != fails {
+				return code
+			}
+			return "InternalServerError"
+		})
+		if _, err := r.Receive(t.Context(), messages...); err == nil || len(aside) > 0 {
+			t.Errorf("%s: got %v, and %d were put aside", fails, err, len(aside))
+		}
+		n.set(nil, refuse)
+		if written, err := r.Receive(t.Context(), messages...); err != nil || written != 1 || len(aside) != 20 {
+			t.Errorf("%s: got %d, %v, and %d were put aside", fails, written, err, len(aside))
+		}
 	}
 }
 

@@ -101,8 +101,8 @@ func (c *call) finish(index int, err error) {
 	defer c.mu.Unlock()
 	if err != nil {
 		c.mu.unwritten = append(c.mu.unwritten, index)
-		if c.mu.err == nil {
-			c.mu.err = err
+		if c.mu.err == nil || isValidation(c.mu.err) {
+			c.mu.err = err // what passes is told before what does not, so that nobody takes all of them for lost
 		}
 	}
 	if c.mu.left--; c.mu.left == 0 {
@@ -120,7 +120,7 @@ type Refused struct {
 type WriteError struct {
 	Refused   []Refused // for good: because of what they say, or of when they are from
 	Unwritten []int     // indexes of those that the endpoint did not take; writing them again does no harm
-	Err       error     // what it said; nil: there are only refused ones
+	Err       error     // what it said; nil: there are only refused ones. A ValidationException: it does not take any of them, now or ever
 }
 
 func (e *WriteError) Error() string {
@@ -169,6 +169,9 @@ func (w *Writer) Write(ctx context.Context, samples ...Sample) error {
 			if _, ok := newest[samples[i].Device]; ok && !slices.Contains(partly.Unwritten, i) {
 				partly.Unwritten = append(partly.Unwritten, i)
 			}
+		}
+		if isValidation(partly.Err) { // as in finish
+			partly.Err = nil
 		}
 		partly.Err = errors.Join(partly.Err, late)
 		return partly
