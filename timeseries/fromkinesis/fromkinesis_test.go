@@ -525,6 +525,22 @@ func TestStreamIsGone(t *testing.T) {
 	w.Want(9)
 }
 
+// Where it is to go on, but there is no shard left, as of a stream that is being deleted, it does not end as though all were well.
+func TestNoShardLeft(t *testing.T) {
+	t.Parallel()
+	b, w := newBroker(t, 1), brokertest.New(t)
+	b.faults.set(func(operation, _ string) string {
+		if operation == "GetRecords" {
+			return "ResourceNotFoundException"
+		}
+		return ""
+	})
+	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, w.Receiver(), b.options(w)) })
+	if err := run.Ended(); !errors.Is(err, ErrNoStream) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Who may not read is told so, and not tried again for ever.
 func TestNotAllowed(t *testing.T) {
 	t.Parallel()

@@ -94,6 +94,8 @@ func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 		return nil
 	case errors.As(err, &lasting):
 		return lasting.error
+	case err == nil && !o.UntilCaughtUp: // a stream that is there has a shard that is open
+		return fmt.Errorf("%w: of %q all shards have ended", ErrNoStream, o.Stream)
 	}
 	return err
 }
