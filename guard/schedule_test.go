@@ -329,6 +329,8 @@ func TestFlawC2(t *testing.T) {
 	w.put("awkward", w.in(100))
 	w.put("b", w.in(3600))
 	g.awaitSchedules(w, w.at(100), w.at(3600))
+	mu.Lock()
+	defer mu.Unlock()
 	if failures != 3 {
 		t.Errorf("%d calls have failed", failures)
 	}

@@ -46,6 +46,14 @@ func (e *endpoint) fill(b *testing.B, table string, n int) {
 	writers.Wait()
 }
 
+// filled opens a durable database whose table "events" has n such items.
+func filled(b *testing.B, n int) *endpoint {
+	e := open(b, b.TempDir(), mayfly.Options{})
+	e.table(b, "events")
+	e.fill(b, "events", n)
+	return e
+}
+
 // BenchmarkRecords reads records that are there already, in process and durable.
 func BenchmarkRecords(b *testing.B) {
 	rounds := 0
@@ -53,9 +61,7 @@ func BenchmarkRecords(b *testing.B) {
 		rounds++
 		b.StopTimer()
 		const n = 50_000
-		e := open(b, b.TempDir(), mayfly.Options{})
-		e.table(b, "events")
-		e.fill(b, "events", n)
+		e := filled(b, n)
 		var seen atomic.Int64
 		all := make(chan struct{})
 		c := &deliver.Consumer{
@@ -88,9 +94,7 @@ func BenchmarkJobs(b *testing.B) {
 		rounds++
 		b.StopTimer()
 		const n = 50_000
-		e := open(b, b.TempDir(), mayfly.Options{})
-		e.table(b, "events")
-		e.fill(b, "events", n)
+		e := filled(b, n)
 		var delivered, parked atomic.Int64
 		d := dispatch(b, e, deliver.Options{
 			Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
