@@ -14,3 +14,8 @@ func Follow(ctx context.Context, m *Reminders, name, stream string, record deliv
 	}
 	return m.rules[name].handle(ctx, stream, []deliver.Record{record})
 }
+
+// Scan has a rule look through its table.
+func Scan(ctx context.Context, m *Reminders, name, stream string) error {
+	return m.rules[name].scan(ctx, stream, item{})
+}

@@ -46,8 +46,13 @@ func (r *rule) fire(ctx context.Context, _ string, records []deliver.Record) err
 			record.Done()
 			continue
 		}
-		if err := r.fired(ctx, old); err != nil {
+		first, err := r.fired(ctx, old)
+		if err != nil {
 			return err
+		}
+		if !first {
+			record.Done()
+			continue
 		}
 		r.o.Dispatcher.Dispatch(ctx, r.job(textOfAttr(old[attrKey]), dueOf(old), []byte(textOfAttr(old[attrInput]))), record.Done)
 	}

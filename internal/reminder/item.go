@@ -131,19 +131,32 @@ func (r *rule) put(ctx context.Context, n reminder) (bool, error) {
 
 // known is what the table has of an item; empty where it has nothing.
 func (r *rule) known(ctx context.Context, key item) (item, error) {
-	out, err := r.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), Key: item{attrName: text(r.name(key))}})
+	return r.get(ctx, text(r.name(key)))
+}
+
+// get is what the table has at a name; empty where it has nothing.
+func (r *rule) get(ctx context.Context, name types.AttributeValue) (item, error) {
+	out, err := r.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), Key: item{attrName: name}})
 	if err != nil {
 		return nil, err
 	}
 	return out.Item, nil
 }
 
-// fired leaves a mark where a reminder was.
-func (r *rule) fired(ctx context.Context, old item) error {
+// fired leaves a mark where a reminder was, and reports whether it is the first for its instant. The scan and the stream may both tell of one item: where the one makes its
+// reminder after that of the other has expired and before its mark is there, two expire. The second is not delivered: the record of the first is not done until that is.
+func (r *rule) fired(ctx context.Context, old item) (first bool, err error) {
 	it := item{attrName: old[attrName], attrKind: text(kindFired), attrOrder: old[attrOrder], attrRule: old[attrRule], attrVersion: old[attrVersion], attrKey: old[attrKey]}
 	it[attrDue], it[attrAt] = seconds(r.o.Now().Add(kept)), old[attrAt]
-	_, err := r.putItem(ctx, it, "attribute_not_exists(#name) OR #order <= :order")
-	return err
+	written, err := r.putItem(ctx, it, "attribute_not_exists(#name) OR #order <= :order AND NOT (#order < :order AND #kind = :fired AND #at = :at)")
+	if written || err != nil {
+		return written, err
+	}
+	is, err := r.get(ctx, old[attrName])
+	if err != nil {
+		return false, err
+	}
+	return textOfAttr(is[attrKind]) != kindFired || !dueOf(is).Equal(dueOf(old)) || textOfAttr(is[attrOrder]) == textOfAttr(old[attrOrder]), nil
 }
 
 func (r *rule) putItem(ctx context.Context, it item, condition string) (bool, error) {

@@ -73,11 +73,7 @@ func (w *world) take(_ context.Context, d target.Delivery) error {
 // run follows rules until stop is called, at the latest at the end of the test.
 func (w *world) run(rules ...reminder.Spec) (stop func()) {
 	w.t.Helper()
-	must(w.t, reminder.CheckSpecs(rules))
-	m := reminder.New(reminder.Options{
-		DB: w.DynamoDB(), Streams: w.Streams(), Now: w.Clock().Now, Dispatcher: w.dispatcher, Region: "us-east-1", Account: "000000000000", Rules: rules,
-		Leases: lease.Options{Exclusive: true}, Logger: testkit.Logger(w.t),
-	})
+	m := w.reminders(rules...)
 	stop = w.background(m.Run)
 	select {
 	case <-m.Ready():
@@ -85,6 +81,16 @@ func (w *world) run(rules ...reminder.Spec) (stop func()) {
 		w.t.Fatal("the reminders do not get ready")
 	}
 	return stop
+}
+
+// reminders are those of rules, not running yet.
+func (w *world) reminders(rules ...reminder.Spec) *reminder.Reminders {
+	w.t.Helper()
+	must(w.t, reminder.CheckSpecs(rules))
+	return reminder.New(reminder.Options{
+		DB: w.DynamoDB(), Streams: w.Streams(), Now: w.Clock().Now, Dispatcher: w.dispatcher, Region: "us-east-1", Account: "000000000000", Rules: rules,
+		Leases: lease.Options{Exclusive: true}, Logger: testkit.Logger(w.t),
+	})
 }
 
 func (w *world) background(f func(ctx context.Context) error) (stop func()) {

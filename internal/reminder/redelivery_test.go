@@ -11,9 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mayflydb/mayfly/internal/deliver"
-	"github.com/mayflydb/mayfly/internal/lease"
 	"github.com/mayflydb/mayfly/internal/reminder"
-	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // Records that come again, in whatever order, change nothing: what is pending follows from the latest record of each item.
@@ -36,10 +34,7 @@ func TestRedelivery(t *testing.T) {
 				want[k] = after
 			}
 		}
-		m := reminder.New(reminder.Options{
-			DB: w.DynamoDB(), Streams: w.Streams(), Now: w.Clock().Now, Dispatcher: w.dispatcher, Region: "us-east-1", Account: "000000000000",
-			Rules: []reminder.Spec{rule(nil)}, Leases: lease.Options{Exclusive: true}, Logger: testkit.Logger(t),
-		})
+		m := w.reminders(rule(nil))
 		records, stream := w.records("visits")
 		if len(records) == 0 {
 			return
@@ -58,6 +53,21 @@ func TestRedelivery(t *testing.T) {
 			r.Fatalf("pending are %v, want %v", got, want)
 		}
 	})
+}
+
+// The scan and the stream both tell of an item, and each makes its reminder before the other's has left its mark. The target gets one.
+func TestFoundTwice(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	fires := rule(func(s *reminder.Spec) { s.Past = "fire" })
+	m := w.reminders(fires)
+	w.put("visits", "a", "when", at(-time.Hour), "mail", "a")
+	records, stream := w.records("visits")
+	must(t, reminder.Follow(t.Context(), m, "visit", stream, deliver.Record{Record: records[0]}))
+	must(t, reminder.Scan(t.Context(), m, "visit", stream))
+	w.run(fires)
+	w.put("visits", "b", "when", at(-time.Hour), "mail", "b")
+	w.got("a at 2029-12-31T23:00:00.000Z", "b at 2029-12-31T23:00:00.000Z")
 }
 
 // records are those of a table's stream.

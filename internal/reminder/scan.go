@@ -116,13 +116,7 @@ func (r *rule) stateName() *types.AttributeValueMemberS {
 
 // state is what is kept of the rule as it is. Each version has its own, as it has its checkpoints: another one may be that of a worker with another file, and none of what
 // has been replaced.
-func (r *rule) state(ctx context.Context) (item, error) {
-	out, err := r.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), Key: item{attrName: r.stateName()}})
-	if err != nil {
-		return nil, err
-	}
-	return out.Item, nil
-}
+func (r *rule) state(ctx context.Context) (item, error) { return r.get(ctx, r.stateName()) }
 
 func (r *rule) putState(ctx context.Context, state item) error {
 	state[attrName], state[attrKind], state[attrRule] = r.stateName(), text(kindRule), text(r.Name)
