@@ -85,6 +85,10 @@ func TestCutOff(t *testing.T) {
 			return f(ctx, d)
 		}
 	}
+	step := 1
+	if testing.Short() { // under the race detector all of them take two minutes
+		step = 4
+	}
 	for _, test := range []struct {
 		name string
 		f    answers
@@ -101,7 +105,7 @@ func TestCutOff(t *testing.T) {
 		}), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for at, over := 1, false; !over; at++ {
+			for at, over := 1, false; !over; at += step {
 				synctest.Test(t, func(t *testing.T) { over = cutOff(t, body, test.f, &cutter{at: at, made: test.made}) })
 				if t.Failed() {
 					t.Fatalf("with call %d", at)
