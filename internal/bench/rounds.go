@@ -183,12 +183,13 @@ type samples map[cell][]sample
 func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
 	all := samples{}
 	for round := range r.Rounds {
-		// Every second round goes the other way, so that no target always follows the same one.
-		order := slices.Clone(targets)
+		// Every second round goes the other way, so that no target and no scenario always follows the same one: what a store does behind the scenes for one falls to the next.
+		order, cells := slices.Clone(targets), r.cells()
 		if round%2 == 1 {
 			slices.Reverse(order)
+			slices.Reverse(cells)
 		}
-		for _, c := range r.cells() {
+		for _, c := range cells {
 			for _, t := range order {
 				if !t.has(&scenarios[c.scenario]) {
 					continue

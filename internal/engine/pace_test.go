@@ -6,19 +6,20 @@ import (
 	"time"
 )
 
-// The reaper pauses where there were calls, and for the longer the later its pauses end.
+// The reaper pauses where there were calls, for the longer the later its pauses end, and for the shorter the older its backlog is.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pace
+		var age time.Duration
 		pause := func(calls int64, took time.Duration) time.Duration {
 			start := time.Now()
-			p.giveWay(t.Context(), calls, took)
+			p.giveWay(t.Context(), calls, took, age)
 			return time.Since(start)
 		}
 		if got := pause(0, time.Millisecond); got != 0 {
 			t.Errorf("pauses %s without a call", got)
 		}
-		if got := pause(1, time.Millisecond); got != time.Millisecond/2 {
+		if got := pause(1, time.Microsecond); got != shareLeast*time.Microsecond {
 			t.Errorf("pauses %s with processors to spare", got)
 		}
 		if got := pause(1, time.Millisecond); got != 0 {
@@ -27,7 +28,7 @@ func TestPace(t *testing.T) {
 		for range 100 {
 			p.learn(2 * pauseCrowded)
 		}
-		if got := pause(2, time.Millisecond); got != shareMost*time.Millisecond {
+		if got := pause(2, time.Microsecond); got != shareMost*time.Microsecond {
 			t.Errorf("pauses %s where processors are short", got)
 		}
 		if got := pause(3, time.Second); got != pauseMost {
@@ -36,8 +37,12 @@ func TestPace(t *testing.T) {
 		for range 1000 {
 			p.learn(0)
 		}
-		if got := pause(4, time.Millisecond); got != time.Millisecond/2 {
+		if got := pause(4, time.Microsecond); got != shareLeast*time.Microsecond {
 			t.Errorf("pauses %s once there are processors again", got)
+		}
+		age = 10 * patience
+		if got := pause(5, time.Second); got != pauseMost/10 {
+			t.Errorf("pauses %s while its backlog grows old", got)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/dynamo"
@@ -27,7 +28,7 @@ func (r *reaper) Drain(ctx context.Context, now int64) (next int64, err error) {
 	elapsed := clock.Stopwatch()
 	next, err = r.drain(now)
 	if next <= now {
-		r.t.e.pace.giveWay(ctx, r.t.e.calls.begun.Load(), elapsed())
+		r.t.e.pace.giveWay(ctx, r.t.e.calls.begun.Load(), elapsed(), time.Duration(now-next)*time.Millisecond)
 	}
 	return next, err
 }
