@@ -78,7 +78,7 @@ var layers = map[string]layer{
 		why:   "strict reads work on the requests and answers of any endpoint; what an expression means is expr's",
 	},
 	"timeseries": {
-		may:   []string{"internal/clock", "internal/ensure"},
+		may:   []string{"internal/clock", "internal/constraint", "internal/ensure"},
 		tests: []string{"", "internal/testkit"},
 		why:   "series of samples are kept at any endpoint, so the package knows clients of the AWS SDK only",
 	},
@@ -113,8 +113,8 @@ var layers = map[string]layer{
 	},
 	"lifecycle": {
 		may: []string{
-			"internal/clock", "internal/cron", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/expr", "internal/lease", "internal/resolve", "internal/template",
-			"target",
+			"internal/clock", "internal/constraint", "internal/cron", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/expr", "internal/lease", "internal/resolve",
+			"internal/template", "target",
 		},
 		tests: []string{"", "internal/testkit"},
 		why:   "lifecycles run at any endpoint, so they know clients of the AWS SDK only; what a condition means is expr's",
@@ -234,7 +234,7 @@ var layers = map[string]layer{
 		why:   "a worker is wiring beside an endpoint that is elsewhere, so it knows no engine",
 	},
 	"internal/reminder": {
-		may:   []string{"internal/clock", "internal/declare", "internal/deliver", "internal/ensure", "internal/lease", "internal/template", "target"},
+		may:   []string{"internal/clock", "internal/constraint", "internal/declare", "internal/deliver", "internal/ensure", "internal/lease", "internal/template", "target"},
 		tests: []string{"", "internal/testkit"},
 		why:   "a reminder is an item that expires, at any endpoint",
 	},

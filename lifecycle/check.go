@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/cron"
 )
 
@@ -54,8 +54,6 @@ const (
 	day              = 24 * time.Hour
 )
 
-var nameForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
-
 // Check reports everything that is wrong with a definition, as Faults. known says whether there is a handler of a name or an ARN; nil: all are taken to be there.
 func (d *Definition) Check(known func(handler string) error) error {
 	_, err := d.plan(known)
@@ -99,7 +97,7 @@ func (d *Definition) plan(known func(string) error) (*plan, error) {
 
 // settings checks what is about the whole.
 func (c *checker) settings() {
-	c.complain(!nameForm.MatchString(c.Name), "lifecycle", `%q is not 1 to 64 letters, digits, "-", "_" and "."`, c.Name)
+	c.complain(!constraint.IsName(c.Name), "lifecycle", `%q is not 1 to 64 letters, digits, "-", "_" and "."`, c.Name)
 	c.zone = time.UTC
 	if c.Zone != "" {
 		zone, err := cron.Zone(c.Zone)
@@ -163,14 +161,14 @@ func (c *checker) names() {
 	c.complain(len(c.States) > statesMost, "states", "there are %d, and at most %d are allowed", len(c.States), statesMost)
 	for i := range c.States {
 		s, path := &c.States[i], fmt.Sprintf("states[%d].name", i)
-		c.complain(!nameForm.MatchString(s.Name), path, `%q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
+		c.complain(!constraint.IsName(s.Name), path, `%q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
 		c.complain(c.states[s.Name] != nil, path, "there is another state %q", s.Name)
 		c.states[s.Name] = &stage{State: s}
 	}
 	c.complain(c.Start != "" && c.states[c.Start] == nil, "start", "there is no state %q", c.Start)
 	c.complain(len(c.Renamed) > statesMost, "renamed", "there are %d, and at most %d are allowed", len(c.Renamed), statesMost)
 	for _, old := range slices.Sorted(maps.Keys(c.Renamed)) {
-		c.complain(!nameForm.MatchString(old), "renamed."+old, `%q is not 1 to 64 letters, digits, "-", "_" and "."`, old)
+		c.complain(!constraint.IsName(old), "renamed."+old, `%q is not 1 to 64 letters, digits, "-", "_" and "."`, old)
 		c.complain(c.states[old] != nil, "renamed."+old, "there is a state %q: only one that is no more can have another name", old)
 		c.complain(c.states[c.Renamed[old]] == nil, "renamed."+old, "there is no state %q", c.Renamed[old])
 	}

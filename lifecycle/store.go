@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"gopkg.in/yaml.v3"
 
+	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/ensure"
 )
 
@@ -293,7 +294,7 @@ func (l *Lifecycles) plan(ctx context.Context, name string) (*plan, error) {
 
 // planOf is plan, for a definition that was deleted as well.
 func (l *Lifecycles) planOf(ctx context.Context, name string) (*plan, error) {
-	if !nameForm.MatchString(name) {
+	if !constraint.IsName(name) {
 		return nil, fmt.Errorf("%w: %q", ErrNoLifecycle, name)
 	}
 	is, err := l.load(ctx, name)

@@ -88,7 +88,7 @@ const (
 	localMax     = 5
 )
 
-var indexName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+var indexName = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
 // filled is the workload with its defaults, checked.
 func (w Workload) filled() (Workload, error) {
@@ -138,7 +138,7 @@ func (w Workload) filled() (Workload, error) {
 		} else {
 			global++
 		}
-		complain(!indexName.MatchString(x.Name), "index %q: a name has 3 to 255 of a-z, A-Z, 0-9, _, . and -", x.Name)
+		complain(len(x.Name) < 3 || len(x.Name) > 255 || !indexName.MatchString(x.Name), "index %q: a name has 3 to 255 of a-z, A-Z, 0-9, _, . and -", x.Name)
 		complain(names[x.Name], "index %q: it is there twice", x.Name)
 		names[x.Name] = true
 		all = append(all, x.fill(&w)...)

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/ensure"
 )
 
@@ -156,7 +157,7 @@ func unknownOperation(err error) bool {
 }
 
 func loadSpec(ctx context.Context, db *dynamodb.Client, table string) (spec Spec, err error) {
-	if !tableForm.MatchString(table) {
+	if !constraint.Name(table, 3, tableMax) {
 		return spec, Spec{Table: table}.withDefaults().validate()
 	}
 	row, err := getConfig(ctx, db, table, nameSettings)

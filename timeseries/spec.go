@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
 // Spec says what a series is like. It is settled when the series is created, and kept with it.
@@ -61,9 +61,10 @@ func (o Spec) withDefaults() Spec {
 	return o
 }
 
-var (
-	tableForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,248}$`)
-	indexForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,200}$`)
+// A series has tables whose names are its own with up to seven letters more, and a metric has an index whose name begins with its own.
+const (
+	tableMax = 248
+	indexMax = 200
 )
 
 // SpecError says what is wrong with a Spec, all of it.
@@ -81,12 +82,12 @@ func (o Spec) validate() error {
 			all = append(all, fmt.Errorf("timeseries: "+format, args...))
 		}
 	}
-	complain(!tableForm.MatchString(o.Table), `Table: %q is not 3 to 248 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, o.Table)
+	complain(!constraint.Name(o.Table, 3, tableMax), `Table: %q is not 3 to 248 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, o.Table)
 	complain(o.Retention != 0 && (o.Retention < time.Second || o.Retention > 100*year), "Retention: %s is not between a second and 100 years", o.Retention)
 	complain(len(o.Metrics) > indexesMax, "Metrics: %d are to have an index, and %d are the most", len(o.Metrics), indexesMax)
 	seen := map[string]bool{}
 	for _, m := range o.Metrics {
-		complain(checkMetric(m) != nil || !indexForm.MatchString(m), `Metrics: %q cannot name an index: 1 to 200 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, m)
+		complain(checkMetric(m) != nil || !constraint.Name(m, 1, indexMax), `Metrics: %q cannot name an index: 1 to 200 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, m)
 		complain(seen[m], "Metrics: %q stands there twice", m)
 		seen[m] = true
 	}

@@ -2,6 +2,8 @@
 // named in one message, the first ten at most, before anything else of the request is looked at:
 //
 //	1 validation error detected: Value '' at 'name' failed to satisfy constraint: Member must have length greater than or equal to 1
+//
+// It also says of what names of tables are made, and those of what users declare.
 package constraint
 
 import (

@@ -3,9 +3,9 @@ package reminder
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/declare"
 	"github.com/mayflydb/mayfly/internal/template"
 )
@@ -32,11 +32,6 @@ const (
 	targetMax          = 2048
 )
 
-var (
-	nameForm  = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
-	tableForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
-)
-
 // ReadSpecs reads a file of rules: YAML (or JSON, which is YAML too), a list or an object with the list under "reminders". An input can be written as the JSON that it is
 // to be. Unknown members are errors, and so are two rules of one name. All complaints are reported together.
 func ReadSpecs(r io.Reader) ([]Spec, error) {
@@ -59,8 +54,8 @@ func (s *Spec) problems() (all []string) {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
-	complain(!nameForm.MatchString(s.Name), `name: %q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
-	complain(!tableForm.MatchString(s.Table), "table: %q is not the name of a table", s.Table)
+	complain(!constraint.IsName(s.Name), `name: %q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
+	complain(!constraint.IsTable(s.Table), "table: %q is not the name of a table", s.Table)
 	complain(s.Table == TableName, "table: %q is where reminders are kept", s.Table)
 	complain(s.Attribute == "", "attribute is missing")
 	_, err := template.ParsePath(s.Attribute)

@@ -3,6 +3,8 @@ package trigger
 import (
 	"regexp"
 	"strings"
+
+	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
 // The forms of names, as the API's model has them. AWS prints a pattern in its message when a value does not match it.
@@ -19,7 +21,7 @@ var (
 	functionForm    = regexp.MustCompile(`^` + functionPattern + `$`)
 	sourceForm      = regexp.MustCompile(`^` + sourcePattern + `$`)
 	destinationForm = regexp.MustCompile(`^(` + sourcePattern + `)?$`)
-	streamForm      = regexp.MustCompile(`^arn:aws[a-zA-Z0-9-]*:dynamodb:([a-z0-9-]+):(\d{12}):table/([a-zA-Z0-9_.-]{3,255})/stream/(.+)$`)
+	streamForm      = regexp.MustCompile(`^arn:aws[a-zA-Z0-9-]*:dynamodb:([a-z0-9-]+):(\d{12}):table/([a-zA-Z0-9_.-]+)/stream/(.+)$`)
 	uuidForm        = regexp.MustCompile(`^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
 )
 
@@ -67,7 +69,7 @@ func (o *Options) mappingARN(uuid string) string {
 
 // streamTable is the name of the table that a stream's ARN names; "" where it is none of a DynamoDB stream.
 func streamTable(arn string) string {
-	if parts := streamForm.FindStringSubmatch(arn); parts != nil {
+	if parts := streamForm.FindStringSubmatch(arn); parts != nil && constraint.IsTable(parts[3]) {
 		return parts[3]
 	}
 	return ""

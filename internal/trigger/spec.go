@@ -3,9 +3,9 @@ package trigger
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/declare"
 	"github.com/mayflydb/mayfly/internal/pattern"
 )
@@ -41,11 +41,6 @@ const (
 	targetMax           = 2048
 )
 
-var (
-	nameForm  = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
-	tableForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
-)
-
 // ReadSpecs reads a file of triggers: YAML (or JSON, which is YAML too), a list or an object with the list under "triggers". A pattern can be the text of its JSON or the
 // object itself, and a single one needs no list. Unknown members are errors, and so are two triggers of one name. All complaints are reported together.
 func ReadSpecs(r io.Reader) ([]Spec, error) {
@@ -68,10 +63,10 @@ func (s *Spec) problems() (all []string) {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
-	complain(!nameForm.MatchString(s.Name), `name: %q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
+	complain(!constraint.IsName(s.Name), `name: %q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
 	complain(uuidForm.MatchString(s.Name), "name: %q is a UUID, as event source mappings have it", s.Name)
 	complain((s.Table == "") == (s.Stream == ""), "either table or stream says what is read")
-	complain(s.Table != "" && !tableForm.MatchString(s.Table), "table: %q is not the name of a table", s.Table)
+	complain(s.Table != "" && !constraint.IsTable(s.Table), "table: %q is not the name of a table", s.Table)
 	complain(s.Stream != "" && streamTable(s.Stream) == "", "stream: %q is not the ARN of a DynamoDB stream", s.Stream)
 	complain(s.Target == "", "target is missing")
 	complain(len(s.Target) > targetMax || len(s.OnFailure) > targetMax, "the ARN of a target has at most %d characters", targetMax)
