@@ -72,11 +72,11 @@ var scenarios = []scenario{
 		tail:    "}",
 		perCall: 1, write: true,
 	}, {
-		name: scenarioBatch, about: "BatchWriteItem of 25 puts; TTL and stream", table: tablePut,
+		name: scenarioBatch, about: "BatchWriteItem of 25 puts; TTL and stream", table: tablePutMany,
 		operation: "BatchWriteItem", head: `{"RequestItems":{"%s":[`, parts: slices.Repeat([]string{`{"PutRequest":{"Item":` + item(itemKey) + "}}"}, batchItems),
 		tail: "]}}", perCall: batchItems, write: true, fresh: true,
 	}, {
-		name: scenarioTransact, about: "TransactWriteItems of 4 puts; TTL and stream", table: tablePut,
+		name: scenarioTransact, about: "TransactWriteItems of 4 puts; TTL and stream", table: tablePutMany,
 		operation: "TransactWriteItems", head: `{"TransactItems":[`,
 		parts: slices.Repeat([]string{`{"Put":{"TableName":"%s","Item":` + item(itemKey) + "}}"}, transactItems),
 		tail:  "]}", perCall: transactItems, write: true, fresh: true,

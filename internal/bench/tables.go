@@ -21,6 +21,7 @@ const (
 	tablePutIndexed tableKind = "put-indexed" // the same with a global index
 	tablePutNoTTL   tableKind = "put-no-ttl"  // the same without TTL
 	tablePutPlain   tableKind = "put-plain"   // the same without TTL and stream
+	tablePutMany    tableKind = "put-many"    // as put, for what writes several at once: put's own stays as small as those that it is compared with
 	tablePending    tableKind = "pending"     // holds items whose deadlines are far away
 	tableSpread     tableKind = "spread"      // expires evenly
 	tableBurst      tableKind = "burst"       // expires at one instant; both images in its stream
@@ -62,6 +63,7 @@ var designs = map[tableKind]design{
 	tablePutIndexed: {indexed: true, ttl: true, stream: streamBoth},
 	tablePutNoTTL:   {stream: streamBoth},
 	tablePutPlain:   {},
+	tablePutMany:    {ttl: true, stream: streamBoth},
 	tablePending:    {ttl: true, stored: true},
 	tableSpread:     {ttl: true, stream: streamBoth},
 	tableBurst:      {ttl: true, stream: streamBoth},
