@@ -73,7 +73,7 @@ var layers = map[string]layer{
 		why:   "exact expiry for tables elsewhere runs at any endpoint, so it knows clients of the AWS SDK only; of what is ours it needs how a number is read",
 	},
 	"guard/strict": {
-		may:   []string{"internal/clock", "internal/dynamo", "internal/expr", "internal/sigv4", "internal/skew"},
+		may:   []string{"internal/clock", "internal/constraint", "internal/dynamo", "internal/expr", "internal/sigv4", "internal/skew"},
 		tests: []string{"", "conformance", "internal/testkit"},
 		why:   "strict reads work on the requests and answers of any endpoint; what an expression means is expr's",
 	},
@@ -137,7 +137,7 @@ var layers = map[string]layer{
 		why:   sinkWhy,
 	},
 	"internal/sink/aws": {
-		may:   []string{"target"},
+		may:   []string{"internal/constraint", "target"},
 		tests: []string{"internal/sigv4", "internal/sink/aws/lambdatest"},
 		why:   sinkWhy,
 	},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/dynamo"
 )
 
@@ -51,7 +52,7 @@ func (r Rules) check() error {
 	attributes := map[string]string{}
 	for table, attribute := range r.Tables {
 		name := tableName(table)
-		if !isTableName(name) {
+		if !constraint.IsTable(name) {
 			complain("Tables: %q is no table's name (3 to 255 of a-z, A-Z, 0-9, _, - and .) nor ARN", table)
 		}
 		if len(attribute) > 255 {
@@ -63,12 +64,6 @@ func (r Rules) check() error {
 		attributes[name] = attribute
 	}
 	return errors.Join(all...)
-}
-
-const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
-
-func isTableName(name string) bool {
-	return len(name) >= 3 && len(name) <= 255 && strings.Trim(name, nameLetters) == ""
 }
 
 // tableName is the name of a table that is given by name or ARN.
@@ -84,7 +79,7 @@ func tableName(given string) string {
 func (c *call) attributeOf(ctx context.Context, given string) (attribute string, err error) {
 	name := tableName(given)
 	attribute, guarded := c.rules.Tables[name]
-	if attribute != "" || !guarded && !c.rules.All || !isTableName(name) {
+	if attribute != "" || !guarded && !c.rules.All || !constraint.IsTable(name) {
 		return attribute, nil
 	}
 	return c.tables.attribute(ctx, name, c.send)

@@ -47,7 +47,7 @@ func alphanumeric(c byte) bool {
 }
 
 var (
-	patternName     = made(`[0-9a-zA-Z-_.]+`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte("-_.", c) >= 0 }, false)
+	patternName     = &pattern{`[0-9a-zA-Z-_.]+`, constraint.NameLetters}
 	patternToken    = made(`[a-zA-Z0-9-_]+`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte("-_", c) >= 0 }, false)
 	patternPipeline = made(`[A-Za-z0-9\-_]*`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte("-_", c) >= 0 }, true)
 	patternKms      = compiled(`arn:aws(-[a-z]+)?:kms:[a-z0-9\-]+:\d{12}:(key|alias)\/[0-9a-zA-Z-_]*`)

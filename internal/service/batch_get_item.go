@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/engine"
 	"github.com/mayflydb/mayfly/internal/expr"
 )
@@ -106,7 +107,7 @@ func batchGetShape(in *BatchGetItemInput) error {
 
 // requestItemsKey checks a table's name as a key of RequestItems, where it breaks a constraint of the map.
 func (s *shape) requestItemsKey(name string) {
-	if isARN(name) || isName(name) && len(name) >= nameLengthMin && len(name) <= nameLengthMax {
+	if isARN(name) || constraint.IsTable(name) {
 		return
 	}
 	s.fail("{"+name+"=…}", "requestItems", "Map keys must satisfy constraint: [Member must have length less than or equal to 255, "+

@@ -2,6 +2,8 @@ package service
 
 import (
 	"strings"
+
+	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
 // The bounds of table and index names, in characters.
@@ -15,17 +17,6 @@ const (
 type tableRef struct {
 	name  string // the table's own name
 	given string // what the request said: the name, or an ARN; answers repeat it
-}
-
-// isName tells whether s consists of the characters of table and index names, and of at least one.
-func isName(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '.' || c == '-') {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // dataTable checks the TableName of a data plane operation. Its faults are of the shape kind but are reported alone.
@@ -47,7 +38,7 @@ func (s *shape) dataTable(path string, v Opt[string]) tableRef {
 		s.length(path, v, 1, arnLengthMax)
 	case v.V == "":
 		s.length(path, v, 1, nameLengthMax)
-	case !isName(v.V):
+	case !constraint.NameLetters(v.V):
 		s.pattern(path, v.V)
 	default:
 		s.length(path, v, 1, nameLengthMax)
@@ -64,7 +55,7 @@ func controlTable(v Opt[string]) (tableRef, error) {
 		return tableRef{given: v.V}.resolve()
 	case len(v.V) < nameLengthMin || len(v.V) > nameLengthMax:
 		return tableRef{}, invalid("TableName must be at least 3 characters long and at most 255 characters long")
-	case !isName(v.V):
+	case !constraint.NameLetters(v.V):
 		var s shape
 		s.pattern("tableName", v.V)
 		return tableRef{}, s.err()
@@ -82,7 +73,7 @@ func (r tableRef) resolve() (tableRef, error) {
 		return r, err
 	}
 	name, ok := strings.CutPrefix(resource, "table/")
-	if !ok || !isName(name) {
+	if !ok || !constraint.NameLetters(name) {
 		return r, invalid(envelope + "Invalid resource type in '" + r.given + "'")
 	}
 	r.name = name

@@ -73,7 +73,7 @@ func (s *shape) most(path string, v Opt[int64], bound int64) {
 
 // name checks an index name: pattern, then length. Absent is fine.
 func (s *shape) name(path string, v Opt[string]) {
-	if v.Set && !isName(v.V) {
+	if v.Set && !constraint.NameLetters(v.V) {
 		s.pattern(path, v.V)
 	}
 	s.length(path, v, nameLengthMin, nameLengthMax)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/dynamo"
 	"github.com/mayflydb/mayfly/internal/engine"
 )
@@ -45,7 +46,7 @@ func parseStreamARN(arn string) (table, label string, err error) {
 	if isARN(arn) {
 		if resource, err := arnResource(arn); err == nil {
 			parts := strings.Split(resource, "/")
-			if len(parts) == 4 && parts[0] == "table" && parts[2] == "stream" && isName(parts[1]) && parts[3] != "" {
+			if len(parts) == 4 && parts[0] == "table" && parts[2] == "stream" && constraint.NameLetters(parts[1]) && parts[3] != "" {
 				return parts[1], parts[3], nil
 			}
 		}

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+
+	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
 // Source says which stream of Kinesis is read. Its settings are those of Config of the same names; but an endpoint that the environment or the profile names for Kinesis is followed.
@@ -22,12 +23,10 @@ type Source struct {
 	SessionToken string
 }
 
-var streamName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`)
-
 // Check gives the name of the source.
 func (s *Source) Check() (name string, err error) {
 	_, err = s.config().validate()
-	if !streamName.MatchString(s.Stream) {
+	if !constraint.Name(s.Stream, 1, 128) {
 		err = errors.Join(err, errors.New("stream: is to be letters, digits, dots, underscores and hyphens, up to 128 of them"))
 	}
 	return "kinesis://" + s.Stream, err
