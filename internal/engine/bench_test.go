@@ -204,9 +204,7 @@ func fillDue(b *testing.B, d *db, tab *Table) {
 func BenchmarkReap(b *testing.B) {
 	for _, view := range []string{"NEW_AND_OLD_IMAGES", ""} {
 		b.Run("view="+view, func(b *testing.B) {
-			c := clock.NewAt(epoch)
-			c.Freeze()
-			d, tab := benchTable(b, Options{Dir: b.TempDir(), Clock: c}, func(t *TableDesc) { t.Stream.ViewType = view })
+			d, tab := benchTable(b, Options{Dir: b.TempDir(), Clock: frozenClock()}, func(t *TableDesc) { t.Stream.ViewType = view })
 			fillDue(b, d, tab)
 			b.ResetTimer()
 			d.advance(1e9)
@@ -217,9 +215,7 @@ func BenchmarkReap(b *testing.B) {
 // BenchmarkBurst lets items of one table expire all at once, as fast as they go, while others write to another table and read from it 500 times
 // a second each. One operation is one expired item; the latencies of the others are of the time of the burst, and idle- of the time before.
 func BenchmarkBurst(b *testing.B) {
-	c := clock.NewAt(epoch)
-	c.Freeze()
-	d, tab := benchTable(b, Options{Dir: b.TempDir(), Clock: c})
+	d, tab := benchTable(b, Options{Dir: b.TempDir(), Clock: frozenClock()})
 	other := d.table("other", func(t *TableDesc) { t.Indexes = nil })
 	fillDue(b, d, tab)
 	far := unix(1e12)

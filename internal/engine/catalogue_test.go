@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/dynamo"
 	"github.com/mayflydb/mayfly/internal/kv"
 )
@@ -503,13 +502,6 @@ func TestAdvanceUnfinished(t *testing.T) {
 	if err != nil || !r.Unfinished || r.To >= Instant(epoch.Add(time.Minute).UnixMilli()) {
 		t.Errorf("%+v %v", r, err)
 	}
-}
-
-// frozenClock shows epoch and stands still.
-func frozenClock() *clock.Clock {
-	c := clock.NewAt(epoch)
-	c.Freeze()
-	return c
 }
 
 // Close waits for the calls that are inside, and later ones are refused: none of them meets a closed store.

@@ -24,11 +24,12 @@ type db struct {
 	stop func() error
 }
 
+// frozenClock returns a clock that stands still at epoch exactly. One that is started and then frozen may show a millisecond more.
+func frozenClock() *clock.Clock { return clock.NewFrozenAt(epoch) }
+
 // openMemory opens a memory engine with a frozen clock.
 func openMemory(t testing.TB, change ...func(*Options)) *db {
-	c := clock.NewAt(epoch)
-	c.Freeze()
-	o := Options{Clock: c, Durability: kv.Memory}
+	o := Options{Clock: frozenClock(), Durability: kv.Memory}
 	for _, f := range change {
 		f(&o)
 	}

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/dynamo"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/kv"
@@ -334,7 +333,7 @@ func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
 // replaced, and then the reaper goes on. In aws expiry what is replaced is an item that had expired and was there.
 func TestRenewedLives(t *testing.T) {
 	holdsInBoth(t, func(t testing.TB, x Expiry) {
-		d := openMemory(t, func(o *Options) { o.Clock = clock.NewAt(epoch); o.Clock.Freeze() })
+		d := openMemory(t)
 		tab := d.table("events", by(x))
 		if err := d.stop(); err != nil {
 			t.Fatal(err)
