@@ -96,7 +96,7 @@ func TestFormatBefore(t *testing.T) {
 			"Indexes": [{"ID": 1, "Name": "byG", "Global": true, "Key": {"Partition": [{"Name": "g", "Kind": 3}], "Sort": null},
 				"Projection": {"Type": "ALL", "NonKey": null}, "Read": 0, "Write": 0, "Created": 1767225600000}],
 			"TTL": {"Attribute": "ttl", "Generation": 1, "Since": 0, "Ended": null, "Backfill": false},
-			"Stream": {"ViewType": "", "ID": 1, "Label": "l"}, "API": {}, "Version": 1}`))
+			"Stream": {"ViewType": "NEW_AND_OLD_IMAGES", "ID": 1, "Label": "2026-01-01T00:00:00.000"}, "API": {}, "Version": 1}`))
 	})
 	d = dir.open(t)
 	tab := d.reopened("events")

@@ -15,17 +15,22 @@ func (d *TableDesc) headerFor(key Key, item dynamo.Item, now Instant) header {
 	if d.TTL.Attribute == "" {
 		return h
 	}
-	v := item.Get(d.TTL.Attribute)
-	if v == nil || v.Kind() != dynamo.KindNumber {
+	at, ok := millisOf(item.Get(d.TTL.Attribute))
+	if !ok || at <= now-fiveYears {
 		return h
 	}
-	ms, ok := v.Number().Millis()
-	if !ok || Instant(ms) <= now-fiveYears {
-		return h
-	}
-	h.deadline = Instant(ms)
+	h.deadline = at
 	h.removal = d.TTL.Expiry.removal(h.deadline, now, key)
 	return h
+}
+
+// millisOf returns the instant that a TTL attribute names; false: it names none.
+func millisOf(v dynamo.Value) (at Instant, ok bool) {
+	if v == nil || v.Kind() != dynamo.KindNumber {
+		return 0, false
+	}
+	ms, ok := v.Number().Millis()
+	return Instant(ms), ok
 }
 
 // deadlineOf is the deadline that counts for a stored item: its own under the present TTL generation; under an earlier one only

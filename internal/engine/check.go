@@ -1,0 +1,679 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/kv"
+)
+
+// Fault is one disagreement between the parts of a store.
+type Fault struct {
+	Table string // empty: the fault concerns no single table
+	Fault string // a clause that names the entry and what is wrong with it
+}
+
+// String returns the fault as one line.
+func (f Fault) String() string {
+	if f.Table == "" {
+		return f.Fault
+	}
+	return f.Table + ": " + f.Fault
+}
+
+// verifyFaults is how many faults an error of Verify lists.
+const verifyFaults = 20
+
+// Verify reads the whole store and checks every relation between its parts. Its error lists the first faults. It looks at one
+// state, so others may be at work meanwhile.
+func (e *Engine) Verify(ctx context.Context) error { return e.verifyTables(ctx, nil) }
+
+// verifyTables is Verify for the relations of some tables only; nil: everything.
+func (e *Engine) verifyTables(ctx context.Context, tables []*Table) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	lows := map[uint32]position{}
+	e.order.Lock()
+	snap := e.kv.NewSnapshot()
+	for _, t := range e.Tables() {
+		lows[t.id] = t.marks.low
+	}
+	e.order.Unlock()
+	defer snap.Close()
+	var errs []error
+	n := 0
+	c := &checker{ctx: ctx, kv: snap, lows: lows, step: func() {}, report: func(f Fault) {
+		if n++; n <= verifyFaults {
+			errs = append(errs, errors.New(f.String()))
+		}
+	}}
+	var err error
+	if tables == nil {
+		err = c.all()
+	} else if err = c.catalogue(); err == nil {
+		for _, t := range tables {
+			if d := c.tableByID(t.id); d != nil && err == nil {
+				err = c.table(d)
+			}
+		}
+	}
+	if n > verifyFaults {
+		errs = append(errs, fmt.Errorf("and %d more", n-verifyFaults))
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// Check checks every relation between the parts of a store that nothing changes meanwhile: items, index entries, deadline entries,
+// low-water marks, descriptions and stream records. report gets each fault; step is called for every key that is read. Its error
+// says that the store could not be read to its end. It holds descriptions in memory, and no items.
+func Check(ctx context.Context, store kv.Reader, step func(), report func(Fault)) error {
+	return (&checker{ctx: ctx, kv: store, step: step, report: report}).all()
+}
+
+// checker checks one state of a store. For each item it looks up the deadline entry and the index entries that the item asks for. Only
+// if a table has more entries than its items ask for does it look up the item of each.
+type checker struct {
+	ctx    context.Context
+	kv     kv.Reader
+	lows   map[uint32]position // by table: the low-water mark in memory, which is not below the one on disk; missing: the one on disk
+	step   func()
+	report func(Fault)
+
+	instant Instant
+	tables  []*TableDesc  // ascending by id
+	streams []*StreamDesc // ascending by id
+	stored  map[uint32]Instant
+	keys    int
+}
+
+func (c *checker) fault(table, format string, args ...any) {
+	c.report(Fault{Table: table, Fault: fmt.Sprintf(format, args...)})
+}
+
+// all checks everything.
+func (c *checker) all() error {
+	if err := c.catalogue(); err != nil {
+		return err
+	}
+	for _, d := range c.tables {
+		if err := c.table(d); err != nil {
+			return err
+		}
+	}
+	for _, d := range c.streams {
+		if err := c.stream(d); err != nil {
+			return err
+		}
+	}
+	return c.strays()
+}
+
+// each calls fn for every key in [lower, upper), which are valid until fn returns.
+func (c *checker) each(lower, upper []byte, fn func(key, value []byte) error) error {
+	it := c.kv.NewIter(lower, upper)
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		if c.keys++; c.keys%1024 == 0 && c.ctx.Err() != nil {
+			return c.ctx.Err()
+		}
+		c.step()
+		if err := fn(it.Key(), it.Value()); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// get calls fn with the value of key; nil: the key is absent.
+func (c *checker) get(key []byte, fn func(value []byte)) error {
+	value, closer, err := c.kv.Get(key)
+	if errors.Is(err, kv.ErrNotFound) {
+		fn(nil)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fn(value)
+	return closer.Close()
+}
+
+func (c *checker) tableByID(id uint32) *TableDesc {
+	i, ok := slices.BinarySearchFunc(c.tables, id, func(d *TableDesc, id uint32) int { return int(int64(d.ID) - int64(id)) })
+	if !ok {
+		return nil
+	}
+	return c.tables[i]
+}
+
+func (c *checker) streamByID(id uint32) *StreamDesc {
+	i, ok := slices.BinarySearchFunc(c.streams, id, func(d *StreamDesc, id uint32) int { return int(int64(d.ID) - int64(id)) })
+	if !ok {
+		return nil
+	}
+	return c.streams[i]
+}
+
+// catalogue reads the descriptions, and checks them against one another.
+func (c *checker) catalogue() error {
+	c.instant, c.stored = minInstant, map[uint32]Instant{}
+	var given ids
+	var owned [][]byte // keys of kinds that belong to a table
+	format := ""
+	err := c.each(catalogueKey(0), []byte{spaceCatalogue + 1}, func(key, value []byte) error {
+		switch catalogueKind(key) {
+		case catFormat:
+			format = string(value)
+		case catClock:
+			if len(value) != 2*instantLen {
+				c.fault("", "the clock key has %d bytes, not %d", len(value), 2*instantLen)
+				break
+			}
+			c.instant = readInstant(value)
+		case catIDs:
+			if err := json.Unmarshal(value, &given); err != nil {
+				c.fault("", "the identifiers do not decode: %v", err)
+			}
+		case catTable:
+			d := &TableDesc{}
+			if err := json.Unmarshal(value, d); err != nil {
+				c.fault("", "the table description under %q does not decode: %v", key[2:], err)
+				break
+			}
+			if !bytes.Equal(key, tableCatalogueKey(d.Namespace, d.Name)) {
+				c.fault(d.Name, "its description is stored under %q", key[2:])
+			}
+			c.tables = append(c.tables, d)
+		case catStream:
+			d := &StreamDesc{}
+			if err := json.Unmarshal(value, d); err != nil {
+				c.fault("", "the stream description under %x does not decode: %v", key[2:], err)
+				break
+			}
+			if !bytes.Equal(key, idKey(catStream, d.ID)) {
+				c.fault(d.Table, "the description of its stream %d is stored under %x", d.ID, key[2:])
+			}
+			c.streams = append(c.streams, d)
+		case catMark, catBackfill, catBuild:
+			owned = append(owned, bytes.Clone(key))
+			if key[1] != catMark {
+				break
+			}
+			if len(value) != instantLen {
+				c.fault("", "the low-water mark of table id %d has %d bytes, not %d", binary.BigEndian.Uint32(key[2:]), len(value), instantLen)
+				break
+			}
+			c.stored[binary.BigEndian.Uint32(key[2:])] = readInstant(value)
+		default:
+			c.fault("", "catalogue key %x is of no known kind", key)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	switch format {
+	case formatVersion, formatBefore:
+	case "":
+		c.fault("", "the format version is missing")
+	default:
+		c.fault("", "the format version is %q, this program knows %q", format, formatVersion)
+	}
+	slices.SortFunc(c.tables, func(a, b *TableDesc) int { return int(int64(a.ID) - int64(b.ID)) })
+	slices.SortFunc(c.streams, func(a, b *StreamDesc) int { return int(int64(a.ID) - int64(b.ID)) })
+	for _, key := range owned {
+		if id := binary.BigEndian.Uint32(key[2:]); c.tableByID(id) == nil {
+			c.fault("", "catalogue key %x belongs to table id %d, which has no description", key, id)
+		}
+	}
+	for i, d := range c.tables {
+		if d.ID == 0 || d.ID > given.Table {
+			c.fault(d.Name, "its id %d lies above %d, the last id given out", d.ID, given.Table)
+		}
+		if i > 0 && c.tables[i-1].ID == d.ID {
+			c.fault(d.Name, "it has the id %d of table %s", d.ID, c.tables[i-1].Name)
+		}
+		c.description(d)
+	}
+	for _, d := range c.streams {
+		if d.ID == 0 || d.ID > given.Stream {
+			c.fault(d.Table, "the id %d of its stream lies above %d, the last id given out", d.ID, given.Stream)
+		}
+		c.shards(d)
+	}
+	return nil
+}
+
+// catalogueKind returns the kind of a catalogue key; 0 if the key has not the length of its kind.
+func catalogueKind(key []byte) byte {
+	lengths := map[byte]int{catFormat: 2, catClock: 2, catIDs: 2, catStream: 6, catMark: 6, catBackfill: 6, catBuild: 8}
+	if len(key) < 2 {
+		return 0
+	}
+	if n, fixed := lengths[key[1]]; fixed && len(key) != n {
+		return 0
+	}
+	return key[1]
+}
+
+// description checks one table's description.
+func (c *checker) description(d *TableDesc) {
+	for name, schema := range schemas(d) {
+		if len(schema.Partition) == 0 || schema.Len() > 8 {
+			c.fault(d.Name, "the key of %s has %d attributes", name, schema.Len())
+		}
+		for a := range schema.Attrs {
+			if a.Kind != dynamo.KindString && a.Kind != dynamo.KindNumber && a.Kind != dynamo.KindBinary {
+				c.fault(d.Name, "the key attribute %s of %s has kind %d", a.Name, name, a.Kind)
+			}
+		}
+	}
+	seen := map[uint16]bool{}
+	for i := range d.Indexes {
+		ix := &d.Indexes[i]
+		if ix.ID == 0 || seen[ix.ID] || d.NextIndex != 0 && uint32(ix.ID) >= d.NextIndex {
+			c.fault(d.Name, "the id %d of index %s is 0, given twice or above the last one given out", ix.ID, ix.Name)
+		}
+		seen[ix.ID] = true
+	}
+	if d.Stream.ViewType == "" {
+		return
+	}
+	s := c.streamByID(d.Stream.ID)
+	switch {
+	case s == nil:
+		c.fault(d.Name, "its stream %d has no description", d.Stream.ID)
+	case s.TableID != d.ID || s.Label != d.Stream.Label || s.ViewType != d.Stream.ViewType || s.Disabled != 0:
+		c.fault(d.Name, "the description of its stream %d is of another stream: table id %d, label %s, %s, disabled at %d", s.ID, s.TableID, s.Label, s.ViewType, s.Disabled)
+	}
+}
+
+// schemas yields the key schema of the table and of each index with its name.
+func schemas(d *TableDesc) func(yield func(name string, schema KeySchema) bool) {
+	return func(yield func(string, KeySchema) bool) {
+		if !yield("the table", d.Key) {
+			return
+		}
+		for i := range d.Indexes {
+			if !yield("index "+d.Indexes[i].Name, d.Indexes[i].Key) {
+				return
+			}
+		}
+	}
+}
+
+// shards checks one stream's description.
+func (c *checker) shards(d *StreamDesc) {
+	fault := func(format string, args ...any) { c.fault(d.Table, fmt.Sprintf("stream %d: ", d.ID)+format, args...) }
+	if t := c.tableByID(d.TableID); d.Disabled == 0 && (t == nil || t.Stream.ID != d.ID || t.Stream.ViewType == "") {
+		fault("it is enabled, and its table does not write to it")
+	}
+	open := map[int]uint32{}
+	before := uint32(0)
+	for i := range d.Shards {
+		sh := &d.Shards[i]
+		if sh.No <= before || sh.No >= d.NextShard {
+			fault("shard %d does not lie between shard %d and the next one's number %d", sh.No, before, d.NextShard)
+		}
+		before = sh.No
+		if sh.Slot < 0 || sh.Slot >= d.Slots {
+			fault("shard %d has slot %d of %d", sh.No, sh.Slot, d.Slots)
+		}
+		if p := d.shard(sh.Parent); sh.Parent != 0 && p != nil && (p.No >= sh.No || p.Slot != sh.Slot || p.Open() || p.Last >= sh.First) {
+			fault("shard %d begins at sequence number %d of slot %d; its parent %d ends at %d of slot %d", sh.No, sh.First, sh.Slot, p.No, p.Last, p.Slot)
+		}
+		if !sh.Open() {
+			if sh.Last+1 < sh.First {
+				fault("shard %d ends at sequence number %d, before it begins at %d", sh.No, sh.Last, sh.First)
+			}
+			continue
+		}
+		if other, taken := open[sh.Slot]; taken || d.Disabled != 0 {
+			fault("shard %d is open; slot %d has open shard %d, the stream was disabled at %d", sh.No, sh.Slot, other, d.Disabled)
+		}
+		open[sh.Slot] = sh.No
+	}
+	if d.Disabled == 0 && len(open) != d.Slots {
+		fault("%d of %d slots have an open shard", len(open), d.Slots)
+	}
+}
+
+// table checks one table: what its items ask for must be there, and nothing else.
+func (c *checker) table(d *TableDesc) error {
+	t := &tableCheck{checker: c, d: d, low: position{removal: minInstant}}
+	if stored, known := c.stored[d.ID]; known {
+		t.low.removal = stored
+	}
+	t.stored = t.low.removal
+	if low, known := c.lows[d.ID]; known {
+		t.low = low
+	}
+	if err := t.readBuilt(); err != nil {
+		return err
+	}
+	lower, upper := tableSpan(spaceItems, d.ID)
+	if err := c.each(lower, upper, t.item); err != nil {
+		return err
+	}
+	deadlines, entries := 0, 0
+	lower, upper = tableSpan(spaceDeadlines, d.ID)
+	if err := c.each(lower, upper, func(_, _ []byte) error { deadlines++; return nil }); err != nil {
+		return err
+	}
+	if deadlines != t.deadlines {
+		if err := c.each(lower, upper, t.deadlineEntry); err != nil {
+			return err
+		}
+	}
+	lower, upper = tableSpan(spaceIndexes, d.ID)
+	if err := c.each(lower, upper, func(_, _ []byte) error { entries++; return nil }); err != nil {
+		return err
+	}
+	if entries != t.entries {
+		return c.each(lower, upper, t.indexEntry)
+	}
+	return nil
+}
+
+// tableCheck is the check of one table.
+type tableCheck struct {
+	*checker
+	d                  *TableDesc
+	low                position
+	stored             Instant
+	built              map[uint16][]byte // of each index that is being built: the last item key that is done
+	deadlines, entries int               // that items ask for, and that are there
+}
+
+func (t *tableCheck) fault(format string, args ...any) { t.checker.fault(t.d.Name, format, args...) }
+
+// shown returns the key attributes in a key's suffix as JSON, or the bytes if they do not decode.
+func (d *TableDesc) shown(suffix []byte) string {
+	if item, err := keyItem(d.Key, suffix); err == nil {
+		return string(dynamo.AppendItemJSON(nil, item))
+	}
+	return fmt.Sprintf("%x", suffix)
+}
+
+// readBuilt reads how far each index that is being built has come.
+func (t *tableCheck) readBuilt() error {
+	t.built = map[uint16][]byte{}
+	for i := range t.d.Indexes {
+		if ix := &t.d.Indexes[i]; ix.Building {
+			if err := t.get(buildKey(t.d.ID, ix.ID), func(after []byte) { t.built[ix.ID] = bytes.Clone(after) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readItem decodes a stored item and checks that it is stored under its key.
+func (d *TableDesc) readItem(key, value []byte) (h header, item dynamo.Item, k Key, err error) {
+	if h, item, err = splitStored(value); err != nil {
+		return h, nil, k, err
+	}
+	if err = dynamo.CheckItem(item); err != nil {
+		return h, nil, k, corrupt("%v", err)
+	}
+	if k, err = d.KeyOf(item); err == nil && !bytes.Equal(k.bytes(), key) {
+		err = corrupt("its attributes have the key %s", d.shown(k.suffix()))
+	}
+	return h, item, k, err
+}
+
+// item checks one item, and looks up what it asks for.
+func (t *tableCheck) item(key, value []byte) error {
+	d := t.d
+	h, item, k, err := d.readItem(key, value)
+	if err != nil {
+		t.fault("item %s: %v", d.shown(key[tablePrefixLen:]), err)
+		return nil
+	}
+	t.header(h, item, k)
+	indexed := false
+	for i := range d.Indexes {
+		ix := &d.Indexes[i]
+		entry, ok := d.appendIndexKey(nil, ix, item, k)
+		if !ok {
+			continue
+		}
+		mayMiss := ix.Building && bytes.Compare(k.suffix(), t.built[ix.ID]) > 0 // the backfill has yet to come here
+		if !mayMiss {
+			indexed = d.deadlineOf(h) != Never
+		}
+		err := t.get(entry, func(got []byte) {
+			switch want := d.indexValue(ix, item, h); {
+			case got == nil && !mayMiss:
+				t.fault("item %s: its entry in index %s is missing", d.shown(k.suffix()), ix.Name)
+			case got != nil && !bytes.Equal(got, want):
+				t.fault("item %s: its entry in index %s is %x, the item asks for %x", d.shown(k.suffix()), ix.Name, got, want)
+			}
+			if got != nil {
+				t.entries++
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if h.removal == Never {
+		return nil
+	}
+	// The entry of a deadline that an ended generation decided and that counts as none goes when it is due, or with the backfill.
+	mayMiss := d.deadlineOf(h) == Never
+	err = t.get(appendDeadlineKey(nil, d.ID, h.removal, k.suffix()), func(got []byte) {
+		want := deadlineEntry{generation: h.generation, size: h.size, indexed: indexed}.append(nil)
+		switch {
+		case got == nil && !mayMiss:
+			t.fault("item %s: its deadline entry at %d is missing", d.shown(k.suffix()), h.removal)
+		case got != nil && !armsAs(got, want):
+			t.fault("item %s: its deadline entry at %d is %x, the item asks for %x", d.shown(k.suffix()), h.removal, got, want)
+		}
+		if got != nil {
+			t.deadlines++
+		}
+	})
+	if p := (position{h.removal, k.enc[tablePrefixLen:]}); !mayMiss && (p.compare(t.low) < 0 || h.removal < t.stored) {
+		t.fault("item %s: its deadline %d lies below the low-water mark %d", d.shown(k.suffix()), h.removal, t.stored)
+	}
+	return err
+}
+
+// header checks an item's header against the item and the table's TTL setting.
+func (t *tableCheck) header(h header, item dynamo.Item, k Key) {
+	ttl := &t.d.TTL
+	if h.size != item.Size() {
+		t.fault("item %s: its header says %d bytes, it has %d", t.d.shown(k.suffix()), h.size, item.Size())
+	}
+	if h.generation > ttl.Generation || h.generation < ttl.Generation && !ttl.Backfill {
+		t.fault("item %s: it is of TTL generation %d, the table is at %d", t.d.shown(k.suffix()), h.generation, ttl.Generation)
+	}
+	if h.deadline == Never || h.generation != ttl.Generation {
+		return
+	}
+	if ms, ok := millisOf(item.Get(ttl.Attribute)); !ok || ms != h.deadline {
+		t.fault("item %s: its deadline %d is not the value of %q", t.d.shown(k.suffix()), h.deadline, ttl.Attribute)
+	}
+	if h.removal < h.deadline {
+		t.fault("item %s: it is to be removed at %d, before its deadline %d", t.d.shown(k.suffix()), h.removal, h.deadline)
+	}
+}
+
+// armsAs reports whether a deadline entry is the one that its item asks for. It may say that the item has index entries when their index has been
+// removed since: the reaper then reads an item for nothing. The other way round the reaper would leave index entries behind.
+func armsAs(got, want []byte) bool {
+	g, err := decodeDeadlineEntry(got)
+	w, wantErr := decodeDeadlineEntry(want)
+	w.indexed = w.indexed || g.indexed
+	return err == nil && wantErr == nil && g == w
+}
+
+// deadlineEntry names a deadline entry that no item asks for.
+func (t *tableCheck) deadlineEntry(key, _ []byte) error {
+	d := t.d
+	if len(key) < tablePrefixLen+instantLen+hashLen {
+		t.fault("deadline entry %x: its key is cut short", key)
+		return nil
+	}
+	removal, suffix := readInstant(key[tablePrefixLen:]), key[tablePrefixLen+instantLen:]
+	item := append(appendTablePrefix(nil, spaceItems, d.ID), suffix...)
+	return t.get(item, func(value []byte) {
+		h := header{removal: Never}
+		if value != nil {
+			h, _, _ = splitStored(value) // an item that does not decode has been reported
+		}
+		if value == nil || h.removal != removal {
+			t.fault("the deadline entry at %d of %s belongs to no item", removal, d.shown(suffix))
+		}
+	})
+}
+
+// indexEntry names an index entry that no item asks for.
+func (t *tableCheck) indexEntry(key, _ []byte) error {
+	d := t.d
+	if len(key) < tablePrefixLen+2+hashLen {
+		t.fault("index entry %x: its key is cut short", key)
+		return nil
+	}
+	id := binary.BigEndian.Uint16(key[tablePrefixLen:])
+	i := slices.IndexFunc(d.Indexes, func(ix IndexDesc) bool { return ix.ID == id })
+	if i < 0 {
+		t.fault("index entry %x belongs to index id %d, which the table has not", key, id)
+		return nil
+	}
+	ix := &d.Indexes[i]
+	suffix, err := d.suffixInEntry(ix, key)
+	if err != nil {
+		t.fault("index %s: entry %x: %v", ix.Name, key, err)
+		return nil
+	}
+	stored := append(appendTablePrefix(nil, spaceItems, d.ID), suffix...)
+	return t.get(stored, func(value []byte) {
+		if value != nil {
+			_, item, k, err := d.readItem(stored, value)
+			if err != nil {
+				return // it has been reported
+			}
+			if want, ok := d.appendIndexKey(nil, ix, item, k); ok && bytes.Equal(want, key) {
+				return
+			}
+		}
+		t.fault("index %s: the entry %x of %s belongs to no item", ix.Name, key, d.shown(suffix))
+	})
+}
+
+// suffixInEntry returns the suffix of the item's key that an index entry's key ends in.
+func (d *TableDesc) suffixInEntry(ix *IndexDesc, key []byte) ([]byte, error) {
+	rest := key[tablePrefixLen+2:]
+	end, err := partitionEnd(KeySchema{Partition: slices.Concat(ix.Key.Partition, ix.Key.Sort)}, rest)
+	if err != nil {
+		return nil, err
+	}
+	suffix := append(make([]byte, hashLen), rest[end:]...)
+	if end, err = partitionEnd(d.Key, suffix); err != nil {
+		return nil, err
+	}
+	binary.BigEndian.PutUint32(suffix, partitionHash(suffix[hashLen:end]))
+	return suffix, nil
+}
+
+// stream checks the records of one stream.
+func (c *checker) stream(d *StreamDesc) error {
+	fault := func(format string, args ...any) { c.fault(d.Table, fmt.Sprintf("stream %d: ", d.ID)+format, args...) }
+	shard, at := uint32(0), minInstant
+	return c.each(appendRecordKey(nil, d.ID, 0, 0), appendRecordKey(nil, d.ID+1, 0, 0), func(key, value []byte) error {
+		if len(key) != recordKeyLen {
+			fault("record key %x has %d bytes, not %d", key, len(key), recordKeyLen)
+			return nil
+		}
+		no, seq := binary.BigEndian.Uint32(key[5:]), seqOfKey(key)
+		if no != shard {
+			shard, at = no, minInstant
+		}
+		sh := d.shard(no)
+		switch {
+		case sh == nil:
+			fault("record %d belongs to shard %d, which the stream has not", seq, no)
+			return nil
+		case seq < sh.First || !sh.Open() && seq > sh.Last:
+			fault("record %d lies outside of shard %d, which holds %d to %d", seq, no, sh.First, sh.Last)
+		case seq <= sh.Trimmed:
+			fault("record %d of shard %d is there, and all up to %d have been trimmed", seq, no, sh.Trimmed)
+		}
+		r, err := decodeRecord(d.Key, seq, value)
+		if err != nil {
+			fault("%v", err)
+			return nil
+		}
+		suffix, _, err := appendKey(nil, d.Key, r.Keys)
+		if err != nil {
+			fault("record %d has no key of the table: %v", seq, err)
+			return nil
+		}
+		if slot := int(uint64(binary.BigEndian.Uint32(suffix)) * uint64(d.Slots) >> 32); slot != sh.Slot {
+			fault("record %d belongs to slot %d by its key, and lies in shard %d of slot %d", seq, slot, no, sh.Slot)
+		}
+		if r.At < at || r.At > c.instant {
+			fault("record %d of shard %d is of %d; the one before it is of %d, the last commit of %d", seq, no, r.At, at, c.instant)
+		}
+		at = r.At
+		return nil
+	})
+}
+
+// strays names what belongs to no table and to no stream.
+func (c *checker) strays() error {
+	tables := make([]uint32, len(c.tables))
+	for i, d := range c.tables {
+		tables[i] = d.ID
+	}
+	streams := make([]uint32, len(c.streams))
+	for i, d := range c.streams {
+		streams[i] = d.ID
+	}
+	err := c.straysIn(nil, []byte{spaceCatalogue}, "keyspace")
+	for _, space := range []byte{spaceItems, spaceIndexes, spaceDeadlines, spaceStreams} {
+		owners, what := tables, "table"
+		if space == spaceStreams {
+			owners, what = streams, "stream"
+		}
+		lower := []byte{space}
+		for _, id := range owners {
+			err = errors.Join(err, c.straysIn(lower, appendTablePrefix(nil, space, id), what))
+			lower = appendTablePrefix(nil, space, id+1)
+		}
+		err = errors.Join(err, c.straysIn(lower, []byte{space + 1}, what))
+	}
+	return errors.Join(err, c.straysIn([]byte{spaceStreams + 1}, nil, "keyspace"))
+}
+
+// straysIn names the keys in a range that should be empty, those of one owner together.
+func (c *checker) straysIn(lower, upper []byte, owner string) error {
+	var prefix []byte
+	n := 0
+	tell := func() {
+		if n > 0 {
+			c.fault("", "%d keys under %x belong to no %s", n, prefix, owner)
+		}
+	}
+	err := c.each(lower, upper, func(key, _ []byte) error {
+		head := key[:min(len(key), tablePrefixLen)]
+		if !bytes.Equal(head, prefix) {
+			tell()
+			prefix, n = bytes.Clone(head), 0
+		}
+		n++
+		return nil
+	})
+	tell()
+	return err
+}
