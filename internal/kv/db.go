@@ -24,19 +24,21 @@ type Reader interface {
 
 // DB is an open store. Its methods may be called at once from many goroutines, but not while or after Close runs.
 type DB struct {
-	opts    Options
-	log     *slog.Logger
-	pebble  *pebble.DB
-	lock    *pebble.Lock
-	guard   *guardFS
-	reserve *reserve
-	failure failure
-	stall   stall
-	syncer  syncer
-	opened  atomic.Bool
-	closed  atomic.Bool
-	close   sync.Once
-	closeIs error // what Close returned; guarded by close
+	opts        Options
+	log         *slog.Logger
+	pebble      *pebble.DB
+	lock        *pebble.Lock
+	guard       *guardFS
+	reserve     *reserve
+	failure     failure
+	stall       stall
+	damages     damages
+	compactions *scheduler
+	syncer      syncer
+	opened      atomic.Bool
+	closed      atomic.Bool
+	close       sync.Once
+	closeIs     error // what Close returned; guarded by close
 }
 
 // Open opens the store in a directory, creating it when there is none, and recovers what the log holds.
@@ -48,6 +50,7 @@ func Open(opts Options) (*DB, error) {
 	}
 	db := &DB{opts: opts, log: opts.Logger}
 	db.failure.init(opts.Logger)
+	db.damages.init()
 	if err := db.makeDirectory(); err != nil {
 		return nil, fmt.Errorf("create data directory: %w", err)
 	}
@@ -126,8 +129,12 @@ func (db *DB) openLocked() error {
 	p.FS = db.guard
 	p.Lock = db.lock
 	p.Logger = pebbleLogger{db}
+	db.compactions = newScheduler()
+	p.Experimental.CompactionScheduler = db.compactions
 	p.EventListener = &pebble.EventListener{
 		DataCorruption:  db.corrupted,
+		TableDeleted:    db.tableDeleted,
+		CompactionEnd:   db.compactionEnded,
 		BackgroundError: db.backgroundError,
 		WriteStallBegin: db.stall.begin,
 		WriteStallEnd:   db.stall.end,
@@ -186,29 +193,32 @@ func (db *DB) Durability() Durability { return db.opts.Durability }
 
 // Get reads the latest applied state.
 func (db *DB) Get(key []byte) (value []byte, closer io.Closer, err error) {
-	return db.pebble.Get(key)
+	value, closer, err = db.pebble.Get(key)
+	return value, closer, db.readFailed(err)
 }
 
 // NewIter reads the state applied at the moment of the call.
 func (db *DB) NewIter(lower, upper []byte) *Iter {
-	return newIter(db.pebble, lower, upper)
+	return newIter(db, db.pebble, lower, upper)
 }
 
 // Snapshot is the store's state at one moment. It holds back the removal of what it can see, so it should be closed soon.
 type Snapshot struct {
+	db     *DB
 	pebble *pebble.Snapshot
 }
 
 // NewSnapshot gives the state applied at the moment of the call.
-func (db *DB) NewSnapshot() *Snapshot { return &Snapshot{db.pebble.NewSnapshot()} }
+func (db *DB) NewSnapshot() *Snapshot { return &Snapshot{db, db.pebble.NewSnapshot()} }
 
 // Get reads the snapshot.
 func (s *Snapshot) Get(key []byte) (value []byte, closer io.Closer, err error) {
-	return s.pebble.Get(key)
+	value, closer, err = s.pebble.Get(key)
+	return value, closer, s.db.readFailed(err)
 }
 
 // NewIter reads the snapshot.
-func (s *Snapshot) NewIter(lower, upper []byte) *Iter { return newIter(s.pebble, lower, upper) }
+func (s *Snapshot) NewIter(lower, upper []byte) *Iter { return newIter(s.db, s.pebble, lower, upper) }
 
 // Close releases the snapshot.
 func (s *Snapshot) Close() error { return s.pebble.Close() }

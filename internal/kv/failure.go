@@ -38,16 +38,13 @@ func (f *failure) err() error {
 	return nil
 }
 
-// corrupted stops the store: what Pebble would answer from a damaged file cannot be trusted.
-func (db *DB) corrupted(info pebble.DataCorruptionInfo) {
-	db.failure.set(fmt.Errorf("%w: %s", ErrCorrupt, info.Path))
-}
-
-// backgroundError stops the store when a flush or a compaction failed, unless the disk was full: that passes, and Pebble tries again.
-// It does not pass while the store opens, since nobody can make room then, and not when writers have stood still for long because of it.
+// backgroundError stops the store when a flush or a compaction failed, unless a table file is damaged, or the disk was full: that passes,
+// and Pebble tries again. It does not pass while the store opens, since nobody can make room then, and not when writers have stood still for long because of it.
 func (db *DB) backgroundError(err error) {
 	switch {
 	case db.closed.Load():
+	case pebble.IsCorruptionError(err):
+		db.backgroundDamage(err)
 	case !isDiskFull(err) || !db.opened.Load():
 		db.failure.set(fmt.Errorf("flush or compact: %w", err))
 	case db.stall.failed():

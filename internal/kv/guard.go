@@ -118,7 +118,11 @@ func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 			return f, nil
 		}
 	}
-	return g.FS.Open(name, opts...)
+	f, err := g.FS.Open(name, opts...)
+	if err == nil && isTable(name) {
+		f = tableFile{f}
+	}
+	return f, err
 }
 
 // OpenDir implements FS.

@@ -5,6 +5,7 @@ import "github.com/cockroachdb/pebble/v2"
 // Iter walks over keys in order. It starts nowhere: First, Last or a seek comes first. Key and Value are valid until the next move.
 // A false answer means the end or an error; Error tells which. An Iter is used by one goroutine at a time.
 type Iter struct {
+	db     *DB
 	pebble *pebble.Iterator // nil when err is set
 	err    error            // why there is no iterator
 }
@@ -13,12 +14,12 @@ type pebbleReader interface {
 	NewIter(*pebble.IterOptions) (*pebble.Iterator, error)
 }
 
-func newIter(r pebbleReader, lower, upper []byte) *Iter {
+func newIter(db *DB, r pebbleReader, lower, upper []byte) *Iter {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return &Iter{err: err}
+		return &Iter{err: db.readFailed(err)}
 	}
-	return &Iter{pebble: it}
+	return &Iter{db: db, pebble: it}
 }
 
 // First moves to the first key within the bounds.
@@ -53,7 +54,7 @@ func (it *Iter) Error() error {
 	if it.err != nil {
 		return it.err
 	}
-	return it.pebble.Error()
+	return it.db.readFailed(it.pebble.Error())
 }
 
 // Close releases the iterator and returns Error's answer.
@@ -61,5 +62,5 @@ func (it *Iter) Close() error {
 	if it.err != nil {
 		return it.err
 	}
-	return it.pebble.Close()
+	return it.db.readFailed(it.pebble.Close())
 }

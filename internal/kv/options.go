@@ -131,9 +131,6 @@ func pebbleOptions(o Options) *pebble.Options {
 		// Compactions take at most half of the processors: what waits for a call's answer comes first.
 		CompactionConcurrencyRange: func() (lower, upper int) { return 1, max(1, runtime.NumCPU()/2) },
 	}
-	// The default scheduler wakes ten times a second for ever. This one grants when a compaction ends or is asked for, which is all
-	// that is needed while the limit is fixed: an idle store does nothing.
-	p.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
 	for i := range p.Levels {
 		p.Levels[i].BlockSize = 8 << 10
 		p.Levels[i].IndexBlockSize = 128 << 10

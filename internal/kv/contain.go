@@ -1,0 +1,236 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// A table file with a bad block does not stop the store: a read that needs the block returns an error marked ErrCorrupt, and Damages
+// lists the file. Pebble verifies the checksum of every block that it reads, so a damaged value is never returned. What Pebble
+// does in the background with such a file fails too, and is held back so that it does not fail in a loop.
+
+const (
+	// repeatEvery is how often errors about one file are worth a line in the log.
+	repeatEvery = time.Minute
+	// statsPause is how long Pebble waits between two attempts to read the statistics of a table file.
+	statsPause = 10 * time.Second
+	// The pause between failed compactions of level 0 doubles from holdFirst to holdMost.
+	holdFirst = time.Second
+	holdMost  = time.Minute
+)
+
+// damages collects the table files that were found damaged and are still part of the store.
+type damages struct {
+	changed chan struct{} // holds a token when the list has changed since it was last taken
+
+	mu          sync.Mutex
+	list        []Damage // in the order in which they were found
+	logged      map[string]clock.Elapsed
+	compactions []error // of failed compactions, until backgroundError gets them
+}
+
+func (d *damages) init() {
+	d.changed = make(chan struct{}, 1)
+	d.logged = map[string]clock.Elapsed{}
+}
+
+// Damages returns the table files that were found damaged since Open, in the order in which they were found. A file that a
+// compaction has replaced is no longer listed.
+func (db *DB) Damages() []Damage {
+	db.damages.mu.Lock()
+	defer db.damages.mu.Unlock()
+	return slices.Clone(db.damages.list)
+}
+
+// Damaged has a token when Damages has changed.
+func (db *DB) Damaged() <-chan struct{} { return db.damages.changed }
+
+// corrupted notes a damaged table file. Pebble calls it in the middle of a read.
+func (db *DB) corrupted(info pebble.DataCorruptionInfo) {
+	d, name := &db.damages, filepath.Base(info.Path)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.ContainsFunc(d.list, func(known Damage) bool { return known.File == name }) {
+		return
+	}
+	d.list = append(d.list, Damage{
+		File: name, Offset: -1, Fault: info.Details.Error(),
+		Lower: slices.Clone(info.Bounds.Start), Upper: slices.Clone(info.Bounds.End.Key),
+	})
+	d.signal()
+}
+
+// tableDeleted forgets a file that the store no longer needs.
+func (db *DB) tableDeleted(info pebble.TableDeleteInfo) {
+	d, name := &db.damages, filepath.Base(info.Path)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := len(d.list)
+	d.list = slices.DeleteFunc(d.list, func(known Damage) bool { return known.File == name })
+	if len(d.list) != before {
+		delete(d.logged, name)
+		d.signal()
+	}
+}
+
+func (d *damages) signal() {
+	select {
+	case d.changed <- struct{}{}:
+	default:
+	}
+}
+
+// readError is the error of a read that needs a damaged table file. It matches ErrCorrupt.
+type readError struct {
+	cause    error
+	repeated bool
+}
+
+func (e *readError) Error() string { return fmt.Sprintf("%v: %v", ErrCorrupt, e.cause) }
+
+func (e *readError) Unwrap() error { return e.cause }
+
+// Is reports whether target is ErrCorrupt.
+func (e *readError) Is(target error) bool { return target == ErrCorrupt }
+
+// Repeated reports whether another error about the same file has been returned within the last minute, so that a log may leave this
+// one out.
+func (e *readError) Repeated() bool { return e.repeated }
+
+// readFailed marks an error of a read if a damaged file is its cause.
+func (db *DB) readFailed(err error) error {
+	if err == nil || err == ErrNotFound || !pebble.IsCorruptionError(err) {
+		return err
+	}
+	file := ""
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		file = filepath.Base(info.Path)
+	}
+	d := &db.damages
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if elapsed, logged := d.logged[file]; logged && elapsed() < repeatEvery {
+		return &readError{cause: err, repeated: true}
+	}
+	d.logged[file] = clock.Stopwatch()
+	return &readError{cause: err}
+}
+
+// compactionEnded notes a compaction that failed over a damaged file. Pebble leaves the tables of such a compaction alone for five
+// minutes, except those of level 0: a compaction of these alone it would begin again at once.
+func (db *DB) compactionEnded(info pebble.CompactionInfo) {
+	upper := !slices.ContainsFunc(info.Input, func(l pebble.LevelInfo) bool { return l.Level > 0 && len(l.Tables) > 0 })
+	if !pebble.IsCorruptionError(info.Err) {
+		if info.Err == nil && upper {
+			db.compactions.failures.Store(0)
+		}
+		return
+	}
+	db.damages.mu.Lock()
+	db.damages.compactions = append(db.damages.compactions, info.Err)
+	db.damages.mu.Unlock()
+	if upper {
+		db.compactions.hold()
+	}
+}
+
+// backgroundDamage is called when background work failed over a damaged file. Apart from compactions this is only the reading of
+// statistics, which Pebble would repeat at once: backgroundDamage pauses the goroutine that reads them. It must not pause the
+// goroutine of a compaction, which holds Pebble's lock.
+func (db *DB) backgroundDamage(err error) {
+	d := &db.damages
+	d.mu.Lock()
+	i := slices.Index(d.compactions, err)
+	if i >= 0 {
+		d.compactions = slices.Delete(d.compactions, i, i+1)
+	}
+	d.mu.Unlock()
+	if i < 0 {
+		clock.Pause(statsPause, db.guard.closing)
+	}
+}
+
+// scheduler lets a fixed number of compactions run at once, and none for a while after one failed that Pebble would begin again at
+// once. Unlike Pebble's default it does not wake ten times a second: it grants when a compaction ends or is asked for, so an idle
+// store does nothing.
+type scheduler struct {
+	*pebble.ConcurrencyLimitScheduler
+	held     atomic.Bool
+	failures atomic.Int32 // in a row
+}
+
+func newScheduler() *scheduler {
+	return &scheduler{ConcurrencyLimitScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()}
+}
+
+// Register implements pebble.CompactionScheduler.
+func (s *scheduler) Register(goroutines int, db pebble.DBForCompaction) {
+	s.ConcurrencyLimitScheduler.Register(goroutines, heldCompactions{db, s})
+}
+
+// TrySchedule implements pebble.CompactionScheduler.
+func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
+	if s.held.Load() {
+		return false, nil
+	}
+	return s.ConcurrencyLimitScheduler.TrySchedule()
+}
+
+// hold lets no compaction begin for a while, which is longer after each failure in a row.
+func (s *scheduler) hold() {
+	wait := min(holdFirst<<min(s.failures.Add(1)-1, 30), holdMost)
+	s.held.Store(true)
+	clock.AfterFunc(wait, func() {
+		s.held.Store(false)
+		// Returning a grant makes the scheduler look for a compaction that waits.
+		if granted, handle := s.ConcurrencyLimitScheduler.TrySchedule(); granted {
+			handle.Done()
+		}
+	})
+}
+
+// heldCompactions is a store without waiting compactions while they are held.
+type heldCompactions struct {
+	pebble.DBForCompaction
+	scheduler *scheduler
+}
+
+// GetWaitingCompaction implements pebble.DBForCompaction.
+func (h heldCompactions) GetWaitingCompaction() (bool, pebble.WaitingCompaction) {
+	if h.scheduler.held.Load() {
+		return false, pebble.WaitingCompaction{}
+	}
+	return h.DBForCompaction.GetWaitingCompaction()
+}
+
+// tableFile is a table file that is read. A block that the disk cannot read is damage like one whose checksum is wrong.
+type tableFile struct{ vfs.File }
+
+// ReadAt implements vfs.File.
+func (f tableFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.File.ReadAt(p, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &unreadable{err}
+	}
+	return n, err
+}
+
+// unreadable marks a failed read of a table file as corruption for Pebble.
+type unreadable struct{ error }
+
+// Is reports whether target is Pebble's mark of corruption.
+func (e *unreadable) Is(target error) bool { return target == pebble.ErrCorruption }
+
+// Unwrap returns the error of the file system.
+func (e *unreadable) Unwrap() error { return e.error }
