@@ -46,6 +46,10 @@ var layers = map[string]layer{
 		tests: []string{"", "guard", "internal/admin", "internal/lease", "planner", "target"},
 		why:   "templates are text; their test holds them against what guard does",
 	},
+	"tools/mutate": {
+		may: []string{"internal/clock"},
+		why: "it edits and tests the source from outside; no user links it",
+	},
 	"cmd/mayfly-lambda": {
 		may:   []string{"guard", "internal/clock"},
 		tests: []string{"", "internal/sink/aws/lambdatest"},
