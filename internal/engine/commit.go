@@ -48,12 +48,18 @@ type durability struct {
 // nothing is applied and its error is returned. After a nil error the caller must call finish exactly once.
 func (e *Engine) commitSection(b *kv.Batch, fill func(c *commit) error) (*commit, error) {
 	c := &commit{batch: b}
+	var early Instant
+	if invariant.Injected(invariant.ClockBeforeOrder) {
+		early = e.Now()
+	}
 	e.order.Lock()
 	defer e.order.Unlock()
 	if err := e.ready(); err != nil {
 		return nil, err
 	}
-	c.now = e.Now()
+	if c.now = e.Now(); invariant.Injected(invariant.ClockBeforeOrder) {
+		c.now = early
+	}
 	if err := fill(c); err != nil {
 		return nil, err
 	}

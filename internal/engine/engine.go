@@ -103,8 +103,9 @@ type Engine struct {
 	background sync.WaitGroup // what goes on outside of calls: counts of items, slices of the reaper that wait for the disk
 	reaping    chan struct{}  // has a token for each such slice
 
-	backfills     chan func() // has a token when a table may need a backfill; calling it says that it is done
-	backfillItems int         // backfillSlice, but for tests that want many steps
+	snapshot      func() *kv.Snapshot // NewSnapshot of kv, but for tests that commit just before or after
+	backfills     chan func()         // has a token when a table may need a backfill; calling it says that it is done
+	backfillItems int                 // backfillSlice, but for tests that want many steps
 
 	calls    calls
 	pace     pace
@@ -129,6 +130,7 @@ func Open(opts Options) (*Engine, error) {
 		opts: opts, log: opts.Logger, kv: store, backfills: make(chan func(), 1), backfillItems: backfillSlice,
 		failed: make(chan struct{}), reaping: make(chan struct{}, reapAhead),
 	}
+	e.snapshot = store.NewSnapshot
 	e.calls.last = make(chan struct{}, 1)
 	e.durable.cond.L = &e.durable.mu
 	e.catalogue.tables = map[tableName]*Table{}

@@ -80,6 +80,48 @@ func TestDeliveredAtLeastOnce(t *testing.T) {
 	}, invariant.TrimHeld)
 }
 
+// TestDeliveredAtLeastOnceAmidTrim: a reader is told of records that are trimmed while it reads,
+// and does not pass over them. The reader has looked at the stream's description, and waits for the
+// disk while the records go.
+func TestDeliveredAtLeastOnceAmidTrim(t *testing.T) {
+	holds(t, func(t testing.TB) {
+		d := openMemory(t, oneShard, func(o *Options) { o.ShardBytes = 200 })
+		tab := d.table("events")
+		count(d, tab, 1, 0, 10)
+		desc := d.stream(tab)
+		first := desc.Shards[0]
+		if first.Open() {
+			t.Fatal("the first shard is still open")
+		}
+		d.streams.commit.Store(d.lastCommit.Load() + 100) // as if the description were not durable until so many commits later
+		read := make(chan error, 1)
+		go func() {
+			page, err := d.Records(context.Background(), desc.ID, first.No, first.First, 10, 1<<20, 0)
+			if err == nil {
+				err = fmt.Errorf("the page is %+v", page)
+			}
+			read <- err
+		}()
+		for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
+			d.durable.mu.Lock()
+			waiting = d.durable.waiting
+			d.durable.mu.Unlock()
+		}
+		d.advance(25 * time.Hour)
+		for v := 10; ; v++ {
+			select {
+			case err := <-read:
+				if !errors.Is(err, ErrTrimmed) {
+					t.Errorf("a reader whose records were trimmed: %v", err)
+				}
+				return
+			default:
+				count(d, tab, 1, v, 1)
+			}
+		}
+	}, invariant.SkipTrimCheck)
+}
+
 // Shards go when no consumer needs a record of theirs: one without records is not waited for. What is said of a child ends its parents.
 func TestHeldShards(t *testing.T) {
 	d := openMemory(t, oneShard, func(o *Options) { o.ShardBytes = 200 })

@@ -39,13 +39,7 @@ func (r *reaper) drain(now int64) (next int64, err error) {
 	if err != nil {
 		return int64(Never), nil // dropped: its entries went with it
 	}
-	s := &slice{t: t, d: d}
-	// From here on every commit lowers marks.since to the deadlines that it brings, so the mark that this pass sets cannot pass over
-	// an entry that its snapshot does not hold.
-	e.order.Lock()
-	from := t.marks.reset()
-	s.seen = e.lastCommit.Load()
-	e.order.Unlock()
+	s, from := t.newSlice(d)
 	if err := s.collect(from, Instant(now)); err != nil {
 		return 0, err
 	}
@@ -75,6 +69,19 @@ type slice struct {
 	ids     []uint32
 	records []pending
 	reaped  []Instant // the instants of removal of what is removed
+}
+
+// newSlice begins a pass and returns the position from which it collects. From here on every commit
+// lowers marks.since to the deadlines that it brings, so the mark that this pass sets cannot pass
+// over an entry that its snapshot does not hold.
+func (t *Table) newSlice(d *TableDesc) (s *slice, from position) {
+	t.e.order.Lock()
+	defer t.e.order.Unlock()
+	s = &slice{t: t, d: d, seen: t.e.lastCommit.Load()}
+	if invariant.Injected(invariant.SeenAhead) {
+		s.seen += 2
+	}
+	return s, t.marks.reset()
 }
 
 // collect takes up to reapSlice entries that are due.
@@ -167,7 +174,7 @@ func (s *slice) fill(c *commit) error {
 		return errStale
 	}
 	for _, removal := range s.reaped {
-		broken := invariant.Injected(invariant.FireEarly) || invariant.Injected(invariant.SkipRecheck) // on purpose
+		broken := invariant.Injected(invariant.FireEarly) || looksOnce() // on purpose
 		invariant.Check(removal <= c.now || broken, "%s: reaped at %[3]d what is due at %[2]d", s.d.Name, removal, c.now)
 	}
 	s.t.e.sequence(s.batch, s.records, c.now)
@@ -235,12 +242,15 @@ func (s *slice) stillArmed(a *armed, entryKey []byte) (bool, error) {
 		return true, nil
 	}
 	now, ok, err := e.get(e.kv, entryKey)
+	if err == nil && !ok && invariant.Injected(invariant.ReapMissing) {
+		return true, nil
+	}
 	return ok && bytes.Equal(now, a.raw), err
 }
 
 // needsItem says whether the removal needs the item itself: for whether its deadline counts, the record's old image or to find its index entries.
 func (s *slice) needsItem(a *armed) bool {
-	if a.entry.generation != s.d.TTL.Generation || a.entry.indexed {
+	if a.entry.generation != s.d.TTL.Generation && !invariant.Injected(invariant.IgnoreGeneration) || a.entry.indexed {
 		return true
 	}
 	return s.d.Stream.ViewType == "OLD_IMAGE" || s.d.Stream.ViewType == "NEW_AND_OLD_IMAGES"
@@ -265,10 +275,15 @@ func (s *slice) addRecord(key Key, old dynamo.Item) {
 	}
 }
 
+// looksOnce reports whether a fault keeps the reaper from looking again at what it has collected.
+func looksOnce() bool {
+	return invariant.Injected(invariant.SkipRecheck) || invariant.Injected(invariant.ReapMissing) || invariant.Injected(invariant.SeenAhead)
+}
+
 // orphan drops a deadline entry whose item does not answer to it. While every batch keeps the two in step that happens only when the table
 // has been dropped since; then the commit section refuses this slice.
 func (s *slice) orphan(a *armed, entryKey []byte) error {
-	invariant.Check(s.t.desc.Load() != s.d || invariant.Injected(invariant.SkipRecheck), "%s: a deadline entry at %d without its item", s.d.Name, a.removal)
+	invariant.Check(s.t.desc.Load() != s.d || looksOnce(), "%s: a deadline entry at %d without its item", s.d.Name, a.removal)
 	s.batch.Delete(entryKey)
 	return nil
 }

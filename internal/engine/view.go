@@ -54,13 +54,19 @@ func (e *Engine) read(ctx context.Context, snapshot bool, fn func(v *View) error
 	}
 	defer e.leave()
 	v := &View{e: e, hidden: minInstant}
+	early := minInstant
+	if invariant.Injected(invariant.InstantBeforeSnapshot) {
+		early = e.Now()
+	}
 	if snapshot {
-		v.snap = e.kv.NewSnapshot()
+		v.snap = e.snapshot()
 		v.rests = e.lastCommit.Load()
 	}
 	// After the snapshot: what expired before it was taken is hidden, although a later write may be in it. What expired since is hidden
 	// too, and then the second look decides.
-	v.now = e.Now()
+	if v.now = e.Now(); snapshot && early != minInstant {
+		v.now = early
+	}
 	err := fn(v)
 	v.release()
 	if v.hidden != minInstant && err == nil && !invariant.Injected(invariant.SkipPassThrough) {
