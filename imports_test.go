@@ -112,7 +112,7 @@ var layers = map[string]layer{
 	},
 	"timeseries/archive/bucket": {
 		may:   []string{"timeseries/archive"},
-		tests: []string{"", "internal/sigv4", "timeseries"},
+		tests: []string{"", "internal/sigv4", "target", "timeseries"},
 		why:   "who keeps an archive in a directory does not link S3",
 	},
 	"lifecycle": {

@@ -26,6 +26,7 @@ const (
 	exported = "samples.parquet"
 	expired  = "expired-"
 	removed  = "removed-"
+	allDays  = "dt=" // begins the names of all files
 
 	// fileMax is the size of a file that is written, and read.
 	fileMax = 5 << 30
@@ -42,9 +43,9 @@ type names struct {
 	included []string
 }
 
-// list gives the names of the archive's files; others in the store are none of its.
-func (a *Archive) list(ctx context.Context) (n names, err error) {
-	all, err := a.store.List(ctx, "dt=")
+// list returns the names of the archive's files that begin with a prefix; others in the store are none of its.
+func (a *Archive) list(ctx context.Context, prefix string) (n names, err error) {
+	all, err := a.store.List(ctx, prefix)
 	if err != nil {
 		return n, fmt.Errorf("list the archive %s: %w", a.store, err)
 	}
@@ -64,7 +65,7 @@ func (a *Archive) list(ctx context.Context) (n names, err error) {
 
 // files are the names of the archive's files by day.
 func (a *Archive) files(ctx context.Context) (map[string][]string, error) {
-	n, err := a.list(ctx)
+	n, err := a.list(ctx, allDays)
 	return n.days, err
 }
 

@@ -189,7 +189,7 @@ func (d *days) together(ctx context.Context, g *growing, full bool) {
 		d.o.Logger.Warn("small files of the archive were not put together, and stay", "day", g.day, "files", len(g.files), "error", err)
 		return
 	}
-	for _, p := range g.files {
+	for _, p := range g.files { // in order: see Store.List
 		d.a.removeIncluded(ctx, d.name(g.day, p), d.o.Logger)
 	}
 	g.files = []part{whole}

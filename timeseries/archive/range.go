@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -40,12 +41,7 @@ func (a *Archive) Range(ctx context.Context, q timeseries.Query) iter.Seq2[times
 			if behind != "" && (q.Newest && day > behind[:len(day)] || !q.Newest && day < behind[:len(day)]) {
 				continue
 			}
-			samples, err := a.day(ctx, files[day], q)
-			for again := 0; errors.Is(err, fs.ErrNotExist) && again < listsMax; again++ { // it was put together with others meanwhile
-				if files, err = a.files(ctx); err == nil {
-					samples, err = a.day(ctx, files[day], q)
-				}
-			}
+			samples, err := a.day(ctx, day, files[day], q)
 			if err != nil {
 				fail(err)
 				return
@@ -78,45 +74,108 @@ func checkQuery(q timeseries.Query) error {
 }
 
 const (
-	listsMax     = 5       // how often the files of a day are looked for again
+	listsMax     = 100     // how often the files of a day are listed again
 	deviceDayMax = 1 << 30 // bytes of a device's day in memory, about
 	sampleBytes  = 400     // that a sample takes besides what is in it
 )
 
-// day reads a device's samples of a day. Of those with one Key it gives that of the last file, which is how the item went.
-func (a *Archive) day(ctx context.Context, names []string, q timeseries.Query) (samples []timeseries.Sample, err error) {
-	bytes := 0
-	for _, name := range slices.Backward(names) {
-		m := newMetrics()
-		for r, err := range a.read(ctx, name, q.Device, m) {
-			if err != nil {
-				return nil, err
-			}
-			s, err := m.sample(*r)
-			if err != nil {
-				return nil, fmt.Errorf("read %s in %s: %w", name, a.store, err)
-			}
-			if !q.From.IsZero() && s.Time.Before(q.From) || !q.To.IsZero() && !s.Time.Before(q.To) {
-				continue
-			}
-			if len(q.Metrics) > 0 {
-				project(&s, q.Metrics)
-			}
-			if len(s.Values) == 0 {
-				continue
-			}
-			if bytes += sampleBytes + r.bytes(); bytes > deviceDayMax {
-				return nil, fmt.Errorf("read %s in %s: the device has more than %d MB of samples on that day: ask for a shorter range, or for some metrics", name, a.store, deviceDayMax>>20)
-			}
-			samples = append(samples, s)
+// day reads a device's samples of a day out of these files. Of those with one Key it returns the
+// last file's, which is how the item went.
+//
+// A target, here or in another process, may put files together into a larger one, and remove them,
+// before they are read. Then day lists the day's files again, and reads those that are new to it. It
+// keeps what it has read, since no file changes: so it comes to an end even if it reads more slowly
+// than a target puts files together. A file that could not be opened, and is listed again, is an error.
+func (a *Archive) day(ctx context.Context, day string, names []string, q timeseries.Query) ([]timeseries.Sample, error) {
+	read := map[string]*deviceFile{}
+	for lists := 0; ; lists++ {
+		missing, err := a.readDay(ctx, names, q, read)
+		if err == nil {
+			return joined(names, read, q.Newest), nil
 		}
+		if missing == "" || lists == listsMax {
+			return nil, err
+		}
+		again, listErr := a.list(ctx, dayDir(day))
+		if listErr != nil {
+			return nil, listErr
+		}
+		if names = again.days[day]; slices.Contains(names, missing) {
+			return nil, err
+		}
+	}
+}
+
+// deviceFile is a device's samples in a file, and about how many bytes they have.
+type deviceFile struct {
+	samples []timeseries.Sample
+	bytes   int
+}
+
+// readDay reads the files that are not in read yet. It returns the name of a file that is missing.
+func (a *Archive) readDay(ctx context.Context, names []string, q timeseries.Query, read map[string]*deviceFile) (missing string, err error) {
+	maps.DeleteFunc(read, func(name string, _ *deviceFile) bool { return !slices.Contains(names, name) })
+	left := deviceDayMax
+	for _, f := range read {
+		left -= f.bytes
+	}
+	for _, name := range names {
+		if read[name] != nil {
+			continue
+		}
+		f, err := a.readDevice(ctx, name, q, left)
+		if errors.Is(err, fs.ErrNotExist) {
+			return name, err
+		}
+		if err != nil {
+			return "", err
+		}
+		left -= f.bytes
+		read[name] = f
+	}
+	return "", nil
+}
+
+// readDevice reads a device's samples in a file, which may have so many bytes.
+func (a *Archive) readDevice(ctx context.Context, name string, q timeseries.Query, bytesMax int) (*deviceFile, error) {
+	f := &deviceFile{}
+	m := newMetrics()
+	for r, err := range a.read(ctx, name, q.Device, m) {
+		if err != nil {
+			return nil, err
+		}
+		s, err := m.sample(*r)
+		if err != nil {
+			return nil, fmt.Errorf("read %s in %s: %w", name, a.store, err)
+		}
+		if !q.From.IsZero() && s.Time.Before(q.From) || !q.To.IsZero() && !s.Time.Before(q.To) {
+			continue
+		}
+		if len(q.Metrics) > 0 {
+			project(&s, q.Metrics)
+		}
+		if len(s.Values) == 0 {
+			continue
+		}
+		if f.bytes += sampleBytes + r.bytes(); f.bytes > bytesMax {
+			return nil, fmt.Errorf("read %s in %s: the device has more than %d MB of samples on that day: ask for a shorter range, or for some metrics", name, a.store, deviceDayMax>>20)
+		}
+		f.samples = append(f.samples, s)
+	}
+	return f, nil
+}
+
+// joined returns the samples of files in order; of those with one Key the last file's.
+func joined(names []string, read map[string]*deviceFile, newest bool) (samples []timeseries.Sample) {
+	for _, name := range slices.Backward(names) {
+		samples = append(samples, read[name].samples...)
 	}
 	slices.SortStableFunc(samples, func(a, b timeseries.Sample) int { return cmp.Compare(a.Key, b.Key) })
 	samples = slices.CompactFunc(samples, func(a, b timeseries.Sample) bool { return a.Key == b.Key })
-	if q.Newest {
+	if newest {
 		slices.Reverse(samples)
 	}
-	return samples, nil
+	return samples
 }
 
 // project leaves out what was not asked for.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +15,9 @@ import (
 
 // Store is where the files of an archive are. Names have slashes. Its methods may be called at once.
 type Store interface {
-	// List gives the names that begin with a prefix, in order.
+	// List returns the names that begin with a prefix, in order. Files may be put and removed
+	// meanwhile: a file that is there all the time is listed. Where one is put that includes others,
+	// and these are removed behind it, in order, the new one is listed or the first of the others.
 	List(ctx context.Context, prefix string) ([]string, error)
 	// Open opens a file to be read; its error is fs.ErrNotExist where there is none.
 	Open(ctx context.Context, name string) (File, error)
@@ -44,28 +47,70 @@ const unfinished = ".unfinished-"
 func (d dir) String() string { return string(d) }
 
 func (d dir) List(_ context.Context, prefix string) (names []string, err error) {
-	err = filepath.WalkDir(string(d), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(string(d), path)
-		if err != nil {
-			return err
-		}
-		name = filepath.ToSlash(name)
-		switch {
-		case entry.IsDir() && name != "." && !strings.HasPrefix(name+"/", prefix) && !strings.HasPrefix(prefix, name+"/"):
-			return fs.SkipDir
-		case !entry.IsDir() && strings.HasPrefix(name, prefix) && !strings.HasPrefix(entry.Name(), "."):
-			names = append(names, name)
-		}
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	err = d.walk("", prefix, &names)
 	slices.Sort(names)
 	return names, err
+}
+
+// walk appends the names of the files in a directory and in those below it. A directory that
+// somebody removes meanwhile has no files.
+func (d dir) walk(parent, prefix string, names *[]string) error {
+	entries, err := settled(func() ([]fs.DirEntry, error) {
+		return os.ReadDir(filepath.Join(string(d), filepath.FromSlash(parent)))
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := path.Join(parent, entry.Name())
+		switch {
+		case entry.IsDir() && (strings.HasPrefix(name+"/", prefix) || strings.HasPrefix(prefix, name+"/")):
+			if err := d.walk(name, prefix, names); err != nil {
+				return err
+			}
+		case !entry.IsDir() && strings.HasPrefix(name, prefix) && !hidden(entry):
+			*names = append(*names, name)
+		}
+	}
+	return nil
+}
+
+// hidden reports whether an entry is one that readers leave out.
+func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
+
+// readingsMax is how often a directory is read before its removals are an error.
+const readingsMax = 1000
+
+// settled reads a directory until no file has gone since the reading before, and returns the last
+// reading. A system reads a large directory in pieces. While it does, a target may put a file where
+// it has read already, and remove those included where it has not read yet. One reading can
+// therefore miss a sample that was there all the time. The second one has the file that was put.
+func settled(read func() ([]fs.DirEntry, error)) ([]fs.DirEntry, error) {
+	var before []string
+	for i := range readingsMax {
+		entries, err := read()
+		if err != nil {
+			return nil, err
+		}
+		var now []string // in order, as entries are
+		for _, entry := range entries {
+			if !hidden(entry) { // unfinished files come and go
+				now = append(now, entry.Name())
+			}
+		}
+		gone := func(name string) bool {
+			_, found := slices.BinarySearch(now, name)
+			return !found
+		}
+		if i > 0 && !slices.ContainsFunc(before, gone) {
+			return entries, nil
+		}
+		before = now
+	}
+	return nil, fmt.Errorf("files were removed during each of %d readings of the directory", readingsMax)
 }
 
 type localFile struct {

@@ -95,7 +95,7 @@ func (a *Archive) Target(ctx context.Context, o TargetOptions) (*Target, error) 
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	names, err := a.list(ctx)
+	names, err := a.list(ctx, allDays)
 	if err == nil {
 		err = a.mixed(names.days, kindRemoved)
 	}

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -132,7 +135,9 @@ func TestTargetPutsTogether(t *testing.T) {
 	})
 	for i := range most {
 		handOver(t, to, delivery(t, "roof", start.Add(time.Duration(i)*time.Second), map[string]float64{"n": float64(i)}))
-		files = max(files, len(contents(t, path)))
+		names, err := Dir(path).List(t.Context(), allDays) // opens none: they are put together meanwhile
+		must(t, err)
+		files = max(files, len(names))
 	}
 	close(ended)
 	readers.Wait()
@@ -148,6 +153,93 @@ func TestTargetPutsTogether(t *testing.T) {
 	}
 	if last := len(contents(t, path)); files > 2*partsMax || last != 1 {
 		t.Errorf("there were up to %d files, and at the end %d", files, last)
+	}
+}
+
+// opening is a store that counts the files that are opened, and calls before with the name of each
+// one that is about to be.
+type opening struct {
+	Store
+	before func(name string)
+	opened map[string]int
+}
+
+func (o *opening) Open(ctx context.Context, name string) (File, error) {
+	if o.before != nil {
+		o.before(name)
+	}
+	file, err := o.Store.Open(ctx, name)
+	if err == nil {
+		o.opened[name]++
+	}
+	return file, err
+}
+
+// A reader has each sample once although the files that it has listed are put together before it
+// opens them, again and again. It reads no file twice.
+func TestRangeWhilePutTogether(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	to := newTarget(t, Dir(path), TargetOptions{Wait: time.Millisecond})
+	last := -1
+	deliver := func() {
+		last++
+		handOver(t, to, delivery(t, "roof", start.Add(time.Duration(last)*time.Second), map[string]float64{"n": float64(last)}))
+	}
+	together := func() {
+		to.turn <- struct{}{}
+		for _, g := range to.days.byAge() {
+			to.days.together(t.Context(), g, false)
+		}
+		<-to.turn
+	}
+	for range 5 {
+		deliver()
+	}
+	to.Close() // one file, which stays
+	to = newTarget(t, Dir(path), TargetOptions{Wait: time.Millisecond})
+	for range 5 {
+		deliver()
+	}
+	const generations = 20
+	store := &opening{Store: Dir(path), opened: map[string]int{}}
+	opens := 0
+	store.before = func(string) {
+		if opens++; opens > 2 && opens <= 2+generations { // two files have been read
+			deliver()
+			together()
+		}
+	}
+	for i, s := range deviceSamples(t, New(store), "roof") {
+		if s.Values["n"] != float64(i) {
+			t.Fatalf("sample %d is %+v", i, s)
+		}
+		opens = max(opens, 1000+i)
+	}
+	if last != 9+generations || opens != 1000+last {
+		t.Errorf("up to %d samples came, and up to %d were read", last, opens-1000)
+	}
+	for name, n := range store.opened {
+		if n != 1 {
+			t.Errorf("%s was read %d times", name, n)
+		}
+	}
+}
+
+// A file that is listed and cannot be opened is an error, and soon.
+func TestRangeListedNotThere(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	to := newTarget(t, Dir(path), TargetOptions{Wait: time.Millisecond})
+	handOver(t, to, delivery(t, "roof", start, map[string]float64{"v": 1}))
+	to.Close()
+	must(t, os.Symlink(filepath.Join(path, "none"), filepath.Join(path, "dt=2030-01-01", "samples.parquet")))
+	var got error
+	for _, err := range New(Dir(path)).Range(t.Context(), timeseries.Query{Device: "roof"}) {
+		got = errors.Join(got, err)
+	}
+	if !errors.Is(got, fs.ErrNotExist) || !strings.Contains(got.Error(), "dt=2030-01-01/samples.parquet") {
+		t.Errorf("it gives %v", got)
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/internal/sigv4"
+	"github.com/mayflydb/mayfly/target"
 	"github.com/mayflydb/mayfly/timeseries"
 	"github.com/mayflydb/mayfly/timeseries/archive"
 )
@@ -305,6 +306,46 @@ func TestList(t *testing.T) {
 	must(t, err)
 	if !slices.Equal(got, want) || c.calls["GET"] < 3 {
 		t.Errorf("%d names of %d in %d pages", len(got), len(want), c.calls["GET"])
+	}
+}
+
+// A reader has each sample once if files are put together right before any of its requests: that for
+// the second page of the list, whose first one ends behind two of the five files, or for a file.
+func TestRangeWhilePutTogether(t *testing.T) {
+	t.Parallel()
+	const samples = 5
+	for moment := 1; moment <= 2+samples; moment++ {
+		c, client := start(t)
+		store, err := New(client, "s3://archive/a")
+		must(t, err)
+		for i := range 998 { // others' files
+			_, err := c.backend.PutObject(testBucket, fmt.Sprintf("a/dt=2030-01-01/note-%03d", i), nil, strings.NewReader("x"), 1, nil)
+			must(t, err)
+		}
+		to, err := archive.New(store).Target(t.Context(), archive.TargetOptions{Wait: time.Millisecond})
+		must(t, err)
+		for i := range samples {
+			body := fmt.Sprintf(`{"attribute":"ttl","item":{"deviceId":{"S":"roof"},"timestamp":{"S":"2030-01-01T00:00:0%d.000000000Z#0123456789ab"},"ttl":{"N":"1893456000"},"n":{"N":"%d"}}}`, i, i)
+			must(t, to.Deliver(t.Context(), []target.Delivery{{ID: "x", Attempt: 1, Body: []byte(body)}})[0])
+		}
+		before := c.calls["GET"]
+		c.refuse = func(call string, n int) (int, string) {
+			if call == "GET" && n == before+moment {
+				to.Close()
+			}
+			return 0, ""
+		}
+		next := 0.0
+		for s, err := range archive.New(store).Range(t.Context(), timeseries.Query{Device: "roof"}) {
+			must(t, err)
+			if s.Values["n"] != next {
+				t.Errorf("put together before request %d: sample %v is %+v", moment, next, s)
+			}
+			next++
+		}
+		if next != samples || c.calls["DELETE"] != samples {
+			t.Errorf("put together before request %d: %v samples come, and %d files were removed", moment, next, c.calls["DELETE"])
+		}
 	}
 }
 

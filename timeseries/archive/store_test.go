@@ -1,0 +1,114 @@
+package archive
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// entriesOf returns a directory's entries, of which these are the names.
+func entriesOf(names string) []fs.DirEntry {
+	files := fstest.MapFS{}
+	for _, name := range strings.Fields(names) {
+		files[name] = &fstest.MapFile{}
+	}
+	entries, _ := files.ReadDir(".")
+	return entries
+}
+
+// A directory is read again until nothing has gone since the reading before. Files that come, and
+// those that are being written, are no reason.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		readings []string
+		want     int // the number of the reading that counts
+	}{
+		{[]string{"1 2", "1 2"}, 2},
+		{[]string{"", "whole"}, 2}, // put where it was read already; the small ones were removed where it was not
+		{[]string{"2 3", "3", "whole", "whole"}, 4},
+		{[]string{"1", "1 2", "1 2 3"}, 2},
+		{[]string{".unfinished-1 1", "1"}, 2},
+	} {
+		n := 0
+		entries, err := settled(func() ([]fs.DirEntry, error) {
+			n++
+			return entriesOf(c.readings[n-1]), nil
+		})
+		must(t, err)
+		var names []string
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+		if n != c.want || strings.Join(names, " ") != c.readings[n-1] {
+			t.Errorf("of %q, reading %d counts, with %q", c.readings, n, names)
+		}
+	}
+	n := 0
+	_, err := settled(func() ([]fs.DirEntry, error) {
+		n++
+		return entriesOf(fmt.Sprint(n)), nil
+	})
+	if err == nil || n != readingsMax {
+		t.Errorf("after %d readings it gives %v", n, err)
+	}
+}
+
+// A list goes through directories below directories, and leaves out hidden files and what does not
+// begin with the prefix. There is none of what does not exist.
+func TestDirList(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, name := range []string{"dt=1/b", "dt=1/a", "dt=1/deep/c", "dt=1/.d", "dt=2/a", "other/a", "a"} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		must(t, os.WriteFile(filepath.Join(root, name), nil, 0o644))
+	}
+	for prefix, want := range map[string]string{
+		"dt=": "dt=1/a dt=1/b dt=1/deep/c dt=2/a", "dt=1/": "dt=1/a dt=1/b dt=1/deep/c", "dt=1/b": "dt=1/b", "": "a dt=1/a dt=1/b dt=1/deep/c dt=2/a other/a", "none": "",
+	} {
+		names, err := Dir(root).List(t.Context(), prefix)
+		must(t, err)
+		if !slices.Equal(names, strings.Fields(want)) {
+			t.Errorf("%q gives %q, want %q", prefix, names, want)
+		}
+	}
+	names, err := Dir(filepath.Join(root, "none")).List(t.Context(), "")
+	if len(names) > 0 || err != nil {
+		t.Errorf("a directory that does not exist gives %q, %v", names, err)
+	}
+}
+
+// Days that somebody removes while the days are listed do not hide the days behind them.
+func TestDirListRemovedDay(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	const days = 200
+	for i := range days {
+		must(t, os.Mkdir(filepath.Join(root, fmt.Sprintf("dt=%03d", i)), 0o755))
+	}
+	must(t, os.Mkdir(filepath.Join(root, "dt=last"), 0o755))
+	must(t, os.WriteFile(filepath.Join(root, "dt=last", "a"), nil, 0o644))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range days {
+			_ = os.Remove(filepath.Join(root, fmt.Sprintf("dt=%03d", i)))
+		}
+	}()
+	for more := true; more; {
+		select {
+		case <-ended:
+			more = false
+		default:
+		}
+		names, err := Dir(root).List(t.Context(), "dt=")
+		if err != nil || len(names) != 1 {
+			t.Errorf("while days are removed it gives %q, %v", names, err)
+		}
+	}
+}
