@@ -193,6 +193,7 @@ type function struct {
 		batches []string // the values of the records of each call
 		events  []events.DynamoDBEvent
 		ids     []string
+		sizes   []int // of each call, in bytes
 	}
 }
 
@@ -205,6 +206,7 @@ func (f *function) Invoke(_ context.Context, d target.Delivery) ([]byte, error) 
 	f.mu.events = append(f.mu.events, e)
 	f.mu.batches = append(f.mu.batches, values(e))
 	f.mu.ids = append(f.mu.ids, d.ID)
+	f.mu.sizes = append(f.mu.sizes, len(d.Body))
 	call := len(f.mu.batches)
 	f.mu.Unlock()
 	if f.answer == nil {

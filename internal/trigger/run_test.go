@@ -94,23 +94,38 @@ func (w *world) advance(by time.Duration) {
 	must(w.t, err)
 }
 
-// A batch has at most 6 MB.
+// A batch has at most 6 MB. It is full when the next record does not fit: it waits no longer for the
+// end of its window, and has as many records as fit. The rest waits.
 func TestPayload(t *testing.T) {
 	w := newWorld(t)
+	w.Clock().Freeze()
 	w.table("things")
 	f := &function{}
 	w.to(arnFunction, f, target.Limits{})
-	for i := range 40 {
+	const records, most, fit = 50, 6 << 20, 20 // of 300 KB
+	for i := range records {
 		w.putLarge("things", i)
 	}
-	w.run(declared(nil))
-	await(t, "all records have come", func() bool { return len(f.records()) >= 40 })
-	if n := len(f.batches()); n < 3 {
-		t.Errorf("40 records of 300 KB came in %d batches", n)
+	w.run(declared(func(s *trigger.Spec) { s.Window = 10 * time.Second }))
+	await(t, "all records have come but those that do not fill a batch", func() bool { return len(f.records()) >= 2*fit })
+	until := w.Clock().Now().Add(10 * time.Second)
+	await(t, "the trigger rests until the window's end", func() bool { return w.resting().Equal(until) }, func() any { return w.resting() })
+	if n := len(f.records()); n != 2*fit {
+		t.Errorf("%d records came before the window's end, want %d", n, 2*fit)
 	}
+	w.advance(10 * time.Second)
+	await(t, "all records have come", func() bool { return len(f.records()) >= records })
 	for i, r := range f.records() {
 		if r.Change.Keys["n"].Number() != fmt.Sprint(i) {
 			t.Fatalf("record %d is %s", i, r.Change.Keys["n"].Number())
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, size := range f.mu.sizes {
+		want := min(fit, records-fit*i)
+		if n := len(f.mu.events[i].Records); n != want || size > most || n == fit && size+size/fit <= most {
+			t.Errorf("batch %d has %d records in %d bytes, want %d", i, n, size, want)
 		}
 	}
 }
