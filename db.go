@@ -27,6 +27,8 @@ var (
 	ErrLocked     = kv.ErrLocked      // another process has the directory open
 	ErrFormat     = engine.ErrFormat  // a newer version wrote the directory
 	ErrCorrupt    = kv.ErrCorrupt     // the directory is damaged, or not a database
+	ErrForeign    = kv.ErrForeign     // the directory holds other files, and no database
+	ErrNoSpace    = kv.ErrNoSpace     // the disk is too full to open the directory
 	ErrClockAhead = engine.ErrAhead   // the directory's clock is more than a minute ahead of the machine's
 	ErrBackward   = clock.ErrBackward // a clock was to go back
 )

@@ -21,6 +21,10 @@ func adviseOpen(err error, dir string) error {
 		return advise(err, "a newer mayfly wrote %s: use that version, or another --data", dir)
 	case errors.Is(err, mayfly.ErrClockAhead):
 		return advise(err, "set the machine's clock right, or open it with --clock-control: then its clock goes on from there")
+	case errors.Is(err, mayfly.ErrForeign):
+		return advise(err, "give an empty or a new directory as --data")
+	case errors.Is(err, mayfly.ErrNoSpace):
+		return advise(err, "make room on the disk that holds %s, then start again: nothing is lost", dir)
 	case errors.Is(err, mayfly.ErrCorrupt):
 		return advise(err, "%s is damaged or not a mayfly database: restore it from a copy, or give another --data", dir)
 	}

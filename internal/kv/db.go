@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Reader is what can be read: a DB, whose state moves on, or a Snapshot of it.
@@ -42,7 +41,8 @@ type DB struct {
 }
 
 // Open opens the store in a directory, creating it when there is none, and recovers what the log holds.
-// It returns ErrLocked while another holds the directory, and an error marked ErrCorrupt when its files are damaged.
+// It returns ErrLocked while another holds the directory, and an error marked ErrCorrupt if its files are damaged, ErrForeign if they
+// are not a store's, or ErrNoSpace if the disk is too full to open it.
 func Open(opts Options) (*DB, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -51,8 +51,11 @@ func Open(opts Options) (*DB, error) {
 	db := &DB{opts: opts, log: opts.Logger}
 	db.failure.init(opts.Logger)
 	db.damages.init()
+	if err := refuseForeign(db.opts.FS, db.opts.Dir); err != nil {
+		return nil, err
+	}
 	if err := db.makeDirectory(); err != nil {
-		return nil, fmt.Errorf("create data directory: %w", err)
+		return nil, fmt.Errorf("create data directory: %w", markNoSpace(err))
 	}
 	if db.lock, err = lockDirectory(db.opts); err != nil {
 		return nil, err
@@ -68,7 +71,7 @@ func (db *DB) makeDirectory() error {
 	if err := makeDirectories(db.opts.FS, db.opts.Dir); err != nil {
 		return err
 	}
-	if db.opts.FS != vfs.Default {
+	if _, system := db.opts.FS.(privateFS); !system {
 		return nil
 	}
 	dir, err := filepath.Abs(db.opts.Dir)
@@ -90,7 +93,12 @@ func makeDirectories(fs FS, dir string) error {
 		}
 		above = append(above, parent)
 	}
-	if err := fs.MkdirAll(dir, 0o755); err != nil {
+	if len(above) > 1 {
+		if err := fs.MkdirAll(above[0], 0o755); err != nil {
+			return err
+		}
+	}
+	if err := fs.MkdirAll(dir, directoryMode); err != nil {
 		return err
 	}
 	for _, parent := range slices.Backward(above) {
@@ -118,7 +126,7 @@ func lockDirectory(opts Options) (*pebble.Lock, error) {
 	if isLockHeld(err) {
 		return nil, fmt.Errorf("open %q: %w", opts.Dir, ErrLocked)
 	}
-	return nil, fmt.Errorf("lock %q: %w", opts.Dir, err)
+	return nil, fmt.Errorf("lock %q: %w", opts.Dir, markNoSpace(err))
 }
 
 // openLocked opens Pebble in the directory whose lock is held. A failure of the disk meanwhile lets Pebble finish, and is reported then.
@@ -149,6 +157,9 @@ func (db *DB) openLocked() error {
 			_ = opened.Close() // what it says follows from err
 		}
 		return openError(db.opts.Dir, err)
+	}
+	if system, ok := db.opts.FS.(privateFS); ok {
+		system.adopt(db.opts.Dir)
 	}
 	db.pebble = opened
 	db.syncer.init(db)

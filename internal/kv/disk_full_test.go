@@ -186,3 +186,24 @@ func TestNoRoomForReserve(t *testing.T) {
 		t.Error("not restored")
 	}
 }
+
+// A directory that cannot be opened because the disk is full says so, and opens with all that it held once there is room.
+func TestOpenOnFullDisk(t *testing.T) {
+	disk := newSmallDisk(1 << 20)
+	db, err := Open(crashOpts(disk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, db, "a=1")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	disk.grow(-1 << 20)
+	if db, err := Open(crashOpts(disk)); !errors.Is(err, ErrNoSpace) {
+		t.Errorf("opened with %v, %v", db, err)
+	}
+	disk.grow(1 << 20)
+	if got := get(t, open(t, crashOpts(disk)), "a"); got != "1" {
+		t.Errorf("a is %q", got)
+	}
+}

@@ -17,6 +17,10 @@ var (
 	ErrStopped = errors.New("store has stopped")
 	// ErrLocked says that another process, or another DB of this one, has the directory open.
 	ErrLocked = errors.New("data directory is in use by another process")
+	// ErrForeign says that a directory holds files of something else, and no store.
+	ErrForeign = errors.New("directory holds files that are not mayfly's")
+	// ErrNoSpace marks the failure to open a store because the disk is full.
+	ErrNoSpace = errors.New("disk is full")
 	// ErrCorrupt marks errors about bytes on disk that are not what was written there.
 	ErrCorrupt = errors.New("data directory is corrupt")
 )
@@ -26,5 +30,13 @@ func openError(dir string, err error) error {
 	if pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("open %q: %w: %w", dir, ErrCorrupt, err)
 	}
-	return fmt.Errorf("open %q: %w", dir, err)
+	return fmt.Errorf("open %q: %w", dir, markNoSpace(err))
+}
+
+// markNoSpace marks an error of a full disk as ErrNoSpace.
+func markNoSpace(err error) error {
+	if isDiskFull(err) {
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	}
+	return err
 }

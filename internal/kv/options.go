@@ -98,7 +98,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.FS = NewMemFS()
 	}
 	if o.FS == nil {
-		o.FS = vfs.Default
+		o.FS = privateFS{vfs.Default}
 	}
 	setDefault(&o.CacheBytes, defaultCacheBytes)
 	setDefault(&o.MemTableBytes, defaultMemTableBytes)

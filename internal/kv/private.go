@@ -1,0 +1,65 @@
+package kv
+
+import (
+	"io"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// The data directory belongs to the user who runs the program: others of the machine would read the items past all credentials.
+const (
+	directoryMode os.FileMode = 0o700
+	fileMode      os.FileMode = 0o600
+)
+
+// privateFS is the operating system's file system with files that only their owner can read. Pebble's own makes them readable for
+// everyone. A file system without modes refuses to set them, which is no reason to refuse the directory.
+type privateFS struct{ FS }
+
+// private sets the mode of a new file.
+func private(f vfs.File, err error) (vfs.File, error) {
+	if file, ok := f.(interface{ Chmod(os.FileMode) error }); ok && err == nil {
+		_ = file.Chmod(fileMode)
+	}
+	return f, err
+}
+
+// Create implements FS.
+func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return private(p.FS.Create(name, category))
+}
+
+// OpenReadWrite implements FS.
+func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return private(p.FS.OpenReadWrite(name, category, opts...))
+}
+
+// ReuseForWrite implements FS.
+func (p privateFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return private(p.FS.ReuseForWrite(oldname, newname, category))
+}
+
+// Lock implements FS.
+func (p privateFS) Lock(name string) (io.Closer, error) {
+	lock, err := p.FS.Lock(name)
+	if err == nil {
+		_ = os.Chmod(name, fileMode)
+	}
+	return lock, err
+}
+
+// Unwrap implements FS.
+func (p privateFS) Unwrap() vfs.FS { return p.FS }
+
+// adopt sets the mode of the files that a mayfly wrote which did not. The directory's own mode is left alone: whoever made the
+// directory has chosen it.
+func (p privateFS) adopt(dir string) {
+	names, _ := p.List(dir) // the files that it misses keep their mode
+	for _, name := range names {
+		path := p.PathJoin(dir, name)
+		if info, err := os.Lstat(path); isStoreFile(name) && err == nil && info.Mode().IsRegular() && info.Mode().Perm() != fileMode {
+			_ = os.Chmod(path, fileMode)
+		}
+	}
+}
