@@ -3,6 +3,7 @@ package due
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"runtime/metrics"
 	"slices"
@@ -377,7 +378,52 @@ func TestErrorsBackOff(t *testing.T) {
 		if err := b.Settled(t.Context(), start); err != nil || bad.left() != 0 {
 			t.Errorf("%v, %d left after recovery", err, bad.left())
 		}
+		bad.mu.Lock()
+		bad.fail, bad.calls = errors.New("again"), 0
+		bad.mu.Unlock()
+		bad.add(badHandle, start)
+		time.Sleep(50 * time.Millisecond)
+		synctest.Wait()
+		if bad.calls != 3 { // at once, after 10 ms and after 20 ms more
+			t.Errorf("tried %d times in the first 50 ms after a recovery, want 3: the pauses begin anew", bad.calls)
+		}
 	})
+}
+
+// TestRemoveSettles: whoever waits for a source that fails goes on when the source is removed.
+func TestRemoveSettles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t)
+		defer b.end()
+		l, h := b.add(1)
+		l.fail = errors.New("no")
+		start := b.clock.Millis()
+		l.add(h, start)
+		time.Sleep(6 * time.Second) // it fails, and is paused for 5 s
+		settled := make(chan error, 1)
+		go func() { settled <- b.Settled(t.Context(), start) }()
+		synctest.Wait()
+		h.Remove()
+		synctest.Wait()
+		select {
+		case err := <-settled:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("removing the source did not wake the waiter")
+		}
+	})
+}
+
+// TestLatenessOfUnknownHead: a source that has yet to look is not reported as late since before 1970.
+func TestLatenessOfUnknownHead(t *testing.T) {
+	c := clock.NewFrozenAt(time.UnixMilli(1000))
+	q := New(c, nil)
+	q.Add(&list{}).Wake(math.MinInt64)
+	if late := q.Lateness(); late != time.Second {
+		t.Errorf("%v late, want the second since 1970", late)
+	}
 }
 
 // An error that the callback calls fatal ends Run, and a new Run begins afresh.

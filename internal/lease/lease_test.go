@@ -204,6 +204,38 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+// TestTakeTriedAgain: a take whose answer was lost succeeds when it is tried again.
+func TestTakeTriedAgain(t *testing.T) {
+	o := open(t).Options()
+	lose := false
+	o.HTTPClient = flaky{o.HTTPClient, func() bool { return false }, func() bool {
+		defer func() { lose = false }()
+		return lose
+	}}
+	db := dynamodb.New(o)
+	l := lease.New(db, "c", lease.Options{})
+	_, err := l.Note(t.Context(), "s", "1")
+	must(t, err)
+	row := rows(t, l)["s"]
+	lose = true
+	if _, err := l.Take(t.Context(), row); !errors.Is(err, errNetwork) {
+		t.Fatalf("the answer was not lost: %v", err)
+	}
+	h, err := l.Take(t.Context(), row)
+	must(t, err)
+	if h.Term() != row.Term+1 {
+		t.Errorf("term %d after %d", h.Term(), row.Term)
+	}
+}
+
+// TestUnseenIsNotFree: the lease of an owner whose silence was not observed cannot be taken.
+func TestUnseenIsNotFree(t *testing.T) {
+	l := lease.New(open(t), "c", lease.Options{Owner: "me"})
+	if l.Free(lease.Row{Shard: "s", Owner: "other", Term: 1, Beat: 1}) {
+		t.Error("a row that was never looked at is free")
+	}
+}
+
 // A checkpoint whose answer was lost is not taken back by what renews the lease, nor by its release.
 func TestLostAnswerOfACheckpoint(t *testing.T) {
 	for name, after := range map[string]func(context.Context, *lease.Lease) error{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -23,8 +25,8 @@ import (
 //	- return ok && bytes.Equal(now, a.raw), err
 //	+ return !ok || bytes.Equal(now, a.raw), err
 //
-// The text of the lines with - must occur exactly once: in the file, or with "in", in the function
-// of that name. The lines with + replace it; with none the text is removed. "run" selects the
+// The text of the lines with - must occur exactly once in the bodies of the file's functions, or with
+// "in", in those of that name. The lines with + replace it; with none the text is removed. "run" selects the
 // package's own tests to try first, "also" a further package and its tests to try if the package's
 // own notice nothing. One space after - and + is dropped. Lines with # are comments.
 type mutation struct {
@@ -109,49 +111,97 @@ func parse(list, paragraph string) (m mutation, err error) {
 	return m, nil
 }
 
-// apply returns the mutated source of the mutation's file. The error names a stale mutation.
-func (m mutation) apply(root string) ([]byte, error) {
-	source, err := os.ReadFile(filepath.Join(root, m.File))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Name, err)
-	}
-	from, to, where := 0, len(source), m.File
-	if m.In != "" {
-		if from, to, err = function(source, m.In); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", m.Name, m.File, err)
-		}
-		where += ", func " + m.In
-	}
-	part := string(source[from:to])
-	if n := strings.Count(part, m.Old); n != 1 {
-		return nil, fmt.Errorf("%s is stale: %s holds its text %d times, not once:\n%s", m.Name, where, n, m.Old)
-	}
-	if m.Old == m.New {
-		return nil, fmt.Errorf("%s changes nothing", m.Name)
-	}
-	mutated := string(source[:from]) + strings.Replace(part, m.Old, m.New, 1) + string(source[to:])
-	if _, err := parser.ParseFile(token.NewFileSet(), m.File, mutated, parser.SkipObjectResolution); err != nil {
-		return nil, fmt.Errorf("%s: the mutated source does not parse: %w", m.Name, err)
-	}
-	return []byte(mutated), nil
+// place is where a mutation's text is in its file, and the body of the function around it.
+type place struct {
+	from, to int // the text
+	body     [2]int
+	results  bool // the function returns something
 }
 
-// function returns where the only function or method of that name begins and ends.
-func function(source []byte, name string) (from, to int, err error) {
+// find returns where the mutation applies. The error names a stale mutation.
+func (m mutation) find(source []byte) (p place, err error) {
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, "", source, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(files, m.File, source, parser.SkipObjectResolution)
 	if err != nil {
-		return 0, 0, err
+		return p, fmt.Errorf("%s: %w", m.Name, err)
 	}
 	n := 0
 	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == name {
-			from, to = files.Position(f.Pos()).Offset, files.Position(f.End()).Offset
-			n++
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Body == nil || m.In != "" && f.Name.Name != m.In {
+			continue
+		}
+		from, to := files.Position(f.Body.Lbrace).Offset+1, files.Position(f.Body.Rbrace).Offset
+		body := string(source[from:to])
+		if at := strings.Index(body, m.Old); at >= 0 {
+			n += strings.Count(body, m.Old)
+			p = place{from + at, from + at + len(m.Old), [2]int{from, to}, f.Type.Results.NumFields() > 0}
 		}
 	}
-	if n != 1 {
-		return 0, 0, fmt.Errorf("%d functions have the name %s, not one", n, name)
+	switch {
+	case n != 1:
+		return p, fmt.Errorf("%s is stale: the functions of %s hold its text %d times, not once:\n%s", m.Name, m.File, n, m.Old)
+	case m.Old == m.New:
+		return p, fmt.Errorf("%s changes nothing", m.Name)
 	}
-	return from, to, nil
+	return p, nil
+}
+
+// lines are the lines of a mutation in a generated file.
+type lines struct {
+	name     string
+	from, to int
+}
+
+// combine returns a file's source with all of the given mutations in it. Before the body of a mutated
+// function stands a mutated copy of the body, which runs if the mutation is the active one. wrong
+// holds the reasons for which mutations do not apply.
+func combine(root string, ms []mutation) (out []byte, where []lines, wrong map[string]string, err error) {
+	source, err := os.ReadFile(filepath.Join(root, ms[0].File))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	type copied struct {
+		at   int
+		name string
+		text string
+	}
+	var copies []copied
+	wrong = map[string]string{}
+	for _, m := range ms {
+		p, err := m.find(source)
+		if err != nil {
+			wrong[m.Name] = err.Error()
+			continue
+		}
+		text := string(source[p.body[0]:p.from]) + m.New + string(source[p.to:p.body[1]])
+		if !p.results {
+			text += "\nreturn\n"
+		}
+		text = fmt.Sprintf("\nif activeMutation == %q {\n%s\n}\n", m.Name, text)
+		if _, err := parser.ParseFile(token.NewFileSet(), m.File, "package p\nfunc _() {"+text+"}", parser.SkipObjectResolution); err != nil {
+			wrong[m.Name] = "does not parse: " + err.Error()
+			continue
+		}
+		copies = append(copies, copied{p.body[0], m.Name, text})
+	}
+	slices.SortStableFunc(copies, func(a, b copied) int { return a.at - b.at })
+	last := 0
+	for _, c := range copies {
+		out = append(out, source[last:c.at]...)
+		from := 1 + bytes.Count(out, []byte("\n"))
+		out = append(out, c.text...)
+		where = append(where, lines{c.name, from + 1, bytes.Count(out, []byte("\n"))})
+		last = c.at
+	}
+	return append(out, source[last:]...), where, wrong, nil
+}
+
+// packageName returns the name in a source's package clause.
+func packageName(source []byte) string {
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.PackageClauseOnly)
+	if err != nil {
+		return ""
+	}
+	return file.Name.Name
 }

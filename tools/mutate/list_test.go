@@ -14,8 +14,8 @@ func TestMutationsApply(t *testing.T) {
 		t.Errorf("%d mutations, at least 150 are promised", len(all))
 	}
 	for _, m := range all {
-		if _, err := m.apply(root); err != nil {
-			t.Error(err)
+		if _, _, wrong, err := combine(root, []mutation{m}); err != nil || len(wrong) > 0 {
+			t.Error(err, wrong[m.Name])
 		}
 	}
 }
@@ -24,9 +24,9 @@ func TestMutationsApply(t *testing.T) {
 func TestStaleMutation(t *testing.T) {
 	for name, paragraph := range map[string]string{
 		"missing":   "a list.go\nwhy x\n- there is no such text",
-		"ambiguous": "a list.go\nwhy x\n- if err\n+ if nil",
+		"ambiguous": "a list.go\nwhy x\n- return",
 		"unchanged": "a list.go\nwhy x\n- if n != 1 {\n+ if n != 1 {",
-		"broken":    "a list.go\nwhy x\n- type mutation struct\n+ type mutation struct {",
+		"broken":    "a list.go\nwhy x\n- if err != nil {\n+ if err != nil {{",
 		"no file":   "a none.go\nwhy x\n- x",
 		"no func":   "a list.go\nwhy x\nin none\n- x",
 	} {
@@ -34,7 +34,7 @@ func TestStaleMutation(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if _, err := m.apply("."); err == nil {
+		if _, _, wrong, err := combine(".", []mutation{m}); err == nil && len(wrong) == 0 {
 			t.Errorf("%s: no error", name)
 		}
 	}

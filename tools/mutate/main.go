@@ -1,13 +1,13 @@
 // Mutate breaks the source on purpose, one small reviewed mutation at a time, and reports which of
 // them the tests notice.
 //
-//	go run ./tools/mutate                    every mutation; hours on a small machine
+//	go run ./tools/mutate                    every mutation
 //	go run ./tools/mutate -run ^engine/      the mutations whose names match
 //	go run ./tools/mutate -list              print them and their reasons
 //
 // A mutation is killed when a test fails, when a test hangs past the limit (counted apart), and not
 // when the mutated source does not compile: that is an error. The tree is never edited; the mutated
-// file reaches the compiler by go test's -overlay.
+// files reach the compiler by go test's -overlay.
 //
 // The mutations are data, in mutations/*.txt; list.go describes their form. A test of this package
 // checks that each still applies to the source exactly once.
@@ -84,6 +84,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(r.scratch)
+	done, err := r.build(ctx, all)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(m mutation) bool {
+		return slices.ContainsFunc(done, func(o outcome) bool { return o.Name == m.Name })
+	})
 	if *baseline {
 		if err := r.baseline(ctx, all); err != nil {
 			return err
@@ -98,7 +105,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		defer file.Close()
 		lines = json.NewEncoder(file)
 	}
-	var done []outcome
+	total := len(done) + len(all)
 	var mu sync.Mutex // guards done and all that is printed
 	var workers sync.WaitGroup
 	next := make(chan mutation)
@@ -111,7 +118,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 				}
 				mu.Lock()
 				done = append(done, o)
-				fmt.Fprintf(out, "%3d/%d %-8s %5.1fs %-44s %s\n", len(done), len(all), o.Result, o.Seconds, m.Name, o.By)
+				fmt.Fprintf(out, "%3d/%d %-8s %5.1fs %-44s %s\n", len(done), total, o.Result, o.Seconds, m.Name, o.By)
 				if lines != nil {
 					lines.Encode(o)
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,9 +24,9 @@ type result string
 
 const (
 	killed   result = "killed"
-	timeout  result = "timeout" // a test hung: killed too, and counted apart
-	survived result = "SURVIVED"
-	failed   result = "ERROR" // the mutation does not apply or does not compile
+	timeout  result = "timeout"  // a test hung: killed too, and counted apart
+	survived result = "SURVIVED" // every test passed
+	failed   result = "ERROR"    // the mutation does not apply or does not compile
 )
 
 // outcome is one mutation's result.
@@ -35,15 +37,141 @@ type outcome struct {
 	Seconds                  float64
 }
 
-// runner runs tests.
+// runner builds and runs test binaries. One binary holds every mutation of a package, and the
+// environment selects the one that is active: to link a binary for each would take most of the time.
 type runner struct {
-	scratch string
-	limit   time.Duration
-	verbose io.Writer // nil: the output of tests is not printed
+	scratch  string
+	limit    time.Duration
+	verbose  io.Writer                    // nil: the output of tests is not printed
+	overlays map[string]map[string]string // by mutated package: the files that replace its own
+	binaries map[string]string            // by mutated package, a slash, and tested package
 }
 
-// baseline requires that the packages' own tests pass as they are: a test that fails anyway kills
-// nothing.
+const mutantVariable = "MAYFLY_MUTANT"
+
+// build makes the test binaries. It returns an outcome for each mutation that does not apply or does
+// not compile, which is left out.
+func (r *runner) build(ctx context.Context, all []mutation) (errs []outcome, err error) {
+	r.overlays, r.binaries = map[string]map[string]string{}, map[string]string{}
+	byPackage := map[string][]mutation{}
+	for _, m := range all {
+		byPackage[m.Package] = append(byPackage[m.Package], m)
+	}
+	for pkg, ms := range byPackage {
+		for len(ms) > 0 {
+			broken, err := r.buildPackage(ctx, pkg, ms)
+			if err != nil {
+				return nil, err
+			}
+			if len(broken) == 0 {
+				break
+			}
+			for name, why := range broken {
+				i := slices.IndexFunc(ms, func(m mutation) bool { return m.Name == name })
+				errs = append(errs, outcome{Name: name, File: ms[i].File, Package: pkg, Why: ms[i].Why, Result: failed, By: why})
+				ms = slices.Delete(ms, i, i+1)
+			}
+		}
+		for _, m := range ms {
+			for _, t := range m.Also {
+				if out, err := r.compile(ctx, pkg, t.Package); err != nil {
+					return nil, fmt.Errorf("build the tests of %s: %w\n%s", t.Package, err, out)
+				}
+			}
+		}
+	}
+	return errs, nil
+}
+
+var compileError = regexp.MustCompile(`(?m)^.*?([^/\s]+\.go):(\d+):\d+: (.*)$`)
+
+// buildPackage builds a package's tests with mutations of the package. broken are the mutations that
+// do not apply or do not compile, with the reasons.
+func (r *runner) buildPackage(ctx context.Context, pkg string, ms []mutation) (broken map[string]string, err error) {
+	broken = map[string]string{}
+	byFile := map[string][]mutation{}
+	for _, m := range ms {
+		byFile[m.File] = append(byFile[m.File], m)
+	}
+	replace := map[string]string{}
+	ranges := map[string][]lines{} // by generated file
+	dir := filepath.Join(r.scratch, strings.ReplaceAll(pkg, "/", "-"))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	add := func(file string, text []byte) error {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return err
+		}
+		replace[path] = filepath.Join(dir, filepath.Base(file))
+		return os.WriteFile(replace[path], text, 0o600)
+	}
+	name := ""
+	for file, of := range byFile {
+		text, where, wrong, err := combine(".", of)
+		if err != nil {
+			return nil, err
+		}
+		for m, why := range wrong {
+			broken[m] = why
+		}
+		ranges[filepath.Base(file)] = where
+		name = packageName(text)
+		if err := add(file, text); err != nil {
+			return nil, err
+		}
+	}
+	if len(broken) > 0 {
+		return broken, nil
+	}
+	text := fmt.Sprintf("package %s\n\nimport \"os\"\n\nvar activeMutation = os.Getenv(%q)\n", name, mutantVariable)
+	if err := add(filepath.Join(pkg, "zz_active_mutation.go"), []byte(text)); err != nil {
+		return nil, err
+	}
+	r.overlays[pkg] = replace
+	out, err := r.compile(ctx, pkg, pkg)
+	if err == nil {
+		return nil, nil
+	}
+	for _, found := range compileError.FindAllStringSubmatch(out, -1) {
+		line, _ := strconv.Atoi(found[2])
+		for _, l := range ranges[found[1]] {
+			if l.from <= line && line <= l.to {
+				broken[l.name] = "does not compile: " + found[3]
+			}
+		}
+	}
+	if len(broken) == 0 {
+		return nil, fmt.Errorf("build the tests of %s: %w\n%s", pkg, err, out)
+	}
+	return broken, nil
+}
+
+// compile builds the tests of one package with the mutations of another, or of the same.
+func (r *runner) compile(ctx context.Context, mutated, tested string) (out string, err error) {
+	id := mutated + "/" + tested
+	if r.binaries[id] != "" {
+		return "", nil
+	}
+	base := filepath.Join(r.scratch, strings.ReplaceAll(id, "/", "-"))
+	overlay, err := json.Marshal(map[string]any{"Replace": r.overlays[mutated]})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(base+".json", overlay, 0o600); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-gcflags=-e", "-ldflags=-s -w", "-overlay", base+".json", "-o", base+".test", "./"+tested)
+	said, err := cmd.CombinedOutput()
+	if err == nil {
+		r.binaries[id] = base + ".test"
+	}
+	return string(said), err
+}
+
+// baseline requires that the packages' own tests pass without a mutation: a test that fails anyway
+// kills nothing.
 func (r *runner) baseline(ctx context.Context, all []mutation) error {
 	var pkgs []string
 	for _, m := range all {
@@ -52,7 +180,7 @@ func (r *runner) baseline(ctx context.Context, all []mutation) error {
 		}
 	}
 	for _, pkg := range pkgs {
-		if res, by := r.test(ctx, tests{Package: pkg}, "", 3*r.limit); res != survived {
+		if res, by := r.test(ctx, mutation{Package: pkg}, tests{Package: pkg}, 3*r.limit); res != survived {
 			return fmt.Errorf("%s does not pass without a mutation: %s %s", pkg, res, by)
 		}
 	}
@@ -64,11 +192,6 @@ func (r *runner) baseline(ctx context.Context, all []mutation) error {
 func (r *runner) try(ctx context.Context, m mutation) outcome {
 	elapsed := clock.Stopwatch()
 	o := outcome{Name: m.Name, File: m.File, Package: m.Package, Why: m.Why, Result: survived}
-	overlay, err := r.overlay(m)
-	if err != nil {
-		o.Result, o.By = failed, err.Error()
-		return o
-	}
 	phases := []tests{{m.Package, m.Run}}
 	if m.Run != "" {
 		phases = append(phases, tests{Package: m.Package})
@@ -78,7 +201,7 @@ func (r *runner) try(ctx context.Context, m mutation) outcome {
 		if t.Run == "" {
 			limit *= 3
 		}
-		if o.Result, o.By = r.test(ctx, t, overlay, limit); o.Result != survived {
+		if o.Result, o.By = r.test(ctx, m, t, limit); o.Result != survived {
 			break
 		}
 	}
@@ -86,32 +209,10 @@ func (r *runner) try(ctx context.Context, m mutation) outcome {
 	return o
 }
 
-// overlay writes the mutated file, and the file that names it to go test.
-func (r *runner) overlay(m mutation) (name string, err error) {
-	mutated, err := m.apply(".")
-	if err != nil {
-		return "", err
-	}
-	file, err := filepath.Abs(m.File)
-	if err != nil {
-		return "", err
-	}
-	base := filepath.Join(r.scratch, strings.ReplaceAll(m.Name, "/", "-"))
-	if err := os.WriteFile(base+".go", mutated, 0o600); err != nil {
-		return "", err
-	}
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: base + ".go"}})
-	if err != nil {
-		return "", err
-	}
-	return base + ".json", os.WriteFile(base+".json", replace, 0o600)
-}
-
 var (
 	failing  = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 	hanging  = regexp.MustCompile(`(?m)^panic: test timed out after`)
 	panicked = regexp.MustCompile(`(?m)^(panic: .*|fatal error: .*)$`)
-	unbuilt  = regexp.MustCompile(`(?m)\[(build|setup) failed\]$`)
 )
 
 // usesRapid reports whether a package's tests use rapid, and so know its flags.
@@ -123,29 +224,27 @@ func usesRapid(pkg string) bool {
 	})
 }
 
-// test runs some tests and returns survived where all of them pass.
-func (r *runner) test(ctx context.Context, t tests, overlay string, limit time.Duration) (result, string) {
-	args := []string{"test", "-short", "-failfast", "-count=1", "-vet=off", "-timeout", limit.String()}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay)
-	}
+// test runs some tests and returns survived if all of them pass.
+func (r *runner) test(ctx context.Context, m mutation, t tests, limit time.Duration) (result, string) {
+	args := []string{"-test.short", "-test.failfast", "-test.paniconexit0", "-test.timeout", limit.String()}
 	if t.Run != "" {
-		args = append(args, "-run", t.Run)
+		args = append(args, "-test.run", t.Run)
 	}
-	args = append(args, "./"+t.Package)
 	if usesRapid(t.Package) {
 		args = append(args, "-rapid.nofailfile") // else a failure leaves a file in the tree
 	}
-	// Past its limit a test binary ends itself with the stacks of what hangs. This limit is for one that cannot, and for the compiler.
-	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Minute)
+	// Past its limit a test binary ends itself with the stacks of what hangs. This limit is for one that cannot.
+	ctx, cancel := context.WithTimeout(ctx, limit+time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, r.binaries[m.Package+"/"+t.Package], args...)
+	cmd.Dir = t.Package
+	cmd.Env = append(os.Environ(), mutantVariable+"="+m.Name)
 	cmd.WaitDelay = 10 * time.Second
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := cmd.Run()
 	if r.verbose != nil {
-		fmt.Fprintf(r.verbose, "%s\n%s", cmd, said.Bytes())
+		fmt.Fprintf(r.verbose, "%s %s\n%s", m.Name, cmd, said.Bytes())
 	}
 	first := func(of *regexp.Regexp) string {
 		if found := of.FindSubmatch(said.Bytes()); found != nil {
@@ -153,17 +252,18 @@ func (r *runner) test(ctx context.Context, t tests, overlay string, limit time.D
 		}
 		return ""
 	}
+	var exit *exec.ExitError
 	switch {
 	case err == nil:
 		return survived, ""
-	case unbuilt.Match(said.Bytes()):
-		return failed, said.String()
 	case ctx.Err() != nil, hanging.Match(said.Bytes()):
 		return timeout, t.Package
+	case !errors.As(err, &exit):
+		return failed, err.Error()
 	case first(failing) != "":
 		return killed, t.Package + " " + first(failing)
 	case first(panicked) != "":
 		return killed, t.Package + " " + first(panicked)
 	}
-	return failed, said.String()
+	return killed, t.Package + ": the tests ended without a word"
 }
