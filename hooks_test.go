@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -182,39 +183,42 @@ func TestWaitInProcess(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			db := open(t, "", Options{Shards: 1})
-			makeTable(t, db.DynamoDB(), "events")
-			arn, shard := firstShard(t, db, "events")
-			iterator := oldest(t, db, arn, shard)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			answers := make(chan answer, 1)
-			go func() {
-				out, err := db.Streams().GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator}, wait("3600000"))
-				answers <- answer{out, err}
-			}()
-			select {
-			case a := <-answers:
-				t.Fatalf("it did not wait: %+v", a)
-			case <-time.After(20 * time.Millisecond):
-			}
-			if err := c.end(db, cancel); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case a := <-answers:
-				if !c.want(a) {
-					t.Errorf("%+v", a)
+			synctest.Test(t, func(t *testing.T) {
+				db := open(t, "", Options{Shards: 1})
+				makeTable(t, db.DynamoDB(), "events")
+				arn, shard := firstShard(t, db, "events")
+				iterator := oldest(t, db, arn, shard)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				answers := make(chan answer, 1)
+				go func() {
+					out, err := db.Streams().GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator}, wait("3600000"))
+					answers <- answer{out, err}
+				}()
+				synctest.Wait()
+				select {
+				case a := <-answers:
+					t.Fatalf("it did not wait: %+v", a)
+				default:
 				}
-				if a.err == nil {
-					header := awsmiddleware.GetRawResponse(a.ResultMetadata).(*smithyhttp.Response).Header.Get("X-Mayfly-Wait-Ms")
-					if header != "870000" {
-						t.Errorf("granted %q ms", header)
+				if err := c.end(db, cancel); err != nil {
+					t.Fatal(err)
+				}
+				select {
+				case a := <-answers:
+					if !c.want(a) {
+						t.Errorf("%+v", a)
 					}
+					if a.err == nil {
+						header := awsmiddleware.GetRawResponse(a.ResultMetadata).(*smithyhttp.Response).Header.Get("X-Mayfly-Wait-Ms")
+						if header != "870000" {
+							t.Errorf("granted %q ms", header)
+						}
+					}
+				case <-time.After(10 * time.Second):
+					t.Fatal("it went on waiting")
 				}
-			case <-time.After(10 * time.Second):
-				t.Fatal("it went on waiting")
-			}
+			})
 		})
 	}
 }

@@ -427,11 +427,13 @@ func TestCloseRepeatsNothing(t *testing.T) {
 		defer mu.Unlock()
 		return len(begun)
 	}
+	ending := make(chan struct{})
 	slow := target.Func(func(_ context.Context, d target.Delivery) error {
 		mu.Lock()
 		begun[d.Source]++
 		mu.Unlock()
-		time.Sleep(600 * time.Millisecond) // of the second that it has
+		<-ending
+		time.Sleep(20 * time.Millisecond) // of the second that it has
 		return nil
 	})
 	options := Options{
@@ -455,6 +457,10 @@ func TestCloseRepeatsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	within(t, "all to begin", func() bool { return count() == 4 })
+	go func() {
+		<-db.work.ctx.Done()
+		close(ending)
+	}()
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -64,40 +65,42 @@ func TestMostSpecific(t *testing.T) {
 
 // Of the places that one pattern stands for, one that hangs does not delay another.
 func TestDeadAmongMany(t *testing.T) {
-	db, err := mayfly.Open("", mayfly.Options{Frozen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	queues := target.Func(func(ctx context.Context, d target.Delivery) error {
-		if d.TargetARN == "arn:aws:sqs:r:1:dead" {
-			<-ctx.Done()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := mayfly.Open("", mayfly.Options{Frozen: true})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return ctx.Err()
+		defer db.Close()
+		queues := target.Func(func(ctx context.Context, d target.Delivery) error {
+			if d.TargetARN == "arn:aws:sqs:r:1:dead" {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		r := resolve.New([]target.Mapping{{ARN: "arn:aws:sqs:*:*:*", Target: queues, Limits: target.Limits{Concurrency: 1}}}, nil, "")
+		d := deliver.NewDispatcher(deliver.Options{DB: db.DynamoDB(), Streams: db.Streams(), Resolver: r, Now: db.Clock().Now, Grace: time.Millisecond})
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- d.Run(ctx) }()
+		defer func() {
+			cancel()
+			if err := <-ran; err != nil {
+				t.Error(err)
+			}
+		}()
+		for _, queue := range []string{"dead", "dead", "alive"} {
+			done := make(chan struct{})
+			d.Dispatch(ctx, deliver.Job{Delivery: target.Delivery{ID: "id-" + queue, TargetARN: "arn:aws:sqs:r:1:" + queue}}, func() { close(done) })
+			if queue != "alive" {
+				continue
+			}
+			select {
+			case <-done:
+			case <-time.After(3 * time.Second): // before anything is parked because it waits for too long
+				t.Error("what is alive got nothing")
+			}
+		}
 	})
-	r := resolve.New([]target.Mapping{{ARN: "arn:aws:sqs:*:*:*", Target: queues, Limits: target.Limits{Concurrency: 1}}}, nil, "")
-	d := deliver.NewDispatcher(deliver.Options{DB: db.DynamoDB(), Streams: db.Streams(), Resolver: r, Now: db.Clock().Now, Grace: time.Millisecond})
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- d.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	}()
-	for _, queue := range []string{"dead", "dead", "alive"} {
-		done := make(chan struct{})
-		d.Dispatch(ctx, deliver.Job{Delivery: target.Delivery{ID: "id-" + queue, TargetARN: "arn:aws:sqs:r:1:" + queue}}, func() { close(done) })
-		if queue != "alive" {
-			continue
-		}
-		select {
-		case <-done:
-		case <-time.After(3 * time.Second): // before anything is parked because it waits for too long
-			t.Error("what is alive got nothing")
-		}
-	}
 }
 
 func TestUnmapped(t *testing.T) {
