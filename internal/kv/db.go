@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/mayflydb/mayfly/internal/clock"
 )
 
 // Reader is what can be read: a DB, whose state moves on, or a Snapshot of it.
@@ -34,6 +36,9 @@ type DB struct {
 	damages     damages
 	compactions *scheduler
 	syncer      syncer
+	background  background
+	healing     atomic.Bool
+	warned      atomic.Pointer[clock.Elapsed] // when a failure in the background was last logged
 	opened      atomic.Bool
 	closed      atomic.Bool
 	close       sync.Once
@@ -44,6 +49,7 @@ type DB struct {
 // It returns ErrLocked while another holds the directory, and an error marked ErrCorrupt if its files are damaged, ErrForeign if they
 // are not a store's, or ErrNoSpace if the disk is too full to open it.
 func Open(opts Options) (*DB, error) {
+	given := opts
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("store options: %w", err)
@@ -57,6 +63,7 @@ func Open(opts Options) (*DB, error) {
 	if err := db.makeDirectory(); err != nil {
 		return nil, fmt.Errorf("create data directory: %w", markNoSpace(err))
 	}
+	db.opts = db.opts.fitDisk(given)
 	if db.lock, err = lockDirectory(db.opts); err != nil {
 		return nil, err
 	}
@@ -131,8 +138,9 @@ func lockDirectory(opts Options) (*pebble.Lock, error) {
 
 // openLocked opens Pebble in the directory whose lock is held. A failure of the disk meanwhile lets Pebble finish, and is reported then.
 func (db *DB) openLocked() error {
-	db.reserve = newReserve(db.opts, db.log)
-	db.guard = newGuardFS(db.reserve.wrap(db.opts.FS), &db.failure)
+	db.background.init()
+	db.reserve = newReserve(db.opts, db.log, db.startHealing)
+	db.guard = newGuardFS(db.opts.FS, db.reserve, &db.failure)
 	p := pebbleOptions(db.opts)
 	p.FS = db.guard
 	p.Lock = db.lock
@@ -144,6 +152,7 @@ func (db *DB) openLocked() error {
 		TableDeleted:    db.tableDeleted,
 		CompactionEnd:   db.compactionEnded,
 		BackgroundError: db.backgroundError,
+		WALCreated:      func(pebble.WALCreateInfo) { db.fitReserve() },
 		WriteStallBegin: db.stall.begin,
 		WriteStallEnd:   db.stall.end,
 	}
@@ -164,6 +173,10 @@ func (db *DB) openLocked() error {
 	db.pebble = opened
 	db.syncer.init(db)
 	db.opened.Store(true)
+	db.fitReserve()
+	if db.Full() {
+		db.startHealing()
+	}
 	return nil
 }
 
@@ -184,6 +197,7 @@ func (db *DB) Close() error {
 		db.syncer.stop()
 		db.closed.Store(true)
 		db.guard.release()
+		db.background.stop()
 		err := db.pebble.Close()
 		if failed := db.failure.err(); failed != nil {
 			err = failed

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/mayflydb/mayfly/internal/clock"
 )
 
 // failure remembers the first thing that stopped the store.
@@ -38,24 +40,28 @@ func (f *failure) err() error {
 	return nil
 }
 
-// backgroundError stops the store when a flush or a compaction failed, unless a table file is damaged, or the disk was full: that passes,
-// and Pebble tries again. It does not pass while the store opens, since nobody can make room then, and not when writers have stood still for long because of it.
+// backgroundError stops the store when a flush or a compaction failed, unless a table file is damaged or the cause passes: the disk was
+// full, or no file descriptor was free. Then Pebble tries again. The store stops all the same while it opens, since nothing makes room
+// then, and when writers have stood still for long because of it.
 func (db *DB) backgroundError(err error) {
 	switch {
 	case db.closed.Load():
 	case pebble.IsCorruptionError(err):
 		db.backgroundDamage(err)
-	case !isDiskFull(err) || !db.opened.Load():
+	case !passes(err) || !db.opened.Load():
 		db.failure.set(fmt.Errorf("flush or compact: %w", err))
 	case db.stall.failed():
 		db.failure.set(fmt.Errorf("flush or compact, with writers waiting for it: %w", err))
 	default:
-		db.guard.full.Store(true)
-		db.log.Warn("disk is full", "during", err)
+		db.guard.again.Store(true)
+		if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
+			db.warned.Store(new(clock.Stopwatch()))
+			db.log.Warn("a flush or a compaction failed and is tried again", "cause", err)
+		}
 	}
 }
 
-// maxStallFailures is how many flushes and compactions may find the disk full, one a second, while writers wait for one to succeed.
+// maxStallFailures is how many flushes and compactions may fail for a reason that passes, one a second, while writers wait for one to succeed.
 const maxStallFailures = 10
 
 // stall counts what fails while Pebble holds writers up because flushes or compactions do not keep pace.

@@ -24,16 +24,25 @@ import (
 type guardFS struct {
 	FS
 	failure *failure
-	after   *vfs.MemFS  // files created after the failure
-	full    atomic.Bool // a table could not be written because the disk was full, and none has been tried since
+	after   *vfs.MemFS // files created after the failure
+	reserve *reserve
+	again   atomic.Bool // a table could not be written for a reason that passes, and none has been tried since
 	closing chan struct{}
 }
 
-// retryFullDisk is how long a table's creation is held up after another found the disk full, since Pebble retries at once.
-const retryFullDisk = time.Second
+const (
+	// retryTable is how long a table's creation is held up after another failed for a reason that passes, since Pebble retries at once.
+	retryTable = time.Second
+	// While there is no file descriptor a critical file is tried to be made so often, with a pause between: for half a minute.
+	descriptorTries = 300
+	// A file that is read is tried to be opened for a second. Then the read fails.
+	descriptorTriesRead = 10
+	descriptorPause     = 100 * time.Millisecond
+)
 
-func newGuardFS(inner FS, failure *failure) *guardFS {
-	return &guardFS{FS: inner, failure: failure, after: vfs.NewMem(), closing: make(chan struct{})}
+// newGuardFS returns the guard of a file system whose full disk gives the reserve up.
+func newGuardFS(inner FS, reserve *reserve, failure *failure) *guardFS {
+	return &guardFS{FS: reserve.wrap(inner), reserve: reserve, failure: failure, after: vfs.NewMem(), closing: make(chan struct{})}
 }
 
 // release lets go what waits for room on the disk. It is called once, before Pebble is closed.
@@ -60,7 +69,7 @@ func isMarker(name string) bool { return strings.HasPrefix(filepath.Base(name), 
 // syncDirectory makes the entries of the directory that name lies in durable. Pebble makes a manifest, then the marker that names it, and
 // only then syncs the directory. A disk that kept the marker and lost the manifest would leave a store that cannot be opened.
 func (g *guardFS) syncDirectory(name string) error {
-	dir, err := g.FS.OpenDir(g.FS.PathDir(name))
+	dir, err := g.withDescriptor(descriptorTries, func() (vfs.File, error) { return g.FS.OpenDir(g.FS.PathDir(name)) })
 	if err != nil {
 		return err
 	}
@@ -76,12 +85,16 @@ func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 		return g.createAfter(name, category)
 	}
 	if isTable(name) {
-		if g.full.Swap(false) {
-			clock.Pause(retryFullDisk, g.closing)
+		if g.again.Swap(false) {
+			clock.Pause(retryTable, g.closing)
 		}
-		return g.FS.Create(name, category)
+		f, err := g.FS.Create(name, category)
+		if err == nil && category != flushCategory {
+			f = compactedFile{f, g.reserve}
+		}
+		return f, err
 	}
-	f, err := g.FS.Create(name, category)
+	f, err := g.withDescriptor(descriptorTries, func() (vfs.File, error) { return g.FS.Create(name, category) })
 	return g.created("create", name, category, f, err)
 }
 
@@ -90,14 +103,46 @@ func (g *guardFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 	if g.dead() {
 		return g.createAfter(newname, category)
 	}
-	f, err := g.FS.ReuseForWrite(oldname, newname, category)
+	f, err := g.withDescriptor(descriptorTries, func() (vfs.File, error) { return g.FS.ReuseForWrite(oldname, newname, category) })
 	return g.created("reuse", newname, category, f, err)
+}
+
+// withDescriptor opens a file, and tries again for a while if no file descriptor is free. A writer that needs a new log waits.
+func (g *guardFS) withDescriptor(tries int, open func() (vfs.File, error)) (f vfs.File, err error) {
+	for range tries {
+		if f, err = open(); err == nil || !isOutOfDescriptors(err) {
+			break
+		}
+		clock.Pause(descriptorPause, g.closing)
+	}
+	return f, err
+}
+
+// flushCategory is what Pebble names the writing of a memtable's table.
+const flushCategory vfs.DiskWriteCategory = "pebble-memtable-flush"
+
+// compactedFile is a table that a compaction writes. On a full disk it leaves room for the log.
+type compactedFile struct {
+	vfs.File
+	reserve *reserve
+}
+
+// Write implements vfs.File.
+func (f compactedFile) Write(p []byte) (int, error) {
+	if err := f.reserve.roomFor(len(p)); err != nil {
+		return 0, err
+	}
+	return f.File.Write(p)
 }
 
 // created wraps a new critical file, or finds a substitute for one that could not be made.
 func (g *guardFS) created(op, name string, category vfs.DiskWriteCategory, f vfs.File, err error) (vfs.File, error) {
 	if err == nil {
-		return &guardFile{File: f, fs: g, name: name}, nil
+		file := guardFile{File: f, fs: g, name: name}
+		if isLog(name) {
+			return &logFile{guardFile: file}, nil
+		}
+		return &file, nil
 	}
 	g.critical(op, name, err)
 	return g.createAfter(name, category)
@@ -118,7 +163,7 @@ func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 			return f, nil
 		}
 	}
-	f, err := g.FS.Open(name, opts...)
+	f, err := g.withDescriptor(descriptorTriesRead, func() (vfs.File, error) { return g.FS.Open(name, opts...) })
 	if err == nil && isTable(name) {
 		f = tableFile{f}
 	}
@@ -127,7 +172,7 @@ func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 
 // OpenDir implements FS.
 func (g *guardFS) OpenDir(name string) (vfs.File, error) {
-	f, err := g.FS.OpenDir(name)
+	f, err := g.withDescriptor(descriptorTries, func() (vfs.File, error) { return g.FS.OpenDir(name) })
 	if err != nil {
 		return nil, err
 	}

@@ -52,10 +52,11 @@ type Options struct {
 	// CacheBytes is the least room for the block cache. Default 64 MB. What the memtables do not use is the cache's too, so together they take at
 	// most CacheBytes + 2 × MemTableBytes. Without cgo that lies on the Go heap, where it may count double.
 	CacheBytes int64
-	// MemTableBytes is the most that one memtable takes. Default 48 MB; the first ones of a store are smaller. At most two exist at once.
+	// MemTableBytes is the most that one memtable takes. Default 48 MB, and at most a 16th of the disk; the first ones of a store are
+	// smaller. At most two exist at once.
 	MemTableBytes int64
-	// ReserveBytes is the size of the file that is given up when the disk is full. Default 64 MB for a directory of the operating
-	// system's, else none; negative: none.
+	// ReserveBytes is the most that the file takes which is given up when the disk is full. It grows with the memtables. Default 64 MB,
+	// and at most a 12th of the disk, for a directory of the operating system's, else none; negative: none.
 	ReserveBytes int64
 	// AsyncWindow is the longest time for which a write of Async mode is not on disk. Default 50 ms.
 	AsyncWindow time.Duration
@@ -64,6 +65,7 @@ type Options struct {
 }
 
 const (
+	leastMemTableBytes   = 4 << 20
 	defaultCacheBytes    = 64 << 20
 	defaultMemTableBytes = 48 << 20
 	memTablesMax         = 2 // one that is written and one that waits to be flushed
@@ -109,6 +111,21 @@ func (o Options) withDefaults() (Options, error) {
 	return o, errors.Join(errs...)
 }
 
+// fitDisk lowers the defaults that are too much for a small disk. The directory exists.
+func (o Options) fitDisk(given Options) Options {
+	usage, err := o.FS.GetDiskUsage(o.Dir)
+	if err != nil {
+		return o
+	}
+	if given.MemTableBytes == 0 {
+		o.MemTableBytes = min(o.MemTableBytes, max(int64(usage.TotalBytes/16), leastMemTableBytes))
+	}
+	if given.ReserveBytes == 0 {
+		o.ReserveBytes = min(o.ReserveBytes, max(int64(usage.TotalBytes/12), leastReserve))
+	}
+	return o
+}
+
 func setDefault[T int64 | time.Duration](field *T, value T) {
 	if *field == 0 {
 		*field = value
@@ -123,6 +140,7 @@ func pebbleOptions(o Options) *pebble.Options {
 	p := &pebble.Options{
 		FormatMajorVersion:          formatVersion,
 		DisableWAL:                  o.Durability == Memory,
+		Cleaner:                     noRecycling{},
 		CacheSize:                   o.CacheBytes + memTablesMax*o.MemTableBytes, // Pebble takes the memtables' room out of the cache's
 		MemTableSize:                uint64(o.MemTableBytes),
 		MemTableStopWritesThreshold: memTablesMax,

@@ -1,0 +1,33 @@
+package kv
+
+import (
+	"context"
+	"sync"
+)
+
+// background is the work of a store that no call waits for.
+type background struct {
+	ctx    context.Context // done when the store is closed
+	cancel context.CancelFunc
+	mu     sync.Mutex // guards that nothing starts after stop
+	work   sync.WaitGroup
+}
+
+func (b *background) init() { b.ctx, b.cancel = context.WithCancel(context.Background()) }
+
+// start runs work in a goroutine of its own, unless the store is closed.
+func (b *background) start(work func(context.Context)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx.Err() == nil {
+		b.work.Go(func() { work(b.ctx) })
+	}
+}
+
+// stop ends the work and waits for it.
+func (b *background) stop() {
+	b.mu.Lock()
+	b.cancel()
+	b.mu.Unlock()
+	b.work.Wait()
+}

@@ -1,0 +1,266 @@
+package kv
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// smallestDisk is the smallest disk that docs/run-the-server.md promises to work.
+const smallestDisk = 64 << 20
+
+// logged is a log that a test reads.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.buf.String(), text)
+}
+
+func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// noise is value n: size bytes that do not compress.
+func noise(n, size int) []byte {
+	value := make([]byte, size)
+	var seed [32]byte
+	binary.BigEndian.PutUint64(seed[:], uint64(n))
+	_, _ = rand.NewChaCha8(seed).Read(value) // never fails
+	return value
+}
+
+func putNoise(db *DB, n int) error {
+	return write(db, fmt.Sprintf("item%06d=%s", n, noise(n, 100_000)))
+}
+
+// fillDisk puts items of 100 KB until the disk is full, and returns how many.
+func fillDisk(t *testing.T, db *DB) (items int) {
+	t.Helper()
+	for ; !db.Full(); items++ {
+		if err := putNoise(db, items); err != nil {
+			t.Fatalf("after %d items: %v", items, err)
+		}
+	}
+	return items
+}
+
+// deleteAllBut deletes the items but every nth.
+func deleteAllBut(t *testing.T, db *DB, items, nth int) {
+	t.Helper()
+	for n := range items {
+		if n%nth != 0 {
+			mustWrite(t, db, fmt.Sprintf("item%06d", n))
+		}
+	}
+}
+
+// awaitRoom waits until the store accepts writes again. It calls nothing that would help.
+func awaitRoom(t *testing.T, db *DB, limit time.Duration) {
+	t.Helper()
+	for ; db.Full(); time.Sleep(100 * time.Millisecond) {
+		if limit -= 100 * time.Millisecond; limit < 0 {
+			t.Fatal("the disk stays full")
+		}
+	}
+}
+
+// survives fills a disk, frees most of it again, and expects all as before, several times.
+func survives(t *testing.T, opts Options) {
+	t.Helper()
+	var log logged
+	opts.Logger = log.logger()
+	db := open(t, opts)
+	for round := 1; round <= 3; round++ {
+		items := fillDisk(t, db)
+		if items < 100 {
+			t.Errorf("round %d: full after %d items", round, items)
+		}
+		if err := db.FullReason(); err == nil {
+			t.Error("there is no reason")
+		}
+		deleteAllBut(t, db, items, 20)
+		awaitRoom(t, db, time.Minute)
+		if err := db.FullReason(); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+		for n := range items {
+			want := "-"
+			if n%20 == 0 {
+				want = string(noise(n, 100_000))
+			}
+			if got := get(t, db, fmt.Sprintf("item%06d", n)); got != want {
+				t.Fatalf("round %d: item %d of %d is %.10q", round, n, items, got)
+			}
+		}
+		if full, back := log.count("disk is full"), log.count("disk has room again"); full < round || full != back {
+			t.Errorf("round %d: the log says %d times that the disk is full and %d times that it has room", round, full, back)
+		}
+		for n := range 20 { // what was refused is accepted
+			if err := putNoise(db, n); err != nil || db.Full() {
+				t.Fatalf("round %d: item %d of the next: %v, full: %v", round, n, err, db.Full())
+			}
+		}
+	}
+	if err := db.Failed(); err != nil {
+		t.Error(err)
+	}
+}
+
+// After a full disk the store accepts writes again as soon as deletes have freed the room for them: without a restart, and without
+// another call.
+func TestFullDiskHeals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		survives(t, Options{FS: newSmallDisk(smallestDisk), ReserveBytes: defaultReserveBytes})
+	})
+}
+
+// While the disk stays full the log says so about once a minute, and the store does nothing that helps no one. Room that something
+// else frees is noticed.
+func TestStillFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logged
+		disk := newSmallDisk(smallestDisk)
+		db := open(t, Options{FS: disk, ReserveBytes: defaultReserveBytes, Logger: log.logger()})
+		fillDisk(t, db)
+		time.Sleep(10 * time.Minute)
+		before := db.Metrics()
+		time.Sleep(50 * time.Minute)
+		if n := log.count("disk is still full"); n < 50 || n > 60 {
+			t.Errorf("logged %d times in an hour", n)
+		}
+		if after := db.Metrics(); after.Flushes != before.Flushes || after.Compactions != before.Compactions {
+			t.Errorf("%d flushes and %d compactions without a write", after.Flushes-before.Flushes, after.Compactions-before.Compactions)
+		}
+		if got := db.Failed(); got != nil || !db.Full() {
+			t.Errorf("full: %v, %v", db.Full(), got)
+		}
+		disk.grow(64 << 20)
+		time.Sleep(2 * time.Second)
+		if db.Full() {
+			t.Error("the room was not noticed")
+		}
+		synctest.Wait()
+		before = db.Metrics()
+		goroutines := wakeups()
+		time.Sleep(24 * time.Hour)
+		if n := wakeups() - goroutines; n > 1000 {
+			t.Errorf("%d wake-ups in an idle day after it", n)
+		}
+	})
+}
+
+// descriptors is a file system that has no file descriptor for a while.
+type descriptors struct {
+	FS
+	mu   sync.Mutex
+	none func(name string) bool // true for the files that cannot be opened
+	hits int
+}
+
+func (d *descriptors) err(name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.none == nil || !d.none(name) {
+		return nil
+	}
+	d.hits++
+	return syscall.EMFILE
+}
+
+func (d *descriptors) set(none func(name string) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.none = none
+}
+
+func (d *descriptors) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := d.err(name); err != nil {
+		return nil, err
+	}
+	return d.FS.Create(name, category)
+}
+
+func (d *descriptors) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := d.err(name); err != nil {
+		return nil, err
+	}
+	return d.FS.Open(name, opts...)
+}
+
+func (d *descriptors) OpenDir(name string) (vfs.File, error) {
+	if err := d.err(name); err != nil {
+		return nil, err
+	}
+	return d.FS.OpenDir(name)
+}
+
+// A store that runs out of file descriptors goes on when there are some again: flushes, compactions and the log wait for them.
+func TestOutOfDescriptors(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		none func(name string) bool
+		last time.Duration
+		ends bool // the store stops
+	}{
+		{"tables", isTable, 5 * time.Minute, false},
+		{"log", isLog, 20 * time.Second, false},
+		{"all", func(string) bool { return true }, 8 * time.Second, false},
+		{"log for long", isLog, 5 * time.Minute, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &descriptors{FS: NewMemFS()}
+				db := open(t, crashOpts(disk))
+				mustWrite(t, db, batchOf(0, 0)...)
+				disk.set(c.none)
+				freed := time.AfterFunc(c.last, func() { disk.set(nil) })
+				defer freed.Stop()
+				var err error
+				last := 0
+				for n := 1; n < 6 && err == nil; n++ { // each memtable holds four
+					if err = write(db, batchOf(0, n)...); err == nil {
+						last = n
+					}
+				}
+				if disk.hits == 0 {
+					t.Error("there was a descriptor for all")
+				}
+				if (err != nil) != c.ends || c.ends && !errors.Is(err, syscall.EMFILE) {
+					t.Fatalf("after batch %d: %v", last, err)
+				}
+				if c.ends {
+					return
+				}
+				time.Sleep(c.last + 5*time.Second)
+				if err := db.Flush(); err != nil || db.Failed() != nil {
+					t.Errorf("flush: %v, %v", err, db.Failed())
+				}
+				for n := range 6 {
+					if got := get(t, db, fmt.Sprintf("0/z/%03d", n)); !strings.HasPrefix(got, fmt.Sprint(n)) {
+						t.Errorf("row %d is %.5q", n, got)
+					}
+				}
+			})
+		})
+	}
+}
