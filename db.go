@@ -145,6 +145,7 @@ func (db *DB) assemble() {
 	})
 	db.admin = admin.Handler(admin.Options{
 		Ready:        db.ready,
+		Degraded:     db.degraded,
 		Metrics:      db.metrics,
 		Clock:        db.Clock().functions(),
 		ClockControl: o.ClockControl == ClockControlOn,

@@ -76,12 +76,33 @@ func (db *DB) held() (out []admin.HeldStream) {
 	return out
 }
 
+// damaged is which table files are damaged.
+func (db *DB) damaged() (out []admin.DamagedFile) {
+	for _, f := range db.engine.Damages() {
+		file := admin.DamagedFile{File: f.File}
+		for _, r := range f.Ranges {
+			file.Ranges = append(file.Ranges, admin.DamagedRange(r))
+		}
+		out = append(out, file)
+	}
+	return out
+}
+
+// degraded returns a line for each damaged file.
+func (db *DB) degraded() (lines []string) {
+	for _, f := range db.engine.Damages() {
+		lines = append(lines, f.String()+", and has blocks that cannot be read: see mayfly check and mayfly salvage")
+	}
+	return lines
+}
+
 // sources is what a scrape asks of the engine.
 func (db *DB) sources() admin.Sources {
 	return admin.Sources{
 		Backlog:  db.backlog,
 		Clock:    func() admin.ClockState { return admin.ClockState(db.Clock().State()) },
 		Consumed: db.consumed,
+		Damaged:  db.damaged,
 		DiskFull: func() bool { return db.engine.Metrics().ReserveGivenUp },
 		Expiry:   db.expiries,
 		Failed:   func() bool { return db.engine.Err() != nil },

@@ -2,7 +2,8 @@
 // and what time it takes it to be.
 //
 //	GET  /healthz                the process answers
-//	GET  /readyz                 the store takes requests; 503 with the reason when it does not
+//	GET  /readyz                 the store takes requests; 503 with the reason when it does not, 200 with a line "degraded" for
+//	                             each thing that is broken while the rest works
 //	GET  /metrics                Prometheus text format
 //	GET  /_mayfly/clock          the clock's state
 //	POST /_mayfly/clock/freeze   stop the clock
@@ -28,6 +29,9 @@ type Options struct {
 	// Ready says why requests cannot be served at present; nil when they can. A nil function means always ready.
 	Ready func() error
 
+	// Degraded returns a line for each thing that is broken while the rest is served. A nil function means nothing ever is.
+	Degraded func() []string
+
 	// Metrics is what /metrics shows.
 	Metrics *Metrics
 
@@ -45,7 +49,7 @@ type Options struct {
 // Handler serves the paths of the package comment and answers 404 for all others.
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
-	serveProbes(mux, o.Ready, o.Metrics.registry)
+	serveProbes(mux, o.Ready, o.Degraded, o.Metrics.registry)
 
 	clock := http.Handler(o.clockHandler())
 	if o.Signed != nil {
@@ -65,14 +69,21 @@ func Serves(path string) bool {
 	return strings.HasPrefix(path, "/_mayfly/")
 }
 
-func writeReady(w http.ResponseWriter, ready func() error) {
+// writeReady answers 200 as well when something is broken: a supervisor that restarts the server would mend nothing, and end the rest.
+func writeReady(w http.ResponseWriter, ready func() error, degraded func() []string) {
 	if ready != nil {
 		if err := ready(); err != nil {
 			writeText(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
 			return
 		}
 	}
-	writeText(w, http.StatusOK, "ready")
+	text := "ready"
+	if degraded != nil {
+		for _, line := range degraded() {
+			text += "\ndegraded: " + line
+		}
+	}
+	writeText(w, http.StatusOK, text)
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {

@@ -96,14 +96,14 @@ func (m *Guard) Consumed(table string, read, write float64) {
 // Handler serves /healthz, /readyz and /metrics, as Handler does. ready says why nothing is guarded at present.
 func (m *Guard) Handler(ready func() error) http.Handler {
 	mux := http.NewServeMux()
-	serveProbes(mux, ready, m.registry)
+	serveProbes(mux, ready, nil, m.registry)
 	return mux
 }
 
 // serveProbes adds what probes and scrapers ask.
-func serveProbes(mux *http.ServeMux, ready func() error, registry *prometheus.Registry) {
+func serveProbes(mux *http.ServeMux, ready func() error, degraded func() []string, registry *prometheus.Registry) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { writeReady(w, ready) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { writeReady(w, ready, degraded) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 }
 

@@ -24,6 +24,7 @@ type Sources struct {
 	Backlog  func() int64 // items that are due and not yet reaped
 	Clock    func() ClockState
 	Consumed func() []Consumed // of every table and global index
+	Damaged  func() []DamagedFile
 	DiskFull func() bool
 	Failed   func() bool          // the store has stopped
 	Store    func() []Sample      // what the storage engine says of itself
@@ -37,6 +38,15 @@ type Consumed struct {
 	Table, Index string
 	Read, Write  float64
 }
+
+// DamagedFile is a file with parts that cannot be read, and what it may hold.
+type DamagedFile struct {
+	File   string
+	Ranges []DamagedRange
+}
+
+// DamagedRange is a part of a table; Table is empty where it is of none.
+type DamagedRange struct{ Table, Range string }
 
 // HeldStream is what a stream keeps beyond the retention, because a consumer in this process has not got there.
 type HeldStream struct {
@@ -141,6 +151,9 @@ func (m *Metrics) registerSources(s Sources) {
 	if s.Consumed != nil {
 		m.registry.MustRegister(consumedCollector(s.Consumed))
 	}
+	if s.Damaged != nil {
+		m.registry.MustRegister(damageCollector(s.Damaged))
+	}
 	if s.DiskFull != nil {
 		gauge("mayfly_disk_full", "1 while writes that grow data are refused because the disk is full.",
 			func() float64 { return oneIf(s.DiskFull()) })
@@ -210,6 +223,29 @@ func (expiryCollector) Describe(out chan<- *prometheus.Desc) { out <- expiryDesc
 func (c expiryCollector) Collect(out chan<- prometheus.Metric) {
 	for _, t := range c() {
 		out <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, 1, t.Table, t.Mode, t.Delay, t.Seed)
+	}
+}
+
+// damageCollector collects the damaged files.
+type damageCollector func() []DamagedFile
+
+var (
+	damagedFiles = prometheus.NewDesc("mayfly_damaged_files", "Table files with blocks that cannot be read.", nil, nil)
+	damagedRange = prometheus.NewDesc("mayfly_damaged_range", "1 for each part of a table that a damaged file may hold.", []string{"file", "TableName", "range"}, nil)
+)
+
+func (damageCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- damagedFiles
+	out <- damagedRange
+}
+
+func (c damageCollector) Collect(out chan<- prometheus.Metric) {
+	files := c()
+	out <- prometheus.MustNewConstMetric(damagedFiles, prometheus.GaugeValue, float64(len(files)))
+	for _, f := range files {
+		for _, r := range f.Ranges {
+			out <- prometheus.MustNewConstMetric(damagedRange, prometheus.GaugeValue, 1, f.File, r.Table, r.Range)
+		}
 	}
 }
 

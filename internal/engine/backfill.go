@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/kv"
 )
 
 const (
@@ -15,6 +17,16 @@ const (
 	// backfillPause is how long a backfill waits for room on a full disk before it looks again: it grows data like any write.
 	backfillPause = time.Second
 )
+
+// errBackfillDamaged ends a backfill that has done all items but those that cannot be read.
+var errBackfillDamaged = errors.New("items in a damaged file are missing from it")
+
+// ahead is where a backfill is that has skipped items in a damaged file. The progress on disk stays before the first of them.
+type ahead struct {
+	d    *TableDesc
+	from []byte // the item key to go on from
+	done bool   // all items that can be read are done
+}
 
 // wantBackfill tells Run that a table has something to backfill. It is in flight from here on, so an advance of the clock waits for it.
 func (e *Engine) wantBackfill() {
@@ -62,7 +74,10 @@ func (e *Engine) backfillAll(ctx context.Context) error {
 				return err
 			default:
 				failed[t] = true
-				e.log.Error("a backfill failed, and is tried again at the next start or change of the table", "table", t.Desc().Name, "error", err)
+				if isDamage(err) {
+					e.backfillRetry.later(e.life, e.wantBackfill)
+				}
+				e.logDamage(err, "a backfill failed, and is tried again at the next start or change of the table", "table", t.Desc().Name)
 			}
 		}
 	}
@@ -139,6 +154,9 @@ func (b *backfill) step() (done bool, err error) {
 	e := b.t.e
 	keys, err := b.keys()
 	if err != nil || len(keys) == 0 {
+		if a := b.ahead(); err == nil && a != nil {
+			a.done, err = true, fmt.Errorf("%w: %w", kv.ErrCorrupt, errBackfillDamaged)
+		}
 		return err == nil, err
 	}
 	p := &plan{e: e, batch: e.kv.NewBatch()}
@@ -170,25 +188,60 @@ func (b *backfill) keys() ([]Key, error) {
 		lower = append(lower, after...)
 		lower = append(lower, 0)
 	}
-	it := b.t.e.kv.NewIter(lower, upper)
-	defer it.Close()
-	var keys []Key
-	size := 0
-	for ok := it.First(); ok && len(keys) < b.t.e.backfillItems && size < sliceBytes; ok = it.Next() {
-		size += len(it.Value())
-		k, err := b.d.keyFromSuffix(it.Key()[tablePrefixLen:])
-		if err != nil {
+	if a := b.ahead(); a != nil && a.done {
+		if ok, err := readable(b.t.e.kv, lower, upper); err != nil || !ok {
 			return nil, err
 		}
-		keys = append(keys, k)
+		delete(b.t.ahead, string(b.progress)) // what was skipped can be read again
+	} else if a != nil {
+		lower = a.from
 	}
-	return keys, it.Error()
+	var keys []Key
+	size := 0
+	err = eachReadable(b.t.e.kv, &gaps{}, lower, upper, func(key, value []byte) (more bool, err error) {
+		size += len(value)
+		k, err := b.d.keyFromSuffix(key[tablePrefixLen:])
+		if err != nil {
+			return false, err
+		}
+		keys = append(keys, k)
+		return len(keys) < b.t.e.backfillItems && size < sliceBytes, nil
+	}, func([]byte, error) { b.skip() })
+	if a := b.ahead(); a != nil && len(keys) > 0 {
+		a.from = append(keys[len(keys)-1].bytes(), 0)
+	}
+	return keys, err
+}
+
+// ahead returns where the backfill is that has skipped items; nil: it has skipped none.
+func (b *backfill) ahead() *ahead {
+	a := b.t.ahead[string(b.progress)]
+	if a == nil || a.d != b.d {
+		return nil
+	}
+	return a
+}
+
+// skip makes the backfill leave its progress on disk where it is.
+func (b *backfill) skip() {
+	if b.ahead() != nil {
+		return
+	}
+	if b.t.ahead == nil {
+		b.t.ahead = map[string]*ahead{}
+	}
+	b.t.ahead[string(b.progress)] = &ahead{d: b.d}
 }
 
 // stepLocked does the items of keys under their locks and commits, with the progress in the same batch.
 func (b *backfill) stepLocked(p *plan, keys []Key) (*commit, error) {
 	for _, k := range keys {
 		value, ok, err := p.e.get(p.e.kv, k.bytes())
+		if isDamage(err) {
+			b.skip()
+			b.ahead().from = append(keys[len(keys)-1].bytes(), 0)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +254,9 @@ func (b *backfill) stepLocked(p *plan, keys []Key) (*commit, error) {
 		}
 		b.item(p, k, h, item)
 	}
-	p.batch.Set(b.progress, keys[len(keys)-1].suffix())
+	if b.ahead() == nil {
+		p.batch.Set(b.progress, keys[len(keys)-1].suffix())
+	}
 	return p.e.commitSection(p.batch, func(c *commit) error {
 		if b.t.desc.Load() != b.d {
 			return errStale

@@ -44,7 +44,7 @@ func (e *Engine) verifyTables(ctx context.Context, tables []*Table) error {
 	e.order.Lock()
 	snap := e.kv.NewSnapshot()
 	for _, t := range e.Tables() {
-		lows[t.id] = t.marks.low
+		lows[t.id] = t.marks.lowest()
 	}
 	e.order.Unlock()
 	defer snap.Close()

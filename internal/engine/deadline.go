@@ -47,6 +47,11 @@ type armed struct {
 	entry   deadlineEntry
 }
 
+// position is where the entry lies.
+func (a *armed) position() position {
+	return position{removal: a.removal, suffix: a.key.enc[tablePrefixLen:]}
+}
+
 // decodeArmed takes a deadline entry apart.
 func (d *TableDesc) decodeArmed(key, value []byte) (armed, error) {
 	if len(key) < tablePrefixLen+instantLen+hashLen {

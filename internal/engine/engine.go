@@ -105,6 +105,7 @@ type Engine struct {
 
 	snapshot      func() *kv.Snapshot // NewSnapshot of kv, but for tests that commit just before or after
 	backfills     chan func()         // has a token when a table may need a backfill; calling it says that it is done
+	backfillRetry retry               // of those that met a damaged file
 	backfillItems int                 // backfillSlice, but for tests that want many steps
 
 	calls    calls
@@ -232,7 +233,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(e.life, cancel)()
 
-	work := []func(context.Context) error{e.queue.Run, e.runBackfills, e.watchStore}
+	work := []func(context.Context) error{e.queue.Run, e.runBackfills, e.watchStore, e.watchDamage}
 	errs := make(chan error, len(work))
 	for _, run := range work {
 		go func() { errs <- run(ctx) }()
@@ -278,7 +279,7 @@ func (e *Engine) dueFailed(_ due.Source, err error) error {
 	if stopped := e.ready(); stopped != nil {
 		return stopped
 	}
-	e.log.Error("due work failed and will be tried again", "error", err)
+	e.logDamage(err, "due work failed and will be tried again")
 	return nil
 }
 

@@ -32,14 +32,16 @@ func firstOf(p, q position) position {
 // In memory the mark is a whole position: TTL values are whole seconds, so tens of thousands of entries may share an instant. On
 // disk it is the instant alone.
 type marks struct {
-	low    position // no live entry lies below it
-	stored Instant  // the mark on disk: not above low.removal
+	low    position // no live entry lies below it, except those that were skipped
+	stored Instant  // the mark on disk: not above low.removal, nor above skipped.removal
+	// skipped is the first entry that the reaper left behind because it, or its item, lies in a damaged file. Never: there is none.
+	skipped position
 	// since is the least position committed since the reaper last took a snapshot: what a pass has not seen, it must not pass over.
 	since position
 }
 
 func newMarks(stored Instant) marks {
-	return marks{low: position{removal: stored}, stored: stored, since: position{removal: Never}}
+	return marks{low: position{removal: stored}, stored: stored, since: position{removal: Never}, skipped: position{removal: Never}}
 }
 
 // reset is called before the reaper takes a snapshot; it gives the position to read from.
@@ -73,9 +75,21 @@ func (m *marks) pass(left position) {
 // raise is pass in the commit section of a reap. It says whether the mark on disk moves.
 func (m *marks) raise(left position) (store bool) {
 	m.pass(left)
-	if m.low.removal > m.stored {
-		m.stored = m.low.removal
+	if removal := min(m.low.removal, m.skipped.removal); removal > m.stored {
+		m.stored = removal
 		return true
 	}
 	return false
 }
+
+// skip keeps the mark on disk below an entry that is left behind. It is called before the pass that leaves it.
+func (m *marks) skip(p position) { m.skipped = firstOf(m.skipped, p) }
+
+// retry lowers the mark in memory to the first entry that was left behind.
+func (m *marks) retry() {
+	m.low = firstOf(m.low, m.skipped)
+	m.skipped = position{removal: Never}
+}
+
+// lowest is the position below which no live entry lies.
+func (m *marks) lowest() position { return firstOf(m.low, m.skipped) }

@@ -21,7 +21,11 @@ const (
 )
 
 // reaper removes a table's items as their instants of removal pass. It is a source of the due queue.
-type reaper struct{ t *Table }
+type reaper struct {
+	t     *Table
+	gaps  gaps // of the deadline entries; touched by Drain only
+	retry retry
+}
 
 // Drain reaps one slice of what is due at now and says when the next entry is.
 func (r *reaper) Drain(ctx context.Context, now int64) (next int64, err error) {
@@ -39,12 +43,29 @@ func (r *reaper) drain(now int64) (next int64, err error) {
 	if err != nil {
 		return int64(Never), nil // dropped: its entries went with it
 	}
+	again := r.retry.due()
+	if again {
+		e.order.Lock()
+		t.marks.retry()
+		e.order.Unlock()
+		r.gaps = gaps{}
+	}
 	s, from := t.newSlice(d)
+	s.gaps = &r.gaps
 	if err := s.collect(from, Instant(now)); err != nil {
 		return 0, err
 	}
+	defer func() {
+		switch {
+		case s.damaged:
+			r.retry.later(e.life, func() { t.due.Wake(e.clock.Millis()) })
+		case again && err == nil:
+			r.retry.succeeded()
+		}
+	}()
 	if len(s.found) == 0 {
 		e.order.Lock()
+		s.skipMarked()
 		t.marks.pass(s.left) // over the tombstones of what was renewed or deleted in time
 		e.order.Unlock()
 		return int64(s.left.removal), nil
@@ -69,6 +90,25 @@ type slice struct {
 	ids     []uint32
 	records []pending
 	reaped  []Instant // the instants of removal of what is removed
+	gaps    *gaps
+	damaged bool     // some entries were skipped, because they or their items cannot be read
+	skipped position // the first of them
+}
+
+// skip leaves an entry behind.
+func (s *slice) skip(p position, err error) {
+	if !s.damaged {
+		s.damaged, s.skipped = true, p
+	}
+	s.skipped = firstOf(s.skipped, p)
+	s.t.e.logDamage(err, "expired items wait in a damaged file: they stay hidden, and their removal is tried again", "table", s.d.Name)
+}
+
+// skipMarked keeps the mark on disk below what was skipped. The commit section is held.
+func (s *slice) skipMarked() {
+	if s.damaged {
+		s.t.marks.skip(s.skipped)
+	}
 }
 
 // newSlice begins a pass and returns the position from which it collects. From here on every commit
@@ -90,29 +130,32 @@ func (s *slice) collect(from position, now Instant) error {
 	s.left = position{removal: Never}
 	lower := appendDeadlineKey(nil, s.d.ID, from.removal, []byte(from.suffix))
 	_, upper := tableSpan(spaceDeadlines, s.d.ID)
-	it := e.kv.NewIter(lower, upper)
-	defer it.Close()
+	if s.gaps == nil {
+		s.gaps = &gaps{}
+	}
 	size := 0
-	for ok := it.First(); ok; ok = it.Next() {
-		a, err := s.d.decodeArmed(it.Key(), it.Value())
+	return eachReadable(e.kv, s.gaps, lower, upper, func(key, value []byte) (more bool, err error) {
+		a, err := s.d.decodeArmed(key, value)
 		if err != nil {
-			return err
+			return false, err
 		}
 		limit := now
 		if invariant.Injected(invariant.FireEarly) {
 			limit += 1000
 		}
 		if a.removal > limit || len(s.found) == reapSlice || size >= sliceBytes {
-			s.left = position{removal: a.removal, suffix: a.key.enc[tablePrefixLen:]}
-			break
+			s.left = a.position()
+			return false, nil
 		}
 		if s.needsItem(&a) {
 			size += a.entry.size
 		}
 		s.found = append(s.found, a)
 		s.ids = append(s.ids, stripeOf(s.d.ID, a.key.hash()))
-	}
-	return it.Error()
+		return true, nil
+	}, func(from []byte, err error) {
+		s.skip(position{readInstant(from[tablePrefixLen:]), string(from[tablePrefixLen+instantLen:])}, err)
+	})
 }
 
 // reap removes what was found, under the locks of its keys. It does not wait for the disk: the next slice is under way meanwhile.
@@ -161,7 +204,12 @@ func (e *Engine) tellReap(r Reap) {
 
 func (s *slice) reapLocked() (*commit, error) {
 	for i := range s.found {
-		if err := s.remove(&s.found[i]); err != nil {
+		err := s.remove(&s.found[i])
+		if isDamage(err) {
+			s.skip(s.found[i].position(), err)
+			err = nil
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -183,6 +231,7 @@ func (s *slice) fill(c *commit) error {
 	if left.removal > c.now { // a mark in the future would be lowered again by every write with a nearer deadline
 		left = position{removal: c.now}
 	}
+	s.skipMarked()
 	if s.t.marks.raise(left) {
 		s.batch.Set(idKey(catMark, s.d.ID), appendInstant(nil, s.t.marks.stored))
 	}

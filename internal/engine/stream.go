@@ -230,6 +230,7 @@ func (e *Engine) StreamByLabel(namespace, table, label string) (*StreamDesc, err
 
 // loadStreams opens every stream of the catalogue and puts the sequence numbers behind every record on disk.
 func (e *Engine) loadStreams() error {
+	bound := e.order.lastSeq + seqGap // no record's number is greater: see seqGap
 	err := e.eachCatalogue(catStream, func(_, value []byte) error {
 		d := &StreamDesc{}
 		if err := json.Unmarshal(value, d); err != nil {
@@ -242,7 +243,7 @@ func (e *Engine) loadStreams() error {
 		st.due.Wake(int64(minInstant))
 		for i := range d.Shards {
 			sh := &d.Shards[i]
-			last, err := e.lastRecord(d.ID, sh.No)
+			last, err := e.lastRecordOr(bound, d.ID, sh.No)
 			if err != nil {
 				return err
 			}
@@ -265,6 +266,16 @@ func (e *Engine) lastRecord(stream, shard uint32) (uint64, error) {
 	return seqOfKey(it.Key()), nil
 }
 
+// lastRecordOr is lastRecord, or bound if a damaged file hides the record.
+func (e *Engine) lastRecordOr(bound uint64, stream, shard uint32) (uint64, error) {
+	last, err := e.lastRecord(stream, shard)
+	if isDamage(err) {
+		e.logDamage(err, "the end of a shard cannot be read", "stream", stream, "shard", shard)
+		return bound, nil
+	}
+	return last, err
+}
+
 // seqGap is how many sequence numbers a start leaves out. In async durability readers are given records that a crash takes back, and those
 // of later records must lie behind them, or a consumer that goes on from its checkpoint would miss these. It is more than a stalled disk lets pile up.
 const seqGap = 1 << 24
@@ -282,7 +293,7 @@ func (e *Engine) rollAll() error {
 			d := st.desc.Load().clone()
 			change := false
 			for _, o := range st.open {
-				last, err := e.lastRecord(d.ID, o.no)
+				last, err := e.lastRecordOr(e.order.lastSeq, d.ID, o.no)
 				if err != nil {
 					return err
 				}

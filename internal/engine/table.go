@@ -22,6 +22,8 @@ type Table struct {
 
 	marks marks // guarded by the commit section (Engine.order)
 
+	ahead map[string]*ahead // by a backfill's progress key; touched by runBackfills only
+
 	count struct {
 		sync.Mutex
 		stats   TableStats
@@ -139,21 +141,23 @@ func (e *Engine) countTable(ctx context.Context, d *TableDesc, now Instant, limi
 }
 
 func (e *Engine) countSpan(ctx context.Context, d *TableDesc, lower, upper []byte, now Instant, limit int) (n, bytes int64, left int, err error) {
-	it := e.kv.NewIter(lower, upper)
-	defer it.Close()
-	for ok := it.First(); ok && limit > 0; ok = it.Next() {
+	if limit <= 0 {
+		return 0, 0, limit, nil
+	}
+	err = eachReadable(e.kv, &gaps{}, lower, upper, func(_, value []byte) (more bool, err error) {
 		limit--
 		if limit%1024 == 0 && ctx.Err() != nil {
-			return 0, 0, 0, ctx.Err()
+			return false, ctx.Err()
 		}
-		h, _, err := splitStored(it.Value())
+		h, _, err := splitStored(value)
 		if err != nil {
-			return 0, 0, 0, err
+			return false, err
 		}
 		if !d.expired(h, now) {
 			n++
 			bytes += int64(h.size)
 		}
-	}
-	return n, bytes, limit, it.Error()
+		return limit > 0, nil
+	}, func([]byte, error) {})
+	return n, bytes, limit, err
 }

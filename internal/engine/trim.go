@@ -15,9 +15,10 @@ import (
 type trimmer struct{ s *stream }
 
 const (
-	trimFew   = 100       // records of a shard that are removed one by one
-	trimSlice = 10_000    // records looked at in one go
-	trimEvery = 60 * 1000 // ms between trims of one stream: one range deletion then covers many records
+	trimFew   = 100            // records of a shard that are removed one by one
+	trimSlice = 10_000         // records looked at in one go
+	trimAgain = 60 * 60 * 1000 // ms until a shard with records that cannot be read is looked at again
+	trimEvery = 60 * 1000      // ms between trims of one stream: one range deletion then covers many records
 )
 
 // cut is what to remove of one shard.
@@ -121,7 +122,12 @@ func (t *trimmer) await(now, pause Instant) (until Instant) {
 func (t *trimmer) find(now Instant) (*found, error) {
 	f := &found{desc: t.s.desc.Load(), now: now, horizon: now - t.s.e.retention(), budget: trimSlice, left: Never}
 	for i := range f.desc.Shards {
-		if err := t.findIn(f, &f.desc.Shards[i]); err != nil {
+		err := t.findIn(f, &f.desc.Shards[i])
+		if isDamage(err) {
+			t.s.e.logDamage(err, "stream records in a damaged file are not trimmed before their shard ages out", "table", f.desc.Table)
+			f.left, err = min(f.left, now+trimAgain), nil
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -93,11 +93,12 @@ func (d *damages) signal() {
 
 // readError is the error of a read that needs a damaged table file. It matches ErrCorrupt.
 type readError struct {
+	file     string
 	cause    error
 	repeated bool
 }
 
-func (e *readError) Error() string { return fmt.Sprintf("%v: %v", ErrCorrupt, e.cause) }
+func (e *readError) Error() string { return fmt.Sprintf("%v: %s: %v", ErrCorrupt, e.file, e.cause) }
 
 func (e *readError) Unwrap() error { return e.cause }
 
@@ -113,7 +114,7 @@ func (db *DB) readFailed(err error) error {
 	if err == nil || err == ErrNotFound || !pebble.IsCorruptionError(err) {
 		return err
 	}
-	file := ""
+	file := "a table file"
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
 		file = filepath.Base(info.Path)
 	}
@@ -121,10 +122,10 @@ func (db *DB) readFailed(err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if elapsed, logged := d.logged[file]; logged && elapsed() < repeatEvery {
-		return &readError{cause: err, repeated: true}
+		return &readError{file: file, cause: err, repeated: true}
 	}
 	d.logged[file] = clock.Stopwatch()
-	return &readError{cause: err}
+	return &readError{file: file, cause: err}
 }
 
 // compactionEnded notes a compaction that failed over a damaged file. Pebble leaves the tables of such a compaction alone for five

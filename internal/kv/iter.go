@@ -8,6 +8,7 @@ type Iter struct {
 	db     *DB
 	pebble *pebble.Iterator // nil when err is set
 	err    error            // why there is no iterator
+	failed error            // the first failure of a read, marked
 }
 
 type pebbleReader interface {
@@ -54,7 +55,7 @@ func (it *Iter) Error() error {
 	if it.err != nil {
 		return it.err
 	}
-	return it.db.readFailed(it.pebble.Error())
+	return it.readFailed(it.pebble.Error())
 }
 
 // Close releases the iterator and returns Error's answer.
@@ -62,5 +63,16 @@ func (it *Iter) Close() error {
 	if it.err != nil {
 		return it.err
 	}
-	return it.db.readFailed(it.pebble.Close())
+	return it.readFailed(it.pebble.Close())
+}
+
+// readFailed marks an error of the iterator once, so that it is counted once.
+func (it *Iter) readFailed(err error) error {
+	if err != nil && it.failed == nil {
+		it.failed = it.db.readFailed(err)
+	}
+	if err != nil {
+		return it.failed
+	}
+	return nil
 }

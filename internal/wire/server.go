@@ -185,8 +185,13 @@ func (s *Server) apiError(ctx context.Context, err error, operation, id string) 
 	return errFault
 }
 
-// logFault logs what a client is told nothing of. A context that has ended is a client that has gone: nobody's fault, and nobody reads the answer.
+// logFault logs a failure of which the client learns nothing but that there was one. It leaves out a context that has ended, since the
+// client has gone, and an error that says itself that one like it was logged a moment ago.
 func (s *Server) logFault(ctx context.Context, err error, operation, id string) {
+	var again interface{ Repeated() bool }
+	if errors.As(err, &again) && again.Repeated() {
+		return
+	}
 	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		s.Logger.Error("request failed", "operation", operation, "request_id", id, "error", err)
 	}
