@@ -72,6 +72,7 @@ func Open(dir string, options Options) (*DB, error) {
 		FS:              options.fs,
 		Durability:      options.Durability.kv(),
 		CacheBytes:      options.CacheBytes,
+		ReserveBytes:    options.reserve,
 		Start:           options.Start,
 		Frozen:          options.Frozen,
 		ClockControl:    options.ClockControl == ClockControlOn,

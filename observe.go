@@ -88,8 +88,11 @@ func (db *DB) damaged() (out []admin.DamagedFile) {
 	return out
 }
 
-// degraded returns a line for each damaged file.
+// degraded returns a line for each thing that is broken while the rest is served: a full disk, and each damaged file.
 func (db *DB) degraded() (lines []string) {
+	if err := db.engine.FullReason(); err != nil {
+		lines = append(lines, err.Error())
+	}
 	for _, f := range db.engine.Damages() {
 		lines = append(lines, f.String()+", and has blocks that cannot be read: see mayfly check and mayfly salvage")
 	}

@@ -102,8 +102,9 @@ type Options struct {
 	// Logger receives what an operator has to know. Default: nothing is logged.
 	Logger *slog.Logger
 
-	fs     kv.FS // the file system of the directory; nil: the machine's. Tests pass one that crashes.
-	noWork bool  // what is left from before is not gone on with: a test does that itself
+	fs      kv.FS // the file system of the directory; nil: the machine's. Tests pass one that crashes.
+	reserve int64 // the most bytes of the reserve in fs; 0: there is none
+	noWork  bool  // what is left from before is not gone on with: a test does that itself
 }
 
 // Credential is an access key and its secret.

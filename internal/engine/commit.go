@@ -198,6 +198,9 @@ func (e *Engine) ready() error {
 // full says whether the disk has been full and still is: then nothing may grow. Where space is back, the reserve is taken again.
 func (e *Engine) full() bool { return e.kv.Full() && !e.kv.TryRestore() }
 
+// FullReason returns why writes that grow the data are refused; nil while they are accepted.
+func (e *Engine) FullReason() error { return e.kv.FullReason() }
+
 // appendClock is the value of the clock key: the instant, and the last stream sequence number taken before it.
 func appendClock(dst []byte, now Instant, lastSeq uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendInstant(dst, now), lastSeq)
