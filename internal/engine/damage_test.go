@@ -341,3 +341,51 @@ func TestReaperPassesDamage(t *testing.T) {
 		}
 	}
 }
+
+// A catalogue that cannot be read refuses the start, and the error names the file.
+func TestDamagedCatalogue(t *testing.T) {
+	dir := newDamagedDir(t, plainTable)
+	names, err := dir.fs.List("data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".sst") {
+			continue
+		}
+		dir.flip(name, 100) // the first block begins with the catalogue
+		e, err := Open(dir.options())
+		if err == nil {
+			e.Close()
+		}
+		if !isDamage(err) || !strings.Contains(err.Error(), name) {
+			t.Errorf("opened with a damaged %s: %v", name, err)
+		}
+		dir.flip(name, 100)
+	}
+	open(t, dir.options()).close()
+}
+
+// A TTL backfill does all items but those in a damaged block, does not end, and ends once the block can be read.
+func TestBackfillPassesDamage(t *testing.T) {
+	dir := newDamagedDir(t, func(d *TableDesc) { plainTable(d); d.TTL.Attribute = "" })
+	dir.damage(tableSpan(spaceItems, 1))
+	d := open(t, dir.options())
+	d.setTTL("damaged", "ttl")
+	d.advance(0)
+	tab := d.reopened("damaged")
+	armed, _ := d.keysIn(tableSpan(spaceDeadlines, tab.id))
+	if armed < damagedItems*3/4 || armed >= damagedItems || !tab.Desc().TTL.Backfill {
+		t.Errorf("%d of %d items are armed, backfill %v", armed, damagedItems, tab.Desc().TTL.Backfill)
+	}
+	d.close()
+	dir.repair()
+	again := open(t, dir.options())
+	defer again.close()
+	tab = again.reopened("damaged")
+	again.awaitBackfill(tab)
+	if armed, _ := again.keysIn(tableSpan(spaceDeadlines, tab.id)); armed != damagedItems {
+		t.Errorf("%d of %d items are armed after the repair", armed, damagedItems)
+	}
+	again.verify()
+}
