@@ -293,6 +293,57 @@ func TestSegmentsPartitionHashes(t *testing.T) {
 	})
 }
 
+// TestSegmentBoundaries: each key lies in the segment that SegmentOf names, also where rounding
+// decides.
+func TestSegmentBoundaries(t *testing.T) {
+	d := &TableDesc{ID: 1, Key: KeySchema{Partition: []KeyAttr{{"a", dynamo.KindString}}}}
+	const n = 1_000_000
+	onBoundary := 0
+	for i := range 40_000 {
+		it := item("a", fmt.Sprint(i))
+		key, err := d.KeyOf(it)
+		if err != nil {
+			t.Fatal(err)
+		}
+		segment, err := d.SegmentOf(nil, it, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Range{Segments: n}
+		if key.hash() < r.segmentStart(segment) || segment+1 < n && key.hash() >= r.segmentStart(segment+1) {
+			t.Fatalf("hash %#x is not in segment %d", key.hash(), segment)
+		}
+		if key.hash() == r.segmentStart(segment) {
+			onBoundary++
+		}
+	}
+	if onBoundary == 0 {
+		t.Error("no key lies on a boundary: this shows nothing")
+	}
+}
+
+// TestSortConditionAtTheKey: which sort conditions take the key that is their operand.
+func TestSortConditionAtTheKey(t *testing.T) {
+	d := openMemory(t)
+	tab := d.table("events")
+	for sk := 1; sk <= 5; sk++ {
+		d.put(tab, item("pk", "a", "sk", sk))
+	}
+	for op, want := range map[SortOp][]int{
+		SortAny: {1, 2, 3, 4, 5}, SortEQ: {3}, SortLT: {1, 2}, SortLE: {1, 2, 3}, SortGT: {4, 5}, SortGE: {3, 4, 5}, SortBetween: {3, 4},
+	} {
+		var got []int
+		r := Range{Partition: []dynamo.Value{item("pk", "a").Get("pk")}, Sort: SortRange{Op: op, Low: number("3"), High: number("4")}}
+		for _, it := range d.items(tab, r) {
+			ms, _ := it.Get("sk").Number().Millis()
+			got = append(got, int(ms/1000))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("condition %d from 3 to 4 has %v, want %v", op, got, want)
+		}
+	}
+}
+
 // A start key that does not fit the schema is an error, not a position.
 func TestStartKeyMustFit(t *testing.T) {
 	d := &TableDesc{ID: 1, Key: recordSchema, Indexes: []IndexDesc{{ID: 1, Name: "index", Key: KeySchema{Partition: []KeyAttr{{"b", dynamo.KindNumber}}}}}}

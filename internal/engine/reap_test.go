@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -122,4 +123,94 @@ func TestAnswerAfterReapFollowsSync(t *testing.T) {
 		t.Errorf("%v %v", r.answers, r.errs)
 	}
 	d.close()
+}
+
+// TestSecondLookTakesBothAtOnce: the second look of a read takes its instant when it takes its
+// snapshot, inside the commit section.
+func TestSecondLookTakesBothAtOnce(t *testing.T) {
+	d := openMemory(t)
+	tab := d.table("events")
+	d.still()
+	a := item("pk", "a", "sk", 1, "ttl", unix(time.Second))
+	d.put(tab, a)
+	if err := d.clock.Advance(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	d.order.Lock()
+	var looks []Instant
+	first, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- d.ReadSnapshot(context.Background(), func(v *View) error {
+			if looks = append(looks, v.Now()); len(looks) == 1 {
+				close(first)
+			}
+			_, _, err := v.Get(tab, keyOf(t, tab, a))
+			return err
+		})
+	}()
+	<-first
+	settle()
+	if err := d.clock.Advance(time.Second); err != nil {
+		t.Error(err)
+	}
+	d.order.Unlock()
+	if err := <-ended; err != nil || len(looks) != 2 || looks[1] != d.Now() {
+		t.Errorf("looked at %v, and the commit section was free at %d: %v", looks, d.Now(), err)
+	}
+}
+
+// TestAlterOvertakesBackfill: a step of a backfill that a change of the table overtakes does nothing.
+func TestAlterOvertakesBackfill(t *testing.T) {
+	d := openMemory(t)
+	tab := d.table("events")
+	d.still()
+	a := item("pk", "a", "sk", 1, "ttl", unix(time.Hour), "other", unix(time.Minute))
+	d.put(tab, a)
+	desc := d.setTTL("events", "other")
+	held := d.lockStripes([]uint32{stripeOf(tab.id, keyOf(t, tab, a).hash())})
+	stepped := make(chan error, 1)
+	go func() {
+		_, err := tab.backfills(desc)[0].step()
+		stepped <- err
+	}()
+	settle()
+	d.setTTL("events", "ttl")
+	d.unlockStripes(held)
+	if err := <-stepped; !errors.Is(err, errStale) {
+		t.Errorf("a step that was overtaken: %v", err)
+	}
+	if h, _ := d.stored(tab, a); h.generation != 1 {
+		t.Errorf("it wrote %+v", h)
+	}
+}
+
+// TestTrimAtTheInstant: a record goes when it is as old as the retention, not a millisecond before;
+// the record behind it stays, and so does a closed shard with a record that is younger.
+func TestTrimAtTheInstant(t *testing.T) {
+	d := openMemory(t, oneShard)
+	tab := d.table("events")
+	d.still()
+	const old = trimFew + 20
+	count(d, tab, 1, 0, old)
+	written, retention := d.Now(), d.retention()
+	if err := d.clock.Advance(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	count(d, tab, 1, old, 1)
+	tr := &trimmer{s: d.streamByID(tab.Desc().Stream.ID)}
+	if f, err := tr.find(written + retention - 1); err != nil || len(f.cuts) != 0 || f.left != written+retention {
+		t.Errorf("a millisecond early: %+v, %v", f, err)
+	}
+	if f, err := tr.find(written + retention); err != nil || len(f.cuts) != 1 || f.cuts[0].through != old {
+		t.Errorf("at the instant: %+v, %v", f, err)
+	} else if err := tr.apply(f); err != nil {
+		t.Error(err)
+	}
+	if rs := d.records(tab); len(rs) != 1 || rs[0].Seq != old+1 {
+		t.Errorf("%+v is left, want the record that is a second younger", rs)
+	}
+	alterStream(t, d, tab, "")
+	if f, err := tr.find(written + retention); err != nil || len(f.cuts) != 0 {
+		t.Errorf("of a shard that was closed a moment ago: %+v, %v", f, err)
+	}
 }

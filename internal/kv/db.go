@@ -30,6 +30,7 @@ type DB struct {
 	pebble      *pebble.DB
 	lock        *pebble.Lock
 	guard       *guardFS
+	journal     *journal // nil in Memory mode
 	reserve     *reserve
 	failure     failure
 	stall       stall
@@ -136,11 +137,27 @@ func lockDirectory(opts Options) (*pebble.Lock, error) {
 	return nil, fmt.Errorf("lock %q: %w", opts.Dir, markNoSpace(err))
 }
 
-// openLocked opens Pebble in the directory whose lock is held. A failure of the disk meanwhile lets Pebble finish, and is reported then.
+// openLocked verifies the directory whose lock is held, and opens it.
 func (db *DB) openLocked() error {
+	inspection, err := db.verify()
+	if err != nil {
+		return err
+	}
 	db.background.init()
 	db.reserve = newReserve(db.opts, db.log, db.startHealing)
 	db.guard = newGuardFS(db.opts.FS, db.reserve, &db.failure)
+	if db.journal, err = startJournal(db.guard.FS, db.opts.Dir, inspection); err != nil {
+		return fmt.Errorf("open %q: write the journal: %w", db.opts.Dir, markNoSpace(err))
+	}
+	if err := db.openGuarded(); err != nil {
+		return errors.Join(err, db.journal.close())
+	}
+	return nil
+}
+
+// openGuarded opens Pebble over the guard. A failure of the disk meanwhile lets Pebble finish, and is reported then.
+func (db *DB) openGuarded() error {
+	db.guard.journal = db.journal
 	p := pebbleOptions(db.opts)
 	p.FS = db.guard
 	p.Lock = db.lock
@@ -202,7 +219,7 @@ func (db *DB) Close() error {
 		if failed := db.failure.err(); failed != nil {
 			err = failed
 		}
-		db.closeIs = errors.Join(err, db.lock.Close())
+		db.closeIs = errors.Join(err, db.journal.close(), db.lock.Close())
 	})
 	return db.closeIs
 }

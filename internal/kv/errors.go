@@ -23,6 +23,8 @@ var (
 	ErrNoSpace = errors.New("disk is full")
 	// ErrCorrupt marks errors about bytes on disk that are not what was written there.
 	ErrCorrupt = errors.New("data directory is corrupt")
+	// ErrNewer says that a newer program wrote the directory.
+	ErrNewer = errors.New("data directory has a newer format")
 )
 
 // openError says what opening dir ran into. A file that should exist and does not is corruption too: Pebble names files it has written.

@@ -3,8 +3,10 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,6 +26,7 @@ import (
 type guardFS struct {
 	FS
 	failure *failure
+	journal *journal   // nil in Memory mode
 	after   *vfs.MemFS // files created after the failure
 	reserve *reserve
 	again   atomic.Bool // a table could not be written for a reason that passes, and none has been tried since
@@ -95,7 +98,26 @@ func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 		return f, err
 	}
 	f, err := g.withDescriptor(descriptorTries, func() (vfs.File, error) { return g.FS.Create(name, category) })
+	if err == nil {
+		err = g.noteMarker(name)
+	}
 	return g.created("create", name, category, f, err)
+}
+
+// noteMarker notes a new marker of the manifest in the journal, before Pebble removes the marker before it.
+func (g *guardFS) noteMarker(name string) error {
+	l := listFiles([]string{g.PathBase(name)})
+	if g.journal == nil || len(l.manifestMarkers) == 0 {
+		return nil
+	}
+	if err := g.syncDirectory(name); err != nil {
+		return err
+	}
+	var manifest uint64
+	if _, err := fmt.Sscanf(l.manifestMarkers[0].value, "MANIFEST-%d", &manifest); err != nil {
+		return err
+	}
+	return g.journal.manifestCurrent(manifest)
 }
 
 // ReuseForWrite implements FS.
@@ -139,13 +161,31 @@ func (f compactedFile) Write(p []byte) (int, error) {
 func (g *guardFS) created(op, name string, category vfs.DiskWriteCategory, f vfs.File, err error) (vfs.File, error) {
 	if err == nil {
 		file := guardFile{File: f, fs: g, name: name}
+		g.noteCreated(&file)
 		if isLog(name) {
 			return &logFile{guardFile: file}, nil
 		}
 		return &file, nil
 	}
+	if f != nil {
+		err = errors.Join(err, f.Close())
+	}
 	g.critical(op, name, err)
 	return g.createAfter(name, category)
+}
+
+// noteCreated prepares a new critical file for the journal.
+func (g *guardFS) noteCreated(f *guardFile) {
+	if g.journal == nil {
+		return
+	}
+	l := listFiles([]string{g.PathBase(f.name)})
+	for _, number := range l.logs {
+		g.journal.logMade(number)
+	}
+	for _, number := range l.manifests {
+		f.manifest = &claim{manifest: number}
+	}
 }
 
 // createAfter creates a file in memory, in a directory that may be missing there.
@@ -176,7 +216,13 @@ func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guardFile{File: f, fs: g, name: name}, nil
+	return &guardFile{File: f, fs: g, name: name, directory: true}, nil
+}
+
+// List implements FS. Pebble takes the journal's name for a damaged marker's.
+func (g *guardFS) List(dir string) ([]string, error) {
+	names, err := g.FS.List(dir)
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, journalName) }), err
 }
 
 // Stat implements FS.
@@ -226,8 +272,10 @@ func (g *guardFS) Unwrap() vfs.FS { return g.FS }
 // guardFile is a critical file.
 type guardFile struct {
 	vfs.File
-	fs   *guardFS
-	name string
+	fs        *guardFS
+	name      string
+	directory bool
+	manifest  *claim // of a MANIFEST: what has been written; nil for all other files
 }
 
 // Write implements vfs.File.
@@ -235,6 +283,10 @@ func (f *guardFile) Write(p []byte) (int, error) {
 	if !f.fs.dead() {
 		_, err := f.File.Write(p)
 		f.fs.critical("write", f.name, err)
+		if f.manifest != nil {
+			f.manifest.length += int64(len(p))
+			f.manifest.sum = crc32.Update(f.manifest.sum, castagnoli, p)
+		}
 	}
 	return len(p), nil
 }
@@ -251,7 +303,7 @@ func (f *guardFile) WriteAt(p []byte, offset int64) (int, error) {
 // Sync implements vfs.File.
 func (f *guardFile) Sync() error {
 	if !f.fs.dead() {
-		f.fs.critical("sync", f.name, f.File.Sync())
+		f.fs.critical("sync", f.name, f.synced(f.File.Sync))
 	}
 	return nil
 }
@@ -259,9 +311,25 @@ func (f *guardFile) Sync() error {
 // SyncData implements vfs.File.
 func (f *guardFile) SyncData() error {
 	if !f.fs.dead() {
-		f.fs.critical("sync", f.name, f.File.SyncData())
+		f.fs.critical("sync", f.name, f.synced(f.File.SyncData))
 	}
 	return nil
+}
+
+// synced syncs the file, and notes in the journal that it did before Pebble learns of it.
+func (f *guardFile) synced(sync func() error) error {
+	j := f.fs.journal
+	if j == nil || !f.directory && f.manifest == nil {
+		return sync()
+	}
+	made := j.logsMade()
+	if err := sync(); err != nil {
+		return err
+	}
+	if f.manifest != nil {
+		return j.manifestSynced(*f.manifest)
+	}
+	return j.directorySynced(made)
 }
 
 // SyncTo implements vfs.File. Without a full sync it promises nothing, but its error may be the only one that the system ever reports.

@@ -520,6 +520,7 @@ func TestActionAfterCompletion(t *testing.T) {
 	w.create("kept", "at(2030-01-01T00:01:00)", after)
 	w.create("recurs", "rate(1 minute)", after, `"EndDate":`+epoch(begin.Add(2*time.Minute)))
 	w.create("forever", "rate(1 hour)", after)
+	w.create("lasts", "cron(1 0 * * ? *)", after, `"EndDate":`+epoch(begin.Add(30*time.Minute))) // it fires once, and stays until then
 	w.create("never", "cron(0 12 * * ? *)", after, `"EndDate":`+epoch(begin.Add(time.Hour)))
 	ok := false
 	w.got.answer = func(d target.Delivery) error {
@@ -544,16 +545,16 @@ func TestActionAfterCompletion(t *testing.T) {
 		}
 	}
 	w.advance(time.Minute)
-	definitions("forever kept later never recurs stays")
+	definitions("forever kept lasts later never recurs stays")
 	w.got.Lock()
 	ok = true
 	w.got.Unlock()
 	w.must("PUT", "/schedules/kept", body("at(2031-01-01T00:00:00)", after))
 	w.advance(20 * time.Minute)
-	definitions("forever kept never stays")
+	definitions("forever kept lasts never stays")
 	w.advance(time.Hour)
 	definitions("forever kept stays")
-	if got := w.count(Completed, "default"); got != 4 {
+	if got := w.count(Completed, "default"); got != 5 {
 		t.Errorf("%d completions were observed", got)
 	}
 }

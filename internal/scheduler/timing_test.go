@@ -1,8 +1,13 @@
 package scheduler
 
 import (
+	"errors"
+	"net/http"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/internal/cron"
 )
@@ -58,6 +63,47 @@ func TestFollowing(t *testing.T) {
 		if runs != tt.runs || more != (tt.next != none) || more && !next.Equal(minutes(tt.next)) {
 			t.Errorf("%s: runs %v, next after %v (%v), want %v, %v min", tt.what, runs, next.Sub(begin), more, tt.runs, tt.next)
 		}
+	}
+}
+
+// TestOldVersionEnds: of a version that an update has ended, nothing is armed that is due after its end.
+func TestOldVersionEnds(t *testing.T) {
+	expression, err := cron.Parse("rate(10 minutes)", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tm := timing{expression: expression, anchor: begin, window: 5 * time.Minute}
+	now := begin.Add(15 * time.Minute)
+	for _, late := range []time.Duration{0, time.Millisecond} {
+		f := &firing{incarnation: "i", number: 1, occurrence: begin.Add(10 * time.Minute), deadline: now, armed: begin}
+		next := tm.deadline(begin.Add(20*time.Minute), "i", 2)
+		f.until = next.Add(-late)
+		o := &outcome{firing: f}
+		if runs := o.follow(tm, CatchUpLast, now); !runs || (o.next == nil) != (late > 0) {
+			t.Errorf("the version ends %v before the next firing is due: it runs %t, and %+v is armed", late, runs, o.next)
+		}
+	}
+}
+
+// offline fails every call.
+type offline struct{}
+
+func (offline) Do(*http.Request) (*http.Response, error) { return nil, errors.New("offline") }
+
+// TestUnarmedIsNotHandedOver: while the next firing cannot be armed, the delivery is not handed over:
+// the record comes again.
+func TestUnarmedIsNotHandedOver(t *testing.T) {
+	db := dynamodb.New(dynamodb.Options{
+		Region: "eu-west-1", BaseEndpoint: aws.String("http://offline"), HTTPClient: offline{}, Retryer: aws.NopRetryer{},
+		Credentials: aws.AnonymousCredentials{},
+	})
+	s := &Scheduler{o: Options{DB: db, Now: time.Now, Observe: func(e Event) { t.Errorf("observed %+v", e) }}}
+	f := &firing{name: "a", incarnation: "i", number: 1, occurrence: begin, deadline: begin}
+	next := *f
+	next.number++
+	o := &outcome{place: groupPlace(groupDefault), firing: f, next: &next, done: func() { t.Error("the record is done") }}
+	if err := s.follow(t.Context(), []*outcome{o}); err == nil {
+		t.Error("no error")
 	}
 }
 
