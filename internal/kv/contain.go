@@ -109,9 +109,9 @@ func (e *readError) Is(target error) bool { return target == ErrCorrupt }
 // one out.
 func (e *readError) Repeated() bool { return e.repeated }
 
-// readFailed marks an error of a read if a damaged file is its cause.
+// readFailed marks an error of a read if a damaged file is its cause. A nil DB, of a store that is only read, returns it as it is.
 func (db *DB) readFailed(err error) error {
-	if err == nil || err == ErrNotFound || !pebble.IsCorruptionError(err) {
+	if db == nil || err == nil || err == ErrNotFound || !pebble.IsCorruptionError(err) {
 		return err
 	}
 	file := "a table file"
