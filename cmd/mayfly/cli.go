@@ -24,6 +24,8 @@ type cli struct {
 	Series     seriesCommand     `cmd:"" help:"Keep readings of devices: ingest files, show the latest, ranges, rollups and plots."`
 	Worker     workerCommand     `cmd:"" help:"Run schedules, triggers, reminders and lifecycles beside a DynamoDB endpoint that is elsewhere."`
 	Plan       planCommand       `cmd:"" help:"Compute what a table will need and cost, in each capacity mode and with each way to expire."`
+	Check      checkCommand      `cmd:"" help:"Check the directory of a database: every checksum, and every relation between its parts."`
+	Salvage    salvageCommand    `cmd:"" help:"Copy what can be read of a damaged directory into a new one, and list the losses."`
 	Version    versionCommand    `cmd:"" help:"Print what this program was built from."`
 }
 

@@ -13,6 +13,8 @@
 //	mayfly series       keep readings of devices, each for its retention: ingest, latest, ranges, rollups, plots
 //	mayfly worker       run schedules, triggers, reminders and lifecycles beside an endpoint that is elsewhere
 //	mayfly plan         compute capacity and cost of a workload
+//	mayfly check        check the directory of a database
+//	mayfly salvage      copy what can be read of a damaged directory into a new one
 //	mayfly version      what this program was built from
 package main
 

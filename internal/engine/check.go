@@ -13,18 +13,35 @@ import (
 	"github.com/mayflydb/mayfly/internal/kv"
 )
 
-// Fault is one disagreement between the parts of a store.
+// Fault is damage of a file, or a disagreement between the parts of a store.
 type Fault struct {
-	Table string // empty: the fault concerns no single table
-	Fault string // a clause that names the entry and what is wrong with it
+	File   string  // empty: the files are sound
+	Offset int64   // of the first bad byte or block in File; -1 if unknown
+	Table  string  // empty: the fault concerns no single table
+	Fault  string  // a clause that names the entry and what is wrong with it
+	Places []Place // of a damaged file: what may be unreadable
 }
 
 // String returns the fault as one line.
 func (f Fault) String() string {
-	if f.Table == "" {
-		return f.Fault
+	text := f.Fault
+	if f.Table != "" {
+		text = f.Table + ": " + text
 	}
-	return f.Table + ": " + f.Fault
+	if f.File != "" {
+		text = kv.Damage{File: f.File, Offset: f.Offset, Fault: text}.String()
+	}
+	for i, p := range f.Places {
+		sign := "; "
+		if i == 0 {
+			sign = " (concerns "
+		}
+		text += sign + p.String()
+	}
+	if len(f.Places) > 0 {
+		text += ")"
+	}
+	return text
 }
 
 // verifyFaults is how many faults an error of Verify lists.
@@ -50,7 +67,7 @@ func (e *Engine) verifyTables(ctx context.Context, tables []*Table) error {
 	defer snap.Close()
 	var errs []error
 	n := 0
-	c := &checker{ctx: ctx, kv: snap, lows: lows, step: func() {}, report: func(f Fault) {
+	c := &checker{ctx: ctx, kv: snap, lows: lows, step: func(int) {}, report: func(f Fault) {
 		if n++; n <= verifyFaults {
 			errs = append(errs, errors.New(f.String()))
 		}
@@ -71,11 +88,70 @@ func (e *Engine) verifyTables(ctx context.Context, tables []*Table) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// Check checks every relation between the parts of a store that nothing changes meanwhile: items, index entries, deadline entries,
-// low-water marks, descriptions and stream records. report gets each fault; step is called for every key that is read. Its error
-// says that the store could not be read to its end. It holds descriptions in memory, and no items.
-func Check(ctx context.Context, store kv.Reader, step func(), report func(Fault)) error {
-	return (&checker{ctx: ctx, kv: store, step: step, report: report}).all()
+// Check checks a directory that no process has open: every byte of its files, and if they are sound every relation between items, index
+// entries, deadline entries, low-water marks, descriptions and stream records. It changes nothing. report gets each fault. progress
+// gets how much of the work is done. Its error says that the check could not be carried to its end. It keeps descriptions in
+// memory, and no items.
+func Check(ctx context.Context, fs kv.FS, dir string, progress func(done, total int64), report func(Fault)) (err error) {
+	files, err := kv.OpenStopped(fs, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	total := 2 * files.Bytes() // the files once by themselves, and once as keys
+	done := int64(0)
+	step := func(n int64) {
+		done = min(done+n, total)
+		progress(done, total)
+	}
+	var damage []kv.Damage
+	more := 0
+	if err := files.Check(ctx, step, func(d kv.Damage) {
+		if len(damage) == damageMax {
+			more++
+			return
+		}
+		damage = append(damage, d)
+	}); err != nil {
+		return err
+	}
+	if len(damage) > 0 {
+		return reportDamage(ctx, files, damage, more, report)
+	}
+	store, err := files.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	c := &checker{ctx: ctx, kv: store, report: report, step: func(n int) { step(int64(n)) }}
+	return c.all()
+}
+
+// damageMax bounds the faults of files that are kept until the tables are known.
+const damageMax = 100_000
+
+// reportDamage reports faults of files with the tables and keys that they concern.
+func reportDamage(ctx context.Context, files *kv.Stopped, damage []kv.Damage, more int, report func(Fault)) error {
+	var p places
+	ignore := func(kv.Damage) {}
+	err := files.Each(ctx, func(int64) {}, ignore, func(key, value []byte) error {
+		if key[0] > spaceCatalogue {
+			return errEnough
+		}
+		_ = p.add(key, value) // without the description the table has no name
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	p.sort()
+	for _, d := range damage {
+		report(p.damaged(d))
+	}
+	if more > 0 {
+		report(Fault{Fault: fmt.Sprintf("%d more faults of files are not listed", more)})
+	}
+	return nil
 }
 
 // checker checks one state of a store. For each item it looks up the deadline entry and the index entries that the item asks for. Only
@@ -84,12 +160,11 @@ type checker struct {
 	ctx    context.Context
 	kv     kv.Reader
 	lows   map[uint32]position // by table: the low-water mark in memory, which is not below the one on disk; missing: the one on disk
-	step   func()
+	step   func(bytes int)
 	report func(Fault)
 
+	places
 	instant Instant
-	tables  []*TableDesc  // ascending by id
-	streams []*StreamDesc // ascending by id
 	stored  map[uint32]Instant
 	keys    int
 }
@@ -124,7 +199,7 @@ func (c *checker) each(lower, upper []byte, fn func(key, value []byte) error) er
 		if c.keys++; c.keys%1024 == 0 && c.ctx.Err() != nil {
 			return c.ctx.Err()
 		}
-		c.step()
+		c.step(len(it.Key()) + len(it.Value()))
 		if err := fn(it.Key(), it.Value()); err != nil {
 			return err
 		}
@@ -144,22 +219,6 @@ func (c *checker) get(key []byte, fn func(value []byte)) error {
 	}
 	fn(value)
 	return closer.Close()
-}
-
-func (c *checker) tableByID(id uint32) *TableDesc {
-	i, ok := slices.BinarySearchFunc(c.tables, id, func(d *TableDesc, id uint32) int { return int(int64(d.ID) - int64(id)) })
-	if !ok {
-		return nil
-	}
-	return c.tables[i]
-}
-
-func (c *checker) streamByID(id uint32) *StreamDesc {
-	i, ok := slices.BinarySearchFunc(c.streams, id, func(d *StreamDesc, id uint32) int { return int(int64(d.ID) - int64(id)) })
-	if !ok {
-		return nil
-	}
-	return c.streams[i]
 }
 
 // catalogue reads the descriptions, and checks them against one another.
@@ -182,26 +241,17 @@ func (c *checker) catalogue() error {
 			if err := json.Unmarshal(value, &given); err != nil {
 				c.fault("", "the identifiers do not decode: %v", err)
 			}
-		case catTable:
-			d := &TableDesc{}
-			if err := json.Unmarshal(value, d); err != nil {
-				c.fault("", "the table description under %q does not decode: %v", key[2:], err)
+		case catTable, catStream:
+			if err := c.places.add(key, value); err != nil {
+				c.fault("", "%v", err)
 				break
 			}
-			if !bytes.Equal(key, tableCatalogueKey(d.Namespace, d.Name)) {
+			if d := last(c.tables); key[1] == catTable && !bytes.Equal(key, tableCatalogueKey(d.Namespace, d.Name)) {
 				c.fault(d.Name, "its description is stored under %q", key[2:])
 			}
-			c.tables = append(c.tables, d)
-		case catStream:
-			d := &StreamDesc{}
-			if err := json.Unmarshal(value, d); err != nil {
-				c.fault("", "the stream description under %x does not decode: %v", key[2:], err)
-				break
-			}
-			if !bytes.Equal(key, idKey(catStream, d.ID)) {
+			if d := last(c.streams); key[1] == catStream && !bytes.Equal(key, idKey(catStream, d.ID)) {
 				c.fault(d.Table, "the description of its stream %d is stored under %x", d.ID, key[2:])
 			}
-			c.streams = append(c.streams, d)
 		case catMark, catBackfill, catBuild:
 			owned = append(owned, bytes.Clone(key))
 			if key[1] != catMark {
@@ -227,8 +277,7 @@ func (c *checker) catalogue() error {
 	default:
 		c.fault("", "the format version is %q, this program knows %q", format, formatVersion)
 	}
-	slices.SortFunc(c.tables, func(a, b *TableDesc) int { return int(int64(a.ID) - int64(b.ID)) })
-	slices.SortFunc(c.streams, func(a, b *StreamDesc) int { return int(int64(a.ID) - int64(b.ID)) })
+	c.places.sort()
 	for _, key := range owned {
 		if id := binary.BigEndian.Uint32(key[2:]); c.tableByID(id) == nil {
 			c.fault("", "catalogue key %x belongs to table id %d, which has no description", key, id)
@@ -250,6 +299,13 @@ func (c *checker) catalogue() error {
 		c.shards(d)
 	}
 	return nil
+}
+
+func last[T any](of []*T) *T {
+	if len(of) == 0 {
+		return nil
+	}
+	return of[len(of)-1]
 }
 
 // catalogueKind returns the kind of a catalogue key; 0 if the key has not the length of its kind.
@@ -430,7 +486,7 @@ func (d *TableDesc) readItem(key, value []byte) (h header, item dynamo.Item, k K
 	return h, item, k, err
 }
 
-// item checks one item, and looks up what it asks for.
+// item checks one item, and looks up the entries that it asks for.
 func (t *tableCheck) item(key, value []byte) error {
 	d := t.d
 	h, item, k, err := d.readItem(key, value)
@@ -438,7 +494,9 @@ func (t *tableCheck) item(key, value []byte) error {
 		t.fault("item %s: %v", d.shown(key[tablePrefixLen:]), err)
 		return nil
 	}
-	t.header(h, item, k)
+	if fault := d.headerFault(h, item); fault != "" {
+		t.fault("item %s: %s", d.shown(k.suffix()), fault)
+	}
 	indexed := false
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
@@ -488,24 +546,22 @@ func (t *tableCheck) item(key, value []byte) error {
 	return err
 }
 
-// header checks an item's header against the item and the table's TTL setting.
-func (t *tableCheck) header(h header, item dynamo.Item, k Key) {
-	ttl := &t.d.TTL
-	if h.size != item.Size() {
-		t.fault("item %s: its header says %d bytes, it has %d", t.d.shown(k.suffix()), h.size, item.Size())
+// headerFault returns what of an item's header does not fit the item and the table's TTL setting; empty: nothing.
+func (d *TableDesc) headerFault(h header, item dynamo.Item) string {
+	switch {
+	case h.size != item.Size():
+		return fmt.Sprintf("its header says %d bytes, it has %d", h.size, item.Size())
+	case h.generation > d.TTL.Generation || h.generation < d.TTL.Generation && !d.TTL.Backfill:
+		return fmt.Sprintf("it is of TTL generation %d, the table is at %d", h.generation, d.TTL.Generation)
+	case h.deadline == Never || h.generation != d.TTL.Generation:
+		return ""
+	case h.removal < h.deadline:
+		return fmt.Sprintf("it is to be removed at %d, before its deadline %d", h.removal, h.deadline)
 	}
-	if h.generation > ttl.Generation || h.generation < ttl.Generation && !ttl.Backfill {
-		t.fault("item %s: it is of TTL generation %d, the table is at %d", t.d.shown(k.suffix()), h.generation, ttl.Generation)
+	if ms, ok := millisOf(item.Get(d.TTL.Attribute)); !ok || ms != h.deadline {
+		return fmt.Sprintf("its deadline %d is not the value of %q", h.deadline, d.TTL.Attribute)
 	}
-	if h.deadline == Never || h.generation != ttl.Generation {
-		return
-	}
-	if ms, ok := millisOf(item.Get(ttl.Attribute)); !ok || ms != h.deadline {
-		t.fault("item %s: its deadline %d is not the value of %q", t.d.shown(k.suffix()), h.deadline, ttl.Attribute)
-	}
-	if h.removal < h.deadline {
-		t.fault("item %s: it is to be removed at %d, before its deadline %d", t.d.shown(k.suffix()), h.removal, h.deadline)
-	}
+	return ""
 }
 
 // armsAs reports whether a deadline entry is the one that its item asks for. It may say that the item has index entries when their index has been
@@ -656,7 +712,7 @@ func (c *checker) strays() error {
 	return errors.Join(err, c.straysIn([]byte{spaceStreams + 1}, nil, "keyspace"))
 }
 
-// straysIn names the keys in a range that should be empty, those of one owner together.
+// straysIn names the keys in a range that should be empty, with one fault for each owner.
 func (c *checker) straysIn(lower, upper []byte, owner string) error {
 	var prefix []byte
 	n := 0

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/mayflydb/mayfly"
+)
+
+type checkCommand struct {
+	Dir  string `arg:"" help:"Directory of the database; no server may have it open."`
+	JSON bool   `name:"json" help:"Print every fault as a JSON line, and a summary as the last one."`
+}
+
+// Help is the part of --help behind the flags.
+func (checkCommand) Help() string {
+	return `Example:
+
+    mayfly check ./data
+
+Exit codes: 0 sound, 3 damaged, 1 the check could not be made, 2 misuse of the command line. Nothing in the directory
+is changed. Damage of files is reported with the tables and keys that it concerns. The relations between items, indexes,
+deadlines and streams are checked if the files are sound.`
+}
+
+// exitDamaged is the exit code for a directory that is damaged, or was copied with losses.
+const exitDamaged = 3
+
+// Run checks.
+func (c checkCommand) Run(ctx context.Context, s streams) error {
+	faults := faultList{s: s, json: c.JSON}
+	line := newBar(s.err)
+	err := mayfly.Check(ctx, c.Dir, percent(line, "checking "+c.Dir), func(f mayfly.Fault) {
+		line.clear()
+		faults.add(f)
+	})
+	line.clear()
+	faults.end()
+	if err != nil {
+		return adviseStopped(err, c.Dir)
+	}
+	if c.JSON {
+		if err := writeJSON(s.out, map[string]any{"directory": c.Dir, "sound": faults.n == 0, "faults": faults.n}); err != nil {
+			return err
+		}
+	} else if faults.n == 0 {
+		fmt.Fprintf(s.out, "%s is sound\n", c.Dir)
+	}
+	if faults.n == 0 {
+		return nil
+	}
+	return &advised{
+		error: fmt.Errorf("%s is damaged: %s", c.Dir, counted(faults.n, "fault")), exit: exitDamaged,
+		next: fmt.Sprintf("restore it from a copy, or copy what can be read with: mayfly salvage %s --to NEW", c.Dir),
+	}
+}
+
+// percent returns a function that draws a bar whenever another percent is done.
+func percent(line bar, text string) func(done, total int64) {
+	drawn := int64(-1)
+	return func(done, total int64) {
+		if now := 100 * done / max(total, 1); now != drawn {
+			drawn = now
+			line.draw(done, total, fmt.Sprintf("%s: %d%%", text, now))
+		}
+	}
+}
+
+// faultsShown is how many faults are printed as text.
+const faultsShown = 100
+
+// faultList prints faults as they come.
+type faultList struct {
+	s    streams
+	json bool
+	n    int
+}
+
+func (l *faultList) add(f mayfly.Fault) {
+	l.n++
+	switch {
+	case l.json:
+		_ = writeJSON(l.s.out, faultJSON(f))
+	case l.n <= faultsShown:
+		fmt.Fprintln(l.s.out, f)
+	}
+}
+
+// end counts the faults that were not printed.
+func (l *faultList) end() {
+	if !l.json && l.n > faultsShown {
+		fmt.Fprintf(l.s.out, "and %d more; --json prints all\n", l.n-faultsShown)
+	}
+}
+
+// faultJSON returns a fault as it is printed with --json.
+func faultJSON(f mayfly.Fault) map[string]any {
+	out := map[string]any{"fault": f.Fault}
+	if f.File != "" {
+		out["file"] = f.File
+		if f.Offset >= 0 {
+			out["offset"] = f.Offset
+		}
+	}
+	if f.Table != "" {
+		out["table"] = f.Table
+	}
+	var places []map[string]string
+	for _, p := range f.Places {
+		place := map[string]string{"what": p.What}
+		for name, value := range map[string]string{"table": p.Table, "from": p.From, "to": p.To} {
+			if value != "" {
+				place[name] = value
+			}
+		}
+		places = append(places, place)
+	}
+	if places != nil {
+		out["places"] = places
+	}
+	return out
+}
+
+// adviseStopped adds advice to the failures of reading a directory that should be stopped.
+func adviseStopped(err error, dir string) error {
+	switch {
+	case errors.Is(err, mayfly.ErrLocked):
+		return advise(err, "stop the server that has %s open first", dir)
+	case errors.Is(err, fs.ErrNotExist):
+		return advise(err, "give the directory that mayfly serve has as --data")
+	case errors.Is(err, mayfly.ErrFormat):
+		return advise(err, "use the version of mayfly that wrote %s", dir)
+	}
+	return err
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mayflydb/mayfly"
+)
+
+type salvageCommand struct {
+	Dir  string `arg:"" help:"Directory of the damaged database; no server may have it open."`
+	To   string `help:"Directory to copy to; it must be missing or empty." required:"" placeholder:"NEW"`
+	JSON bool   `name:"json" help:"Print every loss as a JSON line, and a summary as the last one."`
+}
+
+// Help is the part of --help behind the flags.
+func (salvageCommand) Help() string {
+	return `Example:
+
+    mayfly salvage ./data --to ./rescued
+
+Exit codes: 0 everything was copied, 3 something is lost or may be old, 1 the copy could not be made, 2 misuse of the
+command line. Nothing in the damaged directory is changed. Each loss is listed with the table and the keys that it
+concerns; items in such a range may be missing, old, or deleted before.`
+}
+
+// Run copies.
+func (c salvageCommand) Run(ctx context.Context, s streams) error {
+	losses := faultList{s: s, json: c.JSON}
+	line := newBar(s.err)
+	tables, err := mayfly.Salvage(ctx, c.Dir, c.To, percent(line, "copying "+c.Dir), func(f mayfly.Fault) {
+		line.clear()
+		losses.add(f)
+	})
+	line.clear()
+	losses.end()
+	if err != nil {
+		return adviseStopped(err, c.Dir)
+	}
+	copied := []map[string]any{}
+	for _, t := range tables {
+		copied = append(copied, map[string]any{"table": t.Table, "items": t.Items, "records": t.Records})
+		if !c.JSON {
+			fmt.Fprintf(s.out, "%s: copied %d items and %d stream records\n", t.Table, t.Items, t.Records)
+		}
+	}
+	if c.JSON {
+		if err := writeJSON(s.out, map[string]any{"directory": c.Dir, "to": c.To, "tables": copied, "losses": losses.n}); err != nil {
+			return err
+		}
+	}
+	if losses.n == 0 {
+		if !c.JSON {
+			fmt.Fprintf(s.out, "everything was copied to %s\n", c.To)
+		}
+		return nil
+	}
+	return &advised{
+		error: fmt.Errorf("not everything in %s could be copied: %s", c.Dir, counted(losses.n, "fault")), exit: exitDamaged,
+		next: fmt.Sprintf("compare the ranges above with another source, and then use --data %s", c.To),
+	}
+}
