@@ -26,7 +26,8 @@ import (
 var (
 	ErrLocked     = kv.ErrLocked      // another process has the directory open
 	ErrFormat     = engine.ErrFormat  // a newer version wrote the directory
-	ErrCorrupt    = kv.ErrCorrupt     // the directory is damaged, or not a database
+	ErrCorrupt    = kv.ErrCorrupt     // the directory is damaged
+	ErrDamaged    = kv.ErrDamaged     // the directory is damaged, and nothing in it was changed; matches ErrCorrupt too
 	ErrForeign    = kv.ErrForeign     // the directory holds other files, and no database
 	ErrNoSpace    = kv.ErrNoSpace     // the disk is too full to open the directory
 	ErrClockAhead = engine.ErrAhead   // the directory's clock is more than a minute ahead of the machine's
@@ -102,8 +103,11 @@ func Open(dir string, options Options) (*DB, error) {
 	return db, nil
 }
 
-// openError makes ErrCorrupt of what either layer calls corrupt: the store its files, the engine their content.
+// openError makes ErrCorrupt of what either layer calls corrupt: the store its files, the engine their content. It makes ErrFormat of a newer store.
 func openError(err error) error {
+	if errors.Is(err, kv.ErrNewer) {
+		return fmt.Errorf("mayfly: %w: %w", ErrFormat, err)
+	}
 	if errors.Is(err, engine.ErrCorrupt) && !errors.Is(err, ErrCorrupt) {
 		return fmt.Errorf("mayfly: %w: %w", ErrCorrupt, err)
 	}

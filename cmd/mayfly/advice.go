@@ -25,8 +25,10 @@ func adviseOpen(err error, dir string) error {
 		return advise(err, "give an empty or a new directory as --data")
 	case errors.Is(err, mayfly.ErrNoSpace):
 		return advise(err, "make room on the disk that holds %s, then start again: nothing is lost", dir)
+	case errors.Is(err, mayfly.ErrDamaged):
+		return advise(err, "nothing in %[1]s was changed; run `mayfly check %[1]s` for all faults, `mayfly salvage %[1]s --to NEW` to copy what can be read, or restore a copy", dir)
 	case errors.Is(err, mayfly.ErrCorrupt):
-		return advise(err, "%s is damaged or not a mayfly database: restore it from a copy, or give another --data", dir)
+		return advise(err, "run `mayfly check %[1]s` for all faults, `mayfly salvage %[1]s --to NEW` to copy what can be read, or restore a copy", dir)
 	}
 	return err
 }

@@ -10,17 +10,19 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mayflydb/mayfly/internal/kv"
 )
 
-// formatVersion names the storage format; FORMAT.md describes it. A directory of another version is refused, but for the one before, which
-// differs only in what it cannot hold.
+// formatVersion names the storage format; FORMAT.md describes it. A directory of an earlier version is opened and raised to this one; a
+// directory of a later version is refused.
 const (
-	formatVersion = "mayfly format 2"
-	formatBefore  = "mayfly format 1"
+	formatName    = "mayfly format "
+	formatVersion = formatName + "3"
 )
 
 type tableName struct{ namespace, name string }
@@ -41,7 +43,12 @@ type ids struct {
 	Stream uint32
 }
 
-// checkFormat writes the version into a store that is empty or of the version before, and refuses one of another version.
+// isFormatBefore reports whether a version is one that this program opens and raises to its own.
+func isFormatBefore(version string) bool {
+	return version == formatName+"1" || version == formatName+"2"
+}
+
+// checkFormat writes the version into a store that is empty or of a version before, and refuses one of another version.
 func (e *Engine) checkFormat() error {
 	v, ok, err := e.get(e.kv, catalogueKey(catFormat))
 	if err != nil {
@@ -50,7 +57,11 @@ func (e *Engine) checkFormat() error {
 	switch {
 	case string(v) == formatVersion:
 		return nil
-	case ok && string(v) != formatBefore:
+	case ok && !isFormatBefore(string(v)):
+		number, err := strconv.ParseUint(strings.TrimPrefix(string(v), formatName), 10, 32)
+		if err != nil || number == 0 || string(v) != formatName+strconv.FormatUint(number, 10) {
+			return corrupt("%q is no format version", v)
+		}
 		return fmt.Errorf("%w: the directory says %q, this program writes %q; open it with the version of mayfly that wrote it", ErrFormat, v, formatVersion)
 	case !ok:
 		if err := e.checkEmpty(); err != nil {
@@ -71,7 +82,7 @@ func (e *Engine) checkEmpty() error {
 	it := e.kv.NewIter(nil, nil)
 	defer it.Close()
 	if it.First() {
-		return fmt.Errorf("%w: the store holds data without a format version", ErrFormat)
+		return corrupt("the store holds data without a format version")
 	}
 	return it.Error()
 }

@@ -192,8 +192,9 @@ func TestRefusedDirectories(t *testing.T) {
 		want error
 		says string
 	}{
-		"newer":             {func(b *kv.Batch) { b.Set(catalogueKey(catFormat), []byte("mayfly format 3")) }, ErrFormat, "mayfly format 3"},
-		"without a version": {func(b *kv.Batch) { b.Delete(catalogueKey(catFormat)) }, ErrFormat, "without"},
+		"newer":             {func(b *kv.Batch) { b.Set(catalogueKey(catFormat), []byte("mayfly format 4")) }, ErrFormat, "mayfly format 4"},
+		"no version":        {func(b *kv.Batch) { b.Set(catalogueKey(catFormat), []byte("mayfly format 3x")) }, ErrCorrupt, "no format version"},
+		"without a version": {func(b *kv.Batch) { b.Delete(catalogueKey(catFormat)) }, ErrCorrupt, "without"},
 		"table not JSON":    {func(b *kv.Batch) { b.Set(tableCatalogueKey("default", "x"), []byte("{")) }, ErrCorrupt, "table"},
 		"stream not JSON":   {func(b *kv.Batch) { b.Set(idKey(catStream, 9), []byte("{")) }, ErrCorrupt, "stream"},
 		"ids not JSON":      {func(b *kv.Batch) { b.Set(catalogueKey(catIDs), nil) }, ErrCorrupt, "catalogue"},

@@ -270,9 +270,9 @@ func (c *checker) catalogue() error {
 	if err != nil {
 		return err
 	}
-	switch format {
-	case formatVersion, formatBefore:
-	case "":
+	switch {
+	case format == formatVersion || isFormatBefore(format):
+	case format == "":
 		c.fault("", "the format version is missing")
 	default:
 		c.fault("", "the format version is %q, this program knows %q", format, formatVersion)

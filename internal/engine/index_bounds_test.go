@@ -89,7 +89,7 @@ func TestFormatBefore(t *testing.T) {
 	d.put(d.table("events"), item("pk", "a", "sk", 1, "g", "x", "h", 1))
 	d.close()
 	editStore(t, dir, func(b *kv.Batch) {
-		b.Set(catalogueKey(catFormat), []byte(formatBefore))
+		b.Set(catalogueKey(catFormat), []byte(formatName+"1"))
 		b.Set(tableCatalogueKey("default", "events"), []byte(`{
 			"Namespace": "default", "Name": "events", "ID": 1, "UUID": "u", "Created": 1767225600000,
 			"Key": {"Partition": [{"Name": "pk", "Kind": 3}], "Sort": [{"Name": "sk", "Kind": 4}]},

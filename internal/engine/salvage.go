@@ -145,9 +145,7 @@ func (s *salvage) catalogueKey(key, value []byte) error {
 // begin is called when the catalogue has been read.
 func (s *salvage) begin() error {
 	s.began = true
-	switch s.format {
-	case formatVersion, formatBefore, "":
-	default:
+	if s.format != formatVersion && s.format != "" && !isFormatBefore(s.format) {
 		return fmt.Errorf("%w: the directory says %q, this program writes %q; salvage it with the version of mayfly that wrote it", ErrFormat, s.format, formatVersion)
 	}
 	s.sort()

@@ -37,5 +37,5 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%q is damaged: %s", e.Dir, strings.Join(lines, "; "))
 }
 
-// Is reports whether target is ErrCorrupt.
-func (e *DamageError) Is(target error) bool { return target == ErrCorrupt }
+// Is reports whether target is ErrCorrupt or ErrDamaged.
+func (e *DamageError) Is(target error) bool { return target == ErrCorrupt || target == ErrDamaged }

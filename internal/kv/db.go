@@ -143,21 +143,30 @@ func (db *DB) openLocked() error {
 	if err != nil {
 		return err
 	}
+	if inspection != nil {
+		db.logEnd(inspection)
+		if err := removeSeal(db.opts.FS, inspection); err != nil {
+			return fmt.Errorf("open %q: remove the seal: %w", db.opts.Dir, err)
+		}
+	}
 	db.background.init()
 	db.reserve = newReserve(db.opts, db.log, db.startHealing)
 	db.guard = newGuardFS(db.opts.FS, db.reserve, &db.failure)
 	if db.journal, err = startJournal(db.guard.FS, db.opts.Dir, inspection); err != nil {
 		return fmt.Errorf("open %q: write the journal: %w", db.opts.Dir, markNoSpace(err))
 	}
-	if err := db.openGuarded(); err != nil {
+	if err := db.openGuarded(inspection); err != nil {
 		return errors.Join(err, db.journal.close())
 	}
 	return nil
 }
 
 // openGuarded opens Pebble over the guard. A failure of the disk meanwhile lets Pebble finish, and is reported then.
-func (db *DB) openGuarded() error {
+func (db *DB) openGuarded(inspection *Inspection) error {
 	db.guard.journal = db.journal
+	if inspection != nil {
+		db.guard.sums = newTableSums(inspection.sealedFiles)
+	}
 	p := pebbleOptions(db.opts)
 	p.FS = db.guard
 	p.Lock = db.lock
@@ -219,7 +228,11 @@ func (db *DB) Close() error {
 		if failed := db.failure.err(); failed != nil {
 			err = failed
 		}
-		db.closeIs = errors.Join(err, db.journal.close(), db.lock.Close())
+		err = errors.Join(err, db.journal.close())
+		if err == nil {
+			db.seal()
+		}
+		db.closeIs = errors.Join(err, db.lock.Close())
 	})
 	return db.closeIs
 }

@@ -23,6 +23,8 @@ var (
 	ErrNoSpace = errors.New("disk is full")
 	// ErrCorrupt marks errors about bytes on disk that are not what was written there.
 	ErrCorrupt = errors.New("data directory is corrupt")
+	// ErrDamaged marks the errors of Open about a directory that was found damaged before anything in it was changed.
+	ErrDamaged = errors.New("data directory is damaged")
 	// ErrNewer says that a newer program wrote the directory.
 	ErrNewer = errors.New("data directory has a newer format")
 )

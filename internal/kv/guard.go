@@ -27,6 +27,7 @@ type guardFS struct {
 	FS
 	failure *failure
 	journal *journal   // nil in Memory mode
+	sums    *tableSums // nil in Memory mode
 	after   *vfs.MemFS // files created after the failure
 	reserve *reserve
 	again   atomic.Bool // a table could not be written for a reason that passes, and none has been tried since
@@ -92,6 +93,9 @@ func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 			clock.Pause(retryTable, g.closing)
 		}
 		f, err := g.FS.Create(name, category)
+		if err == nil && g.sums != nil {
+			f = &summedFile{File: f, name: g.PathBase(name), sums: g.sums}
+		}
 		if err == nil && category != flushCategory {
 			f = compactedFile{f, g.reserve}
 		}
@@ -238,6 +242,9 @@ func (g *guardFS) Stat(name string) (vfs.FileInfo, error) {
 // Remove implements FS.
 func (g *guardFS) Remove(name string) error {
 	if !g.dead() {
+		if g.sums != nil && isTable(name) {
+			g.sums.forget(g.PathBase(name))
+		}
 		return g.FS.Remove(name)
 	}
 	if err := g.after.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -22,6 +22,7 @@ import (
 type Inspection struct {
 	Dir      string
 	Empty    bool    // it holds no database, or one whose creation was cut off before it held anything
+	Sealed   bool    // a clean stop left its seal
 	Legacy   bool    // it has no journal: a mayfly before format 3 wrote it
 	Manifest string  // base name of the current MANIFEST; "" if unknown
 	Tables   []Table // live, by level and number
@@ -35,6 +36,7 @@ type Inspection struct {
 	minLog, nextFile, lastSeq uint64
 	manifestClaim             claim
 	turn                      uint64 // of the journal
+	sealedFiles               []sealedFile
 }
 
 // Log is a live log file: the MANIFEST has not made it obsolete.
@@ -163,7 +165,11 @@ func Inspect(fsys FS, dir string) (*Inspection, error) {
 		return nil, err
 	}
 	s := &inspector{Inspection: i, fs: fsys, listing: listFiles(names)}
-	if err := s.inspect(slices.Contains(names, journalName)); err != nil {
+	err = s.inspect(slices.Contains(names, journalName))
+	if err == nil && i.Newer == 0 {
+		err = s.checkSeal(names)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("inspect %q: %w", dir, err)
 	}
 	return i, nil

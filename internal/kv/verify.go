@@ -1,8 +1,10 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -37,4 +39,49 @@ func createFormat(fs FS, dir string) error {
 		return err
 	}
 	return syncDirectory(fs, dir)
+}
+
+// logEnd logs where the log of a store ended that was not stopped cleanly. Of the commits behind that end nothing is known.
+func (db *DB) logEnd(found *Inspection) {
+	if found.Sealed || found.Empty {
+		return
+	}
+	if found.TornManifest >= 0 {
+		db.log.Warn("the last record of the manifest was cut off before it counted; it is left out", "file", found.Manifest, "offset", found.TornManifest)
+	}
+	if len(found.Logs) == 0 {
+		return
+	}
+	last := found.Logs[len(found.Logs)-1]
+	commit := found.lastSeq
+	for _, log := range found.Logs {
+		commit = max(commit, log.LastSeq)
+	}
+	level, message := slog.LevelWarn, "the store was not stopped cleanly: its log ends without an end mark"
+	if last.Closed {
+		level, message = slog.LevelInfo, "the store has no seal: its log ends with an end mark"
+	}
+	db.log.Log(context.Background(), level, message, "file", last.File, "offset", last.End, "last_commit", commit, "valid_pieces_beyond", last.Beyond)
+}
+
+// removeSeal removes the seal durably. It is done before anything changes, so a seal always describes the directory that it lies in.
+func removeSeal(fs FS, found *Inspection) error {
+	if !found.Sealed {
+		return nil
+	}
+	if err := fs.Remove(fs.PathJoin(found.Dir, sealName)); err != nil {
+		return err
+	}
+	return syncDirectory(fs, found.Dir)
+}
+
+// seal seals the directory of a store that was closed without an error. Without a seal the next start treats the stop as a crash, which loses
+// nothing, so a seal that cannot be written is no failure of Close.
+func (db *DB) seal() {
+	if db.journal == nil {
+		return
+	}
+	if err := writeSeal(db.guard.FS, db.opts.Dir, db.guard.sums.all()); err != nil {
+		db.log.Warn("the directory could not be sealed: the next start treats this stop as a crash", "error", err)
+	}
 }

@@ -1,0 +1,309 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// sealName is the file that a clean stop leaves: it names every file of the store. The next start checks them and removes it before
+// anything changes. See FORMAT.md.
+const sealName = "SEAL"
+
+const (
+	sealHead  = "mayfly seal 1\n"
+	sealLimit = 64 << 20 // bytes; a file takes some 40
+)
+
+// sealedFile is a file as a clean stop left it.
+type sealedFile struct {
+	name   string
+	size   int64
+	sum    uint32 // CRC-32C of all of it
+	summed bool   // the sum is known
+}
+
+// sealedLog is a live log as a clean stop left it: the end of its last record, and the last commit in it.
+type sealedLog struct {
+	number  uint64
+	end     int64
+	lastSeq uint64
+}
+
+// seal is the content of the seal.
+type seal struct {
+	lastSeq uint64 // the last commit of the store
+	logs    []sealedLog
+	files   []sealedFile
+}
+
+func (s *seal) encode() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%scommit %d\n", sealHead, s.lastSeq)
+	for _, l := range s.logs {
+		fmt.Fprintf(&b, "log %d %d %d\n", l.number, l.end, l.lastSeq)
+	}
+	for _, f := range s.files {
+		if f.summed {
+			fmt.Fprintf(&b, "file %s %d %08x\n", f.name, f.size, f.sum)
+		} else {
+			fmt.Fprintf(&b, "file %s %d -\n", f.name, f.size)
+		}
+	}
+	fmt.Fprintf(&b, "sum %08x\n", crc32.Checksum(b.Bytes(), castagnoli))
+	return b.Bytes()
+}
+
+func decodeSeal(content []byte) (*seal, error) {
+	text, err := checkSum(content)
+	if err != nil {
+		return nil, err
+	}
+	lines, ok := bytes.CutPrefix(text, []byte(sealHead))
+	if !ok {
+		return nil, errors.New("unknown version")
+	}
+	s := &seal{}
+	for line := range bytes.Lines(lines) {
+		var l sealedLog
+		var f sealedFile
+		switch text := string(line); {
+		case scanLine(text, "commit %d\n", &s.lastSeq):
+		case scanLine(text, "log %d %d %d\n", &l.number, &l.end, &l.lastSeq):
+			s.logs = append(s.logs, l)
+		case scanLine(text, "file %s %d %08x\n", &f.name, &f.size, &f.sum):
+			f.summed = true
+			s.files = append(s.files, f)
+		case scanLine(text, "file %s %d -\n", &f.name, &f.size):
+			s.files = append(s.files, f)
+		default:
+			return nil, fmt.Errorf("unknown line %q", text)
+		}
+	}
+	return s, nil
+}
+
+// readSeal returns the seal of dir; nil if there is none.
+func readSeal(fsys FS, dir string) (*seal, error) {
+	content, err := readSmall(fsys, fsys.PathJoin(dir, sealName), sealLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := decodeSeal(content)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamagedFile, err)
+	}
+	return s, nil
+}
+
+// isSealed reports whether a file belongs to the store, so that a seal names it.
+func isSealed(name string) bool { return isStoreFile(name) && !strings.HasSuffix(name, ".new") }
+
+// writeSeal seals a directory whose store is closed. It reads all but the tables; sums has the checksums of those that are known.
+func writeSeal(fsys FS, dir string, sums map[string]tableSum) error {
+	found, err := Inspect(fsys, dir)
+	if err == nil {
+		err = found.Err()
+	}
+	if err != nil {
+		return err
+	}
+	// What Pebble removed last must stay removed if the power is cut after the seal is there.
+	if err := syncDirectory(fsys, dir); err != nil {
+		return err
+	}
+	names, err := fsys.List(dir)
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	s := seal{lastSeq: found.lastSeq}
+	for _, l := range found.Logs {
+		s.logs = append(s.logs, sealedLog{l.Number, l.End, l.LastSeq})
+		s.lastSeq = max(s.lastSeq, l.LastSeq)
+	}
+	i := &inspector{Inspection: found, fs: fsys}
+	for _, name := range names {
+		if !isSealed(name) {
+			continue
+		}
+		f := sealedFile{name: name}
+		if f.size, err = i.size(name); err != nil {
+			return err
+		}
+		if sum, ok := sums[name]; ok {
+			f.sum, f.summed = sum.sum, sum.length == f.size
+		} else if isSmall(name) {
+			f.summed = true
+			if f.sum, err = i.sum(name, f.size); err != nil {
+				return err
+			}
+		}
+		s.files = append(s.files, f)
+	}
+	return writeWhole(fsys, dir, sealName, s.encode())
+}
+
+// isSmall reports whether a file is read as a whole when it is sealed and when the seal is checked. The records of a log have checksums of their own.
+func isSmall(name string) bool { return !isTable(name) && !strings.HasSuffix(name, ".log") }
+
+// checkSeal compares the directory with its seal. Files that are at fault already are left out.
+func (s *inspector) checkSeal(names []string) error {
+	sealed, err := readSeal(s.fs, s.Dir)
+	if errors.Is(err, errDamagedFile) {
+		s.fault(sealName, -1, "%v", err)
+		return nil
+	}
+	if err != nil || sealed == nil {
+		return err
+	}
+	s.Sealed, s.sealedFiles = true, sealed.files
+	known := map[string]bool{}
+	for _, f := range sealed.files {
+		known[f.name] = true
+		if s.faulty(f.name) {
+			continue
+		}
+		if err := s.checkSealed(f); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if isSealed(name) && !known[name] && !s.faulty(name) {
+			s.fault(name, -1, "was not there at the last clean stop")
+		}
+	}
+	for _, was := range sealed.logs {
+		for _, is := range s.Logs {
+			if is.Number == was.number && (is.End != was.end || is.LastSeq != was.lastSeq || !is.Closed) && !s.faulty(is.File) {
+				s.fault(is.File, is.End, "its records end with commit %d; at the last clean stop they ended at byte %d with commit %d and an end mark", is.LastSeq, was.end, was.lastSeq)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *inspector) checkSealed(f sealedFile) error {
+	size, err := s.size(f.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.fault(f.name, -1, "is missing; it was there at the last clean stop")
+		return nil
+	case err != nil:
+		return err
+	case size != f.size:
+		s.fault(f.name, -1, "has %d bytes; at the last clean stop it had %d", size, f.size)
+		return nil
+	}
+	if !f.summed || !isSmall(f.name) {
+		return nil
+	}
+	sum, err := s.sum(f.name, size)
+	if err == nil && sum != f.sum {
+		s.fault(f.name, -1, "has changed since the last clean stop")
+	}
+	return err
+}
+
+// CheckSums reads each table of a sealed directory whose checksum the seal holds, and returns a Damage for each that has changed. It calls
+// progress, if not nil, before each table with the bytes read and the bytes in all.
+func (i *Inspection) CheckSums(fsys FS, progress func(done, all int64)) ([]Damage, error) {
+	s := &inspector{Inspection: &Inspection{Dir: i.Dir}, fs: fsys}
+	var done, all int64
+	for _, f := range i.sealedFiles {
+		if f.summed && isTable(f.name) {
+			all += f.size
+		}
+	}
+	for _, f := range i.sealedFiles {
+		if !f.summed || !isTable(f.name) {
+			continue
+		}
+		if progress != nil {
+			progress(done, all)
+		}
+		sum, err := s.sum(f.name, f.size)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
+			return s.Faults, err
+		}
+		if err != nil || sum != f.sum {
+			s.fault(f.name, -1, "has changed since the last clean stop")
+		}
+		done += f.size
+	}
+	return s.Faults, nil
+}
+
+// tableSum is the checksum of the bytes that were written to a table.
+type tableSum struct {
+	length int64
+	sum    uint32
+}
+
+// tableSums holds the checksums of the tables that were written since the store was opened, or that the seal before named.
+type tableSums struct {
+	mu sync.Mutex
+	of map[string]tableSum // by base name
+}
+
+func newTableSums(sealed []sealedFile) *tableSums {
+	t := &tableSums{of: map[string]tableSum{}}
+	for _, f := range sealed {
+		if f.summed && isTable(f.name) {
+			t.of[f.name] = tableSum{f.size, f.sum}
+		}
+	}
+	return t
+}
+
+func (t *tableSums) set(name string, sum tableSum) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of[name] = sum
+}
+
+func (t *tableSums) forget(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.of, name)
+}
+
+func (t *tableSums) all() map[string]tableSum {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.of)
+}
+
+// summedFile is a table that is being written. Pebble writes it from its beginning to its end.
+type summedFile struct {
+	vfs.File
+	name string
+	sum  tableSum
+	sums *tableSums
+}
+
+// Write implements vfs.File.
+func (f *summedFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	f.sum.length += int64(n)
+	f.sum.sum = crc32.Update(f.sum.sum, castagnoli, p[:n])
+	return n, err
+}
+
+// Close implements vfs.File.
+func (f *summedFile) Close() error {
+	f.sums.set(f.name, f.sum)
+	return f.File.Close()
+}

@@ -1,0 +1,225 @@
+package kv
+
+import (
+	"bytes"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stopped returns the files of a store that was stopped cleanly, with tables and with commits that only the log holds.
+func stopped(t *testing.T) map[string]string {
+	t.Helper()
+	fs := diskOf(t, crashed(t))
+	db, err := Open(crashOpts(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, db, batchOf(2, 0)...)
+	if err := db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		mustWrite(t, db, batchOf(2, 1+n)...)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := files(t, fs, defaultDir)
+	if files[sealName] == "" {
+		t.Fatalf("no seal in %v", slices.Sorted(maps.Keys(files)))
+	}
+	return files
+}
+
+// After a clean stop every file that is missing, shorter or unknown is refused, and so is every change of a file other than a table; the
+// content of tables is for `mayfly check`.
+func TestSealedDirectory(t *testing.T) {
+	files := stopped(t)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if name == sealName {
+			continue
+		}
+		removed := name
+		if strings.HasPrefix(name, "marker.manifest.") {
+			removed = "marker.manifest.*"
+		}
+		refused(t, with(files, name, remove), removed)
+		length := len(files[name])
+		if length == 0 {
+			continue
+		}
+		for _, keep := range []int{0, length / 2, length - 1} {
+			refused(t, with(files, name, cut(keep)), name)
+		}
+		if isTable(name) {
+			continue
+		}
+		for _, offset := range []int{0, length / 3, length - 1} {
+			refused(t, with(files, name, flipped(offset)), name)
+		}
+	}
+	refused(t, with(files, sealName, flipped(20)), sealName)
+	refused(t, with(files, sealName, cut(20)), sealName)
+	extra := maps.Clone(files)
+	extra["000001.sst"] = "old"
+	refused(t, extra, "000001.sst")
+
+	fs := diskOf(t, files)
+	db, err := Open(crashOpts(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := fs.Stat(fs.PathJoin(defaultDir, sealName)); err == nil {
+		t.Error("the seal is still there while the store is open")
+	}
+	if rows := list(t, db, "2/z/", "2/z0"); len(rows) != 4 {
+		t.Errorf("%d rows of 4", len(rows))
+	}
+}
+
+// The seal holds the checksum of each table, also of those that an earlier run wrote, and CheckSums finds a changed one.
+func TestSealedTables(t *testing.T) {
+	files := stopped(t)
+	fs := diskOf(t, files)
+	db, err := Open(crashOpts(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files = copyOf(t, fs)
+	sealed, err := readSeal(fs, defaultDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := 0
+	for _, f := range sealed.files {
+		if !isTable(f.name) || !f.summed {
+			continue
+		}
+		tables++
+		damaged := diskOf(t, with(files, f.name, flipped(len(files[f.name])/2)))
+		found, err := Inspect(damaged, defaultDir)
+		if err != nil || !found.Sealed || found.Err() != nil {
+			t.Fatal(found, err)
+		}
+		faults, err := found.CheckSums(damaged, nil)
+		if err != nil || len(faults) != 1 || faults[0].File != f.name {
+			t.Errorf("%s: %v, %v", f.name, faults, err)
+		}
+	}
+	if tables == 0 {
+		t.Errorf("no table has a checksum: %+v", sealed.files)
+	}
+}
+
+func copyOf(t *testing.T, fs FS) map[string]string { t.Helper(); return files(t, fs, defaultDir) }
+
+// A log that ends early after a crash is a warning that names the file, the offset and the last commit.
+func TestEndOfLogIsLogged(t *testing.T) {
+	files := crashed(t)
+	log := one(t, files, "", ".log")
+	whole := endOfLog(t, files)
+	for name, change := range map[string]func([]byte) []byte{
+		"last record flipped": flipped(len(files[log]) - 1),
+		"cut by 7 bytes":      cut(len(files[log]) - 7),
+		"emptied":             cut(0),
+	} {
+		text := endOfLog(t, with(files, log, change))
+		if text == whole {
+			t.Errorf("%s: logged as if nothing was lost: %s", name, text)
+		}
+	}
+	if text := endOfLog(t, stopped(t)); text != "" {
+		t.Errorf("after a clean stop: %s", text)
+	}
+}
+
+// endOfLog opens the files and returns the warnings about them.
+func endOfLog(t *testing.T, files map[string]string) string {
+	t.Helper()
+	var out bytes.Buffer
+	opts := crashOpts(diskOf(t, files))
+	opts.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	db, err := Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	db.Close()
+	if text != "" && (!strings.Contains(text, ".log") || !strings.Contains(text, "offset=") || !strings.Contains(text, "last_commit=")) {
+		t.Errorf("logged: %s", text)
+	}
+	return text
+}
+
+// A store that stopped because of a failure is not sealed.
+func TestFailureIsNotSealed(t *testing.T) {
+	fs := NewMemFS()
+	db, err := Open(crashOpts(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.failure.set(errInjected)
+	_ = db.Close()
+	if _, err := fs.Stat(fs.PathJoin(defaultDir, sealName)); err == nil {
+		t.Error("sealed after a failure")
+	}
+}
+
+func FuzzSeal(f *testing.F) {
+	s := seal{lastSeq: 7, logs: []sealedLog{{4, 100, 7}}, files: []sealedFile{{"000004.log", 100, 0, false}, {"MANIFEST-000001", 40, 99, true}}}
+	f.Add(s.encode())
+	f.Add([]byte(sealHead))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		s, err := decodeSeal(content)
+		if err != nil {
+			return
+		}
+		again, err := decodeSeal(s.encode())
+		if err != nil || again.lastSeq != s.lastSeq || !slices.Equal(again.logs, s.logs) || !slices.Equal(again.files, s.files) {
+			t.Errorf("%+v, encoded again: %+v, %v", s, again, err)
+		}
+	})
+}
+
+func FuzzJournal(f *testing.F) {
+	s := journalState{turn: 3, current: 2, claims: []claim{{2, 400, 1234}}, logs: []uint64{4, 9}}
+	f.Add(s.encode())
+	f.Fuzz(func(t *testing.T, slot []byte) {
+		s, err := decodeSlot(slot)
+		if err != nil {
+			return
+		}
+		again, err := decodeSlot(s.encode())
+		if err == nil && (again.turn != s.turn || again.current != s.current || !slices.Equal(again.claims, s.claims) || !slices.Equal(again.logs, s.logs)) {
+			t.Errorf("%+v, encoded again: %+v", s, again)
+		}
+	})
+}
+
+// Whatever bytes a record of the MANIFEST holds, it decodes or is refused.
+func FuzzEdit(f *testing.F) {
+	f.Add([]byte("\x01\x1aleveldb.BytewiseComparator\x02\x04\x03\x09\x04\x0a"))
+	f.Add([]byte("\x67\x00\x05\x40\x09a\x01\x00\x00\x00\x00\x00\x00\x00\x09b\x01\x00\x00\x00\x00\x00\x00\x00\x0a\x0b\x01"))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		e, err := decodeEdit(record)
+		if err != nil {
+			return
+		}
+		v := newVersion()
+		if v.apply(e, "leveldb.BytewiseComparator") == nil && len(v.sorted()) != len(v.tables) {
+			t.Error("tables are missing")
+		}
+	})
+}
