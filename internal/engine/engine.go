@@ -122,7 +122,9 @@ type Engine struct {
 func Open(opts Options) (*Engine, error) {
 	opts = opts.withDefaults()
 	store, err := kv.Open(kv.Options{
-		Dir: opts.Dir, FS: opts.FS, Durability: opts.Durability, CacheBytes: opts.CacheBytes, ReserveBytes: opts.ReserveBytes, Logger: opts.Logger,
+		Dir: opts.Dir, FS: opts.FS, Durability: opts.Durability, CacheBytes: opts.CacheBytes, ReserveBytes: opts.ReserveBytes,
+		Essential: []byte{spaceItems}, // the end of the catalogue
+		Logger:    opts.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -60,6 +60,9 @@ type Options struct {
 	ReserveBytes int64
 	// AsyncWindow is the longest time for which a write of Async mode is not on disk. Default 50 ms.
 	AsyncWindow time.Duration
+	// Essential is the end of the keys without which the store is of no use. Open refuses a directory in which a damaged table file
+	// may hold such a key. Nil: there are none.
+	Essential []byte
 	// Logger receives what Pebble logs, at debug level, and failures, at error level. Default: nothing is logged.
 	Logger *slog.Logger
 }

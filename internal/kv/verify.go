@@ -21,6 +21,12 @@ func (db *DB) verify() (*Inspection, error) {
 	if inspection.Newer > 0 {
 		return nil, fmt.Errorf("%w: %q has format version %d, this program knows those up to %d", ErrNewer, db.opts.Dir, inspection.Newer, formatVersion)
 	}
+	if db.opts.Essential != nil && len(inspection.Faults) == 0 {
+		s := &inspector{Inspection: inspection, fs: db.opts.FS}
+		if err := s.checkEssential(db.opts.Essential); err != nil {
+			return nil, err
+		}
+	}
 	return inspection, inspection.Err()
 }
 
