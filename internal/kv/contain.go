@@ -59,6 +59,7 @@ func (db *DB) Damaged() <-chan struct{} { return db.damages.changed }
 // corrupted notes a damaged table file. Pebble calls it in the middle of a read.
 func (db *DB) corrupted(info pebble.DataCorruptionInfo) {
 	d, name := &db.damages, filepath.Base(info.Path)
+	db.guard.bad.add(name, info.Details)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if slices.ContainsFunc(d.list, func(known Damage) bool { return known.File == name }) {
@@ -216,10 +217,17 @@ func (h heldCompactions) GetWaitingCompaction() (bool, pebble.WaitingCompaction)
 }
 
 // tableFile is a table file that is read. A block that the disk cannot read is damage like one whose checksum is wrong.
-type tableFile struct{ vfs.File }
+type tableFile struct {
+	vfs.File
+	name string // base name
+	bad  *badBlocks
+}
 
 // ReadAt implements vfs.File.
 func (f tableFile) ReadAt(p []byte, offset int64) (int, error) {
+	if err := f.bad.check(f.name, offset); err != nil {
+		return 0, err
+	}
 	n, err := f.File.ReadAt(p, offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = &unreadable{err}

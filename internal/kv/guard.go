@@ -32,6 +32,7 @@ type guardFS struct {
 	reserve *reserve
 	again   atomic.Bool // a table could not be written for a reason that passes, and none has been tried since
 	closing chan struct{}
+	bad     badBlocks
 }
 
 const (
@@ -209,7 +210,7 @@ func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	}
 	f, err := g.withDescriptor(descriptorTriesRead, func() (vfs.File, error) { return g.FS.Open(name, opts...) })
 	if err == nil && isTable(name) {
-		f = tableFile{f}
+		f = tableFile{File: f, name: g.PathBase(name), bad: &g.bad}
 	}
 	return f, err
 }
