@@ -183,7 +183,7 @@ func checkFormat2Work(t *testing.T, dir string, manifest format2Manifest) {
 		t.Errorf("%d reminders, want %d", n, manifest.Reminders)
 	}
 	fired := func() bool {
-		got := e.read(0)
+		got := e.read(0, nil)
 		return strings.Contains(canonical(got.Tables["mayfly.recorded"]), "schedule-0")
 	}
 	due := storedStart.Add(2 * time.Hour)
@@ -346,7 +346,7 @@ func writeFormat2Directory(t *testing.T, path, end string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := inProcessEndpoint(db).read(0).Writes - number
+		found := inProcessEndpoint(db).read(0, nil).Writes - number
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
