@@ -289,12 +289,12 @@ type guardFile struct {
 // Write implements vfs.File.
 func (f *guardFile) Write(p []byte) (int, error) {
 	if !f.fs.dead() {
-		_, err := f.File.Write(p)
-		f.fs.critical("write", f.name, err)
-		if f.manifest != nil {
+		if f.manifest != nil { // before the write, which may overwrite p, and does in builds with checks
 			f.manifest.length += int64(len(p))
 			f.manifest.sum = crc32.Update(f.manifest.sum, castagnoli, p)
 		}
+		_, err := f.File.Write(p)
+		f.fs.critical("write", f.name, err)
 	}
 	return len(p), nil
 }

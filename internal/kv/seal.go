@@ -296,9 +296,10 @@ type summedFile struct {
 
 // Write implements vfs.File.
 func (f *summedFile) Write(p []byte) (int, error) {
+	sum := crc32.Update(f.sum.sum, castagnoli, p) // before the write, which may overwrite p
 	n, err := f.File.Write(p)
 	f.sum.length += int64(n)
-	f.sum.sum = crc32.Update(f.sum.sum, castagnoli, p[:n])
+	f.sum.sum = sum // a write that ends early fails, and Pebble drops the table
 	return n, err
 }
 
