@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	str "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/internal/deliver"
+	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/kv"
 	"github.com/mayflydb/mayfly/internal/lease"
 	"github.com/mayflydb/mayfly/target"
@@ -28,6 +31,16 @@ type post struct {
 	bodies  map[string]string // by id
 	ended   map[string]bool   // by id: the origin was told
 	wrong   []string
+
+	overHTTP bool // the database is used over HTTP
+	stuck    bool // but for the last round, some deliveries end with their round: what comes later overtakes them
+	last     bool // it is the last round
+}
+
+func (p *post) broke(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wrong = append(p.wrong, fmt.Sprintf(format, args...))
 }
 
 func newPost(seed uint64) *post {
@@ -42,7 +55,13 @@ func (p *post) below(n int) int {
 }
 
 // Deliver takes half of what comes, refuses what is meant to be refused, and leaves the rest for another attempt.
-func (p *post) Deliver(_ context.Context, deliveries []target.Delivery) []error {
+func (p *post) Deliver(ctx context.Context, deliveries []target.Delivery) []error {
+	p.mu.Lock()
+	stuck := p.stuck && !p.last && p.random.IntN(10) == 0
+	p.mu.Unlock()
+	if stuck {
+		<-ctx.Done()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	results := make([]error, len(deliveries))
@@ -66,9 +85,9 @@ func (p *post) Deliver(_ context.Context, deliveries []target.Delivery) []error 
 }
 
 // run runs the consumer and the dispatcher of a database until ctx is done, and the database's failure is theirs.
-func (p *post) run(ctx context.Context, db *DB) {
+func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *dynamodbstreams.Client) {
 	d := deliver.NewDispatcher(deliver.Options{
-		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
+		DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
 		Backoff: deliver.Backoff{First: 20 * time.Millisecond, Most: 100 * time.Millisecond}, Grace: time.Millisecond,
 		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 			return deliver.Lane{Name: "outside", Target: p, Limits: target.Limits{Batch: 5, Concurrency: 3}}, nil
@@ -86,7 +105,7 @@ func (p *post) run(ctx context.Context, db *DB) {
 		return nil
 	})
 	c := &deliver.Consumer{
-		Name: "post", Table: "events", DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
+		Name: "post", Table: "events", DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
 		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
 			for _, r := range records {
 				pk := r.Dynamodb.Keys["pk"].(*str.AttributeValueMemberS).Value
@@ -110,15 +129,42 @@ func (p *post) run(ctx context.Context, db *DB) {
 // TestDeliveredAtLeastOnce: every record of an acknowledged write reaches its target or the dead letters, with the same id and body every time, and its origin is
 // told of the end; wherever the power is cut.
 func TestDeliveredAtLeastOnce(t *testing.T) {
-	rounds := 16
-	if testing.Short() {
-		rounds = 6
+	cuts, repeated := 0, 0
+	holdsOver(t, func(t *testing.T, overHTTP bool) []string {
+		p := newPost(4)
+		p.overHTTP = overHTTP
+		rounds, patience := 9, 30*time.Second
+		if testing.Short() {
+			rounds = 4
+		}
+		if p.stuck = strings.HasSuffix(t.Name(), invariant.JumpMark.String()); p.stuck {
+			rounds, patience = 3, 3*time.Second
+		}
+		c, r := p.atLeastOnce(t, rounds, patience)
+		if !p.stuck {
+			cuts, repeated = cuts+c, repeated+r
+		}
+		return p.wrong
+	}, invariant.JumpMark)
+	if cuts < 4 || repeated == 0 {
+		t.Errorf("the test is too mild: %d cuts in the middle of work, %d deliveries repeated", cuts, repeated)
 	}
-	const seed = 4
-	p := newPost(seed)
+}
+
+// clients returns clients of a database over the transport of the law.
+func (p *post) clients(t testing.TB, db *DB) (*dynamodb.Client, *dynamodbstreams.Client) {
+	if p.overHTTP {
+		return httpClients(serve(t, db))
+	}
+	return db.DynamoDB(), db.Streams()
+}
+
+// atLeastOnce writes, delivers and has the power cut, round after round, and then lets all deliveries end. It returns how often the power
+// was cut in the middle of work, and how many deliveries were made more than once.
+func (p *post) atLeastOnce(t *testing.T, rounds int, patience time.Duration) (cuts, repeated int) {
 	disk := kv.NewCrashFS()
 	acknowledged := map[string]bool{}
-	written, cuts := 0, 0
+	written := 0
 	for round := range rounds {
 		if round > 0 {
 			disk.CutAfter(disk.Ops() + 50 + int64(p.below(500)))
@@ -131,9 +177,10 @@ func TestDeliveredAtLeastOnce(t *testing.T) {
 		if round == 0 {
 			makeTable(t, db.DynamoDB(), "events")
 		}
+		api, records := p.clients(t, db)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { p.run(ctx, db) })
+		running.Go(func() { p.run(ctx, db, api, records) })
 		for began := time.Now(); time.Since(began) < time.Second && db.Err() == nil; time.Sleep(2 * time.Millisecond) {
 			var writes []ddb.WriteRequest
 			var keys []string
@@ -143,7 +190,7 @@ func TestDeliveredAtLeastOnce(t *testing.T) {
 				keys = append(keys, pk)
 				writes = append(writes, ddb.WriteRequest{PutRequest: &ddb.PutRequest{Item: attrs{"pk": str1(pk)}}})
 			}
-			out, err := db.DynamoDB().BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]ddb.WriteRequest{"events": writes}})
+			out, err := api.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]ddb.WriteRequest{"events": writes}})
 			if err != nil {
 				continue
 			}
@@ -166,10 +213,14 @@ func TestDeliveredAtLeastOnce(t *testing.T) {
 		running.Wait()
 		disk = disk.AfterCrash()
 	}
+	p.mu.Lock()
+	p.last = true
+	p.mu.Unlock()
 	db := open(t, "data", Options{fs: disk, ClockControl: ClockControlOn, noWork: true})
+	api, records := p.clients(t, db)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { p.run(ctx, db) })
+	running.Go(func() { p.run(ctx, db, api, records) })
 	defer running.Wait()
 	defer cancel()
 	left := func() (keys []string) {
@@ -182,34 +233,30 @@ func TestDeliveredAtLeastOnce(t *testing.T) {
 		}
 		return keys
 	}
-	for limit := time.Now().Add(30 * time.Second); len(left()) > 0; time.Sleep(5 * time.Millisecond) {
+	for limit := time.Now().Add(patience); len(left()) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(limit) {
-			t.Fatalf("after %d rounds %d of %d have not ended, such as %s", rounds, len(left()), len(acknowledged), left()[0])
+			p.broke("after %d rounds %d of %d have not ended, such as %s", rounds, len(left()), len(acknowledged), left()[0])
+			return cuts, repeated
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	repeated := 0
 	for pk := range acknowledged {
 		id := "id-of-" + pk
-		_, dead, err := deliver.GetDeadLetter(t.Context(), db.DynamoDB(), id)
+		_, dead, err := deliver.GetDeadLetter(t.Context(), api, id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if dead != p.refused[id] || dead == (p.arrived[id] > 0) {
-			t.Errorf("%s: arrived %d times, refused %v, dead letter %v", id, p.arrived[id], p.refused[id], dead)
+		p.mu.Lock()
+		arrived, refused := p.arrived[id], p.refused[id]
+		p.mu.Unlock()
+		if dead != refused || dead == (arrived > 0) {
+			p.broke("%s: arrived %d times, refused %v, dead letter %v", id, arrived, refused, dead)
 		}
-		if p.arrived[id] > 1 {
+		if arrived > 1 {
 			repeated++
 		}
 	}
-	for _, w := range p.wrong {
-		t.Error(w)
-	}
-	if cuts < rounds/3 || repeated == 0 {
-		t.Errorf("the test is too mild: %d cuts in the middle of work, %d deliveries repeated", cuts, repeated)
-	}
 	t.Logf("%d writes acknowledged of %d, %d cuts, %d repeated", len(acknowledged), written, cuts, repeated)
+	return cuts, repeated
 }
 
 // An advance of the clock waits for every attempt: through a day of retries each is made while the clock shows its instant, and the dead letter that comes of it is

@@ -60,7 +60,7 @@ var layers = map[string]layer{
 			"internal/admin", "internal/clock", "internal/deliver", "internal/engine", "internal/httploop", "internal/kv", "internal/lease", "internal/resolve",
 			"internal/reminder", "internal/routes", "internal/scheduler", "internal/service", "internal/sigv4", "internal/trigger", "internal/wire", "target",
 		},
-		tests: []string{"", "conformance", "internal/dynamo", "internal/lease", "lifecycle", "target"},
+		tests: []string{"", "conformance", "internal/dynamo", "internal/faulttest", "internal/lease", "lifecycle", "target"},
 		why:   "the root is wiring: what a request means is decided below it, and the toolkits are built on it",
 	},
 	"planner": {
@@ -73,7 +73,7 @@ var layers = map[string]layer{
 	},
 	"guard": {
 		may:   []string{"internal/clock", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/invariant", "internal/lease", "internal/skew", "target"},
-		tests: []string{"", "conformance", "internal/testkit"},
+		tests: []string{"", "conformance", "internal/faulttest", "internal/testkit"},
 		why:   "exact expiry for tables elsewhere runs at any endpoint, so it knows clients of the AWS SDK only; of what is ours it needs how a number is read",
 	},
 	"guard/strict": {
@@ -162,8 +162,8 @@ var layers = map[string]layer{
 		why: "the file names kinds of targets, and what each of them makes of its settings is its own business",
 	},
 	"internal/deliver": {
-		may:   []string{"internal/clock", "internal/ensure", "internal/lease", "target"},
-		tests: []string{""},
+		may:   []string{"internal/clock", "internal/ensure", "internal/invariant", "internal/lease", "target"},
+		tests: []string{"", "internal/faulttest"},
 		why:   "what brings records and jobs to targets runs at any endpoint, so it knows clients of the AWS SDK only",
 	},
 	"internal/scheduler": {
@@ -257,8 +257,9 @@ var layers = map[string]layer{
 		why: "expressions are evaluated over items, wherever those come from",
 	},
 	"internal/engine": {
-		may: []string{"internal/clock", "internal/due", "internal/dynamo", "internal/invariant", "internal/keyenc", "internal/kv"},
-		why: "the engine takes compiled predicates: it knows neither JSON nor the text of an expression",
+		may:   []string{"internal/clock", "internal/due", "internal/dynamo", "internal/invariant", "internal/keyenc", "internal/kv"},
+		tests: []string{"internal/faulttest"},
+		why:   "the engine takes compiled predicates: it knows neither JSON nor the text of an expression",
 	},
 	"internal/keyenc": {
 		may: []string{"internal/dynamo"},
@@ -269,11 +270,13 @@ var layers = map[string]layer{
 		why: "storage holds bytes, not items",
 	},
 	"internal/due": {
-		may: []string{"internal/clock", "internal/invariant"},
-		why: "what is due is its source's to know",
+		may:   []string{"internal/clock", "internal/invariant"},
+		tests: []string{"internal/faulttest"},
+		why:   "what is due is its source's to know",
 	},
 	"internal/constraint": {why: "the words for a broken constraint are the same in every API"},
 	"internal/testkit":    {why: "what tests share knows of nothing that they test"},
+	"internal/faulttest":  {may: []string{"internal/invariant"}, why: "it checks tests by the names of their faults"},
 	"internal/command":    {why: "how a command line is read has nothing to do with what it is about"},
 	"internal/cron":       {why: "schedule expressions are pure arithmetic: the time is an argument"},
 	"internal/dynamo":     {why: "the vocabulary imports nothing of ours"},
@@ -307,7 +310,7 @@ var bans = []ban{
 	{path: "github.com/johannesboyne", only: []string{}, why: "S3 is elsewhere; a server of its API runs in tests only"},
 	{path: "github.com/rabbitmq", only: []string{"internal/sink/rabbitmq"}, tests: true, why: sinkWhy},
 	{path: "C", except: slices.Collect(maps.Keys(layers)), tests: true, why: "everything works without cgo"},
-	{path: "testing", only: []string{"conformance", "internal/testkit", "internal/brokertest"}, why: "tests do not ship, and only tests import what is theirs"},
+	{path: "testing", only: []string{"conformance", "internal/faulttest", "internal/testkit", "internal/brokertest"}, why: "tests do not ship, and only tests import what is theirs"},
 	{path: "golang.org/x/tools", only: []string{}, tests: true, why: "tools have a module of their own"},
 }
 

@@ -16,6 +16,7 @@ import (
 	str "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/conformance"
+	"github.com/mayflydb/mayfly/internal/faulttest"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/kv"
 )
@@ -77,13 +78,17 @@ func openSubject(t testing.TB, overHTTP bool, lag time.Duration, fs kv.FS) *subj
 	}
 	s := &subject{TB: t, DB: db, api: db.DynamoDB(), records: db.Streams(), start: db.Clock().Now(), lag: lag}
 	if overHTTP {
-		url := serve(t, db)
-		config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), BaseEndpoint: aws.String(url),
-			HTTPClient: conformance.HTTPClient(), RetryMaxAttempts: 1}
-		s.api, s.records = dynamodb.NewFromConfig(config), dynamodbstreams.NewFromConfig(config)
+		s.api, s.records = httpClients(serve(t, db))
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	return s
+}
+
+// httpClients returns clients of an endpoint that do not try again.
+func httpClients(url string) (*dynamodb.Client, *dynamodbstreams.Client) {
+	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), BaseEndpoint: aws.String(url),
+		HTTPClient: conformance.HTTPClient(), RetryMaxAttempts: 1}
+	return dynamodb.NewFromConfig(config), dynamodbstreams.NewFromConfig(config)
 }
 
 // holdsInBoth checks a law in strict and in aws expiry.
@@ -99,7 +104,7 @@ func holds(t *testing.T, fs func() kv.FS, law func(s *subject), faults ...invari
 
 // holdsWith checks a law over both transports, and that it notices each fault.
 func holdsWith(t *testing.T, lag time.Duration, fs func() kv.FS, law func(s *subject), faults ...invariant.Fault) {
-	check := func(t *testing.T, overHTTP bool) []string {
+	holdsOver(t, func(t *testing.T, overHTTP bool) []string {
 		var disk kv.FS
 		if fs != nil {
 			disk = fs()
@@ -114,7 +119,11 @@ func holdsWith(t *testing.T, lag time.Duration, fs func() kv.FS, law func(s *sub
 			law(s)
 		}()
 		return s.broken
-	}
+	}, faults...)
+}
+
+// holdsOver runs a check of a law, which returns what it finds broken, over both transports, and checks that it notices each fault.
+func holdsOver(t *testing.T, check func(t *testing.T, overHTTP bool) []string, faults ...invariant.Fault) {
 	for name, overHTTP := range map[string]bool{"in process": false, "HTTP": true} {
 		t.Run(name, func(t *testing.T) {
 			for _, b := range check(t, overHTTP) {
@@ -127,7 +136,7 @@ func holdsWith(t *testing.T, lag time.Duration, fs func() kv.FS, law func(s *sub
 		for _, f := range faults {
 			t.Run(name+" "+f.String(), func(t *testing.T) {
 				defer inject(f)()
-				for range 20 { // a race on a loaded machine may need more than one go
+				for range faulttest.Goes(20) { // a race on a loaded machine may need more than one go
 					if len(check(t, overHTTP)) > 0 {
 						return
 					}

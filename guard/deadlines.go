@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/ensure"
+	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
 // The stream strategy keeps the deadlines that it knows of in the table mayfly.deadlines, so that nothing is forgotten when a worker dies. Its items, by part and at:
@@ -277,6 +278,9 @@ func (s *store) put(ctx context.Context, e *stored) error {
 	}
 	if e.by != "" {
 		in.ConditionExpression = aws.String("attribute_not_exists(#p) OR #by <= :by")
+		if invariant.Injected(invariant.OverwriteNewer) {
+			in.ConditionExpression = aws.String("attribute_not_exists(#p) OR #by <= :by OR #by > :by")
+		}
 		in.ExpressionAttributeNames["#by"] = attrBy
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": stringValue(e.by)}
 	}

@@ -1,13 +1,68 @@
 package guard
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/ensure"
+	"github.com/mayflydb/mayfly/internal/invariant"
 )
+
+// TestDeliveredAtLeastOnceInTable: in the deadline table an older record never overwrites a newer one, and deletes nothing that a newer
+// one has written. A worker that goes on after a pause brings an item's deadline, and its renewal, while the item has that deadline
+// again: if the table forgot the newer record, the deletion would lose the deadline.
+func TestDeliveredAtLeastOnceInTable(t *testing.T) {
+	law := func() (broken string) {
+		w := newWorld(t)
+		s := &store{db: w.DynamoDB(), label: "table", partitions: 16}
+		_, err := ensure.Table(t.Context(), s.db, deadlinesSpec)
+		must(t, err)
+		at := epoch.Add(time.Hour).UnixMilli()
+		of := func(record string) *stored {
+			return &stored{key: "S\x01a", at: at, by: byOf(1, record), value: "of " + record}
+		}
+		must(t, s.put(t.Context(), of("30"))) // the item has the deadline again
+		must(t, s.put(t.Context(), of("10"))) // what the paused worker learnt first
+		must(t, s.put(t.Context(), &stored{key: "S\x01a", at: at, value: "of a scan"}))
+		must(t, s.drop(t.Context(), of("20"))) // and then: the item had another deadline
+		var found []noted
+		p := s.partitionOf("S\x01a")
+		must(t, s.query(t.Context(), s.bucket(p, at), "0", "~", 0, func(item map[string]types.AttributeValue) bool {
+			n, err := readNoted(item)
+			must(t, err)
+			found = append(found, n)
+			return true
+		}))
+		if len(found) != 1 || found[0].by != byOf(1, "30") || found[0].value != "of 30" {
+			return fmt.Sprintf("the table has %+v; want the deadline of record 30", found)
+		}
+		must(t, s.put(t.Context(), of("40")))
+		must(t, s.drop(t.Context(), of("50")))
+		must(t, s.query(t.Context(), s.bucket(p, at), "0", "~", 0, func(map[string]types.AttributeValue) bool {
+			broken = "a newer record does not delete"
+			return false
+		}))
+		return broken
+	}
+	t.Run("holds", func(t *testing.T) {
+		if broken := law(); broken != "" {
+			t.Error(broken)
+		}
+	})
+	if !invariant.Enabled {
+		return
+	}
+	t.Run(invariant.OverwriteNewer.String(), func(t *testing.T) {
+		defer inject(invariant.OverwriteNewer)()
+		if law() == "" {
+			t.Errorf("the law did not notice %v", invariant.OverwriteNewer)
+		}
+	})
+}
 
 // What is written to the deadline table is read back, keys of any length and bytes among it, and sorts by the deadline.
 func FuzzNoted(f *testing.F) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/deliver"
+	"github.com/mayflydb/mayfly/internal/faulttest"
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
@@ -69,7 +70,7 @@ func holds(t *testing.T, law func(s *subject), faults ...lawFault) {
 			}
 			t.Run(fmt.Sprint(strategy, " ", f.fault), func(t *testing.T) {
 				defer inject(f.fault)()
-				for began := time.Now(); time.Since(began) < 40*time.Second; { // a race may need more than one go, and on a loaded machine many
+				for began, goes := time.Now(), faulttest.Goes(1000); goes > 0 && time.Since(began) < 40*time.Second; goes-- { // a race may need many goes
 					if len(check(t, strategy, 2*time.Second)) > 0 {
 						return
 					}

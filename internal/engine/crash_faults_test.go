@@ -5,6 +5,7 @@ package engine
 import (
 	"testing"
 
+	"github.com/mayflydb/mayfly/internal/faulttest"
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
@@ -15,7 +16,7 @@ func TestNothingLostNotices(t *testing.T) {
 	} {
 		t.Run(f.String(), func(t *testing.T) {
 			defer inject(f)()
-			for seed := uint64(1); seed <= 20; seed++ {
+			for seed := uint64(1); seed <= uint64(faulttest.Goes(20)); seed++ {
 				for _, k := range crashCuts(seed, 5) {
 					if broken := probe(t, func(t testing.TB) { crashAndCheck(t, seed, k, false) }); len(broken) > 0 {
 						t.Logf("seed %d, cut after %d: %.300s", seed, k, broken[0])

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/faulttest"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/kv"
 )
@@ -88,7 +89,7 @@ func holds(t *testing.T, law func(t testing.TB), faults ...invariant.Fault) {
 	for _, f := range faults {
 		t.Run(f.String(), func(t *testing.T) {
 			defer inject(f)()
-			for range 5 { // a race on a loaded machine may need more than one go
+			for range faulttest.Goes(5) { // a race on a loaded machine may need more than one go
 				if len(probe(t, law)) > 0 {
 					return
 				}

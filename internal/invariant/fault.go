@@ -1,5 +1,7 @@
 package invariant
 
+import "os"
+
 // Fault names one way in which the engine can be broken on purpose. Each is asked for with Injected at the place that it breaks.
 type Fault int
 
@@ -37,6 +39,21 @@ const (
 	JumpMark                           // a consumer's low-water mark passes records that are not done: breaks DeliveredAtLeastOnce
 	faults                             // how many there are
 )
+
+// NullVariable is the environment variable that makes Inject inject nothing. Then each test that
+// breaks the program on purpose must fail: see package faulttest.
+const NullVariable = "MAYFLY_INJECT_NOTHING"
+
+// Null reports whether Inject injects nothing.
+func Null() bool { return os.Getenv(NullVariable) != "" }
+
+// Faults returns all faults.
+func Faults() (all []Fault) {
+	for f := range faults {
+		all = append(all, f)
+	}
+	return all
+}
 
 var names = [faults]string{
 	"SkipRecheck", "KeepMark", "AckBeforeSync", "ServeUndurable", "FireEarly", "ShowExpired", "SkipPassThrough", "ForgetOldRecord",

@@ -25,6 +25,9 @@ func Injected(f Fault) bool { return injected[f].Load() > 0 }
 
 // Inject makes the fault happen, in the whole process, until restore is called.
 func Inject(f Fault) (restore func()) {
+	if Null() {
+		return func() {}
+	}
 	injected[f].Add(1)
 	return func() { injected[f].Add(-1) }
 }
