@@ -35,6 +35,7 @@ type Stopped struct {
 type liveTable struct {
 	name         string
 	lower, upper []byte // the least and the greatest key in it; nil: unknown
+	size         int64  // 0: unknown
 }
 
 // OpenStopped locks a directory for reading. ErrLocked says that a process has it open.
@@ -84,9 +85,9 @@ func (s *Stopped) inspect() error {
 	files := listFiles(names)
 	bounds := map[string]liveTable{}
 	for _, t := range found.Tables {
-		l := liveTable{name: t.File, lower: t.Lower, upper: t.Upper}
+		l := liveTable{name: t.File, lower: t.Lower, upper: t.Upper, size: t.Size}
 		if t.Virtual { // the file holds more
-			l.lower, l.upper = nil, nil
+			l.lower, l.upper, l.size = nil, nil, 0
 		}
 		bounds[t.File] = l
 		if s.known {
@@ -343,6 +344,14 @@ func (m *merge) open(ctx context.Context) error {
 		t, err := openRawTable(m.s.fs, m.s.dir, l.name)
 		if err != nil {
 			m.whole(l, faultText(err))
+			continue
+		}
+		if t.layout != nil && l.size != 0 && t.size != l.size {
+			// It is a whole table, and another one: its old versions could bring deleted keys back.
+			m.whole(l, fmt.Sprintf("has %d bytes, the MANIFEST says %d: it is another table, and left out", t.size, l.size))
+			if err := t.close(); err != nil {
+				return err
+			}
 			continue
 		}
 		spans, err := t.spans()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -247,5 +248,21 @@ func TestOpenStoppedRefuses(t *testing.T) {
 	}
 	if err := errors.Join(store.Close(), s.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Another table in the place of one is left out, and all of its keys are listed: its old versions
+// could bring deleted keys back.
+func TestReadAroundAnotherTable(t *testing.T) {
+	fs, _ := stoppedStore(t, 3000)
+	other, _ := stoppedStore(t, 500)
+	name := theFile(t, fs, ".sst")
+	replaceFile(t, fs, name, contentOf(t, other, theFile(t, other, ".sst")))
+	got, lost := readStopped(t, fs)
+	if len(lost) != 1 || lost[0].File != path.Base(name) || lost[0].Lower == nil || lost[0].Upper == nil {
+		t.Errorf("lost: %v", lost)
+	}
+	if want := map[string]string{"key00000": "new", "key00040": "new", "key00015": "again"}; !maps.Equal(got, want) {
+		t.Errorf("%d keys are read, want those of the log: %v", len(got), want)
 	}
 }
