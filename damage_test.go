@@ -42,7 +42,7 @@ type damageStore struct {
 	Dir      string // a directory for the store, in "store", and for its copies, in "copy-0" and so on
 }
 
-// storedOptions are the options by which these tests write and read their databases.
+// storedOptions returns the options with which these tests open their databases.
 func storedOptions(log io.Writer) Options {
 	return Options{
 		Start: storedStart, Frozen: true, ClockControl: ClockControlOn, Unmapped: UnmappedAccept, CacheBytes: 1 << 20, StreamRetention: 366 * 24 * time.Hour,
@@ -178,7 +178,7 @@ func (s damageStore) write(t *testing.T) *storeOfDamage {
 	return w
 }
 
-// prefix compares what was read with the models of all beginnings of the history that have as many
+// prefix compares a reading with the models of all beginnings of the history that have as many
 // writes, and returns the differences from the nearest one.
 func (w *storeOfDamage) prefix(o *opened) (least []string) {
 	writes := 0
@@ -498,8 +498,8 @@ func writeDamageStores(t *testing.T) (stores []*storeOfDamage) {
 	return stores
 }
 
-// runDamageCase makes the case of a number, in a directory that it removes.
-func runDamageCase(number int, stores []*storeOfDamage, dir string) *damaged {
+// newDamaged returns the case of a number and the files of its directory.
+func newDamaged(number int, stores []*storeOfDamage) (*damaged, map[string][]byte) {
 	random := rand.New(rand.NewPCG(*damageSeed, uint64(number)))
 	d := &damaged{number: number, store: stores[random.IntN(len(stores))]}
 	files := maps.Clone(d.store.files)
@@ -521,10 +521,15 @@ func runDamageCase(number int, stores []*storeOfDamage, dir string) *damaged {
 		d.fault = f.name
 		var changed bool
 		if d.what, changed = f.do(d.store, files, d.file, random); changed {
-			break
+			return d, files
 		}
 		files = maps.Clone(d.store.files)
 	}
+}
+
+// runDamageCase makes the case of a number, in a directory that it removes.
+func runDamageCase(number int, stores []*storeOfDamage, dir string) *damaged {
+	d, files := newDamaged(number, stores)
 	hang := time.AfterFunc(2*time.Minute, func() {
 		debug.SetTraceback("all")
 		panic(fmt.Sprintf("%s hangs; again: -damage-seed %d -damage-case %d", d, *damageSeed, number))
@@ -617,7 +622,7 @@ func (d *damaged) judge(files map[string][]byte, dir string) (result string, pro
 	return verdict(resultContained)
 }
 
-// contained reports what is wrong with a store that opened with a damaged table file: whatever can
+// contained reports the deviations of a store that opened with a damaged table file: whatever can
 // be read must be right, and whatever cannot must fail.
 func (w *storeOfDamage) contained(dir string, o *opened, report func(string, ...any)) {
 	for _, when := range []struct {

@@ -429,8 +429,8 @@ type readFailure struct {
 
 func (f *readFailure) Error() string { return fmt.Sprintf("read %s %s: %v", f.table, f.part, f.cause) }
 
-// read reads every table by Scan, GetItem and each index, and every stream. If a Scan fails, it gets
-// the known items one by one.
+// read reads every table by Scan, GetItem and each index, and every stream. If a Scan fails, it
+// gets the known items one by one.
 func (e endpoint) read(now int64, known *contents) *reading {
 	r := &reading{contents: contents{Now: now, Tables: map[string]*tableContents{}}}
 	table := "ListTables"
@@ -607,8 +607,8 @@ func (e endpoint) shardRecords(arn, shard string, visit func(string)) error {
 	return nil
 }
 
-// differences lists where what was found is not what is wanted, in the tables that both or the
-// wanted have. At most a few lines of each table.
+// differences lists the deviations of the found contents from the wanted ones, by table. At most a
+// few lines of each table.
 func differences(want, got *contents) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(want.Tables)) {
 		w, g := want.Tables[name], got.Tables[name]
