@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -235,7 +235,7 @@ func (g *Guard) lookAtWorkers(ctx context.Context, s *Status) error {
 			s.Workers = append(s.Workers, w)
 		}
 	}
-	slices.SortFunc(s.Workers, func(a, b Worker) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(s.Workers, func(i, j int) bool { return s.Workers[i].Name < s.Workers[j].Name })
 	return err
 }
 
@@ -253,7 +253,7 @@ func (g *Guard) lookAtShares(ctx context.Context, s *Status) error {
 			}
 			share.Leases = append(share.Leases, leaseStatus(name, r))
 		}
-		slices.SortFunc(share.Leases, func(a, b LeaseStatus) int { return strings.Compare(a.Name, b.Name) })
+		sort.Slice(share.Leases, func(i, j int) bool { return share.Leases[i].Name < share.Leases[j].Name })
 		if len(share.Leases) > 0 {
 			s.Shares = append(s.Shares, share)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -253,11 +254,12 @@ func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecyc
 	}
 	var all []lifecycle.Entity
 	trim := func() {
-		slices.SortFunc(all, func(a, b lifecycle.Entity) int {
+		sort.Slice(all, func(i, j int) bool {
+			a, b := &all[i], &all[j]
 			if a.Next.IsZero() != b.Next.IsZero() {
-				return cmp.Compare(btoi(a.Next.IsZero()), btoi(b.Next.IsZero()))
+				return b.Next.IsZero()
 			}
-			return cmp.Or(a.Next.Compare(b.Next), strings.Compare(a.ID, b.ID))
+			return cmp.Or(a.Next.Compare(b.Next), strings.Compare(a.ID, b.ID)) < 0
 		})
 		all = all[:min(len(all), c.Limit)]
 	}
@@ -295,13 +297,6 @@ func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecyc
 		return nil
 	}
 	return shown.write(s.out)
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // eventJSON is an event as scripts read it.

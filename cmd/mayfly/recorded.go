@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -130,8 +131,9 @@ func (e *endpoint) recorded(ctx context.Context, arn string) ([]recordedDelivery
 			all = append(all, readRecorded(item))
 		}
 		if len(all) > 2*recordedMax || from == nil { // no more is kept than can be shown
-			slices.SortFunc(all, func(a, b recordedDelivery) int {
-				return cmp.Or(a.Time.time().Compare(b.Time.time()), cmp.Compare(a.TargetARN, b.TargetARN), cmp.Compare(a.ID, b.ID))
+			sort.Slice(all, func(i, j int) bool {
+				a, b := &all[i], &all[j]
+				return cmp.Or(a.Time.time().Compare(b.Time.time()), cmp.Compare(a.TargetARN, b.TargetARN), cmp.Compare(a.ID, b.ID)) < 0
 			})
 			all = slices.Clone(all[max(len(all)-recordedMax, 0):])
 		}

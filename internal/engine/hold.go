@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -436,8 +437,9 @@ func (e *Engine) Held() []HeldStream {
 		}
 		s.kept.mu.Unlock()
 	}
-	slices.SortFunc(out, func(a, b HeldStream) int {
-		return slices.Compare([]string{a.Namespace, a.Table, a.Label}, []string{b.Namespace, b.Table, b.Label})
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return slices.Compare([]string{a.Namespace, a.Table, a.Label}, []string{b.Namespace, b.Table, b.Label}) < 0
 	})
 	return out
 }

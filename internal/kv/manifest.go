@@ -1,10 +1,12 @@
 package kv
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 )
 
 // The MANIFEST is a log of version edits. Pebble's own decoder is internal and takes a damaged record for the end of the log, so
@@ -330,17 +332,9 @@ func (v *version) sorted() []Table {
 	for _, t := range v.tables {
 		tables = append(tables, t)
 	}
-	slices.SortFunc(tables, func(a, b Table) int {
-		if a.Level != b.Level {
-			return a.Level - b.Level
-		}
-		switch {
-		case a.Number < b.Number:
-			return -1
-		case a.Number > b.Number:
-			return 1
-		}
-		return 0
+	sort.Slice(tables, func(i, j int) bool {
+		a, b := &tables[i], &tables[j]
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Number, b.Number)) < 0
 	})
 	return tables
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -126,13 +127,11 @@ func Shuffled(rows []Row, me string) []Row {
 		return h.Sum64()
 	}
 	out := slices.Clone(rows)
-	slices.SortFunc(out, func(a, b Row) int {
-		if x, y := rank(a), rank(b); x < y {
-			return -1
-		} else if x > y {
-			return 1
+	sort.Slice(out, func(i, j int) bool {
+		if x, y := rank(out[i]), rank(out[j]); x != y {
+			return x < y
 		}
-		return strings.Compare(a.Shard, b.Shard)
+		return out[i].Shard < out[j].Shard
 	})
 	return out
 }

@@ -2,8 +2,7 @@ package service
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"sort"
 
 	"github.com/mayflydb/mayfly/internal/dynamo"
 	"github.com/mayflydb/mayfly/internal/engine"
@@ -47,7 +46,7 @@ func newTableDesc(name string, in *CreateTableInput, now engine.Instant) engine.
 
 // sortIndexes sorts by name: where an item breaks the keys of several indexes, the alphabetically first is named, and the engine checks them in order.
 func sortIndexes(indexes []engine.IndexDesc) {
-	slices.SortFunc(indexes, func(a, b engine.IndexDesc) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(indexes, func(i, j int) bool { return indexes[i].Name < indexes[j].Name })
 }
 
 // apiDesc is the part of the description that only the API shows.

@@ -2,7 +2,7 @@ package service
 
 import (
 	"slices"
-	"strings"
+	"sort"
 
 	"github.com/mayflydb/mayfly/internal/dynamo"
 	"github.com/mayflydb/mayfly/internal/engine"
@@ -231,5 +231,5 @@ func (s *Service) showIndexChange(out *TableDescription, before []engine.IndexDe
 			out.Status, out.Global = statusUpdating, append(out.Global, gone)
 		}
 	}
-	slices.SortFunc(out.Global, func(a, b IndexDescription) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(out.Global, func(i, j int) bool { return out.Global[i].Name < out.Global[j].Name })
 }
