@@ -57,7 +57,7 @@ const damageWriterEnv = "MAYFLY_DAMAGE_STORE"
 func TestDamageWriter(t *testing.T) {
 	file := os.Getenv(damageWriterEnv)
 	if file == "" {
-		t.Skip("it writes the directories of TestDamage")
+		return
 	}
 	var s damageStore
 	text, err := os.ReadFile(file)
