@@ -148,7 +148,7 @@ func (g *guardFS) withDescriptor(tries int, open func() (vfs.File, error)) (f vf
 // flushCategory is what Pebble names the writing of a memtable's table.
 const flushCategory vfs.DiskWriteCategory = "pebble-memtable-flush"
 
-// compactedFile is a table that a compaction writes. On a full disk it leaves room for the log.
+// compactedFile is a table that a compaction writes. It leaves room for the log.
 type compactedFile struct {
 	vfs.File
 	reserve *reserve

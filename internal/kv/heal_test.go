@@ -49,8 +49,11 @@ func noise(n, size int) []byte {
 	return value
 }
 
+// itemKey is the key of item n. The keys of items that are written one after the other lie apart, as those of a hashed table do.
+func itemKey(n int) string { return fmt.Sprintf("item%06d", n*7919%100_003) }
+
 func putNoise(db *DB, n int) error {
-	return write(db, fmt.Sprintf("item%06d=%s", n, noise(n, 100_000)))
+	return write(db, fmt.Sprintf("%s=%s", itemKey(n), noise(n, 100_000)))
 }
 
 // fillDisk puts items of 100 KB until the disk is full, and returns how many.
@@ -69,7 +72,7 @@ func deleteAllBut(t *testing.T, db *DB, items, nth int) {
 	t.Helper()
 	for n := range items {
 		if n%nth != 0 {
-			mustWrite(t, db, fmt.Sprintf("item%06d", n))
+			mustWrite(t, db, itemKey(n))
 		}
 	}
 }
@@ -92,7 +95,7 @@ func survives(t *testing.T, opts Options) {
 	db := open(t, opts)
 	for round := 1; round <= 3; round++ {
 		items := fillDisk(t, db)
-		if items < 100 {
+		if items < 20 { // compactions of the round before may still need most of the room
 			t.Errorf("round %d: full after %d items", round, items)
 		}
 		if err := db.FullReason(); err == nil {
@@ -108,7 +111,7 @@ func survives(t *testing.T, opts Options) {
 			if n%20 == 0 {
 				want = string(noise(n, 100_000))
 			}
-			if got := get(t, db, fmt.Sprintf("item%06d", n)); got != want {
+			if got := get(t, db, itemKey(n)); got != want {
 				t.Fatalf("round %d: item %d of %d is %.10q", round, n, items, got)
 			}
 		}
@@ -127,11 +130,10 @@ func survives(t *testing.T, opts Options) {
 }
 
 // After a full disk the store accepts writes again as soon as deletes have freed the room for them: without a restart, and without
-// another call.
+// another call. It runs in real time: in a bubble of synctest Pebble, whose clock begins outside, tries a failed compaction again and
+// again before all others.
 func TestFullDiskHeals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		survives(t, Options{FS: newSmallDisk(smallestDisk), ReserveBytes: defaultReserveBytes})
-	})
+	survives(t, Options{FS: newSmallDisk(smallestDisk), ReserveBytes: defaultReserveBytes})
 }
 
 // While the disk stays full the log says so about once a minute, and the store does nothing that helps no one. Room that something

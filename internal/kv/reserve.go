@@ -16,8 +16,8 @@ import (
 // reserveName is the file whose only purpose is to be removed when the disk is full.
 const reserveName = "RESERVE"
 
-// leastReserve is the reserve of a store with small memtables. Beside a flush it leaves room for the log of deletes.
-const leastReserve = 8 << 20
+// leastReserve is the reserve of a store with small memtables. Beside a flush it leaves room for the log of deletes and for a compaction.
+const leastReserve = 12 << 20
 
 // reserve holds disk space back for the time when there is no other: what the memtables hold can be flushed, which frees their logs,
 // and deletes can be logged meanwhile. So it is a third larger than the largest memtable, and grows with it.
@@ -95,14 +95,11 @@ func (r *reserve) sayFull(message string) {
 func (r *reserve) needed() uint64 { return 2 * uint64(r.size.Load()) }
 
 // errNoRoom is the error of a compaction that would need what is left for the log.
-var errNoRoom = errors.New("no room for a compaction on the full disk")
+var errNoRoom = errors.New("no room for a compaction on the disk")
 
-// roomFor returns errNoRoom if the disk is full and half of what the reserve left would not remain after a compaction has written n
-// bytes. The log needs that half, and so do flushes.
+// roomFor returns errNoRoom if less than half of the reserve's size would be free after a compaction has written n bytes. That half is
+// for the log and for flushes, so a compaction never makes the disk full, and on a full disk it leaves them what the reserve gave.
 func (r *reserve) roomFor(n int) error {
-	if !r.full.Load() {
-		return nil
-	}
 	usage, err := r.fs.GetDiskUsage(r.dir)
 	if err == nil && usage.AvailBytes < uint64(r.size.Load())/2+uint64(n) {
 		return errNoRoom
