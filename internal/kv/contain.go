@@ -129,10 +129,13 @@ func (db *DB) readFailed(err error) error {
 	return &readError{file: file, cause: err}
 }
 
-// compactionEnded notes a compaction that failed over a damaged file. Pebble leaves the tables of such a compaction alone for five
+// compactionEnded notes a compaction that failed, above all over a damaged file. Pebble leaves the tables of such a compaction alone for five
 // minutes, except those of level 0: a compaction of these alone it would begin again at once.
 func (db *DB) compactionEnded(info pebble.CompactionInfo) {
 	upper := !slices.ContainsFunc(info.Input, func(l pebble.LevelInfo) bool { return l.Level > 0 && len(l.Tables) > 0 })
+	if info.Err != nil {
+		db.compactions.failed.Add(1)
+	}
 	if !pebble.IsCorruptionError(info.Err) {
 		if info.Err == nil && upper {
 			db.compactions.failures.Store(0)
@@ -169,7 +172,8 @@ func (db *DB) backgroundDamage(err error) {
 type scheduler struct {
 	*pebble.ConcurrencyLimitScheduler
 	held     atomic.Bool
-	failures atomic.Int32 // in a row
+	failures atomic.Int32 // in a row, over damage
+	failed   atomic.Int64 // of all causes
 }
 
 func newScheduler() *scheduler {

@@ -178,7 +178,7 @@ func (db *DB) openGuarded(inspection *Inspection) error {
 		TableDeleted:    db.tableDeleted,
 		CompactionEnd:   db.compactionEnded,
 		BackgroundError: db.backgroundError,
-		WALCreated:      func(pebble.WALCreateInfo) { db.fitReserve() },
+		WALCreated:      db.logCreated,
 		WriteStallBegin: db.stall.begin,
 		WriteStallEnd:   db.stall.end,
 	}

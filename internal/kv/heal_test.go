@@ -189,6 +189,12 @@ func (d *descriptors) err(name string) error {
 	return syscall.EMFILE
 }
 
+func (d *descriptors) refused() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.hits
+}
+
 func (d *descriptors) set(none func(name string) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -244,7 +250,7 @@ func TestOutOfDescriptors(t *testing.T) {
 						last = n
 					}
 				}
-				if disk.hits == 0 {
+				if disk.refused() == 0 {
 					t.Error("there was a descriptor for all")
 				}
 				if (err != nil) != c.ends || c.ends && !errors.Is(err, syscall.EMFILE) {

@@ -148,7 +148,7 @@ func pebbleOptions(o Options) *pebble.Options {
 		MemTableSize:                uint64(o.MemTableBytes),
 		MemTableStopWritesThreshold: memTablesMax,
 		L0CompactionThreshold:       4, // 2 costs a put 15 % more CPU and makes queries 5 % cheaper
-		L0StopWritesThreshold:       64,
+		L0StopWritesThreshold:       stopWritesAt(o.Durability),
 		// Compactions take at most half of the processors: what waits for a call's answer comes first.
 		CompactionConcurrencyRange: func() (lower, upper int) { return 1, max(1, runtime.NumCPU()/2) },
 	}

@@ -187,8 +187,7 @@ func (db *DB) TryRestore() bool {
 	return true
 }
 
-// fitReserve makes the reserve fit the memtables, which grow while the store is written to. Pebble calls it with each new log, in the
-// middle of a write.
+// fitReserve makes the reserve fit the memtables, which grow while the store is written to.
 func (db *DB) fitReserve() {
 	if db.opts.ReserveBytes > db.reserve.size.Load() && db.opened.Load() {
 		db.background.start(func(context.Context) {

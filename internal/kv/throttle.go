@@ -1,0 +1,49 @@
+package kv
+
+import (
+	"math"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// Writes that outrun the compactions make level 0 deep, and reads slow. Pebble can make writes wait for that, but it would wait for
+// ever over a damaged table file, which no compaction gets rid of. So here the store waits itself, and only for compactions that succeed.
+
+const (
+	// deepestLevelZero is how many tables of level 0 a read may have to look at before writes wait for compactions.
+	deepestLevelZero = 64
+	throttlePause    = 5 * time.Millisecond
+)
+
+// stopWritesAt is Pebble's own limit. Without a log Pebble does not tell of a new memtable, and there are no files that could be damaged.
+func stopWritesAt(d Durability) int {
+	if d == Memory {
+		return deepestLevelZero
+	}
+	return math.MaxInt
+}
+
+// logCreated prepares for a new memtable. Pebble calls it with each new log, in the middle of a write, without a lock that compactions
+// need.
+func (db *DB) logCreated(pebble.WALCreateInfo) {
+	db.throttle()
+	db.fitReserve()
+}
+
+// throttle waits while level 0 is too deep. It returns when a compaction fails, for want of room or over damage, and does not wait
+// while a damaged file is known.
+func (db *DB) throttle() {
+	if !db.opened.Load() {
+		return
+	}
+	failed := db.compactions.failed.Load()
+	for db.pebble.Metrics().Levels[0].Sublevels >= deepestLevelZero {
+		if db.compactions.failed.Load() != failed || len(db.Damages()) > 0 || db.writable() != nil {
+			return
+		}
+		clock.Pause(throttlePause, db.guard.closing)
+	}
+}
