@@ -54,9 +54,10 @@ func (l *lane) giveUp(ctx context.Context, p *part, condition string) {
 	var left atomic.Int32
 	left.Store(1)
 	buried := make(chan struct{})
+	entries := p.entries // the caller forgets them when the trigger ends meanwhile
 	done := func() {
 		if left.Add(-1) == 0 {
-			finish(p.entries)
+			finish(entries)
 			close(buried)
 		}
 	}
