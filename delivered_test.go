@@ -166,22 +166,23 @@ func (p *post) atLeastOnce(t *testing.T, rounds int, patience time.Duration) (cu
 	acknowledged := map[string]bool{}
 	written := 0
 	for round := range rounds {
-		if round > 0 {
-			disk.CutAfter(disk.Ops() + 50 + int64(p.below(500)))
-		}
 		db, err := Open("data", Options{fs: disk, ClockControl: ClockControlOn, noWork: true})
-		if err != nil { // cut already
-			disk = disk.AfterCrash()
-			continue
+		if err != nil {
+			t.Fatal(err)
 		}
 		if round == 0 {
 			makeTable(t, db.DynamoDB(), "events")
+		} else {
+			disk.CutAfter(disk.Ops() + 10 + int64(p.below(500)))
 		}
 		api, records := p.clients(t, db)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { p.run(ctx, db, api, records) })
-		for began := time.Now(); time.Since(began) < time.Second && db.Err() == nil; time.Sleep(2 * time.Millisecond) {
+		for limit := time.Now().Add(time.Minute); db.Err() == nil; time.Sleep(2 * time.Millisecond) { // until the cut
+			if time.Now().After(limit) {
+				t.Fatal("the work of a minute does not reach the cut")
+			}
 			var writes []ddb.WriteRequest
 			var keys []string
 			for range 1 + p.below(10) {
