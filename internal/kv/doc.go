@@ -25,7 +25,8 @@
 // A reserve file in the directory is removed, the write is tried again, and Full reports true. The caller then refuses what grows data.
 // What it deletes adds to the log and frees nothing by itself. So while the disk is full a goroutine flushes the memtables and compacts
 // the tables, until the reserve and as much again is free. Then Full reports false. Compactions leave half of the reserve's room to the
-// log. A full disk without a reserve stops the store when it hits the log.
+// log, and a disk that lacks room for a compaction counts as full: more writes would make the compaction larger still. A full disk
+// without a reserve stops the store when it hits the log.
 //
 // A flush or a compaction that finds no file descriptor is tried again too. A new log waits for one for half a minute.
 //
@@ -33,6 +34,6 @@
 //
 // Memtables start at 256 KB and double. The log's room is allocated as it is written, and an old log is removed when its memtable is
 // flushed. Pebble would allocate room for the largest memtable and keep old logs for the next, which takes 300 MB for an empty store. A
-// sync gains nothing measurable from it. The reserve is a third larger than the largest memtable, 8 MB at least. On a small disk the
+// sync gains nothing measurable from it. The reserve is a third larger than the largest memtable, 12 MB at least. On a small disk the
 // memtables, and so the reserve, have a lower limit.
 package kv

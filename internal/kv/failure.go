@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -48,16 +49,23 @@ func (db *DB) backgroundError(err error) {
 	case db.closed.Load():
 	case pebble.IsCorruptionError(err):
 		db.backgroundDamage(err)
+	case errors.Is(err, errNoRoom): // see compactionEnded
+		db.sayRetry(err)
 	case !passes(err) || !db.opened.Load():
 		db.failure.set(fmt.Errorf("flush or compact: %w", err))
 	case db.stall.failed():
 		db.failure.set(fmt.Errorf("flush or compact, with writers waiting for it: %w", err))
 	default:
 		db.guard.again.Store(true)
-		if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
-			db.warned.Store(new(clock.Stopwatch()))
-			db.log.Warn("a flush or a compaction failed and is tried again", "cause", err)
-		}
+		db.sayRetry(err)
+	}
+}
+
+// sayRetry logs that background work failed and is tried again, unless it did so lately.
+func (db *DB) sayRetry(err error) {
+	if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
+		db.warned.Store(new(clock.Stopwatch()))
+		db.log.Warn("a flush or a compaction failed and is tried again", "cause", err)
 	}
 }
 

@@ -20,6 +20,8 @@ const (
 	healEvery = time.Second
 	// stillFullEvery is how often the log says that the disk is still full.
 	stillFullEvery = time.Minute
+	// healPatience is how long the healer waits for a slice that Pebble does not get to, because it prefers a compaction of its own.
+	healPatience = 10 * time.Second
 	// healSlice is the size of the tables that are compacted at once. Their new tables need room beside them.
 	healSlice = 4 << 20
 )
@@ -40,22 +42,28 @@ func (db *DB) startHealing() {
 
 // heal returns when the disk is no longer full, or when the store ends.
 func (db *DB) heal(ctx context.Context) {
-	h := healer{db: db}
-	for said := clock.Stopwatch(); ; h.step(ctx) {
-		clock.Pause(healEvery, ctx.Done())
-		if ctx.Err() != nil || db.writable() != nil || db.TryRestore() {
-			return
-		}
-		if said() >= stillFullEvery {
-			said = clock.Stopwatch()
-			db.reserve.sayFull("disk is still full")
-		}
+	h := healer{db: db, said: clock.Stopwatch()}
+	for clock.Pause(healEvery, ctx.Done()); !h.done(ctx); clock.Pause(healEvery, ctx.Done()) {
+		h.step(ctx)
 	}
+}
+
+// done reports whether there is nothing left to heal. Until then it says once in a while that the disk is full.
+func (h *healer) done(ctx context.Context) bool {
+	if ctx.Err() != nil || h.db.writable() != nil || h.db.TryRestore() {
+		return true
+	}
+	if h.said() >= stillFullEvery {
+		h.said = clock.Stopwatch()
+		h.db.reserve.sayFull("disk is still full")
+	}
+	return false
 }
 
 // healer knows how far the healing of a full disk is.
 type healer struct {
 	db        *DB
+	said      clock.Elapsed   // since the log said that the disk is full
 	flushing  <-chan struct{} // closed when the memtables are flushed; nil while no flush is under way
 	written   uint64          // bytes in the log when that flush began
 	compact   bool            // the tables are to be compacted
@@ -72,8 +80,10 @@ func (h *healer) step(ctx context.Context) {
 		default: // Pebble tries again until it has the room
 		}
 	case h.compact:
-		h.compact, h.compacted = false, true
-		h.compactAll(ctx)
+		free := h.db.reserve.free()
+		failed := h.compactAll(ctx)
+		h.compact = failed > 0 && h.db.reserve.free() > free+healSlice/4 // there may be room now for what failed
+		h.compacted = true
 	default:
 		m := h.db.pebble.Metrics()
 		if h.compacted && m.WAL.BytesIn == h.written || m.MemTable.Count > 1 { // a second memtable is being flushed already
@@ -85,24 +95,28 @@ func (h *healer) step(ctx context.Context) {
 	}
 }
 
-// compactAll compacts every table, slice by slice, until the disk is no longer full. After each slice it leaves the disk to the calls
-// for as long as the slice took. A slice that fails is left for the next time.
-func (h *healer) compactAll(ctx context.Context) {
+// compactAll compacts every table, slice by slice, until the disk is no longer full, and returns how many slices failed. After each
+// slice it leaves the disk to the calls for as long as the slice took.
+func (h *healer) compactAll(ctx context.Context) (failed int) {
 	levels, err := h.db.pebble.SSTables()
 	if err != nil {
-		return
+		return 0
 	}
 	for _, s := range cutTables(slices.Concat(levels...)) {
 		took := clock.Stopwatch()
-		err := h.db.pebble.Compact(ctx, s.lower, s.upper, false)
-		if ctx.Err() != nil || h.db.writable() != nil || h.db.TryRestore() {
-			return
+		patient, cancel := context.WithTimeout(ctx, healPatience)
+		err := h.db.pebble.Compact(patient, s.lower, s.upper, false)
+		cancel()
+		if h.done(ctx) {
+			return failed
 		}
 		if err != nil {
+			failed++
 			h.db.log.Debug("compaction on a full disk", "error", err)
 		}
 		clock.Pause(took(), ctx.Done())
 	}
+	return failed
 }
 
 // keyRange is a part of the keys.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -64,20 +65,25 @@ func copyTo(t *testing.T, fs FS, files map[string]string) {
 	}
 }
 
-// killed returns the files of a store whose process is killed after work: nothing is lost that was handed to the system.
-func killed(t *testing.T, before map[string]string, work func(db *DB)) map[string]string {
+// killed returns the files of a store whose process is killed after work, when nothing goes on in the background: nothing is lost
+// that was handed to the system.
+func killed(t *testing.T, before map[string]string, work func(db *DB)) (after map[string]string) {
 	t.Helper()
-	disk := NewCrashFS()
-	disk.KeepUnsynced(100, 0)
-	copyTo(t, disk, before)
-	db, err := Open(crashOpts(disk))
-	if err != nil {
-		t.Fatal(err)
-	}
-	work(db)
-	disk.CutNow()
-	_ = db.Close()
-	return files(t, disk.AfterCrash(), defaultDir)
+	synctest.Test(t, func(t *testing.T) {
+		disk := NewCrashFS()
+		disk.KeepUnsynced(100, 0)
+		copyTo(t, disk, before)
+		db, err := Open(crashOpts(disk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		work(db)
+		synctest.Wait()
+		disk.CutNow()
+		_ = db.Close()
+		after = files(t, disk.AfterCrash(), defaultDir)
+	})
+	return after
 }
 
 // crashed returns the files of a store whose process was killed twice, with tables and with commits that only the log holds.

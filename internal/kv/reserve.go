@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -85,10 +86,22 @@ func (r *reserve) fit(memtables int64) {
 // sayFull logs that the disk is full, and how much room is missing.
 func (r *reserve) sayFull(message string) {
 	attributes := []any{"needed", r.needed()}
-	if usage, err := r.fs.GetDiskUsage(r.dir); err == nil {
-		attributes = append(attributes, "free", usage.AvailBytes)
+	if free := r.free(); free != unknown {
+		attributes = append(attributes, "free", free)
 	}
 	r.log.Warn(message+": writes that grow the data are refused until there is room", attributes...)
+}
+
+// unknown is the free room of a disk that does not tell.
+const unknown = math.MaxUint64
+
+// free returns how many bytes of the disk are free.
+func (r *reserve) free() uint64 {
+	usage, err := r.fs.GetDiskUsage(r.dir)
+	if err != nil {
+		return unknown
+	}
+	return usage.AvailBytes
 }
 
 // needed is how many bytes have to be free for the reserve to be taken back.
@@ -98,10 +111,17 @@ func (r *reserve) needed() uint64 { return 2 * uint64(r.size.Load()) }
 var errNoRoom = errors.New("no room for a compaction on the disk")
 
 // roomFor returns errNoRoom if less than half of the reserve's size would be free after a compaction has written n bytes. That half is
-// for the log and for flushes, so a compaction never makes the disk full, and on a full disk it leaves them what the reserve gave.
+// for the log and for flushes. A disk that lacks it counts as full: if writes went on they would only make the compactions larger.
 func (r *reserve) roomFor(n int) error {
-	usage, err := r.fs.GetDiskUsage(r.dir)
-	if err == nil && usage.AvailBytes < uint64(r.size.Load())/2+uint64(n) {
+	size := uint64(r.size.Load())
+	if size == 0 {
+		return nil // there is no reserve
+	}
+	needed := size/2 + uint64(n)
+	if r.free() < needed && !r.full.Load() {
+		r.giveUp()
+	}
+	if r.free() < needed {
 		return errNoRoom
 	}
 	return nil
@@ -169,8 +189,7 @@ func (db *DB) TryRestore() bool {
 	if !r.full.Load() {
 		return true
 	}
-	usage, err := r.fs.GetDiskUsage(r.dir)
-	if err == nil && usage.AvailBytes < r.needed() {
+	if r.free() < r.needed() {
 		return false
 	}
 	// Under the lock, so that a disk that fills up again meanwhile finds either no reserve and full set, or both as they were at first.
@@ -183,6 +202,7 @@ func (db *DB) TryRestore() bool {
 		return false
 	}
 	r.full.Store(false)
+	db.compactions.resume()
 	r.log.Info("disk has room again: writes are accepted", "reserve", r.size.Load())
 	return true
 }
