@@ -3,6 +3,8 @@ package engine
 import (
 	"bytes"
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,12 +17,15 @@ type afterCrash struct {
 	*db
 	run     *crashRun
 	tables  map[string]*Table
-	records map[string][]Record // by key, in the stream's order
+	records map[string][]Record // by table and key, in the stream's order
 	last    uint64              // the greatest sequence number that was given out before the crash, as far as anyone can know
 }
 
-// check opens a disk after the crash and holds it against the run.
-func (r *crashRun) check(t testing.TB, disk kv.FS) {
+// recordsOf is the key of a history's records.
+func recordsOf(table string, key dynamo.Item) string { return table + " " + key.String() }
+
+// check opens a disk after the crash and holds it against the run. It returns how many expiries are on the disk.
+func (r *crashRun) check(t testing.TB, disk kv.FS) (expired int) {
 	t.Helper()
 	e, err := Open(crashOptions(disk))
 	if err != nil {
@@ -32,7 +37,7 @@ func (r *crashRun) check(t testing.TB, disk kv.FS) {
 		t.Fatalf("after the crash: %v", err)
 	}
 	if !a.findTables() {
-		return
+		return 0
 	}
 	a.checkRecords()
 	for _, h := range r.keys {
@@ -40,7 +45,30 @@ func (r *crashRun) check(t testing.TB, disk kv.FS) {
 		a.checkAnswers(h)
 	}
 	a.checkBatches()
+	expired = a.expired()
 	a.checkGoesOn()
+	return expired
+}
+
+// expired counts the expiries on disk: by their records, and in tables without a stream by what is no longer stored.
+func (a *afterCrash) expired() (n int) {
+	for _, rs := range a.records {
+		for _, r := range rs {
+			if r.Service {
+				n++
+			}
+		}
+	}
+	for _, h := range a.run.keys {
+		if h.acked < 0 || slices.Contains(crashStreams, h.table) {
+			continue
+		}
+		last := h.attempts[h.acked].item
+		if _, it := a.stored(a.tables[h.table], h.key); it == nil && last != nil && a.hasExpired(h, last) {
+			n++
+		}
+	}
+	return n
 }
 
 // findTables finds the tables; false: the crash came before anything could be acknowledged.
@@ -50,7 +78,7 @@ func (a *afterCrash) findTables() bool {
 	for _, h := range a.run.keys {
 		acked = acked || h.acked >= 0
 	}
-	for _, name := range []string{"events", "late"} {
+	for _, name := range crashTableNames {
 		tab, err := a.Table("default", name)
 		if err != nil {
 			if acked {
@@ -75,27 +103,13 @@ func (a *afterCrash) findTables() bool {
 	return true
 }
 
-// checkRecords reads the stream, parents first: numbers ascend and occur once, what a reader was given is there, and each key's records
+// checkRecords reads the streams, parents first: numbers ascend and occur once, what a reader was given is there, and each key's records
 // are a chain, in which each change follows on the one before it and nothing expires early.
 func (a *afterCrash) checkRecords() {
 	a.t.Helper()
-	desc := a.stream(a.tables["events"])
 	found := map[uint64]string{}
-	for _, sh := range parentsFirst(desc.Shards) {
-		rs, _ := a.shardRecords(desc.ID, sh)
-		var before uint64
-		for _, r := range rs {
-			if r.Seq <= before || found[r.Seq] != "" {
-				a.t.Errorf("record %d of shard %d stands behind %d", r.Seq, sh.No, before)
-			}
-			before = r.Seq
-			found[r.Seq] = recordText(r)
-			a.records[r.Keys.String()] = append(a.records[r.Keys.String()], r)
-			a.last = max(a.last, r.Seq)
-			if r.At > a.Now() {
-				a.t.Errorf("it is %d, and record %d was made at %d", a.Now(), r.Seq, r.At)
-			}
-		}
+	for _, table := range crashStreams {
+		a.readRecords(table, found)
 	}
 	for _, seq := range sortedSeqs(a.run.records) {
 		if found[seq] != a.run.records[seq] {
@@ -106,7 +120,46 @@ func (a *afterCrash) checkRecords() {
 		a.t.Errorf("the next sequence number is %d; a reader was told %d, the last record is %d", next, a.run.nextSeq, a.last)
 	}
 	for key, rs := range a.records {
-		a.checkChain(key, rs)
+		if strings.HasPrefix(key, "keys ") {
+			a.checkKinds(key, rs)
+		} else {
+			a.checkChain(key, rs)
+		}
+	}
+}
+
+// readRecords reads the stream of a table.
+func (a *afterCrash) readRecords(table string, found map[uint64]string) {
+	a.t.Helper()
+	desc := a.stream(a.tables[table])
+	for _, sh := range parentsFirst(desc.Shards) {
+		rs, _ := a.shardRecords(desc.ID, sh)
+		var before uint64
+		for _, r := range rs {
+			if r.Seq <= before || found[r.Seq] != "" {
+				a.t.Errorf("record %d of shard %d stands behind %d", r.Seq, sh.No, before)
+			}
+			before = r.Seq
+			found[r.Seq] = recordText(r)
+			key := recordsOf(table, r.Keys)
+			a.records[key] = append(a.records[key], r)
+			a.last = max(a.last, r.Seq)
+			if r.At > a.Now() {
+				a.t.Errorf("it is %d, and record %d was made at %d", a.Now(), r.Seq, r.At)
+			}
+		}
+	}
+}
+
+// checkKinds checks one key's records of a stream without images: an item is inserted where none is, and only then.
+func (a *afterCrash) checkKinds(key string, rs []Record) {
+	a.t.Helper()
+	there := false
+	for _, r := range rs {
+		if (r.Event == Insert) == there || r.Service && r.Event != Remove || r.Old != nil || r.New != nil {
+			a.t.Errorf("%s: record %s, and before it an item was there: %v", key, recordText(r), there)
+		}
+		there = r.Event != Remove
 	}
 }
 
@@ -134,7 +187,7 @@ func (a *afterCrash) checkChain(key string, rs []Record) {
 			}
 		}
 		if r.Service {
-			if at := a.removalOf(r.Old); r.Event != Remove || at > r.At {
+			if at := a.removalOf("events", r.Old); r.Event != Remove || at > r.At {
 				a.t.Errorf("%s: %s, which is to be removed at %d", key, recordText(r), at)
 			}
 		}
@@ -148,8 +201,14 @@ func (a *afterCrash) checkKey(h *history) {
 	a.t.Helper()
 	_, it := a.stored(a.tables[h.table], h.key)
 	key := h.key.String()
-	rs := a.records[key]
-	if h.table == "events" {
+	rs := a.records[recordsOf(h.table, h.key)]
+	switch h.table {
+	case "keys":
+		if there := len(rs) > 0 && rs[len(rs)-1].Event != Remove; there != (it != nil) {
+			a.t.Errorf("%s: stored is %v, by its records an item is there: %v", key, it, there)
+		}
+		a.checkPuts(h, rs)
+	case "events":
 		var there dynamo.Item
 		if len(rs) > 0 {
 			there = rs[len(rs)-1].New
@@ -190,14 +249,15 @@ func (h *history) onlyDeletes(first, last int) bool {
 	return true
 }
 
-// removalOf is the earliest instant at which an item of table events may have been removed.
-func (a *afterCrash) removalOf(it dynamo.Item) Instant {
-	return a.tables["events"].Desc().headerFor(keyOf(a.t, a.tables["events"], it), it, minInstant/2).removal
+// removalOf is the earliest instant at which an item of a table other than late may have been removed.
+func (a *afterCrash) removalOf(table string, it dynamo.Item) Instant {
+	tab := a.tables[table]
+	return tab.Desc().headerFor(keyOf(a.t, tab, it), it, minInstant/2).removal
 }
 
 // hides says whether a key's table may have hidden items at their deadlines: table late is of both modes in turn.
 func (a *afterCrash) hides(h *history) bool {
-	return h.table == "late" || a.tables["events"].Desc().TTL.Expiry.Mode == ExpiryStrict
+	return h.table == "late" || a.tables[h.table].Desc().TTL.Expiry.Mode == ExpiryStrict
 }
 
 // hasExpired says whether an item of a key may be gone by the clock alone.
@@ -206,11 +266,34 @@ func (a *afterCrash) hasExpired(h *history, it dynamo.Item) bool {
 	switch {
 	case v == nil:
 		return false
-	case h.table == "events":
-		return a.removalOf(it) <= a.Now()
+	case h.table != "late":
+		return a.removalOf(h.table, it) <= a.Now()
 	}
 	ms, ok := v.Number().Millis()
 	return ok && Instant(ms) <= a.Now()
+}
+
+// checkPuts checks by their number that each acknowledged put of table keys has one record.
+func (a *afterCrash) checkPuts(h *history, rs []Record) {
+	a.t.Helper()
+	recorded, least, most := 0, 0, 0
+	for _, r := range rs {
+		if r.Event != Remove {
+			recorded++
+		}
+	}
+	for n, at := range h.attempts {
+		if at.item == nil {
+			continue
+		}
+		most++
+		if n <= h.acked || n <= h.seen {
+			least++
+		}
+	}
+	if recorded < least || recorded > most {
+		a.t.Errorf("%v of keys: %d records of puts; %d of %d were acknowledged or read", h.key, recorded, least, most)
+	}
 }
 
 // checkAcked checks that each acknowledged put has one record; that none has two is in the chain.
@@ -261,7 +344,7 @@ func (a *afterCrash) checkBatches() {
 // applied says whether a put is known to have been applied or not.
 func (a *afterCrash) applied(h *history, n int) (applied, known bool) {
 	if h.table == "events" {
-		for _, r := range a.records[h.key.String()] {
+		for _, r := range a.records[recordsOf(h.table, h.key)] {
 			if r.New != nil && attemptOf(r.New) == n {
 				return true, true
 			}
@@ -281,10 +364,9 @@ func (a *afterCrash) checkGoesOn() {
 	a.t.Helper()
 	d := run(a.t, a.Engine)
 	defer d.stop() //nolint:errcheck // ends with the context
-	events := a.tables["events"]
 	for _, h := range a.run.keys {
-		if h.table == "events" {
-			d.put(events, h.key.With("v", number("1000")).With("ttl", number("1767225601")))
+		if h.table != "late" {
+			d.put(a.tables[h.table], h.key.With("v", number("1000")).With("ttl", number("1767225601")))
 		}
 	}
 	d.advance(time.Hour)

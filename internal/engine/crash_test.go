@@ -24,10 +24,16 @@ import (
 const (
 	crashWriters  = 3
 	crashKeys     = 4  // of each writer, in each table
-	crashSteps    = 20 // of each writer
-	crashMaxTTL   = 4  // seconds
+	crashSteps    = 36 // of each writer
+	crashMaxTTL   = 3  // seconds
 	crashMaxSleep = 1500
 )
+
+// crashStreams are the tables that have a stream.
+var crashStreams = []string{"events", "keys"}
+
+// crashTableNames are all of them, as crashTables makes them.
+var crashTableNames = []string{"events", "late", "plain", "keys"}
 
 // crashSeeds is for long runs; the default takes seconds.
 var crashSeeds = flag.Uint64("crash-seeds", 5, "how many workloads the crash test cuts")
@@ -135,7 +141,7 @@ func newCrashRun(seed uint64, k int64) *crashRun {
 	r.indexes = []*indexHistory{{table: "events", name: "byV"}, {table: "late", name: "byV"}, {table: "events", name: "local", remove: true}}
 	for w := range crashWriters {
 		for i := range crashKeys {
-			for _, table := range []string{"events", "late"} {
+			for _, table := range crashTableNames {
 				r.keys = append(r.keys, &history{table: table, key: item("pk", fmt.Sprint("w", w, "k", i/2), "sk", i%2), acked: -1, seen: -1, gone: -1})
 			}
 		}
@@ -165,12 +171,12 @@ func (r *crashRun) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var background sync.WaitGroup
 	background.Go(func() { _ = e.Run(ctx) }) // ends with the store
-	if events, late, err := crashTables(ctx, e, r.mode(0)); err == nil {
+	if tables, err := crashTables(ctx, e, r.mode(0), r.mode(1)); err == nil {
 		done := make(chan struct{})
-		background.Go(func() { r.observe(ctx, e, events, late, done) })
+		background.Go(func() { r.observe(ctx, e, tables, done) })
 		var writers sync.WaitGroup
 		for w := range crashWriters {
-			writers.Go(func() { r.write(ctx, e, map[string]*Table{"events": events, "late": late}, w) })
+			writers.Go(func() { r.write(ctx, e, tables, w) })
 		}
 		writers.Wait()
 		close(done)
@@ -180,7 +186,7 @@ func (r *crashRun) run() {
 	_ = e.Close() // fails after a cut
 }
 
-// mode is the expiry of table events, and after n changes of table late: strict and aws in turn.
+// mode is the expiry of table events, that of plain and keys with n = 1, and that of table late after n changes: strict and aws in turn.
 func (r *crashRun) mode(n int) Expiry {
 	if (r.seed+uint64(n))%2 == 1 {
 		return Expiry{}
@@ -188,34 +194,42 @@ func (r *crashRun) mode(n int) Expiry {
 	return Expiry{Mode: ExpiryAWS, Seed: r.seed, Delay: Delay{spread: true, most: crashMaxSleep}}
 }
 
-// crashTables makes the two tables: events has all that a table can have, late gets TTL while it is written, and then another expiry mode.
-func crashTables(ctx context.Context, e *Engine, x Expiry) (events, late *Table, err error) {
+// crashTables makes the tables. events has all that a table can have. late gets TTL while it is written, and then another expiry mode.
+// plain has no stream and no index, and keys has a stream without images: of these the reaper reads no item.
+func crashTables(ctx context.Context, e *Engine, x, other Expiry) (map[string]*Table, error) {
 	key := KeySchema{Partition: []KeyAttr{{"pk", dynamo.KindString}}, Sort: []KeyAttr{{"sk", dynamo.KindNumber}}}
 	byG := IndexDesc{Name: "byG", Global: true, Projection: Projection{Type: "ALL"}, Key: KeySchema{Partition: []KeyAttr{{"g", dynamo.KindString}}}}
 	local := IndexDesc{Name: "local", Projection: Projection{Type: "KEYS_ONLY"}, Key: KeySchema{Partition: key.Partition, Sort: []KeyAttr{{"v", dynamo.KindNumber}}}}
-	events, err = e.CreateTable(ctx, TableDesc{
-		Namespace: "default", Name: "events", Key: key, Indexes: []IndexDesc{byG, local},
-		TTL: TTLDesc{Attribute: "ttl", Expiry: x}, Stream: StreamSpec{ViewType: "NEW_AND_OLD_IMAGES"},
-	})
-	if err != nil {
-		return nil, nil, err
+	tables := map[string]*Table{}
+	for _, d := range []TableDesc{
+		{Name: "events", Indexes: []IndexDesc{byG, local}, TTL: TTLDesc{Attribute: "ttl", Expiry: x}, Stream: StreamSpec{ViewType: "NEW_AND_OLD_IMAGES"}},
+		{Name: "late", Indexes: []IndexDesc{byG}},
+		{Name: "plain", TTL: TTLDesc{Attribute: "ttl", Expiry: other}},
+		{Name: "keys", TTL: TTLDesc{Attribute: "ttl", Expiry: other}, Stream: StreamSpec{ViewType: "KEYS_ONLY"}},
+	} {
+		d.Namespace, d.Key = "default", key
+		tab, err := e.CreateTable(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		tables[d.Name] = tab
 	}
-	late, err = e.CreateTable(ctx, TableDesc{Namespace: "default", Name: "late", Key: key, Indexes: []IndexDesc{byG}})
-	return events, late, err
+	return tables, nil
 }
 
 // write is one writer: puts with and without deadlines, near and far (so that renewals, and deadlines below the mark, occur), deletes,
-// batches over both tables, and time that passes.
+// batches over several tables, and time that passes.
 func (r *crashRun) write(ctx context.Context, e *Engine, tables map[string]*Table, w int) {
 	random := rand.New(rand.NewPCG(r.seed, uint64(w)))
-	mine := r.keys[w*2*crashKeys : (w+1)*2*crashKeys]
+	each := len(r.keys) / crashWriters
+	mine := r.keys[w*each : (w+1)*each]
 	for step := range crashSteps {
 		switch op := random.IntN(20); {
-		case op < 2:
+		case op < 4:
 			if e.Clock().Advance(time.Duration(random.IntN(crashMaxSleep))*time.Millisecond) != nil {
 				return
 			}
-		case op == 2: // tables, a new log and a new manifest
+		case op == 4: // tables, a new log and a new manifest
 			if e.kv.Flush() != nil {
 				return
 			}
@@ -256,7 +270,8 @@ func (r *crashRun) apply(ctx context.Context, e *Engine, tables map[string]*Tabl
 		if err != nil {
 			panic(err)
 		}
-		ws = append(ws, &Write{Table: tables[h.table], Key: k, ReadOld: true, Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }})
+		readOld := h.table == "events" || random.IntN(2) == 0
+		ws = append(ws, &Write{Table: tables[h.table], Key: k, ReadOld: readOld, Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }})
 	}
 	if e.Write(ctx, ws...) != nil {
 		return false
@@ -322,9 +337,8 @@ func (r *crashRun) change(ctx context.Context, e *Engine, x Expiry) bool {
 }
 
 // observe reads whenever a sync is about to happen, and notes every answer that it is given.
-func (r *crashRun) observe(ctx context.Context, e *Engine, events, late *Table, done <-chan struct{}) {
+func (r *crashRun) observe(ctx context.Context, e *Engine, tables map[string]*Table, done <-chan struct{}) {
 	random := rand.New(rand.NewPCG(r.seed, 99))
-	tables := map[string]*Table{"events": events, "late": late}
 	for {
 		select {
 		case <-r.poke:
@@ -337,7 +351,7 @@ func (r *crashRun) observe(ctx context.Context, e *Engine, events, late *Table, 
 		case 0:
 			r.observeScan(ctx, e, tables[h.table])
 		case 1:
-			r.observeStream(ctx, e, events)
+			r.observeStream(ctx, e, tables[crashStreams[random.IntN(len(crashStreams))]])
 		default:
 			r.observeGet(ctx, e, tables[h.table], h)
 		}
@@ -397,9 +411,9 @@ func (r *crashRun) observeScan(ctx context.Context, e *Engine, tab *Table) {
 	}
 }
 
-func (r *crashRun) observeStream(ctx context.Context, e *Engine, events *Table) {
+func (r *crashRun) observeStream(ctx context.Context, e *Engine, tab *Table) {
 	next := e.NextSeq()
-	d, err := e.StreamByLabel("default", "events", events.Desc().Stream.Label)
+	d, err := e.StreamByLabel("default", tab.Desc().Name, tab.Desc().Stream.Label)
 	if err != nil {
 		return
 	}
@@ -429,13 +443,13 @@ func crashCuts(seed uint64, step int64) (cuts []int64) {
 	return append(cuts, -1)
 }
 
-// crashAndCheck runs one workload up to its cut and checks what is left. With again the recovery is cut too, early and late.
-func crashAndCheck(t testing.TB, seed uint64, k int64, again bool) {
+// crashAndCheck runs one workload up to its cut, checks what is left, and returns how many expiries of it are. With again the
+// recovery is cut too, early and late.
+func crashAndCheck(t testing.TB, seed uint64, k int64, again bool) (expired int) {
 	r := newCrashRun(seed, k)
 	r.run()
 	if !again {
-		r.check(t, r.disk.AfterCrash())
-		return
+		return r.check(t, r.disk.AfterCrash())
 	}
 	for _, after := range []int64{0, 3, 6, 9} {
 		disk := r.disk.AfterCrash()
@@ -443,8 +457,9 @@ func crashAndCheck(t testing.TB, seed uint64, k int64, again bool) {
 		if e, err := Open(crashOptions(disk)); err == nil {
 			_ = e.Close() // fails after a cut
 		}
-		r.check(t, disk.AfterCrash())
+		expired = r.check(t, disk.AfterCrash())
 	}
+	return expired
 }
 
 // TestNothingLost: an acknowledged write survives a crash, and so do its deadline, its index entries and its record; no answer rests on
@@ -455,15 +470,21 @@ func TestNothingLost(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		step = 11
 	}
+	expired, cuts := 0, 0
 	for seed := uint64(1); seed <= *crashSeeds; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			for i, k := range crashCuts(seed, step) {
-				crashAndCheck(t, seed, k, i%10 == 5)
+				expired += crashAndCheck(t, seed, k, i%10 == 5)
+				cuts++
 				if t.Failed() {
 					t.Fatalf("seed %d, cut after %d operations", seed, k)
 				}
 			}
 		})
+	}
+	t.Logf("%d cuts, %.1f expiries on disk at each", cuts, float64(expired)/float64(cuts))
+	if expired < 10*cuts {
+		t.Error("too mild: fewer than 10 expiries on disk at a cut on average")
 	}
 }
 
