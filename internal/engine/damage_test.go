@@ -389,3 +389,77 @@ func TestBackfillPassesDamage(t *testing.T) {
 	}
 	again.verify()
 }
+
+// A bad block among a stream's records: the reader that comes to it gets the error, all other records are read, writes go on, and the
+// trimmer passes over it. Its records go when their whole shard ages out.
+func TestTrimmerPassesDamage(t *testing.T) {
+	dir := newDamagedDir(t, kinds["stream and index"])
+	const id = 1 // of the stream of table "damaged"
+	span := func(id uint32) (lower, upper []byte) {
+		return appendRecordKey(nil, id, 0, 0), appendRecordKey(nil, id+1, 0, 0)
+	}
+	dir.damage(span(id))
+
+	o := dir.options()
+	o.Clock = clock.NewFrozenAt(epoch.Add(20 * time.Hour)) // the start closes the shards, so they age out 20 hours after their records
+	d := open(t, o)
+	defer d.close()
+	read := func(name string) (records, damaged int) {
+		desc := d.stream(d.reopened(name))
+		for _, sh := range desc.Shards {
+			for from := sh.Trimmed + 1; ; {
+				page, err := d.Records(context.Background(), desc.ID, sh.No, from, 3, 1<<20, 0)
+				if isDamage(err) {
+					damaged++
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if records += len(page.Records); page.End || len(page.Records) == 0 {
+					break
+				}
+				from = page.Next
+			}
+		}
+		return records, damaged
+	}
+	if records, damaged := read("damaged"); damaged != 1 || records < damagedItems/10 {
+		t.Errorf("%d records were read, and damage was met in %d shards, want 1", records, damaged)
+	}
+	if records, damaged := read("other"); damaged != 0 || records < damagedItems {
+		t.Errorf("of the other table %d records were read, damage in %d shards", records, damaged)
+	}
+	d.put(d.reopened("damaged"), item("pk", "new", "sk", 1))
+
+	passes := d.DuePasses()
+	d.advance(5 * time.Hour) // the records of the puts age out
+	bad := 0
+	desc := d.stream(d.reopened("damaged"))
+	aged := desc.Shards[:4] // those of the puts
+	for _, sh := range aged {
+		left, damaged := d.keysIn(appendRecordKey(nil, id, sh.No, 0), appendRecordKey(nil, id, sh.No+1, 0))
+		if damaged {
+			bad++
+		} else if left != 0 {
+			t.Errorf("%d records are left in shard %d, which has no damage", left, sh.No)
+		}
+	}
+	if bad != 1 {
+		t.Errorf("%d of %d shards are damaged, want one", bad, len(aged))
+	}
+
+	d.advance(60 * time.Hour) // whole shards age out
+	if n := d.DuePasses() - passes; n > 20_000 {
+		t.Errorf("%d passes of the due queue", n)
+	}
+	for _, name := range []string{"damaged", "other"} {
+		if left, damaged := d.keysIn(span(d.stream(d.reopened(name)).ID)); left != 0 || damaged {
+			t.Errorf("%d records of table %s are left, damaged: %v", left, name, damaged)
+		}
+	}
+	if err := d.Err(); err != nil {
+		t.Errorf("the engine has stopped: %v", err)
+	}
+	d.verify()
+}
