@@ -473,6 +473,9 @@ func TestSimulation(t *testing.T) {
 			if left := s.overdue(); len(left) > 0 {
 				s.t.Errorf("%d items are there %v after the last fault: %v", len(left), simBound, left)
 			}
+			if a := s.account; a.due < 40 || a.gone < 30 || a.putOff < 20 {
+				s.t.Errorf("too mild: %+v", a)
+			}
 			before := s.requests()
 			const idle = time.Minute
 			s.pass(s.now().Add(idle))
