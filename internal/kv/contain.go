@@ -129,8 +129,8 @@ func (db *DB) readFailed(err error) error {
 	return &readError{file: file, cause: err}
 }
 
-// compactionEnded notes a compaction that failed over a damaged file or for want of room. Pebble leaves the tables of such a compaction
-// alone for a while, except those of level 0: a compaction of these alone it would begin again at once.
+// compactionEnded notes a compaction that failed over a damaged file or for want of room. Pebble does not compact the same tables again
+// for a while, unless all of them are in level 0: then it would repeat the compaction at once.
 func (db *DB) compactionEnded(info pebble.CompactionInfo) {
 	upper := !slices.ContainsFunc(info.Input, func(l pebble.LevelInfo) bool { return l.Level > 0 && len(l.Tables) > 0 })
 	if info.Err == nil {
@@ -151,7 +151,7 @@ func (db *DB) compactionEnded(info pebble.CompactionInfo) {
 	}
 }
 
-// flushEnded lets the compactions that found no room begin again: with the deletes that were flushed they may need less.
+// flushEnded lets compactions begin again that found no room. The flushed deletes may make their output smaller.
 func (db *DB) flushEnded(info pebble.FlushInfo) {
 	if info.Err == nil {
 		db.compactions.resume()

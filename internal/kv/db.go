@@ -90,8 +90,8 @@ func (db *DB) makeDirectory() error {
 	return err
 }
 
-// makeDirectories creates a directory with its missing parents, and syncs each into the one above: what is in a directory whose own entry
-// is not on disk is lost with it.
+// makeDirectories creates a directory with its missing parents, and syncs each into the one above. Otherwise a power cut may lose the
+// entry of a directory, and with it all files in it.
 func makeDirectories(fs FS, dir string) error {
 	var above []string // of each missing one, innermost first
 	for missing := dir; ; missing = fs.PathDir(missing) {
@@ -125,7 +125,7 @@ func syncDirectory(fs FS, dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// lockDirectory takes the lock apart from opening, so that "in use" is told from every other failure.
+// lockDirectory takes the lock before the store opens, so that "in use" has an error of its own.
 func lockDirectory(opts Options) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(opts.Dir, opts.FS)
 	if err == nil {

@@ -86,7 +86,8 @@ func (f smallFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// fill writes batches, from batch next on, until until says so or one fails, and gives the number of the last that was acknowledged.
+// fill writes batches, beginning with number next, until the function says so or a write fails. It returns the number of the last
+// acknowledged batch.
 func fill(db *DB, next int, until func() bool) (last int, err error) {
 	for n := next; n < 10_000; n++ {
 		if until() {
@@ -114,7 +115,7 @@ func TestDiskFull(t *testing.T) {
 			t.Error("full from the start")
 		}
 		last := -1
-		for db.TryRestore() { // after the first times, compactions that have the reserve's room end and make more
+		for db.TryRestore() { // a compaction that ends may make room once more
 			if last, err = fill(db, last+1, db.Full); err != nil {
 				t.Fatalf("with a reserve: %v", err)
 			}

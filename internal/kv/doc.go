@@ -13,12 +13,12 @@
 //
 // # When the disk fails
 //
-// A failed write or sync of the log or of the manifest stops the store for good: Failed tells why, Stopped is closed, and every later
-// Apply and Wait returns the failure, marked ErrStopped, including those that were waiting. Nothing is acknowledged after it. Pebble
-// cannot be told of such an error: rotating a log that cannot be closed panics with a mutex in the wrong state, which ends the process. So the
-// file system that it is given (see guard.go) records the failure, answers success, and from then on leaves the directory as it is:
-// new files go to memory, removals are dropped. Pebble stays sound until Close, reads go on, and what is on disk is what a crash at the moment of
-// the failure would have left.
+// A failed write or sync of the log or of the manifest stops the store for good: Failed returns the cause, and Stopped is closed. Every
+// later Apply and Wait, and each Wait under way, returns the failure, marked ErrStopped. Nothing is acknowledged after it.
+//
+// Pebble does not survive such an error: rotating a log that cannot be closed panics with a mutex in the wrong state, which ends the
+// process. So its file system (see guard.go) records the failure and reports success. From then on it leaves the directory as a crash
+// would have: new files go to memory, removals are dropped. Pebble stays sound until Close, and reads go on.
 //
 // # When the disk is full
 //

@@ -43,7 +43,11 @@ func (db *DB) startHealing() {
 // heal returns when the disk is no longer full, or when the store ends.
 func (db *DB) heal(ctx context.Context) {
 	h := healer{db: db, said: clock.Stopwatch()}
-	for clock.Pause(healEvery, ctx.Done()); !h.done(ctx); clock.Pause(healEvery, ctx.Done()) {
+	for {
+		clock.Pause(healEvery, ctx.Done())
+		if h.done(ctx) {
+			return
+		}
 		h.step(ctx)
 	}
 }
@@ -80,9 +84,10 @@ func (h *healer) step(ctx context.Context) {
 		default: // Pebble tries again until it has the room
 		}
 	case h.compact:
-		free := h.db.reserve.free()
+		before := h.db.reserve.free()
 		failed := h.compactAll(ctx)
-		h.compact = failed > 0 && h.db.reserve.free() > free+healSlice/4 // there may be room now for what failed
+		after := h.db.reserve.free()
+		h.compact = failed > 0 && after > before && after-before > healSlice/4 // there may be room now for the slices that failed
 		h.compacted = true
 	default:
 		m := h.db.pebble.Metrics()

@@ -22,8 +22,8 @@ const smallestDisk = 64 << 20
 
 var processBegan = time.Now()
 
-// laterBubble runs a test in a bubble of synctest whose clock is past the start of this process. Pebble measures time from there, and
-// takes for expired what ends before it: then a compaction that failed is tried again at once, before all others.
+// laterBubble runs a test in a bubble of synctest whose clock is past the start of this process, from which Pebble measures time. In an
+// earlier bubble Pebble's pause after a failed compaction ends at once, and that compaction runs again before all others.
 func laterBubble(t *testing.T, f func(*testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(processBegan) + time.Second)
@@ -67,7 +67,7 @@ func putNoise(db *DB, n int) error {
 	return write(db, fmt.Sprintf("%s=%s", itemKey(n), noise(n, 100_000)))
 }
 
-// fillDisk puts items of 100 KB, from one on, until the disk is full, and returns the number of the next.
+// fillDisk puts items of 100 KB, beginning with number next, until the disk is full, and returns the number after the last.
 func fillDisk(t *testing.T, db *DB, next int) int {
 	t.Helper()
 	for ; !db.Full(); next++ {

@@ -48,7 +48,7 @@ func newReserve(opts Options, log *slog.Logger, onFull func()) *reserve {
 
 func (r *reserve) path() string { return r.fs.PathJoin(r.dir, reserveName) }
 
-// wrap makes a file system that gives the reserve up at the first write that finds the disk full, and tries that write again.
+// wrap returns a file system that removes the reserve when a write finds the disk full, and repeats the write.
 func (r *reserve) wrap(fs FS) FS { return vfs.OnDiskFull(fs, r.giveUp) }
 
 // giveUp removes the reserve. It runs while all writes wait for it.
@@ -86,20 +86,20 @@ func (r *reserve) fit(memtables int64) {
 // sayFull logs that the disk is full, and how much room is missing.
 func (r *reserve) sayFull(message string) {
 	attributes := []any{"needed", r.needed()}
-	if free := r.free(); free != unknown {
+	if free := r.free(); free != freeUnknown {
 		attributes = append(attributes, "free", free)
 	}
 	r.log.Warn(message+": writes that grow the data are refused until there is room", attributes...)
 }
 
-// unknown is the free room of a disk that does not tell.
-const unknown = math.MaxUint64
+// freeUnknown is what free returns if the file system does not know it: there may be room.
+const freeUnknown = math.MaxUint64
 
 // free returns how many bytes of the disk are free.
 func (r *reserve) free() uint64 {
 	usage, err := r.fs.GetDiskUsage(r.dir)
 	if err != nil {
-		return unknown
+		return freeUnknown
 	}
 	return usage.AvailBytes
 }
