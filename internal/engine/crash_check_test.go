@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,12 +16,12 @@ type afterCrash struct {
 	*db
 	run     *crashRun
 	tables  map[string]*Table
-	records map[string][]Record // by table and key, in the stream's order
-	last    uint64              // the greatest sequence number that was given out before the crash, as far as anyone can know
+	records map[recordsOf][]Record // of a key of a table, in the stream's order
+	last    uint64                 // the greatest sequence number that was given out before the crash, as far as anyone can know
 }
 
-// recordsOf is the key of a history's records.
-func recordsOf(table string, key dynamo.Item) string { return table + " " + key.String() }
+// recordsOf names the records of one key.
+type recordsOf struct{ table, key string }
 
 // check opens a disk after the crash and holds it against the run. It returns how many expiries are on the disk.
 func (r *crashRun) check(t testing.TB, disk kv.FS) (expired int) {
@@ -31,7 +30,7 @@ func (r *crashRun) check(t testing.TB, disk kv.FS) (expired int) {
 	if err != nil {
 		t.Fatalf("open after the crash: %v", err)
 	}
-	a := &afterCrash{db: &db{Engine: e, t: t}, run: r, tables: map[string]*Table{}, records: map[string][]Record{}}
+	a := &afterCrash{db: &db{Engine: e, t: t}, run: r, tables: map[string]*Table{}, records: map[recordsOf][]Record{}}
 	defer e.Close() //nolint:errcheck // a failed check closes it, and then nothing else counts
 	if err := e.Verify(context.Background()); err != nil {
 		t.Fatalf("after the crash: %v", err)
@@ -120,10 +119,10 @@ func (a *afterCrash) checkRecords() {
 		a.t.Errorf("the next sequence number is %d; a reader was told %d, the last record is %d", next, a.run.nextSeq, a.last)
 	}
 	for key, rs := range a.records {
-		if strings.HasPrefix(key, "keys ") {
-			a.checkKinds(key, rs)
+		if key.table == "keys" {
+			a.checkKinds(key.key, rs)
 		} else {
-			a.checkChain(key, rs)
+			a.checkChain(key.key, rs)
 		}
 	}
 }
@@ -141,7 +140,7 @@ func (a *afterCrash) readRecords(table string, found map[uint64]string) {
 			}
 			before = r.Seq
 			found[r.Seq] = recordText(r)
-			key := recordsOf(table, r.Keys)
+			key := recordsOf{table, r.Keys.String()}
 			a.records[key] = append(a.records[key], r)
 			a.last = max(a.last, r.Seq)
 			if r.At > a.Now() {
@@ -201,7 +200,7 @@ func (a *afterCrash) checkKey(h *history) {
 	a.t.Helper()
 	_, it := a.stored(a.tables[h.table], h.key)
 	key := h.key.String()
-	rs := a.records[recordsOf(h.table, h.key)]
+	rs := a.records[recordsOf{h.table, key}]
 	switch h.table {
 	case "keys":
 		if there := len(rs) > 0 && rs[len(rs)-1].Event != Remove; there != (it != nil) {
@@ -344,7 +343,7 @@ func (a *afterCrash) checkBatches() {
 // applied says whether a put is known to have been applied or not.
 func (a *afterCrash) applied(h *history, n int) (applied, known bool) {
 	if h.table == "events" {
-		for _, r := range a.records[recordsOf(h.table, h.key)] {
+		for _, r := range a.records[recordsOf{h.table, h.key.String()}] {
 			if r.New != nil && attemptOf(r.New) == n {
 				return true, true
 			}
@@ -396,7 +395,7 @@ func (a *afterCrash) checkGoesOn() {
 		}
 	}
 	before, known := a.last, a.records
-	a.records = map[string][]Record{}
+	a.records = map[recordsOf][]Record{}
 	a.checkRecords()
 	for key, rs := range a.records {
 		for i, r := range rs {

@@ -443,8 +443,8 @@ func crashCuts(seed uint64, step int64) (cuts []int64) {
 	return append(cuts, -1)
 }
 
-// crashAndCheck runs one workload up to its cut, checks what is left, and returns how many expiries of it are. With again the
-// recovery is cut too, early and late.
+// crashAndCheck runs one workload up to its cut, checks the disk, and returns how many expiries are on it. With again the recovery is
+// cut too, early and late.
 func crashAndCheck(t testing.TB, seed uint64, k int64, again bool) (expired int) {
 	r := newCrashRun(seed, k)
 	r.run()
