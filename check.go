@@ -2,8 +2,8 @@ package mayfly
 
 import (
 	"context"
-	"time"
 
+	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/engine"
 )
 
@@ -29,7 +29,7 @@ func Check(ctx context.Context, dir string, progress func(done, total int64), re
 // Salvage copies everything that can be read of a directory that no process has open into a new one, which must be missing or empty. The
 // directory itself is not changed. lost gets each part that is missing in the new directory or may be old there.
 func Salvage(ctx context.Context, dir, to string, progress func(done, total int64), lost func(Fault)) ([]Salvaged, error) {
-	tables, err := engine.Salvage(ctx, nil, dir, to, engine.Instant(time.Now().UnixMilli()), progress, lost)
+	tables, err := engine.Salvage(ctx, nil, dir, to, engine.Instant(clock.New().Millis()), progress, lost)
 	if err != nil {
 		return nil, openError(err)
 	}

@@ -56,9 +56,20 @@ func TestFormat2Opens(t *testing.T) {
 			for _, check := range []func(*testing.T, string, format2Manifest){checkFormat2Tables, checkFormat2Work} {
 				dir := t.TempDir()
 				unpack(t, filepath.Join(format2Directory, name+".tar.gz"), dir)
+				wantSound(t, dir) // before the upgrade
 				check(t, dir, manifest)
+				wantSound(t, dir)
 			}
 		})
+	}
+}
+
+// wantSound has Check find nothing in a directory that nobody has open.
+func wantSound(t *testing.T, dir string) {
+	t.Helper()
+	err := Check(t.Context(), dir, func(int64, int64) {}, func(f Fault) { t.Error(f) })
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -127,6 +138,7 @@ func checkFormat2Tables(t *testing.T, dir string, manifest format2Manifest) {
 		t.Fatal(err)
 	}
 
+	wantSound(t, dir) // with items and deadlines still in it
 	db, e = openStored(t, dir, true)
 	defer db.Close()
 	all := removals(want)
