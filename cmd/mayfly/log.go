@@ -16,5 +16,14 @@ func (f logFlags) logger(w io.Writer) *slog.Logger {
 	if f.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
+	options.ReplaceAttr = errorText
 	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// errorText replaces an error by its message. The text handler would print Pebble's errors with a stack trace in the same line.
+func errorText(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok {
+		a.Value = slog.StringValue(err.Error())
+	}
+	return a
 }
