@@ -25,7 +25,7 @@ const (
 	repeatEvery = time.Minute
 	// statsPause is how long Pebble waits between two attempts to read the statistics of a table file.
 	statsPause = 10 * time.Second
-	// The pause after failed compactions of level 0 doubles from holdFirst to holdMost.
+	// The pause between failed compactions of level 0 doubles from holdFirst to holdMost.
 	holdFirst = time.Second
 	holdMost  = time.Minute
 )
@@ -129,32 +129,24 @@ func (db *DB) readFailed(err error) error {
 	return &readError{file: file, cause: err}
 }
 
-// compactionEnded notes a compaction that failed over a damaged file or for want of room. Pebble does not compact the same tables again
-// for a while, unless all of them are in level 0: then it would repeat the compaction at once.
+// compactionEnded notes a compaction that failed, above all over a damaged file. Pebble leaves the tables of such a compaction alone for five
+// minutes, except those of level 0: a compaction of these alone it would begin again at once.
 func (db *DB) compactionEnded(info pebble.CompactionInfo) {
 	upper := !slices.ContainsFunc(info.Input, func(l pebble.LevelInfo) bool { return l.Level > 0 && len(l.Tables) > 0 })
-	if info.Err == nil {
-		if upper {
+	if info.Err != nil {
+		db.compactions.failed.Add(1)
+	}
+	if !pebble.IsCorruptionError(info.Err) {
+		if info.Err == nil && upper {
 			db.compactions.failures.Store(0)
 		}
 		return
 	}
-	db.compactions.failed.Add(1)
-	damaged, short := pebble.IsCorruptionError(info.Err), errors.Is(info.Err, errNoRoom)
-	if damaged {
-		db.damages.mu.Lock()
-		db.damages.compactions = append(db.damages.compactions, info.Err)
-		db.damages.mu.Unlock()
-	}
-	if upper && (damaged || short) {
-		db.compactions.hold(short)
-	}
-}
-
-// flushEnded lets compactions begin again that found no room. The flushed deletes may make their output smaller.
-func (db *DB) flushEnded(info pebble.FlushInfo) {
-	if info.Err == nil {
-		db.compactions.resume()
+	db.damages.mu.Lock()
+	db.damages.compactions = append(db.damages.compactions, info.Err)
+	db.damages.mu.Unlock()
+	if upper {
+		db.compactions.hold()
 	}
 }
 
@@ -180,8 +172,7 @@ func (db *DB) backgroundDamage(err error) {
 type scheduler struct {
 	*pebble.ConcurrencyLimitScheduler
 	held     atomic.Bool
-	short    atomic.Bool  // held for want of room
-	failures atomic.Int32 // in a row, of those that are held back
+	failures atomic.Int32 // in a row, over damage
 	failed   atomic.Int64 // of all causes
 }
 
@@ -203,28 +194,16 @@ func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 }
 
 // hold lets no compaction begin for a while, which is longer after each failure in a row.
-func (s *scheduler) hold(short bool) {
+func (s *scheduler) hold() {
 	wait := min(holdFirst<<min(s.failures.Add(1)-1, 30), holdMost)
-	s.short.Store(short)
 	s.held.Store(true)
-	clock.AfterFunc(wait, s.release)
-}
-
-// release lets compactions begin.
-func (s *scheduler) release() {
-	s.held.Store(false)
-	// Returning a grant makes the scheduler look for a compaction that waits.
-	if granted, handle := s.ConcurrencyLimitScheduler.TrySchedule(); granted {
-		handle.Done()
-	}
-}
-
-// resume ends a hold for want of room. Pebble may call it with a lock that release needs.
-func (s *scheduler) resume() {
-	if s.short.Swap(false) {
-		s.failures.Store(0)
-		clock.AfterFunc(0, s.release)
-	}
+	clock.AfterFunc(wait, func() {
+		s.held.Store(false)
+		// Returning a grant makes the scheduler look for a compaction that waits.
+		if granted, handle := s.ConcurrencyLimitScheduler.TrySchedule(); granted {
+			handle.Done()
+		}
+	})
 }
 
 // heldCompactions is a store without waiting compactions while they are held.

@@ -177,7 +177,6 @@ func (db *DB) openGuarded(inspection *Inspection) error {
 		DataCorruption:  db.corrupted,
 		TableDeleted:    db.tableDeleted,
 		CompactionEnd:   db.compactionEnded,
-		FlushEnd:        db.flushEnded,
 		BackgroundError: db.backgroundError,
 		WALCreated:      db.logCreated,
 		WriteStallBegin: db.stall.begin,

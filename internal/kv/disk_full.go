@@ -8,7 +8,7 @@ import (
 )
 
 // isDiskFull reports whether an operation failed for want of room.
-func isDiskFull(err error) bool { return vfs.IsNoSpaceError(err) }
+func isDiskFull(err error) bool { return vfs.IsNoSpaceError(err) || errors.Is(err, errNoRoom) }
 
 // isOutOfDescriptors reports whether an operation failed because the process, or the machine, has too many files open.
 func isOutOfDescriptors(err error) bool {

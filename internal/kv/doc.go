@@ -25,8 +25,7 @@
 // A reserve file in the directory is removed, the write is tried again, and Full reports true. The caller then refuses what grows data.
 // What it deletes adds to the log and frees nothing by itself. So while the disk is full a goroutine flushes the memtables and compacts
 // the tables, until the reserve and as much again is free. Then Full reports false. Compactions leave half of the reserve's room to the
-// log, and a disk that lacks room for a compaction counts as full: more writes would make the compaction larger still. A full disk
-// without a reserve stops the store when it hits the log.
+// log. A full disk without a reserve stops the store when it hits the log.
 //
 // A flush or a compaction that finds no file descriptor is tried again too. A new log waits for one for half a minute.
 //

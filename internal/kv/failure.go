@@ -42,30 +42,23 @@ func (f *failure) err() error {
 }
 
 // backgroundError stops the store when a flush or a compaction failed, unless a table file is damaged or the cause passes: the disk was
-// full, or no file descriptor was free. Then Pebble tries again. The store stops all the same while it opens, since nothing makes room
-// then, and when writers have stood still for long because of it.
+// full, or no file descriptor was free. Then Pebble tries again. The store stops all the same if the failure comes while it opens, since
+// nothing makes room then, or if writers have stood still for long because of it. Neither concerns a compaction that found no room.
 func (db *DB) backgroundError(err error) {
 	switch {
 	case db.closed.Load():
 	case pebble.IsCorruptionError(err):
 		db.backgroundDamage(err)
-	case errors.Is(err, errNoRoom): // see compactionEnded
-		db.sayRetry(err)
-	case !passes(err) || !db.opened.Load():
+	case !passes(err) || !db.opened.Load() && !errors.Is(err, errNoRoom):
 		db.failure.set(fmt.Errorf("flush or compact: %w", err))
-	case db.stall.failed():
+	case !errors.Is(err, errNoRoom) && db.stall.failed():
 		db.failure.set(fmt.Errorf("flush or compact, with writers waiting for it: %w", err))
 	default:
 		db.guard.again.Store(true)
-		db.sayRetry(err)
-	}
-}
-
-// sayRetry logs that background work failed and is tried again, unless it did so lately.
-func (db *DB) sayRetry(err error) {
-	if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
-		db.warned.Store(new(clock.Stopwatch()))
-		db.log.Warn("a flush or a compaction failed and is tried again", "cause", err)
+		if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
+			db.warned.Store(new(clock.Stopwatch()))
+			db.log.Warn("a flush or a compaction failed and is tried again", "cause", err)
+		}
 	}
 }
 

@@ -84,11 +84,8 @@ func (h *healer) step(ctx context.Context) {
 		default: // Pebble tries again until it has the room
 		}
 	case h.compact:
-		before := h.db.reserve.free()
-		failed := h.compactAll(ctx)
-		after := h.db.reserve.free()
-		h.compact = failed > 0 && after > before && after-before > healSlice/4 // there may be room now for the slices that failed
-		h.compacted = true
+		h.compact, h.compacted = false, true
+		h.compactAll(ctx)
 	default:
 		m := h.db.pebble.Metrics()
 		if h.compacted && m.WAL.BytesIn == h.written || m.MemTable.Count > 1 { // a second memtable is being flushed already
@@ -100,12 +97,12 @@ func (h *healer) step(ctx context.Context) {
 	}
 }
 
-// compactAll compacts every table, slice by slice, until the disk is no longer full, and returns how many slices failed. After each
-// slice it leaves the disk to the calls for as long as the slice took.
-func (h *healer) compactAll(ctx context.Context) (failed int) {
+// compactAll compacts every table, slice by slice, until the disk is no longer full. After each slice it leaves the disk to the calls
+// for as long as the slice took. A slice that fails is left for the next time.
+func (h *healer) compactAll(ctx context.Context) {
 	levels, err := h.db.pebble.SSTables()
 	if err != nil {
-		return 0
+		return
 	}
 	for _, s := range cutTables(slices.Concat(levels...)) {
 		took := clock.Stopwatch()
@@ -113,15 +110,13 @@ func (h *healer) compactAll(ctx context.Context) (failed int) {
 		err := h.db.pebble.Compact(patient, s.lower, s.upper, false)
 		cancel()
 		if h.done(ctx) {
-			return failed
+			return
 		}
 		if err != nil {
-			failed++
 			h.db.log.Debug("compaction on a full disk", "error", err)
 		}
 		clock.Pause(took(), ctx.Done())
 	}
-	return failed
 }
 
 // keyRange is a part of the keys.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -86,22 +85,10 @@ func (r *reserve) fit(memtables int64) {
 // sayFull logs that the disk is full, and how much room is missing.
 func (r *reserve) sayFull(message string) {
 	attributes := []any{"needed", r.needed()}
-	if free := r.free(); free != freeUnknown {
-		attributes = append(attributes, "free", free)
+	if usage, err := r.fs.GetDiskUsage(r.dir); err == nil {
+		attributes = append(attributes, "free", usage.AvailBytes)
 	}
 	r.log.Warn(message+": writes that grow the data are refused until there is room", attributes...)
-}
-
-// freeUnknown is what free returns if the file system does not know it: there may be room.
-const freeUnknown = math.MaxUint64
-
-// free returns how many bytes of the disk are free.
-func (r *reserve) free() uint64 {
-	usage, err := r.fs.GetDiskUsage(r.dir)
-	if err != nil {
-		return freeUnknown
-	}
-	return usage.AvailBytes
 }
 
 // needed is how many bytes have to be free for the reserve to be taken back.
@@ -111,17 +98,13 @@ func (r *reserve) needed() uint64 { return 2 * uint64(r.size.Load()) }
 var errNoRoom = errors.New("no room for a compaction on the disk")
 
 // roomFor returns errNoRoom if less than half of the reserve's size would be free after a compaction has written n bytes. That half is
-// for the log and for flushes. A disk that lacks it counts as full: if writes went on they would only make the compactions larger.
+// for the log and for flushes, so a compaction never makes the disk full, and on a full disk it leaves them what the reserve gave.
 func (r *reserve) roomFor(n int) error {
-	size := uint64(r.size.Load())
-	if size == 0 {
+	if r.size.Load() == 0 {
 		return nil // there is no reserve
 	}
-	needed := size/2 + uint64(n)
-	if r.free() < needed && !r.full.Load() {
-		r.giveUp()
-	}
-	if r.free() < needed {
+	usage, err := r.fs.GetDiskUsage(r.dir)
+	if err == nil && usage.AvailBytes < uint64(r.size.Load())/2+uint64(n) {
 		return errNoRoom
 	}
 	return nil
@@ -189,7 +172,8 @@ func (db *DB) TryRestore() bool {
 	if !r.full.Load() {
 		return true
 	}
-	if r.free() < r.needed() {
+	usage, err := r.fs.GetDiskUsage(r.dir)
+	if err == nil && usage.AvailBytes < r.needed() {
 		return false
 	}
 	// Under the lock, so that a disk that fills up again meanwhile finds either no reserve and full set, or both as they were at first.
@@ -202,7 +186,6 @@ func (db *DB) TryRestore() bool {
 		return false
 	}
 	r.full.Store(false)
-	db.compactions.resume()
 	r.log.Info("disk has room again: writes are accepted", "reserve", r.size.Load())
 	return true
 }

@@ -34,14 +34,14 @@ func (db *DB) logCreated(pebble.WALCreateInfo) {
 }
 
 // throttle waits while level 0 is too deep. It returns when a compaction fails, for want of room or over damage, and does not wait
-// while a damaged file is known.
+// while a damaged file is known or the disk is full: then what grows the data is refused, and deletes and the healer's flush help.
 func (db *DB) throttle() {
 	if !db.opened.Load() {
 		return
 	}
 	failed := db.compactions.failed.Load()
 	for db.pebble.Metrics().Levels[0].Sublevels >= deepestLevelZero {
-		if db.compactions.failed.Load() != failed || len(db.Damages()) > 0 || db.writable() != nil {
+		if db.compactions.failed.Load() != failed || len(db.Damages()) > 0 || db.Full() || db.writable() != nil {
 			return
 		}
 		clock.Pause(throttlePause, db.guard.closing)
