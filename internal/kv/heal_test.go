@@ -139,6 +139,9 @@ func TestFullDiskHeals(t *testing.T) {
 // While the disk stays full the log says so about once a minute, and compactions, for which there is no room, are tried once a second at
 // most. Room that something else frees is noticed.
 func TestStillFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its compactions write for minutes under the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
 		disk := newSmallDisk(smallestDisk)
