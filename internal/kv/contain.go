@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -25,9 +24,6 @@ const (
 	repeatEvery = time.Minute
 	// statsPause is how long Pebble waits between two attempts to read the statistics of a table file.
 	statsPause = 10 * time.Second
-	// The pause between failed compactions of level 0 doubles from holdFirst to holdMost.
-	holdFirst = time.Second
-	holdMost  = time.Minute
 )
 
 // damages collects the table files that were found damaged and are still part of the store.
@@ -129,25 +125,29 @@ func (db *DB) readFailed(err error) error {
 	return &readError{file: file, cause: err}
 }
 
-// compactionEnded notes a compaction that failed, above all over a damaged file. Pebble leaves the tables of such a compaction alone for five
-// minutes, except those of level 0: a compaction of these alone it would begin again at once.
+// compactionEnded notes a compaction that failed. Pebble leaves the tables of such a compaction alone for a while, except those of
+// level 0. A compaction of these alone it would begin again at once, before all others.
 func (db *DB) compactionEnded(info pebble.CompactionInfo) {
 	upper := !slices.ContainsFunc(info.Input, func(l pebble.LevelInfo) bool { return l.Level > 0 && len(l.Tables) > 0 })
-	if info.Err != nil {
-		db.compactions.failed.Add(1)
-	}
-	if !pebble.IsCorruptionError(info.Err) {
-		if info.Err == nil && upper {
-			db.compactions.failures.Store(0)
+	c := db.compactions
+	switch {
+	case info.Err == nil:
+		c.short.failures.Store(0)
+		if upper {
+			c.damaged.failures.Store(0)
 		}
 		return
+	case errors.Is(info.Err, errNoRoom):
+		c.hold(&c.short)
+	case pebble.IsCorruptionError(info.Err):
+		db.damages.mu.Lock()
+		db.damages.compactions = append(db.damages.compactions, info.Err)
+		db.damages.mu.Unlock()
+		if upper {
+			c.hold(&c.damaged)
+		}
 	}
-	db.damages.mu.Lock()
-	db.damages.compactions = append(db.damages.compactions, info.Err)
-	db.damages.mu.Unlock()
-	if upper {
-		db.compactions.hold()
-	}
+	c.failed.Add(1)
 }
 
 // backgroundDamage is called when background work failed over a damaged file. Apart from compactions this is only the reading of
@@ -164,60 +164,6 @@ func (db *DB) backgroundDamage(err error) {
 	if i < 0 {
 		clock.Pause(statsPause, db.guard.closing)
 	}
-}
-
-// scheduler lets a fixed number of compactions run at once, and none for a while after one failed that Pebble would begin again at
-// once. Unlike Pebble's default it does not wake ten times a second: it grants when a compaction ends or is asked for, so an idle
-// store does nothing.
-type scheduler struct {
-	*pebble.ConcurrencyLimitScheduler
-	held     atomic.Bool
-	failures atomic.Int32 // in a row, over damage
-	failed   atomic.Int64 // of all causes
-}
-
-func newScheduler() *scheduler {
-	return &scheduler{ConcurrencyLimitScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()}
-}
-
-// Register implements pebble.CompactionScheduler.
-func (s *scheduler) Register(goroutines int, db pebble.DBForCompaction) {
-	s.ConcurrencyLimitScheduler.Register(goroutines, heldCompactions{db, s})
-}
-
-// TrySchedule implements pebble.CompactionScheduler.
-func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
-	if s.held.Load() {
-		return false, nil
-	}
-	return s.ConcurrencyLimitScheduler.TrySchedule()
-}
-
-// hold lets no compaction begin for a while, which is longer after each failure in a row.
-func (s *scheduler) hold() {
-	wait := min(holdFirst<<min(s.failures.Add(1)-1, 30), holdMost)
-	s.held.Store(true)
-	clock.AfterFunc(wait, func() {
-		s.held.Store(false)
-		// Returning a grant makes the scheduler look for a compaction that waits.
-		if granted, handle := s.ConcurrencyLimitScheduler.TrySchedule(); granted {
-			handle.Done()
-		}
-	})
-}
-
-// heldCompactions is a store without waiting compactions while they are held.
-type heldCompactions struct {
-	pebble.DBForCompaction
-	scheduler *scheduler
-}
-
-// GetWaitingCompaction implements pebble.DBForCompaction.
-func (h heldCompactions) GetWaitingCompaction() (bool, pebble.WaitingCompaction) {
-	if h.scheduler.held.Load() {
-		return false, pebble.WaitingCompaction{}
-	}
-	return h.DBForCompaction.GetWaitingCompaction()
 }
 
 // tableFile is a table file that is read. A block that the disk cannot read is damage like one whose checksum is wrong.

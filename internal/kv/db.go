@@ -31,6 +31,7 @@ type DB struct {
 	lock        *pebble.Lock
 	guard       *guardFS
 	journal     *journal // nil in Memory mode
+	unjournaled bool     // the directory held a store without a journal
 	reserve     *reserve
 	failure     failure
 	stall       stall
@@ -144,6 +145,7 @@ func (db *DB) openLocked() error {
 		return err
 	}
 	if inspection != nil {
+		db.unjournaled = inspection.Legacy && !inspection.Empty
 		db.logEnd(inspection)
 		if err := removeSeal(db.opts.FS, inspection); err != nil {
 			return fmt.Errorf("open %q: remove the seal: %w", db.opts.Dir, err)
@@ -171,12 +173,14 @@ func (db *DB) openGuarded(inspection *Inspection) error {
 	p.FS = db.guard
 	p.Lock = db.lock
 	p.Logger = pebbleLogger{db}
-	db.compactions = newScheduler()
+	db.compactions = newScheduler(&db.background)
 	p.Experimental.CompactionScheduler = db.compactions
+	p.CompactionConcurrencyRange = db.compactionsAtOnce
 	p.EventListener = &pebble.EventListener{
 		DataCorruption:  db.corrupted,
 		TableDeleted:    db.tableDeleted,
 		CompactionEnd:   db.compactionEnded,
+		FlushEnd:        db.flushEnded,
 		BackgroundError: db.backgroundError,
 		WALCreated:      db.logCreated,
 		WriteStallBegin: db.stall.begin,
@@ -188,6 +192,7 @@ func (db *DB) openGuarded(inspection *Inspection) error {
 	}
 	if err != nil {
 		db.guard.release()
+		db.background.stop()
 		if opened != nil {
 			_ = opened.Close() // what it says follows from err
 		}
@@ -242,6 +247,10 @@ func (db *DB) Failed() error { return db.failure.err() }
 
 // Stopped is closed when the store stops because of a failure.
 func (db *DB) Stopped() <-chan struct{} { return db.failure.stopped }
+
+// Unjournaled reports whether the directory held a store without a journal of its files: a mayfly before format 3 wrote it, or the file
+// was lost.
+func (db *DB) Unjournaled() bool { return db.unjournaled }
 
 // Durability is the mode that the store was opened in.
 func (db *DB) Durability() Durability { return db.opts.Durability }

@@ -22,10 +22,12 @@
 //
 // # When the disk is full
 //
-// A reserve file in the directory is removed, the write is tried again, and Full reports true. The caller then refuses what grows data.
-// What it deletes adds to the log and frees nothing by itself. So while the disk is full a goroutine flushes the memtables and compacts
-// the tables, until the reserve and as much again is free. Then Full reports false. Compactions leave half of the reserve's room to the
-// log. A full disk without a reserve stops the store when it hits the log.
+// A reserve file in the directory is removed, what needed room is tried again, and Full reports true. The caller then refuses what grows
+// data. What it deletes adds to the log and frees nothing by itself. So while the disk is full a goroutine flushes the memtables and
+// compacts the tables, until the reserve and three times as much again is free, or until all is compacted and the reserve and as much
+// again is free. Then Full reports false. A compaction leaves half of the reserve's size to the log and to flushes. If it lacks room
+// beside that, the disk counts as full: a compaction that does not fit only grows as more is written. It is tried again after a flush,
+// and otherwise less and less often. A full disk without a reserve stops the store when it hits the log.
 //
 // A flush or a compaction that finds no file descriptor is tried again too. A new log waits for one for half a minute.
 //

@@ -41,24 +41,35 @@ func (f *failure) err() error {
 	return nil
 }
 
-// backgroundError stops the store when a flush or a compaction failed, unless a table file is damaged or the cause passes: the disk was
-// full, or no file descriptor was free. Then Pebble tries again. The store stops all the same if the failure comes while it opens, since
-// nothing makes room then, or if writers have stood still for long because of it. Neither concerns a compaction that found no room.
+// backgroundError stops the store after a failed flush or compaction. Pebble tries again, and the store goes on, if a table file is
+// damaged, or if the disk is full or no file descriptor is free. The last two stop the store all the same in four cases: while it opens,
+// since nothing makes room then; if there is no reserve; if writers have waited for ten failures; and if a writer still waits at Close.
+// None of these concerns a compaction that found no room.
 func (db *DB) backgroundError(err error) {
 	switch {
 	case db.closed.Load():
+		if db.stall.on.Load() {
+			db.failure.set(fmt.Errorf("flush or compact, with a writer waiting for it: %w", err))
+		}
 	case pebble.IsCorruptionError(err):
 		db.backgroundDamage(err)
-	case !passes(err) || !db.opened.Load() && !errors.Is(err, errNoRoom):
+	case errors.Is(err, errNoRoom): // the scheduler holds it back
+		db.sayAgain(err)
+	case !passes(err) || !db.opened.Load() || isDiskFull(err) && db.opts.ReserveBytes == 0:
 		db.failure.set(fmt.Errorf("flush or compact: %w", err))
-	case !errors.Is(err, errNoRoom) && db.stall.failed():
+	case db.stall.failed():
 		db.failure.set(fmt.Errorf("flush or compact, with writers waiting for it: %w", err))
 	default:
 		db.guard.again.Store(true)
-		if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
-			db.warned.Store(new(clock.Stopwatch()))
-			db.log.Warn("a flush or a compaction failed and is tried again", "cause", err)
-		}
+		db.sayAgain(err)
+	}
+}
+
+// sayAgain logs that background work failed and is tried again, unless it did so lately.
+func (db *DB) sayAgain(err error) {
+	if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
+		db.warned.Store(new(clock.Stopwatch()))
+		db.log.Warn("a flush or a compaction failed and will be tried again", "cause", err)
 	}
 }
 

@@ -227,7 +227,7 @@ func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 // List implements FS. Pebble takes the journal's name for a damaged marker's.
 func (g *guardFS) List(dir string) ([]string, error) {
 	names, err := g.FS.List(dir)
-	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, journalName) }), err
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, JournalName) }), err
 }
 
 // Stat implements FS.

@@ -13,7 +13,7 @@ import (
 
 // A full disk heals by itself. Deletes and expiry free nothing at once: they add to the log, and a table keeps what they removed until
 // it is compacted. So while the disk is full a goroutine flushes the memtables, which frees their logs, and compacts the tables, a
-// slice of the keys at a time, until the reserve fits again. While the disk is not full there is no such goroutine.
+// slice of the keys at a time, until the disk has the room that FullReason names. While the disk is not full there is no such goroutine.
 
 const (
 	// healEvery is the pause between two steps.
@@ -22,6 +22,8 @@ const (
 	stillFullEvery = time.Minute
 	// healPatience is how long the healer waits for a slice that Pebble does not get to, because it prefers a compaction of its own.
 	healPatience = 10 * time.Second
+	// stuckAfter is how many compactions in a row fail for want of room before the healer asks for no other.
+	stuckAfter = 4
 	// healSlice is the size of the tables that are compacted at once. Their new tables need room beside them.
 	healSlice = 4 << 20
 )
@@ -59,64 +61,95 @@ func (h *healer) done(ctx context.Context) bool {
 	}
 	if h.said() >= stillFullEvery {
 		h.said = clock.Stopwatch()
-		h.db.reserve.sayFull("disk is still full")
+		h.db.reserve.sayStillFull()
 	}
 	return false
 }
 
 // healer knows how far the healing of a full disk is.
 type healer struct {
-	db        *DB
-	said      clock.Elapsed   // since the log said that the disk is full
-	flushing  <-chan struct{} // closed when the memtables are flushed; nil while no flush is under way
-	written   uint64          // bytes in the log when that flush began
-	compact   bool            // the tables are to be compacted
-	compacted bool            // they have been
+	db       *DB
+	said     clock.Elapsed   // since the log said that the disk is full
+	flushing <-chan struct{} // closed when the memtables are flushed; nil while no flush is under way
+	flushed  bool            // the memtables have been flushed once
+	written  uint64          // bytes in the log when that flush began
+	compact  bool            // the tables are to be compacted
+	looked   clock.Elapsed   // since the last look at the tables
+	size     int64           // bytes in the tables after it
+	free     uint64          // bytes on the disk after it
 }
 
-// step flushes the memtables, or compacts the tables. It does nothing if nothing was written since it last did both.
+// step flushes the memtables, or compacts the tables. It does nothing if nothing was written since it last did both, and what could not
+// be compacted then was tried lately.
 func (h *healer) step(ctx context.Context) {
-	switch {
+	switch m := h.db.pebble.Metrics(); {
 	case h.flushing != nil:
 		select {
 		case <-h.flushing:
-			h.flushing, h.compact = nil, true
+			h.flushing, h.flushed, h.compact, h.looked = nil, true, true, nil
 		default: // Pebble tries again until it has the room
 		}
-	case h.compact:
-		h.compact, h.compacted = false, true
-		h.compactAll(ctx)
-	default:
-		m := h.db.pebble.Metrics()
-		if h.compacted && m.WAL.BytesIn == h.written || m.MemTable.Count > 1 { // a second memtable is being flushed already
-			return
+	case h.compact && h.worthwhile():
+		all := h.compactAll(ctx)
+		h.compact = !all
+		h.looked, h.size, h.free = clock.Stopwatch(), h.tables(), h.db.reserve.free()
+		if all {
+			h.db.reserve.tidy.Store(true)
 		}
+	case h.flushed && m.WAL.BytesIn == h.written || m.MemTable.Count > 1: // a second memtable is being flushed already
+	default:
 		if flushed, err := h.db.pebble.AsyncFlush(); err == nil {
 			h.flushing, h.written = flushed, m.WAL.BytesIn
+			h.db.reserve.tidy.Store(false)
 		}
 	}
 }
 
-// compactAll compacts every table, slice by slice, until the disk is no longer full. After each slice it leaves the disk to the calls
-// for as long as the slice took. A slice that fails is left for the next time.
-func (h *healer) compactAll(ctx context.Context) {
+// worthwhile reports whether what could not be compacted may find room now.
+func (h *healer) worthwhile() bool {
+	if h.stuck() {
+		return false
+	}
+	if h.looked == nil || h.looked() >= stillFullEvery {
+		return true
+	}
+	return h.size-h.tables() >= healSlice/4 || h.db.reserve.free() >= h.free+healSlice/4
+}
+
+// stuck reports whether there is no room for the compaction that Pebble wants first. Pebble tries it again after a flush, since it may
+// need less with the deletes in it, and once a minute. All others wait for it.
+func (h *healer) stuck() bool { return h.db.compactions.short.failures.Load() >= stuckAfter }
+
+// tables returns how many bytes the tables have.
+func (h *healer) tables() int64 {
+	total := h.db.pebble.Metrics().Total()
+	return int64(total.AggregateSize())
+}
+
+// compactAll compacts every table, slice by slice, until the disk is no longer full, and reports whether it got through all of them.
+// After each slice it leaves the disk to the calls for as long as the slice took, a second at most.
+func (h *healer) compactAll(ctx context.Context) bool {
 	levels, err := h.db.pebble.SSTables()
 	if err != nil {
-		return
+		h.db.log.Warn("the tables cannot be listed, to compact them on a full disk", "error", err)
+		return false
 	}
+	all := true
 	for _, s := range cutTables(slices.Concat(levels...)) {
 		took := clock.Stopwatch()
 		patient, cancel := context.WithTimeout(ctx, healPatience)
 		err := h.db.pebble.Compact(patient, s.lower, s.upper, false)
 		cancel()
-		if h.done(ctx) {
-			return
-		}
 		if err != nil {
+			all = false
 			h.db.log.Debug("compaction on a full disk", "error", err)
 		}
-		clock.Pause(took(), ctx.Done())
+		if h.done(ctx) || h.stuck() {
+			return false
+		}
+		clock.Pause(min(took(), healEvery), ctx.Done())
 	}
+	return all
 }
 
 // keyRange is a part of the keys.

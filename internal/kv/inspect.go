@@ -117,7 +117,7 @@ func listFiles(names []string) listing {
 	}
 	for _, name := range names {
 		switch {
-		case strings.HasPrefix(name, journalName):
+		case strings.HasPrefix(name, JournalName):
 		case isMarker(name):
 			l.addMarker(name)
 		default:
@@ -165,7 +165,7 @@ func Inspect(fsys FS, dir string) (*Inspection, error) {
 		return nil, err
 	}
 	s := &inspector{Inspection: i, fs: fsys, listing: listFiles(names)}
-	err = s.inspect(slices.Contains(names, journalName))
+	err = s.inspect(slices.Contains(names, JournalName))
 	if err == nil && i.Newer == 0 {
 		err = s.checkSeal(names)
 	}
@@ -195,7 +195,7 @@ func (s *inspector) inspect(hasJournal bool) (err error) {
 	}
 	s.Legacy = !hasJournal
 	if s.journal, err = readJournal(s.fs, s.Dir); errors.Is(err, errDamagedFile) {
-		s.fault(journalName, -1, "%v", err)
+		s.fault(JournalName, -1, "%v", err)
 	} else if err != nil {
 		return err
 	}
@@ -379,9 +379,11 @@ func (s *inspector) size(name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// sum returns the CRC-32C of the first n bytes of a file that has as many.
-func (s *inspector) sum(name string, n int64) (uint32, error) {
-	f, err := s.fs.Open(s.path(name))
+func (s *inspector) sum(name string, n int64) (uint32, error) { return sumOf(s.fs, s.path(name), n) }
+
+// sumOf returns the CRC-32C of the first n bytes of a file that has as many.
+func sumOf(fs FS, path string, n int64) (uint32, error) {
+	f, err := fs.Open(path)
 	if err != nil {
 		return 0, err
 	}

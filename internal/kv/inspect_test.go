@@ -224,7 +224,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 		refused(t, with(files, table.File, flipped(len(content)-1)), table.File)
 	}
 	refused(t, with(files, one(t, files, "OPTIONS-", ""), cut(0)), one(t, files, "OPTIONS-", ""))
-	refused(t, with(files, journalName, cut(0)), journalName)
+	refused(t, with(files, JournalName, cut(0)), JournalName)
 }
 
 // Finding 11: a live log that is removed, or damaged in any of its commits but the last three, is refused. Of the last ones only the log

@@ -13,9 +13,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// journalName is the file that says which files a crash must have left behind. It has the prefix of Pebble's markers and not their
+// JournalName is the file that says which files a crash must have left behind. It has the prefix of Pebble's markers and not their
 // form, so a mayfly that does not know it refuses the directory before it changes anything. guardFS hides it from our own Pebble.
-const journalName = "marker.journal"
+const JournalName = "marker.journal"
 
 // The journal holds two slots, written in turn, so that a crash during a write leaves the other one. See FORMAT.md.
 const (
@@ -34,8 +34,8 @@ type claim struct {
 	sum      uint32
 }
 
-// journalState is the content of a slot: what was on disk before Pebble learned of it, so before it could remove any file that
-// the state makes obsolete.
+// journalState is the content of a slot. It is written before Pebble learns that its sync has succeeded, and so before Pebble removes
+// a file that is obsolete from then on.
 type journalState struct {
 	turn    uint64
 	current uint64   // MANIFEST that the marker names at least; 0: none yet
@@ -120,7 +120,7 @@ func scanLine(line, form string, into ...any) bool {
 
 // readJournal returns the newest state of the journal in dir; nil if there is no journal.
 func readJournal(fsys FS, dir string) (*journalState, error) {
-	content, err := readSmall(fsys, fsys.PathJoin(dir, journalName), 2*journalSlot)
+	content, err := readSmall(fsys, fsys.PathJoin(dir, JournalName), 2*journalSlot)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -181,11 +181,11 @@ func startJournal(fsys FS, dir string, found *Inspection) (*journal, error) {
 		}
 	}
 	state := found.journalState()
-	path := fsys.PathJoin(dir, journalName)
+	path := fsys.PathJoin(dir, JournalName)
 	if _, err := fsys.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		// Both slots, so that the file has its full length from the start.
 		content := slices.Concat(state.encode(), make([]byte, journalSlot))
-		if err := writeWhole(fsys, dir, journalName, content); err != nil {
+		if err := writeWhole(fsys, dir, JournalName, content); err != nil {
 			return nil, err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Pebble allocates room for the largest memtable when it makes a log, and keeps up to three old logs for their room. With memtables of
-// 48 MB a store without an item took 300 MB. Here a log's room grows with what is written to it, and one old log is kept.
+// 48 MB an empty store took 300 MB. Here a log is enlarged as it is written, and removed when its memtable is flushed.
 
 const (
 	// A log gets as much room again as it has, within these limits.

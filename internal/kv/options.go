@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -149,8 +148,6 @@ func pebbleOptions(o Options) *pebble.Options {
 		MemTableStopWritesThreshold: memTablesMax,
 		L0CompactionThreshold:       4, // 2 costs a put 15 % more CPU and makes queries 5 % cheaper
 		L0StopWritesThreshold:       stopWritesAt(o.Durability),
-		// Compactions take at most half of the processors: what waits for a call's answer comes first.
-		CompactionConcurrencyRange: func() (lower, upper int) { return 1, max(1, runtime.NumCPU()/2) },
 	}
 	for i := range p.Levels {
 		p.Levels[i].BlockSize = 8 << 10

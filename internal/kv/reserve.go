@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -28,8 +29,10 @@ type reserve struct {
 	log    *slog.Logger
 	onFull func()      // starts to heal the disk
 	full   atomic.Bool // the disk was full, and the reserve has not been restored since
+	tidy   atomic.Bool // all that could be compacted since then is: only deletes, or someone else, make more room
 	size   atomic.Int64
-	mu     sync.Mutex // guards the file
+	mu     sync.Mutex // guards the file and unmade
+	unmade error      // why the file could not be made, if the disk says that it has the room
 }
 
 // newReserve makes the reserve of a directory. A disk that has no room for it counts as full from the start.
@@ -39,8 +42,7 @@ func newReserve(opts Options, log *slog.Logger, onFull func()) *reserve {
 	defer r.mu.Unlock()
 	r.size.Store(min(leastReserve, r.most))
 	if err := r.createLocked(); err != nil {
-		r.full.Store(true)
-		r.sayFull("no room for the reserve file: " + err.Error())
+		r.becomeFullLocked("no reserve file: " + err.Error())
 	}
 	return r
 }
@@ -50,61 +52,103 @@ func (r *reserve) path() string { return r.fs.PathJoin(r.dir, reserveName) }
 // wrap returns a file system that removes the reserve when a write finds the disk full, and repeats the write.
 func (r *reserve) wrap(fs FS) FS { return vfs.OnDiskFull(fs, r.giveUp) }
 
-// giveUp removes the reserve. It runs while all writes wait for it.
+// becomeFullLocked marks the disk full.
+func (r *reserve) becomeFullLocked(message string) {
+	if !r.full.Swap(true) {
+		r.tidy.Store(false)
+		r.sayFullLocked(message)
+	}
+}
+
+// giveUp removes the reserve and marks the disk full. The writes that found it full wait for that.
 func (r *reserve) giveUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.full.Swap(true) {
-		r.sayFull("disk is full")
-	}
+	r.becomeFullLocked("disk is full")
 	if r.size.Load() > 0 {
 		_ = r.fs.Remove(r.path()) // already gone after an earlier full disk
 	}
 	r.onFull()
 }
 
-// fit makes the reserve large enough for memtables of so many bytes: two at most, of which the first to be flushed frees its log. A disk that has no room for it counts as full.
+// fit makes the reserve large enough for memtables of so many bytes: two at most, of which the first to be flushed frees its log. A disk
+// that has no room for it counts as full.
 func (r *reserve) fit(memtables int64) {
 	want := min(max(memtables/3*4, leastReserve), r.most)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if want <= r.size.Load() {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.size.Store(want)
 	if r.full.Load() {
 		return // it is made when there is room
 	}
 	if err := r.createLocked(); err != nil {
-		r.full.Store(true)
-		r.sayFull("no room for a larger reserve file: " + err.Error())
+		r.becomeFullLocked("no larger reserve file: " + err.Error())
 		r.onFull()
 	}
 }
 
-// sayFull logs that the disk is full, and how much room is missing.
-func (r *reserve) sayFull(message string) {
+// sayFullLocked logs that the disk is full, and how much room is missing.
+func (r *reserve) sayFullLocked(message string) {
 	attributes := []any{"needed", r.needed()}
-	if usage, err := r.fs.GetDiskUsage(r.dir); err == nil {
-		attributes = append(attributes, "free", usage.AvailBytes)
+	if free := r.free(); free != unknown {
+		attributes = append(attributes, "free", free)
+	}
+	if r.unmade != nil {
+		attributes = append(attributes, "error", r.unmade)
 	}
 	r.log.Warn(message+": writes that grow the data are refused until there is room", attributes...)
 }
 
-// needed is how many bytes have to be free for the reserve to be taken back.
-func (r *reserve) needed() uint64 { return 2 * uint64(r.size.Load()) }
+func (r *reserve) sayStillFull() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sayFullLocked("disk is still full")
+}
+
+// unknown is the free room of a disk that does not tell.
+const unknown = math.MaxUint64
+
+// free returns how many bytes of the disk are free.
+func (r *reserve) free() uint64 {
+	usage, err := r.fs.GetDiskUsage(r.dir)
+	if err != nil {
+		return unknown
+	}
+	return usage.AvailBytes
+}
+
+// needed is how many bytes have to be free for the reserve to be taken back. While compactions go on it is twice as much, so that the
+// next one does not make the disk full again.
+func (r *reserve) needed() uint64 {
+	size := uint64(r.size.Load())
+	if r.tidy.Load() {
+		return 2 * size
+	}
+	return 4 * size
+}
 
 // errNoRoom is the error of a compaction that would need what is left for the log.
 var errNoRoom = errors.New("no room for a compaction on the disk")
 
 // roomFor returns errNoRoom if less than half of the reserve's size would be free after a compaction has written n bytes. That half is
-// for the log and for flushes, so a compaction never makes the disk full, and on a full disk it leaves them what the reserve gave.
+// for the log and for flushes. A disk without room for a compaction is full: the compaction gets the reserve's room, and the caller
+// refuses what would make the next compaction larger.
 func (r *reserve) roomFor(n int) error {
-	if r.size.Load() == 0 {
+	size := uint64(r.size.Load())
+	if size == 0 {
 		return nil // there is no reserve
 	}
-	usage, err := r.fs.GetDiskUsage(r.dir)
-	if err == nil && usage.AvailBytes < uint64(r.size.Load())/2+uint64(n) {
+	needed := size/2 + uint64(n)
+	if r.free() >= needed {
+		return nil
+	}
+	if !r.full.Load() {
+		r.giveUp()
+	}
+	if r.free() < needed {
 		return errNoRoom
 	}
 	return nil
@@ -161,19 +205,24 @@ func (db *DB) FullReason() error {
 	if !db.Full() {
 		return nil
 	}
+	db.reserve.mu.Lock()
+	unmade := db.reserve.unmade
+	db.reserve.mu.Unlock()
+	if unmade != nil {
+		return fmt.Errorf("writes that grow the data are refused until the reserve file can be made: %w", unmade)
+	}
 	const needed = "the disk is full: writes that grow the data are refused until %d MB are free"
 	return fmt.Errorf(needed, (db.reserve.needed()+1<<20-1)>>20)
 }
 
-// TryRestore takes the reserve back when the disk has room for it and as much again, and reports whether the store is whole. It
-// costs one question to the file system while there is no room.
+// TryRestore makes the reserve again if the disk has the room that FullReason names. It reports whether the store has its reserve, and
+// costs one system call while there is no room.
 func (db *DB) TryRestore() bool {
 	r := db.reserve
 	if !r.full.Load() {
 		return true
 	}
-	usage, err := r.fs.GetDiskUsage(r.dir)
-	if err == nil && usage.AvailBytes < r.needed() {
+	if r.free() < r.needed() {
 		return false
 	}
 	// Under the lock, so that a disk that fills up again meanwhile finds either no reserve and full set, or both as they were at first.
@@ -183,9 +232,14 @@ func (db *DB) TryRestore() bool {
 		return true // another call was first
 	}
 	if err := r.createLocked(); err != nil {
+		if !isDiskFull(err) && r.free() != unknown {
+			r.unmade = err
+		}
 		return false
 	}
+	r.unmade = nil
 	r.full.Store(false)
+	db.compactions.roomier()
 	r.log.Info("disk has room again: writes are accepted", "reserve", r.size.Load())
 	return true
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -215,35 +214,6 @@ func (s *inspector) checkSealed(f sealedFile) error {
 		s.fault(f.name, -1, "has changed since the last clean stop")
 	}
 	return err
-}
-
-// CheckSums reads each table of a sealed directory whose checksum the seal holds, and returns a Damage for each that has changed. It calls
-// progress, if not nil, before each table with the bytes read and the bytes in all.
-func (i *Inspection) CheckSums(fsys FS, progress func(done, all int64)) ([]Damage, error) {
-	s := &inspector{Inspection: &Inspection{Dir: i.Dir}, fs: fsys}
-	var done, all int64
-	for _, f := range i.sealedFiles {
-		if f.summed && isTable(f.name) {
-			all += f.size
-		}
-	}
-	for _, f := range i.sealedFiles {
-		if !f.summed || !isTable(f.name) {
-			continue
-		}
-		if progress != nil {
-			progress(done, all)
-		}
-		sum, err := s.sum(f.name, f.size)
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
-			return s.Faults, err
-		}
-		if err != nil || sum != f.sum {
-			s.fault(f.name, -1, "has changed since the last clean stop")
-		}
-		done += f.size
-	}
-	return s.Faults, nil
 }
 
 // tableSum is the checksum of the bytes that were written to a table.

@@ -15,7 +15,7 @@ func realDisk(t *testing.T, size int64) Options {
 	mount := t.TempDir()
 	if err := unix.Mount("tmpfs", mount, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
 		t.Logf("a disk in memory stands in for a real one: %v", err)
-		return Options{FS: newSmallDisk(size), ReserveBytes: size / 12}
+		return Options{FS: newSmallDisk(size), ReserveBytes: max(size/12, leastReserve)}
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(mount, unix.MNT_DETACH); err != nil {

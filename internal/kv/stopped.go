@@ -21,14 +21,16 @@ import (
 // Stopped is the directory of a store that no process has open, for reading only: nothing in it changes. It can be read although it
 // is damaged.
 type Stopped struct {
-	fs     FS
-	dir    string
-	lock   *pebble.Lock // nil: there is no lock file, so nobody can hold it
-	faults []Damage     // of the directory as a whole
-	known  bool         // the MANIFEST says which files are live
-	tables []liveTable
-	logs   []string // ascending by number
-	bytes  int64    // of all of these files
+	fs          FS
+	dir         string
+	lock        *pebble.Lock // nil: there is no lock file, so nobody can hold it
+	faults      []Damage     // of the directory as a whole
+	known       bool         // the MANIFEST says which files are live
+	unjournaled bool
+	tables      []liveTable
+	logs        []string            // ascending by number
+	sums        map[string]tableSum // of the tables of a sealed directory, by base name
+	bytes       int64               // of all of these files
 }
 
 // liveTable is a table file that holds data.
@@ -76,8 +78,10 @@ func (s *Stopped) inspect() error {
 		s.faults = append(s.faults, Damage{File: found.Manifest, Offset: 0, Fault: "is empty"})
 	}
 	s.known = found.Empty || found.Manifest != "" && !slices.ContainsFunc(s.faults, func(d Damage) bool {
-		return d.File == found.Manifest || isMarker(d.File) && d.File != journalName
+		return d.File == found.Manifest || isMarker(d.File) && d.File != JournalName
 	})
+	s.unjournaled = found.Legacy && !found.Empty
+	s.sums = newTableSums(found.sealedFiles).of
 	names, err := s.fs.List(s.dir)
 	if err != nil {
 		return err
@@ -136,6 +140,9 @@ func (s *Stopped) Close() error {
 	}
 	return s.lock.Close()
 }
+
+// Unjournaled is that of a DB.
+func (s *Stopped) Unjournaled() bool { return s.unjournaled }
 
 // Bytes is the size of all files that hold data.
 func (s *Stopped) Bytes() int64 { return s.bytes }
@@ -198,7 +205,7 @@ var errReadOnly = errors.New("the directory is only read")
 // List implements FS. Pebble takes the journal's name for a damaged marker's.
 func (r readOnlyFS) List(dir string) ([]string, error) {
 	names, err := r.FS.List(dir)
-	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, journalName) }), err
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, JournalName) }), err
 }
 
 func (readOnlyFS) Create(string, vfs.DiskWriteCategory) (vfs.File, error) { return nil, errReadOnly }
@@ -214,12 +221,15 @@ func (readOnlyFS) ReuseForWrite(string, string, vfs.DiskWriteCategory) (vfs.File
 	return nil, errReadOnly
 }
 
-// Check reads every byte of every live file and reports each fault. progress is called with the bytes read since its last call. Its
+// Check reads every byte of every live file and tells of each fault. progress is called with the bytes read since its last call. Its
 // error says that the check could not be carried to its end.
-func (s *Stopped) Check(ctx context.Context, progress func(bytes int64), report func(Damage)) error {
-	reported := map[string]bool{} // files of which a fault of the directory is known
-	for _, d := range s.faults {
+func (s *Stopped) Check(ctx context.Context, progress func(bytes int64), tell func(Damage)) error {
+	reported := map[string]bool{} // files of which a fault is known
+	report := func(d Damage) {
 		reported[d.File] = true
+		tell(d)
+	}
+	for _, d := range s.faults {
 		report(d)
 	}
 	for _, l := range s.tables {
@@ -244,10 +254,19 @@ func (s *Stopped) Check(ctx context.Context, progress func(bytes int64), report 
 		if err := t.close(); err != nil {
 			return err
 		}
+		if reported[l.name] {
+			continue
+		}
+		if changed, err := s.changed(l.name); err != nil {
+			return err
+		} else if changed {
+			report(Damage{File: l.name, Offset: -1, Fault: "has changed since the last clean stop", Lower: l.lower, Upper: l.upper})
+		}
 	}
 	for _, name := range s.logs {
+		known := reported[name]
 		n, err := s.readLog(name, func([]byte) error { return ctx.Err() }, func(d Damage) {
-			if !reported[name] {
+			if !known {
 				report(d)
 			}
 		})
@@ -257,6 +276,16 @@ func (s *Stopped) Check(ctx context.Context, progress func(bytes int64), report 
 		progress(n)
 	}
 	return nil
+}
+
+// changed reports whether a table is not the one that was there when the directory was sealed. Its blocks may be sound all the same.
+func (s *Stopped) changed(table string) (bool, error) {
+	was, sealed := s.sums[table]
+	if !sealed {
+		return false, nil
+	}
+	sum, err := sumOf(s.fs, s.fs.PathJoin(s.dir, table), was.length)
+	return sum != was.sum, err
 }
 
 // The ranks of files when it is not known which of them are live. A log that is not the newest has most likely been flushed. Its

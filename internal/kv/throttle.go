@@ -18,7 +18,7 @@ const (
 	throttlePause    = 5 * time.Millisecond
 )
 
-// stopWritesAt is Pebble's own limit. Without a log Pebble does not tell of a new memtable, and there are no files that could be damaged.
+// stopWritesAt is Pebble's own limit. Without a log, throttle would never be called, and no file can be damaged: so Pebble waits itself.
 func stopWritesAt(d Durability) int {
 	if d == Memory {
 		return deepestLevelZero
