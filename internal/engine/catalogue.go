@@ -56,6 +56,9 @@ func (e *Engine) checkFormat() error {
 	}
 	switch {
 	case string(v) == formatVersion:
+		if e.kv.Unjournaled() {
+			e.log.Warn("the journal of the directory's files is lost and was made anew: files that were lost with it went unnoticed", "file", kv.JournalName)
+		}
 		return nil
 	case ok && !isFormatBefore(string(v)):
 		number, err := strconv.ParseUint(strings.TrimPrefix(string(v), formatName), 10, 32)

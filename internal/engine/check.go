@@ -122,7 +122,7 @@ func Check(ctx context.Context, fs kv.FS, dir string, progress func(done, total 
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	c := &checker{ctx: ctx, kv: store, report: report, step: func(n int) { step(int64(n)) }}
+	c := &checker{ctx: ctx, kv: store, report: report, unjournaled: files.Unjournaled(), step: func(n int) { step(int64(n)) }}
 	return c.all()
 }
 
@@ -161,6 +161,8 @@ type checker struct {
 	lows   map[uint32]position // by table: the low-water mark in memory, which is not below the one on disk; missing: the one on disk
 	step   func(bytes int)
 	report func(Fault)
+
+	unjournaled bool // see kv.Stopped
 
 	places
 	instant Instant
@@ -270,6 +272,8 @@ func (c *checker) catalogue() error {
 		return err
 	}
 	switch {
+	case format == formatVersion && c.unjournaled:
+		c.report(Fault{File: kv.JournalName, Offset: -1, Fault: "is missing: nothing tells whether other files were lost with it"})
 	case format == formatVersion || isFormatBefore(format):
 	case format == "":
 		c.fault("", "the format version is missing")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -192,3 +193,37 @@ func TestCheckNamesTheFault(t *testing.T) {
 
 // otherShard returns the number of a shard that is not the one of a record key.
 func (d *db) otherShard(record []byte) uint32 { return uint32(record[8])%4 + 1 }
+
+// A directory that lost its journal in a crash opens with a warning, and Check names the file. Without the journal nobody can tell
+// whether other files are lost too.
+func TestLostJournal(t *testing.T) {
+	fs := kv.NewMemFS()
+	d := open(t, crashOptions(fs))
+	d.put(d.table("events"), item("pk", "a", "sk", 1))
+	d.close()
+	for _, name := range []string{"SEAL", kv.JournalName} { // a crash leaves no seal
+		if err := fs.Remove(fs.PathJoin("data", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var faults []string
+	if err := Check(t.Context(), fs, "data", func(int64, int64) {}, func(f Fault) { faults = append(faults, f.String()) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(faults) != 1 || !strings.HasPrefix(faults[0], kv.JournalName+": is missing") {
+		t.Errorf("faults: %q", faults)
+	}
+	for _, want := range []int{1, 0} { // the first start makes a new journal
+		var log strings.Builder
+		o := crashOptions(fs)
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		d = open(t, o)
+		if got := len(d.items(d.reopened("events"), Range{})); got != 1 {
+			t.Errorf("%d items", got)
+		}
+		d.close()
+		if got := strings.Count(log.String(), kv.JournalName); got != want {
+			t.Errorf("%d warnings, want %d: %s", got, want, &log)
+		}
+	}
+}
