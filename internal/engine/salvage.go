@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/mayflydb/mayfly/internal/kv"
 )
@@ -47,10 +49,13 @@ func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progres
 	if err == nil {
 		err = s.finish()
 	}
+	if err != nil {
+		return nil, err
+	}
 	for _, d := range s.tables {
 		tables = append(tables, *s.copied[d.ID])
 	}
-	return tables, err
+	return tables, nil
 }
 
 // salvage is one run. The keys of the source come in order: the catalogue first, then items, then stream records.
@@ -61,6 +66,7 @@ type salvage struct {
 	lost  func(Fault)
 
 	faults       []kv.Damage // reported at the end, when all tables are known
+	more         int         // faults beyond damageMax, which are not kept
 	format       string
 	instant      Instant // no commit of the source is known to be later
 	wall         Instant
@@ -82,7 +88,11 @@ func (s *salvage) fault(table, format string, args ...any) {
 // damage keeps a fault of a file; neighbours with the same bounds count as one.
 func (s *salvage) damage(d kv.Damage) {
 	name := fmt.Sprintf("%s %x %x", d.File, d.Lower, d.Upper)
-	if s.seen[name] || len(s.faults) == damageMax {
+	if s.seen[name] {
+		return
+	}
+	if len(s.faults) == damageMax {
+		s.more++
 		return
 	}
 	s.seen[name] = true
@@ -314,8 +324,11 @@ func (s *salvage) reportLost() {
 			s.lost(f)
 		}
 	}
-	for text, n := range s.unknown {
-		s.fault("", text, n)
+	if s.more > 0 {
+		s.fault("", "%d more faults of files", s.more)
+	}
+	for _, text := range slices.Sorted(maps.Keys(s.unknown)) {
+		s.fault("", text, s.unknown[text])
 	}
 }
 

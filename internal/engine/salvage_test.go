@@ -355,6 +355,7 @@ func TestSalvageWithoutDescriptions(t *testing.T) {
 	}
 	dir := newDirectory()
 	d := dir.open(t)
+	d.table("events")
 	d.close()
 	editStore(t, dir, func(b *kv.Batch) {
 		b.Set(catalogueKey(catFormat), []byte("mayfly format 99"))
