@@ -115,6 +115,23 @@ func TestMarkPassesTheRenewed(t *testing.T) {
 	}
 }
 
+// The mark on disk passes what was removed, or each start would go over its tombstones.
+func TestMarkOnDisk(t *testing.T) {
+	d := openMemory(t)
+	tab := d.table("events")
+	for i := range 3 {
+		d.put(tab, item("pk", fmt.Sprint(i), "sk", 1, "ttl", unix(time.Duration(10+10*i)*time.Second)))
+	}
+	d.advance(25 * time.Second)
+	stored, ok, err := d.Engine.get(d.kv, idKey(catMark, tab.Desc().ID))
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if got, first := readInstant(stored), Instant(epoch.Add(10*time.Second).UnixMilli()); got <= first {
+		t.Errorf("the mark on disk is at %d, the first entry was at %d", got, first)
+	}
+}
+
 // fullFS has no room for the reserve while full is set, as a full disk has none.
 type fullFS struct {
 	kv.FS

@@ -10,10 +10,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/kv"
 )
 
-// The commit section is the one place where order is made. Whoever holds Engine.order asks the clock, re-checks what it decided on,
-// takes its sequence numbers and applies its batch without waiting for the disk; so the order of clock readings, of stream
-// sequence numbers, of visibility and of the log are one. The wait for the disk comes after, outside every lock, and Pebble's
-// group commit carries all that wait at once.
+// The commit section is the one place where order is made. A commit that holds Engine.order reads the clock, checks its decisions
+// again, takes its sequence numbers and applies its batch without waiting for the disk. So clock readings, stream sequence numbers,
+// visibility and the log all have the same order. The wait for the disk comes after, outside every lock, and one sync of Pebble's
+// serves all that wait at that moment.
 //
 // An alternative is to let batches apply concurrently and to order them by number afterwards. Then the durable watermark has holes
 // and a reader must track which, so every stream read and every refused write would pay; a section of microseconds costs less.
@@ -63,6 +63,8 @@ func (e *Engine) commitSection(b *kv.Batch, fill func(c *commit) error) (*commit
 	if err := fill(c); err != nil {
 		return nil, err
 	}
+	// The first commit of each instant stores the last sequence number. The numbers after it are found in their records, which only
+	// a commit at a later instant removes.
 	// The store does not wait for the disk on behalf of an empty batch: that a later commit is durable would then not say that this one is.
 	if c.now > e.order.instant || b.Empty() {
 		e.order.instant = max(e.order.instant, c.now)
@@ -110,7 +112,7 @@ func (e *Engine) finish(c *commit) error {
 	return nil
 }
 
-// release gives a batch back. The store waits for its sync before it does, so a fault that is not to wait leaves that to somebody else.
+// release frees a batch. Close waits for the batch to be synced, so the fault that answers before the sync closes it in the background.
 func (e *Engine) release(b *kv.Batch) {
 	if invariant.Injected(invariant.AckBeforeSync) {
 		go b.Close()
@@ -138,7 +140,7 @@ func (e *Engine) waitDurable(n uint64) error {
 	return nil
 }
 
-// waitAnswer returns when an answer that rests on commit n, and on an item that was hidden at hidden, can be given.
+// waitAnswer waits until an answer may be sent that depends on commit n and on an item that was hidden at the instant hidden.
 func (e *Engine) waitAnswer(n uint64, hidden Instant) error {
 	if err := e.waitDurable(n); err != nil {
 		return err
@@ -146,8 +148,8 @@ func (e *Engine) waitAnswer(n uint64, hidden Instant) error {
 	return e.waitInstant(hidden)
 }
 
-// waitInstant returns when a durable batch carries an instant not before at, so that no crash can bring back what was hidden at
-// at. Usually the reaper's batch does; where none has come yet, this commits the instant by itself rather than wait for a turn.
+// waitInstant waits until a durable batch carries the instant at or a later one. No crash can bring back then what was hidden at that
+// instant. Usually the reaper's batch carries it; if there is none yet, waitInstant commits the instant itself.
 func (e *Engine) waitInstant(at Instant) error {
 	if Instant(e.durable.instant.Load()) >= at || invariant.Injected(invariant.ServeUndurable) {
 		return nil

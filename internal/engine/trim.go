@@ -106,7 +106,7 @@ func (t *trimmer) Drain(ctx context.Context, now int64) (next int64, err error) 
 	}
 }
 
-// await gives the instant before which consumers are given time to say where they are. From here on whatever one says wakes the trimmer.
+// await returns the instant until which the trimmer waits for consumers to report their positions. From now on each report wakes it.
 func (t *trimmer) await(now, pause Instant) (until Instant) {
 	k := &t.s.kept
 	k.mu.Lock()
@@ -226,8 +226,6 @@ func (t *trimmer) apply(f *found) error {
 			d.Shards = slices.DeleteFunc(d.Shards, func(sh ShardDesc) bool { return sh.No == cut.shard })
 			e.consumers.forgetLocked(d.ID, cut.shard)
 		}
-		// The records that told the last sequence number may be the ones that go.
-		b.Set(catalogueKey(catClock), appendClock(nil, c.now, e.order.lastSeq))
 		e.publishStream(b, t.s, d)
 		return nil
 	})
@@ -277,7 +275,6 @@ func (t *trimmer) drop(f *found) error {
 		}
 		b.DeleteRange(appendRecordKey(nil, id, 0, 0), appendRecordKey(nil, id+1, 0, 0))
 		b.Delete(idKey(catStream, id))
-		b.Set(catalogueKey(catClock), appendClock(nil, c.now, e.order.lastSeq))
 		e.streams.commit.Store(e.lastCommit.Load() + 1) // before anyone can miss it
 		e.streams.mu.Lock()
 		delete(e.streams.byID, id)
