@@ -205,7 +205,8 @@ func int64Of(v types.AttributeValue) int64 {
 	return 0
 }
 
-// query calls each with the items of a partition key whose sort keys are from low, and below high, in order, until it gives false.
+// query calls each with the items of a partition key whose sort keys are from low to high, in order, until it returns false. No sort key
+// is equal to a bound that its callers have for high.
 func (s *store) query(ctx context.Context, part, low, high string, limit int32, each func(map[string]types.AttributeValue) bool) error {
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(deadlinesTable), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
@@ -221,7 +222,7 @@ func (s *store) query(ctx context.Context, part, low, high string, limit int32, 
 			return err
 		}
 		for _, item := range out.Items {
-			if stringOf(item[attrAt]) < high && !each(item) { // BETWEEN takes its end in
+			if !each(item) {
 				return nil
 			}
 		}
@@ -231,7 +232,7 @@ func (s *store) query(ctx context.Context, part, low, high string, limit int32, 
 	}
 }
 
-// minutes gives the minutes of a partition in which there may be deadlines, from that of low to that of high.
+// minutes returns the minutes from low to high in which a partition may have deadlines.
 func (s *store) minutes(ctx context.Context, p int, low, high int64) (all []int64, err error) {
 	err = s.query(ctx, s.directory(p), minuteText(low), minuteText(high)+"~", 0, func(item map[string]types.AttributeValue) bool {
 		if at, ok := readMinute(stringOf(item[attrAt])); ok {
@@ -242,7 +243,7 @@ func (s *store) minutes(ctx context.Context, p int, low, high int64) (all []int6
 	return all, err
 }
 
-// firstMinute gives the first minute of a partition, from that of low on, in which there may be deadlines; math.MaxInt64 where there is none.
+// firstMinute returns the first minute from low on in which a partition may have deadlines; math.MaxInt64 if there is none.
 func (s *store) firstMinute(ctx context.Context, p int, low int64) (first int64, err error) {
 	first = math.MaxInt64
 	err = s.query(ctx, s.directory(p), minuteText(low), "~", 1, func(item map[string]types.AttributeValue) bool {

@@ -414,18 +414,26 @@ func TestIndexMayNotLease(t *testing.T) {
 	}
 }
 
+// sweeperOfOneShard returns a sweeper that has swept up to now, except for what it missed since from.
+func sweeperOfOneShard(g *Guard, from, now int64) (*sweeper, error) {
+	x := newIndexing(g)
+	if err := x.find(); err != nil {
+		return nil, err
+	}
+	x.layout = layout{Shards: 1}
+	return x.newSweeper(nil, []string{"0"}, from, now), nil
+}
+
 // A sweep goes on where the endpoint's clock has gone back by more than it looks back.
 func TestSweepAfterTheClockWentBack(t *testing.T) {
 	w := newWorld(t, withShards)
 	w.putShard("a", w.in(-5), "0")
 	r := w.startWith(w.indexOptions(), func(g *Guard) strategy {
 		return once(func(ctx context.Context) error {
-			x := newIndexing(g)
-			if err := x.find(); err != nil {
+			s, err := sweeperOfOneShard(g, g.now(), g.now()+time.Hour.Milliseconds())
+			if err != nil {
 				return err
 			}
-			x.layout = layout{Shards: 1}
-			s := x.newSweeper(nil, []string{"0"}, g.now(), g.now()+time.Hour.Milliseconds())
 			if err := s.once(ctx, g.now(), g.now()+10_000); err != nil {
 				return err
 			}
@@ -434,6 +442,35 @@ func TestSweepAfterTheClockWentBack(t *testing.T) {
 		})
 	})
 	r.awaitCount(Removed, 1)
+}
+
+// What could not be caught up is not taken for caught up: the watermark stays, and the next worker begins there.
+func TestFailedCatchUp(t *testing.T) {
+	w := newWorld(t, withShards)
+	from, kept := int64(0), int64(0)
+	r := w.startWith(w.indexOptions(), func(g *Guard) strategy {
+		return once(func(ctx context.Context) error {
+			from = g.now() - time.Hour.Milliseconds()
+			s, err := sweeperOfOneShard(g, from, g.now())
+			if err != nil {
+				return err
+			}
+			ended, end := context.WithCancel(ctx)
+			end()
+			if err := s.catchUp(ended, g.now()); !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("catching up gives %w", err)
+			}
+			kept = s.caught.Load()
+			return nil
+		})
+	})
+	<-r.over
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if from == 0 || kept != from {
+		t.Errorf("caught up to %d, want %d", kept, from)
+	}
 }
 
 // a9: all that expires within a minute lies in one partition of the index.

@@ -71,7 +71,7 @@ func holds(t *testing.T, law func(s *subject), faults ...lawFault) {
 			t.Run(fmt.Sprint(strategy, " ", f.fault), func(t *testing.T) {
 				defer inject(f.fault)()
 				for began, goes := time.Now(), faulttest.Goes(1000); goes > 0 && time.Since(began) < 40*time.Second; goes-- { // a race may need many goes
-					if len(check(t, strategy, 2*time.Second)) > 0 {
+					if len(check(t, strategy, faultPatience)) > 0 {
 						return
 					}
 				}
@@ -80,6 +80,10 @@ func holds(t *testing.T, law func(s *subject), faults ...lawFault) {
 		}
 	}
 }
+
+// faultPatience is how long a law waits with a fault. A worker of streams may need two seconds to learn of its first items, and what
+// takes longer counts as noticed: NullExperiment fails if this is too short.
+const faultPatience = 10 * time.Second
 
 // lawFault is a fault that a law has to notice, with all strategies or only some.
 type lawFault struct {

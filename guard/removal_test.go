@@ -326,27 +326,33 @@ func TestBatchesWithObstacles(t *testing.T) {
 func TestMark(t *testing.T) {
 	w := newWorld(t)
 	tap := w.tapped()
+	deadline := w.in(1) + ".50"
 	tap.do(func(_ context.Context, operation string, in any) error {
-		if in, is := in.(*dynamodb.DeleteItemInput); is && in.Key["pk"].(*types.AttributeValueMemberS).Value == "between" {
-			w.renew("between", w.in(100))
+		if in, is := in.(*dynamodb.DeleteItemInput); is {
+			switch in.Key["pk"].(*types.AttributeValueMemberS).Value {
+			case "between":
+				w.renew("between", w.in(100))
+			case "again": // as it was, and so without the mark
+				w.put("again", deadline)
+			}
 		}
 		return nil
 	})
-	for _, name := range []string{"expires", "deleted", "between", "before"} {
-		w.put(name, w.in(1)+".50")
+	for _, name := range []string{"expires", "deleted", "between", "again", "before"} {
+		w.put(name, deadline)
 	}
 	o := w.options(Auto)
 	o.Mark, o.DB = "expired", w.db
 	r := w.startIdle(o)
-	for _, name := range []string{"expires", "between", "before"} {
+	for _, name := range []string{"expires", "between", "again", "before"} {
 		r.arm(r.entry(w, name))
 	}
 	w.renew("before", w.in(200))
 	w.remove("deleted")
 	w.advance(2 * time.Second)
 	r.awaitCount(Removed, 1)
-	r.awaitCount(Refused, 2)
-	if w.has("expires") || !w.has("between") || !w.has("before") {
+	r.awaitCount(Refused, 3)
+	if w.has("expires") || !w.has("between") || !w.has("again") || !w.has("before") {
 		t.Error("the wrong items are gone")
 	}
 	if w.get("before")["expired"] != nil {

@@ -418,11 +418,12 @@ func TestRemoveSettles(t *testing.T) {
 
 // TestLatenessOfUnknownHead: a source that has yet to look is not reported as late since before 1970.
 func TestLatenessOfUnknownHead(t *testing.T) {
-	c := clock.NewFrozenAt(time.UnixMilli(1000))
-	q := New(c, nil)
-	q.Add(&list{}).Wake(math.MinInt64)
-	if late := q.Lateness(); late != time.Second {
-		t.Errorf("%v late, want the second since 1970", late)
+	for _, head := range []int64{math.MinInt64, -1000} {
+		q := New(clock.NewFrozenAt(time.UnixMilli(1000)), nil)
+		q.Add(&list{}).Wake(head)
+		if late := q.Lateness(); late != time.Second {
+			t.Errorf("%v late, want the second since 1970", late)
+		}
 	}
 }
 

@@ -236,6 +236,29 @@ func TestPartial(t *testing.T) {
 	f.got(t, "0 1 2 3 4 5", "1 2 3 4 5", "2 3 4 5")
 }
 
+// The record at which a batch stopped has all its attempts, whatever those before it have used up.
+func TestProgressForgetsFailures(t *testing.T) {
+	w := newWorld(t)
+	w.table("things")
+	f := &function{answer: func(call int, e events.DynamoDBEvent) (any, error) {
+		switch call {
+		case 1:
+			return nil, failed("not yet")
+		case 2:
+			return events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{
+				{ItemIdentifier: e.Records[1].Change.SequenceNumber},
+			}}, nil
+		}
+		return nil, nil
+	}}
+	w.to(arnFunction, f, target.Limits{})
+	for i := range 3 {
+		w.put("things", "a", i, i)
+	}
+	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Partial, s.Retries = 2, true, ptr(1) }))
+	f.got(t, "0 1", "0 1", "1", "2")
+}
+
 // Records that have become too old are given up, and younger ones of their batch are not.
 func TestAge(t *testing.T) {
 	w := newWorld(t)

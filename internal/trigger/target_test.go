@@ -185,6 +185,28 @@ func TestPerRecord(t *testing.T) {
 	}
 }
 
+// A record that was not handed over, since the call before had failed, has used up no attempt.
+func TestHeldBackDoesNotCount(t *testing.T) {
+	w := newWorld(t)
+	w.table("things")
+	got := make(chan target.Delivery, 1)
+	calls := 0
+	w.to("each", batchFunc(func(deliveries []target.Delivery) []error {
+		if calls++; calls == 1 {
+			return []error{errors.New("never")}
+		}
+		got <- deliveries[0]
+		return make([]error, len(deliveries))
+	}), target.Limits{Batch: 1})
+	w.put("things", "a", 0, 0)
+	w.put("things", "b", 0, 1)
+	w.run(trigger.Spec{Name: "each", Table: "things", Target: "each", Per: "record", Batch: 100, Retries: ptr(0)})
+	await(t, "there is a dead letter and a delivery", func() bool { return len(got) == 1 && w.count("mayfly.deadletters") == 1 })
+	if d := <-got; d.Attempt != 1 {
+		t.Errorf("the first attempt has the number %d", d.Attempt)
+	}
+}
+
 // batchFunc is a target that gets several deliveries at once.
 type batchFunc func([]target.Delivery) []error
 
