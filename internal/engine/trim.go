@@ -163,7 +163,7 @@ func (t *trimmer) findIn(f *found, sh *ShardDesc) error {
 	return errors.Join(err, it.Error(), it.Close())
 }
 
-// walk looks at a shard's records in order: up to floor they can go, and those behind it are kept, each of which is counted once.
+// walk reads a shard's records in order. Records up to floor may be removed. Each record after it is kept, and counted once.
 func (t *trimmer) walk(f *found, shard uint32, it *kv.Iter, floor uint64, behind *Hold) (c cut, err error) {
 	c.shard = shard
 	kept := t.s.kept.parts[shard]

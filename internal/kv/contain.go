@@ -125,8 +125,8 @@ func (db *DB) readFailed(err error) error {
 	return &readError{file: file, cause: err}
 }
 
-// compactionEnded notes a compaction that failed. Pebble leaves the tables of such a compaction alone for a while, except those of
-// level 0. A compaction of these alone it would begin again at once, before all others.
+// compactionEnded notes a compaction that failed. Pebble does not compact the same tables again for a while, unless all are in
+// level 0. Such a compaction it would begin again at once, before all others.
 func (db *DB) compactionEnded(info pebble.CompactionInfo) {
 	upper := !slices.ContainsFunc(info.Input, func(l pebble.LevelInfo) bool { return l.Level > 0 && len(l.Tables) > 0 })
 	c := db.compactions

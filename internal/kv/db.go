@@ -266,7 +266,7 @@ func (db *DB) NewIter(lower, upper []byte) *Iter {
 	return newIter(db, db.pebble, lower, upper)
 }
 
-// Snapshot is the store's state at one moment. It holds back the removal of what it can see, so it should be closed soon.
+// Snapshot is the store's state at one moment. The store keeps all data that it can see, so it should be closed soon.
 type Snapshot struct {
 	db     *DB
 	pebble *pebble.Snapshot

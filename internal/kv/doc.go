@@ -2,8 +2,8 @@
 // demand. It is the only importer of the LSM, Pebble, and knows nothing of tables or items.
 //
 // A write has two halves. Apply puts the batch into the log's buffer and the memtable, in the order of the calls, without waiting
-// for the disk: short enough for a commit section. Wait then waits until the log is on disk up to the batch. What has been applied is
-// visible to every reader at once, durable only after Wait.
+// for the disk: short enough for a commit section. Wait then waits until the log is on disk up to the batch. An applied batch is
+// visible to every reader at once, and durable only after Wait.
 //
 // # Durability
 //

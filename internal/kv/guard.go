@@ -18,8 +18,8 @@ import (
 
 // guardFS stands between Pebble and the disk, so that Pebble never learns of a failure that it cannot survive. (While it opens a store it
 // retries a failed flush for ever; later it panics.) Files are of two kinds. Tables may fail: Pebble drops the flush or compaction and reports it. All others (log, manifest, their
-// markers, the directory) are critical: the first failed write or sync of one stops the store, and Pebble is told that it
-// succeeded. Whoever waits for such a sync looks at the failure afterwards, which was recorded before Pebble went on.
+// markers, the directory) are critical: the first failed write or sync of one stops the store, and guardFS reports success to
+// Pebble. It records the failure first, and a caller that waited for the sync checks for a failure before it acknowledges anything.
 //
 // From the failure on the directory stays as it is. Writes to critical files and removals are dropped, so that nothing which the
 // manifest on disk refers to goes away. New files are created in memory, so that flushes end, stalled writers go on and Close returns.

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// A full disk heals by itself. Deletes and expiry free nothing at once: they add to the log, and a table keeps what they removed until
+// A full disk heals by itself. Deletes and expiry free nothing at once: they add to the log, and a table keeps the removed data until
 // it is compacted. So while the disk is full a goroutine flushes the memtables, which frees their logs, and compacts the tables, a
 // slice of the keys at a time, until the disk has the room that FullReason names. While the disk is not full there is no such goroutine.
 

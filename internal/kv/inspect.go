@@ -287,8 +287,8 @@ func (s *inspector) withoutMarker() {
 	s.Empty = true
 }
 
-// readManifest reads the MANIFEST into the version. What the journal claims must be there unchanged. Behind it only a record that a crash
-// cut off may follow: Pebble was not told of it, so it has removed nothing that the records before it need.
+// readManifest reads the MANIFEST into the version. The part that the journal claims must be unchanged. After it may come one record that
+// a crash cut off. Pebble never learned that it was written, so it has removed no file that the earlier records need.
 func (s *inspector) readManifest(number uint64) error {
 	name := manifestName(number)
 	size, err := s.size(name)

@@ -54,7 +54,7 @@ type Options struct {
 	// MemTableBytes is the most that one memtable takes. Default 48 MB, and at most a 16th of the disk; the first ones of a store are
 	// smaller. At most two exist at once.
 	MemTableBytes int64
-	// ReserveBytes is the most that the file takes which is given up when the disk is full. It grows with the memtables. Default 64 MB,
+	// ReserveBytes is the largest size of the reserve file, which is removed when the disk is full. It grows with the memtables. Default 64 MB,
 	// and at most a 12th of the disk, for a directory of the operating system's, else none; negative: none.
 	ReserveBytes int64
 	// AsyncWindow is the longest time for which a write of Async mode is not on disk. Default 50 ms.

@@ -130,7 +130,7 @@ func (r *reserve) needed() uint64 {
 	return 4 * size
 }
 
-// errNoRoom is the error of a compaction that would need what is left for the log.
+// errNoRoom is the error of a compaction that would need the room that is left for the log.
 var errNoRoom = errors.New("no room for a compaction on the disk")
 
 // roomFor returns errNoRoom if less than half of the reserve's size would be free after a compaction has written n bytes. That half is
