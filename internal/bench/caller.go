@@ -159,6 +159,9 @@ func numberMember(body []byte, name string) (int, error) {
 // objectMember finds a member that is an object without braces in its strings; nil when there is none.
 func objectMember(body []byte, name string) []byte {
 	value := memberValue(body, name)
+	if len(value) == 0 || value[0] != '{' {
+		return nil
+	}
 	depth := 0
 	for i, c := range value {
 		switch c {
@@ -168,9 +171,6 @@ func objectMember(body []byte, name string) []byte {
 			depth--
 		}
 		if depth == 0 {
-			if i == 0 {
-				return nil
-			}
 			return value[:i+1]
 		}
 	}
