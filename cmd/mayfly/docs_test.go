@@ -10,22 +10,27 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// TestDocs runs what the pages in docs tell a reader to run. A page is a sequence of fenced blocks:
+// TestDocs runs the commands and programs that the pages in docs show. A page is a sequence of fenced blocks:
 //
-//	sh serve   one line that starts a server; the one before it is stopped. Here it gets a free port
-//	sh clone   one line that is typed in a clone of the repository and runs until the page ends. It listens on a port of documentedPorts
-//	sh setup   what a new user types first; see TestReadmeSetsUpWithTwoCommands
-//	sh         commands for one bash, which goes on from block to block and ends at the first command that fails
-//	text       what the block before it prints, where … stands for any text
-//	go         lines that stand in a test of the module, so that they compile and run
+//	sh serve      one line that starts a server and stops the one before it. Here the server gets a free port
+//	sh clone      one line that is typed in a clone of the repository and runs until the page ends. It listens on a port of documentedPorts
+//	sh setup      the first commands of a new user; see TestReadmeSetsUpWithTwoCommands
+//	sh            commands for one bash, which goes on from block to block and ends at the first command that fails
+//	python run    a program for python3, in the directory and the environment of that bash. It may import boto3 and pytest
+//	js run        a program for node, likewise: an ES module, or CommonJS if it calls require. It may import what .ci/clients/package.json lists
+//	python FILE   a file for the commands behind it, which the page asks the reader to save under that name. js and yaml likewise
+//	text          the output of the block before it, where … stands for any text
+//	go            lines that stand in a test of the module, so that they compile and run
 //
-// Blocks of other languages are shown and not run. 127.0.0.1:8000 in a block stands for the server's address, and each of documentedPorts for one that is free.
+// Blocks of other languages are shown and not run. 127.0.0.1:8000 in a block stands for the server's address, and each of documentedPorts for a free port.
+// A page is skipped if a tool or package that it uses is missing.
 func TestDocs(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
@@ -38,13 +43,9 @@ func TestDocs(t *testing.T) {
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			for _, tool := range []string{"bash", "curl", "aws", "python3"} {
-				if _, err := exec.LookPath(tool); err != nil && uses(blocks, tool) {
-					t.Skipf("the page uses %s, which is not installed", tool)
-				}
-			}
-			r := &reader{T: t, dir: t.TempDir()}
+			r := &reader{T: t, dir: t.TempDir(), path: os.Getenv("PATH")}
 			defer r.leave()
+			r.findTools(blocks)
 			for _, b := range blocks {
 				r.follow(b)
 			}
@@ -159,11 +160,88 @@ func readBlocks(path string) ([]block, error) {
 	return blocks, nil
 }
 
+// findTools skips the page if a tool or package that its blocks use is missing, and makes the packages of both languages importable in the reader's directory.
+func (r *reader) findTools(blocks []block) {
+	r.Helper()
+	for _, tool := range []string{"bash", "curl", "aws", "python3", "node"} {
+		if _, err := exec.LookPath(tool); err != nil && uses(blocks, tool) {
+			r.Skipf("the page uses %s, which is not installed", tool)
+		}
+	}
+	if modules := imported(blocks, "python", pythonImport); len(modules) > 0 {
+		python, err := pythonWith(modules)
+		if err != nil {
+			r.Skip(err)
+		}
+		bin := r.TempDir()
+		if err := os.Symlink(python, filepath.Join(bin, "python3")); err != nil {
+			r.Fatal(err)
+		}
+		r.path = bin + string(filepath.ListSeparator) + r.path
+	}
+	packages, err := filepath.Abs("../../.ci/clients/node_modules")
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, name := range imported(blocks, "js", jsImport) {
+		if _, err := os.Stat(filepath.Join(packages, name)); err != nil {
+			r.Skipf("the page imports %s; install it with: npm install --prefix .ci/clients", name)
+		}
+	}
+	if err := os.Symlink(packages, filepath.Join(r.dir, "node_modules")); err != nil { // next to the program: an import does not look at NODE_PATH
+		r.Fatal(err)
+	}
+}
+
+var (
+	pythonImport = regexp.MustCompile(`(?m)^(?:import|from) (boto3|pytest)\b`)
+	jsImport     = regexp.MustCompile(`(?:from |require\()"(@aws-sdk/[^"]+)"`)
+)
+
+// imported returns the modules outside the standard library that the page's blocks of a language import.
+func imported(blocks []block, language string, pattern *regexp.Regexp) []string {
+	var names []string
+	for _, b := range blocks {
+		if l, how, _ := strings.Cut(b.language, " "); l != language || how == "" {
+			continue
+		}
+		for _, match := range pattern.FindAllStringSubmatch(b.text, -1) {
+			if !slices.Contains(names, match[1]) {
+				names = append(names, match[1])
+			}
+		}
+	}
+	return names
+}
+
+// pythonWith returns a python3 that can import the modules: the first on PATH, or Debian's, which alone sees the modules that apt-get installs.
+func pythonWith(modules []string) (string, error) {
+	program := "import " + strings.Join(modules, ", ")
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "-c", program).Run() == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no python3 can %s; install with: apt-get install python3-boto3 python3-pytest", program)
+}
+
+// uses reports whether the page's blocks run a tool.
 func uses(blocks []block, tool string) bool {
 	word := regexp.MustCompile(`\b` + tool + `\b`)
 	for _, b := range blocks {
-		if b.language == "sh" && (tool == "bash" || word.MatchString(b.text)) {
-			return true
+		switch b.language {
+		case "sh":
+			if tool == "bash" || word.MatchString(b.text) {
+				return true
+			}
+		case "python run":
+			if tool == "bash" || tool == "python3" {
+				return true
+			}
+		case "js run":
+			if tool == "bash" || tool == "node" {
+				return true
+			}
 		}
 	}
 	return false
@@ -173,6 +251,7 @@ func uses(blocks []block, tool string) bool {
 type reader struct {
 	*testing.T
 	dir    string
+	path   string // where the page's commands are looked for
 	server *served
 	shell  *shell
 	output string            // of the last block that was run
@@ -191,10 +270,37 @@ func (r *reader) follow(b block) {
 		r.startInClone(b)
 	case "sh":
 		r.run(b)
+	case "python run":
+		r.runProgram(b, "python3", "program.py")
+	case "js run":
+		name := "program.mjs"
+		if strings.Contains(b.text, "require(") {
+			name = "program.cjs"
+		}
+		r.runProgram(b, "node", name)
 	case "text":
 		r.compare(b)
 	case "go":
 		r.findGo(b)
+	default:
+		if _, name, _ := strings.Cut(b.language, " "); filepath.Ext(name) != "" {
+			r.save(b, name)
+		}
+	}
+}
+
+// runProgram saves a program and runs it as a command of the page's bash.
+func (r *reader) runProgram(b block, interpreter, name string) {
+	r.Helper()
+	r.save(b, name)
+	b.text = interpreter + " " + name
+	r.run(b)
+}
+
+func (r *reader) save(b block, name string) {
+	r.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(r.addressed(b)), 0o600); err != nil {
+		r.Fatal(err)
 	}
 }
 
@@ -212,7 +318,8 @@ func (r *reader) serve(b block) {
 	r.server, r.output = server, server.printed()
 }
 
-func (r *reader) run(b block) {
+// addressed returns the block's text with the addresses that are in use here.
+func (r *reader) addressed(b block) string {
 	r.Helper()
 	text := r.withFreePort(b.text)
 	switch {
@@ -221,8 +328,14 @@ func (r *reader) run(b block) {
 	case strings.Contains(text, documentedAddress):
 		r.Fatalf("%s: no server runs", b.where)
 	}
+	return text
+}
+
+func (r *reader) run(b block) {
+	r.Helper()
+	text := r.addressed(b)
 	if r.shell == nil {
-		shell, err := startShell(r.dir)
+		shell, err := startShell(r.dir, r.path)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -370,10 +483,10 @@ type shell struct {
 	errors  buffer
 }
 
-func startShell(dir string) (*shell, error) {
+func startShell(dir, path string) (*shell, error) {
 	s := &shell{command: exec.Command("bash", "-euo", "pipefail")}
 	s.command.Dir, s.command.Stderr = dir, &s.errors
-	s.command.Env = append(os.Environ(), "HOME="+dir, "AWS_PAGER=", "MAYFLY_ENDPOINT=", "NO_COLOR=1")
+	s.command.Env = append(os.Environ(), "HOME="+dir, "PATH="+path, "AWS_PAGER=", "MAYFLY_ENDPOINT=", "NO_COLOR=1")
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that what a page leaves running can be ended with it
 	in, err := s.command.StdinPipe()
 	if err != nil {
