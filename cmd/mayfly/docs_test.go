@@ -349,7 +349,7 @@ func (r *reader) run(b block) {
 }
 
 // documentedPorts are those of something that a page starts beside the server.
-var documentedPorts = []string{"9001", "4222"}
+var documentedPorts = []string{"9001", "9002", "4222"}
 
 func (r *reader) withFreePort(text string) string {
 	r.Helper()
