@@ -1,13 +1,18 @@
-// Package guard gives tables that mayfly does not store exact expiry: tables in Amazon DynamoDB, ScyllaDB Alternator, or at any other endpoint that
-// speaks DynamoDB's API. Items go at their deadline, within a bounded and measured lateness, instead of minutes to days after it.
+// Package guard removes expired items at their deadlines from tables that mayfly does not store. It
+// is designed for Amazon DynamoDB, ScyllaDB Alternator and any other endpoint with the DynamoDB
+// API. The lateness is bounded and measured, instead of minutes to days.
 //
 //	strategy (stream, index, schedule, scan) ─► armed deadlines ─► at the instant: conditional delete ─► removed, or refused because it was renewed
 //
-// A strategy finds deadlines and arms them; all strategies share what comes after. Its laws, whichever strategy is chosen:
+// A strategy finds deadlines and arms them; the steps behind it are the same for all. The laws of
+// every strategy:
 //
-//	NeverEarly           nothing is removed before its deadline by the endpoint's own clock, which guard bounds from the Date headers of its answers
-//	RenewedLives         a removal is conditional on the deadline that armed it, so an item that was renewed meanwhile stays, whatever the interleaving
-//	DeliveredAtLeastOnce what guard has learnt of is removed also after crashes: deadlines are durable, or found again
+//	NeverEarly           guard removes nothing before its deadline by the endpoint's own clock, whose
+//	                     bounds follow from the Date headers of its responses
+//	RenewedLives         a removal is conditional on the deadline that armed it, so a renewed item
+//	                     stays under any interleaving
+//	DeliveredAtLeastOnce a known deadline is durable, or found again, so a crash loses no removal
 //
-// Any number of workers share a table by leases that lie in a table at the endpoint. Native TTL stays on as the safety net where the endpoint has it.
+// Any number of workers share a table by leases, which they keep in a table at the endpoint. Leave
+// native TTL on as the safety net if the endpoint has it.
 package guard

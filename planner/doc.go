@@ -1,29 +1,46 @@
-// Package planner computes what a table will need and cost: capacity, partitions, dollars a month in each capacity mode, and dollars per million expiries of each way to have them on
-// time. It is arithmetic over a workload and a price table that is data: no network, no clock, no files.
+// Package planner computes the needs and costs of a table: capacity, partitions, dollars a month in
+// each capacity mode, and dollars per million expiries for each way to remove items on time. It is
+// arithmetic over a workload and a price table: no network, no clock, no files.
 //
 //	report, err := planner.Make(planner.Workload{Writes: 10_000, ItemBytes: 150, Retention: 30 * 24 * time.Hour}, planner.Default())
 //	report.WriteText(os.Stdout)
 //
-// Terms: a write unit is what writing 1 KB takes (1,024 bytes, rounded up per item; a transaction twice), a read unit what a strongly consistent read of 4 KB takes (eventually
-// consistent half, transactional twice). A shape is traffic minute by minute. A track is the capacity of one kind, writes or reads, of the table or of one of its global indexes: each is scaled
-// by itself. A month has 30 days.
+// # Terms
 //
-// # Rules and where they are from
+// A write unit is a write of 1 KB (1,024 bytes, rounded up per item; a transaction counts twice). A
+// read unit is a strongly consistent read of 4 KB (eventually consistent half, transactional
+// twice). A shape is traffic minute by minute. A track is the capacity of one kind, writes or
+// reads, of the table or of one global index: each is scaled by itself. A month has 30 days.
 //
-// Letters are marks of evidence: D Amazon's documentation, S Amazon's support articles (re:Post knowledge centre), I inferred.
+// # Rules and sources
 //
-//	Capacity = consumed / target, within minimum and maximum; target 20 to 90 %, 70 % by default     D  AutoScaling.html
-//	Scale out once consumption has been above the target for 2 consecutive minutes                   D, S
-//	Scale in once it has been 20 points or more below the target for 15 consecutive minutes (50 % where the target is 70 %); the developer guide says "below the target": Band 0   S  dynamodb-auto-scaling
-//	An alarm that goes on asks again each minute: scaling in that the day's decreases did not allow is done as soon as they do   S  autoscaling-policy-cloudwatch-alarm
-//	A change is made some minutes after: Delay, 2 by default                                         I  ("a few minutes")
-//	Scaling in follows the highest of the 15 minutes, scaling out the higher of the 2                I
-//	Decreases: 4 at the start of each UTC day, one more each hour, never more than 4 at a time; a table's reads and writes share them, each global index has its own   D  ServiceQuotas.html
-//	Burst: what was unused in the last 300 s can be spent at any rate                                D  burst-adaptive-capacity.html
-//	What exceeds capacity and burst in a minute is throttled; the rest of the minute is not          I  (a minute is the step: within it traffic is taken as even)
-//	An hour is billed at the highest capacity that was provisioned in it                             I  (the upper bound; with changes of minutes it is a few percent)
-//	On demand serves 4,000 writes/s and 12,000 reads/s at first, then double the previous peak, which counts after 30 minutes   D  on-demand-capacity-mode.html
-//	A partition gives 1,000 write and 3,000 read units a second, in either mode, and holds 10 GB    D
-//	Storage: 100 bytes more per item, and per entry of each index                                    D
-//	Removal by Amazon's own TTL costs nothing; any other delete is a write, of the table and of each index that has the item   D
+// D marks Amazon's documentation, S Amazon's support articles (re:Post knowledge centre), I an
+// inference.
+//
+//   - Capacity is consumed / target, within minimum and maximum; target 20 to 90 %, 70 % by
+//     default. D: AutoScaling.html
+//   - Scale out once consumption has been above the target for 2 consecutive minutes. D, S
+//   - Scale in once it has been 20 points or more below the target for 15 consecutive minutes
+//     (50 % for a target of 70 %). S: dynamodb-auto-scaling. The developer guide says "below the
+//     target": Band 0
+//   - A continuing alarm asks again each minute: if the day's decreases did not allow a
+//     scale-in, it follows as soon as they do. S: autoscaling-policy-cloudwatch-alarm
+//   - A change takes some minutes: Delay, 2 by default. I ("a few minutes")
+//   - Scaling in follows the highest of the 15 minutes, scaling out the higher of the 2. I
+//   - Decreases: 4 at the start of each UTC day, one more each hour, never more than 4 at a
+//     time; reads and writes of a table share them, each global index has its own. D:
+//     ServiceQuotas.html
+//   - Burst: the unused capacity of the last 300 s can be spent at any rate. D:
+//     burst-adaptive-capacity.html
+//   - Consumption above capacity and burst in a minute is throttled; the rest of the minute is
+//     not. I (a minute is the step; traffic counts as even within it)
+//   - An hour is billed at its highest provisioned capacity. I (the upper bound; for changes of
+//     minutes the difference is a few percent)
+//   - On demand serves 4,000 writes/s and 12,000 reads/s at first, then double the previous
+//     peak, which counts after 30 minutes. D: on-demand-capacity-mode.html
+//   - A partition has 1,000 write and 3,000 read units a second, in either mode, and holds 10
+//     GB. D
+//   - Storage: 100 bytes more per item, and per entry of each index. D
+//   - Removal by Amazon's own TTL costs nothing; any other delete is a write, of the table and
+//     of each index that has the item. D
 package planner

@@ -1,9 +1,11 @@
-// Package target says what a delivery is and where it can go.
+// Package target defines a delivery and the places where it can go.
 //
-// Whatever comes due or changes in a database (a schedule's firing, stream records that a trigger matched, a reminder) reaches the outside as a
-// [Delivery], through a [Target]: a webhook, a broker, a service of AWS, a command, or a function of yours.
+// A [Delivery] carries a schedule's firing, stream records that a trigger matched, or a reminder. A
+// [Target] takes it out of the database: a webhook, a broker, a service of AWS, a command, or a Go
+// function.
 //
-// Every delivery is made at least once. It carries an ID that is the same in every attempt and after every restart, so that its
-// receiver can make the effect exactly-once. A target answers each delivery with nil, with an error that is worth another attempt, or with one that is not
-// (see [Error]); it is not asked to retry: backing off, parking and dead letters are the business of who calls it.
+// Every delivery is made at least once. Its ID is the same in every attempt and after every
+// restart, so that a receiver can make the effect exactly-once. For each delivery a target returns
+// nil, an error that is worth another attempt, or a permanent one (see [Error]). A target does not
+// retry: its caller pauses, parks and writes dead letters.
 package target
