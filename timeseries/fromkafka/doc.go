@@ -1,9 +1,11 @@
-// Package fromkafka ingests readings from a topic of Kafka. The offsets that a consumer group has committed are the checkpoint: they are committed when the samples before them are
-// durable, so after a crash the records behind them come again, and their samples are the same items.
+// Package fromkafka ingests readings from a Kafka topic. The committed offsets of a consumer group
+// are the checkpoint: they are committed after the samples before them are durable. After a crash
+// the later records come again and make the same items.
 //
-// Several processes of one group share a topic's partitions. While a batch is written and committed no partition is given away: so whoever takes one over begins where the one before
-// was done. Records of transactions are read once they are committed, and those of aborted ones are not.
+// Several processes of one group share the partitions of a topic. No partition is given away while
+// a batch of it is written and committed, so its next owner starts after that batch. Records of
+// transactions are read once committed; those of aborted transactions are not read.
 //
-// What cannot be used is put aside by the receiver, and the rest goes on. Brokers that are away are waited for; what nobody but an administrator can mend ends Ingest: a topic that is not there
-// or was deleted, a user who may not read it.
+// The receiver puts unusable records aside and continues. Ingest waits for absent brokers. A fault
+// that needs an administrator, such as a missing or deleted topic or a missing permission, ends it.
 package fromkafka

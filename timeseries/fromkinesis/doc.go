@@ -1,12 +1,17 @@
-// Package fromkinesis ingests readings from a stream of Kinesis. Each shard has a checkpoint, which is saved when the samples before it are durable: so after a crash the records behind it
-// come again, and their samples are the same items.
+// Package fromkinesis ingests readings from a Kinesis stream. Each shard has a checkpoint, saved
+// after the samples before it are durable. After a crash the later records come again and make the
+// same items.
 //
-// Several processes share a stream's shards by leases (package internal/lease), in the table mayfly.leases at the series' endpoint, and each takes over what one that is gone has left. The
-// checkpoint is a part of the lease: only who has it can write, so a checkpoint never goes back, and goes to no place that its writer has not been at.
+// Several processes share the shards of a stream by leases (package internal/lease), in the table
+// mayfly.leases at the series' endpoint, and take over the shards of a dead process. The checkpoint
+// is part of the lease: only its holder can write it, so a checkpoint never goes back, and never
+// moves to a place that its writer has not reached.
 //
-// When a stream is split or merged, a shard's children are read when all of its parents were read to their ends. Shards are read from their beginnings, and a stream that was deleted and made
-// again under the same name is another one.
+// When a stream is split or merged, a child shard is read after all its parents have been read to
+// their ends. Shards are read from their beginnings. A stream that was deleted and created again
+// under the same name is a different stream.
 //
-// What was deleted at its retention's end before it was read is told. What cannot be used is put aside by the receiver, and the rest goes on; so are, as a whole, records that the
-// producer library has put several into: they are not taken apart.
+// Records that were deleted at the end of their retention before they were read are logged. The
+// receiver puts unusable records aside and continues; aggregated records of the producer library
+// are put aside whole.
 package fromkinesis

@@ -1,5 +1,7 @@
-// Package fromnats ingests readings from a stream of NATS JetStream. The durable consumer is the checkpoint: a message is acknowledged when its samples are durable, so after a
-// crash it comes again, and its samples are the same items. Several processes may share a consumer: each message goes to one of them.
+// Package fromnats ingests readings from a NATS JetStream stream. The durable consumer is the
+// checkpoint: a message is acknowledged after its samples are durable. After a crash it comes again
+// and makes the same items. Several processes may share a consumer: each message goes to one of
+// them.
 package fromnats
 
 import (
