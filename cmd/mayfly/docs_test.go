@@ -22,6 +22,8 @@ import (
 //	sh serve      one line that starts a server and stops the one before it. Here the server gets a free port
 //	sh clone      one line that is typed in a clone of the repository and runs until the page ends. It listens on a port of documentedPorts
 //	sh setup      the first commands of a new user; see TestReadmeSetsUpWithTwoCommands
+//	sh env        the README's first session, with sh aws; see TestReadmeItemGoes
+//	sh install    a command that works once the module is public; not run
 //	sh            commands for one bash, which goes on from block to block and ends at the first command that fails
 //	python run    a program for python3, in the directory and the environment of that bash. It may import boto3 and pytest
 //	js run        a program for node, likewise: an ES module, or CommonJS if it calls require. It may import what .ci/clients/package.json lists
@@ -50,23 +52,6 @@ func TestDocs(t *testing.T) {
 				r.follow(b)
 			}
 		})
-	}
-}
-
-// TestReadmeSetsUpWithTwoCommands: a new user needs these two, and .ci/run runs the second.
-func TestReadmeSetsUpWithTwoCommands(t *testing.T) {
-	blocks, err := readBlocks("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var setup []string
-	for _, b := range blocks {
-		if strings.HasPrefix(b.language, "sh") {
-			setup = append(setup, b.text)
-		}
-	}
-	if want := "go run ./cmd/mayfly demo\ngo test ./...\n"; len(setup) != 1 || setup[0] != want {
-		t.Errorf("got %q, want %q", setup, want)
 	}
 }
 

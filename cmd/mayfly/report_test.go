@@ -6,7 +6,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/mayflydb/mayfly/internal/bench"
@@ -14,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests compare with anew")
 
-// The published figures are those of the published measurement, docs/report.json: the page about it, the charts, and the README's tables.
+// The published figures are those of the published measurement, docs/report.json: the page about it, and the charts.
 // After a new measurement: go test ./cmd/mayfly -run TestPublishedFigures -update
 //
 // Schedules, triggers and guard are measured by themselves, and merged (docs/bench.md tells how to run the NATS server):
@@ -24,7 +23,6 @@ var update = flag.Bool("update", false, "write what the tests compare with anew"
 //	mayfly bench --only triggers --nats nats://127.0.0.1:4222 --merge report.json
 //	mayfly bench --only guard --merge report.json
 func TestPublishedFigures(t *testing.T) {
-	const begin, end = "<!-- figures of docs/report.json -->\n", "<!-- end of figures -->\n"
 	stored := readDoc(t, "docs/report.json")
 	var report bench.Report
 	if err := json.Unmarshal([]byte(stored), &report); err != nil {
@@ -38,11 +36,8 @@ func TestPublishedFigures(t *testing.T) {
 			t.Errorf("not to publish: %v of %d rounds with durability %s, by %q", p.Of, p.Settings.Rounds, p.Settings.Durability, p.Command)
 		}
 	}
-	var page, summary, charts bytes.Buffer
+	var page, charts bytes.Buffer
 	if err := report.WriteMarkdown(&page); err != nil {
-		t.Fatal(err)
-	}
-	if err := report.WriteSummary(&summary); err != nil {
 		t.Fatal(err)
 	}
 	if err := report.WriteSVG(&charts); err != nil {
@@ -50,14 +45,6 @@ func TestPublishedFigures(t *testing.T) {
 	}
 	holdDoc(t, "docs/report.md", page.String())
 	holdDoc(t, "docs/report.svg", charts.String())
-
-	readme := readDoc(t, "README.md")
-	before, rest, ok := strings.Cut(readme, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("the README has no place for figures: %s…%s", begin, end)
-	}
-	holdDoc(t, "README.md", before+begin+summary.String()+end+after)
 }
 
 func docPath(name string) string { return filepath.Join("..", "..", filepath.FromSlash(name)) }
