@@ -67,11 +67,13 @@ func (c *fillCaller) next() []byte {
 	return rawRequest(c.host, apiPrefix+"BatchWriteItem", body.String())
 }
 
-// fillMarks replaces the marks of an item's number.
+// fillMarks replaces the marks that depend on the item's number.
 func fillMarks(item string, n uint64) string {
 	for _, m := range marks {
 		if m != markWhen {
-			item = strings.ReplaceAll(item, m, fmt.Sprintf("%010d", numbers{key: n, value: n}.of(m)))
+			value := make([]byte, markLength(m))
+			numbers{key: n, value: n}.fill(value, m)
+			item = strings.ReplaceAll(item, room(m, len(value)), string(value))
 		}
 	}
 	return item

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -12,48 +13,77 @@ const itemBytes = 400
 // Query gives.
 const groupItems = 20
 
-// Marks stand in the text of a request for numbers of ten digits, which are filled in when it is sent.
+// Marks stand in a request for values that are filled in when it is sent: numbers of ten digits, and texts.
 const (
 	markKey   = "@@@@key@@@" // the item's number
 	markGroup = "@@group@@@" // that divided by groupItems
 	markSort  = "@@@sort@@@" // the remainder
 	markWhen  = "@@@when@@@" // its deadline in epoch seconds
 	markValue = "@@value@@@" // any number
+	markTitle = "@@title@@@" // begins titleBytes of text
+	markText  = "@@@text@@@" // begins textBytes of text
 	markBytes = len(markKey)
 )
 
-// Attributes of an item, eight with the key: the number, the group and the deadline differ from item to item.
+// The last attribute, text, makes the size: of the other attributes, pk takes 17 bytes, grp 19, expires_at 16 (a number
+// of ten digits takes 6), n at most 7, state 9, checked 8, title 37, and the name of this one 4.
 const (
+	titleBytes = 32
+	textBytes  = itemBytes - 17 - 19 - 16 - 7 - 9 - 8 - (5 + titleBytes) - 4
+)
+
+// Attributes of an item, eight with the key: the number, the group, the deadline, the title and the text differ from item to item.
+var (
 	itemKey      = `"pk":{"S":"item-` + markKey + `"}`
 	seriesKey    = `"pk":{"S":"item-` + markGroup + `"},"sk":{"N":"` + markSort + `"}`
 	itemGroup    = `"grp":{"S":"group-` + markGroup + `"}`
 	itemDeadline = `"expires_at":{"N":"` + markWhen + `"}`
-	itemRest     = `"n":{"N":"` + markValue + `"},"state":{"S":"open"},"checked":{"BOOL":true},"title":{"S":"a thing that is kept for a while"}`
+	itemRest     = `"n":{"N":"` + markValue + `"},"state":{"S":"open"},"checked":{"BOOL":true},"title":{"S":"` + room(markTitle, titleBytes) + `"}`
+	itemText     = `"text":{"S":"` + room(markText, textBytes) + `"}`
 )
 
-// text is the item's last attribute. It makes the size: of the other attributes, pk takes 17 bytes, grp 19, expires_at 16 (a number
-// of ten digits takes 6), n at most 7, state 9, checked 8, title 37, and the name of this one 4.
-var text = textOf(itemBytes - 17 - 19 - 16 - 7 - 9 - 8 - 37 - 4)
+// room returns a mark that stands for n bytes.
+func room(mark string, n int) string { return mark + strings.Repeat("@", n-markBytes) }
 
-// textOf gives n bytes of words that compress about as well as what people write.
-func textOf(n int) string {
-	var b strings.Builder
-	state := uint32(2463534242)
-	for b.Len() < n {
-		for range 3 + state%6 {
-			state ^= state << 13
-			state ^= state >> 17
-			state ^= state << 5
-			b.WriteByte('a' + byte(state%26))
+const proseBytes = 1 << 20
+
+// prose returns the text that titles and texts are cut out of: sentences of words and numbers, always the same.
+var prose = sync.OnceValue(func() string {
+	const letters = "etaoinsrhldcumfpgwybvkxjqz"
+	b := make([]byte, 0, proseBytes+32)
+	state := newRandom(0)
+	capital := true
+	for len(b) < proseBytes {
+		word := state.next()
+		n := 2 + int(word>>40%7)
+		for range n {
+			c := letters[state.next()%26]
+			if word%5 == 0 {
+				c = '0' + byte(state.next()%10)
+			}
+			if capital && c >= 'a' {
+				c -= 'a' - 'A'
+			}
+			capital = word>>8%16 == 0 // an abbreviation
+			b = append(b, c)
 		}
-		b.WriteByte(' ')
+		if capital = word>>16%8 == 0; capital {
+			b = append(b, '.')
+		}
+		b = append(b, ' ')
 	}
-	return b.String()[:n]
+	return string(b[:proseBytes])
+})
+
+// textOf returns n bytes of text that differ from item to item. It only cuts, since the client makes it for each call.
+func textOf(item uint64, n int) string {
+	at := int((item + uint64(n)) * 0x9e3779b97f4a7c15 >> 32 % uint64(proseBytes-n))
+	return prose()[at : at+n]
 }
 
 // item is the JSON of an item with the given key attributes.
 func item(key string) string {
-	return "{" + key + "," + itemGroup + "," + itemDeadline + "," + itemRest + `,"text":{"S":"` + text + `"}}`
+	return "{" + key + "," + itemGroup + "," + itemDeadline + "," + itemRest + "," + itemText + "}"
 }
 
 // deadlines are far enough away that nothing expires during a run, and spread over a day.
@@ -79,4 +109,25 @@ func (n numbers) of(mark string) uint64 {
 	return n.value
 }
 
-var marks = []string{markKey, markGroup, markSort, markWhen, markValue}
+// fill writes what a mark stands for into dst, which has the mark's length.
+func (n numbers) fill(dst []byte, mark string) {
+	switch mark {
+	case markTitle, markText:
+		copy(dst, textOf(n.key, len(dst)))
+	default:
+		putDigits(dst, n.of(mark))
+	}
+}
+
+var marks = []string{markKey, markGroup, markSort, markWhen, markValue, markTitle, markText}
+
+// markLength returns how many bytes a mark stands for.
+func markLength(mark string) int {
+	switch mark {
+	case markTitle:
+		return titleBytes
+	case markText:
+		return textBytes
+	}
+	return markBytes
+}

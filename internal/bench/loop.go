@@ -16,8 +16,7 @@ import (
 // loop is the loop reference: the bare store, without a server, locks, expressions or checks.
 type loop struct {
 	store *kv.DB
-	image []byte        // an item's bytes
-	both  []byte        // those of two images
+	image []byte        // an item's bytes, without its texts
 	items uint64        // stored at first
 	fresh atomic.Uint64 // the last number that a write has taken
 }
@@ -37,22 +36,26 @@ func openLoop(dir string, durability kv.Durability) (*loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the store of the loop: %w", err)
 	}
-	image := itemImage()
-	return &loop{store: store, image: image, both: append(bytes.Clone(image), image...)}, nil
+	return &loop{store: store, image: itemImage()}, nil
 }
 
 func (l *loop) close() error { return l.store.Close() }
 
-// itemImage gives an item's bytes: names and values, with two bytes of framing each.
+// itemImage returns an item's bytes without its texts: names and values, with two bytes of framing each.
 func itemImage() []byte {
 	image := bytes.Repeat([]byte{3, 8}, 8)
 	for _, s := range []string{
-		"checked", "1", "expires_at", "123456", "grp", "group-0000000000", "n", "123456", "pk", keyRest, "state", "open",
-		"text", text, "title", "a thing that is kept for a while",
+		"checked", "1", "expires_at", "123456", "grp", "group-0000000000", "n", "123456", "pk", keyRest, "state", "open", "text", "title",
 	} {
 		image = append(image, s...)
 	}
 	return image
+}
+
+// appendImage appends the bytes of the n-th item.
+func (l *loop) appendImage(dst []byte, n uint64) []byte {
+	dst = append(append(dst, l.image...), textOf(n, textBytes)...)
+	return append(dst, textOf(n, titleBytes)...)
 }
 
 // appendItemKey makes a key of the length that the engine's keys have; items lie in the order of a hash.
@@ -89,14 +92,16 @@ func (l *loop) fill(ctx context.Context, n int, when uint64, stream bool) error 
 			return ctx.Err()
 		}
 		if err := l.commit(func(b *kv.Batch, buf []byte) {
+			var image []byte
 			for i := at; i < min(at+perBatch, n); i++ {
+				image = l.appendImage(image[:0], uint64(i))
 				buf = appendItemKey(buf[:0], spaceItem, uint64(i))
-				b.Set(buf, l.image)
+				b.Set(buf, image)
 				buf = appendDueKey(buf[:0], when+uint64(i), uint64(i))
 				b.Set(buf, l.image[:entryBytes])
 				if stream {
 					buf = appendLogKey(buf[:0], uint32(i%4), uint64(i))
-					b.Set(buf, l.image)
+					b.Set(buf, image)
 				}
 			}
 		}); err != nil {
@@ -123,17 +128,19 @@ func (l *loop) commit(write func(b *kv.Batch, buf []byte)) error {
 func (l *loop) put(n int, deadline, stream bool) func(*randomState) error {
 	return func(random *randomState) error {
 		return l.commit(func(b *kv.Batch, buf []byte) {
+			var image []byte
 			for range n {
 				key := l.fresh.Add(1)
+				image = l.appendImage(image[:0], key)
 				buf = appendItemKey(buf[:0], spaceItem, key)
-				b.Set(buf, l.image)
+				b.Set(buf, image)
 				if deadline {
 					buf = appendDueKey(buf[:0], random.next()>>20, key)
 					b.Set(buf, l.image[:entryBytes])
 				}
 				if stream {
 					buf = appendLogKey(buf[:0], uint32(key%4), key)
-					b.Set(buf, l.image)
+					b.Set(buf, image)
 				}
 			}
 		})
@@ -144,14 +151,15 @@ func (l *loop) put(n int, deadline, stream bool) func(*randomState) error {
 func (l *loop) putIndexed(random *randomState) error {
 	return l.commit(func(b *kv.Batch, buf []byte) {
 		key := l.fresh.Add(1)
+		image := l.appendImage(nil, key)
 		buf = appendItemKey(buf[:0], spaceItem, key)
-		b.Set(buf, l.image)
+		b.Set(buf, image)
 		buf = appendItemKey(append(buf[:0], "group-0000000000"...), spaceItem+1, random.next())
-		b.Set(buf, l.image)
+		b.Set(buf, image)
 		buf = appendDueKey(buf[:0], random.next()>>20, key)
-		b.Set(buf, l.image[:entryBytes])
+		b.Set(buf, image[:entryBytes])
 		buf = appendLogKey(buf[:0], uint32(key%4), key)
-		b.Set(buf, l.image)
+		b.Set(buf, image)
 	})
 }
 
@@ -162,10 +170,11 @@ func (l *loop) update(random *randomState) error {
 		return err
 	}
 	return l.commit(func(b *kv.Batch, buf []byte) {
+		image := l.appendImage(nil, n)
 		buf = appendItemKey(buf[:0], spaceItem, n)
-		b.Set(buf, l.image)
+		b.Set(buf, image)
 		buf = appendLogKey(buf[:0], uint32(n%4), l.fresh.Add(1))
-		b.Set(buf, l.both)
+		b.Set(buf, append(image, image...))
 	})
 }
 

@@ -28,14 +28,14 @@ func rawRequest(host, target, body string, fields ...string) []byte {
 	return b.Bytes()
 }
 
-// template is a request with places for the numbers of one or several items. It is not changed; each connection fills a copy.
+// template is a request with places for what differs between items, for one or several of them. It is not changed; each connection fills a copy.
 type template struct {
 	raw    []byte
 	places []place
 	items  int
 }
 
-// place is where ten digits go.
+// place is where the value of a mark goes.
 type place struct {
 	offset int
 	mark   string
@@ -60,10 +60,10 @@ func newTemplate(host, operation, head string, parts []string, tail string) *tem
 	return t
 }
 
-// fill writes the numbers of the items into raw, which is a copy of the template's.
+// fill writes the values of the items into raw, which is a copy of the template's.
 func (t *template) fill(raw []byte, of []numbers) {
 	for _, p := range t.places {
-		putDigits(raw[p.offset:p.offset+markBytes], of[p.item].of(p.mark))
+		of[p.item].fill(raw[p.offset:p.offset+markLength(p.mark)], p.mark)
 	}
 }
 
