@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -16,10 +17,11 @@ import (
 type benchCommand struct {
 	URL         string   `name:"url" help:"Endpoint to measure, http://host:port. Default: a server of this program, started for the run." placeholder:"[NAME=]URL"`
 	ServerPID   int      `name:"server-pid" help:"With --url: the server's process, whose CPU time is shown. Default: whoever listens there." placeholder:"PID"`
-	Vs          []string `help:"Endpoint to compare with, measured in turn with the first. Can be given several times." placeholder:"[NAME=]URL" sep:"none"`
+	Vs          []string `help:"Endpoint to compare with, measured in turn with the first. Can be given several times." placeholder:"[NAME[@VERSION][:DURABILITY]=]URL" sep:"none"`
+	InMemory    bool     `help:"Measure calls to a second server of this program too, with its data in memory."`
 	AllowRemote bool     `help:"Measure endpoints on other machines too: only those that you may load to their limits."`
 
-	Only        []string      `help:"What to run, of the names below. Default: all." placeholder:"NAME"`
+	Only        []string      `help:"Scenarios to run, of those below. Default: all." placeholder:"NAME"`
 	Connections []int         `help:"Numbers of connections. Default: 1,16,64." placeholder:"N"`
 	Duration    time.Duration `help:"Of one measurement. Default: 500ms." placeholder:"TIME"`
 	Rounds      int           `help:"How often each is repeated, all in turn. Default: 3." placeholder:"N"`
@@ -36,7 +38,7 @@ type benchCommand struct {
 
 	JSON bool   `name:"json" help:"Print the report as JSON."`
 	SVG  string `name:"svg" help:"Write charts to this file." placeholder:"FILE"`
-	Page string `name:"markdown" help:"Write the report to this file as a page of Markdown." placeholder:"FILE"`
+	Page string `name:"markdown" help:"Write the report to this file as Markdown, to be a part of a page." placeholder:"FILE"`
 
 	Merge string `name:"merge" help:"Put what was measured into the report in this file, a JSON of an earlier run, in place of what it says of the same. Of schedules, triggers, guard and start." placeholder:"FILE"`
 
@@ -52,12 +54,15 @@ func (benchCommand) Help() string {
     mayfly bench --only expiry,burst
     mayfly bench --only triggers --nats nats://127.0.0.1:4222
     mayfly bench --only schedules --pending 1000000 --merge report.json
-    mayfly bench --vs dynalite=http://127.0.0.1:4567 --svg bench.svg --markdown bench.md --json > bench.json
+    mayfly bench --vs dynalite@4.0.0:async=http://127.0.0.1:4567 --svg bench.svg --markdown bench.md --json > bench.json
 
 It measures the server beside two references in the same rounds: echo, a bare net/http handler that reads the same
-request and writes the same answer, and loop, a bare store that commits the same bytes with the same sync. What it
-runs: ` + strings.Join(bench.ScenarioNames(), ", ") + `.
-It exits with 1 if an answer was wrong. docs/bench.md tells how to read it.`
+request and writes the same answer, and loop, a bare store that commits the same bytes with the same sync. They are
+references and not limits: the server can be faster. VERSION and DURABILITY (sync, async or memory) of other endpoints
+are for the report.
+
+Scenarios: ` + strings.Join(bench.ScenarioNames(), ", ") + `.
+Exit code 1: an answer was wrong. docs/bench.md explains the figures.`
 }
 
 // Run measures, and prints the report.
@@ -83,7 +88,7 @@ func (c benchCommand) Run(ctx context.Context, s streams) error {
 	if report == nil {
 		return adviseBench(err)
 	}
-	report.Command, report.Version = strings.Join(append([]string{"mayfly"}, os.Args[1:]...), " "), version()
+	report.Command = strings.Join(append([]string{"mayfly"}, os.Args[1:]...), " ")
 	err = errors.Join(err, c.print(s, report))
 	if whole == nil {
 		whole = report
@@ -122,7 +127,7 @@ func (c benchCommand) options() (bench.Options, error) {
 	o := bench.Options{
 		Self: []string{self}, AllowRemote: c.AllowRemote, Dir: c.Dir, Durability: c.Durability, Quick: c.Quick, Only: c.Only,
 		Connections: c.Connections, Duration: c.Duration, Rounds: c.Rounds, Items: c.Items, Expiring: c.Expiring, Spread: c.Spread,
-		Burst: c.Burst, Pending: c.Pending, NATS: c.NATS,
+		Burst: c.Burst, Pending: c.Pending, NATS: c.NATS, InMemory: c.InMemory, Version: version(), Commit: commit(),
 	}
 	if c.URL != "" {
 		remote := parseRemote(c.URL)
@@ -137,12 +142,33 @@ func (c benchCommand) options() (bench.Options, error) {
 	return o, nil
 }
 
-// parseRemote reads [NAME=]URL.
+// parseRemote parses [NAME[@VERSION][:DURABILITY]=]URL.
 func parseRemote(text string) bench.Remote {
-	if name, url, ok := strings.Cut(text, "="); ok && !strings.Contains(name, "/") {
-		return bench.Remote{Name: name, URL: url}
+	server, url, ok := strings.Cut(text, "=")
+	if !ok || strings.Contains(server, "/") {
+		return bench.Remote{URL: text}
 	}
-	return bench.Remote{URL: text}
+	server, durability, _ := strings.Cut(server, ":")
+	name, version, _ := strings.Cut(server, "@")
+	return bench.Remote{Name: name, URL: url, Version: version, Durability: durability}
+}
+
+// commit returns the commit that the program was built from, marked if files differed from it; empty
+// if the toolchain did not record it.
+func commit() (hash string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			hash = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			hash += " (modified)"
+		}
+	}
+	return hash
 }
 
 func adviseBench(err error) error {

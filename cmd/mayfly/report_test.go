@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mayflydb/mayfly/internal/bench"
@@ -13,16 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests compare with anew")
 
-// The published figures are those of the published measurement, docs/report.json: the page about it, and the charts.
-// After a new measurement: go test ./cmd/mayfly -run TestPublishedFigures -update
-//
-// Schedules, triggers and guard are measured by themselves, and merged (docs/bench.md tells how to run the NATS server):
-//
-//	cd docs
-//	mayfly bench --only schedules --pending 1000000 --burst 200000 --merge report.json
-//	mayfly bench --only triggers --nats nats://127.0.0.1:4222 --merge report.json
-//	mayfly bench --only guard --merge report.json
+// docs/report.md and docs/report.svg show the published measurement, docs/report.json, which .ci/measure
+// makes. After a change of how a report looks: go test ./cmd/mayfly -run TestPublishedFigures -update
 func TestPublishedFigures(t *testing.T) {
+	const begin, end = "<!-- made of docs/report.json -->\n", "<!-- end -->\n"
 	stored := readDoc(t, "docs/report.json")
 	var report bench.Report
 	if err := json.Unmarshal([]byte(stored), &report); err != nil {
@@ -36,15 +31,20 @@ func TestPublishedFigures(t *testing.T) {
 			t.Errorf("not to publish: %v of %d rounds with durability %s, by %q", p.Of, p.Settings.Rounds, p.Settings.Durability, p.Command)
 		}
 	}
-	var page, charts bytes.Buffer
-	if err := report.WriteMarkdown(&page); err != nil {
+	var figures, charts bytes.Buffer
+	if err := report.WriteMarkdown(&figures); err != nil {
 		t.Fatal(err)
 	}
 	if err := report.WriteSVG(&charts); err != nil {
 		t.Fatal(err)
 	}
-	holdDoc(t, "docs/report.md", page.String())
 	holdDoc(t, "docs/report.svg", charts.String())
+	before, rest, ok := strings.Cut(readDoc(t, "docs/report.md"), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("docs/report.md has no place for figures: %s…%s", begin, end)
+	}
+	holdDoc(t, "docs/report.md", before+begin+figures.String()+end+after)
 }
 
 func docPath(name string) string { return filepath.Join("..", "..", filepath.FromSlash(name)) }

@@ -10,28 +10,25 @@ import (
 // expiries runs the experiments about lateness.
 func (r *run) expiries(ctx context.Context) error {
 	for _, e := range r.endpoints {
+		if e.onlyCalls {
+			continue
+		}
 		if r.runs(spreadExperiment.name) {
 			found, err := r.expire(ctx, e, spreadExperiment, r.Expiring, r.Spread)
 			if err != nil {
 				return err
 			}
-			r.report.addExpiry(found)
+			r.report.Expiry = append(r.report.Expiry, *found)
 		}
 		if r.runs(burstExperiment.name) {
 			found, err := r.expire(ctx, e, burstExperiment, r.Burst, 0)
 			if err != nil {
 				return err
 			}
-			r.report.addExpiry(found)
+			r.report.Expiry = append(r.report.Expiry, *found)
 		}
 	}
 	return nil
-}
-
-func (r *Report) addExpiry(found *Expiry) {
-	if found != nil {
-		r.Expiry = append(r.Expiry, *found)
-	}
 }
 
 // drained are the rounds of one kind of drain at one target.
@@ -55,14 +52,14 @@ func (r *run) drains(ctx context.Context) error {
 		loop, rounds := new(drained), make([]drained, len(r.endpoints))
 		for range r.Rounds {
 			for i, e := range r.endpoints {
-				if e.sweeps {
+				if e.sweeps || e.onlyCalls {
 					continue
 				}
 				found, err := r.expire(ctx, e, x, r.Burst, 0)
 				if err != nil {
 					return err
 				}
-				if found != nil && found.DrainPerS > 0 {
+				if found.DrainPerS > 0 {
 					rounds[i].add(found.Items, found.DrainPerS, found.CPUUS)
 				}
 			}

@@ -19,6 +19,9 @@ type endpoint struct {
 	lacks   map[string]bool // scenarios whose operation it does not have
 	sweeps  bool            // what has expired is not removed for long
 	notes   []string        // what it cannot do, for people
+
+	version, durability string // empty: not known
+	onlyCalls           bool   // its expiry is not measured
 }
 
 func newEndpoint(name, address string, pid int) *endpoint {
@@ -30,6 +33,10 @@ type Remote struct {
 	Name string // in the report. Default: the URL's host and port
 	URL  string // http://host:port
 	PID  int    // of its process, whose CPU is to be shown. 0: looked for, where the system tells who listens
+
+	// For the report, which cannot know them otherwise.
+	Version    string
+	Durability string // as Options.Durability
 }
 
 // ErrNotLoopback refuses an endpoint on another machine.
@@ -49,6 +56,7 @@ func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
 		return nil, fmt.Errorf("%s is %w", u.Host, ErrNotLoopback)
 	}
 	e := newEndpoint(r.Name, address, r.PID)
+	e.version, e.durability = r.Version, r.Durability
 	if e.name == "" {
 		e.name = u.Host
 	}

@@ -41,7 +41,7 @@ const (
 	besideItems = 500
 	besideFor   = 10 * time.Second
 	probeItems  = 2000             // that are written to see how fast that goes
-	fillMost    = 60 * time.Second // for filling a table: a slow endpoint gets fewer items
+	fillMost    = 20 * time.Second // for filling a table: a slow endpoint gets fewer items
 )
 
 // How much longer than the first items had let expect the filling of a table may take: an experiment begins anew with a greater
@@ -60,6 +60,7 @@ type expiryRun struct {
 	endpoint  *endpoint
 	plan      *plan
 	allowance float64
+	probe     int // items whose deadlines are far away
 	main      *table
 	metrics   bool // the endpoint tells how late it is, in the form of mayfly
 	before    scrape
@@ -70,7 +71,7 @@ type expiryRun struct {
 	calls   *foreground // nil without
 }
 
-// expire runs an experiment. It gives nil where the endpoint has no TTL.
+// expire runs an experiment.
 func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment, items int, spread time.Duration) (*Expiry, error) {
 	r.step("%s of %d items, %s", x.name, items, e.name)
 	var found *Expiry
@@ -82,14 +83,10 @@ func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment, items
 	if err != nil {
 		return nil, fmt.Errorf("%s at %s: %w", x.name, e.name, err)
 	}
-	if found == nil {
-		r.result("no TTL")
-		return nil, nil
-	}
 	r.result("%s", found.line())
-	e.sweeps = found.Lost == found.Items
-	if wrong := found.Early + found.Twice + found.Lost; wrong > 0 && e == r.endpoints[0] {
-		r.problem(wrong, fmt.Sprintf("%s at %s: %d early, %d twice, %d lost", x.name, e.name, found.Early, found.Twice, found.Lost))
+	e.sweeps = found.NotRemoved == found.Items
+	if wrong := found.sum(); wrong > 0 && e == r.endpoints[0] {
+		r.problem(wrong, fmt.Sprintf("%s at %s: %s", x.name, e.name, found.list()))
 	}
 	return found, nil
 }
@@ -108,7 +105,7 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 		}
 	}()
 	if !s.main.ttl {
-		return nil, nil
+		return &Expiry{Experiment: s.name, About: s.about, Target: s.endpoint.name, NoTTL: true}, nil
 	}
 	if err := s.fill(ctx); err != nil {
 		return nil, err
@@ -122,12 +119,12 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 // fill writes the items, with deadlines from an instant on at which that will have been done, what watches will be ready, and the
 // idle time will have passed.
 func (s *expiryRun) fill(ctx context.Context) error {
-	probe := min(probeItems, s.plan.items/10)
+	s.probe = min(probeItems, s.plan.items/10)
 	start := time.Now()
-	if err := s.endpoint.fillTable(ctx, s.main, s.table, s.plan.items, s.plan.items+probe, farDeadline(s.started)); err != nil {
+	if err := s.endpoint.fillTable(ctx, s.main, s.table, s.plan.items, s.plan.items+s.probe, farDeadline(s.started)); err != nil {
 		return err
 	}
-	each := time.Since(start) / time.Duration(probe)
+	each := time.Since(start) / time.Duration(s.probe)
 	s.plan.items = min(s.plan.items, int(fillMost/each))
 	needed := time.Duration(float64(each) * s.allowance * float64(s.plan.items))
 	s.plan.millis = s.metrics
@@ -320,22 +317,55 @@ func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) 
 
 // describe fills in how late everything was, of which nothing was left at the instant drained.
 func (s *expiryRun) describe(ctx context.Context, found *Expiry, drained time.Time) error {
+	missing := s.plan.items
 	if s.watch != nil {
 		found.Stream = s.watch.summary(s.plan.last())
-		found.Early, found.Twice, found.Lost = s.watch.faults()
+		found.Early, found.Twice, missing = s.watch.faults()
+	}
+	if !s.metrics && missing == 0 {
+		return nil
 	}
 	if !s.metrics {
-		return nil
+		inTable, err := s.endpoint.countItems(ctx, s.main)
+		found.setMissing(missing, inTable-s.probe, s.watch != nil)
+		return err
 	}
 	after, _, err := s.endpoint.scrape(ctx)
 	if err != nil {
 		return err
 	}
 	found.Commit = after.latenessSince(s.before, millis(drained.Sub(s.plan.first)))
-	if s.watch == nil {
-		found.Lost = s.plan.items - int(after.deleted[s.main.name]-s.before.deleted[s.main.name])
-	}
+	found.setMissing(missing, s.plan.items-int(after.deleted[s.main.name]-s.before.deleted[s.main.name]), s.watch != nil)
 	return nil
+}
+
+// setMissing divides the items without a record into those that are in the table and those that are lost. Without a stream there are no
+// records to lose.
+func (f *Faults) setMissing(missing, inTable int, recorded bool) {
+	f.NotRemoved = min(missing, max(inTable, 0))
+	if recorded {
+		f.Lost = missing - f.NotRemoved
+	}
+}
+
+// countItems counts the items of a table as its readers see them.
+func (e *endpoint) countItems(ctx context.Context, t *table) (total int, err error) {
+	for pages := newScanCaller(e.address, t.name); ; {
+		a, err := e.exchange(ctx, pages.next())
+		if err != nil {
+			return 0, fmt.Errorf("count the items of %s: %w", t.name, err)
+		}
+		if a.status != 200 {
+			return 0, fmt.Errorf("count the items of %s: %w", t.name, newRefusal(a))
+		}
+		n, err := pages.done(a.body)
+		if err != nil {
+			return 0, err
+		}
+		if total += n; objectMember(a.body, "LastEvaluatedKey") == nil {
+			return total, nil
+		}
+	}
 }
 
 // stop ends what was opened.

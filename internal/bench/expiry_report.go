@@ -8,6 +8,7 @@ type Expiry struct {
 	About      string `json:"about"`
 	Target     string `json:"target"`
 	Items      int    `json:"items"`
+	NoTTL      bool   `json:"no_ttl,omitempty"` // the endpoint has no TTL, so that nothing was measured
 
 	// Commit is how late the removals were durable, as the server's own histogram tells; missing for a server without one.
 	Commit *Lateness `json:"commit_ms,omitempty"`
@@ -21,11 +22,23 @@ type Expiry struct {
 	// CPUUS is the server's CPU time per removal, that of the foreground included.
 	CPUUS float64 `json:"server_cpu_us,omitempty"`
 
-	Early int `json:"early"` // records before their deadlines
-	Twice int `json:"twice"` // records that came again
-	Lost  int `json:"lost"`  // items without a record when the time was over
+	Faults
 
 	Foreground []Foreground `json:"foreground,omitempty"`
+}
+
+// Faults counts what should not happen to items that expire.
+type Faults struct {
+	Early      int `json:"early"`       // records before their deadlines
+	Twice      int `json:"twice"`       // records that came again
+	NotRemoved int `json:"not_removed"` // items that were in the table when the time was over
+	Lost       int `json:"lost"`        // items that were neither in the table nor recorded then
+}
+
+func (f Faults) sum() int { return f.Early + f.Twice + f.NotRemoved + f.Lost }
+
+func (f Faults) list() string {
+	return fmt.Sprintf("early %d, twice %d, lost %d, not removed %d", f.Early, f.Twice, f.Lost, f.NotRemoved)
 }
 
 // line says the most important in a few words.
@@ -35,12 +48,14 @@ func (x *Expiry) line() string {
 		late = x.Stream
 	}
 	switch {
+	case x.NoTTL:
+		return "no TTL"
 	case x.DrainPerS > 0:
 		return fmt.Sprintf("%.0f removed/s", x.DrainPerS)
 	case late != nil:
 		return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms after the deadlines", late.P50, late.P99)
 	}
-	return fmt.Sprintf("%d of %d not removed in time", x.Lost, x.Items)
+	return fmt.Sprintf("%d of %d not removed", x.NotRemoved, x.Items)
 }
 
 // Lateness summarizes how long after their deadlines things happened, in milliseconds.

@@ -87,9 +87,9 @@ var comparisons = []struct {
 	{scenarioTransact, scenarioPut, itemsRate},
 }
 
-// overFloor is what Ratio.Over says of a durable put over one connection beside what it cannot do without: one commit of the loop
-// and one round trip of echo.
-const overFloor = TargetLoop + "+" + TargetEcho
+// overBoth is Ratio.Over where a durable put over one connection is compared with one commit of the
+// loop and one round trip of echo together.
+const overBoth = TargetLoop + "+" + TargetEcho
 
 // ratios compares the first target with the others, and its scenarios with each other.
 func (s samples) ratios(targets []target, cells []cell) (list []Ratio) {
@@ -114,7 +114,7 @@ func (s samples) ratios(targets []target, cells []cell) (list []Ratio) {
 			}
 		}
 	}
-	return append(list, s.overFloor(targets)...)
+	return append(list, s.bothReferences(targets)...)
 }
 
 func scenarioIndex(name string) int {
@@ -139,21 +139,21 @@ func divide(a, b []float64) (ratios []float64) {
 	return ratios
 }
 
-func (s samples) overFloor(targets []target) []Ratio {
+func (s samples) bothReferences(targets []target) []Ratio {
 	at := func(title string) []float64 {
 		i := slices.IndexFunc(targets, func(t target) bool { return t.title() == title })
 		return each(s[cell{scenarioIndex(scenarioPut), 1, i}], median)
 	}
-	echo, floor := at(TargetEcho), at(TargetLoop)
-	for round := range min(len(echo), len(floor)) {
-		floor[round] += echo[round]
+	echo, both := at(TargetEcho), at(TargetLoop)
+	for round := range min(len(echo), len(both)) {
+		both[round] += echo[round]
 	}
-	values := divide(at(targets[0].title()), floor)
+	values := divide(at(targets[0].title()), both)
 	if len(values) == 0 {
 		return nil
 	}
 	return []Ratio{{
 		Scenario: scenarioPut, Connections: 1, Target: targets[0].title(), Metric: median.name,
-		Over: overFloor, OverScenario: scenarioPut, Value: spreadOf(values),
+		Over: overBoth, OverScenario: scenarioPut, Value: spreadOf(values),
 	}}
 }

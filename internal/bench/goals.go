@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What is aimed at on two cores that server, client and target share, and what Amazon documents of EventBridge Scheduler ("Quotas for Amazon EventBridge Scheduler",
-// "Schedule types"): its schedules fire within their minute, and so many calls and firings a second are the default in large regions.
+// Goals on two cores that server, client and target share, and figures that Amazon documents for EventBridge Scheduler
+// ("Quotas for Amazon EventBridge Scheduler", "Schedule types"): the accuracy, and the default quotas in large regions.
 const (
 	goalCreatePerS   = 3000
 	goalFiringsPerS  = 2000
@@ -35,18 +35,18 @@ func (r *Report) results() (list []result) {
 	atLeast := func(n int) string { return short(float64(n)) + "/s or more" }
 	if s := r.Schedules; s != nil {
 		byDefault := func(n int) string { return short(float64(n)) + "/s by default" }
-		add(fmt.Sprintf("Schedules made, over %d connections", s.Create.Connections), short(s.Create.CallsPerS.Median)+"/s", atLeast(goalCreatePerS), byDefault(amazonCreatePerS))
-		add(fmt.Sprintf("CPU with %s pending and nothing due", count(s.Pending)), short(s.IdleCPUPercent)+" %", "none to speak of", "")
+		add(fmt.Sprintf("Schedules created over %d connections", s.Create.Connections), short(s.Create.CallsPerS.Median)+"/s", atLeast(goalCreatePerS), byDefault(amazonCreatePerS))
+		add(fmt.Sprintf("CPU with %s schedules pending and nothing due", count(s.Pending)), short(s.IdleCPUPercent)+" %", "about 0 %", "")
 		for _, x := range s.Firings {
 			switch x.Experiment {
 			case firingsEven:
-				add(fmt.Sprintf("Late, of %s at %d firings/s, with %s pending", count(x.Count), firingsPerS, count(x.Pending)), lateMS(x.LateMS),
+				add(fmt.Sprintf("Lateness of %s firings, %d per second, with %s pending", count(x.Count), firingsPerS, count(x.Pending)), lateMS(x.LateMS),
 					fmt.Sprintf("p99 %d ms or less", goalEvenP99MS), amazonLateness)
 			case firingsBurst:
-				add(fmt.Sprintf("Firings of %s that are due at one instant, with %s pending", count(x.Count), count(x.Pending)), rate(x.PerS),
+				add(fmt.Sprintf("Firings of %s due at one instant, with %s pending", count(x.Count), count(x.Pending)), rate(x.PerS),
 					atLeast(goalFiringsPerS), byDefault(amazonFiringsS))
 				add("the last of them after", short(x.DrainS)+" s", fmt.Sprintf("100,000 within %d s", goalDrainS), "")
-				add("late, meanwhile, of another group's", lateMS(x.BesideMS), fmt.Sprintf("p99 %d ms or less", goalBesideP99MS), amazonLateness)
+				add("lateness of another group's, meanwhile", lateMS(x.BesideMS), fmt.Sprintf("p99 %d ms or less", goalBesideP99MS), amazonLateness)
 			}
 		}
 		add("Firings early, twice, lost", s.faults(), "none early or lost", "")
@@ -97,8 +97,7 @@ func (r *Report) summarizeResults(b *strings.Builder) {
 	if len(list) == 0 {
 		return
 	}
-	b.WriteString("\nSchedules and triggers, to a webhook and to NATS on the same machine; late is from a schedule's instant to the arrival (p50, p99, most). Beside it what was aimed " +
-		"at, and what Amazon documents of EventBridge Scheduler:\n\n")
+	b.WriteString("\n### Schedules and triggers\n\nDelivered to a webhook and to NATS on the same machine. Lateness is from the due time to the arrival (p50, p99, maximum).\n\n")
 	writeResults(b, "mayfly", "EventBridge Scheduler", list)
 	if !r.deliveredTo(toNATS) {
 		b.WriteString("\n" + withoutNATS + "\n")
@@ -111,8 +110,8 @@ func (r *Report) summarizeGuard(b *strings.Builder) {
 	if len(list) == 0 {
 		return
 	}
-	b.WriteString("\n`mayfly guard` beside a mayfly that removes nothing by itself, over HTTP on the same machine; late is from the deadline to the record of the removal in a reader's hands " +
-		"(p50, p99, most). Beside it what was aimed at, and what Amazon's own TTL does:\n\n")
+	b.WriteString("\n### Guard\n\n`mayfly guard` beside a mayfly that removes nothing by itself, over HTTP on the same machine. Lateness is from the deadline to the removal's record in a " +
+		"reader's hands (p50, p99, maximum).\n\n")
 	writeResults(b, "mayfly guard", "Amazon DynamoDB", list)
 }
 
@@ -123,8 +122,8 @@ func writeResults(b *strings.Builder, ours, amazon string, list []result) {
 	}
 }
 
-// withoutNATS says how to get a row that is missing.
-const withoutNATS = "Delivery to NATS was not measured: `--nats nats://127.0.0.1:4222` does it, at a server that runs there."
+// withoutNATS is the note in place of a missing row.
+const withoutNATS = "Delivery to NATS was not measured; measure it with: `--nats nats://127.0.0.1:4222`"
 
 func (r *Report) deliveredTo(to string) bool {
 	for _, x := range r.Delivered {

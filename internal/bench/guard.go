@@ -200,19 +200,27 @@ func (s *guardRun) removeOnce(ctx context.Context, x *Removals, p *plan, workers
 		return err
 	}
 	x.Items, x.LateMS = p.items, w.summary(p.last())
-	x.Early, x.Twice, x.Lost = w.faults()
+	var missing int
+	x.Early, x.Twice, missing = w.faults()
+	if missing > 0 {
+		inTable, err := s.server.countItems(ctx, t)
+		if err != nil {
+			return err
+		}
+		x.setMissing(missing, inTable, true)
+	}
 	if used, known := s.server.cpu(); known {
 		x.ServerCPUUS = round(micros(used-before) / float64(p.items))
 		if meanwhile == nil {
 			x.GuardCPUUS = round(micros(all.cpu()-beforeGuard) / float64(p.items))
 		}
 	}
-	if p.spread == 0 && x.LateMS != nil && x.Lost == 0 {
+	if p.spread == 0 && x.LateMS != nil && missing == 0 {
 		x.PerS = round(float64(p.items) / (x.LateMS.Max / 1000))
 	}
 	s.found.Removals = append(s.found.Removals, *x)
-	if wrong := x.Early + x.Twice + x.Lost; wrong > 0 {
-		s.problem(wrong, fmt.Sprintf("%s removals: %d early, %d twice, %d lost", x.Experiment, x.Early, x.Twice, x.Lost))
+	if wrong := x.sum(); wrong > 0 {
+		s.problem(wrong, fmt.Sprintf("%s removals: %s", x.Experiment, x.list()))
 	}
 	s.result("%s", x.line())
 	return nil

@@ -23,16 +23,14 @@ type Removals struct {
 	PerS        float64   `json:"per_s,omitempty"`   // from the deadline that all share to the last record
 	GuardCPUUS  float64   `json:"guard_cpu_us,omitempty"`
 	ServerCPUUS float64   `json:"server_cpu_us,omitempty"`
-	Early       int       `json:"early"`
-	Twice       int       `json:"twice"`
-	Lost        int       `json:"lost"`
+	Faults
 }
 
 // line says the most important in a few words.
 func (x *Removals) line() string {
 	switch {
-	case x.Lost > 0:
-		return fmt.Sprintf("%d of %d were not removed", x.Lost, x.Items)
+	case x.NotRemoved+x.Lost > 0:
+		return fmt.Sprintf("of %d: %s", x.Items, x.list())
 	case x.PerS > 0:
 		return fmt.Sprintf("%.0f/s", x.PerS)
 	case x.LateMS != nil:
@@ -48,7 +46,7 @@ func (r *Report) writeGuard(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\nguard beside %s, which removes nothing by itself\n", g.Target)
 	for _, x := range g.Removals {
-		fmt.Fprintf(b, "  %d %s: early %d, twice %d, lost %d; CPU each: server %s us, guard %s\n", x.Items, x.About, x.Early, x.Twice, x.Lost, short(x.ServerCPUUS), guardCPU(x.GuardCPUUS))
+		fmt.Fprintf(b, "  %d %s: %s; CPU each: server %s us, guard %s\n", x.Items, x.About, x.list(), short(x.ServerCPUUS), guardCPU(x.GuardCPUUS))
 		columns(b, func(w io.Writer) { writeLateness(w, "late in a reader's hands", x.LateMS) })
 		if x.PerS > 0 {
 			fmt.Fprintf(b, "    %s removals/s\n", short(x.PerS))
@@ -66,11 +64,11 @@ func guardCPU(us float64) string {
 }
 
 func (g *Guard) faults() string {
-	var early, twice, lost int
+	var f Faults
 	for _, x := range g.Removals {
-		early, twice, lost = early+x.Early, twice+x.Twice, lost+x.Lost
+		f.Early, f.Twice, f.Lost, f.NotRemoved = f.Early+x.Early, f.Twice+x.Twice, f.Lost+x.Lost, f.NotRemoved+x.NotRemoved
 	}
-	return fmt.Sprintf("%d, %d, %d", early, twice, lost)
+	return fmt.Sprintf("%d, %d, %d, %d", f.Early, f.Twice, f.Lost, f.NotRemoved)
 }
 
 // guardResults lists the figures of guard beside their goals.
@@ -83,16 +81,16 @@ func (r *Report) guardResults() (list []result) {
 	for _, x := range g.Removals {
 		switch x.Experiment {
 		case guardEven:
-			add(fmt.Sprintf("Late, of %s removed at %s/s, each known a second before", count(x.Items), count(guardPerS)), lateMS(x.LateMS),
+			add(fmt.Sprintf("Lateness of %s removals, %s per second, each known a second before", count(x.Items), count(guardPerS)), lateMS(x.LateMS),
 				fmt.Sprintf("p99 %d ms or less", goalGuardP99MS), amazonTTL)
 		case guardBurst:
-			add(fmt.Sprintf("Removals of %s that are due at one instant", count(x.Items)), rate(x.PerS), short(goalGuardPerS)+"/s or more", "")
+			add(fmt.Sprintf("Removals of %s items due at one instant", count(x.Items)), rate(x.PerS), short(goalGuardPerS)+"/s or more", "")
 		case guardTakeover:
-			add("Late at most, where one of two workers is killed meanwhile", lateMost(x.LateMS), fmt.Sprintf("within %d s", goalTakeoverS), "")
+			add("Maximum lateness when one of two workers is killed", lateMost(x.LateMS), fmt.Sprintf("within %d s", goalTakeoverS), "")
 		}
 	}
-	add(fmt.Sprintf("Memory of a worker with %s deadlines armed", count(g.Armed)), short(g.ArmedMB)+" MB", fmt.Sprintf("a million in less than %d MB", goalArmedMB), "")
-	add("Removed early, twice, not at all", g.faults(), "none", "")
+	add(fmt.Sprintf("Memory of a worker with %s deadlines armed", count(g.Armed)), short(g.ArmedMB)+" MB", fmt.Sprintf("less than %d MB for a million", goalArmedMB), "")
+	add("Early, twice, lost, not removed", g.faults(), "none", "")
 	return list
 }
 

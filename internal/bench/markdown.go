@@ -7,18 +7,21 @@ import (
 	"strings"
 )
 
-// WriteMarkdown writes the report as a page: the summary, and then everything that WriteTable writes.
+// WriteMarkdown writes the report as a part of a page: where it comes from, tables of its most
+// important figures, and the output of WriteTable.
 func (r *Report) WriteMarkdown(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Measured on %s\n\n", r.Date.Format("2 January 2006"))
-	fmt.Fprintf(&b, "By `%s`. [Measure](bench.md) tells what the names mean and how to do it again.\n\n", r.Command)
+	fmt.Fprintf(&b, "## Measured on %s\n\n%s.\n\n```bash\n%s\n", r.Date.Format("2 January 2006"), r.Machine.line(), r.Command)
 	for _, p := range r.Parts {
-		fmt.Fprintf(&b, "%s: on %s, by `%s`.\n\n", p.title(), p.Date.Format("2 January 2006"), p.Command)
+		fmt.Fprintf(&b, "%s   # %s, %s\n", p.Command, strings.Join(p.Of, " and "), p.Date.Format("2 January 2006"))
 	}
-	if err := r.WriteSummary(&b); err != nil {
-		return err
-	}
-	b.WriteString("\n## Everything\n\n```text\n")
+	b.WriteString("```\n")
+	r.summarizeEndpoints(&b)
+	r.summarizeExpiry(&b)
+	r.summarizeGuard(&b)
+	r.summarizeCalls(&b)
+	r.summarizeResults(&b)
+	b.WriteString("\n### Everything\n\n```text\n")
 	if err := r.WriteTable(&b); err != nil {
 		return err
 	}
@@ -27,39 +30,35 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	return err
 }
 
-// WriteSummary writes the report's most important figures as Markdown tables: calls at the largest number of connections that was measured,
-// expiry, schedules and triggers.
-func (r *Report) WriteSummary(out io.Writer) error {
-	var b strings.Builder
-	r.summarizeCalls(&b)
-	r.summarizeExpiry(&b)
-	r.summarizeResults(&b)
-	r.summarizeGuard(&b)
-	_, err := io.WriteString(out, b.String())
-	return err
+func (r *Report) summarizeEndpoints(b *strings.Builder) {
+	b.WriteString("\n| Server | Version | Acknowledged writes are | Notes |\n|---|---|---|---|\n")
+	for _, e := range r.Endpoints {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", e.Name, e.Version, e.answers(), strings.Join(e.Notes, "; "))
+	}
+	if r.Commit != "" {
+		fmt.Fprintf(b, "\nmayfly was built from commit %s.\n", r.Commit)
+	}
 }
 
 func (r *Report) summarizeCalls(b *strings.Builder) {
 	var targets []string
-	most := map[string]int{} // connections, by scenario
 	for _, f := range r.Calls {
 		if !slices.Contains(targets, f.Target) {
 			targets = append(targets, f.Target)
 		}
-		most[f.Scenario] = max(most[f.Scenario], f.Connections)
 	}
 	if len(targets) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "Calls a second, and in brackets microseconds of the server's CPU for each:\n\n| | Connections | %s |\n|---|--:|%s\n",
+	fmt.Fprintf(b, "\n### Calls\n\nCalls per second; in brackets the server's CPU time per call in microseconds.\n\n| | Connections | %s |\n|---|--:|%s\n",
 		strings.Join(targets, " | "), strings.Repeat("--:|", len(targets)))
 	for i, f := range r.Calls {
-		if i > 0 && r.Calls[i-1].Scenario == f.Scenario {
+		if i > 0 && r.Calls[i-1].Scenario == f.Scenario && r.Calls[i-1].Connections == f.Connections {
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %d |", f.About, most[f.Scenario])
+		fmt.Fprintf(b, "| %s | %d |", f.About, f.Connections)
 		for _, target := range targets {
-			fmt.Fprintf(b, " %s |", r.callCell(f.Scenario, most[f.Scenario], target))
+			fmt.Fprintf(b, " %s |", r.callCell(f.Scenario, f.Connections, target))
 		}
 		b.WriteByte('\n')
 	}
@@ -82,9 +81,15 @@ func (r *Report) summarizeExpiry(b *strings.Builder) {
 	if len(r.Expiry) == 0 {
 		return
 	}
-	b.WriteString("\nMilliseconds after the deadline (p50, p99, most):\n\n| | Removed, on disk | In a reader's hands | Early, twice, lost |\n|---|--:|--:|--:|\n")
+	b.WriteString("\n### Lateness\n\nMilliseconds from the deadline (p50, p99, maximum) to the removal on disk, and to its record in a reader's hands.\n\n" +
+		"| | On disk | In a reader's hands | Early | Twice | Lost | Not removed |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	for _, x := range r.Expiry {
-		fmt.Fprintf(b, "| %s: %d %s | %s | %s | %d, %d, %d |\n", x.Target, x.Items, x.About, lateCell(x.Commit), lateCell(x.Stream), x.Early, x.Twice, x.Lost)
+		if x.NoTTL {
+			fmt.Fprintf(b, "| %s: %s |  |  |  |  |  | all: it has no TTL |\n", x.Target, x.About)
+			continue
+		}
+		fmt.Fprintf(b, "| %s: %s %s | %s | %s | %d | %d | %d | %s |\n", x.Target, count(x.Items), x.About, lateCell(x.Commit), lateCell(x.Stream), x.Early, x.Twice, x.Lost,
+			count(x.NotRemoved))
 	}
 }
 

@@ -14,6 +14,7 @@ type Part struct {
 	Date     time.Time `json:"date"`
 	Command  string    `json:"command,omitempty"`
 	Version  string    `json:"version,omitempty"`
+	Commit   string    `json:"commit,omitempty"`
 	Machine  Machine   `json:"machine"`
 	Settings Settings  `json:"settings"`
 	TookS    float64   `json:"took_s"`
@@ -69,7 +70,7 @@ func (r *Report) Merge(other *Report) error {
 		}
 	}
 	r.Parts = append(parts, Part{
-		Of: has, Date: other.Date, Command: other.Command, Version: other.Version, Machine: other.Machine, Settings: other.Settings, TookS: other.TookS,
+		Of: has, Date: other.Date, Command: other.Command, Version: other.Version, Commit: other.Commit, Machine: other.Machine, Settings: other.Settings, TookS: other.TookS,
 	})
 	return nil
 }

@@ -39,7 +39,7 @@ func TestMerge(t *testing.T) {
 	if err := whole.WriteMarkdown(&page); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Triggers: on 3 January 2026, by `first`.", "Schedules: on 3 January 2026, by `second`.", "Schedules are of another run: 2026-01-03", "median of 5"} {
+	for _, want := range []string{"first   # triggers, 3 January 2026", "second   # schedules, 3 January 2026", "Schedules are of another run: 2026-01-03", "median of 5"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("no %q in\n%s", want, &page)
 		}

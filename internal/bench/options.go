@@ -20,6 +20,12 @@ type Options struct {
 	// AllowRemote lets endpoints be on other machines.
 	AllowRemote bool
 
+	// InMemory starts a second server of this program, with its data in memory, and measures the
+	// calls of scenarios there too.
+	InMemory bool
+	// Version and Commit of the program, for the report.
+	Version, Commit string
+
 	// NATS is a server with JetStream, nats://host:port, to which stream records are delivered besides. Empty: they go to a webhook only.
 	NATS string
 
@@ -115,6 +121,14 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.NATS != "" && (o.URL != nil || !o.runs(experimentTriggers)) {
 		errs = append(errs, fmt.Errorf("a NATS server is for %s at the program's own server, which are not run", experimentTriggers))
+	}
+	if o.InMemory && (o.URL != nil || o.Durability == "memory") {
+		errs = append(errs, errors.New("a server in memory is measured beside the program's own server on file, which does not run"))
+	}
+	for _, remote := range o.Versus {
+		if _, known := durabilities[remote.Durability]; !known && remote.Durability != "" {
+			errs = append(errs, fmt.Errorf("durability %q of %s is none of sync, async, memory", remote.Durability, remote.URL))
+		}
 	}
 	if len(o.Self) == 0 {
 		errs = append(errs, errors.New("the program's own command line is needed"))

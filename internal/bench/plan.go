@@ -90,8 +90,8 @@ func (w *watch) summary(until time.Time) *Lateness {
 	return &Lateness{P50: round(millis(h.quantile(0.5))), P99: round(millis(h.quantile(0.99))), Max: round(millis(h.max))}
 }
 
-// faults gives what must not be.
-func (w *watch) faults() (early, twice, lost int) {
+// faults counts records that came early or twice, and items without a record.
+func (w *watch) faults() (early, twice, missing int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.early, w.twice, w.left

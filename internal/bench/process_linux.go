@@ -40,6 +40,28 @@ func machineLoad() float64 {
 	return load
 }
 
+// machineNames returns the CPU's model, and the distribution with its kernel; empty where they are
+// not known.
+func machineNames() (cpu, system string) {
+	cpu = fieldOf("/proc/cpuinfo", "model name\t: ")
+	var names unix.Utsname
+	if unix.Uname(&names) == nil {
+		system = "Linux " + unix.ByteSliceToString(names.Release[:])
+	}
+	if distribution := strings.Trim(fieldOf("/etc/os-release", "PRETTY_NAME="), `"`); distribution != "" {
+		system = distribution + ", " + system
+	}
+	return cpu, system
+}
+
+// fieldOf returns the remainder of the first line that begins so; empty without such a line.
+func fieldOf(file, beginning string) string {
+	text, _ := os.ReadFile(file)
+	_, rest, _ := strings.Cut("\n"+string(text), "\n"+beginning)
+	value, _, _ := strings.Cut(rest, "\n")
+	return value
+}
+
 // residentBytes is the memory that a process has in use, and the most that it ever had; zero where that is not known.
 func residentBytes(pid int) (now, most int64) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))

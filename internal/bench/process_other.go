@@ -12,4 +12,6 @@ func residentBytes(int) (now, most int64) { return 0, 0 }
 
 func machineLoad() float64 { return -1 }
 
+func machineNames() (cpu, system string) { return "", "" }
+
 func listenerPID(string) int { return 0 }

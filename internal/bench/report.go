@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -11,6 +13,7 @@ type Report struct {
 	Date      time.Time  `json:"date"`
 	Command   string     `json:"command,omitempty"` // how to get such a report again
 	Version   string     `json:"version,omitempty"` // of the program that ran it
+	Commit    string     `json:"commit,omitempty"`  // that it was built from
 	Machine   Machine    `json:"machine"`
 	Settings  Settings   `json:"settings"`
 	Endpoints []Endpoint `json:"endpoints"` // the first is the one that ratios are about
@@ -39,6 +42,20 @@ type Machine struct {
 	CPUs int     `json:"cpus"`
 	Go   string  `json:"go"`
 	Load float64 `json:"load"` // processes that wanted to run in the minute before, where the system tells; -1 elsewhere
+
+	CPU    string `json:"cpu,omitempty"`    // the model, where the system tells
+	System string `json:"system,omitempty"` // distribution and kernel, where the system tells
+}
+
+// line describes the machine for people.
+func (m *Machine) line() string {
+	text := fmt.Sprintf("%s/%s, %d CPUs shared by servers and client, %s, load %.1f at the start", m.OS, m.Arch, m.CPUs, m.Go, m.Load)
+	for _, more := range []string{m.System, m.CPU} {
+		if more != "" {
+			text = more + ", " + text
+		}
+	}
+	return text
 }
 
 // Settings are those of the options that a figure depends on.
@@ -53,10 +70,21 @@ type Settings struct {
 
 // Endpoint is what was measured.
 type Endpoint struct {
-	Name  string   `json:"name"`
-	URL   string   `json:"url"`
-	PID   int      `json:"pid,omitempty"`
-	Notes []string `json:"notes,omitempty"` // what it cannot do
+	Name       string   `json:"name"`
+	Version    string   `json:"version,omitempty"`
+	Durability string   `json:"durability,omitempty"` // as Settings.Durability
+	URL        string   `json:"url"`
+	PID        int      `json:"pid,omitempty"`
+	Notes      []string `json:"notes,omitempty"` // what it cannot do
+}
+
+// title returns the endpoint's name and version.
+func (e *Endpoint) title() string { return strings.TrimSpace(e.Name + " " + e.Version) }
+
+// answers returns what has become of a write that the endpoint has acknowledged; empty where it is
+// not known.
+func (e *Endpoint) answers() string {
+	return map[string]string{"sync": "synced to disk", "async": "written, not synced yet", "memory": "in memory"}[e.Durability]
 }
 
 // Names of the references among the targets of figures.

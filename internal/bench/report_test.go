@@ -85,13 +85,14 @@ func someReport() *Report {
 	late := &Lateness{P50: 1, P99: 12.5, Max: 20}
 	return &Report{
 		Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "mayfly bench", Machine: Machine{OS: "linux", Arch: "amd64", CPUs: 2, Go: "go1"},
-		Settings:  Settings{Durability: "sync", DurationMS: 500, Rounds: 2, Items: 100, ItemBytes: itemBytes},
-		Endpoints: []Endpoint{{Name: "mayfly", URL: "http://127.0.0.1:1"}, {Name: "peer", URL: "http://127.0.0.1:2", Notes: []string{"no <TTL>"}}},
+		Settings: Settings{Durability: "sync", DurationMS: 500, Rounds: 2, Items: 100, ItemBytes: itemBytes},
+		Version:  "v1.2.3", Commit: "abcdef",
+		Endpoints: []Endpoint{{Name: "mayfly", Durability: "sync", URL: "http://127.0.0.1:1"}, {Name: "peer", Version: "4.0.0", URL: "http://127.0.0.1:2", Notes: []string{"no <TTL>"}}},
 		Calls:     s.figures(targets), Ratios: s.ratios(targets, cells),
 		Expiry: []Expiry{{
 			Experiment: "burst", About: "items", Target: "mayfly", Items: 5, Commit: late, Stream: late, Beside: late, DrainPerS: 1234,
 			Foreground: []Foreground{{Operation: "GetItem", PerS: 500, IdleP99MS: 1, DuringP99MS: 2}},
-		}},
+		}, {Experiment: "burst", About: "items", Target: "peer", Items: 6078, Faults: Faults{NotRemoved: 6078}}, {Experiment: "burst", About: "items", Target: "other", NoTTL: true}},
 		Drain: []Drain{
 			{About: "items", Target: "mayfly", Items: 5, PerS: Spread{1, 1, 1}, OverLoop: &Spread{0.5, 0.5, 0.5}},
 			{About: "items", Target: TargetLoop, Items: 5, PerS: Spread{2, 2, 2}},
@@ -109,7 +110,7 @@ func someReport() *Report {
 			Removals: []Removals{
 				{Experiment: guardEven, About: "evenly", Items: 30_000, LateMS: late, GuardCPUUS: 150},
 				{Experiment: guardBurst, About: "at once", Items: 20_000, LateMS: late, PerS: 4500},
-				{Experiment: guardTakeover, About: "with a kill", Items: 4000, LateMS: &Lateness{1, 8000, 9500}, Twice: 1},
+				{Experiment: guardTakeover, About: "with a kill", Items: 4000, LateMS: &Lateness{1, 8000, 9500}, Faults: Faults{Twice: 1}},
 			},
 		},
 		Start:  &Start{FirstAnswerMS: Spread{20, 10, 30}, DiskBytesPerItem: 900},
@@ -123,17 +124,18 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"# Measured on 2 January 2026", "| | Connections | mayfly | peer | echo | loop |", "| GetItem of one item | 1 | 200 (15.0) | 75.0 |  |  |",
-		"| mayfly: 5 items | 1.00, 12.5, 20.0 | 1.00, 12.5, 20.0 | 0, 0, 0 |",
-		"| Schedules made, over 16 connections | 4,000/s | 3,000/s or more | 1,000/s by default |",
-		"| CPU with 1,000,000 pending and nothing due | 0.25 % | none to speak of |  |",
-		"| Late, of 15,000 at 500 firings/s, with 9,000 pending | 1.00, 12.5, 20.0 ms | p99 25 ms or less | within 60 s |",
-		"| Firings of 100,000 that are due at one instant, with 1,000,000 pending | 2,500/s | 2,000/s or more | 1,000/s by default |",
-		"| the last of them after | 40.0 s | 100,000 within 50 s |  |", "| late, meanwhile, of another group's | 1.00, 12.5, 20.0 ms | p99 100 ms or less | within 60 s |",
-		"| Firings early, twice, lost | 0, 1, 0 |", "| Late, of 30,000 removed at 1,000/s, each known a second before | 1.00, 12.5, 20.0 ms | p99 250 ms or less | within a few days; 8 to 30 minutes measured |",
-		"| Removals of 20,000 that are due at one instant | 4,500/s | 4,000/s or more |  |", "| Late at most, where one of two workers is killed meanwhile | 9.50 s | within 10 s |  |",
-		"| Memory of a worker with 1,000,000 deadlines armed | 280 MB | a million in less than 300 MB |  |", "| Removed early, twice, not at all | 0, 1, 0 | none |  |",
-		"| Records to a webhook | 7,000/s | 5,000/s or more |  |", "Delivery to NATS was not measured: `--nats nats://", "```text\nmayfly bench, 2026-01-02",
+		"## Measured on 2 January 2026", "```bash\nmayfly bench\n```", "| mayfly |  | synced to disk |  |", "| peer | 4.0.0 |  | no <TTL> |", "built from commit abcdef",
+		"| | Connections | mayfly | peer | echo | loop |", "| GetItem | 1 | 200 (15.0) | 75.0 |  |  |",
+		"| mayfly: 5 items | 1.00, 12.5, 20.0 | 1.00, 12.5, 20.0 | 0 | 0 | 0 | 0 |", "| peer: 6,078 items |  |  | 0 | 0 | 0 | 6,078 |", "| other: items |  |  |  |  |  | all: it has no TTL |",
+		"| Schedules created over 16 connections | 4,000/s | 3,000/s or more | 1,000/s by default |",
+		"| CPU with 1,000,000 schedules pending and nothing due | 0.25 % | about 0 % |  |",
+		"| Lateness of 15,000 firings, 500 per second, with 9,000 pending | 1.00, 12.5, 20.0 ms | p99 25 ms or less | within 60 s |",
+		"| Firings of 100,000 due at one instant, with 1,000,000 pending | 2,500/s | 2,000/s or more | 1,000/s by default |",
+		"| the last of them after | 40.0 s | 100,000 within 50 s |  |", "| lateness of another group's, meanwhile | 1.00, 12.5, 20.0 ms | p99 100 ms or less | within 60 s |",
+		"| Firings early, twice, lost | 0, 1, 0 |", "| Lateness of 30,000 removals, 1,000 per second, each known a second before | 1.00, 12.5, 20.0 ms | p99 250 ms or less | within a few days; 8 to 30 minutes measured |",
+		"| Removals of 20,000 items due at one instant | 4,500/s | 4,000/s or more |  |", "| Maximum lateness when one of two workers is killed | 9.50 s | within 10 s |  |",
+		"| Memory of a worker with 1,000,000 deadlines armed | 280 MB | less than 300 MB for a million |  |", "| Early, twice, lost, not removed | 0, 1, 0, 0 | none |  |",
+		"| Records to a webhook | 7,000/s | 5,000/s or more |  |", "Delivery to NATS was not measured; measure it with: `--nats nats://", "```text\nmayfly bench, 2026-01-02",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
@@ -147,8 +149,8 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"peer is http://127.0.0.1:2 (no <TTL>)", "get: GetItem of one item", "[100 to 300]", "mayfly over others", "2.50", "one commit of the loop",
-		"burst at mayfly", "another table's", "p99 ratio 2.00", "0.50 of the loop's", "first answer after 20.0 ms", "15000 , 9000 pending", "280 MB resident with 1000000 deadlines armed", "20000 at once: early 0", "to NATS was not measured: --nats", "3 WRONG ANSWERS", "put at peer: no",
+		"mayfly is http://127.0.0.1:1 (acknowledged writes are synced to disk)", "peer 4.0.0 is http://127.0.0.1:2 (no <TTL>)", "get: GetItem", "[100 to 300]", "mayfly over others", "2.50", "one commit of the loop",
+		"burst at mayfly", "another table's", "p99 ratio 2.00", "0.50 of the loop's", "first answer after 20.0 ms", "15000 , 9000 pending", "280 MB resident with 1000000 deadlines armed", "20000 at once: early 0, twice 0, lost 0, not removed 0", "not removed 6078", "burst at other: no TTL", "to NATS was not measured; measure it with: --nats", "3 WRONG ANSWERS", "put at peer: no",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, b.String())
@@ -173,8 +175,8 @@ func TestSVG(t *testing.T) {
 			t.Fatalf("%v in\n%s", err, text)
 		}
 	}
-	for _, want := range []string{"get, 1 connections", "burst, at the commit", "with old images", "mayfly bench", "create schedules", "firings, 100,000 at one instant", "stream records to a webhook", "even, with 9,000 pending", "one of two workers is killed", "20,000 at one instant",
-		"EventBridge Scheduler, documented", "&lt;a &#34;peer&#34;&gt;"} {
+	for _, want := range []string{"over 1 connections", "items expire at one instant", "not removed: 6,078 of 6,078", "no TTL: nothing is removed", "with old images", "mayfly bench", "schedules created", "100,000 firings at one instant", "stream records to a webhook", "fire evenly, 9,000 pending", "one of two workers is killed",
+		"20,000 by guard", "prefers-color-scheme", "EventBridge Scheduler, documented", "&lt;a &#34;peer&#34;&gt;"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the drawing lacks %q", want)
 		}

@@ -16,8 +16,11 @@ import (
 // ErrWrongAnswers says that a run was complete, but that some answers were not right. Its report is valid and counts them.
 var ErrWrongAnswers = errors.New("some answers were wrong")
 
-// ownName is what the server that a run starts is called.
-const ownName = "mayfly"
+// Names of the servers that a run starts.
+const (
+	ownName    = "mayfly"
+	memoryName = "mayfly in memory"
+)
 
 // experiments are what runs besides the scenarios.
 var experiments = []string{spreadExperiment.name, burstExperiment.name, drainExperiment.name, experimentSchedules, experimentTriggers, experimentGuard, experimentStart}
@@ -49,7 +52,9 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	}
 	r := &run{Options: options, dir: dir, started: time.Now()}
 	r.prefix = fmt.Sprintf("bench-%d-", r.started.UnixMilli())
-	r.report = &Report{Date: r.started.UTC().Truncate(time.Second), Machine: thisMachine(), Settings: r.settings()}
+	r.report = &Report{
+		Date: r.started.UTC().Truncate(time.Second), Version: r.Version, Commit: r.Commit, Machine: thisMachine(), Settings: r.settings(),
+	}
 	err = r.all(ctx)
 	r.report.TookS = time.Since(r.started).Seconds()
 	left := r.cleanUp()
@@ -70,7 +75,10 @@ func (r *run) settings() Settings {
 }
 
 func thisMachine() Machine {
-	return Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Load: machineLoad()}
+	cpu, system := machineNames()
+	return Machine{
+		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Load: machineLoad(), CPU: cpu, System: system,
+	}
 }
 
 // all does one part after the other.
@@ -114,7 +122,9 @@ func (r *run) all(ctx context.Context) error {
 		return err
 	}
 	for _, e := range r.endpoints {
-		r.report.Endpoints = append(r.report.Endpoints, Endpoint{Name: e.name, URL: "http://" + e.address, PID: e.pid, Notes: e.notes})
+		r.report.Endpoints = append(r.report.Endpoints, Endpoint{
+			Name: e.name, Version: e.version, Durability: e.durability, URL: "http://" + e.address, PID: e.pid, Notes: e.notes,
+		})
 	}
 	return nil
 }
@@ -132,6 +142,13 @@ func (r *run) openEndpoints(ctx context.Context) error {
 			return err
 		}
 		r.endpoints = append(r.endpoints, e)
+		if r.InMemory {
+			if e, err = r.startServerWith(ctx, memoryName, "memory"); err != nil {
+				return err
+			}
+			e.onlyCalls = true
+			r.endpoints = append(r.endpoints, e)
+		}
 	} else if err := r.openRemote(ctx, *r.URL); err != nil {
 		return err
 	}
@@ -165,13 +182,21 @@ func (r *run) openRemote(ctx context.Context, remote Remote) error {
 
 // startServer starts a mayfly with a directory of its own.
 func (r *run) startServer(ctx context.Context, name string, flags ...string) (*endpoint, error) {
+	return r.startServerWith(ctx, name, r.Durability, flags...)
+}
+
+func (r *run) startServerWith(ctx context.Context, name, durability string, flags ...string) (*endpoint, error) {
 	line := slices.Concat(r.Self, []string{"serve", "--port", "0", "--log-level", "error"}, flags)
-	if r.Durability == "memory" {
+	if durability == "memory" {
 		line = append(line, "--memory")
 	} else {
-		line = append(line, "--data", r.serverDir(name), "--durability", r.Durability)
+		line = append(line, "--data", r.serverDir(name), "--durability", durability)
 	}
-	return startEndpoint(ctx, name, line)
+	e, err := startEndpoint(ctx, name, line)
+	if err == nil {
+		e.version, e.durability = r.Version, durability
+	}
+	return e, err
 }
 
 // serverDir is where the server of that name keeps its data.
@@ -330,10 +355,14 @@ func (r *run) steps() int {
 		}
 	}
 	endpoints := len(r.Versus) + 1
+	callEndpoints := endpoints
+	if r.InMemory {
+		callEndpoints++
+	}
 	if r.fillsPending() {
 		fills++
 	}
-	total := fills * endpoints
+	total := fills * callEndpoints
 	for _, x := range []expiryExperiment{spreadExperiment, burstExperiment} {
 		if r.runs(x.name) {
 			total += endpoints
@@ -351,7 +380,7 @@ func (r *run) steps() int {
 	}
 	references := []target{&echoTarget{}, &loopTarget{&loop{}}}
 	for _, c := range r.cells() {
-		total += r.Rounds * endpoints
+		total += r.Rounds * callEndpoints
 		for _, t := range references {
 			if t.has(&scenarios[c.scenario]) {
 				total += r.Rounds

@@ -48,49 +48,50 @@ const (
 	transactItems = 4
 )
 
-// scenarios is every scenario, in the order in which they run: writes that are compared with each other stand together.
+// scenarios is every scenario, in the order in which they run and are shown: work that is the same
+// at every endpoint comes first. Writes that are compared with each other stand together.
 var scenarios = []scenario{
 	{
-		name: scenarioGet, about: "GetItem of one item", table: tableItems,
+		name: scenarioGet, about: "GetItem", table: tableItems,
 		operation: "GetItem", head: `{"TableName":"%s","Key":{`, parts: []string{itemKey}, tail: "}}", perCall: 1, answerAtMin: answerItem,
 	}, {
-		name: scenarioPut, about: "PutItem of a new item; TTL and stream", table: tablePut,
+		name: scenarioQuery, about: "Query, 20 items of a partition key", table: tableSeries,
+		operation: "Query", head: `{"TableName":"%s","KeyConditionExpression":"pk = :pk","ExpressionAttributeValues":{`,
+		parts: []string{`":pk":{"S":"item-` + markGroup + `"}`}, tail: "}}", perCall: groupItems, answerAtMin: groupItems * answerItem,
+	}, {
+		name: scenarioQueryIndex, about: "Query, 20 items of a global index", table: tableIndexed,
+		operation: "Query", head: `{"TableName":"%s","IndexName":"` + indexName + `","KeyConditionExpression":"grp = :g","ExpressionAttributeValues":{`,
+		parts: []string{`":g":{"S":"group-` + markGroup + `"}`}, tail: "}}", perCall: groupItems, answerAtMin: groupItems * answerItem,
+	}, {
+		name: scenarioScan, about: "Scan, pages of 1 MB", table: tableItems,
+		operation: "Scan", sequential: true,
+	}, {
+		name: scenarioPutPlain, about: "PutItem, no TTL, no stream", table: tablePutPlain,
 		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true,
 	}, {
-		name: scenarioPutIndexed, about: "PutItem of a new item; TTL, stream, and one global index more", table: tablePutIndexed,
+		name: scenarioPutNoTTL, about: "PutItem, stream", table: tablePutNoTTL,
 		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true, variant: true,
 	}, {
-		name: scenarioPutNoTTL, about: "PutItem of a new item; stream, but no TTL", table: tablePutNoTTL,
+		name: scenarioPut, about: "PutItem, TTL and stream", table: tablePut,
+		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true,
+	}, {
+		name: scenarioPutIndexed, about: "PutItem, TTL, stream and a global index", table: tablePutIndexed,
 		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true, variant: true,
 	}, {
-		name: scenarioPutPlain, about: "PutItem of a new item; neither TTL nor stream", table: tablePutPlain,
-		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true, variant: true,
-	}, {
-		name: scenarioUpdate, about: "UpdateItem that sets one attribute; TTL and stream", table: tableUpdated,
+		name: scenarioUpdate, about: "UpdateItem, TTL and stream", table: tableUpdated,
 		operation: "UpdateItem", head: `{"TableName":"%s",`,
 		parts:   []string{`"Key":{` + itemKey + `},"UpdateExpression":"SET n = :n","ExpressionAttributeValues":{":n":{"N":"` + markValue + `"}}`},
 		tail:    "}",
 		perCall: 1, write: true,
 	}, {
-		name: scenarioBatch, about: "BatchWriteItem of 25 puts; TTL and stream", table: tablePutMany,
+		name: scenarioBatch, about: "BatchWriteItem of 25, TTL and stream", table: tablePutMany,
 		operation: "BatchWriteItem", head: `{"RequestItems":{"%s":[`, parts: slices.Repeat([]string{`{"PutRequest":{"Item":` + item(itemKey) + "}}"}, batchItems),
 		tail: "]}}", perCall: batchItems, write: true, fresh: true,
 	}, {
-		name: scenarioTransact, about: "TransactWriteItems of 4 puts; TTL and stream", table: tablePutMany,
+		name: scenarioTransact, about: "TransactWriteItems of 4, TTL and stream", table: tablePutMany,
 		operation: "TransactWriteItems", head: `{"TransactItems":[`,
 		parts: slices.Repeat([]string{`{"Put":{"TableName":"%s","Item":` + item(itemKey) + "}}"}, transactItems),
 		tail:  "]}", perCall: transactItems, write: true, fresh: true,
-	}, {
-		name: scenarioQuery, about: "Query of 20 items of one partition key", table: tableSeries,
-		operation: "Query", head: `{"TableName":"%s","KeyConditionExpression":"pk = :pk","ExpressionAttributeValues":{`,
-		parts: []string{`":pk":{"S":"item-` + markGroup + `"}`}, tail: "}}", perCall: groupItems, answerAtMin: groupItems * answerItem,
-	}, {
-		name: scenarioQueryIndex, about: "Query of 20 items of a global index", table: tableIndexed,
-		operation: "Query", head: `{"TableName":"%s","IndexName":"` + indexName + `","KeyConditionExpression":"grp = :g","ExpressionAttributeValues":{`,
-		parts: []string{`":g":{"S":"group-` + markGroup + `"}`}, tail: "}}", perCall: groupItems, answerAtMin: groupItems * answerItem,
-	}, {
-		name: scenarioScan, about: "Scan of the whole table by pages of 1 MB", table: tableItems,
-		operation: "Scan", sequential: true,
 	},
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// WriteSVG draws the report: for each scenario at the largest number of connections the calls a second and the server's CPU per
-// call, then how late expiry was, how fast backlogs were drained, then schedules and triggers, and guard.
+// WriteSVG draws the report: first how late expiry was, then guard and schedules, then calls per
+// second at the largest number of connections, and how fast backlogs were removed and delivered.
 func (r *Report) WriteSVG(out io.Writer) error {
 	d := &drawing{colors: map[string]string{}}
 	for _, e := range r.Endpoints {
@@ -18,17 +18,18 @@ func (r *Report) WriteSVG(out io.Writer) error {
 	for _, c := range r.charts() {
 		d.chart(c)
 	}
-	foot := fmt.Sprintf("%s, %s/%s, %d CPUs shared with the client, %s; median of %d rounds, line: least to greatest",
-		r.Date.Format("2006-01-02"), r.Machine.OS, r.Machine.Arch, r.Machine.CPUs, r.Machine.Go, r.Settings.Rounds)
-	lines := []string{foot, r.Command}
+	lines := []string{
+		fmt.Sprintf("%s, %s", r.Date.Format("2006-01-02"), r.Machine.line()),
+		fmt.Sprintf("Bar: median of %d rounds; line: least to greatest; paler bar: p99.", r.Settings.Rounds), r.Command,
+	}
 	for _, p := range r.Parts {
-		lines = append(lines, fmt.Sprintf("%s: %s, median of %d rounds", p.title(), p.Date.Format("2006-01-02"), p.Settings.Rounds), p.Command)
+		lines = append(lines, fmt.Sprintf("%s: %s, %s", p.title(), p.Date.Format("2006-01-02"), p.Command))
 	}
 	return d.write(out, lines)
 }
 
-// chart is a list of groups of bars. Within a group lengths compare; each group has a scale of its own, since a scan and a get have
-// none in common.
+// chart is a list of groups of bars. Only lengths within a group compare: a scan and a get have no
+// scale in common.
 type chart struct {
 	title  string
 	groups []group
@@ -40,9 +41,10 @@ type group struct {
 }
 
 type bar struct {
-	target string // names it and chooses its color
+	target string // chooses the color
 	value  Spread
 	unit   string
+	note   string // in place of a value
 }
 
 func (r *Report) charts() (charts []chart) {
@@ -51,55 +53,79 @@ func (r *Report) charts() (charts []chart) {
 			charts = append(charts, chart{title, groups})
 		}
 	}
-	add("Calls per second (longer is better)", r.callGroups("/s", func(f Figure) *Spread { return &f.CallsPerS }))
-	add("Server CPU per call (shorter is better)", r.callGroups(" µs", func(f Figure) *Spread { return f.ServerCPUUS }))
-	add("After the deadline (shorter is better)", r.latenessGroups())
-	add("Removals per second of a backlog (longer is better)", r.drainGroups())
-	add("Schedules and records per second (longer is better)", r.deliveryGroups())
-	add("After a schedule's instant, at a webhook (shorter is better)", r.firingGroups())
 	late, fast := r.guardGroups()
-	add("After the deadline, removed by guard (shorter is better)", late)
-	add("Removals by guard per second (longer is better)", fast)
+	add("Lateness of removals, in a reader's hands (shorter is better)", r.latenessGroups())
+	add("Lateness of removals by guard, in a reader's hands (shorter is better)", late)
+	add("Lateness of schedules, at a webhook (shorter is better)", r.firingGroups())
+	calls, connections := r.callGroups()
+	add(fmt.Sprintf("Calls per second over %d connections (longer is better)", connections), calls)
+	add("Removals per second of a backlog (longer is better)", append(r.drainGroups(), fast...))
+	add("Schedules and records per second (longer is better)", r.deliveryGroups())
 	return charts
 }
 
-// callGroups gives a group for each scenario, of the largest number of connections that it has.
-func (r *Report) callGroups(unit string, value func(Figure) *Spread) (groups []group) {
-	most := map[string]int{}
+// callGroups returns a group for each scenario at its largest number of connections, and the largest
+// of these numbers.
+func (r *Report) callGroups() (groups []group, most int) {
+	own := map[string]int{}
 	for _, f := range r.Calls {
-		most[f.Scenario] = max(most[f.Scenario], f.Connections)
+		own[f.Scenario] = max(own[f.Scenario], f.Connections)
+		most = max(most, f.Connections)
 	}
 	for _, f := range r.Calls {
-		v := value(f)
-		if f.Connections != most[f.Scenario] || v == nil || f.Calls == 0 {
+		if f.Connections != own[f.Scenario] || f.Calls == 0 {
 			continue
 		}
-		label := fmt.Sprintf("%s, %d connections", f.Scenario, f.Connections)
-		if len(groups) == 0 || groups[len(groups)-1].label != label {
-			groups = append(groups, group{label: label})
+		label := f.About
+		if f.Connections != most {
+			label += fmt.Sprintf(" (%d connection)", f.Connections)
 		}
-		last := &groups[len(groups)-1]
-		last.bars = append(last.bars, bar{f.Target, *v, unit})
+		groups = addBars(groups, label, bar{target: f.Target, value: f.CallsPerS, unit: "/s"})
 	}
+	return groups, most
+}
+
+// addBars adds bars to the last group, or to a new one if that has another label.
+func addBars(groups []group, label string, bars ...bar) []group {
+	if len(groups) == 0 || groups[len(groups)-1].label != label {
+		groups = append(groups, group{label: label})
+	}
+	last := &groups[len(groups)-1]
+	last.bars = append(last.bars, bars...)
 	return groups
 }
 
+// lateBars returns the bars of a lateness.
+func lateBars(target string, l *Lateness) []bar {
+	return []bar{{target: target, value: Spread{Median: l.P50}, unit: p50Unit}, {target: target, value: Spread{Median: l.P99}, unit: p99Unit}}
+}
+
+const (
+	p50Unit = " ms p50"
+	p99Unit = " ms p99"
+)
+
+// latenessGroups returns a group for each experiment, with all endpoints in it.
 func (r *Report) latenessGroups() (groups []group) {
-	for _, x := range r.Expiry {
-		for _, seen := range []struct {
-			where string
-			late  *Lateness
-		}{{"at the commit", x.Commit}, {"in a reader's hands", x.Stream}, {"of another table", x.Beside}} {
-			if seen.late == nil {
+	for _, name := range []string{spreadExperiment.name, burstExperiment.name} {
+		for _, x := range r.Expiry {
+			if x.Experiment != name {
 				continue
 			}
-			groups = append(groups, group{
-				label: fmt.Sprintf("%s, %s", x.Experiment, seen.where),
-				bars: []bar{
-					{x.Target, Spread{Median: seen.late.P50}, " ms p50"},
-					{x.Target, Spread{Median: seen.late.P99}, " ms p99"},
-				},
-			})
+			label := map[string]string{spreadExperiment.name: "items expire evenly", burstExperiment.name: "items expire at one instant"}[name]
+			switch {
+			case x.NoTTL:
+				groups = addBars(groups, label, bar{target: x.Target, note: "no TTL: nothing is removed"})
+			case x.NotRemoved > 0 || x.Stream == nil:
+				groups = addBars(groups, label, bar{target: x.Target, note: fmt.Sprintf("not removed: %s of %s", count(x.NotRemoved), count(x.Items))})
+			default:
+				groups = addBars(groups, label, lateBars(x.Target, x.Stream)...)
+			}
+		}
+		for _, x := range r.Expiry {
+			if x.Experiment == name && x.Beside != nil {
+				groups = addBars(groups, "another table's items, meanwhile", lateBars(x.Target, x.Beside)...)
+			}
 		}
 	}
 	return groups
@@ -107,33 +133,28 @@ func (r *Report) latenessGroups() (groups []group) {
 
 func (r *Report) drainGroups() (groups []group) {
 	for _, d := range r.Drain {
-		label := "with old images"
+		label := "into a stream with old images"
 		if d.Plain {
-			label = "without"
+			label = "without a stream"
 		}
-		if len(groups) == 0 || groups[len(groups)-1].label != label {
-			groups = append(groups, group{label: label})
-		}
-		last := &groups[len(groups)-1]
-		last.bars = append(last.bars, bar{d.Target, d.PerS, "/s"})
+		groups = addBars(groups, label, bar{target: d.Target, value: d.PerS, unit: "/s"})
 	}
 	return groups
 }
 
-// deliveryGroups gives what is made, fired and delivered a second, beside what was aimed at and what Amazon documents.
+// deliveryGroups returns what is made, fired and delivered a second, beside the goals and what Amazon documents.
 func (r *Report) deliveryGroups() (groups []group) {
 	add := func(label, target string, value Spread, goal, amazon float64) {
-		g := group{label, []bar{{target, value, "/s"}, {targetGoal, Spread{Median: goal}, "/s"}}}
+		groups = addBars(groups, label, bar{target: target, value: value, unit: "/s"}, bar{target: targetGoal, value: Spread{Median: goal}, unit: "/s"})
 		if amazon > 0 {
-			g.bars = append(g.bars, bar{targetAmazon, Spread{Median: amazon}, "/s"})
+			groups = addBars(groups, label, bar{target: targetAmazon, value: Spread{Median: amazon}, unit: "/s"})
 		}
-		groups = append(groups, g)
 	}
 	if s := r.Schedules; s != nil {
-		add("create schedules", s.Target, s.Create.CallsPerS, goalCreatePerS, amazonCreatePerS)
+		add("schedules created", s.Target, s.Create.CallsPerS, goalCreatePerS, amazonCreatePerS)
 		for _, x := range s.Firings {
 			if x.PerS > 0 {
-				add("firings, "+count(x.Count)+" at one instant", s.Target, Spread{Median: x.PerS}, goalFiringsPerS, amazonFiringsS)
+				add(count(x.Count)+" firings at one instant", s.Target, Spread{Median: x.PerS}, goalFiringsPerS, amazonFiringsS)
 			}
 		}
 	}
@@ -149,15 +170,14 @@ func (r *Report) firingGroups() (groups []group) {
 	}
 	add := func(label string, late *Lateness, goal float64) {
 		if late != nil {
-			t := r.Schedules.Target
-			groups = append(groups, group{label, []bar{{t, Spread{Median: late.P50}, " ms p50"}, {t, Spread{Median: late.P99}, " ms p99"}, {targetGoal, Spread{Median: goal}, " ms p99"}}})
+			groups = addBars(groups, label, append(lateBars(r.Schedules.Target, late), bar{target: targetGoal, value: Spread{Median: goal}, unit: p99Unit})...)
 		}
 	}
 	for _, x := range r.Schedules.Firings {
 		if x.Experiment == firingsEven {
-			add("even, with "+count(x.Pending)+" pending", x.LateMS, goalEvenP99MS)
+			add("fire evenly, "+count(x.Pending)+" pending", x.LateMS, goalEvenP99MS)
 		}
-		add("of another group in a burst", x.BesideMS, goalBesideP99MS)
+		add("another group's, in a burst", x.BesideMS, goalBesideP99MS)
 	}
 	return groups
 }
@@ -171,11 +191,12 @@ func (r *Report) guardGroups() (late, fast []group) {
 		switch {
 		case x.LateMS == nil:
 		case x.Experiment == guardEven:
-			late = append(late, group{"evenly", []bar{{t, Spread{Median: x.LateMS.P50}, " ms p50"}, {t, Spread{Median: x.LateMS.P99}, " ms p99"}, {targetGoal, Spread{Median: goalGuardP99MS}, " ms p99"}}})
+			late = addBars(late, "items expire evenly", append(lateBars(t, x.LateMS), bar{target: targetGoal, value: Spread{Median: goalGuardP99MS}, unit: p99Unit})...)
 		case x.Experiment == guardTakeover:
-			late = append(late, group{"one of two workers is killed", []bar{{t, Spread{Median: x.LateMS.Max}, " ms at most"}, {targetGoal, Spread{Median: goalTakeoverS * 1000}, " ms at most"}}})
+			late = addBars(late, "one of two workers is killed",
+				bar{target: t, value: Spread{Median: x.LateMS.Max}, unit: " ms at most"}, bar{target: targetGoal, value: Spread{Median: goalTakeoverS * 1000}, unit: " ms at most"})
 		case x.PerS > 0:
-			fast = append(fast, group{count(x.Items) + " at one instant", []bar{{t, Spread{Median: x.PerS}, "/s"}, {targetGoal, Spread{Median: goalGuardPerS}, "/s"}}})
+			fast = addBars(fast, count(x.Items)+" by guard", bar{target: t, value: Spread{Median: x.PerS}, unit: "/s"}, bar{target: targetGoal, value: Spread{Median: goalGuardPerS}, unit: "/s"})
 		}
 	}
 	return late, fast
@@ -191,18 +212,19 @@ type drawing struct {
 
 const (
 	drawingWidth = 880
-	labelWidth   = 220
+	labelWidth   = 250
 	barLeft      = labelWidth + 10
-	barMost      = 440 // the longest
-	barHeight    = 13
-	barGap       = 3
+	barMost      = 380 // the longest
+	barHeight    = 12
+	barGap       = 2
 	groupGap     = 9
+	footColumns  = 150 // characters in a line of the foot
 )
 
-var palette = []string{"#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed"}
+var palette = []string{"#3b82f6", "#0891b2", "#d97706", "#db2777", "#7c3aed"}
 
 // referenceColors set echo and loop apart from endpoints.
-var referenceColors = map[string]string{TargetEcho: "#9ca3af", TargetLoop: "#6b7280", targetGoal: "#cbd5e1", targetAmazon: "#94a3b8"}
+var referenceColors = map[string]string{TargetEcho: "#9ca3af", TargetLoop: "#6b7280", targetGoal: "#b6c2d1", targetAmazon: "#94a3b8"}
 
 // What bars show besides measurements.
 const (
@@ -211,17 +233,18 @@ const (
 )
 
 func (d *drawing) color(target string) string {
-	if c, ok := referenceColors[target]; ok {
-		if !slices.Contains(d.order, target) {
-			d.order = append(d.order, target)
-		}
-		return c
+	c := referenceColors[target]
+	if c == "" {
+		c = d.colors[target]
 	}
-	if d.colors[target] == "" {
-		d.colors[target] = palette[len(d.colors)%len(palette)]
+	if c == "" {
+		c = palette[len(d.colors)%len(palette)]
+		d.colors[target] = c
+	}
+	if !slices.Contains(d.order, target) {
 		d.order = append(d.order, target)
 	}
-	return d.colors[target]
+	return c
 }
 
 func (d *drawing) text(x, y int, attributes, text string) {
@@ -231,7 +254,9 @@ func (d *drawing) text(x, y int, attributes, text string) {
 func (d *drawing) chart(c chart) {
 	d.y += 34
 	d.text(16, d.y, `font-size="16" font-weight="600"`, c.title)
-	d.y += 14
+	d.y += 16
+	d.text(16, d.y, `font-size="11" class="note"`, "Each group of bars has its own scale.")
+	d.y += 10
 	for _, g := range c.groups {
 		d.group(g)
 		d.y += groupGap
@@ -251,35 +276,60 @@ func (d *drawing) group(g group) {
 }
 
 func (d *drawing) bar(b bar, scale float64) {
-	length := max(int(b.value.Median*scale), 1)
-	fmt.Fprintf(&d.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"/>\n", barLeft, d.y, length, barHeight, d.color(b.target))
+	length, opacity, text := max(int(b.value.Median*scale), 1), "1", short(b.value.Median)+b.unit
+	if b.unit == p99Unit {
+		opacity = "0.5"
+	}
+	if b.note != "" {
+		text = b.note
+	}
+	fmt.Fprintf(&d.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" fill-opacity=\"%s\"/>\n", barLeft, d.y, length, barHeight, d.color(b.target), opacity)
 	end := length
 	if b.value.Max > b.value.Min {
 		end = max(length, int(b.value.Max*scale))
-		fmt.Fprintf(&d.body, "<path d=\"M%d %dH%d\" stroke=\"#111827\"/>\n", barLeft+int(b.value.Min*scale), d.y+barHeight/2, barLeft+end)
+		fmt.Fprintf(&d.body, "<path d=\"M%d %dH%d\"/>\n", barLeft+int(b.value.Min*scale), d.y+barHeight/2, barLeft+end)
 	}
-	d.text(barLeft+end+6, d.y+barHeight-2, `font-size="11" fill="#374151"`, short(b.value.Median)+b.unit+"  "+b.target)
+	d.text(barLeft+end+6, d.y+barHeight-2, `font-size="11" class="note"`, b.target+"  "+text)
 	d.y += barHeight + barGap
 }
 
-// write puts the legend and the foot around the charts.
+// write puts the legend and the foot below the charts.
 func (d *drawing) write(out io.Writer, foot []string) error {
 	d.y += 30
 	x := 16
 	for _, target := range d.order {
 		fmt.Fprintf(&d.body, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, d.y-10, d.color(target))
 		d.text(x+18, d.y, "", target)
-		x += 40 + 8*len(target)
+		x += 40 + 7*len(target)
 	}
 	d.y += 10
 	for _, line := range foot {
-		d.y += 14
-		d.text(16, d.y, `font-size="10" fill="#6b7280"`, line)
+		for _, part := range wrap(line, footColumns) {
+			d.y += 14
+			d.text(16, d.y, `font-size="10" class="note"`, part)
+		}
 	}
 	d.y += 16
 	_, err := fmt.Fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "+
-		"font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#111827\">\n<title>mayfly bench</title>\n"+
-		"<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n%s</svg>\n",
-		drawingWidth, d.y, drawingWidth, d.y, drawingWidth, d.y, d.body.String())
+		"font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>mayfly bench</title>\n%s<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n%s</svg>\n",
+		drawingWidth, d.y, drawingWidth, d.y, drawingStyle, d.body.String())
 	return err
+}
+
+const drawingStyle = `<style>text{fill:#111827}.note{fill:#4b5563}path{stroke:#111827}.page{fill:#fff}
+@media (prefers-color-scheme:dark){text{fill:#e6edf3}.note{fill:#9da7b3}path{stroke:#e6edf3}.page{fill:#0d1117}}</style>
+`
+
+// wrap divides text between words into lines of at most columns bytes, as far as its words allow.
+func wrap(text string, columns int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > columns {
+			lines, line = append(lines, line), "  "
+		} else if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
 }

@@ -27,13 +27,16 @@ func (r *Report) WriteTable(out io.Writer) error {
 }
 
 func (r *Report) writeHead(b *strings.Builder) {
-	fmt.Fprintf(b, "mayfly bench, %s, %s/%s, %d CPUs shared by servers and client, %s, load %.1f at the start\n",
-		r.Date.Format("2006-01-02 15:04 MST"), r.Machine.OS, r.Machine.Arch, r.Machine.CPUs, r.Machine.Go, r.Machine.Load)
+	fmt.Fprintf(b, "mayfly bench, %s, %s\n", r.Date.Format("2006-01-02 15:04 MST"), r.Machine.line())
 	fmt.Fprintf(b, "%s\n", r.Settings.line())
 	for _, e := range r.Endpoints {
-		fmt.Fprintf(b, "%s is %s", e.Name, e.URL)
-		if len(e.Notes) > 0 {
-			fmt.Fprintf(b, " (%s)", strings.Join(e.Notes, "; "))
+		fmt.Fprintf(b, "%s is %s", e.title(), e.URL)
+		notes := e.Notes
+		if answers := e.answers(); answers != "" {
+			notes = append([]string{"acknowledged writes are " + answers}, notes...)
+		}
+		if len(notes) > 0 {
+			fmt.Fprintf(b, " (%s)", strings.Join(notes, "; "))
 		}
 		b.WriteByte('\n')
 	}
@@ -114,7 +117,7 @@ func (r *Report) writeRatios(b *strings.Builder) {
 	}
 	var others []string
 	for _, x := range r.Ratios {
-		if x.Scenario == x.OverScenario && x.Over != overFloor && !slices.Contains(others, x.Over) {
+		if x.Scenario == x.OverScenario && x.Over != overBoth && !slices.Contains(others, x.Over) {
 			others = append(others, x.Over)
 		}
 	}
@@ -122,7 +125,7 @@ func (r *Report) writeRatios(b *strings.Builder) {
 	columns(b, func(w io.Writer) {
 		fmt.Fprintf(w, "scenario\tconnections\t%s\t\n", strings.Join(others, "\t"))
 		for i, x := range r.Ratios {
-			if x.Scenario != x.OverScenario || x.Over == overFloor ||
+			if x.Scenario != x.OverScenario || x.Over == overBoth ||
 				i > 0 && r.Ratios[i-1].Scenario == x.Scenario && r.Ratios[i-1].Connections == x.Connections {
 				continue
 			}
@@ -136,13 +139,13 @@ func (r *Report) writeRatios(b *strings.Builder) {
 	r.writeOwnRatios(b)
 }
 
-// writeOwnRatios writes how the first endpoint's scenarios compare with each other, and with the floor.
+// writeOwnRatios writes how the first endpoint's scenarios compare with each other, and with the references.
 func (r *Report) writeOwnRatios(b *strings.Builder) {
 	var lines strings.Builder
 	columns(&lines, func(w io.Writer) {
 		for _, x := range r.Ratios {
 			switch {
-			case x.Over == overFloor:
+			case x.Over == overBoth:
 				fmt.Fprintf(w, "%s over one commit of the loop and one echo\tp50\t%d connections\t%.2f\t%s\t\n", x.Scenario, x.Connections, x.Value.Median, bounds(x.Value))
 			case x.Scenario != x.OverScenario:
 				fmt.Fprintf(w, "%s over %s\t%s\t%d connections\t%.2f\t%s\t\n", x.Scenario, x.OverScenario,
@@ -173,6 +176,10 @@ func (r *Report) ratioCell(scenario string, connections int, over string) string
 
 func (r *Report) writeExpiry(b *strings.Builder) {
 	for _, x := range r.Expiry {
+		if x.NoTTL {
+			fmt.Fprintf(b, "\n%s at %s: no TTL, so nothing is removed\n", x.Experiment, x.Target)
+			continue
+		}
 		fmt.Fprintf(b, "\n%s at %s: %d %s\n", x.Experiment, x.Target, x.Items, x.About)
 		columns(b, func(w io.Writer) {
 			writeLateness(w, "late at the commit, by the server's histogram", x.Commit)
@@ -182,7 +189,7 @@ func (r *Report) writeExpiry(b *strings.Builder) {
 		if x.DrainPerS > 0 {
 			fmt.Fprintf(b, "  removed %s items/s from the deadline on\n", short(x.DrainPerS))
 		}
-		fmt.Fprintf(b, "  early %d, twice %d, lost %d; server CPU per removal %s us, calls beside it included\n", x.Early, x.Twice, x.Lost, short(x.CPUUS))
+		fmt.Fprintf(b, "  %s; server CPU per item %s us, calls beside it included\n", x.list(), short(x.CPUUS))
 		columns(b, func(w io.Writer) {
 			for _, f := range x.Foreground {
 				fmt.Fprintf(w, "%s at %d/s\tidle p50 %s\tp99 %s ms\tduring p50 %s\tp99 %s ms\tp99 ratio %s\t\n", f.Operation, f.PerS,
