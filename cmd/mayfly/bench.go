@@ -15,8 +15,8 @@ import (
 )
 
 type benchCommand struct {
-	URL         string   `name:"url" help:"Endpoint to measure, http://host:port. Default: a server of this program, started for the run." placeholder:"[NAME=]URL"`
-	ServerPID   int      `name:"server-pid" help:"With --url: the server's process, whose CPU time is shown. Default: whoever listens there." placeholder:"PID"`
+	URL         string   `name:"url" help:"Endpoint to measure, http://host:port. Default: a server of this program, started for the run." placeholder:"[NAME[@VERSION][:DURABILITY]=]URL"`
+	ServerPID   int      `name:"server-pid" help:"With --url: the server's process, whose CPU time is shown. Default: the one that listens there." placeholder:"PID"`
 	Vs          []string `help:"Endpoint to compare with, measured in turn with the first. Can be given several times." placeholder:"[NAME[@VERSION][:DURABILITY]=]URL" sep:"none"`
 	InMemory    bool     `help:"Measure calls to a second server of this program too, with its data in memory."`
 	AllowRemote bool     `help:"Measure endpoints on other machines too: only those that you may load to their limits."`

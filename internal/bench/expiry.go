@@ -41,7 +41,8 @@ const (
 	besideItems = 500
 	besideFor   = 10 * time.Second
 	probeItems  = 2000             // that are written to see how fast that goes
-	fillMost    = 20 * time.Second // for filling a table: a slow endpoint gets fewer items
+	fillMost    = 60 * time.Second // for filling a table of the first endpoint, and
+	fillVersus  = 10 * time.Second // of another one: a slow endpoint gets fewer items
 )
 
 // How much longer than the first items had let expect the filling of a table may take: an experiment begins anew with a greater
@@ -125,7 +126,11 @@ func (s *expiryRun) fill(ctx context.Context) error {
 		return err
 	}
 	each := time.Since(start) / time.Duration(s.probe)
-	s.plan.items = min(s.plan.items, int(fillMost/each))
+	most := fillVersus
+	if s.endpoint == s.endpoints[0] {
+		most = fillMost
+	}
+	s.plan.items = min(s.plan.items, int(most/each))
 	needed := time.Duration(float64(each) * s.allowance * float64(s.plan.items))
 	s.plan.millis = s.metrics
 	s.plan.first = time.Now().Add(needed + s.settle() + s.idle()).Truncate(time.Second)

@@ -125,7 +125,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.InMemory && (o.URL != nil || o.Durability == "memory") {
 		errs = append(errs, errors.New("a server in memory is measured beside the program's own server on file, which does not run"))
 	}
-	for _, remote := range o.Versus {
+	remotes := o.Versus
+	if o.URL != nil {
+		remotes = append([]Remote{*o.URL}, remotes...)
+	}
+	for _, remote := range remotes {
 		if _, known := durabilities[remote.Durability]; !known && remote.Durability != "" {
 			errs = append(errs, fmt.Errorf("durability %q of %s is none of sync, async, memory", remote.Durability, remote.URL))
 		}

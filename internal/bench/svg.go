@@ -212,9 +212,9 @@ type drawing struct {
 
 const (
 	drawingWidth = 880
-	labelWidth   = 250
+	labelWidth   = 256
 	barLeft      = labelWidth + 10
-	barMost      = 380 // the longest
+	barMost      = 374 // the longest
 	barHeight    = 12
 	barGap       = 2
 	groupGap     = 9
@@ -281,7 +281,7 @@ func (d *drawing) bar(b bar, scale float64) {
 		opacity = "0.5"
 	}
 	if b.note != "" {
-		text = b.note
+		text = "(" + b.note + ")"
 	}
 	fmt.Fprintf(&d.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" fill-opacity=\"%s\"/>\n", barLeft, d.y, length, barHeight, d.color(b.target), opacity)
 	end := length
