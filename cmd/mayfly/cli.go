@@ -13,7 +13,7 @@ import (
 type cli struct {
 	Serve      serveCommand      `cmd:"" help:"Serve the DynamoDB API."`
 	Demo       demoCommand       `cmd:"" help:"Watch real readings expire to the millisecond, then try the running endpoint."`
-	Bench      benchCommand      `cmd:"" help:"Measure this server, or any DynamoDB endpoint, beside what is possible on this machine."`
+	Bench      benchCommand      `cmd:"" help:"Measure this server, or any DynamoDB endpoint, beside two references."`
 	Schedule   scheduleCommand   `cmd:"" help:"Create, list and fire schedules, through the API of EventBridge Scheduler."`
 	Trigger    triggerCommand    `cmd:"" help:"Call a target for a table's changes and expiries, through the API of Lambda."`
 	Reminder   reminderCommand   `cmd:"" help:"Look at reminders: targets called at instants that items name."`
