@@ -59,7 +59,7 @@ func TestReadmeItemGoes(t *testing.T) {
 			t.Errorf("the server exited with %s, %v\n%s", code, err, server.logged())
 		}
 	}()
-	shell, err := startShell(t.TempDir())
+	shell, err := startShell(t.TempDir(), os.Getenv("PATH"))
 	if err != nil {
 		t.Fatal(err)
 	}
