@@ -45,6 +45,9 @@ const usageAdvice = "every flag can also be set as MAYFLY_<FLAG> in the environm
 // run executes one command line until it is done or ctx is, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := streams{stdout, stderr}
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v") {
+		args = []string{"version"}
+	}
 	parser := command.New(command.Program{Name: "mayfly", Help: "A DynamoDB-compatible database in which items expire exactly at their deadlines.", Env: "MAYFLY", Out: stdout, Err: stderr}, &cli{})
 	selected, err := parser.Parse(args)
 	if err != nil {
