@@ -1,0 +1,206 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+import { findBinary } from "./binary.js";
+
+const kept = 64 * 1024; // characters of the program's stderr
+const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
+
+// The programs that run, of every copy of this package in the process: two copies must not wait for each other's signal handlers.
+const running = (globalThis[Symbol.for("mayfly.running")] ??= new Set());
+
+function killAll() {
+  for (const child of running) child.kill("SIGTERM");
+}
+
+const handlers = new Map(["SIGINT", "SIGTERM", "SIGHUP"].map((signal) => [signal, () => {
+  if (process.listenerCount(signal) > 1) return; // the application handles the signal, and may need the server until it exits
+  killAll();
+  process.off(signal, handlers.get(signal));
+  process.kill(process.pid, signal);
+}]));
+
+function track(child) {
+  if (running.size === 0) {
+    process.on("exit", killAll);
+    for (const [signal, handler] of handlers) process.on(signal, handler);
+  }
+  running.add(child);
+  child.once("exit", () => {
+    running.delete(child);
+    if (running.size > 0) return;
+    process.off("exit", killAll);
+    for (const [signal, handler] of handlers) process.off(signal, handler);
+  });
+}
+
+export async function start(options = {}) {
+  const { binary, dataDir, args = [], frozen = false, region = "us-east-1", timeout = 30_000 } = options;
+  const first = options.start === undefined ? undefined : instant(options.start);
+  const command = ["serve", ...(dataDir === undefined ? ["--memory"] : ["--data", dataDir]), "--port", "0", "--region", region];
+  const exact = first !== undefined && frozen && dataDir === undefined;
+  if (exact) {
+    // The clock runs until the request that freezes it. The server starts a minute early, and the frozen clock is then set to the exact instant.
+    command.push("--start", new Date(Date.parse(first) - 60_000).toISOString());
+  } else if (first !== undefined) {
+    command.push("--start", first);
+  }
+  const { MAYFLY_DATA, MAYFLY_MEMORY, ...env } = process.env; // dataDir decides
+  const child = spawn(findBinary(binary), [...command, ...args], { env, stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
+  const server = new Server(child, region);
+  const late = new AbortController();
+  try {
+    await Promise.race([
+      server._listen(late.signal),
+      pause(timeout, undefined, { signal: late.signal }).then(() => { throw new Error(`mayfly was not ready after ${timeout} ms`); }),
+    ]);
+    if (frozen) await server.clock.freeze();
+    if (exact) await server.clock.set(first);
+  } catch (error) {
+    await server.stop();
+    if (server.stderr) error.message += `\n${server.stderr.trimEnd()}`;
+    throw error;
+  } finally {
+    late.abort();
+  }
+  server._release();
+  return server;
+}
+
+class Server {
+  #child;
+  #failed; // why the program could not be started
+  #closed; // resolves when the program is gone and its output is read
+
+  constructor(child, region) {
+    this.#child = child;
+    this.stderr = "";
+    this.clock = new Clock(this);
+    this._region = region;
+    Object.defineProperty(this, "_region", { enumerable: false });
+    this.#closed = new Promise((resolve) => {
+      child.once("error", (error) => { this.#failed = error; resolve(); });
+      child.once("close", resolve);
+    });
+    if (child.pid !== undefined) track(child);
+    child.stderr.setEncoding("utf8").on("data", (text) => { this.stderr = (this.stderr + text).slice(-kept); });
+  }
+
+  // _listen reads the URL that the program prints, and waits until the server is ready.
+  async _listen(signal) {
+    const lines = createInterface({ input: this.#child.stdout });
+    const url = await new Promise((resolve, reject) => {
+      lines.on("line", (line) => {
+        const found = /^listening on (http:\S+)$/.exec(line);
+        if (found) resolve(found[1]);
+      });
+      this.#closed.then(() => {
+        const { exitCode, signalCode } = this.#child;
+        reject(this.#failed ?? new Error(`mayfly did not start: ${signalCode ? `signal ${signalCode}` : `exit code ${exitCode}`}`));
+      });
+    });
+    this.url = url;
+    this.port = Number(new URL(url).port);
+    while (!signal.aborted) {
+      const answer = await fetch(`${url}/readyz`, { signal });
+      await answer.text();
+      if (answer.ok) return;
+      await pause(20, undefined, { signal });
+    }
+  }
+
+  // _release lets the process end while the program runs: the handler of "exit" stops it then.
+  _release() {
+    this.#child.unref();
+    this.#child.stdout.unref();
+    this.#child.stderr.unref();
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  get clientConfig() {
+    return { endpoint: this.url, region: this._region, credentials: { accessKeyId: "any", secretAccessKey: "any" } };
+  }
+
+  get env() {
+    return {
+      AWS_ENDPOINT_URL: this.url,
+      AWS_REGION: this._region,
+      AWS_DEFAULT_REGION: this._region,
+      AWS_ACCESS_KEY_ID: "any",
+      AWS_SECRET_ACCESS_KEY: "any",
+    };
+  }
+
+  async stop() {
+    const child = this.#child;
+    if (child.pid === undefined) return;
+    if (child.exitCode === null && child.signalCode === null) {
+      child.ref();
+      const exited = once(child, "exit");
+      child.kill("SIGTERM");
+      const force = setTimeout(() => child.kill("SIGKILL"), 10_000);
+      await exited;
+      clearTimeout(force);
+    }
+    child.stdout.ref();
+    child.stderr.ref();
+    await this.#closed;
+  }
+
+  async [asyncDispose]() {
+    await this.stop();
+  }
+}
+
+class Clock {
+  #server;
+
+  constructor(server) {
+    this.#server = server;
+  }
+
+  async #request(path, body) {
+    const answer = await fetch(`${this.#server.url}/_mayfly/clock${path}`, body && { method: "POST", body: JSON.stringify(body) });
+    const text = await answer.text();
+    if (answer.ok) return JSON.parse(text);
+    let reason = text;
+    try {
+      reason = JSON.parse(text).error ?? text;
+    } catch {} // not JSON: the text is the reason
+    throw new Error(`mayfly's clock: ${reason.trim()} (HTTP ${answer.status})`);
+  }
+
+  state() {
+    return this.#request("");
+  }
+
+  async now() {
+    return new Date((await this.state()).now_ms);
+  }
+
+  freeze() {
+    return this.#request("/freeze", {});
+  }
+
+  rate(rate) {
+    return this.#request("/rate", { rate });
+  }
+
+  set(to, { limit } = {}) {
+    return this.#request("/set", { ...(typeof to === "number" ? { to_ms: to } : { to: instant(to) }), limit });
+  }
+
+  advance(by, { limit } = {}) {
+    return this.#request("/advance", { ...(typeof by === "number" ? { by_ms: by } : { by }), limit });
+  }
+}
+
+function instant(time) {
+  const text = time instanceof Date ? time.toISOString() : time;
+  if (Number.isNaN(Date.parse(text))) throw new RangeError(`invalid time ${JSON.stringify(text)}; use 2030-01-01T12:00:00Z`);
+  return text;
+}
