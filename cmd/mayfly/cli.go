@@ -26,7 +26,10 @@ type cli struct {
 	Plan       planCommand       `cmd:"" help:"Compute what a table will need and cost, in each capacity mode and with each way to expire."`
 	Check      checkCommand      `cmd:"" help:"Check the directory of a database: every checksum, and every relation between its parts."`
 	Salvage    salvageCommand    `cmd:"" help:"Copy what can be read of a damaged directory into a new one, and list the losses."`
-	Version    versionCommand    `cmd:"" help:"Print what this program was built from."`
+
+	Healthcheck healthcheckCommand `cmd:"" help:"Report whether a running server is ready, for probes of containers."`
+
+	Version versionCommand `cmd:"" help:"Print what this program was built from."`
 }
 
 // streams is where a command writes: results to out, everything else to err.

@@ -15,6 +15,7 @@
 //	mayfly plan         compute capacity and cost of a workload
 //	mayfly check        check the directory of a database
 //	mayfly salvage      copy what can be read of a damaged directory into a new one
+//	mayfly healthcheck  report whether a running server is ready
 //	mayfly version      what this program was built from
 package main
 

@@ -130,7 +130,7 @@ func (c *Command) flagError(err error) error {
 func (c *Command) settle() error {
 	for _, f := range c.Flags {
 		text := os.Getenv(f.Env)
-		if text == "" || f.from == fromLine { // a variable that is set to nothing, as container files do, is one that is not set
+		if text == "" || f.from == fromLine || isServiceLink(f.Env, text) { // a variable that is set to nothing, as container files do, is one that is not set
 			continue
 		}
 		f.from = fromEnvironment
@@ -142,6 +142,20 @@ func (c *Command) settle() error {
 		return &Usage{err}
 	}
 	return c.checkSet()
+}
+
+// isServiceLink reports whether an orchestrator set the variable, and not a user. For a service named
+// mayfly, Kubernetes and Docker's links set MAYFLY_PORT=tcp://10.0.0.1:8000, and links also set
+// MAYFLY_NAME=/client/mayfly. Their other variables have names that no flag has.
+func isServiceLink(variable, text string) bool {
+	switch {
+	case strings.HasSuffix(variable, "_PORT"):
+		protocol, _, is := strings.Cut(text, "://")
+		return is && (protocol == "tcp" || protocol == "udp" || protocol == "sctp")
+	case strings.HasSuffix(variable, "_NAME"):
+		return strings.HasPrefix(text, "/")
+	}
+	return false
 }
 
 // checkSet reports what is missing, and what cannot be set together.
