@@ -237,7 +237,7 @@ func composed(t *testing.T) (all []launch) {
 	return all
 }
 
-// unit returns how a systemd unit starts the program. .ci/packages has systemd itself check the file.
+// unit returns how a systemd unit starts the program. .ci/deploy has systemd itself check the file.
 func unit(t *testing.T, name string) launch {
 	t.Helper()
 	l := launch{from: name, port: 8000}
