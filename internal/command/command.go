@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type Command struct {
 	Flags     []*Flag
 	Arguments []*Argument
 	Children  []*Command
+	Group     string // the heading under which the program's help lists it
 
 	program  *Program
 	parent   *Command
@@ -100,7 +102,7 @@ func (c *Command) read(of reflect.Value) {
 		case f.Anonymous:
 			c.read(of.Field(i))
 		case isCommand:
-			child := &Command{Name: name, Help: tag.Get("help"), program: c.program, parent: c, self: of.Field(i).Addr().Interface()}
+			child := &Command{Name: name, Help: tag.Get("help"), Group: tag.Get("group"), program: c.program, parent: c, self: of.Field(i).Addr().Interface()}
 			child.read(of.Field(i))
 			c.Children = append(c.Children, child)
 			if tag.Get("default") == "withargs" {
@@ -116,16 +118,29 @@ func (c *Command) read(of reflect.Value) {
 	}
 }
 
-// Usage is an error in a command line: what was asked is not understood.
-type Usage struct{ error }
+// Usage is an error in a command line.
+type Usage struct {
+	Next string // what helps; "" if the error says it all
+
+	error
+}
 
 func (u *Usage) Unwrap() error { return u.error }
 
-func usage(format string, args ...any) error { return &Usage{fmt.Errorf(format, args...)} }
+func usage(format string, args ...any) *Usage { return &Usage{error: fmt.Errorf(format, args...)} }
 
-// Parse reads a command line and fills in the command's struct, to which it gives a pointer; nil where the line was a request for help, which is answered. Its errors are of
-// the type Usage, or of writing the answer.
+// next adds what helps.
+func (u *Usage) next(format string, args ...any) *Usage {
+	u.Next = fmt.Sprintf(format, args...)
+	return u
+}
+
+// Parse reads a command line, fills in the struct of the command and returns a pointer to it. It returns nil if it has answered the line itself: a request for help, or the
+// name of a group of commands alone. Its errors are of the type Usage, or of writing the answer.
 func (c *Command) Parse(args []string) (command any, err error) {
+	if err := c.checkNames(args); err != nil {
+		return nil, err
+	}
 	var selected *Command
 	top := c.build(&selected)
 	top.SetOut(c.program.Out)
@@ -134,7 +149,7 @@ func (c *Command) Parse(args []string) (command any, err error) {
 	if err := top.Execute(); err != nil {
 		var u *Usage
 		if !errors.As(err, &u) {
-			err = &Usage{err}
+			err = &Usage{error: err}
 		}
 		return nil, err
 	}
@@ -142,6 +157,23 @@ func (c *Command) Parse(args []string) (command any, err error) {
 		return nil, nil
 	}
 	return selected.self, selected.settle()
+}
+
+// checkNames refuses a word that stands where a command is named and is none. Cobra would take it for an argument, or complain of the flags behind it first.
+func (c *Command) checkNames(args []string) error {
+	for _, word := range args {
+		child := c.child(word)
+		if child != nil {
+			c = child
+			continue
+		}
+		named := len(c.Children) > 0 && (c.standard == nil || len(c.standard.Arguments) == 0)
+		if !named || strings.HasPrefix(word, "-") || word == "" || c.parent == nil && (strings.HasPrefix(word, "__complete") || word == "help" || word == "completion") {
+			return nil
+		}
+		return c.noSuchCommand(word)
+	}
+	return nil
 }
 
 // withStandard names the command that is meant where none is named.
@@ -168,6 +200,10 @@ func (c *Command) build(selected **Command) *cobra.Command {
 		Use: c.Name, Short: c.Help, SilenceErrors: true, SilenceUsage: true,
 		Args: func(_ *cobra.Command, args []string) error { return c.takeArguments(args) },
 		RunE: func(*cobra.Command, []string) error {
+			if len(c.Children) > 0 {
+				c.writeHelp(c.program.Out)
+				return nil
+			}
 			*selected = c
 			return nil
 		},
@@ -198,47 +234,65 @@ func (c *Command) build(selected **Command) *cobra.Command {
 
 // takeArguments fills in the arguments.
 func (c *Command) takeArguments(args []string) error {
-	if len(c.Children) > 0 {
-		return c.noSuchCommand(args)
-	}
 	for _, a := range c.Arguments {
-		if a.value.many() {
-			if len(args) == 0 && !a.optional {
-				return usage("expected %s", a)
-			}
-			for i, text := range args {
-				if err := a.value.set(text, i == 0); err != nil {
-					return usage("%s: %w", a, err)
-				}
-			}
-			return nil
-		}
 		if len(args) == 0 {
-			if !a.optional {
-				return usage("expected %s", a)
+			if a.optional {
+				return nil
 			}
-			return nil
+			return usage("missing argument %s", a).next("%s --help", c.fullPath())
 		}
-		if err := a.value.set(args[0], true); err != nil {
-			return usage("%s: %w", a, err)
+		words := args[:1]
+		if a.value.many() {
+			words = args
 		}
-		args = args[1:]
+		for i, text := range words {
+			if err := a.value.set(text, i == 0); err != nil {
+				return usage("%s: %w", a, err).next("%s", a.value.example("", ""))
+			}
+		}
+		args = args[len(words):]
 	}
 	if len(args) > 0 {
-		return usage("unexpected argument %s", args[0])
+		return usage("unexpected argument %q", args[0]).next("%s --help", c.fullPath())
 	}
 	return nil
 }
 
-func (c *Command) noSuchCommand(args []string) error {
+// noSuchCommand is the error for a command of c that does not exist.
+func (c *Command) noSuchCommand(name string) error {
 	var names []string
 	for _, child := range c.Children {
 		names = append(names, child.Name)
 	}
-	if len(args) > 0 {
-		return usage("unexpected argument %s%s", args[0], meant(args[0], names))
+	near := nearest(name, names)
+	for i := range near {
+		near[i] = c.fullPath() + " " + near[i]
 	}
-	return usage("expected one of %s", strings.Join(names, ", "))
+	if len(near) == 0 {
+		near = c.below(name)
+	}
+	e := usage("unknown command %q", name)
+	if len(near) == 0 || len(near) > 3 {
+		return e.next("%s --help", c.fullPath())
+	}
+	return e.next("did you mean %s?", strings.Join(near, " or "))
+}
+
+// below returns the full paths of the commands anywhere below c whose names are nearest to a mistyped one.
+func (c *Command) below(name string) (near []string) {
+	paths := map[string][]string{}
+	var collect func(*Command)
+	collect = func(c *Command) {
+		for _, child := range c.Children {
+			paths[child.Name] = append(paths[child.Name], child.fullPath())
+			collect(child)
+		}
+	}
+	collect(c)
+	for _, name := range nearest(name, slices.Collect(maps.Keys(paths))) {
+		near = append(near, paths[name]...)
+	}
+	return near
 }
 
 // String is the argument as it stands in the line that shows how the command is used.

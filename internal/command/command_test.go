@@ -23,16 +23,16 @@ type common struct {
 }
 
 type tree struct {
-	Make  makeCommand `cmd:"" help:"Make things."`
+	Make  makeCommand `cmd:"" group:"Work" help:"Make things."`
 	Watch struct {
 		Run  watchCommand `cmd:"" default:"withargs" help:"Watch."`
 		Stop struct{}     `cmd:"" help:"Stop."`
-	} `cmd:"" help:"Watch things."`
+	} `cmd:"" group:"Work" help:"Watch things."`
 	Call struct {
 		Table   string   `help:"Table." xor:"source" required:"" placeholder:"NAME"`
 		Stream  string   `help:"Stream." xor:"source" required:"" placeholder:"ARN"`
 		Command []string `arg:"" optional:"" passthrough:"" help:"What to call."`
-	} `cmd:"" help:"Call things."`
+	} `cmd:"" group:"Other" help:"Call things."`
 }
 
 type makeCommand struct {
@@ -112,35 +112,41 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for line, want := range map[string]string{
-		"":                                    "expected one of make, watch, call",
-		"mkae x":                              `unexpected argument mkae, did you mean "make"?`,
-		"nothing":                             "unexpected argument nothing",
-		"make":                                "expected <name>",
-		"watch":                               "missing flags: --table=NAME",
-		"watch stop now":                      "unexpected argument now",
-		"make x --cuont 3":                    `unknown flag --cuont, did you mean "--count"?`,
-		"make x --secrex 3":                   "unknown flag --secrex",
-		"make x -z":                           "unknown flag -z",
-		"make x --count":                      "--count needs a value",
-		"make x --count many":                 `--count: "many" is not a whole number`,
-		"make x --count 1e3":                  `--count: "1e3" is not a whole number`,
-		"make x --count 99999999999999999999": `--count: "99999999999999999999" is not a whole number in range`,
-		"make x --port -1":                    `--port: "-1" is not a whole number from 0 on`,
-		"make x --port 65536":                 `--port: "65536" is not a whole number from 0 on in range`,
-		"make x --max-wcu NaN":                `--max-wcu: "NaN" is not a number`,
-		"make x --max-age 5":                  `--max-age: "5" is not a duration such as 250ms, 30s, 5m or 1h30m`,
-		"make x --kind c":                     `--kind: it must be one of a, b, and not "c"`,
-		"make x --quiet=maybe":                `--quiet: it is true, 1, yes, false, 0 or no, and not "maybe"`,
-		"make x --no-bisect=false":            "--no-bisect: it has no value",
-		"make x --tag a":                      `--tag: "a" is not of the form KEY=VALUE`,
-		"call":                                "missing flags: --table=NAME or --stream=ARN",
-		"call --table t --stream s":           "--table and --stream cannot be set together",
-		"make x --config /nowhere/it":         "config file: open /nowhere/it: no such file or directory",
+	for line, want := range map[string]string{ // the error, and what helps
+		"mkae x":                              `unknown command "mkae" | did you mean test make?`,
+		"amke --count 3":                      `unknown command "amke" | did you mean test make?`,
+		"stop":                                `unknown command "stop" | did you mean test watch stop?`,
+		"nothing":                             `unknown command "nothing" | test --help`,
+		"watch sotp":                          `unknown command "sotp" | did you mean test watch stop?`,
+		"watch nothing --table t":             `unknown command "nothing" | test watch --help`,
+		"make":                                "missing argument <name> | test make --help",
+		"watch":                               "missing flag: --table=NAME | set --table or TEST_TABLE",
+		"watch stop now":                      `unexpected argument "now" | test watch stop --help`,
+		"make x --cuont 3":                    "unknown flag --cuont | did you mean --count?",
+		"make x --hlep":                       "unknown flag --hlep | did you mean --help?",
+		"make x -port 3":                      "unknown flag -port | did you mean --port?",
+		"make x --secrex 3":                   "unknown flag --secrex | test make --help",
+		"make x -z":                           "unknown flag -z | test make --help",
+		"make x --count":                      "--count needs a value | for example --count=10",
+		"make x --count many":                 `--count: "many" is not a whole number | for example --count=10`,
+		"make x --count 1e3":                  `--count: "1e3" is not a whole number | for example --count=10`,
+		"make x --count 99999999999999999999": `--count: "99999999999999999999" is not a whole number in the range allowed | for example --count=10`,
+		"make x --port -1":                    `--port: "-1" is not a whole number of 0 or more | for example --port=10`,
+		"make x --port 65536":                 `--port: "65536" is not a whole number of 0 or more in the range allowed | for example --port=10`,
+		"make x --max-wcu NaN":                `--max-wcu: "NaN" is not a number | for example --max-wcu=0.5`,
+		"make x --max-age 5":                  `--max-age: "5" is not a duration | for example --max-age=1m`,
+		"make x --kind c":                     `--kind: "c" is not one of a, b | `,
+		"make x --quiet=maybe":                `--quiet: "maybe" is neither true nor false | for example --quiet=true`,
+		"make x --no-bisect=false":            "--no-bisect takes no value | ",
+		"make x --tag a":                      `--tag: "a" is not of the form KEY=VALUE | `,
+		"call":                                "missing flag: --table=NAME or --stream=ARN | set --table or TEST_TABLE, or --stream or TEST_STREAM",
+		"call --table t --stream s":           "--table and --stream cannot be used together | ",
+		"make x --config /nowhere/it":         "config file: open /nowhere/it: no such file or directory | ",
 	} {
 		_, _, err := parse(t, strings.Fields(line)...)
-		if _, is := err.(*Usage); !is || err.Error() != want {
-			t.Errorf("%s: %v; want %s", line, err, want)
+		u, is := err.(*Usage)
+		if !is || u.Error()+" | "+u.Next != want {
+			t.Errorf("%s: %v, next %+v; want %s", line, err, u, want)
 		}
 	}
 }
@@ -168,22 +174,22 @@ func TestRanks(t *testing.T) {
 		t.Errorf("%+v; want %+v", got, want)
 	}
 	t.Setenv("TEST_COUNT", "many")
-	if _, _, err := parse(t, "make", "x"); err == nil || err.Error() != `--count: "many" is not a whole number (from the environment: TEST_COUNT="many")` {
+	if _, _, err := parse(t, "make", "x"); err == nil || err.Error() != `the environment variable TEST_COUNT: "many" is not a whole number` {
 		t.Error(err)
 	}
 }
 
 func TestFileRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"cuont: 1\nname: x": "sets what make does not have: cuont, name",
-		"config: other":     "sets what make does not have: config",
-		"count: [1]":        "count: it has one value, and not a list",
+		"cuont: 1\nname: x": "unknown setting cuont, name",
+		"config: other":     "unknown setting config",
+		"count: [1]":        "count: takes one value, not a list",
 		"count: many":       `count: "many" is not a whole number`,
-		"count:":            "count: it has no value",
-		"zone: {a: {b: c}}": "is no text, number or switch",
-		"tables: [[a]]":     "is no text, number or switch",
+		"count:":            "count: has no value",
+		"zone: {a: {b: c}}": "is not a text, a number, true or false",
+		"tables: [[a]]":     "is not a text, a number, true or false",
 		"- a":               "is neither YAML nor JSON",
-		"kind: c":           `kind: it must be one of a, b, and not "c"`,
+		"kind: c":           `kind: "c" is not one of a, b`,
 	} {
 		path := filepath.Join(t.TempDir(), "config.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -214,9 +220,10 @@ Arguments:
   [<more> ...]      Further names.
 
 Flags:
-  -h, --help               Show context-sensitive help.
+  -h, --help               Show this help.
 `,
-		"--help":                 "  watch run     Watch.\n",
+		"":                       "Work:\n  make          Make things.\n  watch         Watch things.\n\nOther:\n  call          Call things.\n  completion    Print",
+		"watch -h":               "Commands:\n  watch run     Watch.\n",
 		"watch --help":           "Usage: test watch <command>\n",
 		"call -h":                "Usage: test call (--table=NAME | --stream=ARN) [<command> ...] [flags]\n",
 		"help watch stop":        "Usage: test watch stop\n",

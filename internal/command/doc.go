@@ -16,6 +16,7 @@
 //	arg            an argument; optional: may be left out. A slice takes all that are left; passthrough: with their flags
 //	name           instead of the field's name, which becomes max-age from MaxAge
 //	help           a sentence
+//	group          of a command of the program: the heading under which the program's help lists it
 //	default        the value where nothing is set
 //	enum           the values that there are, separated by commas
 //	placeholder    what stands for the value in --help

@@ -40,7 +40,7 @@ func readFile(path string) (values map[string]any, err error) {
 	defer f.Close()
 	// YAML contains JSON, so one decoder reads both.
 	if err := yaml.NewDecoder(f).Decode(&values); err != nil && err != io.EOF {
-		return nil, fmt.Errorf("config file %s is neither YAML nor JSON with one setting a line: %w", path, err)
+		return nil, fmt.Errorf("config file %s is neither YAML nor JSON: %w", path, err)
 	}
 	return values, nil
 }
@@ -55,7 +55,17 @@ func (c *Command) take(path string, values map[string]any) error {
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		return fmt.Errorf("config file %s sets what %s does not have: %s (settings are named as the flags, without the dashes in front)", path, c.Name, strings.Join(unknown, ", "))
+		var names []string
+		for _, f := range c.Flags {
+			if !f.isFile() && !f.Hidden {
+				names = append(names, f.Name)
+			}
+		}
+		e := usage("config file %s: unknown setting %s; a setting is named as its flag, without the dashes", path, strings.Join(unknown, ", "))
+		if near := nearest(unknown[0], names); len(near) == 1 {
+			return e.next("did you mean %s?", near[0])
+		}
+		return e.next("%s --help", c.fullPath())
 	}
 	for _, f := range c.Flags {
 		v, has := values[f.Name]
@@ -68,7 +78,7 @@ func (c *Command) take(path string, values map[string]any) error {
 			err = f.value.set(texts[i], i == 0)
 		}
 		if err != nil {
-			return fmt.Errorf("config file %s: %s: %w", path, f.Name, err)
+			return usage("config file %s: %s: %w", path, f.Name, err).next("%s", f.value.example(f.Name+": ", f.standard))
 		}
 	}
 	return nil
@@ -84,7 +94,7 @@ func (f *Flag) texts(v any) (texts []string, err error) {
 	switch v := v.(type) {
 	case []any:
 		if !f.value.many() {
-			return nil, fmt.Errorf("it has one value, and not a list")
+			return nil, fmt.Errorf("takes one value, not a list")
 		}
 		for _, one := range v {
 			text, err := plain(one)
@@ -116,7 +126,7 @@ func plain(v any) (string, error) {
 	case string, bool, int, int64, uint64:
 		return fmt.Sprint(v), nil
 	case nil:
-		return "", fmt.Errorf("it has no value")
+		return "", fmt.Errorf("has no value")
 	}
-	return "", fmt.Errorf("%v is no text, number or switch", v)
+	return "", fmt.Errorf("%v is not a text, a number, true or false", v)
 }

@@ -87,7 +87,7 @@ type lineValue struct {
 func (v *lineValue) Set(text string) error {
 	if v.not {
 		if text != "true" {
-			return errors.New("it has no value")
+			return errors.New("takes no value")
 		}
 		text = "false"
 	}
@@ -100,30 +100,52 @@ func (v *lineValue) String() string { return "" }
 
 func (v *lineValue) Type() string { return "value" }
 
-// flagError says what is wrong with a flag.
+// flagError explains an error of pflag.
 func (c *Command) flagError(err error) error {
 	var unknown *pflag.NotExistError
 	var noValue *pflag.ValueRequiredError
 	var wrong *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
-		name := unknown.GetSpecifiedName()
-		if unknown.GetSpecifiedShortnames() != "" {
-			return usage("unknown flag -%s", name)
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+			return c.unknownFlag("-" + letters)
 		}
-		var names []string
-		for _, f := range c.Flags {
-			if !f.Hidden {
-				names = append(names, "--"+f.Name)
-			}
-		}
-		return usage("unknown flag --%s%s", name, meant("--"+name, names))
+		return c.unknownFlag("--" + unknown.GetSpecifiedName())
 	case errors.As(err, &noValue):
-		return usage("--%s needs a value", noValue.GetFlag().Name)
+		f := c.flag(noValue.GetFlag().Name)
+		return usage("--%s needs a value", f.Name).next("%s", f.value.example("--"+f.Name+"=", f.standard))
 	case errors.As(err, &wrong):
-		return usage("--%s: %w", wrong.GetFlag().Name, wrong.Unwrap())
+		name := wrong.GetFlag().Name
+		if f := c.flag(name); f != nil { // not --no-name
+			return usage("--%s: %w", name, wrong.Unwrap()).next("%s", f.value.example("--"+name+"=", f.standard))
+		}
+		return usage("--%s %w", name, wrong.Unwrap())
 	}
 	return usage("%w", err)
+}
+
+func (c *Command) unknownFlag(typed string) error {
+	names := []string{"help"}
+	for _, f := range c.Flags {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	e := usage("unknown flag %s", typed)
+	near := nearest(strings.TrimLeft(typed, "-"), names)
+	if len(near) == 0 || len(near) > 3 {
+		return e.next("%s --help", c.fullPath())
+	}
+	return e.next("did you mean --%s?", strings.Join(near, " or --"))
+}
+
+func (c *Command) flag(name string) *Flag {
+	for _, f := range c.Flags {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
 }
 
 // settle fills in what the command line has not set, and checks the whole.
@@ -135,11 +157,15 @@ func (c *Command) settle() error {
 		}
 		f.from = fromEnvironment
 		if err := f.value.set(text, true); err != nil {
-			return usage("--%s: %w (from the environment: %s=%q)", f.Name, err, f.Env, text)
+			return usage("the environment variable %s: %w", f.Env, err).next("%s", f.value.example(f.Env+"=", f.standard))
 		}
 	}
 	if err := c.readFiles(); err != nil {
-		return &Usage{err}
+		var u *Usage
+		if errors.As(err, &u) {
+			return u
+		}
+		return &Usage{error: err}
 	}
 	return c.checkSet()
 }
@@ -160,39 +186,42 @@ func isServiceLink(variable, text string) bool {
 
 // checkSet reports what is missing, and what cannot be set together.
 func (c *Command) checkSet() error {
-	var missing, groups []string
+	var missing, helps, groups []string
 	for _, f := range c.Flags {
 		if f.xor != "" && !slices.Contains(groups, f.xor) {
 			groups = append(groups, f.xor)
 		}
 		if f.xor == "" && f.required && f.from == fromDefault {
-			missing = append(missing, f.shown())
+			missing, helps = append(missing, f.shown()), append(helps, "--"+f.Name+" or "+f.Env)
 		}
 	}
 	for _, name := range groups {
-		var set, all []string
+		var set, all, help []string
 		required := false
 		for _, f := range c.Flags {
 			if f.xor != name {
 				continue
 			}
 			required = required || f.required
-			all = append(all, f.shown())
+			all, help = append(all, f.shown()), append(help, "--"+f.Name+" or "+f.Env)
 			if f.from != fromDefault {
 				set = append(set, "--"+f.Name)
 			}
 		}
 		if len(set) > 1 {
-			return usage("%s cannot be set together", strings.Join(set, " and "))
+			return usage("%s cannot be used together", strings.Join(set, " and "))
 		}
 		if required && len(set) == 0 {
-			missing = append(missing, strings.Join(all, " or "))
+			missing, helps = append(missing, strings.Join(all, " or ")), append(helps, strings.Join(help, ", or "))
 		}
 	}
-	if len(missing) > 0 {
-		return usage("missing flags: %s", strings.Join(missing, ", "))
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return usage("missing flag: %s", missing[0]).next("set %s", helps[0])
 	}
-	return nil
+	return usage("missing flags: %s", strings.Join(missing, ", ")).next("set %s", strings.Join(helps, "; "))
 }
 
 // shown is the flag as --help shows it, such as --port=8000.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -42,7 +43,7 @@ func (c *Command) writeHelp(out io.Writer) {
 		p.table(rows)
 	}
 	p.line("\nFlags:")
-	rows := []row{{"-h, --help", "Show context-sensitive help."}, {}}
+	rows := []row{{"-h, --help", "Show this help."}, {}}
 	for _, f := range c.Flags {
 		if !f.Hidden {
 			rows = append(rows, row{f.left(), f.right()})
@@ -53,11 +54,13 @@ func (c *Command) writeHelp(out io.Writer) {
 	}
 	p.table(rows)
 	if len(c.Children) > 0 {
-		p.line("\nCommands:")
-		p.table(c.leaves())
 		if c.parent == nil {
-			p.table([]row{{"completion", fmt.Sprintf("Print a script that completes %s in bash, zsh, fish or powershell.", c.Name)}})
-			p.line("\nRun \"%s <command> --help\" for more information on a command.", c.Name)
+			c.groups(&p)
+			p.line("")
+			p.wrap("", fmt.Sprintf("\"%s <command> --help\" shows a command's flags and examples. Each flag can also be set in the environment: --port is %s_PORT.", c.Name, c.program.Env))
+		} else {
+			p.line("\nCommands:")
+			p.table(c.leaves())
 		}
 	}
 	io.WriteString(out, p.text.String())
@@ -92,6 +95,33 @@ func (c *Command) usageLine() string {
 		words = append(words, "[flags]")
 	}
 	return strings.Join(words, " ")
+}
+
+// groups writes the program's commands under the headings of their groups, which come in the order of their first commands. The last one has the command that completes words.
+func (c *Command) groups(p *page) {
+	var names []string
+	rows := map[string][]row{}
+	for _, child := range c.Children {
+		name := cmp.Or(child.Group, "Commands")
+		if rows[name] == nil {
+			names = append(names, name)
+		}
+		rows[name] = append(rows[name], row{child.Name, child.Help})
+	}
+	last := names[len(names)-1]
+	rows[last] = append(rows[last], row{"completion", "Print a script that completes commands in bash, zsh, fish or powershell."})
+	width := 0
+	for _, all := range rows {
+		for _, r := range all {
+			width = max(width, len(r.left))
+		}
+	}
+	for _, name := range names {
+		p.line("\n%s:", name)
+		for _, r := range rows[name] {
+			p.table([]row{{fmt.Sprintf("%-*s", width, r.left), r.right}})
+		}
+	}
 }
 
 // leaves are all commands below, with the names that lead to them.

@@ -1,44 +1,55 @@
 package command
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
-// meant asks whether one of the names was meant; it is empty where none is near.
-func meant(text string, names []string) string {
-	var near []string
+// nearest returns the names that a mistyped one may stand for: those at the least distance, in the order of the alphabet.
+func nearest(typed string, names []string) (near []string) {
+	least := 1
+	if len(typed) > 3 {
+		least = 2
+	}
 	for _, name := range names {
-		if distance(text, name) <= 2 || len(text) > 4 && strings.HasPrefix(name, text) {
-			near = append(near, `"`+name+`"`)
+		d := distance(typed, name)
+		switch {
+		case d > least:
+		case d < least:
+			least, near = d, []string{name}
+		default:
+			near = append(near, name)
 		}
 	}
-	switch slices.Sort(near); len(near) {
-	case 0:
-		return ""
-	case 1:
-		return ", did you mean " + near[0] + "?"
+	if near == nil && len(typed) > 4 {
+		for _, name := range names {
+			if len(name) > len(typed) && name[:len(typed)] == typed {
+				near = append(near, name)
+			}
+		}
 	}
-	return ", did you mean one of " + strings.Join(near, ", ") + "?"
+	slices.Sort(near)
+	return near
 }
 
-// distance is how many letters have to be put in, taken out or changed to get from one text to the other (Levenshtein).
+// distance returns how many edits turn one text into the other: a letter put in, taken out or changed, or two neighbours swapped (optimal string alignment).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
 	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost++
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
 			}
-			before = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			rows[i][j] = min(rows[i-1][j-1]+cost, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -107,7 +108,7 @@ func (v value) setPairs(text string) error {
 
 func (v value) setOne(target reflect.Value, text string) error {
 	if len(v.enum) > 0 && !slices.Contains(v.enum, text) {
-		return fmt.Errorf("it must be one of %s, and not %q", strings.Join(v.enum, ", "), text)
+		return fmt.Errorf("%q is not one of %s", text, strings.Join(slices.DeleteFunc(slices.Clone(v.enum), func(s string) bool { return s == "" }), ", "))
 	}
 	if reader, is := target.Addr().Interface().(encoding.TextUnmarshaler); is {
 		return reader.UnmarshalText([]byte(text))
@@ -115,7 +116,7 @@ func (v value) setOne(target reflect.Value, text string) error {
 	if target.Type() == durationType {
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return fmt.Errorf("%q is not a duration such as 250ms, 30s, 5m or 1h30m", text)
+			return fmt.Errorf("%q is not a duration", text)
 		}
 		target.SetInt(int64(d))
 		return nil
@@ -138,7 +139,7 @@ func (v value) setOne(target reflect.Value, text string) error {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		n, err := strconv.ParseUint(text, 10, target.Type().Bits())
 		if err != nil {
-			return fmt.Errorf("%q is not a whole number from 0 on%s", text, tooLong(err))
+			return fmt.Errorf("%q is not a whole number of 0 or more%s", text, tooLong(err))
 		}
 		target.SetUint(n)
 	case reflect.Float32, reflect.Float64:
@@ -153,9 +154,29 @@ func (v value) setOne(target reflect.Value, text string) error {
 	return nil
 }
 
+// example shows a good value behind what comes in front of it: the default, or one of the type. It is empty if the error of a wrong value shows one itself.
+func (v value) example(front, standard string) string {
+	kind := v.element().Kind()
+	switch {
+	case len(v.enum) > 0 || v.of.Kind() == reflect.Map || reflect.PointerTo(v.element()).Implements(readerType):
+		return ""
+	case v.element() == durationType:
+		standard = cmp.Or(standard, "30s")
+	case kind == reflect.Bool:
+		standard = "true"
+	case kind == reflect.Float32, kind == reflect.Float64:
+		standard = cmp.Or(standard, "0.5")
+	case kind == reflect.String:
+		return ""
+	default:
+		standard = cmp.Or(standard, "10")
+	}
+	return "for example " + front + standard
+}
+
 func tooLong(err error) string {
 	if n, is := err.(*strconv.NumError); is && n.Err == strconv.ErrRange {
-		return " in range"
+		return " in the range allowed"
 	}
 	return ""
 }
@@ -167,5 +188,5 @@ func readSwitch(text string) (bool, error) {
 	case "false", "0", "no":
 		return false, nil
 	}
-	return false, fmt.Errorf("it is true, 1, yes, false, 0 or no, and not %q", text)
+	return false, fmt.Errorf("%q is neither true nor false", text)
 }
