@@ -172,7 +172,7 @@ func TestStream(t *testing.T) {
 func TestSettings(t *testing.T) {
 	for environment, says := range map[string]string{
 		"":                                     `MAYFLY_HANDLER: "" is not sweep or stream`,
-		"MAYFLY_HANDLER=sweep":                 "Table: it is empty",
+		"MAYFLY_HANDLER=sweep":                 "Table: missing",
 		"MAYFLY_HANDLER=stream MAYFLY_TABLE=t": "MAYFLY_ROLE: it is empty",
 		"MAYFLY_HANDLER=sweep MAYFLY_TABLE=t MAYFLY_SHARD=1":                 "MAYFLY_SHARD is no setting",
 		"MAYFLY_HANDLER=sweep MAYFLY_TABLE=t MAYFLY_SHARDS=x":                `MAYFLY_SHARDS: "x"`,

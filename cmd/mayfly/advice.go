@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/aws/smithy-go"
@@ -15,23 +17,28 @@ import (
 // adviseOpen adds what to do to the failures of opening a database that a user can do something about.
 func adviseOpen(err error, dir string) error {
 	switch {
+	case optionError.MatchString(err.Error()):
+		return misusedOptions(errors.New(strings.ReplaceAll(err.Error(), "mayfly: ", "")), "mayfly serve")
 	case errors.Is(err, mayfly.ErrLocked):
-		return advise(err, "another process has %s open: stop it, or give this one its own --data", dir)
+		return advise(err, "stop the other process that uses %s, or choose another --data", dir)
 	case errors.Is(err, mayfly.ErrFormat):
-		return advise(err, "a newer mayfly wrote %s: use that version, or another --data", dir)
+		return advise(err, "open %s with the newer mayfly that wrote it, or choose another --data", dir)
 	case errors.Is(err, mayfly.ErrClockAhead):
-		return advise(err, "set the machine's clock right, or open it with --clock-control: then its clock goes on from there")
+		return advise(err, "correct the machine's clock, or start with --clock-control: the database's clock then continues from there")
 	case errors.Is(err, mayfly.ErrForeign):
-		return advise(err, "give an empty or a new directory as --data")
+		return advise(err, "choose an empty or new directory as --data")
 	case errors.Is(err, mayfly.ErrNoSpace):
-		return advise(err, "make room on the disk that holds %s, then start again: nothing is lost", dir)
+		return advise(err, "free space on the disk that holds %s, then start again: nothing is lost", dir)
 	case errors.Is(err, mayfly.ErrDamaged):
-		return advise(err, "nothing in %[1]s was changed; run `mayfly check %[1]s` for all faults, `mayfly salvage %[1]s --to NEW` to copy what can be read, or restore a copy", dir)
+		return advise(err, "nothing in %[1]s was changed; list all faults with `mayfly check %[1]s`; then restore a backup, or copy the readable part with `mayfly salvage %[1]s --to NEW`", dir)
 	case errors.Is(err, mayfly.ErrCorrupt):
-		return advise(err, "run `mayfly check %[1]s` for all faults, `mayfly salvage %[1]s --to NEW` to copy what can be read, or restore a copy", dir)
+		return advise(err, "list all faults with `mayfly check %[1]s`; then restore a backup, or copy the readable part with `mayfly salvage %[1]s --to NEW`", dir)
 	}
 	return err
 }
+
+// optionError matches the errors of mayfly.Options, which begin with the name of an option.
+var optionError = regexp.MustCompile(`^mayfly: [A-Z]`)
 
 // advise says what a failed call of an endpoint means: the API's own error without the SDK's words around it, or what is wrong with the way there.
 func (e *endpoint) advise(err error) error {
@@ -42,7 +49,7 @@ func (e *endpoint) advise(err error) error {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return advise(fmt.Errorf("nothing listens at %s", e.url), "start mayfly serve, or say with --endpoint or AWS_ENDPOINT_URL where the server is")
+		return advise(fmt.Errorf("nothing listens at %s", e.url), "start one with mayfly serve, or set --endpoint or AWS_ENDPOINT_URL to the server's address")
 	case errors.As(err, &answer):
 		return e.adviseAnswer(&refusal{answer})
 	}
@@ -51,11 +58,16 @@ func (e *endpoint) advise(err error) error {
 
 func (e *endpoint) adviseAnswer(err *refusal) error {
 	switch err.ErrorCode() {
+	case "ValidationException", "InvalidParameterValueException":
+		if strings.Contains(err.ErrorMessage(), "Arn") {
+			return misused(err, "an ARN looks like arn:aws:lambda:us-east-1:000000000000:function:tea")
+		}
+		return misused(err, "")
 	case "UnknownOperationException":
-		return advise(err, "%s does not serve this API: see --endpoint", e.name())
+		return advise(err, "%s does not serve this API; set --endpoint to a server that does", e.name())
 	case "UnrecognizedClientException", "InvalidSignatureException", "SignatureDoesNotMatch", "MissingAuthenticationTokenException", "AccessDeniedException",
 		"IncompleteSignature", "ExpiredTokenException":
-		return advise(err, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE) to what %s knows", e.name())
+		return advise(err, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE) to credentials that %s accepts", e.name())
 	}
 	return err
 }

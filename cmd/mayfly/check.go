@@ -10,7 +10,7 @@ import (
 )
 
 type checkCommand struct {
-	Dir  string `arg:"" help:"Directory of the database; no server may have it open."`
+	Dir  string `arg:"" help:"Directory of the database. Stop the server that uses it first."`
 	JSON bool   `name:"json" help:"Print every fault as a JSON line, and a summary as the last one."`
 }
 
@@ -20,8 +20,8 @@ func (checkCommand) Help() string {
 
     mayfly check ./data
 
-Exit codes: 0 sound, 3 damaged, 1 the check could not be made, 2 misuse of the command line. Nothing in the directory
-is changed. Damage of files is reported with the tables and keys that it concerns. The relations between items, indexes,
+Exit codes: 0 no damage, 3 damaged, 1 the check failed, 2 the command line is wrong. Nothing in the directory
+is changed. A damaged file is reported with the tables and keys that it holds. The relations between items, indexes,
 deadlines and streams are checked if the files are sound.`
 }
 
@@ -46,14 +46,14 @@ func (c checkCommand) Run(ctx context.Context, s streams) error {
 			return err
 		}
 	} else if faults.n == 0 {
-		fmt.Fprintf(s.out, "%s is sound\n", c.Dir)
+		fmt.Fprintf(s.out, "%s has no damage\n", c.Dir)
 	}
 	if faults.n == 0 {
 		return nil
 	}
 	return &advised{
 		error: fmt.Errorf("%s is damaged: %s", c.Dir, counted(faults.n, "fault")), exit: exitDamaged,
-		next: fmt.Sprintf("restore it from a copy, or copy what can be read with: mayfly salvage %s --to NEW", c.Dir),
+		next: fmt.Sprintf("restore a backup, or copy the readable part with: mayfly salvage %s --to NEW", c.Dir),
 	}
 }
 
@@ -91,7 +91,7 @@ func (l *faultList) add(f mayfly.Fault) {
 // end counts the faults that were not printed.
 func (l *faultList) end() {
 	if !l.json && l.n > faultsShown {
-		fmt.Fprintf(l.s.out, "and %d more; --json prints all\n", l.n-faultsShown)
+		fmt.Fprintf(l.s.out, "and %d more; --json prints them all\n", l.n-faultsShown)
 	}
 }
 
@@ -127,9 +127,9 @@ func faultJSON(f mayfly.Fault) map[string]any {
 func adviseStopped(err error, dir string) error {
 	switch {
 	case errors.Is(err, mayfly.ErrLocked):
-		return advise(err, "stop the server that has %s open first", dir)
+		return advise(err, "stop the server that uses %s first", dir)
 	case errors.Is(err, fs.ErrNotExist):
-		return advise(err, "give the directory that mayfly serve has as --data")
+		return advise(err, "give the directory that mayfly serve uses as --data")
 	case errors.Is(err, mayfly.ErrFormat):
 		return advise(err, "use the version of mayfly that wrote %s", dir)
 	}

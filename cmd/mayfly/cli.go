@@ -1,35 +1,39 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/mayflydb/mayfly/internal/command"
 )
 
-// cli is the command line: one field a command.
+// cli is the command line: one field a command, those used most first.
 type cli struct {
-	Serve      serveCommand      `cmd:"" help:"Serve the DynamoDB API."`
-	Demo       demoCommand       `cmd:"" help:"Watch real readings expire to the millisecond, then try the running endpoint."`
-	Bench      benchCommand      `cmd:"" help:"Measure this server, or any DynamoDB endpoint, beside two references."`
-	Schedule   scheduleCommand   `cmd:"" help:"Create, list and fire schedules, through the API of EventBridge Scheduler."`
-	Trigger    triggerCommand    `cmd:"" help:"Call a target for a table's changes and expiries, through the API of Lambda."`
-	Reminder   reminderCommand   `cmd:"" help:"Look at reminders: targets called at instants that items name."`
-	Lifecycle  lifecycleCommand  `cmd:"" help:"Entities whose states change at known times: check, draw, simulate, apply, create, show."`
-	Deadletter deadletterCommand `cmd:"" help:"List, inspect and redrive what could not be delivered."`
-	Recorded   recordedCommand   `cmd:"" help:"Show what was delivered to targets that are not mapped."`
-	Guard      guardCommand      `cmd:"" help:"Give tables elsewhere, such as in Amazon DynamoDB, exact expiry."`
-	Series     seriesCommand     `cmd:"" help:"Keep readings of devices: ingest files, show the latest, ranges, rollups and plots."`
-	Worker     workerCommand     `cmd:"" help:"Run schedules, triggers, reminders and lifecycles beside a DynamoDB endpoint that is elsewhere."`
-	Plan       planCommand       `cmd:"" help:"Compute what a table will need and cost, in each capacity mode and with each way to expire."`
-	Check      checkCommand      `cmd:"" help:"Check the directory of a database: every checksum, and every relation between its parts."`
-	Salvage    salvageCommand    `cmd:"" help:"Copy what can be read of a damaged directory into a new one, and list the losses."`
+	Serve       serveCommand       `cmd:"" group:"Server" help:"Serve the DynamoDB API, in memory or on disk."`
+	Demo        demoCommand        `cmd:"" group:"Server" help:"Watch weather readings expire to the millisecond, then try the server yourself."`
+	Check       checkCommand       `cmd:"" group:"Server" help:"Check a database directory for damage."`
+	Salvage     salvageCommand     `cmd:"" group:"Server" help:"Copy what can still be read of a damaged directory, and list the losses."`
+	Healthcheck healthcheckCommand `cmd:"" group:"Server" help:"Report whether a running server is ready, for probes of containers."`
+	Bench       benchCommand       `cmd:"" group:"Server" help:"Measure this server, or any DynamoDB endpoint, beside two references."`
 
-	Healthcheck healthcheckCommand `cmd:"" help:"Report whether a running server is ready, for probes of containers."`
+	Schedule   scheduleCommand   `cmd:"" group:"Schedules and triggers" help:"Create, list and fire schedules (the EventBridge Scheduler API)."`
+	Trigger    triggerCommand    `cmd:"" group:"Schedules and triggers" help:"Call a target when items of a table change or expire (Lambda event source mappings)."`
+	Reminder   reminderCommand   `cmd:"" group:"Schedules and triggers" help:"List reminders: calls at the times that items name."`
+	Deadletter deadletterCommand `cmd:"" group:"Schedules and triggers" help:"List, show, redrive and delete dead letters: deliveries that failed for good."`
+	Recorded   recordedCommand   `cmd:"" group:"Schedules and triggers" help:"Show deliveries to targets that are not mapped."`
+	Worker     workerCommand     `cmd:"" group:"Schedules and triggers" help:"Run schedules, triggers, reminders and lifecycles for another DynamoDB endpoint."`
 
-	Version versionCommand `cmd:"" help:"Print what this program was built from."`
+	Guard guardCommand `cmd:"" group:"Guard" help:"Remove expired items on time from tables in Amazon DynamoDB or another endpoint."`
+
+	Series    seriesCommand    `cmd:"" group:"Toolkits" help:"Time series: ingest readings, show the latest, ranges, rollups and plots."`
+	Lifecycle lifecycleCommand `cmd:"" group:"Toolkits" help:"Lifecycles: entities whose states change at set times."`
+	Plan      planCommand      `cmd:"" group:"Toolkits" help:"Compute what a table needs and costs, in each capacity mode and with each way to expire."`
+
+	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
 }
 
 // streams is where a command writes: results to out, everything else to err.
@@ -39,11 +43,9 @@ type streams struct {
 
 const (
 	exitOK    = 0
-	exitError = 1 // what was asked could not be done
-	exitUsage = 2 // what was asked is not understood
+	exitError = 1 // the command failed
+	exitUsage = 2 // the command line, or a value in it, is wrong
 )
-
-const usageAdvice = "every flag can also be set as MAYFLY_<FLAG> in the environment; mayfly <command> --help shows them"
 
 // run executes one command line until it is done or ctx is, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -53,12 +55,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	parser := command.New(command.Program{Name: "mayfly", Help: "A DynamoDB-compatible database in which items expire exactly at their deadlines.", Env: "MAYFLY", Out: stdout, Err: stderr}, &cli{})
 	selected, err := parser.Parse(args)
-	if err != nil {
-		fmt.Fprintf(stderr, "mayfly: %v\n  next: %s\n", err, usageAdvice)
-		return exitUsage
+	var wrong *command.Usage
+	if errors.As(err, &wrong) {
+		err = &advised{error: err, next: wrong.Next, exit: exitUsage}
 	}
-	if selected == nil { // --help has been answered
-		return exitOK
+	if err != nil || selected == nil { // nil: help has been printed
+		return report(stderr, err)
 	}
 	return report(stderr, selected.(runner).Run(ctx, out))
 }
@@ -71,27 +73,28 @@ type runner interface {
 // configFlag is --config.
 type configFlag = command.File
 
-// report prints an error with its advice and gives the exit code that belongs to it.
+// report prints an error with its advice and returns its exit code.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "mayfly: %v\n", err)
+	// Package mayfly begins its errors with its name, as libraries do.
+	fmt.Fprintf(stderr, "mayfly: %s\n", strings.TrimPrefix(err.Error(), "mayfly: "))
 	var a *advised
-	if errors.As(err, &a) {
-		fmt.Fprintf(stderr, "  next: %s\n", a.next)
-		if a.exit != exitOK {
-			return a.exit
-		}
+	if !errors.As(err, &a) {
+		return exitError
 	}
-	return exitError
+	if a.next != "" {
+		fmt.Fprintf(stderr, "  next: %s\n", a.next)
+	}
+	return cmp.Or(a.exit, exitError)
 }
 
 // advised is an error together with what to do about it.
 type advised struct {
 	error
-	next string
-	exit int // code; 0: exitError
+	next string // "": the error says it all
+	exit int    // code; 0: exitError
 }
 
 func (a *advised) Unwrap() error { return a.error }
@@ -99,4 +102,9 @@ func (a *advised) Unwrap() error { return a.error }
 // advise attaches a next step.
 func advise(err error, format string, args ...any) error {
 	return &advised{error: err, next: fmt.Sprintf(format, args...)}
+}
+
+// misused marks an error as one of the command line: a wrong value, or flags that do not go together. next may be empty.
+func misused(err error, next string, args ...any) error {
+	return &advised{error: err, next: fmt.Sprintf(next, args...), exit: exitUsage}
 }

@@ -15,7 +15,7 @@ func confirm(s streams, yes bool, what string) error {
 	case yes:
 		return nil
 	case asTerminal(os.Stdin) == nil:
-		return advise(fmt.Errorf("%s: nobody is there to be asked", what), "say --yes if that is meant")
+		return misused(fmt.Errorf("%s: refusing without --yes, as there is no terminal to ask at", what), "add --yes")
 	}
 	fmt.Fprintf(s.err, "%s? [y/N] ", what)
 	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
@@ -23,7 +23,7 @@ func confirm(s streams, yes bool, what string) error {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return errors.New("nothing was done")
+		return errors.New("cancelled: nothing was changed")
 	}
 	return nil
 }

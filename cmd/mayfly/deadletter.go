@@ -11,9 +11,9 @@ import (
 
 // deadletterCommand is what is done with what could not be delivered. It is kept in a table, so the commands speak the API of DynamoDB.
 type deadletterCommand struct {
-	List    deadletterListCommand    `cmd:"" help:"List what could not be delivered."`
-	Show    deadletterShowCommand    `cmd:"" help:"Show all there is of a dead letter, with what the target would have got."`
-	Redrive deadletterRedriveCommand `cmd:"" help:"Have dead letters delivered again."`
+	List    deadletterListCommand    `cmd:"" help:"List dead letters."`
+	Show    deadletterShowCommand    `cmd:"" help:"Show a dead letter: its target, error and body."`
+	Redrive deadletterRedriveCommand `cmd:"" help:"Deliver dead letters again."`
 	Delete  deadletterDeleteCommand  `cmd:"" help:"Delete dead letters."`
 }
 
@@ -24,16 +24,16 @@ func (deadletterCommand) Help() string {
     mayfly deadletter list
     mayfly deadletter redrive --all --target 'arn:aws:lambda:*'
 
-What has failed for good is kept for 14 days, whether or not a queue for it was named.`
+A dead letter is a delivery that failed for good. It is kept for 14 days, even if a dead-letter queue received it too.`
 }
 
 const serviceDynamoDB = "DYNAMODB" // in AWS_ENDPOINT_URL_…
 
 // letterFlags choose dead letters.
 type letterFlags struct {
-	Target string `help:"Those for this target: an ARN, or its beginning and *." placeholder:"ARN"`
-	Source string `help:"Those from this schedule, rule or trigger: an ARN, or its beginning and *." placeholder:"ARN"`
-	Code   string `help:"Those that failed with this code, such as ResourceNotFoundException." placeholder:"CODE"`
+	Target string `help:"Only those for this target: an ARN, or its beginning and *." placeholder:"ARN"`
+	Source string `help:"Only those from this schedule, rule or trigger: an ARN, or its beginning and *." placeholder:"ARN"`
+	Code   string `help:"Only those that failed with this code, such as ResourceNotFoundException." placeholder:"CODE"`
 }
 
 func (f letterFlags) filter() deliver.DeadLetterFilter {
@@ -54,19 +54,19 @@ func (f letterFlags) String() string {
 // chosenFlags are dead letters that something is done with.
 type chosenFlags struct {
 	IDs []string `arg:"" optional:"" name:"id" help:"IDs of dead letters."`
-	All bool     `help:"All of them, or those that the following choose."`
+	All bool     `help:"All dead letters, or those that --target, --source and --code select."`
 	letterFlags
-	Yes bool `help:"With --all: do not ask."`
+	Yes bool `help:"With --all: do not ask for confirmation."`
 }
 
 func (f chosenFlags) check() error {
 	switch {
 	case f.All && len(f.IDs) > 0:
-		return errors.New("give IDs or --all, not both")
+		return misused(errors.New("give IDs or --all, not both"), "")
 	case !f.All && len(f.IDs) == 0:
-		return advise(errors.New("it is not said which dead letters"), "give their IDs, or --all")
+		return misused(errors.New("which dead letters? give IDs, or --all with or without --target, --source and --code"), "mayfly deadletter list")
 	case !f.All && f.letterFlags != letterFlags{}:
-		return advise(errors.New("--target, --source and --code belong to --all"), "say --all too")
+		return misused(errors.New("--target, --source and --code select among all dead letters and need --all"), "add --all")
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (f chosenFlags) change(ctx context.Context, s streams, e *endpoint, verb, d
 		}
 		fmt.Fprintf(s.out, "%s %s\n", done, counted(n, "dead letter"))
 		if missing := len(f.IDs) - n; missing > 0 {
-			return advise(fmt.Errorf("%d of them not found", missing), "mayfly deadletter list shows what there is")
+			return advise(fmt.Errorf("%d of the dead letters not found", missing), "mayfly deadletter list")
 		}
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 
 type deadletterListCommand struct {
 	letterFlags
-	Limit int  `help:"At most so many; 0: all." default:"100"`
-	JSON  bool `name:"json" help:"Print JSON lines, with all members."`
+	Limit int  `help:"Most rows to show; 0 shows all." default:"100"`
+	JSON  bool `name:"json" help:"Print JSON lines with all fields."`
 	endpointFlags
 }
 
@@ -58,7 +58,7 @@ func (c deadletterListCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if more {
-		defer fmt.Fprintf(s.err, "there are more than %d: --limit 0 shows all\n", c.Limit)
+		defer fmt.Fprintf(s.err, "there are more than %d; --limit 0 shows all\n", c.Limit)
 	}
 	switch {
 	case c.JSON:

@@ -18,7 +18,7 @@ func (deadletterRedriveCommand) Help() string {
     mayfly deadletter redrive 0f3c6f6f7b1d4b6a8a3f1c2d3e4f5a6b
     mayfly deadletter redrive --all --code ResourceNotFoundException --yes
 
-A dead letter that is redriven is a delivery that is due now, with the same ID, and its attempts are counted anew.`
+A redriven dead letter is delivered at once, under the same ID. Its attempts are counted from zero again.`
 }
 
 // Run redrives.

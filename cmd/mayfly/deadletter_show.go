@@ -14,7 +14,7 @@ import (
 
 type deadletterShowCommand struct {
 	ID   string `arg:"" help:"ID of the dead letter."`
-	Body bool   `help:"Print nothing but what the target would have got, byte for byte."`
+	Body bool   `help:"Print only the body for the target, byte for byte."`
 	JSON bool   `name:"json" help:"Print it as JSON."`
 	endpointFlags
 }
@@ -38,7 +38,7 @@ func (c deadletterShowCommand) Run(ctx context.Context, s streams) error {
 	case err != nil:
 		return e.advise(err)
 	case !found:
-		return advise(fmt.Errorf("there is no dead letter %s", c.ID), "mayfly deadletter list shows what there is")
+		return advise(fmt.Errorf("dead letter %s not found", c.ID), "mayfly deadletter list")
 	case c.Body:
 		_, err := s.out.Write(l.Body)
 		return err
@@ -65,7 +65,7 @@ func bodyText(body []byte) string {
 	if utf8.Valid(body) {
 		return string(body)
 	}
-	return fmt.Sprintf("%d bytes that are no text; --body prints them", len(body))
+	return fmt.Sprintf("%d bytes of binary data; --body prints them", len(body))
 }
 
 // letterJSON is a dead letter for programs. A body that is JSON stands in it as it is, text as text, and anything else in base64.

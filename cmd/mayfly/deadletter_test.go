@@ -121,7 +121,7 @@ func TestDeadletterCommands(t *testing.T) {
 	b.fail("bbbb", function, "F", "\xff\x00")
 
 	b.want(b.mayfly(exitOK, "deadletter", "list", "--target", function), "aaaa", "bbbb", "BrokenF", "it is broken")
-	b.want(b.mayfly(exitOK, "deadletter", "list"), "there are more than 100: --limit 0 shows all")
+	b.want(b.mayfly(exitOK, "deadletter", "list"), "there are more than 100; --limit 0 shows all")
 	if lines := strings.Count(b.mayfly(exitOK, "deadletter", "list", "--limit", "0", "--json"), "\n"); lines != 122 {
 		t.Errorf("%d lines of JSON", lines)
 	}
@@ -131,17 +131,17 @@ func TestDeadletterCommands(t *testing.T) {
 		t.Error(text)
 	}
 	b.want(b.mayfly(exitOK, "deadletter", "show", "aaaa"), function, "BrokenF", "a text <&>", "ERROR_CODE", "RETRY_ATTEMPTS")
-	b.want(b.mayfly(exitOK, "deadletter", "show", "bbbb"), "2 bytes that are no text")
+	b.want(b.mayfly(exitOK, "deadletter", "show", "bbbb"), "2 bytes of binary data")
 	if body := b.mayfly(exitOK, "deadletter", "show", "bbbb", "--body"); body != "\xff\x00" {
 		t.Errorf("the body is %q", body)
 	}
-	b.want(b.mayfly(exitError, "deadletter", "show", "cccc"), "there is no dead letter cccc", "next: ")
-	b.want(b.mayfly(exitError, "deadletter", "delete"), "next: give their IDs, or --all")
-	b.want(b.mayfly(exitError, "deadletter", "delete", "aaaa", "--all"), "not both")
-	b.want(b.mayfly(exitError, "deadletter", "redrive", "aaaa", "--code", "x"), "next: say --all too")
-	b.want(b.mayfly(exitError, "deadletter", "delete", "--all", "--target", function), "delete all dead letters for "+function, "next: say --yes")
+	b.want(b.mayfly(exitError, "deadletter", "show", "cccc"), "dead letter cccc not found", "next: ")
+	b.want(b.mayfly(exitUsage, "deadletter", "delete"), "next: mayfly deadletter list")
+	b.want(b.mayfly(exitUsage, "deadletter", "delete", "aaaa", "--all"), "not both")
+	b.want(b.mayfly(exitUsage, "deadletter", "redrive", "aaaa", "--code", "x"), "next: add --all")
+	b.want(b.mayfly(exitUsage, "deadletter", "delete", "--all", "--target", function), "delete all dead letters for "+function, "next: add --yes")
 
-	b.want(b.mayfly(exitError, "deadletter", "delete", "bbbb", "cccc"), "deleted 1 dead letter\n", "1 of them not found")
+	b.want(b.mayfly(exitError, "deadletter", "delete", "bbbb", "cccc"), "deleted 1 dead letter\n", "1 of the dead letters not found")
 	b.mu.Lock()
 	b.mended = true
 	b.mu.Unlock()

@@ -27,8 +27,8 @@ import (
 
 // endpointFlags say which endpoint a command talks to.
 type endpointFlags struct {
-	Endpoint string `help:"Endpoint, http://host:port, or aws for Amazon's. Default: AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, then http://127.0.0.1:8000." placeholder:"URL"`
-	Region   string `help:"Region. Default: as for every client of AWS, then us-east-1." placeholder:"REGION"`
+	Endpoint string `help:"Endpoint: http://host:port, or aws for Amazon's service. Default: AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, then http://127.0.0.1:8000." placeholder:"URL"`
+	Region   string `help:"Region. Default: from the AWS configuration, then us-east-1." placeholder:"REGION"`
 }
 
 const (
@@ -70,7 +70,7 @@ func (f endpointFlags) connect(ctx context.Context, service string) (*endpoint, 
 	}
 	var err error
 	if e.config, err = config.LoadDefaultConfig(ctx, options...); err != nil {
-		return nil, fmt.Errorf("read the configuration of AWS's clients: %w", err)
+		return nil, fmt.Errorf("read the AWS configuration: %w", err)
 	}
 	if e.isLoopback() {
 		if e.config.HTTPClient == nil { // as it is unless the environment says something of certificates
@@ -115,13 +115,13 @@ func (p patient) Do(request *http.Request) (*http.Response, error) {
 }
 
 // errNoCredentials says that nothing on this machine tells who asks.
-var errNoCredentials = errors.New("there are no credentials")
+var errNoCredentials = errors.New("no credentials")
 
 // complete fills in what the machine's configuration lacks, where it can be done without.
 func (e *endpoint) complete(ctx context.Context) error {
 	if e.config.Region == "" {
 		if e.isAWS() {
-			return advise(errors.New("no region is configured"), "give --region, or set AWS_REGION")
+			return misused(errors.New("no region is configured"), "set --region or AWS_REGION")
 		}
 		e.config.Region = regionDefault
 	}
@@ -150,7 +150,7 @@ func (e *endpoint) setURL(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return misused(fmt.Errorf("endpoint %q is no URL", text), "give one such as %s, or %s for Amazon's service", endpointDefault, endpointAWS)
+		return misused(fmt.Errorf("invalid endpoint %q", text), "use a URL such as %s, or %s for Amazon's service", endpointDefault, endpointAWS)
 	}
 	e.url = strings.TrimRight(text, "/")
 	return nil
@@ -249,7 +249,7 @@ func (e *endpoint) getClock(ctx context.Context) (*endpointClock, error) {
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK || state.NowMS == 0 {
-		return nil, fmt.Errorf("the endpoint does not tell its clock: %s", answer.Status)
+		return nil, fmt.Errorf("cannot read the endpoint's clock: it answered %s", answer.Status)
 	}
 	if state.Frozen {
 		state.Rate = 0

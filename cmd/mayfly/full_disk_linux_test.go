@@ -83,7 +83,7 @@ func TestServeFullDisk(t *testing.T) {
 	if s, err := startServer(t.TempDir(), nil, "--data", dir); err == nil {
 		s.kill()
 		t.Error("the server starts on a disk without any room")
-	} else if text := err.Error(); !strings.Contains(text, "no space left on device") || !strings.Contains(text, "next: make room on the disk that holds "+dir) {
+	} else if text := err.Error(); !strings.Contains(text, "no space left on device") || !strings.Contains(text, "next: free space on the disk that holds "+dir) {
 		t.Errorf("a start on a full disk: %s", text)
 	}
 	if err := os.Remove(filler); err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -12,10 +11,10 @@ import (
 
 // guardCommand is exact expiry for tables that are elsewhere.
 type guardCommand struct {
-	Run    guardRunCommand    `cmd:"" default:"withargs" help:"Remove items of a table elsewhere at their deadlines; what mayfly guard alone does."`
-	Init   guardInitCommand   `cmd:"" help:"Make the index of the index strategy, and give the items their place in it."`
-	Status guardStatusCommand `cmd:"" help:"Show workers, leases, what is overdue, and what will expire."`
-	Proxy  guardProxyCommand  `cmd:"" help:"Hide expired items of tables elsewhere from any client, before anything has removed them."`
+	Run    guardRunCommand    `cmd:"" default:"withargs" help:"Remove expired items on time. \"mayfly guard\" alone means this."`
+	Init   guardInitCommand   `cmd:"" help:"Create the index for the index strategy and fill it."`
+	Status guardStatusCommand `cmd:"" help:"Show workers, leases, overdue items and coming expiries."`
+	Proxy  guardProxyCommand  `cmd:"" help:"Run a proxy that hides expired items from clients until they are removed."`
 }
 
 // Help is the part of --help behind the flags.
@@ -25,16 +24,11 @@ func (guardCommand) Help() string {
     mayfly guard --endpoint aws --table orders
     mayfly guard --endpoint http://scylla:8000 --table orders --attribute expires_at --strategy scan --max-rcu 200
 
-It gives tables at any endpoint that speaks DynamoDB's API exact expiry: docs/guard.md. mayfly guard run --help shows the flags.`
-}
-
-// misused is an error of flags that are not understood, or do not go together.
-func misused(err error, next string, args ...any) error {
-	return &advised{error: err, next: fmt.Sprintf(next, args...), exit: exitUsage}
+It removes expired items on time from tables at any endpoint with the DynamoDB API: docs/guard.md.\nmayfly guard run --help shows the flags.`
 }
 
 // flagsOf are the flags of options whose names are others.
-var flagsOf = map[string]string{"DB": "endpoint", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute"}
+var flagsOf = map[string]string{"DB": "endpoint", "Credentials": "access-key", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute"}
 
 // misusedOptions says what is wrong with options, one a line, in terms of flags.
 func misusedOptions(err error, help string) error {
@@ -43,6 +37,7 @@ func misusedOptions(err error, help string) error {
 		names, why, _ := strings.Cut(line, ": ")
 		all := strings.Split(names, ", ")
 		for j, name := range all {
+			name, _, _ = strings.Cut(name, "[")
 			if all[j] = flagsOf[name]; all[j] == "" {
 				all[j] = strings.ToLower(capital.ReplaceAllString(name, "$1-$2"))
 			}
@@ -50,7 +45,7 @@ func misusedOptions(err error, help string) error {
 		}
 		lines[i] = strings.Join(all, ", ") + ": " + why
 	}
-	return misused(errors.New(strings.Join(lines, "; ")), "%s --help explains the flags", help)
+	return misused(errors.New(strings.Join(lines, "; ")), "%s --help", help)
 }
 
 var capital = regexp.MustCompile("([a-z])([A-Z])") // MaxWCU: --max-wcu
@@ -91,8 +86,9 @@ func (e *endpoint) adviseGuard(err error) error {
 	if !known {
 		code = exitTable
 	}
-	message := &guardError{p}
-	return &advised{error: message, next: p.Next, exit: code}
+	message := *p
+	message.Message = strings.Replace(p.Message, "not found at the endpoint", "not found at "+e.name(), 1)
+	return &advised{error: &guardError{&message}, next: p.Next, exit: code}
 }
 
 // guardError is a problem as it is shown: the next step stands on a line of its own.

@@ -36,21 +36,21 @@ func (c guardRunCommand) checkArchive() error {
 	place, parquet := c.parquetPlace()
 	switch {
 	case !parquet && (c.Archive == "") != (c.Targets == ""):
-		return misused(errors.New("--archive and --targets belong together"), "name the target with --archive, and the file that maps it with --targets; for Parquet files give --archive parquet:DIR alone")
+		return misused(errors.New("--archive ARN and --targets need each other"), "set --archive to the target's ARN and --targets to the file that maps it; for Parquet files use --archive parquet:DIR alone")
 	case !parquet && c.ArchiveWait != archiveWaitDefault:
-		return misused(errors.New("--archive-wait belongs to an archive of Parquet files"), "drop it, or give --archive parquet:DIR or s3://bucket/prefix")
+		return misused(errors.New("--archive-wait works only with an archive of Parquet files"), "drop --archive-wait, or use --archive parquet:DIR or s3://bucket/prefix")
 	case !parquet:
 		return nil
 	case c.ArchiveWait < time.Millisecond || c.ArchiveWait > time.Minute:
-		return misused(fmt.Errorf("--archive-wait: %s is not between a millisecond and a minute", c.ArchiveWait), "mayfly guard run --help explains the flags")
+		return misused(fmt.Errorf("--archive-wait: %s is not between 1ms and 1m", c.ArchiveWait), "mayfly guard run --help")
 	case place == "":
-		return misused(errors.New("--archive parquet: names no directory"), "give one, as in --archive parquet:/data/expired")
+		return misused(errors.New("--archive parquet: has no directory"), "for example --archive parquet:/data/expired")
 	case c.Targets != "":
-		return misused(errors.New("--targets belongs to a target, and --archive "+c.Archive+" is an archive of Parquet files"), "drop --targets")
+		return misused(errors.New("--targets does not go with --archive "+c.Archive+", an archive of Parquet files"), "drop --targets")
 	case len(c.Table) > 1:
-		return misused(errors.New("an archive of Parquet files is of one series, and --table is given several times"), "guard each table by a process of its own, with a directory of its own")
+		return misused(errors.New("an archive of Parquet files holds one series, but --table is given several times"), "run one mayfly guard for each table, each with its own directory")
 	case c.Strategy == string(guard.Schedule):
-		return misused(errors.New("--archive: the schedule strategy has items deleted by the Scheduler, which archives none"), "take another strategy")
+		return misused(errors.New("--archive does not work with the schedule strategy: the Scheduler deletes items without archiving them"), "use --strategy stream, index or scan")
 	}
 	return nil
 }
@@ -69,11 +69,11 @@ func (c guardRunCommand) openArchive(ctx context.Context, o *guard.Options) (shu
 	}
 	mappings, shut, err := targetfile.Load(ctx, c.Targets, targetfile.Options{Now: time.Now})
 	if err != nil {
-		return nil, misused(err, "docs/targets.md explains every setting")
+		return nil, misused(err, "docs/targets.md explains each setting")
 	}
 	lane, err := resolve.New(mappings, nil, "name it in "+c.Targets).Resolve(c.Archive)
 	if err != nil {
-		return nil, errors.Join(misused(fmt.Errorf("--archive %s: %w", c.Archive, err), "docs/targets.md shows how a target is mapped"), shut())
+		return nil, errors.Join(misused(fmt.Errorf("--archive %s: %w", c.Archive, err), "docs/targets.md shows how to map a target"), shut())
 	}
 	o.Archive = addressed{lane.Target, c.Archive}
 	return shut, nil
@@ -86,14 +86,14 @@ func (c guardRunCommand) openParquet(ctx context.Context, place string, o *guard
 	}
 	store, err := openStore(ctx, place)
 	if err != nil {
-		return nil, misused(fmt.Errorf("--archive: %w", err), "give --archive parquet:DIR or s3://bucket/prefix")
+		return nil, misused(fmt.Errorf("--archive: %w", err), "use --archive parquet:DIR or s3://bucket/prefix")
 	}
 	t, err := archive.New(store).Target(ctx, archive.TargetOptions{Wait: c.ArchiveWait, Mark: c.Mark, Logger: o.Logger})
 	if mixed := (*archive.MixedError)(nil); errors.As(err, &mixed) {
-		return nil, advise(err, "name another directory; mayfly series range --archive reads either")
+		return nil, advise(err, "use another directory; mayfly series range --archive reads either kind")
 	}
 	if err != nil {
-		return nil, advise(fmt.Errorf("--archive: %w", err), "check that the place is there, and may be written to")
+		return nil, advise(fmt.Errorf("--archive: %w", err), "check that the directory or bucket exists and is writable")
 	}
 	o.Archive = t
 	return func() error {
@@ -105,7 +105,7 @@ func (c guardRunCommand) openParquet(ctx context.Context, place string, o *guard
 // checkSeries refuses tables that are not laid out as a series. What the endpoint does not tell is for guard to say; an item that is no sample is then refused by the archive, and stays.
 func checkSeries(ctx context.Context, db *dynamodb.Client, table, attribute string) error {
 	if attribute != "" && attribute != timeseries.AttributeTTL {
-		return misused(fmt.Errorf("--attribute %s: Parquet files are of a series, whose samples expire by %s", attribute, timeseries.AttributeTTL), "give --archive the name of a target instead: docs/targets.md")
+		return misused(fmt.Errorf("--attribute %s: an archive of Parquet files holds a series, whose TTL attribute is %s", attribute, timeseries.AttributeTTL), "set --archive to a target instead: docs/targets.md")
 	}
 	out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil || out.Table == nil {
@@ -117,8 +117,8 @@ func checkSeries(ctx context.Context, db *dynamodb.Client, table, attribute stri
 			keys = append(keys, aws.ToString(k.AttributeName))
 		}
 		return &advised{
-			error: fmt.Errorf("the table %s has the key %s, and Parquet files are of a series, whose key is %s and %s, texts", table, strings.Join(keys, ", "), timeseries.AttributeDevice, timeseries.AttributeTime),
-			next:  "give --archive the name of a target instead: docs/targets.md", exit: exitTable,
+			error: fmt.Errorf("table %s has the key %s, but an archive of Parquet files holds a series, whose key is the strings %s and %s", table, strings.Join(keys, ", "), timeseries.AttributeDevice, timeseries.AttributeTime),
+			next:  "set --archive to a target instead: docs/targets.md", exit: exitTable,
 		}
 	}
 	return nil

@@ -12,19 +12,19 @@ import (
 )
 
 type guardInitCommand struct {
-	Table     string `help:"Table that gets the index." required:"" placeholder:"NAME"`
-	Attribute string `help:"TTL attribute. Default: that of the table's own TTL." placeholder:"NAME"`
-	Version   string `name:"version-attribute" help:"Attribute that the index has to hold besides, for removals that are conditional on it." placeholder:"NAME"`
+	Table     string `help:"Table to index." required:"" placeholder:"NAME"`
+	Attribute string `help:"TTL attribute. Default: the table's own TTL attribute." placeholder:"NAME"`
+	Version   string `name:"version-attribute" help:"Version attribute, to be projected into the index: removals are conditional on it." placeholder:"NAME"`
 
-	Index       string        `help:"Index. Default: the one that has the shape, else named after its partition key." placeholder:"NAME"`
-	Key         string        `help:"Attribute that is the index's partition key. Default: that of the index that there is, else expirationShard or expirationWindow." placeholder:"NAME"`
-	Granularity time.Duration `help:"Length of the windows that the partition key holds, such as 1m: whole seconds, up to 24h. Default: none, and it holds shards alone." placeholder:"TIME"`
-	Shards      int           `help:"Number of shards, up to 10,000. Default: 4, or with windows 1." placeholder:"N"`
+	Index       string        `help:"Name of the index. Default: an existing index of the right shape, else the name of its partition key." placeholder:"NAME"`
+	Key         string        `help:"Partition key of the index. Default: from the existing index, else expirationShard or expirationWindow." placeholder:"NAME"`
+	Granularity time.Duration `help:"Length of a window in the partition key, such as 1m: whole seconds, up to 24h. Default: no windows, only shards." placeholder:"TIME"`
+	Shards      int           `help:"Number of shards, up to 10,000. Default: 4, or 1 with windows." placeholder:"N"`
 
-	Segments int     `help:"Into how many parts the scan is divided." default:"4"`
-	MaxRCU   float64 `name:"max-rcu" help:"Read units a second that the scan consumes at most." default:"100"`
-	MaxWCU   float64 `name:"max-wcu" help:"Write units a second that the backfill consumes at most." default:"500"`
-	DryRun   bool    `help:"Make and write nothing; say what would be."`
+	Segments int     `help:"Number of parallel parts of the scan." default:"4"`
+	MaxRCU   float64 `name:"max-rcu" help:"Most read units a second for the scan." default:"100"`
+	MaxWCU   float64 `name:"max-wcu" help:"Most write units a second for the backfill." default:"500"`
+	DryRun   bool    `help:"Change nothing; report what would be done."`
 	JSON     bool    `name:"json" help:"Print the report as JSON."`
 	endpointFlags
 	logFlags
@@ -38,8 +38,8 @@ func (guardInitCommand) Help() string {
     mayfly guard init --endpoint aws --table orders --shards 8
     mayfly guard init --table orders --attribute ttl --granularity 1m
 
-It makes or checks the index of the index strategy, waits until that can be used, and gives each item that has a TTL its
-place in it. It may be stopped, and goes on then. Teach the writers first: docs/guard-index.md.`
+It creates or checks the index for the index strategy, waits until it is usable, and adds every item that has a TTL.
+Stop it at any time; run it again to continue. Adapt your writers first: docs/guard-index.md.`
 }
 
 // Run makes the index ready.
@@ -55,7 +55,7 @@ func (c guardInitCommand) Run(ctx context.Context, s streams) error {
 	}, p.show)
 	p.bar.clear()
 	if ctx.Err() != nil {
-		return advise(fmt.Errorf("interrupted: %d items were read and %d written", report.Scanned, report.Written), "run it again: it goes on from there")
+		return advise(fmt.Errorf("interrupted after %d items read and %d written", report.Scanned, report.Written), "run the same command again to continue")
 	}
 	if p := (*guard.Problem)(nil); err != nil && !errors.As(err, &p) && report.Index == "" {
 		return misusedOptions(err, "mayfly guard init")
@@ -73,24 +73,24 @@ func (c guardInitCommand) Run(ctx context.Context, s streams) error {
 }
 
 func (c guardInitCommand) tell(s streams, r guard.InitReport) {
-	made, gave := "is there", "got their place in it"
+	made, gave := "exists", "were added"
 	switch {
 	case r.Created && c.DryRun:
-		made = "would be made"
+		made = "would be created"
 	case r.Created:
-		made = "was made"
+		made = "was created"
 	}
 	if c.DryRun {
-		gave = "would get their place in it"
+		gave = "would be added"
 	}
 	fmt.Fprintf(s.out, "index %s: partition key %s holds %s; it %s\n", r.Index, r.Key, r.Layout, made)
-	fmt.Fprintf(s.out, "%d items read: %d %s, %d had it, %d have no TTL\n", r.Scanned, r.Written, gave, r.Right, r.Without)
+	fmt.Fprintf(s.out, "%d items read: %d %s, %d were in it, %d have no TTL\n", r.Scanned, r.Written, gave, r.Right, r.Without)
 	for _, x := range []struct {
 		n    int64
 		what string
 	}{
-		{r.Bad, "have a TTL that is no number of epoch seconds, and stay as they are"}, {r.Renewed, "were renewed meanwhile, and were looked at again"},
-		{r.Failed, "could not be written: see the log"},
+		{r.Bad, "have a TTL value that is not epoch seconds and were left alone"}, {r.Renewed, "were renewed meanwhile and read again"},
+		{r.Failed, "could not be written; the log says why"},
 	} {
 		if x.n > 0 {
 			fmt.Fprintf(s.out, "%d %s\n", x.n, x.what)

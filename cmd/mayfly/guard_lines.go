@@ -207,7 +207,7 @@ func (g guardLine) text() string {
 	add(g.Refused, "%d refused")
 	add(g.Throttled, "%d throttled")
 	add(g.Failed, "%d given up")
-	add(g.BadValues, "%d that are no epoch seconds")
+	add(g.BadValues, "%d not epoch seconds")
 	add(g.Archived, "%d archived")
 	add(g.Armed, "%d armed")
 	text := fmt.Sprintf("%s %s: %s", g.At.Format("15:04:05Z"), g.Table, strings.Join(parts, "; "))

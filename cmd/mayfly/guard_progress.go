@@ -141,12 +141,12 @@ func (p *guardProgress) tell(g *going, now time.Time) {
 	if p.bar.terminal != nil && !g.Ended {
 		return // the bar shows it
 	}
-	said := "goes on"
+	said := "continues"
 	switch {
 	case g.Ended:
-		said = "has ended"
+		said = "is done"
 	case g.Left:
-		said = "is left to others"
+		said = "is left to other workers"
 	}
 	about := []any{"table", g.table}
 	if g.Doing == guard.BoundingTime {

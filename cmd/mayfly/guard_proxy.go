@@ -18,15 +18,15 @@ import (
 )
 
 type guardProxyCommand struct {
-	Table          []string `help:"Table whose expired items are hidden, and its TTL attribute. Without one it is the table's own, and asked for once a minute. Can be given several times." placeholder:"NAME[=ATTRIBUTE]"`
-	AllTables      bool     `help:"Hide the expired items of every table that has TTL on."`
-	Port           int      `help:"Port to listen on; 0 takes a free one and prints it." default:"8002"`
+	Table          []string `help:"Table whose expired items are hidden, with its TTL attribute. Default: the table's own TTL attribute, read once a minute. Repeatable." placeholder:"NAME[=ATTRIBUTE]"`
+	AllTables      bool     `help:"Hide expired items of every table with TTL enabled."`
+	Port           int      `help:"Port to listen on; 0 chooses a free one and prints it." default:"8002"`
 	Host           string   `help:"Address to listen on." default:"127.0.0.1"`
-	InsecureListen bool     `help:"Allow an address that other machines reach, without credentials: whoever reaches it then acts with this command's own."`
-	AccessKey      string   `help:"Access key that requests must be signed with. Without one, any credentials are accepted." placeholder:"KEY"`
+	InsecureListen bool     `help:"Allow an address that other machines can reach without credentials. Every caller then acts with this command's credentials."`
+	AccessKey      string   `help:"Access key that requests must be signed with. Default: any credentials are accepted." placeholder:"KEY"`
 	SecretKey      string   `help:"Secret of the access key." placeholder:"SECRET"`
 
-	MaxSkew time.Duration `help:"Most by which this machine's clock may be off the endpoint's at the start, from 2s to 1000h." default:"5s"`
+	MaxSkew time.Duration `help:"Most difference between this machine's clock and the endpoint's at the start, from 2s to 1000h." default:"5s"`
 	endpointFlags
 	logFlags
 }
@@ -38,9 +38,9 @@ func (guardProxyCommand) Help() string {
     mayfly guard proxy --endpoint aws --table sessions --table carts=expires_at --port 8002
     AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8002 my-service
 
-It passes requests on to the endpoint, and hides the tables' expired items from their answers and conditions from the
-instant of their deadlines, whether or not anything has removed them: docs/guard-proxy.md. It signs with the credentials
-that every client of AWS finds; what callers sign with is checked against --access-key only.`
+It forwards requests to the endpoint and hides expired items from answers and conditions, from the instant of their
+deadlines: docs/guard-proxy.md. It signs requests to the endpoint with the usual AWS credentials. Callers' signatures are
+checked only with --access-key.`
 }
 
 // Run passes requests on until ctx is done.
@@ -70,7 +70,7 @@ func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 	}
 	proxy, err := strict.NewProxy(o)
 	if err != nil {
-		return advise(err, "mayfly guard proxy --help explains the flags")
+		return misused(err, "mayfly guard proxy --help")
 	}
 	listener, err := listen(c.Host, c.Port)
 	if err != nil {
@@ -86,20 +86,20 @@ func (c guardProxyCommand) check() (strict.Rules, error) {
 	for _, text := range c.Table {
 		name, attribute, given := strings.Cut(text, "=")
 		if name == "" || given && attribute == "" {
-			return rules, misused(fmt.Errorf("--table %s is neither a table's name nor NAME=ATTRIBUTE", text), "give one such as --table sessions=expires_at")
+			return rules, misused(fmt.Errorf("--table %s is neither NAME nor NAME=ATTRIBUTE", text), "for example --table sessions=expires_at")
 		}
 		if other, twice := rules.Tables[name]; twice && other != attribute {
-			return rules, misused(fmt.Errorf("table %s is given twice, with different attributes", name), "a table has one TTL attribute")
+			return rules, misused(fmt.Errorf("--table %s is given twice, with different TTL attributes", name), "give each table once")
 		}
 		rules.Tables[name] = attribute
 	}
 	switch {
 	case len(rules.Tables) == 0 && !rules.All:
-		return rules, misused(errors.New("no table is given"), "say which with --table, or --all-tables")
+		return rules, misused(errors.New("no table"), "set --table or --all-tables")
 	case (c.AccessKey == "") != (c.SecretKey == ""):
-		return rules, misused(errors.New("an access key needs its secret, and a secret its access key"), "set both --access-key and --secret-key, or neither")
+		return rules, misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
 	case c.MaxSkew < 2*time.Second || c.MaxSkew > 1000*time.Hour:
-		return rules, misused(fmt.Errorf("--max-skew %v is not from 2s to 1000h", c.MaxSkew), "the endpoint tells its clock in whole seconds")
+		return rules, misused(fmt.Errorf("--max-skew %v is not between 2s and 1000h", c.MaxSkew), "for example --max-skew 5s")
 	}
 	return rules, checkExposure(c.Host, c.AccessKey != "", c.InsecureListen)
 }
@@ -111,7 +111,7 @@ func (e *endpoint) resolved(ctx context.Context) (string, error) {
 	}
 	to, err := dynamodb.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, dynamodb.EndpointParameters{Region: &e.config.Region})
 	if err != nil {
-		return "", fmt.Errorf("the endpoint of region %s: %w", e.config.Region, err)
+		return "", fmt.Errorf("find the endpoint of region %s: %w", e.config.Region, err)
 	}
 	return to.URI.String(), nil
 }
@@ -132,7 +132,7 @@ func (e *endpoint) checkSkew(ctx context.Context, url string, most time.Duration
 	case errors.Is(err, context.DeadlineExceeded):
 		return &advised{error: fmt.Errorf("%s does not answer", e.name()), next: "check that it runs, and its address", exit: exitUnavailable}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &advised{error: fmt.Errorf("nothing listens at %s", e.url), next: "start it, or say with --endpoint where it is", exit: exitUnavailable}
+		return &advised{error: fmt.Errorf("nothing listens at %s", e.url), next: "start it, or set --endpoint to its address", exit: exitUnavailable}
 	case err != nil:
 		return &advised{error: shortly(err), next: "check that the endpoint runs, and its address", exit: exitUnavailable}
 	}
@@ -143,8 +143,8 @@ func (e *endpoint) checkSkew(ctx context.Context, url string, most time.Duration
 	}
 	early, late := there.Add(-most), there.Add(time.Second+most)
 	if before.After(late) || time.Now().Before(early) {
-		return &advised{error: fmt.Errorf("the clock of %s stands at %s, and this machine's at %s: items would be hidden too early or too late", e.name(), there.UTC().Format(time.RFC3339), before.UTC().Format(time.RFC3339)),
-			next: "set this machine's clock right (NTP), or allow the difference with --max-skew", exit: exitClock}
+		return &advised{error: fmt.Errorf("the clock of %s shows %s, this machine's shows %s: items would be hidden too early or too late", e.name(), there.UTC().Format(time.RFC3339), before.UTC().Format(time.RFC3339)),
+			next: "correct this machine's clock (NTP), or allow the difference with --max-skew", exit: exitClock}
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (e *endpoint) checkSkew(ctx context.Context, url string, most time.Duration
 // describeRules says of each table what becomes of it.
 func (e *endpoint) describeRules(ctx context.Context, rules strict.Rules) (lines []string, err error) {
 	if rules.All {
-		lines = append(lines, "every table that has TTL on\n")
+		lines = append(lines, "every table with TTL enabled\n")
 	}
 	for table, attribute := range rules.Tables {
 		if attribute == "" {
@@ -161,10 +161,10 @@ func (e *endpoint) describeRules(ctx context.Context, rules strict.Rules) (lines
 			}
 		}
 		if attribute == "" {
-			lines = append(lines, fmt.Sprintf("table %s: nothing is hidden until it has TTL on\n", table))
+			lines = append(lines, fmt.Sprintf("table %s: nothing is hidden until its TTL is enabled\n", table))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("table %s: hidden from the instant in %s on\n", table, attribute))
+		lines = append(lines, fmt.Sprintf("table %s: hidden from the instant in %s\n", table, attribute))
 	}
 	slices.Sort(lines)
 	return lines, nil
@@ -175,9 +175,9 @@ func (e *endpoint) ttlOf(ctx context.Context, table string) (string, error) {
 	out, err := e.dynamodb().DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &table})
 	switch {
 	case answered(err, "ResourceNotFoundException"):
-		return "", &advised{error: e.advise(err), next: fmt.Sprintf("create the table first, or name its attribute: --table %s=ATTRIBUTE", table), exit: exitTable}
+		return "", &advised{error: e.advise(err), next: fmt.Sprintf("create the table first, or name its TTL attribute: --table %s=ATTRIBUTE", table), exit: exitTable}
 	case answered(err, "UnknownOperationException"), answered(err, "AccessDeniedException"):
-		return "", advise(fmt.Errorf("%s does not say which TTL attribute table %s has: %w", e.name(), table, e.advise(err)), "name it: --table %s=ATTRIBUTE", table)
+		return "", advise(fmt.Errorf("%s did not return the TTL attribute of table %s: %w", e.name(), table, e.advise(err)), "name it: --table %s=ATTRIBUTE", table)
 	case err != nil:
 		return "", e.advise(err)
 	}

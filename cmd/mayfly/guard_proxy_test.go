@@ -65,7 +65,7 @@ func TestGuardProxy(t *testing.T) {
 	if _, err := clientOf(proxy.url, "key", "wrong").ListTables(t.Context(), nil); !answered(err, "InvalidSignatureException") {
 		t.Errorf("a wrong signature: %v", err)
 	}
-	want := "strict reads before " + server.url + "\ntable carts: hidden from the instant in expires on\ntable sessions: hidden from the instant in expires on\nlistening on " + proxy.url + "\n"
+	want := "strict reads before " + server.url + "\ntable carts: hidden from the instant in expires\ntable sessions: hidden from the instant in expires\nlistening on " + proxy.url + "\n"
 	if got := proxy.printed(); got != want {
 		t.Errorf("it prints\n%s, want\n%s", got, want)
 	}
@@ -122,17 +122,17 @@ func TestGuardProxyRefusals(t *testing.T) {
 		args, message, next string
 		code                int
 	}{
-		{"", "no table is given", "--all-tables", exitUsage},
+		{"", "no table", "--all-tables", exitUsage},
 		{"--table =ttl", "--table =ttl is neither", "--table sessions=expires_at", exitUsage},
 		{"--table abc=", "--table abc= is neither", "--table sessions=expires_at", exitUsage},
-		{"--table abc=a --table abc=b", "table abc is given twice", "one TTL attribute", exitUsage},
-		{"--table a/b=ttl --endpoint " + server.url, `"a/b" is no table's name`, "--help", exitError},
-		{"--table abc=a --access-key k", "an access key needs its secret", "both", exitUsage},
-		{"--table abc=a --host 0.0.0.0", "can be reached from other machines", "--insecure-listen", exitError},
-		{"--table abc=a --max-skew 1s", "not from 2s", "whole seconds", exitUsage},
+		{"--table abc=a --table abc=b", "--table abc is given twice", "give each table once", exitUsage},
+		{"--table a/b=ttl --endpoint " + server.url, `"a/b" is neither a table name`, "--help", exitUsage},
+		{"--table abc=a --access-key k", "need each other", "both", exitUsage},
+		{"--table abc=a --host 0.0.0.0", "other machines can reach", "--insecure-listen", exitUsage},
+		{"--table abc=a --max-skew 1s", "not between 2s", "--max-skew 5s", exitUsage},
 		{"--table missing --endpoint " + server.url, "Table: missing not found", "--table missing=ATTRIBUTE", exitTable},
 		{"--table abc=a --endpoint http://127.0.0.1:1", "nothing listens at http://127.0.0.1:1", "--endpoint", exitUnavailable},
-		{"--table abc --endpoint " + odd.URL, "does not say which TTL attribute table abc has", "name it: --table abc=ATTRIBUTE", exitError},
+		{"--table abc --endpoint " + odd.URL, "did not return the TTL attribute of table abc", "name it: --table abc=ATTRIBUTE", exitError},
 		{"--table abc=a --endpoint " + odd.URL + "#skewed", "items would be hidden too early or too late", "NTP", exitClock},
 	} {
 		args, skewed := strings.CutSuffix(test.args, "#skewed")

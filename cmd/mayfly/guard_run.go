@@ -16,42 +16,42 @@ import (
 )
 
 type guardRunCommand struct {
-	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. Command line and environment rank above it." placeholder:"FILE"`
+	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. The command line and the environment override it." placeholder:"FILE"`
 
-	Table     []string `help:"Table that is guarded; can be given several times." required:"" placeholder:"NAME"`
-	Attribute string   `help:"TTL attribute: a number of epoch seconds. Default: that of the table's own TTL." placeholder:"NAME"`
-	Version   string   `name:"version-attribute" help:"Attribute that changes with each write of an item: removals are conditional on it, too." placeholder:"NAME"`
-	Strategy  string   `help:"How deadlines are learnt of: stream, index, schedule or scan; auto takes the first of stream, index and scan that the table offers." enum:"auto,stream,index,schedule,scan" default:"auto"`
+	Table     []string `help:"Table to guard. Repeatable." required:"" placeholder:"NAME"`
+	Attribute string   `help:"TTL attribute, a number of epoch seconds. Default: the table's own TTL attribute." placeholder:"NAME"`
+	Version   string   `name:"version-attribute" help:"Attribute that changes with each write of an item. Removals are conditional on it, too." placeholder:"NAME"`
+	Strategy  string   `help:"How guard learns deadlines: stream, index, schedule or scan. auto takes the first of stream, index and scan that the table has." enum:"auto,stream,index,schedule,scan" default:"auto"`
 
-	Deadlines         string        `help:"Directory in which the stream strategy of a single worker keeps deadlines. Default: the table mayfly.deadlines at the endpoint." placeholder:"DIR"`
+	Deadlines         string        `help:"Directory for the deadlines of the stream strategy, with a single worker. Default: the table mayfly.deadlines at the endpoint." placeholder:"DIR"`
 	Index             string        `help:"Index of the index strategy. Default: found by its shape." placeholder:"NAME"`
-	Granularity       time.Duration `help:"Length of the index's windows. The index tells it, too: a difference is logged." placeholder:"TIME"`
-	Shards            int           `help:"Shards of the index. Default: what mayfly guard init has noted." placeholder:"N"`
-	Period            time.Duration `help:"How often the index is asked, from 1s to 1h." default:"5s"`
-	Segments          int           `help:"Into how many parts a scan is divided, up to 1,000,000." default:"4"`
-	SchedulerEndpoint string        `help:"Of the schedule strategy: where schedules are made, http://host:port, or aws. Default: AWS_ENDPOINT_URL_SCHEDULER, then --endpoint." placeholder:"URL"`
-	SchedulerRole     string        `help:"ARN of the role that these schedules run as." placeholder:"ARN"`
-	SchedulerQueue    string        `help:"ARN of the SQS queue that gets the deletions which these schedules could not make." placeholder:"ARN"`
+	Granularity       time.Duration `help:"Length of the index's windows. Default: found in the index; a difference is logged." placeholder:"TIME"`
+	Shards            int           `help:"Shards of the index. Default: as noted by mayfly guard init." placeholder:"N"`
+	Period            time.Duration `help:"How often the index is queried, from 1s to 1h." default:"5s"`
+	Segments          int           `help:"Number of parallel parts of a scan, up to 1,000,000." default:"4"`
+	SchedulerEndpoint string        `help:"With the schedule strategy: the Scheduler's endpoint, http://host:port, or aws. Default: AWS_ENDPOINT_URL_SCHEDULER, then --endpoint." placeholder:"URL"`
+	SchedulerRole     string        `help:"ARN of the role that the schedules assume." placeholder:"ARN"`
+	SchedulerQueue    string        `help:"ARN of the SQS queue for deletions that the schedules failed to make." placeholder:"ARN"`
 
-	MaxWCU      float64 `name:"max-wcu" help:"Write units a second that this worker's removals consume at most. Default: no bound." placeholder:"N"`
-	MaxRCU      float64 `name:"max-rcu" help:"Read units a second that scans and sweeps consume at most. Default: 100 for the scan strategy, else no bound." placeholder:"N"`
-	Concurrency int     `help:"Removals under way at one time, up to 1,024." default:"64"`
-	Batch       int     `help:"Removals in one transaction, up to 100; 0: none, each goes by itself." default:"0"`
-	DryRun      bool    `help:"Remove nothing; say what would go."`
-	Mark        string  `help:"Attribute that is set to the TTL value right before the removal, so that readers of the stream can tell expiries from deletions." placeholder:"NAME"`
-	Archive     string  `help:"What gets each item before it goes: the ARN or name of a target, with --targets; or for a table of mayfly series Parquet files: parquet:DIR or s3://bucket/prefix." placeholder:"ARN"`
+	MaxWCU      float64 `name:"max-wcu" help:"Most write units a second for this worker's removals. Default: no limit." placeholder:"N"`
+	MaxRCU      float64 `name:"max-rcu" help:"Most read units a second for scans and sweeps. Default: 100 for the scan strategy, else no limit." placeholder:"N"`
+	Concurrency int     `help:"Parallel removals, up to 1,024." default:"64"`
+	Batch       int     `help:"Removals in one transaction, up to 100; 0 uses no transactions." default:"0"`
+	DryRun      bool    `help:"Remove nothing; report what would be removed."`
+	Mark        string  `help:"Attribute to set to the TTL value right before the removal, so that stream readers can tell expiries from deletions." placeholder:"NAME"`
+	Archive     string  `help:"Where to send each item before its removal: the ARN or name of a target, with --targets; or, for a table of mayfly series, Parquet files: parquet:DIR or s3://bucket/prefix." placeholder:"ARN"`
 	Targets     string  `help:"File of targets; see docs/targets.md." placeholder:"FILE"`
 
-	ArchiveWait time.Duration `help:"How long an item waits for others that go into one Parquet file, from 1ms to 1m: so much later it is removed." default:"100ms"`
+	ArchiveWait time.Duration `help:"How long an item waits for others to share a Parquet file, from 1ms to 1m. Its removal is as much later." default:"100ms"`
 
-	MaxSkew time.Duration `help:"Most by which this machine's clock may be off the endpoint's, from 100ms to 1h." default:"5s"`
-	Lease   time.Duration `help:"Time after which a silent worker's share is taken over, from 1s to 1h; that takes up to 10 s with the default." default:"6s"`
-	Worker  string        `help:"Name of this worker among the others; a random part is added. Default: the machine's name." placeholder:"NAME"`
-	Alone   bool          `help:"No other worker guards these tables: no leases are renewed."`
+	MaxSkew time.Duration `help:"Most difference between this machine's clock and the endpoint's, from 100ms to 1h." default:"5s"`
+	Lease   time.Duration `help:"Time after which others take over a silent worker's share, from 1s to 1h. With the default, a takeover takes up to 10s." default:"6s"`
+	Worker  string        `help:"Name of this worker; a random suffix is added. Default: the machine's name." placeholder:"NAME"`
+	Alone   bool          `help:"Promise that no other worker guards these tables, and renew no leases."`
 
-	MetricsPort *int   `help:"Port for /metrics, /healthz and /readyz; 0 takes a free one and prints it. Default: none." placeholder:"PORT"`
-	MetricsHost string `help:"Address to listen on for these." default:"127.0.0.1"`
-	JSON        bool   `name:"json" help:"Print what happens as JSON, one object a line."`
+	MetricsPort *int   `help:"Port for /metrics, /healthz and /readyz; 0 chooses a free one and prints it. Default: none." placeholder:"PORT"`
+	MetricsHost string `help:"Address for --metrics-port." default:"127.0.0.1"`
+	JSON        bool   `name:"json" help:"Print events as JSON lines."`
 	endpointFlags
 	logFlags
 }
@@ -65,10 +65,10 @@ func (guardRunCommand) Help() string {
     mayfly guard --endpoint http://127.0.0.1:8000 --table orders --attribute ttl --strategy scan --max-rcu 50 --dry-run
     mayfly guard --config guard.yaml
 
-Items go at their deadlines by the endpoint's clock, never before, and never when they were renewed meanwhile. Start it as
-often as you like: workers share the tables. It exits with 3 where the table, its stream or its index is not as it has to
-be, with 4 for credentials and permissions, with 5 for the clock, and with 6 where the endpoint does not answer. To a
-terminal it draws a bar while a scan goes on; standard error has the log, standard output what was removed.`
+Items are removed at their deadlines by the endpoint's clock, never before, and never if they were renewed. Start as many
+workers as you like: they share the tables. Exit codes: 3 if the table, its stream or its index is not suitable, 4 for
+credentials and permissions, 5 for the clock, 6 if the endpoint does not answer. Standard output lists removals, standard
+error has the log; on a terminal a bar shows the progress of scans.`
 }
 
 // Run guards until ctx is done, or one of the tables cannot be.
@@ -104,15 +104,15 @@ func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 func (c guardRunCommand) check() error {
 	for i, name := range c.Table {
 		if slices.Contains(c.Table[:i], name) {
-			return misused(fmt.Errorf("--table %s is given twice", name), "name each table once")
+			return misused(fmt.Errorf("--table %s is given twice", name), "give each table once")
 		}
 	}
 	byStream := c.Strategy == "auto" || c.Strategy == string(guard.Stream)
 	switch {
 	case c.Deadlines != "" && !byStream:
-		return misused(errors.New("--deadlines belongs to the stream strategy"), "drop it, or take --strategy stream")
+		return misused(errors.New("--deadlines works only with the stream strategy"), "drop --deadlines, or use --strategy stream")
 	case c.SchedulerEndpoint != "" && c.Strategy != string(guard.Schedule):
-		return misused(errors.New("--scheduler-endpoint belongs to the schedule strategy"), "drop it, or take --strategy schedule")
+		return misused(errors.New("--scheduler-endpoint works only with the schedule strategy"), "drop --scheduler-endpoint, or use --strategy schedule")
 	}
 	return c.checkArchive()
 }

@@ -15,12 +15,12 @@ import (
 )
 
 type guardStatusCommand struct {
-	Table     string `help:"Table that is guarded." required:"" placeholder:"NAME"`
-	Attribute string `help:"TTL attribute. Default: that of the table's own TTL." placeholder:"NAME"`
+	Table     string `help:"Guarded table." required:"" placeholder:"NAME"`
+	Attribute string `help:"TTL attribute. Default: the table's own TTL attribute." placeholder:"NAME"`
 	Index     string `help:"Index of the index strategy. Default: found by its shape." placeholder:"NAME"`
-	Shards    int    `help:"Shards of the index. Default: what mayfly guard init has noted." placeholder:"N"`
-	Deadlines string `help:"Directory in which a single worker, stopped at present, keeps deadlines." placeholder:"DIR"`
-	Minutes   int    `help:"For how many minutes ahead deadlines are counted, up to 60; 0: none are." default:"10"`
+	Shards    int    `help:"Shards of the index. Default: as noted by mayfly guard init." placeholder:"N"`
+	Deadlines string `help:"Directory given to mayfly guard run --deadlines. Stop that worker first." placeholder:"DIR"`
+	Minutes   int    `help:"Minutes ahead for which deadlines are counted, up to 60." default:"10"`
 	JSON      bool   `name:"json" help:"Print JSON."`
 	endpointFlags
 }
@@ -32,8 +32,8 @@ func (guardStatusCommand) Help() string {
     mayfly guard status --endpoint aws --table orders
     mayfly guard status --endpoint http://127.0.0.1:8000 --table orders --minutes 60 --json
 
-It shows the workers, who has which leases, how far they are, what is overdue, and how many items expire in each of the
-next minutes. It writes nothing. Workers tell of themselves every 10 seconds.`
+It shows the workers, their leases and progress, overdue items, and how many items expire in each of the next minutes.
+It writes nothing. Workers report every 10 seconds.`
 }
 
 // Run shows how guarding goes.
@@ -44,11 +44,11 @@ func (c guardStatusCommand) Run(ctx context.Context, s streams) (err error) {
 	}
 	o := guard.Options{DB: e.dynamodb(), Table: c.Table, Attribute: c.Attribute, IndexName: c.Index, Shards: c.Shards, MaxSkew: time.Hour}
 	if c.Minutes < 0 || c.Minutes > guard.LookMinutes {
-		return misused(fmt.Errorf("--minutes %d is not from 0 to %d", c.Minutes, guard.LookMinutes), "give fewer: deadlines are counted one minute after the other")
+		return misused(fmt.Errorf("--minutes %d is not between 0 and %d", c.Minutes, guard.LookMinutes), "for example --minutes 10")
 	}
 	if c.Deadlines != "" {
 		if _, err := os.Stat(c.Deadlines); err != nil { // opening it would make it
-			return misused(fmt.Errorf("there are no deadlines in %s: %w", c.Deadlines, err), "give the directory that the worker has as --deadlines")
+			return misused(fmt.Errorf("no deadlines in %s: %w", c.Deadlines, err), "give the directory that mayfly guard run uses as --deadlines")
 		}
 		db, err := mayfly.Open(c.Deadlines, mayfly.Options{DatabaseOnly: true})
 		if err != nil {
@@ -84,11 +84,11 @@ func overdueAtWorkers(s *guard.Status) string {
 	}
 	switch {
 	case len(s.Workers) == 0:
-		return "only workers would know"
+		return "unknown: no worker runs"
 	case due == 0:
-		return "none that the workers have told of"
+		return "none reported by the workers"
 	}
-	return fmt.Sprintf("%d that the workers have told of, the oldest %v late", due, (time.Duration(oldest) * time.Millisecond).Round(time.Millisecond))
+	return fmt.Sprintf("%d reported by the workers, the oldest %v late", due, (time.Duration(oldest) * time.Millisecond).Round(time.Millisecond))
 }
 
 // writeStatus writes it for people.
@@ -105,7 +105,7 @@ func writeStatus(out io.Writer, s *guard.Status) error {
 
 func writeWorkers(out io.Writer, s *guard.Status) error {
 	if len(s.Workers) == 0 {
-		_, err := fmt.Fprintln(out, "no worker tells of itself")
+		_, err := fmt.Fprintln(out, "no worker reports")
 		return err
 	}
 	t := table{heading: []string{"Worker", "Strategy", "Seen", "Armed", "Until", "Due", "Oldest", "Removed", "Refused", "Late p50, p99, most", "A million cost"}}

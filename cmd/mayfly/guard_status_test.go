@@ -15,9 +15,9 @@ func TestOverdueAtWorkers(t *testing.T) {
 		workers []guard.Worker
 		want    string
 	}{
-		{nil, "only workers would know"},
-		{[]guard.Worker{{Name: "a"}, {Name: "b"}}, "none that the workers have told of"},
-		{[]guard.Worker{{Name: "a", Due: 2, Overdue: 500}, {Name: "b", Due: 3, Overdue: 1500}}, "5 that the workers have told of, the oldest 1.5s late"},
+		{nil, "unknown: no worker runs"},
+		{[]guard.Worker{{Name: "a"}, {Name: "b"}}, "none reported by the workers"},
+		{[]guard.Worker{{Name: "a", Due: 2, Overdue: 500}, {Name: "b", Due: 3, Overdue: 1500}}, "5 reported by the workers, the oldest 1.5s late"},
 	} {
 		if got := overdueAtWorkers(&guard.Status{Workers: c.workers}); got != c.want {
 			t.Errorf("%d workers: %q, want %q", len(c.workers), got, c.want)

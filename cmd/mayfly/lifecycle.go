@@ -16,21 +16,21 @@ import (
 
 // lifecycleCommand is entities whose states change at known times.
 type lifecycleCommand struct {
-	Validate   lifecycleValidateCommand   `cmd:"" help:"Check a definition, and say where it is wrong."`
+	Validate   lifecycleValidateCommand   `cmd:"" help:"Check a definition and list its mistakes."`
 	Draw       lifecycleDrawCommand       `cmd:"" help:"Draw a definition, as text or as SVG."`
-	Simulate   lifecycleSimulateCommand   `cmd:"" help:"Let entities live through a definition for a year, in a moment."`
-	Apply      lifecycleApplyCommand      `cmd:"" help:"Store a definition at an endpoint, or put it in the place of one there."`
-	List       lifecycleListCommand       `cmd:"" help:"List the lifecycles of an endpoint, with how many entities are in which state."`
-	Show       lifecycleShowCommand       `cmd:"" help:"Show what has happened to an entity, and what is next and when."`
+	Simulate   lifecycleSimulateCommand   `cmd:"" help:"Simulate entities for a year, in seconds."`
+	Apply      lifecycleApplyCommand      `cmd:"" help:"Store a definition at an endpoint, or replace it there."`
+	List       lifecycleListCommand       `cmd:"" help:"List the lifecycles of an endpoint, with the number of entities in each state."`
+	Show       lifecycleShowCommand       `cmd:"" help:"Show an entity's history and its next transition."`
 	Create     lifecycleCreateCommand     `cmd:"" help:"Begin an entity's lifecycle."`
-	Move       lifecycleMoveCommand       `cmd:"" help:"Take an entity to another state now."`
-	Set        lifecycleSetCommand        `cmd:"" help:"Change attributes of an entity, and the times that follow from them."`
-	Pause      lifecyclePauseCommand      `cmd:"" help:"Stop an entity's time."`
-	Resume     lifecycleResumeCommand     `cmd:"" help:"Let a paused entity's time go on."`
-	Reschedule lifecycleRescheduleCommand `cmd:"" help:"Move an entity's next transition to another instant."`
-	Cancel     lifecycleCancelCommand     `cmd:"" help:"End an entity's lifecycle where it is."`
-	Delete     lifecycleDeleteCommand     `cmd:"" help:"Delete an entity, or a whole lifecycle. Nothing is called."`
-	Run        lifecycleRunCommand        `cmd:"" help:"Make the transitions beside a DynamoDB endpoint that is elsewhere. mayfly serve makes its own."`
+	Move       lifecycleMoveCommand       `cmd:"" help:"Move an entity to another state now."`
+	Set        lifecycleSetCommand        `cmd:"" help:"Change attributes of an entity, and the times that depend on them."`
+	Pause      lifecyclePauseCommand      `cmd:"" help:"Pause an entity."`
+	Resume     lifecycleResumeCommand     `cmd:"" help:"Resume a paused entity."`
+	Reschedule lifecycleRescheduleCommand `cmd:"" help:"Move an entity's next transition to another time."`
+	Cancel     lifecycleCancelCommand     `cmd:"" help:"End an entity's lifecycle in its present state."`
+	Delete     lifecycleDeleteCommand     `cmd:"" help:"Delete an entity or a whole lifecycle. No handler is called."`
+	Run        lifecycleRunCommand        `cmd:"" help:"Run the transitions for another DynamoDB endpoint. mayfly serve runs its own."`
 }
 
 // Help is the part of --help behind the flags.
@@ -44,7 +44,7 @@ func (lifecycleCommand) Help() string {
     mayfly lifecycle create trial ada email=ada@example.com
     mayfly lifecycle show trial ada
 
-A lifecycle says which states an entity goes through, and when: docs/lifecycle.md.`
+A lifecycle defines the states of an entity and when they change: docs/lifecycle.md.`
 }
 
 // readDefinition reads a file. Each fault is a line, with its place in the file.
@@ -70,7 +70,7 @@ func readDefinition(path string, known func(string) error) (*lifecycle.Definitio
 		}
 		lines = append(lines, line+f.Text)
 	}
-	return nil, advise(errors.New("lifecycle: "+strings.Join(lines, "\n")), "docs/lifecycle.md explains every setting")
+	return nil, misused(errors.New("lifecycle: "+strings.Join(lines, "\n")), "docs/lifecycle.md explains each setting")
 }
 
 // lifecycles gives those of an endpoint, to look at and to change.
@@ -89,19 +89,19 @@ func (e *endpoint) adviseLifecycle(err error) error {
 	var underWay *lifecycle.UnderWay
 	switch {
 	case errors.Is(err, lifecycle.ErrNoLifecycle):
-		return advise(err, "mayfly lifecycle list shows those that there are; mayfly lifecycle apply stores one")
+		return advise(err, "mayfly lifecycle list shows the lifecycles; mayfly lifecycle apply FILE stores one")
 	case errors.Is(err, lifecycle.ErrNoEntity):
-		return advise(err, "mayfly lifecycle create begins one")
+		return advise(err, "mayfly lifecycle create LIFECYCLE ENTITY begins one")
 	case errors.Is(err, lifecycle.ErrNotAllowed):
-		return advise(err, "mayfly lifecycle draw shows the ways; a transition of the state has to lead there")
+		return advise(err, "mayfly lifecycle show LIFECYCLE ENTITY shows its state; the definition must have a transition from it")
 	case errors.Is(err, lifecycle.ErrPaused):
-		return advise(err, "mayfly lifecycle resume lets its time go on")
+		return advise(err, "mayfly lifecycle resume LIFECYCLE ENTITY")
 	case errors.As(err, &inUse):
-		return advise(err, "say in the file which states have taken their places, as in renamed: {old: new}; or keep them until nobody is in them; or move the entities first")
+		return advise(err, "map those states in the file, as in renamed: {old: new}; or keep them in the definition; or move the entities first")
 	case errors.As(err, &underWay):
-		return advise(err, "say --cancel to cancel them; mayfly lifecycle show lists them")
+		return advise(err, "add --cancel to cancel them; mayfly lifecycle show LIFECYCLE lists them")
 	case errors.Is(err, lifecycle.ErrNothingNext):
-		return advise(err, "mayfly lifecycle show says what it waits for; mayfly lifecycle move takes it to another state")
+		return advise(err, "mayfly lifecycle show LIFECYCLE ENTITY shows what it waits for; mayfly lifecycle move moves it to another state")
 	}
 	return e.advise(err)
 }
@@ -112,7 +112,7 @@ func readAttributes(all []string) (lifecycle.Item, error) {
 	for _, text := range all {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, misused(fmt.Errorf("%q is no attribute such as email=ada@example.com", text), `a value is a text, or JSON: n=5, paid=true, tags=["a"]`)
+			return nil, misused(fmt.Errorf("invalid attribute %q: use name=value, such as email=ada@example.com", text), `a value is a string or JSON: n=5, paid=true, tags=["a"]`)
 		}
 		if value == "" {
 			out[name] = nil
@@ -120,7 +120,7 @@ func readAttributes(all []string) (lifecycle.Item, error) {
 		}
 		v, err := readValue(value)
 		if err != nil {
-			return nil, misused(fmt.Errorf("attribute %s: %w", name, err), `a value is a text, or JSON: n=5, paid=true, tags=["a"]`)
+			return nil, misused(fmt.Errorf("attribute %s: %w", name, err), `a value is a string or JSON: n=5, paid=true, tags=["a"]`)
 		}
 		out[name] = v
 	}
@@ -180,7 +180,7 @@ func (c changing) do(ctx context.Context, s streams, of entityFlags, change func
 
 type lifecycleCreateCommand struct {
 	entityFlags
-	Attributes []string `arg:"" optional:"" help:"name=value: a text, or JSON."`
+	Attributes []string `arg:"" optional:"" help:"name=value; the value is a string or JSON."`
 	changing
 }
 
@@ -190,7 +190,7 @@ func (lifecycleCreateCommand) Help() string {
 
     mayfly lifecycle create trial ada email=ada@example.com seats=5
 
-A value that is JSON, such as 5, true or ["a"], is that; anything else is a text.`
+A value that is valid JSON, such as 5, true or ["a"], is taken as JSON; anything else is a string.`
 }
 
 // Run begins an entity's lifecycle.
@@ -216,7 +216,7 @@ func (lifecycleMoveCommand) Help() string {
 
     mayfly lifecycle move trial ada active
 
-A transition of the state in which it is has to lead there, with a time or without, and its condition to hold.`
+The entity's state must have a transition to the new one, with or without a time, and its condition must hold.`
 }
 
 // Run moves an entity.
@@ -228,7 +228,7 @@ func (c lifecycleMoveCommand) Run(ctx context.Context, s streams) error {
 
 type lifecycleSetCommand struct {
 	entityFlags
-	Attributes []string `arg:"" help:"name=value: a text, or JSON; name= removes it."`
+	Attributes []string `arg:"" help:"name=value; the value is a string or JSON. name= removes the attribute."`
 	changing
 }
 

@@ -10,9 +10,9 @@ import (
 
 type lifecycleDeleteCommand struct {
 	Lifecycle string `arg:"" help:"Name of the lifecycle."`
-	Entity    string `arg:"" optional:"" help:"Name of the entity; without it, the lifecycle is deleted."`
-	Cancel    bool   `help:"Of a whole lifecycle: cancel the entities that are under way. Without it, it is not deleted while there are any."`
-	Yes       bool   `help:"With --cancel: do not ask."`
+	Entity    string `arg:"" optional:"" help:"Name of the entity. Default: delete the whole lifecycle."`
+	Cancel    bool   `help:"Cancel the entities that are under way. Without it, a lifecycle with such entities is not deleted."`
+	Yes       bool   `help:"With --cancel: do not ask for confirmation."`
 	changing
 }
 
@@ -24,15 +24,15 @@ func (lifecycleDeleteCommand) Help() string {
     mayfly lifecycle delete trial
     mayfly lifecycle delete trial --cancel --yes
 
-Nothing is called because of it. What has happened to entities can still be shown, for as long as the history is kept,
-and calls that are under way are made. A lifecycle that is deleted can be applied again.`
+No handler is called. The history of entities stays readable until its retention ends, and calls under way are
+completed. A deleted lifecycle can be applied again.`
 }
 
 // Run deletes an entity, or a lifecycle.
 func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
 	if c.Entity != "" {
 		if c.Cancel {
-			return misused(fmt.Errorf("--cancel is for a whole lifecycle, and not for its entity %q", c.Entity), "leave --cancel out, or say mayfly lifecycle cancel")
+			return misused(fmt.Errorf("--cancel works on a whole lifecycle, not on its entity %q", c.Entity), "drop --cancel, or use mayfly lifecycle cancel")
 		}
 		return c.do(ctx, s, entityFlags{c.Lifecycle, c.Entity}, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
 			return l.Delete(ctx, c.Lifecycle, c.Entity)
@@ -60,13 +60,13 @@ func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
 	if c.JSON {
 		return writeJSON(s.out, map[string]any{"lifecycle": c.Lifecycle, "deleted": true, "cancelled": cancelled})
 	}
-	fmt.Fprintf(s.out, "%s is deleted", c.Lifecycle)
+	fmt.Fprintf(s.out, "deleted %s", c.Lifecycle)
 	switch cancelled {
 	case 0:
 	case 1:
-		fmt.Fprint(s.out, "; 1 entity was cancelled")
+		fmt.Fprint(s.out, "; cancelled 1 entity")
 	default:
-		fmt.Fprintf(s.out, "; %d entities were cancelled", cancelled)
+		fmt.Fprintf(s.out, "; cancelled %d entities", cancelled)
 	}
 	_, err = fmt.Fprintln(s.out)
 	return err

@@ -14,7 +14,7 @@ import (
 
 type lifecycleValidateCommand struct {
 	File    string `arg:"" help:"YAML or JSON file of a definition."`
-	Targets string `help:"File of targets (docs/targets.md): a handler that it does not name is a fault." placeholder:"FILE"`
+	Targets string `help:"File of targets (docs/targets.md). A handler that it does not name is an error." placeholder:"FILE"`
 }
 
 // Help is the part of --help behind the flags.
@@ -38,7 +38,7 @@ func (c lifecycleValidateCommand) Run(ctx context.Context, s streams) error {
 	for i := range d.States {
 		transitions += len(d.States[i].Next)
 	}
-	_, err = fmt.Fprintf(s.out, "%s is sound: lifecycle %s, %d states, %d transitions\n", c.File, d.Name, len(d.States), transitions)
+	_, err = fmt.Fprintf(s.out, "%s is valid: lifecycle %s, %d states, %d transitions\n", c.File, d.Name, len(d.States), transitions)
 	return err
 }
 
@@ -50,9 +50,9 @@ func knownTargets(ctx context.Context, path string) (known func(string) error, s
 	}
 	mappings, shut, err := targetfile.Load(ctx, path, targetfile.Options{Now: time.Now})
 	if err != nil {
-		return nil, nil, advise(err, "docs/targets.md explains every setting")
+		return nil, nil, misused(err, "docs/targets.md explains each setting")
 	}
-	r := resolve.New(mappings, nil, "the file of --targets does not name it")
+	r := resolve.New(mappings, nil, "not in the file of --targets")
 	return func(handler string) error {
 		_, err := r.Resolve(handler)
 		return err
@@ -61,7 +61,7 @@ func knownTargets(ctx context.Context, path string) (known func(string) error, s
 
 type lifecycleDrawCommand struct {
 	File string `arg:"" help:"YAML or JSON file of a definition."`
-	SVG  string `name:"svg" help:"Write the drawing to this file, as SVG; - is standard output." placeholder:"FILE"`
+	SVG  string `name:"svg" help:"Write the drawing to this file as SVG; - is standard output." placeholder:"FILE"`
 }
 
 // Help is the part of --help behind the flags.
@@ -90,8 +90,8 @@ func (c lifecycleDrawCommand) Run(_ context.Context, s streams) error {
 
 type lifecycleApplyCommand struct {
 	File       string `arg:"" help:"YAML or JSON file of a definition."`
-	Reschedule bool   `help:"Find what is next for the entities under way anew. Without it their next transitions stay as they are, and the new definition holds behind them."`
-	Targets    string `help:"File of targets (docs/targets.md): a handler that it does not name is a fault." placeholder:"FILE"`
+	Reschedule bool   `help:"Recompute the next transition of entities under way. Without it the next transition stays, and the new definition applies after it."`
+	Targets    string `help:"File of targets (docs/targets.md). A handler that it does not name is an error." placeholder:"FILE"`
 	JSON       bool   `name:"json" help:"Print JSON."`
 	endpointFlags
 }
@@ -102,8 +102,8 @@ func (lifecycleApplyCommand) Help() string {
 
     mayfly lifecycle apply trial.yaml
 
-States in which entities are have to stay, or the file says which have taken their places: renamed: {old: new}. Where a
-handler is unknown to whoever makes the transitions, its calls become dead letters; --targets finds that out before.`
+A state with entities must stay, or the file must rename it: renamed: {old: new}. Calls to an unknown handler become
+dead letters; --targets finds such a handler beforehand.`
 }
 
 // Run stores a definition.
@@ -140,9 +140,9 @@ func (c lifecycleApplyCommand) Run(ctx context.Context, s streams) error {
 	}
 	switch {
 	case applied.Unchanged:
-		fmt.Fprintf(s.out, "%s is version %d, as it was", d.Name, applied.Version)
+		fmt.Fprintf(s.out, "%s is unchanged at version %d", d.Name, applied.Version)
 	default:
-		fmt.Fprintf(s.out, "%s is version %d", d.Name, applied.Version)
+		fmt.Fprintf(s.out, "%s is now version %d", d.Name, applied.Version)
 	}
 	if under > 0 {
 		fmt.Fprintf(s.out, "; entities under way: %d", under)
@@ -155,13 +155,13 @@ func (c lifecycleApplyCommand) Run(ctx context.Context, s streams) error {
 	}
 	fmt.Fprintln(s.out)
 	if applied.Stuck > 0 {
-		fmt.Fprintf(s.err, "nothing is next for %d of them any more: mayfly lifecycle show %s says for which, and why\n", applied.Stuck, d.Name)
+		fmt.Fprintf(s.err, "%d of them have no next transition any more; mayfly lifecycle show %s lists them with the reason\n", applied.Stuck, d.Name)
 	}
 	for _, id := range applied.Full {
-		fmt.Fprintf(s.err, "%s is as it was: its item would be larger than an item may be; mayfly lifecycle set %s %s makes it smaller, then apply again\n", id, d.Name, id)
+		fmt.Fprintf(s.err, "%s is unchanged: its item would exceed the size limit; make it smaller with mayfly lifecycle set %s %s, then apply again\n", id, d.Name, id)
 	}
 	if !runs {
-		fmt.Fprintf(s.err, "nobody makes its transitions yet: start mayfly lifecycle run --endpoint %s\n", e.name())
+		fmt.Fprintf(s.err, "its transitions do not run yet: start mayfly lifecycle run --endpoint %s\n", e.name())
 	}
 	return nil
 }

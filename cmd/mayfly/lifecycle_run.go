@@ -14,7 +14,7 @@ import (
 
 type lifecycleRunCommand struct {
 	targetFlags
-	Lease time.Duration `help:"Time after which a silent worker's share is taken over." default:"10s"`
+	Lease time.Duration `help:"Time after which others take over a silent worker's share." default:"10s"`
 	endpointFlags
 	logFlags
 }
@@ -26,9 +26,9 @@ func (lifecycleRunCommand) Help() string {
     mayfly serve --data ./data --database-only
     mayfly lifecycle run --endpoint http://127.0.0.1:8000 --targets targets.yaml
 
-It makes the transitions of all lifecycles at the endpoint as they are due, and calls their handlers. Any number of
-workers share the work. Transitions come as exactly as that endpoint removes expired items: to the millisecond where it
-is mayfly, or a table that guard looks after.`
+It runs the transitions of all lifecycles at the endpoint when they are due, and calls their handlers. Any number of
+workers share the work. A transition is as punctual as the endpoint's removal of expired items: to the millisecond if it
+is mayfly or a guarded table.`
 }
 
 // Run works until ctx is done.
@@ -52,7 +52,7 @@ func (c lifecycleRunCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return errors.Join(err, shut())
 	}
-	fmt.Fprintf(s.out, "making transitions at %s\n", e.name())
+	fmt.Fprintf(s.out, "running transitions at %s\n", e.name())
 	return errors.Join(e.advise(l.Run(ctx)), shut())
 }
 

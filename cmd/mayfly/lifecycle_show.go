@@ -85,8 +85,8 @@ func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
 
 type lifecycleShowCommand struct {
 	Lifecycle string `arg:"" help:"Name of the lifecycle."`
-	Entity    string `arg:"" optional:"" help:"Name of the entity; without it, the definition and the entities that are next."`
-	Limit     int    `help:"Events that are shown, the last ones, and entities: 1 to 10000." default:"100"`
+	Entity    string `arg:"" optional:"" help:"Name of the entity. Default: show the definition and the next entities."`
+	Limit     int    `help:"Most events (the latest) and entities to show, 1 to 10000." default:"100"`
 	JSON      bool   `name:"json" help:"Print JSON lines."`
 	endpointFlags
 }
@@ -107,7 +107,7 @@ func (lifecycleShowCommand) Help() string {
 // Run shows an entity, or a lifecycle.
 func (c lifecycleShowCommand) Run(ctx context.Context, s streams) error {
 	if c.Limit < 1 || c.Limit > lifecycleMost {
-		return misused(fmt.Errorf("--limit %d: it is 1 to %d", c.Limit, lifecycleMost), "leave it out for 100")
+		return misused(fmt.Errorf("--limit %d is not between 1 and %d", c.Limit, lifecycleMost), "for example --limit 100")
 	}
 	e, l, err := c.lifecycles(ctx)
 	if err != nil {
@@ -167,21 +167,21 @@ func (c lifecycleShowCommand) Run(ctx context.Context, s streams) error {
 // showNow shows how an entity is, and what is to come.
 func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoint, l *lifecycle.Lifecycles, en lifecycle.Entity) error {
 	now := e.now(ctx)
-	fmt.Fprintf(s.out, "\nit is %s since %s\n", en.State, utcText(en.Since))
+	fmt.Fprintf(s.out, "\nstate %s since %s\n", en.State, utcText(en.Since))
 	if en.Problem != "" {
-		fmt.Fprintf(s.out, "something is wrong with it: %s\n", oneLine(en.Problem))
-		fmt.Fprintf(s.out, "next: mayfly lifecycle move %[1]s %[2]s STATE takes it to a state of mayfly lifecycle show %[1]s; mayfly lifecycle set changes attributes\n", c.Lifecycle, en.ID)
+		fmt.Fprintf(s.out, "it has a problem: %s\n", oneLine(en.Problem))
+		fmt.Fprintf(s.out, "next: move it with mayfly lifecycle move %[1]s %[2]s STATE, or change its attributes with mayfly lifecycle set; mayfly lifecycle show %[1]s lists the states\n", c.Lifecycle, en.ID)
 	}
 	switch {
 	case en.Ended != "":
 		fmt.Fprintf(s.out, "its lifecycle has ended (%s)\n", en.Ended)
 		return nil
 	case !en.Paused.IsZero():
-		fmt.Fprintf(s.out, "it is paused since %s; %s left until %s\n", utcText(en.Paused), inText(en.Next.Sub(en.Paused)), cmp.Or(en.NextTo, "nothing"))
+		fmt.Fprintf(s.out, "paused since %s, with %s left until %s\n", utcText(en.Paused), inText(en.Next.Sub(en.Paused)), cmp.Or(en.NextTo, "nothing"))
 		return nil
 	case en.Next.IsZero():
 		if en.Problem == "" {
-			fmt.Fprintln(s.out, "nothing is next: it waits to be moved")
+			fmt.Fprintln(s.out, "no next transition: it waits for mayfly lifecycle move")
 		}
 		return nil
 	}

@@ -15,12 +15,12 @@ import (
 
 type lifecycleSimulateCommand struct {
 	File       string   `arg:"" help:"YAML or JSON file of a definition."`
-	Attributes []string `arg:"" optional:"" help:"Attributes of the entities, name=value: a text, or JSON."`
-	Entities   int      `help:"How many entities live, 1 to 1000000." default:"100"`
-	Spread     span     `help:"They begin one after another within this time." default:"1d"`
-	For        span     `help:"For how long." default:"365d"`
-	Start      string   `help:"When it begins: 2030-01-01T12:00:00 (UTC), or now." default:"now" placeholder:"TIME"`
-	Trace      bool     `help:"Print each change, as it happens, instead of a table."`
+	Attributes []string `arg:"" optional:"" help:"Attributes of the entities: name=value; the value is a string or JSON."`
+	Entities   int      `help:"Number of entities, 1 to 1000000." default:"100"`
+	Spread     span     `help:"They begin one after another over this time." default:"1d"`
+	For        span     `help:"How long to simulate." default:"365d"`
+	Start      string   `help:"Start of the simulation: 2030-01-01T12:00:00 (UTC), or now." default:"now" placeholder:"TIME"`
+	Trace      bool     `help:"Print each change as it happens, instead of a table."`
 	JSON       bool     `name:"json" help:"Print JSON lines."`
 }
 
@@ -31,8 +31,8 @@ func (lifecycleSimulateCommand) Help() string {
     mayfly lifecycle simulate trial.yaml email=ada@example.com
     mayfly lifecycle simulate trial.yaml email=ada@example.com --entities 1 --trace --start 2030-03-01
 
-The entities live in a database in memory, whose clock is moved from one transition to the next. Nobody is called, and
-nobody moves them by hand.`
+The entities live in a database in memory, whose clock jumps from transition to transition. No handler is called and no
+entity is moved by hand.`
 }
 
 const (
@@ -65,10 +65,10 @@ type wayCount struct {
 // Run simulates.
 func (c lifecycleSimulateCommand) Run(ctx context.Context, s streams) error {
 	if c.Entities < 1 || c.Entities > entitiesMost {
-		return misused(fmt.Errorf("--entities %d: it is 1 to %d", c.Entities, entitiesMost), "leave it out for 100")
+		return misused(fmt.Errorf("--entities %d is not between 1 and %d", c.Entities, entitiesMost), "for example --entities 100")
 	}
 	if c.Spread > c.For {
-		return misused(fmt.Errorf("--spread %s is longer than --for %s", c.Spread, c.For), "give a shorter --spread")
+		return misused(fmt.Errorf("--spread %s is longer than --for %s", c.Spread, c.For), "choose a --spread of at most --for")
 	}
 	d, err := readDefinition(c.File, nil)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c lifecycleSimulateCommand) Run(ctx context.Context, s streams) error {
 	}
 	m, err := readMoment(c.Start, time.UTC, time.Now)
 	if err != nil {
-		return misused(fmt.Errorf("--start: %w", err), "give one such as 2030-01-01T12:00:00")
+		return misused(fmt.Errorf("--start: %w", err), "for example --start 2030-01-01T12:00:00")
 	}
 	sim := &simulation{lifecycleSimulateCommand: c, begin: m.at}
 	sim.mu.ways, sim.mu.calls = map[wayKey]*wayCount{}, map[string]int{}

@@ -7,8 +7,8 @@ import (
 
 // logFlags choose how and how much is logged. Logs go to standard error.
 type logFlags struct {
-	LogFormat string     `help:"Form of the log: text or json." enum:"text,json" default:"text"`
-	LogLevel  slog.Level `help:"Least level that is logged: debug, info, warn or error." default:"info"`
+	LogFormat string     `help:"Format of the log: text or json." enum:"text,json" default:"text"`
+	LogLevel  slog.Level `help:"Lowest level to log: debug, info, warn or error." default:"info"`
 }
 
 func (f logFlags) logger(w io.Writer) *slog.Logger {

@@ -2,21 +2,21 @@
 //
 //	mayfly serve        the server
 //	mayfly demo         watch real data expire
+//	mayfly check        check a database directory for damage
+//	mayfly salvage      copy what can still be read of a damaged directory
+//	mayfly healthcheck  report whether a running server is ready
 //	mayfly bench        measure this server, or any DynamoDB endpoint
 //	mayfly schedule     create, list and fire schedules
-//	mayfly trigger      call a target for a table's changes and expiries
-//	mayfly reminder     look at targets that are to be called at instants that items name
-//	mayfly lifecycle    entities whose states change at known times
-//	mayfly deadletter   list, inspect and redrive what could not be delivered
-//	mayfly recorded     show what was delivered to targets that are not mapped
-//	mayfly guard        give tables that are elsewhere exact expiry
-//	mayfly series       keep readings of devices, each for its retention: ingest, latest, ranges, rollups, plots
-//	mayfly worker       run schedules, triggers, reminders and lifecycles beside an endpoint that is elsewhere
+//	mayfly trigger      call a target when items change or expire
+//	mayfly reminder     list reminders: calls at the times that items name
+//	mayfly deadletter   list, show, redrive and delete dead letters
+//	mayfly recorded     show deliveries to targets that are not mapped
+//	mayfly worker       run schedules, triggers, reminders and lifecycles for another endpoint
+//	mayfly guard        remove expired items on time from tables at another endpoint
+//	mayfly series       time series: ingest, latest, ranges, rollups, plots
+//	mayfly lifecycle    entities whose states change at set times
 //	mayfly plan         compute capacity and cost of a workload
-//	mayfly check        check the directory of a database
-//	mayfly salvage      copy what can be read of a damaged directory into a new one
-//	mayfly healthcheck  report whether a running server is ready
-//	mayfly version      what this program was built from
+//	mayfly version      the version of this program
 package main
 
 import (

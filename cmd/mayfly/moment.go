@@ -35,7 +35,7 @@ func readMoment(text string, zone *time.Location, now func() time.Time) (moment,
 	switch {
 	case text == "now":
 	case !relative:
-		return moment{}, fmt.Errorf(`%q is no time such as 2030-01-01T12:00:00, 2030-01-01T12:00:00.250, 2030-01-01T12:00:00+01:00, "in 5m" or now`, text)
+		return moment{}, fmt.Errorf(`invalid time %q; use 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now`, text)
 	default:
 		if err := by.UnmarshalText([]byte(after)); err != nil {
 			return moment{}, err
@@ -47,12 +47,12 @@ func readMoment(text string, zone *time.Location, now func() time.Time) (moment,
 // readWall reads what the clocks of a zone show, as a schedule expression does.
 func readWall(text string, part []string, zone *time.Location) (moment, error) {
 	if part[4] != "" && part[3] == "" {
-		return moment{}, fmt.Errorf("%q has a fraction without seconds", text)
+		return moment{}, fmt.Errorf("invalid time %q: it has a fraction but no seconds", text)
 	}
 	wall := part[1] + "T" + orText(part[2], "00:00") + orText(part[3], ":00") + part[4]
 	expression, err := cron.Parse("instant("+wall+")", zone)
 	if err != nil {
-		return moment{}, fmt.Errorf("%q: there is no such date or time", text)
+		return moment{}, fmt.Errorf("invalid time %q: no such date or time", text)
 	}
 	at, _ := expression.Next(time.Time{}, time.Time{})
 	return moment{at: at, wall: wall}, nil

@@ -15,10 +15,10 @@ import (
 
 // planCommand is what a table will need and cost.
 type planCommand struct {
-	Show   planShowCommand   `cmd:"" default:"withargs" help:"Compute capacity and cost of a workload; what mayfly plan alone does."`
-	Alarms planAlarmsCommand `cmd:"" help:"Print alarm rules for Prometheus with the workload's figures."`
-	Record planRecordCommand `cmd:"" help:"Watch the traffic of a running mayfly, or of guard, and print it as a CSV file for --shape."`
-	Prices planPricesCommand `cmd:"" help:"Print a price table, to change and give to --prices."`
+	Show   planShowCommand   `cmd:"" default:"withargs" help:"Compute capacity and cost of a workload. \"mayfly plan\" alone means this."`
+	Alarms planAlarmsCommand `cmd:"" help:"Print Prometheus alarm rules for the workload."`
+	Record planRecordCommand `cmd:"" help:"Record the traffic of a running mayfly or guard as CSV for --shape."`
+	Prices planPricesCommand `cmd:"" help:"Print a price table to edit and pass to --prices."`
 }
 
 // Help is the part of --help behind the flags.
@@ -28,48 +28,48 @@ func (planCommand) Help() string {
     mayfly plan --writes 10000 --item-size 150 --retention 30d --page plan.html
     mayfly plan --shape traffic.csv --item-size 2KB --reads-eventual 1 --index byDay=KEYS_ONLY
 
-It is arithmetic: nothing is asked of any endpoint. docs/plan.md tells what the figures rest on.`
+It only computes and calls no endpoint. docs/plan.md explains the figures.`
 }
 
 // workloadFlags say what is asked of a table.
 type workloadFlags struct {
-	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. Command line and environment rank above it." placeholder:"FILE"`
+	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. The command line and the environment override it." placeholder:"FILE"`
 
 	Writes        float64  `help:"Writes a second." placeholder:"N"`
-	ReadsEventual float64  `help:"Eventually consistent reads of one item a second; with --shape, in what proportion to the others." placeholder:"N"`
-	ReadsStrong   float64  `help:"Strongly consistent ones." placeholder:"N"`
-	ReadsTransact float64  `name:"reads-transactional" help:"Transactional ones." placeholder:"N"`
-	ItemSize      byteSize `help:"Size of an item, names and values: 150, 2KB." default:"1KB" placeholder:"SIZE"`
-	KeySize       byteSize `help:"Size of its key. Default: 64, or the item's." placeholder:"SIZE"`
-	Transactional float64  `name:"writes-transactional" help:"Share of the writes that are part of transactions, 0 to 1." placeholder:"SHARE"`
-	Updates       float64  `help:"Share of the writes that change an item that is there, 0 to 1; the others make a new one." placeholder:"SHARE"`
-	Index         []string `help:"Secondary index, NAME[=ALL|KEYS_ONLY|INCLUDE], with settings behind commas: bytes=, share=, moves=, reads=, keys=, local. Can be given several times." placeholder:"INDEX" sep:"none"`
-	Shape         string   `help:"CSV file of the traffic: minute or timestamp, writes and reads a second, or CloudWatch's sums of consumed units. In place of --writes." placeholder:"FILE"`
-	HottestKey    float64  `help:"Share of the traffic that the busiest partition key gets, 0 to 1. Default: it is spread evenly." placeholder:"SHARE"`
+	ReadsEventual float64  `help:"Eventually consistent reads of one item a second; with --shape, their proportion to the other reads." placeholder:"N"`
+	ReadsStrong   float64  `help:"Strongly consistent reads a second." placeholder:"N"`
+	ReadsTransact float64  `name:"reads-transactional" help:"Transactional reads a second." placeholder:"N"`
+	ItemSize      byteSize `help:"Size of an item with its attribute names: 150, 2KB." default:"1KB" placeholder:"SIZE"`
+	KeySize       byteSize `help:"Size of its key. Default: 64, or the item's size if smaller." placeholder:"SIZE"`
+	Transactional float64  `name:"writes-transactional" help:"Share of the writes that are in transactions, 0 to 1." placeholder:"SHARE"`
+	Updates       float64  `help:"Share of the writes that change an existing item, 0 to 1; the others create one." placeholder:"SHARE"`
+	Index         []string `help:"Secondary index, NAME[=ALL|KEYS_ONLY|INCLUDE], followed by settings: ,bytes=,share=,moves=,reads=,keys=,local. Repeatable." placeholder:"INDEX" sep:"none"`
+	Shape         string   `help:"CSV file of the traffic, instead of --writes: minute or timestamp, then writes and reads a second, or CloudWatch sums of consumed units." placeholder:"FILE"`
+	HottestKey    float64  `help:"Share of the traffic for the busiest partition key, 0 to 1. Default: spread evenly." placeholder:"SHARE"`
 
 	Retention     span    `help:"Time after which an item expires: 90s, 30d. Default: never." placeholder:"DURATION"`
-	Expiring      float64 `help:"Share of the new items that expire, 0 to 1. Default: all, with a retention." default:"1" placeholder:"SHARE"`
-	Items         float64 `help:"Items that are stored. Default: what is written in the retention." placeholder:"N"`
-	Renewals      float64 `help:"How often an item's deadline is moved until it expires." placeholder:"N"`
+	Expiring      float64 `help:"Share of the new items that expire, 0 to 1." default:"1" placeholder:"SHARE"`
+	Items         float64 `help:"Stored items. Default: those written within the retention." placeholder:"N"`
+	Renewals      float64 `help:"Number of times an item's deadline is moved before it expires." placeholder:"N"`
 	StreamReaders int     `help:"Readers of the stream besides Lambda's." placeholder:"N"`
 
-	MinWrite float64 `help:"Least write capacity of autoscaling. Default: 1." placeholder:"UNITS"`
-	MaxWrite float64 `help:"Most write capacity. Default: 40000." placeholder:"UNITS"`
-	MinRead  float64 `help:"Least read capacity. Default: 1." placeholder:"UNITS"`
-	MaxRead  float64 `help:"Most read capacity. Default: 40000." placeholder:"UNITS"`
-	Target   float64 `help:"Utilisation that autoscaling aims at, in percent, 20 to 90." default:"70" placeholder:"PERCENT"`
-	Band     float64 `help:"How far below it, in points, capacity is taken back." default:"20" placeholder:"POINTS"`
-	Delay    int     `help:"Minutes from an alarm of autoscaling to the new capacity." default:"2" placeholder:"MINUTES"`
+	MinWrite float64 `help:"Lowest write capacity for autoscaling. Default: 1." placeholder:"UNITS"`
+	MaxWrite float64 `help:"Highest write capacity. Default: 40000." placeholder:"UNITS"`
+	MinRead  float64 `help:"Lowest read capacity. Default: 1." placeholder:"UNITS"`
+	MaxRead  float64 `help:"Highest read capacity. Default: 40000." placeholder:"UNITS"`
+	Target   float64 `help:"Target utilisation of autoscaling, in percent, 20 to 90." default:"70" placeholder:"PERCENT"`
+	Band     float64 `help:"Percentage points below the target at which capacity is reduced." default:"20" placeholder:"POINTS"`
+	Delay    int     `help:"Minutes from an autoscaling alarm to the new capacity." default:"2" placeholder:"MINUTES"`
 
-	Window  span `help:"Window of the window sweeper, and how often it runs." default:"1m" placeholder:"DURATION"`
-	Period  span `help:"How often the sweeper of shards runs." default:"5m" placeholder:"DURATION"`
-	Sweep   span `name:"guard-period" help:"How often guard asks its index." default:"5s" placeholder:"DURATION"`
-	Pass    span `name:"guard-pass" help:"How long guard's scan of the table takes." default:"1h" placeholder:"DURATION"`
-	Lease   span `name:"guard-lease" help:"Lease of guard's workers." default:"6s" placeholder:"DURATION"`
-	Workers int  `name:"guard-workers" help:"Workers of guard." default:"2" placeholder:"N"`
+	Window  span `help:"Window of the window sweeper, which is also its interval." default:"1m" placeholder:"DURATION"`
+	Period  span `help:"Interval of the shard sweeper." default:"5m" placeholder:"DURATION"`
+	Sweep   span `name:"guard-period" help:"How often guard queries its index." default:"5s" placeholder:"DURATION"`
+	Pass    span `name:"guard-pass" help:"Duration of guard's scan of the table." default:"1h" placeholder:"DURATION"`
+	Lease   span `name:"guard-lease" help:"Lease of the guard workers." default:"6s" placeholder:"DURATION"`
+	Workers int  `name:"guard-workers" help:"Number of guard workers." default:"2" placeholder:"N"`
 
-	Prices   string `help:"File of prices, or us-east-1 or us-east-1-2018 (until October 2024)." default:"us-east-1" placeholder:"FILE"`
-	FreeTier bool   `help:"Take off what is free each month for an account."`
+	Prices   string `help:"Price file, or us-east-1, or us-east-1-2018 (prices until October 2024)." default:"us-east-1" placeholder:"FILE"`
+	FreeTier bool   `help:"Subtract the monthly free tier."`
 }
 
 // plan computes.
@@ -84,7 +84,7 @@ func (f workloadFlags) plan() (*planner.Report, error) {
 	}
 	report, err := planner.Make(w, prices)
 	if err != nil {
-		return nil, misused(oneLineError(err), "mayfly plan --help shows what each flag means")
+		return nil, misused(oneLineError(err), "mayfly plan --help")
 	}
 	return report, nil
 }
@@ -107,14 +107,14 @@ func (f workloadFlags) workload() (w planner.Workload, err error) {
 		{"--target", f.Target == 0}, {"--item-size", f.ItemSize == 0},
 	} {
 		if x.none {
-			return w, misused(fmt.Errorf("%s is 0", x.flag), "leave it out for the default, which mayfly plan --help shows")
+			return w, misused(fmt.Errorf("%s is 0", x.flag), "drop it to get the default")
 		}
 	}
 	switch {
 	case f.Band < 0 || f.Delay < 0:
-		return w, misused(errors.New("--band and --delay are not below 0"), "0 is none of it")
+		return w, misused(errors.New("--band and --delay must not be negative"), "")
 	case f.Expiring == 0 && f.Retention != 0:
-		return w, misused(errors.New("--expiring is 0, and there is a --retention"), "leave both out if nothing expires; --items says how many are stored")
+		return w, misused(errors.New("--expiring 0 contradicts --retention"), "drop both if nothing expires, and set --items to the number of stored items")
 	case f.Expiring == 1 && f.Retention == 0:
 		w.Expiring = 0 // the default is meant
 	}
@@ -127,15 +127,15 @@ func (f workloadFlags) workload() (w planner.Workload, err error) {
 	for _, text := range f.Index {
 		x, err := planner.ReadIndex(text)
 		if err != nil {
-			return w, misused(fmt.Errorf("--index: %w", err), "an index is written as byDay=ALL, or byDay=KEYS_ONLY,share=0.2,keys=10")
+			return w, misused(fmt.Errorf("--index: %w", err), "for example --index byDay=ALL or --index byDay=KEYS_ONLY,share=0.2,keys=10")
 		}
 		w.Indexes = append(w.Indexes, x)
 	}
 	switch {
 	case f.Shape == "" && f.Writes == 0 && w.Mix.Sum() == 0:
-		return w, misused(errors.New("no traffic is given"), "say what is asked of the table with --writes and --reads-eventual, or with --shape FILE")
+		return w, misused(errors.New("no traffic"), "set --writes and --reads-eventual, or --shape FILE")
 	case f.Shape != "" && f.Writes != 0:
-		return w, misused(errors.New("--writes and --shape are given, and both say how much is written"), "leave one of them out")
+		return w, misused(errors.New("--writes and --shape cannot be used together"), "drop one of them")
 	case f.Shape == "":
 		return w, nil
 	}
@@ -145,7 +145,7 @@ func (f workloadFlags) workload() (w planner.Workload, err error) {
 	}
 	defer file.Close()
 	if w.Shape, err = planner.ReadShape(file); err != nil {
-		return w, advise(fmt.Errorf("--shape %s: %w", f.Shape, err), "a shape begins with a heading such as minute,writes,reads; docs/plan.md has examples")
+		return w, misused(fmt.Errorf("--shape %s: %w", f.Shape, err), "a shape file begins with a heading such as minute,writes,reads; docs/plan.md has examples")
 	}
 	return w, nil
 }
@@ -161,7 +161,7 @@ func (f workloadFlags) prices() (*planner.Prices, error) {
 	defer file.Close()
 	prices, err := planner.ReadPrices(file)
 	if err != nil {
-		return nil, advise(fmt.Errorf("--prices %s: %w", f.Prices, oneLineError(err)), "mayfly plan prices prints a table to begin with")
+		return nil, misused(fmt.Errorf("--prices %s: %w", f.Prices, oneLineError(err)), "mayfly plan prices > prices.yaml prints a table to edit")
 	}
 	return prices, nil
 }
@@ -172,7 +172,7 @@ func adviseFile(flag string, err error) error {
 	if errors.As(err, &path) {
 		err = fmt.Errorf("%s: %w", path.Path, path.Err)
 	}
-	return advise(fmt.Errorf("%s %w", flag, err), "give the file as %s PATH", flag)
+	return misused(fmt.Errorf("%s %w", flag, err), "for example %s FILE", flag)
 }
 
 // oneLineError puts several complaints on one line.

@@ -14,8 +14,8 @@ func (planAlarmsCommand) Help() string {
 
     mayfly plan alarms --writes 1000 --item-size 1KB --retention 30d > mayfly.rules.yaml
 
-The rules are for the metrics of mayfly serve and mayfly guard. Those with the figures of a plain workload are in
-deploy/prometheus, and a dashboard for the same metrics in deploy/grafana.`
+The rules use the metrics of mayfly serve and mayfly guard. Rules for a simple workload are in deploy/prometheus,
+a dashboard for the same metrics is in deploy/grafana.`
 }
 
 // Run prints the rules.

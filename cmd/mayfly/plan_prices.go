@@ -7,7 +7,7 @@ import (
 )
 
 type planPricesCommand struct {
-	Name string `arg:"" optional:"" help:"us-east-1, which is the default, or us-east-1-2018 (until October 2024)."`
+	Name string `arg:"" optional:"" help:"us-east-1 (the default), or us-east-1-2018 (prices until October 2024)."`
 }
 
 // Help is the part of --help behind the flags.
@@ -26,7 +26,7 @@ func (c planPricesCommand) Run(_ context.Context, s streams) error {
 	}
 	text, err := planner.Table(name)
 	if err != nil {
-		return advise(err, "tables of other regions are files of your own")
+		return misused(err, "print one with mayfly plan prices, edit it, and pass the file to --prices")
 	}
 	_, err = s.out.Write(text)
 	return err

@@ -15,10 +15,10 @@ import (
 )
 
 type planRecordCommand struct {
-	Metrics string `help:"Where /metrics is: http://127.0.0.1:8000/metrics." required:"" placeholder:"URL"`
-	Table   string `help:"Table whose units count. Default: all tables of a mayfly together." placeholder:"NAME"`
+	Metrics string `help:"Address of /metrics: http://127.0.0.1:8000/metrics." required:"" placeholder:"URL"`
+	Table   string `help:"Table to record. Default: all tables of a mayfly together." placeholder:"NAME"`
 	For     span   `help:"How long to watch." default:"1h" placeholder:"DURATION"`
-	Every   span   `help:"Length of a row, in whole minutes." default:"1m" placeholder:"DURATION"`
+	Every   span   `help:"Time of one row, in whole minutes." default:"1m" placeholder:"DURATION"`
 }
 
 // Help is the part of --help behind the flags.
@@ -28,10 +28,10 @@ func (planRecordCommand) Help() string {
     mayfly plan record --metrics http://127.0.0.1:8000/metrics --table orders --for 1d > orders.csv
     mayfly plan --shape orders.csv --item-size 2KB
 
-A mayfly counts the units that are consumed of each of its tables; guard those that it consumes itself of a table elsewhere
-(--metrics-port). The units of global indexes are left out: the planner computes them from the table's. A row is printed when
-its time has passed; stopped early, what has been printed is a shape. A row in which the server was started again has no traffic;
-rows in which it did not answer get an even part of what it tells once it does.`
+mayfly counts the units consumed on each of its tables. guard counts the units that it consumes itself (--metrics-port).
+The units of global indexes are left out: the planner computes them from the table. A row is printed when its time has
+passed, so an interrupted recording is a valid shape. A row in which the server restarted has no traffic. Rows in which
+it did not answer share the traffic counted when it answers again.`
 }
 
 const (
@@ -44,11 +44,11 @@ func (c planRecordCommand) check() error {
 	u, err := url.Parse(c.Metrics)
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return advise(fmt.Errorf("--metrics: %q is not an address", c.Metrics), "give it as http://127.0.0.1:8000/metrics")
+		return misused(fmt.Errorf("--metrics: invalid address %q", c.Metrics), "for example --metrics http://127.0.0.1:8000/metrics")
 	case every < time.Minute || every%time.Minute != 0 || every > 24*time.Hour:
-		return fmt.Errorf("--every: %v is not in whole minutes from 1m to 1d", c.Every)
+		return misused(fmt.Errorf("--every: %v is not whole minutes from 1m to 1d", c.Every), "for example --every 5m")
 	case whole < every || whole > recordMax:
-		return fmt.Errorf("--for: %v is not from %v (--every) to 366d", c.For, c.Every)
+		return misused(fmt.Errorf("--for: %v is not between %v (--every) and 366d", c.For, c.Every), "for example --for 1d")
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (c planRecordCommand) record(ctx context.Context, s streams, now func() tim
 		instant := now()
 		p, ok := after.Since(before, instant.Sub(last).Seconds())
 		if !ok {
-			fmt.Fprintln(s.err, "the counters have begun anew: was the server started again, or the table made again?")
+			fmt.Fprintln(s.err, "the counters were reset: the server was restarted or the table recreated")
 		}
 		before, last = after, instant
 		sum := func(perS float64) string { return strconv.FormatFloat(perS*every.Seconds(), 'f', 3, 64) } // of the row, as CloudWatch has them
@@ -121,7 +121,7 @@ func (c planRecordCommand) scrape(ctx context.Context) (planner.Scrape, error) {
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10))
-		return nil, advise(fmt.Errorf("%s answers %s", c.Metrics, answer.Status), "the path is /metrics")
+		return nil, advise(fmt.Errorf("%s answered %s", c.Metrics, answer.Status), "the path must be /metrics")
 	}
 	scraped, err := planner.ReadScrape(answer.Body, c.Table)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 type planShowCommand struct {
 	workloadFlags
-	Page string `help:"Write the report as a page with charts, too." placeholder:"FILE"`
+	Page string `help:"Also write the report as an HTML page with charts." placeholder:"FILE"`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
@@ -20,7 +20,7 @@ func (planShowCommand) Help() string {
     mayfly plan show --config orders.yaml --json
     mayfly plan --writes 500 --retention 7d --renewals 3 --stream-readers 1
 
-It is arithmetic: nothing is asked of any endpoint. docs/plan.md tells what the figures rest on.`
+It only computes and calls no endpoint. docs/plan.md explains the figures.`
 }
 
 // Run plans.

@@ -138,8 +138,8 @@ func TestPlanRecord(t *testing.T) {
 	if want := "minute,ConsumedWriteCapacityUnits,ConsumedReadCapacityUnits\n0,120.000,0.000\n1,60.000,16.000\n2,0.000,0.000\n3,12.000,0.000\n"; shape != want {
 		t.Errorf("got\n%swant\n%s", shape, want)
 	}
-	if !strings.Contains(log, "begun anew") {
-		t.Errorf("it is not said that the counters have begun anew: %s", log)
+	if !strings.Contains(log, "counters were reset") {
+		t.Errorf("it is not said that the counters have counters were reset: %s", log)
 	}
 
 	path := filepath.Join(t.TempDir(), "orders.csv")

@@ -17,10 +17,10 @@ import (
 )
 
 type recordedCommand struct {
-	Target string `arg:"" optional:"" help:"ARN of a target; without it, of all."`
-	Limit  int    `help:"The last so many, 1 to 10000." default:"100"`
-	Body   bool   `help:"Print nothing but what the targets would have got, a line for each."`
-	JSON   bool   `name:"json" help:"Print JSON lines, with all members."`
+	Target string `arg:"" optional:"" help:"ARN of a target. Default: all."`
+	Limit  int    `help:"Number of latest deliveries to show, 1 to 10000." default:"100"`
+	Body   bool   `help:"Print only the bodies for the targets, one a line."`
+	JSON   bool   `name:"json" help:"Print JSON lines with all fields."`
 	endpointFlags
 }
 
@@ -40,7 +40,7 @@ const recordedMax = 10_000
 // Run shows recorded deliveries, the oldest first.
 func (c recordedCommand) Run(ctx context.Context, s streams) error {
 	if c.Limit < 1 || c.Limit > recordedMax {
-		return fmt.Errorf("--limit %d: it is 1 to %d", c.Limit, recordedMax)
+		return misused(fmt.Errorf("--limit %d is not between 1 and %d", c.Limit, recordedMax), "for example --limit 100")
 	}
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c recordedCommand) Run(ctx context.Context, s streams) error {
 	case c.JSON || c.Body:
 		return nil
 	case len(all) == 0:
-		fmt.Fprintln(s.out, "nothing was recorded")
+		fmt.Fprintln(s.out, "no recorded deliveries")
 		return nil
 	}
 	return shown.write(s.out)

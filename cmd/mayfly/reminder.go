@@ -12,7 +12,7 @@ import (
 
 // reminderCommand looks at reminders. Their rules are declared in a file, and the reminders are kept in a table, so it speaks the API of DynamoDB.
 type reminderCommand struct {
-	List reminderListCommand `cmd:"" help:"List the reminders that are to fire."`
+	List reminderListCommand `cmd:"" help:"List the coming reminders."`
 }
 
 // Help is the part of --help behind the flags.
@@ -22,13 +22,13 @@ func (reminderCommand) Help() string {
     mayfly serve --reminders reminders.yaml --targets targets.yaml
     mayfly reminder list
 
-A reminder calls a target at an instant that an item names. docs/reminders.md shows the file of rules.`
+A reminder calls a target at a time that an item names. docs/reminders.md describes the file of rules.`
 }
 
 type reminderListCommand struct {
-	Rule  string `arg:"" optional:"" help:"Name of a rule; without it, of all."`
-	Limit int    `help:"The next so many, 1 to 10000." default:"100"`
-	JSON  bool   `name:"json" help:"Print JSON lines, with what the targets will get."`
+	Rule  string `arg:"" optional:"" help:"Name of a rule. Default: all."`
+	Limit int    `help:"Number of reminders to show, 1 to 10000." default:"100"`
+	JSON  bool   `name:"json" help:"Print JSON lines with the bodies for the targets."`
 	endpointFlags
 }
 
@@ -45,7 +45,7 @@ const remindersMax = 10_000
 // Run lists reminders, those that are due first.
 func (c reminderListCommand) Run(ctx context.Context, s streams) error {
 	if c.Limit < 1 || c.Limit > remindersMax {
-		return fmt.Errorf("--limit %d: it is 1 to %d", c.Limit, remindersMax)
+		return misused(fmt.Errorf("--limit %d is not between 1 and %d", c.Limit, remindersMax), "for example --limit 100")
 	}
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c reminderListCommand) Run(ctx context.Context, s streams) error {
 	}
 	trim()
 	if more {
-		defer fmt.Fprintf(s.err, "there are more than %d\n", c.Limit)
+		defer fmt.Fprintf(s.err, "there are more than %d; --limit shows more\n", c.Limit)
 	}
 	if c.JSON {
 		return printRemindersJSON(s, next)

@@ -8,7 +8,7 @@ import (
 )
 
 type salvageCommand struct {
-	Dir  string `arg:"" help:"Directory of the damaged database; no server may have it open."`
+	Dir  string `arg:"" help:"Directory of the damaged database. Stop the server that uses it first."`
 	To   string `help:"Directory to copy to; it must be missing or empty." required:"" placeholder:"NEW"`
 	JSON bool   `name:"json" help:"Print every loss as a JSON line, and a summary as the last one."`
 }
@@ -19,9 +19,9 @@ func (salvageCommand) Help() string {
 
     mayfly salvage ./data --to ./rescued
 
-Exit codes: 0 everything was copied, 3 something is lost or may be old, 1 the copy could not be made, 2 misuse of the
-command line. Nothing in the damaged directory is changed. Each loss is listed with the table and the keys that it
-concerns; items in such a range may be missing, old, or deleted before.`
+Exit codes: 0 everything was copied, 3 something is lost or may be outdated, 1 the copy failed, 2 the command line is
+wrong. Nothing in the damaged directory is changed. Each loss is listed with its table and its range of keys. Items in
+such a range may be missing, outdated, or items that had been deleted.`
 }
 
 // Run copies.
@@ -56,7 +56,7 @@ func (c salvageCommand) Run(ctx context.Context, s streams) error {
 		return nil
 	}
 	return &advised{
-		error: fmt.Errorf("not everything in %s could be copied: %s", c.Dir, counted(losses.n, "fault")), exit: exitDamaged,
-		next: fmt.Sprintf("compare the ranges above with another source, and then use --data %s", c.To),
+		error: fmt.Errorf("part of %s could not be copied: %s", c.Dir, counted(losses.n, "fault")), exit: exitDamaged,
+		next: fmt.Sprintf("compare the ranges above with another source, then use --data %s", c.To),
 	}
 }

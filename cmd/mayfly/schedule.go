@@ -18,12 +18,12 @@ import (
 type scheduleCommand struct {
 	Create scheduleCreateCommand `cmd:"" help:"Create a schedule."`
 	List   scheduleListCommand   `cmd:"" help:"List schedules and their next firings."`
-	Show   scheduleShowCommand   `cmd:"" help:"Show all there is of a schedule."`
-	Next   scheduleNextCommand   `cmd:"" help:"Show when a schedule, or an expression, fires next."`
-	Run    scheduleRunCommand    `cmd:"" help:"Fire a schedule now, besides its own times."`
+	Show   scheduleShowCommand   `cmd:"" help:"Show a schedule."`
+	Next   scheduleNextCommand   `cmd:"" help:"Show the next firings of a schedule or an expression."`
+	Run    scheduleRunCommand    `cmd:"" help:"Fire a schedule once, now."`
 	Delete scheduleDeleteCommand `cmd:"" help:"Delete schedules."`
 	Import scheduleImportCommand `cmd:"" help:"Create schedules from a file."`
-	Export scheduleExportCommand `cmd:"" help:"Write schedules for import."`
+	Export scheduleExportCommand `cmd:"" help:"Export schedules as JSON lines."`
 	Group  scheduleGroupCommand  `cmd:"" help:"Create, list and delete schedule groups."`
 }
 
@@ -35,7 +35,7 @@ func (scheduleCommand) Help() string {
     mayfly schedule next 'cron(0 9 ? * MON-FRI *)' --zone Europe/Berlin
     mayfly schedule list --endpoint aws
 
-They speak the API of EventBridge Scheduler, so they work with mayfly serve and with Amazon's service.`
+These commands use the EventBridge Scheduler API, so they work with mayfly serve and with Amazon's service.`
 }
 
 const (
@@ -65,9 +65,9 @@ func withCatchUp(rule string) func(*scheduler.Options) {
 func (e *endpoint) adviseSchedule(err error, group string) error {
 	switch explained := e.advise(err); {
 	case answered(err, "ResourceNotFoundException") && group != groupDefault && group != "":
-		return advise(explained, "mayfly schedule group list shows the groups, and mayfly schedule group create %s makes this one", group)
+		return advise(explained, "mayfly schedule group create %s creates it; mayfly schedule group list shows the others", group)
 	case answered(err, "ResourceNotFoundException"):
-		return advise(explained, "mayfly schedule list shows what there is")
+		return advise(explained, "mayfly schedule list")
 	default:
 		return explained
 	}
@@ -136,17 +136,17 @@ func (d *scheduleDocument) next(now time.Time) time.Time {
 	return occurrence
 }
 
-var errNoExpression = errors.New("it is not said when")
+var errNoExpression = errors.New("no time given")
 
 // whenFlags say when something fires.
 type whenFlags struct {
 	At         string `help:"Once: 2030-01-01T12:00:00[.250] in --zone, 2030-01-01T12:00:00+01:00, \"in 5m\", +5m, now." xor:"when" placeholder:"TIME"`
-	Every      span   `help:"Again and again: 5m, 2h, 1d, 30s, 250ms." xor:"when" placeholder:"TIME"`
-	Cron       string `help:"By the calendar: minutes hours day-of-month month day-of-week year, such as \"0 9 ? * MON-FRI *\"." xor:"when" placeholder:"FIELDS"`
-	Expression string `help:"As the API has it: at(…), rate(…), cron(…), and mayfly's instant(…) and every(…)." xor:"when" placeholder:"TEXT"`
-	Zone       string `help:"Time zone of the clocks that are meant, such as Europe/Berlin." placeholder:"NAME"`
-	Start      string `help:"No firing before; a rate counts from here. As --at." placeholder:"TIME"`
-	End        string `help:"No firing after. As --at." placeholder:"TIME"`
+	Every      span   `help:"Repeatedly: 5m, 2h, 1d, 30s, 250ms." xor:"when" placeholder:"TIME"`
+	Cron       string `help:"By the calendar, in six fields: minutes hours day-of-month month day-of-week year, such as \"0 9 ? * MON-FRI *\"." xor:"when" placeholder:"FIELDS"`
+	Expression string `help:"As in the API: at(…), rate(…), cron(…), and mayfly's own instant(…) and every(…)." xor:"when" placeholder:"TEXT"`
+	Zone       string `help:"Time zone, such as Europe/Berlin." placeholder:"NAME"`
+	Start      string `help:"No firing before this time, from which a rate counts. Same form as --at." placeholder:"TIME"`
+	End        string `help:"No firing after this time. Same form as --at." placeholder:"TIME"`
 }
 
 // when is what the flags say, as the API has it.
@@ -166,7 +166,7 @@ func (f whenFlags) read(now func() time.Time, extended, exact bool) (when, error
 	w := when{zone: orText(f.Zone, zoneDefault)}
 	zone, err := cron.Zone(w.zone)
 	if err != nil {
-		return w, advise(err, "give a name such as Europe/Berlin, America/New_York or UTC")
+		return w, misused(err, "use a name such as Europe/Berlin, America/New_York or UTC")
 	}
 	if w.start, err = readBound("--start", f.Start, zone, now); err != nil {
 		return w, err
@@ -193,16 +193,34 @@ func (f whenFlags) read(now func() time.Time, extended, exact bool) (when, error
 // check reports what is wrong with the expression, in more words than the API's.
 func (w when) check(zone *time.Location, extended bool) error {
 	if w.expression == "" {
-		return advise(errNoExpression, "give --at, --every, --cron or --expression")
+		return misused(errNoExpression, "set --at, --every, --cron or --expression")
 	}
 	_, err := cron.Parse(w.expression, zone)
-	if err != nil {
-		return advise(err, `see mayfly schedule create --help; a cron has six fields, such as "0 9 ? * MON-FRI *"`)
+	switch {
+	case err != nil && strings.HasPrefix(w.expression, "cron("):
+		return misused(err, "for example %s", exampleCron(strings.TrimSuffix(strings.TrimPrefix(w.expression, "cron("), ")")))
+	case err != nil:
+		return misused(err, "for example rate(5 minutes), at(2030-01-01T12:00:00) or cron(0 9 ? * MON-FRI *)")
 	}
 	if !extended && isExtended(w.expression) {
-		return advise(fmt.Errorf("%s is an extension of mayfly, which Amazon's service does not know", w.expression), "use whole seconds with --at, and whole minutes with --every")
+		return misused(fmt.Errorf("%s is an extension of mayfly; Amazon's service does not have it", w.expression), "use whole seconds with --at, and whole minutes with --every")
 	}
 	return nil
+}
+
+// exampleCron returns the expression with six fields for one with the five of Unix, or another example.
+func exampleCron(fields string) string {
+	f := strings.Fields(fields)
+	if len(f) != 5 || strings.ContainsAny(f[4], "0123456789") { // days of the week are counted from 1 here, and from 0 there
+		return "cron(0 9 ? * MON-FRI *)"
+	}
+	switch {
+	case f[4] == "*":
+		f[4] = "?"
+	case f[2] == "*":
+		f[2] = "?"
+	}
+	return "cron(" + strings.Join(f, " ") + " *)"
 }
 
 // readBound reads --start or --end.
@@ -212,7 +230,7 @@ func readBound(flag, text string, zone *time.Location, now func() time.Time) (ti
 	}
 	m, err := readMoment(text, zone, now)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s: %w", flag, err)
+		return time.Time{}, misused(fmt.Errorf("%s: %w", flag, err), "")
 	}
 	return m.at, nil
 }
@@ -221,7 +239,7 @@ func readBound(flag, text string, zone *time.Location, now func() time.Time) (ti
 func (f whenFlags) atExpression(zone *time.Location, now func() time.Time, extended, exact bool) (string, error) {
 	m, err := readMoment(f.At, zone, now)
 	if err != nil {
-		return "", fmt.Errorf("--at: %w", err)
+		return "", misused(fmt.Errorf("--at: %w", err), "")
 	}
 	if m.relative && !exact {
 		m.at = ceil(m.at, time.Second)
@@ -241,7 +259,7 @@ func (f whenFlags) atExpression(zone *time.Location, now func() time.Time, exten
 		return "", err
 	}
 	if at, _ := expression.Next(time.Time{}, time.Time{}); !at.Equal(m.at) {
-		return "", advise(fmt.Errorf("--at: the clocks of %s show %s twice, and the second time is meant", zone, wall), "leave --zone out: then it is said in UTC")
+		return "", misused(fmt.Errorf("--at: the clocks of %s show %s twice; the second time cannot be expressed", zone, wall), "drop --zone, so that the time is sent in UTC")
 	}
 	return text, nil
 }
@@ -260,7 +278,7 @@ func rateExpression(interval time.Duration, extended bool) (string, error) {
 			continue
 		}
 		if u.keyword == "every" && !extended {
-			return "", advise(fmt.Errorf("--every %s: Amazon's service counts in whole minutes", span(interval)), "give whole minutes, or use mayfly's own endpoint")
+			return "", misused(fmt.Errorf("--every %s: Amazon's service needs whole minutes", span(interval)), "use whole minutes, or a mayfly endpoint")
 		}
 		n, plural := interval/u.is, "s"
 		if n == 1 {
@@ -268,7 +286,7 @@ func rateExpression(interval time.Duration, extended bool) (string, error) {
 		}
 		return fmt.Sprintf("%s(%d %s%s)", u.keyword, n, u.name, plural), nil
 	}
-	return "", fmt.Errorf("--every %s is not whole milliseconds", span(interval))
+	return "", misused(fmt.Errorf("--every %s is not a whole number of milliseconds", span(interval)), "for example --every 250ms")
 }
 
 // isExtended reports whether an expression is one of mayfly's own.

@@ -16,27 +16,27 @@ import (
 )
 
 type scheduleCreateCommand struct {
-	Name string `arg:"" help:"Name of the schedule, 1 to 64 of A-Z a-z 0-9 - _ and dot."`
+	Name string `arg:"" help:"Name of the schedule: 1 to 64 letters, digits, -, _ and dots."`
 
 	whenFlags
-	Target      string `help:"ARN of what it calls." required:"" placeholder:"ARN"`
-	Role        string `help:"ARN of the role that Amazon's service assumes. Elsewhere: any." placeholder:"ARN"`
-	Input       string `help:"What the target gets: a text, or @FILE, or @- for standard input. <aws.scheduler.scheduled-time> and its like are replaced in it." placeholder:"TEXT"`
-	Window      span   `help:"Fire at some time within this after each occurrence: whole minutes." placeholder:"TIME"`
+	Target      string `help:"ARN of the target to call." required:"" placeholder:"ARN"`
+	Role        string `help:"ARN of the role that Amazon's service assumes. Not needed with mayfly." placeholder:"ARN"`
+	Input       string `help:"Body for the target: a text, @FILE, or @- for standard input. Variables such as <aws.scheduler.scheduled-time> are replaced." placeholder:"TEXT"`
+	Window      span   `help:"Fire at a random time within this window after each occurrence, in whole minutes." placeholder:"TIME"`
 	DeleteAfter bool   `help:"Delete the schedule after its last firing."`
-	Disabled    bool   `help:"Create it so that it does not fire."`
+	Disabled    bool   `help:"Create it disabled: it does not fire."`
 	Retries     *int32 `help:"Attempts after the first, 0 to 185. Default: 185." placeholder:"N"`
-	MaxAge      span   `help:"Give up after this, 1m to 1d. Default: 1d." placeholder:"TIME"`
-	DeadLetter  string `help:"ARN of the queue that gets what could not be delivered." placeholder:"ARN"`
-	CatchUp     string `help:"What runs of the occurrences that were missed while the server was down: last, all or skip. Mayfly's own; default: last." enum:"last,all,skip," default:"" placeholder:"WHICH"`
-	Description string `help:"A note, up to 512 characters." placeholder:"TEXT"`
+	MaxAge      span   `help:"Give up after this time, 1m to 1d. Default: 1d." placeholder:"TIME"`
+	DeadLetter  string `help:"ARN of the dead-letter queue." placeholder:"ARN"`
+	CatchUp     string `help:"Which occurrences missed during downtime fire: last, all or skip. An extension of mayfly. Default: last." enum:"last,all,skip," default:"" placeholder:"WHICH"`
+	Description string `help:"Description, up to 512 characters." placeholder:"TEXT"`
 
-	MessageGroup string `help:"Of a FIFO queue: the message group." placeholder:"ID"`
-	PartitionKey string `help:"Of a Kinesis stream: the partition key." placeholder:"KEY"`
-	DetailType   string `help:"Of an event bus: the event's detail-type." placeholder:"TEXT"`
-	Source       string `help:"Of an event bus: the event's source." placeholder:"TEXT"`
+	MessageGroup string `help:"For a FIFO queue: the message group." placeholder:"ID"`
+	PartitionKey string `help:"For a Kinesis stream: the partition key." placeholder:"KEY"`
+	DetailType   string `help:"For an event bus: the event's detail-type." placeholder:"TEXT"`
+	Source       string `help:"For an event bus: the event's source." placeholder:"TEXT"`
 
-	Replace bool `help:"Where there is a schedule of this name, change it to this one."`
+	Replace bool `help:"Replace an existing schedule of this name."`
 	JSON    bool `name:"json" help:"Print the schedule as JSON."`
 	scheduleFlags
 }
@@ -50,8 +50,8 @@ func (scheduleCreateCommand) Help() string {
     mayfly schedule create report --cron '0 9 ? * MON-FRI *' --zone America/New_York --target ARN --input @report.json
     mayfly schedule create pulse --every 250ms --target ARN --catch-up skip
 
---at, --every and --cron become the plain expressions of the API where those are exact enough, and mayfly's own
-instant(…) and every(…) for what is finer than a second, or a minute.`
+--at, --every and --cron become at(…), rate(…) and cron(…) of the API if those are exact enough, else mayfly's own
+instant(…) and every(…), which allow milliseconds.`
 }
 
 // roleAnywhere is the role that is named where none is assumed.
@@ -93,7 +93,7 @@ func (c scheduleCreateCommand) put(ctx context.Context, e *endpoint, document *s
 		return "", e.adviseSchedule(err, c.GroupName)
 	}
 	if !c.Replace {
-		return "", advise(e.advise(err), "choose another name, or say --replace to change the one that there is")
+		return "", advise(e.advise(err), "choose another name, or add --replace to change the existing schedule")
 	}
 	updated, err := client.UpdateSchedule(ctx, document.updateInput(), withCatchUp(c.CatchUp))
 	if err != nil {
@@ -121,9 +121,9 @@ func (d *scheduleDocument) first(now time.Time) time.Time {
 func printNext(w io.Writer, d *scheduleDocument, now time.Time) {
 	switch next := d.NextFiring.time(); {
 	case d.State == stateDisabled:
-		fmt.Fprintln(w, "it is disabled, and does not fire")
+		fmt.Fprintln(w, "disabled: it does not fire")
 	case next.IsZero():
-		fmt.Fprintln(w, "it has no time to fire left")
+		fmt.Fprintln(w, "no further firing")
 	default:
 		fmt.Fprintln(w, "next firing: "+whenText(next, now))
 	}
@@ -140,7 +140,7 @@ func whenText(at, now time.Time) string {
 // document makes a schedule of the flags.
 func (c scheduleCreateCommand) document(ctx context.Context, e *endpoint) (*scheduleDocument, error) {
 	if c.CatchUp != "" && e.isAWS() {
-		return nil, advise(errors.New("--catch-up is an extension of mayfly, which Amazon's service does not know"), "leave it out: there it is always last")
+		return nil, advise(errors.New("--catch-up is an extension of mayfly; Amazon's service does not have it"), "drop it; Amazon's service always fires the last missed occurrence")
 	}
 	target, err := c.target(e)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c scheduleCreateCommand) document(ctx context.Context, e *endpoint) (*sche
 	if c.Window != 0 {
 		minutes := time.Duration(c.Window) / time.Minute
 		if time.Duration(c.Window)%time.Minute != 0 || minutes > 1440 {
-			return nil, fmt.Errorf("--window %s: a window is 1 to 1440 whole minutes", c.Window)
+			return nil, misused(fmt.Errorf("--window %s is not 1 to 1440 whole minutes", c.Window), "for example --window 15m")
 		}
 		d.FlexibleTimeWindow = &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeFlexible, MaximumWindowInMinutes: aws.Int32(int32(minutes))}
 	}
@@ -180,14 +180,14 @@ func (c scheduleCreateCommand) target(e *endpoint) (*types.Target, error) {
 	t := &types.Target{Arn: &c.Target, RoleArn: &c.Role}
 	if c.Role == "" {
 		if e.isAWS() {
-			return nil, advise(errors.New("a role is needed that Amazon's service assumes to call the target"), "give its ARN with --role")
+			return nil, misused(errors.New("Amazon's service needs the ARN of a role that it assumes to call the target"), "set --role")
 		}
 		t.RoleArn = aws.String(roleAnywhere)
 	}
 	if c.Input != "" {
 		input, err := readArgument(c.Input, inputMax)
 		if err != nil {
-			return nil, fmt.Errorf("--input: %w", err)
+			return nil, misused(fmt.Errorf("--input: %w", err), "")
 		}
 		t.Input = &input
 	}
@@ -195,7 +195,7 @@ func (c scheduleCreateCommand) target(e *endpoint) (*types.Target, error) {
 		t.RetryPolicy = &types.RetryPolicy{MaximumRetryAttempts: c.Retries}
 		if c.MaxAge != 0 {
 			if c.MaxAge > span(24*time.Hour) || time.Duration(c.MaxAge)%time.Second != 0 {
-				return nil, fmt.Errorf("--max-age %s: it is 1m to 1d, in whole seconds", c.MaxAge)
+				return nil, misused(fmt.Errorf("--max-age %s is not 1m to 1d in whole seconds", c.MaxAge), "for example --max-age 1h")
 			}
 			t.RetryPolicy.MaximumEventAgeInSeconds = aws.Int32(int32(time.Duration(c.MaxAge) / time.Second))
 		}
@@ -233,7 +233,7 @@ func readArgument(text string, most int64) (string, error) {
 	}
 	content, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err == nil && int64(len(content)) > most {
-		err = fmt.Errorf("%s has more than %d bytes", name, most)
+		err = fmt.Errorf("%s is larger than %d bytes", name, most)
 	}
 	return string(content), err
 }

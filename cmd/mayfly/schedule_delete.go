@@ -10,9 +10,9 @@ import (
 
 type scheduleDeleteCommand struct {
 	Names  []string `arg:"" optional:"" name:"name" help:"Names of schedules."`
-	All    bool     `help:"Delete all of the group, or those of --prefix."`
-	Prefix string   `help:"With --all: those whose names begin so." placeholder:"TEXT"`
-	Yes    bool     `help:"With --all: do not ask."`
+	All    bool     `help:"Delete all schedules of the group, or those of --prefix."`
+	Prefix string   `help:"With --all: only names that begin with this." placeholder:"TEXT"`
+	Yes    bool     `help:"With --all: do not ask for confirmation."`
 	scheduleFlags
 }
 
@@ -23,7 +23,7 @@ func (scheduleDeleteCommand) Help() string {
     mayfly schedule delete tea coffee
     mayfly schedule delete --group billing --all --prefix invoice- --yes
 
-A schedule that is deleted does not fire again. What it has fired before goes on to be delivered.`
+A deleted schedule does not fire again. Deliveries of earlier firings continue.`
 }
 
 // Run deletes schedules.
@@ -57,11 +57,11 @@ func (c scheduleDeleteCommand) Run(ctx context.Context, s streams) error {
 func (c scheduleDeleteCommand) check() error {
 	switch {
 	case c.All && len(c.Names) > 0:
-		return errors.New("give names or --all, not both")
+		return misused(errors.New("give names or --all, not both"), "")
 	case !c.All && len(c.Names) == 0:
-		return advise(errors.New("it is not said which schedules to delete"), "give their names, or --all")
+		return misused(errors.New("which schedules? give names, or --all with or without --prefix"), "mayfly schedule list")
 	case !c.All && c.Prefix != "":
-		return advise(errors.New("--prefix belongs to --all"), "say --all too")
+		return misused(errors.New("--prefix needs --all"), "add --all")
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func readDocument(text []byte) (*scheduleDocument, error) {
 		return nil, documentError(err)
 	}
 	if _, err := from.Token(); err != io.EOF {
-		return nil, errors.New("there is more behind the JSON object")
+		return nil, errors.New("unexpected text after the JSON object")
 	}
 	document := (*scheduleDocument)(d)
 	return document, document.check()
@@ -128,11 +128,11 @@ func documentError(err error) error {
 	var typ *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &typ) && strings.HasSuffix(typ.Field, "Input"):
-		return fmt.Errorf("%s: it is a text; write JSON into it as \"{\\\"a\\\":1}\"", typ.Field)
+		return fmt.Errorf("%s must be a string; write JSON in it as \"{\\\"a\\\":1}\"", typ.Field)
 	case errors.As(err, &typ):
-		return fmt.Errorf("%s: a JSON %s does not belong here", orText(typ.Field, "the schedule"), typ.Value)
+		return fmt.Errorf("%s: unexpected JSON %s", orText(typ.Field, "the schedule"), typ.Value)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the JSON object is not complete")
+		return errors.New("the JSON object is incomplete")
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
@@ -141,16 +141,16 @@ func documentError(err error) error {
 func (d *scheduleDocument) check() error {
 	switch {
 	case d.Name == "":
-		return errors.New("there is no Name")
+		return errors.New("Name is missing")
 	case d.ScheduleExpression == "":
-		return errors.New("there is no ScheduleExpression")
+		return errors.New("ScheduleExpression is missing")
 	case d.Target == nil:
-		return errors.New("there is no Target")
+		return errors.New("Target is missing")
 	}
 	switch d.CatchUp {
 	case "", "last", "all", "skip":
 	default:
-		return fmt.Errorf("CatchUp: %q is none of last, all, skip", d.CatchUp)
+		return fmt.Errorf("CatchUp: %q is not one of last, all, skip", d.CatchUp)
 	}
 	_, err := d.timetable()
 	return err

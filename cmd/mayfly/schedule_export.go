@@ -7,9 +7,9 @@ import (
 )
 
 type scheduleExportCommand struct {
-	GroupName string `name:"group" help:"Of this schedule group only." placeholder:"NAME"`
-	Prefix    string `help:"Those whose names begin so." placeholder:"TEXT"`
-	Array     bool   `help:"Write one JSON array instead of a line for each."`
+	GroupName string `name:"group" help:"Only this schedule group." placeholder:"NAME"`
+	Prefix    string `help:"Only names that begin with this." placeholder:"TEXT"`
+	Array     bool   `help:"Write one JSON array instead of JSON lines."`
 	endpointFlags
 }
 
@@ -21,7 +21,7 @@ func (scheduleExportCommand) Help() string {
     mayfly schedule export --group billing --array > billing.json
     mayfly schedule export --endpoint aws | mayfly schedule import -
 
-Each line is what aws scheduler create-schedule --cli-input-json takes. (CatchUp, where it is set, is mayfly's own.)`
+Each line is input for aws scheduler create-schedule --cli-input-json. (The field CatchUp is an extension of mayfly.)`
 }
 
 // Run writes schedules.

@@ -28,7 +28,7 @@ const tagCatchUp = "mayfly:catch-up"
 
 type scheduleGroupCreateCommand struct {
 	Name    string            `arg:"" help:"Name of the group."`
-	CatchUp string            `help:"What runs of missed occurrences, for schedules that do not say: last, all or skip. Mayfly's own; default: last." enum:"last,all,skip," default:"" placeholder:"WHICH"`
+	CatchUp string            `help:"Which missed occurrences fire, for schedules without a setting of their own: last, all or skip. An extension of mayfly. Default: last." enum:"last,all,skip," default:"" placeholder:"WHICH"`
 	Tag     map[string]string `help:"Tags of the group." placeholder:"KEY=VALUE"`
 	endpointFlags
 }
@@ -48,7 +48,7 @@ func (c scheduleGroupCreateCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if c.CatchUp != "" && e.isAWS() {
-		return advise(errors.New("--catch-up is an extension of mayfly, which Amazon's service does not know"), "leave it out: there it is always last")
+		return advise(errors.New("--catch-up is an extension of mayfly; Amazon's service does not have it"), "drop it; Amazon's service always fires the last missed occurrence")
 	}
 	var tags []types.Tag
 	for key, value := range c.Tag {
@@ -65,7 +65,7 @@ func (c scheduleGroupCreateCommand) Run(ctx context.Context, s streams) error {
 }
 
 type scheduleGroupListCommand struct {
-	Prefix string `help:"Those whose names begin so." placeholder:"TEXT"`
+	Prefix string `help:"Only names that begin with this." placeholder:"TEXT"`
 	JSON   bool   `name:"json" help:"Print JSON lines."`
 	endpointFlags
 }
@@ -115,7 +115,7 @@ func (c scheduleGroupListCommand) Run(ctx context.Context, s streams) error {
 
 type scheduleGroupDeleteCommand struct {
 	Name string `arg:"" help:"Name of the group."`
-	Yes  bool   `help:"Do not ask."`
+	Yes  bool   `help:"Do not ask for confirmation."`
 	endpointFlags
 }
 

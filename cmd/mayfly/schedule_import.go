@@ -15,12 +15,12 @@ import (
 )
 
 type scheduleImportCommand struct {
-	File      string `arg:"" help:"JSON lines, or a JSON array, as export writes them; - for standard input."`
-	GroupName string `name:"group" help:"Put all into this schedule group, whatever the file says." placeholder:"NAME"`
-	Replace   bool   `help:"Change schedules that exist and are otherwise. Without it each is reported."`
-	Past      bool   `help:"Create one-time schedules whose time has passed too: mayfly fires them at once."`
-	DryRun    bool   `help:"Check the file, and change nothing."`
-	JSON      bool   `name:"json" help:"Print what was done as JSON."`
+	File      string `arg:"" help:"File of JSON lines, or a JSON array, as written by export; - for standard input."`
+	GroupName string `name:"group" help:"Put all into this schedule group, instead of the groups in the file." placeholder:"NAME"`
+	Replace   bool   `help:"Overwrite existing schedules that differ. Without it they are reported."`
+	Past      bool   `help:"Also create one-time schedules whose time has passed. mayfly fires them at once."`
+	DryRun    bool   `help:"Check the file and change nothing."`
+	JSON      bool   `name:"json" help:"Print the result as JSON."`
 	endpointFlags
 }
 
@@ -32,9 +32,9 @@ func (scheduleImportCommand) Help() string {
     mayfly schedule import --replace --group staging schedules.jsonl
     mayfly schedule export --endpoint aws | mayfly schedule import -
 
-It can be run again: what is there already, and the same, is left alone. Groups that are missing are made. Lines that
-cannot be imported are reported with their numbers, and the others are imported; it exits with 1 then. A StartDate that
-has passed, which the API refuses, is left out, or moved to the next occurrence of a rate, so that its pace stays.`
+It can be repeated: existing schedules that are equal stay as they are. Missing groups are created. Lines that
+cannot be imported are reported with their numbers, the others are imported, and the exit code is 1. A StartDate that
+has passed, which the API refuses, is dropped, or for a rate moved to the next occurrence to keep its rhythm.`
 }
 
 // What has become of a line.
@@ -182,11 +182,11 @@ func (i *importer) finish(s streams, err error) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("the import has stopped: %w", err)
+		return fmt.Errorf("the import stopped: %w", err)
 	case r.Failed > 0 && i.conflicts > 0 && !i.command.Replace:
-		return advise(fmt.Errorf("%s of the file not imported", counted(r.Failed, "schedule")), "--replace changes those that exist and are otherwise")
+		return advise(fmt.Errorf("%s of the file not imported", counted(r.Failed, "schedule")), "add --replace to overwrite existing schedules that differ")
 	case r.Failed > 0:
-		return advise(fmt.Errorf("%s of the file not imported", counted(r.Failed, "schedule")), "mend those lines, and run it again: what is there already is left alone")
+		return advise(fmt.Errorf("%s of the file not imported", counted(r.Failed, "schedule")), "correct those lines and run it again; schedules imported already stay as they are")
 	}
 	return nil
 }
@@ -207,19 +207,19 @@ func (i *importer) print(s streams) {
 	}
 	created := "created"
 	if i.command.DryRun {
-		created = "right"
+		created = "valid"
 	}
 	add(r.Created, created)
 	add(r.Replaced, "replaced")
 	add(r.Unchanged, "unchanged")
-	add(r.Past, "left out, since their time has passed (--past creates them)")
+	add(r.Past, "skipped, as their time has passed (--past creates them)")
 	add(r.Failed, "not imported")
 	if len(parts) == 0 {
 		parts = []string{"no schedules"}
 	}
 	fmt.Fprintln(s.out, strings.Join(parts, ", "))
 	if r.Groups > 0 {
-		fmt.Fprintf(s.out, "made %s\n", counted(r.Groups, "group"))
+		fmt.Fprintf(s.out, "created %s\n", counted(r.Groups, "group"))
 	}
 }
 

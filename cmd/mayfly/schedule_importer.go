@@ -82,7 +82,7 @@ func (i *importer) read(l numbered) (*scheduleDocument, error) {
 	d.GroupName = orText(d.GroupName, groupDefault)
 	hash := maphash.Comparable(i.seed, scheduleName{d.GroupName, d.Name})
 	if first, twice := i.seen[hash]; twice {
-		return nil, fmt.Errorf("%s/%s is in line %d as well", d.GroupName, d.Name, first)
+		return nil, fmt.Errorf("%s/%s is also on line %d", d.GroupName, d.Name, first)
 	}
 	i.seen[hash] = l.line
 	return d, nil
@@ -125,7 +125,7 @@ func (i *importer) meet(ctx context.Context, d, wanted *scheduleDocument) (outco
 		return importFailed, found.err
 	}
 	if found.document == nil {
-		return importFailed, fmt.Errorf("the schedule %s/%s comes and goes", d.GroupName, d.Name)
+		return importFailed, fmt.Errorf("schedule %s/%s was created and deleted by others meanwhile", d.GroupName, d.Name)
 	}
 	differ := differing(found.document, d, i.now())
 	switch {
@@ -135,7 +135,7 @@ func (i *importer) meet(ctx context.Context, d, wanted *scheduleDocument) (outco
 		i.mu.Lock()
 		i.conflicts++
 		i.mu.Unlock()
-		return importFailed, &errLine{fmt.Errorf("there is another schedule %s/%s: it differs in %s", d.GroupName, d.Name, strings.Join(differ, ", "))}
+		return importFailed, &errLine{fmt.Errorf("schedule %s/%s exists with another %s", d.GroupName, d.Name, strings.Join(differ, ", "))}
 	}
 	if _, err := i.client.UpdateSchedule(ctx, wanted.updateInput(), withCatchUp(wanted.CatchUp)); err != nil {
 		return importFailed, i.endpoint.advise(err)

@@ -37,7 +37,7 @@ type documents struct {
 // next gives the next schedule; io.EOF says that there is none. Another error says that the rest cannot be read.
 func (d *documents) next() (numbered, error) {
 	if d.count++; d.count > linesMax {
-		return numbered{}, fmt.Errorf("the file has more than %d schedules: import it in parts", linesMax)
+		return numbered{}, fmt.Errorf("the file has more than %d schedules; split it", linesMax)
 	}
 	if d.lines == nil {
 		if err := d.begin(); err != nil {
@@ -87,7 +87,7 @@ func (d *documents) beginArray() error {
 // arrayReader reads for the decoder, and notes where lines end.
 type arrayReader documents
 
-var errDocumentTooLong = fmt.Errorf("a schedule has more than %d bytes", documentMax)
+var errDocumentTooLong = fmt.Errorf("a schedule is larger than %d bytes", documentMax)
 
 func (r *arrayReader) Read(p []byte) (int, error) {
 	if r.read >= r.until {
@@ -133,14 +133,14 @@ func (d *documents) nextElement() (numbered, error) {
 		return numbered{}, fmt.Errorf("line %d: %w", d.lineOfNext(), arrayError(err))
 	}
 	if _, err := d.array.Token(); err != io.EOF {
-		return numbered{}, fmt.Errorf("line %d: there is more behind the JSON array", d.lineOfNext())
+		return numbered{}, fmt.Errorf("line %d: unexpected text after the JSON array", d.lineOfNext())
 	}
 	return numbered{}, io.EOF
 }
 
 func arrayError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the JSON array is not complete")
+		return errors.New("the JSON array is incomplete")
 	}
 	return err
 }

@@ -41,11 +41,11 @@ func TestDocuments(t *testing.T) {
 		{"array", "\n[\n  {\"a\": 1},\n  {\n \"b\": 2},{}\n]\n", "3 {\"a\": 1}|4 {\n \"b\": 2}|5 {}", ""},
 		{"array of one line", `[{"a":1},{}]`, `1 {"a":1}|1 {}`, ""},
 		{"empty array", "[]", "", ""},
-		{"half an array", "[\n{},\n{\"a\":", "2 {}", "line 3: the JSON array is not complete"},
-		{"an array without an end", "[\n{}\n", "2 {}", "not complete"},
+		{"half an array", "[\n{},\n{\"a\":", "2 {}", "line 3: the JSON array is incomplete"},
+		{"an array without an end", "[\n{}\n", "2 {}", "incomplete"},
 		{"a bad array", "[{},\n{x}]", "1 {}", "line 2: invalid character 'x'"},
-		{"two arrays", "[{}]\n[]", "1 {}", "more behind"},
-		{"a long element", "[{},\n" + long + "]", "1 {}", "has more than"},
+		{"two arrays", "[{}]\n[]", "1 {}", "unexpected text"},
+		{"a long element", "[{},\n" + long + "]", "1 {}", "larger than"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, from := range []io.Reader{strings.NewReader(c.file), oneByOne{strings.NewReader(c.file)}} {

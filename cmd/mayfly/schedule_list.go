@@ -14,11 +14,11 @@ import (
 )
 
 type scheduleListCommand struct {
-	GroupName string `name:"group" help:"Of this schedule group only." placeholder:"NAME"`
-	Prefix    string `help:"Those whose names begin so." placeholder:"TEXT"`
-	State     string `help:"ENABLED or DISABLED ones only." enum:"ENABLED,DISABLED," default:"" placeholder:"STATE"`
-	Limit     int    `help:"At most so many; 0: all." default:"1000"`
-	JSON      bool   `name:"json" help:"Print JSON lines, with all members."`
+	GroupName string `name:"group" help:"Only this schedule group." placeholder:"NAME"`
+	Prefix    string `help:"Only names that begin with this." placeholder:"TEXT"`
+	State     string `help:"Only ENABLED or DISABLED schedules." enum:"ENABLED,DISABLED," default:"" placeholder:"STATE"`
+	Limit     int    `help:"Most rows to show; 0 shows all." default:"1000"`
+	JSON      bool   `name:"json" help:"Print JSON lines with all fields."`
 	endpointFlags
 }
 
@@ -69,7 +69,7 @@ func (c scheduleListCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if more {
-		defer fmt.Fprintf(s.err, "there are more than %d: --limit 0 shows all\n", c.Limit)
+		defer fmt.Fprintf(s.err, "there are more than %d; --limit 0 shows all\n", c.Limit)
 	}
 	switch {
 	case c.JSON:

@@ -14,8 +14,8 @@ type scheduleNextCommand struct {
 	Schedule string `arg:"" optional:"" help:"Name of a schedule, or an expression such as 'rate(5 minutes)'."`
 
 	whenFlags
-	From  string `help:"Show the firings after this, instead of after now. As --at." placeholder:"TIME"`
-	Count int    `short:"n" help:"How many, 1 to 10000." default:"10"`
+	From  string `help:"Show the firings after this time instead of now. Same form as --at." placeholder:"TIME"`
+	Count int    `short:"n" help:"Number of firings to show, 1 to 10000." default:"10"`
 	JSON  bool   `name:"json" help:"Print JSON lines."`
 	scheduleFlags
 }
@@ -29,8 +29,8 @@ func (scheduleNextCommand) Help() string {
     mayfly schedule next --cron '30 2 * * ? *' --zone Europe/Berlin --from 2030-03-30T00:00:00 -n 3
     mayfly schedule next --every 250ms --start 2030-01-01T00:00:00 -n 3 --json
 
-An expression is worked out here, without an endpoint. Clocks that are moved have their say: a time that is skipped
-does not occur, and one that is shown twice occurs at the first.`
+An expression is evaluated without an endpoint. Daylight saving time is respected: a local time that is skipped does
+not occur, and one that occurs twice fires the first time.`
 }
 
 const countMax = 10_000 // firings that are shown at most
@@ -38,13 +38,16 @@ const countMax = 10_000 // firings that are shown at most
 // Run shows the next firings.
 func (c scheduleNextCommand) Run(ctx context.Context, s streams) error {
 	if c.Count < 1 || c.Count > countMax {
-		return fmt.Errorf("-n %d: it is 1 to %d", c.Count, countMax)
+		return misused(fmt.Errorf("-n %d is not between 1 and %d", c.Count, countMax), "for example -n 10")
 	}
 	if strings.Contains(c.Schedule, "(") { // names have none
 		if c.given() {
-			return errors.New("give one expression: as the argument or by a flag")
+			return misused(errors.New("give one expression: as the argument or by a flag"), "")
 		}
 		c.Expression, c.Schedule = c.Schedule, ""
+	}
+	if n := len(strings.Fields(c.Schedule)); n > 1 {
+		return misused(fmt.Errorf("%q is neither a schedule's name nor an expression; a cron expression has six fields, as in cron(0 9 ? * MON-FRI *)", c.Schedule), "mayfly schedule next '%s'", exampleCron(c.Schedule))
 	}
 	t, now, from, err := c.timetable(ctx)
 	if err != nil {
@@ -53,7 +56,7 @@ func (c scheduleNextCommand) Run(ctx context.Context, s streams) error {
 	if c.From != "" {
 		m, err := readMoment(c.From, t.zone, func() time.Time { return now })
 		if err != nil {
-			return fmt.Errorf("--from: %w", err)
+			return misused(fmt.Errorf("--from: %w", err), "")
 		}
 		from, now = m.at, m.at
 	}
@@ -69,7 +72,7 @@ func (c scheduleNextCommand) timetable(ctx context.Context) (t timetable, now, f
 		return c.timetableOf(ctx)
 	}
 	if c.Schedule != "" {
-		return t, now, from, errors.New("give the name of a schedule or an expression, not both")
+		return t, now, from, misused(errors.New("give the name of a schedule or an expression, not both"), "")
 	}
 	now = time.Now()
 	w, err := c.read(func() time.Time { return now }, true, true)
@@ -88,9 +91,9 @@ func (c scheduleNextCommand) timetable(ctx context.Context) (t timetable, now, f
 func (c scheduleNextCommand) timetableOf(ctx context.Context) (t timetable, now, from time.Time, err error) {
 	switch {
 	case c.Schedule == "":
-		return t, now, from, advise(errNoExpression, "give the name of a schedule, an expression, or --at, --every or --cron")
+		return t, now, from, misused(errNoExpression, "give the name of a schedule, an expression, or --at, --every or --cron")
 	case c.Zone != "" || c.Start != "" || c.End != "":
-		return t, now, from, errors.New("--zone, --start and --end belong to an expression; the schedule has its own")
+		return t, now, from, misused(errors.New("--zone, --start and --end work only with an expression; a schedule has its own"), "")
 	}
 	e, err := c.connect(ctx, serviceScheduler)
 	if err != nil {
@@ -101,7 +104,7 @@ func (c scheduleNextCommand) timetableOf(ctx context.Context) (t timetable, now,
 		return t, now, from, err
 	}
 	if d.State == stateDisabled {
-		return t, now, from, advise(fmt.Errorf("the schedule %s is disabled, and does not fire", c.Schedule), "show its times with mayfly schedule next '%s'", d.ScheduleExpression)
+		return t, now, from, advise(fmt.Errorf("schedule %s is disabled: it does not fire", c.Schedule), "mayfly schedule next '%s' shows its times", d.ScheduleExpression)
 	}
 	t, err = d.timetable()
 	now = e.now(ctx)
@@ -148,7 +151,7 @@ func (c scheduleNextCommand) print(s streams, t timetable, from, now time.Time) 
 		return nil
 	}
 	if len(shown.rows) == 0 {
-		fmt.Fprintln(s.out, "it has no time to fire left")
+		fmt.Fprintln(s.out, "no further firing")
 		return nil
 	}
 	return shown.write(s.out)

@@ -13,7 +13,7 @@ import (
 
 type scheduleRunCommand struct {
 	Name string `arg:"" help:"Name of the schedule."`
-	JSON bool   `name:"json" help:"Print the copy as JSON."`
+	JSON bool   `name:"json" help:"Print the created schedule as JSON."`
 	scheduleFlags
 }
 
@@ -23,8 +23,8 @@ func (scheduleRunCommand) Help() string {
 
     mayfly schedule run report
 
-It creates a copy of the schedule that fires once, now, and is deleted after that, and prints its name. So the delivery
-is like any other, with attempts and dead letters, and its source is the copy; the schedule itself goes on as before.`
+It creates a copy of the schedule that fires once, now, and is then deleted, and prints its name. The delivery has
+attempts and dead letters like any other, and its source is the copy. The schedule itself is unchanged.`
 }
 
 // Run fires the schedule by a copy of it.

@@ -49,7 +49,7 @@ func (f scheduleFlags) find(ctx context.Context, e *endpoint, name string) (*sch
 	case found.err != nil:
 		return nil, found.err
 	case found.document == nil:
-		return nil, advise(fmt.Errorf("there is no schedule %s in the group %s", name, f.GroupName), "mayfly schedule list shows what there is")
+		return nil, advise(fmt.Errorf("schedule %s not found in group %s", name, f.GroupName), "mayfly schedule list")
 	}
 	return found.document, nil
 }

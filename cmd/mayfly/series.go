@@ -11,13 +11,13 @@ import (
 
 // seriesCommand keeps readings of devices in a table.
 type seriesCommand struct {
-	Create  seriesCreateCommand  `cmd:"" help:"Make a series: its tables, with retention, and its settings."`
-	Ingest  seriesIngestCommand  `cmd:"" help:"Read files of readings, or a broker's messages, into a series: CSV, JSON lines, InfluxDB's line protocol."`
-	Latest  seriesLatestCommand  `cmd:"" help:"Show the newest sample of each device."`
-	Range   seriesRangeCommand   `cmd:"" help:"Show a device's samples, or their rollups, as a table, JSON, CSV, plot or SVG."`
-	Archive seriesArchiveCommand `cmd:"" help:"Write samples into Parquet files as they expire, until it is stopped."`
-	Export  seriesExportCommand  `cmd:"" help:"Write a series into Parquet files, one a day, for Athena, Spark and DuckDB."`
-	Shards  seriesShardsCommand  `cmd:"" help:"Show over how many partitions a hot device is spread, or change that."`
+	Create  seriesCreateCommand  `cmd:"" help:"Create a series: its tables, retention and settings."`
+	Ingest  seriesIngestCommand  `cmd:"" help:"Read CSV, JSON lines or InfluxDB line protocol into a series, from files or a broker."`
+	Latest  seriesLatestCommand  `cmd:"" help:"Show the latest sample of each device."`
+	Range   seriesRangeCommand   `cmd:"" help:"Show a device's samples or rollups as a table, JSON, CSV, plot or SVG."`
+	Archive seriesArchiveCommand `cmd:"" help:"Write expiring samples to Parquet files, until stopped."`
+	Export  seriesExportCommand  `cmd:"" help:"Write a series to Parquet files, one a day, for Athena, Spark and DuckDB."`
+	Shards  seriesShardsCommand  `cmd:"" help:"Show or change the number of partitions of a hot device."`
 }
 
 // Help is the part of --help behind the flags.
@@ -28,12 +28,12 @@ func (seriesCommand) Help() string {
     mayfly series ingest weather readings.csv
     mayfly series range weather roof --last 7d --every 1h --format plot
 
-It works at any endpoint that speaks DynamoDB's API: docs/time-series.md.`
+It works with any endpoint that has the DynamoDB API: docs/time-series.md.`
 }
 
 // seriesFlags say which series, and where it is.
 type seriesFlags struct {
-	Name string `arg:"" help:"Name of the series, which is that of its table."`
+	Name string `arg:"" help:"Name of the series, which is also the name of its table."`
 	endpointFlags
 }
 
@@ -59,11 +59,11 @@ func (e *endpoint) adviseSeries(err error, name string) error {
 	case errors.As(err, &unfit):
 		return &advised{error: err, next: "mayfly series create --help", exit: exitUsage}
 	case errors.Is(err, timeseries.ErrNoSeries):
-		return advise(fmt.Errorf("there is no series %q at %s", name, e.name()), "mayfly series create %s --retention 30d", name)
+		return advise(fmt.Errorf("series %q not found at %s", name, e.name()), "mayfly series create %s --retention 30d", name)
 	case errors.Is(err, timeseries.ErrNoLatest):
-		return advise(err, "name the devices")
+		return advise(err, "give the names of devices")
 	case errors.Is(err, timeseries.ErrPlace):
-		return advise(err, "--after takes what an earlier mayfly series range has printed, for the same device and order")
+		return advise(err, "use the --after value that an earlier mayfly series range printed for the same device and order")
 	}
 	return e.advise(err)
 }

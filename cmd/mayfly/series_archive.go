@@ -10,12 +10,12 @@ import (
 
 type seriesArchiveCommand struct {
 	seriesFlags
-	To    string        `help:"Directory, or s3://bucket/prefix, that gets the files: dt=2030-01-01/expired-….parquet. Not one that export has filled." required:"" placeholder:"DIR"`
-	As    string        `help:"Name of the follower: one for each archive. Default: archive. and the name of the series." placeholder:"NAME"`
-	Every span          `help:"How long a sample waits for others at most." default:"1m" placeholder:"TIME"`
-	Rows  int           `help:"Samples of a file at most." default:"50000"`
-	Mark  string        `help:"Attribute in which mayfly guard notes that it has removed an expired item." placeholder:"NAME"`
-	Lease time.Duration `help:"Time after which a silent follower's shards are taken over." default:"10s"`
+	To    string        `help:"Directory or s3://bucket/prefix for the files: dt=2030-01-01/expired-….parquet. Do not share it with export." required:"" placeholder:"DIR"`
+	As    string        `help:"Name of the follower, one for each archive. Default: archive. and the name of the series." placeholder:"NAME"`
+	Every span          `help:"Longest time that a sample waits for others to share its file." default:"1m" placeholder:"TIME"`
+	Rows  int           `help:"Most samples in a file." default:"50000"`
+	Mark  string        `help:"The --mark attribute of mayfly guard, if guard removes the samples." placeholder:"NAME"`
+	Lease time.Duration `help:"Time after which others take over a silent follower's shards." default:"10s"`
 	logFlags
 }
 
@@ -26,8 +26,8 @@ func (seriesArchiveCommand) Help() string {
     mayfly series archive weather --to /data/expired
     mayfly series range weather roof --archive /data/expired
 
-It reads the stream of the series' table and runs until it is stopped; then it goes on where it was. A sample leaves the table first, and stays in the
-stream, for 24 hours at most, until it is in a file.`
+It reads the stream of the series' table until stopped; started again, it continues. An expired sample leaves the table first and stays in the
+stream until it is in a file, for at most 24 hours.`
 }
 
 // Run archives until ctx is done.

@@ -12,12 +12,12 @@ import (
 
 type seriesCreateCommand struct {
 	seriesFlags
-	Retention   span     `help:"How long a sample is kept, from its own instant on, such as 30d. Default: for ever." placeholder:"TIME"`
-	Index       []string `help:"Metric that gets an index across all devices. It costs a write more for each sample that has it. May be repeated." placeholder:"METRIC" sep:"none"`
-	IndexShards int      `help:"Over how many partitions a day of such an index is spread." default:"4"`
-	Latest      bool     `help:"Keep the newest sample of each device apart, which costs a write more." default:"true" negatable:""`
-	Ahead       span     `help:"How far in the future a sample may be." default:"1h" placeholder:"TIME"`
-	Cache       span     `help:"How long readers and writers go by the shard counts that they know." default:"1m" placeholder:"TIME"`
+	Retention   span     `help:"How long a sample is kept, counted from its timestamp, such as 30d. Default: for ever." placeholder:"TIME"`
+	Index       []string `help:"Metric to index across all devices. It costs one more write for each sample with that metric. Repeatable." placeholder:"METRIC" sep:"none"`
+	IndexShards int      `help:"Number of partitions for one day of such an index." default:"4"`
+	Latest      bool     `help:"Keep the latest sample of each device separately. It costs one more write." default:"true" negatable:""`
+	Ahead       span     `help:"How far in the future a sample's timestamp may be." default:"1h" placeholder:"TIME"`
+	Cache       span     `help:"How long readers and writers cache shard counts." default:"1m" placeholder:"TIME"`
 	JSON        bool     `name:"json" help:"Print the settings as JSON."`
 }
 
@@ -28,7 +28,7 @@ func (seriesCreateCommand) Help() string {
     mayfly series create weather --retention 30d
     mayfly series create weather --retention 30d --index temperature --endpoint aws
 
-Made again with the same settings, it is as it was.`
+Repeated with the same settings, it changes nothing.`
 }
 
 // Run makes a series.

@@ -13,13 +13,13 @@ import (
 
 type seriesExportCommand struct {
 	seriesFlags
-	To       string `help:"Directory, or s3://bucket/prefix, that gets the files: dt=2030-01-01/samples.parquet and so on." required:"" placeholder:"DIR"`
-	From     string `help:"First instant. Default: the first sample." placeholder:"TIME"`
-	Until    string `help:"Instant before which it ends. Default: behind the last sample." placeholder:"TIME"`
-	Zone     string `help:"Time zone of --from and --until. The files' days are always UTC's." default:"UTC"`
-	Segments int    `help:"Parts of the table that are read at one time, 1 to 100." default:"4"`
-	Rows     int    `help:"Samples in memory at one time; more are set aside in temporary files." default:"250000"`
-	Eventual bool   `help:"Read at half the cost; what was written just before may be missing."`
+	To       string `help:"Directory or s3://bucket/prefix for the files: dt=2030-01-01/samples.parquet and so on." required:"" placeholder:"DIR"`
+	From     string `help:"Begin of the range. Default: the first sample." placeholder:"TIME"`
+	Until    string `help:"End of the range, exclusive. Default: after the last sample." placeholder:"TIME"`
+	Zone     string `help:"Time zone of --from and --until. The days of the files are always in UTC." default:"UTC"`
+	Segments int    `help:"Number of table segments read in parallel, 1 to 100." default:"4"`
+	Rows     int    `help:"Most samples in memory; the others go to temporary files." default:"250000"`
+	Eventual bool   `help:"Read with eventual consistency, at half the cost; the latest writes may be missing."`
 	JSON     bool   `name:"json" help:"Print the report as JSON."`
 }
 
@@ -31,7 +31,7 @@ func (seriesExportCommand) Help() string {
     mayfly series export weather --to /data/weather --from 2030-01-01 --until 2030-02-01
     AWS_ENDPOINT_URL_S3=http://127.0.0.1:9000 mayfly series export weather --to s3://archive/weather
 
-A file a day, as Parquet, which Athena, Spark and DuckDB read. Repeated, it replaces the files, and keeps of them what the table has no longer.`
+It writes one Parquet file a day, for Athena, Spark and DuckDB. Repeated, it replaces the files and keeps the samples in them that have left the table.`
 }
 
 // Run exports a series.
@@ -57,7 +57,7 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 	p.bar.clear()
 	if err != nil {
 		if ctx.Err() != nil {
-			return advise(errors.New("interrupted"), "run it again: each day's file is as it was, or complete")
+			return advise(errors.New("interrupted"), "run it again; each day's file is unchanged or complete")
 		}
 		return e.adviseArchive(err, c.Name)
 	}
@@ -66,7 +66,7 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 	}
 	fmt.Fprintf(s.out, "%d samples in %d files in %s, in %s\n", report.Written, report.Files, store, time.Since(p.began).Round(time.Millisecond))
 	if report.Kept > 0 {
-		fmt.Fprintf(s.out, "%d of them were there already, and are in the table no longer\n", report.Kept)
+		fmt.Fprintf(s.out, "%d of them were in the files already and have left the table\n", report.Kept)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func openStore(ctx context.Context, place string) (archive.Store, error) {
 func between(from, until, zone string, now time.Time) (first, last time.Time, err error) {
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return first, last, fmt.Errorf("--zone: %q is no time zone such as Europe/Berlin", zone)
+		return first, last, fmt.Errorf("--zone: unknown time zone %q", zone)
 	}
 	for _, x := range []struct {
 		text string
@@ -105,7 +105,7 @@ func between(from, until, zone string, now time.Time) (first, last time.Time, er
 func (e *endpoint) adviseArchive(err error, name string) error {
 	var mixed *archive.MixedError
 	if errors.As(err, &mixed) {
-		return advise(err, "name another directory; mayfly series range --archive reads either")
+		return advise(err, "use another directory; mayfly series range --archive reads either kind")
 	}
 	return e.adviseSeries(err, name)
 }

@@ -27,9 +27,9 @@ func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping 
 	}
 	switch {
 	case len(c.Files) > 0:
-		return wrong("name files, or --from", "--from and files are two things to read")
+		return wrong("drop the files or --from", "--from and files cannot be read together")
 	case c.Restart:
-		return wrong("name another --checkpoint: a broker is read from its beginning where there is none of the name", "--restart goes with files")
+		return wrong("use another --checkpoint name: without a checkpoint a broker is read from its beginning", "--restart works only with files")
 	case c.Format == "":
 		c.Format = timeseries.NDJSON
 	}
@@ -65,7 +65,7 @@ func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping 
 		w.Close()
 	}()
 	if b.r, err = timeseries.NewReceiver(w, c.Format, mapping, b.aside); err != nil {
-		return wrong("mayfly series ingest --help; the names of CSV's columns go with --header", "%w", err)
+		return wrong("mayfly series ingest --help; CSV from a broker needs --header", "%w", err)
 	}
 	return b.run(ctx)
 }
@@ -88,7 +88,7 @@ func (b *brokerIngest) run(ctx context.Context) error {
 	defer b.rejects.Close()
 	b.progress = &ingestProgress{bar: newBar(b.s.err), s: b.s, name: b.name, began: time.Now(), told: time.Now()}
 	if !b.c.UntilCaughtUp && !b.c.JSON {
-		fmt.Fprintf(b.s.out, "reading %s as %s until it is stopped\n", b.name, b.checkpoint)
+		fmt.Fprintf(b.s.out, "reading %s as %s until stopped\n", b.name, b.checkpoint)
 	}
 	err := b.ingest(ctx)
 	b.progress.bar.clear()
@@ -106,7 +106,7 @@ func (b *brokerIngest) run(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", b.name, b.advise(err))
 	case ctx.Err() != nil && b.c.UntilCaughtUp:
-		return advise(errors.New("interrupted before all was read"), "run it again: it goes on where it was")
+		return advise(errors.New("interrupted before everything was read"), "run it again to continue")
 	}
 	return b.rejects.Close()
 }
@@ -117,13 +117,13 @@ func (b *brokerIngest) advise(err error) error {
 	case errors.As(err, &done):
 		return err
 	case errors.Is(err, fromnats.ErrNoStream), errors.Is(err, fromkafka.ErrNoTopic), errors.Is(err, fromkinesis.ErrNoStream):
-		return advise(err, "make it first, or name one that is there")
+		return advise(err, "create it first, or use an existing one")
 	case errors.Is(err, fromnats.ErrNoConsumer):
-		return advise(err, "run it again: it makes another, and reads the stream from its beginning")
+		return advise(err, "run it again; it creates a new consumer and reads the stream from its beginning")
 	case b.isEndpoints(err):
 		return b.e.adviseSeries(err, b.c.Name)
 	}
-	return advise(err, "see whether the broker is there and lets this user read; run again, it goes on where it was")
+	return advise(err, "check that the broker runs and lets this user read, then run it again to continue")
 }
 
 // isEndpoints reports whether an error is of the series' endpoint, and not of the broker or of this machine.
@@ -186,7 +186,7 @@ func (b *brokerIngest) aside(all []timeseries.Rejected) error {
 		err = b.rejects.file.Sync()
 	}
 	if err != nil {
-		return advise(fmt.Errorf("the rejects file: %w", err), "give it another place with --rejects; nothing is acknowledged that is not kept")
+		return advise(fmt.Errorf("the rejects file: %w", err), "set --rejects to a writable file; unsaved messages are not acknowledged")
 	}
 	return nil
 }

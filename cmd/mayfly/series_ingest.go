@@ -20,26 +20,26 @@ import (
 
 type seriesIngestCommand struct {
 	seriesFlags
-	Files         []string          `arg:"" optional:"" help:"Files to read, also compressed with gzip (.gz); - for standard input."`
-	From          string            `help:"Broker to read instead: nats://host:4222/STREAM, kafka://host:9092/TOPIC, kinesis://STREAM, or a YAML file with its settings; see docs/time-series.md." placeholder:"URL"`
-	UntilCaughtUp bool              `help:"With --from: end when nothing is left to read. Default: go on until it is stopped."`
-	Lease         time.Duration     `help:"With --from: time after which what a process that is gone had in hand is taken over: its leases, its session, its messages." default:"10s"`
-	Format        timeseries.Format `help:"csv, ndjson or influx. Default: by the file's name; with --from ndjson." placeholder:"FORMAT"`
-	Device        string            `help:"Column, member or tag that names the device. Default: deviceId, device, sensor, station, host, id, name and the like." placeholder:"NAME"`
-	As            string            `help:"Device that all readings are of." placeholder:"DEVICE"`
-	Time          string            `help:"Column or member that says when. Default: timestamp, time, date and the like." placeholder:"NAME"`
-	Metrics       []string          `help:"Metrics to read; others are left out. Default: all that are numbers." placeholder:"NAME,…"`
-	Tags          []string          `help:"Columns and members that are kept as text, also where they look like numbers." placeholder:"NAME,…"`
-	Measurement   bool              `help:"Put the line protocol's measurement in front of its fields' names: cpu_idle."`
-	TimeFormat    string            `help:"How instants are written: auto, s, ms, us, ns, or a layout such as '02.01.2006 15:04'. Default: auto; with influx ns." placeholder:"FORMAT"`
-	Zone          string            `help:"Time zone of instants that name none." default:"UTC"`
-	Comma         string            `help:"What is between the values of CSV. Default: a comma, or a tab in .tsv." placeholder:"CHARACTER"`
-	Header        []string          `help:"Names of CSV's columns. Default: the first line has them." placeholder:"NAME,…"`
-	Rejects       string            `help:"File for lines that cannot be used. Default: the name of the file, stream or topic, and .rejects." placeholder:"FILE"`
-	Checkpoint    string            `help:"Name under which it is written down how far a file is; with --from, of the durable consumer, the consumer group or the leases. Default: the file's path; mayfly- and the series." placeholder:"NAME"`
-	Restart       bool              `help:"Begin at the beginning, whatever is written down."`
-	Parallel      int               `help:"Calls that go on at one time." default:"32"`
-	JSON          bool              `name:"json" help:"Print the report as JSON, a line a file."`
+	Files         []string          `arg:"" optional:"" help:"Files to read, plain or gzip (.gz); - for standard input."`
+	From          string            `help:"Broker to read instead of files: nats://host:4222/STREAM, kafka://host:9092/TOPIC, kinesis://STREAM, or a YAML file of settings; see docs/time-series.md." placeholder:"URL"`
+	UntilCaughtUp bool              `help:"With --from: end when nothing is left to read. Default: run until stopped."`
+	Lease         time.Duration     `help:"With --from: time after which the leases, session and messages of a dead process are taken over." default:"10s"`
+	Format        timeseries.Format `help:"Format: csv, ndjson or influx. Default: from the file name; with --from, ndjson." placeholder:"FORMAT"`
+	Device        string            `help:"Column, field or tag with the device. Default: the first of deviceId, device, sensor, station, host, id, name and similar." placeholder:"NAME"`
+	As            string            `help:"Device of all readings." placeholder:"DEVICE"`
+	Time          string            `help:"Column or field with the time. Default: the first of timestamp, time, date and similar." placeholder:"NAME"`
+	Metrics       []string          `help:"Metrics to read; the others are ignored. Default: all numbers." placeholder:"NAME,…"`
+	Tags          []string          `help:"Columns and fields to keep as text even if they look like numbers." placeholder:"NAME,…"`
+	Measurement   bool              `help:"Line protocol: prefix field names with the measurement, as in cpu_idle."`
+	TimeFormat    string            `help:"Format of times: auto, s, ms, us, ns, or a Go layout such as '02.01.2006 15:04'. Default: auto; with influx, ns." placeholder:"FORMAT"`
+	Zone          string            `help:"Time zone of times without one." default:"UTC"`
+	Comma         string            `help:"Separator of CSV values. Default: a comma, or a tab in .tsv." placeholder:"CHARACTER"`
+	Header        []string          `help:"Names of the CSV columns. Default: the first line." placeholder:"NAME,…"`
+	Rejects       string            `help:"File for unusable lines. Default: the name of the file, stream or topic, and .rejects." placeholder:"FILE"`
+	Checkpoint    string            `help:"Name of the checkpoint; with --from, of the durable consumer, consumer group or leases. Default: the file's path; with --from, mayfly- and the series." placeholder:"NAME"`
+	Restart       bool              `help:"Ignore the checkpoint and begin at the start."`
+	Parallel      int               `help:"Parallel calls." default:"32"`
+	JSON          bool              `name:"json" help:"Print the report as JSON, one line a file."`
 	logFlags
 }
 
@@ -55,7 +55,7 @@ func (seriesIngestCommand) Help() string {
     mayfly series ingest weather --from kafka://127.0.0.1:9092/readings --format csv --header device,time,temperature
     mayfly series ingest weather --from kinesis://readings --until-caught-up
 
-A line that cannot be used is put aside, with its number and the reason, and the rest goes on. Stopped, it goes on where it was.`
+An unusable line goes to the rejects file with its number and the reason; the others are stored. Stopped and started again, it continues.`
 }
 
 // Run reads the files, one after another.
@@ -68,10 +68,10 @@ func (c seriesIngestCommand) Run(ctx context.Context, s streams) error {
 		return c.fromBroker(ctx, s, mapping)
 	}
 	if len(c.Files) == 0 || c.UntilCaughtUp {
-		return &advised{error: errors.New("there is nothing to read: name files, or --from a broker, with which --until-caught-up goes"), next: "mayfly series ingest --help", exit: exitUsage}
+		return &advised{error: errors.New("nothing to read: give files, or --from a broker (--until-caught-up works only with --from)"), next: "mayfly series ingest --help", exit: exitUsage}
 	}
 	if len(c.Files) > 1 && (c.Rejects != "" || c.Checkpoint != "") {
-		return &advised{error: errors.New("--rejects and --checkpoint go with one file"), next: "leave them out, or name one file", exit: exitUsage}
+		return &advised{error: errors.New("--rejects and --checkpoint work with one file only"), next: "drop them, or give one file", exit: exitUsage}
 	}
 	e, series, err := c.openSeries(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c seriesIngestCommand) writer(ctx context.Context, e *endpoint, series *ti
 	}
 	w, err := series.Writer(ctx, o)
 	if err != nil {
-		return nil, &advised{error: err, next: usageAdvice, exit: exitUsage}
+		return nil, &advised{error: err, exit: exitUsage}
 	}
 	return w, nil
 }
@@ -111,7 +111,7 @@ func (c seriesIngestCommand) mapping() (m timeseries.Mapping, err error) {
 		Device: c.Device, As: c.As, Time: c.Time, Metrics: c.Metrics, Tags: c.Tags, Measurement: c.Measurement, TimeFormat: timeseries.TimeFormat(c.TimeFormat), Header: c.Header,
 	}
 	if m.Zone, err = time.LoadLocation(c.Zone); err != nil {
-		return wrong("--zone: %q is no time zone such as Europe/Berlin", c.Zone)
+		return wrong("--zone: unknown time zone %q; use a name such as Europe/Berlin", c.Zone)
 	}
 	if c.Comma == `\t` || c.Comma == "tab" {
 		c.Comma = "\t"
@@ -119,7 +119,7 @@ func (c seriesIngestCommand) mapping() (m timeseries.Mapping, err error) {
 	if c.Comma != "" {
 		r, n := utf8.DecodeRuneInString(c.Comma)
 		if n != len(c.Comma) {
-			return wrong("--comma: %q is not one character", c.Comma)
+			return wrong("--comma: %q is not a single character", c.Comma)
 		}
 		m.Comma = r
 	}
@@ -133,7 +133,7 @@ func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w
 		format = timeseries.FormatOf(name)
 	}
 	if format == "" {
-		return &advised{error: fmt.Errorf("%s does not tell its format", name), next: "say --format csv, ndjson or influx", exit: exitUsage}
+		return &advised{error: fmt.Errorf("cannot tell the format of %s from its name", name), next: "set --format csv, ndjson or influx", exit: exitUsage}
 	}
 	if m.Comma == 0 && strings.HasSuffix(strings.TrimSuffix(strings.ToLower(name), ".gz"), ".tsv") {
 		m.Comma = '\t'
@@ -169,9 +169,9 @@ func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w
 	case err == nil:
 		return rejects.Close()
 	case ctx.Err() != nil:
-		return advise(fmt.Errorf("interrupted at line %d of %s", report.Lines, name), "run it again: it goes on from its checkpoint")
+		return advise(fmt.Errorf("interrupted at line %d of %s", report.Lines, name), "run it again to continue from its checkpoint")
 	case errors.Is(err, timeseries.ErrMapping):
-		return &advised{error: fmt.Errorf("%s: %w", name, err), next: "say which it is with --device (or --as NAME for all of them) and --time", exit: exitUsage}
+		return &advised{error: fmt.Errorf("%s: %w", name, err), next: "set --device (or --as NAME for all readings) and --time", exit: exitUsage}
 	}
 	return fmt.Errorf("%s: %w", name, e.adviseSeries(err, c.Name))
 }
@@ -189,7 +189,7 @@ func (c seriesIngestCommand) checkpointName(name string) string {
 
 func (c seriesIngestCommand) tell(s streams, name string, r timeseries.Report, rejects *rejectsFile, took time.Duration) {
 	if r.Resumed > 0 {
-		fmt.Fprintf(s.out, "%s: went on behind line %d\n", name, r.Resumed)
+		fmt.Fprintf(s.out, "%s: continued after line %d\n", name, r.Resumed)
 	}
 	fmt.Fprintf(s.out, "%s: %d samples written of %d lines, in %s\n", name, r.Written, r.Lines, took.Round(time.Millisecond))
 	c.tellDetails(s, r, rejects.path)
@@ -198,15 +198,15 @@ func (c seriesIngestCommand) tell(s streams, name string, r timeseries.Report, r
 // tellDetails says what else there is to know of a report.
 func (c seriesIngestCommand) tellDetails(s streams, r timeseries.Report, rejects string) {
 	if r.OutOfOrder > 0 {
-		fmt.Fprintf(s.out, "%d were out of order, and are in order now\n", r.OutOfOrder)
+		fmt.Fprintf(s.out, "%d were out of order and are sorted now\n", r.OutOfOrder)
 	}
 	for _, unknown := range sortedKeys(r.Unknown) {
-		fmt.Fprintf(s.out, "%d values of %q were left out\n", r.Unknown[unknown], unknown)
+		fmt.Fprintf(s.out, "%d values of %q were skipped\n", r.Unknown[unknown], unknown)
 	}
 	if r.Rejected == 0 {
 		return
 	}
-	fmt.Fprintf(s.out, "%d lines were put aside in %s:\n", r.Rejected, rejects)
+	fmt.Fprintf(s.out, "%d lines could not be used and are in %s:\n", r.Rejected, rejects)
 	for _, reason := range sortedKeys(r.Reasons) {
 		fmt.Fprintf(s.out, "  %d %s\n", r.Reasons[reason], reason)
 	}
@@ -244,7 +244,7 @@ func openIngested(name string) (*ingested, error) {
 	if name != "-" {
 		var err error
 		if in.file, err = os.Open(name); err != nil {
-			return nil, advise(err, "name a file that is there, or - for standard input")
+			return nil, advise(err, "give an existing file, or - for standard input")
 		}
 	}
 	if info, err := in.file.Stat(); err == nil && info.Mode().IsRegular() {
@@ -341,7 +341,7 @@ func (p *ingestProgress) show(r timeseries.Report) {
 		return
 	}
 	rate := float64(r.Lines-r.Resumed) / max(time.Since(p.began).Seconds(), 1e-3)
-	text := fmt.Sprintf("%s: %d samples, %d put aside, %.0f/s", p.name, r.Written, r.Rejected, rate)
+	text := fmt.Sprintf("%s: %d samples, %d rejected, %.0f/s", p.name, r.Written, r.Rejected, rate)
 	if p.bar.terminal != nil {
 		read, size := r.Bytes, r.Bytes // of a broker nobody knows how much there is
 		if p.from != nil {

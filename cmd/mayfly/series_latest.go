@@ -13,8 +13,8 @@ import (
 type seriesLatestCommand struct {
 	seriesFlags
 	Devices []string `arg:"" optional:"" help:"Devices. Default: all."`
-	Strong  bool     `help:"Read what was written up to now, at twice the cost."`
-	Limit   int      `help:"Devices to show at most, where none is named." default:"1000"`
+	Strong  bool     `help:"Read with strong consistency, at twice the cost."`
+	Limit   int      `help:"Most devices to show if none is named." default:"1000"`
 	JSON    bool     `name:"json" help:"Print JSON lines."`
 }
 
@@ -44,7 +44,7 @@ func (c seriesLatestCommand) Run(ctx context.Context, s streams) error {
 			if sample, ok := latest[device]; ok {
 				samples = append(samples, sample)
 			} else {
-				fmt.Fprintf(s.err, "mayfly: %s has no sample\n", oneLine(device))
+				fmt.Fprintf(s.err, "mayfly: device %s has no sample\n", oneLine(device))
 			}
 		}
 	} else {
@@ -60,7 +60,7 @@ func (c seriesLatestCommand) Run(ctx context.Context, s streams) error {
 		slices.SortFunc(samples, func(a, b timeseries.Sample) int { return strings.Compare(a.Device, b.Device) })
 	}
 	if more {
-		fmt.Fprintf(s.err, "mayfly: there are more than %d devices: see --limit\n", c.Limit)
+		fmt.Fprintf(s.err, "mayfly: there are more than %d devices; raise --limit\n", c.Limit)
 	}
 	switch {
 	case c.JSON:

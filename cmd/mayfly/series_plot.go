@@ -40,7 +40,7 @@ func (c seriesRangeCommand) draw(ctx context.Context, s streams, r samplesReader
 		}
 	}
 	if width > 10_000 || height > 10_000 {
-		return fmt.Errorf("a drawing of %d times %d is too large", width, height)
+		return misused(fmt.Errorf("a drawing of %d by %d is too large", width, height), "set a smaller --width or --height")
 	}
 	points, err := c.points(ctx, r, q, zone)
 	if err != nil {
@@ -73,7 +73,7 @@ func terminalWidth(out io.Writer) int {
 func (c seriesRangeCommand) points(ctx context.Context, r samplesReader, q timeseries.Query, zone *time.Location) (points []timeseries.Bucket, err error) {
 	add := func(b timeseries.Bucket) error {
 		if points = append(points, b); len(points) > plottedMax {
-			return fmt.Errorf("there are more than %d points to draw: narrow the range, or say --every", plottedMax)
+			return misused(fmt.Errorf("more than %d points to draw", plottedMax), "narrow the range, or set --every")
 		}
 		return nil
 	}

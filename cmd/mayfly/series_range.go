@@ -17,20 +17,20 @@ import (
 type seriesRangeCommand struct {
 	seriesFlags
 	Device  string   `arg:"" help:"The device."`
-	From    string   `help:"First instant: 2030-01-01T12:00:00, 2030-01-01, an RFC 3339 time. Default: the first sample." placeholder:"TIME"`
-	To      string   `help:"Instant before which it ends. Default: behind the last sample." placeholder:"TIME"`
-	Last    span     `help:"The last 7d, or another time, up to now. Instead of --from and --to." placeholder:"TIME"`
-	Zone    string   `help:"Time zone of --from and --to, and of the days of --every 1d." default:"UTC"`
+	From    string   `help:"Begin of the range: 2030-01-01T12:00:00, 2030-01-01 or an RFC 3339 time. Default: the first sample." placeholder:"TIME"`
+	To      string   `help:"End of the range, exclusive. Default: after the last sample." placeholder:"TIME"`
+	Last    span     `help:"The time up to now, such as 7d, instead of --from and --to." placeholder:"TIME"`
+	Zone    string   `help:"Time zone of --from and --to, and of days in --every 1d." default:"UTC"`
 	Metric  []string `help:"Metrics to show. Default: all." placeholder:"NAME,…"`
-	Every   span     `help:"Sum up by buckets of 1m, 1h, 1d or another length: count, least, greatest and mean." placeholder:"TIME"`
+	Every   span     `help:"Roll up into buckets of 1m, 1h, 1d or another length: count, minimum, maximum and mean." placeholder:"TIME"`
 	Newest  bool     `help:"Newest first."`
-	Limit   int      `help:"Rows to show at most, 0 for all. Default: 100 in a table, otherwise all." default:"-1" placeholder:"N"`
-	After   string   `help:"Go on where an earlier call ended, which has printed this." placeholder:"PLACE"`
-	Format  string   `help:"table, json, csv, plot or svg." enum:"table,json,csv,plot,svg" default:"table"`
-	Archive string   `help:"Directory, or s3://bucket/prefix, that mayfly series export or archive has filled: what is there is shown too." placeholder:"DIR"`
-	Strong  bool     `help:"Read what was written up to now, at twice the cost."`
-	Width   int      `help:"Columns of a plot, pixels of an SVG. Default: the terminal's, 960." placeholder:"N"`
-	Height  int      `help:"Rows of a plot, pixels of an SVG, of each metric. Default: 10, 240." placeholder:"N"`
+	Limit   int      `help:"Most rows to show; 0 shows all. Default: 100 in a table, otherwise all." default:"-1" placeholder:"N"`
+	After   string   `help:"Continue where an earlier call ended; it printed this value." placeholder:"PLACE"`
+	Format  string   `help:"Output format: table, json, csv, plot or svg." enum:"table,json,csv,plot,svg" default:"table"`
+	Archive string   `help:"Directory or s3://bucket/prefix of mayfly series export or archive, whose samples are shown too." placeholder:"DIR"`
+	Strong  bool     `help:"Read with strong consistency, at twice the cost."`
+	Width   int      `help:"Width in columns of a plot or pixels of an SVG. Default: the terminal's width; 960." placeholder:"N"`
+	Height  int      `help:"Height of each metric in rows of a plot or pixels of an SVG. Default: 10; 240." placeholder:"N"`
 }
 
 // Help is the part of --help behind the flags.
@@ -110,12 +110,12 @@ func (c seriesRangeCommand) reader(ctx context.Context, series *timeseries.Serie
 // query says what is asked for.
 func (c seriesRangeCommand) query(now time.Time) (q timeseries.Query, zone *time.Location, err error) {
 	if zone, err = time.LoadLocation(c.Zone); err != nil {
-		return q, nil, fmt.Errorf("--zone: %q is no time zone such as Europe/Berlin", c.Zone)
+		return q, nil, misused(fmt.Errorf("--zone: unknown time zone %q", c.Zone), "for example --zone Europe/Berlin")
 	}
 	q = timeseries.Query{Device: c.Device, Metrics: c.Metric, Newest: c.Newest, After: c.After}
 	if c.Last > 0 {
 		if c.From != "" || c.To != "" {
-			return q, nil, errors.New("--last stands for --from and --to")
+			return q, nil, misused(errors.New("--last cannot be used with --from or --to"), "")
 		}
 		q.From = now.Add(-time.Duration(c.Last))
 	}
@@ -133,7 +133,7 @@ func (c seriesRangeCommand) query(now time.Time) (q timeseries.Query, zone *time
 		*x.to = m.at
 	}
 	if c.Every > 0 && c.After != "" {
-		return q, nil, errors.New("--after does not go with --every: say --from")
+		return q, nil, misused(errors.New("--after cannot be used with --every"), "use --from instead")
 	}
 	return q, zone, nil
 }
@@ -151,7 +151,7 @@ func (c seriesRangeCommand) showSamples(ctx context.Context, s streams, r sample
 			return err
 		}
 		if count++; limit > 0 && count > limit {
-			fmt.Fprintf(s.err, "mayfly: there are more: --after %s\n", timeseries.PlaceAfter(q, last))
+			fmt.Fprintf(s.err, "mayfly: more rows follow; raise --limit, or continue with --after %s\n", timeseries.PlaceAfter(q, last))
 			break
 		}
 		last = sample
@@ -164,7 +164,7 @@ func (c seriesRangeCommand) showSamples(ctx context.Context, s streams, r sample
 		return nil
 	}
 	for _, name := range sortedKeys(shown.left) {
-		fmt.Fprintf(s.err, "mayfly: %s is not among the first %d samples, and was left out: name it with --metric\n", name, metricsAhead)
+		fmt.Fprintf(s.err, "mayfly: %s is missing in the first %d samples and was skipped; show it with --metric\n", name, metricsAhead)
 	}
 	return shown.end()
 }
@@ -235,7 +235,7 @@ func (c seriesRangeCommand) showBuckets(ctx context.Context, s streams, r sample
 			return err
 		}
 		if limit > 0 && len(buckets) == limit {
-			fmt.Fprintf(s.err, "mayfly: there are more than %d buckets: see --limit\n", limit)
+			fmt.Fprintf(s.err, "mayfly: there are more than %d buckets; raise --limit\n", limit)
 			break
 		}
 		if c.Format == "json" {
@@ -244,7 +244,7 @@ func (c seriesRangeCommand) showBuckets(ctx context.Context, s streams, r sample
 			}
 		}
 		if buckets = append(buckets, b); len(buckets) > plottedMax {
-			return fmt.Errorf("there are more than %d buckets: narrow the range", plottedMax)
+			return misused(fmt.Errorf("more than %d buckets to draw", plottedMax), "narrow the range, or raise --every")
 		}
 	}
 	switch {

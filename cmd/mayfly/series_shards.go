@@ -9,7 +9,7 @@ import (
 type seriesShardsCommand struct {
 	seriesFlags
 	Device string `arg:"" help:"The device."`
-	Count  int    `arg:"" optional:"" help:"Over how many partitions its samples are to be spread, 1 to 100."`
+	Count  int    `arg:"" optional:"" help:"New number of partitions, 1 to 100."`
 	JSON   bool   `name:"json" help:"Print it as JSON."`
 }
 
@@ -20,7 +20,7 @@ func (seriesShardsCommand) Help() string {
     mayfly series shards weather roof
     mayfly series shards weather roof 4
 
-Writers give a hot device more shards of themselves, up to 16. Readers learn of a greater count before writers use it, and of a smaller one they ask the old
+Writers raise the number of shards of a hot device themselves, up to 16. Readers learn a higher number before writers use it. After a lower one they read the old
 shards until retention has emptied them.`
 }
 
@@ -41,12 +41,12 @@ func (c seriesShardsCommand) Run(ctx context.Context, s streams) error {
 		return json.NewEncoder(s.out).Encode(n)
 	}
 	now := e.now(ctx)
-	fmt.Fprintf(s.out, "%s: writers use %d, readers ask %d\n", c.Device, n.Writers(now), n.Readers(now))
+	fmt.Fprintf(s.out, "%s: writers use %d, readers read %d\n", c.Device, n.Writers(now), n.Readers(now))
 	if now.Before(n.NextAt) {
 		fmt.Fprintf(s.out, "writers use %d from %s on\n", n.Next, utcText(n.NextAt))
 	}
 	if n.Readers(now) > max(n.Count, n.Next) && !n.AskedEnds.IsZero() {
-		fmt.Fprintf(s.out, "readers ask %d from %s on, when retention has emptied the others\n", max(n.Count, n.Next), utcText(n.AskedEnds))
+		fmt.Fprintf(s.out, "readers read %d from %s on, when retention has emptied the others\n", max(n.Count, n.Next), utcText(n.AskedEnds))
 	}
 	return nil
 }

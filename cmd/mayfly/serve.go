@@ -15,38 +15,38 @@ import (
 )
 
 type serveCommand struct {
-	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. Command line and environment rank above it." placeholder:"FILE"`
+	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. The command line and the environment override it." placeholder:"FILE"`
 
-	Port           int      `help:"Port to listen on; 0 takes a free one and prints it." default:"8000"`
+	Port           int      `help:"Port to listen on; 0 chooses a free one and prints it." default:"8000"`
 	Host           string   `help:"Address to listen on." default:"127.0.0.1"`
-	InsecureListen bool     `help:"Allow an address that other machines reach, without credentials."`
-	CORS           []string `name:"cors" help:"Origins whose web pages may use the API, or *. Default: none." placeholder:"ORIGIN"`
-	AccessKey      string   `help:"Access key that requests must be signed with. Without one, any credentials are accepted." placeholder:"KEY"`
+	InsecureListen bool     `help:"Allow an address that other machines can reach without credentials."`
+	CORS           []string `name:"cors" help:"Origins whose web pages may call the API, or *. Default: none." placeholder:"ORIGIN"`
+	AccessKey      string   `help:"Access key that requests must be signed with. Default: any credentials are accepted." placeholder:"KEY"`
 	SecretKey      string   `help:"Secret of the access key." placeholder:"SECRET"`
 
-	Data       string            `help:"Directory of the database; made when it does not exist." placeholder:"DIR"`
+	Data       string            `help:"Directory of the database, created if missing. Default: keep everything in memory." placeholder:"DIR"`
 	Memory     bool              `help:"Keep everything in memory."`
-	Durability mayfly.Durability `help:"With --data: sync (acknowledged means on disk) or async (a crash of the machine may take the last moments back)." default:"default" placeholder:"sync"`
+	Durability mayfly.Durability `help:"With --data: sync (acknowledged means on disk) or async (a crash of the machine may lose the last writes)." default:"default" placeholder:"sync"`
 	CacheBytes byteSize          `help:"Block cache of the store." default:"64MB"`
 
-	Expiry      mayfly.Expiry `help:"strict (an item is gone from its deadline on) or aws (it is seen until it is removed, some time after its deadline, as with Amazon), for tables without the tag mayfly:expiry." default:"strict" placeholder:"strict"`
-	ExpiryDelay string        `help:"With aws expiry: what the delays of removals are drawn from, such as observed (8 to 30 minutes), fixed:10m or uniform:8m-30m." default:"observed"`
-	ExpirySeed  uint64        `help:"With aws expiry: the seed of the draws." default:"0"`
+	Expiry      mayfly.Expiry `help:"For tables without the tag mayfly:expiry: strict (an item is gone at its deadline) or aws (it stays visible until removed, some time after its deadline, as at Amazon)." default:"strict" placeholder:"strict"`
+	ExpiryDelay string        `help:"With --expiry aws: distribution of the removal delays: observed (8 to 30 minutes), fixed:10m or uniform:8m-30m." default:"observed"`
+	ExpirySeed  uint64        `help:"With --expiry aws: random seed of the delays." default:"0"`
 
-	ClockControl *bool         `help:"Let requests to /_mayfly/clock move the clock. Default: on in memory, off with --data." negatable:""`
-	Start        time.Time     `help:"First instant of a new database, such as 2030-01-01T00:00:00Z. Default: now." placeholder:"TIME"`
-	Region       string        `help:"Region that ARNs name; requests for every region are served." default:"us-east-1"`
-	Account      string        `help:"Account number that ARNs name." default:"000000000000"`
+	ClockControl *bool         `help:"Allow requests to /_mayfly/clock to move the clock. Default: on in memory, off with --data." negatable:""`
+	Start        time.Time     `help:"Start time of the clock of a new database, such as 2030-01-01T00:00:00Z. Default: now." placeholder:"TIME"`
+	Region       string        `help:"Region in ARNs. Requests for every region are served." default:"us-east-1"`
+	Account      string        `help:"Account number in ARNs." default:"000000000000"`
 	Retention    time.Duration `name:"stream-retention" help:"How long stream records are kept." default:"24h"`
-	HoldBytes    byteSize      `help:"How much may be kept beyond that for schedules and triggers that have not got there; with more, new schedules are refused. Nothing is dropped." default:"8GB"`
+	HoldBytes    byteSize      `help:"Most stream data to keep longer for schedules and triggers that lag behind. Above it, new schedules are refused; nothing is dropped." default:"8GB"`
 	Shards       int           `help:"Open shards of each table's stream." default:"4"`
-	ShardBytes   byteSize      `help:"Size at which a shard is closed and gets a child." default:"64MB"`
+	ShardBytes   byteSize      `help:"Size at which a shard is closed and continued by a child." default:"64MB"`
 
 	targetFlags
-	Triggers     string         `help:"YAML or JSON file of triggers that run besides those made through the API. See docs/triggers.md." placeholder:"FILE"`
-	Reminders    string         `help:"YAML or JSON file of reminders: targets called at instants that items name. See docs/reminders.md." placeholder:"FILE"`
-	DatabaseOnly bool           `help:"Serve the database alone; schedules, triggers and reminders are left to mayfly worker and mayfly trigger run."`
-	CatchUp      mayfly.CatchUp `help:"What runs of the occurrences of schedules that were missed while the server was down, where neither schedule nor group says it: last, all or skip." enum:"last,all,skip" default:"last"`
+	Triggers     string         `help:"YAML or JSON file of triggers, in addition to those made through the API. See docs/triggers.md." placeholder:"FILE"`
+	Reminders    string         `help:"YAML or JSON file of reminders: calls at times that items name. See docs/reminders.md." placeholder:"FILE"`
+	DatabaseOnly bool           `help:"Serve only the database. mayfly worker and mayfly trigger run can run the schedules, triggers and reminders."`
+	CatchUp      mayfly.CatchUp `help:"Which occurrences missed during downtime fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
 	logFlags
 }
 
@@ -60,8 +60,8 @@ func (serveCommand) Help() string {
     MAYFLY_DATA=./data mayfly serve --config mayfly.yaml
     AWS_ENDPOINT_URL=http://127.0.0.1:8000 aws dynamodb list-tables
 
-Every flag can be set as MAYFLY_<FLAG> in the environment and by its name in the file. The command line ranks first,
-then the environment, then the file, then the default.`
+Every flag can also be set as MAYFLY_<FLAG> in the environment, and by its name in the file. The command line overrides
+the environment, which overrides the file.`
 }
 
 // Run serves until ctx is done or the store fails.
@@ -92,7 +92,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	}
 	fmt.Fprintln(s.out, c.keeping())
 	if c.Expiry == mayfly.ExpiryAWS {
-		fmt.Fprintf(s.out, "expired items are seen until they are removed, after a delay (%s, seed %d): --expiry aws\n", c.ExpiryDelay, c.ExpirySeed)
+		fmt.Fprintf(s.out, "--expiry aws: expired items stay visible until removed, after a delay (%s, seed %d)\n", c.ExpiryDelay, c.ExpirySeed)
 	}
 	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
 	return errors.Join(serveHTTP(ctx, db, listener), stop(), closeDB(db), shut())
@@ -106,7 +106,7 @@ func (c serveCommand) keeping() string {
 	case c.Memory:
 		return "mayfly keeps its data in memory"
 	}
-	return "mayfly keeps its data in memory, and loses it when it stops: give --data DIR to keep it, or --memory to say so"
+	return "mayfly keeps its data in memory and loses it when it stops; --data DIR keeps it, --memory silences this line"
 }
 
 // options turns flags into options. What the options themselves check is left to them.
@@ -146,9 +146,9 @@ func (c serveCommand) options() (mayfly.Options, error) {
 	}
 	switch {
 	case c.Data != "" && c.Memory:
-		return o, advise(errors.New("--data and --memory exclude each other"), "drop one of them")
+		return o, misused(errors.New("--data and --memory cannot be used together"), "")
 	case (c.AccessKey == "") != (c.SecretKey == ""):
-		return o, advise(errors.New("an access key needs its secret, and a secret its access key"), "set both --access-key and --secret-key, or neither")
+		return o, misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
 	}
 	return o, checkExposure(c.Host, c.AccessKey != "", c.InsecureListen)
 }
@@ -159,7 +159,7 @@ func serveHTTP(ctx context.Context, db *mayfly.DB, listener net.Listener) error 
 	select {
 	case <-db.Failed():
 		return advise(fmt.Errorf("the store has stopped: %w", db.Err()),
-			"look at the disk; what was acknowledged is on it, and the server can be started again")
+			"check the disk, then start the server again; acknowledged writes are on disk")
 	default:
 		return err
 	}
@@ -179,12 +179,12 @@ func readDeclared[T any](what, path string, read func(io.Reader) ([]T, error)) (
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, misused(fmt.Errorf("--%s: %w", what, err), "")
 	}
 	defer file.Close()
 	all, err := read(file)
 	if err != nil {
-		return nil, advise(fmt.Errorf("%s file %s: %w", what, path, err), "docs/%s.md shows what it looks like", what)
+		return nil, misused(fmt.Errorf("%s file %s: %w", what, path, err), "docs/%s.md describes the file", what)
 	}
 	return all, nil
 }

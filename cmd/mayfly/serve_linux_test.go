@@ -36,7 +36,7 @@ func TestStoreFailureEndsTheServer(t *testing.T) {
 	if err != nil || code != "1" {
 		t.Errorf("exited with %s, %v", code, err)
 	}
-	if log := s.logged(); !strings.Contains(log, "the store has stopped") || !strings.Contains(log, "next: look at the disk") {
+	if log := s.logged(); !strings.Contains(log, "the store has stopped") || !strings.Contains(log, "next: check the disk") {
 		t.Errorf("the reason is missing:\n%s", log)
 	}
 }

@@ -21,7 +21,7 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64>>shift {
-		return fmt.Errorf("%q is not a size such as 4096, 64KB, 64MB or 2GB", text)
+		return fmt.Errorf("%q is not a size; use 4096, 64KB, 64MB or 2GB", text)
 	}
 	*b = byteSize(n << shift)
 	return nil

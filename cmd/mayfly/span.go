@@ -25,7 +25,7 @@ var (
 
 // UnmarshalText implements encoding.TextUnmarshaler, for the command line.
 func (s *span) UnmarshalText(text []byte) error {
-	wrong := fmt.Errorf("%q is not a duration such as 250ms, 90s, 5m, 1h30m or 2d, of at most 100 years", text)
+	wrong := fmt.Errorf("%q is not a duration; use 250ms, 90s, 5m, 1h30m or 2d, up to 100 years", text)
 	rest, sum := strings.TrimSpace(string(text)), time.Duration(0)
 	if rest == "" {
 		return wrong

@@ -10,8 +10,8 @@ import (
 
 // targetFlags are the flags of serve that say where deliveries go.
 type targetFlags struct {
-	Targets  string          `help:"YAML or JSON file that says what stands behind the ARNs of targets: webhooks, brokers, commands, services of AWS. See docs/targets.md." placeholder:"FILE"`
-	Unmapped mayfly.Unmapped `help:"What becomes of targets that the file does not name: accept (what is delivered there is recorded in the table mayfly.recorded) or refuse. Default: accept in memory, refuse with --data." default:"default" placeholder:"accept"`
+	Targets  string          `help:"YAML or JSON file that maps ARNs to targets: webhooks, brokers, commands, AWS services. See docs/targets.md." placeholder:"FILE"`
+	Unmapped mayfly.Unmapped `help:"Targets that the file does not name: accept (their deliveries are recorded in the table mayfly.recorded) or refuse. Default: accept in memory, refuse with --data." default:"default" placeholder:"accept"`
 }
 
 // open makes the targets for a server that listens at an address. What it gives is closed after the last delivery.
@@ -22,7 +22,7 @@ func (f targetFlags) open(ctx context.Context, address string, o *mayfly.Options
 	}
 	o.Targets, shut, err = targetfile.Load(ctx, f.Targets, targetfile.Options{Now: time.Now, Self: []string{address}})
 	if err != nil {
-		return nil, advise(err, "docs/targets.md explains every setting")
+		return nil, misused(err, "docs/targets.md explains each setting")
 	}
 	return shut, nil
 }

@@ -12,12 +12,12 @@ import (
 
 // triggerCommand is what is done with triggers, through the API of Lambda: there they are event source mappings.
 type triggerCommand struct {
-	Create triggerCreateCommand `cmd:"" help:"Have a target called for a table's changes and expiries."`
+	Create triggerCreateCommand `cmd:"" help:"Create a trigger: call a target when items change or expire."`
 	List   triggerListCommand   `cmd:"" help:"List triggers."`
-	Show   triggerShowCommand   `cmd:"" help:"Show all there is of a trigger."`
-	Update triggerUpdateCommand `cmd:"" help:"Change a trigger, or switch it on or off."`
+	Show   triggerShowCommand   `cmd:"" help:"Show a trigger."`
+	Update triggerUpdateCommand `cmd:"" help:"Change, enable or disable a trigger."`
 	Delete triggerDeleteCommand `cmd:"" help:"Delete triggers."`
-	Run    triggerRunCommand    `cmd:"" help:"Bring a table's changes and expiries to a command, a webhook or the screen, from any endpoint."`
+	Run    triggerRunCommand    `cmd:"" help:"Send the changes and expiries of a table at any endpoint to a command, a webhook or the screen."`
 }
 
 // Help is the part of --help behind the flags.
@@ -28,7 +28,7 @@ func (triggerCommand) Help() string {
     mayfly trigger list
     mayfly trigger run --table orders --expired --print
 
-They speak the API of Lambda's event source mappings, so they work with mayfly serve and with Amazon's service.`
+These commands use the Lambda API for event source mappings, so they work with mayfly serve and with Amazon's service.`
 }
 
 const serviceLambda = "LAMBDA" // in AWS_ENDPOINT_URL_…
@@ -40,29 +40,29 @@ func (e *endpoint) lambda() *lambda.Client {
 // adviseTrigger says what a failed call about a trigger means.
 func (e *endpoint) adviseTrigger(err error) error {
 	if answered(err, "ResourceNotFoundException") {
-		return advise(e.advise(err), "mayfly trigger list shows what there is")
+		return advise(e.advise(err), "mayfly trigger list")
 	}
 	return e.advise(err)
 }
 
 // mappingFlags are the settings of a trigger that can be changed.
 type mappingFlags struct {
-	Function string `help:"Name or ARN of the function, or the ARN of another target that is mapped." placeholder:"ARN"`
+	Function string `help:"Name or ARN of the function, or the ARN of another mapped target." placeholder:"ARN"`
 	filterFlags
-	Batch     *int32 `help:"Records handed over at once, 1 to 10000. Default: 100." placeholder:"N"`
-	Window    *span  `help:"Time for which records gather, up to 5m. Default: none." placeholder:"TIME"`
-	Parallel  *int32 `help:"Batches of a shard at one time, 1 to 10. Default: 1." placeholder:"N"`
-	Bisect    *bool  `help:"Split a batch that fails in two." negatable:""`
-	Partial   *bool  `help:"The function's answer may name the records that failed." negatable:""`
+	Batch     *int32 `help:"Most records in a batch, 1 to 10000. Default: 100." placeholder:"N"`
+	Window    *span  `help:"Time to gather records for a batch, up to 5m. Default: none." placeholder:"TIME"`
+	Parallel  *int32 `help:"Parallel batches for each shard, 1 to 10. Default: 1." placeholder:"N"`
+	Bisect    *bool  `help:"Split a failed batch in two." negatable:""`
+	Partial   *bool  `help:"The function's answer may list the failed records." negatable:""`
 	Retries   *int32 `help:"Attempts after the first, up to 10000; -1: no limit, the default." placeholder:"N"`
-	MaxAge    *span  `help:"Give records up that are older, 1m to 7d. Default: no limit." placeholder:"TIME"`
-	OnFailure string `help:"ARN of what is told of records that were given up." placeholder:"ARN"`
+	MaxAge    *span  `help:"Give up records older than this, 1m to 7d. Default: no limit." placeholder:"TIME"`
+	OnFailure string `help:"ARN of the target for records that were given up." placeholder:"ARN"`
 }
 
 // filterFlags choose records.
 type filterFlags struct {
-	Filter  []string `help:"Pattern that a record has to match: JSON, or @FILE. With several, one of them." placeholder:"PATTERN" sep:"none"`
-	Expired bool     `help:"Expiries only: the records of items that their deadlines have removed."`
+	Filter  []string `help:"Pattern that a record must match: JSON, or @FILE. Repeatable; one match is enough." placeholder:"PATTERN" sep:"none"`
+	Expired bool     `help:"Only expiries: records of items removed by their deadlines."`
 }
 
 // patternExpired matches the records of expiries, as Lambda spells them.
@@ -124,7 +124,7 @@ func (f filterFlags) patterns() (all []string, err error) {
 	for _, text := range f.Filter {
 		pattern, err := readArgument(text, patternMax)
 		if err != nil {
-			return nil, fmt.Errorf("--filter: %w", err)
+			return nil, misused(fmt.Errorf("--filter: %w", err), "")
 		}
 		all = append(all, strings.TrimSpace(pattern))
 	}
@@ -136,7 +136,7 @@ func wholeSeconds(flag string, s *span) (*int32, error) {
 		return nil, nil
 	}
 	if d := time.Duration(*s); d%time.Second != 0 || d > 7*24*time.Hour {
-		return nil, fmt.Errorf("%s %s: whole seconds are wanted, and at most 7 days", flag, *s)
+		return nil, misused(fmt.Errorf("%s %s is not whole seconds up to 7 days", flag, *s), "for example %s 1h", flag)
 	}
 	return aws.Int32(int32(time.Duration(*s) / time.Second)), nil
 }

@@ -14,11 +14,11 @@ import (
 )
 
 type triggerCreateCommand struct {
-	Table  string `help:"Table whose stream is read." xor:"source" required:"" placeholder:"NAME"`
-	Stream string `help:"Stream that is read." xor:"source" required:"" placeholder:"ARN"`
-	From   string `help:"Where to begin: at the oldest record that there is (trim-horizon), or with what comes from now on (latest)." enum:"trim-horizon,latest" default:"latest"`
+	Table  string `help:"Table whose stream to read." xor:"source" required:"" placeholder:"NAME"`
+	Stream string `help:"Stream to read." xor:"source" required:"" placeholder:"ARN"`
+	From   string `help:"Where to begin: at the oldest record (trim-horizon), or with new records (latest)." enum:"trim-horizon,latest" default:"latest"`
 	mappingFlags
-	Disabled bool `help:"Create it so that it does not run."`
+	Disabled bool `help:"Create it disabled: it does not run."`
 	JSON     bool `name:"json" help:"Print it as JSON."`
 	endpointFlags
 }
@@ -35,7 +35,7 @@ func (triggerCreateCommand) Help() string {
 // Run creates the trigger.
 func (c triggerCreateCommand) Run(ctx context.Context, s streams) error {
 	if c.Function == "" {
-		return advise(errors.New("it is not said what is called"), "give --function")
+		return misused(errors.New("missing flag: --function=ARN"), "set --function or MAYFLY_FUNCTION")
 	}
 	e, err := c.connect(ctx, serviceLambda)
 	if err != nil {
@@ -74,7 +74,7 @@ func (f endpointFlags) streamOf(ctx context.Context, table string) (string, erro
 		return "", e.advise(err)
 	}
 	if spec := out.Table.StreamSpecification; spec == nil || !aws.ToBool(spec.StreamEnabled) || out.Table.LatestStreamArn == nil {
-		return "", advise(fmt.Errorf("the table %s has no stream", table),
+		return "", advise(fmt.Errorf("table %s has no stream", table),
 			"aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES", table)
 	}
 	return *out.Table.LatestStreamArn, nil

@@ -10,9 +10,9 @@ import (
 )
 
 type triggerListCommand struct {
-	Function string `help:"Those that call this function." placeholder:"ARN"`
-	Stream   string `help:"Those that read this stream." placeholder:"ARN"`
-	JSON     bool   `name:"json" help:"Print JSON lines, with all members."`
+	Function string `help:"Only those that call this function." placeholder:"ARN"`
+	Stream   string `help:"Only those that read this stream." placeholder:"ARN"`
+	JSON     bool   `name:"json" help:"Print JSON lines with all fields."`
 	endpointFlags
 }
 

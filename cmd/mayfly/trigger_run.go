@@ -18,31 +18,31 @@ import (
 )
 
 type triggerRunCommand struct {
-	Command []string `arg:"" optional:"" help:"Command that gets each batch as its standard input, behind --." passthrough:""`
+	Command []string `arg:"" optional:"" help:"Command to run for each batch, after --. It reads the batch from standard input." passthrough:""`
 
-	Print         bool     `help:"Print the batches, a line for each." xor:"to"`
-	Webhook       string   `help:"URL that gets the batches." xor:"to" placeholder:"URL"`
-	WebhookSecret []string `help:"Secret to sign webhooks with: whsec_ and base64." placeholder:"SECRET"`
+	Print         bool     `help:"Print the batches, one a line." xor:"to"`
+	Webhook       string   `help:"URL to send the batches to." xor:"to" placeholder:"URL"`
+	WebhookSecret []string `help:"Secret to sign webhooks with: whsec_ followed by base64." placeholder:"SECRET"`
 	Targets       string   `help:"File of targets; see docs/targets.md." placeholder:"FILE"`
-	Target        string   `help:"With --targets: ARN or name of the one that gets the batches." xor:"to" placeholder:"ARN"`
+	Target        string   `help:"With --targets: ARN or name of the target for the batches." xor:"to" placeholder:"ARN"`
 
-	Table  string `help:"Table whose stream is read; it may come later." xor:"source" required:"" placeholder:"NAME"`
-	Stream string `help:"Stream that is read." xor:"source" required:"" placeholder:"ARN"`
-	Name   string `help:"Of the trigger. Workers of one name share the shards, and go on where another has stopped. Default: run- and the table." placeholder:"NAME"`
-	From   string `help:"Where to begin the first time: at the oldest record that there is (trim-horizon), or with what comes from now on (latest)." enum:"trim-horizon,latest" default:"latest"`
+	Table  string `help:"Table whose stream to read; it may be created later." xor:"source" required:"" placeholder:"NAME"`
+	Stream string `help:"Stream to read." xor:"source" required:"" placeholder:"ARN"`
+	Name   string `help:"Name of the trigger. Workers with one name share the shards and continue where another stopped. Default: run- and the table." placeholder:"NAME"`
+	From   string `help:"Where to begin the first time: at the oldest record (trim-horizon), or with new records (latest)." enum:"trim-horizon,latest" default:"latest"`
 	filterFlags
-	Batch     int    `help:"Records handed over at once, 1 to 10000." default:"100"`
-	Window    span   `help:"Time for which records gather, up to 5m." default:"0s"`
-	Parallel  int    `help:"Batches of a shard at one time, 1 to 1000; the records of a key stay in their order." default:"1"`
-	PerRecord bool   `help:"Hand records over one by one instead."`
-	Unordered bool   `help:"What fails is parked, and what comes behind it goes on. Its attempts are items with deadlines, so they come as late as the endpoint removes those."`
-	Bisect    bool   `help:"Split a batch that fails in two."`
-	Partial   bool   `help:"The target's answer may name the records that failed."`
+	Batch     int    `help:"Most records in a batch, 1 to 10000." default:"100"`
+	Window    span   `help:"Time to gather records for a batch, up to 5m." default:"0s"`
+	Parallel  int    `help:"Parallel batches for each shard, 1 to 1000. Records of one key stay in order." default:"1"`
+	PerRecord bool   `help:"Send records one by one instead."`
+	Unordered bool   `help:"Park failed records so that later ones continue. Their next attempts are items with deadlines, so they are as late as the endpoint's removals."`
+	Bisect    bool   `help:"Split a failed batch in two."`
+	Partial   bool   `help:"The target's answer may list the failed records."`
 	Retries   *int   `help:"Attempts after the first; -1: no limit. Default: -1, or 185 with --unordered." placeholder:"N"`
-	MaxAge    span   `help:"Give records up that are older, 1m to 7d. Default: no limit, or 1d with --unordered." default:"0s" placeholder:"TIME"`
-	OnFailure string `help:"With --targets: ARN or name of what is told of records that were given up." placeholder:"ARN"`
+	MaxAge    span   `help:"Give up records older than this, 1m to 7d. Default: no limit, or 1d with --unordered." default:"0s" placeholder:"TIME"`
+	OnFailure string `help:"With --targets: ARN or name of the target for records that were given up." placeholder:"ARN"`
 
-	Lease time.Duration `help:"Time after which a silent worker's shards are taken over." default:"10s"`
+	Lease time.Duration `help:"Time after which others take over a silent worker's shards." default:"10s"`
 	endpointFlags
 	logFlags
 }
@@ -56,8 +56,8 @@ func (triggerRunCommand) Help() string {
     mayfly trigger run --endpoint aws --table orders --name audit --webhook https://example.com/audit --per-record
     mayfly trigger run --table orders --targets targets.yaml --target arn:aws:sqs:us-east-1:000000000000:jobs --retries 5
 
-It reads the stream of a table at any endpoint and runs until it is stopped. Its place is kept in the table
-mayfly.leases there, and what is given up in mayfly.deadletters. Any number of workers with one --name share the work.`
+It reads the stream of a table at any endpoint until stopped. Its position is kept in the table mayfly.leases there,
+given-up records in mayfly.deadletters. Any number of workers with one --name share the work.`
 }
 
 // Run runs the trigger until ctx is done.
@@ -123,16 +123,16 @@ func (c triggerRunCommand) mappings(ctx context.Context, out io.Writer, arn stri
 	here := target.Mapping{ARN: arn, Name: "here", Limits: target.Limits{Concurrency: 16, Timeout: 15 * time.Minute}}
 	switch {
 	case c.Target != "" && c.Targets == "":
-		return nil, nil, advise(errors.New("--target belongs to --targets"), "give the file that maps it")
+		return nil, nil, misused(errors.New("--target needs --targets"), "set --targets to the file that maps it")
 	case c.Targets != "" && c.Target == "" && c.OnFailure == "":
-		return nil, nil, advise(errors.New("--targets is of no use without --target"), "say which of the file's targets is meant")
+		return nil, nil, misused(errors.New("--targets needs --target"), "set --target to one of the file's targets")
 	case len(c.Command) > 0 && (c.Print || c.Webhook != "" || c.Target != ""), len(c.Command) == 0 && !c.Print && c.Webhook == "" && c.Target == "":
-		return nil, nil, advise(errors.New("one thing is to get the records"), "say --print, --webhook, --target, or give a command behind --")
+		return nil, nil, misused(errors.New("give exactly one destination for the records"), "--print, --webhook URL, --target ARN, or -- COMMAND")
 	case c.Print:
 		here.Target = target.Func(printer(out))
 	case c.Webhook != "":
 		if here.Target, err = target.NewWebhook(target.WebhookOptions{URL: c.Webhook, Secrets: c.WebhookSecret, Now: time.Now}); err != nil {
-			err = fmt.Errorf("--webhook: %w", err)
+			err = misused(fmt.Errorf("--webhook: %w", err), "for example --webhook https://example.com/hook")
 		}
 	case len(c.Command) > 0:
 		here.Target, err = target.NewExec(target.ExecOptions{Command: c.Command})

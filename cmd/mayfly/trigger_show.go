@@ -58,10 +58,10 @@ func writeMapping(w io.Writer, m *lambda.GetEventSourceMappingOutput) error {
 	lines.add("retries", limitText(m.MaximumRetryAttempts, func(n int32) string { return fmt.Sprint(n) }))
 	lines.add("max age", limitText(m.MaximumRecordAgeInSeconds, func(n int32) string { return secondsText(&n) }))
 	if aws.ToBool(m.BisectBatchOnFunctionError) {
-		lines.add("bisect", "a batch that fails is split in two")
+		lines.add("bisect", "failed batches are split in two")
 	}
 	if len(m.FunctionResponseTypes) > 0 {
-		lines.add("partial", "the answer may name the records that failed")
+		lines.add("partial", "the answer may list the failed records")
 	}
 	if d := m.DestinationConfig; d != nil && d.OnFailure != nil {
 		lines.add("on failure", aws.ToString(d.OnFailure.Destination))

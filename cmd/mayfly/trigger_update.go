@@ -12,9 +12,9 @@ import (
 type triggerUpdateCommand struct {
 	UUID string `arg:"" help:"UUID of the trigger."`
 	mappingFlags
-	NoFilter    bool  `help:"Take all records again."`
-	NoOnFailure bool  `help:"Tell nobody of records that were given up."`
-	Enabled     *bool `help:"Let it run, or stop it; its place in the stream is kept." negatable:""`
+	NoFilter    bool  `help:"Remove the filter."`
+	NoOnFailure bool  `help:"Remove the target for records that were given up."`
+	Enabled     *bool `help:"Enable or disable it. Its position in the stream is kept." negatable:""`
 	JSON        bool  `name:"json" help:"Print it as JSON."`
 	endpointFlags
 }
@@ -26,7 +26,7 @@ func (triggerUpdateCommand) Help() string {
     mayfly trigger update 14e0db71-5d35-4eb5-b481-8945cf9d10c2 --no-enabled
     mayfly trigger update 14e0db71-5d35-4eb5-b481-8945cf9d10c2 --batch 10 --retries 3 --no-filter
 
-What is not said stays as it is.`
+Settings that are not given stay as they are.`
 }
 
 // Run changes a trigger.
@@ -41,13 +41,13 @@ func (c triggerUpdateCommand) Run(ctx context.Context, s streams) error {
 	}
 	if c.NoFilter {
 		if said.filters != nil {
-			return errors.New("--no-filter goes with neither --filter nor --expired")
+			return misused(errors.New("--no-filter cannot be used with --filter or --expired"), "")
 		}
 		said.filters = &types.FilterCriteria{Filters: []types.Filter{}}
 	}
 	if c.NoOnFailure {
 		if said.destinations != nil {
-			return errors.New("--no-on-failure does not go with --on-failure")
+			return misused(errors.New("--no-on-failure and --on-failure cannot be used together"), "")
 		}
 		said.destinations = &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: aws.String("")}}
 	}

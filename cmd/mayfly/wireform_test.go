@@ -121,18 +121,18 @@ func TestReadDocumentRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		`{"Name":"a"`:  "not complete",
-		``:             "not complete",
-		`[]`:           "the schedule: a JSON array does not belong here",
-		good + `{}`:    "more behind",
+		`{"Name":"a"`:  "incomplete",
+		``:             "incomplete",
+		`[]`:           "the schedule: unexpected JSON array",
+		good + `{}`:    "unexpected text",
 		`{"Nmae":"a"}`: `unknown field "Nmae"`,
-		`{"Name":1}`:   "Name: a JSON number",
-		`{"Name":"a","Target":{"Input":{"a":1}}}`:                                        `Target.Input: it is a text`,
-		`{"ScheduleExpression":"rate(1 day)","Target":{}}`:                               "there is no Name",
-		`{"Name":"a","Target":{}}`:                                                       "there is no ScheduleExpression",
-		`{"Name":"a","ScheduleExpression":"rate(1 day)"}`:                                "there is no Target",
+		`{"Name":1}`:   "Name: unexpected JSON number",
+		`{"Name":"a","Target":{"Input":{"a":1}}}`:                                        "Target.Input must be a string",
+		`{"ScheduleExpression":"rate(1 day)","Target":{}}`:                               "Name is missing",
+		`{"Name":"a","Target":{}}`:                                                       "ScheduleExpression is missing",
+		`{"Name":"a","ScheduleExpression":"rate(1 day)"}`:                                "Target is missing",
 		strings.Replace(good, "1 day", "1 jiffy", 1):                                     "jiffy",
-		strings.Replace(good, `"Name"`, `"CatchUp":"none","Name"`, 1):                    "none of last, all, skip",
+		strings.Replace(good, `"Name"`, `"CatchUp":"none","Name"`, 1):                    "not one of last, all, skip",
 		strings.Replace(good, `"Name"`, `"StartDate":"soon","Name"`, 1):                  "neither a time",
 		strings.Replace(good, `"Name"`, `"ScheduleExpressionTimezone":"CEST","Name"`, 1): "time zone",
 	} {

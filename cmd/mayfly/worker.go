@@ -22,18 +22,18 @@ import (
 )
 
 type workerCommand struct {
-	Port           int    `help:"Port to listen on, for the APIs of schedules and triggers; 0 takes a free one and prints it." default:"8001"`
+	Port           int    `help:"Port to listen on for the APIs of schedules and triggers; 0 chooses a free one and prints it." default:"8001"`
 	Host           string `help:"Address to listen on." default:"127.0.0.1"`
-	InsecureListen bool   `help:"Allow an address that other machines reach, without credentials."`
-	AccessKey      string `help:"Access key that requests must be signed with. Without one, any credentials are accepted." placeholder:"KEY"`
+	InsecureListen bool   `help:"Allow an address that other machines can reach without credentials."`
+	AccessKey      string `help:"Access key that requests must be signed with. Default: any credentials are accepted." placeholder:"KEY"`
 	SecretKey      string `help:"Secret of the access key." placeholder:"SECRET"`
 
 	targetFlags
-	Triggers  string         `help:"YAML or JSON file of triggers, besides those that are made through the API. See docs/triggers.md." placeholder:"FILE"`
+	Triggers  string         `help:"YAML or JSON file of triggers, in addition to those made through the API. See docs/triggers.md." placeholder:"FILE"`
 	Reminders string         `help:"YAML or JSON file of reminders. See docs/reminders.md." placeholder:"FILE"`
-	CatchUp   mayfly.CatchUp `help:"What runs of missed occurrences, where neither schedule nor group says it: last, all or skip." enum:"last,all,skip" default:"last"`
-	Account   string         `help:"Account number that ARNs name." default:"000000000000"`
-	Lease     time.Duration  `help:"Time after which a silent worker's share is taken over." default:"10s"`
+	CatchUp   mayfly.CatchUp `help:"Which missed occurrences fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
+	Account   string         `help:"Account number in ARNs." default:"000000000000"`
+	Lease     time.Duration  `help:"Time after which others take over a silent worker's share." default:"10s"`
 
 	endpointFlags
 	logFlags
@@ -47,16 +47,16 @@ func (workerCommand) Help() string {
     mayfly worker --endpoint http://127.0.0.1:8000 --targets targets.yaml
     AWS_ENDPOINT_URL_SCHEDULER=http://127.0.0.1:8001 mayfly schedule list
 
-It runs schedules, triggers, reminders and lifecycles beside a DynamoDB endpoint that is elsewhere, and keeps all of it
-in tables there; any number of workers share the work. Firings are as exact as that endpoint removes expired items: to
-the millisecond where it is mayfly. Workers may have different files of reminders: each fires those of its own rules,
-and leaves the others' alone. mayfly serve does all of it by itself, unless it was started with --database-only.`
+It runs schedules, triggers, reminders and lifecycles for another DynamoDB endpoint and keeps their state in tables
+there. Any number of workers share the work. Firings are as punctual as the endpoint's removal of expired items: to the
+millisecond if it is mayfly. Workers may have different files of reminders: each fires those of its own rules only.
+mayfly serve does all this itself, unless it was started with --database-only.`
 }
 
 // Run works until ctx is done.
 func (c workerCommand) Run(ctx context.Context, s streams) error {
 	if (c.AccessKey == "") != (c.SecretKey == "") {
-		return advise(errors.New("an access key needs its secret, and a secret its access key"), "set both --access-key and --secret-key, or neither")
+		return misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
 	}
 	if err := checkExposure(c.Host, c.AccessKey != "", c.InsecureListen); err != nil {
 		return err
@@ -77,20 +77,20 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "working beside %s\nlistening on http://%s\n", e.name(), listener.Addr())
+	fmt.Fprintf(s.out, "working for %s\nlistening on http://%s\n", e.name(), listener.Addr())
 	return errors.Join(e.advise(serveWorker(ctx, w, l, listener)), shut())
 }
 
 // checkAlone refuses an endpoint that fires schedules itself, and one at which they would fire days late.
 func (e *endpoint) checkAlone(ctx context.Context) error {
 	if e.isAWS() {
-		return advise(errors.New("at Amazon's service expired items are removed within days, and schedules here would fire as late"), "use EventBridge Scheduler there; mayfly trigger run works with its streams")
+		return advise(errors.New("Amazon's service removes expired items within days, so schedules would fire as late"), "use EventBridge Scheduler there; mayfly trigger run works with Amazon's streams")
 	}
 	if _, err := e.dynamodb().ListTables(ctx, nil); err != nil {
 		return e.advise(err)
 	}
 	if _, err := e.scheduler().ListScheduleGroups(ctx, &scheduler.ListScheduleGroupsInput{MaxResults: aws.Int32(1)}); err == nil {
-		return advise(fmt.Errorf("%s serves and fires schedules itself", e.name()), "use it as it is, or start it with mayfly serve --database-only")
+		return advise(fmt.Errorf("%s fires schedules itself", e.name()), "use its own schedules, or start it with mayfly serve --database-only")
 	}
 	return nil
 }

@@ -162,11 +162,11 @@ func TestWorkerRefuses(t *testing.T) {
 	}
 	t.Cleanup(server.kill)
 	for want, args := range map[string][]string{
-		"serves and fires schedules itself": {"--endpoint", server.url},
-		"EventBridge Scheduler":             {"--endpoint", "aws", "--region", "us-east-1"},
-		"nothing listens":                   {"--endpoint", "http://127.0.0.1:9"},
-		"needs its secret":                  {"--endpoint", server.url, "--access-key", "k"},
-		"--insecure-listen":                 {"--endpoint", server.url, "--host", "0.0.0.0"},
+		"fires schedules itself": {"--endpoint", server.url},
+		"EventBridge Scheduler":  {"--endpoint", "aws", "--region", "us-east-1"},
+		"nothing listens":        {"--endpoint", "http://127.0.0.1:9"},
+		"need each other":        {"--endpoint", server.url, "--access-key", "k"},
+		"--insecure-listen":      {"--endpoint", server.url, "--host", "0.0.0.0"},
 	} {
 		command := exec.Command("mayfly", append([]string{"worker", "--port", "0"}, args...)...)
 		command.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any")
