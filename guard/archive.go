@@ -78,7 +78,7 @@ func (g *Guard) archive(ctx context.Context, f flight, item map[string]types.Att
 	}
 	results := g.o.Archive.Deliver(ctx, []target.Delivery{d})
 	if len(results) != 1 {
-		return fmt.Errorf("the archive gave %d results for one delivery", len(results))
+		return fmt.Errorf("the archive returned %d results for one delivery", len(results))
 	}
 	if results[0] != nil {
 		return &archiveError{target.AsError(results[0])}
@@ -130,7 +130,7 @@ func (g *Guard) archiveFinal(ctx context.Context, f flight, had, went map[string
 			return
 		}
 		if permanent(err) || ctx.Err() != nil {
-			g.log.Error("an item was changed just before it was removed, and the archive has not got the change", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+			g.log.Error("an item changed just before its removal, and the archive lacks the change", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
 			failed := g.about(Failed, f.key)
 			failed.Err = err
 			g.observe(failed)

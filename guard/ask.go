@@ -82,7 +82,7 @@ func (a *asker) again(ctx context.Context, doing string, ask func() (read int, c
 		}
 		a.budget.cut()
 		a.g.observe(Event{What: Throttled, Err: err})
-		a.g.log.Warn("the endpoint has no answer for now, and is asked again", "table", a.g.o.Table, "operation", doing, "error", err, "after", pause)
+		a.g.log.Warn("the endpoint does not answer; trying again", "table", a.g.o.Table, "operation", doing, "error", err, "after", pause)
 		clock.Pause(pause/2+rand.N(pause/2), ctx.Done())
 	}
 }
@@ -94,8 +94,8 @@ func (a *asker) refused(doing string, err error) *Problem {
 	}
 	var e smithy.APIError
 	if errors.As(err, &e) && e.ErrorCode() == "ValidationException" {
-		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the endpoint does not take the %s of %s", doing, a.g.o.Table),
-			Next: "check the attribute, and the index: `mayfly guard init` does", Err: err}
+		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the endpoint refuses the %s of %s", doing, a.g.o.Table),
+			Next: "check the attribute and the index with `mayfly guard init`", Err: err}
 	}
 	return nil
 }

@@ -414,7 +414,7 @@ func TestBrokenForAWhile(t *testing.T) {
 						names := s.names()
 						return !strings.Contains(names, "near") && !strings.Contains(names, "past")
 					})
-					if c.ends != "" && (s.log.count("there are no credentials") != 1 || s.log.count("there are credentials again") != 1 || s.log.count("refresh") > 1) {
+					if c.ends != "" && (s.log.count("accepts none of the credentials") != 1 || s.log.count("accepts the credentials again") != 1 || s.log.count("refresh") > 1) {
 						t.Error("that there are no credentials, and that there are again, is not told once")
 					}
 					if !strings.Contains(s.names(), "far") {

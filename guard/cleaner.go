@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-var errUnprocessed = errors.New("the endpoint has not taken all of a batch")
+var errUnprocessed = errors.New("the endpoint left part of a batch unprocessed")
 
 // cleaner deletes what is not needed any more from the deadline table: what was refused, what was in an inbox, and among several workers what has been removed. It gives way to
 // removals. Where it fails, or dies, a deadline that is left is tried once more, refused, and deleted some minutes later.
@@ -84,7 +84,7 @@ func (s *stream) cleans(ctx context.Context) {
 			err := inParallel(n, func(i int) error { return s.store.drop(work, some[i]) })
 			cancel()
 			if err != nil {
-				s.g.log.Warn("deadlines that are done with were not deleted, and will be tried again some day", "error", err)
+				s.g.log.Warn("finished deadlines were not deleted; guard will try again later", "error", err)
 				if ctx.Err() != nil {
 					break
 				}

@@ -105,7 +105,7 @@ func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times
 	case missing && !stays(none.cause), !missing && hasExpired(err) && w.renewable.Load():
 		return w.lapsed(err)
 	case missing:
-		p := &Problem{Code: Credentials, Message: "there are no credentials to ask with any more", Next: nextCredentials, Err: none}
+		p := &Problem{Code: Credentials, Message: "the credentials have expired and cannot be renewed", Next: nextCredentials, Err: none}
 		w.g.fail(p)
 		return p
 	}
@@ -121,7 +121,7 @@ func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times
 	return p
 }
 
-const nextCredentials = "see why by the cause, and start guard again with others, or when they can be renewed"
+const nextCredentials = "fix the cause or set other credentials, then start guard again"
 
 // stays reports whether renewing credentials will not succeed before somebody mends it: whoever gives them out does not know who asks, or does not let him.
 func stays(err error) bool {
@@ -144,12 +144,12 @@ func (w *watchedCredentials) lapsed(err error) error {
 	w.mu.Unlock()
 	l := &lapse{err}
 	if first {
-		w.g.o.Logger.Warn("there are no credentials that the endpoint takes: guard waits for others", "table", w.g.o.Table, "atMost", credentialsPatience, "error", l)
+		w.g.o.Logger.Warn("the endpoint accepts none of the credentials; guard waits for new ones", "table", w.g.o.Table, "atMost", credentialsPatience, "error", l)
 	}
 	if lasts < credentialsPatience {
 		return l
 	}
-	p := &Problem{Code: Credentials, Message: fmt.Sprintf("there were no credentials for %s that the endpoint takes", lasts.Round(time.Second)), Next: nextCredentials, Err: l}
+	p := &Problem{Code: Credentials, Message: fmt.Sprintf("the endpoint accepted no credentials for %s", lasts.Round(time.Second)), Next: nextCredentials, Err: l}
 	w.g.fail(p)
 	return p
 }
@@ -160,7 +160,7 @@ func (w *watchedCredentials) work(times int) {
 	defer w.mu.Unlock()
 	if w.mu.without && w.mu.times == times {
 		w.mu.without = false
-		w.g.o.Logger.Info("there are credentials again that the endpoint takes", "table", w.g.o.Table)
+		w.g.o.Logger.Info("the endpoint accepts the credentials again", "table", w.g.o.Table)
 	}
 }
 

@@ -25,12 +25,12 @@ func (g *Guard) entryOf(item map[string]types.AttributeValue) (e entry, ok bool)
 	}
 	k, err := g.keyOf(item)
 	if err != nil {
-		g.badValue("", fmt.Errorf("an item without the table's key: %w", err))
+		g.badValue("", fmt.Errorf("an item lacks the table's key: %w", err))
 		return entry{}, false
 	}
 	value, at, err := deadline(v)
 	if err == nil && at <= g.now()-fiveYears {
-		err = fmt.Errorf("%s is more than five years past, which is taken for a mistake", value)
+		err = fmt.Errorf("%s is more than five years in the past and is taken for a mistake", value)
 	}
 	if err != nil {
 		g.badValue(k, err)
@@ -50,7 +50,7 @@ func (g *Guard) entryOf(item map[string]types.AttributeValue) (e entry, ok bool)
 func deadline(v types.AttributeValue) (value string, at int64, err error) {
 	n, isNumber := v.(*types.AttributeValueMemberN)
 	if !isNumber {
-		return "", 0, errors.New("it is no number")
+		return "", 0, errors.New("it is not a number")
 	}
 	number, err := dynamo.AppendNumber(nil, []byte(n.Value))
 	if err != nil {
@@ -62,7 +62,7 @@ func deadline(v types.AttributeValue) (value string, at int64, err error) {
 	}
 	switch {
 	case !fits || at > secondsMax*1000:
-		return "", 0, fmt.Errorf("%s is beyond the year 5138: it should be seconds, and looks like milliseconds", n.Value)
+		return "", 0, fmt.Errorf("%s is after the year 5138: it looks like milliseconds and must be seconds", n.Value)
 	case at <= 0:
 		return "", 0, fmt.Errorf("%s is not after 1970", n.Value)
 	}
@@ -85,9 +85,9 @@ func (g *Guard) badValue(k key, err error) {
 	if !first {
 		return
 	}
-	g.log.Warn("an item has a TTL value that is no number of epoch seconds, and stays", "table", g.o.Table, "key", g.keyJSON(k), "error", err)
+	g.log.Warn("an item stays: its TTL value is not epoch seconds", "table", g.o.Table, "key", g.keyJSON(k), "error", err)
 	if last {
-		g.log.Warn("there are so many such items that the next ones are not told of one by one", "table", g.o.Table)
+		g.log.Warn("many items have such values; the next ones are not logged one by one", "table", g.o.Table)
 	}
 	g.observe(Event{What: BadValue, Key: g.keyJSON(k), Err: err})
 }

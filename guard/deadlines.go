@@ -157,7 +157,7 @@ func (s *store) item(e *stored) map[string]types.AttributeValue {
 	return item
 }
 
-var errNoDeadline = errors.New("it is no deadline of guard's")
+var errNoDeadline = errors.New("not a deadline written by guard")
 
 // readNoted is the reverse of item.
 func readNoted(item map[string]types.AttributeValue) (noted, error) {

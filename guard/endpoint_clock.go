@@ -165,6 +165,6 @@ func (g *Guard) skewed() *Problem {
 		by, side = -high, "behind"
 	}
 	return &Problem{Code: Skew,
-		Message: fmt.Sprintf("the endpoint's clock is at least %v %s this machine's, and %v is allowed", time.Duration(by)*time.Millisecond, side, g.o.MaxSkew),
-		Next:    "set the clock that is wrong, or allow more (--max-skew)"}
+		Message: fmt.Sprintf("the endpoint's clock is at least %v %s this machine's; the limit is %v", time.Duration(by)*time.Millisecond, side, g.o.MaxSkew),
+		Next:    "correct the wrong clock, or raise the limit (--max-skew)"}
 }

@@ -111,7 +111,7 @@ func (s *stream) forgetScans(ctx context.Context, upTo int64) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		s.g.log.Warn("leases of scans that are done were not deleted, and will be when guard is started again", "table", s.g.o.Table, "error", err)
+		s.g.log.Warn("leases of finished scans were not deleted; guard deletes them at its next start", "table", s.g.o.Table, "error", err)
 	}
 }
 
@@ -173,7 +173,7 @@ func (s *stream) awayForLong(ctx context.Context) {
 	}
 	s.mu.asked = now
 	s.mu.Unlock()
-	s.missed(ctx, "the workers have been away for long", func(context.Context) (settings, error) { return set, nil })
+	s.missed(ctx, "no worker ran for a long time", func(context.Context) (settings, error) { return set, nil })
 }
 
 // know keeps the settings as they were last read.
@@ -213,7 +213,7 @@ func (s *stream) scanSegment(ctx context.Context, l *lease.Lease, part *trackPar
 	if text, ok := strings.CutPrefix(l.Checkpoint(), "key:"); ok {
 		k, err := base64.RawURLEncoding.DecodeString(text)
 		if err != nil {
-			return fmt.Errorf("the checkpoint of the scan of %s is no key: %w", l.Shard(), err)
+			return fmt.Errorf("the checkpoint of the scan of %s is not a key: %w", l.Shard(), err)
 		}
 		in.ExclusiveStartKey = s.g.attributes(key(k))
 	}
@@ -252,7 +252,7 @@ func (s *stream) scanInput(name string) (*dynamodb.ScanInput, error) {
 	parts := strings.Split(name, "/")
 	var total, segment int32
 	if _, err := fmt.Sscanf(strings.Join(parts[1:], " "), "%d %d", &total, &segment); err != nil {
-		return nil, fmt.Errorf("there is no segment %q: %w", name, err)
+		return nil, fmt.Errorf("unknown segment %q: %w", name, err)
 	}
 	names := map[string]string{"#ttl": s.g.o.Attribute}
 	projection := "#ttl"

@@ -126,9 +126,9 @@ func (g *Guard) giveUp(f flight, err error) {
 	}
 	switch first, last := g.failed.first(string(f.key)+"\x00"+cause, now); {
 	case last:
-		g.log.Error("items cannot be removed, and are tried again ever more seldom; the next ones are not told of one by one", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+		g.log.Error("items cannot be removed; guard tries again at growing intervals and does not log the next ones one by one", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
 	case first:
-		g.log.Error("an item cannot be removed, and is tried again ever more seldom", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+		g.log.Error("an item cannot be removed; guard tries again at growing intervals", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
 	}
 	g.armed.end(f, failed).tell()
 	e := g.about(Failed, f.key)
@@ -157,6 +157,6 @@ func (g *Guard) notNow(f flight, err error) {
 		cause = "no answer"
 	}
 	if g.passing.now(cause, g.local.Millis()) {
-		g.log.Warn("an item cannot be removed for now, and others may be so", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+		g.log.Warn("an item cannot be removed for now; others may be affected", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
 	}
 }

@@ -115,7 +115,7 @@ func TestBadValuesOnceForAllPasses(t *testing.T) {
 					return reads() >= before+4
 				})
 			}
-			if n := s.running.Stats().Counts[BadValue]; n != 20 || s.log.count("no number of epoch seconds") != 20 {
+			if n := s.running.Stats().Counts[BadValue]; n != 20 || s.log.count("not epoch seconds") != 20 {
 				t.Errorf("%d reports", n)
 			}
 			if s.count() != 21 {

@@ -100,7 +100,7 @@ func (g *Guard) prepare(ctx context.Context) (err error) {
 		return g.atStart("DescribeTable", err)
 	}
 	if _, _, known := g.endpoint.bounds(g.local.Millis()); !known {
-		return &Problem{Code: NoDate, Message: "the endpoint's answers have no Date header, so nothing can be known of its clock", Next: "guard tables at an endpoint whose answers do"}
+		return &Problem{Code: NoDate, Message: "the endpoint's answers have no Date header, so its clock is unknown", Next: "use an endpoint that sends Date headers"}
 	}
 	if p := g.skewed(); p != nil {
 		return p
@@ -113,8 +113,8 @@ func (g *Guard) prepare(ctx context.Context) (err error) {
 	}
 	g.attributeFound = true
 	if g.o.Attribute == "" {
-		return &Problem{Code: NoAttribute, Message: fmt.Sprintf("no TTL attribute is given, and the TTL of the table %s is off", g.o.Table),
-			Next: "name the attribute that holds the deadlines, in epoch seconds"}
+		return &Problem{Code: NoAttribute, Message: fmt.Sprintf("no TTL attribute is given, and the TTL of table %s is off", g.o.Table),
+			Next: "name the attribute with the deadlines in epoch seconds (--attribute)"}
 	}
 	return g.checkMark()
 }
@@ -131,11 +131,11 @@ func (g *Guard) checkMark() error {
 	case slices.Contains(g.table.names(), g.o.Mark):
 		why = "is a key of the table"
 	case isKey && kind != types.ScalarAttributeTypeN:
-		why = "is a key of an index, and no number"
+		why = "is a key of an index and not a number"
 	default:
 		return nil
 	}
-	return &Problem{Code: Misconfigured, Message: fmt.Sprintf("%s cannot mark what expires in the table %s: it %s", g.o.Mark, g.o.Table, why), Next: "choose an attribute that the items do not have (--mark)"}
+	return &Problem{Code: Misconfigured, Message: fmt.Sprintf("%s cannot mark the expired items of table %s: it %s", g.o.Mark, g.o.Table, why), Next: "choose an attribute that the items do not use (--mark)"}
 }
 
 // atStart gives a problem for whatever goes wrong before guarding has begun.
@@ -144,10 +144,10 @@ func (g *Guard) atStart(doing string, err error) error {
 		return p
 	}
 	if e := smithy.APIError(nil); errors.As(err, &e) && (e.ErrorCode() == "ValidationException" || e.ErrorCode() == "UnknownOperationException") {
-		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the endpoint refuses %s for %s", doing, g.o.Table), Next: "check the table's name, and that the endpoint serves DynamoDB's API", Err: err}
+		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the endpoint refuses %s for %s", doing, g.o.Table), Next: "check the table's name, and that the endpoint serves the DynamoDB API", Err: err}
 	}
 	if l := (*lapse)(nil); errors.As(err, &l) {
-		return &Problem{Code: Credentials, Message: "there are no credentials that the endpoint takes", Next: nextCredentials, Err: l}
+		return &Problem{Code: Credentials, Message: "the endpoint accepts none of the credentials", Next: nextCredentials, Err: l}
 	}
 	return &Problem{Code: Unavailable, Message: fmt.Sprintf("the endpoint does not answer %s", doing), Next: "check that it runs, and its address", Err: err}
 }

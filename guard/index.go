@@ -89,7 +89,7 @@ func (g *Guard) offersIndex(ctx context.Context) bool {
 	if _, noted := readLayout(rows[layoutName].Checkpoint); err == nil && noted {
 		return true
 	}
-	g.log.Warn("the table has an index that may be one of deadlines, and is not taken for one unless it is named", "table", g.o.Table, "index", x.name)
+	g.log.Warn("the table has an index that may hold deadlines; name it with --index to use it", "table", g.o.Table, "index", x.name)
 	return false
 }
 
@@ -259,7 +259,7 @@ func (x *indexing) learnLayout(ctx context.Context, leases *lease.Leases) error 
 			return err
 		}
 		if !told {
-			x.g.log.Info("the index is empty, and nothing was noted of what it will hold: waiting for an item", "table", x.g.o.Table, "index", x.index.name)
+			x.g.log.Info("the index is empty and has no noted layout; waiting for an item", "table", x.g.o.Table, "index", x.index.name)
 		}
 		if err := x.g.sleep(ctx, x.g.now()+x.g.o.Period.Milliseconds(), nil); err != nil {
 			return err
@@ -291,7 +291,7 @@ func (x *indexing) tryLayout(ctx context.Context, leases *lease.Leases) (known b
 		return false, why
 	}
 	if given := x.g.o.Granularity; known && x.layout.windows() && given != x.layout.length() {
-		x.g.log.Info("the index's windows have another length than the options say, and are swept as they are", "table", x.g.o.Table, "granularity", x.layout.length(), "options", given)
+		x.g.log.Info("the index's windows differ in length from --granularity; guard uses the length found in the index", "table", x.g.o.Table, "granularity", x.layout.length(), "options", given)
 	}
 	return known, nil
 }

@@ -502,7 +502,7 @@ func TestFlawA9WindowsOfShards(t *testing.T) {
 	}
 	r = w.startSweeps(o)
 	<-r.over
-	if p := (*Problem)(nil); !errors.As(r.stop(), &p) || p.Code != Misconfigured || !strings.Contains(p.Message, "at least 4 shards, and 2") {
+	if p := (*Problem)(nil); !errors.As(r.stop(), &p) || p.Code != Misconfigured || !strings.Contains(p.Message, "at least 4 shards, but guard is set to sweep 2") {
 		t.Errorf("too few shards end with %v", r.err)
 	}
 }
@@ -754,7 +754,7 @@ func TestIndexProblems(t *testing.T) {
 		message string
 		next    string
 	}{
-		{"there is none", nil, nil, nil, NoIndex, "no index with a string as its partition key", "mayfly guard init --table items --attribute ttl"},
+		{"there is none", nil, nil, nil, NoIndex, "no index with a string partition key", "mayfly guard init --table items --attribute ttl"},
 		{"none of the name", []func(*world){withWindows}, func(o *Options) { o.IndexName = "x" }, nil, NoIndex, "no index x", "mayfly guard init"},
 		{"two", []func(*world){withWindows, withShards}, nil, nil, Misconfigured, "several indexes", "--index"},
 		{"other sort key", []func(*world){withWindows}, func(o *Options) { o.Attribute, o.IndexName = "until", windowIndex }, nil, NoIndex, "the sort key until", "mayfly guard init"},
@@ -785,7 +785,7 @@ func TestIndexProblems(t *testing.T) {
 		r := w.start(w.indexOptions())
 		<-r.over
 		var p *Problem
-		if !errors.As(r.stop(), &p) || p.Code != Misconfigured || !strings.Contains(p.Message, "at least 4 shards, and 0") {
+		if !errors.As(r.stop(), &p) || p.Code != Misconfigured || !strings.Contains(p.Message, "at least 4 shards, but guard is set to sweep 0") {
 			t.Errorf("ends with %+v", r.err)
 		}
 	})

@@ -192,7 +192,7 @@ func (n *initializing) find() (wanted, error) {
 	}
 	switch {
 	case len(shaped) > 1:
-		return wanted{}, &Problem{Code: Misconfigured, Message: fmt.Sprintf("the table %s has several indexes with the sort key %s", o.Table, o.Attribute), Next: "name the one that is to be swept (--index)"}
+		return wanted{}, &Problem{Code: Misconfigured, Message: fmt.Sprintf("table %s has several indexes with the sort key %s", o.Table, o.Attribute), Next: "name the index to use (--index)"}
 	case len(shaped) == 1 && !slices.Contains(t.names(), shaped[0].key):
 		return wanted{name: shaped[0].name, key: shaped[0].key}, nil
 	}
@@ -208,13 +208,13 @@ func (n *initializing) find() (wanted, error) {
 	if w.name == "" {
 		w.name = w.key + "Index"
 	}
-	another := &Problem{Code: Misconfigured, Message: fmt.Sprintf("%s cannot be the index's partition key: it is an attribute of another meaning", w.key), Next: "choose another attribute (--key)"}
+	another := &Problem{Code: Misconfigured, Message: fmt.Sprintf("%s cannot be the index's partition key: guard uses it for something else", w.key), Next: "choose another attribute (--key)"}
 	if w.key == o.Attribute || w.key == o.Version {
 		return wanted{}, another
 	}
 	for attribute, kind := range map[string]types.ScalarAttributeType{w.key: types.ScalarAttributeTypeS, o.Attribute: types.ScalarAttributeTypeN} {
 		if has, defined := t.kinds[attribute]; defined && has != kind {
-			return wanted{}, &Problem{Code: NoIndex, Message: fmt.Sprintf("an index cannot be made: %s is of the type %s in a key of the table %s, and would have to be %s", attribute, has, o.Table, kind),
+			return wanted{}, &Problem{Code: NoIndex, Message: fmt.Sprintf("cannot create the index: %s has the type %s in a key of table %s and would need the type %s", attribute, has, o.Table, kind),
 				Next: "choose another attribute as the index's partition key (--key), or another strategy"}
 		}
 	}
@@ -223,7 +223,7 @@ func (n *initializing) find() (wanted, error) {
 	}
 	for i := range t.indexes {
 		if aws.ToString(t.indexes[i].IndexName) == w.name {
-			return wanted{}, &Problem{Code: NoIndex, Message: fmt.Sprintf("the table %s has an index %s of another shape", o.Table, w.name), Next: "choose another name (--index)"}
+			return wanted{}, &Problem{Code: NoIndex, Message: fmt.Sprintf("table %s has an index %s of a different shape", o.Table, w.name), Next: "choose another name (--index)"}
 		}
 	}
 	return w, nil
@@ -246,7 +246,7 @@ func (n *initializing) sample(ctx context.Context, index string) error {
 // strange is the problem with an item that has something else in the place of the index's partition key.
 func (n *initializing) strange(odd string) *Problem {
 	return &Problem{
-		Code: Misconfigured, Message: fmt.Sprintf("an item of the table %s has %s, which is neither a shard nor a window: the attribute seems to be the application's", n.o.Table, odd),
+		Code: Misconfigured, Message: fmt.Sprintf("an item of table %s has %s, which is neither a shard nor a window: the application seems to use that attribute", n.o.Table, odd),
 		Next: "choose another attribute as the index's partition key (--key), and another name (--index)",
 	}
 }
@@ -280,7 +280,7 @@ func (n *initializing) create(ctx context.Context, name string) error {
 		return 0, nil, err
 	})
 	if p := (*Problem)(nil); errors.As(err, &p) && p.Code == Misconfigured {
-		return &Problem{Code: NoIndex, Message: fmt.Sprintf("the endpoint does not make the index %s", name), Next: "make it when the table is made, or choose another strategy", Err: p.Err}
+		return &Problem{Code: NoIndex, Message: fmt.Sprintf("the endpoint refuses to create the index %s", name), Next: "create it together with the table, or choose another strategy", Err: p.Err}
 	}
 	return err
 }
@@ -292,7 +292,7 @@ func (n *initializing) describe(ctx context.Context) (d *types.TableDescription,
 			d = out.Table
 		}
 		if err == nil && d == nil {
-			err = errors.New("the endpoint's answer to DescribeTable tells of no table")
+			err = errors.New("the endpoint's answer to DescribeTable has no table")
 		}
 		return 0, nil, err
 	})
@@ -311,14 +311,14 @@ func (n *initializing) awaitActive(ctx context.Context, name string) error {
 		switch {
 		case i < 0:
 			if unseen++; unseen > initUnseenPolls {
-				return &Problem{Code: NoIndex, Message: fmt.Sprintf("the endpoint took the order for the index %s, and has not made it", name),
-					Next: "make it when the table is made, or choose another strategy"}
+				return &Problem{Code: NoIndex, Message: fmt.Sprintf("the endpoint accepted the request to create the index %s but did not create it", name),
+					Next: "create it together with the table, or choose another strategy"}
 			}
 		case d.GlobalSecondaryIndexes[i].IndexStatus == types.IndexStatusActive:
 			n.total = aws.ToInt64(d.ItemCount)
 			return nil
 		case d.GlobalSecondaryIndexes[i].IndexStatus == types.IndexStatusDeleting:
-			return &Problem{Code: NoIndex, Message: fmt.Sprintf("the index %s is being deleted", name), Next: "wait until it is gone, or choose another name (--index)"}
+			return &Problem{Code: NoIndex, Message: fmt.Sprintf("the index %s is being deleted", name), Next: "wait until it is deleted, or choose another name (--index)"}
 		}
 		n.progress(0, aws.ToInt64(d.ItemCount))
 		clock.Pause(pause, ctx.Done())
@@ -336,7 +336,7 @@ func (n *initializing) note(ctx context.Context) error {
 		if err != nil || row.Checkpoint == n.layout.text() {
 			return 0, nil, err
 		}
-		n.g.log.Warn("the index held something else until now: guards that run have to be started again", "table", n.o.Table, "was", row.Checkpoint, "is", n.layout.text())
+		n.g.log.Warn("the index had another layout until now: restart running guards", "table", n.o.Table, "was", row.Checkpoint, "is", n.layout.text())
 		l, err := leases.Take(ctx, row)
 		if err == nil {
 			err = l.Save(ctx, n.layout.text())

@@ -313,13 +313,13 @@ func TestInitProblems(t *testing.T) {
 		text   string
 	}{
 		{"no table", nil, func(_ *world, o *InitOptions) { o.Table = "nothing" }, NoTable, "nothing"},
-		{"no attribute", nil, func(w *world, o *InitOptions) { noTTL(w); o.Table = "bare" }, NoAttribute, "TTL of the table bare is off"},
+		{"no attribute", nil, func(w *world, o *InitOptions) { noTTL(w); o.Table = "bare" }, NoAttribute, "TTL of table bare is off"},
 		{"index of another shape", []func(*world){withWindows}, func(_ *world, o *InitOptions) { o.Attribute, o.IndexName = "until", windowIndex }, NoIndex, "sort key until"},
-		{"TTL is a text", []func(*world){withIndex("texts", "k", "S")}, func(_ *world, o *InitOptions) {}, NoIndex, "ttl is of the type S"},
-		{"partition key is a number", nil, func(w *world, o *InitOptions) { noTTL(w); o.Table, o.Attribute, o.Key = "bare", "ttl", "pk" }, NoIndex, "pk is of the type N"},
-		{"partition key is the TTL", nil, func(_ *world, o *InitOptions) { o.Key = "ttl" }, Misconfigured, "another meaning"},
-		{"partition key is the table's", nil, func(_ *world, o *InitOptions) { o.Key = "pk" }, Misconfigured, "another meaning"},
-		{"name is taken", []func(*world){withWindows}, func(_ *world, o *InitOptions) { o.Key, o.IndexName = "other", windowIndex }, NoIndex, "of another shape"},
+		{"TTL is a text", []func(*world){withIndex("texts", "k", "S")}, func(_ *world, o *InitOptions) {}, NoIndex, "ttl has the type S"},
+		{"partition key is a number", nil, func(w *world, o *InitOptions) { noTTL(w); o.Table, o.Attribute, o.Key = "bare", "ttl", "pk" }, NoIndex, "pk has the type N"},
+		{"partition key is the TTL", nil, func(_ *world, o *InitOptions) { o.Key = "ttl" }, Misconfigured, "for something else"},
+		{"partition key is the table's", nil, func(_ *world, o *InitOptions) { o.Key = "pk" }, Misconfigured, "for something else"},
+		{"name is taken", []func(*world){withWindows}, func(_ *world, o *InitOptions) { o.Key, o.IndexName = "other", windowIndex }, NoIndex, "of a different shape"},
 		{"two indexes", []func(*world){withWindows, withShards}, func(_ *world, o *InitOptions) {}, Misconfigured, "several indexes"},
 		{"endpoint makes no indexes", nil, func(w *world, o *InitOptions) {
 			tap := w.tapped()
@@ -330,7 +330,7 @@ func TestInitProblems(t *testing.T) {
 				return nil
 			})
 			o.DB = w.db
-		}, NoIndex, "does not make the index"},
+		}, NoIndex, "refuses to create the index"},
 		{"endpoint forgets the index", []func(*world){}, func(w *world, o *InitOptions) {
 			tap := w.tapped()
 			tap.after = func(_ string, _, out any) {
@@ -339,7 +339,7 @@ func TestInitProblems(t *testing.T) {
 				}
 			}
 			o.DB = w.db
-		}, NoIndex, "has not made it"},
+		}, NoIndex, "did not create it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, c.with...)
@@ -353,10 +353,10 @@ func TestInitProblems(t *testing.T) {
 		})
 	}
 	for text, o := range map[string]InitOptions{
-		"Table: it is empty":     {DB: newWorld(t).db},
-		"Shards: 10001":          {Table: "t", Shards: 10_001},
-		"is not whole seconds":   {Table: "t", Granularity: 1500 * time.Millisecond},
-		"DB: there is no client": {Table: "t"},
+		"Table: missing":       {DB: newWorld(t).db},
+		"Shards: 10001":        {Table: "t", Shards: 10_001},
+		"is not whole seconds": {Table: "t", Granularity: 1500 * time.Millisecond},
+		"DB: missing client":   {Table: "t"},
 	} {
 		if _, err := Init(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%+v: %v", o, err)

@@ -59,7 +59,7 @@ func (a keyAttribute) append(dst []byte, v types.AttributeValue) ([]byte, error)
 		kind, value = types.ScalarAttributeTypeN, text
 	}
 	if kind != a.kind {
-		return nil, fmt.Errorf("it is no %s", a.kind)
+		return nil, fmt.Errorf("its type is not %s", a.kind)
 	}
 	dst = append(dst, kind[0])
 	dst = binary.AppendUvarint(dst, uint64(len(value)))

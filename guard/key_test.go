@@ -56,9 +56,9 @@ func TestKeyRoundTrip(t *testing.T) {
 func TestKeyErrors(t *testing.T) {
 	table := tableOfKeys("S", "N")
 	for want, item := range map[string]map[string]types.AttributeValue{
-		"key attribute p: it is missing": {"s": n("1")},
-		"key attribute p: it is no S":    {"p": n("1"), "s": n("1")},
-		"key attribute s: it is no N":    {"p": s("a"), "s": &types.AttributeValueMemberBOOL{Value: true}},
+		"key attribute p: it is missing":     {"s": n("1")},
+		"key attribute p: its type is not S": {"p": n("1"), "s": n("1")},
+		"key attribute s: its type is not N": {"p": s("a"), "s": &types.AttributeValueMemberBOOL{Value: true}},
 	} {
 		if _, err := table.keyOf(item); err == nil || err.Error() != want {
 			t.Errorf("%v: %v, want %s", item, err, want)

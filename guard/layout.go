@@ -143,15 +143,15 @@ func guess(items []map[string]types.AttributeValue, key string, shards int) (l l
 	switch odd := stranger(items, key); {
 	case odd != "" && len(counts) == 0 && (highest < 0 || shards <= highest):
 		return layout{}, false, &Problem{
-			Code: Misconfigured, Message: fmt.Sprintf("the index's partition key %s holds neither windows nor shards, but such as %s", key, odd),
-			Next: "name the index of deadlines (--index), or make one with `mayfly guard init`",
+			Code: Misconfigured, Message: fmt.Sprintf("the index's partition key %s holds neither windows nor shards, but values such as %s", key, odd),
+			Next: "name the index of deadlines (--index), or create one with `mayfly guard init`",
 		}
 	case len(counts) == 0 && highest < 0:
 		return layout{}, false, nil
 	case (len(counts) == 0 || sharded) && shards <= highest:
 		return layout{}, false, &Problem{
-			Code: Misconfigured, Message: fmt.Sprintf("the index has at least %d shards, and %d are to be swept", highest+1, shards),
-			Next: "say how many shards the writers use (--shards), or let `mayfly guard init` note it",
+			Code: Misconfigured, Message: fmt.Sprintf("the index has at least %d shards, but guard is set to sweep %d", highest+1, shards),
+			Next: "set --shards to the number that writers use, or run `mayfly guard init` to note it",
 		}
 	}
 	l.Shards = max(shards, 1)
@@ -160,7 +160,7 @@ func guess(items []map[string]types.AttributeValue, key string, shards int) (l l
 
 // expirationIndex finds the index of deadlines that the strategy can ask: one with the TTL attribute as its sort key, a number, and a string as its partition key.
 func (t *table) expirationIndex(o Options) (*expirationIndex, *Problem) {
-	advice := fmt.Sprintf("make one with `mayfly guard init --table %s --attribute %s`", o.Table, o.Attribute)
+	advice := fmt.Sprintf("create one with `mayfly guard init --table %s --attribute %s`", o.Table, o.Attribute)
 	var found []*expirationIndex
 	for i := range t.indexes {
 		d := &t.indexes[i]
@@ -177,18 +177,18 @@ func (t *table) expirationIndex(o Options) (*expirationIndex, *Problem) {
 	}
 	switch {
 	case len(found) == 0 && o.IndexName != "":
-		return nil, &Problem{Code: NoIndex, Message: fmt.Sprintf("the table %s has no index %s", o.Table, o.IndexName), Next: advice}
+		return nil, &Problem{Code: NoIndex, Message: fmt.Sprintf("table %s has no index %s", o.Table, o.IndexName), Next: advice}
 	case len(found) == 0:
-		return nil, &Problem{Code: NoIndex, Message: fmt.Sprintf("the table %s has no index with a string as its partition key and %s, a number, as its sort key", o.Table, o.Attribute), Next: advice}
+		return nil, &Problem{Code: NoIndex, Message: fmt.Sprintf("table %s has no index with a string partition key and the number %s as its sort key", o.Table, o.Attribute), Next: advice}
 	case len(found) > 1:
 		if x := onlyKnown(found); x != nil {
 			found = []*expirationIndex{x}
 			break
 		}
-		return nil, &Problem{Code: Misconfigured, Message: fmt.Sprintf("the table %s has several indexes with the sort key %s", o.Table, o.Attribute), Next: "name the one that is to be swept (--index)"}
+		return nil, &Problem{Code: Misconfigured, Message: fmt.Sprintf("table %s has several indexes with the sort key %s", o.Table, o.Attribute), Next: "name the index to use (--index)"}
 	}
 	if !found[0].ready {
-		return nil, &Problem{Code: NoIndex, Message: fmt.Sprintf("the index %s is still being built", found[0].name), Next: "start guard when it is ACTIVE: `mayfly guard init` waits for that"}
+		return nil, &Problem{Code: NoIndex, Message: fmt.Sprintf("the index %s is still being built", found[0].name), Next: "start guard when it is ACTIVE; `mayfly guard init` waits for that"}
 	}
 	return found[0], nil
 }
@@ -261,16 +261,16 @@ func (t *table) indexOf(d *types.GlobalSecondaryIndexDescription, o Options) (x 
 		}
 	}
 	wrong := func(format string, args ...any) *Problem {
-		return &Problem{Code: NoIndex, Message: fmt.Sprintf("the index %s of the table %s ", x.name, o.Table) + fmt.Sprintf(format, args...),
-			Next: fmt.Sprintf("make another with `mayfly guard init --table %s --attribute %s --index NAME`", o.Table, o.Attribute)}
+		return &Problem{Code: NoIndex, Message: fmt.Sprintf("the index %s of table %s ", x.name, o.Table) + fmt.Sprintf(format, args...),
+			Next: fmt.Sprintf("create another with `mayfly guard init --table %s --attribute %s --index NAME`", o.Table, o.Attribute)}
 	}
 	switch {
 	case len(d.KeySchema) != 2 || sort != o.Attribute:
-		return nil, wrong("has not a partition key and the sort key %s", o.Attribute)
+		return nil, wrong("does not have a partition key and the sort key %s", o.Attribute)
 	case t.kinds[x.key] != types.ScalarAttributeTypeS:
-		return nil, wrong("has the partition key %s, which is no string", x.key)
+		return nil, wrong("has the partition key %s, which is not a string", x.key)
 	case t.kinds[sort] != types.ScalarAttributeTypeN:
-		return nil, wrong("has the sort key %s, which is no number", sort)
+		return nil, wrong("has the sort key %s, which is not a number", sort)
 	case o.Version != "" && !t.projects(d, o.Version):
 		return nil, wrong("does not project the version attribute %s", o.Version)
 	}

@@ -32,7 +32,7 @@ func (g *Guard) leaveNothing(ctx context.Context, why error) {
 	for _, db := range stores {
 		for _, of := range []string{"schedule/scan/" + streamLabel(g.table.stream), "stream", "partitions", "scan", "dry-run/stream", "dry-run/partitions", "dry-run/scan", "index", "schedule", "status"} {
 			if err := lease.Clear(ctx, db, "guard/"+g.table.label()+"/"+of); err != nil {
-				g.log.Warn("the leases of a deleted table were not deleted: nobody needs them", "table", g.o.Table, "error", err)
+				g.log.Warn("the leases of a deleted table were not deleted; they are harmless", "table", g.o.Table, "error", err)
 				return
 			}
 		}

@@ -234,7 +234,7 @@ func (o *owner) read(item map[string]types.AttributeValue) (noted, bool) {
 		err = errNoDeadline
 	}
 	if err != nil {
-		o.s.g.log.Warn("an item of the deadline table is passed over", "part", stringOf(item[attrPart]), "at", stringOf(item[attrAt]), "error", err)
+		o.s.g.log.Warn("an item of the deadline table is skipped", "part", stringOf(item[attrPart]), "at", stringOf(item[attrAt]), "error", err)
 		return noted{}, false
 	}
 	return n, true
@@ -352,7 +352,7 @@ func (o *owner) last(ctx context.Context) {
 	defer cancel()
 	if low := o.unfinished(o.from); low > o.saved {
 		if err := o.lease.Save(ctx, strconv.FormatInt(low, 10)); err != nil && !errors.Is(err, lease.ErrLost) {
-			o.s.g.log.Warn("the last watermark was not written: the next owner begins a little earlier", "partition", o.number, "error", err)
+			o.s.g.log.Warn("the last watermark was not written; the next owner begins a little earlier", "partition", o.number, "error", err)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (o *oneSweep) pages(ctx context.Context, l *lease.Lease, at round) (err err
 	for range patrolPages {
 		items, _, err := o.ask.scan(ctx, &in)
 		if p := (*Problem)(nil); at.Key != "" && errors.As(err, &p) && p.Code == Misconfigured {
-			o.g.log.Warn("the patrol cannot go on where its checkpoint says, and begins anew", "table", o.g.o.Table, "error", err)
+			o.g.log.Warn("the patrol's checkpoint is unusable; it starts over", "table", o.g.o.Table, "error", err)
 			at.Key, in.ExclusiveStartKey = "", nil
 			continue
 		}

@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Problem is why guarding makes no sense or no longer does, in words for whoever runs it.
@@ -54,7 +55,11 @@ func (g *Guard) problem(doing string, err error) *Problem {
 		return p
 	}
 	if code(err) == "ResourceNotFoundException" {
-		return &Problem{Code: NoTable, Message: fmt.Sprintf("the endpoint knows nothing of the table %s, or of an index or a stream of it", g.o.Table),
+		what := fmt.Sprintf("table %q, or an index or stream of it,", g.o.Table)
+		if strings.HasPrefix(doing, "Describe") {
+			what = fmt.Sprintf("table %q", g.o.Table)
+		}
+		return &Problem{Code: NoTable, Message: what + " not found at the endpoint",
 			Next: "check the table's name, the region and the endpoint", Err: err}
 	}
 	return nil
@@ -64,8 +69,8 @@ func (g *Guard) problem(doing string, err error) *Problem {
 func notAllowed(operation, on string, err error) *Problem {
 	switch code(err) {
 	case "AccessDeniedException", "AccessDenied", "NotAuthorized":
-		return &Problem{Code: AccessDenied, Message: fmt.Sprintf("the endpoint does not allow %s on %s", operation, on),
-			Next: "allow the action to whom the credentials belong: docs/guard.md lists what guard needs", Err: err}
+		return &Problem{Code: AccessDenied, Message: fmt.Sprintf("the credentials do not allow %s on %s", operation, on),
+			Next: "allow the action in the IAM policy; docs/guard.md lists what guard needs", Err: err}
 	case "UnrecognizedClientException", "InvalidSignatureException", "MissingAuthenticationTokenException", "MissingAuthenticationToken",
 		"InvalidClientTokenId", "SignatureDoesNotMatch", "IncompleteSignatureException", "IncompleteSignature":
 		return &Problem{Code: Credentials, Message: "the endpoint does not accept the credentials", Next: "check the access key, the secret and the region", Err: err}

@@ -162,7 +162,7 @@ func renewed(err error) bool {
 }
 
 // errRenewed says that the item is no longer as it was when it was armed.
-var errRenewed = errors.New("the item was renewed, or is gone")
+var errRenewed = errors.New("the item was renewed or is gone")
 
 // condition is that the item still has the deadline that armed the entry.
 func (g *Guard) condition(e entry) (condition string, names map[string]string, values map[string]types.AttributeValue) {

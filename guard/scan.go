@@ -264,7 +264,7 @@ func (w *walk) segment(ctx context.Context, at *place, began int64) (err error) 
 	for read := 0; ; read++ {
 		items, _, err := w.ask.scan(ctx, &in)
 		if p := (*Problem)(nil); read == 0 && at.Key != "" && errors.As(err, &p) && p.Code == Misconfigured {
-			w.g.log.Warn("a scan cannot go on where its checkpoint says, and begins anew", "table", w.g.o.Table, "segment", at.Segment, "error", err)
+			w.g.log.Warn("a scan's checkpoint is unusable; it starts over", "table", w.g.o.Table, "segment", at.Segment, "error", err)
 			at.Key, in.ExclusiveStartKey = "", nil
 			continue
 		}
@@ -312,7 +312,7 @@ func (w *walk) save(ctx context.Context, at place) {
 	ctx, cancel := context.WithTimeout(ctx, saveLimit)
 	defer cancel()
 	if err := w.lease.Save(ctx, string(text)); err != nil && ctx.Err() == nil {
-		w.g.log.Warn("how far a scan has come was not written", "table", w.g.o.Table, "lease", w.lease.Shard(), "error", err)
+		w.g.log.Warn("the progress of a scan was not written", "table", w.g.o.Table, "lease", w.lease.Shard(), "error", err)
 	}
 }
 
@@ -340,10 +340,10 @@ func readKeyText(text string) (map[string]types.AttributeValue, error) {
 	}
 	var plain map[string][2]string
 	if err := json.Unmarshal([]byte(text), &plain); err != nil {
-		return nil, fmt.Errorf("a key of a checkpoint: %w", err)
+		return nil, fmt.Errorf("key in a checkpoint: %w", err)
 	}
 	if len(plain) == 0 {
-		return nil, fmt.Errorf("a key of a checkpoint has no attributes")
+		return nil, fmt.Errorf("key in a checkpoint: no attributes")
 	}
 	key := make(map[string]types.AttributeValue, len(plain))
 	for name, kindAndValue := range plain {
@@ -353,13 +353,13 @@ func readKeyText(text string) (map[string]types.AttributeValue, error) {
 		case kind == "N":
 			key[name] = &types.AttributeValueMemberN{Value: value}
 		case err != nil:
-			return nil, fmt.Errorf("a key of a checkpoint: %w", err)
+			return nil, fmt.Errorf("key in a checkpoint: %w", err)
 		case kind == "S":
 			key[name] = &types.AttributeValueMemberS{Value: string(bytes)}
 		case kind == "B":
 			key[name] = &types.AttributeValueMemberB{Value: bytes}
 		default:
-			return nil, fmt.Errorf("a key of a checkpoint has the type %q", kind)
+			return nil, fmt.Errorf("key in a checkpoint: unknown type %q", kind)
 		}
 	}
 	return key, nil

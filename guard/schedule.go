@@ -89,7 +89,7 @@ func (x *scheduling) nextStream(ctx context.Context, last string) (arn string, e
 			return "", err
 		}
 		if !t.same(x.g.table) {
-			return "", &Problem{Code: NewTable, Message: fmt.Sprintf("the table %s was deleted and made again", x.g.o.Table), Next: "start guard again"}
+			return "", &Problem{Code: NewTable, Message: fmt.Sprintf("table %s was deleted and created again", x.g.o.Table), Next: "start guard again"}
 		}
 		p := x.followable(t)
 		switch {
@@ -107,12 +107,12 @@ func (x *scheduling) nextStream(ctx context.Context, last string) (arn string, e
 
 // followable gives the problem with a table's stream: new images are needed.
 func (x *scheduling) followable(t *table) *Problem {
-	const next = "switch on a stream of NEW_AND_OLD_IMAGES, or choose the strategy index or scan"
+	const next = "enable a stream with NEW_AND_OLD_IMAGES, or choose the strategy index or scan"
 	switch {
 	case t.stream == "":
-		return &Problem{Code: NoStream, Message: fmt.Sprintf("the table %s has no stream", x.g.o.Table), Next: next}
+		return &Problem{Code: NoStream, Message: fmt.Sprintf("table %s has no stream", x.g.o.Table), Next: next}
 	case t.view != types.StreamViewTypeNewAndOldImages && t.view != types.StreamViewTypeNewImage:
-		return &Problem{Code: NoStream, Message: fmt.Sprintf("the stream of the table %s has %s, which does not tell of deadlines", x.g.o.Table, t.view), Next: next}
+		return &Problem{Code: NoStream, Message: fmt.Sprintf("the stream of table %s has the view type %s, which does not contain deadlines", x.g.o.Table, t.view), Next: next}
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (x *scheduling) stream(ctx context.Context, arn string) error {
 			return x.handle(ctx, streamLabel(arn), records)
 		},
 		Lost: func(shard string) {
-			x.g.log.Warn("records were lost, because they were not read within a day or the place in the stream was deleted: the table is scanned again", "table", x.g.o.Table, "shard", shard)
+			x.g.log.Warn("stream records were lost, as they were not read within a day or the checkpoint was deleted; the table is scanned again", "table", x.g.o.Table, "shard", shard)
 			x.forgetScan(ctx, streamLabel(arn))
 			select {
 			case x.lost <- struct{}{}:

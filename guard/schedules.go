@@ -183,7 +183,7 @@ func (s *schedules) put(ctx context.Context, e entry, o origin) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the schedule %s of the group %s changes whenever it is looked at", *in.Name, s.group)
+	return fmt.Errorf("schedule %s in group %s keeps changing", *in.Name, s.group)
 }
 
 // settle sees to it that an item that a scan has found has the schedule for the deadline that it has now, whatever was missed before. A schedule that is there already may be of a
@@ -219,7 +219,7 @@ func (s *schedules) settle(ctx context.Context, e entry) error {
 		}
 		e = now
 	}
-	return fmt.Errorf("the item %s changes whenever it is looked at", s.g.keyJSON(e.key))
+	return fmt.Errorf("item %s keeps changing", s.g.keyJSON(e.key))
 }
 
 // current reads the deadline that an item has now.
@@ -271,7 +271,7 @@ func (s *schedules) create(ctx context.Context, in *scheduler.CreateScheduleInpu
 			return false, err
 		}
 	}
-	return false, fmt.Errorf("the group %s of schedules vanishes whenever it is made: %w", s.group, err)
+	return false, fmt.Errorf("schedule group %s keeps being deleted: %w", s.group, err)
 }
 
 // createGroup makes the group, and waits while one of that name is being deleted.
@@ -361,7 +361,7 @@ func (s *schedules) ask(ctx context.Context, operation string, call func() error
 		}
 		s.g.observe(Event{What: Throttled, Err: err})
 		if pause >= scheduleTold {
-			s.g.log.Warn("there is no answer for now, and it is asked again", "table", s.g.o.Table, "operation", operation, "error", err, "after", pause)
+			s.g.log.Warn("no answer; trying again", "table", s.g.o.Table, "operation", operation, "error", err, "after", pause)
 		}
 		clock.Pause(pause/2+rand.N(pause/2), ctx.Done())
 	}
@@ -374,8 +374,8 @@ func (s *schedules) refused(operation string, err error) *Problem {
 	}
 	var e smithy.APIError
 	if errors.As(err, &e) && e.ErrorCode() == "ValidationException" {
-		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the %s for an item of %s is not taken", operation, s.g.o.Table),
-			Next: "check the ARNs of the role and of the dead letter queue, and that the role trusts scheduler.amazonaws.com", Err: err}
+		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the endpoint refuses the %s for an item of %s", operation, s.g.o.Table),
+			Next: "check the ARNs of the role and of the dead-letter queue, and that the role trusts scheduler.amazonaws.com", Err: err}
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (s *store) readSettings(ctx context.Context) (set settings, ok bool, err er
 		epoch: int64Of(out.Item[attrEpoch]), scans: int64Of(out.Item[attrScans]), scanned: int64Of(out.Item[attrScanned]),
 	}
 	if set.partitions < 1 || set.partitions > partitionsMax {
-		return settings{}, false, fmt.Errorf("the settings in %s of %s say that there are %d partitions", deadlinesTable, s.label, set.partitions)
+		return settings{}, false, fmt.Errorf("the settings in %s of %s have %d partitions, which is impossible", deadlinesTable, s.label, set.partitions)
 	}
 	return set, true, nil
 }

@@ -28,7 +28,7 @@ type silence struct {
 }
 
 func (e *silence) Error() string {
-	return fmt.Sprintf("%s was not answered within %v", e.operation, e.limit)
+	return fmt.Sprintf("%s got no answer within %v", e.operation, e.limit)
 }
 func (e *silence) Unwrap() error { return context.DeadlineExceeded }
 

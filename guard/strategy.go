@@ -16,6 +16,17 @@ type strategy interface {
 // the records that are not done by then, and there is nothing to wait for.
 func settled(context.Context, string) {}
 
+// noStream says why the stream strategy is out of the question.
+func (g *Guard) noStream() string {
+	switch {
+	case g.streams == nil:
+		return "no client for streams"
+	case g.table.stream == "":
+		return "no stream"
+	}
+	return "the stream has the view type " + string(g.table.view)
+}
+
 // choose gives the strategy that Options name, or what the table offers: see Auto.
 func (g *Guard) choose(ctx context.Context) (Strategy, strategy) {
 	name := g.o.Strategy
@@ -27,6 +38,7 @@ func (g *Guard) choose(ctx context.Context) (Strategy, strategy) {
 			name = Index
 		default:
 			name = Scan
+			g.o.Logger.Info(g.noStream()+": guard scans the whole table again and again; a stream with NEW_AND_OLD_IMAGES, or the index of mayfly guard init, costs less", "table", g.o.Table)
 		}
 	}
 	switch name {

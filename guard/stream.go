@@ -136,7 +136,7 @@ func (s *stream) start(ctx context.Context, part func() error) {
 func (s *stream) fail(err error) {
 	var p *Problem
 	if !errors.As(err, &p) {
-		p = &Problem{Code: Misconfigured, Message: "the stream cannot be followed", Next: "see the cause", Err: err}
+		p = &Problem{Code: Misconfigured, Message: "the stream cannot be read", Next: "fix the cause, then start guard again", Err: err}
 	}
 	s.stop(p)
 }
@@ -165,10 +165,10 @@ func (s *stream) begin(ctx context.Context) error {
 func (s *stream) check(ctx context.Context) error {
 	t := s.g.table
 	if t.stream == "" {
-		return s.noStream(fmt.Sprintf("the table %s has no stream", t.name))
+		return s.noStream(fmt.Sprintf("table %s has no stream", t.name))
 	}
 	if t.view != types.StreamViewTypeNewAndOldImages {
-		return s.noStream(fmt.Sprintf("the stream of the table %s has the view type %s, and guard needs both images", t.name, t.view))
+		return s.noStream(fmt.Sprintf("the stream of table %s has the view type %s, but guard needs NEW_AND_OLD_IMAGES", t.name, t.view))
 	}
 	return s.g.checkReading(ctx, t.stream)
 }
@@ -232,7 +232,7 @@ func (s *stream) follow(ctx context.Context, c *deliver.Consumer) error {
 	if p := s.changed(ctx); p != nil {
 		return p
 	}
-	return s.noStream(fmt.Sprintf("the stream of the table %s has ended", s.g.o.Table))
+	return s.noStream(fmt.Sprintf("the stream of table %s has ended", s.g.o.Table))
 }
 
 // watchTable looks now and then whether the table and its stream are still the same: a stream that was switched off ends for its reader only when all its shards are closed.
@@ -266,11 +266,11 @@ func (s *stream) changed(ctx context.Context) error {
 	}
 	switch {
 	case !t.same(s.g.table):
-		return &Problem{Code: NewTable, Message: fmt.Sprintf("the table %s was deleted, and another one made under its name", t.name), Next: "start guard again, to guard that one"}
+		return &Problem{Code: NewTable, Message: fmt.Sprintf("table %s was deleted and created again", t.name), Next: "start guard again to guard the new table"}
 	case t.stream == "":
-		return s.noStream(fmt.Sprintf("the stream of the table %s was switched off", t.name))
+		return s.noStream(fmt.Sprintf("the stream of table %s was disabled", t.name))
 	case t.stream != s.set.stream:
-		return s.noStream(fmt.Sprintf("the table %s has another stream than when guard began", t.name))
+		return s.noStream(fmt.Sprintf("table %s has a new stream since guard started", t.name))
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func (s *stream) partitionNames() (names []string) {
 func (s *stream) own(ctx context.Context, l *lease.Lease) error {
 	var i int
 	if _, err := fmt.Sscanf(l.Shard(), "%d", &i); err != nil || i < 0 || i >= len(s.parts) {
-		return fmt.Errorf("there is no partition %q", l.Shard())
+		return fmt.Errorf("unknown partition %q", l.Shard())
 	}
 	return s.parts[i].own(ctx, l)
 }
@@ -293,8 +293,8 @@ func (s *stream) own(ctx context.Context, l *lease.Lease) error {
 // problem is that of an error of the deadline table or of leases.
 func (s *stream) problem(doing string, err error) *Problem {
 	if ensure.Missing(err) {
-		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the table %s, in which guard keeps its deadlines, is gone", deadlinesTable),
-			Next: "start guard again: it makes a new one, and scans", Err: err}
+		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the deadline table %s is gone", deadlinesTable),
+			Next: "start guard again: it creates a new one and scans the guarded tables", Err: err}
 	}
 	return s.g.problem(doing, err)
 }
@@ -313,7 +313,7 @@ func (s *stream) persist(ctx context.Context, doing string, do func() error) err
 			if p := s.problem(doing+" on "+deadlinesTable, err); p != nil {
 				return p
 			}
-			s.g.log.Warn("the deadline table will be asked again", "doing", doing, "error", err, "after", wait)
+			s.g.log.Warn("the deadline table does not answer; trying again", "doing", doing, "error", err, "after", wait)
 		}
 		clock.Pause(wait, ctx.Done())
 	}

@@ -24,9 +24,9 @@ func StreamRecords(ctx context.Context, o Options, event events.DynamoDBEvent) (
 func (f *Functions) StreamRecords(ctx context.Context, event events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	switch {
 	case f.o.Scheduler == nil:
-		return events.DynamoDBEventResponse{}, errors.New("there is no client for Scheduler")
+		return events.DynamoDBEventResponse{}, errors.New("Scheduler: missing client")
 	case f.o.Role == "":
-		return events.DynamoDBEventResponse{}, errors.New("there is no Role: the ARN of the role that the schedules run as")
+		return events.DynamoDBEventResponse{}, errors.New("Role: missing; set the ARN of the role that the schedules assume")
 	case len(event.Records) == 0:
 		return events.DynamoDBEventResponse{}, nil
 	}
@@ -55,7 +55,7 @@ func (b *batch) run(ctx context.Context, g *Guard) error {
 	for i := range b.records {
 		table, stream, ok := splitStreamARN(b.records[i].EventSourceArn)
 		if !ok || table != g.table.name {
-			return fmt.Errorf("a record is of %q, and not of a stream of the table %s", b.records[i].EventSourceArn, g.table.name)
+			return fmt.Errorf("a record is from %q, not from a stream of table %s", b.records[i].EventSourceArn, g.table.name)
 		}
 		label = stream
 	}

@@ -143,7 +143,7 @@ func (s *sweeper) catchUp(ctx context.Context, until int64) error {
 		low = 0
 		s.healed = until
 	} else if least := until/1000 - catchUpMost*s.layout.Granularity; low < least {
-		s.g.log.Warn("the last sweep is long ago: what lies before this is found by the patrol", "table", s.g.o.Table, "from", time.Unix(least, 0).UTC())
+		s.g.log.Warn("the last sweep was long ago; the patrol finds older deadlines", "table", s.g.o.Table, "from", time.Unix(least, 0).UTC())
 		low = least
 	}
 	low, high, windows := max(low, 0), wholeSeconds(until), int64(0)

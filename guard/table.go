@@ -48,10 +48,10 @@ func (g *Guard) describe(ctx context.Context) (*table, error) {
 	}
 	d := out.Table
 	if d == nil {
-		return nil, fmt.Errorf("the endpoint's answer to DescribeTable tells of no table")
+		return nil, fmt.Errorf("the endpoint's answer to DescribeTable has no table")
 	}
 	if d.TableStatus == types.TableStatusDeleting {
-		return nil, &Problem{Code: NoTable, Message: fmt.Sprintf("the table %s is being deleted", g.o.Table), Next: "guard another one"}
+		return nil, &Problem{Code: NoTable, Message: fmt.Sprintf("table %s is being deleted", g.o.Table), Next: "guard another one"}
 	}
 	g.items.Store(aws.ToInt64(d.ItemCount))
 	t := &table{
@@ -74,7 +74,7 @@ func (g *Guard) describe(ctx context.Context) (*table, error) {
 		}
 	}
 	if len(t.keys) == 0 {
-		return nil, fmt.Errorf("the endpoint's answer to DescribeTable tells of no key")
+		return nil, fmt.Errorf("the endpoint's answer to DescribeTable has no key")
 	}
 	return t, nil
 }

@@ -144,8 +144,8 @@ func (w *watcher) look(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err == nil && !g.table.same(now):
-		g.fail(&Problem{Code: NewTable, Message: fmt.Sprintf("the table %s was deleted, and made again, while it was guarded", g.o.Table),
-			Next: "start guard again, if it is to guard the new one"})
+		g.fail(&Problem{Code: NewTable, Message: fmt.Sprintf("table %s was deleted and created again while it was guarded", g.o.Table),
+			Next: "start guard again to guard the new table"})
 	case err == nil:
 		w.failed = 0
 		if p := g.skewed(); p != nil {
@@ -160,7 +160,7 @@ func (w *watcher) look(ctx context.Context) {
 			return
 		}
 		w.failed++
-		g.log.Warn("the table cannot be described for now", "table", g.o.Table, "error", err)
+		g.log.Warn("DescribeTable fails for now", "table", g.o.Table, "error", err)
 		clock.Pause(min(time.Second<<min(w.failed, 6), time.Minute), ctx.Done())
 	}
 }
@@ -170,7 +170,7 @@ func (g *Guard) gone(p *Problem) *Problem {
 	if p.Code != NoTable {
 		return p
 	}
-	return &Problem{Code: NoTable, Message: fmt.Sprintf("the table %s was deleted while it was guarded", g.o.Table), Next: "guard another one", Err: p.Err}
+	return &Problem{Code: NoTable, Message: fmt.Sprintf("table %s was deleted while it was guarded", g.o.Table), Next: "guard another one", Err: p.Err}
 }
 
 // attributeGone gives the problem with a TTL attribute that was found at the table, and is its attribute no longer: whoever switches its TTL off wants nothing to expire.
@@ -185,12 +185,12 @@ func (g *Guard) attributeGone(ctx context.Context) *Problem {
 	if now == g.o.Attribute {
 		return nil
 	}
-	is := "is off"
+	is := "it is off"
 	if now != "" {
-		is = "goes by " + now
+		is = "it is " + now
 	}
-	return &Problem{Code: NoAttribute, Message: fmt.Sprintf("the TTL of the table %s went by %s, which was guarded, and %s now", g.o.Table, g.o.Attribute, is),
-		Next: "name the attribute that holds the deadlines, in epoch seconds, or start guard again with the table's own"}
+	return &Problem{Code: NoAttribute, Message: fmt.Sprintf("the TTL attribute of table %s was %s when guard started; now %s", g.o.Table, g.o.Attribute, is),
+		Next: "name the attribute with the deadlines (--attribute), or start guard again to use the table's own TTL attribute"}
 }
 
 // compareLimit is how long the comparison may delay the beginning.
@@ -204,6 +204,6 @@ func (g *Guard) compareAttribute(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(optional(ctx), compareLimit)
 	defer cancel()
 	if native, err := g.ttlAttribute(ctx); err == nil && native != "" && native != g.o.Attribute {
-		g.log.Warn("the table's own TTL goes by another attribute, and is no net under this one", "table", g.o.Table, "attribute", g.o.Attribute, "native", native)
+		g.log.Warn("the table's own TTL uses another attribute, so it does not back up this one", "table", g.o.Table, "attribute", g.o.Attribute, "native", native)
 	}
 }

@@ -61,10 +61,10 @@ const typeAmzJSON = "application/x-amz-json-1.0"
 
 // wrongType refuses a member that is not of the type that the API gives it.
 func wrongType(member string) *dynamo.Error {
-	return &dynamo.Error{Code: dynamo.CodeSerialization, Message: member + " is not of the type that the API gives it"}
+	return &dynamo.Error{Code: dynamo.CodeSerialization, Message: member + " does not have the type that the API defines"}
 }
 
 // unreadable is the error of an endpoint's answer that cannot be understood, which must not be passed on: it could show what has expired.
 func unreadable(operation string) answer {
-	return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the endpoint's answer to " + operation + " is not what the API says, so it is held back"})
+	return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the endpoint's answer to " + operation + " does not follow the API, so it is not passed on"})
 }

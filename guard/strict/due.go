@@ -29,11 +29,11 @@ func (c *call) due(ctx context.Context, deadline json.RawMessage, date string) (
 	there, err := http.ParseTime(date)
 	switch {
 	case err != nil:
-		return false, early("the endpoint does not tell its time (the Date header of its answers)")
+		return false, early("the endpoint's answers have no Date header")
 	case there.UnixMilli() >= at:
 		return true, nil
 	case there.UnixMilli() < at-dueSoon:
-		return false, early("the endpoint's clock stands at " + date + ", which is before the item's deadline: set the clock that is wrong (NTP)")
+		return false, early("the endpoint's clock shows " + date + ", which is before the item's deadline: correct the wrong clock (NTP)")
 	}
 	clock.Pause(duePause, ctx.Done())
 	return false, ctx.Err()

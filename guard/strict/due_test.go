@@ -104,7 +104,7 @@ func TestUpdateRemovesNothingBeforeTheEndpointsTime(t *testing.T) {
 				_, err = c.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Update: &types.Update{
 					TableName: aws.String("plain"), Key: expiredKey, UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: item{":one": num("1")}}}}})
 			}
-			if err == nil || in == "an update" && !strings.Contains(err.Error(), "the endpoint's clock stands at") {
+			if err == nil || in == "an update" && !strings.Contains(err.Error(), "the endpoint's clock shows") {
 				t.Errorf("%s: %s: %v", way, in, err)
 			}
 			out, err := db.DynamoDB().GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("plain"), Key: expiredKey})
@@ -143,7 +143,7 @@ func TestUpdateWithoutDate(t *testing.T) {
 	_, calls, clients := behind(t, time.Minute, -time.Second)
 	calls.undated = true
 	_, err := count(t, clients["middleware"])
-	if err == nil || !strings.Contains(err.Error(), "does not tell its time") || len(calls.seen) != 2 {
+	if err == nil || !strings.Contains(err.Error(), "have no Date header") || len(calls.seen) != 2 {
 		t.Errorf("after %v: %v", calls.seen, err)
 	}
 }

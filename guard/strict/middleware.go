@@ -26,7 +26,7 @@ func Middleware(rules Rules) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			if err != nil {
-				return fmt.Errorf("strict: the rules are wrong: %w", err)
+				return fmt.Errorf("strict: invalid rules: %w", err)
 			}
 			if err := stack.Finalize.Add(requests{r}, middleware.Before); err != nil {
 				return err
@@ -146,7 +146,7 @@ func (answers) HandleDeserialize(ctx context.Context, in middleware.DeserializeI
 func readAnswer(from io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(from, answerMax+1))
 	if err == nil && len(body) > answerMax {
-		err = fmt.Errorf("strict: the answer has more than %d bytes", answerMax)
+		err = fmt.Errorf("strict: the answer is larger than %d bytes", answerMax)
 	}
 	return body, err
 }

@@ -56,7 +56,7 @@ func (c *call) page(ctx context.Context, kinds ...string) (answer, error) {
 func (c *call) refusedPage(ctx context.Context) (answer, error) {
 	a, err := c.forward(ctx)
 	if err == nil && a.ok() {
-		return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the table or index was made this moment; try again"}), nil
+		return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the table or index was created just now; try again"}), nil
 	}
 	return a, err
 }
@@ -219,7 +219,7 @@ func (p *page) readAlive(ctx context.Context, entries []object, alive map[string
 			return err
 		}
 		if !a.ok() {
-			return advised(a, "BatchGetItem", p.table, "because the index does not have its TTL attribute")
+			return advised(a, "BatchGetItem", p.table, "because the index lacks its TTL attribute")
 		}
 		if request, err = p.noteAlive(a, alive); err != nil || len(request) == 0 {
 			return err

@@ -73,11 +73,11 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 	all := []error{err}
 	complain := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	if o.Credentials == nil {
-		complain("Credentials: there are none")
+		complain("Credentials: missing")
 	}
 	endpoint, err := url.Parse(o.Endpoint)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		complain("Endpoint: %q is no URL of http or https", o.Endpoint)
+		complain("Endpoint: %q is not an http or https URL", o.Endpoint)
 	}
 	if err := errors.Join(all...); err != nil {
 		return nil, fmt.Errorf("strict: %w", err)
@@ -129,7 +129,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method != http.MethodPost || r.Header.Get(headerTarget) == "" {
-		respond(w, refuse(&dynamo.Error{Code: dynamo.CodeUnknownOperation, Message: "a request is a POST with " + headerTarget}))
+		respond(w, refuse(&dynamo.Error{Code: dynamo.CodeUnknownOperation, Message: "a request must be a POST with " + headerTarget}))
 		return
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
@@ -233,7 +233,7 @@ func (t *target) send(ctx context.Context, operation string, body []byte) (answe
 	}
 	identity, err := t.o.Credentials.Retrieve(ctx)
 	if err != nil {
-		return answer{}, fmt.Errorf("there are no credentials for it: %w", err)
+		return answer{}, fmt.Errorf("no credentials: %w", err)
 	}
 	sum := sha256.Sum256(body)
 	if err := t.signer.SignHTTP(ctx, identity, r, hex.EncodeToString(sum[:]), serviceDynamo, t.o.Region, t.clock.Now()); err != nil {

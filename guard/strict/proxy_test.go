@@ -154,7 +154,7 @@ func TestProxyRefusals(t *testing.T) {
 		{"a web page", "DynamoDB_20120810.ListTables", strings.NewReader("{}"), []string{"Origin", "http://127.0.0.1:8002"}, 400, "web pages may not"},
 		{"too large", "DynamoDB_20120810.PutItem", bytes.NewReader(make([]byte, 16<<20+1)), nil, 413, ""},
 		{"names of another type", "DynamoDB_20120810.GetItem", strings.NewReader(`{"TableName":"plain","Key":{"pk":{"S":"p"}},"ExpressionAttributeNames":[]}`), nil, 400,
-			"ExpressionAttributeNames is not of the type"},
+			"ExpressionAttributeNames does not have the type"},
 		{"values of another type", "DynamoDB_20120810.PutItem", strings.NewReader(`{"TableName":"plain","ConditionExpression":"a = :a","ExpressionAttributeValues":{":a":5}}`), nil, 400,
 			"SerializationException"},
 		{"a bad value", "DynamoDB_20120810.DeleteItem", strings.NewReader(`{"TableName":"plain","ConditionExpression":"a = :a","ExpressionAttributeValues":{":a":{"N":"x"}}}`), nil, 400,
@@ -170,7 +170,7 @@ func TestProxyRefusals(t *testing.T) {
 		{"a part of the attribute", "DynamoDB_20120810.GetItem", strings.NewReader(`{"TableName":"plain","Key":{"pk":{"S":"p"}},"ProjectionExpression":"a.b, #t.x","ExpressionAttributeNames":{"#t":"ttl"}}`),
 			nil, 400, "takes attribute ttl whole or not at all"},
 		{"no room", "DynamoDB_20120810.DeleteItem", strings.NewReader(`{"TableName":"plain","Key":{},"ConditionExpression":"attribute_exists(` + strings.Repeat("a", 4070) + `)"}`),
-			nil, 400, "leaves no room"},
+			nil, 400, "the condition is too long"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			status, answer := post(t, url, test.target, test.body, test.header...)
@@ -203,7 +203,7 @@ func TestProxyOddAnswers(t *testing.T) {
 	}))
 	defer odd.Close()
 	url := unsigned(t, odd.URL, strict.Rules{Tables: map[string]string{"plain": "ttl"}})
-	const held = "held back"
+	const held = "not passed on"
 	for _, test := range []struct{ operation, body, answer, part string }{
 		{"GetItem", `{"TableName":"plain"}`, `<html>`, held},
 		{"GetItem", `{"TableName":"plain"}`, `{"Item":[]}`, held},
@@ -212,7 +212,7 @@ func TestProxyOddAnswers(t *testing.T) {
 		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"Responses":{"arn:aws:dynamodb:r:1:table/plain":[{}]}}`, held},
 		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"UnprocessedKeys":5}`, held},
 		{"TransactGetItems", `{"TransactItems":[{"Get":{"TableName":"plain"}}]}`, `{"Responses":[]}`, held},
-		{"Scan", `{"TableName":"plain"}`, `[]`, "DescribeTable is not what the API says"},
+		{"Scan", `{"TableName":"plain"}`, `[]`, "DescribeTable does not follow the API"},
 		{"PutItem", `{"TableName":"plain"}`, `5`, held},
 		{"PutItem", `{"TableName":"plain"}`, `{"Attributes":5}`, held},
 	} {
@@ -231,14 +231,14 @@ func TestProxyOddAnswers(t *testing.T) {
 // TestWrongOptions: all that is wrong is said at once.
 func TestWrongOptions(t *testing.T) {
 	_, err := strict.NewProxy(strict.ProxyOptions{Endpoint: "localhost:8000", Rules: strict.Rules{Tables: map[string]string{"a b": "ttl"}}})
-	for _, part := range []string{`"localhost:8000" is no URL`, `"a b" is no table's name`, "Credentials"} {
+	for _, part := range []string{`"localhost:8000" is not an http or https URL`, `"a b" is neither a table name`, "Credentials"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v, want %q", err, part)
 		}
 	}
 	db := open(t, lateOptions)
 	c := guarded(db, strict.Rules{})
-	if _, err := c.ListTables(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "Tables: there are 0") {
+	if _, err := c.ListTables(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "Tables: 0 is not between") {
 		t.Errorf("no rules: %v", err)
 	}
 	c = guarded(db, strict.Rules{Tables: map[string]string{"tab": "ttl", "arn:aws:dynamodb:r:1:table/tab": "t", "xyz": strings.Repeat("a", 256)}})
@@ -331,8 +331,8 @@ func TestPermissions(t *testing.T) {
 	}{
 		{"DescribeTimeToLive", query, "need DescribeTimeToLive, or name the table's TTL attribute in the rules"},
 		{"DescribeTable", query, "need DescribeTable"},
-		{"BatchGetItem", query, "need BatchGetItem, because the index does not have"},
-		{"DeleteItem", update, "need DeleteItem, because an update"},
+		{"BatchGetItem", query, "need BatchGetItem, because the index lacks"},
+		{"DeleteItem", update, "need DeleteItem, because the update"},
 	} {
 		denied = test.denied
 		err := test.do(t.Context())

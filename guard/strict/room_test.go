@@ -24,7 +24,7 @@ func TestNoRoomForParentheses(t *testing.T) {
 		if !errors.As(err, &api) {
 			t.Fatalf("%d bytes: a condition holds for an item that has expired: %v", size, err)
 		}
-		if api.ErrorCode() == "ValidationException" && strings.Contains(api.ErrorMessage(), "leaves no room") {
+		if api.ErrorCode() == "ValidationException" && strings.Contains(api.ErrorMessage(), "the condition is too long") {
 			refused++
 		} else if api.ErrorCode() != "ConditionalCheckFailedException" {
 			t.Errorf("%d bytes: %v", size, err)

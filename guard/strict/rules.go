@@ -47,13 +47,13 @@ func (r Rules) check() error {
 	var all []error
 	complain := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	if len(r.Tables) < 1 && !r.All || len(r.Tables) > tablesMax {
-		complain("Tables: there are %d, and not from 1 to %d", len(r.Tables), tablesMax)
+		complain("Tables: %d is not between 1 and %d", len(r.Tables), tablesMax)
 	}
 	attributes := map[string]string{}
 	for table, attribute := range r.Tables {
 		name := tableName(table)
 		if !constraint.IsTable(name) {
-			complain("Tables: %q is no table's name (3 to 255 of a-z, A-Z, 0-9, _, - and .) nor ARN", table)
+			complain("Tables: %q is neither a table name (3 to 255 of a-z, A-Z, 0-9, _, - and .) nor an ARN", table)
 		}
 		if len(attribute) > 255 {
 			complain("Tables: the TTL attribute of %q is longer than 255 bytes", table)

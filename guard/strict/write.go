@@ -56,7 +56,7 @@ func (w *write) at(m moment) (json.RawMessage, error) {
 		fits = x.connect(memberCondition, "NOT "+expired, "AND")
 	}
 	if !fits {
-		return nil, dynamo.Invalid("strict reads: the condition leaves no room for that of the expiry, which is added to it (64 bytes and 5 operators)")
+		return nil, dynamo.Invalid("strict reads: the condition is too long; leave 64 bytes and 5 operators for the expiry condition that is added")
 	}
 	if w.removes() && (!w.members.has(memberOnFailure) || w.members.text(memberOnFailure) == "NONE") {
 		x.members[memberOnFailure] = quoted(allOld) // which tells whether that was because the item has expired
@@ -207,7 +207,7 @@ func (c *call) clear(ctx context.Context, w *write, table string, key json.RawMe
 		return false, err
 	}
 	if !a.ok() && a.code() != dynamo.CodeConditionalCheckFailed {
-		return false, advised(a, "DeleteItem", table, "because an update begins with an expired item removed")
+		return false, advised(a, "DeleteItem", table, "because the update must first remove the expired item")
 	}
 	return true, nil
 }
