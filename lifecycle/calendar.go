@@ -77,18 +77,18 @@ func (c *Calendar) read(zone *time.Location, complain func(where, format string,
 		to, err2 := timeOfDay(strings.TrimSpace(end))
 		switch {
 		case !ok || err != nil || err2 != nil:
-			complain(where, "%q are no hours such as 09:00-17:00", text)
+			complain(where, "invalid hours %q; use the form 09:00-17:00", text)
 		case from >= to:
-			complain(where, "%q end before they begin; hours over midnight are two, such as 22:00-24:00 and 00:00-06:00", text)
+			complain(where, "hours %q end before they begin; split hours over midnight, as in 22:00-24:00 and 00:00-06:00", text)
 		case from < last || len(out.hours) >= hoursMost:
-			complain(where, "%q begin before those ahead of them end, or there are more than %d", text, hoursMost)
+			complain(where, "hours %q overlap the hours before them, or there are more than %d", text, hoursMost)
 		default:
 			out.hours = append(out.hours, hours{from, to})
 			last = to
 		}
 	}
 	if len(c.Holidays) > holidaysMost {
-		complain(".holidays", "there are %d, and at most %d are allowed", len(c.Holidays), holidaysMost)
+		complain(".holidays", "%d are too many; the limit is %d", len(c.Holidays), holidaysMost)
 		return out
 	}
 	for i, text := range c.Holidays {
@@ -97,7 +97,7 @@ func (c *Calendar) read(zone *time.Location, complain func(where, format string,
 		} else if day, err := time.Parse("2006-01-02", "2000-"+text); err == nil {
 			out.yearly[[2]int{int(day.Month()), day.Day()}] = true
 		} else {
-			complain(fmt.Sprintf(".holidays[%d]", i), "%q is no day such as 2030-12-25, nor one of every year such as 12-25", text)
+			complain(fmt.Sprintf(".holidays[%d]", i), "invalid day %q; use 2030-12-25, or 12-25 for every year", text)
 		}
 	}
 	if _, open := out.open(time.Date(2030, 1, 1, 0, 0, 0, 0, out.zone)); !open {
@@ -117,7 +117,7 @@ func weekdaysOf(text string) (days []time.Weekday, err error) {
 		known = known && also
 	}
 	if !known {
-		return nil, fmt.Errorf("%q is none of mon, tue, wed, thu, fri, sat, sun, nor a range of them", text)
+		return nil, fmt.Errorf("invalid weekday %q; use mon, tue, wed, thu, fri, sat, sun, or a range of them", text)
 	}
 	for day := from; ; day = (day + 1) % 7 {
 		days = append(days, day)
@@ -129,7 +129,7 @@ func weekdaysOf(text string) (days []time.Weekday, err error) {
 
 // timeOfDay reads "09:00" or "09:00:30"; 24:00 is the day's end.
 func timeOfDay(text string) (seconds int, err error) {
-	wrong := fmt.Errorf("%q is no time of day such as 09:00 or 09:00:30", text)
+	wrong := fmt.Errorf("invalid time of day %q; use 09:00 or 09:00:30", text)
 	parts := strings.Split(text, ":")
 	if len(parts) < 2 || len(parts) > 3 {
 		return 0, wrong
@@ -292,7 +292,7 @@ type wallRule struct {
 func parseWall(text string) (w wallRule, err error) {
 	fields := strings.Fields(text)
 	if len(fields) == 0 || len(fields) > 2 || len(text) > spanText {
-		return w, fmt.Errorf(`%q is no time of day such as 09:00 or "mon,fri 09:00"`, text[:min(len(text), spanText)])
+		return w, fmt.Errorf(`invalid time of day %q; use 09:00 or "mon,fri 09:00"`, text[:min(len(text), spanText)])
 	}
 	if len(fields) == 1 {
 		w.days = [7]bool{true, true, true, true, true, true, true}
@@ -309,7 +309,7 @@ func parseWall(text string) (w wallRule, err error) {
 	}
 	w.seconds, err = timeOfDay(fields[len(fields)-1])
 	if err == nil && w.seconds == dayEnd {
-		err = fmt.Errorf("%q: say 00:00", text)
+		err = fmt.Errorf("invalid time of day %q; use 00:00", text)
 	}
 	return w, err
 }

@@ -283,7 +283,7 @@ func (l *Lifecycles) Set(ctx context.Context, lifecycle, id string, attributes I
 		}
 		for _, name := range c.remove {
 			if reserved(name) {
-				return nil, fmt.Errorf("attribute %q is the lifecycle's", name)
+				return nil, fmt.Errorf("attribute %q is reserved for the lifecycle", name)
 			}
 		}
 		if err := p.checkItem(c.after.own); err != nil {

@@ -143,7 +143,7 @@ func TestSet(t *testing.T) {
 	w := newWorld(t)
 	w.apply(subscription)
 	w.create("sub", "e")
-	if _, err := w.Move(bg, "sub", "e", "waiting"); err == nil || !strings.Contains(err.Error(), `attribute "wait" is missing`) {
+	if _, err := w.Move(bg, "sub", "e", "waiting"); err == nil || !strings.Contains(err.Error(), `attribute "wait", the time to wait, is missing`) {
 		t.Errorf("moved to where a time is needed: %v", err)
 	}
 	_, err := w.Set(bg, "sub", "e", attrs("wait", "1 day"))
@@ -163,7 +163,7 @@ func TestSet(t *testing.T) {
 	if _, err := w.Create(bg, "sub", "e", nil); !errors.Is(err, lifecycle.ErrExists) {
 		t.Errorf("created twice: %v", err)
 	}
-	if _, err := w.Create(bg, "sub", "f", attrs("paid", "yes")); err == nil || !strings.Contains(err.Error(), `attribute "paid" is of type S, and has to be BOOL`) {
+	if _, err := w.Create(bg, "sub", "f", attrs("paid", "yes")); err == nil || !strings.Contains(err.Error(), `attribute "paid" has the type S and must have BOOL`) {
 		t.Errorf("of a wrong type: %v", err)
 	}
 	if _, err := w.Create(bg, "none", "f", nil); !errors.Is(err, lifecycle.ErrNoLifecycle) {

@@ -106,11 +106,11 @@ func (c *checker) settings() {
 			c.zone = zone
 		}
 	}
-	c.complain(len(c.Attributes) > attributesMost, "attributes", "there are %d, and at most %d are allowed", len(c.Attributes), attributesMost)
+	c.complain(len(c.Attributes) > attributesMost, "attributes", "%d are too many; the limit is %d", len(c.Attributes), attributesMost)
 	for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
 		kind := strings.TrimSuffix(c.Attributes[name], "?")
-		c.complain(!slices.Contains(kinds, kind), "attributes."+name, `%q is none of the types %s, with or without a "?"`, c.Attributes[name], strings.Join(kinds, ", "))
-		c.complain(name == "" || len(name) > 255 || reserved(name), "attributes."+name, "the names entity, part and due, and those that begin with _, are the lifecycle's")
+		c.complain(!slices.Contains(kinds, kind), "attributes."+name, `%q is not one of the types %s, with or without a "?"`, c.Attributes[name], strings.Join(kinds, ", "))
+		c.complain(name == "" || len(name) > 255 || reserved(name), "attributes."+name, "the names entity, part and due, and names that begin with _, are reserved")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Values)) {
 		_, err := fromPlain(c.Values[name])
@@ -126,13 +126,13 @@ func (c *checker) settings() {
 	read(&c.history, "history", c.History, historyDefault, 2*day, 3660*day)
 	read(&c.age, "age", c.Age, day, time.Minute, day)
 	if c.Retries != nil {
-		c.complain(*c.Retries < 0 || *c.Retries > retriesMost, "retries", "%d is not from 0 to %d", *c.Retries, retriesMost)
+		c.complain(*c.Retries < 0 || *c.Retries > retriesMost, "retries", "%d is not between 0 and %d", *c.Retries, retriesMost)
 	}
 	c.handler("onFailure", c.OnFailure)
 }
 
 func (c *checker) late(path, late string) {
-	c.complain(late != "" && late != LateAll && late != LateLast && late != LateSkip, path, "%q is none of %s, %s, %s", late, LateAll, LateLast, LateSkip)
+	c.complain(late != "" && late != LateAll && late != LateLast && late != LateSkip, path, "%q is not one of %s, %s, %s", late, LateAll, LateLast, LateSkip)
 }
 
 func (c *checker) handler(path, handler string) {
@@ -140,7 +140,7 @@ func (c *checker) handler(path, handler string) {
 		return
 	}
 	if len(handler) > handlerMost {
-		c.complain(true, path, "it has %d bytes, and at most %d are allowed", len(handler), handlerMost)
+		c.complain(true, path, "%d bytes are too many; the limit is %d", len(handler), handlerMost)
 		return
 	}
 	err := c.known(handler)
@@ -148,7 +148,7 @@ func (c *checker) handler(path, handler string) {
 }
 
 func (c *checker) readCalendars() {
-	c.complain(len(c.Calendars) > calendarsMost, "calendars", "there are %d, and at most %d are allowed", len(c.Calendars), calendarsMost)
+	c.complain(len(c.Calendars) > calendarsMost, "calendars", "%d are too many; the limit is %d", len(c.Calendars), calendarsMost)
 	for _, name := range slices.Sorted(maps.Keys(c.Calendars)) {
 		of := c.Calendars[name]
 		c.calendars[name] = of.read(c.zone, func(where, format string, args ...any) { c.complain(true, "calendars."+name+where, format, args...) })
@@ -157,20 +157,20 @@ func (c *checker) readCalendars() {
 
 // names checks that each state is named, once, and makes the stages.
 func (c *checker) names() {
-	c.complain(len(c.States) == 0, "states", "there are none")
-	c.complain(len(c.States) > statesMost, "states", "there are %d, and at most %d are allowed", len(c.States), statesMost)
+	c.complain(len(c.States) == 0, "states", "missing")
+	c.complain(len(c.States) > statesMost, "states", "%d are too many; the limit is %d", len(c.States), statesMost)
 	for i := range c.States {
 		s, path := &c.States[i], fmt.Sprintf("states[%d].name", i)
 		c.complain(!constraint.IsName(s.Name), path, `%q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
-		c.complain(c.states[s.Name] != nil, path, "there is another state %q", s.Name)
+		c.complain(c.states[s.Name] != nil, path, "duplicate state %q", s.Name)
 		c.states[s.Name] = &stage{State: s}
 	}
-	c.complain(c.Start != "" && c.states[c.Start] == nil, "start", "there is no state %q", c.Start)
-	c.complain(len(c.Renamed) > statesMost, "renamed", "there are %d, and at most %d are allowed", len(c.Renamed), statesMost)
+	c.complain(c.Start != "" && c.states[c.Start] == nil, "start", "unknown state %q", c.Start)
+	c.complain(len(c.Renamed) > statesMost, "renamed", "%d are too many; the limit is %d", len(c.Renamed), statesMost)
 	for _, old := range slices.Sorted(maps.Keys(c.Renamed)) {
 		c.complain(!constraint.IsName(old), "renamed."+old, `%q is not 1 to 64 letters, digits, "-", "_" and "."`, old)
-		c.complain(c.states[old] != nil, "renamed."+old, "there is a state %q: only one that is no more can have another name", old)
-		c.complain(c.states[c.Renamed[old]] == nil, "renamed."+old, "there is no state %q", c.Renamed[old])
+		c.complain(c.states[old] != nil, "renamed."+old, "state %q still exists; only a removed state can be renamed", old)
+		c.complain(c.states[c.Renamed[old]] == nil, "renamed."+old, "unknown state %q", c.Renamed[old])
 	}
 }
 
@@ -180,13 +180,13 @@ func (c *checker) state(path string, s *State) {
 	if stage.State != s {
 		return // another one of the same name, which was said
 	}
-	c.complain(s.Remove && len(s.Next) > 0, path+".remove", "the item is gone in this state, so nothing can follow")
-	c.complain(s.Keep != "" && (len(s.Next) > 0 || s.Remove), path+".keep", "only an end without remove is kept")
-	c.complain(s.Remove && s.Name == c.StartState(), path+".remove", "entities begin here")
+	c.complain(s.Remove && len(s.Next) > 0, path+".remove", "this state removes the item, so no transition can follow")
+	c.complain(s.Keep != "" && (len(s.Next) > 0 || s.Remove), path+".keep", "only an end state without remove can be kept")
+	c.complain(s.Remove && s.Name == c.StartState(), path+".remove", "entities begin in this state")
 	keep, err := fixed(s.Keep, 0, time.Second, 3660*day)
 	c.complain(err != nil, path+".keep", "%v", err)
 	stage.keep = keep
-	c.complain(len(s.Next) > nextMost, path+".next", "there are %d, and at most %d are allowed", len(s.Next), nextMost)
+	c.complain(len(s.Next) > nextMost, path+".next", "%d are too many; the limit is %d", len(s.Next), nextMost)
 	for i := range s.Next {
 		stage.next = append(stage.next, c.transition(fmt.Sprintf("%s.next[%d]", path, i), i, &s.Next[i]))
 	}
@@ -197,27 +197,27 @@ func (c *checker) transition(path string, index int, t *Transition) *step {
 	if s.late == "" {
 		s.late = c.Late
 	}
-	c.complain(c.states[t.To] == nil, path+".to", "there is no state %q", t.To)
+	c.complain(c.states[t.To] == nil, path+".to", "unknown state %q", t.To)
 	c.late(path+".late", t.Late)
 	if t.Calendar != "" {
 		if of := c.calendars[t.Calendar]; of != nil {
 			s.calendar = of
 		} else {
-			c.complain(true, path+".calendar", "there is no calendar %q", t.Calendar)
+			c.complain(true, path+".calendar", "unknown calendar %q", t.Calendar)
 		}
 	}
 	c.attribute(path+".from", t.From)
 	if name, is := strings.CutPrefix(t.After, "$"); is {
 		s.attr = name
 		c.attribute(path+".after", name)
-		c.complain(name == "", path+".after", "$ is followed by the name of an attribute")
+		c.complain(name == "", path+".after", "$ must be followed by the name of an attribute")
 	} else if t.After != "" {
 		var err error
 		s.after, err = parseSpan(t.After)
 		c.complain(err != nil, path+".after", "%v", err)
 		c.complain(err == nil && s.after.business() && t.Calendar == "", path+".after", "business time needs a calendar")
-		c.complain(s.after.negative && t.From == "", path+".after", "it is negative, and without from there is no instant to count back from")
-		c.complain(s.after.negative && s.after.business(), path+".after", "business time is not counted back")
+		c.complain(s.after.negative && t.From == "", path+".after", "a negative time needs from, to count back from")
+		c.complain(s.after.negative && s.after.business(), path+".after", "business time cannot be negative")
 	}
 	if t.At != "" {
 		w, err := parseWall(t.At)
@@ -228,10 +228,10 @@ func (c *checker) transition(path string, index int, t *Transition) *step {
 			for i, on := range w.days {
 				never = never && !(on && s.calendar.weekdays[i])
 			}
-			c.complain(never, path+".at", "it is on none of the weekdays of calendar %q", t.Calendar)
+			c.complain(never, path+".at", "calendar %q has none of these weekdays", t.Calendar)
 		}
 	}
-	c.complain(t.Calendar != "" && !t.timed(), path+".calendar", "a transition without from, after and at has no time to which it could apply")
+	c.complain(t.Calendar != "" && !t.timed(), path+".calendar", "needs one of from, after and at")
 	if t.When != "" {
 		var err error
 		s.guard, err = c.newGuard(t.When)
@@ -239,7 +239,7 @@ func (c *checker) transition(path string, index int, t *Transition) *step {
 	}
 	c.handler(path+".handler", t.Handler)
 	if t.Input != nil {
-		c.complain(t.Handler == "", path+".input", "there is no handler that would get it")
+		c.complain(t.Handler == "", path+".input", "needs a handler")
 		s.input = readInput(t.Input, func(where, problem string) { c.complain(true, path+".input"+where, "%s", problem) })
 	}
 	return s
@@ -251,9 +251,9 @@ func (c *checker) attribute(path, name string) {
 		return
 	}
 	kind, declared := c.Attributes[name]
-	c.complain(!declared, path, "attribute %q is missing among the attributes", name)
+	c.complain(!declared, path, "attribute %q is not declared in attributes", name)
 	kind = strings.TrimSuffix(kind, "?")
-	c.complain(declared && kind != "S" && kind != "N", path, "attribute %q is declared %s, and times are S or N", name, kind)
+	c.complain(declared && kind != "S" && kind != "N", path, "attribute %q is declared %s, but a time must be S or N", name, kind)
 }
 
 // graph checks what the states are together: that each can be reached, and that no cycle is without a pause.
@@ -295,7 +295,7 @@ func (c *checker) cycles() {
 			switch mark[s.To] {
 			case underWay:
 				round := append(slices.Clone(path[slices.Index(path, s.To):]), s.To)
-				c.complain(true, fmt.Sprintf("states[%d].next[%d]", place[name], i), "the cycle %s has no pause: give one of its transitions an after that is more than nothing, or an at without from", strings.Join(round, " → "))
+				c.complain(true, fmt.Sprintf("states[%d].next[%d]", place[name], i), "the cycle %s has no delay: give one of its transitions an after above 0, or an at without from", strings.Join(round, " → "))
 			case fresh:
 				visit(s.To)
 			}

@@ -63,7 +63,7 @@ func (l *Lifecycles) DeleteLifecycle(ctx context.Context, name string, o DeleteO
 		}
 		d.deleted = true
 		if d.version++; d.version != p.version+1 {
-			return 0, fmt.Errorf("lifecycle %q: somebody else has changed it at the same time", name)
+			return 0, fmt.Errorf("lifecycle %q was changed at the same time by another process; try again", name)
 		}
 		if err := l.store(ctx, name, d); err != nil {
 			return 0, err
@@ -104,7 +104,7 @@ func (l *Lifecycles) cancelAll(ctx context.Context, lifecycle string, tell func(
 			return err
 		}
 		if !p.deleted {
-			return fmt.Errorf("lifecycle %q: somebody else has applied it at the same time", lifecycle)
+			return fmt.Errorf("lifecycle %q was applied at the same time by another process; try again", lifecycle)
 		}
 		found, never := 0, &cannotCancel{lifecycle: lifecycle}
 		var changes []*change
@@ -153,7 +153,7 @@ func (e *cannotCancel) Error() string {
 	if e.entities > 1 {
 		others = fmt.Sprintf(", nor can %d others", e.entities-1)
 	}
-	return fmt.Sprintf("%s %q: it cannot be cancelled%s: %s; make its item in the table %s smaller", e.lifecycle, e.first, others, inShort(e.why), EntityTable(e.lifecycle))
+	return fmt.Sprintf("%s %q cannot be cancelled%s: %s; make its item in table %s smaller", e.lifecycle, e.first, others, inShort(e.why), EntityTable(e.lifecycle))
 }
 
 // cancelSome cancels entities in one transaction; where that is impossible, because one of them or all together are too large, one by one.

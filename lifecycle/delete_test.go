@@ -227,7 +227,7 @@ func TestDeleteLifecycleTooLarge(t *testing.T) {
 		w.create("large", fmt.Sprint(i))
 	}
 	n, err := w.DeleteLifecycle(bg, "large", lifecycle.DeleteOptions{Cancel: true})
-	if n != 50 || err == nil || !strings.HasPrefix(err.Error(), `large "full": it cannot be cancelled: `) {
+	if n != 50 || err == nil || !strings.HasPrefix(err.Error(), `large "full" cannot be cancelled: `) {
 		t.Errorf("%d were cancelled: %v", n, err)
 	}
 	_, err = w.DynamoDB().UpdateItem(bg, &dynamodb.UpdateItemInput{

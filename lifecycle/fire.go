@@ -57,7 +57,7 @@ func (l *Lifecycles) handle(ctx context.Context, lifecycle string, records []del
 	}
 	p, err := l.known(ctx, lifecycle)
 	if errors.Is(err, ErrNoLifecycle) { // not even as one that was deleted: somebody has deleted its item
-		l.o.Logger.Error("transitions are due, and the definition is gone: they do not happen", "lifecycle", lifecycle, "transitions", len(firings))
+		l.o.Logger.Error("transitions are due, but the definition was deleted: they are dropped", "lifecycle", lifecycle, "transitions", len(firings))
 		for _, f := range append(firings, calls...) {
 			f.done()
 		}
@@ -215,7 +215,7 @@ func (l *Lifecycles) giveUp(ctx context.Context, c *change, why error) error {
 			return err
 		}
 	}
-	l.o.Logger.Error("nor can the entity be changed at all", "lifecycle", c.plan.Name, "entity", e.id, "error", why)
+	l.o.Logger.Error("the entity cannot be changed at all", "lifecycle", c.plan.Name, "entity", e.id, "error", why)
 	return nil
 }
 
@@ -284,7 +284,7 @@ func (p *plan) due(e *entity, now time.Time) (*change, error) {
 		return c.told(), c.calls(made.step, e.own)
 	}
 	if made.Handler != "" {
-		c.event.Note = "missed, and " + made.late + ": nobody is called"
+		c.event.Note = "missed, and " + made.late + ": no handler is called"
 	}
 	return c.told(), nil
 }

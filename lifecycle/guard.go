@@ -30,7 +30,7 @@ func (d *Definition) newGuard(text string) (*guard, error) {
 			name, known := d.Names[p[1:]]
 			if !known {
 				if name, known = d.Names[p]; !known {
-					return nil, fmt.Errorf("%s is not among the names", p)
+					return nil, fmt.Errorf("%s is not in names", p)
 				}
 			}
 			g.names[p] = name
@@ -38,7 +38,7 @@ func (d *Definition) newGuard(text string) (*guard, error) {
 		}
 		value, known := d.Values[p[1:]]
 		if !known {
-			return nil, fmt.Errorf("%s is not among the values", p)
+			return nil, fmt.Errorf("%s is not in values", p)
 		}
 		v, err := fromPlain(value)
 		if err != nil {
@@ -65,7 +65,7 @@ func (d *Definition) newGuard(text string) (*guard, error) {
 	}
 	for _, name := range g.condition.Attributes() {
 		if reserved(name) {
-			return nil, fmt.Errorf("attribute %q is the lifecycle's own: a condition is about the entity's attributes", name)
+			return nil, fmt.Errorf("attribute %q is reserved; a condition can use only the entity's attributes", name)
 		}
 	}
 	return g, nil

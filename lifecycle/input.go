@@ -46,7 +46,7 @@ func readInput(input any, fault func(path, problem string)) *template.Template {
 	}
 	text, err := compactJSON(input)
 	if err != nil {
-		fault("", "it is no JSON: "+err.Error())
+		fault("", "not valid JSON: "+err.Error())
 		return nil
 	}
 	t, err := template.Parse(text, knowns)
@@ -164,7 +164,7 @@ func inputOf(body []byte, shape string) ([]byte, string) {
 // tooLarge says what is wrong with a call whose input is too large.
 func tooLarge(body []byte) string {
 	size, _ := inputOf(body, shapeTooLarge)
-	return fmt.Sprintf("the call comes to at least %s bytes with its input, and at most %d are allowed", size, bodyMost)
+	return fmt.Sprintf("the call with its input has at least %s bytes; the limit is %d", size, bodyMost)
 }
 
 // shown is what an input is made of, in short, for a drawing.

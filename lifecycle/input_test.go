@@ -115,7 +115,7 @@ states:
   - name: d
 `)
 	w.create("large", "e", "text", strings.Repeat("x", 200<<10))
-	if _, err := w.Move(bg, "large", "e", "b"); err == nil || !strings.Contains(err.Error(), "with its input, and at most 262144 are allowed") {
+	if _, err := w.Move(bg, "large", "e", "b"); err == nil || !strings.Contains(err.Error(), "; the limit is 262144") {
 		t.Errorf("moved: %v", err)
 	}
 	w.create("large", "huge", "text", strings.Repeat("x", 300<<10))
@@ -124,7 +124,7 @@ states:
 		events, err := w.History(bg, "large", id)
 		must(t, err)
 		for i, outcome := range want {
-			if e := events[i+1]; !strings.HasPrefix(e.Outcome, outcome) || outcome == "failed" && !strings.HasPrefix(e.Outcome, "failed: InputTooLarge the call comes to at least ") {
+			if e := events[i+1]; !strings.HasPrefix(e.Outcome, outcome) || outcome == "failed" && !strings.HasPrefix(e.Outcome, "failed: InputTooLarge the call with its input has at least ") {
 				t.Errorf("%s: %+v", id, e)
 			}
 		}

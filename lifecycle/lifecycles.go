@@ -69,16 +69,16 @@ type Change struct {
 
 // What the methods of Lifecycles run into, for errors.Is.
 var (
-	ErrNoLifecycle = errors.New("there is no such lifecycle")
-	ErrNoEntity    = errors.New("there is no such entity")
-	ErrExists      = errors.New("there is such an entity already")
+	ErrNoLifecycle = errors.New("lifecycle not found")
+	ErrNoEntity    = errors.New("entity not found")
+	ErrExists      = errors.New("the entity exists already")
 	ErrEnded       = errors.New("its lifecycle has ended")
 	ErrPaused      = errors.New("it is paused")
 	ErrNotPaused   = errors.New("it is not paused")
 	ErrNothingNext = errors.New("no transition is pending")
-	ErrNotAllowed  = errors.New("no transition leads there")
+	ErrNotAllowed  = errors.New("no transition leads to that state")
 	ErrRefused     = errors.New("the condition of the transition does not hold")
-	ErrBusy        = errors.New("others change it all the time")
+	ErrBusy        = errors.New("others keep changing it")
 )
 
 // Lifecycles keeps definitions and entities at an endpoint, and runs them. Its methods may be called from any goroutine.
@@ -122,7 +122,7 @@ func New(o Options) (*Lifecycles, error) {
 	if o.Unmapped {
 		l.recorder = (&resolve.Recorder{DB: o.DB, Now: o.Now}).Lane()
 	}
-	l.resolver = resolve.New(o.Targets, l.recorder, "add a Go function of the name, or map it in the file of targets")
+	l.resolver = resolve.New(o.Targets, l.recorder, "add a Go function of that name, or map it in the file of targets")
 	l.plans.byName = map[string]*plan{}
 	l.runner = newRunner(l)
 	return l, nil

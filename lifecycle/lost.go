@@ -24,11 +24,11 @@ func (l *Lifecycles) searchAgain(ctx context.Context, lifecycle string, log *slo
 	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
 		armed, called, err := l.search(ctx, lifecycle)
 		if err == nil {
-			log.Warn("records of the stream were lost; what they told of was found by a scan", "transitions", armed, "calls", called)
+			log.Warn("stream records were lost; a scan found the changes in them", "transitions", armed, "calls", called)
 			return
 		}
 		if ctx.Err() == nil {
-			log.Warn("will look for lost transitions again", "error", err, "after", wait)
+			log.Warn("looking for lost transitions failed; trying again", "error", err, "after", wait)
 			clock.Pause(wait, ctx.Done())
 		}
 	}

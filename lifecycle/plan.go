@@ -53,7 +53,7 @@ func (p *plan) stage(state string) *stage { return p.states[p.current(state)] }
 
 // noState is the problem of an entity in a state that there is not.
 func (p *plan) noState(state string) error {
-	return fmt.Errorf("version %d of the definition has no state %q: move the entity to one that it has", p.version, state)
+	return fmt.Errorf("version %d of the definition has no state %q; move the entity to another state", p.version, state)
 }
 
 // final reports whether nothing follows a state.
@@ -65,7 +65,7 @@ func (s *step) due(base time.Time, of Item) (time.Time, error) {
 	if s.From != "" {
 		v := of[s.From]
 		if v == nil {
-			return t, fmt.Errorf("attribute %q is missing, which names the instant", s.From)
+			return t, fmt.Errorf("attribute %q, the time of the transition, is missing", s.From)
 		}
 		var err error
 		if t, err = instantOf(v); err != nil {
@@ -76,7 +76,7 @@ func (s *step) due(base time.Time, of Item) (time.Time, error) {
 	if s.attr != "" {
 		v := of[s.attr]
 		if v == nil {
-			return t, fmt.Errorf("attribute %q is missing, which names the time to wait", s.attr)
+			return t, fmt.Errorf("attribute %q, the time to wait, is missing", s.attr)
 		}
 		var err error
 		if after, err = spanOf(v); err != nil {
@@ -96,7 +96,7 @@ func (s *step) due(base time.Time, of Item) (time.Time, error) {
 		t = base
 	}
 	if t.After(latest) {
-		return t, fmt.Errorf("it would be after the year 9999")
+		return t, fmt.Errorf("the time would be after the year 9999")
 	}
 	return ceil(t), nil
 }
@@ -173,12 +173,12 @@ func (p *plan) checkItem(of Item) error {
 		case v == nil:
 			return fmt.Errorf("attribute %q (%s) is missing", name, kind)
 		case kindOf(v) != kind:
-			return fmt.Errorf("attribute %q is of type %s, and has to be %s", name, kindOf(v), kind)
+			return fmt.Errorf("attribute %q has the type %s and must have %s", name, kindOf(v), kind)
 		}
 	}
 	for name := range of {
 		if reserved(name) {
-			return fmt.Errorf("attribute %q: the names entity, part and due, and those that begin with _, are the lifecycle's", name)
+			return fmt.Errorf("attribute %q: the names entity, part and due, and names that begin with _, are reserved", name)
 		}
 	}
 	return nil

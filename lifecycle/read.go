@@ -24,14 +24,14 @@ func Read(r io.Reader, known func(handler string) error) (*Definition, error) {
 		return nil, err
 	}
 	if len(file) > fileMost {
-		return nil, Faults{{Text: fmt.Sprintf("the file has more than %d bytes", fileMost)}}
+		return nil, Faults{{Text: fmt.Sprintf("the file is larger than %d bytes", fileMost)}}
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(file, &document); err != nil {
 		return nil, yamlFaults(err)
 	}
 	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
-		return nil, Faults{{Line: 1, Column: 1, Text: `an object is expected, with the members "lifecycle" and "states"`}}
+		return nil, Faults{{Line: 1, Column: 1, Text: `must be an object with the members "lifecycle" and "states"`}}
 	}
 	if left := nodesMost; !countable(&document, &left, 0) {
 		return nil, Faults{{Text: fmt.Sprintf("the file has more than %d values, or is nested too deep", nodesMost)}}
@@ -43,7 +43,7 @@ func Read(r io.Reader, known func(handler string) error) (*Definition, error) {
 		return nil, yamlFaults(err)
 	}
 	if err := strict.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, Faults{{Text: "a file has one lifecycle, and here another document follows"}}
+		return nil, Faults{{Text: "a second document begins here; a file has one lifecycle"}}
 	}
 	err = d.Check(known)
 	faults := FaultsOf(err)
@@ -92,7 +92,7 @@ func yamlFaults(err error) error {
 			f.Text = strings.Replace(f.Text, at[0], "", 1)
 		}
 		f.Text = strings.NewReplacer("lifecycle.Definition", "a definition", "lifecycle.State", "a state", "lifecycle.Transition", "a transition", "lifecycle.Calendar", "a calendar",
-			"not found in type", "is none of").Replace(f.Text)
+			"not found in type", "is not a setting of").Replace(f.Text)
 		all = append(all, f)
 	}
 	return all

@@ -74,12 +74,12 @@ func TestStateGoneMeanwhile(t *testing.T) {
 		if got := applied(); got.Stuck != 1 || got.Entities["a"] != 1 {
 			t.Errorf("%+v", got)
 		}
-		w.stuck(`version 2 of the definition has no state "b": move the entity to one that it has`)
+		w.stuck(`version 2 of the definition has no state "b"; move the entity to another state`)
 		w.advance(10 * time.Hour)
 		w.mended()
 	})
 	for name, c := range map[string]struct{ file, state, problem string }{
-		"after that":              {withoutB, "b, c@2h0m0s", `version 2 of the definition has no state "b": move the entity to one that it has`},
+		"after that":              {withoutB, "b, c@2h0m0s", `version 2 of the definition has no state "b"; move the entity to another state`},
 		"after that, and renamed": {renamedB, "bee, c@2h0m0s", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

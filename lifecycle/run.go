@@ -67,7 +67,7 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 	r.mu.Lock()
 	if r.mu.begun {
 		r.mu.Unlock()
-		return errors.New("lifecycle: Run has run")
+		return errors.New("lifecycle: Run was called before")
 	}
 	r.mu.begun, r.mu.ctx, r.mu.cancel = true, ctx, cancel
 	r.mu.Unlock()
@@ -80,7 +80,7 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 		names, err := l.names(ctx, true) // what was deleted may have calls under way, and can be applied again
 		if err != nil {
 			if ctx.Err() == nil {
-				l.o.Logger.Warn("will look for lifecycles again", "error", err, "after", wait)
+				l.o.Logger.Warn("looking for lifecycles failed; trying again", "error", err, "after", wait)
 				clock.Pause(wait, ctx.Done())
 				wait = min(2*wait, againMost)
 			}
@@ -177,7 +177,7 @@ func (r *runner) read(ctx context.Context, f *follower, lifecycle string) error 
 		} else if ctx.Err() != nil {
 			return nil
 		} else {
-			log.Warn("will make the table of entities again", "error", err, "after", wait)
+			log.Warn("the table of entities is missing; creating it again", "error", err, "after", wait)
 		}
 		clock.Pause(wait, ctx.Done())
 	}

@@ -32,7 +32,7 @@ var exactUnits = map[string]time.Duration{
 
 // parseSpan reads "36h", "1d 12h", "-48h", "3 business days".
 func parseSpan(text string) (s span, err error) {
-	wrong := fmt.Errorf(`%q is no length of time such as 90s, 36h, "1d 12h", "2 weeks", "1 month", "3 business days" or "4 business hours", of at most %d years`, text[:min(len(text), spanText)], yearsMost)
+	wrong := fmt.Errorf(`invalid length of time %q; use 90s, 36h, "1d 12h", "2 weeks", "1 month", "3 business days" or "4 business hours", up to %d years`, text[:min(len(text), spanText)], yearsMost)
 	rest := strings.ToLower(strings.TrimSpace(text))
 	rest, s.negative = strings.CutPrefix(rest, "-")
 	if rest == "" || len(text) > spanText {
@@ -115,7 +115,7 @@ func fixed(text string, otherwise, least, most time.Duration) (time.Duration, er
 	}
 	d := s.exact + time.Duration(s.days)*24*time.Hour
 	if s.negative || s.business() || s.months > 0 || d < least || d > most {
-		return 0, fmt.Errorf("%q is not from %s to %s", text, shortSpan(least), shortSpan(most))
+		return 0, fmt.Errorf("%q is not between %s and %s", text, shortSpan(least), shortSpan(most))
 	}
 	return d, nil
 }

@@ -57,7 +57,7 @@ func (e *InUse) Error() string {
 	for _, name := range slices.Sorted(maps.Keys(e.States)) {
 		all = append(all, fmt.Sprintf("%q (%d)", name, e.States[name]))
 	}
-	return "entities are in states that the definition does not have: " + strings.Join(all, ", ")
+	return "entities are in states that the new definition lacks: " + strings.Join(all, ", ")
 }
 
 // Apply stores a definition, or puts it in the place of the one of its name. It is checked first; Faults, *InUse. Where others run the lifecycle, they go by it from the next
@@ -278,7 +278,7 @@ func (l *Lifecycles) store(ctx context.Context, name string, d definition) error
 	_, err := l.o.DB.PutItem(ctx, in)
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
-		return fmt.Errorf("lifecycle %q: somebody else has changed it at the same time", name)
+		return fmt.Errorf("lifecycle %q was changed at the same time by another process; try again", name)
 	}
 	return err
 }
@@ -309,7 +309,7 @@ func (l *Lifecycles) planOf(ctx context.Context, name string) (*plan, error) {
 	}
 	d, err := Read(strings.NewReader(is.text), nil) // whether there is a handler is seen when it is called
 	if err != nil {
-		return nil, fmt.Errorf("lifecycle %q cannot be read, as it is in the table: %w", name, err)
+		return nil, fmt.Errorf("lifecycle %q cannot be read from its table: %w", name, err)
 	}
 	if p, err = d.plan(nil); err != nil {
 		return nil, err

@@ -157,7 +157,7 @@ func fromPlain(v any) (types.AttributeValue, error) {
 		}
 		return m, nil
 	}
-	return nil, fmt.Errorf("%v is neither a text, a number, true, false, null, a list nor an object", v)
+	return nil, fmt.Errorf("%v is not a string, number, true, false, null, list or object", v)
 }
 
 // kindOf is the type of a value, as the API names it.
@@ -204,19 +204,19 @@ func instantOf(v types.AttributeValue) (time.Time, error) {
 		}
 		ms, ok := b.Number().Millis()
 		if !ok {
-			return t, fmt.Errorf("%s are no seconds of an instant", v.Value)
+			return t, fmt.Errorf("%s is not a time in epoch seconds", v.Value)
 		}
 		t = time.UnixMilli(ms).UTC()
 	case *types.AttributeValueMemberS:
 		var err error
 		if t, err = time.Parse(time.RFC3339Nano, strings.Replace(strings.TrimSpace(v.Value), " ", "T", 1)); err != nil {
-			return t, fmt.Errorf("%q is no instant in ISO 8601 with a zone, such as 2030-01-01T09:00:00Z", v.Value[:min(len(v.Value), spanText)])
+			return t, fmt.Errorf("invalid time %q; use ISO 8601 with a zone, such as 2030-01-01T09:00:00Z", v.Value[:min(len(v.Value), spanText)])
 		}
 	default:
-		return t, fmt.Errorf("an instant is epoch seconds (N) or ISO 8601 (S), and not %s", kindOf(v))
+		return t, fmt.Errorf("a time must be epoch seconds (N) or ISO 8601 (S), not %s", kindOf(v))
 	}
 	if t.Before(earliest) || t.After(latest) {
-		return t, fmt.Errorf("the instant does not lie between 1970 and 9999; is it in milliseconds?")
+		return t, fmt.Errorf("the time is not between the years 1970 and 9999; is it in milliseconds?")
 	}
 	return ceil(t), nil
 }
@@ -236,7 +236,7 @@ func spanOf(v types.AttributeValue) (s span, err error) {
 		}
 		ms, ok := b.Number().Millis()
 		if !ok || ms > int64(exactMost/time.Millisecond) {
-			return s, fmt.Errorf("%s are no seconds of a length of time", v.Value)
+			return s, fmt.Errorf("%s is not a length of time in seconds", v.Value)
 		}
 		s.exact = time.Duration(ms) * time.Millisecond
 	case *types.AttributeValueMemberS:
@@ -244,10 +244,10 @@ func spanOf(v types.AttributeValue) (s span, err error) {
 			return s, err
 		}
 	default:
-		return s, fmt.Errorf("a length of time is seconds (N) or a text (S), and not %s", kindOf(v))
+		return s, fmt.Errorf("a length of time must be seconds (N) or a string (S), not %s", kindOf(v))
 	}
 	if s.negative || s.exact < 0 || s.zero() {
-		return s, fmt.Errorf("it is not more than nothing")
+		return s, fmt.Errorf("it must be above 0")
 	}
 	return s, nil
 }

@@ -54,7 +54,7 @@ func (r *Report) partitions(all []resource) {
 			if most > 1 {
 				h.Risk = RiskOver
 			}
-			h.Why = fmt.Sprintf("one partition key gets %s of the traffic: %s write and %s read units a second, and a partition gives %s and %s", percent(of.hottest), number(h.WritePeak), number(h.ReadPeak),
+			h.Why = fmt.Sprintf("one partition key gets %s of the traffic: %s write and %s read units a second; a partition allows %s and %s", percent(of.hottest), number(h.WritePeak), number(h.ReadPeak),
 				number(partitionWrites), number(partitionReads))
 			if h.Risk == RiskOver && i > 0 {
 				h.Why += "; the index's throttling holds up the table's writes"

@@ -18,7 +18,7 @@ func ReadIndex(text string) (Index, error) {
 	name, projection, _ := strings.Cut(head, "=")
 	x := Index{Name: strings.TrimSpace(name), Projection: Projection(strings.ToUpper(strings.TrimSpace(projection)))}
 	if x.Name == "" {
-		return x, fmt.Errorf("%q has no name: an index is written as byDay=ALL, with settings behind commas", text)
+		return x, fmt.Errorf("%q has no name; write an index as byDay=ALL, followed by settings such as ,share=0.2", text)
 	}
 	for more {
 		var setting string
@@ -43,17 +43,17 @@ func (x *Index) set(setting string) error {
 	switch {
 	case whole != nil:
 		if *whole, err = strconv.Atoi(value); err != nil || *whole < 1 {
-			return fmt.Errorf("%s: %q is not a whole number from 1 on", name, value)
+			return fmt.Errorf("%s: %q is not a whole number of 1 or more", name, value)
 		}
 	case part != nil:
 		if *part, err = strconv.ParseFloat(value, 64); err != nil || !(*part >= 0) {
-			return fmt.Errorf("%s: %q is not a number from 0 on", name, value)
+			return fmt.Errorf("%s: %q is not a number of 0 or more", name, value)
 		}
 		if part == &x.Share && x.Share == 0 { // which Index takes for its default
-			return errors.New("share: an index without entries is none")
+			return errors.New("share: must be above 0")
 		}
 	default:
-		return fmt.Errorf("%q is unknown: there are bytes=, share=, moves=, reads=, keys= and local", setting)
+		return fmt.Errorf("unknown setting %q; use bytes=, share=, moves=, reads=, keys= or local", setting)
 	}
 	return nil
 }

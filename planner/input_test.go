@@ -43,7 +43,7 @@ func TestPriceTables(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, cmp.Diff(p, again))
 		}
 	}
-	if _, err := Table("mars-1"); err == nil || err.Error() != `there is no price table "mars-1" here, only us-east-1 and us-east-1-2018` {
+	if _, err := Table("mars-1"); err == nil || err.Error() != `unknown price table "mars-1"; built in are us-east-1 and us-east-1-2018` {
 		t.Error(err)
 	}
 }
@@ -62,14 +62,14 @@ func TestPricesThatAreNone(t *testing.T) {
 		{with("gb_month: 0.25", "gb_months: 0.25"), "the price table cannot be read: unmarshal errors: line 13: gb_months is unknown"},
 		{with("  gb_month: 0.25\n", ""), "storage.gb_month is missing"},
 		{with("write_per_million: 0.625", "write_per_million: free"), "cannot unmarshal !!str `free` into float64"},
-		{with("write_per_million: 0.625", "write_per_million: -1"), "on_demand.write_per_million: -1 is not from 0 to 1e+15"},
-		{with("write_per_million: 0.625", "write_per_million: .inf"), "on_demand.write_per_million: +Inf is not from 0 to 1e+15"},
+		{with("write_per_million: 0.625", "write_per_million: -1"), "on_demand.write_per_million: -1 is not between 0 and 1e+15"},
+		{with("write_per_million: 0.625", "write_per_million: .inf"), "on_demand.write_per_million: +Inf is not between 0 and 1e+15"},
 		{with("write_per_million: 0.625", "write_per_million: .nan"), "on_demand.write_per_million is missing"},
-		{with("gb_bytes: 1000000000", "gb_bytes: 0"), "storage.gb_bytes: a GB has more than 0 bytes"},
+		{with("gb_bytes: 1000000000", "gb_bytes: 0"), "storage.gb_bytes: must be above 0"},
 		{with("since: 2024-11-01", "since: yesterday"), `since: "yesterday" is not a date such as 2024-11-01`},
 		{with("region: us-east-1\n", ""), "region is missing"},
-		{string(good) + "---\nregion: another\n", "something follows it, and a file has one table"},
-		{strings.Repeat("#", pricesMax+1), "a price table has at most 65536 bytes"},
+		{string(good) + "---\nregion: another\n", "a second document follows it"},
+		{strings.Repeat("#", pricesMax+1), "a price table must not exceed 65536 bytes"},
 	} {
 		if _, err := ReadPrices(strings.NewReader(x.file)); err == nil || !strings.Contains(err.Error(), x.says) {
 			t.Errorf("got %v\nwant %s", err, x.says)
@@ -107,35 +107,35 @@ func TestWorkloadsThatAreNone(t *testing.T) {
 		w    Workload
 		says string
 	}{
-		{Workload{ItemBytes: 1}, "there is neither a write nor a read"},
-		{Workload{Writes: 1}, "item size: 0 bytes is not from 1 to 409600 (400 KB)"},
-		{Workload{Writes: 1, ItemBytes: 409_601}, "item size: 409601 bytes is not from 1 to 409600 (400 KB)"},
-		{Workload{Writes: -1, ItemBytes: 1}, "writes: -1 is not from 0 to 1e+09 a second"},
-		{Workload{Writes: 1e-300, ItemBytes: 1}, "writes: 1e-300 a second is less than once in 30 years"},
-		{Workload{Writes: math.NaN(), ItemBytes: 1}, "writes: NaN is not from 0 to 1e+09 a second"},
-		{Workload{Mix: Mix{Strong: math.Inf(1)}, ItemBytes: 1}, "strong reads: +Inf is not from 0 to 1e+09 a second"},
-		{Workload{Writes: 1, ItemBytes: 1, Updates: 1.5}, "updates: 1.5 is not a share from 0 to 1"},
-		{Workload{Writes: 1, ItemBytes: 1, HottestKey: -0.1}, "hottest key: -0.1 is not a share from 0 to 1"},
+		{Workload{ItemBytes: 1}, "no traffic: set writes or reads"},
+		{Workload{Writes: 1}, "item size: 0 bytes is not between 1 and 409600 (400 KB)"},
+		{Workload{Writes: 1, ItemBytes: 409_601}, "item size: 409601 bytes is not between 1 and 409600 (400 KB)"},
+		{Workload{Writes: -1, ItemBytes: 1}, "writes: -1 is not between 0 and 1e+09 a second"},
+		{Workload{Writes: 1e-300, ItemBytes: 1}, "writes: 1e-300 a second is less than one request in 30 years"},
+		{Workload{Writes: math.NaN(), ItemBytes: 1}, "writes: NaN is not between 0 and 1e+09 a second"},
+		{Workload{Mix: Mix{Strong: math.Inf(1)}, ItemBytes: 1}, "strong reads: +Inf is not between 0 and 1e+09 a second"},
+		{Workload{Writes: 1, ItemBytes: 1, Updates: 1.5}, "updates: 1.5 is not between 0 and 1"},
+		{Workload{Writes: 1, ItemBytes: 1, HottestKey: -0.1}, "hottest key: -0.1 is not between 0 and 1"},
 		{Workload{Writes: 1, ItemBytes: 1, Expiring: 0.5}, "expiring: it needs a retention"},
-		{Workload{Writes: 1, ItemBytes: 1, Retention: -time.Second}, "retention: -1s is not from 0 to 100 years"},
-		{Workload{Writes: 1, ItemBytes: 1, Items: -1}, "items: -1 is not from 0 to 1e+15"},
+		{Workload{Writes: 1, ItemBytes: 1, Retention: -time.Second}, "retention: -1s is not between 0 and 100 years"},
+		{Workload{Writes: 1, ItemBytes: 1, Items: -1}, "items: -1 is not between 0 and 1e+15"},
 		{Workload{Writes: 1, ItemBytes: 10, KeyBytes: 20}, "key size: 20 bytes is more than the item's 10"},
-		{Workload{Writes: 1, ItemBytes: 1, StreamReaders: 101}, "stream readers: 101 is not from 0 to 100"},
-		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "a"}}}, `index "a": a name has 3 to 255 of a-z, A-Z, 0-9, _, . and -`},
-		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc"}, {Name: "abc"}}}, `index "abc": it is there twice`},
-		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc", Projection: "SOME"}}}, `index "abc": "SOME" is none of the projections ALL, KEYS_ONLY and INCLUDE`},
-		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc", Projection: Include}}}, `index "abc": the size of an entry is missing: projection INCLUDE holds what it is told to`},
+		{Workload{Writes: 1, ItemBytes: 1, StreamReaders: 101}, "stream readers: 101 is not between 0 and 100"},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "a"}}}, `index "a": a name must have 3 to 255 of a-z, A-Z, 0-9, _, . and -`},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc"}, {Name: "abc"}}}, `index "abc" is given twice`},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc", Projection: "SOME"}}}, `index "abc": unknown projection "SOME"; use ALL, KEYS_ONLY or INCLUDE`},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc", Projection: Include}}}, `index "abc": projection INCLUDE needs the size of an entry (bytes=)`},
 		{Workload{Writes: 1, ItemBytes: 9, Indexes: []Index{{Name: "abc", EntryBytes: 5}}}, `index "abc": an entry of projection ALL has the item's size`},
-		{Workload{Writes: 1, ItemBytes: 1, Indexes: make([]Index, 21)}, "21 global indexes: a table has at most 20"},
-		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{Target: 0.95}}, "target: 0.95 is not from 0.2 to 0.9 (20 to 90 %)"},
-		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{Band: 0.7}}, "band: 0.7 is not below the target of 0.7"},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: make([]Index, 21)}, "21 global indexes are too many; the limit is 20"},
+		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{Target: 0.95}}, "target: 0.95 is not between 0.2 and 0.9 (20 to 90 %)"},
+		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{Band: 0.7}}, "band: 0.7 is not below the target 0.7"},
 		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{MinWrite: 50_000}}, "capacity for writes: 50000 to 40000 is not a range of whole units from 1 to 10000000"},
 		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{MinRead: 1.5}}, "capacity for reads: 1.5 to 40000 is not a range of whole units"},
 		{Workload{Writes: 1, ItemBytes: 1, Scaling: Scaling{Delay: 61}}, "delay: 61 minutes are more than 60"},
-		{Workload{Writes: 1, ItemBytes: 1, Sweep: Sweep{Period: time.Millisecond}}, "period: 1ms is not from 1s to 30 days"},
-		{Workload{Writes: 1, ItemBytes: 1, Sweep: Sweep{Workers: -1}}, "workers: -1 is not from 1 to 1000"},
-		{Workload{ItemBytes: 1, Shape: &Shape{}}, "shape: 0 minutes are not from 1 to 527040"},
-		{Workload{ItemBytes: 1, Shape: &Shape{Points: []Point{{-1, 0}}}}, "shape: minute 0 has traffic that is not from 0 to 1e+09 a second"},
+		{Workload{Writes: 1, ItemBytes: 1, Sweep: Sweep{Period: time.Millisecond}}, "period: 1ms is not between 1s and 30 days"},
+		{Workload{Writes: 1, ItemBytes: 1, Sweep: Sweep{Workers: -1}}, "workers: -1 is not between 1 and 1000"},
+		{Workload{ItemBytes: 1, Shape: &Shape{}}, "shape: 0 minutes are not between 1 and 527040"},
+		{Workload{ItemBytes: 1, Shape: &Shape{Points: []Point{{-1, 0}}}}, "shape: the traffic of minute 0 is not between 0 and 1e+09 a second"},
 	} {
 		if _, err := Make(x.w, Default()); err == nil || !strings.Contains(err.Error(), x.says) {
 			t.Errorf("got %v\nwant %s", err, x.says)
@@ -160,14 +160,14 @@ func TestReadIndex(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"":            `"" has no name: an index is written as byDay=ALL, with settings behind commas`,
-		"=ALL":        `"=ALL" has no name: an index is written as byDay=ALL, with settings behind commas`,
-		"a,keys=some": `index "a": keys: "some" is not a whole number from 1 on`,
-		"a,share=-1":  `index "a": share: "-1" is not a number from 0 on`,
-		"a,share=0":   `index "a": share: an index without entries is none`,
-		"a,share=NaN": `index "a": share: "NaN" is not a number from 0 on`,
-		"a,size=3":    `index "a": "size=3" is unknown: there are bytes=, share=, moves=, reads=, keys= and local`,
-		"a,":          `index "a": "" is unknown: there are bytes=, share=, moves=, reads=, keys= and local`,
+		"":            `"" has no name; write an index as byDay=ALL, followed by settings such as ,share=0.2`,
+		"=ALL":        `"=ALL" has no name; write an index as byDay=ALL, followed by settings such as ,share=0.2`,
+		"a,keys=some": `index "a": keys: "some" is not a whole number of 1 or more`,
+		"a,share=-1":  `index "a": share: "-1" is not a number of 0 or more`,
+		"a,share=0":   `index "a": share: must be above 0`,
+		"a,share=NaN": `index "a": share: "NaN" is not a number of 0 or more`,
+		"a,size=3":    `index "a": unknown setting "size=3"; use bytes=, share=, moves=, reads=, keys= or local`,
+		"a,":          `index "a": unknown setting ""; use bytes=, share=, moves=, reads=, keys= or local`,
 	} {
 		if _, err := ReadIndex(text); err == nil || err.Error() != says {
 			t.Errorf("%q: got %v, want %s", text, err, says)
@@ -218,16 +218,16 @@ mayfly_guard_consumed_units_total{TableName="other",kind="write"} 9
 		{guarded, "orders", Scrape{"orders": {30.5, 10}}, ""},
 		{guarded + server, "orders", Scrape{"orders": {30.5, 10}}, ""},
 		{"mayfly_store_failed 0\n", "", Scrape{}, ""}, // there is no table yet
-		{server, "orders", nil, `there is no table orders in it, but notes, o"rders`},
-		{crowd.String(), "orders", nil, "there is no table orders in it, but t0, t1, t2, t3, t4 and 2 more"},
-		{"mayfly_store_failed 0\n", "orders", nil, "there is no table orders in it, nor any other"},
-		{guarded, "", nil, "these are the metrics of guard, which tells of each table by itself: choose one with --table (orders, other)"},
-		{"mayfly_table_expiry{TableName=\"notes\"} 1\n", "", nil, "there are tables, and no mayfly_consumed_units_total in it: that mayfly is too old to count units, and a newer one is to be started"},
-		{"<html>", "", nil, "there is no metric of mayfly in it: the /metrics of mayfly serve is on its own port, that of mayfly guard on --metrics-port"},
-		{"mayfly_consumed_units_total{index=OK} 1\n", "", nil, `line 1: "{index=OK} 1" is not a sample such as {TableName="orders"} 17`},
-		{"\nmayfly_consumed_units_total{index=\"OK\n", "", nil, `line 2: "{index=\"OK" is not a sample such as {TableName="orders"} 17`},
-		{"mayfly_consumed_units_total{kind=\"read\"} many\n", "", nil, `line 1: "{kind=\"read\"} many" is not a sample such as {TableName="orders"} 17`},
-		{"mayfly_" + strings.Repeat("x", scrapeLineMax), "", nil, "a line has more than 1048576 bytes: these are no metrics"},
+		{server, "orders", nil, `table orders not found in it; it has notes, o"rders`},
+		{crowd.String(), "orders", nil, "table orders not found in it; it has t0, t1, t2, t3, t4 and 2 more"},
+		{"mayfly_store_failed 0\n", "orders", nil, "table orders not found in it; it has no tables"},
+		{guarded, "", nil, "these are metrics of guard, which counts each table separately: choose one with --table (orders, other)"},
+		{"mayfly_table_expiry{TableName=\"notes\"} 1\n", "", nil, "it has no mayfly_consumed_units_total: that mayfly is too old to count units; upgrade it"},
+		{"<html>", "", nil, "it has no metrics of mayfly; mayfly serve has /metrics on its own port, mayfly guard on --metrics-port"},
+		{"mayfly_consumed_units_total{index=OK} 1\n", "", nil, `line 1: invalid sample "{index=OK} 1"; expected a line such as {TableName="orders"} 17`},
+		{"\nmayfly_consumed_units_total{index=\"OK\n", "", nil, `line 2: invalid sample "{index=\"OK"; expected a line such as {TableName="orders"} 17`},
+		{"mayfly_consumed_units_total{kind=\"read\"} many\n", "", nil, `line 1: invalid sample "{kind=\"read\"} many"; expected a line such as {TableName="orders"} 17`},
+		{"mayfly_" + strings.Repeat("x", scrapeLineMax), "", nil, "a line is longer than 1048576 bytes: this is not a metrics page"},
 	} {
 		got, err := ReadScrape(strings.NewReader(x.text), x.table)
 		switch {

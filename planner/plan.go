@@ -271,11 +271,11 @@ func (r *Report) note(asked Workload) {
 	add := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
 	w := &r.Workload
 	if w.Retention == 0 && asked.Items == 0 {
-		add("nothing expires: storage is that of one month's new items, and grows by as much each month")
+		add("nothing expires: the storage shown is for one month's new items and grows by that much each month")
 	}
 	for _, d := range r.Demands {
 		if d.Throttled > 0 {
-			add("on demand, when it is new, %s of the %s would be throttled in %d minutes: warm it to %s units a second first", d.Kind, d.Resource, d.Minutes, number(d.Warm))
+			add("a new on-demand table would throttle %s of the %s in %d minutes; warm it to %s units a second first", d.Kind, d.Resource, d.Minutes, number(d.Warm))
 		}
 	}
 	for _, t := range r.Tracks {
@@ -287,9 +287,9 @@ func (r *Report) note(asked Workload) {
 		}
 	}
 	if moved := w.Renewals * w.Expiring * (1 - w.Updates); moved > w.Updates+1e-9 {
-		add("a deadline is moved by a write: %s renewals of each item are %s of the writes, which updates are to include", number(w.Renewals), percent(moved/(moved+1-w.Updates)))
+		add("a write moves a deadline: %s renewals of each item are %s of the writes; include them in --updates", number(w.Renewals), percent(moved/(moved+1-w.Updates)))
 	}
 	if w.FreeTier {
-		add("the free tier is taken off storage, streams and firings, as if nothing else of the account used it")
+		add("the free tier is subtracted from storage, streams and firings, as if nothing else in the account used it")
 	}
 }

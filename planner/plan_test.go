@@ -11,7 +11,7 @@ import (
 func TestRenewalsAreUpdates(t *testing.T) {
 	noted := func(w Workload) bool {
 		return slices.ContainsFunc(made(t, w, USEast1).Notes, func(n string) bool {
-			return n == "a deadline is moved by a write: 3 renewals of each item are 75.0 % of the writes, which updates are to include" || strings.Contains(n, "moved by a write") && w.Updates > 0
+			return n == "a write moves a deadline: 3 renewals of each item are 75.0 % of the writes; include them in --updates" || strings.Contains(n, "moved by a write") && w.Updates > 0
 		})
 	}
 	w := Workload{Writes: 100, ItemBytes: 1000, Retention: time.Hour, Renewals: 3}

@@ -60,7 +60,7 @@ const (
 func Table(name string) ([]byte, error) {
 	text, err := tables.ReadFile("prices/" + name + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("there is no price table %q here, only %s and %s", name, USEast1, USEast1From2018)
+		return nil, fmt.Errorf("unknown price table %q; built in are %s and %s", name, USEast1, USEast1From2018)
 	}
 	return text, nil
 }
@@ -92,7 +92,7 @@ func ReadPrices(r io.Reader) (*Prices, error) {
 	case err != nil:
 		return nil, err
 	case len(text) > pricesMax:
-		return nil, fmt.Errorf("a price table has at most %d bytes", pricesMax)
+		return nil, fmt.Errorf("a price table must not exceed %d bytes", pricesMax)
 	}
 	p := &Prices{}
 	for _, f := range p.figures() {
@@ -107,7 +107,7 @@ func ReadPrices(r io.Reader) (*Prices, error) {
 		return nil, fmt.Errorf("the price table cannot be read: %s", unknownMember.ReplaceAllString(text, "$1 is unknown"))
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the price table cannot be read: something follows it, and a file has one table")
+		return nil, errors.New("the price table cannot be read: a second document follows it")
 	}
 	return p, p.check()
 }
@@ -143,16 +143,16 @@ func (p *Prices) check() error {
 		all = append(all, fmt.Errorf("since: %q is not a date such as 2024-11-01", p.Since))
 	}
 	if p.Source == "" {
-		all = append(all, errors.New("source is missing: say where the prices are from"))
+		all = append(all, errors.New("source is missing: name where the prices come from"))
 	}
 	for _, f := range p.figures() {
 		switch v := *f.at; {
 		case math.IsNaN(v):
 			all = append(all, fmt.Errorf("%s is missing", f.name))
 		case v < 0 || v > figureMax:
-			all = append(all, fmt.Errorf("%s: %v is not from 0 to %v", f.name, v, figureMax))
+			all = append(all, fmt.Errorf("%s: %v is not between 0 and %v", f.name, v, figureMax))
 		case v == 0 && f.at == &p.Storage.GBBytes:
-			all = append(all, errors.New("storage.gb_bytes: a GB has more than 0 bytes"))
+			all = append(all, errors.New("storage.gb_bytes: must be above 0"))
 		}
 	}
 	return errors.Join(all...)

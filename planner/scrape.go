@@ -61,15 +61,15 @@ func ReadScrape(r io.Reader, table string) (Scrape, error) {
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("a line has more than %d bytes: these are no metrics", scrapeLineMax)
+		return nil, fmt.Errorf("a line is longer than %d bytes: this is not a metrics page", scrapeLineMax)
 	case err != nil:
 		return nil, err
 	case !ours:
-		return nil, errors.New("there is no metric of mayfly in it: the /metrics of mayfly serve is on its own port, that of mayfly guard on --metrics-port")
+		return nil, errors.New("it has no metrics of mayfly; mayfly serve has /metrics on its own port, mayfly guard on --metrics-port")
 	case tables && len(own) == 0:
-		return nil, fmt.Errorf("there are tables, and no %s in it: that mayfly is too old to count units, and a newer one is to be started", metricConsumed)
+		return nil, fmt.Errorf("it has no %s: that mayfly is too old to count units; upgrade it", metricConsumed)
 	case table == "" && len(guarded) > 0:
-		return nil, fmt.Errorf("these are the metrics of guard, which tells of each table by itself: choose one with --table (%s)", some(guarded))
+		return nil, fmt.Errorf("these are metrics of guard, which counts each table separately: choose one with --table (%s)", some(guarded))
 	case table == "":
 		return own, nil
 	}
@@ -79,9 +79,9 @@ func ReadScrape(r io.Reader, table string) (Scrape, error) {
 		}
 	}
 	if all := some(own) + some(guarded); all != "" {
-		return nil, fmt.Errorf("there is no table %s in it, but %s", table, all)
+		return nil, fmt.Errorf("table %s not found in it; it has %s", table, all)
 	}
-	return nil, fmt.Errorf("there is no table %s in it, nor any other", table)
+	return nil, fmt.Errorf("table %s not found in it; it has no tables", table)
 }
 
 // some names a few of the tables.
@@ -96,7 +96,7 @@ func some(s Scrape) string {
 
 // readSample reads `{a="b",…} 17`.
 func readSample(text string) (labels map[string]string, v float64, err error) {
-	wrong := fmt.Errorf("%q is not a sample such as {TableName=\"orders\"} 17", text)
+	wrong := fmt.Errorf("invalid sample %q; expected a line such as {TableName=\"orders\"} 17", text)
 	labels = map[string]string{}
 	rest, is := strings.CutPrefix(text, "{")
 	for is && !strings.HasPrefix(rest, "}") {

@@ -37,7 +37,7 @@ type bounded struct {
 func (b *bounded) Read(to []byte) (int, error) {
 	n, err := b.Reader.Read(to)
 	if b.left -= n; b.left < 0 {
-		return 0, fmt.Errorf("the file has more than %d bytes", shapeBytesMax)
+		return 0, fmt.Errorf("the file is larger than %d bytes", shapeBytesMax)
 	}
 	return n, err
 }
@@ -81,7 +81,7 @@ func ReadShape(r io.Reader) (*Shape, error) {
 	c.ReuseRecord, c.TrimLeadingSpace, c.Comment = true, true, '#'
 	heading, err := c.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty: it begins with a heading such as minute,writes,reads")
+		return nil, errors.New("the file is empty; it must begin with a heading such as minute,writes,reads")
 	} else if err != nil {
 		return nil, csvError(err)
 	}
@@ -103,7 +103,7 @@ func ReadShape(r io.Reader) (*Shape, error) {
 			return nil, &LineError{line, err}
 		}
 		if n := len(rows); n > 0 && w.minute <= rows[n-1].minute {
-			return nil, lineErrorf(line, "it is not after the row before: rows are in the order of time, each minute once")
+			return nil, lineErrorf(line, "its time is not after the row before: sort the rows by time, each minute once")
 		}
 		if len(rows) > 0 && w.minute-rows[0].minute >= ShapeMax {
 			return nil, lineErrorf(line, "it is more than %d minutes (366 days) after the first row", ShapeMax)
@@ -111,7 +111,7 @@ func ReadShape(r io.Reader) (*Shape, error) {
 		rows = append(rows, w)
 	}
 	if len(rows) == 0 {
-		return nil, errors.New("the file has a heading and no rows")
+		return nil, errors.New("the file has a heading but no rows")
 	}
 	return h.shape(rows)
 }
@@ -159,20 +159,20 @@ func readHeading(cells []string) (heading, error) {
 		case columnRCU:
 			at, h.sums = &h.reads, true
 		default:
-			return h, fmt.Errorf("column %q is unknown: there are minute or timestamp, and writes and reads, or ConsumedWriteCapacityUnits and ConsumedReadCapacityUnits", cell)
+			return h, fmt.Errorf("unknown column %q; use minute or timestamp, with writes and reads, or ConsumedWriteCapacityUnits and ConsumedReadCapacityUnits", cell)
 		}
 		if *at >= 0 {
-			return h, fmt.Errorf("column %q says again what another one does", cell)
+			return h, fmt.Errorf("column %q repeats another column", cell)
 		}
 		*at = i
 	}
 	switch {
 	case h.at < 0:
-		return h, errors.New("a column minute or timestamp is missing")
+		return h, errors.New("the column minute or timestamp is missing")
 	case h.writes < 0 && h.reads < 0:
-		return h, errors.New("a column of traffic is missing: writes or reads")
+		return h, errors.New("the column writes or reads is missing")
 	case h.sums && perSecond:
-		return h, errors.New("operations a second and sums of units are mixed")
+		return h, errors.New("writes and reads cannot be mixed with ConsumedWriteCapacityUnits and ConsumedReadCapacityUnits")
 	}
 	return h, nil
 }
@@ -191,7 +191,7 @@ func (h heading) row(cells []string) (w row, err error) {
 		}
 		v, err := strconv.ParseFloat(strings.TrimSpace(cells[f.in]), 64)
 		if err != nil || !(v >= 0 && v <= rateMax) { // NaN is not
-			return w, fmt.Errorf("%s: %q is not a number from 0 to %v", f.of, cells[f.in], rateMax)
+			return w, fmt.Errorf("%s: %q is not a number between 0 and %v", f.of, cells[f.in], rateMax)
 		}
 		*f.to = v
 	}
@@ -203,7 +203,7 @@ func (h heading) minute(cell string) (int64, error) {
 	if !h.timestamps {
 		m, err := strconv.ParseInt(cell, 10, 64)
 		if err != nil || m < 0 || m > math.MaxInt32 {
-			return 0, fmt.Errorf("minute: %q is not a whole number from 0 on", cell)
+			return 0, fmt.Errorf("minute: %q is not a whole number of 0 or more", cell)
 		}
 		return m, nil
 	}
@@ -227,7 +227,7 @@ func (h heading) shape(rows []row) (*Shape, error) {
 		}
 	}
 	if last-first+step > ShapeMax {
-		return nil, fmt.Errorf("the last row holds for %d minutes, and the shape has more than %d minutes (366 days) with it", step, ShapeMax)
+		return nil, fmt.Errorf("with its last row of %d minutes the shape exceeds %d minutes (366 days)", step, ShapeMax)
 	}
 	s := &Shape{Start: time.Unix(first*60, 0).UTC(), Units: h.sums, Points: make([]Point, last-first+step)}
 	for i, w := range rows {
@@ -263,14 +263,14 @@ func (s *Shape) mean() (p Point) {
 
 func (s *Shape) check() error {
 	if n := len(s.Points); n < 1 || n > ShapeMax {
-		return fmt.Errorf("shape: %d minutes are not from 1 to %d", n, ShapeMax)
+		return fmt.Errorf("shape: %d minutes are not between 1 and %d", n, ShapeMax)
 	}
 	for i, p := range s.Points {
 		if !(p.Writes >= 0 && p.Writes <= rateMax && p.Reads >= 0 && p.Reads <= rateMax) {
-			return fmt.Errorf("shape: minute %d has traffic that is not from 0 to %v a second", i, rateMax)
+			return fmt.Errorf("shape: the traffic of minute %d is not between 0 and %v a second", i, rateMax)
 		}
 		if p.Writes > 0 && p.Writes < rateMin || p.Reads > 0 && p.Reads < rateMin {
-			return fmt.Errorf("shape: minute %d has traffic of less than once in 30 years", i)
+			return fmt.Errorf("shape: the traffic of minute %d is less than one request in 30 years", i)
 		}
 	}
 	return nil

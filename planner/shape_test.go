@@ -38,27 +38,27 @@ func TestReadShape(t *testing.T) {
 
 func TestShapesThatAreNone(t *testing.T) {
 	for _, x := range []struct{ file, says string }{
-		{"", "the file is empty: it begins with a heading such as minute,writes,reads"},
-		{"minute,writes\n", "the file has a heading and no rows"},
-		{"writes,reads\n1,2\n", "line 1: a column minute or timestamp is missing"},
-		{"minute\n1\n", "line 1: a column of traffic is missing: writes or reads"},
-		{"minute,puts\n1,2\n", `line 1: column "puts" is unknown: there are minute or timestamp, and writes and reads, or ConsumedWriteCapacityUnits and ConsumedReadCapacityUnits`},
-		{"minute,writes,Writes\n1,2,3\n", `line 1: column "Writes" says again what another one does`},
-		{"minute,timestamp,writes\n", `line 1: column "timestamp" says again what another one does`},
-		{"minute,writes,ConsumedReadCapacityUnits\n", "line 1: operations a second and sums of units are mixed"},
+		{"", "the file is empty; it must begin with a heading such as minute,writes,reads"},
+		{"minute,writes\n", "the file has a heading but no rows"},
+		{"writes,reads\n1,2\n", "line 1: the column minute or timestamp is missing"},
+		{"minute\n1\n", "line 1: the column writes or reads is missing"},
+		{"minute,puts\n1,2\n", `line 1: unknown column "puts"; use minute or timestamp, with writes and reads, or ConsumedWriteCapacityUnits and ConsumedReadCapacityUnits`},
+		{"minute,writes,Writes\n1,2,3\n", `line 1: column "Writes" repeats another column`},
+		{"minute,timestamp,writes\n", `line 1: column "timestamp" repeats another column`},
+		{"minute,writes,ConsumedReadCapacityUnits\n", "line 1: writes and reads cannot be mixed with ConsumedWriteCapacityUnits and ConsumedReadCapacityUnits"},
 		{"minute,writes\n0,1\n1\n", "line 3: wrong number of fields"},
-		{"minute,writes\n0,1\n0,2\n", "line 3: it is not after the row before: rows are in the order of time, each minute once"},
-		{"minute,writes\n5,1\n4,2\n", "line 3: it is not after the row before: rows are in the order of time, each minute once"},
-		{"minute,writes\nnoon,1\n", `line 2: minute: "noon" is not a whole number from 0 on`},
-		{"minute,writes\n-1,1\n", `line 2: minute: "-1" is not a whole number from 0 on`},
+		{"minute,writes\n0,1\n0,2\n", "line 3: its time is not after the row before: sort the rows by time, each minute once"},
+		{"minute,writes\n5,1\n4,2\n", "line 3: its time is not after the row before: sort the rows by time, each minute once"},
+		{"minute,writes\nnoon,1\n", `line 2: minute: "noon" is not a whole number of 0 or more`},
+		{"minute,writes\n-1,1\n", `line 2: minute: "-1" is not a whole number of 0 or more`},
 		{"timestamp,writes\n2026-11-22 00:01,1\n", `line 2: timestamp: "2026-11-22 00:01" is not a time such as 2026-11-22T00:01:00Z`},
 		{"timestamp,writes\n2026-11-22T00:01:30Z,1\n", `line 2: timestamp: "2026-11-22T00:01:30Z" is not a whole minute`},
-		{"minute,writes\n0,NaN\n", `line 2: writes: "NaN" is not a number from 0 to 1e+09`},
-		{"minute,writes\n0,-3\n", `line 2: writes: "-3" is not a number from 0 to 1e+09`},
-		{"minute,writes\n0,Inf\n", `line 2: writes: "Inf" is not a number from 0 to 1e+09`},
-		{"minute,reads\n0,\n", `line 2: reads: "" is not a number from 0 to 1e+09`},
+		{"minute,writes\n0,NaN\n", `line 2: writes: "NaN" is not a number between 0 and 1e+09`},
+		{"minute,writes\n0,-3\n", `line 2: writes: "-3" is not a number between 0 and 1e+09`},
+		{"minute,writes\n0,Inf\n", `line 2: writes: "Inf" is not a number between 0 and 1e+09`},
+		{"minute,reads\n0,\n", `line 2: reads: "" is not a number between 0 and 1e+09`},
 		{"minute,writes\n0,1\n527040,1\n", "line 3: it is more than 527040 minutes (366 days) after the first row"},
-		{"minute,writes\n0,1\n300000,1\n", "the last row holds for 300000 minutes, and the shape has more than 527040 minutes (366 days) with it"},
+		{"minute,writes\n0,1\n300000,1\n", "with its last row of 300000 minutes the shape exceeds 527040 minutes (366 days)"},
 		{"minute,writes\n0,\"1\n", `line 2: extraneous or missing " in quoted-field`},
 	} {
 		_, err := ReadShape(strings.NewReader(x.file))
@@ -99,7 +99,7 @@ func (e *endless) Read(to []byte) (int, error) {
 // A file is read as far as the largest shape goes, and no further.
 func TestShapesFileHasALimit(t *testing.T) {
 	file := &endless{}
-	if _, err := ReadShape(file); err == nil || err.Error() != "the file has more than 67108864 bytes" || file.read > shapeBytesMax+1<<20 {
+	if _, err := ReadShape(file); err == nil || err.Error() != "the file is larger than 67108864 bytes" || file.read > shapeBytesMax+1<<20 {
 		t.Errorf("%v, after %d bytes", err, file.read)
 	}
 }
@@ -110,7 +110,7 @@ func TestLeastTraffic(t *testing.T) {
 	if err != nil || s.Points[0] != (Point{}) {
 		t.Errorf("%v, %v", s, err)
 	}
-	if err := (&Shape{Points: []Point{{Reads: 1e-300}}}).check(); err == nil || err.Error() != "shape: minute 0 has traffic of less than once in 30 years" {
+	if err := (&Shape{Points: []Point{{Reads: 1e-300}}}).check(); err == nil || err.Error() != "shape: the traffic of minute 0 is less than one request in 30 years" {
 		t.Error(err)
 	}
 }

@@ -99,35 +99,35 @@ func (w Workload) filled() (Workload, error) {
 		}
 	}
 	share := func(name string, v float64) {
-		complain(!(v >= 0 && v <= 1), "%s: %v is not a share from 0 to 1", name, v)
+		complain(!(v >= 0 && v <= 1), "%s: %v is not between 0 and 1", name, v)
 	}
 	rate := func(name string, v float64) {
-		complain(!(v >= 0 && v <= rateMax), "%s: %v is not from 0 to %v a second", name, v, rateMax)
-		complain(v > 0 && v < rateMin, "%s: %v a second is less than once in 30 years", name, v)
+		complain(!(v >= 0 && v <= rateMax), "%s: %v is not between 0 and %v a second", name, v, rateMax)
+		complain(v > 0 && v < rateMin, "%s: %v a second is less than one request in 30 years", name, v)
 	}
-	complain(w.ItemBytes < 1 || w.ItemBytes > itemMax, "item size: %d bytes is not from 1 to %d (400 KB)", w.ItemBytes, itemMax)
+	complain(w.ItemBytes < 1 || w.ItemBytes > itemMax, "item size: %d bytes is not between 1 and %d (400 KB)", w.ItemBytes, itemMax)
 	rate("writes", w.Writes)
 	rate("strong reads", w.Mix.Strong)
 	rate("eventual reads", w.Mix.Eventual)
 	rate("transactional reads", w.Mix.Transactional)
-	complain(w.Shape == nil && w.Writes == 0 && w.Mix.Sum() == 0, "there is neither a write nor a read")
+	complain(w.Shape == nil && w.Writes == 0 && w.Mix.Sum() == 0, "no traffic: set writes or reads")
 	share("transactional writes", w.TransactionalWrites)
 	share("updates", w.Updates)
 	share("hottest key", w.HottestKey)
-	complain(w.Retention < 0 || w.Retention > retentionMax, "retention: %v is not from 0 to 100 years", w.Retention)
+	complain(w.Retention < 0 || w.Retention > retentionMax, "retention: %v is not between 0 and 100 years", w.Retention)
 	if w.Expiring == 0 && w.Retention > 0 {
 		w.Expiring = 1
 	}
 	share("expiring", w.Expiring)
 	complain(w.Expiring > 0 && w.Retention == 0, "expiring: it needs a retention")
-	complain(!(w.Items >= 0 && w.Items <= itemsMax), "items: %v is not from 0 to %v", w.Items, itemsMax)
-	complain(!(w.Renewals >= 0 && w.Renewals <= 1e6), "renewals: %v is not from 0 to a million", w.Renewals)
+	complain(!(w.Items >= 0 && w.Items <= itemsMax), "items: %v is not between 0 and %v", w.Items, itemsMax)
+	complain(!(w.Renewals >= 0 && w.Renewals <= 1e6), "renewals: %v is not between 0 and a million", w.Renewals)
 	if w.KeyBytes == 0 {
 		w.KeyBytes = max(min(64, w.ItemBytes), 1)
 	}
-	complain(w.KeyBytes < 1 || w.KeyBytes > 4096, "key size: %d bytes is not from 1 to 4096", w.KeyBytes)
+	complain(w.KeyBytes < 1 || w.KeyBytes > 4096, "key size: %d bytes is not between 1 and 4096", w.KeyBytes)
 	complain(w.KeyBytes > max(w.ItemBytes, 1), "key size: %d bytes is more than the item's %d", w.KeyBytes, w.ItemBytes)
-	complain(w.StreamReaders < 0 || w.StreamReaders > 100, "stream readers: %d is not from 0 to 100", w.StreamReaders)
+	complain(w.StreamReaders < 0 || w.StreamReaders > 100, "stream readers: %d is not between 0 and 100", w.StreamReaders)
 
 	w.Indexes = append([]Index(nil), w.Indexes...)
 	global, local, names := 0, 0, map[string]bool{}
@@ -138,13 +138,13 @@ func (w Workload) filled() (Workload, error) {
 		} else {
 			global++
 		}
-		complain(len(x.Name) < 3 || len(x.Name) > 255 || !indexName.MatchString(x.Name), "index %q: a name has 3 to 255 of a-z, A-Z, 0-9, _, . and -", x.Name)
-		complain(names[x.Name], "index %q: it is there twice", x.Name)
+		complain(len(x.Name) < 3 || len(x.Name) > 255 || !indexName.MatchString(x.Name), "index %q: a name must have 3 to 255 of a-z, A-Z, 0-9, _, . and -", x.Name)
+		complain(names[x.Name], "index %q is given twice", x.Name)
 		names[x.Name] = true
 		all = append(all, x.fill(&w)...)
 	}
-	complain(global > globalMax, "%d global indexes: a table has at most %d", global, globalMax)
-	complain(local > localMax, "%d local indexes: a table has at most %d", local, localMax)
+	complain(global > globalMax, "%d global indexes are too many; the limit is %d", global, globalMax)
+	complain(local > localMax, "%d local indexes are too many; the limit is %d", local, localMax)
 	w.Scaling.fill(complain)
 	w.Sweep.fill(complain)
 	return w, errors.Join(all...)
@@ -168,18 +168,18 @@ func (x *Index) fill(w *Workload) (all []error) {
 			x.EntryBytes = 2 * w.KeyBytes
 		}
 	case Include:
-		complain(x.EntryBytes == 0, "the size of an entry is missing: projection INCLUDE holds what it is told to")
+		complain(x.EntryBytes == 0, "projection INCLUDE needs the size of an entry (bytes=)")
 	default:
-		complain(true, "%q is none of the projections ALL, KEYS_ONLY and INCLUDE", x.Projection)
+		complain(true, "unknown projection %q; use ALL, KEYS_ONLY or INCLUDE", x.Projection)
 	}
-	complain(x.EntryBytes < 0 || x.EntryBytes > itemMax, "an entry of %d bytes is not from 1 to %d", x.EntryBytes, itemMax)
+	complain(x.EntryBytes < 0 || x.EntryBytes > itemMax, "an entry of %d bytes is not between 1 and %d", x.EntryBytes, itemMax)
 	if x.Share == 0 {
 		x.Share = 1
 	}
-	complain(!(x.Share > 0 && x.Share <= 1), "share: %v is not above 0 and up to 1", x.Share)
-	complain(!(x.Moves >= 0 && x.Moves <= 1), "moves: %v is not a share from 0 to 1", x.Moves)
-	complain(!(x.Reads >= 0 && x.Reads <= rateMax), "reads: %v is not from 0 to %v a second", x.Reads, rateMax)
-	complain(x.Keys < 0, "keys: %d is below 0", x.Keys)
+	complain(!(x.Share > 0 && x.Share <= 1), "share: %v is not above 0 and at most 1", x.Share)
+	complain(!(x.Moves >= 0 && x.Moves <= 1), "moves: %v is not between 0 and 1", x.Moves)
+	complain(!(x.Reads >= 0 && x.Reads <= rateMax), "reads: %v is not between 0 and %v a second", x.Reads, rateMax)
+	complain(x.Keys < 0, "keys: %d is negative", x.Keys)
 	return all
 }
 
@@ -196,12 +196,12 @@ func (s *Sweep) fill(complain func(bool, string, ...any)) {
 		if *f.at == 0 {
 			*f.at = f.usually
 		}
-		complain(*f.at < f.least || *f.at > 30*24*time.Hour, "%s: %v is not from %v to 30 days", f.name, *f.at, f.least)
+		complain(*f.at < f.least || *f.at > 30*24*time.Hour, "%s: %v is not between %v and 30 days", f.name, *f.at, f.least)
 	}
 	if s.Workers == 0 {
 		s.Workers = 2
 	}
-	complain(s.Workers < 1 || s.Workers > 1000, "workers: %d is not from 1 to 1000", s.Workers)
+	complain(s.Workers < 1 || s.Workers > 1000, "workers: %d is not between 1 and 1000", s.Workers)
 }
 
 // Scaling are the settings of autoscaling, for the table and for each global index. The zero value is what a careful user sets.
@@ -238,7 +238,7 @@ func (s *Scaling) fill(complain func(bool, string, ...any)) {
 		whole := f.low == math.Trunc(f.low) && f.top == math.Trunc(f.top)
 		complain(!whole || !(f.low >= 1 && f.low <= f.top && f.top <= unitsMax), "capacity for %s: %v to %v is not a range of whole units from 1 to %d", f.of, f.low, f.top, unitsMax)
 	}
-	complain(!(s.Target >= 0.2 && s.Target <= 0.9), "target: %v is not from 0.2 to 0.9 (20 to 90 %%)", s.Target)
-	complain(!(s.Band < s.Target), "band: %v is not below the target of %v", s.Band, s.Target)
+	complain(!(s.Target >= 0.2 && s.Target <= 0.9), "target: %v is not between 0.2 and 0.9 (20 to 90 %%)", s.Target)
+	complain(!(s.Band < s.Target), "band: %v is not below the target %v", s.Band, s.Target)
 	complain(s.Delay > 60, "delay: %d minutes are more than 60", s.Delay)
 }

@@ -71,9 +71,9 @@ func NewExec(o ExecOptions) (*Exec, error) {
 
 	switch {
 	case len(o.Command) == 0 || o.Command[0] == "":
-		complain("command: name the program and its arguments, as a list")
+		complain("command: missing; give the program and its arguments as a list")
 	case len(o.Command) > maxArguments:
-		complain("command: it has %d parts, and at most %d are allowed", len(o.Command), maxArguments)
+		complain("command: %d arguments are too many; the limit is %d", len(o.Command), maxArguments)
 	case slices.ContainsFunc(o.Command, hasNUL):
 		complain("command: it contains a NUL character")
 	default:
@@ -101,7 +101,7 @@ func NewExec(o ExecOptions) (*Exec, error) {
 		complain("output: %d is not between 0 and %d, or -1", o.Output, maxOutput)
 	}
 	if len(o.Env) > maxEnv {
-		complain("env: there are %d variables, and at most %d are allowed", len(o.Env), maxEnv)
+		complain("env: %d variables are too many; the limit is %d", len(o.Env), maxEnv)
 	}
 	for name, value := range o.Env {
 		switch {
@@ -178,7 +178,7 @@ func (e *Exec) run(ctx context.Context, d Delivery) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	}
-	return &Error{Code: codeTimeout, Message: withOutput(fmt.Sprintf("%s did not end in time and was killed", e.options.Command[0]), output), Err: err}
+	return &Error{Code: codeTimeout, Message: withOutput(fmt.Sprintf("%s exceeded its timeout and was killed", e.options.Command[0]), output), Err: err}
 }
 
 // stop ends the command and its group, politely first.

@@ -126,7 +126,7 @@ func TestExecTimeout(t *testing.T) {
 	e := shell(t, `trap '' TERM; (trap '' TERM; exec sleep 60) & echo $! > child; echo $$ > parent; echo begun; while :; do sleep 60; done`,
 		target.ExecOptions{Dir: dir, Timeout: 500 * time.Millisecond, Grace: 50 * time.Millisecond})
 	failure := one(t, e, target.Delivery{})
-	if failure == nil || failure.Error() != "Timeout: sh did not end in time and was killed: begun" || failure.Permanent {
+	if failure == nil || failure.Error() != "Timeout: sh exceeded its timeout and was killed: begun" || failure.Permanent {
 		t.Error(failure)
 	}
 	for _, name := range []string{"parent", "child"} {

@@ -32,7 +32,7 @@ func parseSecret(s string) ([]byte, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, errors.New(`is not base64 behind "whsec_"`)
+		return nil, errors.New(`is not base64 after "whsec_"`)
 	}
 	if len(key) < minSecret || len(key) > maxSecret {
 		return nil, fmt.Errorf("has %d bytes; Standard Webhooks allows %d to %d", len(key), minSecret, maxSecret)

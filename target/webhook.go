@@ -89,13 +89,13 @@ func NewWebhook(o WebhookOptions) (*Webhook, error) {
 		wrong = append(wrong, err)
 	}
 	if !isToken(o.Method) || o.Method == http.MethodConnect {
-		complain("method: is to be one that has a body, such as POST or PUT")
+		complain("method: must be one with a body, such as POST or PUT")
 	}
 	if !slices.Contains([]WebhookMode{Structured, Binary, Batched, Plain}, o.Mode) {
-		complain("mode: %q is none of structured, binary, batch and plain", o.Mode)
+		complain("mode: %q is not one of structured, binary, batch, plain", o.Mode)
 	}
 	if len(o.Secrets) > maxSecrets {
-		complain("secrets: there are %d, and at most %d are used", len(o.Secrets), maxSecrets)
+		complain("secrets: %d are too many; the limit is %d", len(o.Secrets), maxSecrets)
 	}
 	for i, secret := range o.Secrets {
 		key, err := parseSecret(secret)
@@ -160,7 +160,7 @@ func newTransport() http.RoundTripper {
 func parseWebhookURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
-		return nil, errors.New("url: is to be like https://example.com/path, with http or https, a host and no fragment") // the URL may hold a password
+		return nil, errors.New("url: must have the form https://example.com/path, with http or https, a host and no fragment") // the URL may hold a password
 	}
 	return u, nil
 }
@@ -168,7 +168,7 @@ func parseWebhookURL(s string) (*url.URL, error) {
 // setHeaders checks the configured headers and keeps them.
 func (w *Webhook) setHeaders(headers map[string]string) (wrong []error) {
 	if len(headers) > maxHeaders {
-		wrong = append(wrong, fmt.Errorf("headers: there are %d, and at most %d are sent", len(headers), maxHeaders))
+		wrong = append(wrong, fmt.Errorf("headers: %d are too many; the limit is %d", len(headers), maxHeaders))
 	}
 	names := make([]string, 0, len(headers))
 	for name := range headers {
@@ -179,11 +179,11 @@ func (w *Webhook) setHeaders(headers map[string]string) (wrong []error) {
 		value, lower := headers[name], strings.ToLower(name)
 		switch {
 		case !isToken(name):
-			wrong = append(wrong, fmt.Errorf("headers: %q is not the name of a header", name))
+			wrong = append(wrong, fmt.Errorf("headers: %q is not a header name", name))
 		case slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "ce-") || strings.HasPrefix(lower, "webhook-"):
 			wrong = append(wrong, fmt.Errorf("headers: %s is set by the webhook itself", name))
 		case w.headers[http.CanonicalHeaderKey(name)] != nil:
-			wrong = append(wrong, fmt.Errorf("headers: %s is there twice", name))
+			wrong = append(wrong, fmt.Errorf("headers: %s is given twice", name))
 		case len(value) > maxHeaderBytes || strings.IndexFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) >= 0:
 			wrong = append(wrong, fmt.Errorf("headers: the value of %s has a control character or more than %d bytes", name, maxHeaderBytes)) // and may be a password
 		case lower == "host":

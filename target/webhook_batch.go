@@ -18,7 +18,7 @@ func (a answer) failures(sent []string) (map[string]bool, error) {
 		return nil, nil // not an object: the status alone counts
 	}
 	garbled := func(why string) error {
-		return &Error{Code: codeAnswer, Message: "the batchItemFailures of the answer cannot be understood: " + why, Err: a.err}
+		return &Error{Code: codeAnswer, Message: "invalid batchItemFailures in the answer: " + why, Err: a.err}
 	}
 	if a.err != nil {
 		return nil, garbled(a.err.Error())

@@ -150,7 +150,7 @@ func (w *Webhook) failure(ctx, limited context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled): // the program is ending; nothing is wrong with the webhook
 		return ctx.Err()
 	case limited.Err() != nil, errors.As(err, &network) && network.Timeout():
-		return &Error{Code: codeTimeout, Message: fmt.Sprintf("%s did not answer in time", w.url.Host), Err: cause}
+		return &Error{Code: codeTimeout, Message: fmt.Sprintf("%s did not answer before the timeout", w.url.Host), Err: cause}
 	default:
 		return &Error{Code: codeConnection, Message: fmt.Sprintf("%s: %v", w.url.Host, cause), Err: cause}
 	}

@@ -490,18 +490,18 @@ func TestWebhookOptions(t *testing.T) {
 	if err == nil {
 		t.Fatal("all of it was accepted")
 	}
-	want := `url: is to be like https://example.com/path, with http or https, a host and no fragment
-method: is to be one that has a body, such as POST or PUT
-mode: "both" is none of structured, binary, batch and plain
+	want := `url: must have the form https://example.com/path, with http or https, a host and no fragment
+method: must be one with a body, such as POST or PUT
+mode: "both" is not one of structured, binary, batch, plain
 secrets: number 1 begins with something other than "whsec_"
-secrets: number 2 is not base64 behind "whsec_"
+secrets: number 2 is not base64 after "whsec_"
 secrets: number 3 has 7 bytes; Standard Webhooks allows 24 to 64
 headers: Ce-Id is set by the webhook itself
 headers: Content-Type is set by the webhook itself
 headers: the value of X has a control character or more than 8192 bytes
-headers: "a b" is not the name of a header
+headers: "a b" is not a header name
 headers: webhook-id is set by the webhook itself
-headers: y is there twice
+headers: y is given twice
 timeout: 1h0m0s is not between 10ms and 15m0s
 batch-bytes: 1 is not between 1024 and 67108864
 parallel: 1000 is not between 1 and 100

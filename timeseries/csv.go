@@ -39,7 +39,7 @@ func (p *csvParser) setNames(names []string) error {
 		p.names[i] = strings.TrimSpace(name)
 	}
 	if len(names) > columnsMax {
-		return fmt.Errorf("there are %d columns, and %d are the most", len(names), columnsMax)
+		return fmt.Errorf("%d columns are too many; the limit is %d", len(names), columnsMax)
 	}
 	p.device = -1
 	if p.m.As == "" {
@@ -52,7 +52,7 @@ func (p *csvParser) setNames(names []string) error {
 	}
 	for _, m := range p.m.Metrics {
 		if !slices.Contains(p.names, m) {
-			return fmt.Errorf("there is no column %q: there are %s", m, strings.Join(p.names, ", "))
+			return fmt.Errorf("column %q not found; the columns are %s", m, strings.Join(p.names, ", "))
 		}
 	}
 	p.isMetric, p.isTag = make([]bool, len(names)), make([]bool, len(names))
@@ -65,13 +65,13 @@ func (p *csvParser) setNames(names []string) error {
 }
 
 // ErrMapping says that a file does not have what it is to be read by.
-var ErrMapping = errors.New("not to be found")
+var ErrMapping = errors.New("not found")
 
 func missingName(what, wanted string, names, usual []string) error {
 	if wanted != "" {
-		return fmt.Errorf("the %s %q is %w among the columns %s", what, wanted, ErrMapping, strings.Join(names, ", "))
+		return fmt.Errorf("the column of the %s, %q, was %w; the columns are %s", what, wanted, ErrMapping, strings.Join(names, ", "))
 	}
-	return fmt.Errorf("the %s is %w: none of %s is among the columns %s", what, ErrMapping, strings.Join(usual, ", "), strings.Join(names, ", "))
+	return fmt.Errorf("the column of the %s was %w: none of %s is among the columns %s", what, ErrMapping, strings.Join(usual, ", "), strings.Join(names, ", "))
 }
 
 func (p *csvParser) parse(line []byte) (*reading, *SampleError) {
@@ -84,7 +84,7 @@ func (p *csvParser) parse(line []byte) (*reading, *SampleError) {
 		return nil, refuse(ReasonSyntax, "%v", err)
 	}
 	if len(cells) != len(p.names) {
-		return nil, refuse(ReasonSyntax, "it has %d values, and there are %d columns", len(cells), len(p.names))
+		return nil, refuse(ReasonSyntax, "it has %d values for %d columns", len(cells), len(p.names))
 	}
 	r := &reading{Sample: Sample{Device: p.m.As, Values: make(map[string]float64, len(cells))}}
 	if p.device >= 0 {
@@ -137,7 +137,7 @@ func (r *reading) tag(name, value string) {
 	r.Tags[name] = strings.Clone(value)
 }
 
-var errQuote = errors.New("a quote is not closed, or stands within a value")
+var errQuote = errors.New("a quote is not closed, or is inside a value")
 
 // split appends a line's values. Two quotes within quotes are one.
 func (p *csvParser) split(line []byte, cells []string) ([]string, error) {

@@ -90,7 +90,7 @@ func Ingest(ctx context.Context, w *Writer, from io.Reader, o IngestOptions) (Re
 		return Report{}, err
 	}
 	if len(o.Checkpoint) > sourceMax {
-		return Report{}, fmt.Errorf("the source's name has %d bytes, and %d are the most", len(o.Checkpoint), sourceMax)
+		return Report{}, fmt.Errorf("the source's name has %d bytes; the limit is %d", len(o.Checkpoint), sourceMax)
 	}
 	p, err := newParser(o.Format, o.Mapping)
 	if err != nil {
@@ -179,7 +179,7 @@ func (in *ingesting) begin(ctx context.Context, from io.Reader) error {
 			in.tally.report.Unknown = map[string]int64{}
 		}
 		if _, err := io.CopyN(io.Discard, in.lines.from, before.Offset-in.lines.offset); err != nil {
-			return fmt.Errorf("the file is shorter than what was read of it before, %d bytes: begin anew with Restart (%w)", before.Offset, err)
+			return fmt.Errorf("the file is shorter than the %d bytes read of it before; start over with --restart (%w)", before.Offset, err)
 		}
 		in.lines.offset, in.lines.number = before.Offset, before.Line
 	}
@@ -209,7 +209,7 @@ func (in *ingesting) readHeader() error {
 	}
 	switch err := in.lines.next(); {
 	case errors.Is(err, io.EOF):
-		return errors.New("the file is empty: it has no line of names")
+		return errors.New("the file is empty; its first line must have the column names")
 	case err != nil:
 		return fmt.Errorf("read the line of names: %w", err)
 	case in.lines.long:
@@ -267,7 +267,7 @@ func (in *ingesting) line() error {
 		bad = in.w.series.Check(&r.Sample, in.w.series.spec.Now())
 	}
 	if bad == nil && in.recent.holds(&r.Sample) {
-		bad = refuse(ReasonDuplicate, "the same reading was there before")
+		bad = refuse(ReasonDuplicate, "duplicate of an earlier reading")
 	}
 	if bad != nil {
 		return in.reject(in.lines.number, string(in.lines.text), bad)

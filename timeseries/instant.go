@@ -24,7 +24,7 @@ func (f TimeFormat) validate() error {
 	}
 	sample := time.Date(2031, 11, 22, 13, 44, 55, 0, time.UTC)
 	if back, err := time.Parse(string(f), sample.Format(string(f))); err != nil || back.Year() != 2031 || back.YearDay() != sample.YearDay() {
-		return fmt.Errorf("the time format %q is none of auto, s, ms, us and ns, nor a layout with a date such as 2006-01-02 15:04:05", string(f))
+		return fmt.Errorf("invalid time format %q; use auto, s, ms, us, ns, or a layout with a date such as 2006-01-02 15:04:05", string(f))
 	}
 	return nil
 }
@@ -39,7 +39,7 @@ func (f TimeFormat) read(text string, zone *time.Location) (time.Time, error) {
 	}
 	t, err := time.ParseInLocation(string(f), text, zone)
 	if err != nil {
-		return t, fmt.Errorf("%q is no time of the form %q", text, string(f))
+		return t, fmt.Errorf("%q is not a time of the form %q", text, string(f))
 	}
 	return inGap(t, text, zone)
 }
@@ -49,7 +49,7 @@ var withoutZone = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-0
 
 func readAuto(text string, zone *time.Location) (time.Time, error) {
 	if len(text) > 64 {
-		return time.Time{}, fmt.Errorf("%q… is no time", text[:32])
+		return time.Time{}, fmt.Errorf("%q… is not a time", text[:32])
 	}
 	if text != "" && strings.Trim(text, "+-.0123456789") == "" && strings.Count(text, "-") < 2 {
 		return readNumber(text, 0)
@@ -66,7 +66,7 @@ func readAuto(text string, zone *time.Location) (time.Time, error) {
 			return inGap(t, form, zone)
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time such as 2030-01-01T12:00:00Z, 2030-01-01 12:00:00.250 or 1893499200", text)
+	return time.Time{}, fmt.Errorf("invalid time %q; use 2030-01-01T12:00:00Z, 2030-01-01 12:00:00.250 or 1893499200", text)
 }
 
 // inGap refuses what no clock of the zone has ever shown, because it was put forward: the wall clock of an instant must read as the text does. Of an hour that comes
@@ -76,7 +76,7 @@ func inGap(t time.Time, text string, zone *time.Location) (time.Time, error) {
 		return t, nil
 	}
 	if wall := t.Format("2006-01-02T15:04:05"); len(text) >= 16 && text[10] == 'T' && !strings.HasPrefix(wall, text[:16]) {
-		return t, fmt.Errorf("there is no %q in %s: the clocks were put forward", text, zone)
+		return t, fmt.Errorf("%q does not exist in %s: the clocks were put forward", text, zone)
 	}
 	// ParseInLocation does not say which of two instants it gives; earlier is within the two hours before.
 	for _, by := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
@@ -91,7 +91,7 @@ var errNumber = errors.New("out of range")
 
 // readNumber gives the instant of a number of units since 1970; unit 0: its size tells.
 func readNumber(text string, unit time.Duration) (time.Time, error) {
-	wrong := func(err error) (time.Time, error) { return time.Time{}, fmt.Errorf("%q is no time: %w", text, err) }
+	wrong := func(err error) (time.Time, error) { return time.Time{}, fmt.Errorf("%q is not a time: %w", text, err) }
 	whole, fraction, isFraction := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil {
@@ -112,7 +112,7 @@ func readNumber(text string, unit time.Duration) (time.Time, error) {
 	var nanos int64
 	if isFraction {
 		if n < 0 || fraction == "" || len(fraction) > 9 || strings.Trim(fraction, "0123456789") != "" {
-			return wrong(errors.New("its fraction is not understood"))
+			return wrong(errors.New("invalid fraction"))
 		}
 		f, _ := strconv.ParseInt((fraction + "000000000")[:9], 10, 64)
 		nanos = f / (int64(time.Second) / int64(unit))

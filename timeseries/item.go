@@ -36,13 +36,13 @@ func readEpoch(s string) (time.Time, error) {
 	seconds, fraction, _ := strings.Cut(s, ".")
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil || n < 0 || n > 1<<40 {
-		return time.Time{}, fmt.Errorf("ttl %q is no number of seconds", s)
+		return time.Time{}, fmt.Errorf("ttl %q is not a number of seconds", s)
 	}
 	var millis int64
 	if fraction != "" {
 		f, err := strconv.ParseFloat("0."+fraction, 64)
 		if err != nil {
-			return time.Time{}, fmt.Errorf("ttl %q is no number of seconds", s)
+			return time.Time{}, fmt.Errorf("ttl %q is not a number of seconds", s)
 		}
 		for millis = int64(f * 1000); float64(millis) < f*1000; millis++ {
 		}
@@ -75,12 +75,12 @@ func newItem(s *Sample, key, metadata string, deadline time.Time) item {
 func readItem(it item) (s Sample, deadline time.Time, err error) {
 	device, ok := it[attrDevice].(*types.AttributeValueMemberS)
 	if !ok {
-		return s, deadline, errors.New("an item of the table has no deviceId: it is none of this package's")
+		return s, deadline, errors.New("an item of the table has no deviceId: it is not a sample")
 	}
 	s.Device, _ = splitPartition(device.Value)
 	key, ok := it[attrTime].(*types.AttributeValueMemberS)
 	if !ok {
-		return s, deadline, fmt.Errorf("an item of device %q has no timestamp: it is none of this package's", s.Device)
+		return s, deadline, fmt.Errorf("an item of device %q has no timestamp: it is not a sample", s.Device)
 	}
 	s.Key = key.Value
 	if s.Time, s.Sequence, err = splitKey(key.Value); err != nil {

@@ -68,15 +68,15 @@ func fingerprint(s *Sample, metadata string) [sha256.Size]byte {
 // splitKey reads a sort key.
 func splitKey(key string) (at time.Time, sequence uint32, err error) {
 	if len(key) != len(timeLayout)+1+fingerprintHex || key[len(timeLayout)] != '#' {
-		return time.Time{}, 0, fmt.Errorf("%q is no sort key of a sample", key)
+		return time.Time{}, 0, fmt.Errorf("%q is not the sort key of a sample", key)
 	}
 	if at, err = time.Parse(timeLayout, key[:len(timeLayout)]); err != nil {
-		return time.Time{}, 0, fmt.Errorf("%q is no sort key of a sample: %w", key, err)
+		return time.Time{}, 0, fmt.Errorf("%q is not the sort key of a sample: %w", key, err)
 	}
 	if number, ok := strings.CutPrefix(key[len(timeLayout)+1:], "s"); ok {
 		n, err := strconv.ParseUint(number, 10, 32)
 		if err != nil {
-			return time.Time{}, 0, fmt.Errorf("%q is no sort key of a sample: %w", key, err)
+			return time.Time{}, 0, fmt.Errorf("%q is not the sort key of a sample: %w", key, err)
 		}
 		sequence = uint32(n)
 	}

@@ -89,7 +89,7 @@ func (r *Reader) latestOf(ctx context.Context, devices []string) (samples []Samp
 			again.restart()
 		}
 		if !again.wait(ctx) {
-			return nil, errors.Join(errors.New("read the latest samples: the endpoint leaves keys unprocessed: its capacity is used up"), ctx.Err())
+			return nil, errors.Join(errors.New("read the latest samples: the endpoint leaves keys unprocessed, as its capacity is used up"), ctx.Err())
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (r *Reader) newestOf(ctx context.Context, devices []string) (samples []Samp
 }
 
 // ErrNoLatest says that a series keeps no latest samples (Spec.NoLatest), so that it cannot tell which devices there are.
-var ErrNoLatest = errors.New("the series keeps no latest samples, so it does not know its devices")
+var ErrNoLatest = errors.New("the series was created with --no-latest, so it has no list of devices")
 
 // AllLatest gives the newest sample of every device, in no order.
 func (r *Reader) AllLatest(ctx context.Context) iter.Seq2[Sample, error] {

@@ -33,7 +33,7 @@ func (p *lineProtocolParser) parse(line []byte) (*reading, *SampleError) {
 	}
 	fields, at, _ := cutUnescaped(strings.TrimLeft(rest, " "), ' ', true)
 	if at = strings.TrimSpace(at); at == "" {
-		return nil, refuse(ReasonTime, "it does not say when")
+		return nil, refuse(ReasonTime, "the time is missing")
 	}
 	r := &reading{Sample: Sample{Device: p.m.As, Values: map[string]float64{}}}
 	measurement, bad := p.series(r, series)
@@ -64,7 +64,7 @@ func (p *lineProtocolParser) parse(line []byte) (*reading, *SampleError) {
 func (p *lineProtocolParser) series(r *reading, text string) (measurement string, bad *SampleError) {
 	measurement, tags, more := cutUnescaped(text, ',', false)
 	if measurement = unescape(measurement); measurement == "" {
-		return "", refuse(ReasonSyntax, "it names no measurement")
+		return "", refuse(ReasonSyntax, "the measurement is missing")
 	}
 	var names, pairs []string
 	for more {
@@ -75,7 +75,7 @@ func (p *lineProtocolParser) series(r *reading, text string) (measurement string
 			return "", refuse(ReasonSyntax, "the tag %q has no name or no value", tag)
 		}
 		if name = unescape(name); slices.Contains(names, name) {
-			return "", refuse(ReasonSyntax, "the tag %q stands there twice", name)
+			return "", refuse(ReasonSyntax, "duplicate tag %q", name)
 		}
 		names, pairs = append(names, name), append(pairs, name+"="+unescape(value))
 		r.tag(name, unescape(value))
@@ -86,7 +86,7 @@ func (p *lineProtocolParser) series(r *reading, text string) (measurement string
 		r.Device = r.Tags[names[at]]
 		delete(r.Tags, names[at])
 	case p.m.Device != "":
-		return "", refuse(ReasonDevice, "it has no tag %q", p.m.Device)
+		return "", refuse(ReasonDevice, "the tag %q is missing", p.m.Device)
 	default:
 		slices.Sort(pairs)
 		r.Device = strings.Join(append([]string{measurement}, pairs...), ",")
@@ -109,7 +109,7 @@ func (p *lineProtocolParser) field(r *reading, measurement, name, value string) 
 	if text, ok := strings.CutPrefix(value, `"`); ok {
 		end := closingQuote(text)
 		if end != len(text)-1 {
-			return refuse(ReasonSyntax, "the text of %s does not end with a quote", name)
+			return refuse(ReasonSyntax, "the string of %s is not closed by a quote", name)
 		}
 		r.tag(metric, strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(text[:end]))
 		return nil
@@ -123,7 +123,7 @@ func (p *lineProtocolParser) field(r *reading, measurement, name, value string) 
 		return nil
 	}
 	if _, twice := r.Values[metricName(metric)]; twice {
-		return refuse(ReasonSyntax, "the field %s stands there twice", name)
+		return refuse(ReasonSyntax, "duplicate field %s", name)
 	}
 	r.Values[metricName(metric)] = v
 	return nil

@@ -66,7 +66,7 @@ func (m Mapping) validate() error {
 	var all []error
 	all = append(all, m.TimeFormat.validate())
 	if m.Comma == '"' || m.Comma == '\n' || m.Comma == '\r' || m.Comma == 0xfffd {
-		all = append(all, fmt.Errorf("%q cannot be between the values of CSV", m.Comma))
+		all = append(all, fmt.Errorf("%q cannot separate CSV values", m.Comma))
 	}
 	if m.As != "" {
 		if err := checkDevice(m.As); err != nil {
@@ -135,7 +135,7 @@ func newParser(f Format, m Mapping) (parser, error) {
 	case LineProtocol:
 		return &lineProtocolParser{m: m}, nil
 	}
-	return nil, fmt.Errorf("the format %q is none of csv, ndjson and influx", f)
+	return nil, fmt.Errorf("invalid format %q; use csv, ndjson or influx", f)
 }
 
 // FormatOf is the format that a file's name tells; "" for none.

@@ -110,9 +110,9 @@ func (r *Reader) checkMetricQuery(q *MetricQuery) error {
 	case !slices.Contains(r.series.spec.Metrics, q.Metric):
 		return fmt.Errorf("series %q has no index of metric %q", r.series.spec.Table, q.Metric)
 	case q.From.IsZero() || q.To.IsZero() || q.To.Before(q.From) || q.To.Sub(q.From) > 10*year:
-		return fmt.Errorf("a range across devices has a beginning and an end, at most 10 years apart")
+		return fmt.Errorf("a range across devices needs a begin and an end, at most 10 years apart")
 	case q.Limit < 0:
-		return fmt.Errorf("the limit %d is less than 0", q.Limit)
+		return fmt.Errorf("the limit %d is negative", q.Limit)
 	}
 	return nil
 }

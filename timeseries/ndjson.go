@@ -29,17 +29,17 @@ func (p *jsonParser) parse(line []byte) (*reading, *SampleError) {
 	decoder.UseNumber()
 	var object map[string]any
 	if err := decoder.Decode(&object); err != nil || object == nil {
-		return nil, refuse(ReasonSyntax, "it is no JSON object")
+		return nil, refuse(ReasonSyntax, "not a JSON object")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, refuse(ReasonSyntax, "there is something behind the JSON object")
+		return nil, refuse(ReasonSyntax, "unexpected text after the JSON object")
 	}
 	names := slices.Sorted(maps.Keys(object))
 	r := &reading{Sample: Sample{Device: p.m.As, Values: make(map[string]float64, len(object))}}
 	device := -1
 	if p.m.As == "" {
 		if device = named(names, p.m.Device, DeviceNames); device < 0 {
-			return nil, refuse(ReasonDevice, "it names no device")
+			return nil, refuse(ReasonDevice, "the device is missing")
 		}
 		switch v := object[names[device]].(type) {
 		case string:
@@ -47,12 +47,12 @@ func (p *jsonParser) parse(line []byte) (*reading, *SampleError) {
 		case json.Number:
 			r.Device = v.String()
 		default:
-			return nil, refuse(ReasonDevice, "%s is no text", names[device])
+			return nil, refuse(ReasonDevice, "%s is not a string", names[device])
 		}
 	}
 	at := named(names, p.m.Time, TimeNames)
 	if at < 0 {
-		return nil, refuse(ReasonTime, "it does not say when")
+		return nil, refuse(ReasonTime, "the time is missing")
 	}
 	var err error
 	switch v := object[names[at]].(type) {
@@ -61,7 +61,7 @@ func (p *jsonParser) parse(line []byte) (*reading, *SampleError) {
 	case json.Number:
 		r.Time, err = p.m.TimeFormat.read(v.String(), p.m.Zone)
 	default:
-		return nil, refuse(ReasonTime, "%s is no time", names[at])
+		return nil, refuse(ReasonTime, "%s is not a time", names[at])
 	}
 	if err != nil {
 		return nil, refuse(ReasonTime, "%v", err)
@@ -82,7 +82,7 @@ func (p *jsonParser) member(r *reading, name string, value any, depth int) *Samp
 	case nil: // nothing was measured
 	case map[string]any:
 		if depth == nestedMax {
-			return refuse(ReasonSyntax, "%s: objects are within each other more than %d times", name, nestedMax)
+			return refuse(ReasonSyntax, "%s: objects are nested deeper than %d levels", name, nestedMax)
 		}
 		for _, inner := range slices.Sorted(maps.Keys(v)) {
 			if bad := p.member(r, name+"."+inner, v[inner], depth+1); bad != nil {

@@ -214,7 +214,7 @@ func FuzzTimes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, format := range []TimeFormat{"auto", "s", "ms", "us", "ns", "2006-01-02 15:04"} {
 			if at, err := format.read(text, berlin); err == nil && at.IsZero() && !strings.HasPrefix(text, "0001") && !strings.Contains(text, "-") {
-				t.Errorf("%q is no time, and nothing said so", text)
+				t.Errorf("%q is not a time, and nothing said so", text)
 			}
 		}
 	})

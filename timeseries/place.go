@@ -22,7 +22,7 @@ const (
 )
 
 // ErrPlace says that what was given as Query.After or MetricQuery.After is no place of that query.
-var ErrPlace = errors.New("this is no place in this range")
+var ErrPlace = errors.New("the value of --after does not belong to this range")
 
 // PlaceAfter is Query.After for what comes behind a sample that the query gave.
 func PlaceAfter(q Query, s Sample) string {

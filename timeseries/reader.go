@@ -55,9 +55,9 @@ func (q *Query) validate() error {
 	}
 	switch {
 	case q.Limit < 0:
-		return fmt.Errorf("the limit %d is less than 0", q.Limit)
+		return fmt.Errorf("the limit %d is negative", q.Limit)
 	case len(q.Metrics) > projectedMax:
-		return fmt.Errorf("%d metrics are asked for, and %d are the most", len(q.Metrics), projectedMax)
+		return fmt.Errorf("%d metrics are too many; the limit is %d", len(q.Metrics), projectedMax)
 	case !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From):
 		return fmt.Errorf("the range ends at %s, before it begins at %s", q.To.Format(time.RFC3339Nano), q.From.Format(time.RFC3339Nano))
 	}

@@ -48,7 +48,7 @@ func NewReceiver(w *Writer, format Format, mapping Mapping, aside func([]Rejecte
 		return nil, err
 	}
 	if format == CSV && len(mapping.Header) == 0 {
-		return nil, errors.New("CSV in messages needs the names of its columns: Mapping.Header")
+		return nil, errors.New("CSV in messages needs the names of its columns (--header)")
 	}
 	p, err := newParser(format, mapping)
 	if err != nil {

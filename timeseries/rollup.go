@@ -63,7 +63,7 @@ func checkEvery(every time.Duration) error {
 		every >= time.Second && every < Day && every%time.Second == 0 && Day%every == 0 ||
 		every >= Day && every <= 366*Day && every%Day == 0
 	if !whole {
-		return fmt.Errorf("buckets of %s: a day must be a multiple of their length, or that of a day, in whole seconds or parts of one", every)
+		return fmt.Errorf("invalid bucket length %s: it must divide a day, or be a multiple of one", every)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (s *Sample) check() *SampleError {
 	case n == 0:
 		return refuse(ReasonNoValues, "it has no values")
 	case n > metricsMax:
-		return refuse(ReasonMetric, "it has %d metrics, and %d are the most", n, metricsMax)
+		return refuse(ReasonMetric, "it has %d metrics; the limit is %d", n, metricsMax)
 	}
 	for name, v := range s.Values {
 		if err := checkMetric(name); err != nil {
@@ -104,14 +104,14 @@ func (s *Sample) check() *SampleError {
 func checkDevice(device string) *SampleError {
 	switch {
 	case device == "":
-		return refuse(ReasonDevice, "it names no device")
+		return refuse(ReasonDevice, "the device is missing")
 	case len(device) > deviceMax:
-		return refuse(ReasonDevice, "the device's name has %d bytes, and %d are the most", len(device), deviceMax)
+		return refuse(ReasonDevice, "the device's name has %d bytes; the limit is %d", len(device), deviceMax)
 	case !utf8.ValidString(device):
 		return refuse(ReasonDevice, "the device's name is not UTF-8: %q", device)
 	}
 	if _, shard := splitPartition(device); shard > 0 {
-		return refuse(ReasonDevice, "the device's name %q ends as that of a shard does", device)
+		return refuse(ReasonDevice, "the device's name %q ends like a shard's name, which is reserved", device)
 	}
 	return nil
 }
@@ -119,11 +119,11 @@ func checkDevice(device string) *SampleError {
 func checkMetric(name string) *SampleError {
 	switch {
 	case name == "" || len(name) > metricMax:
-		return refuse(ReasonMetric, "a metric's name has 1 to %d bytes, and this one %d", metricMax, len(name))
+		return refuse(ReasonMetric, "a metric's name must have 1 to %d bytes, this one has %d", metricMax, len(name))
 	case !utf8.ValidString(name):
 		return refuse(ReasonMetric, "the metric's name is not UTF-8: %q", name)
 	case name == attrDevice || name == attrTime || name == attrTTL || name == attrMetadata || strings.HasPrefix(name, bucketPrefix):
-		return refuse(ReasonMetric, "no metric can be named %q: the table has that attribute for something else", name)
+		return refuse(ReasonMetric, "a metric cannot be named %q: the attribute is reserved", name)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (s *Sample) metadata() (string, *SampleError) {
 	case err != nil:
 		return "", refuse(ReasonTags, "the tags: %v", err)
 	case len(text) > tagsMax:
-		return "", refuse(ReasonTags, "the tags have %d bytes, and %d are the most", len(text), tagsMax)
+		return "", refuse(ReasonTags, "the tags have %d bytes; the limit is %d", len(text), tagsMax)
 	}
 	return string(text), nil
 }

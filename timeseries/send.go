@@ -59,7 +59,7 @@ func (w *Writer) sendRequests(left []types.WriteRequest, done func([]types.Write
 				done(without(left, rest), nil)
 				again.restart() // it goes on, if slowly
 			}
-			left, err = rest, errors.New("the endpoint leaves items unprocessed: its capacity is used up")
+			left, err = rest, errors.New("the endpoint leaves items unprocessed, as its capacity is used up")
 			w.noteThrottled(left)
 		case permanent(err) && len(left) > 1 && isValidation(err):
 			// One that the endpoint does not take must not keep the others out.

@@ -36,7 +36,7 @@ const (
 var configSpec = ensure.Spec{Name: ConfigTable, Key: attrSeries, Sort: attrName}
 
 // ErrNoSeries says that there is no series of a name.
-var ErrNoSeries = errors.New("there is no such series")
+var ErrNoSeries = errors.New("series not found")
 
 // Series is a table of samples. All methods may be called at once from many goroutines.
 type Series struct {
@@ -99,7 +99,7 @@ func (s *Series) Spec() Spec { return s.spec }
 func (s *Series) Lacks() string {
 	var all []string
 	if s.lacks.ttl {
-		all = append(all, "the endpoint has no TTL: expired samples are hidden by readers, but nothing removes them")
+		all = append(all, "the endpoint has no TTL: readers hide expired samples, but nothing removes them")
 	}
 	if s.lacks.stream {
 		all = append(all, "the endpoint has no streams: nothing can follow what is written and what expires")
@@ -223,7 +223,7 @@ func sameSpec(there, want Spec) error {
 	for i := range a.NumField() {
 		field := a.Type().Field(i)
 		if field.Tag.Get("json") != "-" && !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
-			all = append(all, fmt.Errorf("series %q is there already, and its %s is %v and not %v", there.Table, field.Name, a.Field(i), b.Field(i)))
+			all = append(all, fmt.Errorf("series %q exists with %s %v instead of %v", there.Table, field.Name, a.Field(i), b.Field(i)))
 		}
 	}
 	return errors.Join(all...)

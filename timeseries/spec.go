@@ -84,11 +84,11 @@ func (o Spec) validate() error {
 	}
 	complain(!constraint.Name(o.Table, 3, tableMax), `Table: %q is not 3 to 248 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, o.Table)
 	complain(o.Retention != 0 && (o.Retention < time.Second || o.Retention > 100*year), "Retention: %s is not between a second and 100 years", o.Retention)
-	complain(len(o.Metrics) > indexesMax, "Metrics: %d are to have an index, and %d are the most", len(o.Metrics), indexesMax)
+	complain(len(o.Metrics) > indexesMax, "Metrics: %d indexes are too many; the limit is %d", len(o.Metrics), indexesMax)
 	seen := map[string]bool{}
 	for _, m := range o.Metrics {
 		complain(checkMetric(m) != nil || !constraint.Name(m, 1, indexMax), `Metrics: %q cannot name an index: 1 to 200 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, m)
-		complain(seen[m], "Metrics: %q stands there twice", m)
+		complain(seen[m], "Metrics: %q is given twice", m)
 		seen[m] = true
 	}
 	complain(o.MetricShards < 1 || o.MetricShards > shardsMax, "MetricShards: %d is not between 1 and %d", o.MetricShards, shardsMax)

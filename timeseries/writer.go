@@ -284,7 +284,7 @@ func (s *Series) Check(sample *Sample, now time.Time) *SampleError {
 	case s.spec.Retention > 0 && !sample.Time.Add(s.spec.Retention).After(now):
 		return refuse(ReasonExpired, "its retention ended at %s", sample.Time.Add(s.spec.Retention).UTC().Format(time.RFC3339Nano))
 	case ahead > s.spec.Ahead:
-		return refuse(ReasonFuture, "it is of %s, which is further ahead than %s", sample.Time.UTC().Format(time.RFC3339Nano), s.spec.Ahead)
+		return refuse(ReasonFuture, "its time %s is more than %s in the future", sample.Time.UTC().Format(time.RFC3339Nano), s.spec.Ahead)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func withoutIncluded(all []string) (others, included []string) {
 // removeIncluded removes a file that is included in another. Where that fails it stays, and nobody reads it but those who do not go by names.
 func (a *Archive) removeIncluded(ctx context.Context, name string, log *slog.Logger) {
 	if err := a.store.Remove(ctx, name); err != nil {
-		log.Warn("a file of the archive stays although a larger one has all that it has", "file", name, "store", a.store, "error", err)
+		log.Warn("an archive file was not deleted although a larger one contains its samples", "file", name, "store", a.store, "error", err)
 	}
 }
 
@@ -142,7 +142,7 @@ type MixedError struct {
 }
 
 func (e *MixedError) Error() string {
-	return fmt.Sprintf("%s has %s, such as %s, and samples would be there twice if %s came to them: take another directory", e.Store, kinds[kindOf(e.Name)], e.Name, kinds[e.wanted])
+	return fmt.Sprintf("%s already has %s, such as %s; adding %s would store samples twice: choose another directory", e.Store, kinds[kindOf(e.Name)], e.Name, kinds[e.wanted])
 }
 
 // put makes a file of rows in order.
@@ -182,7 +182,7 @@ type limited struct {
 
 func (l *limited) Write(p []byte) (int, error) {
 	if l.left -= int64(len(p)); l.left < 0 {
-		return 0, fmt.Errorf("it would have more than %d GB, which are the most: archive this series as it expires, whose files are small", fileMax>>30)
+		return 0, fmt.Errorf("the file would exceed %d GB; use mayfly series archive, whose files are small", fileMax>>30)
 	}
 	return l.Writer.Write(p)
 }

@@ -33,7 +33,7 @@ const (
 // checkFooter reads a file's metadata before the library does. The schema must be flat, as that of any table of samples.
 func checkFooter(file io.ReaderAt, size int64) error {
 	if size < int64(len(magic)+8) {
-		return fmt.Errorf("it has %d bytes, and is no Parquet file", size)
+		return fmt.Errorf("not a Parquet file: it has only %d bytes", size)
 	}
 	var end [8]byte
 	if _, err := file.ReadAt(end[:], size-8); err != nil && !errors.Is(err, io.EOF) {
@@ -42,11 +42,11 @@ func checkFooter(file io.ReaderAt, size int64) error {
 	length := int64(binary.LittleEndian.Uint32(end[:4]))
 	switch {
 	case string(end[4:]) != magic:
-		return errors.New("it does not end as a Parquet file does: it was cut, or is none")
+		return errors.New("not a Parquet file, or cut off: its end is missing")
 	case length > footerMax:
-		return fmt.Errorf("its metadata have %d bytes, and %d are the most", length, footerMax)
+		return fmt.Errorf("its metadata have %d bytes; the limit is %d", length, footerMax)
 	case length > size-int64(len(magic)+8):
-		return fmt.Errorf("its metadata have %d bytes, which are more than it has", length)
+		return fmt.Errorf("its metadata claim %d bytes, more than the file has", length)
 	}
 	footer := make([]byte, length)
 	if n, err := file.ReadAt(footer, size-8-length); n < len(footer) {
@@ -74,7 +74,7 @@ func checkGroups(c *compact, columns int) error {
 		return err
 	}
 	if kind != thriftStruct || n*columns > chunksMax+columnsMax { // a writer's last row group comes on top
-		return fmt.Errorf("it has %d row groups of %d columns, and %d columns are the most", n, columns, chunksMax+columnsMax)
+		return fmt.Errorf("it has %d row groups of %d columns; the limit is %d column chunks", n, columns, chunksMax+columnsMax)
 	}
 	for range n {
 		err := c.structure(1, func(id int, kind byte) (bool, error) {
@@ -104,7 +104,7 @@ func checkSchema(c *compact) (columns int, err error) {
 		return 0, err
 	}
 	if kind != thriftStruct || n < 1 || n > columnsMax {
-		return 0, fmt.Errorf("it has %d columns, and 1 to %d are right", max(n-1, 0), columnsMax-1)
+		return 0, fmt.Errorf("it has %d columns, not 1 to %d", max(n-1, 0), columnsMax-1)
 	}
 	for i := range n {
 		children := int64(0)
@@ -119,7 +119,7 @@ func checkSchema(c *compact) (columns int, err error) {
 			return 0, err
 		}
 		if i == 0 && children != int64(n-1) || i > 0 && children != 0 {
-			return 0, errors.New("its columns are nested: the file is none of this package's")
+			return 0, errors.New("its columns are nested: mayfly did not write this file")
 		}
 	}
 	return n - 1, nil
@@ -128,7 +128,7 @@ func checkSchema(c *compact) (columns int, err error) {
 // checkGroup reads the headers of all pages of a row group. optional says of which columns values may be missing.
 func checkGroup(ctx context.Context, file File, group *format.RowGroup, optional []bool) error {
 	if group.NumRows < 0 || group.NumRows > groupRowsMax {
-		return fmt.Errorf("a row group has %d rows, and %d are the most", group.NumRows, groupRowsMax)
+		return fmt.Errorf("a row group has %d rows; the limit is %d", group.NumRows, groupRowsMax)
 	}
 	memory := int64(0)
 	for i := range group.Columns {
@@ -155,11 +155,11 @@ func checkChunk(file File, meta *format.ColumnMetaData, rows int64, optional boo
 	}
 	switch {
 	case meta.Codec != format.Snappy && meta.Codec != format.Uncompressed:
-		return 0, fmt.Errorf("it is compressed by %s, and only Snappy is read", meta.Codec)
+		return 0, fmt.Errorf("it is compressed with %s; only Snappy is supported", meta.Codec)
 	case meta.NumValues != rows:
 		return 0, fmt.Errorf("it has %d values in %d rows", meta.NumValues, rows)
 	case begin < int64(len(magic)) || meta.DataPageOffset < begin || meta.TotalCompressedSize < 0 || begin > file.Size() || meta.TotalCompressedSize > file.Size()-begin:
-		return 0, errors.New("it is said to be where the file has none")
+		return 0, errors.New("its offset lies outside the file")
 	}
 	var dictionary, largest int64
 	first := true // of the pages of data
@@ -181,7 +181,7 @@ func checkChunk(file File, meta *format.ColumnMetaData, rows int64, optional boo
 			dictionary = 2 * cost // its values have places, too
 		} else {
 			if first && at != meta.DataPageOffset {
-				return 0, errors.New("its first page is not where it is said to be")
+				return 0, errors.New("its first page is not at the given offset")
 			}
 			first = false
 			if rows -= h.values; rows < 0 {
@@ -192,7 +192,7 @@ func checkChunk(file File, meta *format.ColumnMetaData, rows int64, optional boo
 		at = h.data + h.packed
 	}
 	if rows != 0 {
-		return 0, fmt.Errorf("its pages lack %d values", rows)
+		return 0, fmt.Errorf("its pages have %d values too few", rows)
 	}
 	return dictionary + largest, nil
 }
@@ -275,13 +275,13 @@ func (h *pageHeader) check(file io.ReaderAt, codec format.CompressionCodec, end 
 	data := h.kind == format.DataPage || h.kind == format.DataPageV2
 	switch {
 	case !data && h.kind != format.DictionaryPage:
-		return fmt.Errorf("a page is of the kind %d, which is none of data", h.kind)
+		return fmt.Errorf("a page has the kind %d, which is not a data page", h.kind)
 	case h.packed < 0 || h.packed > end-h.data:
-		return fmt.Errorf("a page has %d bytes, which are more than the column has", h.packed)
+		return fmt.Errorf("a page claims %d bytes, more than the column has", h.packed)
 	case h.unpacked < 0 || h.unpacked > pageBytesMax:
-		return fmt.Errorf("a page has %d bytes when it is unpacked, and %d are the most", h.unpacked, pageBytesMax)
+		return fmt.Errorf("an unpacked page has %d bytes; the limit is %d", h.unpacked, pageBytesMax)
 	case h.values < 0 || h.values > pageValuesMax:
-		return fmt.Errorf("a page has %d values, and %d are the most", h.values, pageValuesMax)
+		return fmt.Errorf("a page has %d values; the limit is %d", h.values, pageValuesMax)
 	case h.levels != format.RLE || h.repeated != 0 || h.levelBytes < 0 || h.levelBytes > min(h.packed, h.unpacked) || h.levelBytes > 0 && !h.optional:
 		return errors.New("the levels of a page are not as those of a flat column")
 	}
@@ -289,10 +289,10 @@ func (h *pageHeader) check(file io.ReaderAt, codec format.CompressionCodec, end 
 	case format.Plain, plainDictionary:
 	case format.RLEDictionary, format.DeltaLengthByteArray, format.DeltaBinaryPacked:
 		if !data {
-			return fmt.Errorf("a dictionary is encoded by %s, which is not read", h.encoding)
+			return fmt.Errorf("a dictionary has the unsupported encoding %s", h.encoding)
 		}
 	default:
-		return fmt.Errorf("a page is encoded by %s, which is not read", h.encoding)
+		return fmt.Errorf("a page has the unsupported encoding %s", h.encoding)
 	}
 	at, packed, unpacked := h.data+h.levelBytes, h.packed-h.levelBytes, h.unpacked-h.levelBytes
 	isPacked := codec != format.Uncompressed && !h.plain && (packed > 0 || unpacked > 0)
@@ -303,7 +303,7 @@ func (h *pageHeader) check(file io.ReaderAt, codec format.CompressionCodec, end 
 			return err
 		}
 		if length, ok := binary.Uvarint(b[:n]); ok <= 0 || length != uint64(unpacked) {
-			return fmt.Errorf("a page has %d bytes when it is unpacked, and not %d as its header says", length, unpacked)
+			return fmt.Errorf("an unpacked page has %d bytes, but its header says %d", length, unpacked)
 		}
 	} else if packed != unpacked {
 		return fmt.Errorf("a page that is not packed has %d bytes, and %d when it is unpacked", packed, unpacked)
@@ -364,7 +364,7 @@ func (h *pageHeader) checkCounts(file io.ReaderAt, at, packed int64, isPacked bo
 			}
 		}
 		if header[2] > uint64(h.values) {
-			return fmt.Errorf("a page has %d values, and not %d as its header says", header[2], h.values)
+			return fmt.Errorf("a page has %d values, but its header says %d", header[2], h.values)
 		}
 	}
 	return nil
@@ -406,7 +406,7 @@ func broken(err *error) {
 // openParquet reads the end of a file.
 func openParquet(file File) (p *parquet.File, err error) {
 	if file.Size() > fileMax {
-		return nil, fmt.Errorf("it has %d bytes, and %d are the most", file.Size(), int64(fileMax))
+		return nil, fmt.Errorf("it has %d bytes; the limit is %d", file.Size(), int64(fileMax))
 	}
 	if err := checkFooter(file, file.Size()); err != nil {
 		return nil, err

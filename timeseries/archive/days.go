@@ -186,7 +186,7 @@ func (d *days) together(ctx context.Context, g *growing, full bool) {
 	whole := part{g.files[0].first, g.last()}
 	if err := d.put(ctx, g, whole, g.rows); err != nil {
 		d.finish(g)
-		d.o.Logger.Warn("small files of the archive were not put together, and stay", "day", g.day, "files", len(g.files), "error", err)
+		d.o.Logger.Warn("small archive files were not merged", "day", g.day, "files", len(g.files), "error", err)
 		return
 	}
 	for _, p := range g.files { // in order: see Store.List

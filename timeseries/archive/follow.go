@@ -66,7 +66,7 @@ func (o FollowOptions) validate() error {
 	case o.DB == nil || o.Streams == nil:
 		return errors.New("DB and Streams must be set")
 	case len(o.Name) > 1024:
-		return fmt.Errorf("the option Name: it has %d bytes, and 1,024 are the most", len(o.Name))
+		return fmt.Errorf("the option Name has %d bytes; the limit is 1,024", len(o.Name))
 	case o.Every < time.Millisecond || o.Every > time.Hour:
 		return fmt.Errorf("the option Every: %s is not between a millisecond and an hour", o.Every)
 	case o.Rows < 1 || o.Rows > followRowsMax:
@@ -96,7 +96,7 @@ func (a *Archive) Follow(ctx context.Context, s *timeseries.Series, o FollowOpti
 		Name: o.Name, Table: table, Start: deliver.TrimHorizon, DB: o.DB, Streams: o.Streams, Now: s.Spec().Now, Leases: lease.Options{Duration: o.Lease, Logger: o.Logger},
 		Window: 2 * max(o.Rows, 1000), Logger: o.Logger, Handle: f.handle,
 		Lost: func(shard string) {
-			o.Logger.Error("expired samples were not archived: the stream kept them no longer", "table", table, "shard", shard)
+			o.Logger.Error("expired samples were not archived: the stream no longer has them", "table", table, "shard", shard)
 		},
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -179,7 +179,7 @@ func (f *follower) handle(ctx context.Context, shard string, records []deliver.R
 		}
 		switch {
 		case err != nil:
-			f.o.Logger.Error("an expired item is no sample, and was not archived", "shard", shard, "sequence", g.last, "error", err)
+			f.o.Logger.Error("an expired item is not a sample and was not archived", "shard", shard, "sequence", g.last, "error", err)
 			record.Done()
 			continue
 		case g.covers(r.day(), g.last):
@@ -258,7 +258,7 @@ func (f *follower) flush(g *gathering) error {
 			if err == nil {
 				break
 			}
-			f.o.Logger.Warn("expired samples were not archived, and are tried again", "error", err)
+			f.o.Logger.Warn("archiving expired samples failed; trying again", "error", err)
 			clock.Pause(wait, g.ctx.Done())
 		}
 		g.covered = append(g.covered, stretch{day, first, last})

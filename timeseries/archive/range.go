@@ -66,7 +66,7 @@ func checkQuery(q timeseries.Query) error {
 	case q.Device == "":
 		return errors.New("no device is named")
 	case q.Limit < 0:
-		return fmt.Errorf("the limit %d is less than 0", q.Limit)
+		return fmt.Errorf("the limit %d is negative", q.Limit)
 	case !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From):
 		return fmt.Errorf("the range ends at %s, before it begins at %s", q.To.Format(time.RFC3339Nano), q.From.Format(time.RFC3339Nano))
 	}

@@ -83,7 +83,7 @@ func newLayout(schema *parquet.Schema, m *metrics) (l layout, err error) {
 		l.optional = append(l.optional, leaf.MaxDefinitionLevel > 0)
 		switch name := path[0]; {
 		case len(path) != 1 || leaf.MaxRepetitionLevel > 0:
-			return l, fmt.Errorf("the column %q is nested: the file is none of this package's", strings.Join(path, "."))
+			return l, fmt.Errorf("the column %q is nested: mayfly did not write this file", strings.Join(path, "."))
 		case name == columnDevice && kind == parquet.ByteArray:
 			l.device = i
 		case name == columnKey && kind == parquet.ByteArray:
@@ -98,7 +98,7 @@ func newLayout(schema *parquet.Schema, m *metrics) (l layout, err error) {
 		}
 	}
 	if l.device < 0 || l.key < 0 {
-		return l, errors.New("it has no columns deviceId and sample_key: it is none of this package's")
+		return l, errors.New("the columns deviceId and sample_key are missing: mayfly did not write this file")
 	}
 	return l, nil
 }

@@ -266,23 +266,23 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func([]byte) []byte{
-		"it has 9 bytes, and is no Parquet file":                                           func(file []byte) []byte { return file[:9] },
-		"it does not end as a Parquet file does: it was cut, or is none":                   func(file []byte) []byte { return file[:len(file)-1] },
-		"its metadata have 4294967295 bytes, and 67108864 are the most":                    func(file []byte) []byte { return append(file[:len(file)-8], "\xff\xff\xff\xffPAR1"...) },
-		"its metadata have 16777215 bytes, which are more than it has":                     func(file []byte) []byte { return append(file[:len(file)-8], "\xff\xff\xff\x00PAR1"...) },
-		"its metadata promise a list of 268435455 elements":                                withFooter(0x49, 0xfc, 0xff, 0xff, 0xff, 0x7f),
-		"its metadata promise a list of 2147483647 elements":                               withFooter(0x15, 0x02, 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07),
-		"its metadata end too early":                                                       withFooter(0x15, 0x02),
-		"its metadata are more than 12 structures deep":                                    withFooter(bytes.Repeat([]byte{0x1c}, 1000)...),
-		"more than 12 structures deep":                                                     withFooter(append([]byte{0x99}, bytes.Repeat([]byte{0x19}, 12<<20)...)...), // lists in lists
-		"its metadata have fields that are not in order":                                   withFooter(0x15, 0x02, 0x05, 0x02, 0x02),
-		"its metadata have a field of the type 11, which a Parquet file has none of":       withFooter(0x1b),
-		`the column "temperature": a page has 8000 bytes, which are more`:                  page("temperature", 8000, 3),
-		`the column "temperature": a page has -1 bytes, which are more`:                    page("temperature", -1, 3),
-		`the column "temperature": a page has -1 bytes when it is unpacked`:                page("temperature", -1, 2),
-		`the column "temperature": a page has 2400 bytes when it is unpacked, and not 995`: page("temperature", 1000, 2),
-		`the column "temperature": a page is of the kind 1, which is none of data`:         page("temperature", 1, 1),
-		`the column "temperature": a page is encoded by `:                                  page("temperature", 0, 1),
+		"not a Parquet file: it has only 9 bytes":                                            func(file []byte) []byte { return file[:9] },
+		"not a Parquet file, or cut off: its end is missing":                                 func(file []byte) []byte { return file[:len(file)-1] },
+		"its metadata have 4294967295 bytes; the limit is 67108864":                          func(file []byte) []byte { return append(file[:len(file)-8], "\xff\xff\xff\xffPAR1"...) },
+		"its metadata claim 16777215 bytes, more than the file has":                          func(file []byte) []byte { return append(file[:len(file)-8], "\xff\xff\xff\x00PAR1"...) },
+		"its metadata claim a list of 268435455 elements":                                    withFooter(0x49, 0xfc, 0xff, 0xff, 0xff, 0x7f),
+		"its metadata claim a list of 2147483647 elements":                                   withFooter(0x15, 0x02, 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07),
+		"its metadata end too early":                                                         withFooter(0x15, 0x02),
+		"its metadata are nested deeper than 12 levels":                                      withFooter(bytes.Repeat([]byte{0x1c}, 1000)...),
+		"nested deeper than 12 levels":                                                       withFooter(append([]byte{0x99}, bytes.Repeat([]byte{0x19}, 12<<20)...)...), // lists in lists
+		"its metadata have fields that are not in order":                                     withFooter(0x15, 0x02, 0x05, 0x02, 0x02),
+		"its metadata have a field of the unknown type 11":                                   withFooter(0x1b),
+		`the column "temperature": a page claims 8000 bytes, more`:                           page("temperature", 8000, 3),
+		`the column "temperature": a page claims -1 bytes, more`:                             page("temperature", -1, 3),
+		`the column "temperature": an unpacked page has -1 bytes`:                            page("temperature", -1, 2),
+		`the column "temperature": an unpacked page has 2400 bytes, but its header says 995`: page("temperature", 1000, 2),
+		`the column "temperature": a page has the kind 1, which is not a data page`:          page("temperature", 1, 1),
+		`the column "temperature": a page has the unsupported encoding `:                     page("temperature", 0, 1),
 	} {
 		_, err := readAll(t, change(bytes.Clone(whole)))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -51,7 +51,7 @@ func (m *metrics) of(name string) (int, error) {
 		}
 	}
 	if len(m.names) == metricsMax {
-		return 0, fmt.Errorf("there are more than %d metrics, which a file has no columns for", metricsMax)
+		return 0, fmt.Errorf("more than %d metrics do not fit into a file's columns", metricsMax)
 	}
 	n := len(m.names)
 	m.names, m.number[name] = append(m.names, name), n
@@ -118,9 +118,9 @@ const rowBytes = 150
 func (r *row) check() error {
 	switch {
 	case r.device == "" || len(r.device) > deviceMax:
-		return fmt.Errorf("the sample %q: its device's name has %d bytes, and 1 to %d are right", r.key, len(r.device), deviceMax)
+		return fmt.Errorf("sample %q: the device's name has %d bytes, not 1 to %d", r.key, len(r.device), deviceMax)
 	case len(r.metadata) > metadataMax:
-		return fmt.Errorf("the metadata of device %q have %d bytes, and %d are the most", r.device, len(r.metadata), metadataMax)
+		return fmt.Errorf("the metadata of device %q have %d bytes; the limit is %d", r.device, len(r.metadata), metadataMax)
 	}
 	if _, _, err := timeseries.ReadKey(r.key); err != nil {
 		return fmt.Errorf("device %q: %w", r.device, err)

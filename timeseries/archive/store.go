@@ -110,7 +110,7 @@ func settled(read func() ([]fs.DirEntry, error)) ([]fs.DirEntry, error) {
 		}
 		before = now
 	}
-	return nil, fmt.Errorf("files were removed during each of %d readings of the directory", readingsMax)
+	return nil, fmt.Errorf("files kept disappearing while the directory was read (%d attempts)", readingsMax)
 }
 
 type localFile struct {
@@ -179,7 +179,7 @@ func (d dir) Remove(_ context.Context, name string) error {
 func makeDirs(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is a file and no directory", path)
+		return fmt.Errorf("%s is a file, not a directory", path)
 	}
 	if err == nil {
 		return nil

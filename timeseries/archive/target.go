@@ -162,10 +162,10 @@ type expiry struct {
 func (t *Target) read(d *target.Delivery) (s timeseries.Sample, err error) {
 	var e expiry
 	if err := json.Unmarshal(d.Body, &e); err != nil {
-		return s, noSample(fmt.Errorf("the delivery is none of guard's: %w", err))
+		return s, noSample(fmt.Errorf("the delivery does not come from guard: %w", err))
 	}
 	if e.Attribute != timeseries.AttributeTTL {
-		return s, noSample(fmt.Errorf("the item expires by its attribute %q, and a series' sample by %q", e.Attribute, timeseries.AttributeTTL))
+		return s, noSample(fmt.Errorf("the item's TTL attribute is %q, but a sample's is %q", e.Attribute, timeseries.AttributeTTL))
 	}
 	image, err := attributevalue.UnmarshalMapJSON(e.Item)
 	if err != nil {

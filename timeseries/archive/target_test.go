@@ -366,7 +366,7 @@ func TestTargetRefuses(t *testing.T) {
 		good, body("{", "["), body(`"attribute":"ttl"`, `"attribute":"until"`), body(`"deviceId"`, `"device"`), body(`#0123456789ab`, ``), body(`"v"`, `"Timestamp"`),
 		body(`{"S":"roof"}`, `{"X":"roof"}`), delivery(t, "roof", start, many),
 	}
-	words := []string{"", "none of guard's", `expires by its attribute "until"`, "no deviceId", "no sort key", "a column has that name", "item", "more than 2000 metrics"}
+	words := []string{"", "does not come from guard", `TTL attribute is "until"`, "no deviceId", "not the sort key", "a column has that name", "item", "more than 2000 metrics"}
 	for i, err := range to.Deliver(t.Context(), deliveries) {
 		if words[i] == "" {
 			must(t, err)
@@ -395,7 +395,7 @@ func TestTargetWritesWhatIsRead(t *testing.T) {
 		return d
 	}
 	handOver(t, to, with("roof", "none", 0))
-	if e := target.AsError(to.Deliver(t.Context(), []target.Delivery{with("#shard07", "none", 0)})[0]); e == nil || !e.Permanent || !strings.Contains(e.Message, "its device's name has 0 bytes") {
+	if e := target.AsError(to.Deliver(t.Context(), []target.Delivery{with("#shard07", "none", 0)})[0]); e == nil || !e.Permanent || !strings.Contains(e.Message, "the device's name has 0 bytes") {
 		t.Errorf("a device without a name gives %v", e)
 	}
 	long := strings.Repeat("<\x01", 195_000) // of an item of up to 400 KB

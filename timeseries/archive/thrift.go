@@ -36,7 +36,7 @@ const (
 
 var (
 	errThriftEnds = errors.New("its metadata end too early")
-	errThriftDeep = fmt.Errorf("its metadata are more than %d structures deep", thriftDepth)
+	errThriftDeep = fmt.Errorf("its metadata are nested deeper than %d levels", thriftDepth)
 )
 
 func (c *compact) take(n int) ([]byte, error) {
@@ -118,7 +118,7 @@ func (c *compact) list() (kind byte, n int, err error) {
 		}
 	}
 	if long > thriftListMax || long > uint64(len(c.left)) {
-		return 0, 0, fmt.Errorf("its metadata promise a list of %d elements, for which they are too short or which are too many", long)
+		return 0, 0, fmt.Errorf("its metadata claim a list of %d elements, which is too long", long)
 	}
 	if c.elements += int(long); c.elements > thriftElementsMax {
 		return 0, 0, fmt.Errorf("its metadata have lists of more than %d elements", thriftElementsMax)
@@ -155,7 +155,7 @@ func (c *compact) skip(kind byte, depth int, element bool) (err error) {
 	case thriftStruct:
 		return c.structure(depth+1, nil)
 	default:
-		err = fmt.Errorf("its metadata have a field of the type %d, which a Parquet file has none of", kind)
+		err = fmt.Errorf("its metadata have a field of the unknown type %d", kind)
 	}
 	return err
 }

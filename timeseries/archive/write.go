@@ -121,7 +121,7 @@ func (w *writer) flush() error {
 	}
 	w.group, w.bytes = 0, 0
 	if w.groups++; w.groups*len(w.columns) > chunksMax {
-		return fmt.Errorf("it would have more than %d row groups of %d columns: archive this series as it expires, whose files are small", w.groups-1, len(w.columns))
+		return fmt.Errorf("the file would have more than %d row groups of %d columns; use mayfly series archive, whose files are small", w.groups-1, len(w.columns))
 	}
 	return w.file.Flush()
 }

@@ -49,7 +49,7 @@ func (a *asker) topic(ctx context.Context) (found topic, err error) {
 		return found, err
 	}
 	if len(answer.Topics) != 1 {
-		return found, fmt.Errorf("the brokers tell of %d topics, and one was asked for", len(answer.Topics))
+		return found, fmt.Errorf("the brokers returned %d topics instead of one", len(answer.Topics))
 	}
 	t := answer.Topics[0]
 	err = kerr.ErrorForCode(t.ErrorCode)
@@ -150,7 +150,7 @@ func (a *asker) pass(ctx context.Context, there topic, partition int32, from, en
 		return from, err
 	}
 	if len(answer.Topics) != 1 || len(answer.Topics[0].Partitions) != 1 {
-		return from, fmt.Errorf("the brokers answer for %d topics, and a partition of one was asked for", len(answer.Topics))
+		return from, fmt.Errorf("the brokers returned %d topics instead of one", len(answer.Topics))
 	}
 	found := &answer.Topics[0].Partitions[0]
 	batch, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{

@@ -431,7 +431,7 @@ func TestTopicIsGone(t *testing.T) {
 	b, w := newBroker(t), brokertest.New(t)
 	o := b.options()
 	o.Topic = "nothing"
-	if err := Ingest(t.Context(), w.Receiver(), o); !errors.Is(err, ErrNoTopic) || err.Error() != `there is no such topic: "nothing"` {
+	if err := Ingest(t.Context(), w.Receiver(), o); !errors.Is(err, ErrNoTopic) || err.Error() != `topic not found: "nothing"` {
 		t.Errorf("got %v", err)
 	}
 	b.send(3)
@@ -564,7 +564,7 @@ func TestTooLargeUnpacked(t *testing.T) {
 	b.send(3)
 	must(t, large.ProduceSync(t.Context(), &kgo.Record{Value: make([]byte, unpackedBytes+1)}).FirstErr())
 	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, w.Receiver(), b.options()) })
-	if err := run.Ended(); !errors.Is(err, kgo.ErrMaxDecompress) || !strings.Contains(err.Error(), "partition 0: the batch of records at offset 1 has more than 64 MiB") {
+	if err := run.Ended(); !errors.Is(err, kgo.ErrMaxDecompress) || !strings.Contains(err.Error(), "partition 0: the batch of records at offset 1 is larger than 64 MiB") {
 		t.Errorf("got %v", err)
 	}
 	w.Want(3)

@@ -54,7 +54,7 @@ const (
 )
 
 // ErrNoTopic says that the brokers have no such topic, or no longer.
-var ErrNoTopic = errors.New("there is no such topic")
+var ErrNoTopic = errors.New("topic not found")
 
 func (o *Options) complete() error {
 	if len(o.Client) == 0 || o.Topic == "" || o.Group == "" {
@@ -103,7 +103,7 @@ func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 }
 
 // errAgain ends a session that another follows, which begins at the group's offsets.
-var errAgain = errors.New("the group is to be joined again")
+var errAgain = errors.New("joining the group failed; trying again")
 
 type ingesting struct {
 	o       Options
@@ -172,7 +172,7 @@ func (in *ingesting) session(ctx context.Context) error {
 		var passing *passingError
 		switch {
 		case errors.As(err, &passing):
-			in.o.Logger.Warn("records could not be read, and are tried again", "topic", in.o.Topic, "error", passing.error, "after", wait)
+			in.o.Logger.Warn("reading records failed; trying again", "topic", in.o.Topic, "error", passing.error, "after", wait)
 			clock.Pause(wait, ctx.Done())
 			wait = min(2*wait, againMost)
 		case err != nil:
@@ -231,7 +231,7 @@ func (in *ingesting) batch(ctx context.Context, client *kgo.Client, fetches kgo.
 		if fatal(err) {
 			return in.explain(err)
 		}
-		in.o.Logger.Warn("offsets were not committed, so records come again", "topic", in.o.Topic, "error", err)
+		in.o.Logger.Warn("offsets were not committed; the records will be delivered again", "topic", in.o.Topic, "error", err)
 		return errAgain
 	}
 	in.o.Committed()
@@ -248,7 +248,7 @@ func (in *ingesting) errors(ctx context.Context, fetches kgo.Fetches) error {
 		case errors.As(e.Err, &loss):
 			in.o.Lost(loss.Error())
 		case errors.As(e.Err, &large): // its partition is not read any further, and is not given away either
-			return fmt.Errorf("the topic %q, partition %d: the batch of records at offset %d has more than %d MiB unpacked: have it sent in smaller ones, and move the group %q to offset %d: %w",
+			return fmt.Errorf("topic %q, partition %d: the batch of records at offset %d is larger than %d MiB unpacked; send smaller batches, and move the group %q to offset %d: %w",
 				large.Topic, large.Partition, large.Offset, unpackedBytes>>20, in.o.Group, large.NextOffset, kgo.ErrMaxDecompress)
 		case errors.Is(e.Err, kerr.OffsetOutOfRange):
 			return errAgain
@@ -271,7 +271,7 @@ func (in *ingesting) lookForTopic(ctx context.Context, cause error) error {
 	found, err := in.ask.topic(ctx)
 	switch {
 	case err == nil && found.id != in.topic.id:
-		in.o.Logger.Warn("the topic is another one of the same name", "topic", in.o.Topic)
+		in.o.Logger.Warn("the topic was deleted and created again", "topic", in.o.Topic)
 		in.topic = found
 		return errAgain
 	case errors.Is(err, ErrNoTopic):
@@ -295,7 +295,7 @@ func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
 	case err != nil && fatal(err):
 		return false, in.explain(err)
 	case err != nil:
-		in.o.Logger.Warn("how far the group is could not be read, and is asked again", "group", in.o.Group, "error", err)
+		in.o.Logger.Warn("reading the group's offsets failed; trying again", "group", in.o.Group, "error", err)
 		return false, nil
 	}
 	return done, nil
@@ -352,7 +352,7 @@ func (in *ingesting) adjust(ctx context.Context, offsets map[string]map[int32]kg
 		case at < start:
 			in.o.Lost(fmt.Sprintf("of %s, partition %d, the offsets %d to %d were deleted before they were read", in.o.Topic, partition, at, start-1))
 		case at > end:
-			in.o.Lost(fmt.Sprintf("%s, partition %d, ends at offset %d, and the group has committed %d: it was cut or made anew, and is read from its beginning", in.o.Topic, partition, end, at))
+			in.o.Lost(fmt.Sprintf("%s, partition %d, ends at offset %d, but the group has committed %d: it was cut or created again and is read from its beginning", in.o.Topic, partition, end, at))
 		default:
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoStream says that there is no such stream, or no longer.
-var ErrNoStream = errors.New("there is no such stream")
+var ErrNoStream = errors.New("stream not found")
 
 // lastingError is of what nothing but an administrator, or another configuration, can mend.
 type lastingError struct{ error }

@@ -505,7 +505,7 @@ func TestStreamIsGone(t *testing.T) {
 	b, w := newBroker(t, 2), brokertest.New(t)
 	o := b.options(w)
 	o.Stream = "nothing"
-	if err := Ingest(t.Context(), w.Receiver(), o); !errors.Is(err, ErrNoStream) || !strings.HasPrefix(err.Error(), `there is no such stream: "nothing"`) {
+	if err := Ingest(t.Context(), w.Receiver(), o); !errors.Is(err, ErrNoStream) || !strings.HasPrefix(err.Error(), `stream not found: "nothing"`) {
 		t.Errorf("got %v", err)
 	}
 	b.send(6)

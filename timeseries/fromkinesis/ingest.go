@@ -54,7 +54,7 @@ func (o *Options) complete() error {
 	case o.Client == nil || o.Stream == "" || o.DB == nil || o.Name == "":
 		return errors.New("the options Client, Stream, DB and Name must be set")
 	case len(o.Name) > nameMax:
-		return fmt.Errorf("the option Name: it has %d bytes, and %d are the most", len(o.Name), nameMax)
+		return fmt.Errorf("the option Name has %d bytes; the limit is %d", len(o.Name), nameMax)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -95,7 +95,7 @@ func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 	case errors.As(err, &lasting):
 		return lasting.error
 	case err == nil && !o.UntilCaughtUp: // a stream that is there has a shard that is open
-		return fmt.Errorf("%w: of %q all shards have ended", ErrNoStream, o.Stream)
+		return fmt.Errorf("%w: all shards of %q have ended", ErrNoStream, o.Stream)
 	}
 	return err
 }

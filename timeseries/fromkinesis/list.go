@@ -108,7 +108,7 @@ func (in *ingesting) forget(ctx context.Context, rows map[string]lease.Row) erro
 		}
 		delete(in.missing, id)
 		if !done {
-			in.lost("the shard %s is gone, and was not read to its end", id)
+			in.lost("shard %s is gone and was not read to its end", id)
 		}
 		if err := in.leases.Forget(ctx, row); err != nil {
 			return err

@@ -35,7 +35,7 @@ func (in *ingesting) shard(ctx context.Context, l *lease.Lease) error {
 	r := &reader{ingesting: in, lease: l, written: l.Checkpoint(), since: clock.Stopwatch(), wait: againFirst}
 	at, ok := readCheckpoint(l.Checkpoint())
 	if !ok {
-		in.o.Logger.Warn("the checkpoint of a shard is damaged: it is read from its beginning", "shard", l.Shard(), "checkpoint", l.Checkpoint())
+		in.o.Logger.Warn("the checkpoint of a shard is damaged; it is read from its beginning", "shard", l.Shard(), "checkpoint", l.Checkpoint())
 	}
 	r.at = at
 	if err := r.persist(ctx, r.checkRetention); err != nil {
@@ -89,7 +89,7 @@ func (r *reader) persist(ctx context.Context, do func(context.Context) error) er
 			continue
 		}
 		pause := r.wait/2 + rand.N(r.wait) // with chance, so that those that share a limit do not come again together
-		r.o.Logger.Warn("a shard could not be read, and is tried again", "shard", r.lease.Shard(), "error", err, "after", pause)
+		r.o.Logger.Warn("reading a shard failed; trying again", "shard", r.lease.Shard(), "error", err, "after", pause)
 		clock.Pause(pause, ctx.Done())
 		r.wait = min(2*r.wait, againMost)
 	}
@@ -105,7 +105,7 @@ func (r *reader) checkRetention(ctx context.Context) error {
 		return r.explain(err)
 	}
 	if first := r.now().Add(-keeps); r.at.until.Before(first) {
-		r.lost("the shard %s may have had records from %s to %s: they were deleted before they were read", r.lease.Shard(), r.at.until.Format(time.RFC3339), first.Format(time.RFC3339))
+		r.lost("shard %s may have had records from %s to %s that were deleted before they were read", r.lease.Shard(), r.at.until.Format(time.RFC3339), first.Format(time.RFC3339))
 		r.at.until = first // it is told once
 	}
 	return nil
@@ -172,7 +172,7 @@ func (r *reader) begin(ctx context.Context) error {
 		r.iterator = out.ShardIterator
 		return nil
 	case errors.As(err, &invalid) && r.at.sequence != "":
-		r.lost("the shard %s knows the checkpoint no longer (%v): it is read from its beginning", r.lease.Shard(), err)
+		r.lost("shard %s no longer has the checkpoint (%v); it is read from its beginning", r.lease.Shard(), err)
 		r.at = checkpoint{}
 		return r.begin(ctx)
 	}
@@ -188,7 +188,7 @@ func (r *reader) failed(ctx context.Context, err error) error {
 	if _, err := r.describe(ctx); err != nil {
 		return err
 	}
-	r.lost("the shard %s is gone, and was not read to its end", r.lease.Shard())
+	r.lost("shard %s is gone and was not read to its end", r.lease.Shard())
 	r.ended = true
 	return nil
 }
@@ -201,7 +201,7 @@ func (r *reader) messages(records []types.Record) []timeseries.Message {
 	for i, record := range records {
 		messages[i] = timeseries.Message{Text: record.Data, From: fmt.Sprintf("%s %s %s", r.o.Stream, r.lease.Shard(), aws.ToString(record.SequenceNumber))}
 		if bytes.HasPrefix(record.Data, aggregated) {
-			messages[i].Unfit = "it is an aggregated record of the Kinesis Producer Library, which is not taken apart: switch AggregationEnabled off"
+			messages[i].Unfit = "aggregated records of the Kinesis Producer Library are not supported; set AggregationEnabled to false"
 		}
 	}
 	return messages

@@ -53,7 +53,7 @@ type Consumer struct {
 }
 
 // ErrNoStream says that the server has no such stream, or no longer.
-var ErrNoStream = errors.New("there is no such stream")
+var ErrNoStream = errors.New("stream not found")
 
 // ErrNoConsumer says that the consumer was deleted while it was read.
 var ErrNoConsumer = errors.New("the consumer was deleted")
@@ -92,11 +92,11 @@ func check(consumer jetstream.Consumer) error {
 	name, c := consumer.CachedInfo().Name, consumer.CachedInfo().Config
 	switch {
 	case c.AckPolicy != jetstream.AckExplicitPolicy || c.Durable == "":
-		return fmt.Errorf("the consumer %q is not durable with explicit acknowledgements: what it has read would be lost or read twice", name)
+		return fmt.Errorf("the consumer %q is not durable with explicit acknowledgements, so messages would be lost or read twice; use another --checkpoint", name)
 	case c.MaxDeliver > 0:
-		return fmt.Errorf("the consumer %q gives a message up that has come %d times (MaxDeliver): it would be lost where the series is not there for so long", name, c.MaxDeliver)
+		return fmt.Errorf("the consumer %q gives up a message after %d deliveries (MaxDeliver), so messages would be lost while the series is unreachable; set MaxDeliver to -1", name, c.MaxDeliver)
 	case c.HeadersOnly:
-		return fmt.Errorf("the consumer %q has messages without what is in them (HeadersOnly)", name)
+		return fmt.Errorf("the consumer %q delivers messages without their bodies (HeadersOnly)", name)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func explain(conn *nats.Conn, c Consumer, err error) error {
 	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDoesNotExist), errors.Is(err, jetstream.ErrConsumerDeleted):
 		return fmt.Errorf("%w: %q of the stream %q", ErrNoConsumer, c.Name, c.Stream)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return fmt.Errorf("the server, or this user's account, has no JetStream: %w", err)
+		return fmt.Errorf("the server or this user's account has no JetStream: %w", err)
 	}
 	// A server does not answer a call that the user may not make: it says so on the connection.
 	if last := conn.LastError(); errors.Is(err, context.DeadlineExceeded) && last != nil && strings.Contains(strings.ToLower(last.Error()), "permissions violation") {
@@ -139,7 +139,7 @@ func Ingest(ctx context.Context, consumer jetstream.Consumer, r *timeseries.Rece
 		case ctx.Err() != nil:
 			return nil
 		case errors.As(err, &passing):
-			o.Logger.Warn("messages could not be read, and are tried again", "error", passing.error, "after", wait)
+			o.Logger.Warn("reading messages failed; trying again", "error", passing.error, "after", wait)
 			clock.Pause(wait, ctx.Done())
 			wait = min(2*wait, againMost)
 		case err != nil || done:
@@ -261,11 +261,11 @@ func (in *ingesting) acknowledge(ctx context.Context, all []jetstream.Msg) error
 	last := len(all) - 1
 	for _, m := range all[:last] {
 		if err := m.Ack(); err != nil {
-			return &passingError{fmt.Errorf("acknowledge messages, which will come again: %w", err)}
+			return &passingError{fmt.Errorf("acknowledge messages, which will be delivered again: %w", err)}
 		}
 	}
 	if err := all[last].DoubleAck(ctx); err != nil {
-		return &passingError{fmt.Errorf("acknowledge messages, which may come again: %w", err)}
+		return &passingError{fmt.Errorf("acknowledge messages, which may be delivered again: %w", err)}
 	}
 	return nil
 }
@@ -297,7 +297,7 @@ func (in *ingesting) failed(ctx context.Context, err error) error {
 		case errors.Is(gone, jetstream.ErrConsumerNotFound), errors.Is(gone, jetstream.ErrConsumerDoesNotExist):
 			return fmt.Errorf("%w: %q of the stream %q", ErrNoConsumer, info.Name, info.Stream)
 		case errors.Is(gone, nats.ErrConnectionClosed):
-			return fmt.Errorf("the connection to the server was closed, and does not come back by itself: %w", gone)
+			return fmt.Errorf("the connection to the server is closed for good: %w", gone)
 		}
 	}
 	return &passingError{err}

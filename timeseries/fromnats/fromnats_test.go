@@ -264,7 +264,7 @@ func TestIngestRefuses(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
 	conn := connect(t, b.url)
-	if _, err := Open(t.Context(), conn, Consumer{Stream: "NOTHING", Name: "weather"}); !errors.Is(err, ErrNoStream) || err.Error() != `there is no such stream: "NOTHING"` {
+	if _, err := Open(t.Context(), conn, Consumer{Stream: "NOTHING", Name: "weather"}); !errors.Is(err, ErrNoStream) || err.Error() != `stream not found: "NOTHING"` {
 		t.Errorf("a stream that is not there gives %v", err)
 	}
 	for name, config := range map[string]jetstream.ConsumerConfig{

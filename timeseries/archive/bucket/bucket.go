@@ -67,9 +67,9 @@ func New(client *s3.Client, address string) (*Store, error) {
 	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(address, scheme), "/")
 	switch {
 	case !Is(address) || !bucketForm.MatchString(bucket):
-		return nil, fmt.Errorf("%q is no address such as s3://bucket/prefix", address)
+		return nil, fmt.Errorf("invalid address %q; use s3://bucket/prefix", address)
 	case len(prefix) > prefixMax:
-		return nil, fmt.Errorf("%q has a prefix of %d bytes, and %d are the most", address, len(prefix), prefixMax)
+		return nil, fmt.Errorf("%q has a prefix of %d bytes; the limit is %d", address, len(prefix), prefixMax)
 	}
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
@@ -128,7 +128,7 @@ func (s *Store) Open(ctx context.Context, name string) (archive.File, error) {
 		return nil, err
 	}
 	if t.size, err = io.Copy(t, out.Body); err == nil && out.ContentLength != nil && t.size != *out.ContentLength {
-		err = fmt.Errorf("%d bytes came of %d: %w", t.size, *out.ContentLength, io.ErrUnexpectedEOF)
+		err = fmt.Errorf("got %d of %d bytes: %w", t.size, *out.ContentLength, io.ErrUnexpectedEOF)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close())

@@ -267,7 +267,7 @@ func TestPartsFail(t *testing.T) {
 				}
 				return errors.Join(err, fault.write)
 			})
-			if err == nil || fault.write != nil && !errors.Is(err, fault.write) || strings.Contains(err.Error(), "its parts stay in the bucket") != fault.abort {
+			if err == nil || fault.write != nil && !errors.Is(err, fault.write) || strings.Contains(err.Error(), "its uploaded parts stay in the bucket") != fault.abort {
 				t.Errorf("it gives %v", err)
 			}
 			file, err := store.Open(t.Context(), "x")

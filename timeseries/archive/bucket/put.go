@@ -109,7 +109,7 @@ func (u *upload) abort() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("its parts stay in the bucket: %w", err)
+		return fmt.Errorf("its uploaded parts stay in the bucket: %w", err)
 	}
 	return nil
 }
