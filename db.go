@@ -90,7 +90,7 @@ func Open(dir string, options Options) (*DB, error) {
 	db.engine = store
 	db.assemble()
 	err = db.service.AdoptExpiry(context.Background(), func(table string, from, to engine.Expiry) {
-		options.Logger.Info("a table's items expire in another way from now on", "table", table, "from", from.String(), "to", to.String())
+		options.Logger.Info("the expiry of a table's items has changed", "table", table, "from", from.String(), "to", to.String())
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mayfly: change how tables expire: %w", err), store.Close())

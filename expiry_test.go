@@ -85,7 +85,7 @@ func TestExpiryOverRestarts(t *testing.T) {
 				t.Errorf("%s shows %q, want %q", table, got, want)
 			}
 		}
-		if n := strings.Count(log.String(), "expire in another way"); n != len(logged) {
+		if n := strings.Count(log.String(), "the expiry of a table's items has changed"); n != len(logged) {
 			t.Errorf("%d changes are logged, want %d: %s", n, len(logged), log.String())
 		}
 		for _, text := range logged {

@@ -26,7 +26,7 @@ func (db *DB) hooks() deliver.Hooks {
 		log := db.options.Logger.With("consumer", consumer, "stream", streamARN)
 		c, err := db.service.Hold(consumer, streamARN)
 		if err != nil {
-			log.Warn("a consumer reads a stream that holds nothing for it", "error", err)
+			log.Warn("a consumer reads a stream that keeps no records for it", "error", err)
 			return nothingHeld{}
 		}
 		return progress{c, log}
@@ -53,7 +53,7 @@ func (p progress) Close()                        { p.consumer.Close() }
 
 func (p progress) note(err error) {
 	if err != nil {
-		p.log.Error("a consumer's progress makes no sense", "error", err)
+		p.log.Error("a consumer reported impossible progress", "error", err)
 	}
 }
 

@@ -117,13 +117,13 @@ func TestHooks(t *testing.T) {
 	p.Rest(db.Clock().Now().Add(time.Minute))
 	p.Rest(time.Time{})
 	p.Checkpoint(shard, "")
-	if strings.Contains(log.String(), "makes no sense") {
+	if strings.Contains(log.String(), "impossible progress") {
 		t.Error(log.String())
 	}
 	p.Checkpoint("shardId-1", "2")
 	p.Passed(shard, "end")
-	if n := strings.Count(log.String(), "makes no sense"); n != 2 {
-		t.Errorf("%d complaints about what makes no sense:\n%s", n, log.String())
+	if n := strings.Count(log.String(), "impossible progress"); n != 2 {
+		t.Errorf("%d complaints about impossible progress:\n%s", n, log.String())
 	}
 	if _, err := db.Clock().Advance(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)

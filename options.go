@@ -156,7 +156,7 @@ func (d *Durability) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("durability is sync, async or memory, and not %q", text)
+	return fmt.Errorf("%q is not one of sync, async, memory", text)
 }
 
 // Expiry says what becomes of an item between its deadline and its removal.
@@ -187,7 +187,7 @@ func (e *Expiry) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("expiry is strict or aws, and not %q", text)
+	return fmt.Errorf("%q is neither strict nor aws", text)
 }
 
 // expiry is the same, with what belongs to it, in the engine's words. It is called once the options are validated.
@@ -255,7 +255,7 @@ func (u *Unmapped) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unmapped is accept or refuse, and not %q", text)
+	return fmt.Errorf("%q is neither accept nor refuse", text)
 }
 
 const (
@@ -338,15 +338,15 @@ func (o Options) validate(dir string) error {
 			all = append(all, fmt.Errorf("mayfly: "+format, args...))
 		}
 	}
-	complain(o.Durability < Sync || o.Durability > Memory, "Durability: %d is none of the constants", int(o.Durability))
-	complain(dir != "" && o.Durability == Memory, "Durability: Memory keeps no files, but a directory is given: %q", dir)
-	complain(dir == "" && o.Durability < Memory, "Durability: %s needs a directory, and none is given", o.Durability)
-	complain(!o.Start.IsZero() && (o.Start.Year() < 1970 || o.Start.Year() > 9999), "Start: %s is not between 1970 and 9999", o.Start)
-	complain(o.ClockControl < ClockControlAuto || o.ClockControl > ClockControlOff, "ClockControl: %d is none of the constants", int(o.ClockControl))
-	complain(o.Expiry < ExpiryStrict || o.Expiry > ExpiryAWS, "Expiry: %d is none of the constants", int(o.Expiry))
+	complain(o.Durability < Sync || o.Durability > Memory, "Durability: unknown value %d", int(o.Durability))
+	complain(dir != "" && o.Durability == Memory, "Durability: memory keeps no files, but a directory is given: %q", dir)
+	complain(dir == "" && o.Durability < Memory, "Durability: %s needs a directory", o.Durability)
+	complain(!o.Start.IsZero() && (o.Start.Year() < 1970 || o.Start.Year() > 9999), "Start: %s is not between the years 1970 and 9999", o.Start)
+	complain(o.ClockControl < ClockControlAuto || o.ClockControl > ClockControlOff, "ClockControl: unknown value %d", int(o.ClockControl))
+	complain(o.Expiry < ExpiryStrict || o.Expiry > ExpiryAWS, "Expiry: unknown value %d", int(o.Expiry))
 	_, err := engine.ParseDelay(o.ExpiryDelay)
 	complain(err != nil, "ExpiryDelay: %v", err)
-	complain(!regionForm.MatchString(o.Region), "Region: %q is not the name of a region", o.Region)
+	complain(!regionForm.MatchString(o.Region), "Region: %q is not a region name", o.Region)
 	complain(!accountForm.MatchString(o.Account), "Account: %q is not twelve digits", o.Account)
 	for i, c := range o.Credentials {
 		complain(!keyForm.MatchString(c.AccessKey), `Credentials[%d]: an access key has 1 to 128 characters, without "/" or white space`, i)
@@ -355,8 +355,8 @@ func (o Options) validate(dir string) error {
 	for i, origin := range o.CORS {
 		complain(!originForm.MatchString(origin), `CORS[%d]: %q is neither "*" nor an origin such as "https://app.example"`, i, origin)
 	}
-	complain(o.Unmapped < UnmappedDefault || o.Unmapped > UnmappedRefuse, "Unmapped: %d is none of the constants", int(o.Unmapped))
-	complain(o.CatchUp != CatchUpLast && o.CatchUp != CatchUpAll && o.CatchUp != CatchUpSkip, "CatchUp: %q is none of last, all, skip", o.CatchUp)
+	complain(o.Unmapped < UnmappedDefault || o.Unmapped > UnmappedRefuse, "Unmapped: unknown value %d", int(o.Unmapped))
+	complain(o.CatchUp != CatchUpLast && o.CatchUp != CatchUpAll && o.CatchUp != CatchUpSkip, "CatchUp: %q is not one of last, all, skip", o.CatchUp)
 	for _, err := range resolve.Check(o.Targets) {
 		complain(true, "%v", err)
 	}
@@ -364,7 +364,7 @@ func (o Options) validate(dir string) error {
 	complain(err != nil, "Triggers: %v", err)
 	err = reminder.CheckSpecs(o.Reminders)
 	complain(err != nil, "Reminders: %v", err)
-	complain(o.DatabaseOnly && len(o.Triggers)+len(o.Reminders)+len(o.Targets) > 0, "DatabaseOnly: then targets, triggers and reminders are of no use here")
+	complain(o.DatabaseOnly && len(o.Triggers)+len(o.Reminders)+len(o.Targets) > 0, "DatabaseOnly: cannot be used with targets, triggers or reminders")
 	complain(o.StreamRetention < time.Second || o.StreamRetention > 366*24*time.Hour, "StreamRetention: %s is not between 1s and a year", o.StreamRetention)
 	complain(o.HoldBytes < 1<<20, "HoldBytes: %d is less than 1 MB", o.HoldBytes)
 	complain(o.Shards < 1 || o.Shards > 64, "Shards: %d is not between 1 and 64", o.Shards)

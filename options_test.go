@@ -51,7 +51,7 @@ func TestOptionsComplainTogether(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	for _, field := range []string{
-		"Durability", "Start", "ClockControl", "Expiry", "ExpiryDelay: \"soon\" is no distribution", "Region", "Account", "Credentials[0]: an access key", "Credentials[0]: the secret", "CORS[0]",
+		"Durability", "Start", "ClockControl", "Expiry", "ExpiryDelay: invalid distribution of delays \"soon\"", "Region", "Account", "Credentials[0]: an access key", "Credentials[0]: the secret", "CORS[0]",
 		"Targets[0]: \"lambda\" is neither", "Targets[1]: arn:aws:lambda:* has no target", "Unmapped", "CatchUp", "Triggers: ", "DatabaseOnly", "Reminders: ", "StreamRetention", "HoldBytes", "Shards", "ShardBytes", "CacheBytes",
 	} {
 		if !strings.Contains(err.Error(), "mayfly: "+field) {

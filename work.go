@@ -81,7 +81,7 @@ func (c waitingClock) Sleep(ctx context.Context, until int64, wake <-chan struct
 }
 
 // adviceUnmapped says what to do about an ARN that leads nowhere.
-const adviceUnmapped = `map one (the option Targets, or a file for "mayfly serve --targets"), or let such deliveries be recorded (the option Unmapped, or --unmapped accept)`
+const adviceUnmapped = `map one (option Targets, or mayfly serve --targets FILE), or record such deliveries (option Unmapped, or --unmapped accept)`
 
 // resolver finds the targets of deliveries: the program's mappings, and DynamoDB's own operations on this database.
 func (w *work) resolver() *resolve.Resolver {
@@ -107,7 +107,7 @@ func (w *work) hooksOfRetries() deliver.Hooks {
 }
 
 // errHeld is why no new schedules are taken.
-var errHeld = errors.New("the streams keep as much as they may for deliveries that are behind: until some are made, no new schedules are taken")
+var errHeld = errors.New("the streams keep the most that they may for late deliveries; new schedules are refused until some are made")
 
 // refuse says why no new schedules are taken; nil: they are.
 func (w *work) refuse() error {
@@ -213,7 +213,7 @@ func (w *work) switchedOff(table string) {
 		for _, restore := range []func(context.Context, string) (string, error){w.dispatcher.RestoreTable, w.scheduler.RestoreTable, w.reminders.RestoreTable} {
 			arn, err := restore(ctx, table)
 			if err != nil && w.ctx.Err() == nil {
-				w.db.options.Logger.Error("a table that the work rests on was not made again", "table", table, "error", err)
+				w.db.options.Logger.Error("a table that deliveries need could not be created again", "table", table, "error", err)
 			}
 			for pause := time.Millisecond; arn != "" && !w.db.service.HasConsumer(arn) && ctx.Err() == nil; pause = min(2*pause, time.Second) {
 				clock.Pause(pause, ctx.Done())

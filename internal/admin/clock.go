@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -68,7 +69,7 @@ type clockEndpoints struct{ Options }
 func (c clockEndpoints) moving(move func(context.Context, moveRequest) (Moved, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !c.ClockControl {
-			writeError(w, http.StatusForbidden, errors.New("clock control is off: start the server with --clock-control to move its clock"))
+			writeError(w, http.StatusForbidden, errors.New("clock control is off; start the server with --clock-control to move its clock"))
 			return
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, clockBodyMax))
@@ -171,12 +172,31 @@ func readMove(body []byte) (moveRequest, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
-		return m, fmt.Errorf("the body is not the JSON expected here: %w", err)
+		return m, bodyError(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return m, errors.New("the body has something behind its JSON object")
+		return m, errors.New("unexpected text after the JSON object in the body")
 	}
 	return m, nil
+}
+
+// bodyError says what is wrong with a body without the words of encoding/json.
+func bodyError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field == "":
+		return errors.New("the body must be a JSON object")
+	case errors.As(err, &wrong):
+		want := "a number"
+		switch wrong.Field {
+		case "to":
+			want = `a string such as "2030-01-01T00:00:00Z"`
+		case "by", "limit":
+			want = `a string such as "90s" or "1h30m"`
+		}
+		return fmt.Errorf("%q must be %s, not a JSON %s", wrong.Field, want, wrong.Value)
+	}
+	return fmt.Errorf("invalid JSON in the body: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // only refuses members that the endpoint does not take, so that a typing error is not a silent default.
@@ -198,7 +218,7 @@ next:
 				continue next
 			}
 		}
-		return badRequest(fmt.Sprintf("%q does not belong here", g.name))
+		return badRequest(fmt.Sprintf("unexpected member %q", g.name))
 	}
 	return nil
 }
@@ -212,7 +232,7 @@ func (m moveRequest) instant() (time.Time, error) {
 	}
 	to, err := time.Parse(time.RFC3339Nano, *m.To)
 	if err != nil {
-		return time.Time{}, badRequest(fmt.Sprintf(`"to" is not an RFC 3339 time such as "2030-01-01T00:00:00Z": %q`, *m.To))
+		return time.Time{}, badRequest(fmt.Sprintf(`invalid "to" %q; use an RFC 3339 time such as "2030-01-01T00:00:00Z"`, *m.To))
 	}
 	return to, nil
 }
@@ -222,13 +242,13 @@ func (m moveRequest) duration() (time.Duration, error) {
 	case (m.By != nil) == (m.ByMS != nil):
 		return 0, badRequest(`give either "by" (a duration such as "90s" or "1h30m") or "by_ms" (milliseconds)`)
 	case m.ByMS != nil && (*m.ByMS > maxMillis || *m.ByMS < -maxMillis):
-		return 0, badRequest(fmt.Sprintf(`"by_ms" is beyond %d`, maxMillis))
+		return 0, badRequest(fmt.Sprintf(`"by_ms" is larger than %d`, maxMillis))
 	case m.ByMS != nil:
 		return time.Duration(*m.ByMS) * time.Millisecond, nil
 	}
 	by, err := time.ParseDuration(*m.By)
 	if err != nil {
-		return 0, badRequest(fmt.Sprintf(`"by" is not a duration such as "90s" or "1h30m": %q`, *m.By))
+		return 0, badRequest(fmt.Sprintf(`invalid "by" %q; use a duration such as "90s" or "1h30m"`, *m.By))
 	}
 	return by, nil
 }
@@ -242,7 +262,7 @@ func (m moveRequest) limit() (time.Duration, error) {
 	}
 	limit, err := time.ParseDuration(*m.Limit)
 	if err != nil || limit <= 0 || limit > moveLimitMax {
-		return 0, badRequest(fmt.Sprintf(`"limit" is not a duration above 0 and up to %s: %q`, moveLimitMax, *m.Limit))
+		return 0, badRequest(fmt.Sprintf(`invalid "limit" %[2]q; use a duration above 0 and up to %[1]s`, moveLimitMax, *m.Limit))
 	}
 	return limit, nil
 }

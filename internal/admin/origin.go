@@ -7,7 +7,7 @@ import (
 )
 
 // errCrossOrigin is what a page of another origin is told.
-var errCrossOrigin = errors.New("the clock is not moved by web pages of another origin: send the request from a program or with curl")
+var errCrossOrigin = errors.New("web pages of another origin cannot move the clock; send the request from a program or with curl")
 
 // sameOriginOnly lets through what sameOrigin does.
 func sameOriginOnly(next http.Handler) http.Handler {

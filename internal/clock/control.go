@@ -52,7 +52,7 @@ func (c *Clock) Run() {
 // SetRate makes the clock run at r clock seconds per real second, 0 < r ≤ 1e9; 0 freezes it.
 func (c *Clock) SetRate(r float64) error {
 	if math.IsNaN(r) || r < 0 || r > maxRate {
-		return fmt.Errorf("rate %v: %w: it is between 0 and %g", r, ErrRange, float64(maxRate))
+		return fmt.Errorf("rate %v: %w; use a rate between 0 and %g", r, ErrRange, float64(maxRate))
 	}
 	c.change(func(to run) run {
 		to.frozen = r == 0

@@ -42,7 +42,7 @@ func (f *field) wrong(format string, args ...any) *problem {
 func parseFields(text string) (*fields, *problem) {
 	words := wordsOf(strings.Map(upper, text))
 	if len(words) != 6 {
-		return nil, wrong("it has %d fields and not 6: minutes hours day-of-month month day-of-week year", len(words))
+		return nil, wrong("it has %d fields; a cron expression has six: minutes hours day-of-month month day-of-week year", len(words))
 	}
 	f := &fields{}
 	for _, simple := range []struct {
@@ -51,7 +51,7 @@ func parseFields(text string) (*fields, *problem) {
 		set   *set
 	}{{minuteField, words[0], &f.minutes}, {hourField, words[1], &f.hours}, {monthField, words[3], &f.months}, {yearField, words[5], &f.years}} {
 		if simple.word == "?" {
-			return nil, simple.field.wrong("? is for day-of-month and day-of-week")
+			return nil, simple.field.wrong("? is allowed only for day-of-month and day-of-week")
 		}
 		if err := simple.field.parseList(simple.word, simple.set, noSpecial); err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (d *days) specialOfWeek(member string) (special bool, err *problem) {
 func (d *days) parseNth(word string) *problem {
 	ofWeek, nth, _ := strings.Cut(word, "#")
 	if strings.Contains(word, ",") {
-		return dayOfWeekField.wrong("n#m stands alone, without a list")
+		return dayOfWeekField.wrong("n#m cannot be part of a list")
 	}
 	n, err := dayOfWeekField.value(ofWeek)
 	if err != nil {
@@ -151,7 +151,7 @@ func (f *field) parseList(word string, s *set, special func(member string) (bool
 	members := strings.Split(word, ",")
 	for _, member := range members {
 		if member == "*" && len(members) > 1 {
-			return f.wrong("* stands alone, without a list")
+			return f.wrong("* cannot be part of a list")
 		}
 		is, err := special(member)
 		if err == nil && !is {

@@ -37,7 +37,7 @@ func Parse(text string, zone *time.Location) (Expression, error) {
 		e.kind = Cron
 		e.fields, err = parseFields(body)
 	default:
-		err = wrong("it begins with none of at(, rate( and cron(")
+		err = wrong("it must begin with at(, rate( or cron(")
 	}
 	if err != nil {
 		return Expression{}, err.in(text)
@@ -58,11 +58,11 @@ func ParseRule(text string) (Expression, error) {
 	case "rate":
 		words := wordsOf(strings.TrimSuffix(body, ")"))
 		if one, singular := isOne(words[0]), !strings.HasSuffix(words[1], "s"); one != singular {
-			return Expression{}, wrong("the unit is singular with 1 and plural otherwise").in(text)
+			return Expression{}, wrong("the unit must be singular for 1 and plural otherwise").in(text)
 		}
 		return e, nil
 	default:
-		return Expression{}, wrong("a rule takes rate( and cron( only").in(text)
+		return Expression{}, wrong("a rule must begin with rate( or cron(").in(text)
 	}
 }
 
@@ -72,15 +72,15 @@ func isOne(digits string) bool { return strings.TrimLeft(digits, "0") == "1" }
 // split takes a text apart into what stands before and in the parentheses.
 func split(text string) (keyword, body string, err *problem) {
 	if text == "" || len(text) > maxText {
-		return "", "", wrong("it has 1 to %d characters", maxText)
+		return "", "", wrong("it must have 1 to %d characters", maxText)
 	}
 	keyword, body, open := strings.Cut(text, "(")
 	body, closed := strings.CutSuffix(body, ")")
 	switch {
 	case !open || !closed:
-		return "", "", wrong("it is a keyword and something in parentheses, such as rate(5 minutes)")
+		return "", "", wrong("it must be a keyword with parentheses, such as rate(5 minutes)")
 	case strings.Trim(keyword, " \t") != keyword || strings.Trim(body, " \t") != body:
-		return "", "", wrong("there is a space next to a parenthesis")
+		return "", "", wrong("a space next to a parenthesis is not allowed")
 	}
 	return keyword, body, nil
 }
@@ -118,13 +118,13 @@ func parseAt(text string, zone *time.Location, digits int) (time.Time, *problem)
 	nanos, ok := number(fraction, 999)
 	switch {
 	case err != nil && len(whole) == len(form) && isOutOfRange(err):
-		return time.Time{}, wrong("there is no such date or time")
+		return time.Time{}, wrong("no such date or time")
 	case (err != nil || len(whole) != len(form)) && digits > 0:
-		return time.Time{}, wrong("the time is not of the form %s.fff; it has no zone", form)
+		return time.Time{}, wrong("the time must have the form %s.fff, without a zone", form)
 	case err != nil || len(whole) != len(form):
-		return time.Time{}, wrong("the time is not of the form %s; it has neither a zone nor a fraction", form)
+		return time.Time{}, wrong("the time must have the form %s, without zone and fraction", form)
 	case fractioned && (!ok || len(fraction) > digits):
-		return time.Time{}, wrong("the fraction of a second has 1 to %d digits", digits)
+		return time.Time{}, wrong("the fraction of a second must have 1 to %d digits", digits)
 	}
 	for range digits - len(fraction) {
 		nanos *= 10
@@ -157,7 +157,7 @@ var (
 func parseInterval(text string, units []unit) (time.Duration, *problem) {
 	words := wordsOf(text)
 	if len(words) != 2 {
-		return 0, wrong("it has a value and a unit, with a space between them")
+		return 0, wrong("it must be a value and a unit with a space between them")
 	}
 	var names []string
 	for _, u := range units {
@@ -168,13 +168,13 @@ func parseInterval(text string, units []unit) (time.Duration, *problem) {
 		most := int64(maxInterval / u.is)
 		value, ok := number(words[0], int(most))
 		if !ok || value == 0 {
-			return 0, wrong("the value is a whole number from 1 to %d", most)
+			return 0, wrong("the value must be a whole number from 1 to %d", most)
 		}
 		interval := time.Duration(value) * u.is
 		if interval < minInterval {
-			return 0, wrong("the interval is at least %v", minInterval)
+			return 0, wrong("the interval must be at least %v", minInterval)
 		}
 		return interval, nil
 	}
-	return 0, wrong("the unit %s is none of %s", strconv.Quote(words[1]), strings.Join(names, ", "))
+	return 0, wrong("the unit %s is not one of %s", strconv.Quote(words[1]), strings.Join(names, ", "))
 }

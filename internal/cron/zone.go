@@ -47,7 +47,7 @@ func Zone(name string) (*time.Location, error) {
 	}
 	switch {
 	case name == "" || len(name) > maxZone:
-		return nil, &ZoneError{name, "a name has 1 to 50 characters"}
+		return nil, &ZoneError{name, "a name must have 1 to 50 characters"}
 	case !isZoneName(name):
 		return nil, &ZoneError{name, "not a name of the IANA time zone database"}
 	}

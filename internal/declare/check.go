@@ -13,7 +13,7 @@ const specsMax = 1000
 func Check[T any](kind string, things []T, look func(*T) (name string, problems []string)) error {
 	var all []error
 	if len(things) > specsMax {
-		all = append(all, fmt.Errorf("%d %ss are declared, and at most %d are allowed", len(things), kind, specsMax))
+		all = append(all, fmt.Errorf("%d %ss are too many; the limit is %d", len(things), kind, specsMax))
 	}
 	seen := map[string]bool{}
 	for i := range things {

@@ -27,7 +27,7 @@ func Read[T any](r io.Reader, named string, texts map[string]Text) ([]T, error) 
 		return nil, err
 	}
 	if len(file) > maxBytes {
-		return nil, fmt.Errorf("the file has more than %d bytes", maxBytes)
+		return nil, fmt.Errorf("the file is larger than %d bytes", maxBytes)
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(file, &document); err != nil {
@@ -85,7 +85,7 @@ func listOf(top *yaml.Node, named string) (*yaml.Node, error) {
 	if top.Kind == yaml.MappingNode {
 		for i := 0; i < len(top.Content); i += 2 {
 			if name := top.Content[i].Value; name != named {
-				return nil, fmt.Errorf("line %d: %q is unknown: the file is a list, or has one under %q", top.Content[i].Line, name, named)
+				return nil, fmt.Errorf("line %d: unknown setting %q; the file must be a list, or have one under %q", top.Content[i].Line, name, named)
 			}
 			list = top.Content[i+1]
 		}
@@ -94,7 +94,7 @@ func listOf(top *yaml.Node, named string) (*yaml.Node, error) {
 		}
 	}
 	if list.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("line %d: a list is expected, or an object that has one under %q", list.Line, named)
+		return nil, fmt.Errorf("line %d: expected a list, or an object with a list under %q", list.Line, named)
 	}
 	return list, nil
 }
@@ -117,7 +117,7 @@ func decode(element *yaml.Node, texts map[string]Text, into any) error {
 	strict := yaml.NewDecoder(strings.NewReader(string(file)))
 	strict.KnownFields(true)
 	if err := strict.Decode(into); err != nil {
-		return fmt.Errorf("what begins in line %d: %w", element.Line, err)
+		return fmt.Errorf("the entry at line %d: %w", element.Line, err)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func ListOfJSON(node *yaml.Node) error {
 	}
 	for _, element := range node.Content {
 		if element.Kind != yaml.ScalarNode && element.Kind != yaml.MappingNode {
-			return fmt.Errorf("line %d: an object is expected, or its JSON in a text", element.Line)
+			return fmt.Errorf("line %d: expected an object, or a string with its JSON", element.Line)
 		}
 		if err := JSON(element); err != nil {
 			return err

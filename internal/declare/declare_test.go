@@ -57,17 +57,17 @@ func TestRead(t *testing.T) {
 // What is wrong with a file is said with its line.
 func TestBad(t *testing.T) {
 	for file, want := range map[string]string{
-		"- {name: a}\n- {nama: b}":   "what begins in line 2: yaml: unmarshal errors:\n  line 1: field nama not found in type declare.thing",
+		"- {name: a}\n- {nama: b}":   "the entry at line 2: yaml: unmarshal errors:\n  line 1: field nama not found in type declare.thing",
 		"- {name: a, wait: soon}":    "cannot unmarshal !!str `soon` into time.Duration",
-		"- {name: a, filter: [[1]]}": "line 1: an object is expected, or its JSON in a text",
-		"others: []":                 `line 1: "others" is unknown: the file is a list, or has one under "things"`,
-		"things: 5":                  `line 1: a list is expected, or an object that has one under "things"`,
-		"text":                       `line 1: a list is expected, or an object that has one under "things"`,
+		"- {name: a, filter: [[1]]}": "line 1: expected an object, or a string with its JSON",
+		"others: []":                 `line 1: unknown setting "others"; the file must be a list, or have one under "things"`,
+		"things: 5":                  `line 1: expected a list, or an object with a list under "things"`,
+		"text":                       `line 1: expected a list, or an object with a list under "things"`,
 		"- {input: {a: .nan}}":       "line 1: this is not JSON: json: unsupported value: NaN",
 		"- &a [x]\n- &b " + bomb:     "the file has more than 100000 values",
 		"- [a]":                      "cannot unmarshal !!seq into declare.thing",
 		"- {":                        "did not find expected node content",
-		strings.Repeat(" ", 1<<20+1): "the file has more than 1048576 bytes",
+		strings.Repeat(" ", 1<<20+1): "the file is larger than 1048576 bytes",
 	} {
 		if _, err := Read[thing](strings.NewReader(file), "things", texts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.100q: %v", file, err)
@@ -103,7 +103,7 @@ func TestCheck(t *testing.T) {
 	if got, want := fmt.Sprint(err), "thing 2: it has no name\nthing \"a\" is declared twice\nthing \"a\": it is blue"; got != want {
 		t.Errorf("%s\nnot\n%s", got, want)
 	}
-	if err := Check("thing", make([]named, 1001), func(*named) (string, []string) { return "", nil }); err == nil || err.Error() != "1001 things are declared, and at most 1000 are allowed" {
+	if err := Check("thing", make([]named, 1001), func(*named) (string, []string) { return "", nil }); err == nil || err.Error() != "1001 things are too many; the limit is 1000" {
 		t.Errorf("of too many: %v", err)
 	}
 }

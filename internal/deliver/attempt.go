@@ -76,7 +76,7 @@ func (l *lane) guard(n int, call func(ctx context.Context) []error) []error {
 		return fill(make([]error, n), &target.Error{Code: code, Message: message})
 	}
 	if calls := l.calls.Load(); calls >= int64(hangsPerSlot*l.limits.Concurrency) {
-		return all(codeHangs, fmt.Sprintf("%d calls have not returned although their time is over", calls))
+		return all(codeHangs, fmt.Sprintf("%d calls have not returned after their timeout", calls))
 	}
 	ctx, cancel := context.WithTimeout(l.attempts.ctx, l.limits.Timeout)
 	defer cancel()

@@ -70,7 +70,7 @@ func unpackBody(stored []byte, encoding string) ([]byte, error) {
 		}
 		body, err := io.ReadAll(io.LimitReader(r, bodyMax+1))
 		if err == nil && len(body) > bodyMax {
-			err = fmt.Errorf("it is larger than %d bytes", bodyMax)
+			err = fmt.Errorf("larger than %d bytes", bodyMax)
 		}
 		return body, err
 	}

@@ -49,7 +49,7 @@ func (d *Dispatcher) bury(t *task, exhausted string) {
 	letter, cut := d.letter(t, exhausted)
 	item, parts, err := d.letterItem(t, &letter)
 	if err != nil { // prepare lets through only what fits
-		d.o.Logger.Error("a dead letter cannot be kept", "id", t.job.Delivery.ID, "error", err)
+		d.o.Logger.Error("a dead letter cannot be stored", "id", t.job.Delivery.ID, "error", err)
 		return
 	}
 	d.writer.addBehind(parts, put(DeadLettersTable, item, func() {

@@ -12,7 +12,7 @@ import (
 // the lane's concurrency, rate and timeout, and what comes of a failure is the caller's business. Nothing is parked, and nobody is told of an end.
 
 // ErrHeldBack says that a job was not handed over, because one before it had failed.
-var ErrHeldBack = errors.New("held back, since one before it has failed")
+var ErrHeldBack = errors.New("held back, as an earlier delivery failed")
 
 // Call hands jobs to the target of the first, which has to be that of all: in their order, with as few calls as its limit allows, one after another. It gives a result
 // for each. Jobs behind a call in which one has failed are not handed over, and their result is ErrHeldBack.

@@ -117,7 +117,7 @@ func (c *Consumer) renewed(ctx context.Context, arn string) bool {
 		return true
 	}
 	leases := lease.New(c.DB, c.Name, c.Leases)
-	return nil == persist(ctx, c.Logger.With("consumer", c.Name), "go on with another stream", func() error {
+	return nil == persist(ctx, c.Logger.With("consumer", c.Name), "switch to the table's new stream", func() error {
 		rows, err := leases.Rows(ctx)
 		row := rows[rowStream]
 		if err != nil || row.Checkpoint == arn {
@@ -142,7 +142,7 @@ func (c *Consumer) restored(ctx context.Context) (again bool) {
 	if c.Restore == nil || c.Table == "" {
 		return false
 	}
-	err := persist(ctx, c.Logger.With("consumer", c.Name), "make the stream of a table again", func() (err error) {
+	err := persist(ctx, c.Logger.With("consumer", c.Name), "enable the stream of a table again", func() (err error) {
 		again, err = c.Restore(ctx)
 		return err
 	})
@@ -161,7 +161,7 @@ func (c *Consumer) Restorer(spec ensure.Spec) func(ctx context.Context) (bool, e
 func Restore(ctx context.Context, db *dynamodb.Client, log *slog.Logger, spec ensure.Spec) (streamARN string, err error) {
 	d, missing, err := ensure.Restore(ctx, db, spec)
 	if len(missing) > 0 {
-		log.Warn("somebody has deleted or switched off what work rests on: it is made again. What fell due in between is lost, as is what was in a table",
+		log.Warn("a table, stream or TTL that deliveries need was deleted or disabled, and is created again; work that fell due in between and the contents of a deleted table are lost",
 			"table", spec.Name, "was missing", strings.Join(missing, ", "), "error", err)
 	}
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *Consumer) check() error {
 	case c.Name == "":
 		return errors.New("it has no name")
 	case (c.Table == "") == (c.StreamARN == ""):
-		return errors.New("it reads either a table's stream or the stream of an ARN")
+		return errors.New("give either a table or the ARN of a stream")
 	case c.DB == nil || c.Streams == nil || c.Handle == nil || c.Now == nil:
 		return errors.New("DB, Streams, Now and Handle must be set")
 	}

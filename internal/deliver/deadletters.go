@@ -41,7 +41,7 @@ type DeadLetterFilter struct {
 }
 
 // ErrBadToken says that a page does not begin where it was asked to.
-var ErrBadToken = errors.New("this is not where a page of dead letters begins")
+var ErrBadToken = errors.New("invalid page token of dead letters")
 
 // ListDeadLetters gives a page of up to limit dead letters, 1 to 1000, in no order, and where the next page begins; "" behind the last page. A page may be short, or
 // empty, and yet have a next. Where nothing ever was a dead letter there is no table, and the list is empty. Bodies that are too large for an item are left

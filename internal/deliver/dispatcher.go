@@ -242,7 +242,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, t *task) {
 	case t.job.Waits > 0 && d.o.Now().Sub(t.job.First) > t.job.Policy.MaxAge:
 		t.state = over
 		if t.job.Last.Code == "" {
-			t.job.Last = Failure{codeBusy, "the target has had no room for it"}
+			t.job.Last = Failure{codeBusy, "the target is too busy"}
 		}
 		d.bury(t, ExhaustedAge)
 	default:

@@ -67,7 +67,7 @@ func (o *origin) run(ctx context.Context) {
 		for i := range batch {
 			ended[i] = batch[i].Ended
 		}
-		if err := persist(ctx, o.log, "tell of ends", func() error { return o.end(ctx, ended) }); err != nil {
+		if err := persist(ctx, o.log, "report the end of deliveries", func() error { return o.end(ctx, ended) }); err != nil {
 			return
 		}
 		for i := range batch {

@@ -89,7 +89,7 @@ func (k *keeper) write(ctx context.Context) {
 	case err != nil:
 		k.failed++
 		k.next = k.leases.Elapsed() + min(againFirst<<min(k.failed, 8), limit)
-		k.log.Warn("a checkpoint or a lease was not written, and will be again", "error", err)
+		k.log.Warn("writing a checkpoint or lease failed; trying again", "error", err)
 		if !k.leases.Exclusive() && k.lease.Age() >= k.leases.Duration() {
 			k.lose() // another worker may have it by now
 		}
@@ -132,7 +132,7 @@ func (k *keeper) last(ctx context.Context) {
 	case err == nil:
 		k.hasSaved(checkpoint)
 	case !errors.Is(err, lease.ErrLost):
-		k.log.Warn("the last checkpoint was not saved: records since the one before will be read again", "error", err)
+		k.log.Warn("the last checkpoint was not saved; records since the one before will be read again", "error", err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (w *worker) begin(ctx context.Context, shards []types.Shard, rows map[strin
 	w.begun = true
 	if w.anew {
 		w.anew = false
-		w.log.Error("the place in the stream was deleted: records may have been passed over, and it is read on from now on")
+		w.log.Error("the checkpoint was deleted: records may have been skipped; reading continues with new records")
 		w.lost("")
 	}
 	return rows, nil

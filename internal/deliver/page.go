@@ -111,7 +111,7 @@ func (r *reading) iteratorFor(ctx context.Context, in *dynamodbstreams.GetShardI
 	})
 	switch {
 	case in.SequenceNumber != nil && noPlace(err):
-		r.log.Warn("the checkpoint is no sequence number of the shard: it is read from its oldest record on", "checkpoint", *in.SequenceNumber, "error", err)
+		r.log.Warn("the checkpoint is not a sequence number of the shard; it is read from its oldest record", "checkpoint", *in.SequenceNumber, "error", err)
 		return r.iteratorFor(ctx, &dynamodbstreams.GetShardIteratorInput{
 			StreamArn: &r.arn, ShardId: &r.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 		})

@@ -81,7 +81,7 @@ func (d *Dispatcher) settled(t *task) {
 func (d *Dispatcher) park(t *task, job Job, due time.Time, done func()) {
 	text, err := encodeJob(&job)
 	if err != nil { // prepare lets through only what fits
-		d.o.Logger.Error("a job cannot be parked", "id", job.Delivery.ID, "error", err)
+		d.o.Logger.Error("a failed delivery cannot be parked", "id", job.Delivery.ID, "error", err)
 		return
 	}
 	item := map[string]types.AttributeValue{
@@ -204,7 +204,7 @@ const codeUnreadable = "UnreadableJob"
 
 // lose makes a dead letter of a parked job of which something is lost.
 func (d *Dispatcher) lose(p parked, message string, done func()) {
-	d.o.Logger.Error("a parked job cannot be read, and is a dead letter", "id", p.job.Delivery.ID, "error", message)
+	d.o.Logger.Error("a parked delivery cannot be read and becomes a dead letter", "id", p.job.Delivery.ID, "error", message)
 	t := &task{job: d.prepare(p.job), done: done, kept: p.kept, state: over}
 	if t.job.fits() != "" {
 		t.job.shrink()

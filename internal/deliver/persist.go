@@ -34,7 +34,7 @@ func persist(ctx context.Context, log *slog.Logger, what string, do func() error
 			return err
 		}
 		if ctx.Err() == nil {
-			log.Warn("will try again", "what", what, "error", err, "after", wait)
+			log.Warn("failed; trying again", "what", what, "error", err, "after", wait)
 		}
 		clock.Pause(wait, ctx.Done())
 	}

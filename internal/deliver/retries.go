@@ -40,7 +40,7 @@ func newRetries() *retries {
 func (r *retries) run(ctx context.Context, d *Dispatcher) {
 	for ctx.Err() == nil {
 		exists := false
-		err := persist(ctx, d.o.Logger, "look for parked jobs", func() (err error) {
+		err := persist(ctx, d.o.Logger, "look for parked deliveries", func() (err error) {
 			exists, err = r.exists(ctx, d)
 			return err
 		})
@@ -49,10 +49,10 @@ func (r *retries) run(ctx context.Context, d *Dispatcher) {
 		}
 		if exists {
 			if err := r.consumer(d).Run(ctx); err != nil {
-				d.o.Logger.Error("parked jobs cannot be read", "error", err)
+				d.o.Logger.Error("parked deliveries cannot be read", "error", err)
 			}
 			if ctx.Err() == nil {
-				d.o.Logger.Warn("the table of parked jobs is gone, or its stream")
+				d.o.Logger.Warn("the table of parked deliveries or its stream is gone")
 				clock.Pause(lostPause, ctx.Done())
 			}
 			continue
@@ -82,7 +82,7 @@ func (r *retries) exists(ctx context.Context, d *Dispatcher) (bool, error) {
 	}
 	var api smithy.APIError
 	if errors.As(err, &api) && api.ErrorCode() == "ValidationException" { // the endpoint does not let it be set at present
-		d.o.Logger.Error("parked jobs come back late or not at all", "table", d.parked, "error", err)
+		d.o.Logger.Error("parked deliveries are retried late or not at all", "table", d.parked, "error", err)
 		return true, nil
 	}
 	return err == nil, err
@@ -194,7 +194,7 @@ func (d *Dispatcher) expired(ctx context.Context, r Record) error {
 		return nil
 	}
 	id := idOf(&r)
-	return persist(ctx, d.o.Logger, "look for a parked job", func() error {
+	return persist(ctx, d.o.Logger, "look for a parked delivery", func() error {
 		out, err := d.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.parked, Key: retryKey(id, partJob), ConsistentRead: aws.Bool(true)})
 		if err == nil && out.Item == nil { // else it was dispatched once more
 			d.writer.add(kept{parts, generation}.removals(d.parked, id)...)

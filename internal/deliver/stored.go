@@ -50,7 +50,7 @@ const (
 )
 
 // errTooLarge says that a job does not fit an item.
-var errTooLarge = errors.New("a job is too large")
+var errTooLarge = errors.New("the delivery is too large")
 
 // encodeJob gives a job's JSON without its body.
 func encodeJob(j *Job) (string, error) {
@@ -111,16 +111,16 @@ func (j *Job) fits() string {
 	}
 	switch {
 	case d.ID == "" || len(d.ID) > idMax:
-		return fmt.Sprintf("the id has %d characters, and 1 to %d are possible", len(d.ID), idMax)
+		return fmt.Sprintf("the id has %d characters, not 1 to %d", len(d.ID), idMax)
 	case len(d.Body) > bodyMax:
-		return fmt.Sprintf("the body has %d bytes, and %d at most are possible", len(d.Body), bodyMax)
+		return fmt.Sprintf("the body has %d bytes; the limit is %d", len(d.Body), bodyMax)
 	case len(j.Origin.Data) > originDataMax:
-		return fmt.Sprintf("the origin's data has %d bytes, and %d at most are possible", len(j.Origin.Data), originDataMax)
+		return fmt.Sprintf("the origin's data has %d bytes; the limit is %d", len(j.Origin.Data), originDataMax)
 	case size > detailsMax:
-		return fmt.Sprintf("what comes with the body has %d bytes, and %d at most are possible", size, detailsMax)
+		return fmt.Sprintf("the attributes of the body have %d bytes; the limit is %d", size, detailsMax)
 	case size > storedMax/jsonGrowth-storedRest:
 		if _, err := encodeJob(j); err != nil {
-			return fmt.Sprintf("what comes with the body has %d bytes, and as JSON more than %d", size, storedMax)
+			return fmt.Sprintf("the attributes of the body have %d bytes, and more than %d as JSON", size, storedMax)
 		}
 	}
 	return ""

@@ -127,7 +127,7 @@ func (w *worker) look(ctx context.Context) (over bool, err error) {
 	shards := w.listed.shards
 	for shard, row := range rows {
 		if row.Damaged() {
-			w.log.Warn("the row of a lease is damaged: its term counts as none, and is written anew", "shard", shard)
+			w.log.Warn("the row of a lease is damaged and is written again with a new term", "shard", shard)
 		}
 	}
 	if w.Start == Latest {
@@ -357,7 +357,7 @@ func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, lat
 		case errors.Is(err, errReadEnd):
 			return
 		case errors.Is(err, lease.ErrLost):
-			log.Warn("another worker has taken the shard, or may have: this one was silent for too long")
+			log.Warn("this worker was silent for longer than its lease and has given up the shard; it, or another worker, continues from the checkpoint")
 			clock.Pause(lostPause, ctx.Done())
 			return
 		case errors.Is(err, errGone):
@@ -368,7 +368,7 @@ func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, lat
 		if taken.Checkpoint() != before {
 			wait = againFirst
 		}
-		log.Warn("will read again from the checkpoint", "error", err, "after", wait)
+		log.Warn("reading a shard failed; continuing from the checkpoint", "error", err, "after", wait)
 		clock.Pause(wait, ctx.Done())
 	}
 }
@@ -381,7 +381,7 @@ func (w *worker) release(ctx context.Context, taken *lease.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveLimit)
 	defer cancel()
 	if err := taken.Release(ctx); err != nil {
-		w.log.Warn("a lease was not released: others will wait until it has run out", "shard", taken.Shard(), "error", err)
+		w.log.Warn("a lease was not released; other workers wait until it ends", "shard", taken.Shard(), "error", err)
 	}
 }
 

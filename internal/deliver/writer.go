@@ -233,7 +233,7 @@ func (w *writer) write(ctx context.Context, batch []write) error {
 	return nil
 }
 
-var errUnprocessed = errors.New("the endpoint has more to do than it can")
+var errUnprocessed = errors.New("the endpoint is overloaded")
 
 // try makes one call, and takes what was written out of the input. A missing table is made.
 func (w *writer) try(ctx context.Context, in *dynamodb.BatchWriteItemInput) error {

@@ -298,7 +298,7 @@ func checkParse(t *testing.T, text string) bool {
 	n, err := AppendNumber(nil, []byte(text))
 	if !numberGrammar.MatchString(text) {
 		if err == nil || !strings.HasPrefix(err.(*Error).Message, msgNotNumeric) {
-			t.Fatalf("%q: %v, but it is no number", text, err)
+			t.Fatalf("%q: %v, but it is not a number", text, err)
 		}
 		return false
 	}

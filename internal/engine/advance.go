@@ -21,7 +21,7 @@ type AdvanceReport struct {
 // engine closes or the store stops meanwhile, that is the error.
 func (e *Engine) Advance(ctx context.Context, d, realLimit time.Duration) (AdvanceReport, error) {
 	if d < 0 {
-		return AdvanceReport{}, fmt.Errorf("advance by %s: time only goes forward", d)
+		return AdvanceReport{}, fmt.Errorf("advance by %s: the clock only goes forward", d)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

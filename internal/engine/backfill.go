@@ -77,7 +77,7 @@ func (e *Engine) backfillAll(ctx context.Context) error {
 				if isDamage(err) {
 					e.backfillRetry.later(e.life, e.wantBackfill)
 				}
-				e.logDamage(err, "a backfill failed, and is tried again at the next start or change of the table", "table", t.Desc().Name)
+				e.logDamage(err, "a backfill failed; the next start or change of the table tries again", "table", t.Desc().Name)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func (e *Engine) checkFormat() error {
 	switch {
 	case string(v) == formatVersion:
 		if e.kv.Unjournaled() {
-			e.log.Warn("the journal of the directory's files is lost and was made anew: files that were lost with it went unnoticed", "file", kv.JournalName)
+			e.log.Warn("the journal of the directory's files was lost and is created again; files that were lost with it went unnoticed", "file", kv.JournalName)
 		}
 		return nil
 	case ok && !isFormatBefore(string(v)):
@@ -65,7 +65,7 @@ func (e *Engine) checkFormat() error {
 		if err != nil || number == 0 || string(v) != formatName+strconv.FormatUint(number, 10) {
 			return corrupt("%q is no format version", v)
 		}
-		return fmt.Errorf("%w: the directory says %q, this program writes %q; open it with the version of mayfly that wrote it", ErrFormat, v, formatVersion)
+		return fmt.Errorf("%w: the directory has format %q, this program writes %q; open it with the version of mayfly that wrote it", ErrFormat, v, formatVersion)
 	case !ok:
 		if err := e.checkEmpty(); err != nil {
 			return err

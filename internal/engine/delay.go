@@ -82,7 +82,7 @@ func ParseDelay(text string) (Delay, error) {
 	case "uniform":
 		least, most, _ = strings.Cut(of, "-")
 	default:
-		return Delay{}, fmt.Errorf("%q is no distribution of delays: it is observed, fixed:10m or uniform:8m-30m, with durations of your own", text)
+		return Delay{}, fmt.Errorf("invalid distribution of delays %q; use observed, fixed:10m or uniform:8m-30m", text)
 	}
 	d := Delay{spread: true}
 	var err error
@@ -91,9 +91,9 @@ func ParseDelay(text string) (Delay, error) {
 	}
 	switch {
 	case err != nil:
-		return Delay{}, fmt.Errorf("%q is no distribution of delays: %w", text, err)
+		return Delay{}, fmt.Errorf("invalid distribution of delays %q: %w", text, err)
 	case d.least > d.most:
-		return Delay{}, fmt.Errorf("%q is no distribution of delays: the shorter one comes first", text)
+		return Delay{}, fmt.Errorf("invalid distribution of delays %q: the shorter delay must come first", text)
 	}
 	return d, nil
 }
@@ -103,7 +103,7 @@ func parseDelay(text string) (Instant, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no duration such as 90s, 10m or 48h", text)
+		return 0, fmt.Errorf("%q is not a duration; use 90s, 10m or 48h", text)
 	case d < 0 || d.Milliseconds() > delayMax:
 		return 0, fmt.Errorf("%s is not between 0s and 8784h (366 days)", text)
 	case d%time.Millisecond != 0:

@@ -191,12 +191,12 @@ func (e *Engine) recoverClock() error {
 		return nil
 	}
 	if ahead <= Instant(aheadMax.Milliseconds()) {
-		e.log.Warn("the machine's clock lies behind the last instant on disk: time stands still until it has caught up", "behind", time.Duration(ahead)*time.Millisecond)
+		e.log.Warn("the machine's clock is behind the last time on disk; the database's clock waits until it has caught up", "behind", time.Duration(ahead)*time.Millisecond)
 		e.clock.Raise(int64(last))
 		return nil
 	}
 	if !e.opts.ClockControl {
-		return fmt.Errorf("%w: it is %s, the clock says %s; set the machine's clock right, or open it with clock control to go on from there",
+		return fmt.Errorf("%w: the last time on disk is %s, the machine's clock shows %s",
 			ErrAhead, last.Time().Format(time.RFC3339Nano), e.Now().Time().Format(time.RFC3339Nano))
 	}
 	return e.clock.Set(last.Time())
@@ -205,10 +205,10 @@ func (e *Engine) recoverClock() error {
 // wallStepped says what a step of the machine's clock means.
 func (e *Engine) wallStepped(by time.Duration) {
 	if by < 0 {
-		e.log.Warn("the machine's clock went back: time stands still until it has caught up", "by", -by)
+		e.log.Warn("the machine's clock went back; the database's clock waits until it has caught up", "by", -by)
 		return
 	}
-	e.log.Warn("the machine's clock went forward: what fell due meanwhile expires now", "by", by)
+	e.log.Warn("the machine's clock went forward; items that fell due meanwhile expire now", "by", by)
 }
 
 // Now is the engine's present instant.
@@ -281,7 +281,7 @@ func (e *Engine) dueFailed(_ due.Source, err error) error {
 	if stopped := e.ready(); stopped != nil {
 		return stopped
 	}
-	e.logDamage(err, "due work failed and will be tried again")
+	e.logDamage(err, "removing due items failed; trying again")
 	return nil
 }
 

@@ -22,7 +22,7 @@ var (
 	ErrStopped        = errors.New("the store has stopped after a failed write")
 	ErrFormat         = errors.New("unknown storage format")
 	ErrCorrupt        = errors.New("corrupt store")
-	ErrAhead          = errors.New("the directory's last instant is ahead of the wall clock")
+	ErrAhead          = errors.New("the last time on disk is ahead of the machine's clock")
 )
 
 // KeyProblem says what is wrong with a key attribute.

@@ -112,20 +112,20 @@ func TestParseDelay(t *testing.T) {
 			t.Errorf("%v is not read back: %v, %v", d, again, err)
 		}
 	}
-	const none = "is no distribution of delays: "
+	const none = "invalid distribution of delays "
 	for text, want := range map[string]string{
-		"":                    `"" ` + none + "it is observed, fixed:10m or uniform:8m-30m, with durations of your own",
-		"10m":                 `"10m" ` + none + "it is observed, fixed:10m or uniform:8m-30m, with durations of your own",
-		"observed:10m":        `"observed:10m" ` + none + "it is observed, fixed:10m or uniform:8m-30m, with durations of your own",
-		"fixed":               `"fixed" ` + none + `"" is no duration such as 90s, 10m or 48h`,
-		"fixed:soon":          `"fixed:soon" ` + none + `"soon" is no duration such as 90s, 10m or 48h`,
-		"fixed:-1s":           `"fixed:-1s" ` + none + "-1s is not between 0s and 8784h (366 days)",
-		"fixed:8785h":         `"fixed:8785h" ` + none + "8785h is not between 0s and 8784h (366 days)",
-		"fixed:1ms1us":        `"fixed:1ms1us" ` + none + "1ms1us is not a whole number of milliseconds",
-		"uniform:8m":          `"uniform:8m" ` + none + `"" is no duration such as 90s, 10m or 48h`,
-		"uniform:30m-8m":      `"uniform:30m-8m" ` + none + "the shorter one comes first",
-		"uniform:1s-2s-3s":    `"uniform:1s-2s-3s" ` + none + `"2s-3s" is no duration such as 90s, 10m or 48h`,
-		"uniform:8m-3000000h": `"uniform:8m-3000000h" ` + none + `"3000000h" is no duration such as 90s, 10m or 48h`,
+		"":                    none + `""; use observed, fixed:10m or uniform:8m-30m`,
+		"10m":                 none + `"10m"; use observed, fixed:10m or uniform:8m-30m`,
+		"observed:10m":        none + `"observed:10m"; use observed, fixed:10m or uniform:8m-30m`,
+		"fixed":               none + `"fixed": "" is not a duration; use 90s, 10m or 48h`,
+		"fixed:soon":          none + `"fixed:soon": "soon" is not a duration; use 90s, 10m or 48h`,
+		"fixed:-1s":           none + `"fixed:-1s": -1s is not between 0s and 8784h (366 days)`,
+		"fixed:8785h":         none + `"fixed:8785h": 8785h is not between 0s and 8784h (366 days)`,
+		"fixed:1ms1us":        none + `"fixed:1ms1us": 1ms1us is not a whole number of milliseconds`,
+		"uniform:8m":          none + `"uniform:8m": "" is not a duration; use 90s, 10m or 48h`,
+		"uniform:30m-8m":      none + `"uniform:30m-8m": the shorter delay must come first`,
+		"uniform:1s-2s-3s":    none + `"uniform:1s-2s-3s": "2s-3s" is not a duration; use 90s, 10m or 48h`,
+		"uniform:8m-3000000h": none + `"uniform:8m-3000000h": "3000000h" is not a duration; use 90s, 10m or 48h`,
 	} {
 		if d, err := ParseDelay(text); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, %v\nwant %s", text, d, err, want)

@@ -473,12 +473,12 @@ func (s *stream) keep(f *found) {
 		s.kept.told = 0
 	case s.kept.told == 0 || f.now >= s.kept.told+tellEvery:
 		s.kept.told = max(f.now, 1)
-		s.e.log.Warn("stream records are kept beyond the retention: a consumer has not got there", "table", is.Table, "stream", is.Label,
+		s.e.log.Warn("stream records are kept beyond the retention, as a consumer has not read them", "table", is.Table, "stream", is.Label,
 			"consumer", is.Consumer, "bytes", is.Bytes, "records", is.Records, "age", time.Duration(f.now-is.Oldest)*time.Millisecond)
 	}
 	total, bound := s.e.heldBytes.Add(more), s.e.opts.HoldBytes
 	if total >= bound && total-more < bound {
-		s.e.log.Warn("stream records kept for consumers have reached their bound: nothing is dropped, and no new schedule is accepted",
+		s.e.log.Warn("stream records kept for consumers have reached their limit; nothing is dropped, but new schedules are refused",
 			"bytes", total, "bound", bound)
 	}
 }

@@ -554,7 +554,7 @@ func TestHeldIsMeasured(t *testing.T) {
 	})
 	tab := d.table("events")
 	h := d.hold("slow", tab)
-	warned := func() int { return strings.Count(log.String(), "a consumer has not got there") }
+	warned := func() int { return strings.Count(log.String(), "a consumer has not read them") }
 	size := func(from uint64) (n int64) {
 		it := d.kv.NewIter(appendRecordKey(nil, tab.Desc().Stream.ID, 1, from), appendRecordKey(nil, tab.Desc().Stream.ID, 2, 0))
 		defer it.Close()
@@ -585,7 +585,7 @@ func TestHeldIsMeasured(t *testing.T) {
 	if n := warned(); n != 3 || !strings.Contains(log.String(), "consumer=slow") {
 		t.Errorf("warned %d times in two hours and twenty minutes:\n%s", n, log.String())
 	}
-	if !d.HoldsFull() || strings.Count(log.String(), "have reached their bound") != 1 {
+	if !d.HoldsFull() || strings.Count(log.String(), "have reached their limit") != 1 {
 		t.Errorf("%d bytes are held, and full is %v:\n%s", d.heldBytes.Load(), d.HoldsFull(), log.String())
 	}
 	h.Checkpoint(1, 15)

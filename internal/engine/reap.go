@@ -101,7 +101,7 @@ func (s *slice) skip(p position, err error) {
 		s.damaged, s.skipped = true, p
 	}
 	s.skipped = firstOf(s.skipped, p)
-	s.t.e.logDamage(err, "expired items wait in a damaged file: they stay hidden, and their removal is tried again", "table", s.d.Name)
+	s.t.e.logDamage(err, "expired items in a damaged file stay hidden; their removal is tried again", "table", s.d.Name)
 }
 
 // skipMarked keeps the mark on disk below what was skipped. The commit section is held.

@@ -156,7 +156,7 @@ func (s *salvage) catalogueKey(key, value []byte) error {
 func (s *salvage) begin() error {
 	s.began = true
 	if s.format != formatVersion && s.format != "" && !isFormatBefore(s.format) {
-		return fmt.Errorf("%w: the directory says %q, this program writes %q; salvage it with the version of mayfly that wrote it", ErrFormat, s.format, formatVersion)
+		return fmt.Errorf("%w: the directory has format %q, this program writes %q; salvage it with the version of mayfly that wrote it", ErrFormat, s.format, formatVersion)
 	}
 	s.sort()
 	for i := len(s.tables) - 1; i > 0; i-- {

@@ -101,7 +101,7 @@ func enableStream(ctx context.Context, db *dynamodb.Client, name string) (*types
 	case streams(d):
 		return d, nil
 	case err == nil:
-		err = errors.New("its stream does not come on")
+		err = errors.New("its stream stays disabled")
 	}
 	return nil, err
 }

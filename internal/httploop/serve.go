@@ -126,7 +126,7 @@ func (s *server) accept(ctx context.Context, listener net.Listener) error {
 			s.start(nc)
 		case ctx.Err() == nil && errors.As(err, &passing) && passing.Temporary():
 			pause = min(max(2*pause, 5*time.Millisecond), acceptPauseMax)
-			s.Logger.Warn("a connection could not be accepted", "error", err, "again_in", pause)
+			s.Logger.Warn("accepting a connection failed", "error", err, "again_in", pause)
 			clock.Pause(pause, ctx.Done())
 		default:
 			return err

@@ -348,7 +348,7 @@ func TestListenerFails(t *testing.T) {
 		if err := <-served; !errors.Is(err, net.ErrClosed) || !strings.HasPrefix(err.Error(), "accept connections: ") {
 			t.Errorf("got %v", err)
 		}
-		if strings.Count(log.String(), "could not be accepted") != 2 {
+		if strings.Count(log.String(), "accepting a connection failed") != 2 {
 			t.Errorf("log: %s", log.String())
 		}
 	})

@@ -69,7 +69,7 @@ func (db *DB) backgroundError(err error) {
 func (db *DB) sayAgain(err error) {
 	if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
 		db.warned.Store(new(clock.Stopwatch()))
-		db.log.Warn("a flush or a compaction failed and will be tried again", "cause", err)
+		db.log.Warn("a flush or compaction failed; trying again", "cause", err)
 	}
 }
 

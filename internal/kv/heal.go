@@ -131,7 +131,7 @@ func (h *healer) tables() int64 {
 func (h *healer) compactAll(ctx context.Context) bool {
 	levels, err := h.db.pebble.SSTables()
 	if err != nil {
-		h.db.log.Warn("the tables cannot be listed, to compact them on a full disk", "error", err)
+		h.db.log.Warn("cannot list the tables to compact them on a full disk", "error", err)
 		return false
 	}
 	all := true

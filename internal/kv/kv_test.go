@@ -166,7 +166,7 @@ func TestIter(t *testing.T) {
 // Options that make no sense are refused together.
 func TestOptions(t *testing.T) {
 	_, err := Open(Options{CacheBytes: -1, MemTableBytes: 2 << 30, Durability: 7})
-	for _, want := range []string{"unknown durability 7", "data directory is needed", "negative", "at most 1 GB"} {
+	for _, want := range []string{"unknown durability 7", "missing data directory", "negative", "at most 1 GB"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}

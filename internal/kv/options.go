@@ -84,7 +84,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Dir == "" {
 		if o.FS == nil && o.Durability != Memory {
-			errs = append(errs, errors.New("a data directory is needed unless durability is memory"))
+			errs = append(errs, errors.New("missing data directory; only durability memory needs none"))
 		}
 		o.Dir = defaultDir
 	}

@@ -63,7 +63,7 @@ func (db *DB) logEnd(found *Inspection) {
 	for _, log := range found.Logs {
 		commit = max(commit, log.LastSeq)
 	}
-	level, message := slog.LevelWarn, "the store was not stopped cleanly: its log ends without an end mark"
+	level, message := slog.LevelWarn, "the store was not stopped cleanly: its log has no end mark"
 	if last.Closed {
 		level, message = slog.LevelInfo, "the store has no seal: its log ends with an end mark"
 	}
@@ -88,6 +88,6 @@ func (db *DB) seal() {
 		return
 	}
 	if err := writeSeal(db.guard.FS, db.opts.Dir, db.guard.sums.all()); err != nil {
-		db.log.Warn("the directory could not be sealed: the next start treats this stop as a crash", "error", err)
+		db.log.Warn("the directory could not be sealed; the next start treats this stop as a crash", "error", err)
 	}
 }

@@ -97,7 +97,7 @@ func (h *holder) hold(ctx context.Context) error {
 		case err != nil && h.leases.o.Fatal(err):
 			return fmt.Errorf("look at the leases of %q: %w", h.leases.consumer, err)
 		case err != nil:
-			h.leases.o.Logger.Warn("leases could not be looked at, and will be again", "consumer", h.leases.consumer, "error", err, "after", pause)
+			h.leases.o.Logger.Warn("reading leases failed; trying again", "consumer", h.leases.consumer, "error", err, "after", pause)
 			clock.Pause(pause, ctx.Done())
 			pause = min(2*pause, max(againFirst, h.leases.Duration()/lookParts))
 		case left == 0:
@@ -278,7 +278,7 @@ func (h *holder) one(ctx context.Context, stop context.CancelCauseFunc, l *Lease
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
 	if err := l.Release(ctx); err != nil {
-		h.leases.o.Logger.Warn("a lease was not released: others will wait until it has run out", "lease", l.Shard(), "error", err)
+		h.leases.o.Logger.Warn("a lease was not released; other workers wait until it ends", "lease", l.Shard(), "error", err)
 	}
 }
 
@@ -304,7 +304,7 @@ func (h *holder) keep(ctx context.Context, stop context.CancelCauseFunc, l *Leas
 			stop(ErrLost)
 			return
 		case err != nil && ctx.Err() == nil:
-			h.leases.o.Logger.Warn("a lease was not renewed, and will be", "lease", l.Shard(), "error", err)
+			h.leases.o.Logger.Warn("renewing a lease failed; trying again", "lease", l.Shard(), "error", err)
 			wait = min(againFirst, part)
 		default:
 			wait = part

@@ -91,5 +91,5 @@ func allDigits(s string) bool {
 }
 
 func outOfRange(value json.RawMessage) string {
-	return fmt.Sprintf("%s is no number from -5e9 to 5e9 with at most six digits after the point", value)
+	return fmt.Sprintf("%s is not a number from -5e9 to 5e9 with at most six digits after the point", value)
 }

@@ -39,7 +39,7 @@ type parser struct {
 // parse reads a pattern. Its errors are sentences for the pattern's author.
 func parse(text string) (branches, error) {
 	if n := utf8.RuneCountInString(text); n > maxText {
-		return nil, fmt.Errorf("it has %d characters, and at most %d are allowed", n, maxText)
+		return nil, fmt.Errorf("it has %d characters; the limit is %d", n, maxText)
 	}
 	p := &parser{decoder: json.NewDecoder(strings.NewReader(text))}
 	p.decoder.UseNumber()
@@ -64,7 +64,7 @@ func (p *parser) next() (json.Token, error) {
 	token, err := p.decoder.Token()
 	switch {
 	case err == io.EOF:
-		return nil, errors.New("it ends too early to be JSON")
+		return nil, errors.New("it is incomplete JSON")
 	case err != nil:
 		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}
@@ -81,7 +81,7 @@ func (p *parser) object(b branches, inOr bool) (branches, error) {
 		step, ok := token.(string)
 		if !ok { // the closing brace: the decoder gives a name or that
 			if count == 0 {
-				return nil, fmt.Errorf("%s is an empty object, and a pattern has to ask for something", p.where())
+				return nil, fmt.Errorf("%s is an empty object; a pattern must test something", p.where())
 			}
 			return b, nil
 		}
@@ -99,7 +99,7 @@ func (p *parser) member(b branches, step string, inOr bool) (branches, error) {
 		return nil, fmt.Errorf("%q is the name of a test and cannot be a member inside %s", step, keywordOr)
 	}
 	if len(p.path) == maxDepth {
-		return nil, fmt.Errorf("it is deeper than %d levels", maxDepth)
+		return nil, fmt.Errorf("it is nested deeper than %d levels", maxDepth)
 	}
 	p.path = append(p.path, step)
 	defer func() { p.path = p.path[:len(p.path)-1] }()
@@ -156,7 +156,7 @@ func (p *parser) or(b branches) (branches, error) {
 func (b branches) and(f field, where string) (branches, error) {
 	for i, fields := range b {
 		if slices.ContainsFunc(fields, func(other field) bool { return slices.Equal(other.path, f.path) }) {
-			return nil, fmt.Errorf("%s is there twice", where)
+			return nil, fmt.Errorf("%s is given twice", where)
 		}
 		b[i] = append(slices.Clip(fields), f)
 	}
@@ -188,11 +188,11 @@ func (p *parser) list() (field, error) {
 			switch v {
 			case ']':
 				if len(f.tests) == 0 && !f.absent {
-					return f, fmt.Errorf("%s is an empty array, and nothing can match it", p.where())
+					return f, fmt.Errorf("%s is an empty array, which nothing can match", p.where())
 				}
 				return f, nil
 			case '[':
-				return f, fmt.Errorf("%s holds an array in its array; it can hold strings, numbers, true, false, null and tests", p.where())
+				return f, fmt.Errorf("%s has an array in its array; only strings, numbers, true, false, null and tests are allowed", p.where())
 			}
 			if t, err = p.test(&f); err != nil {
 				return f, err
@@ -212,7 +212,7 @@ func (p *parser) test(f *field) (test, error) {
 	}
 	op, ok := token.(string)
 	if !ok {
-		return nil, fmt.Errorf("%s holds an empty object where a test should be", p.where())
+		return nil, fmt.Errorf("%s has an empty object where a test should be", p.where())
 	}
 	var operand json.RawMessage
 	if err := p.decoder.Decode(&operand); err != nil {

@@ -99,7 +99,7 @@ func compileTest(op string, operand json.RawMessage) (test, error) {
 	case opCIDR:
 		return cidr(operand)
 	}
-	return nil, fmt.Errorf("there is no test %q", op)
+	return nil, fmt.Errorf("unknown test %q", op)
 }
 
 // stringTest makes one of the tests that look at a string. A prefix and a suffix can ignore case, by {"prefix": {"equals-ignore-case": "x"}}, where nested allows it.
@@ -197,7 +197,7 @@ func notOneOfNumbers(values []json.RawMessage) (test, error) {
 	for _, value := range values {
 		n, ok := parseFixed(string(value))
 		if !ok {
-			return nil, fmt.Errorf("anything-but takes strings only or numbers only, and %s", outOfRange(value))
+			return nil, fmt.Errorf("anything-but takes strings only or numbers only; %s", outOfRange(value))
 		}
 		refused = append(refused, n)
 	}
@@ -258,7 +258,7 @@ func cidr(operand json.RawMessage) (test, error) {
 	}
 	block, err := netip.ParsePrefix(s)
 	if err != nil {
-		return nil, fmt.Errorf("cidr takes a block of addresses such as 10.0.0.0/24, and not %q", s)
+		return nil, fmt.Errorf("cidr takes a block of addresses such as 10.0.0.0/24, not %q", s)
 	}
 	return ofString(func(s []byte) bool { return within(block, s) }), nil
 }
@@ -287,7 +287,7 @@ func single(object json.RawMessage) (name string, value json.RawMessage, err err
 		return "", nil, err
 	}
 	if len(members) != 1 {
-		return "", nil, errors.New("an object with one member is expected")
+		return "", nil, errors.New("expected an object with one member")
 	}
 	for name, value = range members {
 	}

@@ -30,7 +30,7 @@ func (r *rule) run(ctx context.Context) {
 	for stream := ""; ; {
 		stream = deliver.AwaitStream(ctx, r.o.DB, r.o.Hooks, r.Table, stream, func(err error) {
 			passOver()
-			r.log.Warn("there is no stream to read yet; it is looked for again", "table", r.Table, "error", err)
+			r.log.Warn("no stream to read yet; looking again", "table", r.Table, "error", err)
 		})
 		if stream == "" {
 			return
@@ -60,7 +60,7 @@ func (r *rule) readable(ctx context.Context, stream string) (readable bool) {
 		}
 		view := out.StreamDescription.StreamViewType
 		if readable = view == streamtypes.StreamViewTypeNewAndOldImages; !readable {
-			r.log.Error("the rule does not run: it needs a stream with NEW_AND_OLD_IMAGES", "table", r.Table, "has", view)
+			r.log.Error("the rule does not run: the table needs a stream with NEW_AND_OLD_IMAGES", "table", r.Table, "has", view)
 		}
 		return nil
 	})
@@ -78,7 +78,7 @@ func (r *rule) read(ctx context.Context, stream string) {
 			return r.handle(ctx, stream, records)
 		},
 		Lost: func(shard string) {
-			r.log.Error("changes were lost: they were trimmed before they were read. The items of the table are looked through again", "shard", shard)
+			r.log.Error("changes were trimmed before they were read; all items of the table are read again", "shard", shard)
 			r.scanAgain(ctx, stream)
 			select {
 			case again <- struct{}{}:
@@ -111,7 +111,7 @@ func (r *rule) handle(ctx context.Context, stream string, records []deliver.Reco
 	for _, record := range records {
 		c, err := readChange(&record.Record, stream)
 		if err != nil { // another attempt would read the same
-			r.log.Error("a record cannot be read, and is passed over", "sequence", record.Sequence(), "error", err)
+			r.log.Error("a record cannot be read and is skipped", "sequence", record.Sequence(), "error", err)
 		} else if err := r.follow(ctx, c); err != nil {
 			return fmt.Errorf("reminder %q: %w", r.Name, err)
 		}
@@ -131,7 +131,7 @@ type change struct {
 func readChange(r *streamtypes.Record, stream string) (c change, err error) {
 	d := r.Dynamodb
 	if d == nil || d.SequenceNumber == nil || d.ApproximateCreationDateTime == nil {
-		return c, fmt.Errorf("a record of %s says nothing of a change", stream)
+		return c, fmt.Errorf("a record of %s contains no change", stream)
 	}
 	c.order, c.written = order(stream, *d.SequenceNumber), *d.ApproximateCreationDateTime
 	if c.key, err = attributevalue.FromDynamoDBStreamsMap(d.Keys); err != nil {
@@ -156,7 +156,7 @@ func (r *rule) due(of item) (due time.Time, ok bool) {
 	}
 	at, ok := instant(v)
 	if !ok {
-		r.log.Warn("an attribute names no instant: it is neither epoch seconds nor ISO 8601 with a zone", "attribute", r.Attribute, "value", template.Text(v))
+		r.log.Warn("an attribute is not a time: use epoch seconds or ISO 8601 with a zone", "attribute", r.Attribute, "value", template.Text(v))
 		return due, false
 	}
 	return at.Add(r.Offset), true
@@ -268,7 +268,7 @@ func (r *rule) cancel(ctx context.Context, c change) error {
 // refuse makes a dead letter of a reminder that nobody can be given.
 func (r *rule) refuse(ctx context.Context, key item, due time.Time, size int) error {
 	job := r.job(keyText(key), due, nil)
-	job.Last = deliver.Failure{Code: "InputTooLarge", Message: fmt.Sprintf("the template comes to at least %d bytes, and at most %d are allowed", size, inputMax)}
+	job.Last = deliver.Failure{Code: "InputTooLarge", Message: fmt.Sprintf("the template has at least %d bytes; the limit is %d", size, inputMax)}
 	return r.settle(ctx, func(done func()) { r.o.Dispatcher.Bury(ctx, job, "", done) })
 }
 
@@ -291,7 +291,7 @@ func (r *rule) persist(ctx context.Context, what string, do func() error) {
 			return
 		}
 		if ctx.Err() == nil {
-			r.log.Warn("will try again", "what", what, "error", err, "after", wait)
+			r.log.Warn("failed; trying again", "what", what, "error", err, "after", wait)
 		}
 		clock.Pause(wait, ctx.Done())
 	}

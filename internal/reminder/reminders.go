@@ -69,7 +69,7 @@ func (m *Reminders) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		m.o.Logger.Warn("will make the table of reminders again", "error", err, "after", wait)
+		m.o.Logger.Warn("the table of reminders is missing; creating it again", "error", err, "after", wait)
 		clock.Pause(wait, ctx.Done())
 	}
 	var work sync.WaitGroup

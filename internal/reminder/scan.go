@@ -13,7 +13,7 @@ import (
 
 // scanOnce finds the items that were there before a rule, or its version, or the table's stream, was new. It goes on where a process that has ended was.
 func (r *rule) scanOnce(ctx context.Context, consumer *deliver.Consumer, stream string) {
-	r.persist(ctx, "look through the table", func() error {
+	r.persist(ctx, "read the table", func() error {
 		state, err := r.state(ctx)
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func (r *rule) scanOnce(ctx context.Context, consumer *deliver.Consumer, stream 
 
 // scanAgain has scanOnce begin anew.
 func (r *rule) scanAgain(ctx context.Context, stream string) {
-	r.persist(ctx, "look through the table again", func() error {
+	r.persist(ctx, "read the table again", func() error {
 		return r.putState(ctx, item{attrVersion: text(r.version), attrStream: text(stream)})
 	})
 }
@@ -94,7 +94,7 @@ func (r *rule) scan(ctx context.Context, stream string, state item) error {
 	}
 	delete(state, attrCursor)
 	state[attrScanned] = &types.AttributeValueMemberBOOL{Value: true}
-	r.log.Info("the items of the table have their reminders", "table", r.Table, "found", found)
+	r.log.Info("all items of the table have their reminders", "table", r.Table, "found", found)
 	return r.putState(ctx, state)
 }
 

@@ -55,8 +55,8 @@ func (s *Spec) problems() (all []string) {
 		}
 	}
 	complain(!constraint.IsName(s.Name), `name: %q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
-	complain(!constraint.IsTable(s.Table), "table: %q is not the name of a table", s.Table)
-	complain(s.Table == TableName, "table: %q is where reminders are kept", s.Table)
+	complain(!constraint.IsTable(s.Table), "table: %q is not a table name", s.Table)
+	complain(s.Table == TableName, "table: %q is the table that stores reminders", s.Table)
 	complain(s.Attribute == "", "attribute is missing")
 	_, err := template.ParsePath(s.Attribute)
 	complain(s.Attribute != "" && err != nil, "attribute: %v", err)
@@ -65,9 +65,9 @@ func (s *Spec) problems() (all []string) {
 	complain(len(s.Target) > targetMax || len(s.OnFailure) > targetMax, "the ARN of a target has at most %d characters", targetMax)
 	complain(s.Past != "" && s.Past != pastDrop && s.Past != pastFire, "past: %q is neither %s nor %s", s.Past, pastDrop, pastFire)
 	if s.Retries != nil {
-		complain(*s.Retries < 0 || *s.Retries > retriesMax, "retries: %d is not from 0 to %d", *s.Retries, retriesMax)
+		complain(*s.Retries < 0 || *s.Retries > retriesMax, "retries: %d is not between 0 and %d", *s.Retries, retriesMax)
 	}
-	complain(s.Age != 0 && (s.Age < ageMin || s.Age > ageMax), "age: %s is not from %s to %s", s.Age, ageMin, ageMax)
+	complain(s.Age != 0 && (s.Age < ageMin || s.Age > ageMax), "age: %s is not between %s and %s", s.Age, ageMin, ageMax)
 	_, err = readInput(s.Input)
 	complain(err != nil, "input: %v", err)
 	return all

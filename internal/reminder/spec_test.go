@@ -51,15 +51,15 @@ reminders:
 // All that is wrong with a file is reported at once, and by name.
 func TestBadSpecs(t *testing.T) {
 	for file, want := range map[string]string{
-		`[{}]`: "reminder 1: name: \"\" is not 1 to 64 letters, digits, \"-\", \"_\" and \".\"\nreminder 1: table: \"\" is not the name of a table\n" +
+		`[{}]`: "reminder 1: name: \"\" is not 1 to 64 letters, digits, \"-\", \"_\" and \".\"\nreminder 1: table: \"\" is not a table name\n" +
 			"reminder 1: attribute is missing\nreminder 1: target is missing",
 		`[{name: a, table: abc, attribute: x, target: y}, {name: a, table: abc, attribute: x, target: y}]`: `reminder "a" is declared twice`,
-		`[{name: a, table: mayfly.reminders, attribute: x, target: y, past: skip, offset: 96000h, retries: 186, age: 1s}]`: "reminder \"a\": table: \"mayfly.reminders\" is where reminders are kept\n" +
-			"reminder \"a\": offset: 96000h0m0s is more than ten years\nreminder \"a\": past: \"skip\" is neither drop nor fire\nreminder \"a\": retries: 186 is not from 0 to 185\n" +
-			"reminder \"a\": age: 1s is not from 1m0s to 24h0m0s",
-		`[{name: a, table: abc, attribute: x, target: y, input: '{"a": <$.b>'}]`: `reminder "a": input: it begins like JSON, and is none`,
+		`[{name: a, table: mayfly.reminders, attribute: x, target: y, past: skip, offset: 96000h, retries: 186, age: 1s}]`: "reminder \"a\": table: \"mayfly.reminders\" is the table that stores reminders\n" +
+			"reminder \"a\": offset: 96000h0m0s is more than ten years\nreminder \"a\": past: \"skip\" is neither drop nor fire\nreminder \"a\": retries: 186 is not between 0 and 185\n" +
+			"reminder \"a\": age: 1s is not between 1m0s and 24h0m0s",
+		`[{name: a, table: abc, attribute: x, target: y, input: '{"a": <$.b>'}]`: `reminder "a": input: it begins like JSON but is not valid JSON`,
 		`[{name: a, table: abc, attribute: x, target: y, offset: soon}]`:         "cannot unmarshal !!str `soon` into time.Duration",
-		`[{name: a, table: abc, attribute: "x..y", target: y}]`:                  `reminder "a": attribute: "x..y" is not a path such as a.b[0]["c.d"]`,
+		`[{name: a, table: abc, attribute: "x..y", target: y}]`:                  `reminder "a": attribute: invalid path "x..y"; use the form a.b[0]["c.d"]`,
 		`[{name: a, table: abc, attribute: x, target: y, when: now}]`:            "field when not found",
 	} {
 		_, err := reminder.ReadSpecs(strings.NewReader(file))

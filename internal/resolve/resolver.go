@@ -93,16 +93,16 @@ func Check(mappings []target.Mapping) (all []error) {
 			}
 		}
 		complain(m.ARN == "", "the ARN is empty")
-		complain(len(m.ARN) > arnMax, "the ARN has more than %d bytes", arnMax)
+		complain(len(m.ARN) > arnMax, "the ARN is longer than %d bytes", arnMax)
 		complain(m.ARN != "" && !strings.HasPrefix(m.ARN, "arn:") && !strings.HasPrefix(m.ARN, "*"), `%q is neither an ARN ("arn:…") nor a pattern that begins with "*"`, m.ARN)
 		complain(m.Target == nil, "%s has no target", m.ARN)
 		if of, twice := seen[m.ARN]; twice {
-			complain(true, "%s is mapped twice, by Targets[%d] as well", m.ARN, of)
+			complain(true, "%s is mapped twice, also by Targets[%d]", m.ARN, of)
 		}
 		seen[m.ARN] = i
 		name := cmp.Or(m.Name, m.ARN)
 		if of, twice := names[name]; twice && mappings[of].ARN != m.ARN {
-			complain(true, "the name %q is that of Targets[%d], too: a lane has one target", name, of)
+			complain(true, "the name %q is also that of Targets[%d]", name, of)
 		}
 		names[name] = i
 		if err := checkLimits(m.Limits); err != nil {

@@ -97,7 +97,7 @@ func (s *Scheduler) completeBatch(ctx context.Context, table string, all []*comp
 			}
 		}
 		if len(rest) == len(left) {
-			return fmt.Errorf("delete completed schedules: the transaction was cancelled for no reason")
+			return fmt.Errorf("delete completed schedules: the transaction was cancelled without a reason")
 		}
 		left = rest
 	}

@@ -69,7 +69,7 @@ func (s *Scheduler) putNew(ctx context.Context, table string, e *entry, f *firin
 		}
 		return repeated(digestOf(found), e.digest)
 	default:
-		return errors.New("create a schedule: the transaction was cancelled for no reason")
+		return errors.New("create a schedule: the transaction was cancelled without a reason")
 	}
 }
 

@@ -43,7 +43,7 @@ func (s *Scheduler) fire(ctx context.Context, p place, records []deliver.Record)
 		}
 		o, err := s.outcome(p, f, now)
 		if err != nil {
-			s.o.Logger.Error("a firing cannot be read, and is left out", "group", p.group, "name", f.name, "error", err)
+			s.o.Logger.Error("a firing cannot be read and is skipped", "group", p.group, "name", f.name, "error", err)
 			r.Done()
 			continue
 		}
@@ -63,7 +63,7 @@ func (s *Scheduler) firingOf(r *streams.Record, p place) *firing {
 	}
 	f, err := readFiring(image(r.Dynamodb.OldImage))
 	if err != nil {
-		s.o.Logger.Error("the item of a firing cannot be read, and is left out", "group", p.group, "error", err)
+		s.o.Logger.Error("the item of a firing cannot be read and is skipped", "group", p.group, "error", err)
 		return nil
 	}
 	return f

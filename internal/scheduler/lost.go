@@ -26,7 +26,7 @@ func (s *Scheduler) armLost(ctx context.Context, p place, streamARN string) erro
 	for {
 		page, err := s.o.DB.Scan(ctx, in)
 		if err != nil {
-			return fmt.Errorf("look for firings that were lost: %w", err)
+			return fmt.Errorf("look for lost firings: %w", err)
 		}
 		for _, it := range page.Items {
 			is, err := s.armAgain(ctx, p, it)
@@ -42,7 +42,7 @@ func (s *Scheduler) armLost(ctx context.Context, p place, streamARN string) erro
 		}
 	}
 	if armed > 0 {
-		s.o.Logger.Warn("firings expired when their table had no stream, and are armed again", "table", p.table, "schedules", armed)
+		s.o.Logger.Warn("firings expired while their table had no stream; they are armed again", "table", p.table, "schedules", armed)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (s *Scheduler) streamBegan(arn string) time.Time {
 func (s *Scheduler) armAgain(ctx context.Context, p place, definition item) (bool, error) {
 	e, t, err := s.readTimed(p, definition)
 	if err != nil {
-		s.o.Logger.Error("a definition cannot be read, and is left out", "group", p.group, "error", err)
+		s.o.Logger.Error("a definition cannot be read and is skipped", "group", p.group, "error", err)
 		return false, nil
 	}
 	f := &firing{

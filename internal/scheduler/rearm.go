@@ -56,7 +56,7 @@ func (s *Scheduler) arm(ctx context.Context, batch []*outcome) error {
 			}
 		}
 		if refused == 0 {
-			return fmt.Errorf("arm the next firings: the transaction was cancelled for no reason")
+			return fmt.Errorf("arm the next firings: the transaction was cancelled without a reason")
 		}
 		left = rest
 	}

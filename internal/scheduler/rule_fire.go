@@ -28,7 +28,7 @@ func (s *Scheduler) ruleOutcome(o *outcome, now time.Time) error {
 	for i := range r.Targets {
 		job, err := s.ruleJob(f, &r.Targets[i], e, id)
 		if err != nil { // as with AWS, what cannot be made of an event is not delivered
-			s.o.Logger.Warn("a target of a rule gets nothing", "rule", f.name, "target", *r.Targets[i].Id, "error", err)
+			s.o.Logger.Warn("a target of a rule receives nothing", "rule", f.name, "target", *r.Targets[i].Id, "error", err)
 			continue
 		}
 		o.jobs = append(o.jobs, job)
@@ -70,7 +70,7 @@ func ruleInput(t *RuleTarget, e *ruleEvent) ([]byte, error) {
 		}
 		v, ok := p.find(e.value())
 		if !ok {
-			return nil, fmt.Errorf("the path %s leads nowhere in the event", *t.InputPath)
+			return nil, fmt.Errorf("the event has nothing at the path %s", *t.InputPath)
 		}
 		return compactJSON(v), nil
 	case t.InputTransformer != nil:

@@ -50,7 +50,7 @@ func TestPoisoned(t *testing.T) {
 	}
 	w.advance(3 * time.Minute)
 	w.want("good@01-01T00:00:00 good@01-01T00:01:00 good@01-01T00:02:00 good@01-01T00:03:00")
-	if n := strings.Count(w.log.String(), "and is left out"); n != 5 {
+	if n := strings.Count(w.log.String(), "and is skipped"); n != 5 {
 		t.Errorf("the log says it %d times:\n%s", n, w.log)
 	}
 }

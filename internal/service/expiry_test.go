@@ -81,7 +81,7 @@ func TestExpiryTagsRefused(t *testing.T) {
 	for _, c := range [][3]string{
 		{"mayfly:expiry", "AWS", "The value of the tag mayfly:expiry is strict or aws, and not: AWS"},
 		{"mayfly:expiry", "", "The value of the tag mayfly:expiry is strict or aws, and not: "},
-		{"mayfly:expiry-delay", "10m", `The value of the tag mayfly:expiry-delay is wrong: "10m" is no distribution of delays: it is observed, fixed:10m or uniform:8m-30m, with durations of your own`},
+		{"mayfly:expiry-delay", "10m", `The value of the tag mayfly:expiry-delay is wrong: invalid distribution of delays "10m"; use observed, fixed:10m or uniform:8m-30m`},
 		{"mayfly:expiry-seed", "-1", "The value of the tag mayfly:expiry-seed is a whole number from 0 to 18446744073709551615, and not: -1"},
 		{"mayfly:expiry-seed", "18446744073709551616", "The value of the tag mayfly:expiry-seed is a whole number from 0 to 18446744073709551615, and not: 18446744073709551616"},
 		{"mayfly:expirey", "aws", "Tag Keys with the prefix mayfly: are mayfly:expiry, mayfly:expiry-delay, mayfly:expiry-seed and mayfly:shards, and not: mayfly:expirey"},

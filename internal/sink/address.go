@@ -24,16 +24,16 @@ func ParseAddress(s string, port map[string]string) (Address, error) {
 		schemes = append(schemes, scheme+"://")
 	}
 	slices.Sort(schemes)
-	usage := "is to be like " + schemes[0] + "host:" + port[strings.TrimSuffix(schemes[0], "://")]
+	usage := "must have the form " + schemes[0] + "host:" + port[strings.TrimSuffix(schemes[0], "://")]
 	switch {
 	case err != nil:
 		return Address{}, errors.New(usage + "; a user's name and password in it are percent-encoded")
 	case port[u.Scheme] == "":
-		return Address{}, fmt.Errorf("begins with none of %s", strings.Join(schemes, ", "))
+		return Address{}, fmt.Errorf("must begin with one of %s", strings.Join(schemes, ", "))
 	case u.Hostname() == "":
-		return Address{}, errors.New(usage + ": it has no host")
+		return Address{}, errors.New(usage + ": the host is missing")
 	case u.RawQuery != "" || u.Fragment != "":
-		return Address{}, errors.New(usage + ": it has a question mark or a #; settings have names of their own")
+		return Address{}, errors.New(usage + ": ? and # are not allowed; settings have their own names")
 	}
 	a := Address{Scheme: u.Scheme, Host: u.Host, User: u.User.Username(), Path: strings.TrimPrefix(u.Path, "/")}
 	a.Password, _ = u.User.Password()

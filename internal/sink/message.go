@@ -21,7 +21,7 @@ const (
 // Check says what is wrong with the mode.
 func (m Mode) Check() error {
 	if m != "" && !slices.Contains([]Mode{Binary, Structured, Plain}, m) {
-		return fmt.Errorf("mode: %q is none of binary, structured and plain", string(m))
+		return fmt.Errorf("mode: %q is not one of binary, structured, plain", string(m))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ var ErrClosed = &target.Error{Code: "TargetClosed", Message: "the target is bein
 // is no fault of the target.
 func GivenUp(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &target.Error{Code: CodeTimeout, Message: "there was no acknowledgement in time", Err: ctx.Err()}
+		return &target.Error{Code: CodeTimeout, Message: "no acknowledgement before the timeout", Err: ctx.Err()}
 	}
 	return ctx.Err()
 }

@@ -33,7 +33,7 @@ func TestTemplate(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"{": `has a "{" without its "}"`, "a{id": `has a "{" without its "}"`, "}": `has a "}" without its "{"`, "{id}}": `has a "}" without its "{"`,
-		"{}":                      "has the unknown field {}; known are {id}, {key}, {name}, {source}, {subject}, {target}, {type}",
+		"{}":                      "has the unknown field {}; use one of {id}, {key}, {name}, {source}, {subject}, {target}, {type}",
 		strings.Repeat("x", 1025): "is longer than 1024 bytes",
 	} {
 		if _, err := sink.ParseTemplate(text); err == nil || err.Error() != want {

@@ -64,7 +64,7 @@ func ParseTemplate(s string) (Template, error) {
 		}
 		field, known := fields[name]
 		if !known {
-			return Template{}, fmt.Errorf("has the unknown field {%s}; known are %s", name, knownFields())
+			return Template{}, fmt.Errorf("has the unknown field {%s}; use one of %s", name, knownFields())
 		}
 		t.parts, s = append(t.parts, part{field: field}), after
 	}

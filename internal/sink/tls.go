@@ -29,11 +29,11 @@ func (t *TLS) Config() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("tls: there is no certificate in %s", t.CA)
+			return nil, fmt.Errorf("tls: no certificate in %s", t.CA)
 		}
 	}
 	if (t.Cert == "") != (t.Key == "") {
-		return nil, errors.New("tls: a certificate needs its key, and a key its certificate")
+		return nil, errors.New("tls: certificate and key need each other")
 	}
 	if t.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)

@@ -23,10 +23,10 @@ const pathMax = 32
 
 // ParsePath reads a path: names with dots between them, places in brackets, and names in brackets and quotes, as JSON has them: visit.times[0]["starts.at"].
 func ParsePath(s string) (p Path, err error) {
-	bad := fmt.Errorf(`%q is not a path such as a.b[0]["c.d"]`, s)
+	bad := fmt.Errorf(`invalid path %q; use the form a.b[0]["c.d"]`, s)
 	for rest := s; rest != ""; {
 		if len(p) == pathMax {
-			return nil, fmt.Errorf("a path has at most %d steps", pathMax)
+			return nil, fmt.Errorf("a path must not have more than %d steps", pathMax)
 		}
 		if inside, ok := strings.CutPrefix(rest, "["); ok {
 			var next step

@@ -46,7 +46,7 @@ var placeholder = regexp.MustCompile(`<(\$\.[^<>]*|mayfly\.[^<>]*)>`)
 // Parse reads a template. names are those that it may use.
 func Parse(text string, names []string) (*Template, error) {
 	if len(text) > BytesMost {
-		return nil, fmt.Errorf("it has %d bytes, and at most %d are allowed", len(text), BytesMost)
+		return nil, fmt.Errorf("%d bytes are too many; the limit is %d", len(text), BytesMost)
 	}
 	begin := strings.TrimLeft(text, " \t\r\n")
 	t := &Template{json: begin != "" && strings.Contains(`{["`, begin[:1])}
@@ -65,16 +65,16 @@ func Parse(text string, names []string) (*Template, error) {
 				return nil, err
 			}
 		} else if p.known = strings.TrimPrefix(name, "mayfly."); !slices.Contains(names, p.known) {
-			return nil, fmt.Errorf("<%s> is none of <mayfly.%s>", name, strings.Join(names, ">, <mayfly."))
+			return nil, fmt.Errorf("unknown variable <%s>; use one of <mayfly.%s>", name, strings.Join(names, ">, <mayfly."))
 		}
 		t.parts = append(t.parts, p)
 		last = at[1]
 	}
 	t.parts = append(t.parts, part{text: text[last:]})
 	if sample := t.sample(); t.json && !json.Valid(sample) {
-		return nil, errors.New("it begins like JSON, and is none")
+		return nil, errors.New("it begins like JSON but is not valid JSON")
 	} else if t.json && !json.Valid([]byte(strings.Repeat("[", levels)+string(sample)+strings.Repeat("]", levels))) {
-		return nil, errors.New("it is nested too deep")
+		return nil, errors.New("it is nested too deeply")
 	}
 	return t, nil
 }

@@ -56,12 +56,12 @@ func TestTemplate(t *testing.T) {
 // A bad template is refused with its reason.
 func TestBadTemplate(t *testing.T) {
 	for written, want := range map[string]string{
-		`{"a": <$.n>`: "it begins like JSON, and is none", `{"a": <b>}`: "it begins like JSON, and is none", `["a" "<$.n>"]`: "it begins like JSON, and is none",
-		`<$.>`: `"" is not a path such as a.b[0]["c.d"]`, `<$.a..b>`: `"a..b" is not a path such as a.b[0]["c.d"]`, `<$.a[x]>`: `"a[x]" is not a path such as a.b[0]["c.d"]`,
-		`["\<$.name>""]`: "it begins like JSON, and is none", `["\u00<$.name>41"]`: "it begins like JSON, and is none",
-		`<mayfly.now>`: "<mayfly.now> is none of <mayfly.at>, <mayfly.key>",
-		strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999): "it is nested too deep",
-		strings.Repeat("x", 64<<10+1):                           "it has 65537 bytes, and at most 65536 are allowed",
+		`{"a": <$.n>`: "it begins like JSON but is not valid JSON", `{"a": <b>}`: "it begins like JSON but is not valid JSON", `["a" "<$.n>"]`: "it begins like JSON but is not valid JSON",
+		`<$.>`: `invalid path ""; use the form a.b[0]["c.d"]`, `<$.a..b>`: `invalid path "a..b"; use the form a.b[0]["c.d"]`, `<$.a[x]>`: `invalid path "a[x]"; use the form a.b[0]["c.d"]`,
+		`["\<$.name>""]`: "it begins like JSON but is not valid JSON", `["\u00<$.name>41"]`: "it begins like JSON but is not valid JSON",
+		`<mayfly.now>`: "unknown variable <mayfly.now>; use one of <mayfly.at>, <mayfly.key>",
+		strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999): "it is nested too deeply",
+		strings.Repeat("x", 64<<10+1):                           "65537 bytes are too many; the limit is 65536",
 	} {
 		if _, err := Parse(written, names); err == nil || err.Error() != want {
 			t.Errorf("%.40s: %v", written, err)

@@ -267,7 +267,7 @@ func (l *lane) handUnordered(ctx context.Context, batch []entry) {
 		finish(left[:done])
 		left = left[done:]
 		if err != nil {
-			l.log.Warn("a batch has failed; its records are tried one by one", "records", len(left), "error", err)
+			l.log.Warn("a batch failed; its records are tried one by one", "records", len(left), "error", err)
 		}
 	}
 	for _, e := range left {

@@ -154,7 +154,7 @@ func (r *run) nextStream(ctx context.Context, last string) string {
 	}
 	return deliver.AwaitStream(ctx, r.o.DB, r.o.Hooks, r.table, last, func(err error) {
 		r.hold()
-		r.log.Warn("there is no stream to read yet; it is looked for again", "table", r.table, "error", err)
+		r.log.Warn("no stream to read yet; looking again", "table", r.table, "error", err)
 	})
 }
 
@@ -169,7 +169,7 @@ func (r *run) awaitAgain(ctx context.Context) bool {
 		result, err := r.triggers.missing(ctx, r.stream)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			r.log.Warn("will look for the stream again", "stream", r.stream, "error", err, "after", wait)
+			r.log.Warn("looking for the stream failed; trying again", "stream", r.stream, "error", err, "after", wait)
 		case err == nil && result == "":
 			r.result(ctx, resultOK)
 			return true

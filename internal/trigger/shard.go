@@ -67,7 +67,7 @@ func (s *shard) take(ctx context.Context, records []deliver.Record) error {
 		page = appendRecord(page, &r.Record, s.reading)
 		matches, err := s.filter.Match(page[start:])
 		if err != nil { // what this package wrote itself it can read; if not, a record too many is better than one that holds up all behind it
-			s.log.Error("a record cannot be filtered, and is let through", "sequence", r.Sequence(), "error", err)
+			s.log.Error("a record cannot be filtered and is delivered", "sequence", r.Sequence(), "error", err)
 			matches = true
 		}
 		if !matches {

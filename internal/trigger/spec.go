@@ -64,30 +64,30 @@ func (s *Spec) problems() (all []string) {
 		}
 	}
 	complain(!constraint.IsName(s.Name), `name: %q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
-	complain(uuidForm.MatchString(s.Name), "name: %q is a UUID, as event source mappings have it", s.Name)
-	complain((s.Table == "") == (s.Stream == ""), "either table or stream says what is read")
-	complain(s.Table != "" && !constraint.IsTable(s.Table), "table: %q is not the name of a table", s.Table)
+	complain(uuidForm.MatchString(s.Name), "name: %q is a UUID, which is reserved for event source mappings", s.Name)
+	complain((s.Table == "") == (s.Stream == ""), "set either table or stream")
+	complain(s.Table != "" && !constraint.IsTable(s.Table), "table: %q is not a table name", s.Table)
 	complain(s.Stream != "" && streamTable(s.Stream) == "", "stream: %q is not the ARN of a DynamoDB stream", s.Stream)
 	complain(s.Target == "", "target is missing")
 	complain(len(s.Target) > targetMax || len(s.OnFailure) > targetMax, "the ARN of a target has at most %d characters", targetMax)
 	_, known := starts[s.Start]
 	complain(s.Start != "" && !known, "start: %q is neither %s nor %s", s.Start, trimHorizon, latest)
-	complain(len(s.Filter) > filtersQuota, "filter: %d patterns, and at most %d are allowed", len(s.Filter), filtersQuota)
+	complain(len(s.Filter) > filtersQuota, "filter: %d patterns are too many; the limit is %d", len(s.Filter), filtersQuota)
 	_, err := pattern.Compile(s.Filter...)
 	complain(err != nil, "filter: %v", err)
-	complain(s.Batch < 0 || s.Batch > batchMax, "batch: %d is not from 1 to %d", s.Batch, batchMax)
-	complain(s.Window < 0 || s.Window > windowMax*time.Second, "window: %s is not from 0s to %ds", s.Window, windowMax)
-	complain(s.Parallel < 0 || s.Parallel > parallelDeclaredMax, "parallel: %d is not from 1 to %d", s.Parallel, parallelDeclaredMax)
+	complain(s.Batch < 0 || s.Batch > batchMax, "batch: %d is not between 1 and %d", s.Batch, batchMax)
+	complain(s.Window < 0 || s.Window > windowMax*time.Second, "window: %s is not between 0s and %ds", s.Window, windowMax)
+	complain(s.Parallel < 0 || s.Parallel > parallelDeclaredMax, "parallel: %d is not between 1 and %d", s.Parallel, parallelDeclaredMax)
 	complain(s.Order != "" && s.Order != orderKey && s.Order != orderNone, "order: %q is neither %s nor %s", s.Order, orderKey, orderNone)
 	complain(s.Per != "" && s.Per != perBatch && s.Per != perRecord, "per: %q is neither %s nor %s", s.Per, perBatch, perRecord)
-	complain(s.Bisect && (s.Order == orderNone || s.Per == perRecord), "bisect goes with order: %s and per: %s only", orderKey, perBatch)
-	complain(s.Partial && (s.Order == orderNone || s.Per == perRecord), "partial goes with order: %s and per: %s only", orderKey, perBatch)
+	complain(s.Bisect && (s.Order == orderNone || s.Per == perRecord), "bisect needs order: %s and per: %s", orderKey, perBatch)
+	complain(s.Partial && (s.Order == orderNone || s.Per == perRecord), "partial needs order: %s and per: %s", orderKey, perBatch)
 	retries, age := retriesMax, ageMax*time.Second
 	if s.Order == orderNone {
 		retries, age = retriesUnorderedMax, ageUnorderedMax
 	}
-	complain(s.Retries != nil && (*s.Retries < infinite || *s.Retries > retries), "retries: %d is not from -1 to %d", deref(s.Retries), retries)
-	complain(s.Age != 0 && (s.Age < ageMin*time.Second || s.Age > age), "age: %s is not from 1m0s to %s", s.Age, age)
+	complain(s.Retries != nil && (*s.Retries < infinite || *s.Retries > retries), "retries: %d is not between -1 and %d", deref(s.Retries), retries)
+	complain(s.Age != 0 && (s.Age < ageMin*time.Second || s.Age > age), "age: %s is not between 1m0s and %s", s.Age, age)
 	return all
 }
 

@@ -60,20 +60,20 @@ func TestBadSpecs(t *testing.T) {
 	for file, want := range map[string]string{
 		`[{name: a, table: t1t, target: x, colour: red}]`:                      "field colour not found",
 		`[{name: a, table: t1t, target: x, window: fast}]`:                     "cannot unmarshal !!str `fast` into time.Duration",
-		`[{name: a, table: t1t, target: x, filter: [[1]]}]`:                    "line 1: an object is expected, or its JSON in a text",
+		`[{name: a, table: t1t, target: x, filter: [[1]]}]`:                    "line 1: expected an object, or a string with its JSON",
 		`[{name: a, table: t1t, target: x}, {name: a, table: t1t, target: x}]`: `trigger "a" is declared twice`,
-		`[{}]`: "trigger 1: name: \"\" is not 1 to 64 letters, digits, \"-\", \"_\" and \".\"\ntrigger 1: either table or stream says what is read\ntrigger 1: target is missing",
-		`[{name: a, table: t1t, stream: s, target: x}]`: "trigger \"a\": either table or stream says what is read\ntrigger \"a\": stream: \"s\" is not the ARN of a DynamoDB stream",
+		`[{}]`: "trigger 1: name: \"\" is not 1 to 64 letters, digits, \"-\", \"_\" and \".\"\ntrigger 1: set either table or stream\ntrigger 1: target is missing",
+		`[{name: a, table: t1t, stream: s, target: x}]`: "trigger \"a\": set either table or stream\ntrigger \"a\": stream: \"s\" is not the ARN of a DynamoDB stream",
 		`[{name: a, table: t1t, target: x, start: NOW, batch: 10001, window: 301s, parallel: 1001, order: up, per: week}]`: "trigger \"a\": start: \"NOW\" is neither TRIM_HORIZON nor LATEST\n" +
-			"trigger \"a\": batch: 10001 is not from 1 to 10000\ntrigger \"a\": window: 5m1s is not from 0s to 300s\ntrigger \"a\": parallel: 1001 is not from 1 to 1000\n" +
+			"trigger \"a\": batch: 10001 is not between 1 and 10000\ntrigger \"a\": window: 5m1s is not between 0s and 300s\ntrigger \"a\": parallel: 1001 is not between 1 and 1000\n" +
 			"trigger \"a\": order: \"up\" is neither key nor none\ntrigger \"a\": per: \"week\" is neither batch nor record",
 		`[{name: a, table: t1t, target: x, filter: '{"eventName": "INSERT"}'}]`:        `trigger "a": filter: invalid pattern: "eventName" must be an object or an array`,
-		`[{name: a, table: t1t, target: x, bisect: true, per: record, partial: true}]`: "trigger \"a\": bisect goes with order: key and per: batch only\ntrigger \"a\": partial goes with order: key and per: batch only",
-		`[{name: a, table: t1t, target: x, order: none, retries: 186, age: 25h}]`:      "trigger \"a\": retries: 186 is not from -1 to 185\ntrigger \"a\": age: 25h0m0s is not from 1m0s to 24h0m0s",
-		`[{name: a, table: t1t, target: x, retries: 10001, age: 30s}]`:                 "trigger \"a\": retries: 10001 is not from -1 to 10000\ntrigger \"a\": age: 30s is not from 1m0s to 168h0m0s",
-		`[{name: 0a1b2c3d-0000-4000-8000-000000000000, table: t1t, target: x}]`:        `trigger "0a1b2c3d-0000-4000-8000-000000000000": name: "0a1b2c3d-0000-4000-8000-000000000000" is a UUID, as event source mappings have it`,
+		`[{name: a, table: t1t, target: x, bisect: true, per: record, partial: true}]`: "trigger \"a\": bisect needs order: key and per: batch\ntrigger \"a\": partial needs order: key and per: batch",
+		`[{name: a, table: t1t, target: x, order: none, retries: 186, age: 25h}]`:      "trigger \"a\": retries: 186 is not between -1 and 185\ntrigger \"a\": age: 25h0m0s is not between 1m0s and 24h0m0s",
+		`[{name: a, table: t1t, target: x, retries: 10001, age: 30s}]`:                 "trigger \"a\": retries: 10001 is not between -1 and 10000\ntrigger \"a\": age: 30s is not between 1m0s and 168h0m0s",
+		`[{name: 0a1b2c3d-0000-4000-8000-000000000000, table: t1t, target: x}]`:        `trigger "0a1b2c3d-0000-4000-8000-000000000000": name: "0a1b2c3d-0000-4000-8000-000000000000" is a UUID, which is reserved for event source mappings`,
 		"- {":                        "did not find expected node content",
-		strings.Repeat(" ", 1<<20+1): "the file has more than 1048576 bytes",
+		strings.Repeat(" ", 1<<20+1): "the file is larger than 1048576 bytes",
 	} {
 		_, err := trigger.ReadSpecs(strings.NewReader(file))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(want, "trigger") && err.Error() != want {

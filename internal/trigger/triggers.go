@@ -132,7 +132,7 @@ func (t *Triggers) Run(ctx context.Context) error {
 				t.begun(ctx)
 				break
 			}
-			t.o.Logger.Warn("will look at the event source mappings again", "error", err, "after", wait)
+			t.o.Logger.Warn("reading the event source mappings failed; trying again", "error", err, "after", wait)
 			clock.Pause(wait, ctx.Done())
 		}
 	}

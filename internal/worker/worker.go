@@ -69,7 +69,7 @@ type Worker struct {
 	metrics    *admin.Metrics
 }
 
-const adviceUnmapped = "map one in the file of --targets, or say --unmapped accept"
+const adviceUnmapped = "map it in the file of --targets, or use --unmapped accept"
 
 // New makes a worker. It does nothing until Run.
 func New(o Options) *Worker {

@@ -52,7 +52,7 @@ func (a arn) name(kind string) (string, error) {
 
 // elsewhere are services of templated targets that Amazon has and this package does not, with what can stand in for them.
 var elsewhere = map[string]string{
-	"ecs":          "starting tasks needs a cluster; map the ARN to a webhook, a command or a function that starts yours",
+	"ecs":          "starting tasks needs a cluster; map the ARN to a webhook, a command or a function that starts them",
 	"codebuild":    "map the ARN to a webhook or a command that starts the build",
 	"codepipeline": "map the ARN to a webhook or a command that starts the pipeline",
 	"sagemaker":    "map the ARN to a webhook or a command that starts the pipeline",

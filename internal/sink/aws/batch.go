@@ -50,7 +50,7 @@ func (b batcher[E]) deliver(ctx context.Context, deliveries []target.Delivery, i
 			flush()
 		}
 		if keyed && failed[d.Key] {
-			results[i] = &target.Error{Code: codeBehind, Message: fmt.Sprintf("held back, since a delivery of the key %q before it failed", d.Key)}
+			results[i] = &target.Error{Code: codeBehind, Message: fmt.Sprintf("held back, as an earlier delivery with the key %q failed", d.Key)}
 			continue
 		}
 		entries, at, size = append(entries, e), append(at, i), size+bytes
@@ -125,5 +125,5 @@ func (t *tally) complete() error {
 
 // unanswered is the failure of an entry that the answer of a batch call does not name.
 func unanswered() error {
-	return &target.Error{Code: codeMalformed, Message: "the answer of the batch call does not say what became of this entry"}
+	return &target.Error{Code: codeMalformed, Message: "the answer to the batch call lacks this entry"}
 }

@@ -70,11 +70,11 @@ func (c Config) validate() (endpoints map[string]string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		service := canonical(name)
 		if _, known := sdkIDs[service]; !known {
-			wrong = append(wrong, fmt.Errorf("endpoints: there is no service %q; there are %s", name, services()))
+			wrong = append(wrong, fmt.Errorf("endpoints: unknown service %q; use %s", name, services()))
 			continue
 		}
 		if _, twice := endpoints[service]; twice {
-			wrong = append(wrong, fmt.Errorf("endpoints: %s is named twice", service))
+			wrong = append(wrong, fmt.Errorf("endpoints: %s is given twice", service))
 		}
 		endpoints[service] = c.Endpoints[name]
 		wrong = append(wrong, c.checkEndpoint("endpoints: "+name, c.Endpoints[name]))
@@ -83,16 +83,16 @@ func (c Config) validate() (endpoints map[string]string, err error) {
 		wrong = append(wrong, c.checkEndpoint("endpoint", c.Endpoint))
 	}
 	if (c.AccessKey == "") != (c.SecretKey == "") {
-		wrong = append(wrong, errors.New("access-key and secret-key go together"))
+		wrong = append(wrong, errors.New("access-key and secret-key need each other"))
 	}
 	if c.SessionToken != "" && c.AccessKey == "" {
 		wrong = append(wrong, errors.New("session-token needs access-key and secret-key"))
 	}
 	if c.AccessKey != "" && c.Profile != "" {
-		wrong = append(wrong, errors.New("profile and access-key are two ways to say who calls: give one"))
+		wrong = append(wrong, errors.New("profile and access-key cannot be used together"))
 	}
 	if c.Region != "" && !regionLike(c.Region) {
-		wrong = append(wrong, fmt.Errorf("region %q is not one, such as eu-west-1", c.Region))
+		wrong = append(wrong, fmt.Errorf("invalid region %q; use a name such as eu-west-1", c.Region))
 	}
 	return endpoints, errors.Join(wrong...)
 }
@@ -103,14 +103,14 @@ func (c Config) checkEndpoint(what, address string) error {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%s: %q is not an address; give http://host:port, https://host:port, or %q for Amazon's own", what, address, Amazon)
+		return fmt.Errorf("%s: invalid address %q; use http://host:port, https://host:port, or %q for Amazon's service", what, address, Amazon)
 	}
 	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return fmt.Errorf("%s: an address here is scheme, host and path, and this one has more", what)
+		return fmt.Errorf("%s: the address must have only a scheme, host and path", what)
 	}
 	for _, own := range c.Self {
 		if samePlace(u, own) {
-			return fmt.Errorf("%s: %s is this server itself, so deliveries would come back to it; give the address of the service", what, address)
+			return fmt.Errorf("%s: %s is this server itself, so deliveries would come back to it; use the address of the service", what, address)
 		}
 	}
 	return nil
@@ -179,7 +179,7 @@ func (s *clients) endpoint(service string) (string, error) {
 	}
 	if address == "" {
 		if from := ambient(service, s.loaded); from != "" {
-			return "", fmt.Errorf("the environment or the profile names the endpoint %s for %s, which targets do not follow since it may be mayfly's own; "+
+			return "", fmt.Errorf("the environment or the profile sets the endpoint %s for %s, which targets ignore, as it may be mayfly's own; "+
 				"write `endpoint: %s` (or `endpoints: {%s: …}`) into the configuration to call that address, or `endpoint: %s` to call Amazon's", from, service, from, service, Amazon)
 		}
 	}

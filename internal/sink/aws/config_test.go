@@ -21,14 +21,14 @@ func TestConfigMistakes(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	for _, part := range []string{
-		`endpoint: "localhost:4566" is not an address; give http://host:port, https://host:port, or "aws" for Amazon's own`,
-		`endpoints: there is no service "s3"; there are eventbridge, firehose, kinesis, lambda, ses, sesv2, sfn, sns, sqs`,
-		`endpoints: sqs: "ftp://a" is not an address`,
-		`endpoints: sfn is named twice`,
-		`endpoints: sns: an address here is scheme, host and path, and this one has more`,
-		`access-key and secret-key go together`,
-		`profile and access-key are two ways`,
-		`region "Europe/West" is not one`,
+		`endpoint: invalid address "localhost:4566"; use http://host:port, https://host:port, or "aws" for Amazon's service`,
+		`endpoints: unknown service "s3"; use eventbridge, firehose, kinesis, lambda, ses, sesv2, sfn, sns, sqs`,
+		`endpoints: sqs: invalid address "ftp://a"`,
+		`endpoints: sfn is given twice`,
+		`endpoints: sns: the address must have only a scheme, host and path`,
+		`access-key and secret-key need each other`,
+		`profile and access-key cannot be used together`,
+		`invalid region "Europe/West"`,
 	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is missing in\n%v", part, err)

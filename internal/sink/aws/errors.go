@@ -48,7 +48,7 @@ func failure(err error) error {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return &target.Error{Code: codeTimeout, Message: "there was no answer in time", Err: err}
+		return &target.Error{Code: codeTimeout, Message: "no answer before the timeout", Err: err}
 	case errors.Is(err, context.Canceled):
 		return context.Canceled // the program is ending, which is no fault of the target
 	}
@@ -80,7 +80,7 @@ func failure(err error) error {
 		return answered(&smithy.GenericAPIError{}, status, after, err)
 	}
 	if status != 0 {
-		return &target.Error{Code: codeMalformed, Message: fmt.Sprintf("HTTP %d with an answer that is not one of this API's: %v", status, response.Err), After: after, Err: err}
+		return &target.Error{Code: codeMalformed, Message: fmt.Sprintf("HTTP %d with an answer that does not follow this API: %v", status, response.Err), After: after, Err: err}
 	}
 	return target.AsError(err)
 }
@@ -90,7 +90,7 @@ func answered(api smithy.APIError, status int, after time.Duration, cause error)
 	e := &target.Error{Code: api.ErrorCode(), Message: api.ErrorMessage(), After: after, Err: cause}
 	if e.Code == "" || e.Code == codeUnknown {
 		// Something answered that is not the service: a proxy, or another program at that address.
-		e.Code, e.Message = codeUnknown, fmt.Sprintf("HTTP %d without an error of this API; is the endpoint that of the service?", status)
+		e.Code, e.Message = codeUnknown, fmt.Sprintf("HTTP %d with an unknown error; check that the endpoint belongs to this service", status)
 	}
 	e.Throttled = throttled(e.Code, status)
 	e.Permanent = !e.Throttled && clientFault(api, status) && !slices.Contains(passing, e.Code) && status != http.StatusRequestTimeout

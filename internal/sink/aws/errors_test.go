@@ -93,12 +93,12 @@ func TestStrangeAnswers(t *testing.T) {
 		says      string
 		permanent bool
 	}{
-		{"another program", http.NotFound, "UnknownError", "HTTP 404 without an error of this API; is the endpoint that of the service?", true},
+		{"another program", http.NotFound, "UnknownError", "HTTP 404 with an unknown error; check that the endpoint belongs to this service", true},
 		{"a proxy that fails", func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "<h1>Bad Gateway</h1>", http.StatusBadGateway)
-		}, "UnknownError", "HTTP 502 without", false},
-		{"success that is no JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, codeMalformed, "HTTP 200 with an answer that is not one of this API's", false},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "UnknownError", "HTTP 302 without", false},
+		}, "UnknownError", "HTTP 502 with an unknown error", false},
+		{"success that is no JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, codeMalformed, "HTTP 200 with an answer that does not follow this API", false},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "UnknownError", "HTTP 302 with an unknown error", false},
 		{"an answer without end", endless, codeMalformed, "longer than 24 MB", false},
 		{"an answer that breaks off", breakOff, codeMalformed, "", false},
 	} {

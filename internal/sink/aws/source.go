@@ -27,7 +27,7 @@ type Source struct {
 func (s *Source) Check() (name string, err error) {
 	_, err = s.config().validate()
 	if !constraint.Name(s.Stream, 1, 128) {
-		err = errors.Join(err, errors.New("stream: is to be letters, digits, dots, underscores and hyphens, up to 128 of them"))
+		err = errors.Join(err, errors.New("stream: use up to 128 letters, digits, dots, underscores and hyphens"))
 	}
 	return "kinesis://" + s.Stream, err
 }
@@ -48,8 +48,8 @@ func (s *Source) Client(ctx context.Context) (*kinesis.Client, error) {
 	address := s.Endpoint
 	if from := ambient("kinesis", loaded); address == "" && from != "" {
 		if address = named("kinesis", loaded); address == "" {
-			return nil, fmt.Errorf("the environment or the profile names the endpoint %s for all services, and it may be mayfly's own: "+
-				"set AWS_ENDPOINT_URL_KINESIS to that of Kinesis, or endpoint in the source's file (%s for Amazon's)", from, Amazon)
+			return nil, fmt.Errorf("the environment or the profile sets the endpoint %s for all services, which may be mayfly's own: "+
+				"set AWS_ENDPOINT_URL_KINESIS to the endpoint of Kinesis, or endpoint in the source's file (%s for Amazon's service)", from, Amazon)
 		}
 	}
 	loaded.HTTPClient = &http.Client{Transport: carrier{newTransport()}}

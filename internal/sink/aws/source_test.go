@@ -19,7 +19,7 @@ func TestSourceEndpoint(t *testing.T) {
 		{all: "http://m:1", wrong: "set AWS_ENDPOINT_URL_KINESIS"},
 		{all: "http://m:1", endpoint: "http://e:1", want: "http://e:1"},
 		{all: "http://m:1", endpoint: Amazon, want: ""},
-		{endpoint: "nonsense", wrong: "is not an address"},
+		{endpoint: "nonsense", wrong: "invalid address"},
 	} {
 		t.Setenv("AWS_ENDPOINT_URL", c.all)
 		t.Setenv("AWS_ENDPOINT_URL_KINESIS", c.kinesis)

@@ -55,17 +55,17 @@ func (c *Config) check() (topic sink.Template, options []kgo.Opt, err error) {
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 
 	if len(c.Brokers) == 0 {
-		complain("brokers: name at least one, as host:port")
+		complain("brokers: give at least one, as host:port")
 	}
 	for i, broker := range c.Brokers {
 		if host, port, err := net.SplitHostPort(broker); err != nil || host == "" || port == "" || strings.ContainsAny(broker, "@/") {
-			complain("brokers: number %d is to be like host:9092", i+1)
+			complain("brokers: number %d must have the form host:9092", i+1)
 		}
 	}
 	if topic, err = sink.ParseTemplate(c.Topic); err != nil {
 		complain("topic: %w", err)
 	} else if text := topic.Text("x"); !isTopic(text) {
-		complain("topic: is to be letters, digits, dots, underscores and hyphens, up to %d of them", maxTopic)
+		complain("topic: use up to %d letters, digits, dots, underscores and hyphens", maxTopic)
 	}
 	if err := c.Mode.Check(); err != nil {
 		wrong = append(wrong, err)
@@ -79,7 +79,7 @@ func (c *Config) check() (topic sink.Template, options []kgo.Opt, err error) {
 		wrong = append(wrong, err)
 	}
 	if strings.ContainsFunc(c.ClientID, func(r rune) bool { return r <= ' ' || r > '~' }) || len(c.ClientID) > maxTopic {
-		complain("client-id: is to be up to %d printable characters without spaces", maxTopic)
+		complain("client-id: use up to %d printable characters without spaces", maxTopic)
 	}
 	if c.MaxBytes < 1<<10 || c.MaxBytes > 100<<20 {
 		complain("max-bytes: %d is not between %d and %d", c.MaxBytes, 1<<10, 100<<20)
@@ -100,12 +100,12 @@ func (c *Config) check() (topic sink.Template, options []kgo.Opt, err error) {
 func (c *Config) authentication() (sasl.Mechanism, error) {
 	if c.User == "" && c.Password == "" {
 		if c.Mechanism != "" {
-			return nil, errors.New("mechanism: means nothing without user and password")
+			return nil, errors.New("mechanism: needs user and password")
 		}
 		return nil, nil
 	}
 	if c.User == "" || c.Password == "" {
-		return nil, errors.New("user: a user needs a password, and a password its user")
+		return nil, errors.New("user: user and password need each other")
 	}
 	switch c.Mechanism {
 	case "", "plain":
@@ -115,7 +115,7 @@ func (c *Config) authentication() (sasl.Mechanism, error) {
 	case "scram-sha-512":
 		return scram.Auth{User: c.User, Pass: c.Password}.AsSha512Mechanism(), nil
 	}
-	return nil, fmt.Errorf("mechanism: %q is none of plain, scram-sha-256 and scram-sha-512", c.Mechanism)
+	return nil, fmt.Errorf("mechanism: %q is not one of plain, scram-sha-256, scram-sha-512", c.Mechanism)
 }
 
 func (c *Config) options(mechanism sasl.Mechanism, secure *tls.Config) []kgo.Opt {

@@ -154,7 +154,7 @@ func (s *Sink) produceAlone(ctx context.Context, record *kgo.Record) error {
 func (s *Sink) record(d target.Delivery) (*kgo.Record, error) {
 	topic := s.topic.Expand(d, clean)
 	if !isTopic(topic) {
-		return nil, target.Permanent(kerr.InvalidTopicException.Message, fmt.Sprintf("a topic's name has up to %d bytes, and this one %d", maxTopic, len(topic)))
+		return nil, target.Permanent(kerr.InvalidTopicException.Message, fmt.Sprintf("a topic's name must not exceed %d bytes, this one has %d", maxTopic, len(topic)))
 	}
 	m := s.config.Mode.Message(d)
 	r := &kgo.Record{Topic: topic, Value: m.Body}

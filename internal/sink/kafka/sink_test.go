@@ -274,12 +274,12 @@ func TestConfig(t *testing.T) {
 	_, err := kafka.New(kafka.Config{
 		Brokers: []string{"h", "u:hunter2@h:1", "h:1"}, Topic: "a b", Mode: "both", User: "u", Password: "hunter2", Mechanism: "md5", ClientID: "a b", MaxBytes: 1, Timeout: time.Hour,
 	})
-	want := `brokers: number 1 is to be like host:9092
-brokers: number 2 is to be like host:9092
-topic: is to be letters, digits, dots, underscores and hyphens, up to 249 of them
-mode: "both" is none of binary, structured and plain
-mechanism: "md5" is none of plain, scram-sha-256 and scram-sha-512
-client-id: is to be up to 249 printable characters without spaces
+	want := `brokers: number 1 must have the form host:9092
+brokers: number 2 must have the form host:9092
+topic: use up to 249 letters, digits, dots, underscores and hyphens
+mode: "both" is not one of binary, structured, plain
+mechanism: "md5" is not one of plain, scram-sha-256, scram-sha-512
+client-id: use up to 249 printable characters without spaces
 max-bytes: 1 is not between 1024 and 104857600
 timeout: 1h0m0s is not between 1s and 15m0s`
 	if err == nil || err.Error() != want {

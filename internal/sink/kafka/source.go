@@ -32,7 +32,7 @@ func (s *Source) Options() ([]kgo.Opt, error) {
 	c := Config{Brokers: s.Brokers, Topic: "x", User: s.User, Password: s.Password, Mechanism: s.Mechanism, TLS: s.TLS, ClientID: s.ClientID}
 	_, options, err := c.check()
 	if !isTopic(s.Topic) {
-		err = errors.Join(err, fmt.Errorf("topic: is to be letters, digits, dots, underscores and hyphens, up to %d of them", maxTopic))
+		err = errors.Join(err, fmt.Errorf("topic: use up to %d letters, digits, dots, underscores and hyphens", maxTopic))
 	}
 	return options, err
 }

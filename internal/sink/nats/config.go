@@ -54,13 +54,13 @@ func (c *Config) check() (servers string, subject sink.Template, options []natsg
 	if subject, err = sink.ParseTemplate(c.Subject); err != nil {
 		complain("subject: %w", err)
 	} else if !isSubject(subject.Text("x")) {
-		complain("subject: is to be tokens separated by dots, without spaces and wildcards")
+		complain("subject: use tokens separated by dots, without spaces and wildcards")
 	}
 	if c.Core && c.Stream != "" {
-		complain("stream: means nothing with core")
+		complain("stream: cannot be used with core")
 	}
 	if strings.ContainsAny(c.Stream, ". *>/\\\t\r\n") {
-		complain("stream: %q is not the name of a stream", c.Stream)
+		complain("stream: %q is not a stream name", c.Stream)
 	}
 	if err := c.Mode.Check(); err != nil {
 		wrong = append(wrong, err)
@@ -84,7 +84,7 @@ func (c *Config) checkAuthentication() error {
 		}
 	}
 	if ways > 1 {
-		return errors.New("user: there is to be one of user and password, token, and credentials")
+		return errors.New("user: give only one of user and password, token, and credentials")
 	}
 	if c.Credentials != "" {
 		if _, err := os.Stat(c.Credentials); err != nil {

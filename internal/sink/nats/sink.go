@@ -213,11 +213,11 @@ func classify(conn *natsgo.Conn, err error) error {
 			Throttled: api.Code == 503 || api.Code == 429, // a full stream, too few resources
 		}
 	case errors.Is(err, natsgo.ErrMaxPayload):
-		return &target.Error{Code: sink.CodeTooLarge, Message: fmt.Sprintf("the server takes messages of up to %d bytes", conn.MaxPayload()), Permanent: true, Err: err}
+		return &target.Error{Code: sink.CodeTooLarge, Message: fmt.Sprintf("the server accepts messages of up to %d bytes", conn.MaxPayload()), Permanent: true, Err: err}
 	case errors.Is(err, natsgo.ErrBadSubject):
 		return &target.Error{Code: codeSubject, Message: err.Error(), Permanent: true, Err: err}
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		return &target.Error{Code: codeStream, Message: "no stream takes messages of this subject, or JetStream is not up", Err: err}
+		return &target.Error{Code: codeStream, Message: "no stream accepts messages of this subject, or JetStream is down", Err: err}
 	case errors.Is(err, jetstream.ErrTooManyStalledMsgs):
 		return &target.Error{Code: codeBusy, Message: err.Error(), Throttled: true, Err: err}
 	case errors.Is(err, natsgo.ErrReconnectBufExceeded), errors.Is(err, natsgo.ErrConnectionClosed), errors.Is(err, natsgo.ErrDisconnected):

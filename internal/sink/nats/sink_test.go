@@ -260,14 +260,14 @@ func TestConfig(t *testing.T) {
 	_, err := nats.New(nats.Config{
 		URL: "http://hunter2@h, nats://u:hunter2@h?x=y,nats://", Subject: "a..{kay}", Core: true, Stream: "a b", Mode: "both", Token: "hunter2", Credentials: "/nowhere",
 	})
-	want := `url: number 1 begins with none of nats://, tls://, ws://, wss://
-url: number 2 is to be like nats://host:4222: it has a question mark or a #; settings have names of their own
-url: number 3 is to be like nats://host:4222: it has no host
-subject: has the unknown field {kay}; known are {id}, {key}, {name}, {source}, {subject}, {target}, {type}
-stream: means nothing with core
-stream: "a b" is not the name of a stream
-mode: "both" is none of binary, structured and plain
-user: there is to be one of user and password, token, and credentials`
+	want := `url: number 1 must begin with one of nats://, tls://, ws://, wss://
+url: number 2 must have the form nats://host:4222: ? and # are not allowed; settings have their own names
+url: number 3 must have the form nats://host:4222: the host is missing
+subject: has the unknown field {kay}; use one of {id}, {key}, {name}, {source}, {subject}, {target}, {type}
+stream: cannot be used with core
+stream: "a b" is not a stream name
+mode: "both" is not one of binary, structured, plain
+user: give only one of user and password, token, and credentials`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

@@ -47,12 +47,12 @@ func (c *Config) check() (address sink.Address, key sink.Template, secure *tls.C
 		c.User, c.Password = "guest", "guest"
 	}
 	if len(c.Exchange) > maxShort {
-		complain("exchange: is longer than %d bytes", maxShort)
+		complain("exchange: longer than %d bytes", maxShort)
 	}
 	if key, err = sink.ParseTemplate(c.RoutingKey); err != nil {
 		complain("routing-key: %w", err)
 	} else if c.RoutingKey == "" && c.Exchange == "" {
-		complain("routing-key: name the queue, or an exchange")
+		complain("routing-key: missing; give the name of the queue, or set exchange")
 	}
 	if err := c.Mode.Check(); err != nil {
 		wrong = append(wrong, err)
@@ -60,7 +60,7 @@ func (c *Config) check() (address sink.Address, key sink.Template, secure *tls.C
 	if secure, err = c.TLS.Config(); err != nil {
 		wrong = append(wrong, err)
 	} else if secure != nil && address.Scheme == "amqp" {
-		complain("tls: the url is to begin with amqps://")
+		complain("tls: the url must begin with amqps://")
 	}
 	if len(wrong) > 0 {
 		return sink.Address{}, sink.Template{}, nil, errors.Join(wrong...)

@@ -27,12 +27,12 @@ func (s *Sink) message(d target.Delivery) (*publishing, error) {
 	for name, value := range m.Attributes {
 		p.message.Headers[prefix+name] = value
 		if size += len(prefix) + len(name) + len(value) + 8; len(prefix+name) > maxShort {
-			return nil, target.Permanent(codeHeaders, fmt.Sprintf("the name of a header has %d bytes; at most %d are allowed", len(prefix+name), maxShort))
+			return nil, target.Permanent(codeHeaders, fmt.Sprintf("the name of a header has %d bytes; the limit is %d", len(prefix+name), maxShort))
 		}
 	}
 	switch {
 	case len(p.key) > maxShort:
-		return nil, target.Permanent(codeKey, fmt.Sprintf("the routing key has %d bytes; at most %d are allowed", len(p.key), maxShort))
+		return nil, target.Permanent(codeKey, fmt.Sprintf("the routing key has %d bytes; the limit is %d", len(p.key), maxShort))
 	case len(d.ID) > maxShort || len(m.ContentType) > maxShort || size > maxHeaders:
 		return nil, target.Permanent(codeHeaders, fmt.Sprintf("the properties have %d bytes; at most %d are allowed, and %d for ID and content type", size, maxHeaders, maxShort))
 	}

@@ -142,7 +142,7 @@ func (ch *channel) await(ctx context.Context, confirm *amqp.DeferredConfirmation
 	case ch.IsClosed(): // the client gives all that was not confirmed a negative confirmation
 		return ch.failure(ctx, amqp.ErrClosed)
 	}
-	return &target.Error{Code: codeNack, Message: "the broker did not take the message: a queue is full, or failed", Throttled: true}
+	return &target.Error{Code: codeNack, Message: "the broker refused the message: a queue is full or has failed", Throttled: true}
 }
 
 // failure is why nothing more can be published: the broker's reason for closing the channel where it gave one.
@@ -172,7 +172,7 @@ func (ch *channel) sortOut(batch []*publishing) {
 			}
 			for _, p := range batch {
 				if p.message.MessageId == r.MessageId && *p.result == nil {
-					*p.result = &target.Error{Code: replyName(int(r.ReplyCode)), Message: fmt.Sprintf("no queue takes messages from exchange %q with the routing key %q", r.Exchange, r.RoutingKey)}
+					*p.result = &target.Error{Code: replyName(int(r.ReplyCode)), Message: fmt.Sprintf("no queue receives messages from exchange %q with the routing key %q", r.Exchange, r.RoutingKey)}
 				}
 			}
 		default:

@@ -169,7 +169,7 @@ func TestRefusals(t *testing.T) {
 	if got := sinktest.Codes(results); got != want {
 		t.Errorf("%s, not %s", got, want)
 	}
-	if got := results[2].Error(); got != `NO_ROUTE: no queue takes messages from exchange "" with the routing key "nowhere"` {
+	if got := results[2].Error(); got != `NO_ROUTE: no queue receives messages from exchange "" with the routing key "nowhere"` {
 		t.Error(got)
 	}
 	got := map[string]bool{}
@@ -427,14 +427,14 @@ func deliverAll(t *testing.T, to target.Target, ds []target.Delivery) (attempts 
 // Everything that is wrong is said at once, and nothing of it quotes a password.
 func TestConfig(t *testing.T) {
 	_, err := rabbitmq.New(rabbitmq.Config{URL: "amqp://u:hunter2@h?heartbeat=1", Exchange: strings.Repeat("x", 256), RoutingKey: "{kay}", Mode: "both", TLS: nil})
-	want := `url: is to be like amqp://host:5672: it has a question mark or a #; settings have names of their own
-exchange: is longer than 255 bytes
-routing-key: has the unknown field {kay}; known are {id}, {key}, {name}, {source}, {subject}, {target}, {type}
-mode: "both" is none of binary, structured and plain`
+	want := `url: must have the form amqp://host:5672: ? and # are not allowed; settings have their own names
+exchange: longer than 255 bytes
+routing-key: has the unknown field {kay}; use one of {id}, {key}, {name}, {source}, {subject}, {target}, {type}
+mode: "both" is not one of binary, structured, plain`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
-	if _, err := rabbitmq.New(rabbitmq.Config{}); err == nil || err.Error() != "routing-key: name the queue, or an exchange" {
+	if _, err := rabbitmq.New(rabbitmq.Config{}); err == nil || err.Error() != "routing-key: missing; give the name of the queue, or set exchange" {
 		t.Error(err)
 	}
 }

@@ -122,7 +122,7 @@ func (d *decoder) into(v reflect.Value, node *yaml.Node, at places) {
 	at.lines[at.path(nil)] = node.Line
 	name := at.name()
 	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" {
-		d.complain(node.Line, "%s: there is nothing behind it; write {} or [] for an empty one, or leave it out", name)
+		d.complain(node.Line, "%s: the value is missing; write {} or [] for an empty one, or drop the line", name)
 		return
 	}
 	switch {
@@ -153,7 +153,7 @@ func (d *decoder) into(v reflect.Value, node *yaml.Node, at places) {
 
 func (d *decoder) expect(node *yaml.Node, kind yaml.Kind, name, what string) bool {
 	if node.Kind != kind {
-		d.complain(node.Line, "%s: is to be %s", name, what)
+		d.complain(node.Line, "%s: must be %s", name, what)
 		return false
 	}
 	return true
@@ -166,9 +166,9 @@ func (d *decoder) pairs(node *yaml.Node, each func(key string, line int, value *
 		key := node.Content[i]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			d.complain(key.Line, "the name of a setting is to be a single word")
+			d.complain(key.Line, "the name of a setting must be a single word")
 		case seen[key.Value]:
-			d.complain(key.Line, "%s is there twice", key.Value)
+			d.complain(key.Line, "%s is given twice", key.Value)
 		default:
 			seen[key.Value] = true
 			each(key.Value, key.Line, node.Content[i+1])
@@ -187,7 +187,7 @@ func (d *decoder) settings(v reflect.Value, node *yaml.Node, at places) {
 				names = append(names, name)
 			}
 			slices.Sort(names)
-			d.complain(line, "%s is unknown here; known are %s", key, strings.Join(names, ", "))
+			d.complain(line, "unknown setting %s; use one of %s", key, strings.Join(names, ", "))
 			return
 		}
 		below := places{at.lines, append(slices.Clip(at.root), key)}
@@ -239,7 +239,7 @@ func hyphenated(name string) string {
 
 // scalar decodes a text by the type of v.
 func (d *decoder) scalar(v reflect.Value, text string, line int, name string) {
-	wrong := func(what string) { d.complain(line, "%s: is to be %s", name, what) }
+	wrong := func(what string) { d.complain(line, "%s: must be %s", name, what) }
 	switch {
 	case v.Type() == reflect.TypeFor[time.Duration]():
 		duration, err := time.ParseDuration(text)
@@ -268,7 +268,7 @@ func (d *decoder) scalar(v reflect.Value, text string, line int, name string) {
 		}
 		v.SetFloat(f)
 	default: // a field of an options struct that nobody has thought of here
-		wrong("set elsewhere: a file cannot")
+		wrong("cannot be set in a file")
 	}
 }
 
@@ -307,12 +307,12 @@ func (d *decoder) expand(node *yaml.Node, name string) (text string, ok bool) {
 		}
 		variable, after, closed := strings.Cut(behind, "}")
 		if !closed || !isVariable(variable) {
-			d.complain(node.Line, "%s: there is a ${ without a name and a } behind it; ${NAME} stands for the environment's variable, and $${ for ${ itself", name)
+			d.complain(node.Line, "%s: ${ is not followed by a name and }; write ${NAME} for an environment variable, or $${ for a literal ${", name)
 			return "", false
 		}
 		value, set := d.env(variable)
 		if !set {
-			d.complain(node.Line, "%s: the environment has no variable %s", name, variable)
+			d.complain(node.Line, "%s: the environment variable %s is not set", name, variable)
 			return "", false
 		}
 		b.WriteString(before + value)

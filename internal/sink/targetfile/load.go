@@ -86,17 +86,17 @@ func parse(ctx context.Context, text []byte, o Options) ([]target.Mapping, func(
 // document gives the only document of a text.
 func document(text []byte) (*yaml.Node, error) {
 	if len(text) > maxFile {
-		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
+		return nil, fmt.Errorf("it is larger than %d bytes", maxFile)
 	}
 	reader := yaml.NewDecoder(bytes.NewReader(text))
 	var root, second yaml.Node
 	if err := reader.Decode(&root); errors.Is(err, io.EOF) {
-		return nil, errors.New(`it is empty; it is to begin with "targets:"`)
+		return nil, errors.New(`empty; it must begin with "targets:"`)
 	} else if err != nil {
 		return nil, fmt.Errorf("it is neither YAML nor JSON: %w", err)
 	}
 	if err := reader.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("line %d: there is a second document", max(second.Line, 1))
+		return nil, fmt.Errorf("line %d: a second document begins here; the file must have only one", max(second.Line, 1))
 	}
 	return root.Content[0], nil
 }
@@ -120,10 +120,10 @@ func (m *maker) shut() error {
 // check looks at the entries as far as that goes without making targets.
 func (m *maker) check(d *decoder, f file, list places) {
 	if !list.has("targets") {
-		d.complain(list.line(), `there are no targets; the file is to begin with "targets:"`)
+		d.complain(list.line(), `no targets; the file must begin with "targets:"`)
 	}
 	if len(f.Targets) > maxTargets {
-		d.complain(list.line("targets"), "there are %d targets, and at most %d are allowed", len(f.Targets), maxTargets)
+		d.complain(list.line("targets"), "%d targets are too many; the limit is %d", len(f.Targets), maxTargets)
 	}
 	arns, names := map[string]int{}, map[string]int{}
 	for i := range f.Targets {
@@ -133,23 +133,23 @@ func (m *maker) check(d *decoder, f file, list places) {
 		case e.ARN == "":
 			d.complain(at.line(), "a target needs an arn")
 		case len(e.ARN) > maxARN:
-			d.complain(at.line("arn"), "the arn has more than %d bytes", maxARN)
+			d.complain(at.line("arn"), "the arn is longer than %d bytes", maxARN)
 		case !strings.HasPrefix(e.ARN, "arn:") && !strings.HasPrefix(e.ARN, "*"):
 			d.complain(at.line("arn"), `%q is neither an ARN ("arn:…") nor a pattern that begins with "*"`, e.ARN)
 		case arns[e.ARN] != 0:
-			d.complain(at.line("arn"), "%s has a target already, at line %d", e.ARN, arns[e.ARN])
+			d.complain(at.line("arn"), "%s is mapped twice, first at line %d", e.ARN, arns[e.ARN])
 		}
 		arns[e.ARN] = at.line("arn")
 		if e.Name == "" {
 			e.Name = e.ARN
 		}
 		if first := names[e.Name]; first != 0 && at.has("name") {
-			d.complain(at.line("name"), "the name %s is taken, at line %d", e.Name, first)
+			d.complain(at.line("name"), "the name %s is used twice, first at line %d", e.Name, first)
 		}
 		names[e.Name] = at.line("name")
 		checkLimits(d, e.Limits, at)
 		if present := e.present(); len(present) != 1 {
-			d.complain(at.line(), "a target needs exactly one of %s, and this one has %s", kindNames(), listOr(present, "none"))
+			d.complain(at.line(), "a target needs exactly one of %s; this one has %s", kindNames(), listOr(present, "none"))
 		}
 	}
 }
@@ -167,7 +167,7 @@ func checkLimits(d *decoder, l target.Limits, at places) {
 		wrong("batch", "%d is not between 1 and %d", l.Batch, maxBatch)
 	}
 	if l.PerSecond <= 0 || l.PerSecond > maxPerSecond || math.IsNaN(l.PerSecond) {
-		wrong("per-second", "%v is not above 0 and up to %g; without it there is no limit", l.PerSecond, float64(maxPerSecond))
+		wrong("per-second", "%v is not above 0 and at most %g; drop it for no limit", l.PerSecond, float64(maxPerSecond))
 	}
 	if l.Timeout < minTimeout || l.Timeout > maxTimeout {
 		wrong("timeout", "%v is not between %v and %v", l.Timeout, minTimeout, maxTimeout)

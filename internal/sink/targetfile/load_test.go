@@ -168,29 +168,29 @@ func TestForm(t *testing.T) {
 surplus: 1
 `)
 	want := `targets file FILE: 23 mistakes
-  line 3: nmae is unknown here; known are arn, aws, exec, kafka, limits, name, nats, rabbitmq, webhook
-  line 4: concurrency: is to be a whole number
-  line 4: per-second: is to be a single value
-  line 4: timeout: is to be a duration, such as 500ms, 10s or 15m
-  line 4: batch: is to be a whole number
-  line 7: url is there twice
-  line 8: secrets: is to be a list, as [a, b] or lines with hyphens
-  line 9: headers: is to be names with values, as name: value
-  line 10: now is unknown here; known are batch-bytes, headers, method, mode, parallel, secrets, timeout, url
-  line 11: transport is unknown here; known are batch-bytes, headers, method, mode, parallel, secrets, timeout, url
-  line 12: batch-bytes: is to be a whole number
-  line 13: timeout: there is nothing behind it; write {} or [] for an empty one, or leave it out
-  line 14: arn: is to be a single value
-  line 15: core: is to be true or false
-  line 15: password: the environment has no variable MISSING
-  line 15: subject: there is a ${ without a name and a } behind it; ${NAME} stands for the environment's variable, and $${ for ${ itself
-  line 15: user: there is a ${ without a name and a } behind it; ${NAME} stands for the environment's variable, and $${ for ${ itself
-  line 16: targets number 3: is to be settings, as name: value
-  line 17: permanent number 1: is to be a whole number
-  line 17: output: is to be a whole number
-  line 18: self is unknown here; known are access-key, endpoint, endpoints, function, profile, region, secret-key, session-token
-  line 18: the name of a setting is to be a single word
-  line 19: surplus is unknown here; known are targets`
+  line 3: unknown setting nmae; use one of arn, aws, exec, kafka, limits, name, nats, rabbitmq, webhook
+  line 4: concurrency: must be a whole number
+  line 4: per-second: must be a single value
+  line 4: timeout: must be a duration, such as 500ms, 10s or 15m
+  line 4: batch: must be a whole number
+  line 7: url is given twice
+  line 8: secrets: must be a list, as [a, b] or lines with hyphens
+  line 9: headers: must be names with values, as name: value
+  line 10: unknown setting now; use one of batch-bytes, headers, method, mode, parallel, secrets, timeout, url
+  line 11: unknown setting transport; use one of batch-bytes, headers, method, mode, parallel, secrets, timeout, url
+  line 12: batch-bytes: must be a whole number
+  line 13: timeout: the value is missing; write {} or [] for an empty one, or drop the line
+  line 14: arn: must be a single value
+  line 15: core: must be true or false
+  line 15: password: the environment variable MISSING is not set
+  line 15: subject: ${ is not followed by a name and }; write ${NAME} for an environment variable, or $${ for a literal ${
+  line 15: user: ${ is not followed by a name and }; write ${NAME} for an environment variable, or $${ for a literal ${
+  line 16: targets number 3: must be settings, as name: value
+  line 17: permanent number 1: must be a whole number
+  line 17: output: must be a whole number
+  line 18: unknown setting self; use one of access-key, endpoint, endpoints, function, profile, region, secret-key, session-token
+  line 18: the name of a setting must be a single word
+  line 19: unknown setting surplus; use one of targets`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -215,15 +215,15 @@ func TestEntries(t *testing.T) {
     limits: {concurrency: 0, batch: 1001, per-second: 0, timeout: 1h}
 `)
 	want := `targets file FILE: 10 mistakes
-  line 5: arn:a has a target already, at line 2
-  line 5: a target needs exactly one of aws, exec, kafka, nats, rabbitmq, webhook, and this one has kafka and nats
-  line 6: the name x is taken, at line 3
+  line 5: arn:a is mapped twice, first at line 2
+  line 5: a target needs exactly one of aws, exec, kafka, nats, rabbitmq, webhook; this one has kafka and nats
+  line 6: the name x is used twice, first at line 3
   line 9: a target needs an arn
   line 11: "jobs" is neither an ARN ("arn:…") nor a pattern that begins with "*"
-  line 11: a target needs exactly one of aws, exec, kafka, nats, rabbitmq, webhook, and this one has none
+  line 11: a target needs exactly one of aws, exec, kafka, nats, rabbitmq, webhook; this one has none
   line 12: limits.concurrency: 0 is not between 1 and 1000
   line 12: limits.batch: 1001 is not between 1 and 1000
-  line 12: limits.per-second: 0 is not above 0 and up to 1e+09; without it there is no limit
+  line 12: limits.per-second: 0 is not above 0 and at most 1e+09; drop it for no limit
   line 12: limits.timeout: 1h0m0s is not between 10ms and 15m0s`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
@@ -255,17 +255,17 @@ func TestSettings(t *testing.T) {
     rabbitmq: {tls: {ca: /nowhere}, url: "amqp://h"}
 `)
 	want := `targets file FILE: 12 mistakes
-  line 4: webhook.url: is to be like https://example.com/path, with http or https, a host and no fragment
+  line 4: webhook.url: must have the form https://example.com/path, with http or https, a host and no fragment
   line 5: webhook.secrets: number 1 begins with something other than "whsec_"
   line 7: webhook.timeout: 1h0m0s is not between 10ms and 15m0s
-  line 9: nats.subject: is to be tokens separated by dots, without spaces and wildcards
-  line 10: nats.url: number 1 begins with none of nats://, tls://, ws://, wss://
+  line 9: nats.subject: use tokens separated by dots, without spaces and wildcards
+  line 10: nats.url: number 1 must begin with one of nats://, tls://, ws://, wss://
   line 12: exec.command: exec: "/nowhere/at/all": stat /nowhere/at/all: no such file or directory
-  line 14: aws: access-key and secret-key go together
-  line 16: aws.endpoint: http://localhost:8000 is this server itself, so deliveries would come back to it; give the address of the service
-  line 18: kafka.brokers: name at least one, as host:port
-  line 19: kafka.topic: is to be letters, digits, dots, underscores and hyphens, up to 249 of them
-  line 21: rabbitmq.routing-key: name the queue, or an exchange
+  line 14: aws: access-key and secret-key need each other
+  line 16: aws.endpoint: http://localhost:8000 is this server itself, so deliveries would come back to it; use the address of the service
+  line 18: kafka.brokers: give at least one, as host:port
+  line 19: kafka.topic: use up to 249 letters, digits, dots, underscores and hyphens
+  line 21: rabbitmq.routing-key: missing; give the name of the queue, or set exchange
   line 21: rabbitmq.tls: open /nowhere: no such file or directory`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
@@ -278,15 +278,15 @@ func TestSettings(t *testing.T) {
 // What is no file of targets at all.
 func TestNoFile(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                               `targets file FILE: it is empty; it is to begin with "targets:"`,
-		"# nothing\n":                    `targets file FILE: it is empty; it is to begin with "targets:"`,
-		"{}":                             `targets file FILE: line 1: there are no targets; the file is to begin with "targets:"`,
-		"targets: []\n---\na: 1":         `targets file FILE: line 2: there is a second document`,
-		"targets: x":                     `targets file FILE: line 1: targets: is to be a list, as [a, b] or lines with hyphens`,
-		"[1]":                            `targets file FILE: line 1: the file: is to be settings, as name: value`,
-		"targets: &a [*a]":               `targets file FILE: line 1: targets number 1: is to be settings, as name: value`,
+		"":                               `targets file FILE: empty; it must begin with "targets:"`,
+		"# nothing\n":                    `targets file FILE: empty; it must begin with "targets:"`,
+		"{}":                             `targets file FILE: line 1: no targets; the file must begin with "targets:"`,
+		"targets: []\n---\na: 1":         `targets file FILE: line 2: a second document begins here; the file must have only one`,
+		"targets: x":                     `targets file FILE: line 1: targets: must be a list, as [a, b] or lines with hyphens`,
+		"[1]":                            `targets file FILE: line 1: the file: must be settings, as name: value`,
+		"targets: &a [*a]":               `targets file FILE: line 1: targets number 1: must be settings, as name: value`,
 		"a: [":                           `targets file FILE: it is neither YAML nor JSON: yaml: line 1: did not find expected node content`,
-		strings.Repeat("# x\n", 300_000): `targets file FILE: it has more than 1048576 bytes`,
+		strings.Repeat("# x\n", 300_000): `targets file FILE: it is larger than 1048576 bytes`,
 	} {
 		if _, err := load(t, text); err == nil || err.Error() != want {
 			t.Errorf("%.20q: %v, not %s", text, err, want)

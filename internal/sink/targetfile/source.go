@@ -60,7 +60,7 @@ func readAddress(text string) (*Source, error) {
 	if stream, ok := strings.CutPrefix(text, schemeKinesis); ok {
 		return &Source{Kinesis: &aws.Source{Stream: stream}}, nil
 	}
-	usage := errors.New("is to be like nats://host:4222/STREAM, kafka://host:9092/TOPIC or kinesis://STREAM")
+	usage := errors.New("must have the form nats://host:4222/STREAM, kafka://host:9092/TOPIC or kinesis://STREAM")
 	if !strings.HasPrefix(text, schemeNATS) && !strings.HasPrefix(text, schemeKafka) {
 		return nil, usage
 	}
@@ -117,7 +117,7 @@ func parseSource(text []byte, o Options) (*Source, string, error) {
 	switch {
 	case len(d.wrong) > 0:
 	case len(present) != 1:
-		d.complain(at.line(), "a source is exactly one of kafka, kinesis and nats, and this one has %s", listOr(present, "none"))
+		d.complain(at.line(), "a source needs exactly one of kafka, kinesis and nats; this one has %s", listOr(present, "none"))
 	default:
 		if name, err = s.check(); err != nil {
 			d.complainAll(at, present[0], err)

@@ -64,22 +64,22 @@ func TestSources(t *testing.T) {
 // What is wrong is said with its line, and no password is.
 func TestWrongSources(t *testing.T) {
 	for text, want := range map[string]string{
-		"http://h/x":           "the source's address: is to be like nats://host:4222/STREAM, kafka://host:9092/TOPIC or kinesis://STREAM",
-		"nats://u:hunter2@h:1": "is to be like nats://host:4222/STREAM",
-		"kafka://h:1/a/b":      "is to be like nats://host:4222/STREAM",
-		"kafka://h:1,i:1/a":    "is to be like",
-		"kafka:///a":           "it has no host",
-		"kafka://h:1/a%20b":    "topic: is to be letters",
-		"nats://h/a.b":         "stream: \"a.b\" is not the name of a stream",
-		"kinesis://":           "stream: is to be letters",
-		"kinesis://a/b":        "stream: is to be letters",
-		"kafka: {brokers: [h:1], topic: a}\nnats: {stream: S}\n": "line 1: a source is exactly one of kafka, kinesis and nats, and this one has kafka and nats",
-		"{}": "a source is exactly one of kafka, kinesis and nats, and this one has none",
-		"kafka:\n  brokers: [h:1]\n  topics: a\n": "line 3: topics is unknown here; known are brokers, client-id, mechanism, password, tls, topic, user",
-		"kafka:\n  brokers: [h]\n  topic: '{key}'\n  user: u\n": "3 mistakes\n  line 2: kafka.brokers: number 1 is to be like host:9092\n  line 3: kafka.topic: is to be letters, digits, dots, underscores and hyphens, up to 249 of them\n" +
-			"  line 4: kafka.user: a user needs a password, and a password its user",
-		"nats:\n  password: ${PASSWORD}\n  url: nats://u:hunter2@h?x\n": "line 1: nats.stream: name the stream that is read",
-		"kinesis:\n  stream: a\n  access-key: hunter2\n":                "access-key and secret-key go together",
+		"http://h/x":           "the source's address: must have the form nats://host:4222/STREAM, kafka://host:9092/TOPIC or kinesis://STREAM",
+		"nats://u:hunter2@h:1": "must have the form nats://host:4222/STREAM",
+		"kafka://h:1/a/b":      "must have the form nats://host:4222/STREAM",
+		"kafka://h:1,i:1/a":    "must have the form",
+		"kafka:///a":           "the host is missing",
+		"kafka://h:1/a%20b":    "topic: use up to",
+		"nats://h/a.b":         "stream: \"a.b\" is not a stream name",
+		"kinesis://":           "stream: use up to",
+		"kinesis://a/b":        "stream: use up to",
+		"kafka: {brokers: [h:1], topic: a}\nnats: {stream: S}\n": "line 1: a source needs exactly one of kafka, kinesis and nats; this one has kafka and nats",
+		"{}": "a source needs exactly one of kafka, kinesis and nats; this one has none",
+		"kafka:\n  brokers: [h:1]\n  topics: a\n": "line 3: unknown setting topics; use one of brokers, client-id, mechanism, password, tls, topic, user",
+		"kafka:\n  brokers: [h]\n  topic: '{key}'\n  user: u\n": "3 mistakes\n  line 2: kafka.brokers: number 1 must have the form host:9092\n  line 3: kafka.topic: use up to 249 letters, digits, dots, underscores and hyphens\n" +
+			"  line 4: kafka.user: user and password need each other",
+		"nats:\n  password: ${PASSWORD}\n  url: nats://u:hunter2@h?x\n": "line 1: nats.stream: missing; give the name of the stream to read",
+		"kinesis:\n  stream: a\n  access-key: hunter2\n":                "access-key and secret-key need each other",
 	} {
 		got, _, err := loadSource(t, text)
 		if err == nil || got != nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
