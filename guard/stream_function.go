@@ -24,9 +24,9 @@ func StreamRecords(ctx context.Context, o Options, event events.DynamoDBEvent) (
 func (f *Functions) StreamRecords(ctx context.Context, event events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	switch {
 	case f.o.Scheduler == nil:
-		return events.DynamoDBEventResponse{}, errors.New("Scheduler: missing client")
+		return events.DynamoDBEventResponse{}, errors.New("client of Scheduler is missing")
 	case f.o.Role == "":
-		return events.DynamoDBEventResponse{}, errors.New("Role: missing; set the ARN of the role that the schedules assume")
+		return events.DynamoDBEventResponse{}, errors.New("option Role is missing; set the ARN of the role that the schedules assume")
 	case len(event.Records) == 0:
 		return events.DynamoDBEventResponse{}, nil
 	}

@@ -180,7 +180,7 @@ func (c scheduleCreateCommand) target(e *endpoint) (*types.Target, error) {
 	t := &types.Target{Arn: &c.Target, RoleArn: &c.Role}
 	if c.Role == "" {
 		if e.isAWS() {
-			return nil, misused(errors.New("Amazon's service needs the ARN of a role that it assumes to call the target"), "set --role")
+			return nil, misused(errors.New("a role is missing: Amazon assumes it to call the target"), "set --role")
 		}
 		t.RoleArn = aws.String(roleAnywhere)
 	}

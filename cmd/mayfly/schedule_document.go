@@ -141,11 +141,11 @@ func documentError(err error) error {
 func (d *scheduleDocument) check() error {
 	switch {
 	case d.Name == "":
-		return errors.New("Name is missing")
+		return errors.New("member Name is missing")
 	case d.ScheduleExpression == "":
-		return errors.New("ScheduleExpression is missing")
+		return errors.New("member ScheduleExpression is missing")
 	case d.Target == nil:
-		return errors.New("Target is missing")
+		return errors.New("member Target is missing")
 	}
 	switch d.CatchUp {
 	case "", "last", "all", "skip":

@@ -84,7 +84,7 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 // checkAlone refuses an endpoint that fires schedules itself, and one at which they would fire days late.
 func (e *endpoint) checkAlone(ctx context.Context) error {
 	if e.isAWS() {
-		return advise(errors.New("Amazon's service removes expired items within days, so schedules would fire as late"), "use EventBridge Scheduler there; mayfly trigger run works with Amazon's streams")
+		return advise(errors.New("schedules would fire days late, because Amazon removes expired items within days"), "use EventBridge Scheduler there; mayfly trigger run works with Amazon's streams")
 	}
 	if _, err := e.dynamodb().ListTables(ctx, nil); err != nil {
 		return e.advise(err)
