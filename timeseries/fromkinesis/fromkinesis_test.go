@@ -469,7 +469,7 @@ func TestLost(t *testing.T) {
 		{"in time", func(c checkpoint) string { c.until = time.Now().Add(-23 * time.Hour); return c.String() }, ""},
 		{"old", func(c checkpoint) string { c.until = time.Now().Add(-30 * time.Hour); return c.String() }, "may have had records from"},
 		{"old, and told already", func(c checkpoint) string { return c.String() }, ""},
-		{"foreign", func(c checkpoint) string { c.sequence = "12345"; return c.String() }, "knows the checkpoint no longer"},
+		{"foreign", func(c checkpoint) string { c.sequence = "12345"; return c.String() }, "no longer has the checkpoint"},
 		{"damaged", func(checkpoint) string { return "nonsense" }, ""},
 	} {
 		b.change(w, shard, c.to)
@@ -495,7 +495,7 @@ func TestLost(t *testing.T) {
 	o := b.options(w)
 	o.Lost = told.tell
 	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, w.Receiver(), o) })
-	brokertest.Await(t, "what is lost", func() bool { return strings.Contains(told.String(), "the shard shardId-000000000099 is gone") })
+	brokertest.Await(t, "what is lost", func() bool { return strings.Contains(told.String(), "shard shardId-000000000099 is gone") })
 	run.End()
 }
 
