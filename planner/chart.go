@@ -233,7 +233,11 @@ func (r *Report) expiryChart() string {
 				}
 			}
 		}
-		c.text(x+6, float64(y+15), "start", "soft", dollars(s.PerMillion))
+		figure := dollars(s.PerMillion)
+		if len(s.Parts) == 0 { // native TTL: its price alone would mislead
+			figure += ", " + s.Late + " late"
+		}
+		c.text(x+6, float64(y+15), "start", "soft", figure)
 	}
 	return c.end()
 }

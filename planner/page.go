@@ -12,7 +12,7 @@ import (
 // The page is written by hand and not by html/template: a program that links it keeps every exported method of every type, since a template may call any; for mayfly that is megabytes.
 func (r *Report) WritePage(out io.Writer) error {
 	var b strings.Builder
-	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>mayfly plan</title>\n<style>" + pageStyle + "</style>\n</head>\n<body>\n<main>\n<h1>Capacity and cost</h1>\n")
+	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>mayfly plan: " + html.EscapeString(r.summary()[0]) + "</title>\n<style>" + pageStyle + "</style>\n</head>\n<body>\n<main>\n<h1>Capacity and cost</h1>\n")
 	for _, line := range r.summary() {
 		element(&b, "p", line)
 	}
