@@ -18,7 +18,7 @@ const (
 	goalGuardPerS    = 4000
 	goalArmedMB      = 300
 	goalTakeoverS    = 10
-	amazonTTL        = "within a few days; 8 to 13 minutes measured"
+	amazonTTL        = "within a few days; 8 to 28 minutes measured"
 	amazonFiringsS   = 1000
 	amazonCreatePerS = 1000
 	amazonLateness   = "within 60 s"
