@@ -52,7 +52,7 @@ variable "shards" {
 }
 
 variable "create_leases" {
-  description = "Whether this makes the table mayfly.leases, or it is there already in this account and region"
+  description = "Whether this makes the table mayfly.leases, or it exists in this account and region already (another stack or mayfly guard made it)"
   type        = bool
   default     = true
 }
