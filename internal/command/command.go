@@ -161,6 +161,14 @@ func (c *Command) Parse(args []string) (command any, err error) {
 
 // checkNames refuses a word that stands where a command is named and is none. Cobra would take it for an argument, or complain of the flags behind it first.
 func (c *Command) checkNames(args []string) error {
+	if c.parent == nil && len(args) > 1 {
+		switch args[0] {
+		case "help": // cobra would show the program's help for a command that does not exist
+			args = args[1:]
+		case "completion":
+			return c.checkShell(args[1])
+		}
+	}
 	for _, word := range args {
 		child := c.child(word)
 		if child != nil {
@@ -172,6 +180,14 @@ func (c *Command) checkNames(args []string) error {
 			return nil
 		}
 		return c.noSuchCommand(word)
+	}
+	return nil
+}
+
+// checkShell refuses a shell that has no completions, which cobra answers with the help.
+func (c *Command) checkShell(name string) error {
+	if shells := []string{"bash", "zsh", "fish", "powershell"}; !strings.HasPrefix(name, "-") && !slices.Contains(shells, name) {
+		return usage("no completions for shell %q", name).next("use one of %s", strings.Join(shells, ", "))
 	}
 	return nil
 }

@@ -139,6 +139,10 @@ func TestParseRefuses(t *testing.T) {
 		"make x --quiet=maybe":                `--quiet: "maybe" is neither true nor false | for example --quiet=true`,
 		"make x --no-bisect=false":            "--no-bisect takes no value | ",
 		"make x --tag a":                      `--tag: "a" is not of the form KEY=VALUE | `,
+		"make x --kind":                       "--kind needs a value | test make --help",
+		"help nothing":                        `unknown command "nothing" | test --help`,
+		"help watch sotp":                     `unknown command "sotp" | did you mean test watch stop?`,
+		"completion tcsh":                     `no completions for shell "tcsh" | use one of bash, zsh, fish, powershell`,
 		"call":                                "missing flag: --table=NAME or --stream=ARN | set --table or TEST_TABLE, or --stream or TEST_STREAM",
 		"call --table t --stream s":           "--table and --stream cannot be used together | ",
 		"make x --config /nowhere/it":         "config file: open /nowhere/it: no such file or directory | ",
@@ -181,15 +185,17 @@ func TestRanks(t *testing.T) {
 
 func TestFileRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"cuont: 1\nname: x": "unknown setting cuont, name",
-		"config: other":     "unknown setting config",
-		"count: [1]":        "count: takes one value, not a list",
-		"count: many":       `count: "many" is not a whole number`,
-		"count:":            "count: has no value",
-		"zone: {a: {b: c}}": "is not a text, a number, true or false",
-		"tables: [[a]]":     "is not a text, a number, true or false",
-		"- a":               "is neither YAML nor JSON",
-		"kind: c":           `kind: "c" is not one of a, b`,
+		"cuont: 1\nname: x":  "unknown setting cuont, name",
+		"config: other":      "unknown setting config",
+		"count: [1]":         "count: takes one value, not a list",
+		"count: many":        `count: "many" is not a whole number`,
+		"count:":             "count: has no value",
+		"zone: {a: {b: c}}":  "is not a text, a number, true or false",
+		"tables: [[a]]":      "is not a text, a number, true or false",
+		"- a":                "does not set flags by their names",
+		"a: [":               "is neither YAML nor JSON: line 1",
+		"count: 1\ncount: 2": "line 2: mapping key \"count\" already defined at line 1",
+		"kind: c":            `kind: "c" is not one of a, b`,
 	} {
 		path := filepath.Join(t.TempDir(), "config.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -1,8 +1,8 @@
 package command
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -33,14 +33,24 @@ func (c *Command) readFiles() error {
 }
 
 func readFile(path string) (values map[string]any, err error) {
-	f, err := os.Open(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("config file: %w", err)
 	}
-	defer f.Close()
+	var document any
+	var repeated *yaml.TypeError
 	// YAML contains JSON, so one decoder reads both.
-	if err := yaml.NewDecoder(f).Decode(&values); err != nil && err != io.EOF {
-		return nil, fmt.Errorf("config file %s is neither YAML nor JSON: %w", path, err)
+	switch err := yaml.Unmarshal(content, &document); {
+	case errors.As(err, &repeated): // a setting that is given twice
+		return nil, fmt.Errorf("config file %s: %s", path, strings.Join(repeated.Errors, "; "))
+	case err != nil:
+		return nil, fmt.Errorf("config file %s is neither YAML nor JSON: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
+	case document == nil:
+		return nil, nil
+	}
+	values, is := document.(map[string]any)
+	if !is {
+		return nil, usage("config file %s does not set flags by their names", path).next("write one setting a line, such as port: 8000")
 	}
 	return values, nil
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"reflect"
@@ -113,7 +114,7 @@ func (c *Command) flagError(err error) error {
 		return c.unknownFlag("--" + unknown.GetSpecifiedName())
 	case errors.As(err, &noValue):
 		f := c.flag(noValue.GetFlag().Name)
-		return usage("--%s needs a value", f.Name).next("%s", f.value.example("--"+f.Name+"=", f.standard))
+		return usage("--%s needs a value", f.Name).next("%s", cmp.Or(f.value.example("--"+f.Name+"=", f.standard), c.fullPath()+" --help"))
 	case errors.As(err, &wrong):
 		name := wrong.GetFlag().Name
 		if f := c.flag(name); f != nil { // not --no-name
@@ -126,6 +127,9 @@ func (c *Command) flagError(err error) error {
 
 func (c *Command) unknownFlag(typed string) error {
 	names := []string{"help"}
+	if c.parent == nil && c.child("version") != nil { // --version is the command, as most programs spell it
+		names = append(names, "version")
+	}
 	for _, f := range c.Flags {
 		if !f.Hidden {
 			names = append(names, f.Name)

@@ -159,7 +159,11 @@ func writeForeign(out io.Writer, c *cobra.Command) {
 	if text == "" {
 		text = c.Short
 	}
-	fmt.Fprintf(out, "Usage: %s\n\n%s\n", c.UseLine(), strings.TrimSpace(text))
+	use := c.UseLine()
+	if c.HasSubCommands() {
+		use = c.CommandPath() + " <command>"
+	}
+	fmt.Fprintf(out, "Usage: %s\n\n%s\n", use, strings.TrimSpace(text))
 	if flags := c.LocalFlags().FlagUsages(); flags != "" {
 		fmt.Fprintf(out, "\nFlags:\n%s", flags)
 	}

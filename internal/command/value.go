@@ -34,6 +34,7 @@ func newValue(of reflect.Value, tag reflect.StructTag) value {
 
 var (
 	durationType = reflect.TypeFor[time.Duration]()
+	timeType     = reflect.TypeFor[time.Time]()
 	readerType   = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
@@ -109,6 +110,14 @@ func (v value) setPairs(text string) error {
 func (v value) setOne(target reflect.Value, text string) error {
 	if len(v.enum) > 0 && !slices.Contains(v.enum, text) {
 		return fmt.Errorf("%q is not one of %s", text, strings.Join(slices.DeleteFunc(slices.Clone(v.enum), func(s string) bool { return s == "" }), ", "))
+	}
+	if target.Type() == timeType {
+		t, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return fmt.Errorf("invalid time %q; use 2030-01-01T00:00:00Z or 2030-01-01T00:00:00+01:00", text)
+		}
+		target.Set(reflect.ValueOf(t))
+		return nil
 	}
 	if reader, is := target.Addr().Interface().(encoding.TextUnmarshaler); is {
 		return reader.UnmarshalText([]byte(text))
