@@ -121,8 +121,8 @@ var layers = map[string]layer{
 	},
 	"lifecycle": {
 		may: []string{
-			"internal/clock", "internal/constraint", "internal/cron", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/expr", "internal/lease", "internal/resolve",
-			"internal/template", "target",
+			"internal/clock", "internal/constraint", "internal/cron", "internal/declare", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/expr", "internal/lease",
+			"internal/resolve", "internal/template", "target",
 		},
 		tests: []string{"", "internal/testkit"},
 		why:   "lifecycles run at any endpoint, so they know clients of the AWS SDK only; what a condition means is expr's",

@@ -39,7 +39,7 @@ func TestFaults(t *testing.T) {
 		{"condition", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, when: a =}]", `states[0].next[0].when: Invalid ConditionExpression: Syntax error`},
 		{"value", "lifecycle: a\nstates:\n- name: x\n  next: [{to: x, after: 1d, when: 'a = :b'}]", `states[0].next[0].when: :b is not in values`},
 		{"own attribute", "lifecycle: a\nnames: {s: _state}\nstates:\n- name: x\n  next: [{to: x, after: 1d, when: 'attribute_exists(#s)'}]", `attribute "_state" is reserved`},
-		{"member", "lifecycle: a\nstates:\n- name: x\n  nexd: []", `line 4, column 1: field nexd is not a setting of a state`},
+		{"member", "lifecycle: a\nstates:\n- name: x\n  nexd: []", `line 4, column 1: unknown setting nexd`},
 		{"none", "lifecycle: a", `line 1, column 1: states: missing`},
 		{"twice", "lifecycle: a\nstates:\n- name: x\n- name: x", `line 4, column 9: states[1].name: duplicate state "x"`},
 		{"no YAML", "lifecycle: [", `did not find expected node content`},

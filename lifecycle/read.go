@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/mayflydb/mayfly/internal/declare"
 )
 
 const (
@@ -78,21 +80,14 @@ var yamlLine = regexp.MustCompile(`line ([0-9]+): `)
 
 // yamlFaults are YAML's own complaints, each with its line.
 func yamlFaults(err error) error {
-	texts := []string{err.Error()}
-	var several *yaml.TypeError
-	if errors.As(err, &several) {
-		texts = several.Errors
-	}
 	var all Faults
-	for _, text := range texts {
-		f := &Fault{Text: strings.TrimPrefix(text, "yaml: ")}
+	for _, text := range declare.Plain(err) {
+		f := &Fault{Text: text}
 		if at := yamlLine.FindStringSubmatch(f.Text); at != nil {
 			f.Line, _ = strconv.Atoi(at[1])
 			f.Column = 1
 			f.Text = strings.Replace(f.Text, at[0], "", 1)
 		}
-		f.Text = strings.NewReplacer("lifecycle.Definition", "a definition", "lifecycle.State", "a state", "lifecycle.Transition", "a transition", "lifecycle.Calendar", "a calendar",
-			"not found in type", "is not a setting of").Replace(f.Text)
 		all = append(all, f)
 	}
 	return all

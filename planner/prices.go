@@ -103,8 +103,7 @@ func ReadPrices(r io.Reader) (*Prices, error) {
 	if err := decoder.Decode(p); errors.Is(err, io.EOF) {
 		return nil, errors.New("the price table is empty")
 	} else if err != nil {
-		text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n  ", " ")
-		return nil, fmt.Errorf("the price table cannot be read: %s", unknownMember.ReplaceAllString(text, "$1 is unknown"))
+		return nil, fmt.Errorf("the price table cannot be read: %s", plain(err))
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the price table cannot be read: a second document follows it")
@@ -112,8 +111,23 @@ func ReadPrices(r io.Reader) (*Prices, error) {
 	return p, p.check()
 }
 
-// unknownMember is how the decoder words it, with Go's type behind.
-var unknownMember = regexp.MustCompile(`field (\S+) not found in type [^\n]*`)
+// plain returns what the decoder complains of, without its name and without Go's types.
+func plain(err error) string {
+	var several *yaml.TypeError
+	if !errors.As(err, &several) {
+		return strings.TrimPrefix(err.Error(), "yaml: ")
+	}
+	text := unknownMember.ReplaceAllString(strings.Join(several.Errors, "; "), "$1 is unknown")
+	text = noNumber.ReplaceAllString(text, `"$1" is not a number`)
+	return noObject.ReplaceAllString(text, "a value stands where an object with prices is expected")
+}
+
+// How the decoder words what is wrong.
+var (
+	unknownMember = regexp.MustCompile(`field (\S+) not found in type [^;\n]*`)
+	noNumber      = regexp.MustCompile("cannot unmarshal !!\\w+ `([^`]*)` into float64")
+	noObject      = regexp.MustCompile("cannot unmarshal !!\\w+(?: `[^`]*`)? into (?:planner\\.|struct)[^\n]*")
+)
 
 type figure struct {
 	name string

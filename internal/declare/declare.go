@@ -31,7 +31,7 @@ func Read[T any](r io.Reader, named string, texts map[string]Text) ([]T, error) 
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(file, &document); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("it is neither YAML nor JSON: %s", strings.Join(Plain(err), "; "))
 	}
 	if len(document.Content) == 0 {
 		return nil, nil
@@ -110,16 +110,35 @@ func decode(element *yaml.Node, texts map[string]Text, into any) error {
 			}
 		}
 	}
-	file, err := yaml.Marshal(element)
+	block := *element
+	block.Style &^= yaml.FlowStyle // so that each setting has a line, by which an error is traced back to it
+	file, err := yaml.Marshal(&block)
 	if err != nil {
 		return fmt.Errorf("line %d: %w", element.Line, err)
 	}
 	strict := yaml.NewDecoder(strings.NewReader(string(file)))
 	strict.KnownFields(true)
 	if err := strict.Decode(into); err != nil {
-		return fmt.Errorf("the entry at line %d: %w", element.Line, err)
+		return fmt.Errorf("the entry at line %d: %s", element.Line, strings.Join(settingsOf(string(file), Plain(err)), "; "))
 	}
 	return nil
+}
+
+// settingsOf replaces the line in complaints by the setting that stands there: the lines are those of the entry, which was encoded for itself.
+func settingsOf(entry string, complaints []string) []string {
+	lines := strings.Split(entry, "\n")
+	for i, text := range complaints {
+		var n int
+		if _, err := fmt.Sscanf(text, "line %d: ", &n); err != nil || n < 1 || n > len(lines) {
+			continue
+		}
+		_, text, _ = strings.Cut(text, ": ")
+		if name, _, is := strings.Cut(strings.TrimSpace(lines[n-1]), ": "); is && !strings.HasPrefix(text, "unknown setting ") {
+			text = name + ": " + text
+		}
+		complaints[i] = text
+	}
+	return complaints
 }
 
 // JSON lets a text be written as the JSON that it is to hold.

@@ -57,16 +57,16 @@ func TestRead(t *testing.T) {
 // What is wrong with a file is said with its line.
 func TestBad(t *testing.T) {
 	for file, want := range map[string]string{
-		"- {name: a}\n- {nama: b}":   "the entry at line 2: yaml: unmarshal errors:\n  line 1: field nama not found in type declare.thing",
-		"- {name: a, wait: soon}":    "cannot unmarshal !!str `soon` into time.Duration",
+		"- {name: a}\n- {nama: b}":   "the entry at line 2: unknown setting nama",
+		"- {name: a, wait: soon}":    `the entry at line 1: wait: "soon" is not a duration such as 90s`,
 		"- {name: a, filter: [[1]]}": "line 1: expected an object, or a string with its JSON",
 		"others: []":                 `line 1: unknown setting "others"; the file must be a list, or have one under "things"`,
 		"things: 5":                  `line 1: expected a list, or an object with a list under "things"`,
 		"text":                       `line 1: expected a list, or an object with a list under "things"`,
 		"- {input: {a: .nan}}":       "line 1: this is not JSON: json: unsupported value: NaN",
 		"- &a [x]\n- &b " + bomb:     "the file has more than 100000 values",
-		"- [a]":                      "cannot unmarshal !!seq into declare.thing",
-		"- {":                        "did not find expected node content",
+		"- [a]":                      "the entry at line 1: a list is not an object with settings",
+		"- {":                        "it is neither YAML nor JSON: line 1: did not find expected node content",
 		strings.Repeat(" ", 1<<20+1): "the file is larger than 1048576 bytes",
 	} {
 		if _, err := Read[thing](strings.NewReader(file), "things", texts); err == nil || !strings.Contains(err.Error(), want) {

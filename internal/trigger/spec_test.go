@@ -58,8 +58,8 @@ triggers:
 // All that is wrong with a file is reported at once, and by name.
 func TestBadSpecs(t *testing.T) {
 	for file, want := range map[string]string{
-		`[{name: a, table: t1t, target: x, colour: red}]`:                      "field colour not found",
-		`[{name: a, table: t1t, target: x, window: fast}]`:                     "cannot unmarshal !!str `fast` into time.Duration",
+		`[{name: a, table: t1t, target: x, colour: red}]`:                      "unknown setting colour",
+		`[{name: a, table: t1t, target: x, window: fast}]`:                     `window: "fast" is not a duration such as 90s`,
 		`[{name: a, table: t1t, target: x, filter: [[1]]}]`:                    "line 1: expected an object, or a string with its JSON",
 		`[{name: a, table: t1t, target: x}, {name: a, table: t1t, target: x}]`: `trigger "a" is declared twice`,
 		`[{}]`: "trigger 1: name: \"\" is not 1 to 64 letters, digits, \"-\", \"_\" and \".\"\ntrigger 1: set either table or stream\ntrigger 1: target is missing",

@@ -91,9 +91,9 @@ func document(text []byte) (*yaml.Node, error) {
 	reader := yaml.NewDecoder(bytes.NewReader(text))
 	var root, second yaml.Node
 	if err := reader.Decode(&root); errors.Is(err, io.EOF) {
-		return nil, errors.New(`empty; it must begin with "targets:"`)
+		return nil, errors.New(`it is empty; it must begin with "targets:"`)
 	} else if err != nil {
-		return nil, fmt.Errorf("it is neither YAML nor JSON: %w", err)
+		return nil, fmt.Errorf("it is neither YAML nor JSON: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := reader.Decode(&second); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("line %d: a second document begins here; the file must have only one", max(second.Line, 1))
