@@ -18,31 +18,31 @@ type benchCommand struct {
 	URL         string   `name:"url" help:"Endpoint to measure, http://host:port. Default: a server of this program, started for the run." placeholder:"[NAME[@VERSION][:DURABILITY]=]URL"`
 	ServerPID   int      `name:"server-pid" help:"With --url: the server's process, whose CPU time is shown. Default: the one that listens there." placeholder:"PID"`
 	Vs          []string `help:"Endpoint to compare with, measured in turn with the first. Can be given several times." placeholder:"[NAME[@VERSION][:DURABILITY]=]URL" sep:"none"`
-	InMemory    bool     `help:"Measure calls to a second server of this program too, with its data in memory."`
-	AllowRemote bool     `help:"Measure endpoints on other machines too: only those that you may load to their limits."`
+	InMemory    bool     `help:"Also measure calls to a second server of this program, with its data in memory."`
+	AllowRemote bool     `help:"Allow endpoints on other machines. Use only those that you may load to their limits."`
 
-	Only        []string      `help:"Scenarios to run, of those below. Default: all." placeholder:"NAME"`
+	Only        []string      `help:"Scenarios to run, from the list above. Default: all." placeholder:"NAME"`
 	Connections []int         `help:"Numbers of connections. Default: 1,16,64." placeholder:"N"`
-	Duration    time.Duration `help:"Of one measurement. Default: 500ms." placeholder:"TIME"`
-	Rounds      int           `help:"How often each is repeated, all in turn. Default: 3." placeholder:"N"`
-	Items       int           `help:"Items that are stored before they are read. Default: 100000." placeholder:"N"`
-	Expiring    int           `help:"Items that expire evenly over --spread. Default: 100000." placeholder:"N"`
-	Spread      time.Duration `help:"Over how long they expire. Default: 30s." placeholder:"TIME"`
-	Burst       int           `help:"Items that expire all at one instant. Default: 200000." placeholder:"N"`
-	Pending     int           `help:"Items with far deadlines that are there besides. Default: none." placeholder:"N"`
-	NATS        string        `name:"nats" help:"NATS server with JetStream, to which triggers deliver besides; the stream is made, and removed." placeholder:"nats://HOST:PORT"`
-	Quick       bool          `help:"Small numbers instead of those defaults: takes seconds, and shows that it works rather than how well."`
+	Duration    time.Duration `help:"Duration of one measurement. Default: 500ms." placeholder:"TIME"`
+	Rounds      int           `help:"Number of rounds. Each round runs every measurement once. Default: 3." placeholder:"N"`
+	Items       int           `help:"Number of items stored before the reads. Default: 100000." placeholder:"N"`
+	Expiring    int           `help:"Number of items that expire evenly over --spread. Default: 100000." placeholder:"N"`
+	Spread      time.Duration `help:"Time over which they expire. Default: 30s." placeholder:"TIME"`
+	Burst       int           `help:"Number of items that expire at the same instant. Default: 200000." placeholder:"N"`
+	Pending     int           `help:"Number of further items with distant deadlines. Default: none." placeholder:"N"`
+	NATS        string        `name:"nats" help:"NATS server with JetStream to which triggers also deliver. The stream is created and removed." placeholder:"nats://HOST:PORT"`
+	Quick       bool          `help:"Use small numbers: a run takes seconds and shows that everything works, not how fast."`
 
-	Dir        string `help:"Where the run keeps its data until it ends. Default: the system's directory for temporary files." placeholder:"DIR"`
-	Durability string `help:"Of the program's own server and of the loop: sync, async or memory." default:"sync"`
+	Dir        string `help:"Directory for the data of the run, which is removed at the end. Default: the system's temporary directory." placeholder:"DIR"`
+	Durability string `help:"Durability of this program's own server and of the loop: sync, async or memory." default:"sync"`
 
 	JSON bool   `name:"json" help:"Print the report as JSON."`
 	SVG  string `name:"svg" help:"Write charts to this file." placeholder:"FILE"`
-	Page string `name:"markdown" help:"Write the report to this file as Markdown, to be a part of a page." placeholder:"FILE"`
+	Page string `name:"markdown" help:"Write the report to this file as Markdown." placeholder:"FILE"`
 
-	Merge string `name:"merge" help:"Put what was measured into the report in this file, a JSON of an earlier run, in place of what it says of the same. Of schedules, triggers, guard and start." placeholder:"FILE"`
+	Merge string `name:"merge" help:"JSON report of an earlier run in which to replace the figures of this one. Works with the scenarios schedules, triggers, guard and start." placeholder:"FILE"`
 
-	Role string `hidden:"" help:"What a process of a run is for."`
+	Role string `hidden:"" help:"Role of a process of a run."`
 }
 
 // Help is the part of --help behind the flags.
@@ -58,8 +58,8 @@ func (benchCommand) Help() string {
 
 It measures the server beside two references in the same rounds: echo, a bare net/http handler that reads the same
 request and writes the same answer, and loop, a bare store that commits the same bytes with the same sync. They are
-references and not limits: the server can be faster. VERSION and DURABILITY (sync, async or memory) of other endpoints
-are for the report.
+references, not limits: the server can be faster. VERSION and DURABILITY (sync, async or memory) of other endpoints
+only appear in the report.
 
 Scenarios: ` + strings.Join(bench.ScenarioNames(), ", ") + `.
 Exit code 1: an answer was wrong. docs/bench.md explains the figures.`
@@ -83,7 +83,7 @@ func (c benchCommand) Run(ctx context.Context, s streams) error {
 	report, err := bench.Run(ctx, options)
 	progress.end()
 	if ctx.Err() != nil {
-		return errors.New("interrupted: what it had begun is removed")
+		return errors.New("interrupted; its tables and files are removed")
 	}
 	if report == nil {
 		return adviseBench(err)
@@ -93,7 +93,7 @@ func (c benchCommand) Run(ctx context.Context, s streams) error {
 	if whole == nil {
 		whole = report
 	} else if merged := whole.Merge(report); merged != nil {
-		return errors.Join(err, fmt.Errorf("%s stays as it was: %w", c.Merge, merged))
+		return errors.Join(err, fmt.Errorf("%s is unchanged: %w", c.Merge, merged))
 	}
 	return errors.Join(err, writeFile(c.Merge, "report", func(out io.Writer) error { return writeReport(out, whole) }),
 		writeFile(c.SVG, "charts", whole.WriteSVG), writeFile(c.Page, "page", whole.WriteMarkdown))
@@ -105,15 +105,15 @@ func (c benchCommand) whole() (*bench.Report, error) {
 		return nil, nil
 	}
 	if err := bench.CheckMerge(c.Only); err != nil {
-		return nil, advise(err, "run them without --merge")
+		return nil, misused(err, "")
 	}
 	text, err := os.ReadFile(c.Merge)
 	if err != nil {
-		return nil, err
+		return nil, misused(fmt.Errorf("--merge: %w", err), "make a report with mayfly bench --json > %s", c.Merge)
 	}
 	report := new(bench.Report)
 	if err := json.Unmarshal(text, report); err != nil || report.Date.IsZero() {
-		return nil, advise(fmt.Errorf("%s is not a report of mayfly bench", c.Merge), "make one: mayfly bench --json > FILE")
+		return nil, misused(fmt.Errorf("--merge: %s is not a report of mayfly bench", c.Merge), "make one with mayfly bench --json > FILE")
 	}
 	return report, nil
 }
@@ -134,7 +134,7 @@ func (c benchCommand) options() (bench.Options, error) {
 		remote.PID = c.ServerPID
 		o.URL = &remote
 	} else if c.ServerPID != 0 {
-		return o, advise(errors.New("--server-pid belongs to --url"), "give the server's --url too")
+		return o, misused(errors.New("--server-pid works only with --url"), "set --url to the server's address")
 	}
 	for _, vs := range c.Vs {
 		o.Versus = append(o.Versus, parseRemote(vs))
@@ -172,8 +172,12 @@ func commit() (hash string) {
 }
 
 func adviseBench(err error) error {
-	if errors.Is(err, bench.ErrNotLoopback) {
-		return advise(err, "say --allow-remote if the endpoint is yours and may be loaded to its limits")
+	var wrong *bench.UsageError
+	switch {
+	case errors.Is(err, bench.ErrNotLoopback):
+		return advise(err, "add --allow-remote if the endpoint is yours and may be loaded to its limits")
+	case errors.As(err, &wrong):
+		return misused(errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")), "mayfly bench --help")
 	}
 	return err
 }

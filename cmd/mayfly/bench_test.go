@@ -188,24 +188,25 @@ func TestBenchRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
 		says string
+		code int
 	}{
-		{[]string{"--url", "http://192.0.2.1:8000"}, "--allow-remote"},
-		{[]string{"--vs", "https://127.0.0.1:8000"}, "http://host:port"},
-		{[]string{"--url", nobody}, "connection refused"},
-		{[]string{"--only", "sing"}, "no scenario"},
-		{[]string{"--rounds=-1"}, "rounds"},
-		{[]string{"--durability", "perhaps"}, "durability"},
-		{[]string{"--server-pid", "1"}, "--url"},
-		{[]string{"--vs", "peer@1:perhaps=http://127.0.0.1:1"}, "perhaps"},
-		{[]string{"--durability", "memory", "--in-memory"}, "on file"},
-		{[]string{"--vs", "echo=http://127.0.0.1:1"}, "reference"},
-		{[]string{"--dir", "/nowhere/at/all"}, "no such file"},
-		{[]string{"--merge", "/nowhere/at/all", "--only", "start"}, "no such file"},
-		{[]string{"--merge", "/dev/null", "--only", "start"}, "not a report"},
-		{[]string{"--merge", "/dev/null", "--only", "put"}, "of one run"},
-		{[]string{"--merge", "/dev/null"}, "a whole run"},
+		{[]string{"--url", "http://192.0.2.1:8000"}, "--allow-remote", exitError},
+		{[]string{"--vs", "https://127.0.0.1:8000"}, "http://host:port", exitUsage},
+		{[]string{"--url", nobody}, "connection refused", exitError},
+		{[]string{"--only", "sing"}, `--only: "sing" is not one of`, exitUsage},
+		{[]string{"--rounds=-1"}, "rounds", exitUsage},
+		{[]string{"--durability", "perhaps"}, "durability", exitUsage},
+		{[]string{"--server-pid", "1"}, "--url", exitUsage},
+		{[]string{"--vs", "peer@1:perhaps=http://127.0.0.1:1"}, "perhaps", exitUsage},
+		{[]string{"--durability", "memory", "--in-memory"}, "on disk", exitUsage},
+		{[]string{"--vs", "echo=http://127.0.0.1:1"}, "reference", exitUsage},
+		{[]string{"--dir", "/nowhere/at/all"}, "no such file", exitError},
+		{[]string{"--merge", "/nowhere/at/all", "--only", "start"}, "no such file", exitUsage},
+		{[]string{"--merge", "/dev/null", "--only", "start"}, "not a report", exitUsage},
+		{[]string{"--merge", "/dev/null", "--only", "put"}, "compared within one run", exitUsage},
+		{[]string{"--merge", "/dev/null"}, "--merge needs --only", exitUsage},
 	} {
-		if stdout, stderr, code := runBench(t, tt.args...); code != exitError || !strings.Contains(stderr, tt.says) || stdout != "" {
+		if stdout, stderr, code := runBench(t, tt.args...); code != tt.code || !strings.Contains(stderr, tt.says) || stdout != "" {
 			t.Errorf("%v: exit %d\n%s%s", tt.args, code, stdout, stderr)
 		}
 	}

@@ -16,10 +16,10 @@ import (
 )
 
 type demoCommand struct {
-	Items  int           `help:"How many readings to write." default:"20000"`
-	Spread time.Duration `help:"Over how long their deadlines lie." default:"30s"`
-	Port   int           `help:"Port of the endpoint; 0, or one that is taken, means a free one." default:"8000"`
-	Exit   bool          `help:"End when all is expired, instead of leaving the endpoint running. Without a terminal this is so anyway."`
+	Items  int           `help:"Number of readings to write, 1 to 1000000." default:"20000"`
+	Spread time.Duration `help:"Time over which their deadlines are spread, 1s to 1h." default:"30s"`
+	Port   int           `help:"Port of the endpoint. If it is 0 or in use, a free one is chosen." default:"8000"`
+	Exit   bool          `help:"End when all items have expired, instead of leaving the endpoint running. Without a terminal the demo always ends."`
 	JSON   bool          `name:"json" help:"Print JSON lines."`
 
 	logFlags
@@ -33,12 +33,15 @@ func (demoCommand) Help() string {
     mayfly demo --items 100000 --spread 30s --exit
 
 It keeps a database in a temporary directory, writes real weather readings as items of devices, each with its own
-deadline, and watches every one of them: none may go early, be answered late, get lost or be recorded twice. It
-exits with 1 if one was.`
+deadline, and watches every item: none may be removed early, be visible after its deadline, be lost or be recorded
+twice. If that happens to an item, the exit code is 1.`
 }
 
 // Run shows the experiment, and then leaves its endpoint running on a terminal.
 func (c demoCommand) Run(ctx context.Context, s streams) error {
+	if c.Items == 0 {
+		return misused(errors.New("--items: 0 is not between 1 and 1000000"), "mayfly demo --help")
+	}
 	moreProcessors()
 	raiseHeap(64 << 20) // the library's default cache
 	dir, err := os.MkdirTemp("", "mayfly-demo-")
@@ -82,7 +85,7 @@ func (c demoCommand) show(ctx context.Context, s streams, db *mayfly.DB, at stag
 		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Items: c.Items, Spread: c.Spread,
 	})
 	if err != nil {
-		return advise(err, "see mayfly demo --help for the ranges")
+		return misused(errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")), "mayfly demo --help")
 	}
 	at.items, at.spread = c.Items, c.Spread
 	screen, interactive := c.display(s)
@@ -151,8 +154,8 @@ func watch(ctx context.Context, experiment *demo.Demo, screen display) (demo.Rep
 // listenOrElse opens the port, or a free one where something listens there already.
 func listenOrElse(port int) (net.Listener, error) {
 	l, err := listen("127.0.0.1", port)
-	if err != nil {
+	if err != nil && port >= 0 && port <= 65535 {
 		return listen("127.0.0.1", 0)
 	}
-	return l, nil
+	return l, err
 }

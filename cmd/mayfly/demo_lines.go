@@ -87,8 +87,8 @@ func summary(r demo.Report, took time.Duration) string {
 // printTryIt tells how to talk to the endpoint.
 func printTryIt(out io.Writer, endpoint string) {
 	fmt.Fprintf(out, `
-The endpoint %[1]s goes on. Any DynamoDB client can use it, with any credentials. For example, an item for five
-seconds (an AWS CLI before 2.13 wants --endpoint-url %[1]s):
+The endpoint %[1]s keeps running. Any DynamoDB client can use it, with any credentials. For example, an item for
+five seconds (an AWS CLI before 2.13 needs --endpoint-url %[1]s):
 
   export AWS_ENDPOINT_URL=%[1]s AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any
   aws dynamodb put-item --table-name readings --item '{"device":{"S":"mine"},"time":{"S":"now"},"expires_at":{"N":"'$(($(date +%%s)+5))'"}}'
@@ -98,6 +98,6 @@ seconds (an AWS CLI before 2.13 wants --endpoint-url %[1]s):
 
   python3 -c "import boto3; print(boto3.client('dynamodb', endpoint_url='%[1]s', region_name='us-east-1').scan(TableName='readings')['Items'])"
 
-Ctrl-C ends it and removes its directory.
+Press Ctrl-C to stop it and remove its directory.
 `, endpoint)
 }

@@ -40,7 +40,7 @@ type Remote struct {
 }
 
 // ErrNotLoopback refuses an endpoint on another machine.
-var ErrNotLoopback = errors.New("not on this machine: a load test is an attack on whoever did not ask for it")
+var ErrNotLoopback = errors.New("not on this machine; a load test may disturb others who use the endpoint")
 
 // open checks where a remote endpoint is.
 func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {

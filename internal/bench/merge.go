@@ -27,11 +27,11 @@ var ownExperiments = []string{experimentSchedules, experimentTriggers, experimen
 func CheckMerge(only []string) error {
 	for _, name := range only {
 		if !slices.Contains(ownExperiments, name) {
-			return fmt.Errorf("%s cannot be merged: what is compared is of one run; those of the program's own server alone can be: %s", name, strings.Join(ownExperiments, ", "))
+			return fmt.Errorf("--merge does not work with the scenario %s, whose figures are compared within one run; it works with %s", name, strings.Join(ownExperiments, ", "))
 		}
 	}
 	if len(only) == 0 {
-		return fmt.Errorf("a whole run cannot be merged; say which of these to run: %s", strings.Join(ownExperiments, ", "))
+		return fmt.Errorf("--merge needs --only with one or more of %s", strings.Join(ownExperiments, ", "))
 	}
 	return nil
 }
@@ -42,13 +42,13 @@ func (r *Report) Merge(other *Report) error {
 	a, b := r.Machine, other.Machine
 	switch {
 	case len(other.Calls) > 0 || len(other.Expiry) > 0 || len(other.Drain) > 0:
-		return errors.New("the run has measured what is compared, and that is of one run")
+		return errors.New("this run has scenarios whose figures are compared within one run")
 	case len(has) == 0:
-		return errors.New("the run has nothing to merge")
+		return errors.New("this run has nothing to merge")
 	case other.Errors > 0:
-		return fmt.Errorf("the run has %d wrong answers", other.Errors)
+		return fmt.Errorf("this run has %d wrong answers", other.Errors)
 	case a.OS != b.OS || a.Arch != b.Arch || a.CPUs != b.CPUs:
-		return fmt.Errorf("the run is of another machine: %s/%s with %d CPUs, not %s/%s with %d", b.OS, b.Arch, b.CPUs, a.OS, a.Arch, a.CPUs)
+		return fmt.Errorf("this run is from another machine: %s/%s with %d CPUs, not %s/%s with %d", b.OS, b.Arch, b.CPUs, a.OS, a.Arch, a.CPUs)
 	}
 	for _, name := range has {
 		switch name {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -37,7 +38,7 @@ func openNATS(ctx context.Context, address, prefix string, allowRemote bool) (*n
 	}
 	n := &natsStream{url: "nats://" + host, name: prefix + "records", subject: prefix + "records"}
 	if n.conn, err = natsgo.Connect(n.url, natsgo.Name("mayfly bench"), natsgo.Timeout(natsTimeout)); err != nil {
-		return nil, fmt.Errorf("connect to %s: %w (docs/bench.md tells how to run a server)", n.url, err)
+		return nil, fmt.Errorf("cannot connect to %s: %s; start a server with nats-server -js", n.url, strings.TrimPrefix(err.Error(), "nats: "))
 	}
 	if n.js, err = jetstream.New(n.conn); err == nil {
 		_, err = n.js.CreateStream(ctx, jetstream.StreamConfig{Name: n.name, Subjects: []string{n.subject}, MaxAge: natsKept})
@@ -45,9 +46,9 @@ func openNATS(ctx context.Context, address, prefix string, allowRemote bool) (*n
 	if err != nil {
 		n.conn.Close()
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, natsgo.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
-			err = fmt.Errorf("%w (it has to run with JetStream: nats-server -js)", err)
+			err = fmt.Errorf("%w; start the server with JetStream: nats-server -js", err)
 		}
-		return nil, fmt.Errorf("make a stream at %s: %w", n.url, err)
+		return nil, fmt.Errorf("create a stream at %s: %w", n.url, err)
 	}
 	return n, nil
 }
@@ -81,10 +82,10 @@ func (n *natsStream) close(ctx context.Context) error {
 func parseAddress(text, scheme, port string) (u *url.URL, address string, err error) {
 	u, err = url.Parse(text)
 	if err != nil {
-		return nil, "", err
+		return nil, "", &UsageError{err}
 	}
 	if u.Scheme != scheme || u.Host == "" || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.User != nil {
-		return nil, "", fmt.Errorf("%q is not of the form %s://host:port", u.Redacted(), scheme)
+		return nil, "", &UsageError{fmt.Errorf("%q is not of the form %s://host:port", u.Redacted(), scheme)}
 	}
 	if u.Port() != "" {
 		return u, u.Host, nil

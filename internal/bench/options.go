@@ -93,37 +93,37 @@ func (o Options) withDefaults() (Options, error) {
 	const itemsMax = 10_000_000
 	within := func(name string, value, least, most int) {
 		if value < least || value > most {
-			errs = append(errs, fmt.Errorf("%s is %d: it can be %d to %d", name, value, least, most))
+			errs = append(errs, fmt.Errorf("%s: %d is not between %d and %d", name, value, least, most))
 		}
 	}
 	lasts := func(name string, value, least, most time.Duration) {
 		if value < least || value > most {
-			errs = append(errs, fmt.Errorf("%s is %s: it can be %s to %s", name, value, least, most))
+			errs = append(errs, fmt.Errorf("%s: %s is not between %s and %s", name, value, least, most))
 		}
 	}
 	for _, n := range o.Connections {
-		within("a number of connections", n, 1, 1024)
+		within("--connections", n, 1, 1024)
 	}
-	within("the number of rounds", o.Rounds, 1, 100)
-	within("the number of items", o.Items, 100, itemsMax)
-	within("the number of expiring items", o.Expiring, 100, itemsMax)
-	within("the size of the burst", o.Burst, 100, itemsMax)
-	within("the number of pending items", o.Pending, 0, itemsMax)
-	lasts("the duration", o.Duration, 10*time.Millisecond, 10*time.Minute)
-	lasts("the spread", o.Spread, time.Second, time.Hour)
+	within("--rounds", o.Rounds, 1, 100)
+	within("--items", o.Items, 100, itemsMax)
+	within("--expiring", o.Expiring, 100, itemsMax)
+	within("--burst", o.Burst, 100, itemsMax)
+	within("--pending", o.Pending, 0, itemsMax)
+	lasts("--duration", o.Duration, 10*time.Millisecond, 10*time.Minute)
+	lasts("--spread", o.Spread, time.Second, time.Hour)
 	if _, known := durabilities[o.Durability]; !known {
-		errs = append(errs, fmt.Errorf("durability %q is none of sync, async, memory", o.Durability))
+		errs = append(errs, fmt.Errorf("--durability: %q is not one of sync, async, memory", o.Durability))
 	}
 	for _, name := range o.Only {
 		if !slices.Contains(ScenarioNames(), name) {
-			errs = append(errs, fmt.Errorf("there is no scenario %q: they are %s", name, strings.Join(ScenarioNames(), ", ")))
+			errs = append(errs, fmt.Errorf("--only: %q is not one of %s", name, strings.Join(ScenarioNames(), ", ")))
 		}
 	}
 	if o.NATS != "" && (o.URL != nil || !o.runs(experimentTriggers)) {
-		errs = append(errs, fmt.Errorf("a NATS server is for %s at the program's own server, which are not run", experimentTriggers))
+		errs = append(errs, fmt.Errorf("--nats works only with the scenario %s at this program's own server", experimentTriggers))
 	}
 	if o.InMemory && (o.URL != nil || o.Durability == "memory") {
-		errs = append(errs, errors.New("a server in memory is measured beside the program's own server on file, which does not run"))
+		errs = append(errs, errors.New("--in-memory works only beside this program's own server with its data on disk"))
 	}
 	remotes := o.Versus
 	if o.URL != nil {
@@ -131,13 +131,16 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	for _, remote := range remotes {
 		if _, known := durabilities[remote.Durability]; !known && remote.Durability != "" {
-			errs = append(errs, fmt.Errorf("durability %q of %s is none of sync, async, memory", remote.Durability, remote.URL))
+			errs = append(errs, fmt.Errorf("durability %q of %s is not one of sync, async, memory", remote.Durability, remote.URL))
 		}
 	}
 	if len(o.Self) == 0 {
 		errs = append(errs, errors.New("the program's own command line is needed"))
 	}
-	return o, errors.Join(errs...)
+	if len(errs) > 0 {
+		return o, &UsageError{errors.Join(errs...)}
+	}
+	return o, nil
 }
 
 func (o *Options) quickDefaults() {
@@ -160,3 +163,10 @@ func setDefault[T comparable](field *T, value T) {
 
 // runs tells whether a scenario or an experiment was asked for.
 func (o *Options) runs(name string) bool { return slices.Contains(o.Only, name) }
+
+// UsageError is an error in the options of a run, which therefore did not begin. It names them as the flags of mayfly bench.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+func (e *UsageError) Unwrap() error { return e.Err }

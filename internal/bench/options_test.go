@@ -13,7 +13,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		Connections: []int{0, 5000}, Duration: time.Hour, Rounds: -1, Items: 5, Expiring: 1, Spread: 2 * time.Hour, Burst: 1, Pending: -1,
 		Durability: "perhaps", Only: []string{"sing"},
 	}.withDefaults()
-	for _, want := range []string{"is 0:", "is 5000:", "duration", "rounds", "number of items", "expiring", "spread", "burst", "pending", "perhaps", "sing", "command line"} {
+	for _, want := range []string{"--connections: 0", "--connections: 5000", "--duration", "--rounds", "--items", "--expiring", "--spread", "--burst", "--pending", "perhaps", "sing", "command line"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no complaint about %s in %v", want, err)
 		}

@@ -167,11 +167,11 @@ func (r *run) openRemote(ctx context.Context, remote Remote) error {
 	}
 	for _, other := range r.endpoints {
 		if other.name == e.name {
-			return fmt.Errorf("two endpoints are called %s: write NAME=URL", e.name)
+			return &UsageError{fmt.Errorf("two endpoints have the name %s; give names as NAME=URL", e.name)}
 		}
 	}
 	if e.name == TargetEcho || e.name == TargetLoop {
-		return fmt.Errorf("an endpoint cannot be called %s, as a reference is", e.name)
+		return &UsageError{fmt.Errorf("the name %s belongs to a reference; give the endpoint another name as NAME=URL", e.name)}
 	}
 	if _, err := e.call(ctx, apiPrefix+"ListTables", "{}"); err != nil {
 		return fmt.Errorf("%s does not answer as DynamoDB does: %w", remote.URL, err)

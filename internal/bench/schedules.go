@@ -105,7 +105,7 @@ func (s *scheduleRun) create(ctx context.Context) error {
 	}
 	f, ok := figureOf(rounds)
 	if !ok || f.Calls == 0 {
-		return errors.New("no schedule could be made")
+		return errors.New("no schedule could be created")
 	}
 	f.Scenario, f.About, f.Connections, f.Target = "create-schedule", "CreateSchedule of a new one", scheduleConnections, ownName
 	s.found.Create = f
@@ -145,7 +145,7 @@ func (s *scheduleRun) make(ctx context.Context, group string, first uint64, n in
 		return err
 	}
 	if total.errors > 0 || total.calls != wanted {
-		return fmt.Errorf("make schedules in %s: %d of %d, %d errors: %s", group, total.calls, wanted, total.errors, total.problem)
+		return fmt.Errorf("create schedules in %s: %d of %d, %d errors: %s", group, total.calls, wanted, total.errors, total.problem)
 	}
 	taken.Store(int64(n)) // each connection has gone one beyond it
 	return nil

@@ -64,10 +64,10 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	var errs []error
 	if o.Items < 1 || o.Items > itemsMax {
-		errs = append(errs, fmt.Errorf("%d items are not between 1 and %d", o.Items, itemsMax))
+		errs = append(errs, fmt.Errorf("--items: %d is not between 1 and %d", o.Items, itemsMax))
 	}
 	if o.Spread < spreadMin || o.Spread > spreadMax {
-		errs = append(errs, fmt.Errorf("a spread of %s is not between %s and %s", o.Spread, spreadMin, spreadMax))
+		errs = append(errs, fmt.Errorf("--spread: %s is not between 1s and 1h", o.Spread))
 	}
 	return o, errors.Join(errs...)
 }
