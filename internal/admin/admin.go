@@ -57,6 +57,7 @@ func Handler(o Options) http.Handler {
 	}
 	mux.Handle(clockPath, sameOriginOnly(clock))
 	mux.Handle(clockPath+"/", sameOriginOnly(clock))
+	mux.HandleFunc("/_mayfly/", unknownPath)
 	return mux
 }
 

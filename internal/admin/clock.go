@@ -60,7 +60,24 @@ func (o Options) clockHandler() http.Handler {
 	mux.HandleFunc("POST "+clockPath+"/set", c.moving(c.set))
 	mux.HandleFunc("POST "+clockPath+"/advance", c.moving(c.advance))
 	mux.HandleFunc("POST "+clockPath+"/rate", c.moving(c.rate))
+	mux.HandleFunc("/", unknownPath)
 	return mux
+}
+
+// unknownPath answers requests with a wrong path or method as JSON, like all errors here.
+func unknownPath(w http.ResponseWriter, r *http.Request) {
+	method := ""
+	switch strings.TrimPrefix(r.URL.Path, clockPath) {
+	case "":
+		method = http.MethodGet
+	case "/freeze", "/set", "/advance", "/rate":
+		method = http.MethodPost
+	default:
+		writeError(w, http.StatusNotFound, fmt.Errorf("unknown path %q; use GET %[2]s, or POST %[2]s/freeze, /set, /advance or /rate", r.URL.Path, clockPath))
+		return
+	}
+	w.Header().Set("Allow", method)
+	writeError(w, http.StatusMethodNotAllowed, fmt.Errorf("%s does not take the method %s; use %s", r.URL.Path, r.Method, method))
 }
 
 type clockEndpoints struct{ Options }
@@ -189,6 +206,8 @@ func bodyError(err error) error {
 	case errors.As(err, &wrong):
 		want := "a number"
 		switch wrong.Field {
+		case "to_ms", "by_ms":
+			want = "a whole number of milliseconds"
 		case "to":
 			want = `a string such as "2030-01-01T00:00:00Z"`
 		case "by", "limit":
@@ -196,7 +215,14 @@ func bodyError(err error) error {
 		}
 		return fmt.Errorf("%q must be %s, not a JSON %s", wrong.Field, want, wrong.Value)
 	}
-	return fmt.Errorf("invalid JSON in the body: %s", strings.TrimPrefix(err.Error(), "json: "))
+	var syntax *json.SyntaxError
+	switch name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
+	case unknown:
+		return fmt.Errorf("unknown member %s", name)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("the body is not valid JSON, at byte %d", syntax.Offset)
+	}
+	return errors.New("the JSON object in the body is incomplete")
 }
 
 // only refuses members that the endpoint does not take, so that a typing error is not a silent default.
