@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // harmless are names that an empty directory may hold: those that file systems, version control and file managers put there.
@@ -20,6 +21,9 @@ func refuseForeign(fs FS, dir string) error {
 	names, err := fs.List(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
+	}
+	if info, failed := fs.Stat(dir); failed == nil && !info.IsDir() {
+		return fmt.Errorf("open %q: %w", dir, syscall.ENOTDIR)
 	}
 	if err != nil {
 		return fmt.Errorf("list %q: %w", dir, err)

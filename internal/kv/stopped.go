@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/batchrepr"
@@ -50,7 +51,10 @@ func OpenStopped(fs FS, dir string) (*Stopped, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a directory", dir)
+		return nil, fmt.Errorf("open %q: %w", dir, syscall.ENOTDIR)
+	}
+	if err := refuseForeign(fs, dir); err != nil {
+		return nil, err
 	}
 	s := &Stopped{fs: fs, dir: dir}
 	if _, err := fs.Stat(fs.PathJoin(dir, lockName)); err == nil {
