@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -43,4 +44,16 @@ func AwaitStream(ctx context.Context, db *dynamodb.Client, hooks Hooks, table, l
 		}
 	}
 	return ""
+}
+
+// LogNoStream logs why AwaitStream waits. err is what AwaitStream passes to missing.
+func LogNoStream(log *slog.Logger, table string, err error) {
+	switch {
+	case err == nil:
+		log.Warn("the table has no stream to read; waiting until one is enabled", "table", table)
+	case gone(err):
+		log.Warn("the table does not exist; waiting until it is created", "table", table)
+	default:
+		log.Warn("looking for the table's stream failed; trying again", "table", table, "error", err)
+	}
 }

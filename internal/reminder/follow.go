@@ -30,7 +30,7 @@ func (r *rule) run(ctx context.Context) {
 	for stream := ""; ; {
 		stream = deliver.AwaitStream(ctx, r.o.DB, r.o.Hooks, r.Table, stream, func(err error) {
 			passOver()
-			r.log.Warn("no stream to read yet; looking again", "table", r.Table, "error", err)
+			deliver.LogNoStream(r.log, r.Table, err)
 		})
 		if stream == "" {
 			return

@@ -154,7 +154,7 @@ func (r *run) nextStream(ctx context.Context, last string) string {
 	}
 	return deliver.AwaitStream(ctx, r.o.DB, r.o.Hooks, r.table, last, func(err error) {
 		r.hold()
-		r.log.Warn("no stream to read yet; looking again", "table", r.table, "error", err)
+		deliver.LogNoStream(r.log, r.table, err)
 	})
 }
 
