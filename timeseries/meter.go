@@ -78,7 +78,7 @@ func (w *Writer) grow() {
 	for _, h := range w.meter.take(w.o.ShardRate) {
 		there, err := w.series.shards.of(w.ctx, h.device)
 		if err != nil {
-			w.log.Warn("a hot device gets no more shards", "device", h.device, "err", err)
+			w.log.Warn("a hot device gets no more shards", "device", h.device, "error", err)
 			continue
 		}
 		want := w.shardsFor(h, there.Next)
@@ -87,7 +87,7 @@ func (w *Writer) grow() {
 		}
 		next, err := w.series.SetShards(w.ctx, h.device, want)
 		if err != nil { // another writer may have done it
-			w.log.Info("the shard count of a hot device was not changed", "device", h.device, "shards", want, "err", err)
+			w.log.Info("the shard count of a hot device was not changed", "device", h.device, "shards", want, "error", err)
 			continue
 		}
 		w.log.Info("a hot device gets more shards", "device", h.device, "writes_per_s", math.Round(h.rate), "throttled", h.throttled, "shards", next.Next, "from", next.NextAt)

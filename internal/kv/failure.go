@@ -29,7 +29,7 @@ func (f *failure) set(cause error) {
 	err := fmt.Errorf("%w: %w", ErrStopped, cause)
 	if f.first.CompareAndSwap(nil, &err) {
 		close(f.stopped)
-		f.log.Error("store has stopped", "cause", cause)
+		f.log.Error("store has stopped", "error", cause)
 	}
 }
 
@@ -69,7 +69,7 @@ func (db *DB) backgroundError(err error) {
 func (db *DB) sayAgain(err error) {
 	if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
 		db.warned.Store(new(clock.Stopwatch()))
-		db.log.Warn("a flush or compaction failed; trying again", "cause", err)
+		db.log.Warn("a flush or compaction failed; trying again", "error", err)
 	}
 }
 
