@@ -78,7 +78,10 @@ func NewExec(o ExecOptions) (*Exec, error) {
 		complain("command: it contains a NUL character")
 	default:
 		path, err := exec.LookPath(o.Command[0])
-		if err != nil {
+		switch {
+		case errors.Is(err, exec.ErrNotFound):
+			complain("command: program %q not found on the PATH", o.Command[0])
+		case err != nil:
 			complain("command: %w", err)
 		}
 		e.program = path
