@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"net/url"
 	"regexp"
 	"strings"
 	"syscall"
@@ -25,8 +27,10 @@ func adviseOpen(err error, dir string) error {
 		return advise(err, "open %s with the newer mayfly that wrote it, or choose another --data", dir)
 	case errors.Is(err, mayfly.ErrClockAhead):
 		return advise(err, "correct the machine's clock, or start with --clock-control: the database's clock then continues from there")
-	case errors.Is(err, mayfly.ErrForeign):
+	case errors.Is(err, mayfly.ErrForeign), errors.Is(err, syscall.ENOTDIR):
 		return advise(err, "choose an empty or new directory as --data")
+	case errors.Is(err, fs.ErrPermission):
+		return advise(err, "choose a directory that this user may write to as --data")
 	case errors.Is(err, mayfly.ErrNoSpace):
 		return advise(err, "free space on the disk that holds %s, then start again: nothing is lost", dir)
 	case errors.Is(err, mayfly.ErrDamaged):
@@ -43,23 +47,33 @@ var optionError = regexp.MustCompile(`^mayfly: [A-Z]`)
 // advise says what a failed call of an endpoint means: the API's own error without the SDK's words around it, or what is wrong with the way there.
 func (e *endpoint) advise(err error) error {
 	var answer smithy.APIError
+	var name *net.DNSError
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
+	case errors.Is(err, context.DeadlineExceeded):
+		return advise(fmt.Errorf("%s did not answer in time", e.name()), "check that it runs and is not overloaded, then try again")
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return advise(fmt.Errorf("nothing listens at %s", e.url), "start one with mayfly serve, or set --endpoint or AWS_ENDPOINT_URL to the server's address")
+	case errors.As(err, &name):
+		return advise(fmt.Errorf("host %s not found", name.Name), "check the host in --endpoint or AWS_ENDPOINT_URL, and the network")
 	case errors.As(err, &answer):
 		return e.adviseAnswer(&refusal{answer})
 	}
-	return err
+	return briefly(err)
 }
 
 func (e *endpoint) adviseAnswer(err *refusal) error {
 	switch err.ErrorCode() {
 	case "ValidationException", "InvalidParameterValueException":
-		if strings.Contains(err.ErrorMessage(), "Arn") {
+		switch message := err.ErrorMessage(); {
+		case strings.Contains(message, "at 'eventSourceArn'"):
+			return misused(err, "a stream's ARN looks like arn:aws:dynamodb:us-east-1:000000000000:table/orders/stream/2030-01-01T00:00:00.000; --table finds it")
+		case strings.Contains(message, "at 'name' failed"):
+			return misused(err, "a name has 1 to 64 letters, digits, -, _ and dots")
+		case strings.Contains(message, "Arn"):
 			return misused(err, "an ARN looks like arn:aws:lambda:us-east-1:000000000000:function:tea")
 		}
 		return misused(err, "")
@@ -72,15 +86,39 @@ func (e *endpoint) adviseAnswer(err *refusal) error {
 	return err
 }
 
-// shortly gives an API's answer, or why there was none, without the SDK's words about the request. Any other error it gives as it is.
+// briefly returns an error whose message has the operation's name in place of the SDK's words about
+// the request. What others wrapped around the SDK's error stays.
+func briefly(err error) error {
+	var operation *smithy.OperationError
+	if !errors.As(err, &operation) {
+		return err
+	}
+	short := operation.OperationName + ": " + shortly(operation.Err).Error()
+	return &briefError{err, strings.Replace(err.Error(), operation.Error(), short, 1)}
+}
+
+// briefError is an error with a shorter message.
+type briefError struct {
+	error
+	message string
+}
+
+func (b *briefError) Error() string { return b.message }
+
+func (b *briefError) Unwrap() error { return b.error }
+
+// shortly returns the API's error, or the reason why there was no answer, without the SDK's words about the request. It returns other errors as they are.
 func shortly(err error) error {
 	var answer smithy.APIError
 	var way *net.OpError
+	var request *url.Error
 	switch {
 	case errors.As(err, &answer):
 		return &refusal{answer}
 	case errors.As(err, &way):
 		return way
+	case errors.As(err, &request):
+		return request.Err
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 
 	"github.com/mayflydb/mayfly"
 )
@@ -128,7 +129,7 @@ func adviseStopped(err error, dir string) error {
 	switch {
 	case errors.Is(err, mayfly.ErrLocked):
 		return advise(err, "stop the server that uses %s first", dir)
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, mayfly.ErrForeign):
 		return advise(err, "give the directory that mayfly serve uses as --data")
 	case errors.Is(err, mayfly.ErrFormat):
 		return advise(err, "use the version of mayfly that wrote %s", dir)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/smithy-go/logging"
 )
 
 // endpointFlags say which endpoint a command talks to.
@@ -59,7 +61,7 @@ func (f endpointFlags) connect(ctx context.Context, service string) (*endpoint, 
 	if err := e.setURL(f.url(service)); err != nil {
 		return nil, err
 	}
-	var options []func(*config.LoadOptions) error
+	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})} // what fails is in the errors
 	if f.Region != "" {
 		options = append(options, config.WithRegion(f.Region))
 	}
@@ -127,11 +129,22 @@ func (e *endpoint) complete(ctx context.Context) error {
 	}
 	if _, err := e.config.Credentials.Retrieve(ctx); err != nil {
 		if !e.isLoopback() {
-			return advise(fmt.Errorf("%w for %s: %w", errNoCredentials, e.name(), err), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE")
+			if strings.Contains(err.Error(), "no EC2 IMDS role found") { // nothing else was configured
+				err = nil
+			}
+			return advise(noCredentials(e.name(), err), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE")
 		}
 		e.config.Credentials = credentials.NewStaticCredentialsProvider("any", "any", "")
 	}
 	return nil
+}
+
+// noCredentials is the error for an endpoint. why may be nil.
+func noCredentials(endpoint string, why error) error {
+	if why == nil {
+		return fmt.Errorf("%w for %s", errNoCredentials, endpoint)
+	}
+	return fmt.Errorf("%w for %s: %w", errNoCredentials, endpoint, briefly(why))
 }
 
 // url is the endpoint that is meant: what the flag says, then the environment as every client of AWS reads it, then where mayfly serve listens.
@@ -149,11 +162,17 @@ func (e *endpoint) setURL(text string) error {
 		return nil
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !isPort(u.Port()) {
 		return misused(fmt.Errorf("invalid endpoint %q", text), "use a URL such as %s, or %s for Amazon's service", endpointDefault, endpointAWS)
 	}
 	e.url = strings.TrimRight(text, "/")
 	return nil
+}
+
+// isPort reports whether a URL may have this port; "" is the scheme's own.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 func (e *endpoint) isAWS() bool { return e.url == "" }
