@@ -69,7 +69,7 @@ func (c guardRunCommand) openArchive(ctx context.Context, o *guard.Options) (shu
 	}
 	mappings, shut, err := targetfile.Load(ctx, c.Targets, targetfile.Options{Now: time.Now})
 	if err != nil {
-		return nil, misused(err, "docs/targets.md explains each setting")
+		return nil, misusedTargets(err)
 	}
 	lane, err := resolve.New(mappings, nil, "name it in "+c.Targets).Resolve(c.Archive)
 	if err != nil {

@@ -35,6 +35,12 @@ it, because they have no shell and no curl.`
 
 // Run requests /readyz once.
 func (c healthcheckCommand) Run(ctx context.Context, s streams) error {
+	if c.URL == "" && (c.Port < 1 || c.Port > 65535) {
+		return misused(fmt.Errorf("invalid port %d", c.Port), "use a port from 1 to 65535")
+	}
+	if c.Timeout <= 0 {
+		return misused(fmt.Errorf("--timeout: %s is not above 0", c.Timeout), "for example --timeout 3s")
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	base := c.base()
@@ -42,13 +48,19 @@ func (c healthcheckCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return misused(fmt.Errorf("invalid --url %q: %w", c.URL, errors.Unwrap(err)), "use an address such as http://127.0.0.1:8000")
 	}
+	if u := request.URL; u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return misused(fmt.Errorf("invalid --url %q", c.URL), "use an address such as http://127.0.0.1:8000")
+	}
 	// A transport without a proxy: the answer must be this server's own.
+	var name *net.DNSError
 	response, err := (&http.Transport{}).RoundTrip(request)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s did not answer within %v", base, c.Timeout)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return advise(fmt.Errorf("nothing listens at %s", base), "start the server, or name its port with --port")
+	case errors.As(err, &name):
+		return advise(fmt.Errorf("host %s not found", name.Name), "check the address, and the network")
 	case err != nil:
 		return fmt.Errorf("%s/readyz: %w", base, err)
 	}

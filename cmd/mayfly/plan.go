@@ -172,7 +172,7 @@ func adviseFile(flag string, err error) error {
 	if errors.As(err, &path) {
 		err = fmt.Errorf("%s: %w", path.Path, path.Err)
 	}
-	return misused(fmt.Errorf("%s %w", flag, err), "for example %s FILE", flag)
+	return misused(fmt.Errorf("%s %w", flag, err), "")
 }
 
 // oneLineError puts several complaints on one line.

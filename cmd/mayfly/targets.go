@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/mayflydb/mayfly"
@@ -22,7 +24,15 @@ func (f targetFlags) open(ctx context.Context, address string, o *mayfly.Options
 	}
 	o.Targets, shut, err = targetfile.Load(ctx, f.Targets, targetfile.Options{Now: time.Now, Self: []string{address}})
 	if err != nil {
-		return nil, misused(err, "docs/targets.md explains each setting")
+		return nil, misusedTargets(err)
 	}
 	return shut, nil
+}
+
+// misusedTargets adds advice to the errors of a targets file.
+func misusedTargets(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return misused(err, "give the path of an existing file")
+	}
+	return misused(err, "docs/targets.md explains each setting")
 }
