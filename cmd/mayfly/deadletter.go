@@ -100,9 +100,15 @@ func (f chosenFlags) change(ctx context.Context, s streams, e *endpoint, verb, d
 		if err != nil {
 			return e.advise(err)
 		}
-		fmt.Fprintf(s.out, "%s %s\n", done, counted(n, "dead letter"))
-		if missing := len(f.IDs) - n; missing > 0 {
-			return advise(fmt.Errorf("%d of the dead letters not found", missing), "mayfly deadletter list")
+		missing := len(f.IDs) - n
+		if missing == 1 && len(f.IDs) == 1 {
+			return advise(fmt.Errorf("dead letter %s not found", f.IDs[0]), "mayfly deadletter list")
+		}
+		if n > 0 {
+			fmt.Fprintf(s.out, "%s %s\n", done, counted(n, "dead letter"))
+		}
+		if missing > 0 {
+			return advise(fmt.Errorf("%d of %s not found", missing, counted(len(f.IDs), "dead letter")), "mayfly deadletter list")
 		}
 		return nil
 	}

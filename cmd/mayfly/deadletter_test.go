@@ -141,7 +141,7 @@ func TestDeadletterCommands(t *testing.T) {
 	b.want(b.mayfly(exitUsage, "deadletter", "redrive", "aaaa", "--code", "x"), "next: add --all")
 	b.want(b.mayfly(exitUsage, "deadletter", "delete", "--all", "--target", function), "delete all dead letters for "+function, "next: add --yes")
 
-	b.want(b.mayfly(exitError, "deadletter", "delete", "bbbb", "cccc"), "deleted 1 dead letter\n", "1 of the dead letters not found")
+	b.want(b.mayfly(exitError, "deadletter", "delete", "bbbb", "cccc"), "deleted 1 dead letter\n", "1 of 2 dead letters not found")
 	b.mu.Lock()
 	b.mended = true
 	b.mu.Unlock()

@@ -38,9 +38,9 @@ func (e *endpoint) lambda() *lambda.Client {
 }
 
 // adviseTrigger says what a failed call about a trigger means.
-func (e *endpoint) adviseTrigger(err error) error {
+func (e *endpoint) adviseTrigger(err error, uuid string) error {
 	if answered(err, "ResourceNotFoundException") {
-		return advise(e.advise(err), "mayfly trigger list")
+		return advise(fmt.Errorf("trigger %s not found at %s", uuid, e.name()), "mayfly trigger list")
 	}
 	return e.advise(err)
 }

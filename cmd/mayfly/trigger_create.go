@@ -70,6 +70,9 @@ func (f endpointFlags) streamOf(ctx context.Context, table string) (string, erro
 		return "", err
 	}
 	out, err := e.dynamodb().DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	if answered(err, "ResourceNotFoundException") {
+		return "", advise(fmt.Errorf("table %s not found at %s", table, e.name()), "check the name, and --endpoint and --region; aws dynamodb list-tables shows the tables")
+	}
 	if err != nil {
 		return "", e.advise(err)
 	}

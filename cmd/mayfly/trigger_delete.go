@@ -28,7 +28,7 @@ func (c triggerDeleteCommand) Run(ctx context.Context, s streams) error {
 	client := e.lambda()
 	for _, uuid := range c.UUIDs {
 		if _, err := client.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: &uuid}); err != nil {
-			return e.adviseTrigger(err)
+			return e.adviseTrigger(err, uuid)
 		}
 		fmt.Fprintf(s.out, "deleted %s\n", uuid)
 	}

@@ -111,7 +111,26 @@ func (c triggerRunCommand) spec() (trigger.Spec, error) {
 	if c.PerRecord {
 		s.Per = "record"
 	}
-	return s, trigger.CheckSpecs([]trigger.Spec{s})
+	return s, c.misusedSpec(s.Name, trigger.CheckSpecs([]trigger.Spec{s}))
+}
+
+// misusedSpec names the flags in the errors of a trigger's settings.
+func (c triggerRunCommand) misusedSpec(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		setting, why, _ := strings.Cut(strings.TrimPrefix(line, fmt.Sprintf("trigger %q: ", name)), ": ")
+		if setting == "name" && c.Name == "" { // it is made of the table's or the stream's, which is wrong too
+			continue
+		}
+		if setting == "age" {
+			setting = "max-age"
+		}
+		lines = append(lines, "--"+setting+": "+why)
+	}
+	return misused(errors.New(strings.Join(lines, "; ")), "mayfly trigger run --help")
 }
 
 // shortenedName keeps a name that is made of another within the 64 characters of a trigger's.
@@ -132,13 +151,21 @@ func (c triggerRunCommand) mappings(ctx context.Context, out io.Writer, arn stri
 		here.Target = target.Func(printer(out))
 	case c.Webhook != "":
 		if here.Target, err = target.NewWebhook(target.WebhookOptions{URL: c.Webhook, Secrets: c.WebhookSecret, Now: time.Now}); err != nil {
-			err = misused(fmt.Errorf("--webhook: %w", err), "for example --webhook https://example.com/hook")
+			next := "for example --webhook https://example.com/hook"
+			if strings.HasPrefix(err.Error(), "secrets: ") {
+				next = "a --webhook-secret is whsec_ followed by 24 to 64 bytes in base64"
+			}
+			err = misused(fmt.Errorf("--webhook: %w", err), "%s", next)
 		}
 	case len(c.Command) > 0:
-		here.Target, err = target.NewExec(target.ExecOptions{Command: c.Command})
+		if here.Target, err = target.NewExec(target.ExecOptions{Command: c.Command}); err != nil {
+			err = misused(err, "")
+		}
 	}
 	if err == nil && c.Targets != "" {
-		all, shut, err = targetfile.Load(ctx, c.Targets, targetfile.Options{Now: time.Now})
+		if all, shut, err = targetfile.Load(ctx, c.Targets, targetfile.Options{Now: time.Now}); err != nil {
+			err = misusedTargets(err)
+		}
 	}
 	if err != nil {
 		return nil, nil, err

@@ -32,7 +32,7 @@ func (c triggerShowCommand) Run(ctx context.Context, s streams) error {
 	}
 	out, err := e.lambda().GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: &c.UUID})
 	if err != nil {
-		return e.adviseTrigger(err)
+		return e.adviseTrigger(err, c.UUID)
 	}
 	if c.JSON {
 		return writeJSON(s.out, membersOf(out))

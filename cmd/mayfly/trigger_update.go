@@ -58,7 +58,7 @@ func (c triggerUpdateCommand) Run(ctx context.Context, s streams) error {
 		DestinationConfig: said.destinations,
 	})
 	if err != nil {
-		return e.adviseTrigger(err)
+		return e.adviseTrigger(err, c.UUID)
 	}
 	return printMapping(s.out, c.JSON, "changed", out)
 }
