@@ -41,7 +41,9 @@ func (c scheduleDeleteCommand) Run(ctx context.Context, s streams) error {
 			names[i] = scheduleName{c.GroupName, name}
 		}
 		deleted, err := c.delete(ctx, e, names)
-		fmt.Fprintf(s.out, "deleted %s\n", counted(deleted, "schedule"))
+		if deleted > 0 {
+			fmt.Fprintf(s.out, "deleted %s\n", counted(deleted, "schedule"))
+		}
 		return err
 	}
 	what := "delete all schedules of the group " + c.GroupName

@@ -130,11 +130,15 @@ func documentError(err error) error {
 	case errors.As(err, &typ) && strings.HasSuffix(typ.Field, "Input"):
 		return fmt.Errorf("%s must be a string; write JSON in it as \"{\\\"a\\\":1}\"", typ.Field)
 	case errors.As(err, &typ):
-		return fmt.Errorf("%s: unexpected JSON %s", orText(typ.Field, "the schedule"), typ.Value)
+		return fmt.Errorf("%s must not be a JSON %s", orText(typ.Field, "the schedule"), typ.Value)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the JSON object is incomplete")
 	}
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("not valid JSON at character %d", syntax.Offset)
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: ")) // unknown field "x"
 }
 
 // check reports what is missing; all else is the API's to check.

@@ -47,6 +47,9 @@ func (c scheduleExportCommand) Run(ctx context.Context, s streams) error {
 		}
 		return nil
 	})
+	if err != nil && count == 0 {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("after %s: %w", counted(count, "schedule"), err)
 	}

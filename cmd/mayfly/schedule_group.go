@@ -136,7 +136,10 @@ func (c scheduleGroupDeleteCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if _, err := e.scheduler().DeleteScheduleGroup(ctx, &scheduler.DeleteScheduleGroupInput{Name: &c.Name}); err != nil {
-		return e.adviseSchedule(err, c.Name)
+		if answered(err, "ResourceNotFoundException") {
+			return advise(e.advise(err), "mayfly schedule group list")
+		}
+		return e.advise(err)
 	}
 	fmt.Fprintf(s.out, "deleted group %s\n", c.Name)
 	return nil

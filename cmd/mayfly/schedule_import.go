@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -100,11 +101,14 @@ func openInput(name string) (io.ReadCloser, int64, error) {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, misused(err, "give an existing file, or - for standard input")
 	}
 	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = misused(fmt.Errorf("%s is a directory", name), "give an existing file, or - for standard input")
+	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, errors.Join(err, file.Close())
 	}
 	return file, info.Size(), nil
 }

@@ -43,7 +43,7 @@ func TestDocuments(t *testing.T) {
 		{"empty array", "[]", "", ""},
 		{"half an array", "[\n{},\n{\"a\":", "2 {}", "line 3: the JSON array is incomplete"},
 		{"an array without an end", "[\n{}\n", "2 {}", "incomplete"},
-		{"a bad array", "[{},\n{x}]", "1 {}", "line 2: invalid character 'x'"},
+		{"a bad array", "[{},\n{x}]", "1 {}", "line 2: not valid JSON"},
 		{"two arrays", "[{}]\n[]", "1 {}", "unexpected text"},
 		{"a long element", "[{},\n" + long + "]", "1 {}", "larger than"},
 	} {

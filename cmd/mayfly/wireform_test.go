@@ -123,10 +123,10 @@ func TestReadDocumentRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"Name":"a"`:  "incomplete",
 		``:             "incomplete",
-		`[]`:           "the schedule: unexpected JSON array",
+		`[]`:           "the schedule must not be a JSON array",
 		good + `{}`:    "unexpected text",
 		`{"Nmae":"a"}`: `unknown field "Nmae"`,
-		`{"Name":1}`:   "Name: unexpected JSON number",
+		`{"Name":1}`:   "Name must not be a JSON number",
 		`{"Name":"a","Target":{"Input":{"a":1}}}`:                                        "Target.Input must be a string",
 		`{"ScheduleExpression":"rate(1 day)","Target":{}}`:                               "member Name is missing",
 		`{"Name":"a","Target":{}}`:                                                       "member ScheduleExpression is missing",
