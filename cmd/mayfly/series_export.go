@@ -46,7 +46,7 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if o.From, o.To, err = between(c.From, c.Until, c.Zone, e.now(ctx)); err != nil {
-		return &advised{error: err, next: "mayfly series export --help", exit: exitUsage}
+		return err
 	}
 	p := &exportProgress{bar: newBar(s.err), s: s, began: time.Now(), told: time.Now()}
 	if p.total, err = series.Count(ctx); err != nil {
@@ -83,18 +83,18 @@ func openStore(ctx context.Context, place string) (archive.Store, error) {
 func between(from, until, zone string, now time.Time) (first, last time.Time, err error) {
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return first, last, fmt.Errorf("--zone: unknown time zone %q", zone)
+		return first, last, misused(fmt.Errorf("--zone: unknown time zone %q", zone), "for example --zone Europe/Berlin")
 	}
 	for _, x := range []struct {
-		text string
-		to   *time.Time
-	}{{from, &first}, {until, &last}} {
+		flag, text string
+		to         *time.Time
+	}{{"--from", from, &first}, {"--until", until, &last}} {
 		if x.text == "" {
 			continue
 		}
 		m, err := readMoment(x.text, location, func() time.Time { return now })
 		if err != nil {
-			return first, last, err
+			return first, last, misused(fmt.Errorf("%s: %w", x.flag, err), "")
 		}
 		*x.to = m.at
 	}

@@ -24,7 +24,7 @@ type seriesIngestCommand struct {
 	From          string            `help:"Broker to read instead of files: nats://host:4222/STREAM, kafka://host:9092/TOPIC, kinesis://STREAM, or a YAML file of settings; see docs/time-series.md." placeholder:"URL"`
 	UntilCaughtUp bool              `help:"With --from: end when nothing is left to read. Default: run until stopped."`
 	Lease         time.Duration     `help:"With --from: time after which the leases, session and messages of a dead process are taken over." default:"10s"`
-	Format        timeseries.Format `help:"Format: csv, ndjson or influx. Default: from the file name; with --from, ndjson." placeholder:"FORMAT"`
+	Format        timeseries.Format `help:"Format: csv, ndjson or influx. Default: from the file name; with --from, ndjson." enum:"csv,ndjson,influx," default:"" placeholder:"FORMAT"`
 	Device        string            `help:"Column, field or tag with the device. Default: the first of deviceId, device, sensor, station, host, id, name and similar." placeholder:"NAME"`
 	As            string            `help:"Device of all readings." placeholder:"DEVICE"`
 	Time          string            `help:"Column or field with the time. Default: the first of timestamp, time, date and similar." placeholder:"NAME"`
@@ -128,6 +128,11 @@ func (c seriesIngestCommand) mapping() (m timeseries.Mapping, err error) {
 
 // file reads one file.
 func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w *timeseries.Writer, name string, m timeseries.Mapping) error {
+	from, err := openIngested(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
 	format := c.Format
 	if format == "" {
 		format = timeseries.FormatOf(name)
@@ -138,11 +143,6 @@ func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w
 	if m.Comma == 0 && strings.HasSuffix(strings.TrimSuffix(strings.ToLower(name), ".gz"), ".tsv") {
 		m.Comma = '\t'
 	}
-	from, err := openIngested(name)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
 	rejects := &rejectsFile{path: c.Rejects}
 	if rejects.path == "" {
 		if rejects.path = name + ".rejects"; name == "-" {
@@ -244,10 +244,14 @@ func openIngested(name string) (*ingested, error) {
 	if name != "-" {
 		var err error
 		if in.file, err = os.Open(name); err != nil {
-			return nil, advise(err, "give an existing file, or - for standard input")
+			return nil, misused(err, "give an existing file, or - for standard input")
 		}
 	}
-	if info, err := in.file.Stat(); err == nil && info.Mode().IsRegular() {
+	switch info, err := in.file.Stat(); {
+	case err == nil && info.IsDir():
+		in.file.Close()
+		return nil, misused(fmt.Errorf("%s is a directory", name), "give an existing file, or - for standard input")
+	case err == nil && info.Mode().IsRegular():
 		in.size = info.Size()
 	}
 	in.Reader = countedReader{in}

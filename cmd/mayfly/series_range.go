@@ -58,7 +58,7 @@ func (c seriesRangeCommand) Run(ctx context.Context, s streams) error {
 	}
 	q, zone, err := c.query(e.now(ctx))
 	if err != nil {
-		return &advised{error: err, next: "mayfly series range --help", exit: exitUsage}
+		return err
 	}
 	r, err := c.reader(ctx, series)
 	if err != nil {
@@ -120,17 +120,20 @@ func (c seriesRangeCommand) query(now time.Time) (q timeseries.Query, zone *time
 		q.From = now.Add(-time.Duration(c.Last))
 	}
 	for _, x := range []struct {
-		text string
-		to   *time.Time
-	}{{c.From, &q.From}, {c.To, &q.To}} {
+		flag, text string
+		to         *time.Time
+	}{{"--from", c.From, &q.From}, {"--to", c.To, &q.To}} {
 		if x.text == "" {
 			continue
 		}
 		m, err := readMoment(x.text, zone, func() time.Time { return now })
 		if err != nil {
-			return q, nil, err
+			return q, nil, misused(fmt.Errorf("%s: %w", x.flag, err), "")
 		}
 		*x.to = m.at
+	}
+	if !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From) {
+		return q, nil, misused(fmt.Errorf("--to %s is before --from %s", c.To, c.From), "")
 	}
 	if c.Every > 0 && c.After != "" {
 		return q, nil, misused(errors.New("--after cannot be used with --every"), "use --from instead")
