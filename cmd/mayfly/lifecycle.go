@@ -83,25 +83,36 @@ func (f endpointFlags) lifecycles(ctx context.Context) (*endpoint, *lifecycle.Li
 	return e, l, err
 }
 
-// adviseLifecycle says what to do about an error.
-func (e *endpoint) adviseLifecycle(err error) error {
+// adviseLifecycle says what to do about an error. names are those of the lifecycle and of the entity, as far as the command line has them.
+func (e *endpoint) adviseLifecycle(err error, names ...string) error {
+	lc, entity := "LIFECYCLE", "ENTITY"
+	if len(names) > 0 {
+		lc = names[0]
+	}
+	if len(names) > 1 {
+		entity = orText(names[1], entity)
+	}
 	var inUse *lifecycle.InUse
 	var underWay *lifecycle.UnderWay
 	switch {
 	case errors.Is(err, lifecycle.ErrNoLifecycle):
 		return advise(err, "mayfly lifecycle list shows the lifecycles; mayfly lifecycle apply FILE stores one")
 	case errors.Is(err, lifecycle.ErrNoEntity):
-		return advise(err, "mayfly lifecycle create LIFECYCLE ENTITY begins one")
+		return advise(err, "mayfly lifecycle show %[1]s lists the entities; mayfly lifecycle create %[1]s %[2]s begins one", lc, entity)
 	case errors.Is(err, lifecycle.ErrNotAllowed):
-		return advise(err, "mayfly lifecycle show LIFECYCLE ENTITY shows its state; the definition must have a transition from it")
+		return advise(err, "mayfly lifecycle show %s %s shows its state; the definition must have a transition from it", lc, entity)
 	case errors.Is(err, lifecycle.ErrPaused):
-		return advise(err, "mayfly lifecycle resume LIFECYCLE ENTITY")
+		return advise(err, "mayfly lifecycle resume %s %s", lc, entity)
 	case errors.As(err, &inUse):
 		return advise(err, "map those states in the file, as in renamed: {old: new}; or keep them in the definition; or move the entities first")
 	case errors.As(err, &underWay):
-		return advise(err, "add --cancel to cancel them; mayfly lifecycle show LIFECYCLE lists them")
+		return advise(err, "add --cancel to cancel them; mayfly lifecycle show %s lists them", lc)
 	case errors.Is(err, lifecycle.ErrNothingNext):
-		return advise(err, "mayfly lifecycle show LIFECYCLE ENTITY shows what it waits for; mayfly lifecycle move moves it to another state")
+		return advise(err, "mayfly lifecycle show %s %s shows what it waits for; mayfly lifecycle move moves it to another state", lc, entity)
+	case errors.Is(err, lifecycle.ErrExists):
+		return advise(err, "mayfly lifecycle set %s %s changes its attributes", lc, entity)
+	case errors.Is(err, lifecycle.ErrEnded):
+		return advise(err, "to begin again, delete it with mayfly lifecycle delete %[1]s %[2]s, then mayfly lifecycle create %[1]s %[2]s", lc, entity)
 	}
 	return e.advise(err)
 }
@@ -169,7 +180,7 @@ func (c changing) do(ctx context.Context, s streams, of entityFlags, change func
 	}
 	ev, err := change(l, e)
 	if err != nil {
-		return e.adviseLifecycle(err)
+		return e.adviseLifecycle(err, of.Lifecycle, of.Entity)
 	}
 	if c.JSON {
 		return writeJSON(s.out, eventJSON(of.Entity, ev))
@@ -306,7 +317,7 @@ func (c lifecycleRescheduleCommand) Run(ctx context.Context, s streams) error {
 	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, e *endpoint) (lifecycle.Event, error) {
 		m, err := readMoment(c.At, time.UTC, func() time.Time { return e.now(ctx) })
 		if err != nil {
-			return lifecycle.Event{}, err
+			return lifecycle.Event{}, misused(err, "")
 		}
 		return l.Reschedule(ctx, c.Lifecycle, c.Entity, m.at)
 	})

@@ -55,7 +55,7 @@ func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
 		b.clear()
 	}
 	if err != nil {
-		return e.adviseLifecycle(err)
+		return e.adviseLifecycle(err, c.Lifecycle, c.Entity)
 	}
 	if c.JSON {
 		return writeJSON(s.out, map[string]any{"lifecycle": c.Lifecycle, "deleted": true, "cancelled": cancelled})

@@ -50,7 +50,7 @@ func knownTargets(ctx context.Context, path string) (known func(string) error, s
 	}
 	mappings, shut, err := targetfile.Load(ctx, path, targetfile.Options{Now: time.Now})
 	if err != nil {
-		return nil, nil, misused(err, "docs/targets.md explains each setting")
+		return nil, nil, misusedTargets(err)
 	}
 	r := resolve.New(mappings, nil, "not in the file of --targets")
 	return func(handler string) error {
@@ -122,11 +122,11 @@ func (c lifecycleApplyCommand) Run(ctx context.Context, s streams) error {
 	}
 	applied, err := l.Apply(ctx, *d, lifecycle.ApplyOptions{Reschedule: c.Reschedule})
 	if err != nil {
-		return e.adviseLifecycle(err)
+		return e.adviseLifecycle(err, d.Name)
 	}
 	runs, err := awaitRunner(ctx, l, d.Name)
 	if err != nil {
-		return e.adviseLifecycle(err)
+		return e.adviseLifecycle(err, d.Name)
 	}
 	if c.JSON {
 		return writeJSON(s.out, map[string]any{

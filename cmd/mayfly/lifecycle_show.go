@@ -114,19 +114,19 @@ func (c lifecycleShowCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if c.Entity == "" {
-		return e.adviseLifecycle(c.showAll(ctx, s, l))
+		return e.adviseLifecycle(c.showAll(ctx, s, l), c.Lifecycle)
 	}
 	en, err := l.Get(ctx, c.Lifecycle, c.Entity)
 	gone := errors.Is(err, lifecycle.ErrNoEntity)
 	if err != nil && !gone {
-		return e.adviseLifecycle(err)
+		return e.adviseLifecycle(err, c.Lifecycle, c.Entity)
 	}
 	events, err := l.History(ctx, c.Lifecycle, c.Entity)
 	if err != nil {
-		return e.adviseLifecycle(err)
+		return e.adviseLifecycle(err, c.Lifecycle, c.Entity)
 	}
 	if gone && len(events) == 0 {
-		return e.adviseLifecycle(fmt.Errorf("%s %q: %w", c.Lifecycle, c.Entity, lifecycle.ErrNoEntity))
+		return e.adviseLifecycle(fmt.Errorf("%s %q: %w", c.Lifecycle, c.Entity, lifecycle.ErrNoEntity), c.Lifecycle, c.Entity)
 	}
 	events = events[max(0, len(events)-c.Limit):]
 	if c.JSON {
@@ -187,7 +187,7 @@ func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoin
 	}
 	ahead, err := l.Ahead(ctx, c.Lifecycle, c.Entity, aheadMost)
 	if err != nil {
-		return e.adviseLifecycle(err)
+		return e.adviseLifecycle(err, c.Lifecycle, c.Entity)
 	}
 	shown := table{heading: []string{"Next (UTC)", "In", "State", "If", "Calls"}}
 	for _, a := range ahead {
@@ -215,7 +215,7 @@ func (c lifecycleShowCommand) nowJSON(ctx context.Context, s streams, e *endpoin
 	line := entityJSON(en)
 	ahead, err := l.Ahead(ctx, c.Lifecycle, c.Entity, aheadMost)
 	if err != nil && !errors.Is(err, lifecycle.ErrNoLifecycle) {
-		return e.adviseLifecycle(err)
+		return e.adviseLifecycle(err, c.Lifecycle, c.Entity)
 	}
 	all := make([]map[string]any, len(ahead))
 	for i, a := range ahead {
