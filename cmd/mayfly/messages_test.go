@@ -13,10 +13,15 @@ import (
 func TestMessages(t *testing.T) {
 	t.Setenv("MAYFLY_PORT", "")
 	dir := t.TempDir()
-	config := filepath.Join(dir, "wrong.yaml")
-	if err := os.WriteFile(config, []byte("prot: 1\n"), 0o600); err != nil {
-		t.Fatal(err)
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
+	config, broken, prose := file("wrong.yaml", "prot: 1\n"), file("broken.yaml", "not: [yaml"), file("prose.yaml", "hello\n")
+	triggers, lifecycle := file("triggers.yaml", "- {name: a, table: abc, target: x, batch: many}\n"), file("lifecycle.yaml", "lifecycle: a\nstates:\n  - name: [a]\n")
 	for _, test := range []struct{ args, says, next string }{
 		// Commands.
 		{"sevre", `unknown command "sevre"`, "did you mean mayfly serve?"},
@@ -28,11 +33,16 @@ func TestMessages(t *testing.T) {
 		{"schedule nonsense", `unknown command "nonsense"`, "mayfly schedule --help"},
 		{"serve here", `unexpected argument "here"`, "mayfly serve --help"},
 		{"schedule create", "missing argument <name>", "mayfly schedule create --help"},
+		{"help nonsense", `unknown command "nonsense"`, "mayfly --help"},
+		{"help schedule lst", `unknown command "lst"`, "did you mean mayfly schedule list?"},
+		{"completion tcsh", `no completions for shell "tcsh"`, "use one of bash, zsh, fish, powershell"},
 
 		// Flags.
 		{"serve --hlep", "unknown flag --hlep", "did you mean --help?"},
 		{"serve --prt 1", "unknown flag --prt", "did you mean --port?"},
 		{"guard --tabel t", "unknown flag --tabel", "did you mean --table?"},
+		{"--versio", "unknown flag --versio", "did you mean --version?"},
+		{"serve --cors", "--cors needs a value", "mayfly serve --help"},
 		{"serve --nonsense", "unknown flag --nonsense", "mayfly serve --help"},
 		{"guard", "missing flag: --table=NAME,...", "set --table or MAYFLY_TABLE"},
 		{"trigger create --function f", "missing flag: --table=NAME or --stream=ARN", "set --table or MAYFLY_TABLE, or --stream or MAYFLY_STREAM"},
@@ -40,8 +50,36 @@ func TestMessages(t *testing.T) {
 		{"serve --data d --memory", "--data and --memory cannot be used together", ""},
 		{"serve --access-key k", "--access-key and --secret-key need each other", "set both, or neither"},
 		{"serve --config " + config, "config file " + config + ": unknown setting prot; a setting is named as its flag, without the dashes", "did you mean port?"},
+		{"serve --config " + broken, "config file " + broken + " is neither YAML nor JSON: line 1: did not find expected ',' or ']'", ""},
+		{"serve --config " + prose, "config file " + prose + " does not set flags by their names", "write one setting a line, such as port: 8000"},
+
+		// Files.
+		{"serve --port 0 --targets absent.yaml", "targets file: open absent.yaml: no such file or directory", "give the path of an existing file"},
+		{"serve --port 0 --targets " + broken, "targets file " + broken + ": it is neither YAML nor JSON: line 1: did not find expected ',' or ']'", "docs/targets.md explains each setting"},
+		{"serve --port 0 --triggers " + triggers, "triggers file " + triggers + `: the entry at line 1: batch: "many" is not a whole number`, "docs/triggers.md describes the file"},
+		{"schedule import absent.jsonl", "open absent.jsonl: no such file or directory", "give an existing file, or - for standard input"},
+		{"schedule import " + dir, dir + " is a directory", "give an existing file, or - for standard input"},
+		{"plan --writes 1 --prices " + prose, "--prices " + prose + ": the price table cannot be read: line 1: a value stands where an object with prices is expected", "mayfly plan prices > prices.yaml prints a table to edit"},
+		{"lifecycle validate " + lifecycle, "lifecycle: " + lifecycle + ":3:1: a list is not a text", "docs/lifecycle.md explains each setting"},
+		{"bench --merge absent.json --only start", "--merge: open absent.json: no such file or directory", "make a report with mayfly bench --json > absent.json"},
 
 		// Values.
+		{"serve --start yesterday", `--start: invalid time "yesterday"; use 2030-01-01T00:00:00Z or 2030-01-01T00:00:00+01:00`, ""},
+		{"serve --log-level loud", `--log-level: "loud" is not one of debug, info, warn, error`, ""},
+		{"demo --items 0", "--items: 0 is not between 1 and 1000000", "mayfly demo --help"},
+		{"demo --port 0 --items 5000000 --spread 1ms", "--items: 5000000 is not between 1 and 1000000; --spread: 1ms is not between 1s and 1h", "mayfly demo --help"},
+		{"demo --port 99999", "invalid port 99999", "use a port from 1 to 65535, or 0 for a free one"},
+		{"healthcheck --port 70000", "invalid port 70000", "use a port from 1 to 65535"},
+		{"healthcheck --url tcp://x", `invalid --url "tcp://x"`, "use an address such as http://127.0.0.1:8000"},
+		{"healthcheck --timeout 0s", "--timeout: 0s is not above 0", "for example --timeout 3s"},
+		{"schedule list --endpoint http://127.0.0.1:70000", `invalid endpoint "http://127.0.0.1:70000"`, "use a URL such as http://127.0.0.1:8000, or aws for Amazon's service"},
+		{"trigger run --stream arn:x --print", `--stream: "arn:x" is not the ARN of a DynamoDB stream`, "mayfly trigger run --help"},
+		{"trigger run --table abc -- nosuchcommand", `command: program "nosuchcommand" not found on the PATH`, ""},
+		{"series ingest abc --format xml", `--format: "xml" is not one of csv, ndjson, influx`, ""},
+		{"series latest s", `series name: "s" is not 3 to 248 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, "mayfly series create --help"},
+		{"bench --connections 0 --rounds 101", "--connections: 0 is not between 1 and 1024; --rounds: 101 is not between 1 and 100", "mayfly bench --help"},
+		{"bench --server-pid 5", "--server-pid works only with --url", "set --url to the server's address"},
+		{"bench --merge absent.json", "--merge needs --only with one or more of schedules, triggers, guard, start", ""},
 		{"serve --port x", `--port: "x" is not a whole number`, "for example --port=8000"},
 		{"serve --port 70000", "invalid port 70000", "use a port from 1 to 65535, or 0 for a free one"},
 		{"serve --log-format xml", `--log-format: "xml" is not one of text, json`, ""},
