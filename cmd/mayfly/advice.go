@@ -11,7 +11,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/mayflydb/mayfly"
 )
@@ -48,6 +50,9 @@ var optionError = regexp.MustCompile(`^mayfly: [A-Z]`)
 func (e *endpoint) advise(err error) error {
 	var answer smithy.APIError
 	var name *net.DNSError
+	var undecoded *smithy.DeserializationError
+	var response *smithyhttp.ResponseError
+	var operation *smithy.OperationError
 	switch {
 	case err == nil:
 		return nil
@@ -61,8 +66,19 @@ func (e *endpoint) advise(err error) error {
 		return advise(fmt.Errorf("host %s not found", name.Name), "check the host in --endpoint or AWS_ENDPOINT_URL, and the network")
 	case errors.As(err, &answer):
 		return e.adviseAnswer(&refusal{answer})
+	case errors.As(err, &undecoded) && errors.As(err, &response) && errors.As(err, &operation):
+		return advise(fmt.Errorf("%s does not serve the API of %s: it answered %d", e.name(), operation.ServiceID, response.HTTPStatusCode()), "%s", otherServer(operation.ServiceID))
 	}
 	return briefly(err)
+}
+
+// otherServer returns what to do about an endpoint without the API of a service.
+func otherServer(service string) string {
+	next := "set --endpoint to a server that does"
+	if service != dynamodb.ServiceID {
+		next += "; with mayfly serve --database-only, to mayfly worker"
+	}
+	return next
 }
 
 func (e *endpoint) adviseAnswer(err *refusal) error {
@@ -78,7 +94,7 @@ func (e *endpoint) adviseAnswer(err *refusal) error {
 		}
 		return misused(err, "")
 	case "UnknownOperationException":
-		return advise(err, "%s does not serve this API; set --endpoint to a server that does", e.name())
+		return advise(fmt.Errorf("%s does not serve this API: %w", e.name(), err), "%s", otherServer(""))
 	case "UnrecognizedClientException", "InvalidSignatureException", "SignatureDoesNotMatch", "MissingAuthenticationTokenException", "AccessDeniedException",
 		"IncompleteSignature", "ExpiredTokenException":
 		return advise(err, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE) to credentials that %s accepts", e.name())
@@ -112,9 +128,13 @@ func shortly(err error) error {
 	var answer smithy.APIError
 	var way *net.OpError
 	var request *url.Error
+	var undecoded *smithy.DeserializationError
+	var response *smithyhttp.ResponseError
 	switch {
 	case errors.As(err, &answer):
 		return &refusal{answer}
+	case errors.As(err, &undecoded) && errors.As(err, &response):
+		return fmt.Errorf("it answered %d, and not in the form of the API", response.HTTPStatusCode())
 	case errors.As(err, &way):
 		return way
 	case errors.As(err, &request):

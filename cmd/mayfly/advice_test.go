@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/mayflydb/mayfly"
 )
@@ -44,7 +46,10 @@ func TestAdviseEndpoint(t *testing.T) {
 		"host there not found\n  next: check the host in --endpoint":   &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "there"}},
 		"http://there:8000 did not answer in time\n  next: check that": context.DeadlineExceeded,
 		"read a page: Query: no room\n":                                &url.Error{Op: "Post", URL: "http://there:8000", Err: errors.New("no room")},
-		"ThrottlingException: slow down\n":                             &smithy.GenericAPIError{Code: "ThrottlingException", Message: "slow down"},
+		"http://there:8000 does not serve the API of DynamoDB: it answered 404\n  next: set --endpoint to a server that does\n": &smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusNotFound}}, Err: &smithy.DeserializationError{Err: errors.New("invalid character '<'")},
+		},
+		"ThrottlingException: slow down\n": &smithy.GenericAPIError{Code: "ThrottlingException", Message: "slow down"},
 	} {
 		var out buffer
 		err := fmt.Errorf("read a page: %w", &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Query", Err: fmt.Errorf("exceeded maximum number of attempts, 1: %w", cause)})
