@@ -34,11 +34,11 @@ const (
 
 func (p *Problem) Error() string {
 	text := p.Message
-	if p.Next != "" {
-		text += "; " + p.Next
-	}
 	if p.Err != nil {
 		text += ": " + p.Err.Error()
+	}
+	if p.Next != "" {
+		text += "; " + p.Next
 	}
 	return text
 }
