@@ -226,7 +226,10 @@ func sameSpec(there, want Spec) error {
 			all = append(all, fmt.Errorf("series %q exists with %s %v instead of %v", there.Table, field.Name, a.Field(i), b.Field(i)))
 		}
 	}
-	return errors.Join(all...)
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w; the settings of a series cannot be changed: give the same ones, or another name", errors.Join(all...))
 }
 
 func textOf(it item, name string) string {

@@ -93,6 +93,7 @@ func TestMessages(t *testing.T) {
 		{"guard --table t --endpoint nonsense", `invalid endpoint "nonsense"`, "use a URL such as http://127.0.0.1:8000, or aws for Amazon's service"},
 		{"schedule next --at noon", `--at: invalid time "noon"; use 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now`, ""},
 		{"schedule next --every 5", `--every: "5" is not a duration; use 250ms, 90s, 5m, 1h30m or 2d, up to 100 years`, ""},
+		{"schedule next --every 0s", "--every 0s is not above 0", "for example --every 5m"},
 		{"schedule next --cron */5_*_*_*_*", `schedule expression "cron(*/5 * * * *)": it has 5 fields; a cron expression has six: minutes hours day-of-month month day-of-week year`, "for example cron(*/5 * * * ? *)"},
 		{"schedule next */5_*_*_*_*", `"*/5 * * * *" is neither a schedule's name nor an expression; a cron expression has six fields, as in cron(0 9 ? * MON-FRI *)`, "mayfly schedule next 'cron(*/5 * * * ? *)'"},
 		{"schedule next --every 1m -n 0", "-n 0 is not between 1 and 10000", "for example -n 10"},

@@ -73,22 +73,22 @@ func TestWhen(t *testing.T) {
 		{whenFlags{At: "in 5m"}, round, "at(2030-01-01T12:05:00) UTC"},
 		{whenFlags{At: "in 5m"}, aws, "at(2030-01-01T12:05:01) UTC"}, // never early
 		{whenFlags{At: "in 5m"}, other, "at(2030-01-01T12:05:01) UTC"},
-		{whenFlags{Every: span(5 * time.Minute)}, aws, "rate(5 minutes) UTC"},
-		{whenFlags{Every: span(time.Minute)}, aws, "rate(1 minute) UTC"},
-		{whenFlags{Every: span(90 * time.Minute)}, aws, "rate(90 minutes) UTC"},
-		{whenFlags{Every: span(2 * time.Hour)}, aws, "rate(2 hours) UTC"},
-		{whenFlags{Every: span(7 * 24 * time.Hour)}, aws, "rate(7 days) UTC"},
-		{whenFlags{Every: span(90 * time.Second)}, ours, "every(90 seconds) UTC"},
-		{whenFlags{Every: span(250 * time.Millisecond)}, ours, "every(250 milliseconds) UTC"},
-		{whenFlags{Every: span(time.Second)}, ours, "every(1 second) UTC"},
-		{whenFlags{Every: span(time.Second)}, aws, ""},
-		{whenFlags{Every: span(5 * time.Millisecond)}, ours, ""}, // too fast
+		{whenFlags{Every: new(span(5 * time.Minute))}, aws, "rate(5 minutes) UTC"},
+		{whenFlags{Every: new(span(time.Minute))}, aws, "rate(1 minute) UTC"},
+		{whenFlags{Every: new(span(90 * time.Minute))}, aws, "rate(90 minutes) UTC"},
+		{whenFlags{Every: new(span(2 * time.Hour))}, aws, "rate(2 hours) UTC"},
+		{whenFlags{Every: new(span(7 * 24 * time.Hour))}, aws, "rate(7 days) UTC"},
+		{whenFlags{Every: new(span(90 * time.Second))}, ours, "every(90 seconds) UTC"},
+		{whenFlags{Every: new(span(250 * time.Millisecond))}, ours, "every(250 milliseconds) UTC"},
+		{whenFlags{Every: new(span(time.Second))}, ours, "every(1 second) UTC"},
+		{whenFlags{Every: new(span(time.Second))}, aws, ""},
+		{whenFlags{Every: new(span(5 * time.Millisecond))}, ours, ""}, // too fast
 		{whenFlags{Cron: "0 9 ? * MON-FRI *", Zone: "Europe/Berlin"}, aws, "cron(0 9 ? * MON-FRI *) Europe/Berlin"},
 		{whenFlags{Cron: "0 9 * * *"}, ours, ""},
 		{whenFlags{Expression: "every(10 seconds)"}, ours, "every(10 seconds) UTC"},
 		{whenFlags{Expression: "every(10 seconds)"}, aws, ""},
 		{whenFlags{Expression: "rate(1 day)", Zone: "Mars/Olympus"}, ours, ""},
-		{whenFlags{Every: span(time.Minute), Start: "yesterday"}, ours, ""},
+		{whenFlags{Every: new(span(time.Minute)), Start: "yesterday"}, ours, ""},
 		{whenFlags{}, ours, ""},
 	} {
 		w, err := c.read(c.flags)

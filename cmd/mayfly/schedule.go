@@ -141,7 +141,7 @@ var errNoExpression = errors.New("no time given")
 // whenFlags say when something fires.
 type whenFlags struct {
 	At         string `help:"Once: 2030-01-01T12:00:00[.250] in --zone, 2030-01-01T12:00:00+01:00, \"in 5m\", +5m, now." xor:"when" placeholder:"TIME"`
-	Every      span   `help:"Repeatedly: 5m, 2h, 1d, 30s, 250ms." xor:"when" placeholder:"TIME"`
+	Every      *span  `help:"Repeatedly: 5m, 2h, 1d, 30s, 250ms." xor:"when" placeholder:"TIME"`
 	Cron       string `help:"By the calendar, in six fields: minutes hours day-of-month month day-of-week year, such as \"0 9 ? * MON-FRI *\"." xor:"when" placeholder:"FIELDS"`
 	Expression string `help:"As in the API: at(…), rate(…), cron(…), and mayfly's own instant(…) and every(…)." xor:"when" placeholder:"TEXT"`
 	Zone       string `help:"Time zone, such as Europe/Berlin." placeholder:"NAME"`
@@ -157,7 +157,7 @@ type when struct {
 
 // given reports whether an expression is.
 func (f whenFlags) given() bool {
-	return f.At != "" || f.Every != 0 || f.Cron != "" || f.Expression != ""
+	return f.At != "" || f.Every != nil || f.Cron != "" || f.Expression != ""
 }
 
 // read makes an expression of the flags: a plain one where that is exact enough, and one of mayfly's where it is not. extended says that the endpoint may know
@@ -177,8 +177,8 @@ func (f whenFlags) read(now func() time.Time, extended, exact bool) (when, error
 	switch {
 	case f.At != "":
 		w.expression, err = f.atExpression(zone, now, extended, exact)
-	case f.Every != 0:
-		w.expression, err = rateExpression(time.Duration(f.Every), extended)
+	case f.Every != nil:
+		w.expression, err = rateExpression(time.Duration(*f.Every), extended)
 	case f.Cron != "":
 		w.expression = "cron(" + f.Cron + ")"
 	default:
@@ -266,6 +266,9 @@ func (f whenFlags) atExpression(zone *time.Location, now func() time.Time, exten
 
 // rateExpression is rate(…) for whole minutes, and every(…) for what is finer.
 func rateExpression(interval time.Duration, extended bool) (string, error) {
+	if interval == 0 {
+		return "", misused(errors.New("--every 0s is not above 0"), "for example --every 5m")
+	}
 	units := []struct {
 		keyword, name string
 		is            time.Duration
