@@ -168,7 +168,10 @@ func (s *stream) check(ctx context.Context) error {
 		return s.noStream(fmt.Sprintf("table %s has no stream", t.name))
 	}
 	if t.view != types.StreamViewTypeNewAndOldImages {
-		return s.noStream(fmt.Sprintf("the stream of table %s has the view type %s, but guard needs NEW_AND_OLD_IMAGES", t.name, t.view))
+		return &Problem{
+			Code: NoStream, Message: fmt.Sprintf("the stream of table %s has the view type %s, but guard needs NEW_AND_OLD_IMAGES", t.name, t.view),
+			Next: "disable the stream, enable it with that view type, and start guard again; other readers must change to the new stream",
+		}
 	}
 	return s.g.checkReading(ctx, t.stream)
 }
@@ -197,7 +200,8 @@ func (g *Guard) checkReading(ctx context.Context, arn string) error {
 }
 
 func (s *stream) noStream(message string) *Problem {
-	return &Problem{Code: NoStream, Message: message, Next: "enable one with the view type NEW_AND_OLD_IMAGES, and start guard again"}
+	return &Problem{Code: NoStream, Message: message, Next: fmt.Sprintf(
+		"aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES, then start guard again", s.g.table.name)}
 }
 
 // leases are those of one of the things that workers share.
@@ -270,7 +274,7 @@ func (s *stream) changed(ctx context.Context) error {
 	case t.stream == "":
 		return s.noStream(fmt.Sprintf("the stream of table %s was disabled", t.name))
 	case t.stream != s.set.stream:
-		return s.noStream(fmt.Sprintf("table %s has a new stream since guard started", t.name))
+		return &Problem{Code: NoStream, Message: fmt.Sprintf("table %s has a new stream since guard started", t.name), Next: "start guard again to follow the new stream"}
 	}
 	return nil
 }

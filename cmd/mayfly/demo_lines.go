@@ -76,10 +76,11 @@ func summary(r demo.Report, took time.Duration) string {
 		verdict = "A LAW WAS BROKEN"
 	}
 	return fmt.Sprintf(`%s after %.1f s
-  items      %d written, %d seen alive in the last moments before their deadlines, %d seen gone after them
-  records    %d of insertions, %d of removals, each once and marked as the service's
-  lateness   p50 %d ms, p99 %d ms, max %d ms from deadline to the record in a reader's hands
-  early %d   answered late %d   lost %d   twice %d   unmarked %d   altered %d   remaining %d`,
+  items      %d written, %d read just before their deadlines,
+             %d no longer found just after
+  records    %d insertions, %d removals by the service
+  lateness   p50 %d ms, p99 %d ms, max %d ms, from the deadline to the record
+  early %d  answered late %d  lost %d  twice %d  unmarked %d  altered %d  remaining %d`,
 		verdict, took.Seconds(), r.Written, r.Before, r.Gone, r.Inserts, r.Removes, r.P50MS, r.P99MS, r.MaxMS,
 		r.Early, r.Visible, r.Lost, r.Twice, r.Unmarked, r.Altered, r.Remaining)
 }

@@ -22,9 +22,10 @@ func (guardCommand) Help() string {
 	return `Examples:
 
     mayfly guard --endpoint aws --table orders
-    mayfly guard --endpoint http://scylla:8000 --table orders --attribute expires_at --strategy scan --max-rcu 200
+    mayfly guard --endpoint http://127.0.0.1:8000 --table orders --attribute expires_at --strategy scan --max-rcu 200
 
-It removes expired items on time from tables at any endpoint with the DynamoDB API: docs/guard.md.\nmayfly guard run --help shows the flags.`
+It removes expired items on time from tables at any endpoint with the DynamoDB API: docs/guard.md.
+mayfly guard run --help shows the flags.`
 }
 
 // flagsOf are the flags of options whose names are others.

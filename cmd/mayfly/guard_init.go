@@ -16,7 +16,7 @@ type guardInitCommand struct {
 	Attribute string `help:"TTL attribute. Default: the table's own TTL attribute." placeholder:"NAME"`
 	Version   string `name:"version-attribute" help:"Version attribute, to be projected into the index: removals are conditional on it." placeholder:"NAME"`
 
-	Index       string        `help:"Name of the index. Default: an existing index of the right shape, else the name of its partition key." placeholder:"NAME"`
+	Index       string        `help:"Name of the index. Default: an existing index of the right shape, else the partition key's name followed by Index." placeholder:"NAME"`
 	Key         string        `help:"Partition key of the index. Default: from the existing index, else expirationShard or expirationWindow." placeholder:"NAME"`
 	Granularity time.Duration `help:"Length of a window in the partition key, such as 1m: whole seconds, up to 24h. Default: no windows, only shards." placeholder:"TIME"`
 	Shards      int           `help:"Number of shards, up to 10,000. Default: 4, or 1 with windows." placeholder:"N"`

@@ -76,7 +76,7 @@ func joinClose(err error, db *mayfly.DB) error {
 	return err
 }
 
-// overdueAtWorkers is what the workers have said of what is due, where there is nobody else to ask.
+// overdueAtWorkers returns what the workers reported about overdue items, for a strategy that keeps no deadlines at the endpoint.
 func overdueAtWorkers(s *guard.Status) string {
 	due, oldest := 0, int64(0)
 	for _, w := range s.Workers {
@@ -84,7 +84,7 @@ func overdueAtWorkers(s *guard.Status) string {
 	}
 	switch {
 	case len(s.Workers) == 0:
-		return "unknown: no worker runs"
+		return "unknown (no worker runs)"
 	case due == 0:
 		return "none reported by the workers"
 	}
@@ -163,7 +163,7 @@ func writeShares(out io.Writer, s *guard.Status) error {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			t.add(share.Of, orText(name, "nobody"), fmt.Sprint(len(owners[name])), lowest(owners[name]))
+			t.add(share.Of, orText(name, "-"), fmt.Sprint(len(owners[name])), lowest(owners[name]))
 		}
 	}
 	return t.write(out)

@@ -15,7 +15,7 @@ func TestOverdueAtWorkers(t *testing.T) {
 		workers []guard.Worker
 		want    string
 	}{
-		{nil, "unknown: no worker runs"},
+		{nil, "unknown (no worker runs)"},
 		{[]guard.Worker{{Name: "a"}, {Name: "b"}}, "none reported by the workers"},
 		{[]guard.Worker{{Name: "a", Due: 2, Overdue: 500}, {Name: "b", Due: 3, Overdue: 1500}}, "5 reported by the workers, the oldest 1.5s late"},
 	} {

@@ -31,8 +31,8 @@ func (recordedCommand) Help() string {
     mayfly recorded
     mayfly recorded arn:aws:lambda:us-east-1:000000000000:function:tea --json
 
-Where mayfly serve says --unmapped accept, as it does in memory, what goes to a target that is not mapped is kept for a
-day instead of being delivered. So a program can be tried out before there is anything to receive what it schedules.`
+With --unmapped accept, the default in memory, mayfly serve records deliveries to unmapped targets for a day instead of
+sending them. So you can try a program before its targets exist.`
 }
 
 const recordedMax = 10_000

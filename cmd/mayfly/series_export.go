@@ -64,7 +64,7 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 	if c.JSON {
 		return json.NewEncoder(s.out).Encode(report)
 	}
-	fmt.Fprintf(s.out, "%d samples in %d files in %s, in %s\n", report.Written, report.Files, store, time.Since(p.began).Round(time.Millisecond))
+	fmt.Fprintf(s.out, "%s in %s in %s, in %s\n", counted(int(report.Written), "sample"), counted(int(report.Files), "file"), store, time.Since(p.began).Round(time.Millisecond))
 	if report.Kept > 0 {
 		fmt.Fprintf(s.out, "%d of them were in the files already and have left the table\n", report.Kept)
 	}

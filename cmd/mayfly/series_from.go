@@ -99,7 +99,7 @@ func (b *brokerIngest) run(ctx context.Context) error {
 			timeseries.Report
 		}{b.name, report}))
 	} else if report.Messages > 0 || err == nil {
-		fmt.Fprintf(b.s.out, "%s: %d samples written of %d messages, in %s\n", b.name, report.Written, report.Messages, time.Since(b.progress.began).Round(time.Millisecond))
+		fmt.Fprintf(b.s.out, "%s: %s written of %s, in %s\n", b.name, counted(int(report.Written), "sample"), counted(int(report.Messages), "message"), time.Since(b.progress.began).Round(time.Millisecond))
 		b.c.tellDetails(b.s, report, b.rejects.path)
 	}
 	switch {

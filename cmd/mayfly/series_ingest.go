@@ -191,7 +191,7 @@ func (c seriesIngestCommand) tell(s streams, name string, r timeseries.Report, r
 	if r.Resumed > 0 {
 		fmt.Fprintf(s.out, "%s: continued after line %d\n", name, r.Resumed)
 	}
-	fmt.Fprintf(s.out, "%s: %d samples written of %d lines, in %s\n", name, r.Written, r.Lines, took.Round(time.Millisecond))
+	fmt.Fprintf(s.out, "%s: %s written of %s, in %s\n", name, counted(int(r.Written), "sample"), counted(int(r.Lines), "line"), took.Round(time.Millisecond))
 	c.tellDetails(s, r, rejects.path)
 }
 
@@ -206,7 +206,7 @@ func (c seriesIngestCommand) tellDetails(s streams, r timeseries.Report, rejects
 	if r.Rejected == 0 {
 		return
 	}
-	fmt.Fprintf(s.out, "%d lines could not be used and are in %s:\n", r.Rejected, rejects)
+	fmt.Fprintf(s.out, "put aside %s in %s:\n", counted(int(r.Rejected), "line"), rejects)
 	for _, reason := range sortedKeys(r.Reasons) {
 		fmt.Fprintf(s.out, "  %d %s\n", r.Reasons[reason], reason)
 	}

@@ -26,7 +26,7 @@ type serveCommand struct {
 
 	Data       string            `help:"Directory of the database, created if missing. Default: keep everything in memory." placeholder:"DIR"`
 	Memory     bool              `help:"Keep everything in memory."`
-	Durability mayfly.Durability `help:"With --data: sync (acknowledged means on disk) or async (a crash of the machine may lose the last writes)." default:"default" placeholder:"sync"`
+	Durability mayfly.Durability `help:"With --data: sync (acknowledged means on disk) or async (a crash of the machine may lose the last writes). Default: sync." default:"default" placeholder:"sync"`
 	CacheBytes byteSize          `help:"Block cache of the store." default:"64MB"`
 
 	Expiry      mayfly.Expiry `help:"For tables without the tag mayfly:expiry: strict (an item is gone at its deadline) or aws (it stays visible until removed, some time after its deadline, as at Amazon)." default:"strict" placeholder:"strict"`

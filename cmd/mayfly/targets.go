@@ -13,7 +13,7 @@ import (
 // targetFlags are the flags of serve that say where deliveries go.
 type targetFlags struct {
 	Targets  string          `help:"YAML or JSON file that maps ARNs to targets: webhooks, brokers, commands, AWS services. See docs/targets.md." placeholder:"FILE"`
-	Unmapped mayfly.Unmapped `help:"Targets that the file does not name: accept (their deliveries are recorded in the table mayfly.recorded) or refuse. Default: accept in memory, refuse with --data." default:"default" placeholder:"accept"`
+	Unmapped mayfly.Unmapped `help:"Targets that the file does not name: accept (their deliveries are recorded in the table mayfly.recorded) or refuse. Default: accept for a server in memory, otherwise refuse." default:"default" placeholder:"refuse"`
 }
 
 // open makes the targets for a server that listens at an address. What it gives is closed after the last delivery.

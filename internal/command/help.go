@@ -143,9 +143,12 @@ func (f *Flag) left() string {
 	return "    " + f.shown()
 }
 
-// right is what it does, and the variable that sets it as well.
+// right returns what the flag does, its default where a placeholder stands in its place, and the variable that also sets it.
 func (f *Flag) right() string {
 	text, dot := strings.CutSuffix(f.Help, ".")
+	if f.placeholder != "" && f.standard != "" && f.standard != f.placeholder && !strings.Contains(text, "Default: ") {
+		text += ". Default: " + f.standard
+	}
 	text += " ($" + f.Env + ")"
 	if dot {
 		text += "."
