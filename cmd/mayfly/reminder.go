@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/reminder"
@@ -54,8 +55,9 @@ func (c reminderListCommand) Run(ctx context.Context, s streams) error {
 	var next []reminder.Reminder
 	more := false
 	trim := func() {
-		slices.SortFunc(next, func(a, b reminder.Reminder) int {
-			return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
+		sort.Slice(next, func(i, j int) bool {
+			a, b := next[i], next[j]
+			return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key)) < 0
 		})
 		if len(next) > c.Limit {
 			next, more = slices.Clone(next[:c.Limit]), true

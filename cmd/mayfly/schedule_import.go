@@ -7,7 +7,7 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -174,7 +174,7 @@ const maxInARow = 3 * atOnce
 // finish prints what was done. The error says that not all of it was.
 func (i *importer) finish(s streams, err error) error {
 	r := &i.report
-	slices.SortFunc(r.Problems, func(a, b lineProblem) int { return a.Line - b.Line })
+	sort.Slice(r.Problems, func(i, j int) bool { return r.Problems[i].Line < r.Problems[j].Line })
 	r.Created, r.Replaced, r.Unchanged = r.counts[importCreated], r.counts[importReplaced], r.counts[importUnchanged]
 	r.Past, r.Failed = r.counts[importPast], r.counts[importFailed]
 	if i.command.JSON {

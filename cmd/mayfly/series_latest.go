@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
-	"strings"
 
 	"github.com/mayflydb/mayfly/timeseries"
 )
@@ -57,7 +57,7 @@ func (c seriesLatestCommand) Run(ctx context.Context, s streams) error {
 			}
 			samples = append(samples, sample)
 		}
-		slices.SortFunc(samples, func(a, b timeseries.Sample) int { return strings.Compare(a.Device, b.Device) })
+		sort.Slice(samples, func(i, j int) bool { return samples[i].Device < samples[j].Device })
 	}
 	if more {
 		fmt.Fprintf(s.err, "mayfly: there are more than %d devices; raise --limit\n", c.Limit)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -129,12 +130,7 @@ func listFiles(names []string) listing {
 		slices.Sort(numbers)
 	}
 	for _, markers := range [][]marker{l.manifestMarkers, l.formatMarkers} {
-		slices.SortFunc(markers, func(a, b marker) int {
-			if a.turn < b.turn {
-				return -1
-			}
-			return 1
-		})
+		sort.Slice(markers, func(i, j int) bool { return markers[i].turn < markers[j].turn })
 	}
 	return l
 }

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"slices"
+	"sort"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -287,7 +287,7 @@ func (t *rawTable) checkMeta(report func(Damage)) {
 	for _, h := range t.data {
 		parts = append(parts, part{h, ""}) // the caller reads it
 	}
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.Offset, b.Offset) })
+	sort.Slice(parts, func(i, j int) bool { return parts[i].Offset < parts[j].Offset })
 	end := uint64(0)
 	for _, p := range parts {
 		if p.Length == 0 {

@@ -9,6 +9,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -408,7 +409,7 @@ func (m *merge) open(ctx context.Context) error {
 			return err
 		}
 	}
-	slices.SortFunc(m.spans, func(a, b span) int { return bytes.Compare(a.start, b.start) })
+	sort.Slice(m.spans, func(i, j int) bool { return bytes.Compare(m.spans[i].start, m.spans[j].start) < 0 })
 	heap.Init(&m.heap)
 	return nil
 }

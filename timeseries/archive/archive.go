@@ -10,6 +10,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -78,8 +79,9 @@ func withoutIncluded(all []string) (others, included []string) {
 			some = append(some, file{name, m[1], m[2], m[3]})
 		}
 	}
-	slices.SortFunc(some, func(a, b file) int {
-		return cmp.Or(cmp.Compare(a.writer, b.writer), cmp.Compare(a.first, b.first), cmp.Compare(b.last, a.last))
+	sort.Slice(some, func(i, j int) bool {
+		a, b := some[i], some[j]
+		return cmp.Or(cmp.Compare(a.writer, b.writer), cmp.Compare(a.first, b.first), cmp.Compare(b.last, a.last)) < 0
 	})
 	var widest file // of those before it
 	for _, f := range some {
