@@ -43,7 +43,7 @@ func (c demoCommand) Run(ctx context.Context, s streams) error {
 		return misused(errors.New("--items: 0 is not between 1 and 1000000"), "mayfly demo --help")
 	}
 	moreProcessors()
-	raiseHeap(64 << 20) // the library's default cache
+	raiseHeap(64<<20, false) // the library's default cache
 	dir, err := os.MkdirTemp("", "mayfly-demo-")
 	if err != nil {
 		return fmt.Errorf("make a directory for the demo: %w", err)

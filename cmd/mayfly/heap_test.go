@@ -12,7 +12,12 @@ func TestRaiseHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
-	raiseHeap(1 << 30)
+	none := debug.SetMemoryLimit(-1)
+	raiseHeap(1<<30, true)
+	if limit := debug.SetMemoryLimit(-1); limit != none {
+		t.Errorf("with the data in memory, the collector has a limit of %d MB", limit>>20)
+	}
+	raiseHeap(1<<30, false)
 	if len(heapFloor) != heapFloorBytes {
 		t.Fatalf("the floor has %d bytes", len(heapFloor))
 	}

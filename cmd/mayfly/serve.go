@@ -71,7 +71,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	moreProcessors()
-	raiseHeap(int64(c.CacheBytes))
+	raiseHeap(int64(c.CacheBytes), c.Data == "")
 	options.Logger = c.logger(s.err)
 	listener, err := listen(c.Host, c.Port)
 	if err != nil {
