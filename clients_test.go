@@ -144,15 +144,22 @@ func TestInProcessStopsWhenCancelled(t *testing.T) {
 	}
 }
 
-// Per-call options still work: the wait header of GetRecords travels as a header.
+// Per-call options still work: the headers that the pages show travel as headers.
 func TestPerCallHeader(t *testing.T) {
 	over := &canned{status: 200, body: `{"Records":[]}`}
-	_, streams := newClients(over, "us-east-1")
-	_, err := streams.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: aws.String("x")},
-		func(o *dynamodbstreams.Options) {
-			o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Mayfly-Wait-Ms", "250"))
-		})
+	db, streams := newClients(over, "us-east-1")
+	wait := func(o *dynamodbstreams.Options) {
+		o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Mayfly-Wait-Ms", "250"))
+	}
+	_, err := streams.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: aws.String("x")}, wait)
 	if err != nil || over.seen.Get("X-Mayfly-Wait-Ms") != "250" {
+		t.Errorf("got %v, %v", over.seen, err)
+	}
+	onlyExpired := func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Mayfly-Expired", "only"))
+	}
+	_, err = db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("sessions")}, onlyExpired)
+	if err != nil || over.seen.Get("X-Mayfly-Expired") != "only" {
 		t.Errorf("got %v, %v", over.seen, err)
 	}
 }
