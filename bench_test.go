@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/mayflydb/mayfly/internal/dynamo"
-	"github.com/mayflydb/mayfly/internal/service"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 // These benchmarks give what the SDK over the in-process transport costs beside the same operation called directly, in CPU time of

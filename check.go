@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/engine"
+	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
 // Fault is damage that Check or Salvage found: of a file, or a disagreement between the parts of a database.

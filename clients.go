@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/mayflydb/mayfly/internal/wire"
+	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
 // httpClient is a transport as the SDK calls it, without what net/http's client would add.

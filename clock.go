@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/admin"
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/engine"
+	"github.com/mayflydb/mayfly/internal/front/admin"
+	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
 // Clock is a database's time, by which items expire. It runs with the machine's until it is frozen, set, advanced or given another

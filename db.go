@@ -13,13 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	schedulerapi "github.com/aws/aws-sdk-go-v2/service/scheduler"
 
-	"github.com/mayflydb/mayfly/internal/admin"
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/engine"
-	"github.com/mayflydb/mayfly/internal/kv"
-	"github.com/mayflydb/mayfly/internal/routes"
-	"github.com/mayflydb/mayfly/internal/service"
-	"github.com/mayflydb/mayfly/internal/wire"
+	"github.com/mayflydb/mayfly/internal/front/admin"
+	"github.com/mayflydb/mayfly/internal/front/routes"
+	"github.com/mayflydb/mayfly/internal/front/wire"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/kv"
+	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 // What Open runs into, for errors.Is.

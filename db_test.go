@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mayflydb/mayfly/conformance"
-	"github.com/mayflydb/mayfly/internal/kv"
+	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
 func open(t testing.TB, dir string, options Options) *DB {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mayflydb/mayfly/internal/routes"
-	"github.com/mayflydb/mayfly/internal/wire"
+	"github.com/mayflydb/mayfly/internal/front/routes"
+	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
 // FuzzFurtherAPIs sends any body, name and query to any operation beside DynamoDB's. Whatever it is, the answer has a status that the API knows and a body

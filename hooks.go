@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/deliver"
-	"github.com/mayflydb/mayfly/internal/service"
+	"github.com/mayflydb/mayfly/internal/store/service"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
 // hooks is what this database adds for consumers of its streams in its own process: it keeps what they have not got to, and its clock waits for

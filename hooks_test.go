@@ -20,8 +20,8 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/mayflydb/mayfly/internal/deliver"
-	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // firstShard gives a table's present stream and the shard of it that is listed first.

@@ -35,15 +35,15 @@ const brokerWhy = "who ingests files does not link a broker's client"
 var layers = map[string]layer{
 	"cmd/mayfly": {
 		may: []string{
-			"", "guard", "guard/strict", "internal/admin", "internal/bench", "internal/clock", "internal/command", "internal/cron", "internal/deliver", "internal/demo", "internal/lease", "internal/reminder",
-			"internal/resolve", "internal/scheduler", "internal/sigv4", "internal/sink/targetfile", "internal/trigger", "internal/worker", "lifecycle", "planner",
+			"", "guard", "guard/strict", "internal/front/admin", "internal/bench", "internal/clock", "internal/command", "internal/work/cron", "internal/work/deliver", "internal/demo", "internal/work/lease", "internal/work/reminder",
+			"internal/work/resolve", "internal/work/scheduler", "internal/front/sigv4", "internal/sink/targetfile", "internal/work/trigger", "internal/work/host", "lifecycle", "planner",
 			"target", "timeseries", "timeseries/archive", "timeseries/archive/bucket", "timeseries/fromkafka", "timeseries/fromkinesis", "timeseries/fromnats",
 		},
 		tests: []string{"conformance", "internal/testkit", "internal/brokertest"},
 		why:   "main is wiring: it uses the library as anyone would",
 	},
 	"deploy": {
-		tests: []string{"", "guard", "internal/admin", "internal/lease", "planner", "target"},
+		tests: []string{"", "guard", "internal/front/admin", "internal/work/lease", "planner", "target"},
 		why:   "templates are text; their test holds them against what guard does",
 	},
 	"tools/mutate": {
@@ -61,10 +61,10 @@ var layers = map[string]layer{
 	},
 	"": {
 		may: []string{
-			"internal/admin", "internal/clock", "internal/deliver", "internal/engine", "internal/httploop", "internal/kv", "internal/lease", "internal/resolve",
-			"internal/reminder", "internal/routes", "internal/scheduler", "internal/service", "internal/sigv4", "internal/trigger", "internal/wire", "target",
+			"internal/front/admin", "internal/clock", "internal/work/deliver", "internal/store/engine", "internal/front/httploop", "internal/store/kv", "internal/work/lease", "internal/work/resolve",
+			"internal/work/reminder", "internal/front/routes", "internal/work/scheduler", "internal/store/service", "internal/front/sigv4", "internal/work/trigger", "internal/front/wire", "target",
 		},
-		tests: []string{"", "conformance", "internal/dynamo", "internal/faulttest", "internal/lease", "lifecycle", "target"},
+		tests: []string{"", "conformance", "internal/store/dynamo", "internal/faulttest", "internal/work/lease", "lifecycle", "target"},
 		why:   "the root is wiring: what a request means is decided below it, and the toolkits are built on it",
 	},
 	"planner": {
@@ -76,22 +76,22 @@ var layers = map[string]layer{
 		why:   "the suite runs against any endpoint, so it knows clients of the AWS SDK only",
 	},
 	"guard": {
-		may:   []string{"internal/clock", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/invariant", "internal/lease", "internal/skew", "target"},
+		may:   []string{"internal/clock", "internal/work/deliver", "internal/store/dynamo", "internal/work/ensure", "internal/invariant", "internal/work/lease", "internal/skew", "target"},
 		tests: []string{"", "conformance", "internal/faulttest", "internal/testkit"},
 		why:   "exact expiry for tables elsewhere runs at any endpoint, so it knows clients of the AWS SDK only; of what is ours it needs how a number is read",
 	},
 	"guard/strict": {
-		may:   []string{"internal/clock", "internal/constraint", "internal/dynamo", "internal/expr", "internal/sigv4", "internal/skew"},
+		may:   []string{"internal/clock", "internal/constraint", "internal/store/dynamo", "internal/store/expr", "internal/front/sigv4", "internal/skew"},
 		tests: []string{"", "conformance", "internal/testkit"},
 		why:   "strict reads work on the requests and answers of any endpoint; what an expression means is expr's",
 	},
 	"timeseries": {
-		may:   []string{"internal/clock", "internal/constraint", "internal/ensure"},
+		may:   []string{"internal/clock", "internal/constraint", "internal/work/ensure"},
 		tests: []string{"", "internal/testkit"},
 		why:   "series of samples are kept at any endpoint, so the package knows clients of the AWS SDK only",
 	},
 	"timeseries/archive": {
-		may:   []string{"internal/clock", "internal/deliver", "internal/lease", "target", "timeseries"},
+		may:   []string{"internal/clock", "internal/work/deliver", "internal/work/lease", "target", "timeseries"},
 		tests: []string{"", "guard"},
 		why:   "files of samples stand beside a series at any endpoint; who does without them does not link Parquet",
 	},
@@ -101,7 +101,7 @@ var layers = map[string]layer{
 		why:   brokerWhy,
 	},
 	"timeseries/fromkinesis": {
-		may:   []string{"internal/clock", "internal/lease", "timeseries"},
+		may:   []string{"internal/clock", "internal/work/lease", "timeseries"},
 		tests: []string{"internal/testkit", "internal/brokertest"},
 		why:   brokerWhy,
 	},
@@ -116,13 +116,13 @@ var layers = map[string]layer{
 	},
 	"timeseries/archive/bucket": {
 		may:   []string{"timeseries/archive"},
-		tests: []string{"", "internal/sigv4", "target", "timeseries"},
+		tests: []string{"", "internal/front/sigv4", "target", "timeseries"},
 		why:   "who keeps an archive in a directory does not link S3",
 	},
 	"lifecycle": {
 		may: []string{
-			"internal/clock", "internal/constraint", "internal/cron", "internal/declare", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/expr", "internal/lease",
-			"internal/resolve", "internal/template", "target",
+			"internal/clock", "internal/constraint", "internal/work/cron", "internal/work/declare", "internal/work/deliver", "internal/store/dynamo", "internal/work/ensure", "internal/store/expr", "internal/work/lease",
+			"internal/work/resolve", "internal/work/template", "target",
 		},
 		tests: []string{"", "internal/testkit"},
 		why:   "lifecycles run at any endpoint, so they know clients of the AWS SDK only; what a condition means is expr's",
@@ -146,7 +146,7 @@ var layers = map[string]layer{
 	},
 	"internal/sink/aws": {
 		may:   []string{"internal/constraint", "target"},
-		tests: []string{"internal/sigv4", "internal/sink/aws/lambdatest"},
+		tests: []string{"internal/front/sigv4", "internal/sink/aws/lambdatest"},
 		why:   sinkWhy,
 	},
 	"internal/sink/aws/lambdatest": {
@@ -165,27 +165,27 @@ var layers = map[string]layer{
 		may: []string{"internal/sink", "internal/sink/aws", "internal/sink/kafka", "internal/sink/nats", "internal/sink/rabbitmq", "target"},
 		why: "the file names kinds of targets, and what each of them makes of its settings is its own business",
 	},
-	"internal/deliver": {
-		may:   []string{"internal/clock", "internal/ensure", "internal/invariant", "internal/lease", "target"},
+	"internal/work/deliver": {
+		may:   []string{"internal/clock", "internal/work/ensure", "internal/invariant", "internal/work/lease", "target"},
 		tests: []string{"", "internal/faulttest"},
 		why:   "what brings records and jobs to targets runs at any endpoint, so it knows clients of the AWS SDK only",
 	},
-	"internal/scheduler": {
-		may:   []string{"internal/clock", "internal/constraint", "internal/cron", "internal/deliver", "internal/ensure", "internal/lease", "target"},
-		tests: []string{"internal/engine", "internal/kv", "internal/service", "internal/wire"},
+	"internal/work/scheduler": {
+		may:   []string{"internal/clock", "internal/constraint", "internal/work/cron", "internal/work/deliver", "internal/work/ensure", "internal/work/lease", "target"},
+		tests: []string{"internal/store/engine", "internal/store/kv", "internal/store/service", "internal/front/wire"},
 		why:   "schedules are items of any endpoint: the scheduler knows clients of the AWS SDK only, and has not heard of HTTP's routes",
 	},
-	"internal/lease": {
-		may:   []string{"internal/clock", "internal/ensure"},
+	"internal/work/lease": {
+		may:   []string{"internal/clock", "internal/work/ensure"},
 		tests: []string{""},
 		why:   "leases are kept in a table at any endpoint",
 	},
-	"internal/resolve": {
-		may:   []string{"internal/deliver", "internal/ensure", "target"},
+	"internal/work/resolve": {
+		may:   []string{"internal/work/deliver", "internal/work/ensure", "target"},
 		tests: []string{""},
 		why:   "which target an ARN leads to follows from mappings; what goes there is deliver's",
 	},
-	"internal/ensure": {
+	"internal/work/ensure": {
 		may:   []string{"internal/clock"},
 		tests: []string{""},
 		why:   "tables are made at any endpoint",
@@ -196,96 +196,96 @@ var layers = map[string]layer{
 		why:   "the demo is a client like any other, so it could run elsewhere",
 	},
 	"internal/bench": {
-		may: []string{"internal/kv"},
+		may: []string{"internal/store/kv"},
 		why: "the bench is a client of any endpoint; the bare store is what it compares with",
 	},
-	"internal/admin": {
+	"internal/front/admin": {
 		may: []string{"internal/clock"},
 		why: "health, metrics and the clock are handed to it as functions",
 	},
-	"internal/httploop": {
-		may: []string{"internal/clock", "internal/wire"},
+	"internal/front/httploop": {
+		may: []string{"internal/clock", "internal/front/wire"},
 		why: "the loop reads requests and writes answers; what they mean is wire's, and what it does not know is net/http's",
 	},
-	"internal/wire": {
-		may:   []string{"internal/dynamo", "internal/service", "internal/sigv4"},
-		tests: []string{"internal/engine"},
+	"internal/front/wire": {
+		may:   []string{"internal/store/dynamo", "internal/store/service", "internal/front/sigv4"},
+		tests: []string{"internal/store/engine"},
 		why:   "wire has not heard of the engine: it turns HTTP into the service's inputs and back",
 	},
-	"internal/sigv4": {
-		may: []string{"internal/dynamo"},
+	"internal/front/sigv4": {
+		may: []string{"internal/store/dynamo"},
 		why: "a signature is verified before anything is understood",
 	},
 	"internal/skew": {
 		why: "arithmetic on headers and instants: it has no clock of its own",
 	},
-	"internal/service": {
-		may:   []string{"internal/constraint", "internal/dynamo", "internal/engine", "internal/expr"},
+	"internal/store/service": {
+		may:   []string{"internal/constraint", "internal/store/dynamo", "internal/store/engine", "internal/store/expr"},
 		tests: []string{"internal/clock"},
 		why:   "the service has not heard of HTTP: it gives each operation its meaning",
 	},
-	"internal/trigger": {
-		may:   []string{"internal/clock", "internal/constraint", "internal/declare", "internal/deliver", "internal/dynamo", "internal/ensure", "internal/lease", "internal/pattern", "target"},
+	"internal/work/trigger": {
+		may:   []string{"internal/clock", "internal/constraint", "internal/work/declare", "internal/work/deliver", "internal/store/dynamo", "internal/work/ensure", "internal/work/lease", "internal/work/pattern", "target"},
 		tests: []string{"", "internal/sink/aws", "internal/sink/aws/lambdatest", "internal/sink/nats", "internal/testkit"},
 		why:   "triggers run at any endpoint; of what is ours in JSON they need only how a string is quoted",
 	},
-	"internal/routes": {
-		may: []string{"internal/scheduler", "internal/trigger", "internal/wire"},
+	"internal/front/routes": {
+		may: []string{"internal/work/scheduler", "internal/work/trigger", "internal/front/wire"},
 		why: "it puts the operations of others into the wire's tables, and has none of its own",
 	},
-	"internal/worker": {
+	"internal/work/host": {
 		may: []string{
-			"internal/admin", "internal/deliver", "internal/lease", "internal/reminder", "internal/resolve", "internal/routes", "internal/scheduler", "internal/sigv4",
-			"internal/trigger", "internal/wire", "target",
+			"internal/front/admin", "internal/work/deliver", "internal/work/lease", "internal/work/reminder", "internal/work/resolve", "internal/front/routes", "internal/work/scheduler", "internal/front/sigv4",
+			"internal/work/trigger", "internal/front/wire", "target",
 		},
 		tests: []string{"", "internal/clock"},
 		why:   "a worker is wiring beside an endpoint that is elsewhere, so it knows no engine",
 	},
-	"internal/reminder": {
-		may:   []string{"internal/clock", "internal/constraint", "internal/declare", "internal/deliver", "internal/ensure", "internal/lease", "internal/template", "target"},
+	"internal/work/reminder": {
+		may:   []string{"internal/clock", "internal/constraint", "internal/work/declare", "internal/work/deliver", "internal/work/ensure", "internal/work/lease", "internal/work/template", "target"},
 		tests: []string{"", "internal/testkit"},
 		why:   "a reminder is an item that expires, at any endpoint",
 	},
-	"internal/template": {
-		may: []string{"internal/dynamo"},
+	"internal/work/template": {
+		may: []string{"internal/store/dynamo"},
 		why: "what a template is filled in from is an item of any endpoint; of what is ours in JSON it needs only how a string is quoted",
 	},
-	"internal/declare": {
+	"internal/work/declare": {
 		why: "a file is read without knowing what is declared in it",
 	},
-	"internal/pattern": {
+	"internal/work/pattern": {
 		why: "patterns are matched against JSON, whoever wrote it",
 	},
-	"internal/expr": {
-		may: []string{"internal/dynamo"},
+	"internal/store/expr": {
+		may: []string{"internal/store/dynamo"},
 		why: "expressions are evaluated over items, wherever those come from",
 	},
-	"internal/engine": {
-		may:   []string{"internal/clock", "internal/due", "internal/dynamo", "internal/invariant", "internal/keyenc", "internal/kv"},
+	"internal/store/engine": {
+		may:   []string{"internal/clock", "internal/store/due", "internal/store/dynamo", "internal/invariant", "internal/store/keyenc", "internal/store/kv"},
 		tests: []string{"internal/faulttest"},
 		why:   "the engine takes compiled predicates: it knows neither JSON nor the text of an expression",
 	},
-	"internal/keyenc": {
-		may: []string{"internal/dynamo"},
+	"internal/store/keyenc": {
+		may: []string{"internal/store/dynamo"},
 		why: "the key codec is pure functions over values",
 	},
-	"internal/kv": {
+	"internal/store/kv": {
 		may: []string{"internal/clock", "internal/invariant"},
 		why: "storage holds bytes, not items",
 	},
-	"internal/due": {
+	"internal/store/due": {
 		may:   []string{"internal/clock", "internal/invariant"},
 		tests: []string{"internal/faulttest"},
 		why:   "what is due is its source's to know",
 	},
-	"internal/constraint": {why: "the words for a broken constraint are the same in every API"},
-	"internal/testkit":    {why: "what tests share knows of nothing that they test"},
-	"internal/faulttest":  {may: []string{"internal/invariant"}, why: "it checks tests by the names of their faults"},
-	"internal/command":    {why: "how a command line is read has nothing to do with what it is about"},
-	"internal/cron":       {why: "schedule expressions are pure arithmetic: the time is an argument"},
-	"internal/dynamo":     {why: "the vocabulary imports nothing of ours"},
-	"internal/clock":      {why: "time depends on nothing of ours"},
-	"internal/invariant":  {why: "checks and faults are used by all and know none"},
+	"internal/constraint":   {why: "the words for a broken constraint are the same in every API"},
+	"internal/testkit":      {why: "what tests share knows of nothing that they test"},
+	"internal/faulttest":    {may: []string{"internal/invariant"}, why: "it checks tests by the names of their faults"},
+	"internal/command":      {why: "how a command line is read has nothing to do with what it is about"},
+	"internal/work/cron":    {why: "schedule expressions are pure arithmetic: the time is an argument"},
+	"internal/store/dynamo": {why: "the vocabulary imports nothing of ours"},
+	"internal/clock":        {why: "time depends on nothing of ours"},
+	"internal/invariant":    {why: "checks and faults are used by all and know none"},
 }
 
 // ban keeps an import, with everything below its path, to some packages.
@@ -298,13 +298,13 @@ type ban struct {
 }
 
 var bans = []ban{
-	{path: "github.com/cockroachdb/pebble", only: []string{"internal/kv"}, tests: true, why: "kv is the only importer of the LSM"},
+	{path: "github.com/cockroachdb/pebble", only: []string{"internal/store/kv"}, tests: true, why: "kv is the only importer of the LSM"},
 	{path: "net/http", except: belowWire, why: "HTTP ends in wire"},
-	{path: "github.com/aws", except: append([]string{"internal/wire", "internal/sigv4", "internal/admin"}, belowWire...),
+	{path: "github.com/aws", except: append([]string{"internal/front/wire", "internal/front/sigv4", "internal/front/admin"}, belowWire...),
 		why: "inside the server there are our own types; the SDK is for what could run elsewhere"},
 	{path: "github.com/aws/aws-lambda-go/lambda", only: []string{"cmd/mayfly-lambda", "internal/sink/aws/lambdatest"}, why: "only main is a function; a library has handlers"},
 	{path: "github.com/aws/aws-lambda-go/events", only: []string{"cmd/mayfly-lambda", "guard"}, why: "Lambda's form of records is for functions"},
-	{path: "github.com/nats-io", only: []string{"internal/sink/nats", "internal/bench", "internal/trigger", "cmd/mayfly", "timeseries/fromnats"}, tests: true, why: sinkWhy},
+	{path: "github.com/nats-io", only: []string{"internal/sink/nats", "internal/bench", "internal/work/trigger", "cmd/mayfly", "timeseries/fromnats"}, tests: true, why: sinkWhy},
 	{path: "github.com/nats-io", only: []string{"internal/sink/nats", "internal/bench", "timeseries/fromnats"}, why: sinkWhy + "; the bench reads what was delivered"},
 	{path: "github.com/nats-io/nats-server", only: []string{}, why: "servers run in tests only: linked, it would make the program half as large again"},
 	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka", "timeseries/fromkafka", "cmd/mayfly"}, tests: true, why: sinkWhy},
@@ -320,8 +320,8 @@ var bans = []ban{
 
 // belowWire are the packages that no protocol reaches.
 var belowWire = []string{
-	"internal/service", "internal/constraint", "internal/expr", "internal/engine", "internal/keyenc", "internal/kv", "internal/due", "internal/dynamo",
-	"internal/clock", "internal/invariant", "internal/cron",
+	"internal/store/service", "internal/constraint", "internal/store/expr", "internal/store/engine", "internal/store/keyenc", "internal/store/kv", "internal/store/due", "internal/store/dynamo",
+	"internal/clock", "internal/invariant", "internal/work/cron",
 }
 
 // tellsTime are the functions that ask the machine for the time or wait for it.

@@ -18,7 +18,7 @@ import (
 	"github.com/mayflydb/mayfly/conformance"
 	"github.com/mayflydb/mayfly/internal/faulttest"
 	"github.com/mayflydb/mayfly/internal/invariant"
-	"github.com/mayflydb/mayfly/internal/kv"
+	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
 // The laws of DESIGN as a client sees them, over the in-process transport and over HTTP. With the build tag invariants each is also

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/kv"
+	"github.com/mayflydb/mayfly/internal/store/kv"
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/admin"
-	"github.com/mayflydb/mayfly/internal/engine"
+	"github.com/mayflydb/mayfly/internal/front/admin"
+	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
 // observe counts an answered request.

@@ -7,13 +7,13 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/engine"
-	"github.com/mayflydb/mayfly/internal/kv"
-	"github.com/mayflydb/mayfly/internal/reminder"
-	"github.com/mayflydb/mayfly/internal/resolve"
-	"github.com/mayflydb/mayfly/internal/scheduler"
-	"github.com/mayflydb/mayfly/internal/sigv4"
-	"github.com/mayflydb/mayfly/internal/trigger"
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/kv"
+	"github.com/mayflydb/mayfly/internal/work/reminder"
+	"github.com/mayflydb/mayfly/internal/work/resolve"
+	"github.com/mayflydb/mayfly/internal/work/scheduler"
+	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/target"
 )
 

@@ -82,7 +82,7 @@ func TestIssueTemplates(t *testing.T) {
 
 // TestVersionsPage checks that the statement on compatibility names the format that FORMAT.md describes.
 func TestVersionsPage(t *testing.T) {
-	format := regexp.MustCompile(`(?m)^    mayfly format (\d+)$`).FindStringSubmatch(readText(t, "internal/engine/FORMAT.md"))
+	format := regexp.MustCompile(`(?m)^    mayfly format (\d+)$`).FindStringSubmatch(readText(t, "internal/store/engine/FORMAT.md"))
 	if format == nil {
 		t.Fatal("FORMAT.md names no format")
 	}

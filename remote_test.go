@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/mayflydb/mayfly/conformance"
-	"github.com/mayflydb/mayfly/internal/deliver"
-	"github.com/mayflydb/mayfly/internal/lease"
-	"github.com/mayflydb/mayfly/internal/scheduler"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/scheduler"
 	"github.com/mayflydb/mayfly/target"
 )
 

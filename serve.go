@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/httploop"
+	"github.com/mayflydb/mayfly/internal/front/httploop"
 )
 
 // Serve answers what Handler answers to the connections of the listener, and the API's own requests at about half of the cost that

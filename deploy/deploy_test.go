@@ -16,7 +16,7 @@ import (
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/guard"
-	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // deployment is what a template deploys, in words that are the same for all forms of templates. A value that refers to something else is its text in the template.

@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
-	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // What guard does in a world that is broken, from the start or from some moment on: the table in docs/guard.md, "When something is broken".

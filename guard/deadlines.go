@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/mayflydb/mayfly/internal/ensure"
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
 // The stream strategy keeps the deadlines that it knows of in the table mayfly.deadlines, so that nothing is forgotten when a worker dies. Its items, by part and at:

@@ -8,8 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/mayflydb/mayfly/internal/ensure"
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
 // TestDeliveredAtLeastOnceInTable: in the deadline table an older record never overwrites a newer one, and deletes nothing that a newer

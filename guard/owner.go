@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // The owner of a partition looks at its deadlines ahead of time, and arms them. Where there are others it looks now and then, since they write deadlines too; a worker that is alone is

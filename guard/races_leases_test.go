@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/mayflydb/mayfly/internal/ensure"
 	"github.com/mayflydb/mayfly/internal/invariant"
-	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // The races of this file are for leases: a worker loses all that it has while a batch of removals, or of schedules, and its checkpoint are under way, and goes on with them afterwards.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
-	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // The scan strategy reads the whole table again and again, in segments that are divided among the workers, within a budget. Deadlines that come before a segment will have been read

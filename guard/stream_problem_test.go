@@ -16,8 +16,8 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly"
-	"github.com/mayflydb/mayfly/internal/deliver"
-	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // ends waits until a guard ends with a problem, and checks that it is one of these.

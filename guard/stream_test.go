@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly"
-	"github.com/mayflydb/mayfly/internal/ensure"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
 // everyStore runs a test with a store of the worker's own, alone with a deadline table at the endpoint, and as one of a fleet; each in a bubble of virtual time.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/lease"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // oneSweep is the index strategy as a single run that ends by itself, for whoever is called by a schedule: everything from the watermarks up to an instant is swept, and removed.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/cron"
+	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
 // calendar is one that was read. Without weekdays it is a zone, in which business is never closed.

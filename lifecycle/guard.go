@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/mayflydb/mayfly/internal/dynamo"
-	"github.com/mayflydb/mayfly/internal/expr"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
 // guard is a condition on an entity's attributes. It is judged here, to choose a transition, and once more by the endpoint in the transaction that makes it: what has

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"gopkg.in/yaml.v3"
 
-	"github.com/mayflydb/mayfly/internal/template"
+	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
 // What an input may name of its call, besides attributes of the entity.

@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/mayflydb/mayfly/internal/deliver"
-	"github.com/mayflydb/mayfly/internal/lease"
-	"github.com/mayflydb/mayfly/internal/resolve"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/resolve"
 	"github.com/mayflydb/mayfly/target"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/template"
+	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
 // plan is a definition that was checked, in the form in which it is followed. It does not change.

@@ -10,7 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/mayflydb/mayfly/internal/declare"
+	"github.com/mayflydb/mayfly/internal/work/declare"
 )
 
 const (

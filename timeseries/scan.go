@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/mayflydb/mayfly/internal/ensure"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
 // Scan gives all samples of the series, or of one of so many segments that may be read at once, in the order in which the table has them: a device's shard is in the

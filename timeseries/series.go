@@ -15,7 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/constraint"
-	"github.com/mayflydb/mayfly/internal/ensure"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
 // ConfigTable keeps what is known of all series at an endpoint: settings, shard counts of hot devices, checkpoints.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mayflydb/mayfly/internal/deliver"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
 // deadletterCommand is what is done with what could not be delivered. It is kept in a table, so the commands speak the API of DynamoDB.

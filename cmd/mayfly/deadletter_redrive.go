@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/mayflydb/mayfly/internal/deliver"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
 type deadletterRedriveCommand struct {

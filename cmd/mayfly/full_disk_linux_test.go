@@ -21,7 +21,7 @@ import (
 func TestServeFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=160m"); err != nil {
-		t.Log("left out, since no disk can be mounted here:", err) // TestFullDiskHeals of internal/kv has one in memory
+		t.Log("left out, since no disk can be mounted here:", err) // TestFullDiskHeals of internal/store/kv has one in memory
 		return
 	}
 	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })

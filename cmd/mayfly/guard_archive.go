@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/guard"
-	"github.com/mayflydb/mayfly/internal/resolve"
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
+	"github.com/mayflydb/mayfly/internal/work/resolve"
 	"github.com/mayflydb/mayfly/target"
 	"github.com/mayflydb/mayfly/timeseries"
 	"github.com/mayflydb/mayfly/timeseries/archive"

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/guard"
-	"github.com/mayflydb/mayfly/internal/admin"
+	"github.com/mayflydb/mayfly/internal/front/admin"
 )
 
 // tally is what has happened to a table since the last line about it.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/guard"
-	"github.com/mayflydb/mayfly/internal/admin"
+	"github.com/mayflydb/mayfly/internal/front/admin"
 )
 
 type guardRunCommand struct {

@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/resolve"
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
+	"github.com/mayflydb/mayfly/internal/work/resolve"
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 

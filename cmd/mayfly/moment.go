@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/cron"
+	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
 // moment is an instant as somebody has typed it, to the millisecond.

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/mayflydb/mayfly/internal/resolve"
+	"github.com/mayflydb/mayfly/internal/work/resolve"
 )
 
 type recordedCommand struct {

@@ -8,7 +8,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/reminder"
+	"github.com/mayflydb/mayfly/internal/work/reminder"
 )
 
 // reminderCommand looks at reminders. Their rules are declared in a file, and the reminders are kept in a table, so it speaks the API of DynamoDB.

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/mayflydb/mayfly/internal/cron"
+	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
 // scheduleCommand is what is done with schedules, through the API of EventBridge Scheduler.

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 
-	"github.com/mayflydb/mayfly/internal/cron"
+	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
 type scheduleCreateCommand struct {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/cron"
+	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
 type scheduleImportCommand struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 
-	"github.com/mayflydb/mayfly/internal/cron"
+	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
 // importer puts schedules, each so that doing it again changes nothing.

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 
-	schedules "github.com/mayflydb/mayfly/internal/scheduler"
+	schedules "github.com/mayflydb/mayfly/internal/work/scheduler"
 )
 
 type scheduleListCommand struct {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly"
-	"github.com/mayflydb/mayfly/internal/reminder"
-	"github.com/mayflydb/mayfly/internal/trigger"
+	"github.com/mayflydb/mayfly/internal/work/reminder"
+	"github.com/mayflydb/mayfly/internal/work/trigger"
 )
 
 type serveCommand struct {

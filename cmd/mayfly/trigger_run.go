@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/lease"
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
-	"github.com/mayflydb/mayfly/internal/trigger"
-	"github.com/mayflydb/mayfly/internal/worker"
+	"github.com/mayflydb/mayfly/internal/work/host"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -74,7 +74,7 @@ func (c triggerRunCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	w := worker.New(worker.Options{
+	w := host.New(host.Options{
 		DB: e.dynamodb(), Streams: e.streams(), Clock: clock.New(), Region: e.config.Region, Account: accountAnywhere, Targets: mappings,
 		Triggers: []trigger.Spec{spec}, Aside: spec.Name, Leases: lease.Options{Duration: c.Lease}, Logger: c.logger(s.err),
 	})

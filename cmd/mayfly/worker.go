@@ -13,11 +13,11 @@ import (
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/lease"
-	"github.com/mayflydb/mayfly/internal/reminder"
-	"github.com/mayflydb/mayfly/internal/sigv4"
-	"github.com/mayflydb/mayfly/internal/trigger"
-	"github.com/mayflydb/mayfly/internal/worker"
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/work/host"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/reminder"
+	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
@@ -96,13 +96,13 @@ func (e *endpoint) checkAlone(ctx context.Context) error {
 }
 
 // worker makes what the flags say.
-func (c workerCommand) worker(ctx context.Context, s streams, e *endpoint, listener net.Listener) (*worker.Worker, *lifecycle.Lifecycles, func() error, error) {
+func (c workerCommand) worker(ctx context.Context, s streams, e *endpoint, listener net.Listener) (*host.Worker, *lifecycle.Lifecycles, func() error, error) {
 	var o mayfly.Options // carries the targets
 	shut, err := c.targetFlags.open(ctx, listener.Addr().String(), &o)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	w := worker.Options{
+	w := host.Options{
 		DB: e.dynamodb(), Streams: e.streams(), Clock: clock.New(), Region: e.config.Region, Account: c.Account, Targets: o.Targets,
 		Unmapped: o.Unmapped == mayfly.UnmappedAccept, CatchUp: c.CatchUp, Leases: lease.Options{Duration: c.Lease}, Logger: c.logger(s.err),
 	}
@@ -121,11 +121,11 @@ func (c workerCommand) worker(ctx context.Context, s streams, e *endpoint, liste
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, shut())
 	}
-	return worker.New(w), l, shut, nil
+	return host.New(w), l, shut, nil
 }
 
 // serveWorker works and answers requests until ctx is done, or one of both fails.
-func serveWorker(ctx context.Context, w *worker.Worker, l *lifecycle.Lifecycles, listener net.Listener) error {
+func serveWorker(ctx context.Context, w *host.Worker, l *lifecycle.Lifecycles, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	made := make(chan error, 1)

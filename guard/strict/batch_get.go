@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
 // errUnreadable is an answer that is not what the API says.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
 // Hiding an item too early is put right by the next answer; removing it is not. So an item is removed only where it has expired by what is known of the endpoint's clock, or else by this

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// fiveYears is the age from which a deadline is taken for a mistake, in ms: 5 × 365 days, as in internal/engine.
+// fiveYears is the age from which a deadline is taken for a mistake, in ms: 5 × 365 days, as in internal/store/engine.
 const fiveYears = 5 * 365 * 24 * 60 * 60 * 1000
 
 // moment is the instant at which a request is judged, in ms since the epoch.

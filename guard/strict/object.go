@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
 // object is a JSON object of which only the members that matter here are looked into. The others stay as they came.

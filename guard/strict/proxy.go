@@ -20,8 +20,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/dynamo"
-	"github.com/mayflydb/mayfly/internal/sigv4"
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
 // ProxyOptions say what a Proxy is in front of, and for whom. Endpoint, Credentials and Rules must be set.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
 // send makes a call of the endpoint: of an operation ("GetItem"), with a body. The error is that there was no answer.

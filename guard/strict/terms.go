@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mayflydb/mayfly/internal/dynamo"
-	"github.com/mayflydb/mayfly/internal/expr"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
 const (
@@ -137,7 +137,7 @@ func newSession(names, values object) (*expr.Session, error) {
 	return session, bad
 }
 
-// inValues words what is wrong with a value, as internal/wire does.
+// inValues words what is wrong with a value, as internal/front/wire does.
 func inValues(err error, key string) error {
 	var invalid *dynamo.Error
 	if !errors.As(err, &invalid) {

@@ -3,7 +3,7 @@ package strict
 import (
 	"context"
 
-	"github.com/mayflydb/mayfly/internal/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
 // transaction is a TransactWriteItems with guarded tables.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/kv"
+	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
 // drainBatch is how many items a batch of the drain removes.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/kv"
+	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
 // The loop does what it is compared with: every scenario that writes has its operation, and each works.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/kv"
+	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
 // ErrWrongAnswers says that a run was complete, but that some answers were not right. Its report is valid and counts them.

@@ -2,7 +2,7 @@
 // after the samples before it are durable. After a crash the later records come again and make the
 // same items.
 //
-// Several processes share the shards of a stream by leases (package internal/lease), in the table
+// Several processes share the shards of a stream by leases (package internal/work/lease), in the table
 // mayfly.leases at the series' endpoint, and take over the shards of a dead process. The checkpoint
 // is part of the lease: only its holder can write it, so a checkpoint never goes back, and never
 // moves to a place that its writer has not reached.

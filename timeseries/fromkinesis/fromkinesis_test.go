@@ -22,8 +22,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
 	"github.com/mayflydb/mayfly/internal/brokertest"
-	"github.com/mayflydb/mayfly/internal/lease"
 	"github.com/mayflydb/mayfly/internal/testkit"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/timeseries"
 )
 

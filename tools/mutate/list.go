@@ -17,7 +17,7 @@ import (
 //
 // In mutations/*.txt it is a paragraph. Its name is the file's name, a slash and the first word:
 //
-//	renewed-removed internal/engine/reap.go
+//	renewed-removed internal/store/engine/reap.go
 //	why a renewed item is removed at its old deadline
 //	in stillArmed
 //	run TestRenewedLives

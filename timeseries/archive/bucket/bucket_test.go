@@ -25,7 +25,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/mayflydb/mayfly"
-	"github.com/mayflydb/mayfly/internal/sigv4"
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/target"
 	"github.com/mayflydb/mayfly/timeseries"
 	"github.com/mayflydb/mayfly/timeseries/archive"

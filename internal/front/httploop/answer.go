@@ -1,0 +1,64 @@
+package httploop
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/front/wire"
+)
+
+// joinMax is the largest body that is copied behind its head. A larger one is written from where it is.
+const joinMax = 16 << 10
+
+// write sends the answer, in one system call.
+func (c *conn) write(r *wire.Response, last bool) error {
+	b := appendStatus(c.out[:0], r.Status)
+	for _, f := range r.Header {
+		b = append(append(append(append(b, f.Name...), ": "...), f.Value...), "\r\n"...)
+	}
+	b = append(append(append(b, "Date: "...), c.date.at(c.server.Date())...), "\r\n"...)
+	if last {
+		b = append(b, "Connection: close\r\n"...)
+	}
+	body := r.Body
+	if r.Unsized() {
+		b = append(b, "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"...)
+		body = nil
+	} else {
+		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(body)), 10)
+		b = append(b, "\r\n\r\n"...)
+	}
+	if len(body) > joinMax {
+		c.out = b
+		buffers := net.Buffers{b, body}
+		_, err := buffers.WriteTo(c.Conn)
+		return err
+	}
+	b = append(b, body...)
+	c.out = b
+	_, err := c.Write(b)
+	return err
+}
+
+func appendStatus(b []byte, status int) []byte {
+	if status == http.StatusOK {
+		return append(b, "HTTP/1.1 200 OK\r\n"...)
+	}
+	b = strconv.AppendInt(append(b, "HTTP/1.1 "...), int64(status), 10)
+	return append(append(append(b, ' '), http.StatusText(status)...), "\r\n"...)
+}
+
+// date writes the Date header's value, which changes once a second.
+type date struct {
+	second int64
+	text   []byte
+}
+
+func (d *date) at(now time.Time) []byte {
+	if second := now.Unix(); second != d.second || d.text == nil {
+		d.second, d.text = second, now.UTC().AppendFormat(d.text[:0], http.TimeFormat)
+	}
+	return d.text
+}

@@ -1,0 +1,238 @@
+package httploop
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/front/wire"
+)
+
+const (
+	roomMin  = 4 << 10  // of a connection's buffer: what it has while it waits
+	roomKept = 64 << 10 // beyond this it is given back after the request that needed it
+)
+
+// The states of a connection.
+const (
+	waiting int32 = iota // for the first byte of a request: it may be closed at any moment
+	busy                 // with a request
+	closed               // while it waited, because the server stops
+)
+
+// conn is a connection that the loop serves. All but state belongs to its goroutine.
+type conn struct {
+	net.Conn
+	server *server
+	state  atomic.Int32
+
+	in         []byte // in[start:end] has come and is not used yet
+	start, end int
+	skipped    int // bytes between the previous request and this one
+	head       head
+	request    wire.Request
+	out        []byte // the answer's head, and its body unless that is large
+	date       date
+
+	first bool      // no request has been answered
+	since time.Time // when the connection was accepted, or last answered
+	begun time.Time // when a request was found not to be whole; zero: none was
+	armed time.Time // the deadline that is set; zero: none
+}
+
+func newConn(s *server, nc net.Conn) *conn {
+	return &conn{Conn: nc, server: s, first: true, since: s.Now()}
+}
+
+// serve answers requests until the connection is closed or handed over.
+func (c *conn) serve() {
+	defer c.server.forget(c)
+	defer func() {
+		// Do recovers by itself, so this is a fault of the loop. One connection is its price, and not the server.
+		if fault := recover(); fault != nil {
+			c.server.Logger.Error("a connection has failed", "panic", fault, "stack", string(debug.Stack()))
+			c.Close()
+		}
+	}()
+	if _, ok := c.Conn.(*tls.Conn); ok {
+		c.server.handed.give(c.Conn) // which is dear anyway, and may become HTTP/2
+		return
+	}
+	c.in = make([]byte, roomMin)
+	c.request = wire.Request{Header: &c.head.fields}
+	for c.next() {
+		if !c.answer(c.server.requests) {
+			c.Close()
+			return
+		}
+	}
+}
+
+// next reads until there is a whole request. It reports false when there will be none, because the connection has been handed over or closed.
+func (c *conn) next() bool {
+	for {
+		verdict := c.look()
+		if verdict == plain {
+			return true
+		}
+		if verdict == doubtful {
+			c.handOver()
+			return false
+		}
+		if err := c.read(); err != nil {
+			// A request that was begun is not lost: net/http knows what to answer, and how long to wait.
+			if !c.idle() && (errors.Is(err, io.EOF) || errors.Is(err, os.ErrDeadlineExceeded)) {
+				c.handOver()
+			} else {
+				c.Close()
+			}
+			return false
+		}
+	}
+}
+
+// look says of what has come whether it is a plain request, to its last byte.
+func (c *conn) look() verdict {
+	if c.head.size == 0 {
+		if !c.skip() {
+			return partial
+		}
+		if verdict := c.head.read(c.in[c.start:c.end], c.server.Routed); verdict != plain {
+			return verdict
+		}
+	}
+	if c.end-c.start < c.head.size+c.head.length {
+		return partial
+	}
+	return plain
+}
+
+// peeked is how many bytes net/http looks at before it takes them for the beginning of another request.
+const peeked = 4
+
+// skip passes over line ends between two requests, as net/http does for the sake of old clients. It reports false when more must come before that
+// can be told.
+func (c *conn) skip() bool {
+	pending := c.in[c.start:c.end]
+	if c.first || c.skipped > 0 {
+		return true
+	}
+	if len(pending) < peeked {
+		return false
+	}
+	for c.skipped < peeked && (pending[c.skipped] == '\r' || pending[c.skipped] == '\n') {
+		c.skipped++
+	}
+	c.start += c.skipped
+	return true
+}
+
+// idle reports whether what has come is, to net/http, not yet the beginning of a request.
+func (c *conn) idle() bool {
+	pending := c.end - c.start
+	return pending == 0 || !c.first && c.skipped+pending < peeked
+}
+
+// read waits for more bytes. While the connection is idle it may be closed meanwhile.
+func (c *conn) read() error {
+	idle := c.idle()
+	if idle {
+		c.state.Store(waiting)
+		if c.server.stopping.Load() {
+			return net.ErrClosed
+		}
+	}
+	c.makeRoom()
+	n, err := c.readUntil(c.deadline(idle))
+	c.end += n
+	if idle && !c.state.CompareAndSwap(waiting, busy) {
+		return net.ErrClosed
+	}
+	if n > 0 {
+		return nil // an error comes again
+	}
+	return err
+}
+
+// deadline is the instant at which a wait that begins now ends.
+func (c *conn) deadline(idle bool) time.Time {
+	switch {
+	case idle && c.first:
+		return c.since.Add(headerLimit)
+	case idle:
+		return c.since.Add(idleLimit)
+	}
+	if c.begun.IsZero() {
+		c.begun = c.server.Now()
+	}
+	return c.begun.Add(wholeLimit)
+}
+
+// readUntil reads once. A deadline that is set already and earlier than the given one is left as it is until it strikes: so a connection that is
+// busy has its deadline set once in minutes.
+func (c *conn) readUntil(deadline time.Time) (n int, err error) {
+	if c.armed.IsZero() || c.armed.After(deadline) {
+		c.arm(deadline)
+	}
+	for {
+		n, err = c.Conn.Read(c.in[c.end:])
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.server.Now().Before(deadline) {
+			return n, err
+		}
+		c.arm(deadline)
+	}
+}
+
+func (c *conn) arm(deadline time.Time) {
+	c.armed = deadline
+	c.SetReadDeadline(deadline) // it fails where the next read does
+}
+
+// makeRoom makes room for more bytes. The buffer grows with what has come and not with what was announced, so that a client has to send what is to
+// be held for it.
+func (c *conn) makeRoom() {
+	pending := c.in[c.start:c.end]
+	switch {
+	case len(pending) == 0 && len(c.in) > roomKept:
+		c.in = make([]byte, roomMin)
+	case len(pending) == len(c.in):
+		c.in = make([]byte, min(2*len(c.in), max(c.head.size+c.head.length, headMax)))
+	}
+	c.end = copy(c.in, pending)
+	c.start = 0
+}
+
+// answer answers the request that has come, and reports whether another may follow.
+func (c *conn) answer(ctx context.Context) (more bool) {
+	body := c.start + c.head.size
+	c.request.Method, c.request.Path, c.request.Query, c.request.Host = c.head.method, c.head.path, c.head.query, c.head.host
+	c.request.Body = c.in[body : body+c.head.length : body+c.head.length]
+	out := c.server.Do(ctx, &c.request)
+	defer out.Release()
+	now := c.server.Now()
+	more = !c.head.close && !c.server.stopping.Load()
+	if err := c.write(out, !more); err != nil {
+		return false // the client has gone
+	}
+	c.start = body + c.head.length
+	c.first, c.since, c.begun, c.skipped, c.head.size = false, now, time.Time{}, 0, 0
+	return more
+}
+
+// handOver gives the connection to net/http, with what has come of it and was not used.
+func (c *conn) handOver() {
+	c.server.handed.give(&handedConn{Conn: c.Conn, unread: c.in[c.start:c.end]})
+}
+
+// closeIdle closes the connection if it waits for a request.
+func (c *conn) closeIdle() {
+	if c.state.CompareAndSwap(waiting, closed) {
+		c.Close()
+	}
+}

@@ -1,0 +1,201 @@
+package httploop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/front/wire"
+)
+
+const (
+	headerLimit  = 10 * time.Second // to send a request's headers
+	requestLimit = 2 * time.Minute  // to send all of a request, which has up to 16 MB
+	idleLimit    = 3 * time.Minute  // longer than the SDKs keep idle connections
+	wholeLimit   = time.Second      // for a request to be whole, before net/http waits for the rest of it
+	headerBytes  = 64 << 10
+	finishLimit  = 5 * time.Second // for requests that are under way when the server stops
+	abandonLimit = 2 * time.Second // for them to end once they have been cancelled
+)
+
+// Options say who answers. All but Routed and Date are required.
+type Options struct {
+	// Do answers the plain requests.
+	Do func(ctx context.Context, in *wire.Request) *wire.Response
+
+	// Routed tells which paths Do answers, besides "/": all of what is asked for there. nil: none.
+	Routed func(path string) bool
+
+	// Rest answers all other requests.
+	Rest http.Handler
+
+	// Now is the machine's clock, for idle connections.
+	Now func() time.Time
+
+	// Date is the clock that the Date header tells. Default: Now.
+	Date func() time.Time
+
+	Logger *slog.Logger
+}
+
+// Serve answers requests on the listener until ctx is done, and then nil; or until the listener fails, and then why. It closes the listener,
+// and has closed all connections when it returns. TLS connections are left to net/http whole, with HTTP/2 if the listener offers that.
+func Serve(ctx context.Context, listener net.Listener, o Options) error {
+	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelRequests()
+	stopping, release := context.WithCancel(context.Background())
+	defer release()
+	s := newServer(o, wire.ReleaseBy(requests, stopping), listener.Addr())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		s.rest.Serve(s.handed) // ends when it is shut down, with an error that says so
+	}()
+	accepted := make(chan error, 1)
+	go func() { accepted <- s.accept(ctx, listener) }()
+
+	var failed error
+	select {
+	case err := <-accepted:
+		failed = fmt.Errorf("accept connections: %w", err)
+		listener.Close()
+	case <-ctx.Done():
+		listener.Close()
+		<-accepted // with the error of a listener that is closed
+	}
+	err := s.finish(release, cancelRequests)
+	<-served
+	return errors.Join(failed, err)
+}
+
+// server is one call of Serve.
+type server struct {
+	Options
+	requests context.Context // every request's
+	rest     *http.Server
+	handed   *handedListener
+	stopping atomic.Bool
+	running  sync.WaitGroup // the goroutines of conns
+
+	mu struct {
+		sync.Mutex
+		conns map[*conn]struct{} // those that the loop serves
+	}
+}
+
+func newServer(o Options, requests context.Context, addr net.Addr) *server {
+	if o.Routed == nil {
+		o.Routed = func(string) bool { return false }
+	}
+	if o.Date == nil {
+		o.Date = o.Now
+	}
+	s := &server{Options: o, requests: requests, handed: newHandedListener(addr)}
+	s.mu.conns = map[*conn]struct{}{}
+	s.rest = &http.Server{
+		Handler:           o.Rest,
+		ReadHeaderTimeout: headerLimit,
+		ReadTimeout:       requestLimit,
+		IdleTimeout:       idleLimit,
+		MaxHeaderBytes:    headerBytes,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
+	}
+	return s
+}
+
+// acceptPauseMax bounds the pauses of a listener that has run out of something, such as file descriptors.
+const acceptPauseMax = time.Second
+
+// accept starts a goroutine for every connection, until the listener fails for good.
+func (s *server) accept(ctx context.Context, listener net.Listener) error {
+	pause := time.Duration(0)
+	for {
+		nc, err := listener.Accept()
+		var passing interface{ Temporary() bool }
+		switch {
+		case err == nil:
+			pause = 0
+			s.start(nc)
+		case ctx.Err() == nil && errors.As(err, &passing) && passing.Temporary():
+			pause = min(max(2*pause, 5*time.Millisecond), acceptPauseMax)
+			s.Logger.Warn("accepting a connection failed", "error", err, "again_in", pause)
+			clock.Pause(pause, ctx.Done())
+		default:
+			return err
+		}
+	}
+}
+
+// start serves a connection in a goroutine of its own.
+func (s *server) start(nc net.Conn) {
+	c := newConn(s, nc)
+	s.mu.Lock()
+	s.mu.conns[c] = struct{}{}
+	s.mu.Unlock()
+	s.running.Go(c.serve)
+}
+
+// forget is told of a connection that the loop serves no longer.
+func (s *server) forget(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.conns, c)
+}
+
+// each calls f for every connection that the loop serves.
+func (s *server) each(f func(*conn)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.mu.conns {
+		f(c)
+	}
+}
+
+// finish closes the connections that wait, and waits for the requests under way, of which those that are only held are released: readers that wait for stream records
+// get an empty page at once. Those that take too long are cancelled.
+func (s *server) finish(release, cancelRequests func()) error {
+	s.stopping.Store(true) // before the release: its answers say that the connection ends
+	s.each((*conn).closeIdle)
+	s.rest.SetKeepAlivesEnabled(false) // which closes those that wait there
+	release()
+	finished, err := s.drain(finishLimit)
+	if finished {
+		return err
+	}
+	cancelRequests()
+	if finished, err = s.drain(abandonLimit); finished {
+		return err
+	}
+	s.each(func(c *conn) { c.Close() })
+	return s.rest.Close()
+}
+
+// drain waits until all requests have been answered, first those of the loop, since it may hand some over. finished is false when the limit
+// has passed before.
+func (s *server) drain(limit time.Duration) (finished bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	ran := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(ran)
+	}()
+	select {
+	case <-ran:
+	case <-ctx.Done():
+		return false, nil
+	}
+	err = s.rest.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false, nil
+	}
+	return true, err
+}

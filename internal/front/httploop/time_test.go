@@ -1,0 +1,396 @@
+package httploop
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/front/wire"
+)
+
+// bench is a server in a bubble of time, with clients at the other ends of pipes.
+type bench struct {
+	*testing.T
+	listener *handedListener
+	looped   atomic.Int64
+	log      bytes.Buffer
+	stop     context.CancelFunc
+	served   chan error
+	release  chan struct{} // for a test to close
+	start    time.Time
+}
+
+// inBubble runs a test against a server whose plain requests do answers; nil: tell does.
+func inBubble(t *testing.T, do func(*bench, context.Context, *wire.Request) *wire.Response, test func(b *bench)) {
+	if do == nil {
+		do = func(_ *bench, ctx context.Context, in *wire.Request) *wire.Response { return tell(ctx, in) }
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{T: t, listener: newHandedListener(&net.TCPAddr{}), served: make(chan error, 1), release: make(chan struct{}), start: time.Now()}
+		ctx, stop := context.WithCancel(t.Context())
+		b.stop = stop
+		go func() {
+			defer close(b.served)
+			b.served <- Serve(ctx, b.listener, Options{
+				Do: func(ctx context.Context, in *wire.Request) *wire.Response {
+					b.looped.Add(1)
+					return do(b, ctx, in)
+				},
+				Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
+			})
+		}()
+		test(b)
+		stop()
+		<-b.served
+	})
+}
+
+// client is the other end of a connection.
+type client struct {
+	net.Conn
+	*bench
+	in *bufio.Reader
+}
+
+func (b *bench) connect() *client {
+	ours, theirs := net.Pipe()
+	b.Cleanup(func() { ours.Close() })
+	b.listener.give(theirs)
+	return &client{Conn: ours, bench: b, in: bufio.NewReader(ours)}
+}
+
+// send sends without waiting for anything to be read, and so does not learn that nobody does.
+func (c *client) send(text string) {
+	go c.Write([]byte(text))
+	synctest.Wait()
+}
+
+// answer reads one.
+func (c *client) answer() (status int, body string, close bool) {
+	c.Helper()
+	answer, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		c.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return answer.StatusCode, string(text), answer.Close
+}
+
+// wantClosed waits until the server closes the connection, without another byte, and checks when that is.
+func (c *client) wantClosed(earliest, latest time.Duration) {
+	c.Helper()
+	if left := c.wantEnd(earliest, latest); left != "" {
+		c.Errorf("the connection ends with %q", left)
+	}
+}
+
+// wantEnd is the same where the server may have something to say before.
+func (c *client) wantEnd(earliest, latest time.Duration) string {
+	c.Helper()
+	left, err := io.ReadAll(c.in)
+	if err != nil {
+		c.Error(err)
+	}
+	if took := time.Since(c.start); took < earliest || took > latest {
+		c.Errorf("closed after %v, not between %v and %v", took, earliest, latest)
+	}
+	return string(left)
+}
+
+func (c *client) wantAnswer(body string, loops int64) {
+	c.Helper()
+	if status, got, _ := c.answer(); status != 200 || !strings.HasSuffix(got, "\n"+body) {
+		c.Errorf("answer %d %q", status, got)
+	}
+	if n := c.looped.Load(); n != loops {
+		c.Errorf("the loop has answered %d requests, not %d", n, loops)
+	}
+}
+
+func TestSilentClient(t *testing.T) {
+	inBubble(t, nil, func(b *bench) { b.connect().wantClosed(headerLimit, headerLimit) })
+}
+
+// A connection that was used is closed when nothing has come for the idle limit, however often it was used before.
+func TestIdleClient(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		c := b.connect()
+		const times = 500
+		for n := range times {
+			time.Sleep(time.Second)
+			c.send(post("x"))
+			c.wantAnswer("x", int64(n+1))
+		}
+		c.wantClosed(times*time.Second+idleLimit, times*time.Second+idleLimit)
+	})
+}
+
+// Headers that come too slowly end the connection, wherever they stop. net/http has a word for those that stop in the first line.
+func TestSlowHeaders(t *testing.T) {
+	head := post("")
+	for at := range len(head) - 1 {
+		inBubble(t, nil, func(b *bench) {
+			c := b.connect()
+			c.send(head[:at])
+			c.wantEnd(headerLimit, headerLimit+wholeLimit)
+		})
+		inBubble(t, nil, func(b *bench) {
+			c := b.connect()
+			c.send(post("x"))
+			c.wantAnswer("x", 1)
+			c.send(head[:at])
+			least, most := headerLimit, headerLimit+wholeLimit
+			if at < peeked {
+				least, most = headerLimit, idleLimit // which is when net/http begins to count
+			}
+			c.wantEnd(least, most)
+		})
+	}
+	inBubble(t, nil, func(b *bench) {
+		c := b.connect()
+		var dripped sync.WaitGroup
+		dripped.Go(func() {
+			for i := range len(head) {
+				if _, err := c.Write([]byte{head[i]}); err != nil {
+					return
+				}
+				time.Sleep(headerLimit / 20)
+			}
+		})
+		c.wantEnd(headerLimit, headerLimit+wholeLimit)
+		dripped.Wait()
+	})
+}
+
+// A body may take its time, up to a limit, and need not come in one piece.
+func TestSlowBody(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		c := b.connect()
+		head, body, _ := strings.Cut(post("slow"), "\r\n\r\n")
+		c.send(head)
+		time.Sleep(wholeLimit * 3 / 10)
+		c.send("\r\n\r\n" + body[:1])
+		time.Sleep(wholeLimit * 3 / 10)
+		c.send(body[1:])
+		c.wantAnswer("slow", 1)
+		c.send(head + "\r\n\r\n" + body[:1])
+		time.Sleep(requestLimit - time.Second)
+		c.send(body[1:])
+		c.wantAnswer("slow", 1)
+	})
+	inBubble(t, nil, func(b *bench) {
+		c := b.connect()
+		c.send(strings.TrimSuffix(post("never"), "r"))
+		if status, _, _ := c.answer(); status != 400 { // what net/http's handler says of a body that does not come
+			t.Errorf("status %d", status)
+		}
+		c.wantClosed(requestLimit, requestLimit+wholeLimit)
+	})
+}
+
+// What is not whole in time does not count against the next request.
+func TestSlowAgainAndAgain(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		c := b.connect()
+		for n := range 20 {
+			in := post("slow")
+			c.send(in[:len(in)-2])
+			time.Sleep(wholeLimit * 9 / 10)
+			c.send(in[len(in)-2:])
+			c.wantAnswer("slow", int64(n+1))
+		}
+	})
+}
+
+// Idle connections go at once when the server stops, whoever serves them; a request under way gets its answer; then Serve returns.
+func TestStop(t *testing.T) {
+	do := func(b *bench, ctx context.Context, in *wire.Request) *wire.Response {
+		if string(in.Body) == "wait" {
+			<-b.release
+		}
+		return tell(ctx, in)
+	}
+	inBubble(t, do, func(b *bench) {
+		idle, fresh, handed, waits, slow := b.connect(), b.connect(), b.connect(), b.connect(), b.connect()
+		idle.send(post("x"))
+		idle.wantAnswer("x", 1)
+		handed.send(post("x") + raw("OPTIONS / HTTP/1.1", "Host: h"))
+		handed.wantAnswer("x", 2)
+		if status, _, _ := handed.answer(); status != 200 {
+			t.Errorf("status %d", status)
+		}
+		waits.send(post("wait") + post("too late"))
+		in := post("slow")
+		slow.send(in[:len(in)-2])
+		b.stop()
+		synctest.Wait()
+		idle.wantClosed(0, 0)
+		fresh.wantClosed(0, 0)
+		handed.wantClosed(0, 0)
+		time.Sleep(wholeLimit / 2)
+		slow.send(in[len(in)-2:])
+		time.Sleep(finishLimit / 2)
+		close(b.release)
+		for body, c := range map[string]*client{"wait": waits, "slow": slow} {
+			if status, got, close := c.answer(); status != 200 || !strings.HasSuffix(got, body) || !close {
+				t.Errorf("%s: %d %q, close %t", body, status, got, close)
+			}
+			c.wantClosed(wholeLimit/2+finishLimit/2, wholeLimit/2+finishLimit/2)
+		}
+		if err := <-b.served; err != nil || time.Since(b.start) >= finishLimit {
+			t.Errorf("%v after %v", err, time.Since(b.start))
+		}
+		if b.looped.Load() != 4 {
+			t.Errorf("the loop has answered %d requests", b.looped.Load())
+		}
+	})
+}
+
+// A request that does not end by itself is cancelled, and one that does not end then is left alone.
+func TestStopCancels(t *testing.T) {
+	inBubble(t, func(_ *bench, ctx context.Context, in *wire.Request) *wire.Response {
+		<-ctx.Done()
+		return tell(ctx, in)
+	}, func(b *bench) {
+		c := b.connect()
+		c.send(post("x"))
+		b.stop()
+		c.wantAnswer("x", 1)
+		c.wantClosed(finishLimit, finishLimit)
+		if err := <-b.served; err != nil {
+			t.Error(err)
+		}
+	})
+	inBubble(t, func(b *bench, ctx context.Context, in *wire.Request) *wire.Response {
+		<-b.release
+		return tell(ctx, in)
+	}, func(b *bench) {
+		c := b.connect()
+		c.send(post("x"))
+		b.stop()
+		c.wantClosed(finishLimit+abandonLimit, finishLimit+abandonLimit)
+		if err := <-b.served; err != nil {
+			t.Error(err)
+		}
+		close(b.release)
+	})
+}
+
+// A fault of the loop ends its connection and nothing else.
+func TestPanic(t *testing.T) {
+	inBubble(t, func(_ *bench, ctx context.Context, in *wire.Request) *wire.Response {
+		if string(in.Body) == "x" {
+			panic("a fault")
+		}
+		return tell(ctx, in)
+	}, func(b *bench) {
+		c, other := b.connect(), b.connect()
+		c.send(post("x"))
+		c.wantClosed(0, 0)
+		other.send(post("y"))
+		other.wantAnswer("y", 2)
+		b.stop()
+		if err := <-b.served; err != nil || !strings.Contains(b.log.String(), "a fault") {
+			t.Errorf("%v, log %s", err, b.log.String())
+		}
+	})
+}
+
+// tired is a listener that runs out of something at first.
+type tired struct {
+	net.Listener
+	errors []error
+}
+
+type passing struct{ error }
+
+func (passing) Temporary() bool { return true }
+
+func (l *tired) Accept() (net.Conn, error) {
+	if len(l.errors) == 0 {
+		return l.Listener.Accept()
+	}
+	err := l.errors[0]
+	l.errors = l.errors[1:]
+	return nil, err
+}
+
+func TestListenerFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conns := newHandedListener(&net.TCPAddr{})
+		listener := &tired{conns, []error{passing{io.ErrNoProgress}, passing{io.ErrNoProgress}}}
+		var log bytes.Buffer
+		served := make(chan error, 1)
+		go func() {
+			served <- Serve(t.Context(), listener, Options{Do: tell, Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		}()
+		one := newScript([]byte(post("x")), 1)
+		conns.give(one)
+		if got := one.answers(t); !strings.Contains(got, "200 OK") {
+			t.Error(got)
+		}
+		conns.Close()
+		if err := <-served; !errors.Is(err, net.ErrClosed) || !strings.HasPrefix(err.Error(), "accept connections: ") {
+			t.Errorf("got %v", err)
+		}
+		if strings.Count(log.String(), "accepting a connection failed") != 2 {
+			t.Errorf("log: %s", log.String())
+		}
+	})
+}
+
+// Memory is held for what has come, and not for what was announced; and not for longer than it is needed.
+func TestMakeRoom(t *testing.T) {
+	c := &conn{in: make([]byte, roomMin), end: roomMin, head: head{size: 100, length: bodyMax}}
+	c.makeRoom()
+	if len(c.in) != 2*roomMin {
+		t.Errorf("%d bytes of room for %d that have come", len(c.in), roomMin)
+	}
+	for c.end < c.head.size+c.head.length {
+		c.end = len(c.in)
+		c.makeRoom()
+	}
+	if len(c.in) != c.head.size+c.head.length {
+		t.Errorf("%d bytes of room for %d", len(c.in), c.head.size+c.head.length)
+	}
+	c.start = c.end
+	c.makeRoom()
+	if len(c.in) != roomMin {
+		t.Errorf("%d bytes of room for none", len(c.in))
+	}
+}
+
+// A body beyond the limit is never read here.
+func TestTooLong(t *testing.T) {
+	for length, want := range map[int]verdict{bodyMax: plain, bodyMax + 1: doubtful} {
+		if got := new(head).read([]byte(raw("POST / HTTP/1.1", "Host: h", fmt.Sprint("Content-Length: ", length))), routed); got != want {
+			t.Errorf("a body of %d bytes: %d", length, got)
+		}
+	}
+}
+
+// A connection that comes to rest while the server stops does not wait for another request: whoever closes the idle ones may have passed it by.
+func TestRestWhileStopping(t *testing.T) {
+	s := newServer(Options{Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, t.Context(), &net.TCPAddr{})
+	s.stopping.Store(true)
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	if err := newConn(s, theirs).read(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}

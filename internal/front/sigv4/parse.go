@@ -1,0 +1,155 @@
+package sigv4
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// signature is what a request says of its signature, in either form.
+type signature struct {
+	algorithm     string
+	credential    string
+	signedHeaders []string // ascending, none twice
+	hex           string
+	date          string
+	token         string
+	query         url.Values // of the query form; nil for the header form
+}
+
+// The query parameters of the query form.
+const (
+	queryAlgorithm     = "X-Amz-Algorithm"
+	queryCredential    = "X-Amz-Credential"
+	querySignature     = "X-Amz-Signature"
+	querySignedHeaders = "X-Amz-SignedHeaders"
+	queryDate          = "X-Amz-Date"
+	queryToken         = "X-Amz-Security-Token"
+)
+
+// parse finds out in which form a request is signed, and reads it.
+func parse(r *Request) (*signature, error) {
+	header := first(r.Headers, "Authorization")
+	var query url.Values
+	if strings.Contains(r.Query, queryAlgorithm) {
+		// A malformed pair is left out by ParseQuery, and so fails as a missing parameter or a wrong signature.
+		query, _ = url.ParseQuery(r.Query)
+	}
+	inQuery := query.Has(queryAlgorithm)
+	switch {
+	case header != "" && inQuery:
+		return nil, invalid("Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.")
+	case inQuery:
+		return parseQuery(query)
+	case strings.HasPrefix(header, "AWS4-"):
+		return parseHeader(header, r.Headers)
+	default:
+		return nil, &dynamo.Error{Code: dynamo.CodeMissingAuthToken, Message: "Request is missing Authentication Token"}
+	}
+}
+
+// parseHeader reads "AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…". The parts come in any order, with
+// commas, blanks or both between them.
+func parseHeader(header string, headers Headers) (*signature, error) {
+	s := new(signature)
+	s.algorithm, _, _ = strings.Cut(header, " ")
+	malformed := ""
+	for part := range strings.FieldsFuncSeq(header[len(s.algorithm):], func(c rune) bool { return c == ',' || c == ' ' }) {
+		name, value, found := strings.Cut(part, "=")
+		if !found && malformed == "" {
+			malformed = part
+		}
+		switch name {
+		case "Credential":
+			s.credential = value
+		case "SignedHeaders":
+			s.signedHeaders = splitNames(value)
+		case "Signature":
+			s.hex = value
+		}
+	}
+	s.date = first(headers, "X-Amz-Date")
+	if s.date == "" {
+		s.date = first(headers, "Date")
+	}
+	s.token = first(headers, "X-Amz-Security-Token")
+	if missing := s.missingFromHeader(); missing != "" {
+		return nil, incomplete(missing + "Authorization=" + header)
+	}
+	if malformed != "" {
+		return nil, incomplete("'" + malformed + "' not a valid key=value pair (missing equal-sign) in Authorization header: '" + header + "'.")
+	}
+	return s, nil
+}
+
+func (s *signature) missingFromHeader() string {
+	var missing string
+	if s.credential == "" {
+		missing += "Authorization header requires 'Credential' parameter. "
+	}
+	if s.hex == "" {
+		missing += "Authorization header requires 'Signature' parameter. "
+	}
+	if len(s.signedHeaders) == 0 {
+		missing += "Authorization header requires 'SignedHeaders' parameter. "
+	}
+	if s.date == "" {
+		missing += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. "
+	}
+	return missing
+}
+
+func parseQuery(query url.Values) (*signature, error) {
+	missing := ""
+	for _, name := range []string{queryAlgorithm, queryCredential, querySignature, querySignedHeaders, queryDate} {
+		if query.Get(name) == "" {
+			missing += "AWS query-string parameters must include '" + name + "'. "
+		}
+	}
+	if missing != "" {
+		return nil, incomplete(missing + "Re-examine the query-string parameters.")
+	}
+	return &signature{
+		algorithm:     query.Get(queryAlgorithm),
+		credential:    query.Get(queryCredential),
+		signedHeaders: splitNames(query.Get(querySignedHeaders)),
+		hex:           query.Get(querySignature),
+		date:          query.Get(queryDate),
+		token:         query.Get(queryToken),
+		query:         query,
+	}, nil
+}
+
+// splitNames reads the names of the signed headers. They have to be ascending; where they are not, they are put in order and
+// repeated ones dropped, so that the canonical request cannot become longer than the headers are.
+func splitNames(list string) []string {
+	if list == "" {
+		return nil
+	}
+	names := strings.Split(list, ";")
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func first(headers Headers, name string) string {
+	if values := headers.Values(name); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// Region is the region that an Authorization header says its request is signed for; empty where it names none. Whether the signature is right is Verify's
+// to say.
+func Region(authorization string) string {
+	_, credential, _ := strings.Cut(authorization, "Credential=")
+	scope := strings.SplitN(credential, "/", 4)
+	if len(scope) < 4 || len(scope[2]) > regionMax || strings.Trim(scope[2], "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return ""
+	}
+	return scope[2]
+}
+
+// regionMax is the length of the longest name that is taken for a region's.
+const regionMax = 32

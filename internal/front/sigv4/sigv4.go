@@ -1,0 +1,228 @@
+// Package sigv4 verifies AWS Signature Version 4, in its two forms: the Authorization header and the query string.
+//
+// It is the server's half of what the AWS SDKs do on the client. A signature proves that the sender knows the secret of an
+// access key, and that method, path, query, the signed headers and the body arrived as they were sent:
+//
+//	canonical request = method \n path \n query \n signed headers \n their names \n hex(SHA-256(body))
+//	string to sign    = algorithm \n date \n date/region/service/aws4_request \n hex(SHA-256(canonical request))
+//	signature         = hex(HMAC(key derived from secret, day, region and service, string to sign))
+//
+// The checks run in the order in which AWS runs them, and each has AWS's error and text; a request is refused by the first
+// that fails. Signatures are compared in constant time. Derived keys are cached, for requests whose signature was right.
+//
+// The package keeps no clock: the caller passes the real time, against which the age of a signature is judged whatever
+// the database's own clock says.
+package sigv4
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// Algorithm is the only one that is accepted.
+const Algorithm = "AWS4-HMAC-SHA256"
+
+const (
+	terminator = "aws4_request"
+	dateLayout = "20060102T150405Z"
+	dayLayout  = "20060102"
+	skewMax    = 15 * time.Minute
+)
+
+// Credential is one pair that requests may be signed with.
+type Credential struct {
+	AccessKey string
+	SecretKey string
+	// SessionToken, when set, must accompany every request that is signed with this pair. When it is empty, a request
+	// that carries a token is refused.
+	SessionToken string
+}
+
+// Headers gives the values of a request header by its name, in any case. http.Header is one.
+type Headers interface {
+	Values(name string) []string
+}
+
+// Request is what a signature covers, as it arrived.
+type Request struct {
+	Service string // that the request has to be signed for: "dynamodb", also for streams
+	Method  string
+	Path    string // escaped, as in the request line; empty means "/"
+	Query   string // without the question mark
+	Host    string
+	Headers Headers
+	Body    []byte // before any decompression
+}
+
+// Verifier checks requests against a fixed set of credentials. It is safe for concurrent use.
+type Verifier struct {
+	secrets map[string]Credential // by access key
+
+	mu struct {
+		sync.RWMutex
+		keys map[keyScope]*signingKey // derived keys, at most keysMax
+	}
+}
+
+// keysMax bounds the cache of derived keys. It is emptied when full: the next requests derive theirs again.
+const keysMax = 256
+
+// NewVerifier makes a verifier for requests that are signed with one of the credentials. Of two with one access key the later counts.
+func NewVerifier(credentials ...Credential) *Verifier {
+	v := &Verifier{secrets: make(map[string]Credential, len(credentials))}
+	for _, c := range credentials {
+		v.secrets[c.AccessKey] = c
+	}
+	v.mu.keys = make(map[keyScope]*signingKey)
+	return v
+}
+
+// Verify returns nil when the request is signed with one of the verifier's credentials, and a *dynamo.Error otherwise.
+// A signature is good for 15 minutes on either side of its date. from and to, not before it, are the instants that a client may take for the time: the same, where there is
+// one clock only.
+func (v *Verifier) Verify(r *Request, from, to time.Time) error {
+	sig, err := parse(r)
+	if err != nil {
+		return err
+	}
+	if err := sig.checkDate(from.UTC(), to.UTC()); err != nil {
+		return err
+	}
+	if !slices.Contains(sig.signedHeaders, "host") {
+		return invalid("'Host' must be a 'SignedHeader' in the AWS Authorization.")
+	}
+	if sig.algorithm != Algorithm {
+		return incomplete("Unsupported AWS 'algorithm': '" + sig.algorithm + "' (only AWS4-HMAC-SHA256 for now). ")
+	}
+	scope, err := sig.parseScope(r.Service)
+	if err != nil {
+		return err
+	}
+	credential, known := v.secrets[scope.accessKey]
+	if !known {
+		return unrecognized("The security token included in the request is invalid.")
+	}
+	if err := v.checkSignature(r, sig, scope, credential.SecretKey); err != nil {
+		return err
+	}
+	if !hmac.Equal([]byte(sig.token), []byte(credential.SessionToken)) {
+		return unrecognized("The security token included in the request is invalid")
+	}
+	return nil
+}
+
+// checkDate refuses dates that are malformed, or more than 15 minutes before from or after to.
+func (s *signature) checkDate(from, to time.Time) error {
+	at, err := time.Parse(dateLayout, s.date)
+	if err != nil {
+		return incomplete("Date must be in ISO-8601 'basic format'. Got '" + s.date + "'. See http://en.wikipedia.org/wiki/ISO_8601")
+	}
+	from, to = from.Truncate(time.Second), to.Truncate(time.Second)
+	if oldest := from.Add(-skewMax); at.Before(oldest) {
+		return invalid("Signature expired: " + s.date + " is now earlier than " + oldest.Format(dateLayout) +
+			" (" + from.Format(dateLayout) + " - 15 min.)")
+	}
+	if newest := to.Add(skewMax); at.After(newest) {
+		return invalid("Signature not yet current: " + s.date + " is still later than " + newest.Format(dateLayout) +
+			" (" + to.Format(dateLayout) + " + 15 min.)")
+	}
+	return nil
+}
+
+// keyScope names a derived key: what the credential of a request says, without the terminator.
+type keyScope struct {
+	accessKey, day, region, service string
+}
+
+// parseScope takes the credential apart. Any region is valid here, since one server stands for all of them.
+func (s *signature) parseScope(service string) (keyScope, error) {
+	parts := strings.Split(s.credential, "/")
+	if len(parts) != 5 {
+		return keyScope{}, incomplete("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '" +
+			s.credential + "'")
+	}
+	scope := keyScope{accessKey: parts[0], day: parts[1], region: parts[2], service: parts[3]}
+	var wrong strings.Builder
+	if scope.region == "" {
+		wrong.WriteString("Credential should be scoped to a valid region, not ''. ")
+	}
+	if scope.service != service {
+		wrong.WriteString("Credential should be scoped to correct service: '" + service + "'. ")
+	}
+	if parts[4] != terminator {
+		wrong.WriteString("Credential should be scoped with a valid terminator: 'aws4_request', not '" + parts[4] + "'. ")
+	}
+	if day := s.date[:len(dayLayout)]; scope.day != day {
+		wrong.WriteString("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '" +
+			scope.day + "' != '" + day + "', from '" + s.date + "'.")
+	}
+	if wrong.Len() > 0 {
+		return keyScope{}, invalid(wrong.String())
+	}
+	return scope, nil
+}
+
+// scratch holds the two strings that a verification builds.
+type scratch struct {
+	canonical    []byte
+	stringToSign []byte
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// checkSignature computes the signature that the request should have and compares.
+func (v *Verifier) checkSignature(r *Request, s *signature, scope keyScope, secret string) error {
+	buf := scratches.Get().(*scratch)
+	defer scratches.Put(buf)
+	buf.canonical = appendCanonical(buf.canonical[:0], r, s)
+	buf.stringToSign = appendStringToSign(buf.stringToSign[:0], s, scope, buf.canonical)
+
+	key, cached := v.key(scope, secret)
+	sum := key.sign(buf.stringToSign)
+	var want [2 * sha256.Size]byte
+	hex.Encode(want[:], sum[:])
+	if !hmac.Equal(want[:], []byte(s.hex)) {
+		return invalid("The request signature we calculated does not match the signature you provided. " +
+			"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.\n\n" +
+			"The Canonical String for this request should have been\n'" + string(buf.canonical) + "'\n\n" +
+			"The String-to-Sign should have been\n'" + string(buf.stringToSign) + "'")
+	}
+	if !cached {
+		v.remember(scope, key)
+	}
+	return nil
+}
+
+func appendStringToSign(dst []byte, s *signature, scope keyScope, canonical []byte) []byte {
+	dst = append(dst, Algorithm...)
+	dst = append(dst, '\n')
+	dst = append(dst, s.date...)
+	dst = append(dst, '\n')
+	dst = append(dst, scope.day...)
+	dst = append(dst, '/')
+	dst = append(dst, scope.region...)
+	dst = append(dst, '/')
+	dst = append(dst, scope.service...)
+	dst = append(dst, "/"+terminator+"\n"...)
+	sum := sha256.Sum256(canonical)
+	return hex.AppendEncode(dst, sum[:])
+}
+
+func incomplete(message string) error {
+	return &dynamo.Error{Code: dynamo.CodeIncompleteSignature, Message: message}
+}
+
+func invalid(message string) error {
+	return &dynamo.Error{Code: dynamo.CodeInvalidSignature, Message: message}
+}
+
+func unrecognized(message string) error {
+	return &dynamo.Error{Code: dynamo.CodeUnrecognizedClient, Message: message}
+}

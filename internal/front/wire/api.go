@@ -1,0 +1,205 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// handedBodyMax is the size of the largest body of a request for what was handed in, compressed or not.
+const handedBodyMax = 1 << 20
+
+const typeAmzJSON11 = "application/x-amz-json-1.1"
+
+// api is what an API that was handed in has of its own on the wire.
+type api struct {
+	service     string
+	contentType string
+	fault       string // the code of an error that the API does not define
+	refused     int    // the status for a request that is not let in
+	writeError  func(out *Response, code, message string, status int)
+}
+
+func newRESTAPI(service string) *api {
+	a := &api{service, typeJSON, "InternalServerException", http.StatusForbidden, writeRESTError}
+	if service == "lambda" {
+		a.fault, a.writeError = "ServiceException", writeLambdaError
+	}
+	return a
+}
+
+func newJSONAPI(service string) *api {
+	return &api{service, typeAmzJSON11, "InternalException", http.StatusBadRequest, writeJSONError}
+}
+
+// refusal puts what is wrong with a signature in the API's form.
+func (a *api) refusal(err error) error {
+	var refused *dynamo.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return &failure{a.refused, string(refused.Code), refused.Message}
+}
+
+const headerErrorType = "X-Amzn-Errortype"
+
+// writeRESTError has the code in a header and the text in the body.
+func writeRESTError(out *Response, code, message string, status int) {
+	out.Status = status
+	out.set(headerErrorType, code)
+	out.w.beginObject()
+	out.w.name("Message").text(message)
+	out.w.endObject()
+}
+
+// writeLambdaError says besides whose fault it is.
+func writeLambdaError(out *Response, code, message string, status int) {
+	out.Status = status
+	out.set(headerErrorType, code)
+	whose := "User"
+	if status >= http.StatusInternalServerError {
+		whose = "Service"
+	}
+	out.w.beginObject()
+	out.w.name("Type").text(whose)
+	out.w.name("Message").text(message)
+	out.w.endObject()
+}
+
+// writeJSONError has all of it in the body, and one status for all that is the client's.
+func writeJSONError(out *Response, code, message string, status int) {
+	out.Status = http.StatusBadRequest
+	if status >= http.StatusInternalServerError {
+		out.Status = http.StatusInternalServerError
+	}
+	out.w.beginObject()
+	out.w.name("__type").text(code)
+	out.w.name("message").text(message)
+	out.w.endObject()
+}
+
+// callHanded answers a request for what was handed in. It gives the operation's name and the error's code, as far as there are such.
+func (s *Server) callHanded(ctx context.Context, a *asked, in *Request, out *Response, body []byte, id string) (name, code string) {
+	if a.op != nil {
+		name = a.op.name
+	}
+	out.set("Content-Type", a.api.contentType)
+	if _, allowed := s.allowed(in); allowed {
+		out.set("Access-Control-Expose-Headers", headerErrorType+", X-Amzn-Requestid")
+	}
+	result, err := s.runHanded(ctx, a, in, body)
+	if err == nil {
+		out.Status = a.op.status
+		err = out.w.marshal(result)
+	}
+	if err != nil {
+		f := s.handedFailure(ctx, a, err, name, id)
+		code = f.ErrorCode()
+		out.w.buf = out.w.buf[:0]
+		a.api.writeError(out, code, f.ErrorMessage(), f.HTTPStatus())
+	}
+	out.Body = out.w.buf
+	return name, code
+}
+
+// runHanded checks the request and runs the operation: size, operation, origin, signature, encoding of path and query. What the body says is the
+// operation's.
+func (s *Server) runHanded(ctx context.Context, a *asked, in *Request, body []byte) (result any, err error) {
+	switch {
+	case max(len(in.Body), len(body)) > handedBodyMax:
+		return nil, &failure{http.StatusRequestEntityTooLarge, "RequestEntityTooLargeException",
+			"the body of a request has at most " + strconv.Itoa(handedBodyMax) + " bytes"}
+	case a.op == nil:
+		return nil, &failure{http.StatusNotFound, "UnknownOperationException", unknownHanded(a, in)}
+	case s.foreign(in):
+		return nil, &failure{http.StatusForbidden, "AccessDeniedException",
+			"the request comes from a web page of another origin, and that origin is not among those that may use this server (CORS)"}
+	}
+	if err := s.authenticate(in, a.api.service); err != nil {
+		return nil, a.api.refusal(err)
+	}
+	call := &Call{Header: in.Header, Body: body, Region: sigv4.Region(in.Header.Get("Authorization"))}
+	if call.Path, err = a.labels(); err != nil {
+		return nil, err
+	}
+	if call.Query, err = readQuery(in.Query); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
+		}
+	}()
+	return a.op.do(ctx, call)
+}
+
+// unknownHanded says what there is not. What it quotes may be any bytes.
+func unknownHanded(a *asked, in *Request) string {
+	what := in.Method + " " + in.Path
+	if in.Path == "/" {
+		what = in.Header.Get("X-Amz-Target")
+	}
+	return strings.ToValidUTF8(a.api.service+" has no operation "+what+" here", "\uFFFD")
+}
+
+// readQuery reads the parameters of a query.
+func readQuery(query string) (url.Values, error) {
+	if query == "" {
+		return nil, nil
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, malformed("the query is malformed: " + err.Error())
+	}
+	invalid := func(text string) bool { return !utf8.ValidString(text) }
+	for name, all := range values {
+		if invalid(name) || slices.ContainsFunc(all, invalid) {
+			return nil, malformed("the query is not percent-encoded UTF-8")
+		}
+	}
+	return values, nil
+}
+
+// handedFailure gives the error to answer with, as apiError does.
+func (s *Server) handedFailure(ctx context.Context, a *asked, err error, operation, id string) Failure {
+	var f Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	s.logFault(ctx, err, operation, id)
+	return &failure{http.StatusInternalServerError, a.api.fault, errFault.Message}
+}
+
+// marshal writes a value by encoding/json's rules; nil is an empty structure.
+func (w *writer) marshal(v any) error {
+	if v == nil {
+		w.buf = append(w.buf, "{}"...)
+		return nil
+	}
+	to := json.NewEncoder((*jsonSink)(w))
+	to.SetEscapeHTML(false)
+	if err := to.Encode(v); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	w.buf = w.buf[:len(w.buf)-1] // Encode ends with a line end
+	return nil
+}
+
+// jsonSink lets encoding/json write into a writer.
+type jsonSink writer
+
+func (s *jsonSink) Write(p []byte) (int, error) {
+	s.buf = append(s.buf, p...)
+	return len(p), nil
+}

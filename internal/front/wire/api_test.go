@@ -1,0 +1,302 @@
+package wire
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
+)
+
+// refusing is an operation that fails.
+func refusing(err error) func(context.Context, *Call) (any, error) {
+	return func(context.Context, *Call) (any, error) { return nil, err }
+}
+
+// decoding is an operation with a body of its own.
+func decoding(_ context.Context, c *Call) (any, error) {
+	var in struct {
+		Name  string
+		Limit *int32
+		Tags  []struct{ Key string }
+		On    bool
+		At    float64
+		Deep  struct{ Map map[string]string }
+	}
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// newHandedServer serves an API of each kind, with operations that end in every way.
+func newHandedServer(o Options) *Server {
+	gone := &failure{404, "ResourceNotFoundException", "Schedule <a> does not exist."}
+	for _, service := range []string{"scheduler", "lambda"} {
+		at := "/" + service
+		o.Routes = append(o.Routes,
+			Route{Service: service, Name: "Tell", Method: "POST", Path: at + "/tell/{Name}", Do: tellCall("Tell")},
+			Route{Service: service, Name: "Read", Method: "GET", Path: at + "/tell/{Name}", Do: tellCall("Read")},
+			Route{Service: service, Name: "Decode", Method: "POST", Path: at + "/decode", Status: 202, Do: decoding},
+			Route{Service: service, Name: "Gone", Method: "GET", Path: at + "/gone", Do: refusing(gone)},
+			Route{Service: service, Name: "Fault", Method: "GET", Path: at + "/fault", Do: refusing(errors.New("the disk is on fire"))},
+			Route{Service: service, Name: "Panic", Method: "GET", Path: at + "/panic", Do: func(context.Context, *Call) (any, error) { panic("oh") }},
+			Route{Service: service, Name: "Nothing", Method: "DELETE", Path: at + "/nothing", Do: refusing(nil)},
+			Route{Service: service, Name: "Garbage", Method: "GET", Path: at + "/garbage", Do: func(context.Context, *Call) (any, error) { return func() {}, nil }},
+		)
+	}
+	o.Actions = append(o.Actions, []Action{
+		{Service: "events", Target: "AWSEvents.Tell", Do: tellCall("Tell")},
+		{Service: "events", Target: "AWSEvents.Decode", Do: decoding},
+		{Service: "events", Target: "AWSEvents.Gone", Do: refusing(gone)},
+		{Service: "events", Target: "AWSEvents.Fault", Do: refusing(errors.New("the disk is on fire"))},
+		{Service: "events", Target: "AWSEvents.Nothing", Do: refusing(nil)},
+	}...)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return New(o)
+}
+
+// rest is a request for a path and a query.
+func rest(method, target, body string, header ...string) *Request {
+	path, query, _ := strings.Cut(target, "?")
+	h := http.Header{"Content-Type": {typeJSON}}
+	for i := 0; i < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	return &Request{Method: method, Path: path, Query: query, Host: "localhost:8000", Header: h, Body: []byte(body)}
+}
+
+// Each API answers and refuses in its own form.
+func TestHandedAnswers(t *testing.T) {
+	var log bytes.Buffer
+	s := newHandedServer(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	const fault = "Internal server error"
+	for _, test := range []struct {
+		in                        *Request
+		status                    int
+		body, errorType, observed string
+	}{
+		{rest("POST", "/scheduler/tell/a%2Fb?TagKeys=x&TagKeys=y&groupName=a+b%20c", `{"<":1}`), 200,
+			`{"Name":"Tell","Path":{"Name":"a/b"},"Query":{"TagKeys":["x","y"],"groupName":["a b c"]},"Body":"{\"<\":1}"}`, "", "scheduler:Tell 200 "},
+		{rest("GET", "/scheduler/tell/a", ""), 200, `{"Name":"Read","Path":{"Name":"a"},"Query":null,"Body":""}`, "", "scheduler:Read 200 "},
+		{rest("DELETE", "/scheduler/nothing", ""), 200, `{}`, "", "scheduler:Nothing 200 "},
+		{rest("GET", "/scheduler/gone", ""), 404, `{"Message":"Schedule <a> does not exist."}`, "ResourceNotFoundException", "scheduler:Gone 404 ResourceNotFoundException"},
+		{rest("GET", "/scheduler/none", ""), 404, `{"Message":"scheduler has no operation GET /scheduler/none here"}`, "UnknownOperationException", " 404 UnknownOperationException"},
+		{rest("GET", "/scheduler/fault", ""), 500, `{"Message":"` + fault + `"}`, "InternalServerException", "scheduler:Fault 500 InternalServerException"},
+		{rest("GET", "/scheduler/panic", ""), 500, `{"Message":"` + fault + `"}`, "InternalServerException", "scheduler:Panic 500 InternalServerException"},
+		{rest("GET", "/scheduler/garbage", ""), 500, `{"Message":"` + fault + `"}`, "InternalServerException", "scheduler:Garbage 500 InternalServerException"},
+		{rest("GET", "/scheduler/tell/%", ""), 400, `{"Message":"the path is not percent-encoded UTF-8 at {Name}"}`, "SerializationException", "scheduler:Read 400 SerializationException"},
+		{rest("GET", "/scheduler/gone?a=%", ""), 400, `{"Message":"the query is malformed: invalid URL escape \"%\""}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
+		{rest("GET", "/scheduler/gone?a;b", ""), 400, `{"Message":"the query is malformed: invalid semicolon separator in query"}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
+		{rest("GET", "/scheduler/gone?a=%ff", ""), 400, `{"Message":"the query is not percent-encoded UTF-8"}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
+		{rest("POST", "/scheduler/decode", `{"Name":"n","Limit":1,"Other":{"x":[1]}}`), 202, `{"Name":"n","Limit":1,"Tags":null,"On":false,"At":0,"Deep":{"Map":null}}`, "", "scheduler:Decode 202 "},
+		{rest("POST", "/scheduler/decode", strings.Repeat(" ", handedBodyMax)+"{}"), 413, `{"Message":"the body of a request has at most 1048576 bytes"}`, "RequestEntityTooLargeException", "scheduler:Decode 413 RequestEntityTooLargeException"},
+		{rest("POST", "/scheduler/decode", strings.Repeat(" ", handedBodyMax-2)+"{}"), 202, `{"Name":"","Limit":null,"Tags":null,"On":false,"At":0,"Deep":{"Map":null}}`, "", "scheduler:Decode 202 "},
+
+		{rest("GET", "/lambda/gone", ""), 404, `{"Type":"User","Message":"Schedule <a> does not exist."}`, "ResourceNotFoundException", "lambda:Gone 404 ResourceNotFoundException"},
+		{rest("GET", "/lambda/fault", ""), 500, `{"Type":"Service","Message":"` + fault + `"}`, "ServiceException", "lambda:Fault 500 ServiceException"},
+		{rest("PATCH", "/lambda/gone", ""), 404, `{"Type":"User","Message":"lambda has no operation PATCH /lambda/gone here"}`, "UnknownOperationException", " 404 UnknownOperationException"},
+
+		{post("AWSEvents.Tell", `{}`), 200, `{"Name":"Tell","Path":null,"Query":null,"Body":"{}"}`, "", "events:Tell 200 "},
+		{post("AWSEvents.Nothing", `{}`), 200, `{}`, "", "events:Nothing 200 "},
+		{post("AWSEvents.Gone", `{}`), 400, `{"__type":"ResourceNotFoundException","message":"Schedule <a> does not exist."}`, "", "events:Gone 400 ResourceNotFoundException"},
+		{post("AWSEvents.Fault", `{}`), 500, `{"__type":"InternalException","message":"` + fault + `"}`, "", "events:Fault 500 InternalException"},
+		{post("AWSEvents.None", `{}`), 400, `{"__type":"UnknownOperationException","message":"events has no operation AWSEvents.None here"}`, "", " 400 UnknownOperationException"},
+		{post("AWSEvents.Decode", `{"Limit":1.5}`), 400, `{"__type":"SerializationException","message":"Limit: NUMBER_VALUE cannot be converted to Integer"}`, "", "events:Decode 400 SerializationException"},
+	} {
+		observed := ""
+		s.Observe = func(operation string, status int, code string, _ time.Duration) {
+			observed = operation + " " + strconv.Itoa(status) + " " + code
+		}
+		log.Reset()
+		got := do(s, test.in)
+		if got.status != test.status || got.body != test.body || got.header.Get("X-Amzn-Errortype") != test.errorType || observed != test.observed {
+			t.Errorf("%s %s\n got  %d %s (%s; observed %s)\n want %d %s (%s; observed %s)", test.in.Method, test.in.Path,
+				got.status, got.body, got.header.Get("X-Amzn-Errortype"), observed, test.status, test.body, test.errorType, test.observed)
+		}
+		wantRequestID(t, got)
+		contentType := typeJSON
+		if test.in.Path == "/" {
+			contentType = typeAmzJSON11
+		}
+		want(t, got.header.Get("Content-Type"), contentType)
+		if logged := strings.Count(log.String(), "request failed"); logged != map[bool]int{true: 1}[got.status == 500] {
+			t.Errorf("%s %s: logged %d times: %s", test.in.Method, test.in.Path, logged, &log)
+		}
+	}
+}
+
+// What is wrong with a body is said with its place.
+func TestDecode(t *testing.T) {
+	s := newHandedServer(Options{})
+	for body, message := range map[string]string{
+		`{`:                         `the body is not valid JSON: unexpected end of JSON input, at byte 1`,
+		`{"Name":"a",}`:             `the body is not valid JSON: invalid character '}' looking for beginning of object key string, at byte 13`,
+		`{} {}`:                     `the body is not valid JSON: invalid character '{' after top-level value, at byte 4`,
+		`[]`:                        `LIST_VALUE cannot be converted to Structure`,
+		`"a"`:                       `STRING_VALUE cannot be converted to Structure`,
+		`{"Name":1}`:                `Name: NUMBER_VALUE cannot be converted to String`,
+		`{"Name":{}}`:               `Name: STRUCTURE_VALUE cannot be converted to String`,
+		`{"Limit":"1"}`:             `Limit: STRING_VALUE cannot be converted to Integer`,
+		`{"Limit":4294967296}`:      `Limit: NUMBER_VALUE cannot be converted to Integer`,
+		`{"On":"true"}`:             `On: STRING_VALUE cannot be converted to Boolean`,
+		`{"At":true}`:               `At: BOOLEAN_VALUE cannot be converted to Number`,
+		`{"Tags":{}}`:               `Tags: STRUCTURE_VALUE cannot be converted to List`,
+		`{"Tags":[{"Key":1}]}`:      `Tags.Key: NUMBER_VALUE cannot be converted to String`,
+		`{"Deep":{"Map":[]}}`:       `Deep.Map: LIST_VALUE cannot be converted to Map`,
+		"{\"Name\":\"\xff\"}":       `the body is not UTF-8`,
+		strings.Repeat("[", 20_000): `the body is not valid JSON: invalid character '[' exceeded max depth, at byte 10001`,
+	} {
+		got := do(s, rest("POST", "/scheduler/decode", body))
+		var w writer
+		w.text(message)
+		if got.status != 400 || got.header.Get(headerErrorType) != "SerializationException" || got.body != `{"Message":`+string(w.buf)+`}` {
+			t.Errorf("%.40q: %d %s, want %s", body, got.status, got.body, message)
+		}
+	}
+	for _, body := range []string{"", "{}", "null", `{"Name":null,"Limit":null}`} {
+		want(t, do(s, rest("POST", "/scheduler/decode", body)).status, 202)
+	}
+	if got := do(s, rest("POST", "/scheduler/decode", `{"name":"unknown","limit":"so is this","Name":"as it is written","NAME":1}`)); !strings.Contains(got.body, `"Name":"as it is written","Limit":null`) {
+		t.Error(got.body)
+	}
+}
+
+// A client that has gone is no fault here either.
+func TestHandedCancelled(t *testing.T) {
+	var log bytes.Buffer
+	s := newHandedServer(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Routes: []Route{{
+		Service: "waits", Name: "Wait", Method: "GET", Path: "/waits/here", Do: func(ctx context.Context, _ *Call) (any, error) { return nil, ctx.Err() },
+	}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out := s.Do(ctx, rest("GET", "/waits/here", ""))
+	defer out.Release()
+	want(t, out.Status, 500)
+	want(t, log.String(), "")
+}
+
+func TestHandedGzip(t *testing.T) {
+	s := newHandedServer(Options{})
+	pack := func(text string) string {
+		var packed bytes.Buffer
+		packer := gzip.NewWriter(&packed)
+		packer.Write([]byte(text))
+		packer.Close()
+		return packed.String()
+	}
+	got := do(s, rest("POST", "/scheduler/decode", pack(`{"Name":"n"}`), "Content-Encoding", "gzip"))
+	if got.status != 202 || !strings.Contains(got.body, `"Name":"n"`) {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	// A bomb is one byte too large when it is unpacked.
+	got = do(s, rest("POST", "/scheduler/decode", pack(strings.Repeat(" ", handedBodyMax+1)), "Content-Encoding", "gzip"))
+	want(t, got.status, 413)
+	want(t, got.header.Get(headerErrorType), "RequestEntityTooLargeException")
+}
+
+// A request is signed for the service whose operation it asks for, whichever way it fails otherwise.
+func TestHandedUnsigned(t *testing.T) {
+	s := newHandedServer(Options{Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
+	const missing = `"Request is missing Authentication Token"}`
+	for _, test := range []struct {
+		in     *Request
+		status int
+		body   string
+	}{
+		{rest("GET", "/scheduler/gone", ""), 403, `{"Message":` + missing},
+		{rest("GET", "/scheduler/gone?a=%", ""), 403, `{"Message":` + missing},
+		{rest("GET", "/lambda/gone", ""), 403, `{"Type":"User","Message":` + missing},
+		{rest("GET", "/scheduler/none", ""), 404, `{"Message":"scheduler has no operation GET /scheduler/none here"}`},
+		{post("AWSEvents.Gone", "{"), 400, `{"__type":"MissingAuthenticationTokenException","message":` + missing},
+	} {
+		got := do(s, test.in)
+		if got.status != test.status || got.body != test.body {
+			t.Errorf("%s: %d %s", test.in.Path, got.status, got.body)
+		}
+		test.in.InProcess = true
+		if got := do(s, test.in); strings.Contains(got.body, missing) {
+			t.Errorf("%s in process: %d %s", test.in.Path, got.status, got.body)
+		}
+	}
+}
+
+// A page of another origin changes nothing, even where its browser does not ask first; a page of a configured one may, and reads the error's type.
+func TestForeignPages(t *testing.T) {
+	off, on := newHandedServer(Options{}), newHandedServer(Options{CORS: []string{"https://app.example"}})
+	const app, other, own = "https://app.example", "https://evil.example", "http://localhost:8000"
+	for _, test := range []struct {
+		server *Server
+		in     *Request
+		status int
+	}{
+		{off, rest("POST", "/scheduler/decode", "{}"), 202},
+		{off, rest("POST", "/scheduler/decode", "{}", "Origin", own), 202},
+		{off, rest("POST", "/scheduler/decode", "{}", "Origin", app), 403},
+		{off, rest("POST", "/scheduler/decode", "{}", "Origin", "null"), 403},
+		{off, rest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "cross-site"), 403},
+		{off, rest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "same-site", "Origin", own), 403},
+		{off, rest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "same-origin", "Origin", own), 202},
+		{off, rest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "none"), 202},
+		{off, rest("DELETE", "/scheduler/nothing", "", "Origin", other), 403},
+		{off, rest("GET", "/scheduler/tell/a", "", "Origin", other), 200}, // which the browser does not show it
+		{on, rest("POST", "/scheduler/decode", "{}", "Origin", app, "Sec-Fetch-Site", "cross-site"), 202},
+		{on, rest("POST", "/scheduler/decode", "{}", "Origin", other, "Sec-Fetch-Site", "cross-site"), 403},
+		{on, rest("OPTIONS", "/scheduler/decode", "", "Origin", app, "Access-Control-Request-Method", "POST"), 200},
+		{on, rest("OPTIONS", "/scheduler/decode", "", "Origin", other, "Access-Control-Request-Method", "POST"), 404},
+	} {
+		got := do(test.server, test.in)
+		if got.status != test.status {
+			t.Errorf("%s %s %v: %d %s", test.in.Method, test.in.Path, test.in.Header, got.status, got.body)
+		}
+		allowed := test.server == on && test.in.Header.Get("Origin") == app
+		if (got.header.Get("Access-Control-Allow-Origin") == app) != allowed {
+			t.Errorf("%s %s %v: allowed %v", test.in.Method, test.in.Path, test.in.Header, got.header)
+		}
+		if exposed := got.header.Get("Access-Control-Expose-Headers"); (exposed != "") != (allowed && test.in.Method != "OPTIONS") {
+			t.Errorf("%s %s %v: exposed %q", test.in.Method, test.in.Path, test.in.Header, exposed)
+		}
+	}
+}
+
+// Over a socket a HEAD has no body, a size that is too large has its text, and what no route is below is answered as before.
+func TestHandedOverHTTP(t *testing.T) {
+	server := httptest.NewServer(newHandedServer(Options{}))
+	defer server.Close()
+	for _, test := range []struct {
+		method, path string
+		size, status int
+		body         string
+	}{
+		{"HEAD", "/scheduler/tell/a", 0, 404, ""},
+		{"POST", "/scheduler/decode", handedBodyMax + 1, 413, `{"Message":"the body of a request has at most 1048576 bytes"}`},
+		{"GET", "/elsewhere", 0, 404, "<UnknownOperationException/>\n"},
+		{"GET", "/scheduler/tell/..", 0, 200, `{"Name":"Read","Path":{"Name":".."},"Query":null,"Body":""}`},
+		{"GET", "/scheduler/tell/a%2Fb", 0, 200, `{"Name":"Read","Path":{"Name":"a/b"},"Query":null,"Body":""}`},
+	} {
+		r, err := http.NewRequest(test.method, server.URL+test.path, strings.NewReader(strings.Repeat(" ", test.size)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != test.status || string(body) != test.body {
+			t.Errorf("%s %s: %d %s", test.method, test.path, resp.StatusCode, body)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/service"
+)
+
+func decodeBatchGetItem(d *decoder, in *service.BatchGetItemInput) {
+	var name []byte
+	for d.NextMember(&name) {
+		switch string(name) {
+		case "RequestItems":
+			in.RequestItems = d.batchGetTables()
+		case "ReturnConsumedCapacity":
+			in.ReturnConsumedCapacity = d.text()
+		default:
+			d.Skip()
+		}
+	}
+	in.Expired = d.expired()
+}
+
+// batchGetTables reads the map of tables, in the order of the request. Of equal names the last counts.
+func (d *decoder) batchGetTables() []service.BatchGetTable {
+	const typ = "KeysAndAttributes"
+	if !d.Map(typ) {
+		return nil
+	}
+	tables := []service.BatchGetTable{}
+	var table []byte
+	for d.NextEntry(&table) {
+		one := service.BatchGetTable{Table: string(table)}
+		if d.StructElement(typ) {
+			decodeKeysAndAttributes(d, &one)
+		}
+		tables = putTable(tables, one, func(t *service.BatchGetTable) bool { return t.Table == one.Table })
+	}
+	return tables
+}
+
+func decodeKeysAndAttributes(d *decoder, in *service.BatchGetTable) {
+	var name []byte
+	for d.NextMember(&name) {
+		switch string(name) {
+		case "Keys":
+			in.Keys = list(d, func(d *decoder, key *service.ItemArg) { *key = d.itemElement() })
+		case "ProjectionExpression":
+			in.Projection = d.text()
+		case "ExpressionAttributeNames":
+			in.Names = d.names()
+		case "ConsistentRead":
+			in.ConsistentRead = d.boolean()
+		case "AttributesToGet":
+			in.Legacy.AttributesToGet = d.texts()
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func decodeBatchWriteItem(d *decoder, in *service.BatchWriteItemInput) {
+	var name []byte
+	for d.NextMember(&name) {
+		switch string(name) {
+		case "RequestItems":
+			in.RequestItems = d.batchWriteTables()
+		case "ReturnConsumedCapacity":
+			in.ReturnConsumedCapacity = d.text()
+		case "ReturnItemCollectionMetrics":
+			in.ReturnItemCollectionMetrics = d.text()
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func (d *decoder) batchWriteTables() []service.BatchWriteTable {
+	if !d.Map("java.util.List<com.amazonaws.dynamodb.v20120810.WriteRequest>") {
+		return nil
+	}
+	tables := []service.BatchWriteTable{}
+	var table []byte
+	for d.NextEntry(&table) {
+		one := service.BatchWriteTable{Table: string(table)}
+		if d.ListElement() {
+			one.Requests = elements(d, func(d *decoder, r *service.WriteRequest) {
+				if d.StructElement("WriteRequest") {
+					decodeWriteRequest(d, r)
+				}
+			})
+		}
+		tables = putTable(tables, one, func(t *service.BatchWriteTable) bool { return t.Table == one.Table })
+	}
+	return tables
+}
+
+// putTable adds a table's part of a batch, and drops an earlier one of the same name.
+func putTable[T any](tables []T, one T, same func(*T) bool) []T {
+	if len(tables) == keepMembers {
+		return tables // which the service refuses, so what else is in it does not matter
+	}
+	for i := range tables {
+		if same(&tables[i]) {
+			return append(slices.Delete(tables, i, i+1), one)
+		}
+	}
+	return append(tables, one)
+}
+
+func decodeWriteRequest(d *decoder, in *service.WriteRequest) {
+	var name []byte
+	for d.NextMember(&name) {
+		switch string(name) {
+		case "PutRequest":
+			in.Put = d.itemIn("PutRequest", "Item")
+		case "DeleteRequest":
+			in.Delete = d.itemIn("DeleteRequest", "Key")
+		default:
+			d.Skip()
+		}
+	}
+}
+
+// itemIn reads a structure whose only member is an item.
+func (d *decoder) itemIn(typ, member string) *service.ItemArg {
+	return structure(d, typ, func(d *decoder, item *service.ItemArg) {
+		var name []byte
+		for d.NextMember(&name) {
+			if string(name) == member {
+				*item = d.item()
+			} else {
+				d.Skip()
+			}
+		}
+	})
+}

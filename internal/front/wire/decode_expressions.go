@@ -1,0 +1,125 @@
+package wire
+
+import (
+	"errors"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/service"
+)
+
+// names reads ExpressionAttributeNames.
+func (d *decoder) names() service.Names {
+	if !d.Map("String") {
+		return nil
+	}
+	names := service.Names{}
+	var placeholder []byte
+	for d.NextEntry(&placeholder) {
+		key := string(placeholder)
+		names[key] = d.CopyText()
+	}
+	return names
+}
+
+// values reads ExpressionAttributeValues. What is wrong with a value is worded here, because the text names its key.
+func (d *decoder) values() service.Values {
+	if !d.Map("AttributeValue") {
+		return service.Values{}
+	}
+	values := service.Values{V: map[string]dynamo.Value{}}
+	var placeholder []byte
+	for d.NextEntry(&placeholder) {
+		key := string(placeholder)
+		var bad error
+		values.V[key] = d.value(&bad)
+		if values.Err == nil && bad != nil {
+			values.Err = inValues(bad, key)
+		}
+	}
+	return values
+}
+
+func inValues(err error, key string) error {
+	var invalid *dynamo.Error
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	return dynamo.Invalid("ExpressionAttributeValues contains invalid value: " + invalid.Message + " for key " + key)
+}
+
+// The parameters from before expressions.
+
+func (d *decoder) expected(legacy *service.Legacy) {
+	legacy.Expected = legacyMap(d, "ExpectedAttributeValue", func(d *decoder, e *service.ExpectedValue) {
+		var name []byte
+		for d.NextMember(&name) {
+			switch string(name) {
+			case "Value":
+				e.Value = d.valueMember(&legacy.Err)
+			case "Exists":
+				e.Exists = d.boolean()
+			case "ComparisonOperator":
+				e.Operator = d.text()
+			case "AttributeValueList":
+				e.List = d.valueList(&legacy.Err)
+			default:
+				d.Skip()
+			}
+		}
+	})
+}
+
+func (d *decoder) attributeUpdates(legacy *service.Legacy) {
+	legacy.AttributeUpdates = legacyMap(d, "AttributeValueUpdate", func(d *decoder, u *service.AttributeUpdate) {
+		var name []byte
+		for d.NextMember(&name) {
+			switch string(name) {
+			case "Value":
+				u.Value = d.valueMember(&legacy.Err)
+			case "Action":
+				u.Action = d.text()
+			default:
+				d.Skip()
+			}
+		}
+	})
+}
+
+// conditions reads KeyConditions, QueryFilter or ScanFilter.
+func (d *decoder) conditions(legacy *service.Legacy) map[string]service.LegacyCondition {
+	return legacyMap(d, "Condition", func(d *decoder, c *service.LegacyCondition) {
+		var name []byte
+		for d.NextMember(&name) {
+			switch string(name) {
+			case "ComparisonOperator":
+				c.Operator = d.text()
+			case "AttributeValueList":
+				c.List = d.valueList(&legacy.Err)
+			default:
+				d.Skip()
+			}
+		}
+	})
+}
+
+func (d *decoder) valueList(bad *error) []dynamo.Value {
+	return list(d, func(d *decoder, v *dynamo.Value) { *v = d.value(bad) })
+}
+
+// legacyMap reads a map of structures by attribute name.
+func legacyMap[T any](d *decoder, typ string, read func(*decoder, *T)) map[string]T {
+	if !d.Map(typ) {
+		return nil
+	}
+	all := map[string]T{}
+	var attribute []byte
+	for d.NextEntry(&attribute) {
+		key := string(attribute)
+		var one T
+		if d.StructElement(typ) {
+			read(d, &one)
+		}
+		all[key] = one
+	}
+	return all
+}

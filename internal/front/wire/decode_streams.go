@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/service"
+)
+
+func decodeListStreams(d *decoder, in *service.ListStreamsInput) {
+	var name []byte
+	for d.NextMember(&name) {
+		switch string(name) {
+		case "TableName":
+			in.TableName = d.text()
+		case "Limit":
+			in.Limit = d.integer()
+		case "ExclusiveStartStreamArn":
+			in.StartARN = d.text()
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func decodeDescribeStream(d *decoder, in *service.DescribeStreamInput) {
+	var name []byte
+	for d.NextMember(&name) {
+		switch string(name) {
+		case "StreamArn":
+			in.ARN = d.text()
+		case "Limit":
+			in.Limit = d.integer()
+		case "ExclusiveStartShardId":
+			in.StartShardID = d.text()
+		case "ShardFilter":
+			if d.Struct("ShardFilter") {
+				in.FilterType, in.ParentOnly = d.twoTexts("Type", "ShardId")
+			}
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func decodeGetShardIterator(d *decoder, in *service.GetShardIteratorInput) {
+	var name []byte
+	for d.NextMember(&name) {
+		switch string(name) {
+		case "StreamArn":
+			in.ARN = d.text()
+		case "ShardId":
+			in.ShardID = d.text()
+		case "ShardIteratorType":
+			in.Type = d.text()
+		case "SequenceNumber":
+			in.Sequence = d.text()
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func decodeGetRecords(d *decoder, in *service.GetRecordsInput) {
+	var name []byte
+	for d.NextMember(&name) {
+		switch string(name) {
+		case "ShardIterator":
+			in.Iterator = d.text()
+		case "Limit":
+			in.Limit = d.integer()
+		default:
+			d.Skip()
+		}
+	}
+	in.Wait = d.wait()
+}
+
+// headerBefore says in an answer of GetShardIterator where an iterator of type LATEST begins: behind this sequence number. It is for consumers that note
+// where they begin, since an iterator cannot be kept.
+const headerBefore = "X-Mayfly-Before"
+
+// getShardIterator is the operation, with that header.
+func getShardIterator(ctx context.Context, s *service.Service, d *decoder, w *writer) error {
+	method := func(s *service.Service, ctx context.Context, in *service.GetShardIteratorInput) (*service.GetShardIteratorOutput, error) {
+		out, err := s.GetShardIterator(ctx, in)
+		if err == nil && out.Before != "" {
+			d.response.set(headerBefore, out.Before)
+		}
+		return out, err
+	}
+	return bind(decodeGetShardIterator, method, encodeGetShardIterator)(ctx, s, d, w)
+}
+
+// getRecords reads records; where it waits for some, then no longer than until held answers are released.
+func getRecords(s *service.Service, ctx context.Context, in *service.GetRecordsInput) (*service.GetRecordsOutput, error) {
+	if in.Wait > 0 {
+		released, stop := releasing(ctx)
+		defer stop()
+		ctx = released
+	}
+	return s.GetRecords(ctx, in)
+}
+
+// headerWait asks GetRecords to hold its answer for so many milliseconds while there is no record. The answer carries it as
+// well, by which a client knows that the endpoint has understood.
+const headerWait = "X-Mayfly-Wait-Ms"
+
+// The longest that an answer is held; who asks for more gets this. Over a network something on the way may take a silent connection for dead. In
+// the process nothing does: there the bound is a shard iterator's life, less a margin.
+const (
+	waitMax          = 20 * time.Second
+	waitMaxInProcess = 15*time.Minute - 30*time.Second
+)
+
+// wait reads the header, and has the answer repeat it.
+func (d *decoder) wait() time.Duration {
+	value := d.request.Header.Get(headerWait)
+	if value == "" {
+		return 0
+	}
+	ms, err := strconv.ParseUint(value, 10, 32)
+	if err != nil {
+		d.invalid = dynamo.Invalid(headerWait + " must be a number of milliseconds: " + value)
+		return 0
+	}
+	most := waitMax
+	if d.request.InProcess {
+		most = waitMaxInProcess
+	}
+	wait := min(time.Duration(ms)*time.Millisecond, most)
+	d.response.set(headerWait, strconv.FormatInt(wait.Milliseconds(), 10))
+	return wait
+}

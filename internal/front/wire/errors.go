@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"net/http"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// The namespaces that __type gives error names.
+const (
+	nsService  = "com.amazon.coral.service#"
+	nsValidate = "com.amazon.coral.validate#"
+	nsDynamo   = "com.amazonaws.dynamodb.v20120810#"
+)
+
+// errorForm is how an error is put on the wire. The zero form is that of most modelled errors: DynamoDB's namespace,
+// a member "message", status 400.
+type errorForm struct {
+	namespace string // empty: nsDynamo
+	member    string // of the text; empty: "message"
+	status    int    // 0: 400
+}
+
+var errorForms = map[dynamo.Code]errorForm{
+	dynamo.CodeValidation:            {namespace: nsValidate},
+	dynamo.CodeSerialization:         {namespace: nsService, member: "Message"},
+	dynamo.CodeUnknownOperation:      {namespace: nsService},
+	dynamo.CodeInvalidSignature:      {namespace: nsService},
+	dynamo.CodeMissingAuthToken:      {namespace: nsService},
+	dynamo.CodeIncompleteSignature:   {namespace: nsService},
+	dynamo.CodeUnrecognizedClient:    {namespace: nsService},
+	dynamo.CodeThrottling:            {namespace: nsService},
+	dynamo.CodeTransactionCanceled:   {member: "Message"},
+	dynamo.CodeIdempotentMismatch:    {member: "Message"},
+	dynamo.CodeTransactionInProgress: {member: "Message"},
+	dynamo.CodeInternal:              {status: http.StatusInternalServerError},
+}
+
+// errFault is what a client is told of a failure that the API does not define. The log has the rest.
+var errFault = &dynamo.Error{Code: dynamo.CodeInternal, Message: "Internal server error"}
+
+// errSerialization answers a body that is no JSON object, or empty: it has a type and no text.
+var errSerialization = &dynamo.Error{Code: dynamo.CodeSerialization}
+
+// errUnknownOperation answers a target that names no operation.
+var errUnknownOperation = &dynamo.Error{Code: dynamo.CodeUnknownOperation}
+
+// status gives the HTTP status of an error.
+func status(code dynamo.Code) int {
+	if s := errorForms[code].status; s != 0 {
+		return s
+	}
+	return http.StatusBadRequest
+}
+
+// encodeError writes the body of an error.
+func encodeError(w *writer, e *dynamo.Error) {
+	form := errorForms[e.Code]
+	namespace, member := form.namespace, form.member
+	if namespace == "" {
+		namespace = nsDynamo
+	}
+	if member == "" {
+		member = "message"
+	}
+	w.beginObject()
+	w.name("__type").text(namespace + string(e.Code))
+	if e.Reasons != nil {
+		w.name("CancellationReasons").beginArray()
+		for i := range e.Reasons {
+			encodeReason(w, &e.Reasons[i])
+		}
+		w.endArray()
+	}
+	if e.Message != "" {
+		w.name(member).text(e.Message)
+	}
+	if e.Item != nil {
+		w.name("Item").item(e.Item)
+	}
+	w.endObject()
+}
+
+func encodeReason(w *writer, r *dynamo.Reason) {
+	w.beginObject()
+	w.name("Code").text(r.Code)
+	if r.Message != "" {
+		w.name("Message").text(r.Message)
+	}
+	if r.Item != nil {
+		w.name("Item").item(r.Item)
+	}
+	w.endObject()
+}

@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/service"
+)
+
+// The prefixes of X-Amz-Target: one for each of the two APIs.
+const (
+	targetTables  = "DynamoDB_20120810."
+	targetStreams = "DynamoDBStreams_20120810."
+)
+
+// operations maps the suffix of X-Amz-Target to the method that serves it.
+// To add an operation: a method on the service, a decode and an encode function, a line here.
+var operations = map[string]operation{
+	"CreateTable":        bind(decodeCreateTable, (*service.Service).CreateTable, encodeTableDescription),
+	"DescribeTable":      bind(decodeTableName, (*service.Service).DescribeTable, encodeDescribeTable),
+	"DeleteTable":        bind(decodeTableName, (*service.Service).DeleteTable, encodeTableDescription),
+	"ListTables":         bind(decodeListTables, (*service.Service).ListTables, encodeListTables),
+	"UpdateTable":        bind(decodeUpdateTable, (*service.Service).UpdateTable, encodeTableDescription),
+	"PutItem":            bind(decodePutItem, (*service.Service).PutItem, encodeWrite),
+	"GetItem":            bind(decodeGetItem, (*service.Service).GetItem, encodeGetItem),
+	"UpdateItem":         bind(decodeUpdateItem, (*service.Service).UpdateItem, encodeWrite),
+	"DeleteItem":         bind(decodeDeleteItem, (*service.Service).DeleteItem, encodeWrite),
+	"Query":              bind(decodeQuery, (*service.Service).Query, encodePage),
+	"Scan":               bind(decodeScan, (*service.Service).Scan, encodePage),
+	"BatchGetItem":       bind(decodeBatchGetItem, (*service.Service).BatchGetItem, encodeBatchGetItem),
+	"BatchWriteItem":     bind(decodeBatchWriteItem, (*service.Service).BatchWriteItem, encodeBatchWriteItem),
+	"TransactGetItems":   bind(decodeTransactGetItems, (*service.Service).TransactGetItems, encodeTransactGetItems),
+	"TransactWriteItems": bind(decodeTransactWriteItems, (*service.Service).TransactWriteItems, encodeTransactWriteItems),
+	"UpdateTimeToLive":   bind(decodeUpdateTimeToLive, (*service.Service).UpdateTimeToLive, encodeUpdateTimeToLive),
+	"DescribeTimeToLive": bind(decodeTableName, (*service.Service).DescribeTimeToLive, encodeDescribeTimeToLive),
+	"TagResource":        bind(decodeTagResource, (*service.Service).TagResource, encodeNothing),
+	"UntagResource":      bind(decodeUntagResource, (*service.Service).UntagResource, encodeNothing),
+	"ListTagsOfResource": bind(decodeListTags, (*service.Service).ListTagsOfResource, encodeListTags),
+	"DescribeLimits":     bind(decodeEmpty, (*service.Service).DescribeLimits, encodeDescribeLimits),
+	"DescribeEndpoints":  bind(decodeEmpty, (*service.Service).DescribeEndpoints, encodeDescribeEndpoints),
+}
+
+// streamOperations is the same for the streams API.
+var streamOperations = map[string]operation{
+	"ListStreams":      bind(decodeListStreams, (*service.Service).ListStreams, encodeListStreams),
+	"DescribeStream":   bind(decodeDescribeStream, (*service.Service).DescribeStream, encodeDescribeStream),
+	"GetShardIterator": getShardIterator,
+	"GetRecords":       bind(decodeGetRecords, getRecords, encodeGetRecords),
+}
+
+// operation reads a request's body, calls the service, and writes the answer's body.
+type operation func(ctx context.Context, s *service.Service, d *decoder, w *writer) error
+
+// bind makes an operation of its three parts.
+func bind[In, Out any](
+	decode func(*decoder, *In),
+	method func(*service.Service, context.Context, *In) (*Out, error),
+	encode func(*writer, *Out),
+) operation {
+	return func(ctx context.Context, s *service.Service, d *decoder, w *writer) error {
+		if d.Peek() != dynamo.TokenObject {
+			return errSerialization
+		}
+		in := new(In)
+		d.Struct("") // an object, as has just been seen
+		decode(d, in)
+		if err := d.End(); err != nil {
+			return err
+		}
+		if d.invalid != nil {
+			return d.invalid
+		}
+		out, err := method(s, ctx, in)
+		if err != nil {
+			return err
+		}
+		encode(w, out)
+		return nil
+	}
+}
+
+// target is an operation with its name. The zero target is none.
+type target struct {
+	name string
+	run  operation
+}
+
+// lookUp finds what X-Amz-Target names.
+func lookUp(header string) (target, bool) {
+	table := operations
+	name, found := strings.CutPrefix(header, targetTables)
+	if !found {
+		table = streamOperations
+		if name, found = strings.CutPrefix(header, targetStreams); !found {
+			return target{}, false
+		}
+	}
+	run, found := table[name]
+	if !found {
+		return target{}, false
+	}
+	return target{name, run}, true
+}

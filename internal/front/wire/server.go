@@ -1,0 +1,271 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/service"
+)
+
+// bodyMax is the size of the largest request body, compressed or not.
+const bodyMax = 16 << 20
+
+// Options are what a Server is made of. Service is required, and Now where Verifier or Observe is set.
+type Options struct {
+	Service *service.Service
+
+	// Routes and Actions are further APIs on the same port, which the wire knows nothing of but what these say.
+	Routes  []Route
+	Actions []Action
+
+	// HandedOnly serves nothing but these: no operation of DynamoDB's is known then, and Service is not needed.
+	HandedOnly bool
+
+	// Now is the real time, whatever the database's clock says: calls are timed by it.
+	Now func() time.Time
+
+	// Date is the database's clock, which answers tell in their Date header. Clients sign by the time that they know of, or, as the SDKs do where these are far apart, by
+	// that header's; so signatures age by both, and by all between them. Default: Now.
+	Date func() time.Time
+
+	// Verifier checks the signatures of requests that come over the network; nil: they are not checked.
+	Verifier *sigv4.Verifier
+
+	// Region is what GET / names. Default "us-east-1".
+	Region string
+
+	// CORS lists the origins whose pages may read answers: "https://example.org", or "*" for all. Empty: none.
+	CORS []string
+
+	// Observe is told of every request when its answer is ready: the operation (empty where none was recognized; of a Route or an Action with
+	// its service, "scheduler:GetSchedule"), the status, the error's code (empty on success) and how long it took. nil: nobody is.
+	Observe func(operation string, status int, code string, took time.Duration)
+
+	// Logger gets the faults. Default slog.Default().
+	Logger *slog.Logger
+}
+
+// Server answers requests. It is safe for concurrent use, and an http.Handler.
+type Server struct {
+	Options
+	handed *handedTable
+	date   date
+}
+
+// New makes a server. It starts nothing. Routes or Actions of which two could be meant by one request are a mistake in the program: it panics.
+func New(o Options) *Server {
+	if o.Region == "" {
+		o.Region = "us-east-1"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Date == nil {
+		o.Date = o.Now
+	}
+	return &Server{Options: o, handed: newHandedTable(o.Routes, o.Actions)}
+}
+
+// Do answers one request. It never fails and never panics: whatever goes wrong is an answer.
+func (s *Server) Do(ctx context.Context, in *Request) *Response {
+	out := newResponse()
+	if s.Observe == nil {
+		s.answer(ctx, in, out)
+		return out
+	}
+	start := s.Now()
+	operation, code := s.answer(ctx, in, out)
+	s.Observe(operation, out.Status, code, s.Now().Sub(start))
+	return out
+}
+
+// answer fills the response. It gives the operation that was asked for and the code of the error that was answered, as far as there are
+// such.
+func (s *Server) answer(ctx context.Context, in *Request, out *Response) (operation, code string) {
+	body, ok := decompress(in)
+	if in.Oversize || len(in.Body) > bodyMax || !ok {
+		out.Status = http.StatusRequestEntityTooLarge
+		return "", ""
+	}
+	id := newRequestID()
+	out.set("X-Amzn-Requestid", id)
+	s.allowOrigin(in, out)
+	if asked := s.handed.find(in); asked.api != nil {
+		return s.callHanded(ctx, &asked, in, out, body, id)
+	}
+	if !s.plain(in, out) {
+		target, failed := s.call(ctx, in, out, body, id)
+		operation, code = target.name, string(failed)
+	}
+	if !in.InProcess {
+		out.seal(in.Header.Get("Accept-Encoding"))
+	}
+	return operation, code
+}
+
+// plain answers what is not a call of an operation, and reports whether the request was such.
+func (s *Server) plain(in *Request, out *Response) bool {
+	contentType, known := answerType(in.Header.Get("Content-Type"))
+	switch {
+	case in.Method == http.MethodPost && (known || len(in.Body) == 0):
+		out.set("Content-Type", contentType)
+		return false
+	case in.Method == http.MethodOptions && s.preflight(in, out):
+		out.Status = http.StatusOK
+	case in.Method == http.MethodGet && in.Path == "/":
+		out.Status = http.StatusOK
+		out.set("Content-Type", "text/plain")
+		out.w.buf = append(out.w.buf, "healthy: dynamodb."+s.Region+".amazonaws.com "...)
+	default:
+		out.Status = http.StatusNotFound
+		out.set("Content-Type", "application/xml")
+		out.w.buf = append(out.w.buf, "<UnknownOperationException/>\n"...)
+	}
+	out.Body = out.w.buf
+	return true
+}
+
+const (
+	typeJSON    = "application/json"
+	typeAmzJSON = "application/x-amz-json-1.0"
+)
+
+// answerType gives the content type of the answer to a request of the given one, and whether that is one we understand.
+func answerType(contentType string) (answer string, known bool) {
+	base, _, _ := strings.Cut(contentType, ";")
+	switch strings.TrimSpace(base) {
+	case typeAmzJSON:
+		return typeAmzJSON, true
+	case typeJSON:
+		return typeJSON, true
+	default:
+		return typeJSON, false
+	}
+}
+
+// call runs the operation that the request names and writes its answer or its error.
+func (s *Server) call(ctx context.Context, in *Request, out *Response, body []byte, id string) (target, dynamo.Code) {
+	target, err := s.run(ctx, in, out, body)
+	if err != nil {
+		answer := s.apiError(ctx, err, target.name, id)
+		out.writeError(answer)
+		return target, answer.Code
+	}
+	out.Status = http.StatusOK
+	out.Body = out.w.buf
+	return target, ""
+}
+
+// writeError makes an error the answer.
+func (r *Response) writeError(e *dynamo.Error) {
+	r.Status = status(e.Code)
+	r.w.buf = r.w.buf[:0]
+	encodeError(&r.w, e)
+	r.Body = r.w.buf
+}
+
+// apiError gives the error to answer with. What the API does not define is a fault: the client gets to know that there was
+// one, and the log gets the rest.
+func (s *Server) apiError(ctx context.Context, err error, operation, id string) *dynamo.Error {
+	var answer *dynamo.Error
+	if errors.As(err, &answer) {
+		return answer
+	}
+	s.logFault(ctx, err, operation, id)
+	return errFault
+}
+
+// logFault logs a failure of which the client learns nothing but that there was one. It leaves out a context that has ended, since the
+// client has gone, and an error that says itself that one like it was logged a moment ago.
+func (s *Server) logFault(ctx context.Context, err error, operation, id string) {
+	var again interface{ Repeated() bool }
+	if errors.As(err, &again) && again.Repeated() {
+		return
+	}
+	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		s.Logger.Error("request failed", "operation", operation, "request_id", id, "error", err)
+	}
+}
+
+// run checks the request in AWS's order, and then calls the operation.
+func (s *Server) run(ctx context.Context, in *Request, out *Response, body []byte) (target target, err error) {
+	target, known := lookUp(in.Header.Get("X-Amz-Target"))
+	if !known || s.HandedOnly {
+		err = errUnknownOperation
+	} else {
+		err = s.authenticate(in, serviceDynamoDB)
+	}
+	switch {
+	case err != nil && len(body) > 0 && !dynamo.ValidJSON(body):
+		// Malformed JSON comes before both. It is looked for here so that only refused requests are read twice.
+		return target, errSerialization
+	case err != nil:
+		return target, err
+	case len(body) == 0:
+		return target, errSerialization
+	}
+	d := newDecoder(in, out, body)
+	defer d.release()
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
+		}
+	}()
+	return target, target.run(ctx, s.Service, d, &out.w)
+}
+
+// serviceDynamoDB is what requests of the tables' API, and of the streams', are signed for.
+const serviceDynamoDB = "dynamodb"
+
+// authenticate checks the signature of a request that came over the network, and that it is for the service.
+func (s *Server) authenticate(in *Request, service string) error {
+	if s.Verifier == nil || in.InProcess {
+		return nil
+	}
+	from, to := s.Now(), s.Date()
+	if to.Before(from) {
+		from, to = to, from
+	}
+	return s.Verifier.Verify(&sigv4.Request{
+		Service: service, Method: in.Method, Path: in.Path, Query: in.Query, Host: in.Host, Headers: in.Header, Body: in.Body,
+	}, from, to)
+}
+
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+func newDecoder(in *Request, out *Response, body []byte) *decoder {
+	d := decoders.Get().(*decoder)
+	d.Reset(body)
+	d.request, d.response, d.body = in, out, body
+	return d
+}
+
+// release gives the decoder back, without anything of the request.
+func (d *decoder) release() {
+	d.Reset(nil)
+	d.request, d.response, d.body, d.arena, d.invalid = nil, nil, nil, nil, nil
+	decoders.Put(d)
+}
+
+// Operations lists the names of all operations, sorted.
+func Operations() []string {
+	var names []string
+	for name := range operations {
+		names = append(names, name)
+	}
+	for name := range streamOperations {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

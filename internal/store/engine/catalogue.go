@@ -1,0 +1,473 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// formatVersion names the storage format; FORMAT.md describes it. A directory of an earlier version is opened and raised to this one; a
+// directory of a later version is refused.
+const (
+	formatName    = "mayfly format "
+	formatVersion = formatName + "3"
+)
+
+type tableName struct{ namespace, name string }
+
+// catalogue holds the open tables. Descriptions are stored as JSON: they are small and rare, and gain members over time.
+type catalogue struct {
+	mu     sync.RWMutex
+	tables map[tableName]*Table
+
+	changing sync.Mutex    // one change of a description at a time
+	ids      ids           // guarded by changing
+	commit   atomic.Uint64 // the last commit that changed a description
+}
+
+// ids are the last identifiers given out; none is ever used twice.
+type ids struct {
+	Table  uint32
+	Stream uint32
+}
+
+// isFormatBefore reports whether a version is one that this program opens and raises to its own.
+func isFormatBefore(version string) bool {
+	return version == formatName+"1" || version == formatName+"2"
+}
+
+// checkFormat writes the version into a store that is empty or of a version before, and refuses one of another version.
+func (e *Engine) checkFormat() error {
+	v, ok, err := e.get(e.kv, catalogueKey(catFormat))
+	if err != nil {
+		return err
+	}
+	switch {
+	case string(v) == formatVersion:
+		if e.kv.Unjournaled() {
+			e.log.Warn("the journal of the directory's files was lost and is created again; files that were lost with it went unnoticed", "file", kv.JournalName)
+		}
+		return nil
+	case ok && !isFormatBefore(string(v)):
+		number, err := strconv.ParseUint(strings.TrimPrefix(string(v), formatName), 10, 32)
+		if err != nil || number == 0 || string(v) != formatName+strconv.FormatUint(number, 10) {
+			return corrupt("%q is no format version", v)
+		}
+		return fmt.Errorf("%w: the directory has format %q, this program writes %q; open it with the version of mayfly that wrote it", ErrFormat, v, formatVersion)
+	case !ok:
+		if err := e.checkEmpty(); err != nil {
+			return err
+		}
+	}
+	b := e.kv.NewBatch()
+	defer b.Close()
+	b.Set(catalogueKey(catFormat), []byte(formatVersion))
+	if err := e.kv.Apply(b); err != nil {
+		return err
+	}
+	return e.kv.Wait(b)
+}
+
+// checkEmpty refuses a store that holds anything.
+func (e *Engine) checkEmpty() error {
+	it := e.kv.NewIter(nil, nil)
+	defer it.Close()
+	if it.First() {
+		return corrupt("the store holds data without a format version")
+	}
+	return it.Error()
+}
+
+func (e *Engine) loadClock() (Instant, uint64, error) {
+	v, ok, err := e.get(e.kv, catalogueKey(catClock))
+	if err != nil || !ok {
+		return minInstant, 0, err
+	}
+	if len(v) != 2*instantLen {
+		return 0, 0, corrupt("clock key has %d bytes", len(v))
+	}
+	return readInstant(v), binary.BigEndian.Uint64(v[instantLen:]), nil
+}
+
+// loadTables opens every table of the catalogue.
+func (e *Engine) loadTables() error {
+	if err := e.loadJSON(catalogueKey(catIDs), &e.catalogue.ids); err != nil {
+		return err
+	}
+	return e.eachCatalogue(catTable, func(_, value []byte) error {
+		d := &TableDesc{}
+		if err := json.Unmarshal(value, d); err != nil {
+			return corrupt("table description: %v", err)
+		}
+		return e.openTable(d)
+	})
+}
+
+// openTable makes a described table usable.
+func (e *Engine) openTable(d *TableDesc) error {
+	stored := minInstant
+	v, ok, err := e.get(e.kv, idKey(catMark, d.ID))
+	if err != nil {
+		return err
+	}
+	if ok {
+		if len(v) != instantLen {
+			return corrupt("low-water mark has %d bytes", len(v))
+		}
+		stored = readInstant(v)
+	}
+	t := &Table{e: e, id: d.ID, marks: newMarks(stored)}
+	d.countUnits()
+	if d.NextIndex == 0 { // from before indexes could be added and removed
+		d.NextIndex = d.firstFreeIndex()
+	}
+	e.publish(t, d)
+	t.due = e.queue.Add(&reaper{t: t})
+	t.due.Wake(int64(stored))
+	if d.wantsBackfill() {
+		e.wantBackfill()
+	}
+	return nil
+}
+
+func (e *Engine) publish(t *Table, d *TableDesc) {
+	t.desc.Store(d)
+	t.last.Store(d)
+	e.catalogue.mu.Lock()
+	e.catalogue.tables[tableName{d.Namespace, d.Name}] = t
+	e.catalogue.mu.Unlock()
+}
+
+// change publishes a description that the present commit makes; nil drops the table. It is called inside the commit section.
+func (e *Engine) change(t *Table, d *TableDesc) {
+	n := e.lastCommit.Load() + 1
+	e.catalogue.commit.Store(n)
+	t.changed.Store(n)
+	if d != nil {
+		e.publish(t, d)
+		return
+	}
+	last := t.Desc()
+	t.desc.Store(nil)
+	e.catalogue.mu.Lock()
+	delete(e.catalogue.tables, tableName{last.Namespace, last.Name})
+	e.catalogue.mu.Unlock()
+}
+
+// waitCatalogue returns when the last change of descriptions is durable. It is called once they have been looked at.
+func (e *Engine) waitCatalogue(changed *atomic.Uint64) error {
+	if err := e.ready(); err != nil {
+		return err
+	}
+	return e.waitDurable(changed.Load())
+}
+
+// Table finds a table. It waits until the change that made the table as it is now is durable.
+func (e *Engine) Table(namespace, name string) (*Table, error) {
+	e.catalogue.mu.RLock()
+	t := e.catalogue.tables[tableName{namespace, name}]
+	e.catalogue.mu.RUnlock()
+	if err := e.waitCatalogue(&e.catalogue.commit); err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, ErrTableNotFound
+	}
+	return t, nil
+}
+
+// TableNames lists table names of a namespace in ascending order, those behind after, at most limit; more says whether some remain.
+// Like Table it waits for what it shows.
+func (e *Engine) TableNames(namespace, after string, limit int) (names []string, more bool, err error) {
+	e.catalogue.mu.RLock()
+	for n := range e.catalogue.tables {
+		if n.namespace == namespace && n.name > after {
+			names = append(names, n.name)
+		}
+	}
+	e.catalogue.mu.RUnlock()
+	if err := e.waitCatalogue(&e.catalogue.commit); err != nil {
+		return nil, false, err
+	}
+	sort.Strings(names)
+	if len(names) > limit {
+		return names[:limit], true, nil
+	}
+	return names, false, nil
+}
+
+// Tables gives every open table, in no order.
+func (e *Engine) Tables() []*Table {
+	e.catalogue.mu.RLock()
+	defer e.catalogue.mu.RUnlock()
+	out := make([]*Table, 0, len(e.catalogue.tables))
+	for _, t := range e.catalogue.tables {
+		out = append(out, t)
+	}
+	return out
+}
+
+// CreateTable makes a table from a description; identifiers, creation time and the stream are filled in. ErrTableExists.
+func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	e.catalogue.changing.Lock()
+	defer e.catalogue.changing.Unlock()
+	if _, err := e.Table(d.Namespace, d.Name); err == nil {
+		return nil, ErrTableExists
+	} else if err != ErrTableNotFound {
+		return nil, err
+	}
+	if e.full() {
+		return nil, ErrDiskFull
+	}
+	next := e.catalogue.ids
+	next.Table++
+	d.ID, d.UUID, d.Version = next.Table, newUUID(), 1
+	d.Indexes = slices.Clone(d.Indexes)
+	d.countUnits()
+	t := &Table{e: e, id: d.ID, marks: newMarks(Never)}
+	t.due = e.queue.Add(&reaper{t: t}) // before anyone can find the table: a write wakes the reaper
+
+	b := e.kv.NewBatch()
+	defer b.Close()
+	c, err := e.commitSection(b, func(c *commit) error {
+		d.Created = c.now
+		for i := range d.Indexes {
+			d.Indexes[i].ID, d.Indexes[i].Created = uint16(i+1), c.now
+		}
+		d.NextIndex = d.firstFreeIndex()
+		if d.TTL.Attribute != "" {
+			d.TTL.Generation = 1
+		}
+		if d.Stream.ViewType != "" {
+			next.Stream++
+			e.startStream(b, &d, next.Stream, c.now)
+		}
+		if err := e.setDesc(b, &d, &next); err != nil {
+			return err
+		}
+		b.Set(idKey(catMark, d.ID), appendInstant(nil, Never))
+		e.change(t, &d)
+		return nil
+	})
+	if err != nil {
+		t.due.Remove()
+		return nil, err
+	}
+	e.catalogue.ids = next
+	return t, e.finish(c)
+}
+
+// setDesc writes a description, and the identifiers where they moved. It is called inside the commit section.
+func (e *Engine) setDesc(b *kv.Batch, d *TableDesc, next *ids) error {
+	value, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	b.Set(tableCatalogueKey(d.Namespace, d.Name), value)
+	if next != nil {
+		value, err := json.Marshal(next)
+		if err != nil {
+			return err
+		}
+		b.Set(catalogueKey(catIDs), value)
+	}
+	return nil
+}
+
+// Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry, Stream.ViewType (empty: off) and Stream.Shards, Indexes, to
+// which it may add (ID 0) and from which it may remove, and API; the engine derives TTL generation, stream, backfills and the indexes' numbers from it. An
+// added index is Building until a backfill has given every item its entry. An error from change is returned as it is, and nothing
+// changes. ErrDiskFull and ErrIndexesUsedUp are of added indexes.
+func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(d *TableDesc, now Instant) error) (*TableDesc, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	e.catalogue.changing.Lock()
+	defer e.catalogue.changing.Unlock()
+	t, err := e.Table(namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	old, err := t.live()
+	if err != nil {
+		return nil, err
+	}
+	next, full := e.catalogue.ids, e.full()
+	b := e.kv.NewBatch()
+	defer b.Close()
+	var d *TableDesc
+	c, err := e.commitSection(b, func(c *commit) error {
+		d = old.clone()
+		if err := change(d, c.now); err != nil {
+			return err
+		}
+		d.Version++
+		if d.TTL.Attribute != old.TTL.Attribute || d.TTL.Attribute != "" && d.TTL.Expiry != old.TTL.Expiry {
+			e.startGeneration(b, old, d, c.now)
+		}
+		if err := changeIndexes(b, old, d, c.now, full); err != nil {
+			return err
+		}
+		if d.Stream.ViewType != old.Stream.ViewType {
+			if old.Stream.ViewType != "" {
+				e.disableStream(b, old.Stream.ID, c.now)
+			}
+			if d.Stream.ViewType != "" {
+				next.Stream++
+				e.startStream(b, d, next.Stream, c.now)
+			}
+		}
+		if err := e.setDesc(b, d, &next); err != nil {
+			return err
+		}
+		e.change(t, d)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.catalogue.ids = next
+	if d.wantsBackfill() {
+		e.wantBackfill()
+	}
+	return d, e.finish(c)
+}
+
+// startGeneration ends the present TTL generation at now. Items keep what it decided until the backfill has rewritten them.
+func (e *Engine) startGeneration(b *kv.Batch, old, d *TableDesc, now Instant) {
+	for i := range d.TTL.Ended {
+		d.TTL.Ended[i].At = min(d.TTL.Ended[i].At, now)
+	}
+	end := GenerationEnd{Generation: old.TTL.Generation, At: now}
+	switch {
+	case old.TTL.Generation == 0: // no item of generation 0 has a deadline
+	case old.TTL.Expiry.Mode == ExpiryStrict:
+		d.TTL.Ended = append(d.TTL.Ended, end)
+	case d.TTL.Expiry.Mode == ExpiryStrict && d.TTL.Attribute == old.TTL.Attribute:
+		end.At = Never // strict from this instant on, and not only from the backfill on
+		d.TTL.Ended = append(d.TTL.Ended, end)
+	default: // aws expiry hid nothing that would have to stay hidden
+	}
+	d.TTL.Generation = old.TTL.Generation + 1
+	d.TTL.Since = now
+	d.TTL.Backfill = true
+	b.Delete(idKey(catBackfill, d.ID))
+}
+
+// clone copies a description deeply enough to be edited.
+func (d *TableDesc) clone() *TableDesc {
+	c := *d
+	c.Indexes = slices.Clone(d.Indexes)
+	c.TTL.Ended = slices.Clone(d.TTL.Ended)
+	c.API.Definitions = slices.Clone(d.API.Definitions)
+	if d.API.Tags != nil {
+		c.API.Tags = make(map[string]string, len(d.API.Tags))
+		for k, v := range d.API.Tags {
+			c.API.Tags[k] = v
+		}
+	}
+	return &c
+}
+
+// DropTable deletes a table with all its items in one batch, unless allow refuses; nil: never. Its stream is disabled and stays readable until
+// it ages out. An error from allow is returned as it is.
+func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow func(d *TableDesc) error) (*TableDesc, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	e.catalogue.changing.Lock()
+	defer e.catalogue.changing.Unlock()
+	t, err := e.Table(namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	d := t.Desc() // nobody changes it meanwhile
+	if allow != nil {
+		if err := allow(d); err != nil {
+			return nil, err
+		}
+	}
+	b := e.kv.NewBatch()
+	defer b.Close()
+	c, err := e.commitSection(b, func(c *commit) error {
+		b.Delete(tableCatalogueKey(namespace, name))
+		b.Delete(idKey(catMark, d.ID))
+		b.Delete(idKey(catBackfill, d.ID))
+		b.DeleteRange(idKey(catBuild, d.ID), idKey(catBuild, d.ID+1))
+		for _, space := range []byte{spaceItems, spaceIndexes, spaceDeadlines} {
+			b.DeleteRange(tableSpan(space, d.ID))
+		}
+		if d.Stream.ViewType != "" {
+			e.disableStream(b, d.Stream.ID, c.now)
+		}
+		e.change(t, nil)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.due.Remove()
+	return d, e.finish(c)
+}
+
+// get reads one key and copies its value, so that nothing of the store stays pinned.
+func (e *Engine) get(r kv.Reader, key []byte) (value []byte, ok bool, err error) {
+	v, closer, err := r.Get(key)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	value = bytes.Clone(v)
+	return value, true, closer.Close()
+}
+
+// newUUID is a random (version 4) UUID.
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+func (e *Engine) loadJSON(key []byte, into any) error {
+	v, ok, err := e.get(e.kv, key)
+	if err != nil || !ok {
+		return err
+	}
+	if err := json.Unmarshal(v, into); err != nil {
+		return corrupt("catalogue key %q: %v", key, err)
+	}
+	return nil
+}
+
+// eachCatalogue calls fn for every catalogue entry of a kind.
+func (e *Engine) eachCatalogue(kind byte, fn func(key, value []byte) error) error {
+	it := e.kv.NewIter(catalogueKey(kind), catalogueKey(kind+1))
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := fn(it.Key(), it.Value()); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}

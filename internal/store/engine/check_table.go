@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// table checks one table: what its items ask for must be there, and nothing else.
+func (c *checker) table(d *TableDesc) error {
+	t := &tableCheck{checker: c, d: d, low: position{removal: minInstant}}
+	if stored, known := c.stored[d.ID]; known {
+		t.low.removal = stored
+	}
+	t.stored = t.low.removal
+	if low, known := c.lows[d.ID]; known {
+		t.low = low
+	}
+	if err := t.readBuilt(); err != nil {
+		return err
+	}
+	lower, upper := tableSpan(spaceItems, d.ID)
+	if err := c.each(lower, upper, t.item); err != nil {
+		return err
+	}
+	deadlines, entries := 0, 0
+	lower, upper = tableSpan(spaceDeadlines, d.ID)
+	if err := c.each(lower, upper, func(_, _ []byte) error { deadlines++; return nil }); err != nil {
+		return err
+	}
+	if deadlines != t.deadlines {
+		if err := c.each(lower, upper, t.deadlineEntry); err != nil {
+			return err
+		}
+	}
+	lower, upper = tableSpan(spaceIndexes, d.ID)
+	if err := c.each(lower, upper, func(_, _ []byte) error { entries++; return nil }); err != nil {
+		return err
+	}
+	if entries != t.entries {
+		return c.each(lower, upper, t.indexEntry)
+	}
+	return nil
+}
+
+// tableCheck is the check of one table.
+type tableCheck struct {
+	*checker
+	d                  *TableDesc
+	low                position
+	stored             Instant
+	built              map[uint16][]byte // of each index that is being built: the last item key that is done
+	deadlines, entries int               // that items ask for, and that are there
+}
+
+func (t *tableCheck) fault(format string, args ...any) { t.checker.fault(t.d.Name, format, args...) }
+
+// shown returns the key attributes in a key's suffix as JSON, or the bytes if they do not decode.
+func (d *TableDesc) shown(suffix []byte) string {
+	if item, err := keyItem(d.Key, suffix); err == nil {
+		return string(dynamo.AppendItemJSON(nil, item))
+	}
+	return fmt.Sprintf("%x", suffix)
+}
+
+// readBuilt reads how far each index that is being built has come.
+func (t *tableCheck) readBuilt() error {
+	t.built = map[uint16][]byte{}
+	for i := range t.d.Indexes {
+		if ix := &t.d.Indexes[i]; ix.Building {
+			if err := t.get(buildKey(t.d.ID, ix.ID), func(after []byte) { t.built[ix.ID] = bytes.Clone(after) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readItem decodes a stored item and checks that it is stored under its key.
+func (d *TableDesc) readItem(key, value []byte) (h header, item dynamo.Item, k Key, err error) {
+	if h, item, err = splitStored(value); err != nil {
+		return h, nil, k, err
+	}
+	if err = dynamo.CheckItem(item); err != nil {
+		return h, nil, k, corrupt("%v", err)
+	}
+	if k, err = d.KeyOf(item); err == nil && !bytes.Equal(k.bytes(), key) {
+		err = corrupt("its attributes have the key %s", d.shown(k.suffix()))
+	}
+	return h, item, k, err
+}
+
+// item checks one item, and looks up the entries that it asks for.
+func (t *tableCheck) item(key, value []byte) error {
+	d := t.d
+	h, item, k, err := d.readItem(key, value)
+	if err != nil {
+		t.fault("item %s: %v", d.shown(key[tablePrefixLen:]), err)
+		return nil
+	}
+	if fault := d.headerFault(h, item); fault != "" {
+		t.fault("item %s: %s", d.shown(k.suffix()), fault)
+	}
+	indexed := false
+	for i := range d.Indexes {
+		ix := &d.Indexes[i]
+		entry, ok := d.appendIndexKey(nil, ix, item, k)
+		if !ok {
+			continue
+		}
+		mayMiss := ix.Building && bytes.Compare(k.suffix(), t.built[ix.ID]) > 0 // the backfill has yet to come here
+		if !mayMiss {
+			indexed = d.deadlineOf(h) != Never
+		}
+		err := t.get(entry, func(got []byte) {
+			switch want := d.indexValue(ix, item, h); {
+			case got == nil && !mayMiss:
+				t.fault("item %s: its entry in index %s is missing", d.shown(k.suffix()), ix.Name)
+			case got != nil && !bytes.Equal(got, want):
+				t.fault("item %s: its entry in index %s is %x, the item asks for %x", d.shown(k.suffix()), ix.Name, got, want)
+			}
+			if got != nil {
+				t.entries++
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if h.removal == Never {
+		return nil
+	}
+	// The entry of a deadline that an ended generation decided and that counts as none goes when it is due, or with the backfill.
+	mayMiss := d.deadlineOf(h) == Never
+	err = t.get(appendDeadlineKey(nil, d.ID, h.removal, k.suffix()), func(got []byte) {
+		want := deadlineEntry{generation: h.generation, size: h.size, indexed: indexed}.append(nil)
+		switch {
+		case got == nil && !mayMiss:
+			t.fault("item %s: its deadline entry at %d is missing", d.shown(k.suffix()), h.removal)
+		case got != nil && !armsAs(got, want):
+			t.fault("item %s: its deadline entry at %d is %x, the item asks for %x", d.shown(k.suffix()), h.removal, got, want)
+		}
+		if got != nil {
+			t.deadlines++
+		}
+	})
+	if p := (position{h.removal, k.enc[tablePrefixLen:]}); !mayMiss && (p.compare(t.low) < 0 || h.removal < t.stored) {
+		t.fault("item %s: its deadline %d lies below the low-water mark %d", d.shown(k.suffix()), h.removal, t.stored)
+	}
+	return err
+}
+
+// headerFault returns what of an item's header does not fit the item and the table's TTL setting; empty: nothing.
+func (d *TableDesc) headerFault(h header, item dynamo.Item) string {
+	switch {
+	case h.size != item.Size():
+		return fmt.Sprintf("its header says %d bytes, it has %d", h.size, item.Size())
+	case h.generation > d.TTL.Generation || h.generation < d.TTL.Generation && !d.TTL.Backfill:
+		return fmt.Sprintf("it is of TTL generation %d, the table is at %d", h.generation, d.TTL.Generation)
+	case h.deadline == Never || h.generation != d.TTL.Generation:
+		return ""
+	case h.removal < h.deadline:
+		return fmt.Sprintf("it is to be removed at %d, before its deadline %d", h.removal, h.deadline)
+	}
+	if ms, ok := millisOf(item.Get(d.TTL.Attribute)); !ok || ms != h.deadline {
+		return fmt.Sprintf("its deadline %d is not the value of %q", h.deadline, d.TTL.Attribute)
+	}
+	return ""
+}
+
+// armsAs reports whether a deadline entry is the one that its item asks for. It may say that the item has index entries when their index has been
+// removed since: the reaper then reads an item for nothing. The other way round the reaper would leave index entries behind.
+func armsAs(got, want []byte) bool {
+	g, err := decodeDeadlineEntry(got)
+	w, wantErr := decodeDeadlineEntry(want)
+	w.indexed = w.indexed || g.indexed
+	return err == nil && wantErr == nil && g == w
+}
+
+// deadlineEntry names a deadline entry that no item asks for.
+func (t *tableCheck) deadlineEntry(key, _ []byte) error {
+	d := t.d
+	if len(key) < tablePrefixLen+instantLen+hashLen {
+		t.fault("deadline entry %x: its key is cut short", key)
+		return nil
+	}
+	removal, suffix := readInstant(key[tablePrefixLen:]), key[tablePrefixLen+instantLen:]
+	item := append(appendTablePrefix(nil, spaceItems, d.ID), suffix...)
+	return t.get(item, func(value []byte) {
+		h := header{removal: Never}
+		if value != nil {
+			h, _, _ = splitStored(value) // an item that does not decode has been reported
+		}
+		if value == nil || h.removal != removal {
+			t.fault("the deadline entry at %d of %s belongs to no item", removal, d.shown(suffix))
+		}
+	})
+}
+
+// indexEntry names an index entry that no item asks for.
+func (t *tableCheck) indexEntry(key, _ []byte) error {
+	d := t.d
+	if len(key) < tablePrefixLen+2+hashLen {
+		t.fault("index entry %x: its key is cut short", key)
+		return nil
+	}
+	id := binary.BigEndian.Uint16(key[tablePrefixLen:])
+	i := slices.IndexFunc(d.Indexes, func(ix IndexDesc) bool { return ix.ID == id })
+	if i < 0 {
+		t.fault("index entry %x belongs to index id %d, which the table has not", key, id)
+		return nil
+	}
+	ix := &d.Indexes[i]
+	suffix, err := d.suffixInEntry(ix, key)
+	if err != nil {
+		t.fault("index %s: entry %x: %v", ix.Name, key, err)
+		return nil
+	}
+	stored := append(appendTablePrefix(nil, spaceItems, d.ID), suffix...)
+	return t.get(stored, func(value []byte) {
+		if value != nil {
+			_, item, k, err := d.readItem(stored, value)
+			if err != nil {
+				return // it has been reported
+			}
+			if want, ok := d.appendIndexKey(nil, ix, item, k); ok && bytes.Equal(want, key) {
+				return
+			}
+		}
+		t.fault("index %s: the entry %x of %s belongs to no item", ix.Name, key, d.shown(suffix))
+	})
+}
+
+// suffixInEntry returns the suffix of the item's key that an index entry's key ends in.
+func (d *TableDesc) suffixInEntry(ix *IndexDesc, key []byte) ([]byte, error) {
+	rest := key[tablePrefixLen+2:]
+	end, err := partitionEnd(KeySchema{Partition: slices.Concat(ix.Key.Partition, ix.Key.Sort)}, rest)
+	if err != nil {
+		return nil, err
+	}
+	suffix := append(make([]byte, hashLen), rest[end:]...)
+	if end, err = partitionEnd(d.Key, suffix); err != nil {
+		return nil, err
+	}
+	binary.BigEndian.PutUint32(suffix, partitionHash(suffix[hashLen:end]))
+	return suffix, nil
+}

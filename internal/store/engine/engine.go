@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/store/due"
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// Options says where an engine keeps its data and how. The zero value is a memory engine on the real clock.
+type Options struct {
+	// Dir is the data directory. Empty: everything is kept in memory and lost with the process.
+	Dir string
+	// FS is the file system of Dir. Nil: the real one. Tests pass one that crashes.
+	FS kv.FS
+	// Durability is what an acknowledgement means. Default kv.Sync, or kv.Memory where Dir is empty.
+	Durability kv.Durability
+	// CacheBytes bounds the block cache. Default: kv's.
+	CacheBytes int64
+	// ReserveBytes is the size of the file that a full disk releases. Default: kv's.
+	ReserveBytes int64
+	// Clock is the engine's time. Nil: the wall clock.
+	Clock *clock.Clock
+	// Start is a new database's first instant; zero: the clock's own. An existing one goes by the wall clock, and never below its last instant.
+	Start time.Time
+	// Frozen lets the clock stand still from the beginning on, so that a new database shows Start itself. It means nothing to a Clock of the caller's.
+	Frozen bool
+	// ClockControl allows a directory whose last instant is far ahead of the wall clock: the clock then goes on from there.
+	ClockControl bool
+	// StreamShards is how many shards a new stream has, 1 to 256. Default 4.
+	StreamShards int
+	// ShardBytes is the size at which a shard is closed and gets a child. Default 64 MB.
+	ShardBytes int64
+	// StreamRetention is how long stream records are kept, by the engine's clock. Default 24 h.
+	StreamRetention time.Duration
+	// HoldBytes is how much the streams may keep beyond the retention for consumers before HoldsFull says so. Default 8 GB.
+	HoldBytes int64
+	// Logger gets warnings and faults. Default: discards.
+	Logger *slog.Logger
+	// OnReap is told of every removal of expired items once it is durable, outside all locks. It must not block. Nil: nobody is told.
+	OnReap func(Reap)
+}
+
+// Reap is one durable removal of some of a table's expired items: by the reaper, by a write in their place or by a backfill.
+type Reap struct {
+	Namespace, Table string
+	Due              []Instant // from when on each was to be removed: its deadline, and in aws expiry some time after it
+	Durable          time.Time // the clock's time at the end of the disk sync
+}
+
+func (o Options) withDefaults() Options {
+	if o.Dir == "" {
+		o.Durability = kv.Memory
+	}
+	if o.StreamShards == 0 {
+		o.StreamShards = 4
+	}
+	if o.ShardBytes == 0 {
+		o.ShardBytes = 64 << 20
+	}
+	if o.StreamRetention == 0 {
+		o.StreamRetention = 24 * time.Hour
+	}
+	if o.HoldBytes == 0 {
+		o.HoldBytes = 8 << 30
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// aheadMax is how far a directory's last instant may lie ahead of the wall clock before it opens only with clock control.
+const aheadMax = time.Minute
+
+// Engine is an open database. Its methods may be called from any goroutine.
+type Engine struct {
+	opts  Options
+	log   *slog.Logger
+	kv    *kv.DB
+	clock *clock.Clock
+	queue *due.Queue
+	// activity counts what is in flight beside the due queue: an advance of the clock waits for it.
+	activity clock.Activity
+
+	stripes    [stripeCount]stripe
+	order      order
+	lastCommit atomic.Uint64 // the number of the last commit; raised inside the commit section, before the apply
+	durable    durability
+
+	catalogue  catalogue
+	streams    streams
+	consumers  consumers
+	heldBytes  atomic.Int64   // what the streams keep beyond the retention for consumers
+	background sync.WaitGroup // what goes on outside of calls: counts of items, slices of the reaper that wait for the disk
+	reaping    chan struct{}  // has a token for each such slice
+
+	snapshot      func() *kv.Snapshot // NewSnapshot of kv, but for tests that commit just before or after
+	backfills     chan func()         // has a token when a table may need a backfill; calling it says that it is done
+	backfillRetry retry               // of those that met a damaged file
+	backfillItems int                 // backfillSlice, but for tests that want many steps
+
+	calls    calls
+	pace     pace
+	failOnce sync.Once
+	failure  atomic.Pointer[error]
+	failed   chan struct{} // closed when the store stops
+	closed   atomic.Bool
+	life     context.Context
+	stop     context.CancelFunc // ends life: with it Run, the counts and every Advance, when the engine closes or the store stops
+}
+
+// Open opens or creates a database and brings it to the state of its last durable commit. It starts nothing: Run does.
+func Open(opts Options) (*Engine, error) {
+	opts = opts.withDefaults()
+	store, err := kv.Open(kv.Options{
+		Dir: opts.Dir, FS: opts.FS, Durability: opts.Durability, CacheBytes: opts.CacheBytes, ReserveBytes: opts.ReserveBytes,
+		Essential: []byte{spaceItems}, // the end of the catalogue
+		Logger:    opts.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		opts: opts, log: opts.Logger, kv: store, backfills: make(chan func(), 1), backfillItems: backfillSlice,
+		failed: make(chan struct{}), reaping: make(chan struct{}, reapAhead),
+	}
+	e.snapshot = store.NewSnapshot
+	e.calls.last = make(chan struct{}, 1)
+	e.durable.cond.L = &e.durable.mu
+	e.catalogue.tables = map[tableName]*Table{}
+	e.streams.byID = map[uint32]*stream{}
+	e.consumers.of = map[uint32][]*Hold{}
+	e.life, e.stop = context.WithCancel(context.Background())
+	if err := e.recover(); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return e, nil
+}
+
+// recover reads the catalogue, sets the clock and the sequence numbers behind what is on disk, and rolls the shards over.
+func (e *Engine) recover() error {
+	if err := e.checkFormat(); err != nil {
+		return err
+	}
+	if err := e.recoverClock(); err != nil {
+		return err
+	}
+	e.queue = due.New(e.clock, e.dueFailed)
+	if err := e.loadStreams(); err != nil {
+		return err
+	}
+	if err := e.loadTables(); err != nil {
+		return err
+	}
+	return e.rollAll()
+}
+
+// recoverClock makes sure that now never falls below the last instant on disk.
+func (e *Engine) recoverClock() error {
+	last, lastSeq, err := e.loadClock()
+	if err != nil {
+		return err
+	}
+	fresh := last == minInstant // nothing was ever committed
+	e.order.instant, e.order.lastSeq = last, lastSeq
+	e.durable.instant.Store(int64(last))
+	e.clock = e.opts.Clock
+	if e.clock == nil {
+		e.clock = clock.New()
+		switch begins := fresh && !e.opts.Start.IsZero(); {
+		case begins && e.opts.Frozen:
+			e.clock = clock.NewFrozenAt(e.opts.Start)
+		case begins:
+			e.clock = clock.NewAt(e.opts.Start)
+		case e.opts.Frozen:
+			e.clock.Freeze()
+		}
+		e.clock.OnStep(e.wallStepped)
+	}
+	ahead := last - e.Now() // in ms: a time.Duration ends at 292 years
+	if fresh || ahead <= 0 || invariant.Injected(invariant.NoRestartInstant) {
+		return nil
+	}
+	if ahead <= Instant(aheadMax.Milliseconds()) {
+		e.log.Warn("the machine's clock is behind the last time on disk; the database's clock waits until it has caught up", "behind", time.Duration(ahead)*time.Millisecond)
+		e.clock.Raise(int64(last))
+		return nil
+	}
+	if !e.opts.ClockControl {
+		return fmt.Errorf("%w: the last time on disk is %s, the machine's clock shows %s",
+			ErrAhead, last.Time().Format(time.RFC3339Nano), e.Now().Time().Format(time.RFC3339Nano))
+	}
+	return e.clock.Set(last.Time())
+}
+
+// wallStepped says what a step of the machine's clock means.
+func (e *Engine) wallStepped(by time.Duration) {
+	if by < 0 {
+		e.log.Warn("the machine's clock went back; the database's clock waits until it has caught up", "by", -by)
+		return
+	}
+	e.log.Warn("the machine's clock went forward; items that fell due meanwhile expire now", "by", by)
+}
+
+// Now is the engine's present instant.
+func (e *Engine) Now() Instant { return Instant(e.clock.Millis()) }
+
+// Clock is the engine's clock.
+func (e *Engine) Clock() *clock.Clock { return e.clock }
+
+// Failed is closed when the store stops after a failed write or sync.
+func (e *Engine) Failed() <-chan struct{} { return e.failed }
+
+// Err is nil, or why the store does not accept work.
+func (e *Engine) Err() error { return e.ready() }
+
+// Run reaps, trims and backfills until ctx is done, the engine closes or the store fails. Nothing that a read answers depends on it. It is
+// called once at a time.
+func (e *Engine) Run(ctx context.Context) error {
+	if err := e.enter(); err != nil {
+		e.hearFailure()
+		return notEnded(err)
+	}
+	defer e.leave()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(e.life, cancel)()
+
+	work := []func(context.Context) error{e.queue.Run, e.runBackfills, e.watchStore, e.watchDamage}
+	errs := make(chan error, len(work))
+	for _, run := range work {
+		go func() { errs <- run(ctx) }()
+	}
+	var err error
+	for range work {
+		err = errors.Join(err, notEnded(<-errs))
+		cancel()
+	}
+	if stopped := e.ready(); stopped != nil {
+		return notEnded(stopped)
+	}
+	return err
+}
+
+// watchStore hears of a store that stops while nobody waits for it: a flush or a compaction may be what fails.
+func (e *Engine) watchStore(ctx context.Context) error {
+	select {
+	case <-e.kv.Stopped():
+	case <-ctx.Done(): // perhaps because the reaper met the failure first
+	}
+	e.hearFailure()
+	return ctx.Err()
+}
+
+// hearFailure closes Failed if the store has stopped.
+func (e *Engine) hearFailure() {
+	if err := e.kv.Failed(); err != nil {
+		e.fail(err)
+	}
+}
+
+// notEnded drops the errors by which background work ends when it is told to.
+func notEnded(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// dueFailed hears of errors of the reaper and the trimmer. A store that failed ends the loop; anything else is tried again.
+func (e *Engine) dueFailed(_ due.Source, err error) error {
+	if stopped := e.ready(); stopped != nil {
+		return stopped
+	}
+	e.logDamage(err, "removing due items failed; trying again")
+	return nil
+}
+
+// Close stops the background work, waits for it and for every call that is inside, and closes the store. It must not be called from within
+// Read or Decide.
+func (e *Engine) Close() error {
+	if e.closed.Swap(true) {
+		return nil
+	}
+	e.stop()
+	e.wakeStreamReaders()
+	e.durable.mu.Lock()
+	e.durable.cond.Broadcast()
+	e.durable.mu.Unlock()
+	e.waitCalls() // Run among them
+	e.background.Wait()
+	return e.kv.Close()
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// Facts that the engine reports. The service translates them into what the API promises.
+var (
+	ErrTableExists    = errors.New("a table of that name exists")
+	ErrTableNotFound  = errors.New("no such table")
+	ErrRefused        = errors.New("a write of the batch was refused") // see each Write's Err
+	ErrSameKey        = errors.New("two writes of one batch have the same key")
+	ErrStreamNotFound = errors.New("no such stream")
+	ErrShardNotFound  = errors.New("no such shard")
+	ErrTrimmed        = errors.New("the position has been trimmed")
+	ErrIndexesUsedUp  = errors.New("the table has had 65,535 indexes, the most that one can have in its life")
+	ErrDiskFull       = errors.New("the disk is full: only deletes are accepted until space is freed")
+	ErrClosed         = errors.New("the database is closed")
+	ErrStopped        = errors.New("the store has stopped after a failed write")
+	ErrFormat         = errors.New("unknown storage format")
+	ErrCorrupt        = errors.New("corrupt store")
+	ErrAhead          = errors.New("the last time on disk is ahead of the machine's clock")
+)
+
+// KeyProblem says what is wrong with a key attribute.
+type KeyProblem int
+
+const (
+	KeyMissing          KeyProblem = iota // the attribute is not in the item
+	KeyWrongType                          // its kind is not the schema's
+	KeyEmpty                              // an empty string or binary
+	KeyPartitionTooLong                   // a partition key over 2,048 bytes
+	KeySortTooLong                        // a sort key over 1,024 bytes
+)
+
+// KeyError is a key that its schema does not allow.
+type KeyError struct {
+	Attribute string
+	Index     string // the secondary index whose key it is; empty: the table's
+	Problem   KeyProblem
+	Want, Got dynamo.Kind // for KeyWrongType and KeyEmpty
+}
+
+func (e *KeyError) Error() string {
+	of := "key"
+	if e.Index != "" {
+		of = "key of index " + e.Index
+	}
+	switch e.Problem {
+	case KeyMissing:
+		return fmt.Sprintf("%s: attribute %s is missing", of, e.Attribute)
+	case KeyWrongType:
+		return fmt.Sprintf("%s: attribute %s has kind %v, not %v", of, e.Attribute, e.Got, e.Want)
+	case KeyEmpty:
+		return fmt.Sprintf("%s: attribute %s is empty", of, e.Attribute)
+	case KeyPartitionTooLong:
+		return fmt.Sprintf("%s: the partition key is too long", of)
+	default:
+		return fmt.Sprintf("%s: the sort key is too long", of)
+	}
+}
+
+// IndexError is a read of an index that is not there to be read: it has been removed, or is still being built.
+type IndexError struct {
+	Index    string
+	Building bool
+}
+
+func (e *IndexError) Error() string {
+	if e.Building {
+		return fmt.Sprintf("index %s is still being built", e.Index)
+	}
+	return fmt.Sprintf("there is no index %s", e.Index)
+}
+
+// corrupt marks an error as the store's own data being wrong.
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
+}

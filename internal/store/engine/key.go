@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/keyenc"
+)
+
+// The greatest key sizes, in bytes of the values (limits-and-capacity.md §1).
+const (
+	partitionKeyBytesMax = 2048
+	sortKeyBytesMax      = 1024
+)
+
+// Key is an item's primary key, encoded. Keys of one table are equal when == says so.
+type Key struct {
+	enc       string // the item's complete storage key: table prefix, hash, partition key, sort key
+	partition int    // where the partition key ends in enc
+}
+
+// bytes gives the storage key without copying; it must not be written to.
+func (k Key) bytes() []byte { return unsafe.Slice(unsafe.StringData(k.enc), len(k.enc)) }
+
+// suffix is the part after the table's prefix: hash, partition key, sort key. Deadline entries end in it.
+func (k Key) suffix() []byte { return k.bytes()[tablePrefixLen:] }
+
+// hash is the hash of the partition key.
+func (k Key) hash() uint32 { return binary.BigEndian.Uint32(k.suffix()) }
+
+// Len is the number of key attributes.
+func (s KeySchema) Len() int { return len(s.Partition) + len(s.Sort) }
+
+// Attrs calls yield for each key attribute, the partition key's first.
+func (s KeySchema) Attrs(yield func(KeyAttr) bool) {
+	for _, a := range s.Partition {
+		if !yield(a) {
+			return
+		}
+	}
+	for _, a := range s.Sort {
+		if !yield(a) {
+			return
+		}
+	}
+}
+
+// Has says whether the attribute is part of the key.
+func (s KeySchema) Has(name string) bool {
+	for a := range s.Attrs {
+		if a.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// KeyOf encodes the primary key found in item, which may be a whole item or only a key. Its error is a *KeyError.
+func (d *TableDesc) KeyOf(item dynamo.Item) (Key, error) {
+	var scratch [256]byte
+	buf := appendTablePrefix(scratch[:0], spaceItems, d.ID)
+	buf, partition, err := appendKey(buf, d.Key, item)
+	if err != nil {
+		return Key{}, err
+	}
+	return Key{enc: string(buf), partition: partition}, nil
+}
+
+// keyFromSuffix makes the Key whose suffix was read from a deadline entry or an item key.
+func (d *TableDesc) keyFromSuffix(suffix []byte) (Key, error) {
+	partition, err := partitionEnd(d.Key, suffix)
+	if err != nil {
+		return Key{}, err
+	}
+	buf := make([]byte, 0, tablePrefixLen+len(suffix))
+	buf = appendTablePrefix(buf, spaceItems, d.ID)
+	buf = append(buf, suffix...)
+	return Key{enc: unsafe.String(unsafe.SliceData(buf), len(buf)), partition: tablePrefixLen + partition}, nil
+}
+
+// partitionEnd is where the partition key ends in a suffix.
+func partitionEnd(schema KeySchema, suffix []byte) (int, error) {
+	if len(suffix) < hashLen {
+		return 0, corrupt("key of %d bytes", len(suffix))
+	}
+	rest := suffix[hashLen:]
+	for _, a := range schema.Partition {
+		var err error
+		if rest, err = keyenc.SkipPart(a.Kind, rest); err != nil {
+			return 0, corrupt("partition key: %v", err)
+		}
+	}
+	return len(suffix) - len(rest), nil
+}
+
+// appendKey appends hash, partition key and sort key of item under schema; partition is where the partition key ends.
+func appendKey(dst []byte, schema KeySchema, item dynamo.Item) (out []byte, partition int, err error) {
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	size := 0
+	for _, a := range schema.Partition {
+		v := item.Get(a.Name)
+		if err := checkKeyValue(a, v); err != nil {
+			return nil, 0, err
+		}
+		size += v.Size()
+		dst = keyenc.AppendValue(dst, v)
+	}
+	if size > partitionKeyBytesMax {
+		return nil, 0, &KeyError{Attribute: schema.Partition[0].Name, Problem: KeyPartitionTooLong}
+	}
+	binary.BigEndian.PutUint32(dst[start:], partitionHash(dst[start+hashLen:]))
+	partition = len(dst)
+	size = 0
+	for _, a := range schema.Sort {
+		v := item.Get(a.Name)
+		if err := checkKeyValue(a, v); err != nil {
+			return nil, 0, err
+		}
+		size += v.Size()
+		dst = keyenc.AppendValue(dst, v)
+	}
+	if size > sortKeyBytesMax {
+		return nil, 0, &KeyError{Attribute: schema.Sort[0].Name, Problem: KeySortTooLong}
+	}
+	return dst, partition, nil
+}
+
+// checkKeyValue says whether v may be the value of key attribute a.
+func checkKeyValue(a KeyAttr, v dynamo.Value) error {
+	switch {
+	case v == nil:
+		return &KeyError{Attribute: a.Name, Problem: KeyMissing, Want: a.Kind}
+	case v.Kind() != a.Kind:
+		return &KeyError{Attribute: a.Name, Problem: KeyWrongType, Want: a.Kind, Got: v.Kind()}
+	case a.Kind != dynamo.KindNumber && len(v.Bytes()) == 0:
+		return &KeyError{Attribute: a.Name, Problem: KeyEmpty, Want: a.Kind, Got: v.Kind()}
+	}
+	return nil
+}
+
+// partitionHash spreads partition keys over segments, shards and stripes. It is part of the storage format: the upper half of
+// XXH64 of the encoded partition key.
+func partitionHash(encoded []byte) uint32 { return uint32(xxhash.Sum64(encoded) >> 32) }
+
+// keyItem decodes a suffix into an item that holds the key attributes.
+func keyItem(schema KeySchema, suffix []byte) (dynamo.Item, error) {
+	if len(suffix) < hashLen {
+		return nil, corrupt("key of %d bytes", len(suffix))
+	}
+	rest := suffix[hashLen:]
+	var b dynamo.Builder
+	for a := range schema.Attrs {
+		v, left, err := keyenc.CutValue(nil, a.Kind, rest)
+		if err != nil {
+			return nil, corrupt("key attribute %s: %v", a.Name, err)
+		}
+		b.Set(a.Name, v)
+		rest = left
+	}
+	return b.Item(), nil
+}
+
+// pick copies the key attributes of schema out of an item.
+func (s KeySchema) pick(item dynamo.Item) dynamo.Item {
+	var b dynamo.Builder
+	for a := range s.Attrs {
+		if v := item.Get(a.Name); v != nil {
+			b.Set(a.Name, v)
+		}
+	}
+	return b.Item()
+}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// Place is a part of a database in DynamoDB's words: items, stream records or descriptions.
+type Place struct {
+	Table string // empty: any table
+	What  string // "items", "stream records", "descriptions of tables", "anything"
+	// From and To bound the part, both inclusive, in the order of a Scan: keys as JSON, or shard and sequence number. Empty: no bound.
+	From, To string
+}
+
+// String returns the place as text.
+func (p Place) String() string {
+	text := p.What
+	if p.Table != "" {
+		text = p.Table + ": " + text
+	}
+	if p.From != "" {
+		text += " from " + p.From
+	}
+	if p.To != "" {
+		text += " to " + p.To
+	}
+	return text
+}
+
+// places turns ranges of keys into places.
+type places struct {
+	tables  []*TableDesc
+	streams []*StreamDesc
+}
+
+// in returns the places with which a range of keys overlaps, both bounds inclusive; nil: none. Index entries and deadline entries are
+// left out: they follow from the items.
+func (p places) in(lower, upper []byte) (out []Place) {
+	if lower == nil && upper == nil {
+		return []Place{{What: "anything"}}
+	}
+	overlap := func(from, to []byte) (lo, hi []byte, ok bool) {
+		if upper != nil && bytes.Compare(upper, from) < 0 || bytes.Compare(lower, to) >= 0 {
+			return nil, nil, false
+		}
+		if bytes.Compare(lower, from) > 0 {
+			lo = lower
+		}
+		if upper != nil && bytes.Compare(upper, to) < 0 {
+			hi = upper
+		}
+		return lo, hi, true
+	}
+	if _, _, ok := overlap([]byte{spaceCatalogue}, []byte{spaceCatalogue + 1}); ok {
+		out = append(out, Place{What: "descriptions of tables and streams"})
+	}
+	for _, d := range p.tables {
+		from, to := tableSpan(spaceItems, d.ID)
+		if lo, hi, ok := overlap(from, to); ok {
+			show := func(key []byte) string {
+				if len(key) <= tablePrefixLen {
+					return ""
+				}
+				return d.shown(key[tablePrefixLen:])
+			}
+			out = append(out, Place{Table: d.Name, What: "items", From: show(lo), To: show(hi)})
+		}
+	}
+	for _, d := range p.streams {
+		from, to := appendTablePrefix(nil, spaceStreams, d.ID), appendTablePrefix(nil, spaceStreams, d.ID+1)
+		if lo, hi, ok := overlap(from, to); ok {
+			show := func(key []byte) string {
+				if len(key) != recordKeyLen {
+					return ""
+				}
+				return fmt.Sprintf("shard %d, sequence number %d", binary.BigEndian.Uint32(key[5:]), seqOfKey(key))
+			}
+			out = append(out, Place{Table: d.Table, What: "stream records", From: show(lo), To: show(hi)})
+		}
+	}
+	return out
+}
+
+// errEnough ends a walk over the keys early.
+var errEnough = errors.New("enough has been read")
+
+// add takes the description under a key of the catalogue, if one is there.
+func (p *places) add(key, value []byte) error {
+	switch catalogueKind(key) {
+	case catTable:
+		d := &TableDesc{}
+		if err := json.Unmarshal(value, d); err != nil {
+			return fmt.Errorf("the table description under %q does not decode: %w", key[2:], err)
+		}
+		p.tables = append(p.tables, d)
+	case catStream:
+		d := &StreamDesc{}
+		if err := json.Unmarshal(value, d); err != nil {
+			return fmt.Errorf("the stream description under %x does not decode: %w", key[2:], err)
+		}
+		p.streams = append(p.streams, d)
+	}
+	return nil
+}
+
+// sort orders by id.
+func (p *places) sort() {
+	slices.SortStableFunc(p.tables, func(a, b *TableDesc) int { return int(int64(a.ID) - int64(b.ID)) })
+	slices.SortStableFunc(p.streams, func(a, b *StreamDesc) int { return int(int64(a.ID) - int64(b.ID)) })
+}
+
+func (p *places) tableByID(id uint32) *TableDesc {
+	i, ok := slices.BinarySearchFunc(p.tables, id, func(d *TableDesc, id uint32) int { return int(int64(d.ID) - int64(id)) })
+	if !ok {
+		return nil
+	}
+	return p.tables[i]
+}
+
+func (p *places) streamByID(id uint32) *StreamDesc {
+	i, ok := slices.BinarySearchFunc(p.streams, id, func(d *StreamDesc, id uint32) int { return int(int64(d.ID) - int64(id)) })
+	if !ok {
+		return nil
+	}
+	return p.streams[i]
+}
+
+// damaged turns a fault of a file into one that names the places.
+func (p places) damaged(d kv.Damage) Fault {
+	f := Fault{File: d.File, Offset: d.Offset, Fault: d.Fault}
+	if d.Lower != nil || d.Upper != nil {
+		f.Places = p.in(d.Lower, d.Upper)
+	}
+	return f
+}

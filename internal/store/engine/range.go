@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/keyenc"
+)
+
+// Range names a part of a table or of an index, in key order.
+type Range struct {
+	Index     *IndexDesc     // of a description from before the read began; nil: the table
+	Partition []dynamo.Value // the partition key's values, in the schema's order; nil: all partitions
+	Sort      SortRange      // with Partition only
+	Segment   int            // with Segments > 0 and without Partition: the part of the hashes to read
+	Segments  int
+	Backward  bool
+	After     dynamo.Item // read on behind this entry (before it, when Backward); nil: from the start
+}
+
+// SortRange is a condition on the first attribute of the sort key.
+type SortRange struct {
+	Op   SortOp
+	Low  dynamo.Value // the operand; the lower one of SortBetween
+	High dynamo.Value // SortBetween only
+}
+
+// SortOp is the comparison of a SortRange.
+type SortOp int
+
+// The comparisons that a key condition can make.
+const (
+	SortAny SortOp = iota
+	SortEQ
+	SortLT
+	SortLE
+	SortGT
+	SortGE
+	SortBetween
+	SortBegins
+)
+
+// errStartKey is an exclusive start key that does not fit the schema; the service checks start keys before they come here.
+var errStartKey = errors.New("the exclusive start key does not fit the schema")
+
+// bounds gives the storage keys between which the range lies.
+func (r Range) bounds(d *TableDesc) (lower, upper []byte, err error) {
+	prefix, schema := appendTablePrefix(nil, spaceItems, d.ID), d.Key
+	if r.Index != nil {
+		prefix, schema = indexPrefix(nil, d.ID, r.Index.ID), r.Index.Key
+	}
+	switch {
+	case r.Partition != nil:
+		lower, upper = r.partitionBounds(prefix, schema)
+	case r.Segments > 0:
+		lower = appendHash(prefix, r.segmentStart(r.Segment))
+		upper = keyenc.PrefixSuccessor(prefix)
+		if r.Segment+1 < r.Segments {
+			upper = appendHash(prefix, r.segmentStart(r.Segment+1))
+		}
+	default:
+		lower, upper = prefix, keyenc.PrefixSuccessor(prefix)
+	}
+	if r.After == nil {
+		return lower, upper, nil
+	}
+	after, err := r.startKey(d)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Backward {
+		upper = minKey(upper, after)
+	} else if after = append(after, 0); bytes.Compare(after, lower) > 0 {
+		lower = after
+	}
+	if bytes.Compare(lower, upper) > 0 {
+		lower = upper
+	}
+	return lower, upper, nil
+}
+
+func minKey(a, b []byte) []byte {
+	if bytes.Compare(a, b) < 0 {
+		return a
+	}
+	return b
+}
+
+func appendHash(prefix []byte, hash uint32) []byte {
+	return binary.BigEndian.AppendUint32(bytes.Clone(prefix), hash)
+}
+
+// segmentStart is the first hash of a segment.
+func (r Range) segmentStart(segment int) uint32 {
+	return uint32(uint64(segment) * (math.MaxUint32 + 1) / uint64(r.Segments))
+}
+
+// SegmentOf is the segment that holds a key, for checking an exclusive start key against the segment it is used in.
+func (d *TableDesc) SegmentOf(ix *IndexDesc, start dynamo.Item, segments int) (int, error) {
+	schema := d.Key
+	if ix != nil {
+		schema = ix.Key
+	}
+	buf, _, err := appendKey(nil, schema, start)
+	if err != nil {
+		return 0, errStartKey
+	}
+	hash := uint64(binary.BigEndian.Uint32(buf))
+	segment := int(hash * uint64(segments) >> 32)
+	// Rounding may put a hash at a boundary one segment off.
+	for r := (Range{Segments: segments}); segment+1 < segments && hash >= uint64(r.segmentStart(segment+1)); {
+		segment++
+	}
+	return segment, nil
+}
+
+// partitionBounds bounds one item collection, narrowed by the sort condition.
+func (r Range) partitionBounds(prefix []byte, schema KeySchema) (lower, upper []byte) {
+	base := appendHash(prefix, 0)
+	for _, v := range r.Partition {
+		base = keyenc.AppendValue(base, v)
+	}
+	binary.BigEndian.PutUint32(base[len(prefix):], partitionHash(base[len(prefix)+hashLen:]))
+	end := keyenc.PrefixSuccessor(base)
+	at := func(v dynamo.Value) []byte { return keyenc.AppendValue(bytes.Clone(base), v) }
+	past := func(v dynamo.Value) []byte { return keyenc.PrefixSuccessor(at(v)) }
+	switch r.Sort.Op {
+	case SortEQ:
+		return at(r.Sort.Low), past(r.Sort.Low)
+	case SortLT:
+		return base, at(r.Sort.Low)
+	case SortLE:
+		return base, past(r.Sort.Low)
+	case SortGT:
+		return past(r.Sort.Low), end
+	case SortGE:
+		return at(r.Sort.Low), end
+	case SortBetween:
+		return at(r.Sort.Low), past(r.Sort.High)
+	case SortBegins:
+		begin := keyenc.AppendBytesPrefix(bytes.Clone(base), r.Sort.Low.Bytes())
+		return begin, keyenc.PrefixSuccessor(begin)
+	default:
+		return base, end
+	}
+}
+
+// startKey is the storage key of the entry that the range goes on behind.
+func (r Range) startKey(d *TableDesc) ([]byte, error) {
+	key, err := d.KeyOf(r.After)
+	if err != nil {
+		return nil, errStartKey
+	}
+	if r.Index == nil {
+		return bytes.Clone(key.bytes()), nil
+	}
+	out, ok := d.appendIndexKey(nil, r.Index, r.After, key)
+	if !ok {
+		return nil, errStartKey
+	}
+	return out, nil
+}
+
+// hashOf reads the hash out of a table's storage key or a bound of one.
+func hashOf(key []byte) uint32 { return binary.BigEndian.Uint32(key[tablePrefixLen:]) }

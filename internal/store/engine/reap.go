@@ -1,0 +1,368 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// What one pass of the reaper takes. It bounds how long their stripes and the commit section are held, and thereby how long a writer or another
+// table can be made to wait, and the memory of the batch.
+const (
+	reapSlice  = 128     // entries
+	sliceBytes = 4 << 20 // bytes of the items that have to be read; the one that passes it is the last. A backfill's bound too
+	reapAhead  = 4       // slices that wait for the disk at once, of all tables
+)
+
+// reaper removes a table's items as their instants of removal pass. It is a source of the due queue.
+type reaper struct {
+	t     *Table
+	gaps  gaps // of the deadline entries; touched by Drain only
+	retry retry
+}
+
+// Drain reaps one slice of what is due at now and says when the next entry is.
+func (r *reaper) Drain(ctx context.Context, now int64) (next int64, err error) {
+	elapsed := clock.Stopwatch()
+	next, err = r.drain(now)
+	if next <= now {
+		r.t.e.pace.giveWay(ctx, r.t.e.calls.begun.Load(), elapsed(), time.Duration(now-next)*time.Millisecond)
+	}
+	return next, err
+}
+
+func (r *reaper) drain(now int64) (next int64, err error) {
+	t, e := r.t, r.t.e
+	d, err := t.live()
+	if err != nil {
+		return int64(Never), nil // dropped: its entries went with it
+	}
+	again := r.retry.due()
+	if again {
+		e.order.Lock()
+		t.marks.retry()
+		e.order.Unlock()
+		r.gaps = gaps{}
+	}
+	s, from := t.newSlice(d)
+	s.gaps = &r.gaps
+	if err := s.collect(from, Instant(now)); err != nil {
+		return 0, err
+	}
+	defer func() {
+		switch {
+		case s.damaged:
+			r.retry.later(e.life, func() { t.due.Wake(e.clock.Millis()) })
+		case again && err == nil:
+			r.retry.succeeded()
+		}
+	}()
+	if len(s.found) == 0 {
+		e.order.Lock()
+		s.skipMarked()
+		t.marks.pass(s.left) // over the tombstones of what was renewed or deleted in time
+		e.order.Unlock()
+		return int64(s.left.removal), nil
+	}
+	switch err := s.reap(); {
+	case errors.Is(err, errStale), errors.Is(err, ErrTableNotFound): // the table has changed and nothing was done
+		return now, nil
+	case err != nil:
+		return 0, err
+	}
+	return int64(s.left.removal), nil
+}
+
+// slice is one pass of the reaper.
+type slice struct {
+	t       *Table
+	d       *TableDesc
+	seen    uint64   // every commit up to this number is in what was collected
+	found   []armed  // due, in order
+	left    position // the first entry that was not taken
+	batch   *kv.Batch
+	ids     []uint32
+	records []pending
+	reaped  []Instant // the instants of removal of what is removed
+	gaps    *gaps
+	damaged bool     // some entries were skipped, because they or their items cannot be read
+	skipped position // the first of them
+}
+
+// skip leaves an entry behind.
+func (s *slice) skip(p position, err error) {
+	if !s.damaged {
+		s.damaged, s.skipped = true, p
+	}
+	s.skipped = firstOf(s.skipped, p)
+	s.t.e.logDamage(err, "expired items in a damaged file stay hidden; their removal is tried again", "table", s.d.Name)
+}
+
+// skipMarked keeps the mark on disk below what was skipped. The commit section is held.
+func (s *slice) skipMarked() {
+	if s.damaged {
+		s.t.marks.skip(s.skipped)
+	}
+}
+
+// newSlice begins a pass and returns the position from which it collects. From here on every commit
+// lowers marks.since to the deadlines that it brings, so the mark that this pass sets cannot pass
+// over an entry that its snapshot does not hold.
+func (t *Table) newSlice(d *TableDesc) (s *slice, from position) {
+	t.e.order.Lock()
+	defer t.e.order.Unlock()
+	s = &slice{t: t, d: d, seen: t.e.lastCommit.Load()}
+	if invariant.Injected(invariant.SeenAhead) {
+		s.seen += 2
+	}
+	return s, t.marks.reset()
+}
+
+// collect takes up to reapSlice entries that are due.
+func (s *slice) collect(from position, now Instant) error {
+	e := s.t.e
+	s.left = position{removal: Never}
+	lower := appendDeadlineKey(nil, s.d.ID, from.removal, []byte(from.suffix))
+	_, upper := tableSpan(spaceDeadlines, s.d.ID)
+	if s.gaps == nil {
+		s.gaps = &gaps{}
+	}
+	size := 0
+	return eachReadable(e.kv, s.gaps, lower, upper, func(key, value []byte) (more bool, err error) {
+		a, err := s.d.decodeArmed(key, value)
+		if err != nil {
+			return false, err
+		}
+		limit := now
+		if invariant.Injected(invariant.FireEarly) {
+			limit += 1000
+		}
+		if a.removal > limit || len(s.found) == reapSlice || size >= sliceBytes {
+			s.left = a.position()
+			return false, nil
+		}
+		if s.needsItem(&a) {
+			size += a.entry.size
+		}
+		s.found = append(s.found, a)
+		s.ids = append(s.ids, stripeOf(s.d.ID, a.key.hash()))
+		return true, nil
+	}, func(from []byte, err error) {
+		s.skip(position{readInstant(from[tablePrefixLen:]), string(from[tablePrefixLen+instantLen:])}, err)
+	})
+}
+
+// reap removes what was found, under the locks of its keys. It does not wait for the disk: the next slice is under way meanwhile.
+func (s *slice) reap() error {
+	e := s.t.e
+	s.batch = e.kv.NewBatch()
+	s.ids = e.lockStripes(s.ids)
+	c, err := s.reapLocked()
+	e.unlockStripes(s.ids)
+	if err != nil {
+		s.batch.Close()
+		return err
+	}
+	e.reaping <- struct{}{} // waits where the disk is behind
+	done := e.activity.Begin()
+	e.background.Go(func() {
+		s.finish(c)
+		done()
+		<-e.reaping
+	})
+	return nil
+}
+
+// finish waits for the disk and then tells of the removals. Its only failure is that the store has stopped, which everybody learns.
+func (s *slice) finish(c *commit) {
+	e := s.t.e
+	defer s.batch.Close()
+	if e.finish(c) != nil {
+		return
+	}
+	for i := range s.records {
+		s.records[i].stream.published()
+	}
+	if len(s.reaped) > 0 {
+		e.tellReap(Reap{Namespace: s.d.Namespace, Table: s.d.Name, Due: s.reaped})
+	}
+}
+
+// tellReap tells of expired items whose removal has just become durable.
+func (e *Engine) tellReap(r Reap) {
+	if e.opts.OnReap != nil {
+		r.Durable = e.clock.Now()
+		e.opts.OnReap(r)
+	}
+}
+
+func (s *slice) reapLocked() (*commit, error) {
+	for i := range s.found {
+		err := s.remove(&s.found[i])
+		if isDamage(err) {
+			s.skip(s.found[i].position(), err)
+			err = nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.t.e.commitSection(s.batch, s.fill)
+}
+
+// fill re-checks the description and raises the mark.
+func (s *slice) fill(c *commit) error {
+	if s.t.desc.Load() != s.d {
+		return errStale
+	}
+	for _, removal := range s.reaped {
+		broken := invariant.Injected(invariant.FireEarly) || looksOnce() // on purpose
+		invariant.Check(removal <= c.now || broken, "%s: reaped at %[3]d what is due at %[2]d", s.d.Name, removal, c.now)
+	}
+	s.t.e.sequence(s.batch, s.records, c.now)
+	s.t.e.touch(s.ids)
+	left := s.left
+	if left.removal > c.now { // a mark in the future would be lowered again by every write with a nearer deadline
+		left = position{removal: c.now}
+	}
+	s.skipMarked()
+	if s.t.marks.raise(left) {
+		s.batch.Set(idKey(catMark, s.d.ID), appendInstant(nil, s.t.marks.stored))
+	}
+	return nil
+}
+
+// remove puts the removal of one entry into the batch, if it is still what armed it.
+func (s *slice) remove(a *armed) error {
+	e := s.t.e
+	entryKey := appendDeadlineKey(nil, s.d.ID, a.removal, a.key.suffix())
+	ok, err := s.stillArmed(a, entryKey)
+	if err == nil && !ok && invariant.Injected(invariant.RecordTwice) {
+		return s.recordKeysOnly(a)
+	}
+	if err != nil || !ok {
+		return err
+	}
+	if !s.needsItem(a) {
+		s.batch.Delete(entryKey)
+		s.batch.Delete(a.key.bytes())
+		s.reaped = append(s.reaped, a.removal)
+		return s.recordKeysOnly(a)
+	}
+	value, found, err := e.get(e.kv, a.key.bytes())
+	if err != nil {
+		return err
+	}
+	if !found {
+		return s.orphan(a, entryKey)
+	}
+	h, item, err := splitStored(value)
+	if err != nil {
+		return err
+	}
+	if h.removal != a.removal && !invariant.Injected(invariant.SkipRecheck) {
+		return s.orphan(a, entryKey)
+	}
+	if s.d.deadlineOf(h) == Never && !invariant.Injected(invariant.SkipRecheck) {
+		s.batch.Delete(entryKey) // armed under an earlier generation and no longer a deadline
+		return nil
+	}
+	s.batch.Delete(entryKey)
+	s.d.putItem(s.batch, a.key, item, nil, h, header{}, nil)
+	s.addRecord(a.key, item)
+	s.reaped = append(s.reaped, h.removal)
+	return nil
+}
+
+// stillArmed looks an entry up again under the lock of its key: it may have been renewed, disarmed or overwritten since it was
+// collected. Where no commit has touched the stripe since, what was collected is what is there.
+func (s *slice) stillArmed(a *armed, entryKey []byte) (bool, error) {
+	e := s.t.e
+	if invariant.Injected(invariant.SkipRecheck) {
+		return true, nil
+	}
+	if e.stripes[stripeOf(s.d.ID, a.key.hash())].last.Load() <= s.seen {
+		return true, nil
+	}
+	now, ok, err := e.get(e.kv, entryKey)
+	if err == nil && !ok && invariant.Injected(invariant.ReapMissing) {
+		return true, nil
+	}
+	return ok && bytes.Equal(now, a.raw), err
+}
+
+// needsItem says whether the removal needs the item itself: for whether its deadline counts, the record's old image or to find its index entries.
+func (s *slice) needsItem(a *armed) bool {
+	if a.entry.generation != s.d.TTL.Generation && !invariant.Injected(invariant.IgnoreGeneration) || a.entry.indexed {
+		return true
+	}
+	return s.d.Stream.ViewType == "OLD_IMAGE" || s.d.Stream.ViewType == "NEW_AND_OLD_IMAGES"
+}
+
+// recordKeysOnly adds the record of a removal that did not read the item.
+func (s *slice) recordKeysOnly(a *armed) error {
+	if s.d.Stream.ViewType == "" {
+		return nil
+	}
+	keys, err := keyItem(s.d.Key, a.key.suffix())
+	if err != nil {
+		return err
+	}
+	s.addRecord(a.key, keys)
+	return nil
+}
+
+func (s *slice) addRecord(key Key, old dynamo.Item) {
+	if r, ok := s.t.e.recordFor(s.d, key, old, nil, true); ok {
+		s.records = append(s.records, r)
+	}
+}
+
+// looksOnce reports whether a fault keeps the reaper from looking again at what it has collected.
+func looksOnce() bool {
+	return invariant.Injected(invariant.SkipRecheck) || invariant.Injected(invariant.ReapMissing) || invariant.Injected(invariant.SeenAhead)
+}
+
+// orphan drops a deadline entry whose item does not answer to it. While every batch keeps the two in step that happens only when the table
+// has been dropped since; then the commit section refuses this slice.
+func (s *slice) orphan(a *armed, entryKey []byte) error {
+	invariant.Check(s.t.desc.Load() != s.d || looksOnce(), "%s: a deadline entry at %d without its item", s.d.Name, a.removal)
+	s.batch.Delete(entryKey)
+	return nil
+}
+
+// Backlog is how many of a table's entries are due and not reaped yet, counted up to limit, and the oldest's instant (Never: none).
+func (t *Table) Backlog(limit int) (n int, oldest Instant, err error) {
+	e := t.e
+	if err := e.enter(); err != nil {
+		return 0, Never, err
+	}
+	defer e.leave()
+	d, err := t.live()
+	if err != nil {
+		return 0, Never, err
+	}
+	e.order.Lock()
+	from := t.marks.low
+	e.order.Unlock()
+	oldest = Never
+	now := e.Now()
+	if from.removal > now {
+		return 0, oldest, nil
+	}
+	it := e.kv.NewIter(appendDeadlineKey(nil, d.ID, from.removal, []byte(from.suffix)), appendDeadlineKey(nil, d.ID, now+1, nil))
+	defer it.Close()
+	for ok := it.First(); ok && n < limit; ok = it.Next() {
+		if n == 0 {
+			oldest = readInstant(it.Key()[tablePrefixLen:])
+		}
+		n++
+	}
+	return n, oldest, it.Error()
+}

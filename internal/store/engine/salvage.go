@@ -1,0 +1,382 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// Salvaged is how much of a table was copied.
+type Salvaged struct {
+	Table          string
+	Items, Records int64
+}
+
+// salvageBatch is how many bytes go into one batch of the new store.
+const salvageBatch = 1 << 20
+
+// Salvage copies everything that can be read of a directory into a new one, which must be missing or empty. It does not change the directory.
+// Items and stream records are copied as they are; index entries, deadline entries and low-water marks are made from the
+// items. lost gets each part that is missing or may be old. now is an instant that the clock of the new database does not
+// fall below.
+func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progress func(done, total int64), lost func(Fault)) (tables []Salvaged, err error) {
+	files, err := kv.OpenStopped(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	store, err := kv.Create(fs, to)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	total, done := files.Bytes(), int64(0)
+	s := &salvage{
+		store: store, batch: store.NewBatch(), lost: lost, instant: minInstant, wall: now,
+		marks: map[uint32]Instant{}, copied: map[uint32]*Salvaged{}, unknown: map[string]int64{}, progressKeys: map[string][]byte{}, seen: map[string]bool{},
+	}
+	defer func() { err = errors.Join(err, s.batch.Close()) }()
+	err = files.Each(ctx, func(n int64) {
+		done += n
+		progress(min(done, total), total)
+	}, s.damage, s.key)
+	if err == nil {
+		err = s.finish()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range s.tables {
+		tables = append(tables, *s.copied[d.ID])
+	}
+	return tables, nil
+}
+
+// salvage is one run. The keys of the source come in order: the catalogue first, then items, then stream records.
+type salvage struct {
+	places
+	store *kv.DB
+	batch *kv.Batch
+	lost  func(Fault)
+
+	faults       []kv.Damage // reported at the end, when all tables are known
+	more         int         // faults beyond damageMax, which are not kept
+	format       string
+	instant      Instant // no commit of the source is known to be later
+	wall         Instant
+	lastSeq      uint64
+	ids          ids
+	began        bool // the catalogue has been read
+	progressKeys map[string][]byte
+	marks        map[uint32]Instant // by table: the earliest removal
+	copied       map[uint32]*Salvaged
+	unknown      map[string]int64 // items and records without a description, by the text that names them
+	seen         map[string]bool  // faults that have been reported once
+	clockKnown   bool
+}
+
+func (s *salvage) fault(table, format string, args ...any) {
+	s.lost(Fault{Table: table, Fault: fmt.Sprintf(format, args...)})
+}
+
+// damage keeps a fault of a file; neighbours with the same bounds count as one.
+func (s *salvage) damage(d kv.Damage) {
+	name := fmt.Sprintf("%s %x %x", d.File, d.Lower, d.Upper)
+	if s.seen[name] {
+		return
+	}
+	if len(s.faults) == damageMax {
+		s.more++
+		return
+	}
+	s.seen[name] = true
+	s.faults = append(s.faults, d)
+}
+
+// key takes one key of the source.
+func (s *salvage) key(key, value []byte) error {
+	if len(key) > 0 && key[0] == spaceCatalogue {
+		return s.catalogueKey(key, value)
+	}
+	if !s.began {
+		if err := s.begin(); err != nil {
+			return err
+		}
+	}
+	if len(key) <= tablePrefixLen {
+		return nil
+	}
+	id := binary.BigEndian.Uint32(key[1:])
+	switch key[0] {
+	case spaceItems:
+		s.ids.Table = max(s.ids.Table, id)
+		return s.item(id, key, value)
+	case spaceIndexes, spaceDeadlines:
+		s.ids.Table = max(s.ids.Table, id)
+		return nil
+	case spaceStreams:
+		s.ids.Stream = max(s.ids.Stream, id)
+		return s.record(id, key, value)
+	}
+	return nil
+}
+
+// catalogueKey takes one key of the catalogue.
+func (s *salvage) catalogueKey(key, value []byte) error {
+	switch catalogueKind(key) {
+	case catFormat:
+		s.format = string(value)
+	case catClock:
+		if len(value) == 2*instantLen {
+			s.clockKnown = true
+			s.instant, s.lastSeq = readInstant(value), binary.BigEndian.Uint64(value[instantLen:])
+		}
+	case catIDs:
+		var given ids
+		if json.Unmarshal(value, &given) == nil {
+			s.ids = given
+		}
+	case catTable, catStream:
+		if err := s.add(key, value); err != nil {
+			s.fault("", "%v", err)
+		}
+	case catBackfill, catBuild:
+		s.progressKeys[string(key)] = append([]byte(nil), value...)
+	}
+	return nil
+}
+
+// begin is called when the catalogue has been read.
+func (s *salvage) begin() error {
+	s.began = true
+	if s.format != formatVersion && s.format != "" && !isFormatBefore(s.format) {
+		return fmt.Errorf("%w: the directory has format %q, this program writes %q; salvage it with the version of mayfly that wrote it", ErrFormat, s.format, formatVersion)
+	}
+	s.sort()
+	for i := len(s.tables) - 1; i > 0; i-- {
+		if s.tables[i].ID == s.tables[i-1].ID {
+			s.fault(s.tables[i].Name, "its description has the id of table %s; the table is not copied", s.tables[i-1].Name)
+			s.tables = append(s.tables[:i], s.tables[i+1:]...)
+		}
+	}
+	for _, d := range s.tables {
+		s.ids.Table = max(s.ids.Table, d.ID)
+		s.ids.Stream = max(s.ids.Stream, d.Stream.ID)
+		s.instant = max(s.instant, d.Created, d.TTL.Since)
+		s.marks[d.ID] = Never
+		s.copied[d.ID] = &Salvaged{Table: d.Name}
+	}
+	for _, d := range s.streams {
+		s.ids.Table = max(s.ids.Table, d.TableID)
+		s.ids.Stream = max(s.ids.Stream, d.ID)
+		s.instant = max(s.instant, d.Created, d.Disabled)
+		for _, sh := range d.Shards {
+			s.instant = max(s.instant, sh.Created, sh.Closed)
+			s.lastSeq = max(s.lastSeq, sh.First-1, sh.Last, sh.Trimmed)
+		}
+	}
+	return nil
+}
+
+// item copies one item with its entries.
+func (s *salvage) item(id uint32, key, value []byte) error {
+	d := s.tableByID(id)
+	if d == nil {
+		name := fmt.Sprintf("table id %d has no description", id)
+		for _, st := range s.streams {
+			if st.TableID == id {
+				name = fmt.Sprintf("table %s (id %d) has no description", st.Table, id)
+			}
+		}
+		s.unknown[name+": %d items are not copied"]++
+		return nil
+	}
+	h, item, k, err := d.readItem(key, value)
+	if err != nil {
+		s.fault(d.Name, "item %s is not copied: %v", d.shown(key[tablePrefixLen:]), err)
+		return nil
+	}
+	if d.headerFault(h, item) != "" { // item and description are of different times: the present setting judges it anew
+		h = d.headerFor(k, item, max(s.instant, s.wall))
+		value = append(h.append(nil), item...)
+	}
+	s.batch.Set(key, value)
+	entries := false
+	for i := range d.Indexes {
+		if entry, ok := d.appendIndexKey(nil, &d.Indexes[i], item, k); ok {
+			entries = true
+			s.batch.Set(entry, d.indexValue(&d.Indexes[i], item, h))
+		}
+	}
+	if h.removal != Never {
+		entry := deadlineEntry{generation: h.generation, size: h.size, indexed: entries}
+		s.batch.Set(appendDeadlineKey(nil, id, h.removal, k.suffix()), entry.append(nil))
+		s.marks[id] = min(s.marks[id], h.removal)
+	}
+	s.copied[id].Items++
+	return s.flush(salvageBatch)
+}
+
+// record copies one stream record.
+func (s *salvage) record(id uint32, key, value []byte) error {
+	if len(key) != recordKeyLen {
+		return nil
+	}
+	seq := seqOfKey(key)
+	s.lastSeq = max(s.lastSeq, seq)
+	d := s.streamByID(id)
+	if d == nil {
+		s.unknown[fmt.Sprintf("stream id %d has no description: %%d records are not copied", id)]++
+		return nil
+	}
+	r, err := decodeRecord(d.Key, seq, value)
+	sh := d.shard(binary.BigEndian.Uint32(key[5:]))
+	if err != nil || sh == nil || seq < sh.First || seq <= sh.Trimmed || !sh.Open() && seq > sh.Last {
+		s.unknown[fmt.Sprintf("%s: the description of its stream is older than %%d records, which are not copied", d.Table)]++
+		return nil
+	}
+	s.instant = max(s.instant, r.At)
+	s.batch.Set(key, value)
+	if copied := s.copied[d.TableID]; copied != nil {
+		copied.Records++
+	}
+	return s.flush(salvageBatch)
+}
+
+// flush writes the batch if it holds more than some bytes.
+func (s *salvage) flush(over int) error {
+	if s.batch.Size() < over || s.batch.Empty() {
+		return nil
+	}
+	err := errors.Join(s.store.Apply(s.batch), s.batch.Close())
+	s.batch = s.store.NewBatch()
+	return err
+}
+
+// finish writes the catalogue. The format version comes last: without it the new directory is refused.
+func (s *salvage) finish() error {
+	if !s.began {
+		if err := s.begin(); err != nil {
+			return err
+		}
+	}
+	s.reportLost()
+	if !s.clockKnown || len(s.faults) > 0 {
+		s.lastSeq += seqGap // more than the lost commits can have taken
+	}
+	s.instant = max(s.instant, 0)
+	if !s.clockKnown {
+		s.instant = max(s.instant, s.wall)
+	}
+	for _, d := range s.tables {
+		s.joinStream(d)
+	}
+	for _, d := range s.streams {
+		if t := s.tableByID(d.TableID); d.Disabled == 0 && (t == nil || t.Stream.ID != d.ID || t.Stream.ViewType == "") {
+			s.disable(d)
+		}
+		if err := s.setJSON(idKey(catStream, d.ID), d); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.tables {
+		s.batch.Set(idKey(catMark, d.ID), appendInstant(nil, s.marks[d.ID]))
+		if err := s.setJSON(tableCatalogueKey(d.Namespace, d.Name), d); err != nil {
+			return err
+		}
+	}
+	for key, value := range s.progressKeys {
+		if s.tableByID(binary.BigEndian.Uint32([]byte(key)[2:])) != nil {
+			s.batch.Set([]byte(key), value)
+		}
+	}
+	if err := s.setJSON(catalogueKey(catIDs), s.ids); err != nil {
+		return err
+	}
+	s.batch.Set(catalogueKey(catClock), appendClock(nil, s.instant, s.lastSeq))
+	if err := s.flush(0); err != nil {
+		return err
+	}
+	s.batch.Set(catalogueKey(catFormat), []byte(formatVersion))
+	return errors.Join(s.flush(0), s.store.Flush())
+}
+
+func (s *salvage) setJSON(key []byte, v any) error {
+	value, err := json.Marshal(v)
+	s.batch.Set(key, value)
+	return err
+}
+
+// reportLost reports the places that could not be read, and the items and records without a description.
+func (s *salvage) reportLost() {
+	if s.format == "" {
+		s.fault("", "the format version is missing: the latest one was assumed")
+	}
+	for _, d := range s.faults {
+		f := Fault{File: d.File, Offset: d.Offset, Fault: d.Fault, Places: s.in(d.Lower, d.Upper)}
+		if len(f.Places) > 0 {
+			s.lost(f)
+		}
+	}
+	if s.more > 0 {
+		s.fault("", "%d more faults of files", s.more)
+	}
+	for _, text := range slices.Sorted(maps.Keys(s.unknown)) {
+		s.fault("", text, s.unknown[text])
+	}
+}
+
+// joinStream makes a new stream for a table whose stream lost its description.
+func (s *salvage) joinStream(d *TableDesc) {
+	if d.Stream.ViewType == "" {
+		return
+	}
+	st := s.streamByID(d.Stream.ID)
+	if st != nil && st.TableID == d.ID && st.Label == d.Stream.Label && st.ViewType == d.Stream.ViewType && st.Disabled == 0 {
+		return
+	}
+	s.ids.Stream++
+	at := s.instant
+	taken := func(label string) bool {
+		for _, other := range s.streams {
+			if other.TableID == d.ID && other.Label == label {
+				return true
+			}
+		}
+		return label == d.Stream.Label
+	}
+	for taken(at.Time().Format(labelLayout)) {
+		at++
+	}
+	s.instant = at
+	next := &StreamDesc{
+		ID: s.ids.Stream, Namespace: d.Namespace, Table: d.Name, TableID: d.ID, Label: at.Time().Format(labelLayout), ViewType: d.Stream.ViewType,
+		Key: d.Key, Created: at, NextShard: 1, Slots: d.Stream.Shards,
+	}
+	if next.Slots == 0 {
+		next.Slots = Options{}.withDefaults().StreamShards
+	}
+	for slot := range next.Slots {
+		next.addShard(slot, 0, s.lastSeq+1, at)
+	}
+	s.streams = append(s.streams, next)
+	d.Stream.ID, d.Stream.Label = next.ID, next.Label
+	s.fault(d.Name, "the description of its stream is lost: it has a new stream, %s", next.Label)
+}
+
+// disable ends a stream whose table does not write to it.
+func (s *salvage) disable(d *StreamDesc) {
+	d.Disabled = max(s.instant, 1)
+	for i := range d.Shards {
+		if d.Shards[i].Open() {
+			d.Shards[i].close(s.lastSeq, s.instant)
+		}
+	}
+	s.fault(d.Table, "its stream %s is disabled: the table's description is lost or names another", d.Label)
+}

@@ -1,0 +1,424 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/store/due"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// StreamDesc describes a stream: one enabling of change data for a table. A published description is never edited.
+type StreamDesc struct {
+	ID        uint32
+	Namespace string
+	Table     string
+	TableID   uint32
+	Label     string // when it was enabled: UTC, milliseconds, no zone
+	ViewType  string
+	Key       KeySchema
+	Created   Instant
+	Disabled  Instant     // 0: enabled
+	Shards    []ShardDesc // ascending by number
+	NextShard uint32
+	Slots     int // how many open shards share the records
+}
+
+// ShardDesc describes a shard of a stream.
+type ShardDesc struct {
+	No      uint32 // from 1; a child has a higher number than its parent
+	Parent  uint32 // 0: none
+	Slot    int    // which part of the partition keys' hashes it holds
+	Created Instant
+	Closed  Instant // 0: open
+	First   uint64  // no record of the shard has a lower sequence number
+	Last    uint64  // of a closed shard: no record has a higher one
+	Trimmed uint64  // records up to this number are gone
+}
+
+// Open says whether records are still added to the shard.
+func (s ShardDesc) Open() bool { return s.Closed == 0 }
+
+// labelLayout is the form of a stream label (streams.md §3).
+const labelLayout = "2006-01-02T15:04:05.000"
+
+// streams holds every stream that can be read.
+type streams struct {
+	mu     sync.RWMutex
+	byID   map[uint32]*stream
+	commit atomic.Uint64 // the last commit that changed a description
+}
+
+// stream is an open stream.
+type stream struct {
+	e    *Engine
+	desc atomic.Pointer[StreamDesc] // replaced inside the commit section, never edited
+	due  *due.Handle                // trims it
+
+	open []openShard   // by slot; guarded by the commit section
+	tip  atomic.Uint64 // the sequence number of the last record; set inside the commit section, before the apply
+	tips tips          // guarded by Engine.consumers.tips
+	kept kept
+
+	waiting atomic.Int32  // readers that wait for a record
+	mu      sync.Mutex    // guards signal
+	signal  chan struct{} // closed when records have become durable, or the stream has changed
+}
+
+func newStream(e *Engine) *stream {
+	return &stream{e: e, signal: make(chan struct{}), kept: kept{parts: map[uint32]keptPart{}}}
+}
+
+// openShard is the shard that takes a slot's records.
+type openShard struct {
+	no    uint32
+	bytes int64 // keys and values written since it was opened
+}
+
+// startStream makes the stream that d asks for. It is called inside the commit section.
+func (e *Engine) startStream(b *kv.Batch, d *TableDesc, id uint32, now Instant) {
+	label := now.Time().Format(labelLayout)
+	// A label is unique for its table: off and on within a millisecond of a frozen clock must not give one stream twice.
+	for e.findStream(d.Namespace, d.Name, label) != nil {
+		now++
+		label = now.Time().Format(labelLayout)
+	}
+	d.Stream.ID, d.Stream.Label = id, label
+	s := &StreamDesc{
+		ID: id, Namespace: d.Namespace, Table: d.Name, TableID: d.ID, Label: label, ViewType: d.Stream.ViewType,
+		Key: d.Key, Created: now, NextShard: 1, Slots: e.opts.StreamShards,
+	}
+	if d.Stream.Shards != 0 {
+		s.Slots = d.Stream.Shards
+	}
+	for slot := range s.Slots {
+		s.addShard(slot, 0, e.order.lastSeq+1, now)
+	}
+	st := newStream(e)
+	st.due = e.queue.Add(&trimmer{s: st}) // before anyone can see the stream, and wake its trimmer
+	e.publishStream(b, st, s)
+}
+
+// addShard opens a shard. It edits a description that is not published yet.
+func (d *StreamDesc) addShard(slot int, parent uint32, first uint64, now Instant) {
+	d.Shards = append(d.Shards, ShardDesc{No: d.NextShard, Parent: parent, Slot: slot, Created: now, First: first})
+	d.NextShard++
+}
+
+// publishStream writes a description and makes it the current one. It is called inside the commit section.
+func (e *Engine) publishStream(b *kv.Batch, st *stream, d *StreamDesc) {
+	value, err := json.Marshal(d)
+	invariant.Check(err == nil, "stream description does not marshal: %v", err)
+	b.Set(idKey(catStream, d.ID), value)
+	e.streams.commit.Store(e.lastCommit.Load() + 1) // before anyone can see d: whoever does waits for this commit
+	st.adopt(d)
+	e.streams.mu.Lock()
+	e.streams.byID[d.ID] = st
+	e.streams.mu.Unlock()
+}
+
+// adopt makes d the current description and finds the open shard of each slot.
+func (s *stream) adopt(d *StreamDesc) {
+	sizes := map[uint32]int64{}
+	for _, o := range s.open {
+		sizes[o.no] = o.bytes
+	}
+	s.open = make([]openShard, d.Slots)
+	for _, sh := range d.Shards {
+		if sh.Open() {
+			s.open[sh.Slot] = openShard{no: sh.No, bytes: sizes[sh.No]}
+		}
+	}
+	s.desc.Store(d)
+}
+
+// clone copies a description so that it can be edited.
+func (d *StreamDesc) clone() *StreamDesc {
+	c := *d
+	c.Shards = slices.Clone(d.Shards)
+	return &c
+}
+
+// shard finds a shard by number; nil when there is none.
+func (d *StreamDesc) shard(no uint32) *ShardDesc {
+	i, ok := slices.BinarySearchFunc(d.Shards, no, func(s ShardDesc, no uint32) int { return int(int64(s.No) - int64(no)) })
+	if !ok {
+		return nil
+	}
+	return &d.Shards[i]
+}
+
+// close ends a shard.
+func (s *ShardDesc) close(last uint64, now Instant) { s.Closed, s.Last = max(now, 1), last }
+
+// disableStream closes a stream's shards; it stays readable until it ages out. It is called inside the commit section.
+func (e *Engine) disableStream(b *kv.Batch, id uint32, now Instant) {
+	st := e.streamByID(id)
+	if st == nil {
+		return
+	}
+	d := st.desc.Load().clone()
+	d.Disabled = max(now, 1)
+	for i := range d.Shards {
+		if d.Shards[i].Open() {
+			d.Shards[i].close(e.order.lastSeq, now)
+		}
+	}
+	e.publishStream(b, st, d)
+	st.due.Wake(int64(now) + e.opts.StreamRetention.Milliseconds())
+	st.wake()
+}
+
+// roll closes the slot's shard behind sequence number last and opens its child. It is called inside the commit section.
+func (d *StreamDesc) roll(no uint32, last uint64, now Instant) {
+	sh := d.shard(no)
+	sh.close(last, now)
+	d.addShard(sh.Slot, no, last+1, now)
+}
+
+func (e *Engine) streamByID(id uint32) *stream {
+	e.streams.mu.RLock()
+	defer e.streams.mu.RUnlock()
+	return e.streams.byID[id]
+}
+
+func (e *Engine) findStream(namespace, table, label string) *stream {
+	e.streams.mu.RLock()
+	defer e.streams.mu.RUnlock()
+	for _, s := range e.streams.byID {
+		d := s.desc.Load()
+		if d.Namespace == namespace && d.Table == table && d.Label == label {
+			return s
+		}
+	}
+	return nil
+}
+
+// Streams gives every stream that can be read, enabled or not yet aged out, oldest first.
+func (e *Engine) Streams() ([]*StreamDesc, error) {
+	e.streams.mu.RLock()
+	out := make([]*StreamDesc, 0, len(e.streams.byID))
+	for _, s := range e.streams.byID {
+		out = append(out, s.desc.Load())
+	}
+	e.streams.mu.RUnlock()
+	slices.SortFunc(out, func(a, b *StreamDesc) int { return int(int64(a.ID) - int64(b.ID)) })
+	return out, e.waitCatalogue(&e.streams.commit)
+}
+
+// StreamByLabel finds a stream by its table's name and its label; ErrStreamNotFound.
+func (e *Engine) StreamByLabel(namespace, table, label string) (*StreamDesc, error) {
+	var d *StreamDesc
+	s := e.findStream(namespace, table, label)
+	if s != nil {
+		d = s.desc.Load()
+	}
+	if err := e.waitCatalogue(&e.streams.commit); err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, ErrStreamNotFound
+	}
+	return d, nil
+}
+
+// loadStreams opens every stream of the catalogue and puts the sequence numbers behind every record on disk.
+func (e *Engine) loadStreams() error {
+	bound := e.order.lastSeq + seqGap // no record's number is greater: see seqGap
+	err := e.eachCatalogue(catStream, func(_, value []byte) error {
+		d := &StreamDesc{}
+		if err := json.Unmarshal(value, d); err != nil {
+			return corrupt("stream description: %v", err)
+		}
+		st := newStream(e)
+		st.adopt(d)
+		e.streams.byID[d.ID] = st
+		st.due = e.queue.Add(&trimmer{s: st})
+		st.due.Wake(int64(minInstant))
+		for i := range d.Shards {
+			sh := &d.Shards[i]
+			last, err := e.lastRecordOr(bound, d.ID, sh.No)
+			if err != nil {
+				return err
+			}
+			st.tip.Store(max(st.tip.Load(), last))
+			e.order.lastSeq = max(e.order.lastSeq, last, sh.First-1, sh.Last, sh.Trimmed)
+		}
+		return nil
+	})
+	e.durable.seq.Store(e.order.lastSeq)
+	return err
+}
+
+// lastRecord is the sequence number of a shard's newest record; 0 when it has none.
+func (e *Engine) lastRecord(stream, shard uint32) (uint64, error) {
+	it := e.kv.NewIter(appendRecordKey(nil, stream, shard, 0), appendRecordKey(nil, stream, shard+1, 0))
+	defer it.Close()
+	if !it.Last() {
+		return 0, it.Error()
+	}
+	return seqOfKey(it.Key()), nil
+}
+
+// lastRecordOr is lastRecord, or bound if a damaged file hides the record.
+func (e *Engine) lastRecordOr(bound uint64, stream, shard uint32) (uint64, error) {
+	last, err := e.lastRecord(stream, shard)
+	if isDamage(err) {
+		e.logDamage(err, "the end of a shard cannot be read", "stream", stream, "shard", shard)
+		return bound, nil
+	}
+	return last, err
+}
+
+// seqGap is how many sequence numbers a start leaves out. In async durability readers are given records that a crash takes back, and those
+// of later records must lie behind them, or a consumer that goes on from its checkpoint would miss these. It is more than a stalled disk lets pile up.
+const seqGap = 1 << 24
+
+// rollAll closes every open shard that has records and opens its child: a consumer that forgets about parents and children fails
+// on its first restart and not in production. It leaves a gap in the sequence numbers, on disk before any is used.
+func (e *Engine) rollAll() error {
+	if len(e.streams.byID) == 0 {
+		return nil
+	}
+	b := e.kv.NewBatch()
+	defer b.Close()
+	c, err := e.commitSection(b, func(c *commit) error {
+		for _, st := range e.streams.byID {
+			d := st.desc.Load().clone()
+			change := false
+			for _, o := range st.open {
+				last, err := e.lastRecordOr(e.order.lastSeq, d.ID, o.no)
+				if err != nil {
+					return err
+				}
+				if last != 0 {
+					d.roll(o.no, last, c.now)
+					change = true
+				}
+			}
+			if change {
+				e.publishStream(b, st, d)
+			}
+		}
+		e.order.lastSeq += seqGap
+		b.Set(catalogueKey(catClock), appendClock(nil, c.now, e.order.lastSeq))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.finish(c); err != nil || e.opts.Durability != kv.Async {
+		return err
+	}
+	return e.kv.Flush()
+}
+
+// pending is a stream record that waits for its sequence number.
+type pending struct {
+	stream *stream
+	slot   int
+	value  []byte // complete but for the instant
+}
+
+// record adds the record of one change to the plan; a change that leaves the item as it was makes none.
+func (p *plan) record(d *TableDesc, key Key, old, next dynamo.Item, service bool) {
+	if r, ok := p.e.recordFor(d, key, old, next, service); ok {
+		p.records = append(p.records, r)
+	}
+}
+
+func (e *Engine) recordFor(d *TableDesc, key Key, old, next dynamo.Item, service bool) (pending, bool) {
+	if d.Stream.ViewType == "" || old == nil && next == nil || old != nil && next != nil && bytes.Equal(old, next) {
+		return pending{}, false
+	}
+	st := e.streamByID(d.Stream.ID)
+	if st == nil {
+		return pending{}, false
+	}
+	r := Record{Event: Modify, Service: service}
+	switch {
+	case old == nil:
+		r.Event = Insert
+	case next == nil:
+		r.Event = Remove
+	}
+	if d.Stream.ViewType != "KEYS_ONLY" && d.Stream.ViewType != "NEW_IMAGE" {
+		r.Old = old
+	}
+	if d.Stream.ViewType != "KEYS_ONLY" && d.Stream.ViewType != "OLD_IMAGE" {
+		r.New = next
+	}
+	if r.Old == nil && r.New == nil { // an image holds them otherwise
+		image := old
+		if image == nil {
+			image = next
+		}
+		r.Keys = d.Key.pick(image)
+	}
+	return pending{stream: st, slot: st.slotOf(key.hash()), value: r.append(nil)}, true
+}
+
+// slotOf chooses the slot of a partition key.
+func (s *stream) slotOf(hash uint32) int {
+	return int(uint64(hash) * uint64(s.desc.Load().Slots) >> 32)
+}
+
+// sequence gives records their numbers and puts them into the batch. It is called inside the commit section.
+func (e *Engine) sequence(b *kv.Batch, records []pending, now Instant) {
+	for i := range records {
+		r := &records[i]
+		e.order.lastSeq++
+		seq := e.order.lastSeq
+		if invariant.Injected(invariant.UnorderedSeq) {
+			seq ^= 1
+		}
+		shard := &r.stream.open[r.slot]
+		setRecordInstant(r.value, now)
+		b.Set(appendRecordKey(make([]byte, 0, recordKeyLen), r.stream.desc.Load().ID, shard.no, seq), r.value)
+		r.stream.tip.Store(e.order.lastSeq)
+		shard.bytes += int64(recordKeyLen + len(r.value))
+		if shard.bytes >= e.opts.ShardBytes {
+			d := r.stream.desc.Load().clone()
+			d.roll(shard.no, seq, now)
+			e.publishStream(b, r.stream, d)
+		}
+	}
+}
+
+// published tells of durable records: it wakes the readers that wait for them, and has them trimmed when they are old.
+func (s *stream) published() {
+	s.due.Wake(int64(s.e.Now() + s.e.retention()))
+	if s.waiting.Load() > 0 {
+		s.wake()
+	}
+}
+
+func (s *stream) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.signal)
+	s.signal = make(chan struct{})
+}
+
+func (s *stream) signalled() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.signal
+}
+
+func (e *Engine) wakeStreamReaders() {
+	e.streams.mu.RLock()
+	defer e.streams.mu.RUnlock()
+	for _, s := range e.streams.byID {
+		s.wake()
+	}
+}
+
+// retention is how long records are kept, in milliseconds.
+func (e *Engine) retention() Instant { return Instant(e.opts.StreamRetention / time.Millisecond) }

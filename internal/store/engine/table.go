@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mayflydb/mayfly/internal/store/due"
+)
+
+// Table is an open table. It stays valid after the table is dropped; calls then report ErrTableNotFound.
+type Table struct {
+	e    *Engine
+	id   uint32
+	desc atomic.Pointer[TableDesc] // replaced inside the commit section, never edited; nil once the table is dropped
+	last atomic.Pointer[TableDesc] // as desc, but kept when the table is dropped
+	due  *due.Handle
+	// changed is the number of the last commit that changed the description; 0: none since the engine was opened. It is set before that
+	// description can be seen, so whoever has seen it finds a number not lower.
+	changed atomic.Uint64
+
+	marks marks // guarded by the commit section (Engine.order)
+
+	ahead map[string]*ahead // by a backfill's progress key; touched by runBackfills only
+
+	count struct {
+		sync.Mutex
+		stats   TableStats
+		at      Instant  // when stats were counted; 0: never
+		large   bool     // they were too many to count while the caller waits
+		indexes []uint16 // that could be read when stats were counted: when they change, it is time to count again
+		running bool
+	}
+}
+
+// Describe gives the table's description as it is now, when no crash can take it back; ErrTableNotFound once the table is dropped.
+func (t *Table) Describe() (*TableDesc, error) {
+	d, err := t.live()
+	if err := t.e.waitCatalogue(&t.changed); err != nil {
+		return nil, err
+	}
+	return d, err
+}
+
+// Desc is the table's description as it is now; after a drop the last one.
+func (t *Table) Desc() *TableDesc { return t.last.Load() }
+
+// live is the description to decide on; ErrTableNotFound once the table is dropped.
+func (t *Table) live() (*TableDesc, error) {
+	d := t.desc.Load()
+	if d == nil {
+		return nil, ErrTableNotFound
+	}
+	return d, nil
+}
+
+// needsOld says whether a change needs the item that was there before: for its deadline, its index entries or its record.
+func (d *TableDesc) needsOld() bool {
+	return d.TTL.Generation != 0 || d.Stream.ViewType != "" || len(d.Indexes) > 0
+}
+
+// TableStats is how much a table holds; Items and Bytes of the table itself, and of each index by name.
+type TableStats struct {
+	Items, Bytes int64
+	Indexes      map[string]IndexStats
+}
+
+// IndexStats is how much an index holds.
+type IndexStats struct{ Items, Bytes int64 }
+
+const (
+	countNow    = 100_000            // entries counted while the caller waits
+	countMaxAge = 6 * 60 * 60 * 1000 // ms after which a large table is counted again, as often as Amazon does
+)
+
+// Stats counts items and bytes. Up to 100,000 entries they are exact at every call; a larger table is counted in the background at
+// most every six hours, or when an index has been built or removed, and until the first count ends the part counted so far is given.
+func (t *Table) Stats(ctx context.Context) (TableStats, error) {
+	if err := t.e.enter(); err != nil {
+		return TableStats{}, err
+	}
+	defer t.e.leave()
+	d, err := t.live()
+	if err != nil {
+		return TableStats{}, err
+	}
+	t.count.Lock()
+	defer t.count.Unlock()
+	now := t.e.Now()
+	if t.count.running || t.count.large && now-t.count.at < countMaxAge && slices.Equal(t.count.indexes, d.readableIndexes()) {
+		return t.count.stats, nil
+	}
+	stats, complete, err := t.e.countTable(ctx, d, now, countNow)
+	if err != nil {
+		return TableStats{}, err
+	}
+	t.count.large = false
+	if !complete {
+		if t.count.stats.Items > stats.Items {
+			stats = t.count.stats
+		}
+		t.count.running, t.count.large = true, true
+		t.e.background.Go(func() { t.countAll(d) })
+	}
+	t.count.stats, t.count.at, t.count.indexes = stats, now, d.readableIndexes()
+	return stats, nil
+}
+
+// countAll counts a large table and keeps the result; it gives up when the engine closes.
+func (t *Table) countAll(d *TableDesc) {
+	now := t.e.Now()
+	stats, complete, err := t.e.countTable(t.e.life, d, now, int(^uint(0)>>1))
+	t.count.Lock()
+	defer t.count.Unlock()
+	t.count.running = false
+	if err == nil && complete {
+		t.count.stats, t.count.at, t.count.indexes = stats, now, d.readableIndexes()
+	}
+}
+
+// countTable counts what is alive at now, up to limit entries in all.
+func (e *Engine) countTable(ctx context.Context, d *TableDesc, now Instant, limit int) (stats TableStats, complete bool, err error) {
+	stats.Indexes = map[string]IndexStats{}
+	lower, upper := tableSpan(spaceItems, d.ID)
+	n, bytes, left, err := e.countSpan(ctx, d, lower, upper, now, limit)
+	if err != nil {
+		return stats, false, err
+	}
+	stats.Items, stats.Bytes = n, bytes
+	for i := range d.Indexes {
+		ix := &d.Indexes[i]
+		lower, upper := indexSpan(d.ID, ix.ID)
+		n, bytes, left, err = e.countSpan(ctx, d, lower, upper, now, left)
+		if err != nil {
+			return stats, false, err
+		}
+		stats.Indexes[ix.Name] = IndexStats{Items: n, Bytes: bytes}
+	}
+	return stats, left > 0, nil
+}
+
+func (e *Engine) countSpan(ctx context.Context, d *TableDesc, lower, upper []byte, now Instant, limit int) (n, bytes int64, left int, err error) {
+	if limit <= 0 {
+		return 0, 0, limit, nil
+	}
+	err = eachReadable(e.kv, &gaps{}, lower, upper, func(_, value []byte) (more bool, err error) {
+		limit--
+		if limit%1024 == 0 && ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		h, _, err := splitStored(value)
+		if err != nil {
+			return false, err
+		}
+		if !d.expired(h, now) {
+			n++
+			bytes += int64(h.size)
+		}
+		return limit > 0, nil
+	}, func([]byte, error) {})
+	return n, bytes, limit, err
+}

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// fiveYears is the age from which a TTL value is taken for a mistake and arms nothing: 5 × 365 days (spec ttl.md §9).
+const fiveYears = Instant(5 * 365 * 24 * 60 * 60 * 1000)
+
+// headerFor decides, once, which deadline the item under a key gets by the table's present TTL setting. now is the write's instant, or the
+// enabling's for an item that was there before.
+func (d *TableDesc) headerFor(key Key, item dynamo.Item, now Instant) header {
+	h := noDeadline(d.TTL.Generation, item.Size())
+	if d.TTL.Attribute == "" {
+		return h
+	}
+	at, ok := millisOf(item.Get(d.TTL.Attribute))
+	if !ok || at <= now-fiveYears {
+		return h
+	}
+	h.deadline = at
+	h.removal = d.TTL.Expiry.removal(h.deadline, now, key)
+	return h
+}
+
+// millisOf returns the instant that a TTL attribute names; false: it names none.
+func millisOf(v dynamo.Value) (at Instant, ok bool) {
+	if v == nil || v.Kind() != dynamo.KindNumber {
+		return 0, false
+	}
+	ms, ok := v.Number().Millis()
+	return Instant(ms), ok
+}
+
+// deadlineOf is the deadline that counts for a stored item: its own under the present TTL generation; under an earlier one only
+// a deadline that had passed when that generation ended.
+func (d *TableDesc) deadlineOf(h header) Instant {
+	if h.deadline == Never {
+		return Never
+	}
+	if h.generation >= d.TTL.Generation { // a later one: the item was written since d was asked for
+		return h.deadline
+	}
+	if at, ok := d.TTL.endOf(h.generation); ok && h.deadline <= at {
+		return h.deadline
+	}
+	return Never
+}
+
+// endOf is the instant at which an earlier generation ended.
+func (t *TTLDesc) endOf(generation uint32) (at Instant, ok bool) {
+	for _, ends := range [][]GenerationEnd{t.Ended, t.Backfilled} {
+		for _, e := range ends {
+			if e.Generation == generation {
+				return e.At, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// expired says whether a stored item no longer exists at now. In aws expiry it does until it is removed.
+func (d *TableDesc) expired(h header, now Instant) bool {
+	if h.late() && h.generation >= d.TTL.Generation || invariant.Injected(invariant.ShowExpired) {
+		return false
+	}
+	if invariant.Injected(invariant.FireEarly) {
+		now += 1000
+	}
+	return d.deadlineOf(h) <= now
+}

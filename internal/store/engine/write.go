@@ -1,0 +1,350 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// Decide says what becomes of an item. old is the item as it is, nil when there is none or it has expired; the result is the item
+// as it shall be, nil for none, or old itself to leave it alone. An error refuses the write. Decide may run more than once before
+// one run counts, so it must be pure.
+type Decide func(old dynamo.Item, now Instant) (dynamo.Item, error)
+
+// Write is one item's change.
+type Write struct {
+	Table   *Table
+	Key     Key
+	Decide  Decide
+	ReadOld bool // Decide looks at old, or the caller wants Old; without it old may be nil although there is an item
+
+	// Results, valid when Engine.Write returned nil; Old without ReadOld only where the change needed it. OldBytes, and what Decide gave as
+	// New, are valid when it returned ErrRefused, too.
+	Old, New           dynamo.Item
+	OldBytes, NewBytes int          // their sizes as DynamoDB counts them; 0: there is none, or it was not read
+	Indexes            []IndexWrite // what became of entries of the table's indexes
+	// Err is what Decide said, valid when Engine.Write returned ErrRefused.
+	Err error
+}
+
+// IndexWrite is what a write does to one item's entry of an index.
+type IndexWrite struct {
+	Index              *IndexDesc
+	OldBytes, NewBytes int  // of the entry before and after, as DynamoDB counts them; 0: there is none
+	Moved              bool // the index's key has changed, so there are two entries: one goes and one comes
+}
+
+// errStale ends a pass through the commit section whose decision no longer holds; the write is planned again.
+var errStale = errors.New("what was decided on has changed")
+
+// Write applies all changes as one atomic batch, or none. Where some Decide fails it is ErrRefused, and each Err tells. It
+// returns when the outcome is durable, a refusal or an unchanged item included: they rest on commits that must be.
+func (e *Engine) Write(ctx context.Context, ws ...*Write) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p := &plan{e: e, writes: make([]planned, len(ws)), ids: make([]uint32, len(ws))}
+	for i, w := range ws {
+		p.writes[i].w = w
+		p.ids[i] = stripeOf(w.Table.id, w.Key.hash())
+	}
+	if len(ws) > 1 && repeats(ws) {
+		return ErrSameKey
+	}
+	p.batch = e.kv.NewBatch()
+	defer e.release(p.batch)
+	c, rests, err := p.commit()
+	switch {
+	case c != nil:
+		p.wakeReapers()
+		return e.finishWrite(c, p)
+	case err == nil, errors.Is(err, ErrRefused), errors.Is(err, ErrTableNotFound): // the answer rests on what others committed
+		if err := e.waitAnswer(rests, p.hidden); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// finishWrite waits for the disk and then tells the streams' readers, and of what expired.
+func (e *Engine) finishWrite(c *commit, p *plan) error {
+	if err := e.finish(c); err != nil {
+		return err
+	}
+	if invariant.Injected(invariant.DropRecordBatch) && len(p.records) > 0 {
+		if err := e.commitRecords(p.records); err != nil {
+			return err
+		}
+	}
+	for i := range p.records {
+		p.records[i].stream.published()
+	}
+	for _, r := range p.reaps {
+		e.tellReap(r)
+	}
+	return nil
+}
+
+// commitRecords writes records in a batch of their own, as fault DropRecordBatch wants it: a crash before it loses them.
+func (e *Engine) commitRecords(records []pending) error {
+	b := e.kv.NewBatch()
+	defer e.release(b)
+	c, err := e.commitSection(b, func(c *commit) error {
+		e.sequence(b, records, c.now)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.finish(c)
+}
+
+// repeats says whether two writes have one key.
+func repeats(ws []*Write) bool {
+	seen := make(map[string]struct{}, len(ws))
+	for _, w := range ws {
+		if _, twice := seen[w.Key.enc]; twice {
+			return true
+		}
+		seen[w.Key.enc] = struct{}{}
+	}
+	return false
+}
+
+// plan is a batch in the making, with all that has to hold still when it is applied.
+type plan struct {
+	e       *Engine
+	writes  []planned
+	ids     []uint32 // the locked stripes
+	batch   *kv.Batch
+	records []pending
+	reaps   []Reap  // the expired items that the plan removes
+	hidden  Instant // the latest deadline that hid an item by the clock
+	changed bool
+}
+
+// planned is one write's part of a plan.
+type planned struct {
+	w         *Write
+	desc      *TableDesc
+	oldHeader header
+	stored    dynamo.Item // what the store holds, expired or not; nil: nothing, or not read
+	old       dynamo.Item // what exists; nil: nothing, expired, or not read
+	newHeader header
+	removal   Instant // of the deadline entry that the plan sets; Never: none
+}
+
+// commit plans and commits under the stripes' locks. A nil commit without error means that nothing changes. rests is the last commit that
+// the decision rests on.
+func (p *plan) commit() (c *commit, rests uint64, err error) {
+	p.ids = p.e.lockStripes(p.ids)
+	defer p.e.unlockStripes(p.ids)
+	c, err = p.commitLocked()
+	for _, id := range p.ids {
+		rests = max(rests, p.e.stripes[id].last.Load())
+	}
+	for i := range p.writes {
+		rests = max(rests, p.writes[i].w.Table.changed.Load())
+	}
+	return c, rests, err
+}
+
+// commitLocked plans, and commits what changes; again for as long as the plan is stale.
+func (p *plan) commitLocked() (*commit, error) {
+	for {
+		err := p.build(p.e.Now())
+		switch {
+		case err != nil && !errors.Is(err, ErrRefused):
+			return nil, err
+		case err == nil && p.changed:
+			c, err := p.e.commitSection(p.batch, p.fill)
+			if !errors.Is(err, errStale) {
+				return c, err
+			}
+		case p.hidden == minInstant || p.described():
+			return nil, err
+		}
+	}
+}
+
+// described passes through the commit section and says whether the tables still are as the plan took them. A change of TTL with an
+// earlier clock may have been under way, and what it ended before its deadline is alive.
+func (p *plan) described() bool {
+	p.e.order.Lock()
+	defer p.e.order.Unlock()
+	for i := range p.writes {
+		if w := &p.writes[i]; w.w.Table.desc.Load() != w.desc {
+			return false
+		}
+	}
+	return true
+}
+
+// build reads, decides, and fills the batch with all but what only the commit section knows.
+func (p *plan) build(now Instant) error {
+	p.batch.Reset()
+	p.records, p.reaps, p.hidden, p.changed = p.records[:0], p.reaps[:0], minInstant, false
+	refused := false
+	for i := range p.writes {
+		w := &p.writes[i]
+		w.w.Old, w.w.New, w.w.Err = nil, nil, nil
+		w.w.OldBytes, w.w.NewBytes, w.w.Indexes = 0, 0, w.w.Indexes[:0]
+		if err := p.read(w, now); err != nil {
+			return err
+		}
+		if w.old != nil {
+			w.w.OldBytes = w.oldHeader.size
+		}
+		var err error
+		if w.w.New, err = w.w.Decide(w.old, now); err != nil {
+			w.w.Err, refused = err, true
+			continue
+		}
+		w.w.Old = w.old
+	}
+	if refused {
+		return ErrRefused
+	}
+	for i := range p.writes {
+		if err := p.add(&p.writes[i], now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read finds what the store holds under the key, if anything needs it.
+func (p *plan) read(w *planned, now Instant) error {
+	desc, err := w.w.Table.live()
+	if err != nil {
+		return err
+	}
+	w.desc, w.stored, w.old, w.removal = desc, nil, nil, Never
+	if !w.w.ReadOld && !desc.needsOld() {
+		return nil
+	}
+	value, ok, err := p.e.get(p.e.kv, w.w.Key.bytes())
+	if err != nil || !ok {
+		return err
+	}
+	if w.oldHeader, w.stored, err = splitStored(value); err != nil {
+		return err
+	}
+	w.old = w.stored
+	if desc.expired(w.oldHeader, now) {
+		w.old = nil
+		p.hidden = max(p.hidden, desc.deadlineOf(w.oldHeader))
+	}
+	return nil
+}
+
+// add puts one decided change into the batch.
+func (p *plan) add(w *planned, now Instant) error {
+	next := w.w.New
+	if next == nil && w.old == nil && (w.stored != nil || w.desc.needsOld() || w.w.ReadOld) {
+		return nil // nothing there, nothing wanted; an expired item is the reaper's
+	}
+	if next != nil {
+		w.newHeader = w.desc.headerFor(w.w.Key, next, now)
+		w.w.NewBytes = w.newHeader.size
+		if w.old != nil {
+			w.newHeader.keep(w.oldHeader)
+		}
+		if w.old != nil && bytes.Equal(w.old, next) && w.newHeader == w.oldHeader {
+			return nil
+		}
+	}
+	if next != nil && (w.old == nil || len(next) > len(w.old)) && p.e.full() {
+		return ErrDiskFull
+	}
+	p.changed = true
+	if w.stored != nil && w.old == nil {
+		p.expire(w)
+	}
+	w.desc.putItem(p.batch, w.w.Key, w.old, next, w.oldHeader, w.newHeader, &w.w.Indexes)
+	if next != nil {
+		w.removal = w.newHeader.removal
+	}
+	p.record(w.desc, w.w.Key, w.old, next, false)
+	return nil
+}
+
+// expire removes an item whose deadline has passed before the write that replaces it, with its own record: nobody may see an
+// item gone and later alive without a REMOVE and an INSERT in between.
+func (p *plan) expire(w *planned) {
+	w.desc.putItem(p.batch, w.w.Key, w.stored, nil, w.oldHeader, header{}, nil)
+	p.reaped(w.desc, w.desc.deadlineOf(w.oldHeader))
+	if invariant.Injected(invariant.ForgetOldRecord) {
+		return
+	}
+	p.record(w.desc, w.w.Key, w.stored, nil, true)
+}
+
+// reaped notes an expired item that the plan removes.
+func (p *plan) reaped(d *TableDesc, deadline Instant) {
+	if n := len(p.reaps); n == 0 || p.reaps[n-1].Table != d.Name || p.reaps[n-1].Namespace != d.Namespace {
+		p.reaps = append(p.reaps, Reap{Namespace: d.Namespace, Table: d.Name})
+	}
+	last := &p.reaps[len(p.reaps)-1]
+	last.Due = append(last.Due, deadline)
+}
+
+// putItem puts an item's change into a batch: the item, its index entries and its deadline entry. Either item may be nil. told is as in
+// indexChange.
+func (d *TableDesc) putItem(b *kv.Batch, key Key, old, next dynamo.Item, oldHeader, newHeader header, told *[]IndexWrite) {
+	entries := d.indexChange(b, key, old, next, oldHeader, newHeader, told)
+	if old != nil && oldHeader.removal != Never && (next == nil || newHeader.removal != oldHeader.removal) {
+		b.Delete(appendDeadlineKey(nil, d.ID, oldHeader.removal, key.suffix()))
+	}
+	if next == nil {
+		b.Delete(key.bytes())
+		return
+	}
+	value := newHeader.append(make([]byte, 0, len(next)+32))
+	b.Set(key.bytes(), append(value, next...))
+	if newHeader.removal != Never {
+		e := deadlineEntry{generation: newHeader.generation, size: newHeader.size, indexed: entries}
+		b.Set(appendDeadlineKey(nil, d.ID, newHeader.removal, key.suffix()), e.append(nil))
+	}
+}
+
+// fill re-checks the plan at the commit's instant and adds what only the commit section knows: sequence numbers and marks.
+func (p *plan) fill(c *commit) error {
+	for i := range p.writes {
+		w := &p.writes[i]
+		if w.w.Table.desc.Load() != w.desc {
+			return errStale
+		}
+		if w.old != nil && w.desc.expired(w.oldHeader, c.now) {
+			return errStale
+		}
+	}
+	for i := range p.writes {
+		w := &p.writes[i]
+		if w.removal != Never && w.w.Table.marks.lower(position{w.removal, w.w.Key.enc[tablePrefixLen:]}) {
+			p.batch.Set(idKey(catMark, w.desc.ID), appendInstant(nil, w.removal))
+		}
+	}
+	if !invariant.Injected(invariant.DropRecordBatch) {
+		p.e.sequence(p.batch, p.records, c.now)
+	}
+	p.e.touch(p.ids)
+	return nil
+}
+
+// wakeReapers tells the due queue of deadlines that the plan brought in.
+func (p *plan) wakeReapers() {
+	for i := range p.writes {
+		if w := &p.writes[i]; w.removal != Never {
+			w.w.Table.due.Wake(int64(w.removal))
+		}
+	}
+}

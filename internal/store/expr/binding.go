@@ -1,0 +1,73 @@
+package expr
+
+import (
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// binding is what the placeholders of a tree stand for in one request, by their numbers in the tree.
+type binding struct {
+	names  []string
+	values []dynamo.Value
+
+	// The first placeholder of each sort, in order of appearance, that is not defined.
+	undefinedName, undefinedValue error
+
+	nameBuf  [4]string
+	valueBuf [4]dynamo.Value
+}
+
+// bind looks the placeholders up. One that is not defined stands for "" or nil, in a tree that a check then refuses.
+func (s *Session) bind(b *binding, p *placeholders) {
+	s.bound = append(s.bound, p)
+	b.names = slices.Grow(b.nameBuf[:0], len(p.names))
+	for _, key := range p.names {
+		name, ok := s.names[key]
+		if !ok && b.undefinedName == nil {
+			b.undefinedName = problemName(key)
+		}
+		b.names = append(b.names, name)
+	}
+	b.values = slices.Grow(b.valueBuf[:0], len(p.values))
+	for _, key := range p.values {
+		v, ok := s.values[key]
+		if !ok && b.undefinedValue == nil {
+			b.undefinedValue = problemValue(key)
+		}
+		b.values = append(b.values, v)
+	}
+}
+
+// typeOf gives the type that an operand has whatever the item is: a value's, a number for size; 0 where the item decides.
+func (b *binding) typeOf(n *node) dynamo.Kind {
+	switch {
+	case n.op == opValue:
+		return b.values[n.value].Kind()
+	case n.op == opCall && n.fn == fnSize:
+		return dynamo.KindNumber
+	}
+	return 0
+}
+
+// undefined gives the first placeholder below n that is not defined.
+func (b *binding) undefined(n *node, p *placeholders) error {
+	switch n.op {
+	case opPath:
+		for i := range n.path {
+			if ref := n.path[i].ref; ref >= 0 && b.names[ref] == "" {
+				return problemName(p.names[ref])
+			}
+		}
+	case opValue:
+		if b.values[n.value] == nil {
+			return problemValue(p.values[n.value])
+		}
+	}
+	for _, arg := range n.args {
+		if err := b.undefined(arg, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

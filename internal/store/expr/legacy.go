@@ -1,0 +1,211 @@
+package expr
+
+import (
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// The parameters that are older than expressions become the same trees. Their attributes come in the order in which the
+// checks are to run; the first bad one is reported. Errors are *dynamo.Error of the request (errors.md §12).
+
+// LegacyCondition is one member of KeyConditions, QueryFilter or ScanFilter.
+type LegacyCondition struct {
+	Attribute string
+	Operator  string         // ComparisonOperator, one of the thirteen
+	Values    []dynamo.Value // AttributeValueList
+}
+
+// LegacyFilter compiles QueryFilter or ScanFilter. The ConditionalOperator "OR" asks for any one of the conditions, every
+// other for all of them. Without conditions everything passes.
+func LegacyFilter(list []LegacyCondition, conditionalOperator string) (*Condition, error) {
+	b := newLegacyBuilder(conditionalOperator)
+	for _, c := range list {
+		if err := checkArguments(c.Operator, c.Values); err != nil {
+			return nil, err
+		}
+		b.add(c)
+	}
+	return b.c, nil
+}
+
+// LegacyKeyCondition compiles KeyConditions. What is wrong with the conditions by themselves is KeyCondition.Check's to
+// say, as it is for a key condition expression.
+func LegacyKeyCondition(list []LegacyCondition) *KeyCondition {
+	k := &KeyCondition{}
+	for _, c := range list {
+		k.conditions = append(k.conditions, keyTerm{c.Attribute, c.Operator, c.Values})
+	}
+	k.problem = k.checkTerms()
+	return k
+}
+
+// ExpectedValue is one member of Expected.
+type ExpectedValue struct {
+	Attribute string
+	Value     dynamo.Value   // nil: absent
+	Operator  string         // ComparisonOperator; "": absent
+	List      []dynamo.Value // AttributeValueList; nil: absent
+	Exists    *bool          // nil: absent
+}
+
+// Expected compiles the condition of a write. Without members it is always true.
+func Expected(list []ExpectedValue, conditionalOperator string) (*Condition, error) {
+	b := newLegacyBuilder(conditionalOperator)
+	for i := range list {
+		c, err := list[i].condition()
+		if err != nil {
+			return nil, err
+		}
+		b.add(c)
+	}
+	return b.c, nil
+}
+
+// condition gives what the member asks for as a comparison.
+func (e *ExpectedValue) condition() (LegacyCondition, error) {
+	c := LegacyCondition{Attribute: e.Attribute, Operator: e.Operator, Values: e.List}
+	if e.Value != nil {
+		c.Values = []dynamo.Value{e.Value}
+	}
+	invalid := func(text string) (LegacyCondition, error) {
+		return c, dynamo.Invalid(msgInvalid + text + " for Attribute: " + e.Attribute)
+	}
+	switch {
+	case e.Value != nil && e.List != nil:
+		return invalid("Value and AttributeValueList cannot be used together")
+	case e.Operator != "":
+		if e.Exists != nil {
+			return invalid("Exists and ComparisonOperator cannot be used together")
+		}
+		if c.Values == nil && comparisons[e.Operator].least > 0 {
+			return invalid("Value or AttributeValueList must be used with ComparisonOperator: " + e.Operator)
+		}
+		return c, checkArguments(e.Operator, c.Values)
+	case e.List != nil:
+		return invalid("AttributeValueList can only be used with a ComparisonOperator")
+	case e.Exists != nil && !*e.Exists:
+		if e.Value != nil {
+			return invalid("Value cannot be used when Exists is false")
+		}
+		c.Operator = "NULL"
+		return c, nil
+	case e.Value == nil && e.Exists == nil:
+		return invalid("Value must be provided when Exists is null")
+	case e.Value == nil:
+		return invalid("Value must be provided when Exists is true")
+	}
+	c.Operator = "EQ"
+	return c, nil
+}
+
+// legacyBuilder puts comparisons together to a condition.
+type legacyBuilder struct {
+	c       *Condition
+	connect op
+}
+
+func newLegacyBuilder(conditionalOperator string) legacyBuilder {
+	b := legacyBuilder{&Condition{tree: &conditionTree{}}, opAnd}
+	if conditionalOperator == opOr.String() {
+		b.connect = opOr
+	}
+	return b
+}
+
+// add adds a comparison, whose arguments are valid.
+func (b legacyBuilder) add(c LegacyCondition) {
+	t := b.c.tree
+	at := path{nameStep(c.Attribute)}
+	t.paths = append(t.paths, at)
+	n := b.compare(c, &node{op: opPath, path: at})
+	if t.root != nil {
+		n = &node{op: b.connect, args: []*node{t.root, n}}
+	}
+	t.root = n
+}
+
+// legacyOps are the operators that are operators in expressions, too; legacyFunctions those that are functions.
+var (
+	legacyOps = map[string]op{
+		"EQ": opEQ, "NE": opNE, "LE": opLE, "LT": opLT, "GE": opGE, "GT": opGT, "BETWEEN": opBetween, "IN": opIn,
+	}
+	legacyFunctions = map[string]function{
+		"NULL": fnNotExists, "NOT_NULL": fnExists, "CONTAINS": fnContains, "BEGINS_WITH": fnBeginsWith,
+	}
+)
+
+// compare gives the condition that a comparison of the attribute with its arguments means.
+func (b legacyBuilder) compare(c LegacyCondition, attribute *node) *node {
+	args := []*node{attribute}
+	for _, v := range c.Values {
+		args = append(args, &node{op: opValue, value: int32(len(b.c.values))})
+		b.c.values = append(b.c.values, v)
+	}
+	if o, ok := legacyOps[c.Operator]; ok {
+		return &node{op: o, args: args}
+	}
+	if fn, ok := legacyFunctions[c.Operator]; ok {
+		return &node{op: opCall, fn: fn, args: args}
+	}
+	// NOT_CONTAINS is false where the attribute is missing, like CONTAINS.
+	without := &node{op: opNot, args: []*node{{op: opCall, fn: fnContains, args: args}}}
+	return &node{op: opAnd, args: []*node{{op: opCall, fn: fnExists, args: []*node{attribute}}, without}}
+}
+
+// AttributeUpdate is one member of AttributeUpdates.
+type AttributeUpdate struct {
+	Attribute string
+	Action    string       // PUT, ADD or DELETE; "": PUT
+	Value     dynamo.Value // nil: absent
+}
+
+// AttributeUpdates compiles the older form of an update. Without members it changes nothing, and makes the item if there
+// is none.
+func AttributeUpdates(list []AttributeUpdate) (*Update, error) {
+	u := &Update{legacy: true}
+	for i := range list {
+		a, err := list[i].action(len(u.values))
+		if err != nil {
+			return nil, err
+		}
+		u.actions = append(u.actions, a)
+		u.values = append(u.values, list[i].Value)
+	}
+	return u, nil
+}
+
+// action gives the member as an action, whose value has the given number.
+func (u *AttributeUpdate) action(number int) (action, error) {
+	a := action{path: path{nameStep(u.Attribute)}, value: &node{op: opValue, value: int32(number)}}
+	kind := u.Value.Kind()
+	switch {
+	case u.Value == nil && u.Action != "DELETE":
+		return a, dynamo.Invalid(msgInvalid + "Only DELETE action is allowed when no attribute value is specified")
+	case u.Value == nil:
+		a.section = sectionRemove
+	case u.Action == "DELETE":
+		if !kind.IsSet() {
+			return a, dynamo.Invalid(msgInvalid + "DELETE action with value is not supported for the type " + kind.String())
+		}
+		a.section = sectionDelete
+	case u.Action == "ADD":
+		if !kind.IsSet() && kind != dynamo.KindNumber && kind != dynamo.KindList {
+			return a, dynamo.Invalid(msgInvalid + "ADD action is not supported for the type " + kind.String())
+		}
+		a.section = sectionAdd
+	}
+	return a, nil
+}
+
+// AttributesToGet compiles the older form of a projection: whole attributes, by names that may be any.
+func AttributesToGet(names []string) (*Projection, error) {
+	paths := make([]path, 0, len(names))
+	seen := make(map[string]struct{}, len(names))
+	for _, name := range names {
+		if _, twice := seen[name]; twice {
+			return nil, dynamo.Invalid(msgInvalid + "Duplicate value in attribute name: " + name)
+		}
+		seen[name] = struct{}{}
+		paths = append(paths, path{nameStep(name)})
+	}
+	return &Projection{newSelector(paths, nil)}, nil
+}

@@ -1,0 +1,129 @@
+package expr
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// Limits of one expression (limits-and-capacity.md §3).
+const (
+	maxExpression  = 4096    // bytes of an expression's text
+	maxOperators   = 300     // operators and functions
+	maxIn          = 100     // values in the list of an IN
+	maxPlaceholder = 255     // bytes of a placeholder, its # or : included
+	maxSubstituted = 2 << 20 // bytes of all placeholders with what they stand for
+	maxNesting     = maxOperators + 1
+)
+
+// problem is what is wrong with an expression: the message without its prefix "Invalid …Expression: ".
+type problem string
+
+func (p problem) Error() string { return string(p) }
+
+// in gives the answer to a request whose expression of the given kind has the problem.
+func (p problem) in(kind string) *dynamo.Error {
+	return dynamo.Invalid("Invalid " + kind + ": " + string(p))
+}
+
+// Texts of errors.md §11.
+const (
+	problemEmpty     problem = "The expression can not be empty;"
+	problemParens    problem = "The expression has redundant parentheses;"
+	problemOperators problem = "The expression contains too many operators; operator count: 301"
+	problemNesting   problem = "Syntax error; expression nested too deeply"
+
+	// msgInvalid begins what is wrong with a parameter rather than with an expression.
+	msgInvalid = "One or more parameter values were invalid: "
+)
+
+func problemSize(n int) problem {
+	return problem("Expression size has exceeded the maximum allowed size; expression size: " + strconv.Itoa(n))
+}
+
+func problemReserved(word string) problem {
+	return problem("Attribute name is a reserved keyword; reserved keyword: " + word)
+}
+
+func problemName(name string) problem {
+	return problem("An expression attribute name used in the document path is not defined; attribute name: " + name)
+}
+
+func problemValue(value string) problem {
+	return problem("An expression attribute value used in expression is not defined; attribute value: " + value)
+}
+
+func problemFunction(name string) problem {
+	return problem("Invalid function name; function: " + name)
+}
+
+func problemForeign(article, name string) problem {
+	return problem("The function is not allowed in " + article + " expression; function: " + name)
+}
+
+func problemMisused(name string) problem {
+	return problem("The function is not allowed to be used this way in an expression; function: " + name)
+}
+
+func problemCount(name string, n int) problem {
+	return problem("Incorrect number of operands for operator or function; operator or function: " + name +
+		", number of operands: " + strconv.Itoa(n))
+}
+
+func problemIn(n int) problem {
+	return problem("The IN operator is provided with too many operands; number of operands: " + strconv.Itoa(n))
+}
+
+func problemType(name, kind string) problem {
+	return problem("Incorrect operand type for operator or function; operator or function: " + name +
+		", operand type: " + kind)
+}
+
+func problemPathNeeded(name string) problem {
+	return problem("Operator or function requires a document path; operator or function: " + name)
+}
+
+func problemSame(name, path string) problem {
+	return problem("The first operand must be distinct from the remaining operands for this operator or function; operator: " +
+		name + ", first operand: " + path)
+}
+
+func problemTypeName(name string) problem {
+	return problem("Invalid attribute type name found; type: " + name + ", valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}")
+}
+
+func problemBounds(rule string, low, high dynamo.Value) problem {
+	return problem("The BETWEEN operator requires " + rule +
+		"; lower bound operand: " + describe(low) + ", upper bound operand: " + describe(high))
+}
+
+func problemPaths(relation, one, two string) problem {
+	return problem("Two document paths " + relation + " with each other; must remove or rewrite one of these paths; path one: " +
+		one + ", path two: " + two)
+}
+
+func problemSection(section string) problem {
+	return problem(`The "` + section + `" section can only be used once in an update expression;`)
+}
+
+func problemOperand(section, kind string) problem {
+	return problem("Incorrect operand type for operator or function; operator: " + section + ", operand type: " + kind)
+}
+
+// describe writes a scalar as AWS writes it in the messages about BETWEEN: AttributeValue: {N:1}.
+func describe(v dynamo.Value) string {
+	var b strings.Builder
+	b.WriteString("AttributeValue: {" + v.Kind().String() + ":")
+	switch v.Kind() {
+	case dynamo.KindString:
+		b.Write(v.Bytes())
+	case dynamo.KindNumber:
+		b.WriteString(v.Number().String())
+	case dynamo.KindBinary:
+		b.WriteString(base64.StdEncoding.EncodeToString(v.Bytes()))
+	}
+	b.WriteByte('}')
+	return b.String()
+}

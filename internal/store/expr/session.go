@@ -1,0 +1,216 @@
+package expr
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// The kinds of expression, as requests and messages name them.
+const (
+	ConditionExpression    = "ConditionExpression"
+	FilterExpression       = "FilterExpression"
+	KeyConditionExpression = "KeyConditionExpression"
+	UpdateExpression       = "UpdateExpression"
+	ProjectionExpression   = "ProjectionExpression"
+)
+
+const (
+	paramNames  = "ExpressionAttributeNames"
+	paramValues = "ExpressionAttributeValues"
+)
+
+// Session is the expressions of one request: it binds their placeholders and knows which of them were used. It is not
+// safe for concurrent use; what it compiles is.
+//
+// Every error of NewSession and of a Session's methods is a *dynamo.Error that the request alone has earned: on PutItem
+// and UpdateItem it comes in the envelope of errors.md §8. What depends on a table or an item is an error of
+// KeyCondition.Range and Update.Apply.
+type Session struct {
+	names  map[string]string
+	values map[string]dynamo.Value
+	bound  []*placeholders // of the expressions compiled so far
+	buf    [4]*placeholders
+}
+
+// NewSession checks the placeholders: their syntax, their number and their size. A nil map is an absent parameter, an
+// empty one an error. It keeps the maps. That the values themselves are valid is checked by whoever has read them;
+// in the order of checks it comes next.
+func NewSession(names map[string]string, values map[string]dynamo.Value) (*Session, error) {
+	if err := checkKeys(paramNames, '#', names); err != nil {
+		return nil, err
+	}
+	if err := checkKeys(paramValues, ':', values); err != nil {
+		return nil, err
+	}
+	size := 0
+	for key, name := range names {
+		size += len(key) + len(name)
+		if name == "" {
+			return nil, dynamo.Invalid(paramNames + " contains invalid value: Empty attribute name for key " + emptyName(names))
+		}
+	}
+	for key, v := range values {
+		size += len(key) + len(v)
+	}
+	if size > maxSubstituted {
+		return nil, dynamo.Invalid("Expression attribute names and values exceed the maximum size of 2 MB")
+	}
+	s := &Session{names: names, values: values}
+	s.bound = s.buf[:0]
+	return s, nil
+}
+
+// checkKeys checks the placeholders of one parameter. Of several bad ones the first in order of the bytes is reported.
+func checkKeys[V any](param string, sigil byte, m map[string]V) error {
+	if m != nil && len(m) == 0 {
+		return dynamo.Invalid(param + " must not be empty")
+	}
+	bad, found := "", false
+	for key := range m {
+		if !isPlaceholder(key, sigil) && (!found || key < bad) {
+			bad, found = key, true
+		}
+	}
+	switch {
+	case !found:
+		return nil
+	case len(bad) > maxPlaceholder:
+		return dynamo.Invalid(param + " contains invalid key: The key is longer than 255 bytes; key: \"" + bad + `"`)
+	}
+	return dynamo.Invalid(param + ` contains invalid key: Syntax error; key: "` + bad + `"`)
+}
+
+func isPlaceholder(key string, sigil byte) bool {
+	if len(key) < 2 || len(key) > maxPlaceholder || key[0] != sigil {
+		return false
+	}
+	return wordEnd(key, 1) == len(key)
+}
+
+// emptyName gives the first placeholder that stands for an empty name.
+func emptyName(names map[string]string) string {
+	first := ""
+	for key, name := range names {
+		if name == "" && (first == "" || key < first) {
+			first = key
+		}
+	}
+	return first
+}
+
+// Condition compiles a condition or filter expression; kind is ConditionExpression or FilterExpression.
+func (s *Session) Condition(kind, text string) (*Condition, error) {
+	tree, err := conditions.tree(text)
+	if err != nil {
+		return nil, err.(problem).in(kind)
+	}
+	c := &Condition{tree: tree}
+	s.bind(&c.binding, &tree.placeholders)
+	if err := c.check(tree); err != nil {
+		return nil, err.(problem).in(kind)
+	}
+	return c, nil
+}
+
+// KeyCondition compiles a key condition expression; KeyCondition.Check and KeyCondition.Range go on from there.
+func (s *Session) KeyCondition(text string) (*KeyCondition, error) {
+	c, err := s.Condition(KeyConditionExpression, text)
+	if err != nil {
+		return nil, err
+	}
+	return newKeyCondition(c), nil
+}
+
+// Update compiles an update expression.
+func (s *Session) Update(text string) (*Update, error) {
+	tree, err := updates.tree(text)
+	if err != nil {
+		return nil, err.(problem).in(UpdateExpression)
+	}
+	u := &Update{actions: tree.actions}
+	s.bind(&u.binding, &tree.placeholders)
+	if err := u.check(tree); err != nil {
+		return nil, err.(problem).in(UpdateExpression)
+	}
+	return u, nil
+}
+
+// Projection compiles a projection expression.
+func (s *Session) Projection(text string) (*Projection, error) {
+	tree, err := projections.tree(text)
+	if err != nil {
+		return nil, err.(problem).in(ProjectionExpression)
+	}
+	if len(tree.names) == 0 {
+		if tree.problem != nil {
+			return nil, tree.problem.(problem).in(ProjectionExpression)
+		}
+		return &Projection{tree.selector}, nil
+	}
+	var b binding
+	s.bind(&b, &tree.placeholders)
+	err = b.undefinedName
+	if err == nil {
+		err = checkPaths(tree.paths, b.names)
+	}
+	if err != nil {
+		return nil, err.(problem).in(ProjectionExpression)
+	}
+	return &Projection{newSelector(tree.paths, b.names)}, nil
+}
+
+// Unused reports placeholders that no expression has used. It comes after the last expression of the request.
+func (s *Session) Unused() error {
+	if err := reportUnused(paramNames, s.names, s.bound, func(p *placeholders) []string { return p.names }); err != nil {
+		return err
+	}
+	return reportUnused(paramValues, s.values, s.bound, func(p *placeholders) []string { return p.values })
+}
+
+func reportUnused[V any](param string, given map[string]V, bound []*placeholders, list func(*placeholders) []string) error {
+	if len(given) == 0 || len(bound) == 1 && len(list(bound[0])) == len(given) {
+		return nil // one expression, whose placeholders are distinct and all defined, used as many as there are
+	}
+	used := map[string]struct{}{}
+	for _, p := range bound {
+		for _, key := range list(p) {
+			used[key] = struct{}{}
+		}
+	}
+	var unused []string
+	for key := range given {
+		if _, ok := used[key]; !ok {
+			unused = append(unused, key)
+		}
+	}
+	if unused == nil {
+		return nil
+	}
+	slices.Sort(unused)
+	return dynamo.Invalid("Value provided in " + param + " unused in expressions: keys: {" + strings.Join(unused, ", ") + "}")
+}
+
+// MixedParameters is the error of a request that has parameters of both generations, whose names it is given in the
+// order of errors.md §11.
+func MixedParameters(legacy, expressions []string) error {
+	return dynamo.Invalid("Can not use both expression and non-expression parameters in the same request: " +
+		"Non-expression parameters: {" + strings.Join(legacy, ", ") + "} " +
+		"Expression parameters: {" + strings.Join(expressions, ", ") + "}")
+}
+
+// NamesWithoutExpression is the error of a request that has ExpressionAttributeNames and no expression.
+func NamesWithoutExpression() error {
+	return dynamo.Invalid(paramNames + " can only be specified when using expressions")
+}
+
+// ValuesWithoutExpression is the error of a request that has ExpressionAttributeValues and none of the expressions that
+// could use them, which are named in the order of the message.
+func ValuesWithoutExpression(kinds ...string) error {
+	verb := " is null"
+	if len(kinds) > 1 {
+		verb = " are null"
+	}
+	return dynamo.Invalid(paramValues + " can only be specified when using expressions: " + strings.Join(kinds, " and ") + verb)
+}

@@ -1,0 +1,286 @@
+package expr
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// Update is a compiled update expression, or AttributeUpdates. It is immutable; Apply may run more than once.
+type Update struct {
+	actions []action
+	binding
+	legacy bool // AttributeUpdates: ADD takes lists, and a type mismatch has a text of its own
+}
+
+// UpdatePath is a document path that an update writes.
+type UpdatePath struct {
+	Attribute string // top level
+	Nested    bool   // the path goes on into the attribute
+}
+
+// Paths gives the paths that the update writes, in the order of the expression.
+func (u *Update) Paths() []UpdatePath {
+	list := make([]UpdatePath, len(u.actions))
+	for i := range u.actions {
+		p := u.actions[i].path
+		list[i] = UpdatePath{p[0].nameIn(u.names), len(p) > 1}
+	}
+	return list
+}
+
+// Texts of the errors of run time (errors.md §11, §9).
+const (
+	msgOperandType = "An operand in the update expression has an incorrect data type"
+	msgPath        = "The document path provided in the update expression is invalid for update"
+	msgMissing     = "The provided expression refers to an attribute that does not exist in the item"
+	msgMismatch    = "Type mismatch for attribute to update"
+	msgDepth       = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+)
+
+// edit is what an action does to one item: the value goes to the path; nil takes away what is there.
+type edit struct {
+	path  path
+	value dynamo.Value
+}
+
+// Apply gives the item after the update, in memory of its own. Every operand is read from old, whatever the order of the
+// actions. Where there is no item (old is nil) the result begins as key, except that an update which only removes makes
+// no item: the result is nil then. The attributes that the update does not name are copied unread.
+//
+// Errors are *dynamo.Error of run time; the size of the result and its index keys are the caller's to check.
+func (u *Update) Apply(old, key dynamo.Item) (dynamo.Item, error) {
+	if old == nil {
+		if u.onlyRemoves() && len(u.actions) > 0 {
+			return nil, nil
+		}
+		old = key
+	}
+	var buf [4]edit
+	edits, err := u.edits(buf[:0], old)
+	if err != nil {
+		return nil, err
+	}
+	if len(edits) == 1 && len(edits[0].path) == 1 {
+		return old.With(edits[0].path[0].nameIn(u.names), edits[0].value), nil
+	}
+	return u.rewrite(old, edits), nil
+}
+
+// onlyRemoves reports whether no action of the update can make an attribute.
+func (u *Update) onlyRemoves() bool {
+	return !slices.ContainsFunc(u.actions, func(a action) bool { return a.section == sectionSet || a.section == sectionAdd })
+}
+
+// edits works out what the update does to the item. The errors come in AWS's order: the right sides of all assignments,
+// then path by path.
+func (u *Update) edits(list []edit, item dynamo.Item) ([]edit, error) {
+	e := evaluation{&u.binding, item}
+	var buf [4]dynamo.Value
+	sets := buf[:0]
+	for i := range u.actions {
+		if u.actions[i].section == sectionSet {
+			v, err := e.result(u.actions[i].value)
+			if err != nil {
+				return nil, err
+			}
+			sets = append(sets, v)
+		}
+	}
+	for i := range u.actions {
+		a := &u.actions[i]
+		if !e.canUpdate(a.path) {
+			return nil, dynamo.Invalid(msgPath)
+		}
+		var (
+			v    dynamo.Value
+			err  error
+			keep bool
+		)
+		switch a.section {
+		case sectionSet:
+			v, sets = sets[0], sets[1:]
+		case sectionAdd:
+			v, err = u.add(a.path.find(item, u.names), u.values[a.value.value])
+		case sectionDelete:
+			v, keep, err = u.subtract(a.path.find(item, u.names), u.values[a.value.value])
+		}
+		if err == nil && len(a.path) > 1 && v != nil && len(a.path)-1+v.Depth() > dynamo.MaxDepth {
+			err = dynamo.Invalid(msgDepth)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !keep {
+			list = append(list, edit{a.path, v})
+		}
+	}
+	return list, nil
+}
+
+// canUpdate reports whether what the path leads into exists and is of the kind that the last step needs.
+func (e evaluation) canUpdate(p path) bool {
+	if len(p) == 1 {
+		return true
+	}
+	parent := p[:len(p)-1].find(e.item, e.names)
+	if p[len(p)-1].isIndex() {
+		return parent.Kind() == dynamo.KindList
+	}
+	return parent.Kind() == dynamo.KindMap
+}
+
+// result gives the value of the right side of an assignment.
+func (e evaluation) result(n *node) (dynamo.Value, error) {
+	switch n.op {
+	case opPath:
+		if v := n.path.find(e.item, e.names); v != nil {
+			return v, nil
+		}
+		return nil, dynamo.Invalid(msgMissing)
+	case opValue:
+		return e.values[n.value], nil
+	case opCall:
+		if n.fn == fnListAppend {
+			return e.append(n)
+		}
+		if v := n.args[0].path.find(e.item, e.names); v != nil {
+			return v, nil
+		}
+		return e.result(n.args[1])
+	default:
+		return e.sum(n)
+	}
+}
+
+// both gives the values of the two operands of n, which must be of the given kind.
+func (e evaluation) both(n *node, kind dynamo.Kind) (a, b dynamo.Value, err error) {
+	if a, err = e.result(n.args[0]); err != nil {
+		return nil, nil, err
+	}
+	if a.Kind() != kind {
+		return nil, nil, dynamo.Invalid(msgOperandType)
+	}
+	if b, err = e.result(n.args[1]); err != nil {
+		return nil, nil, err
+	}
+	if b.Kind() != kind {
+		return nil, nil, dynamo.Invalid(msgOperandType)
+	}
+	return a, b, nil
+}
+
+func (e evaluation) sum(n *node) (dynamo.Value, error) {
+	a, b, err := e.both(n, dynamo.KindNumber)
+	if err != nil {
+		return nil, err
+	}
+	if n.op == opMinus {
+		return arithmetic(dynamo.SubNumbers, a, b)
+	}
+	return arithmetic(dynamo.AddNumbers, a, b)
+}
+
+func arithmetic(do func(dst []byte, a, b dynamo.Number) ([]byte, error), a, b dynamo.Value) (dynamo.Value, error) {
+	var buf [32]byte
+	number, err := do(buf[:0], a.Number(), b.Number())
+	if err != nil {
+		return nil, err
+	}
+	return dynamo.AppendN(nil, number), nil
+}
+
+func (e evaluation) append(n *node) (dynamo.Value, error) {
+	a, b, err := e.both(n, dynamo.KindList)
+	if err != nil {
+		return nil, err
+	}
+	return concat(a, b), nil
+}
+
+// concat gives the list of the elements of a, then those of b.
+func concat(a, b dynamo.Value) dynamo.Value {
+	elems := slices.Grow([]dynamo.Value(nil), a.Len()+b.Len())
+	elems = slices.AppendSeq(elems, a.Elements())
+	elems = slices.AppendSeq(elems, b.Elements())
+	return dynamo.AppendList(nil, elems)
+}
+
+// mismatch is the error of ADD and DELETE where the attribute is of another type than the operand.
+func (u *Update) mismatch() error {
+	if u.legacy {
+		return dynamo.Invalid(msgMismatch)
+	}
+	return dynamo.Invalid(msgOperandType)
+}
+
+// add gives what ADD makes of the value that is there, which may be none.
+func (u *Update) add(have, operand dynamo.Value) (dynamo.Value, error) {
+	switch {
+	case have == nil:
+		return operand, nil
+	case have.Kind() != operand.Kind():
+		return nil, u.mismatch()
+	case operand.Kind() == dynamo.KindNumber:
+		return arithmetic(dynamo.AddNumbers, have, operand)
+	case operand.Kind() == dynamo.KindList:
+		return concat(have, operand), nil
+	}
+	elems := slices.Grow([][]byte(nil), have.Len()+operand.Len())
+	elems = slices.AppendSeq(elems, have.Payloads())
+	elems = slices.AppendSeq(elems, operand.Payloads())
+	return dynamo.AppendSet(nil, have.Kind(), elems), nil
+}
+
+// subtract gives what DELETE leaves of the set that is there. An empty rest is nil; keep says that nothing is to be done.
+func (u *Update) subtract(have, operand dynamo.Value) (rest dynamo.Value, keep bool, err error) {
+	switch {
+	case have == nil:
+		return nil, true, nil
+	case have.Kind() != operand.Kind():
+		return nil, false, u.mismatch()
+	}
+	elems := without(slices.Collect(have.Payloads()), slices.Collect(operand.Payloads()))
+	if len(elems) == 0 {
+		return nil, false, nil
+	}
+	return dynamo.AppendSet(nil, have.Kind(), elems), false, nil
+}
+
+// without takes the elements of b out of a, in place; both ascend.
+func without(a, b [][]byte) [][]byte {
+	return slices.DeleteFunc(a, func(e []byte) bool {
+		for len(b) > 0 && bytes.Compare(b[0], e) < 0 {
+			b = b[1:]
+		}
+		return len(b) > 0 && bytes.Equal(b[0], e)
+	})
+}
+
+// UpdatedOld gives what ReturnValues UPDATED_OLD returns of the item before the update: the parts at the paths that the
+// update writes; nil where there are none.
+func (u *Update) UpdatedOld(old dynamo.Item) dynamo.Item {
+	return u.parts(old, func(section) bool { return true })
+}
+
+// UpdatedNew gives what ReturnValues UPDATED_NEW returns of the item after the update: the parts at the paths that it has
+// written, and not those that it has removed; nil where there are none. An element that was appended to a list is not
+// among them when its index was beyond the end.
+func (u *Update) UpdatedNew(updated dynamo.Item) dynamo.Item {
+	return u.parts(updated, func(s section) bool { return s != sectionRemove })
+}
+
+func (u *Update) parts(item dynamo.Item, of func(section) bool) dynamo.Item {
+	var paths []path
+	for i := range u.actions {
+		if of(u.actions[i].section) {
+			paths = append(paths, u.actions[i].path)
+		}
+	}
+	part, found := newSelector(paths, u.names).item(nil, item)
+	if !found {
+		return nil
+	}
+	return part
+}

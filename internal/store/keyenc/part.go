@@ -1,0 +1,87 @@
+package keyenc
+
+import (
+	"unicode/utf8"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// AppendPart appends a key attribute's value of kind S, N or B, given as its payload: the bytes of an S or a B, the Number
+// of an N.
+func AppendPart(dst []byte, kind dynamo.Kind, payload []byte) []byte {
+	if kind == dynamo.KindNumber {
+		return AppendNumber(dst, payload)
+	}
+	return AppendBytes(dst, payload)
+}
+
+// AppendValue is AppendPart for a value, which must be of kind S, N or B.
+func AppendValue(dst []byte, v dynamo.Value) []byte {
+	if v.Kind() == dynamo.KindNumber {
+		return AppendNumber(dst, v.Number())
+	}
+	return AppendBytes(dst, v.Bytes())
+}
+
+// AppendTuple appends the parts of a key, one after the other.
+func AppendTuple(dst []byte, parts ...dynamo.Value) []byte {
+	for _, v := range parts {
+		dst = AppendValue(dst, v)
+	}
+	return dst
+}
+
+// CutValue decodes the part of the given kind at the head of key, appends it to dst as a value, and gives what follows it
+// in key.
+func CutValue(dst []byte, kind dynamo.Kind, key []byte) (out, rest []byte, err error) {
+	if kind == dynamo.KindNumber {
+		n, rest, err := CutNumber(key)
+		if err != nil {
+			return dst, nil, err
+		}
+		return dynamo.AppendN(dst, n), rest, nil
+	}
+	// The length of the decoded bytes, which stands in front of them, is not known before they are read. Key attributes
+	// are short (2,048 bytes at most), so this buffer nearly always stays on the stack.
+	var room [128]byte
+	payload, rest, err := CutBytes(room[:0], key)
+	if err != nil {
+		return dst, nil, err
+	}
+	switch {
+	case kind == dynamo.KindBinary:
+		return dynamo.AppendBinary(dst, payload), rest, nil
+	case !utf8.Valid(payload):
+		return dst, nil, ErrMalformed
+	}
+	return dynamo.AppendString(dst, payload), rest, nil
+}
+
+// SkipPart gives what follows the part of the given kind at the head of key.
+func SkipPart(kind dynamo.Kind, key []byte) (rest []byte, err error) {
+	if kind == dynamo.KindNumber {
+		_, rest, err = CutNumber(key)
+		return rest, err
+	}
+	return SkipBytes(key)
+}
+
+// CutPart takes the encoding of the part of the given kind off the head of key, without decoding it.
+func CutPart(kind dynamo.Kind, key []byte) (encoded, rest []byte, err error) {
+	if rest, err = SkipPart(kind, key); err != nil {
+		return nil, nil, err
+	}
+	return key[: len(key)-len(rest) : len(key)-len(rest)], rest, nil
+}
+
+// AppendNumber appends a number. Its binary form has the laws already.
+func AppendNumber(dst []byte, n dynamo.Number) []byte { return append(dst, n...) }
+
+// CutNumber takes the number off the head of key. It is a view of key.
+func CutNumber(key []byte) (n dynamo.Number, rest []byte, err error) {
+	size := dynamo.NumberLen(key)
+	if size == 0 {
+		return nil, nil, ErrMalformed
+	}
+	return dynamo.Number(key[:size:size]), key[size:], nil
+}

@@ -1,0 +1,212 @@
+package service
+
+import (
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/expr"
+)
+
+// actionKind is what an action does.
+type actionKind int
+
+const (
+	actionPut actionKind = iota
+	actionUpdate
+	actionDelete
+	actionCheck // a transaction's ConditionCheck: writes nothing
+)
+
+// action is one write of one item: what PutItem, UpdateItem and DeleteItem and each entry of BatchWriteItem and
+// TransactWriteItems come to. It is made from a request that is valid in itself; bind then holds it against the
+// table's schema and makes the engine's write of it.
+type action struct {
+	kind         actionKind
+	ref          tableRef
+	item         dynamo.Item // actionPut: the item; else: the key
+	condition    *expr.Condition
+	update       *expr.Update // actionUpdate; nil: no changes, only that the item exists
+	legacy       bool         // the update is AttributeUpdates
+	returnOnFail bool         // a failed condition's error carries the item as it is
+	returnOld    bool         // the answer needs the item that was there before
+
+	// What bind finds out.
+	desc    *engine.TableDesc
+	rekeys  bool // the update writes to a key attribute of an index
+	deepens bool // the update writes inside an attribute, which can nest it deeper
+	write   engine.Write
+}
+
+// errKeyMismatch is the one error about a Key that is not the schema's.
+var errKeyMismatch = invalid(msgKeyMismatch)
+
+// bind finds the table and checks the action against its schema. Its errors are the engine's, *engine.KeyError among
+// them, or the API's.
+func (a *action) bind(e *engine.Engine) error {
+	t, d, err := describedTable(e, a.ref.name)
+	if err != nil {
+		return err
+	}
+	a.desc = d
+	key, err := a.key()
+	if err != nil {
+		return err
+	}
+	if err := a.checkSchema(); err != nil {
+		return err
+	}
+	a.write = engine.Write{Table: t, Key: key, Decide: a.decide, ReadOld: a.needsOld()}
+	return nil
+}
+
+func (a *action) key() (engine.Key, error) {
+	if a.kind == actionPut {
+		return a.desc.KeyOf(a.item)
+	}
+	return lookupKey(a.desc, a.item)
+}
+
+// lookupKey encodes a Key, which must have the attributes of the table's key and no others.
+func lookupKey(d *engine.TableDesc, key dynamo.Item) (engine.Key, error) {
+	if key.Len() != d.Key.Len() {
+		return engine.Key{}, errKeyMismatch
+	}
+	k, err := d.KeyOf(key)
+	if bad, ok := err.(*engine.KeyError); ok && (bad.Problem == engine.KeyMissing || bad.Problem == engine.KeyWrongType) {
+		return engine.Key{}, errKeyMismatch
+	}
+	return k, err
+}
+
+// needsOld tells whether the stored item has to be read: not for a plain put or delete.
+func (a *action) needsOld() bool {
+	return a.returnOld || a.condition != nil || a.kind == actionUpdate || a.kind == actionCheck
+}
+
+func (a *action) checkSchema() error {
+	switch {
+	case a.kind == actionPut && len(a.desc.Indexes) > 0:
+		return a.desc.CheckIndexKeys(a.item, nil)
+	case a.update != nil:
+		return a.checkPaths()
+	}
+	return nil
+}
+
+// checkPaths refuses updates of the table's key and paths into keys, and notes what the result has to be checked for.
+func (a *action) checkPaths() error {
+	for _, path := range a.update.Paths() {
+		isKey, isIndexKey := a.desc.Key.Has(path.Attribute), indexKeyed(a.desc, path.Attribute)
+		switch {
+		case isKey && path.Nested:
+			return invalid(msgKeyScalar + "Key: " + path.Attribute)
+		case isKey:
+			return invalid(invalidValues + "Cannot update attribute " + path.Attribute + ". This attribute is part of the key")
+		case isIndexKey && path.Nested:
+			return invalid(msgKeyScalar + "IndexKey: " + path.Attribute)
+		}
+		a.rekeys = a.rekeys || isIndexKey
+		a.deepens = a.deepens || path.Nested
+	}
+	return nil
+}
+
+const msgKeyScalar = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+
+// indexKeyed tells whether an attribute is part of some index's key.
+func indexKeyed(d *engine.TableDesc, attribute string) bool {
+	for i := range d.Indexes {
+		if d.Indexes[i].Key.Has(attribute) {
+			return true
+		}
+	}
+	return false
+}
+
+// decide is what the engine asks with the item as it is. It may run more than once, and changes nothing.
+func (a *action) decide(old dynamo.Item, _ engine.Instant) (dynamo.Item, error) {
+	if a.condition != nil && !a.condition.Eval(old) {
+		return nil, a.conditionFailed(old)
+	}
+	switch a.kind {
+	case actionPut:
+		return a.item, nil
+	case actionDelete:
+		return nil, nil
+	case actionUpdate:
+		return a.updated(old)
+	default:
+		return old, nil
+	}
+}
+
+func (a *action) conditionFailed(old dynamo.Item) error {
+	err := &dynamo.Error{Code: dynamo.CodeConditionalCheckFailed, Message: msgConditionFailed}
+	if a.returnOnFail {
+		err.Item = old
+	}
+	return err
+}
+
+// updated is the item after the update, checked as far as only data can tell.
+func (a *action) updated(old dynamo.Item) (dynamo.Item, error) {
+	if a.update == nil {
+		return orItem(old, a.item), nil
+	}
+	item, err := a.update.Apply(old, a.item)
+	switch {
+	case err != nil:
+		return nil, err
+	case item == nil:
+		return nil, nil
+	case itemTooLarge(item):
+		return nil, invalid(msgUpdateTooLarge)
+	case a.deepens && item.Depth() > dynamo.MaxDepth:
+		return nil, invalid(msgNestedTooDeep)
+	case a.rekeys:
+		return item, a.updatedIndexKeys(item)
+	}
+	return item, nil
+}
+
+// writes tells whether the update writes to an attribute.
+func (a *action) writes(attribute string) bool {
+	for _, path := range a.update.Paths() {
+		if path.Attribute == attribute {
+			return true
+		}
+	}
+	return false
+}
+
+func orItem(item, otherwise dynamo.Item) dynamo.Item {
+	if item == nil {
+		return otherwise
+	}
+	return item
+}
+
+// updatedIndexKeys checks the index keys that the update wrote: others may have been there before their index was. AttributeUpdates are answered as
+// puts are.
+func (a *action) updatedIndexKeys(item dynamo.Item) error {
+	err := a.desc.CheckIndexKeys(item, a.writes)
+	bad, ok := err.(*engine.KeyError)
+	switch {
+	case !ok || a.legacy:
+		return err
+	case bad.Problem == engine.KeyWrongType:
+		return invalid("The update expression attempted to update the secondary index key to unsupported type")
+	case bad.Problem == engine.KeyEmpty:
+		return invalid(msgNotValid + "The update expression attempted to update a secondary index key to a value that is not supported. " +
+			msgEmptyKey(bad.Want))
+	default:
+		return err
+	}
+}
+
+// outcome is what Engine.Write of one action came to: its own refusal, rather than the batch's.
+func (a *action) outcome(err error) error {
+	if a.write.Err != nil && err != nil {
+		err = a.write.Err
+	}
+	return apiError(err, "")
+}

@@ -1,0 +1,534 @@
+package service
+
+import (
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// Opt is a member that may be absent from a request. The wire leaves absent and JSON null members unset.
+type Opt[T any] struct {
+	V   T
+	Set bool
+}
+
+// Some is a member that is present.
+func Some[T any](v T) Opt[T] { return Opt[T]{V: v, Set: true} }
+
+// Or gives the member, or def where it is absent.
+func (o Opt[T]) Or(def T) T {
+	if o.Set {
+		return o.V
+	}
+	return def
+}
+
+// ItemArg is an item or key of a request: its bytes, or the first thing that is wrong with its values. A bad value is a
+// ValidationException that ranks behind the request's shape errors (errors.md §4), so it waits here for its turn.
+type ItemArg struct {
+	Item dynamo.Item // nil when absent
+	Err  error       // *dynamo.Error
+}
+
+// Names is ExpressionAttributeNames; nil when absent (an empty map is an error of its own).
+type Names map[string]string
+
+// Values is ExpressionAttributeValues; V is nil when absent. Err holds the first bad value, in request order, already
+// worded as the service words it ("ExpressionAttributeValues contains invalid value: … for key :x").
+type Values struct {
+	V   map[string]dynamo.Value
+	Err error
+}
+
+// Legacy marks which of the pre-expression parameters a request carried, and holds them undigested enough to validate.
+type Legacy struct {
+	Expected            map[string]ExpectedValue // Put, Update, Delete
+	AttributeUpdates    map[string]AttributeUpdate
+	KeyConditions       map[string]LegacyCondition
+	QueryFilter         map[string]LegacyCondition
+	ScanFilter          map[string]LegacyCondition
+	AttributesToGet     []string // nil when absent
+	ConditionalOperator Opt[string]
+	Err                 error // the first bad attribute value inside any of them
+}
+
+// ExpectedValue is one member of Expected.
+type ExpectedValue struct {
+	Value    dynamo.Value // nil when absent
+	Exists   Opt[bool]
+	Operator Opt[string]
+	List     []dynamo.Value // nil when absent
+}
+
+// AttributeUpdate is one member of AttributeUpdates.
+type AttributeUpdate struct {
+	Action Opt[string]
+	Value  dynamo.Value // nil when absent
+}
+
+// LegacyCondition is one member of KeyConditions, QueryFilter or ScanFilter.
+type LegacyCondition struct {
+	Operator Opt[string]
+	List     []dynamo.Value
+}
+
+// ---- single items ----
+
+type PutItemInput struct {
+	TableName                   Opt[string]
+	Item                        ItemArg
+	Condition                   Opt[string] // ConditionExpression
+	Names                       Names
+	Values                      Values
+	Legacy                      Legacy
+	ReturnValues                Opt[string]
+	ReturnValuesOnConditionFail Opt[string]
+	ReturnConsumedCapacity      Opt[string]
+	ReturnItemCollectionMetrics Opt[string]
+}
+
+type DeleteItemInput struct {
+	TableName                   Opt[string]
+	Key                         ItemArg
+	Condition                   Opt[string]
+	Names                       Names
+	Values                      Values
+	Legacy                      Legacy
+	ReturnValues                Opt[string]
+	ReturnValuesOnConditionFail Opt[string]
+	ReturnConsumedCapacity      Opt[string]
+	ReturnItemCollectionMetrics Opt[string]
+}
+
+type UpdateItemInput struct {
+	TableName                   Opt[string]
+	Key                         ItemArg
+	Update                      Opt[string] // UpdateExpression
+	Condition                   Opt[string]
+	Names                       Names
+	Values                      Values
+	Legacy                      Legacy
+	ReturnValues                Opt[string]
+	ReturnValuesOnConditionFail Opt[string]
+	ReturnConsumedCapacity      Opt[string]
+	ReturnItemCollectionMetrics Opt[string]
+}
+
+// WriteOutput answers PutItem, UpdateItem and DeleteItem.
+type WriteOutput struct {
+	Attributes dynamo.Item // nil: no Attributes member
+	Capacity   *Capacity
+	Collection *CollectionMetrics
+}
+
+type GetItemInput struct {
+	TableName              Opt[string]
+	Key                    ItemArg
+	Projection             Opt[string]
+	Names                  Names
+	Legacy                 Legacy // AttributesToGet
+	ConsistentRead         Opt[bool]
+	ReturnConsumedCapacity Opt[string]
+	Expired                Expired // from X-Mayfly-Expired
+}
+
+type GetItemOutput struct {
+	Item     dynamo.Item // nil: no such item
+	Capacity *Capacity
+}
+
+// Capacity is one ConsumedCapacity object (limits-and-capacity.md §7). Detail is set for INDEXES.
+type Capacity struct {
+	TableName     string
+	Units         float64
+	Read, Write   Opt[float64] // ReadCapacityUnits, WriteCapacityUnits: transactions only
+	Detail        bool
+	Table         CapacityPart
+	Local, Global map[string]CapacityPart
+}
+
+// CapacityPart is what a table or an index took of it.
+type CapacityPart struct {
+	Units       float64
+	Read, Write Opt[float64] // transactions only
+}
+
+// CollectionMetrics is ItemCollectionMetrics: the partition key and the size estimate in GB.
+type CollectionMetrics struct {
+	Key    dynamo.Item
+	Lo, Hi float64
+}
+
+// ---- Query and Scan ----
+
+type QueryInput struct {
+	TableName              Opt[string]
+	IndexName              Opt[string]
+	KeyCondition           Opt[string]
+	Filter                 Opt[string]
+	Projection             Opt[string]
+	Names                  Names
+	Values                 Values
+	Legacy                 Legacy
+	Select                 Opt[string]
+	Limit                  Opt[int64]
+	ConsistentRead         Opt[bool]
+	ScanIndexForward       Opt[bool]
+	ExclusiveStartKey      ItemArg
+	ReturnConsumedCapacity Opt[string]
+	Expired                Expired // from X-Mayfly-Expired
+}
+
+type ScanInput struct {
+	TableName              Opt[string]
+	IndexName              Opt[string]
+	Filter                 Opt[string]
+	Projection             Opt[string]
+	Names                  Names
+	Values                 Values
+	Legacy                 Legacy
+	Select                 Opt[string]
+	Limit                  Opt[int64]
+	Segment, TotalSegments Opt[int64]
+	ConsistentRead         Opt[bool]
+	ExclusiveStartKey      ItemArg
+	ReturnConsumedCapacity Opt[string]
+	Expired                Expired // from X-Mayfly-Expired
+}
+
+// PageOutput answers Query and Scan.
+type PageOutput struct {
+	Items            []dynamo.Item
+	CountOnly        bool // Select COUNT: the answer has no Items member
+	Count            int
+	ScannedCount     int
+	LastEvaluatedKey dynamo.Item // nil: the last page
+	Capacity         *Capacity
+}
+
+// ---- batches ----
+
+type BatchGetItemInput struct {
+	RequestItems           []BatchGetTable // in request order; nil when absent
+	ReturnConsumedCapacity Opt[string]
+	Expired                Expired // from X-Mayfly-Expired
+}
+
+type BatchGetTable struct {
+	Table          string
+	Keys           []ItemArg // nil when absent
+	Projection     Opt[string]
+	Names          Names
+	Legacy         Legacy // AttributesToGet
+	ConsistentRead Opt[bool]
+}
+
+type BatchGetItemOutput struct {
+	Responses   []TableItems
+	Unprocessed []BatchGetTable // as asked, with the keys that remain
+	Capacity    []*Capacity
+}
+
+type TableItems struct {
+	Table string
+	Items []dynamo.Item
+}
+
+type BatchWriteItemInput struct {
+	RequestItems                []BatchWriteTable
+	ReturnConsumedCapacity      Opt[string]
+	ReturnItemCollectionMetrics Opt[string]
+}
+
+type BatchWriteTable struct {
+	Table    string
+	Requests []WriteRequest
+}
+
+// WriteRequest has a put or a delete; a request with both or neither is refused.
+type WriteRequest struct {
+	Put    *ItemArg
+	Delete *ItemArg
+}
+
+type BatchWriteItemOutput struct {
+	Unprocessed []BatchWriteTable
+	Capacity    []*Capacity
+	Collections []TableCollections
+}
+
+type TableCollections struct {
+	Table   string
+	Metrics []*CollectionMetrics
+}
+
+// ---- transactions ----
+
+type TransactGetItemsInput struct {
+	Items                  []TransactGet // nil when absent
+	ReturnConsumedCapacity Opt[string]
+	Expired                Expired // from X-Mayfly-Expired
+}
+
+type TransactGet struct {
+	Present    bool // the entry had a Get member
+	TableName  Opt[string]
+	Key        ItemArg
+	Projection Opt[string]
+	Names      Names
+}
+
+type TransactGetItemsOutput struct {
+	Responses []dynamo.Item // nil: no such item, answered as {}
+	Capacity  []*Capacity
+}
+
+type TransactWriteItemsInput struct {
+	Items                       []TransactAction
+	ClientRequestToken          Opt[string]
+	ReturnConsumedCapacity      Opt[string]
+	ReturnItemCollectionMetrics Opt[string]
+	Digest                      [32]byte // SHA-256 of the request body's TransactItems: what "the same content" means for a token
+}
+
+// TransactAction is one entry; exactly one member must be set.
+type TransactAction struct {
+	Check  *ConditionCheck
+	Put    *PutItemInput
+	Update *UpdateItemInput
+	Delete *DeleteItemInput
+}
+
+type ConditionCheck struct {
+	TableName                   Opt[string]
+	Key                         ItemArg
+	Condition                   Opt[string]
+	Names                       Names
+	Values                      Values
+	ReturnValuesOnConditionFail Opt[string]
+}
+
+type TransactWriteItemsOutput struct {
+	Capacity    []*Capacity
+	Collections []TableCollections
+}
+
+// ---- tables ----
+
+type AttributeDefinition struct{ Name, Type Opt[string] }
+type KeySchemaElement struct{ Name, Type Opt[string] }
+type Throughput struct{ Read, Write Opt[int64] }
+type OnDemandThroughput struct{ MaxRead, MaxWrite Opt[int64] }
+
+type ProjectionSpec struct {
+	Type    Opt[string]
+	NonKey  []string // nil when absent
+	Present bool
+}
+
+type IndexSpec struct {
+	IndexName  Opt[string]
+	KeySchema  []KeySchemaElement
+	Projection ProjectionSpec
+	Throughput *Throughput // global indexes only
+	OnDemand   *OnDemandThroughput
+}
+
+type StreamSpec struct {
+	Enabled  Opt[bool]
+	ViewType Opt[string]
+}
+
+type Tag struct{ Key, Value Opt[string] }
+
+type CreateTableInput struct {
+	TableName          Opt[string]
+	Attributes         []AttributeDefinition // nil when absent
+	KeySchema          []KeySchemaElement
+	Local, Global      []IndexSpec // nil when absent; empty is an error
+	BillingMode        Opt[string]
+	Throughput         *Throughput
+	OnDemand           *OnDemandThroughput
+	Stream             *StreamSpec
+	Tags               []Tag
+	TableClass         Opt[string]
+	DeletionProtection Opt[bool]
+	SSEEnabled         Opt[bool] // accepted and shown; means nothing here
+}
+
+type IndexUpdate struct {
+	Create     *IndexSpec
+	Delete     *Opt[string] // IndexName
+	UpdateName Opt[string]
+	Update     *Throughput
+	Actions    int // how many of Create, Update, Delete the entry had
+}
+
+type UpdateTableInput struct {
+	TableName          Opt[string]
+	Attributes         []AttributeDefinition
+	BillingMode        Opt[string]
+	Throughput         *Throughput
+	OnDemand           *OnDemandThroughput
+	Stream             *StreamSpec
+	GlobalUpdates      []IndexUpdate
+	TableClass         Opt[string]
+	DeletionProtection Opt[bool]
+	SSEEnabled         Opt[bool]
+	OtherMembers       []string // members of the API that mayfly knows of and does not serve (ReplicaUpdates, …)
+}
+
+type TableNameInput struct{ TableName Opt[string] } // DescribeTable, DeleteTable, DescribeTimeToLive
+
+// TableDescription answers CreateTable, DescribeTable, UpdateTable and DeleteTable.
+type TableDescription struct {
+	TableName, TableID, ARN string
+	Status                  string // ACTIVE, DELETING
+	Created                 time.Time
+	Attributes              [][2]string // name, type
+	KeySchema               [][2]string // name, HASH or RANGE
+	ItemCount, SizeBytes    int64
+	BillingMode             string // PROVISIONED or PAY_PER_REQUEST; the summary is shown for the latter only
+	OnDemandSince           time.Time
+	Read, Write             int64
+	Decreases               int64
+	LastIncrease            time.Time // zero: never
+	LastDecrease            time.Time
+	OnDemand                *OnDemandThroughput
+	Local, Global           []IndexDescription
+	StreamViewType          string // empty: no stream enabled
+	StreamARN, StreamLabel  string // of the latest stream, enabled or not
+	TableClass              string // empty: not shown
+	DeletionProtection      bool
+	SSEEnabled              bool
+}
+
+type IndexDescription struct {
+	Name, ARN, Status    string // Status: global indexes only
+	KeySchema            [][2]string
+	ProjectionType       string
+	NonKey               []string
+	ItemCount, SizeBytes int64
+	Read, Write          int64
+	Backfilling          Opt[bool]
+}
+
+type ListTablesInput struct {
+	Limit Opt[int64]
+	Start Opt[string]
+}
+
+type ListTablesOutput struct {
+	Names []string
+	Last  string // empty: the last page
+}
+
+type UpdateTimeToLiveInput struct {
+	TableName Opt[string]
+	Present   bool // TimeToLiveSpecification was given
+	Enabled   Opt[bool]
+	Attribute Opt[string]
+}
+
+type UpdateTimeToLiveOutput struct {
+	Enabled   bool
+	Attribute string
+}
+
+type DescribeTimeToLiveOutput struct {
+	Status    string
+	Attribute string // empty: not shown
+}
+
+type TagResourceInput struct {
+	ARN  Opt[string]
+	Tags []Tag
+}
+
+type UntagResourceInput struct {
+	ARN  Opt[string]
+	Keys []string
+}
+
+type ListTagsInput struct {
+	ARN       Opt[string]
+	NextToken Opt[string]
+}
+
+type ListTagsOutput struct {
+	Tags      [][2]string
+	NextToken string
+}
+
+type DescribeLimitsOutput struct{ AccountRead, AccountWrite, TableRead, TableWrite int64 }
+
+type DescribeEndpointsOutput struct {
+	Address      string
+	CacheMinutes int64
+}
+
+type Empty struct{} // requests and answers with no members
+
+// ---- streams ----
+
+type ListStreamsInput struct {
+	TableName Opt[string]
+	Limit     Opt[int64]
+	StartARN  Opt[string]
+}
+
+type StreamRef struct{ ARN, Table, Label string }
+
+type ListStreamsOutput struct {
+	Streams []StreamRef
+	LastARN string
+}
+
+type DescribeStreamInput struct {
+	ARN          Opt[string]
+	Limit        Opt[int64]
+	StartShardID Opt[string]
+	ParentOnly   Opt[string] // ShardFilter {CHILD_SHARDS, ShardId}
+	FilterType   Opt[string]
+}
+
+type StreamDescription struct {
+	StreamRef
+	Status, ViewType string
+	Created          time.Time
+	KeySchema        [][2]string
+	Shards           []ShardDescription
+	LastShardID      string
+}
+
+type ShardDescription struct{ ID, Parent, Start, End string } // Parent, End: empty when there is none
+
+type GetShardIteratorInput struct {
+	ARN, ShardID, Type, Sequence Opt[string]
+}
+
+type GetShardIteratorOutput struct {
+	Iterator string
+	Before   string // of type LATEST: the sequence number behind which it begins; otherwise empty
+}
+
+type GetRecordsInput struct {
+	Iterator Opt[string]
+	Limit    Opt[int64]
+	Wait     time.Duration // from X-Mayfly-Wait-Ms; 0: answer at once
+}
+
+type GetRecordsOutput struct {
+	Records []StreamRecord
+	Next    string // empty: the shard's end was reached
+}
+
+type StreamRecord struct {
+	EventID, EventName, Region string
+	Created                    time.Time
+	Keys, New, Old             dynamo.Item // nil: absent
+	Sequence                   string
+	SizeBytes                  int64
+	ViewType                   string
+	Service                    bool // removed by its deadline: userIdentity is set
+}

@@ -1,0 +1,220 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/constraint"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/expr"
+)
+
+const (
+	batchGetKeysMax  = 100
+	batchGetBytesMax = 16 * 1024 * 1024
+)
+
+// BatchGetItem reads up to 100 items by their keys. What does not fit into 16 MB comes back as unprocessed.
+func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*BatchGetItemOutput, error) {
+	gets, err := newBatchGets(in)
+	if err != nil {
+		return nil, err
+	}
+	for i := range gets {
+		if err := gets[i].bind(s.engine); err != nil {
+			return nil, apiError(err, "")
+		}
+	}
+	out := &BatchGetItemOutput{}
+	err = s.engine.Read(ctx, func(v *engine.View) error {
+		v.Show(in.Expired)
+		*out = BatchGetItemOutput{}
+		return readBatch(v, gets, out)
+	})
+	if err != nil {
+		return nil, apiError(err, "")
+	}
+	used := meters{mode: capacityModeOf(in.ReturnConsumedCapacity.V)}
+	for i := range gets {
+		gets[i].table.Desc().Units.AddRead(gets[i].units)
+		used.of(gets[i].in.Table).read(gets[i].units)
+	}
+	out.Capacity = used.results()
+	return out, nil
+}
+
+// batchGet is the part of a BatchGetItem that reads one table.
+type batchGet struct {
+	in         *BatchGetTable
+	ref        tableRef
+	projection *expr.Projection
+	table      *engine.Table
+	keys       []engine.Key
+	units      float64 // that reading took
+}
+
+// newBatchGets checks the request as far as it can be without the tables.
+func newBatchGets(in *BatchGetItemInput) ([]batchGet, error) {
+	if err := batchGetShape(in); err != nil {
+		return nil, err
+	}
+	if err := batchGetMixed(in.RequestItems); err != nil {
+		return nil, err
+	}
+	gets := make([]batchGet, len(in.RequestItems))
+	total := 0
+	for i := range in.RequestItems {
+		t := &in.RequestItems[i]
+		ref, err := tableRef{name: t.Table, given: t.Table}.resolve()
+		if err != nil {
+			return nil, err
+		}
+		gets[i] = batchGet{in: t, ref: ref}
+		if gets[i].projection, err = batchGetProjection(t); err != nil {
+			return nil, err
+		}
+		if total += len(t.Keys); total > batchGetKeysMax {
+			return nil, invalid("Too many items requested for the BatchGetItem call")
+		}
+	}
+	return gets, nil
+}
+
+func batchGetShape(in *BatchGetItemInput) error {
+	var s shape
+	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
+	switch {
+	case in.RequestItems == nil:
+		s.null("requestItems")
+	case len(in.RequestItems) == 0:
+		s.fail("{}", "requestItems", "Member must have length greater than or equal to 1")
+	}
+	for i := range in.RequestItems {
+		s.requestItemsKey(in.RequestItems[i].Table)
+	}
+	for i := range in.RequestItems {
+		t := &in.RequestItems[i]
+		path := "requestItems." + t.Table + ".member"
+		s.attributesToGet(path+".attributesToGet", &t.Legacy)
+		if t.Keys == nil {
+			s.null(path + ".keys")
+			continue
+		}
+		s.count(path+".keys", len(t.Keys), 1, batchGetKeysMax, func() string { return printedKeys(t.Keys) })
+	}
+	return s.err()
+}
+
+// requestItemsKey checks a table's name as a key of RequestItems, where it breaks a constraint of the map.
+func (s *shape) requestItemsKey(name string) {
+	if isARN(name) || constraint.IsTable(name) {
+		return
+	}
+	s.fail("{"+name+"=…}", "requestItems", "Map keys must satisfy constraint: [Member must have length less than or equal to 255, "+
+		"Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]")
+}
+
+func printedKeys(keys []ItemArg) string {
+	printed := make([]string, len(keys))
+	for i, k := range keys {
+		printed[i] = k.Item.String()
+	}
+	return printedList(printed)
+}
+
+// batchGetMixed refuses old parameters for one table and new ones for another: the whole request has to be of one kind.
+func batchGetMixed(tables []BatchGetTable) error {
+	legacy := slices.ContainsFunc(tables, func(t BatchGetTable) bool { return t.Legacy.AttributesToGet != nil })
+	modern := slices.ContainsFunc(tables, func(t BatchGetTable) bool { return t.Projection.Set })
+	if legacy && modern {
+		return expr.MixedParameters([]string{"AttributesToGet"}, []string{expr.ProjectionExpression})
+	}
+	return nil
+}
+
+// batchGetProjection checks one table's keys among themselves and compiles its projection.
+func batchGetProjection(t *BatchGetTable) (*expr.Projection, error) {
+	sess, err := projectionSession(t.Names, t.Projection, &t.Legacy)
+	if err != nil {
+		return nil, err
+	}
+	for i := range t.Keys {
+		if t.Keys[i].Err != nil {
+			return nil, t.Keys[i].Err
+		}
+	}
+	if keysRepeat(t.Keys) {
+		return nil, invalid(msgDuplicateKeys)
+	}
+	return readProjection(sess, t.Projection, &t.Legacy)
+}
+
+const msgDuplicateKeys = "Provided list of item keys contains duplicates"
+
+// keysRepeat tells whether two keys are the same: the binary form is canonical, so equal keys are equal bytes.
+func keysRepeat(keys []ItemArg) bool {
+	seen := make(map[string]struct{}, len(keys))
+	for _, k := range keys {
+		if _, twice := seen[string(k.Item)]; twice {
+			return true
+		}
+		seen[string(k.Item)] = struct{}{}
+	}
+	return false
+}
+
+func (g *batchGet) bind(e *engine.Engine) (err error) {
+	if g.table, err = e.Table(namespace, g.ref.name); err != nil {
+		return err
+	}
+	d := g.table.Desc()
+	g.keys = make([]engine.Key, len(g.in.Keys))
+	for i := range g.in.Keys {
+		if g.keys[i], err = lookupKey(d, g.in.Keys[i].Item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readBatch reads table after table until all is read or the answer is full.
+func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput) error {
+	left := batchGetBytesMax
+	for i := range gets {
+		g := &gets[i]
+		answer := TableItems{Table: g.in.Table}
+		n, err := g.read(v, &answer, &left)
+		if err != nil {
+			return err
+		}
+		out.Responses = append(out.Responses, answer)
+		if n < len(g.keys) {
+			rest := *g.in
+			rest.Keys = g.in.Keys[n:]
+			out.Unprocessed = append(out.Unprocessed, rest)
+		}
+	}
+	return nil
+}
+
+// read reads keys in their order while the answer has room, and tells how many it did.
+func (g *batchGet) read(v *engine.View, answer *TableItems, left *int) (int, error) {
+	g.units = 0
+	perBlock := readKind(g.in.ConsistentRead)
+	for i, key := range g.keys {
+		item, size, err := v.Get(g.table, key)
+		if err != nil {
+			return i, err
+		}
+		if size > *left {
+			*left = 0
+			return i, nil
+		}
+		*left -= size
+		g.units += readUnits(size, perBlock)
+		if item != nil {
+			answer.Items = append(answer.Items, project(g.projection, item))
+		}
+	}
+	return len(g.keys), nil
+}

@@ -1,0 +1,163 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+const batchWritesMax = 25
+
+// BatchWriteItem puts and deletes up to 25 items. All of them are applied in one batch of the engine, so nothing ever
+// comes back unprocessed; clients must not rely on that.
+func (s *Service) BatchWriteItem(ctx context.Context, in *BatchWriteItemInput) (*BatchWriteItemOutput, error) {
+	if err := batchWriteShape(in); err != nil {
+		return nil, err
+	}
+	actions, err := newBatchWrites(in.RequestItems)
+	if err != nil {
+		return nil, err
+	}
+	mode := capacityModeOf(in.ReturnConsumedCapacity.V)
+	if err := s.bindBatch(actions, mode); err != nil {
+		return nil, err
+	}
+	if err := s.engine.Write(ctx, writesOf(actions)...); err != nil {
+		return nil, apiError(err, "")
+	}
+	out := &BatchWriteItemOutput{Capacity: writesCapacity(actions, meters{mode: mode}, 1)}
+	if in.ReturnItemCollectionMetrics.V == collectionSize {
+		out.Collections = collectionsOf(actions)
+	}
+	return out, nil
+}
+
+func batchWriteShape(in *BatchWriteItemInput) error {
+	var s shape
+	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
+	s.enum("returnItemCollectionMetrics", in.ReturnItemCollectionMetrics, enumCollection)
+	for i := range in.RequestItems {
+		s.requestItemsKey(in.RequestItems[i].Table)
+	}
+	for i := range in.RequestItems {
+		t := &in.RequestItems[i]
+		if n := len(t.Requests); n < 1 || n > batchWritesMax {
+			s.fail("{"+t.Table+"=…}", "requestItems", "Map value must satisfy constraint: [Member must have length less than or equal to 25, "+
+				"Member must have length greater than or equal to 1]")
+		}
+	}
+	if err := s.err(); err != nil {
+		return err
+	}
+	if len(in.RequestItems) == 0 {
+		return invalid("The requestItems parameter is required for BatchWriteItem")
+	}
+	return nil
+}
+
+// newBatchWrites makes the actions, checked as far as they can be without the tables.
+func newBatchWrites(tables []BatchWriteTable) ([]*action, error) {
+	var actions []*action
+	for i := range tables {
+		ref, err := tableRef{name: tables[i].Table, given: tables[i].Table}.resolve()
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range tables[i].Requests {
+			a, err := newBatchWrite(r)
+			if err != nil {
+				return nil, err
+			}
+			a.ref = ref
+			actions = append(actions, a)
+		}
+	}
+	if len(actions) > batchWritesMax {
+		return nil, invalid("Too many items requested for the BatchWriteItem call")
+	}
+	return actions, nil
+}
+
+func newBatchWrite(r WriteRequest) (*action, error) {
+	switch {
+	case (r.Put == nil) == (r.Delete == nil):
+		return nil, invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
+	case r.Delete != nil:
+		return &action{kind: actionDelete, item: r.Delete.Item}, r.Delete.Err
+	case r.Put.Err != nil:
+		return nil, r.Put.Err
+	case itemTooLarge(r.Put.Item):
+		return nil, invalid(msgItemTooLarge)
+	}
+	return &action{kind: actionPut, item: r.Put.Item}, nil
+}
+
+// bindBatch binds the actions and refuses two of one item. Items whose key is not the schema's get the message of keys.
+func (s *Service) bindBatch(actions []*action, mode capacityMode) error {
+	for i, a := range actions {
+		a.returnOld = mode != capacityNone
+		err := a.bind(s.engine)
+		var bad *engine.KeyError
+		if errors.As(err, &bad) && bad.Index == "" && (bad.Problem == engine.KeyWrongType || bad.Problem == engine.KeyMissing) {
+			return errKeyMismatch
+		}
+		if err != nil {
+			return apiError(err, "")
+		}
+		if slices.ContainsFunc(actions[:i], a.sameItem) {
+			return invalid(msgDuplicateKeys)
+		}
+	}
+	return nil
+}
+
+// sameItem tells whether two bound actions are of one item.
+func (a *action) sameItem(b *action) bool {
+	return a.write.Table == b.write.Table && a.write.Key == b.write.Key
+}
+
+func writesOf(actions []*action) []*engine.Write {
+	writes := make([]*engine.Write, len(actions), len(actions)+1)
+	for i, a := range actions {
+		writes[i] = &a.write
+	}
+	return writes
+}
+
+// writesCapacity counts what applied actions consumed, and adds it up where that is asked for; factor applies to the tables' part.
+func writesCapacity(actions []*action, used meters, factor float64) []*Capacity {
+	for _, a := range actions {
+		a.countWrite(factor)
+	}
+	if used.mode == capacityNone {
+		return nil
+	}
+	for _, a := range actions {
+		used.of(a.ref.given).write(&a.write, factor)
+	}
+	return used.results()
+}
+
+// collectionsOf gives the item collections that actions wrote to, each once.
+func collectionsOf(actions []*action) []TableCollections {
+	var out []TableCollections
+	for _, a := range actions {
+		m := collectionMetrics(a.desc, a.item)
+		if m == nil {
+			continue
+		}
+		at := slices.IndexFunc(out, func(t TableCollections) bool { return t.Table == a.ref.given })
+		if at < 0 {
+			at = len(out)
+			out = append(out, TableCollections{Table: a.ref.given})
+		}
+		same := func(n *CollectionMetrics) bool { return dynamo.Equal(dynamo.Value(n.Key), dynamo.Value(m.Key)) }
+		if !slices.ContainsFunc(out[at].Metrics, same) {
+			out[at].Metrics = append(out[at].Metrics, m)
+		}
+	}
+	return out
+}

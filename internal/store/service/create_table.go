@@ -1,0 +1,117 @@
+package service
+
+import (
+	"context"
+	"sort"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+// CreateTable makes a table with its indexes, stream and tags. It is ACTIVE at once.
+func (s *Service) CreateTable(ctx context.Context, in *CreateTableInput) (*TableDescription, error) {
+	ref, err := controlTable(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkCreateTable(in); err != nil {
+		return nil, err
+	}
+	d := newTableDesc(ref.name, in, s.engine.Now())
+	s.obeyTags(&d)
+	t, err := s.engine.CreateTable(ctx, d)
+	if err != nil {
+		return nil, apiError(err, ref.name)
+	}
+	return s.describe(t.Desc(), engine.TableStats{}), nil
+}
+
+// newTableDesc is the description that a valid request asks for.
+func newTableDesc(name string, in *CreateTableInput, now engine.Instant) engine.TableDesc {
+	kinds := definedKinds(in.Attributes)
+	d := engine.TableDesc{Namespace: namespace, Name: name, Key: keySchema(in.KeySchema, kinds)}
+	for i := range in.Local {
+		d.Indexes = append(d.Indexes, indexDesc(&in.Local[i], false, kinds))
+	}
+	for i := range in.Global {
+		d.Indexes = append(d.Indexes, indexDesc(&in.Global[i], true, kinds))
+	}
+	sortIndexes(d.Indexes)
+	if in.Stream != nil && in.Stream.Enabled.V {
+		d.Stream.ViewType = in.Stream.ViewType.V
+	}
+	d.API = apiDesc(in, kinds, now)
+	return d
+}
+
+// sortIndexes sorts by name: where an item breaks the keys of several indexes, the alphabetically first is named, and the engine checks them in order.
+func sortIndexes(indexes []engine.IndexDesc) {
+	sort.Slice(indexes, func(i, j int) bool { return indexes[i].Name < indexes[j].Name })
+}
+
+// apiDesc is the part of the description that only the API shows.
+func apiDesc(in *CreateTableInput, kinds map[string]dynamo.Kind, now engine.Instant) engine.APIDesc {
+	a := engine.APIDesc{
+		TableClass:         in.TableClass.V,
+		DeletionProtection: in.DeletionProtection.V,
+		SSEEnabled:         in.SSEEnabled.V,
+		Tags:               tagMap(nil, in.Tags),
+	}
+	for _, def := range in.Attributes {
+		a.Definitions = append(a.Definitions, engine.KeyAttr{Name: def.Name.V, Kind: kinds[def.Name.V]})
+	}
+	if in.BillingMode.V == billingOnDemand {
+		a.OnDemand, a.OnDemandSince = true, now
+		setOnDemandMaximum(&a, in.OnDemand)
+	} else {
+		a.Read, a.Write = in.Throughput.Read.V, in.Throughput.Write.V
+	}
+	return a
+}
+
+// definedKinds maps each defined attribute to its kind.
+func definedKinds(defs []AttributeDefinition) map[string]dynamo.Kind {
+	kinds := make(map[string]dynamo.Kind, len(defs))
+	for _, def := range defs {
+		kinds[def.Name.V] = keyKind(def.Type.V)
+	}
+	return kinds
+}
+
+// keyKind is the kind that an AttributeType names.
+func keyKind(attributeType string) dynamo.Kind {
+	switch attributeType {
+	case "N":
+		return dynamo.KindNumber
+	case "B":
+		return dynamo.KindBinary
+	default:
+		return dynamo.KindString
+	}
+}
+
+func keySchema(elems []KeySchemaElement, kinds map[string]dynamo.Kind) engine.KeySchema {
+	var k engine.KeySchema
+	for _, e := range elems {
+		attr := engine.KeyAttr{Name: e.Name.V, Kind: kinds[e.Name.V]}
+		if e.Type.V == keyTypeHash {
+			k.Partition = append(k.Partition, attr)
+		} else {
+			k.Sort = append(k.Sort, attr)
+		}
+	}
+	return k
+}
+
+func indexDesc(ix *IndexSpec, global bool, kinds map[string]dynamo.Kind) engine.IndexDesc {
+	d := engine.IndexDesc{
+		Name:       ix.IndexName.V,
+		Global:     global,
+		Key:        keySchema(ix.KeySchema, kinds),
+		Projection: engine.Projection{Type: ix.Projection.Type.V, NonKey: ix.Projection.NonKey},
+	}
+	if ix.Throughput != nil {
+		d.Read, d.Write = ix.Throughput.Read.V, ix.Throughput.Write.V
+	}
+	return d
+}

@@ -1,0 +1,41 @@
+package service
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+// DeleteTable removes a table with everything in it, at once; only its stream stays readable for the retention. The answer
+// does not count what was in it.
+func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDescription, error) {
+	ref, err := controlTable(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.engine.DropTable(ctx, namespace, ref.name, mayDrop)
+	if err != nil {
+		return nil, apiError(err, ref.name)
+	}
+	s.off(ref.name)
+	out := s.describe(d, engine.TableStats{})
+	out.Status = statusDeleting
+	return out, nil
+}
+
+// mayDrop refuses to delete a table that is protected, or of which an index is being built.
+func mayDrop(d *engine.TableDesc) error {
+	for i := range d.Indexes {
+		if d.Indexes[i].Building {
+			return &dynamo.Error{
+				Code:    dynamo.CodeResourceInUse,
+				Message: "Attempt to change a resource which is still in use: Cannot delete table while indexes are being created, updated, or deleted.",
+			}
+		}
+	}
+	if d.API.DeletionProtection {
+		return invalid("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+// The states in which a table or a global index is shown. Changes are complete when they are answered, but for an added index, which stays
+// CREATING until it is built; its table is ACTIVE meanwhile, as Amazon's is. The others stand in answers only.
+const (
+	statusActive   = "ACTIVE"
+	statusCreating = "CREATING"
+	statusUpdating = "UPDATING"
+	statusDeleting = "DELETING"
+)
+
+// DescribeTable describes a table as it is now.
+func (s *Service) DescribeTable(ctx context.Context, in *TableNameInput) (*TableDescription, error) {
+	ref, err := controlTable(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.engine.Table(namespace, ref.name)
+	if err != nil {
+		return nil, apiError(err, ref.name)
+	}
+	stats, err := t.Stats(ctx)
+	if err != nil {
+		return nil, apiError(err, ref.name)
+	}
+	d, err := t.Describe()
+	if err != nil {
+		return nil, apiError(err, ref.name)
+	}
+	return s.describe(d, stats), nil
+}
+
+// describe words the catalogue's description of a table as the API does.
+func (s *Service) describe(d *engine.TableDesc, stats engine.TableStats) *TableDescription {
+	out := &TableDescription{
+		TableName:          d.Name,
+		TableID:            d.UUID,
+		ARN:                s.tableARN(d.Name),
+		Status:             statusActive,
+		Created:            d.Created.Time(),
+		Attributes:         namesAndTypes(d.API.Definitions),
+		KeySchema:          describeKey(d.Key),
+		ItemCount:          stats.Items,
+		SizeBytes:          stats.Bytes,
+		StreamViewType:     d.Stream.ViewType,
+		StreamLabel:        d.Stream.Label,
+		TableClass:         d.API.TableClass,
+		DeletionProtection: d.API.DeletionProtection,
+		SSEEnabled:         d.API.SSEEnabled,
+	}
+	if d.Stream.Label != "" {
+		out.StreamARN = s.streamARN(d.Name, d.Stream.Label)
+	}
+	s.describeBilling(out, &d.API)
+	for i := range d.Indexes {
+		ix := s.describeIndex(d, &d.Indexes[i], stats)
+		if d.Indexes[i].Global {
+			out.Global = append(out.Global, ix)
+		} else {
+			out.Local = append(out.Local, ix)
+		}
+	}
+	return out
+}
+
+func (s *Service) describeBilling(out *TableDescription, a *engine.APIDesc) {
+	out.BillingMode = billingProvisioned
+	out.Read, out.Write = a.Read, a.Write
+	out.LastIncrease, out.LastDecrease = timeOrZero(a.LastIncrease), timeOrZero(a.LastDecrease)
+	if sameDay(a.LastDecrease, s.engine.Now()) {
+		out.Decreases = a.Decreases
+	}
+	if !a.OnDemand {
+		return
+	}
+	out.BillingMode = billingOnDemand
+	out.OnDemandSince = a.OnDemandSince.Time()
+	if a.MaxRead != 0 || a.MaxWrite != 0 {
+		out.OnDemand = &OnDemandThroughput{MaxRead: maximum(a.MaxRead), MaxWrite: maximum(a.MaxWrite)}
+	}
+}
+
+// maximum shows an on-demand maximum; one that is not set is -1.
+func maximum(n int64) Opt[int64] {
+	if n == 0 {
+		return Some[int64](-1)
+	}
+	return Some(n)
+}
+
+func (s *Service) describeIndex(d *engine.TableDesc, ix *engine.IndexDesc, stats engine.TableStats) IndexDescription {
+	out := IndexDescription{
+		Name:           ix.Name,
+		ARN:            s.indexARN(d.Name, ix.Name),
+		KeySchema:      describeKey(ix.Key),
+		ProjectionType: ix.Projection.Type,
+		NonKey:         ix.Projection.NonKey,
+		ItemCount:      stats.Indexes[ix.Name].Items,
+		SizeBytes:      stats.Indexes[ix.Name].Bytes,
+		Read:           ix.Read,
+		Write:          ix.Write,
+	}
+	switch {
+	case ix.Building:
+		out.Status, out.Backfilling = statusCreating, Some(true)
+	case ix.Global:
+		out.Status = statusActive
+	}
+	return out
+}
+
+func namesAndTypes(attrs []engine.KeyAttr) [][2]string {
+	out := make([][2]string, len(attrs))
+	for i, a := range attrs {
+		out[i] = [2]string{a.Name, a.Kind.String()}
+	}
+	return out
+}
+
+func describeKey(k engine.KeySchema) [][2]string {
+	out := make([][2]string, 0, k.Len())
+	for _, a := range k.Partition {
+		out = append(out, [2]string{a.Name, keyTypeHash})
+	}
+	for _, a := range k.Sort {
+		out = append(out, [2]string{a.Name, keyTypeRange})
+	}
+	return out
+}
+
+func timeOrZero(i engine.Instant) time.Time {
+	if i == 0 {
+		return time.Time{}
+	}
+	return i.Time()
+}
+
+// sameDay tells whether two instants lie in one UTC day; decreases of throughput are counted by it.
+func sameDay(a, b engine.Instant) bool {
+	const day = 24 * 60 * 60 * 1000
+	return a != 0 && a/day == b/day
+}

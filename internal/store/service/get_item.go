@@ -1,0 +1,92 @@
+package service
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/expr"
+)
+
+// GetItem reads one item.
+func (s *Service) GetItem(ctx context.Context, in *GetItemInput) (*GetItemOutput, error) {
+	if err := getItemShape(in); err != nil {
+		return nil, err
+	}
+	ref, err := dataTable(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	projection, err := getProjection(in)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.engine.Table(namespace, ref.name)
+	if err != nil {
+		return nil, apiError(err, "")
+	}
+	key, err := lookupKey(t.Desc(), in.Key.Item)
+	if err != nil {
+		return nil, apiError(err, "")
+	}
+	var item dynamo.Item
+	var size int
+	err = s.engine.Read(ctx, func(v *engine.View) (err error) {
+		v.Show(in.Expired)
+		item, size, err = v.Get(t, key)
+		return err
+	})
+	if err != nil {
+		return nil, apiError(err, "")
+	}
+	units := readUnits(size, readKind(in.ConsistentRead))
+	t.Desc().Units.AddRead(units)
+	out := &GetItemOutput{Item: project(projection, item)}
+	if mode := capacityModeOf(in.ReturnConsumedCapacity.V); mode != capacityNone {
+		m := meter{given: ref.given, mode: mode}
+		m.read(units)
+		out.Capacity = m.result()
+	}
+	return out, nil
+}
+
+func getItemShape(in *GetItemInput) error {
+	var s shape
+	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
+	s.attributesToGet("attributesToGet", &in.Legacy)
+	s.dataTable("tableName", in.TableName)
+	s.required("key", in.Key.present())
+	return s.err()
+}
+
+// getProjection checks what is left to check without the table, and compiles the projection.
+func getProjection(in *GetItemInput) (*expr.Projection, error) {
+	sess, err := projectionSession(in.Names, in.Projection, &in.Legacy)
+	if err != nil {
+		return nil, err
+	}
+	if in.Key.Err != nil {
+		return nil, in.Key.Err
+	}
+	return readProjection(sess, in.Projection, &in.Legacy)
+}
+
+// readProjection compiles the projection of a read, in its new form or its old, as the last of the session's expressions.
+func readProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Projection, error) {
+	if !text.Set {
+		return legacyProjection(legacy)
+	}
+	p, err := sess.Projection(text.V)
+	if err != nil {
+		return nil, err
+	}
+	return p, sess.Unused()
+}
+
+// project applies a projection, if there is one, to an item, if there is one.
+func project(p *expr.Projection, item dynamo.Item) dynamo.Item {
+	if p == nil || item == nil {
+		return item
+	}
+	return p.Apply(nil, item)
+}

@@ -1,0 +1,89 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+const (
+	recordsMax      = 1000
+	recordsBytesMax = 1024 * 1024
+)
+
+// GetRecords reads stream records from a position on. With a Wait it holds the call until there is a durable record, the
+// shard ends or the time is up.
+func (s *Service) GetRecords(ctx context.Context, in *GetRecordsInput) (*GetRecordsOutput, error) {
+	if err := getRecordsShape(in); err != nil {
+		return nil, err
+	}
+	it, err := s.parseIterator(in.Iterator.V)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.findStream(it.arn)
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.engine.Records(ctx, d.ID, it.shard, it.from, int(in.Limit.Or(recordsMax)), recordsBytesMax, in.Wait)
+	if errors.Is(err, engine.ErrShardNotFound) {
+		err = engine.ErrTrimmed // an iterator's shard did exist
+	}
+	if err != nil {
+		return nil, apiError(err, it.arn)
+	}
+	out := &GetRecordsOutput{Records: make([]StreamRecord, len(page.Records))}
+	ids := newEventIDs(d)
+	for i := range page.Records {
+		out.Records[i] = s.streamRecord(d, ids, &page.Records[i])
+	}
+	if !page.End {
+		out.Next = s.newIterator(it.arn, it.shard, page.Next).String()
+	}
+	return out, nil
+}
+
+func getRecordsShape(in *GetRecordsInput) error {
+	var s shape
+	s.required("shardIterator", in.Iterator.Set)
+	s.length("shardIterator", in.Iterator, 1, iteratorLengthMax)
+	s.least("limit", in.Limit, 1)
+	if err := s.err(); err != nil {
+		return err
+	}
+	if in.Limit.V > recordsMax {
+		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: "Limit must not be greater than 1000"}
+	}
+	return nil
+}
+
+// streamRecord words a record; its time is rounded down to the second, as Amazon's is.
+func (s *Service) streamRecord(d *engine.StreamDesc, ids eventIDs, r *engine.Record) StreamRecord {
+	return StreamRecord{
+		EventID:   ids.id(r.Seq),
+		EventName: eventName(r.Event),
+		Region:    s.region,
+		Created:   r.At.Time().Truncate(time.Second),
+		Keys:      r.Keys,
+		New:       r.New,
+		Old:       r.Old,
+		Sequence:  sequenceNumber(r.Seq),
+		SizeBytes: int64(r.Size()),
+		ViewType:  d.ViewType,
+		Service:   r.Service,
+	}
+}
+
+func eventName(e engine.Event) string {
+	switch e {
+	case engine.Insert:
+		return "INSERT"
+	case engine.Modify:
+		return "MODIFY"
+	default:
+		return "REMOVE"
+	}
+}

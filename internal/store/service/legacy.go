@@ -1,0 +1,123 @@
+package service
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/expr"
+)
+
+// The parameters that are older than expressions: Expected, AttributeUpdates, KeyConditions, QueryFilter, ScanFilter and
+// AttributesToGet. They compile to the same forms as expressions do. Their members are maps, which are taken in the order of
+// the attributes' names.
+
+const attributesToGetMax = 255
+
+// conditional passes on whether conditions of the old form were given, and refuses an operator that has none to connect.
+func (l *Legacy) conditional(members int, given bool) (bool, error) {
+	if l.ConditionalOperator.Set && members == 0 {
+		return false, invalid(invalidValues + "ConditionalOperator cannot be used without Filter or Expected")
+	}
+	return given, nil
+}
+
+// legacyExpected compiles Expected; nil where it is absent.
+func legacyExpected(l *Legacy) (*expr.Condition, error) {
+	if given, err := l.conditional(len(l.Expected), l.Expected != nil); !given {
+		return nil, err
+	}
+	if l.Err != nil {
+		return nil, l.Err
+	}
+	list := make([]expr.ExpectedValue, 0, len(l.Expected))
+	for _, name := range slices.Sorted(maps.Keys(l.Expected)) {
+		e := l.Expected[name]
+		v := expr.ExpectedValue{Attribute: name, Value: e.Value, Operator: e.Operator.V, List: e.List}
+		if e.Exists.Set {
+			v.Exists = &e.Exists.V
+		}
+		list = append(list, v)
+	}
+	return expr.Expected(list, l.ConditionalOperator.V)
+}
+
+// legacyFilter compiles QueryFilter or ScanFilter; nil where it is absent.
+func legacyFilter(filter map[string]LegacyCondition, l *Legacy) (*expr.Condition, error) {
+	if given, err := l.conditional(len(filter), filter != nil); !given {
+		return nil, err
+	}
+	if l.Err != nil {
+		return nil, l.Err
+	}
+	return expr.LegacyFilter(legacyConditions(filter), l.ConditionalOperator.V)
+}
+
+// legacyKeyCondition compiles KeyConditions, which must be there.
+func legacyKeyCondition(l *Legacy) (*expr.KeyCondition, error) {
+	if l.Err != nil {
+		return nil, l.Err
+	}
+	return expr.LegacyKeyCondition(legacyConditions(l.KeyConditions)), nil
+}
+
+func legacyConditions(conditions map[string]LegacyCondition) []expr.LegacyCondition {
+	list := make([]expr.LegacyCondition, 0, len(conditions))
+	for _, name := range slices.Sorted(maps.Keys(conditions)) {
+		c := conditions[name]
+		list = append(list, expr.LegacyCondition{Attribute: name, Operator: c.Operator.V, Values: c.List})
+	}
+	return list
+}
+
+// legacyUpdate compiles AttributeUpdates; nil where it is absent.
+func legacyUpdate(l *Legacy) (*expr.Update, error) {
+	if l.AttributeUpdates == nil {
+		return nil, nil
+	}
+	if l.Err != nil {
+		return nil, l.Err
+	}
+	list := make([]expr.AttributeUpdate, 0, len(l.AttributeUpdates))
+	for _, name := range slices.Sorted(maps.Keys(l.AttributeUpdates)) {
+		u := l.AttributeUpdates[name]
+		list = append(list, expr.AttributeUpdate{Attribute: name, Action: u.Action.V, Value: u.Value})
+	}
+	return expr.AttributeUpdates(list)
+}
+
+// legacyProjection compiles AttributesToGet; nil where it is absent.
+func legacyProjection(l *Legacy) (*expr.Projection, error) {
+	if l.AttributesToGet == nil {
+		return nil, nil
+	}
+	return expr.AttributesToGet(l.AttributesToGet)
+}
+
+// expected checks the shape of Expected and the operator that connects its members.
+func (s *shape) expected(l *Legacy) {
+	for _, name := range slices.Sorted(maps.Keys(l.Expected)) {
+		s.enum("expected."+name+".member.comparisonOperator", l.Expected[name].Operator, enumComparison)
+	}
+	s.enum("conditionalOperator", l.ConditionalOperator, enumOperator)
+}
+
+func (s *shape) attributeUpdates(l *Legacy) {
+	for _, name := range slices.Sorted(maps.Keys(l.AttributeUpdates)) {
+		s.enum("attributeUpdates."+name+".member.action", l.AttributeUpdates[name].Action, enumAction)
+	}
+}
+
+// conditions checks the shape of KeyConditions or a filter.
+func (s *shape) conditions(path string, conditions map[string]LegacyCondition) {
+	for _, name := range slices.Sorted(maps.Keys(conditions)) {
+		at := path + "." + name + ".member.comparisonOperator"
+		s.required(at, conditions[name].Operator.Set)
+		s.enum(at, conditions[name].Operator, enumComparison)
+	}
+}
+
+func (s *shape) attributesToGet(path string, l *Legacy) {
+	if l.AttributesToGet != nil {
+		s.count(path, len(l.AttributesToGet), 1, attributesToGetMax, func() string { return printedList(l.AttributesToGet) })
+	}
+}

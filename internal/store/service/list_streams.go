@@ -1,0 +1,78 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+const streamsPageMax = 100
+
+// ListStreams names the streams that can be read, enabled or not yet aged out, oldest first: of one table, or of all.
+func (s *Service) ListStreams(_ context.Context, in *ListStreamsInput) (*ListStreamsOutput, error) {
+	table, err := listStreamsShape(in)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.engine.Streams()
+	if err != nil {
+		return nil, apiError(err, "")
+	}
+	streams := slices.DeleteFunc(all, func(d *engine.StreamDesc) bool {
+		return d.Namespace != namespace || table != "" && d.Table != table
+	})
+	if table != "" && len(streams) == 0 {
+		if _, err := s.engine.Table(namespace, table); err != nil {
+			return nil, apiError(err, table)
+		}
+	}
+	if streams, err = s.streamsAfter(streams, in.StartARN); err != nil {
+		return nil, err
+	}
+	out := &ListStreamsOutput{}
+	limit := int(in.Limit.Or(streamsPageMax))
+	for _, d := range streams[:min(limit, len(streams))] {
+		out.Streams = append(out.Streams, s.streamRef(d))
+	}
+	if len(streams) >= limit {
+		out.LastARN = out.Streams[limit-1].ARN
+	}
+	return out, nil
+}
+
+func listStreamsShape(in *ListStreamsInput) (table string, err error) {
+	var sh shape
+	sh.least("limit", in.Limit, 1)
+	sh.most("limit", in.Limit, streamsPageMax)
+	sh.length("exclusiveStartStreamArn", in.StartARN, arnLengthMin, arnLengthMax)
+	var ref tableRef
+	if in.TableName.Set {
+		ref = sh.dataTable("tableName", in.TableName)
+	}
+	if err := sh.err(); err != nil {
+		return "", err
+	}
+	ref, err = ref.resolve()
+	return ref.name, err
+}
+
+func (s *Service) streamRef(d *engine.StreamDesc) StreamRef {
+	return StreamRef{ARN: s.streamARN(d.Table, d.Label), Table: d.Table, Label: d.Label}
+}
+
+// streamsAfter gives the streams behind the one that a page ended with. It may be of a table that is gone.
+func (s *Service) streamsAfter(streams []*engine.StreamDesc, start Opt[string]) ([]*engine.StreamDesc, error) {
+	if !start.Set {
+		return streams, nil
+	}
+	table, label, err := parseStreamARN(start.V)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(streams, func(d *engine.StreamDesc) bool { return d.Table == table && d.Label == label })
+	if at < 0 {
+		return nil, invalid(msgInvalidStreamARN + start.V)
+	}
+	return streams[at+1:], nil
+}

@@ -1,0 +1,166 @@
+package service
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/expr"
+)
+
+const (
+	pageBytesMax  = 1024 * 1024 // data that a page evaluates, in DynamoDB bytes: the item that crosses it is its last
+	pageArenaMin  = 4 * 1024
+	pageArenaMax  = 256 * 1024
+	pageItemsHint = 16
+)
+
+// page is one page of a Query or Scan, from the checked request to the answer. Items are judged as the engine shows them:
+// what a filter or projection does not name is never decoded, and only what the answer keeps is copied.
+type page struct {
+	table      *engine.Table
+	desc       *engine.TableDesc
+	index      *engine.IndexDesc // nil: the table
+	rng        engine.Range
+	filter     *expr.Condition
+	projection *expr.Projection
+	countOnly  bool
+	fetch      bool // a local index lacks attributes that are asked for: each entry's item is read from the table
+	expired    Expired
+	limit      int // items evaluated; 0: no limit
+	perBlock   float64
+
+	items   []dynamo.Item
+	count   int
+	scanned int
+	bytes   int         // of the entries evaluated
+	fetched float64     // units that fetches took
+	last    dynamo.Item // where the page ended, when there may be more
+	arena   []byte      // holds the items; a full one is left to them
+}
+
+// read fills the page. Entries and the items behind them must be of one state, so a page that fetches reads a snapshot.
+func (p *page) read(ctx context.Context, e *engine.Engine) error {
+	read := e.Read
+	if p.fetch {
+		read = e.ReadSnapshot
+	}
+	err := read(ctx, func(v *engine.View) error {
+		v.Show(p.expired)
+		p.reset()
+		return v.Range(p.table, p.rng, func(entry dynamo.Item) (bool, error) { return p.visit(v, entry) })
+	})
+	return apiError(err, "")
+}
+
+// reset forgets what an earlier pass of the read found.
+func (p *page) reset() {
+	p.items, p.arena = p.items[:0], p.arena[:0]
+	p.count, p.scanned, p.bytes, p.fetched, p.last = 0, 0, 0, 0, nil
+}
+
+// visit takes one item or index entry, which is valid only for the call.
+func (p *page) visit(v *engine.View, entry dynamo.Item) (more bool, err error) {
+	p.scanned++
+	p.bytes += entry.Size()
+	if p.filter == nil || p.filter.Eval(entry) {
+		item := entry
+		if p.fetch {
+			if item, err = p.fetchItem(v, entry); err != nil {
+				return false, err
+			}
+		}
+		p.keep(item)
+	}
+	if p.scanned == p.limit || p.bytes >= pageBytesMax {
+		p.last = p.startKey(entry)
+		return false, nil
+	}
+	return true, nil
+}
+
+// fetchItem reads the whole item behind a local index's entry.
+func (p *page) fetchItem(v *engine.View, entry dynamo.Item) (dynamo.Item, error) {
+	key, err := p.desc.KeyOf(entry)
+	if err != nil {
+		return nil, err
+	}
+	item, size, err := v.Get(p.table, key)
+	p.fetched += readUnits(size, p.perBlock)
+	return item, err
+}
+
+// keep counts an item that is part of the answer and, unless only the count is asked for, keeps what is asked of it.
+func (p *page) keep(item dynamo.Item) {
+	p.count++
+	if p.countOnly {
+		return
+	}
+	if p.items == nil {
+		p.items = make([]dynamo.Item, 0, pageItemsHint)
+	}
+	if p.projection != nil {
+		p.items = append(p.items, p.projection.Apply(nil, item))
+		return
+	}
+	p.items = append(p.items, p.copy(item))
+}
+
+// copy copies an item into the arena.
+func (p *page) copy(item dynamo.Item) dynamo.Item {
+	if cap(p.arena)-len(p.arena) < len(item) {
+		p.arena = make([]byte, 0, max(len(item), min(max(2*cap(p.arena), pageArenaMin), pageArenaMax)))
+	}
+	at := len(p.arena)
+	p.arena = append(p.arena, item...)
+	return dynamo.Item(p.arena[at:len(p.arena):len(p.arena)])
+}
+
+// startKey copies the attributes by which a next page finds where this one ended: the table's key and the index's.
+func (p *page) startKey(entry dynamo.Item) dynamo.Item {
+	var b dynamo.Builder
+	p.startAttributes(func(attr engine.KeyAttr) bool {
+		b.Set(attr.Name, entry.Get(attr.Name))
+		return true
+	})
+	return b.Item()
+}
+
+// startAttributes gives the attributes of a start key, each once.
+func (p *page) startAttributes(yield func(engine.KeyAttr) bool) {
+	for attr := range p.desc.Key.Attrs {
+		if !yield(attr) {
+			return
+		}
+	}
+	if p.index == nil {
+		return
+	}
+	for attr := range p.index.Key.Attrs {
+		if !p.desc.Key.Has(attr.Name) && !yield(attr) {
+			return
+		}
+	}
+}
+
+// output answers the page.
+func (p *page) output(given, capacity string) *PageOutput {
+	out := &PageOutput{
+		Items: p.items, CountOnly: p.countOnly, Count: p.count, ScannedCount: p.scanned, LastEvaluatedKey: p.last,
+	}
+	units := readUnits(p.bytes, p.perBlock)
+	p.countRead(units)
+	mode := capacityModeOf(capacity)
+	if mode == capacityNone {
+		return out
+	}
+	m := meter{given: given, mode: mode}
+	m.read(p.fetched)
+	if p.index != nil {
+		m.index(p.index, units)
+	} else {
+		m.read(units)
+	}
+	out.Capacity = m.result()
+	return out
+}

@@ -1,0 +1,219 @@
+package service
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/expr"
+)
+
+// Query reads a page of an item collection, of the table or of an index, in the order of the sort key.
+func (s *Service) Query(ctx context.Context, in *QueryInput) (*PageOutput, error) {
+	ref, err := queryShape(in)
+	if err != nil {
+		return nil, err
+	}
+	q, err := compileQuery(in)
+	if err != nil {
+		return nil, err
+	}
+	t, d, err := describedTable(s.engine, ref.name)
+	if err != nil {
+		return nil, apiError(err, "")
+	}
+	p, err := q.bind(t, d, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.read(ctx, s.engine); err != nil {
+		return nil, err
+	}
+	return p.output(ref.given, in.ReturnConsumedCapacity.V), nil
+}
+
+func queryShape(in *QueryInput) (tableRef, error) {
+	var s shape
+	if in.Limit.Set && in.Limit.V < 1 {
+		s.add("Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
+	}
+	s.conditions("keyConditions", in.Legacy.KeyConditions)
+	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
+	s.conditions("queryFilter", in.Legacy.QueryFilter)
+	s.enum("conditionalOperator", in.Legacy.ConditionalOperator, enumOperator)
+	s.attributesToGet("attributesToGet", &in.Legacy)
+	ref := s.dataTable("tableName", in.TableName)
+	s.enum("select", in.Select, enumSelect)
+	s.name("indexName", in.IndexName)
+	if err := s.err(); err != nil {
+		return ref, err
+	}
+	return ref.resolve()
+}
+
+// query is what the expressions of a Query compiled to.
+type query struct {
+	key        *expr.KeyCondition
+	filter     *expr.Condition
+	projection *expr.Projection
+}
+
+// compileQuery checks what is left to check without the table.
+func compileQuery(in *QueryInput) (*query, error) {
+	sess, err := querySession(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := startKeyArg(in.ExclusiveStartKey); err != nil {
+		return nil, err
+	}
+	if err := checkSelect(in.Select, in.IndexName, in.Projection, &in.Legacy, wordEnveloped); err != nil {
+		return nil, err
+	}
+	q := &query{}
+	if q.key, err = compileKeyCondition(sess, in); err != nil {
+		return nil, err
+	}
+	if q.filter, err = readFilter(sess, in.Filter, in.Legacy.QueryFilter, &in.Legacy); err != nil {
+		return nil, err
+	}
+	if q.projection, err = compileReadProjection(sess, in.Projection, &in.Legacy); err != nil {
+		return nil, err
+	}
+	if err := unused(sess); err != nil {
+		return nil, err
+	}
+	return q, q.key.Check()
+}
+
+func querySession(in *QueryInput) (*expr.Session, error) {
+	l := &in.Legacy
+	p := parameters{
+		names: in.Names, values: in.Values,
+		legacy: []parameter{
+			{"AttributesToGet", l.AttributesToGet != nil}, {"QueryFilter", l.QueryFilter != nil},
+			{"ConditionalOperator", l.ConditionalOperator.Set},
+			// KeyConditions go with the other two expressions, but not with a KeyConditionExpression.
+			{"KeyConditions", l.KeyConditions != nil && in.KeyCondition.Set},
+		},
+		expressions: []parameter{
+			{expr.ProjectionExpression, in.Projection.Set}, {expr.FilterExpression, in.Filter.Set},
+			{expr.KeyConditionExpression, in.KeyCondition.Set},
+		},
+		valued: []string{expr.FilterExpression, expr.KeyConditionExpression},
+	}
+	return p.session()
+}
+
+func compileKeyCondition(sess *expr.Session, in *QueryInput) (*expr.KeyCondition, error) {
+	switch {
+	case in.KeyCondition.Set:
+		return sess.KeyCondition(in.KeyCondition.V)
+	case in.Legacy.KeyConditions != nil:
+		return legacyKeyCondition(&in.Legacy)
+	default:
+		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
+	}
+}
+
+// readFilter compiles the filter of a Query or Scan, in its new form or its old.
+func readFilter(sess *expr.Session, text Opt[string], old map[string]LegacyCondition, legacy *Legacy) (*expr.Condition, error) {
+	if text.Set {
+		return sess.Condition(expr.FilterExpression, text.V)
+	}
+	return legacyFilter(old, legacy)
+}
+
+// compileReadProjection compiles the projection of a Query or Scan, in its new form or its old.
+func compileReadProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Projection, error) {
+	if text.Set {
+		return sess.Projection(text.V)
+	}
+	return legacyProjection(legacy)
+}
+
+// bind holds the query against the table's schema.
+func (q *query) bind(t *engine.Table, d *engine.TableDesc, in *QueryInput) (*page, error) {
+	p := &page{table: t, desc: d, filter: q.filter, projection: q.projection, expired: in.Expired, limit: int(in.Limit.V)}
+	if err := p.useIndex(in.IndexName, in.Select, in.ConsistentRead); err != nil {
+		return nil, err
+	}
+	if err := p.useStartKey(in.ExclusiveStartKey); err != nil {
+		return nil, err
+	}
+	if err := p.useKeyCondition(q.key); err != nil {
+		return nil, err
+	}
+	if err := p.checkStartInRange(); err != nil {
+		return nil, err
+	}
+	if err := p.checkFilterOffKey(in.Legacy.QueryFilter != nil); err != nil {
+		return nil, err
+	}
+	if err := p.checkFilterProjected(); err != nil {
+		return nil, err
+	}
+	p.rng.Backward = !in.ScanIndexForward.Or(true)
+	return p, p.useAttributes(in.Select)
+}
+
+// useKeyCondition settles what part of the table or index the query reads.
+func (p *page) useKeyCondition(k *expr.KeyCondition) error {
+	schema := p.queriedKey()
+	r, err := k.Range(expr.KeySchema{Partition: exprAttrs(schema.Partition), Sort: exprAttrs(schema.Sort)})
+	if err != nil {
+		return err
+	}
+	if err := checkKeySizes(r); err != nil {
+		return err
+	}
+	p.rng.Partition = r.Partition
+	if len(r.Sort) > 0 {
+		p.rng.Sort = engine.SortRange{Op: engine.SortOp(r.Sort[0].Op), Low: r.Sort[0].Low, High: r.Sort[0].High}
+	}
+	return nil
+}
+
+// The longest key values, in bytes.
+const (
+	partitionKeyMax = 2048
+	sortKeyMax      = 1024
+)
+
+// checkKeySizes refuses conditions with values that are too long for a key.
+func checkKeySizes(r expr.KeyRange) error {
+	for _, v := range r.Partition {
+		if v.Size() > partitionKeyMax {
+			return keyError(&engine.KeyError{Problem: engine.KeyPartitionTooLong})
+		}
+	}
+	for _, c := range r.Sort {
+		if c.Low.Size() > sortKeyMax || c.High.Size() > sortKeyMax {
+			return keyError(&engine.KeyError{Problem: engine.KeySortTooLong})
+		}
+	}
+	return nil
+}
+
+func exprAttrs(attrs []engine.KeyAttr) []expr.KeyAttr {
+	out := make([]expr.KeyAttr, len(attrs))
+	for i, a := range attrs {
+		out[i] = expr.KeyAttr{Name: a.Name, Kind: a.Kind}
+	}
+	return out
+}
+
+// checkFilterOffKey refuses a filter on the key that the query already goes by.
+func (p *page) checkFilterOffKey(legacy bool) error {
+	schema := p.queriedKey()
+	for _, name := range attributesOfFilter(p.filter) {
+		if !schema.Has(name) {
+			continue
+		}
+		what := "Filter Expression"
+		if legacy {
+			what = "QueryFilter"
+		}
+		return invalid(what + " can only contain non-primary key attributes: Primary key attribute: " + name)
+	}
+	return nil
+}

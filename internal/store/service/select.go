@@ -1,0 +1,120 @@
+package service
+
+import (
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/expr"
+)
+
+// The values of Select.
+const (
+	selectSpecific     = "SPECIFIC_ATTRIBUTES"
+	selectCount        = "COUNT"
+	selectAll          = "ALL_ATTRIBUTES"
+	selectAllProjected = "ALL_PROJECTED_ATTRIBUTES"
+)
+
+// checkSelect holds Select against the other parameters of a Query or Scan.
+func checkSelect(sel, index, projection Opt[string], legacy *Legacy, w wording) error {
+	list := ""
+	switch {
+	case projection.Set:
+		list = "ProjectionExpression"
+	case legacy.AttributesToGet != nil:
+		list = "AttributesToGet"
+	}
+	switch {
+	case sel.V == selectSpecific && list == "":
+		return w.request(invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"))
+	case sel.V == selectAllProjected && !index.Set:
+		return invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+	case list == "" || !sel.Set || sel.V == selectSpecific:
+		return nil
+	case sel.V == selectCount:
+		return invalid("Cannot specify the " + list + " when choosing to get only the Count")
+	default:
+		return invalid("Cannot specify the " + list + " when choosing to get " + sel.V)
+	}
+}
+
+// useIndex finds the index that a Query or Scan names and checks what can be asked of it.
+func (p *page) useIndex(name Opt[string], sel Opt[string], consistent Opt[bool]) error {
+	p.perBlock = readKind(consistent)
+	if !name.Set {
+		return nil
+	}
+	p.index = p.desc.Index(name.V)
+	switch {
+	case p.index == nil:
+		return indexError(&engine.IndexError{Index: name.V})
+	case p.index.Global && consistent.V:
+		return invalid("Consistent reads are not supported on global secondary indexes")
+	case p.index.Global && sel.V == selectAll && p.index.Projection.Type != projectionAll:
+		return invalid(invalidValues + "Select type ALL_ATTRIBUTES is not supported for global secondary index " + name.V +
+			" because its projection type is not ALL")
+	case p.index.Building:
+		return indexError(&engine.IndexError{Index: name.V, Building: true})
+	}
+	p.rng.Index = p.index
+	return nil
+}
+
+// useAttributes settles whether the index has what Select and the projection ask for. A local index fetches what it lacks from
+// the table, a global one refuses.
+func (p *page) useAttributes(sel Opt[string]) error {
+	p.countOnly = sel.V == selectCount
+	if p.index == nil || p.index.Projection.Type == projectionAll {
+		return nil
+	}
+	missing := p.unprojected(attributesOfProjection(p.projection))
+	if len(missing) > 0 && p.index.Global {
+		return invalid(invalidValues + "Global secondary index " + p.index.Name + " does not project " + printedList(missing))
+	}
+	p.fetch = len(missing) > 0 || sel.V == selectAll
+	return nil
+}
+
+// checkFilterProjected refuses a Query's filter on attributes that the index, of either kind, does not hold. A Scan takes them
+// for missing.
+func (p *page) checkFilterProjected() error {
+	if p.index == nil || p.index.Projection.Type == projectionAll {
+		return nil
+	}
+	if missing := p.unprojected(attributesOfFilter(p.filter)); len(missing) > 0 {
+		return invalid(invalidValues + "Secondary index " + p.index.Name + " does not project one or more filter attributes: " + printedList(missing))
+	}
+	return nil
+}
+
+// unprojected gives those of the attributes that the index does not hold.
+func (p *page) unprojected(attributes []string) (missing []string) {
+	for _, name := range attributes {
+		if !p.desc.Key.Has(name) && !p.index.Key.Has(name) && !slices.Contains(p.index.Projection.NonKey, name) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+func attributesOfProjection(p *expr.Projection) []string {
+	if p == nil {
+		return nil
+	}
+	return p.Attributes()
+}
+
+func attributesOfFilter(c *expr.Condition) []string {
+	if c == nil {
+		return nil
+	}
+	return c.Attributes()
+}
+
+// queriedKey is the key schema that a Query or Scan goes by.
+func (p *page) queriedKey() engine.KeySchema {
+	if p.index != nil {
+		return p.index.Key
+	}
+	return p.desc.Key
+}

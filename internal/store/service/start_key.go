@@ -1,0 +1,102 @@
+package service
+
+import (
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+const msgStartKey = "The provided starting key is invalid"
+
+// startKeyArg checks the values of an ExclusiveStartKey. Some messages are given bare.
+func startKeyArg(k ItemArg) error {
+	bad, ok := k.Err.(*dynamo.Error)
+	if !ok {
+		return k.Err
+	}
+	for _, bare := range []string{"duplicates", "number set", "numeric value", "significant digits", "magnitude"} {
+		if strings.Contains(bad.Message, bare) {
+			return bad
+		}
+	}
+	return invalid(msgStartKey + ": " + bad.Message)
+}
+
+// useStartKey holds an ExclusiveStartKey against the schema: it must have just the attributes that a LastEvaluatedKey has.
+func (p *page) useStartKey(k ItemArg) error {
+	if !k.present() {
+		return nil
+	}
+	want, fits := 0, true
+	p.startAttributes(func(attr engine.KeyAttr) bool {
+		want++
+		fits = fits && k.Item.Get(attr.Name).Kind() == attr.Kind
+		return true
+	})
+	switch {
+	case fits && k.Item.Len() == want:
+		p.rng.After = k.Item
+		return startKeyValues(p, k.Item)
+	case p.index != nil:
+		return invalid(msgStartKey)
+	default:
+		return invalid(msgStartKey + ": " + msgKeyMismatch)
+	}
+}
+
+// startKeyValues refuses a start key whose values no key can have.
+func startKeyValues(p *page, key dynamo.Item) error {
+	_, err := p.desc.KeyOf(key)
+	if err == nil && p.index != nil {
+		err = p.desc.CheckIndexKeys(key, nil)
+	}
+	if bad, ok := err.(*engine.KeyError); ok {
+		bad.Index = ""
+		return invalid(msgStartKey + ": " + keyError(bad).(*dynamo.Error).Message)
+	}
+	return err
+}
+
+// checkStartInRange refuses a start key that the Query's conditions exclude.
+func (p *page) checkStartInRange() error {
+	key := p.rng.After
+	if key == nil {
+		return nil
+	}
+	schema := p.queriedKey()
+	if p.index == nil && (len(schema.Sort) == 0 || p.rng.Sort.Op == engine.SortEQ) {
+		return invalid("The query can return at most one row and cannot be restarted")
+	}
+	for i, attr := range schema.Partition {
+		if !dynamo.Equal(key.Get(attr.Name), p.rng.Partition[i]) {
+			return invalid("The provided starting key is outside query boundaries based on provided conditions")
+		}
+	}
+	if len(schema.Sort) > 0 && !inSortRange(p.rng.Sort, key.Get(schema.Sort[0].Name)) {
+		return invalid("The provided starting key does not match the range key predicate")
+	}
+	return nil
+}
+
+// inSortRange tells whether a sort key value satisfies a Query's condition on it.
+func inSortRange(r engine.SortRange, v dynamo.Value) bool {
+	switch r.Op {
+	case engine.SortEQ:
+		return dynamo.Equal(v, r.Low)
+	case engine.SortLT:
+		return dynamo.Compare(v, r.Low) < 0
+	case engine.SortLE:
+		return dynamo.Compare(v, r.Low) <= 0
+	case engine.SortGT:
+		return dynamo.Compare(v, r.Low) > 0
+	case engine.SortGE:
+		return dynamo.Compare(v, r.Low) >= 0
+	case engine.SortBetween:
+		return dynamo.Compare(v, r.Low) >= 0 && dynamo.Compare(v, r.High) <= 0
+	case engine.SortBegins:
+		return strings.HasPrefix(string(v.Bytes()), string(r.Low.Bytes()))
+	default:
+		return true
+	}
+}

@@ -1,0 +1,83 @@
+package service
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+// The tags by which a table says what it is to be like here. Where one is missing the server's own setting counts. Keys that begin with "mayfly:" are
+// mayfly's: another of them is refused, so that a misspelt one does not pass for set.
+const (
+	tagPrefix = "mayfly:"
+	tagExpiry = "mayfly:expiry"       // strict or aws: how its items expire
+	tagDelay  = "mayfly:expiry-delay" // a distribution of delays, for aws
+	tagSeed   = "mayfly:expiry-seed"  // a number, for aws
+	tagShards = "mayfly:shards"       // how many shards its stream has, from when it is enabled next
+)
+
+const (
+	expiryStrict = "strict"
+	shardsMax    = 64
+)
+
+// tagged is what a table's tags say.
+type tagged struct {
+	expiry engine.Expiry
+	shards int // 0: nothing
+}
+
+// setByTag sets what one tag says. Tags that are not mayfly's say nothing.
+func setByTag(to *tagged, key, value string) error {
+	x := &to.expiry
+	switch {
+	case key == tagExpiry && value == expiryStrict:
+		x.Mode = engine.ExpiryStrict
+	case key == tagExpiry && value == string(engine.ExpiryAWS):
+		x.Mode = engine.ExpiryAWS
+	case key == tagExpiry:
+		return invalid("The value of the tag " + key + " is strict or aws, and not: " + value)
+	case key == tagDelay:
+		delay, err := engine.ParseDelay(value)
+		if err != nil {
+			return invalid("The value of the tag " + key + " is wrong: " + err.Error())
+		}
+		x.Delay = delay
+	case key == tagSeed:
+		seed, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return invalid("The value of the tag " + key + " is a whole number from 0 to 18446744073709551615, and not: " + value)
+		}
+		x.Seed = seed
+	case key == tagShards:
+		shards, err := strconv.ParseUint(value, 10, 8)
+		if err != nil || shards < 1 || shards > shardsMax {
+			return invalid("The value of the tag " + key + " is a whole number from 1 to " + strconv.Itoa(shardsMax) + ", and not: " + value)
+		}
+		to.shards = int(shards)
+	case strings.HasPrefix(key, tagPrefix):
+		return invalid("Tag Keys with the prefix " + tagPrefix + " are " + tagExpiry + ", " + tagDelay + ", " + tagSeed + " and " + tagShards + ", and not: " + key)
+	}
+	return nil
+}
+
+// taggedBy is what tags say, and where they do not, the server.
+func (s *Service) taggedBy(tags map[string]string) tagged {
+	to := tagged{expiry: s.expiry}
+	for _, key := range []string{tagExpiry, tagDelay, tagSeed, tagShards} {
+		if value, ok := tags[key]; ok {
+			_ = setByTag(&to, key, value) // checked when it was set; one from before that was checked says nothing
+		}
+	}
+	if to.expiry.Mode == engine.ExpiryStrict {
+		to.expiry = engine.Expiry{}
+	}
+	return to
+}
+
+// obeyTags makes a table's description what its tags ask for.
+func (s *Service) obeyTags(d *engine.TableDesc) {
+	to := s.taggedBy(d.API.Tags)
+	d.TTL.Expiry, d.Stream.Shards = to.expiry, to.shards
+}

@@ -1,0 +1,186 @@
+package service
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+const (
+	tagsMax        = 50
+	tagKeyMax      = 128
+	tagValueMax    = 256
+	tagPageMax     = 10
+	msgTooManyTags = "Number of Tags exceed the current limit for the provided ResourceArn"
+)
+
+// TagResource sets tags of a table; a tag of the same key is replaced. Those of mayfly change how the table's items expire
+// and its next stream.
+func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty, error) {
+	table, err := taggedTable(in.ARN)
+	if err != nil {
+		return nil, err
+	}
+	var sh shape
+	sh.tags(in.Tags)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	if len(in.Tags) == 0 {
+		return nil, invalid("Atleast one Tag needs to be provided as Input.")
+	}
+	if err := checkTags(in.Tags); err != nil {
+		return nil, err
+	}
+	return s.alterTags(ctx, in.ARN.V, table, func(tags map[string]string) (map[string]string, error) {
+		tags = tagMap(tags, in.Tags)
+		if len(tags) > tagsMax {
+			return nil, invalid(msgTooManyTags)
+		}
+		return tags, nil
+	})
+}
+
+// UntagResource removes tags of a table by their keys; keys that it does not have are ignored.
+func (s *Service) UntagResource(ctx context.Context, in *UntagResourceInput) (*Empty, error) {
+	table, err := taggedTable(in.ARN)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Keys) == 0 {
+		return nil, invalid("Atleast one Tag Key needs to be provided as Input.")
+	}
+	return s.alterTags(ctx, in.ARN.V, table, func(tags map[string]string) (map[string]string, error) {
+		tags = maps.Clone(tags)
+		for _, key := range in.Keys {
+			delete(tags, key)
+		}
+		return tags, nil
+	})
+}
+
+// ListTagsOfResource gives a table's tags in the order of their keys, ten a page.
+func (s *Service) ListTagsOfResource(_ context.Context, in *ListTagsInput) (*ListTagsOutput, error) {
+	table, err := taggedTable(in.ARN)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.engine.Table(namespace, table)
+	if err != nil {
+		return nil, tagError(err, in.ARN.V)
+	}
+	d, err := t.Describe()
+	if err != nil {
+		return nil, tagError(err, in.ARN.V)
+	}
+	out := &ListTagsOutput{}
+	tags := d.API.Tags
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if in.NextToken.Set && key <= in.NextToken.V {
+			continue
+		}
+		if len(out.Tags) == tagPageMax {
+			out.NextToken = out.Tags[tagPageMax-1][0]
+			break
+		}
+		out.Tags = append(out.Tags, [2]string{key, tags[key]})
+	}
+	return out, nil
+}
+
+func (s *Service) alterTags(ctx context.Context, arn, table string, change func(map[string]string) (map[string]string, error)) (*Empty, error) {
+	_, err := s.engine.Alter(ctx, namespace, table, func(d *engine.TableDesc, _ engine.Instant) (err error) {
+		d.API.Tags, err = change(d.API.Tags)
+		s.obeyTags(d)
+		return err
+	})
+	if err != nil {
+		return nil, tagError(err, arn)
+	}
+	return &Empty{}, nil
+}
+
+// tagError is apiError, except that a missing table is named by the ARN.
+func tagError(err error, arn string) error {
+	err = apiError(err, arn)
+	if errorCode(err) == dynamo.CodeResourceNotFound {
+		return notFound(": ResourceArn: " + arn + " not found")
+	}
+	return err
+}
+
+// taggedTable gives the table that a resource ARN names.
+func taggedTable(arn Opt[string]) (string, error) {
+	if !arn.Set || arn.V == "" {
+		return "", invalid("Invalid TableArn")
+	}
+	if !isARN(arn.V) {
+		return "", invalid(invalidValues + "ARNs must start with 'arn:': " + arn.V)
+	}
+	resource, err := arnResource(arn.V)
+	name, ok := strings.CutPrefix(resource, "table/")
+	if err != nil || !ok {
+		return "", invalid(invalidValues + "Provided Arn is not a DynamoDB resource arn: " + arn.V)
+	}
+	if strings.Contains(name, "/index/") {
+		return "", invalid(invalidValues + "Invalid resource arn provided, only table or stream is accepted. Provided resource arn: " + arn.V)
+	}
+	return name, nil
+}
+
+func (s *shape) tags(tags []Tag) {
+	for i, tag := range tags {
+		path := member("tags", i)
+		s.required(path+".key", tag.Key.Set)
+		s.length(path+".key", tag.Key, 1, tagKeyMax)
+		s.required(path+".value", tag.Value.Set)
+		s.length(path+".value", tag.Value, 0, tagValueMax)
+	}
+}
+
+// checkTags refuses characters that a tag cannot have, reserved keys and keys given twice.
+func checkTags(tags []Tag) error {
+	for i, tag := range tags {
+		switch {
+		case strings.HasPrefix(strings.ToLower(tag.Key.V), "aws:"):
+			return invalid("Tag Key cannot be prefixed with aws:, Key: " + tag.Key.V)
+		case !isTagText(tag.Key.V):
+			return invalid("The Tag Key provided is invalid, Key: " + tag.Key.V)
+		case !isTagText(tag.Value.V):
+			return invalid("The Tag Value provided is invalid, Value: " + tag.Value.V)
+		}
+		if err := setByTag(&tagged{}, tag.Key.V, tag.Value.V); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(tags[:i], func(t Tag) bool { return t.Key.V == tag.Key.V }) {
+			return invalid("Duplicate Tag Keys provided as input: Duplicate Tag Key found " + tag.Key.V)
+		}
+	}
+	return nil
+}
+
+// isTagText tells whether s has only letters, digits, spaces and _ . : / = + - @.
+func isTagText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("_.:/=+-@", r)
+	})
+}
+
+// tagMap is old with tags set in it; old is not changed.
+func tagMap(old map[string]string, tags []Tag) map[string]string {
+	if len(tags) == 0 {
+		return old
+	}
+	merged := make(map[string]string, len(old)+len(tags))
+	maps.Copy(merged, old)
+	for _, tag := range tags {
+		merged[tag.Key.V] = tag.Value.V
+	}
+	return merged
+}

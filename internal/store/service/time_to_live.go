@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+// The states of a table's TTL.
+const (
+	ttlEnabled   = "ENABLED"
+	ttlEnabling  = "ENABLING"
+	ttlDisabled  = "DISABLED"
+	ttlDisabling = "DISABLING"
+)
+
+// UpdateTimeToLive turns a table's TTL on, for one attribute, or off. The change holds for every later write when this
+// answers; items that were there before follow in the background, which DescribeTimeToLive shows. Amazon's rule that
+// a table's TTL can change only about once an hour is not kept.
+func (s *Service) UpdateTimeToLive(ctx context.Context, in *UpdateTimeToLiveInput) (*UpdateTimeToLiveOutput, error) {
+	ref, err := controlTable(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	if err := updateTimeToLiveShape(in); err != nil {
+		return nil, err
+	}
+	_, err = s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, _ engine.Instant) error {
+		return changeTimeToLive(&d.TTL, in.Enabled.V, in.Attribute.V)
+	})
+	if err != nil {
+		return nil, apiError(err, ref.name)
+	}
+	if !in.Enabled.V {
+		s.off(ref.name)
+	}
+	return &UpdateTimeToLiveOutput{Enabled: in.Enabled.V, Attribute: in.Attribute.V}, nil
+}
+
+func updateTimeToLiveShape(in *UpdateTimeToLiveInput) error {
+	var s shape
+	if !in.Present {
+		s.null("timeToLiveSpecification")
+		return s.err()
+	}
+	s.required("timeToLiveSpecification.attributeName", in.Attribute.Set)
+	s.length("timeToLiveSpecification.attributeName", in.Attribute, 1, attributeNameKeysMax)
+	s.required("timeToLiveSpecification.enabled", in.Enabled.Set)
+	return s.err()
+}
+
+// changeTimeToLive applies a valid request to a table's setting.
+func changeTimeToLive(ttl *engine.TTLDesc, enable bool, attribute string) error {
+	current := ttl.Attribute
+	switch {
+	case current == "" && !enable:
+		return invalid("TimeToLive is already disabled")
+	case current != "" && current != attribute:
+		return invalid("TimeToLive is active on a different AttributeName: current AttributeName is " + current)
+	case current != "" && enable:
+		return invalid("TimeToLive is already enabled")
+	case enable:
+		ttl.Attribute = attribute
+	default:
+		ttl.Attribute = ""
+	}
+	return nil
+}
+
+// DescribeTimeToLive tells whether a table's TTL is on, and on which attribute.
+func (s *Service) DescribeTimeToLive(_ context.Context, in *TableNameInput) (*DescribeTimeToLiveOutput, error) {
+	ref, err := controlTable(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.engine.Table(namespace, ref.name)
+	if err != nil {
+		return nil, apiError(err, ref.name)
+	}
+	d, err := t.Describe()
+	if err != nil {
+		return nil, apiError(err, ref.name)
+	}
+	return &DescribeTimeToLiveOutput{Status: ttlStatus(&d.TTL), Attribute: d.TTL.Attribute}, nil
+}
+
+func ttlStatus(ttl *engine.TTLDesc) string {
+	switch on := ttl.Attribute != ""; {
+	case on && ttl.Backfill:
+		return ttlEnabling
+	case on:
+		return ttlEnabled
+	case ttl.Backfill:
+		return ttlDisabling
+	default:
+		return ttlDisabled
+	}
+}

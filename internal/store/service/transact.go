@@ -1,0 +1,87 @@
+package service
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+const (
+	transactItemsMax = 100
+	transactBytesMax = 4 * 1024 * 1024
+	tokenLengthMax   = 36
+
+	msgSameItem      = "Transaction request cannot include multiple operations on one item"
+	msgTransactBytes = "Transaction size cannot exceed 4194304 bytes"
+)
+
+// The codes of cancellation reasons.
+const (
+	reasonNone       = "None"
+	reasonCondition  = "ConditionalCheckFailed"
+	reasonValidation = "ValidationError"
+)
+
+// cancelled is the error of a transaction of which some action failed; errs has one entry for each action, nil where it is
+// not the cause. An error that is no reason, such as a fault, is the transaction's own error.
+func cancelled(errs []error) error {
+	reasons := make([]dynamo.Reason, len(errs))
+	for i, err := range errs {
+		var api *dynamo.Error
+		switch {
+		case err == nil:
+			reasons[i].Code = reasonNone
+		case !errors.As(err, &api):
+			return err
+		case api.Code == dynamo.CodeConditionalCheckFailed:
+			reasons[i] = dynamo.Reason{Code: reasonCondition, Message: api.Message, Item: api.Item}
+		default:
+			reasons[i] = dynamo.Reason{Code: reasonValidation, Message: api.Message}
+		}
+	}
+	return &dynamo.Error{Code: dynamo.CodeTransactionCanceled, Message: cancelMessage(reasons), Reasons: reasons}
+}
+
+func cancelMessage(reasons []dynamo.Reason) string {
+	codes := make([]string, len(reasons))
+	for i := range reasons {
+		codes[i] = reasons[i].Code
+	}
+	return "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"
+}
+
+// cancels tells whether an error of binding an action to its table cancels the transaction, as keys of a wrong type do,
+// rather than refusing it outright, as a missing table and empty keys do.
+func cancels(err error) bool {
+	var bad *engine.KeyError
+	if errors.As(err, &bad) {
+		return bad.Problem == engine.KeyWrongType || bad.Problem == engine.KeyMissing
+	}
+	return errorCode(err) == dynamo.CodeValidation
+}
+
+// someError tells whether any action failed.
+func someError(errs []error) bool {
+	for _, err := range errs {
+		if err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// transactItems checks the number of actions.
+func (s *shape) transactItems(n int, present bool) {
+	if !present {
+		s.null("transactItems")
+		return
+	}
+	s.count("transactItems", n, 1, transactItemsMax, func() string {
+		if n == 0 {
+			return "[]"
+		}
+		return "[…]" // how Amazon prints the actions is not known
+	})
+}

@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/expr"
+)
+
+// TransactGetItems reads up to 100 items as they were at one instant.
+func (s *Service) TransactGetItems(ctx context.Context, in *TransactGetItemsInput) (*TransactGetItemsOutput, error) {
+	gets, err := newTransactGets(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.bindTransactGets(gets); err != nil {
+		return nil, err
+	}
+	err = s.engine.ReadSnapshot(ctx, func(v *engine.View) (err error) {
+		v.Show(in.Expired)
+		for i := range gets {
+			g := &gets[i]
+			if g.found, g.size, err = v.Get(g.table, g.key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, apiError(err, "")
+	}
+	total := 0
+	for i := range gets {
+		total += gets[i].size
+	}
+	if total > transactBytesMax {
+		return nil, invalid(msgTransactBytes)
+	}
+	return transactGetOutput(gets, capacityModeOf(in.ReturnConsumedCapacity.V)), nil
+}
+
+// transactGet is one action of a TransactGetItems.
+type transactGet struct {
+	ref        tableRef
+	item       dynamo.Item // the Key
+	projection *expr.Projection
+	table      *engine.Table
+	key        engine.Key
+
+	found dynamo.Item // nil: there is none
+	size  int         // of found, in bytes
+}
+
+// newTransactGets checks the request as far as it can be without the tables.
+func newTransactGets(in *TransactGetItemsInput) ([]transactGet, error) {
+	gets := make([]transactGet, len(in.Items))
+	if err := transactGetShape(in, gets); err != nil {
+		return nil, err
+	}
+	for i := range in.Items {
+		get := &in.Items[i]
+		var err error
+		if gets[i].ref, err = gets[i].ref.resolve(); err != nil {
+			return nil, err
+		}
+		sess, err := projectionSession(get.Names, get.Projection, &Legacy{})
+		if err != nil {
+			return nil, err
+		}
+		if get.Key.Err != nil {
+			return nil, get.Key.Err
+		}
+		gets[i].item = get.Key.Item
+		if gets[i].projection, err = readProjection(sess, get.Projection, &Legacy{}); err != nil {
+			return nil, err
+		}
+	}
+	return gets, nil
+}
+
+func transactGetShape(in *TransactGetItemsInput, gets []transactGet) error {
+	var s shape
+	s.transactItems(len(in.Items), in.Items != nil)
+	for i := range in.Items {
+		path := member("transactItems", i) + ".get"
+		if !in.Items[i].Present {
+			s.null(path)
+			continue
+		}
+		gets[i].ref = s.dataTable(path+".tableName", in.Items[i].TableName)
+		s.required(path+".key", in.Items[i].Key.present())
+	}
+	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
+	return s.err()
+}
+
+// bindTransactGets holds the keys against the tables' schemas.
+func (s *Service) bindTransactGets(gets []transactGet) error {
+	errs := make([]error, len(gets))
+	for i := range gets {
+		g := &gets[i]
+		t, err := s.engine.Table(namespace, g.ref.name)
+		if err == nil {
+			g.table = t
+			g.key, err = lookupKey(t.Desc(), g.item)
+		}
+		if err != nil && !cancels(err) {
+			return apiError(err, "")
+		}
+		errs[i] = apiError(err, "")
+	}
+	if someError(errs) {
+		return cancelled(errs)
+	}
+	for i := range gets {
+		for j := range gets[:i] {
+			if gets[i].table == gets[j].table && gets[i].key == gets[j].key {
+				return invalid(msgSameItem)
+			}
+		}
+	}
+	return nil
+}
+
+func transactGetOutput(gets []transactGet, mode capacityMode) *TransactGetItemsOutput {
+	out := &TransactGetItemsOutput{Responses: make([]dynamo.Item, len(gets))}
+	used := meters{mode: mode, transaction: meterReads}
+	for i := range gets {
+		g := &gets[i]
+		out.Responses[i] = project(g.projection, g.found)
+		units := readUnits(g.size, readTransactional)
+		g.table.Desc().Units.AddRead(units)
+		used.of(g.ref.given).read(units)
+	}
+	out.Capacity = used.results()
+	return out
+}

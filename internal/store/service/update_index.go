@@ -1,0 +1,235 @@
+package service
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+// msgOneIndex is of index changes that Amazon makes one after another.
+const msgOneIndex = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
+
+// indexName is the index that an entry of GlobalSecondaryIndexUpdates is about.
+func (u *IndexUpdate) indexName() string {
+	switch {
+	case u.Create != nil:
+		return u.Create.IndexName.V
+	case u.Delete != nil:
+		return u.Delete.V
+	default:
+		return u.UpdateName.V
+	}
+}
+
+// online says whether an entry adds or removes an index, rather than change its throughput.
+func (u *IndexUpdate) online() bool { return u.Create != nil || u.Delete != nil }
+
+func changesIndexesOnline(in *UpdateTableInput) bool {
+	return slices.ContainsFunc(in.GlobalUpdates, func(u IndexUpdate) bool { return u.online() })
+}
+
+// checkIndexUpdates checks the entries of GlobalSecondaryIndexUpdates as far as that needs no table.
+func checkIndexUpdates(in *UpdateTableInput) error {
+	if in.GlobalUpdates != nil && len(in.GlobalUpdates) == 0 {
+		return invalid(invalidValues + "List of GlobalSecondaryIndexUpdates is empty")
+	}
+	for i, u := range in.GlobalUpdates {
+		switch {
+		case u.Actions == 0:
+			return invalid(invalidValues + "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null")
+		case u.Actions > 1:
+			return invalid(invalidValues + "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object")
+		}
+		same := func(v IndexUpdate) bool { return v.indexName() == u.indexName() }
+		if slices.ContainsFunc(in.GlobalUpdates[:i], same) {
+			return invalid(invalidValues + "Only one global secondary index update per index is allowed simultaneously. Index: " + u.indexName())
+		}
+		if u.Update != nil {
+			if err := throughputRange(u.Update); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// changeIndexes applies GlobalSecondaryIndexUpdates to a table's description. Limits are looked at last, as Amazon does.
+func changeIndexes(d *engine.TableDesc, in *UpdateTableInput) error {
+	before := slices.Clone(d.Indexes)
+	definitions := mergeDefinitions(d.API.Definitions, in.Attributes)
+	for i := range in.GlobalUpdates {
+		u := &in.GlobalUpdates[i]
+		var err error
+		switch {
+		case u.Create != nil:
+			err = addIndex(d, u.Create, in.Attributes, definitions)
+		case u.Delete != nil:
+			err = removeIndex(d, u.indexName())
+		default:
+			err = changeIndexThroughput(d, u)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	d.API.Definitions = usedDefinitions(d, definitions)
+	return checkIndexLimits(before, d, in)
+}
+
+// checkIndexLimits refuses more than one index coming or going at a time, and more of them than a table may have. An index that is being built may
+// go; then it is the one.
+func checkIndexLimits(before []engine.IndexDesc, d *engine.TableDesc, in *UpdateTableInput) error {
+	if !changesIndexesOnline(in) {
+		return nil
+	}
+	online := 0
+	for _, u := range in.GlobalUpdates {
+		if u.online() {
+			online++
+		}
+	}
+	for _, ix := range before {
+		if ix.Building && d.Index(ix.Name) != nil {
+			online++
+		}
+	}
+	if online > 1 {
+		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: msgOneIndex}
+	}
+	global := 0
+	for _, ix := range d.Indexes {
+		if ix.Global {
+			global++
+		}
+	}
+	if global > globalIndexesMax {
+		return &dynamo.Error{
+			Code: dynamo.CodeLimitExceeded, Message: "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of 20",
+		}
+	}
+	return nil
+}
+
+// addIndex adds a global index. The request must define its key attributes, even those that the table has defined already.
+func addIndex(d *engine.TableDesc, spec *IndexSpec, given []AttributeDefinition, definitions []engine.KeyAttr) error {
+	if d.Index(spec.IndexName.V) != nil {
+		return invalid("Attempting to create an index which already exists")
+	}
+	if err := checkNewIndex(spec, given, d.API.OnDemand); err != nil {
+		return err
+	}
+	kinds := make(map[string]dynamo.Kind, len(definitions))
+	for _, def := range definitions {
+		kinds[def.Name] = def.Kind
+	}
+	d.Indexes = append(d.Indexes, indexDesc(spec, true, kinds))
+	sortIndexes(d.Indexes)
+	projected := 0
+	for _, ix := range d.Indexes {
+		projected += len(ix.Projection.NonKey)
+	}
+	if projected > projectedMax {
+		return invalid(msgProjectedCount)
+	}
+	return nil
+}
+
+// checkNewIndex checks an index that is to be added against what the request says beside it.
+func checkNewIndex(spec *IndexSpec, given []AttributeDefinition, onDemand bool) error {
+	if len(given) == 0 {
+		return invalid(invalidValues + "AttributeDefinitions is not specified for index: " + spec.IndexName.V)
+	}
+	names := definedNames(given)
+	if err := definedTwice(names); err != nil {
+		return err
+	}
+	if err := keyAgainstDefinitions(spec.KeySchema, names); err != nil {
+		return err
+	}
+	if err := checkProjection(&spec.Projection); err != nil {
+		return err
+	}
+	switch {
+	case onDemand && spec.Throughput != nil:
+		return invalid(invalidValues + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: " + spec.IndexName.V +
+			" when BillingMode is PAY_PER_REQUEST")
+	case !onDemand && spec.Throughput == nil:
+		return invalid(invalidValues + "Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: " + spec.IndexName.V)
+	case !onDemand:
+		return throughputRange(spec.Throughput)
+	}
+	return nil
+}
+
+func removeIndex(d *engine.TableDesc, name string) error {
+	if _, err := globalIndex(d, name, "delete"); err != nil {
+		return err
+	}
+	d.Indexes = slices.DeleteFunc(d.Indexes, func(ix engine.IndexDesc) bool { return ix.Name == name })
+	return nil
+}
+
+func changeIndexThroughput(d *engine.TableDesc, u *IndexUpdate) error {
+	ix, err := globalIndex(d, u.indexName(), "update")
+	switch {
+	case err != nil:
+		return err
+	case d.API.OnDemand:
+		return invalid(invalidValues + "The only Updates for index: " + ix.Name +
+			" when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput")
+	case ix.Read == u.Update.Read.V && ix.Write == u.Update.Write.V:
+		return sameThroughput("the index "+ix.Name, ix.Read, ix.Write)
+	}
+	ix.Read, ix.Write = u.Update.Read.V, u.Update.Write.V
+	return nil
+}
+
+// globalIndex finds a global index to do something with.
+func globalIndex(d *engine.TableDesc, name, do string) (*engine.IndexDesc, error) {
+	ix := d.Index(name)
+	switch {
+	case ix == nil:
+		return nil, notFound(": Index " + name + " for table " + d.Name)
+	case !ix.Global:
+		return nil, invalid("Cannot " + do + " an index that is not a GlobalSecondaryIndex: " + name)
+	}
+	return ix, nil
+}
+
+// mergeDefinitions adds the definitions of a request to those of a table. Where both define an attribute, the table's type stays.
+func mergeDefinitions(table []engine.KeyAttr, given []AttributeDefinition) []engine.KeyAttr {
+	merged := slices.Clone(table)
+	for _, def := range given {
+		if !slices.ContainsFunc(merged, func(a engine.KeyAttr) bool { return a.Name == def.Name.V }) {
+			merged = append(merged, engine.KeyAttr{Name: def.Name.V, Kind: keyKind(def.Type.V)})
+		}
+	}
+	return merged
+}
+
+// usedDefinitions gives those of the definitions that the key of the table or of an index uses.
+func usedDefinitions(d *engine.TableDesc, definitions []engine.KeyAttr) []engine.KeyAttr {
+	return slices.DeleteFunc(definitions, func(a engine.KeyAttr) bool { return !d.Key.Has(a.Name) && !indexKeyed(d, a.Name) })
+}
+
+// showIndexChange makes the answer to UpdateTable show an index that was added as Amazon does, which has not begun the backfill when it answers, and
+// one that was removed for the last time.
+func (s *Service) showIndexChange(out *TableDescription, before []engine.IndexDesc, d *engine.TableDesc) {
+	for i := range out.Global {
+		ix := &out.Global[i]
+		if !slices.ContainsFunc(before, func(b engine.IndexDesc) bool { return b.Name == ix.Name }) {
+			out.Status, ix.Status, ix.Backfilling = statusUpdating, statusCreating, Some(false)
+			ix.ItemCount, ix.SizeBytes = 0, 0
+		}
+	}
+	for i := range before {
+		if b := &before[i]; d.Index(b.Name) == nil {
+			gone := s.describeIndex(d, b, engine.TableStats{})
+			gone.Status, gone.Backfilling = statusDeleting, Opt[bool]{}
+			out.Status, out.Global = statusUpdating, append(out.Global, gone)
+		}
+	}
+	sort.Slice(out.Global, func(i, j int) bool { return out.Global[i].Name < out.Global[j].Name })
+}

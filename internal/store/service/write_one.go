@@ -1,0 +1,79 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+// The values of ReturnValues.
+const (
+	returnNone       = "NONE"
+	returnAllOld     = "ALL_OLD"
+	returnAllNew     = "ALL_NEW"
+	returnUpdatedOld = "UPDATED_OLD"
+	returnUpdatedNew = "UPDATED_NEW"
+)
+
+// writeOne carries out one action and answers it, as PutItem, UpdateItem and DeleteItem do.
+func (s *Service) writeOne(ctx context.Context, a *action, returnValues, capacity, collection string) (*WriteOutput, error) {
+	mode := capacityModeOf(capacity)
+	a.returnOld = mode != capacityNone || returnValues == returnAllOld
+	if err := a.bind(s.engine); err != nil {
+		return nil, apiError(err, "")
+	}
+	if err := s.engine.Write(ctx, &a.write); err != nil {
+		if errors.Is(err, engine.ErrRefused) {
+			countRefused([]*action{a}, 1)
+		}
+		return nil, a.outcome(err)
+	}
+	a.countWrite(1)
+	out := &WriteOutput{Attributes: a.returned(returnValues)}
+	if mode != capacityNone {
+		m := meter{given: a.ref.given, mode: mode}
+		m.write(&a.write, 1)
+		out.Capacity = m.result()
+	}
+	if collection == collectionSize {
+		out.Collection = collectionMetrics(a.desc, a.item)
+	}
+	return out, nil
+}
+
+// returned is what ReturnValues asks for; nil: no Attributes member.
+func (a *action) returned(values string) dynamo.Item {
+	switch {
+	case values == returnAllOld:
+		return a.write.Old
+	case values == returnAllNew:
+		return a.write.New
+	case a.update == nil:
+		return nil
+	case values == returnUpdatedOld:
+		return a.update.UpdatedOld(a.write.Old)
+	case values == returnUpdatedNew:
+		return a.update.UpdatedNew(a.write.New)
+	}
+	return nil
+}
+
+const collectionSize = "SIZE"
+
+// collectionMetrics is the size estimate of an item collection, for tables with local indexes; nil for others. The true
+// size is not kept: every collection is shown as a small one.
+func collectionMetrics(d *engine.TableDesc, item dynamo.Item) *CollectionMetrics {
+	for i := range d.Indexes {
+		if d.Indexes[i].Global {
+			continue
+		}
+		var key dynamo.Builder
+		for _, attr := range d.Key.Partition {
+			key.Set(attr.Name, item.Get(attr.Name))
+		}
+		return &CollectionMetrics{Key: key.Item(), Lo: 0, Hi: 1}
+	}
+	return nil
+}

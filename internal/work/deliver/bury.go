@@ -1,0 +1,151 @@
+package deliver
+
+import (
+	"crypto/rand"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// DeadLettersTable is the table of dead letters. What a job's dead letter is about is in attributes that one can filter by; the job itself is there to be redriven.
+const DeadLettersTable = "mayfly.deadletters"
+
+const (
+	attrWhen    = "when"       // it became one, epoch seconds
+	attrGone    = "gone"       // when it is forgotten: the TTL attribute
+	attrTarget  = "target"     // ARN
+	attrSource  = "source"     // ARN
+	attrGroup   = "group"      // schedule group or trigger
+	attrCode    = "code"       // of the last error
+	attrMessage = "message"    // of the last error
+	attrTries   = "attempts"   // how many were made
+	attrDetails = "attributes" // the message attributes that its target gets
+	attrLetter  = "letter"     // which of a delivery's letters it is: random. It is in the keys of its parts
+	attrOf      = "dispatcher" // Options.Name of the dispatchers that have a target for it; absent: the endpoint's own
+
+	// Retention is how long a dead letter is kept.
+	Retention = 14 * 24 * time.Hour
+
+	deadBodyMax = 256 << 10 // of a dead letter's delivery, with its attributes: what SQS takes
+)
+
+var deadLettersSpec = ensure.Spec{Name: DeadLettersTable, Key: attrID, TTL: attrGone}
+
+// bury makes a dead letter of a task's job, which has failed for good: in the table always, and at a target where the job names one. The job ends when the
+// first is durable and the second delivered or parked.
+func (d *Dispatcher) bury(t *task, exhausted string) {
+	d.observe(t, Dropped, t.job.Last.Code)
+	if t.job.deadLetter {
+		d.observe(t, DeadLetterFailed, t.job.Last.Code)
+		d.finish(t)
+		return
+	}
+	end := func() { d.ended(t, Ended{Last: t.job.Last, Exhausted: exhausted}) }
+	letter, cut := d.letter(t, exhausted)
+	item, parts, err := d.letterItem(t, &letter)
+	if err != nil { // prepare lets through only what fits
+		d.o.Logger.Error("a dead letter cannot be stored", "id", t.job.Delivery.ID, "error", err)
+		return
+	}
+	d.writer.addBehind(parts, put(DeadLettersTable, item, func() {
+		d.observe(t, DeadLettered, t.job.Last.Code)
+		if t.job.DeadLetter == "" {
+			end()
+			return
+		}
+		if cut {
+			d.observe(t, DeadLetterTruncated, "")
+		}
+		d.dispatch(d.attempts.ctx, &task{job: letter, done: end, hasty: true})
+	}))
+}
+
+// letter is the job that brings a dead letter to its target, and whether its body had to be cut.
+func (d *Dispatcher) letter(t *task, exhausted string) (letter Job, cut bool) {
+	of := d.delivery(t)
+	attributes := map[string]string{
+		"ERROR_CODE":     t.job.Last.Code,
+		"ERROR_MESSAGE":  t.job.Last.Message,
+		"EXECUTION_ID":   of.ID[:min(16, len(of.ID))],
+		"RETRY_ATTEMPTS": strconv.Itoa(t.job.Delivery.Attempt - 1),
+		"SCHEDULED_TIME": of.Time.UTC().Format("2006-01-02T15:04:05.999Z07:00"),
+		"SCHEDULE_ARN":   of.Source,
+		"TARGET_ARN":     of.TargetARN,
+	}
+	if exhausted != "" {
+		attributes["EXHAUSTED_RETRY_CONDITION"] = exhausted
+	}
+	size := len("IS_PAYLOAD_TRUNCATEDtrueString")
+	for name, value := range attributes {
+		if value == "" {
+			delete(attributes, name) // an SQS attribute is not empty
+			continue
+		}
+		size += len(name) + len(value) + len("String")
+	}
+	body := of.Body
+	if room := deadBodyMax - size; len(body) > room {
+		for body = body[:room]; len(body) > room-utf8.UTFMax && !utf8.RuneStart(of.Body[len(body)]); {
+			body = body[:len(body)-1]
+		}
+		attributes["IS_PAYLOAD_TRUNCATED"] = "true"
+		cut = true
+	}
+	return Job{
+		Delivery: target.Delivery{
+			ID: letterID(of.ID), Source: of.Source, Type: of.Type, Subject: of.Subject, Time: of.Time, ContentType: of.ContentType, Body: body,
+			Attributes: attributes, TargetARN: t.job.DeadLetter,
+		},
+		Group: t.job.Group, deadLetter: true,
+	}, cut
+}
+
+// letterID is the id of the delivery of a dead letter. An id has up to 128 characters.
+func letterID(id string) string {
+	const suffix = ".dead"
+	return id[:min(len(id), idMax-len(suffix))] + suffix
+}
+
+// letterItem is a dead letter in the table, and the parts of its body.
+func (d *Dispatcher) letterItem(t *task, letter *Job) (item map[string]types.AttributeValue, parts []write, err error) {
+	job := t.job
+	text, err := encodeJob(&job)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := d.o.Now()
+	details := map[string]types.AttributeValue{}
+	for name, value := range letter.Delivery.Attributes {
+		if name != "IS_PAYLOAD_TRUNCATED" { // here it is not
+			details[name] = &types.AttributeValueMemberS{Value: value}
+		}
+	}
+	gone, which := epoch(now.Add(Retention)), rand.Text()
+	item = map[string]types.AttributeValue{
+		attrID:      &types.AttributeValueMemberS{Value: job.Delivery.ID},
+		attrWhen:    epoch(now),
+		attrGone:    gone,
+		attrTarget:  &types.AttributeValueMemberS{Value: job.Delivery.TargetARN},
+		attrSource:  &types.AttributeValueMemberS{Value: job.Delivery.Source},
+		attrGroup:   &types.AttributeValueMemberS{Value: job.Group},
+		attrCode:    &types.AttributeValueMemberS{Value: job.Last.Code},
+		attrMessage: &types.AttributeValueMemberS{Value: job.Last.Message},
+		attrTries:   number(job.Delivery.Attempt),
+		attrDetails: &types.AttributeValueMemberM{Value: details},
+		attrLetter:  &types.AttributeValueMemberS{Value: which},
+		attrJob:     &types.AttributeValueMemberS{Value: text},
+	}
+	if d.o.Name != "" {
+		item[attrOf] = &types.AttributeValueMemberS{Value: d.o.Name}
+	}
+	parts = partPuts(DeadLettersTable, letterParts(which), job.Delivery.ID, packBody(item, job.Delivery.Body))
+	for i := range parts {
+		parts[i].request.PutRequest.Item[attrGone] = gone
+	}
+	return item, parts, nil
+}

@@ -1,0 +1,226 @@
+package deliver
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// RetriesTable is the table of parked jobs. A job is one item there, whatever its attempt: parking it again, or once more after a crash, writes over it.
+const RetriesTable = "mayfly.retries"
+
+// retriesOf is the table of the parked jobs of dispatchers of a name, which those of other names have no targets for.
+func retriesOf(name string) string {
+	if name == "" {
+		return RetriesTable
+	}
+	return RetriesTable + "." + name
+}
+
+// Attributes of a parked job.
+const (
+	attrID   = "id"
+	attrPart = "part"
+	attrDue  = "due" // when it comes back: the TTL attribute, epoch seconds with milliseconds
+	attrJob  = "job" // storedJob
+
+	partJob   = "job"
+	partEnded = "ended#" // and the generation of the parts that are deleted
+)
+
+func retriesSpec(table string) ensure.Spec {
+	return ensure.Spec{Name: table, Key: attrID, Sort: attrPart, TTL: attrDue, Stream: true, Shards: 1}
+}
+
+// failed deals with a failed attempt: the job is parked until the next one, or is a dead letter.
+func (d *Dispatcher) failed(t *task, err error) {
+	e := target.AsError(err)
+	t.job.Last = Failure{cutText(e.Code, messageMax), cutText(e.Message, messageMax)}
+	t.job.Waits = 0
+	attempt := t.job.Delivery.Attempt
+	due := d.o.Now().Add(max(d.o.Backoff.After(attempt, d.o.Jitter()), e.After))
+	switch {
+	case e.Permanent:
+		d.bury(t, "")
+	case attempt >= t.job.Policy.MaxAttempts:
+		d.bury(t, ExhaustedAttempts)
+	case due.Sub(t.job.First) > t.job.Policy.MaxAge:
+		d.bury(t, ExhaustedAge)
+	default:
+		next := t.job
+		next.Delivery.Attempt++
+		d.observe(t, Parked, e.Code)
+		d.park(t, next, due, func() { d.settled(t) })
+	}
+}
+
+// After is the pause behind an attempt, from 1 on, with a jitter from 0 to below 1.
+func (b Backoff) After(attempt int, jitter float64) time.Duration {
+	most := math.Min(float64(b.First)*math.Pow(2, float64(attempt-1)), float64(b.Most))
+	return max(time.Duration(most*jitter), time.Millisecond)
+}
+
+// settled is called when what follows from a task is durable.
+func (d *Dispatcher) settled(t *task) {
+	if t.secured == nil { // it is over: nobody changes that any more
+		t.done()
+		return
+	}
+	d.slow.end(t)
+}
+
+// park writes a task's job as an item that is due at an instant; done is called when that is durable.
+func (d *Dispatcher) park(t *task, job Job, due time.Time, done func()) {
+	text, err := encodeJob(&job)
+	if err != nil { // prepare lets through only what fits
+		d.o.Logger.Error("a failed delivery cannot be parked", "id", job.Delivery.ID, "error", err)
+		return
+	}
+	item := map[string]types.AttributeValue{
+		attrID:   &types.AttributeValueMemberS{Value: job.Delivery.ID},
+		attrPart: &types.AttributeValueMemberS{Value: partJob},
+		attrDue:  epoch(due),
+		attrJob:  &types.AttributeValueMemberS{Value: text},
+	}
+	if t.kept.parts > 0 { // they are there already
+		t.kept.mark(item)
+		d.writer.add(put(d.parked, item, done))
+		return
+	}
+	parts := packBody(item, job.Delivery.Body)
+	if len(parts) > 0 {
+		t.kept = kept{len(parts), generationOf(parts)}
+		t.kept.mark(item)
+	}
+	d.writer.addBehind(partPuts(d.parked, t.kept.key, job.Delivery.ID, parts), put(d.parked, item, done))
+}
+
+// partPuts are the writes of a body's parts.
+func partPuts(table string, key partKey, id string, parts [][]byte) []write {
+	puts := make([]write, len(parts))
+	for i, part := range parts {
+		item := key(id, i)
+		item[attrBody] = &types.AttributeValueMemberB{Value: part}
+		puts[i] = put(table, item, nil)
+	}
+	return puts
+}
+
+// endedKept is for how long it is remembered that a job has ended whose parts are deleted. Within that time a stream gives the records again by which it could come back:
+// Amazon's keep theirs for 24 hours.
+const endedKept = 48 * time.Hour
+
+// unpark deletes what is parked of a task that has ended. Parts are deleted last: an item without its parts and without a word of the job's end is damaged. done is called
+// when it is certain that they will be deleted.
+func (d *Dispatcher) unpark(t *task, done func()) {
+	id := t.job.Delivery.ID
+	var first []write
+	if t.secured != nil {
+		first = append(first, remove(d.parked, retryKey(id, partJob)))
+	}
+	if t.kept.parts > 0 {
+		ended := t.kept.endedKey(id)
+		ended[attrDue], ended[attrParts] = epoch(d.o.Now().Add(endedKept)), number(t.kept.parts)
+		first = append(first, put(d.parked, ended, done))
+	} else {
+		defer done()
+	}
+	d.writer.addBehind(first, t.kept.removals(d.parked, id)...)
+}
+
+// retry brings a parked job back that is due. One that cannot be read is a dead letter.
+func (d *Dispatcher) retry(ctx context.Context, r Record) error {
+	p, err := readParked(r.Dynamodb)
+	if err != nil {
+		d.lose(p, err.Error(), r.Done)
+		return nil
+	}
+	if d.slow.join(p.job.Delivery.ID, r.Done) {
+		return nil // its attempt is still under way: nothing of the kind is to begin
+	}
+	if p.kept.parts > 0 {
+		needed, missing := false, 0
+		err := persist(ctx, d.o.Logger, "read the parts of a body", func() (err error) {
+			needed, missing, err = d.gather(ctx, &p)
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case !needed:
+			r.Done()
+			return nil
+		case missing > 0:
+			d.lose(p, fmt.Sprintf("part %d of the %d of its body is missing", missing, p.kept.parts), r.Done)
+			return nil
+		}
+	}
+	if p.job.Delivery.Body, err = unpackBody(p.body, p.encoding); err != nil {
+		d.lose(p, "its body cannot be unpacked: "+err.Error(), r.Done)
+		return nil
+	}
+	d.dispatch(ctx, &task{job: p.job, done: r.Done, kept: p.kept})
+	return nil
+}
+
+// gather reads the parts of a parked job's body. missing is the first that is not there, from 1 on. It is not needed where the record has come before, and what followed from
+// it is there: the job is parked again, or has ended.
+func (d *Dispatcher) gather(ctx context.Context, p *parked) (needed bool, missing int, err error) {
+	id := p.job.Delivery.ID
+	get := func(key map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
+		out, err := d.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.parked, Key: key, ConsistentRead: aws.Bool(true)})
+		if err != nil {
+			return nil, err
+		}
+		return out.Item, nil
+	}
+	again, err := get(retryKey(id, partJob))
+	if err != nil {
+		return false, 0, err
+	}
+	if job, err := decodeJob(stringOf(again[attrJob])); err == nil && job.Delivery.Attempt >= p.job.Delivery.Attempt {
+		return false, 0, nil
+	}
+	found := 0
+	p.body, found, err = readParts(ctx, d.o.DB, d.parked, p.kept.key, id, p.kept.parts)
+	if err != nil || found == p.kept.parts {
+		return true, 0, err
+	}
+	p.body = nil
+	ended, err := get(p.kept.endedKey(id))
+	return ended == nil, found + 1, err
+}
+
+// codeUnreadable is that of jobs that were parked and cannot be read, since somebody has changed or deleted what is kept of them.
+const codeUnreadable = "UnreadableJob"
+
+// lose makes a dead letter of a parked job of which something is lost.
+func (d *Dispatcher) lose(p parked, message string, done func()) {
+	d.o.Logger.Error("a parked delivery cannot be read and becomes a dead letter", "id", p.job.Delivery.ID, "error", message)
+	t := &task{job: d.prepare(p.job), done: done, kept: p.kept, state: over}
+	if t.job.fits() != "" {
+		t.job.shrink()
+	}
+	t.job.Last = Failure{codeUnreadable, cutText(message, messageMax)}
+	t.lane = d.laneOrNone(t.job)
+	d.bury(t, "")
+}
+
+// parked is a parked job as it is read.
+type parked struct {
+	job      Job
+	body     []byte
+	encoding string
+	kept     kept
+}
+
+// errNoJob says that an item is none of a parked job.
+var errNoJob = fmt.Errorf("attribute %q is missing", attrJob)

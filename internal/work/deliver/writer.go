@@ -1,0 +1,257 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+)
+
+// writer puts and deletes items in batches. While one is written, the next one gathers; it need not wait when it is full. Writes of one key keep their order.
+type writer struct {
+	db      *dynamodb.Client
+	log     *slog.Logger
+	missing func(context.Context) error // makes the tables
+	wake    chan struct{}
+	mu      struct {
+		sync.Mutex
+		waiting []write
+		flying  map[place]bool // of the writes that have been taken and are not durable
+	}
+}
+
+// write is one of a batch.
+type write struct {
+	at      place
+	request types.WriteRequest
+	done    func() // is called when it is durable; may be nil
+	of      *base  // what others wait for, with it; nil: nothing does
+	behind  *base  // what it waits for; nil: nothing
+}
+
+// base is writes that have to be durable before others are made.
+type base struct {
+	places  []place
+	refused bool // one of them cannot be made; guarded by the writer's lock
+}
+
+// place is a table and the key of an item in it.
+type place struct{ table, id, part string }
+
+const (
+	writesMax  = 25      // the most that BatchWriteItem takes
+	batchBytes = 8 << 20 // how large a batch may be, about: DynamoDB takes 16 MB
+	flights    = 4       // batches under way at once
+)
+
+func newWriter(db *dynamodb.Client, log *slog.Logger) *writer {
+	w := &writer{db: db, log: log, wake: make(chan struct{}, 1)}
+	w.mu.flying = map[place]bool{}
+	return w
+}
+
+func put(table string, item map[string]types.AttributeValue, done func()) write {
+	return write{at: placeOf(table, item), request: types.WriteRequest{PutRequest: &types.PutRequest{Item: item}}, done: done}
+}
+
+func remove(table string, key map[string]types.AttributeValue) write {
+	return write{at: placeOf(table, key), request: types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: key}}}
+}
+
+func placeOf(table string, item map[string]types.AttributeValue) place {
+	p := place{table: table, id: item[attrID].(*types.AttributeValueMemberS).Value}
+	if part, ok := item[attrPart].(*types.AttributeValueMemberS); ok {
+		p.part = part.Value
+	}
+	return p
+}
+
+// add queues writes.
+func (w *writer) add(writes ...write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.waiting = append(w.mu.waiting, writes...)
+	tell(w.wake)
+}
+
+// addBehind queues writes, and others that are made when all of the first are durable. They are queued at once, so that what is added later for their keys comes
+// behind them.
+func (w *writer) addBehind(first []write, then ...write) {
+	b := &base{}
+	for i := range first {
+		first[i].of = b
+		b.places = append(b.places, first[i].at)
+	}
+	for i := range then {
+		then[i].behind = b
+	}
+	w.add(append(first[:len(first):len(first)], then...)...)
+}
+
+// waitsLocked reports whether a write that is the next in the queue has to wait for one that is under way.
+func (w *writer) waitsLocked(next *write) bool {
+	if w.mu.flying[next.at] {
+		return true
+	}
+	return next.behind != nil && slices.ContainsFunc(next.behind.places, func(p place) bool { return w.mu.flying[p] })
+}
+
+// vain reports whether what the write waits for is never made.
+func (w *write) vain() bool { return w.behind != nil && w.behind.refused }
+
+// take takes the next batch: the oldest writes, none of a key that is being written, or behind one. Beside another batch it has to be full.
+func (w *writer) take() []write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.mu.waiting) > 0 && w.mu.waiting[0].vain() {
+		w.mu.waiting = w.mu.waiting[1:]
+	}
+	if len(w.mu.flying) > 0 && len(w.mu.waiting) < writesMax {
+		return nil
+	}
+	n, size := 0, 0
+	for n < min(writesMax, len(w.mu.waiting)) {
+		next := &w.mu.waiting[n]
+		if size += next.bytes(); w.waitsLocked(next) || next.vain() || n > 0 && size > batchBytes {
+			break
+		}
+		w.mu.flying[next.at] = true
+		n++
+	}
+	batch := w.mu.waiting[:n:n]
+	w.mu.waiting = w.mu.waiting[n:]
+	if n > 0 && len(w.mu.waiting) >= writesMax {
+		tell(w.wake)
+	}
+	return batch
+}
+
+// landed is called when a batch is durable.
+func (w *writer) landed(batch []write) {
+	for _, b := range batch {
+		if b.done != nil {
+			b.done()
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, b := range batch {
+		delete(w.mu.flying, b.at)
+	}
+	tell(w.wake)
+}
+
+// refuse notes that what waits for a write is not to be made.
+func (w *writer) refuse(of *base) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if of != nil {
+		of.refused = true
+	}
+}
+
+// bytes is about how large the write is: its body, and something for the rest.
+func (w *write) bytes() int {
+	if w.request.PutRequest == nil {
+		return 0
+	}
+	const rest = 4 << 10
+	switch body := w.request.PutRequest.Item[attrBody].(type) {
+	case *types.AttributeValueMemberS:
+		return rest + len(body.Value)
+	case *types.AttributeValueMemberB:
+		return rest + len(body.Value)*4/3 // as JSON has it
+	}
+	return rest
+}
+
+// idle reports whether there is nothing to write.
+func (w *writer) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.mu.waiting) == 0 && len(w.mu.flying) == 0
+}
+
+// run writes until ctx is done.
+func (w *writer) run(ctx context.Context) {
+	var all sync.WaitGroup
+	for range flights {
+		all.Go(func() { w.fly(ctx) })
+	}
+	all.Wait()
+}
+
+// fly writes one batch after another.
+func (w *writer) fly(ctx context.Context) {
+	for {
+		batch := w.take()
+		if len(batch) == 0 {
+			select {
+			case <-w.wake:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		if err := w.write(ctx, batch); err != nil {
+			return
+		}
+		w.landed(batch)
+	}
+}
+
+// write writes a batch until all of it is durable, or ctx is done. Should the endpoint refuse it as it is, its writes are made one by one, so that one that cannot
+// be made does not keep the others.
+func (w *writer) write(ctx context.Context, batch []write) error {
+	in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{}}
+	for _, b := range batch {
+		in.RequestItems[b.at.table] = append(in.RequestItems[b.at.table], b.request)
+	}
+	err := persist(ctx, w.log, "write items", func() error { return w.try(ctx, in) })
+	var refused *final
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if len(batch) == 1 {
+		w.log.Error("an item cannot be written", "table", batch[0].at.table, "id", batch[0].at.id, "part", batch[0].at.part, "error", err)
+		batch[0].done = nil
+		w.refuse(batch[0].of)
+		return nil
+	}
+	for i := range batch {
+		if err := w.write(ctx, batch[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errUnprocessed = errors.New("the endpoint is overloaded")
+
+// try makes one call, and takes what was written out of the input. A missing table is made.
+func (w *writer) try(ctx context.Context, in *dynamodb.BatchWriteItemInput) error {
+	out, err := w.db.BatchWriteItem(ctx, in)
+	if ensure.Missing(err) && w.missing != nil {
+		if err = w.missing(ctx); err == nil {
+			out, err = w.db.BatchWriteItem(ctx, in)
+		}
+	}
+	var api smithy.APIError
+	switch {
+	case errors.As(err, &api) && api.ErrorCode() == "ValidationException":
+		return &final{err}
+	case err != nil:
+		return err
+	case len(out.UnprocessedItems) > 0:
+		in.RequestItems = out.UnprocessedItems
+		return errUnprocessed
+	}
+	return nil
+}

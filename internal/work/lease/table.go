@@ -1,0 +1,227 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+)
+
+// TableName is the table of leases and checkpoints.
+const TableName = "mayfly.leases"
+
+var spec = ensure.Spec{Name: TableName, Key: attrConsumer, Sort: attrShard}
+
+// Attributes of a row. All are written as names of an expression, since some are reserved words.
+const (
+	attrConsumer   = "consumer"
+	attrShard      = "shard"
+	attrOwner      = "owner" // absent: nobody's
+	attrTerm       = "term"
+	attrBeat       = "beat"
+	attrCheckpoint = "checkpoint" // absent: none yet
+)
+
+// Row is a lease as the table has it.
+type Row struct {
+	Shard      string
+	Owner      string // "": nobody's
+	Term       int64  // 0: there is no such row
+	Beat       int64
+	Checkpoint string // "": none yet
+
+	damage *damage // nil: none
+}
+
+// damage is what somebody has made of a row's term or beat, so that they are no numbers as they are written here. They count as 0, until the next write mends them.
+type damage struct{ term, beat types.AttributeValue }
+
+// Damaged reports whether a row's term or beat cannot be read.
+func (r Row) Damaged() bool { return r.damage != nil }
+
+// isAs is the condition that a row is still as it was read.
+func (r Row) isAs() (condition string, names map[string]string, all map[string]types.AttributeValue) {
+	names = map[string]string{"#t": attrTerm, "#b": attrBeat}
+	if r.damage == nil {
+		return "#t = :t AND #b = :b", names, map[string]types.AttributeValue{":t": number(r.Term), ":b": number(r.Beat)}
+	}
+	is := func(name, value string, as types.AttributeValue) string {
+		if as == nil {
+			return "attribute_not_exists(" + name + ")"
+		}
+		if all == nil {
+			all = map[string]types.AttributeValue{}
+		}
+		all[value] = as
+		return name + " = " + value
+	}
+	return is("#t", ":t", r.damage.term) + " AND " + is("#b", ":b", r.damage.beat), names, all
+}
+
+func (r Row) item(consumer string) map[string]types.AttributeValue {
+	item := map[string]types.AttributeValue{
+		attrConsumer: &types.AttributeValueMemberS{Value: consumer},
+		attrShard:    &types.AttributeValueMemberS{Value: r.Shard},
+		attrTerm:     number(r.Term),
+		attrBeat:     number(r.Beat),
+	}
+	if r.Owner != "" {
+		item[attrOwner] = &types.AttributeValueMemberS{Value: r.Owner}
+	}
+	if r.Checkpoint != "" {
+		item[attrCheckpoint] = &types.AttributeValueMemberS{Value: r.Checkpoint}
+	}
+	return item
+}
+
+func number(n int64) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+func rowOf(item map[string]types.AttributeValue) Row {
+	r := Row{Shard: text(item[attrShard]), Owner: text(item[attrOwner]), Checkpoint: text(item[attrCheckpoint])}
+	var term, beat bool
+	r.Term, term = count(item[attrTerm])
+	r.Beat, beat = count(item[attrBeat])
+	if len(item) > 0 && !(term && beat) {
+		r.Term, r.Beat, r.damage = 0, 0, &damage{item[attrTerm], item[attrBeat]}
+	}
+	return r
+}
+
+func text(v types.AttributeValue) string {
+	if s, ok := v.(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+// count reads a term or a beat: from 1 on, and with room for more.
+func count(v types.AttributeValue) (n int64, ok bool) {
+	if s, isNumber := v.(*types.AttributeValueMemberN); isNumber {
+		n, err := strconv.ParseInt(s.Value, 10, 64)
+		return n, err == nil && n > 0 && n < math.MaxInt64/2
+	}
+	return 0, false
+}
+
+// errChanged says that a row was not what it was taken for; now is what it is.
+type errChanged struct{ now Row }
+
+func (e *errChanged) Error() string {
+	return fmt.Sprintf("the lease of shard %s is in term %d of %q", e.now.Shard, e.now.Term, e.now.Owner)
+}
+
+// replace writes a row where it still is as before. A row that is as it should become was written by an earlier try of the same write.
+func (l *Leases) replace(ctx context.Context, before, after Row) error {
+	in := &dynamodb.PutItemInput{
+		TableName:                           aws.String(TableName),
+		Item:                                after.item(l.consumer),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if before.Term == 0 && before.damage == nil {
+		in.ConditionExpression = aws.String("attribute_not_exists(#c)")
+		in.ExpressionAttributeNames = map[string]string{"#c": attrConsumer}
+	} else {
+		var condition string
+		condition, in.ExpressionAttributeNames, in.ExpressionAttributeValues = before.isAs()
+		in.ConditionExpression = &condition
+	}
+	_, err := l.db.PutItem(ctx, in)
+	if ensure.Missing(err) {
+		if _, err = ensure.Table(ctx, l.db, spec); err == nil {
+			_, err = l.db.PutItem(ctx, in)
+		}
+	}
+	var failed *types.ConditionalCheckFailedException
+	if !errors.As(err, &failed) {
+		return err
+	}
+	now := rowOf(failed.Item)
+	if failed.Item == nil { // an endpoint that does not give it
+		if now, err = l.row(ctx, after.Shard); err != nil {
+			return err
+		}
+	}
+	if now == after {
+		return nil
+	}
+	return &errChanged{now}
+}
+
+// row reads one row.
+func (l *Leases) row(ctx context.Context, shard string) (Row, error) {
+	out, err := l.db.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      aws.String(TableName),
+		Key:            Row{Shard: shard}.key(l.consumer),
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return Row{}, err
+	}
+	r := rowOf(out.Item)
+	r.Shard = shard
+	return r, nil
+}
+
+func (r Row) key(consumer string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		attrConsumer: &types.AttributeValueMemberS{Value: consumer},
+		attrShard:    &types.AttributeValueMemberS{Value: r.Shard},
+	}
+}
+
+// rows reads all rows of the consumer. Without a table there are none.
+func (l *Leases) rows(ctx context.Context) (map[string]Row, error) {
+	all := map[string]Row{}
+	in := &dynamodb.QueryInput{
+		TableName:                 aws.String(TableName),
+		ConsistentRead:            aws.Bool(true),
+		KeyConditionExpression:    aws.String("#c = :c"),
+		ExpressionAttributeNames:  map[string]string{"#c": attrConsumer},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":c": &types.AttributeValueMemberS{Value: l.consumer}},
+	}
+	for {
+		out, err := l.db.Query(ctx, in)
+		if ensure.Missing(err) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range out.Items {
+			r := rowOf(item)
+			all[r.Shard] = r
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return all, nil
+		}
+	}
+}
+
+func conditionFailed(err error) bool {
+	var failed *types.ConditionalCheckFailedException
+	return errors.As(err, &failed)
+}
+
+// Clear deletes all rows of a consumer that nobody runs any more, its checkpoints among them.
+func Clear(ctx context.Context, db *dynamodb.Client, consumer string) error {
+	l := New(db, consumer, Options{})
+	rows, err := l.rows(ctx) // none without a table
+	for _, r := range rows {
+		if err == nil {
+			_, err = db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: r.key(consumer)})
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("clear the leases of %q: %w", consumer, err)
+	}
+	return nil
+}

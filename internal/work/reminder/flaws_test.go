@@ -1,0 +1,251 @@
+package reminder_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/reminder"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// rule is one of table visits, whose target gets the item's mail and the instant.
+func rule(change func(*reminder.Spec)) reminder.Spec {
+	s := reminder.Spec{Name: "visit", Table: "visits", Attribute: "when", Target: "arn:aws:ses", Input: "<$.mail> at <mayfly.at>"}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+// The published program reads record.dynamodb.email, which there is not, and mails nobody. The image is what has the address.
+func TestReadsTheImage(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	w.run(rule(nil))
+	w.put("visits", "a", "when", at(time.Hour), "mail", "ann@example.com")
+	w.pending("a@1h0m0s")
+	w.advance(time.Hour - time.Millisecond)
+	w.pending("a@1h0m0s")
+	w.advance(time.Millisecond)
+	w.got("ann@example.com at 2030-01-01T01:00:00.000Z")
+}
+
+// The published program does not look at the event's name, and fails at a record without a new image.
+func TestRemoveHasNoNewImage(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	w.run(rule(nil))
+	w.put("visits", "a", "mail", "x")
+	w.delete("visits", "a")
+	w.put("visits", "b", "when", at(time.Hour), "mail", "b")
+	w.pending("b@1h0m0s")
+}
+
+// The published program makes a second reminder where the instant changes. Here the item has one, and it moves.
+func TestOneReminderPerItem(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	w.run(rule(nil))
+	w.put("visits", "a", "when", at(time.Hour), "mail", "a")
+	w.pending("a@1h0m0s")
+	w.put("visits", "a", "when", at(3*time.Hour), "mail", "a")
+	w.pending("a@3h0m0s")
+	w.advance(2 * time.Hour)
+	w.put("visits", "a", "when", at(3*time.Hour), "mail", "a2") // the input follows, too
+	w.quiet("visits")
+	w.advance(2 * time.Hour)
+	w.got("a2 at 2030-01-01T03:00:00.000Z")
+	w.put("visits", "a", "when", at(3*time.Hour), "mail", "a3") // it has been
+	w.quiet("visits")
+	w.pending()
+	w.put("visits", "a", "when", at(5*time.Hour), "mail", "a4") // a new one
+	w.pending("a@5h0m0s")
+	w.advance(time.Hour)
+	w.got("a2 at 2030-01-01T03:00:00.000Z", "a4 at 2030-01-01T05:00:00.000Z")
+}
+
+// The published program reminds of what was deleted. Here the reminder goes with its item, and with its instant.
+func TestCancelledWithItsItem(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	w.run(rule(nil))
+	w.put("visits", "a", "when", at(time.Hour), "mail", "a")
+	w.put("visits", "b", "when", at(time.Hour), "mail", "b")
+	w.put("visits", "c", "when", at(time.Hour), "mail", "c")
+	w.put("visits", "d", "when", at(time.Hour), "mail", "d")
+	w.pending("a@1h0m0s", "b@1h0m0s", "c@1h0m0s", "d@1h0m0s")
+	w.delete("visits", "a")
+	w.put("visits", "b", "mail", "b")
+	w.put("visits", "c", "when", "tomorrow", "mail", "c")
+	w.pending("d@1h0m0s")
+	w.advance(2 * time.Hour)
+	w.got("d at 2030-01-01T01:00:00.000Z")
+}
+
+// The published program returns errors as results, so they are swallowed. Here what fails is tried again, and in the end a dead letter.
+func TestErrorsAreNotSwallowed(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	w.mu.answer = func(d target.Delivery) error {
+		if strings.HasPrefix(string(d.Body), "b") || d.Attempt < 3 {
+			return errors.New("the mail server is down")
+		}
+		return nil
+	}
+	w.run(rule(func(s *reminder.Spec) { s.Retries = ptr(4) }))
+	w.put("visits", "a", "when", at(time.Hour), "mail", "a")
+	w.put("visits", "b", "when", at(time.Hour), "mail", "b")
+	w.pending("a@1h0m0s", "b@1h0m0s")
+	w.quiet("visits")
+	w.advance(time.Hour)
+	var letters []deliver.DeadLetter
+	await(t, "a is delivered, and b is dead", func() bool {
+		w.advance(time.Second)
+		letters = nil
+		must(t, deliver.EachDeadLetter(t.Context(), w.DynamoDB(), deliver.DeadLetterFilter{}, func(page []deliver.DeadLetter) error {
+			letters = append(letters, page...)
+			return nil
+		}))
+		return len(letters) == 1 && w.attempts("a") == 3
+	}, func() any { return fmt.Sprint(w.attempts("a"), " ", w.attempts("b"), letters) })
+	if l := letters[0]; l.Message != "the mail server is down" || l.Attempts != 5 || l.Source != "arn:aws:mayfly:us-east-1:000000000000:reminder/visit" || w.attempts("b") != 5 {
+		t.Errorf("%+v", l)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// attempts is how often the target got what begins so.
+func (w *world) attempts(prefix string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.mu.got {
+		if strings.HasPrefix(string(d.Body), prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// The published program hands the attribute on as it is, and at() takes neither Z nor milliseconds. Here an instant may be written in every common way.
+func TestInstantsInAllForms(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	w.run(rule(nil))
+	for k, v := range map[string]any{
+		"n": at(time.Hour), "f": float64(at(time.Hour)) + 0.25, "z": "2030-01-01T01:00:00Z", "ms": "2030-01-01T01:00:00.500Z", "ns": "2030-01-01T01:00:00.0000001Z",
+		"off": "2030-01-01T03:00:00+02:00", "short": "2030-01-01T03:00:00+0200", "minute": "2030-01-01T01:00Z", "blank": "2030-01-01 01:00:00Z", "basic": "20300101T010000Z",
+		"no zone": "2030-01-01T01:00:00", "words": "in an hour", "millis": int64(1893459600000), "negative": int64(-5), "true": &types.AttributeValueMemberBOOL{Value: true},
+	} {
+		w.put("visits", k, "when", v, "mail", k)
+	}
+	w.pending("basic@1h0m0s", "blank@1h0m0s", "f@1h0m0.25s", "minute@1h0m0s", "ms@1h0m0.5s", "n@1h0m0s", "ns@1h0m0.001s", "off@1h0m0s", "short@1h0m0s", "z@1h0m0s")
+}
+
+// What becomes of a reminder in the past is left open by the published program. Here the rule says it.
+func TestPast(t *testing.T) {
+	for _, past := range []string{"", "drop", "fire"} {
+		t.Run(past, func(t *testing.T) {
+			w := newWorld(t)
+			w.table("visits")
+			w.put("visits", "old", "when", at(-time.Hour), "mail", "old")
+			w.put("visits", "soon", "when", at(time.Hour), "mail", "soon")
+			w.run(rule(func(s *reminder.Spec) { s.Past = past }))
+			if past == "fire" {
+				w.got("old at 2029-12-31T23:00:00.000Z")
+			}
+			w.pending("soon@1h0m0s")
+			w.put("visits", "soon", "when", at(-2*time.Hour), "mail", "soon") // it is moved into the past
+			w.quiet("visits")
+			w.pending()
+			if past == "fire" {
+				w.got("old at 2029-12-31T23:00:00.000Z", "soon at 2029-12-31T22:00:00.000Z")
+			} else {
+				w.got()
+			}
+		})
+	}
+}
+
+// A worker that was down fires late what came due meanwhile: that is no past.
+func TestLateIsNotPast(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	stop := w.run(rule(nil))
+	w.quiet("visits")
+	stop()
+	w.put("visits", "a", "when", at(time.Hour), "mail", "a")
+	w.put("visits", "b", "when", at(time.Hour), "mail", "b")
+	w.delete("visits", "b")
+	w.advance(5 * time.Hour)
+	w.run(rule(nil))
+	w.got("a at 2030-01-01T01:00:00.000Z")
+	w.quiet("visits")
+	w.pending()
+}
+
+// What was cancelled or moved while the worker was down fires if it was due before that, and only then; once, however often the records come.
+func TestLateAfterChange(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	stop := w.run(rule(nil))
+	w.quiet("visits")
+	stop()
+	for _, k := range []string{"deleted", "moved", "deleted in time", "moved in time", "touched"} {
+		w.put("visits", k, "when", at(time.Hour), "mail", k)
+	}
+	w.advance(30 * time.Minute)
+	w.delete("visits", "deleted in time")
+	w.put("visits", "moved in time", "when", at(9*time.Hour), "mail", "moved in time")
+	w.advance(90 * time.Minute)
+	w.delete("visits", "deleted")
+	w.put("visits", "moved", "when", at(9*time.Hour), "mail", "moved")
+	w.put("visits", "touched", "when", at(time.Hour), "mail", "touched later")
+	w.advance(time.Hour)
+	w.run(rule(nil))
+	await(t, "three reminders have come", func() bool { return w.attempts("") == 3 })
+	w.quiet("visits")
+	w.pending("moved in time@9h0m0s", "moved@9h0m0s")
+	for _, k := range []string{"deleted at", "moved at", "touched at"} {
+		if w.attempts(k) != 1 {
+			t.Errorf("%d times %q", w.attempts(k), k)
+		}
+	}
+	w.advance(10 * time.Hour)
+	await(t, "two more reminders have come", func() bool { return w.attempts("") == 5 })
+}
+
+// The published program gives the receiver nothing to tell a repetition by. Here the delivery's id is the same in every attempt, and in the message.
+func TestIdempotencyKey(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	w.mu.answer = func(d target.Delivery) error {
+		if d.Attempt == 1 {
+			return errors.New("the answer was lost")
+		}
+		return nil
+	}
+	w.run(rule(func(s *reminder.Spec) { s.Input = `{"id": "<mayfly.id>"}` }))
+	w.put("visits", "a", "when", at(time.Hour))
+	w.put("visits", "b", "when", at(time.Hour))
+	w.pending("a@1h0m0s", "b@1h0m0s")
+	w.quiet("visits")
+	w.advance(time.Hour)
+	await(t, "both are delivered", func() bool { w.advance(time.Second); return w.attempts("") == 4 })
+	ids := map[string]int{}
+	for _, d := range w.mu.got {
+		ids[d.ID]++
+		if string(d.Body) != fmt.Sprintf(`{"id": %q}`, d.ID) || len(d.ID) != 32 {
+			t.Errorf("delivery %s has the body %s", d.ID, d.Body)
+		}
+	}
+	if len(ids) != 2 {
+		t.Errorf("ids %v", ids)
+	}
+}

@@ -1,0 +1,298 @@
+package reminder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/template"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// run follows the table's stream until ctx is done, and the next one when the table gets another.
+func (r *rule) run(ctx context.Context) {
+	passOver := func() {
+		r.held.note()
+		r.looked.note()
+	}
+	defer passOver()
+	for stream := ""; ; {
+		stream = deliver.AwaitStream(ctx, r.o.DB, r.o.Hooks, r.Table, stream, func(err error) {
+			passOver()
+			deliver.LogNoStream(r.log, r.Table, err)
+		})
+		if stream == "" {
+			return
+		}
+		if !r.readable(ctx, stream) {
+			passOver()
+			continue // the view of a stream cannot be changed; another stream may be better
+		}
+		r.read(ctx, stream)
+		if ctx.Err() != nil {
+			return
+		}
+		r.log.Warn("the stream has ended", "stream", stream)
+	}
+}
+
+// readable reports whether a stream has what a rule needs: the instant before a change tells what has fired already.
+func (r *rule) readable(ctx context.Context, stream string) (readable bool) {
+	r.persist(ctx, "describe the stream", func() error {
+		out, err := r.o.Streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &stream})
+		var gone *streamtypes.ResourceNotFoundException
+		if errors.As(err, &gone) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		view := out.StreamDescription.StreamViewType
+		if readable = view == streamtypes.StreamViewTypeNewAndOldImages; !readable {
+			r.log.Error("the rule does not run: the table needs a stream with NEW_AND_OLD_IMAGES", "table", r.Table, "has", view)
+		}
+		return nil
+	})
+	return readable
+}
+
+// read follows one stream. Once it is certain that no later write is missed, the items that there are are looked through.
+func (r *rule) read(ctx context.Context, stream string) {
+	ctx, cancel := context.WithCancel(ctx)
+	again := make(chan struct{}, 1)
+	consumer := &deliver.Consumer{
+		Name: "reminder." + r.Name + "." + r.version, StreamARN: stream, Start: deliver.Latest, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now,
+		Leases: r.o.Leases, Hooks: r.held.hooks(r.o.Hooks), Logger: r.o.Logger,
+		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
+			return r.handle(ctx, stream, records)
+		},
+		Lost: func(shard string) {
+			r.log.Error("changes were trimmed before they were read; all items of the table are read again", "shard", shard)
+			r.scanAgain(ctx, stream)
+			select {
+			case again <- struct{}{}:
+			default:
+			}
+		},
+	}
+	scanned := make(chan struct{})
+	go func() {
+		defer close(scanned)
+		for ctx.Err() == nil {
+			r.scanOnce(ctx, consumer, stream)
+			r.looked.note()
+			select {
+			case <-again:
+			case <-ctx.Done():
+			}
+		}
+		r.looked.note()
+	}()
+	if err := consumer.Run(ctx); err != nil {
+		r.log.Error("the rule has stopped", "error", err)
+	}
+	cancel()
+	<-scanned
+}
+
+// handle follows what a page of records says.
+func (r *rule) handle(ctx context.Context, stream string, records []deliver.Record) error {
+	for _, record := range records {
+		c, err := readChange(&record.Record, stream)
+		if err != nil { // another attempt would read the same
+			r.log.Error("a record cannot be read and is skipped", "sequence", record.Sequence(), "error", err)
+		} else if err := r.follow(ctx, c); err != nil {
+			return fmt.Errorf("reminder %q: %w", r.Name, err)
+		}
+		record.Done()
+	}
+	return nil
+}
+
+// change is what a record says.
+type change struct {
+	key      item
+	old, new item // nil where there is none
+	order    string
+	written  time.Time // to the second, rounded down
+}
+
+func readChange(r *streamtypes.Record, stream string) (c change, err error) {
+	d := r.Dynamodb
+	if d == nil || d.SequenceNumber == nil || d.ApproximateCreationDateTime == nil {
+		return c, fmt.Errorf("a record of %s contains no change", stream)
+	}
+	c.order, c.written = order(stream, *d.SequenceNumber), *d.ApproximateCreationDateTime
+	if c.key, err = attributevalue.FromDynamoDBStreamsMap(d.Keys); err != nil {
+		return c, err
+	}
+	if d.OldImage != nil {
+		if c.old, err = attributevalue.FromDynamoDBStreamsMap(d.OldImage); err != nil {
+			return c, err
+		}
+	}
+	if d.NewImage != nil && r.EventName != streamtypes.OperationTypeRemove {
+		c.new, err = attributevalue.FromDynamoDBStreamsMap(d.NewImage)
+	}
+	return c, err
+}
+
+// due is when an item's reminder is due; ok is false where the item names no instant.
+func (r *rule) due(of item) (due time.Time, ok bool) {
+	v := r.path.Of(of)
+	if of == nil || v == nil {
+		return due, false
+	}
+	at, ok := instant(v)
+	if !ok {
+		r.log.Warn("an attribute is not a time: use epoch seconds or ISO 8601 with a zone", "attribute", r.Attribute, "value", template.Text(v))
+		return due, false
+	}
+	return at.Add(r.Offset), true
+}
+
+// follow makes the reminder be what a change asks for.
+func (r *rule) follow(ctx context.Context, c change) error {
+	due, named := r.due(c.new)
+	before, wasNamed := r.due(c.old)
+	switch {
+	case !named && !wasNamed:
+		return nil
+	case named && wasNamed && due.Equal(before):
+		if !due.After(r.o.Now()) || bytes.Equal(r.fill(c.key, c.new, due), r.fill(c.key, c.old, due)) {
+			return nil // it has fired or was past, or nothing of it has changed
+		}
+		return r.remind(ctx, c.key, c.new, due, c.order)
+	}
+	if wasNamed {
+		if err := r.makeUp(ctx, c, before); err != nil {
+			return err
+		}
+	}
+	if past := due.Before(c.written); !named || past && r.Past != pastFire { // a write is known to the second: an instant within that is none of the past
+		if !wasNamed {
+			return nil
+		}
+		return r.cancel(ctx, c)
+	}
+	if skipped, err := r.skip(ctx, c, due); skipped || err != nil {
+		return err
+	}
+	return r.remind(ctx, c.key, c.new, due, c.order)
+}
+
+// A worker that was down reads late what was written meanwhile. A reminder that is due by then may have been cancelled or moved by a change that is still to come in the
+// stream, in time or not. So where the item as it is now names another instant, the reminder is skipped for the moment; and when the change comes, it is made
+// up for if the change was written after it was due.
+
+// skip notes that a reminder waits for a change to come, and reports whether it does.
+func (r *rule) skip(ctx context.Context, c change, due time.Time) (bool, error) {
+	if due.After(r.o.Now()) {
+		return false, nil
+	}
+	out, err := r.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.Table, ConsistentRead: aws.Bool(true), Key: c.key})
+	switch {
+	case ensure.Missing(err): // the table is gone, and its items are
+	case err != nil:
+		return false, err
+	default:
+		if is, named := r.due(out.Item); named && is.Equal(due) {
+			return false, nil
+		}
+	}
+	_, err = r.put(ctx, reminder{kind: kindSkipped, order: c.order, key: c.key, due: due})
+	return true, err
+}
+
+// makeUp fires a reminder that was skipped, and that was due before the change that ends it.
+func (r *rule) makeUp(ctx context.Context, c change, due time.Time) error {
+	if !due.Before(c.written.Add(time.Second)) {
+		return nil
+	}
+	known, err := r.known(ctx, c.key)
+	if err != nil || textOfAttr(known[attrKind]) != kindSkipped || !dueOf(known).Equal(due) {
+		return err
+	}
+	input := r.fill(c.key, c.old, due)
+	if len(input) > inputMax {
+		return r.refuse(ctx, c.key, due, len(input))
+	}
+	return r.settle(ctx, func(done func()) { r.o.Dispatcher.Dispatch(ctx, r.job(keyText(c.key), due, input), done) })
+}
+
+// settle waits until what was handed to the dispatcher is durable.
+func (r *rule) settle(ctx context.Context, hand func(done func())) error {
+	settled := make(chan struct{})
+	hand(func() { close(settled) })
+	select {
+	case <-settled:
+		return nil
+	case <-ctx.Done():
+	}
+	r.o.Dispatcher.Settle(context.WithoutCancel(ctx), "")
+	select {
+	case <-settled: // in the grace: it is not to come again
+		return nil
+	default:
+		return ctx.Err()
+	}
+}
+
+// remind makes a reminder of an item.
+func (r *rule) remind(ctx context.Context, key, of item, due time.Time, order string) error {
+	input := r.fill(key, of, due)
+	if len(input) > inputMax {
+		return r.refuse(ctx, key, due, len(input))
+	}
+	_, err := r.put(ctx, reminder{kind: kindReminder, order: order, key: key, due: due, input: input})
+	return err
+}
+
+// cancel takes an item's reminder back.
+func (r *rule) cancel(ctx context.Context, c change) error {
+	_, err := r.put(ctx, reminder{kind: kindCancelled, order: c.order, key: c.key})
+	return err
+}
+
+// refuse makes a dead letter of a reminder that nobody can be given.
+func (r *rule) refuse(ctx context.Context, key item, due time.Time, size int) error {
+	job := r.job(keyText(key), due, nil)
+	job.Last = deliver.Failure{Code: "InputTooLarge", Message: fmt.Sprintf("the template has at least %d bytes; the limit is %d", size, inputMax)}
+	return r.settle(ctx, func(done func()) { r.o.Dispatcher.Bury(ctx, job, "", done) })
+}
+
+// delivery is a reminder as the target gets it.
+func (r *rule) delivery(key string, due time.Time, input []byte) target.Delivery {
+	d := target.Delivery{
+		ID: r.id(key, due), Source: r.arn(), Type: "Reminder", Subject: key, Time: due, Key: hash(r.Table, key), ContentType: "application/json", Body: input, TargetARN: r.Target,
+	}
+	if !r.input.JSON() {
+		d.ContentType = "text/plain"
+	}
+	return d
+}
+
+// persist does something until it succeeds or ctx is done.
+func (r *rule) persist(ctx context.Context, what string, do func() error) {
+	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
+		err := do()
+		if err == nil {
+			return
+		}
+		if ctx.Err() == nil {
+			r.log.Warn("failed; trying again", "what", what, "error", err, "after", wait)
+		}
+		clock.Pause(wait, ctx.Done())
+	}
+}

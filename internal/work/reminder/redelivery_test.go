@@ -1,0 +1,89 @@
+package reminder_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"pgregory.net/rapid"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/reminder"
+)
+
+// Records that come again, in whatever order, change nothing: what is pending follows from the latest record of each item.
+func TestRedelivery(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(t)
+		w.table("visits")
+		want := map[string]time.Duration{}
+		for i := range rapid.IntRange(1, 12).Draw(r, "writes") {
+			k := rapid.SampledFrom([]string{"a", "b"}).Draw(r, "key")
+			switch after := time.Duration(rapid.IntRange(1, 3).Draw(r, "after")) * time.Hour; rapid.IntRange(0, 3).Draw(r, "what") {
+			case 0:
+				w.delete("visits", k)
+				delete(want, k)
+			case 1:
+				w.put("visits", k, "mail", i)
+				delete(want, k)
+			default:
+				w.put("visits", k, "when", at(after), "mail", i)
+				want[k] = after
+			}
+		}
+		m := w.reminders(rule(nil))
+		records, stream := w.records("visits")
+		if len(records) == 0 {
+			return
+		}
+		order := rapid.Permutation(records).Draw(r, "order")
+		// Every record comes, some twice. The last of them may come first.
+		for _, record := range append(order, rapid.SliceOfN(rapid.SampledFrom(records), 0, 5).Draw(r, "again")...) {
+			must(t, reminder.Follow(t.Context(), m, "visit", stream, deliver.Record{Record: record}))
+		}
+		got := map[string]time.Duration{}
+		must(t, reminder.Each(t.Context(), w.DynamoDB(), "visit", func(p reminder.Reminder) error {
+			got[p.Key[len(`{"k":{"S":"`):len(p.Key)-len(`"}}`)]] = p.Due.Sub(start)
+			return nil
+		}))
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			r.Fatalf("pending are %v, want %v", got, want)
+		}
+	})
+}
+
+// The scan and the stream both tell of an item, and each makes its reminder before the other's has left its mark. The target gets one.
+func TestFoundTwice(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	fires := rule(func(s *reminder.Spec) { s.Past = "fire" })
+	m := w.reminders(fires)
+	w.put("visits", "a", "when", at(-time.Hour), "mail", "a")
+	records, stream := w.records("visits")
+	must(t, reminder.Follow(t.Context(), m, "visit", stream, deliver.Record{Record: records[0]}))
+	must(t, reminder.Scan(t.Context(), m, "visit", stream))
+	w.run(fires)
+	w.put("visits", "b", "when", at(-time.Hour), "mail", "b")
+	w.got("a at 2029-12-31T23:00:00.000Z", "b at 2029-12-31T23:00:00.000Z")
+}
+
+// records are those of a table's stream.
+func (w *world) records(table string) (all []streamtypes.Record, stream string) {
+	w.t.Helper()
+	list, err := w.Streams().ListStreams(w.t.Context(), &dynamodbstreams.ListStreamsInput{TableName: &table})
+	must(w.t, err)
+	stream = *list.Streams[0].StreamArn
+	d, err := w.Streams().DescribeStream(w.t.Context(), &dynamodbstreams.DescribeStreamInput{StreamArn: &stream})
+	must(w.t, err)
+	for _, shard := range d.StreamDescription.Shards {
+		it, err := w.Streams().GetShardIterator(w.t.Context(), &dynamodbstreams.GetShardIteratorInput{StreamArn: &stream, ShardId: shard.ShardId, ShardIteratorType: "TRIM_HORIZON"})
+		must(w.t, err)
+		out, err := w.Streams().GetRecords(w.t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: it.ShardIterator, Limit: aws.Int32(1000)})
+		must(w.t, err)
+		all = append(all, out.Records...)
+	}
+	return all, stream
+}

@@ -1,0 +1,205 @@
+package reminder
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/template"
+)
+
+// Options says what reminders work with. DB, Streams, Now, Dispatcher, Region and Account must be set.
+type Options struct {
+	DB         *dynamodb.Client
+	Streams    *dynamodbstreams.Client
+	Now        func() time.Time    // the database's clock
+	Dispatcher *deliver.Dispatcher // takes the deliveries; its Run is the caller's
+	Region     string              // of the ARNs of rules
+	Account    string              // twelve digits
+	Rules      []Spec              // they have passed CheckSpecs
+	Leases     lease.Options
+	Hooks      deliver.Hooks
+	Mark       string       // attribute by which guard marks what it expires, on tables elsewhere; "": none
+	Logger     *slog.Logger // Default: nothing is logged
+}
+
+// Reminders follow the rules, and fire what is due.
+type Reminders struct {
+	o     Options
+	rules map[string]*rule // by name
+	ready chan struct{}
+}
+
+// New gives reminders. They do nothing until Run.
+func New(o Options) *Reminders {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	m := &Reminders{o: o, rules: map[string]*rule{}, ready: make(chan struct{})}
+	for _, s := range o.Rules {
+		m.rules[s.Name] = newRule(m, s)
+	}
+	return m
+}
+
+// Run follows the rules and fires what is due until ctx is done. Without rules it does nothing: what is left of earlier ones stays where it is.
+func (m *Reminders) Run(ctx context.Context) error {
+	if len(m.rules) == 0 {
+		close(m.ready)
+		<-ctx.Done()
+		return nil
+	}
+	for wait := againFirst; ; wait = min(2*wait, againMost) {
+		_, err := ensure.Table(ctx, m.o.DB, tableSpec)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		m.o.Logger.Warn("the table of reminders is missing; creating it again", "error", err, "after", wait)
+		clock.Pause(wait, ctx.Done())
+	}
+	var work sync.WaitGroup
+	defer work.Wait()
+	for _, r := range m.rules {
+		work.Go(func() { r.run(ctx) })
+	}
+	work.Go(func() {
+		for _, r := range m.rules {
+			r.fires.wait(ctx)
+			r.held.wait(ctx)
+			r.looked.wait(ctx)
+		}
+		if ctx.Err() == nil {
+			close(m.ready)
+		}
+	})
+	return m.fire(ctx)
+}
+
+// fire fires what is due, of all rules, until ctx is done.
+func (m *Reminders) fire(ctx context.Context) error {
+	var work sync.WaitGroup
+	failed := make(chan error, len(m.rules))
+	for _, r := range m.rules {
+		work.Go(func() { failed <- r.firings().Run(ctx) })
+	}
+	work.Wait()
+	close(failed)
+	var all []error
+	for err := range failed {
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}
+
+// Ready is closed when Run reads what is due, and follows the tables of all rules as far as there are such tables: what was in them has its reminders. It runs once.
+func (m *Reminders) Ready() <-chan struct{} { return m.ready }
+
+// held says when the database knows of a consumer, or nobody is to know of any; or another thing that happens once.
+type held struct {
+	once sync.Once
+	is   chan struct{}
+}
+
+func newHeld() *held { return &held{is: make(chan struct{})} }
+
+func (h *held) note() { h.once.Do(func() { close(h.is) }) }
+
+func (h *held) wait(ctx context.Context) {
+	select {
+	case <-h.is:
+	case <-ctx.Done():
+	}
+}
+
+// hooks are the database's, and note besides that it knows of the consumer.
+func (h *held) hooks(of deliver.Hooks) deliver.Hooks {
+	if of.Hold == nil {
+		h.note()
+		return of
+	}
+	hold := of.Hold
+	of.Hold = func(consumer, streamARN string) deliver.Progress {
+		p := hold(consumer, streamARN)
+		h.note()
+		return p
+	}
+	return of
+}
+
+const (
+	againFirst = 50 * time.Millisecond // real time after which an endpoint that failed is asked again
+	againMost  = 10 * time.Second
+)
+
+// rule is one that runs.
+type rule struct {
+	Spec
+	*Reminders
+	held    *held         // of the consumer of the table's stream
+	fires   *held         // of the consumer of firings
+	looked  *held         // the items that were there have their reminders, as far as there is a table
+	version string        // a hash over all that the reminders of its items follow from
+	path    template.Path // to the attribute
+	input   *template.Template
+	log     *slog.Logger
+}
+
+func newRule(m *Reminders, s Spec) *rule {
+	t, err := readInput(s.Input)
+	p, err2 := template.ParsePath(s.Attribute)
+	if err := errors.Join(err, err2); err != nil {
+		panic("reminder: a rule was not checked: " + err.Error())
+	}
+	version, err := json.Marshal(Spec{Table: s.Table, Attribute: s.Attribute, Offset: s.Offset, Input: s.Input, Past: s.Past})
+	if err != nil {
+		panic("reminder: a rule does not marshal: " + err.Error()) // it is made of strings and numbers
+	}
+	return &rule{
+		Spec: s, Reminders: m, held: newHeld(), fires: newHeld(), looked: newHeld(), version: hash(string(version))[:8], path: p, input: t, log: m.o.Logger.With("reminder", s.Name),
+	}
+}
+
+// arn is the source of the rule's deliveries.
+func (r *rule) arn() string {
+	return "arn:aws:mayfly:" + r.o.Region + ":" + r.o.Account + ":reminder/" + r.Name
+}
+
+// GroupPrefix is what the group of a rule's jobs begins with; its name follows. No schedule group has a name like that.
+const GroupPrefix = "reminder:"
+
+// group is that of the rule's jobs, in metrics and dead letters.
+func (r *rule) group() string { return GroupPrefix + r.Name }
+
+// policy is how often and how long a delivery is tried.
+func (r *rule) policy() (p deliver.Policy) {
+	if r.Retries != nil {
+		p.MaxAttempts = *r.Retries + 1
+	}
+	p.MaxAge = r.Age
+	return p
+}
+
+// hash gives 32 hex digits that follow from texts.
+func hash(texts ...string) string {
+	h := sha256.New()
+	for _, t := range texts {
+		h.Write([]byte(t))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

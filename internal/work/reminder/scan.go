@@ -1,0 +1,125 @@
+package reminder
+
+import (
+	"context"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+)
+
+// scanOnce finds the items that were there before a rule, or its version, or the table's stream, was new. It goes on where a process that has ended was.
+func (r *rule) scanOnce(ctx context.Context, consumer *deliver.Consumer, stream string) {
+	r.persist(ctx, "read the table", func() error {
+		state, err := r.state(ctx)
+		if err != nil {
+			return err
+		}
+		if textOfAttr(state[attrStream]) != stream {
+			state = item{attrVersion: text(r.version), attrStream: text(stream)}
+		}
+		if state[attrScanned] != nil {
+			return nil
+		}
+		if err := begun(ctx, consumer); err != nil {
+			return err
+		}
+		err = r.scan(ctx, stream, state)
+		if ensure.Missing(err) { // the table is gone; its stream, which can still be read, says so of each item
+			return nil
+		}
+		return err
+	})
+}
+
+// scanAgain has scanOnce begin anew.
+func (r *rule) scanAgain(ctx context.Context, stream string) {
+	r.persist(ctx, "read the table again", func() error {
+		return r.putState(ctx, item{attrVersion: text(r.version), attrStream: text(stream)})
+	})
+}
+
+// begun waits until the consumer has noted where it begins: what is written from then on comes by the stream, so the scan needs to find only what was written before.
+func begun(ctx context.Context, consumer *deliver.Consumer) error {
+	for ctx.Err() == nil {
+		begun, err := consumer.Begun(ctx)
+		if begun || err != nil {
+			return err
+		}
+		clock.Pause(againFirst/10, ctx.Done())
+	}
+	return ctx.Err()
+}
+
+// scan looks through the table from where the state says.
+func (r *rule) scan(ctx context.Context, stream string, state item) error {
+	in := &dynamodb.ScanInput{TableName: &r.Table, ConsistentRead: aws.Bool(true)}
+	if cursor, ok := state[attrCursor].(*types.AttributeValueMemberM); ok {
+		in.ExclusiveStartKey = cursor.Value
+	}
+	keys, err := r.keys(ctx)
+	if err != nil {
+		return err
+	}
+	found := 0
+	for {
+		page, err := r.o.DB.Scan(ctx, in)
+		if err != nil {
+			return err
+		}
+		for _, it := range page.Items {
+			due, named := r.due(it)
+			if !named || due.Before(r.o.Now()) && r.Past != pastFire {
+				continue
+			}
+			key := item{}
+			for _, name := range keys {
+				key[name] = it[name]
+			}
+			if err := r.remind(ctx, key, it, due, order(stream, "")); err != nil {
+				return err
+			}
+			found++
+		}
+		if in.ExclusiveStartKey = page.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			break
+		}
+		state[attrCursor] = &types.AttributeValueMemberM{Value: in.ExclusiveStartKey}
+		if err := r.putState(ctx, state); err != nil {
+			return err
+		}
+	}
+	delete(state, attrCursor)
+	state[attrScanned] = &types.AttributeValueMemberBOOL{Value: true}
+	r.log.Info("all items of the table have their reminders", "table", r.Table, "found", found)
+	return r.putState(ctx, state)
+}
+
+// keys are the names of the table's key attributes.
+func (r *rule) keys(ctx context.Context) (names []string, err error) {
+	out, err := r.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &r.Table})
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range out.Table.KeySchema {
+		names = append(names, *k.AttributeName)
+	}
+	return names, nil
+}
+
+func (r *rule) stateName() *types.AttributeValueMemberS {
+	return text("rule#" + r.Name + "#" + r.version)
+}
+
+// state is what is kept of the rule as it is. Each version has its own, as it has its checkpoints: another one may be that of a worker with another file, and none of what
+// has been replaced.
+func (r *rule) state(ctx context.Context) (item, error) { return r.get(ctx, r.stateName()) }
+
+func (r *rule) putState(ctx context.Context, state item) error {
+	state[attrName], state[attrKind], state[attrRule] = r.stateName(), text(kindRule), text(r.Name)
+	_, err := r.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(TableName), Item: state})
+	return err
+}

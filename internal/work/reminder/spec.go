@@ -1,0 +1,74 @@
+package reminder
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/constraint"
+	"github.com/mayflydb/mayfly/internal/work/declare"
+	"github.com/mayflydb/mayfly/internal/work/template"
+)
+
+// Spec is a rule. What is left out has a default.
+type Spec struct {
+	Name      string        `yaml:"name"`                // 1 to 64 letters, digits, and "-_."
+	Table     string        `yaml:"table"`               // whose items it is about. Its stream must have new and old images; it may come later
+	Attribute string        `yaml:"attribute"`           // that names the instant, as visit.times[0]["at"]: N, epoch seconds, or S, ISO 8601 with a zone
+	Offset    time.Duration `yaml:"offset,omitempty"`    // is added to it: -48h, 15m. Default: 0. Range: 10 years either way
+	Target    string        `yaml:"target"`              // the ARN or the name of a mapped target
+	Input     string        `yaml:"input,omitempty"`     // what the target gets. Default: the rule, the instants, the key and the item
+	Past      string        `yaml:"past,omitempty"`      // instants before their write: "drop" (default) or "fire"
+	Retries   *int          `yaml:"retries,omitempty"`   // after the first attempt. Default: 185. Range: 0 to 185
+	Age       time.Duration `yaml:"age,omitempty"`       // for which attempts are made. Default: 24h. Range: 1m to 24h
+	OnFailure string        `yaml:"onFailure,omitempty"` // the ARN or the name of a mapped target that gets the dead letter
+}
+
+const (
+	pastDrop, pastFire = "drop", "fire"
+	retriesMax         = 185
+	ageMin, ageMax     = time.Minute, 24 * time.Hour
+	offsetMax          = 3653 * 24 * time.Hour
+	targetMax          = 2048
+)
+
+// ReadSpecs reads a file of rules: YAML (or JSON, which is YAML too), a list or an object with the list under "reminders". An input can be written as the JSON that it is
+// to be. Unknown members are errors, and so are two rules of one name. All complaints are reported together.
+func ReadSpecs(r io.Reader) ([]Spec, error) {
+	specs, err := declare.Read[Spec](r, "reminders", map[string]declare.Text{"input": declare.JSON})
+	if err != nil {
+		return nil, err
+	}
+	return specs, CheckSpecs(specs)
+}
+
+// CheckSpecs reports everything that is wrong with rules, each complaint with the rule's name.
+func CheckSpecs(specs []Spec) error {
+	return declare.Check("reminder", specs, func(s *Spec) (string, []string) { return s.Name, s.problems() })
+}
+
+// problems is everything that is wrong with a rule.
+func (s *Spec) problems() (all []string) {
+	complain := func(bad bool, format string, args ...any) {
+		if bad {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	complain(!constraint.IsName(s.Name), `name: %q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
+	complain(!constraint.IsTable(s.Table), "table: %q is not a table name", s.Table)
+	complain(s.Table == TableName, "table: %q is the table that stores reminders", s.Table)
+	complain(s.Attribute == "", "attribute is missing")
+	_, err := template.ParsePath(s.Attribute)
+	complain(s.Attribute != "" && err != nil, "attribute: %v", err)
+	complain(s.Offset.Abs() > offsetMax, "offset: %s is more than ten years", s.Offset)
+	complain(s.Target == "", "target is missing")
+	complain(len(s.Target) > targetMax || len(s.OnFailure) > targetMax, "the ARN of a target has at most %d characters", targetMax)
+	complain(s.Past != "" && s.Past != pastDrop && s.Past != pastFire, "past: %q is neither %s nor %s", s.Past, pastDrop, pastFire)
+	if s.Retries != nil {
+		complain(*s.Retries < 0 || *s.Retries > retriesMax, "retries: %d is not between 0 and %d", *s.Retries, retriesMax)
+	}
+	complain(s.Age != 0 && (s.Age < ageMin || s.Age > ageMax), "age: %s is not between %s and %s", s.Age, ageMin, ageMax)
+	_, err = readInput(s.Input)
+	complain(err != nil, "input: %v", err)
+	return all
+}

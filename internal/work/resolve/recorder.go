@@ -1,0 +1,150 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/target"
+)
+
+const (
+	concurrencyMax         = 1000
+	batchMax               = 1000
+	perSecondMax           = 1e9
+	timeoutMin, timeoutMax = 10 * time.Millisecond, 15 * time.Minute
+)
+
+// RecordedTable is the table of recorded deliveries. An item of it has
+//
+//	arn         S  the ARN that the delivery was for: the partition key
+//	id          S  the delivery's: the sort key. A delivery that comes twice is recorded once
+//	time        S  the instant that it belongs to, RFC 3339
+//	source      S  ARN of what delivered it
+//	type, subject, contentType   S  where there are such
+//	body        S  what its target would have got; cut where it has more than 256 KB, and then truncated is true
+//	parameters  S  JSON of the target's parameters, where there are such
+//	attributes  M  of a dead letter
+//	recorded    N  when, in epoch seconds
+//	gone        N  when the item is: the TTL attribute
+const RecordedTable = "mayfly.recorded"
+
+const (
+	kept          = 24 * time.Hour
+	recordBatch   = 25 // a BatchWriteItem's
+	recordBodyMax = 256 << 10
+)
+
+var recordedSpec = ensure.Spec{Name: RecordedTable, Key: "arn", Sort: "id", TTL: "gone"}
+
+// Recorder is a target that keeps what it gets in RecordedTable. The table is made when the first delivery comes.
+type Recorder struct {
+	DB  *dynamodb.Client
+	Now func() time.Time // the database's clock
+
+	mu struct {
+		sync.Mutex
+		made bool
+	}
+}
+
+// Lane is the recorder's.
+func (r *Recorder) Lane() *deliver.Lane {
+	return &deliver.Lane{Name: "recorded", Target: r, Limits: target.Limits{Concurrency: 4, Batch: recordBatch}}
+}
+
+// Deliver records deliveries. All of a call fail together.
+func (r *Recorder) Deliver(ctx context.Context, deliveries []target.Delivery) []error {
+	results := make([]error, len(deliveries))
+	for first := 0; first < len(deliveries); first += recordBatch {
+		some := deliveries[first:min(first+recordBatch, len(deliveries))]
+		if err := r.record(ctx, some); err != nil {
+			for i := range some {
+				results[first+i] = err
+			}
+		}
+	}
+	return results
+}
+
+func (r *Recorder) record(ctx context.Context, deliveries []target.Delivery) error {
+	if err := r.makeTable(ctx); err != nil {
+		return err
+	}
+	now := r.Now()
+	var requests []types.WriteRequest
+	seen := map[[2]string]bool{} // a key may be in a batch once
+	for i := range deliveries {
+		d := &deliveries[i]
+		if key := [2]string{d.TargetARN, d.ID}; !seen[key] {
+			seen[key] = true
+			requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: recordedItem(d, now)}})
+		}
+	}
+	out, err := r.DB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{RecordedTable: requests}})
+	if err != nil {
+		return fmt.Errorf("record deliveries: %w", err)
+	}
+	if n := len(out.UnprocessedItems[RecordedTable]); n > 0 {
+		return &target.Error{Code: "ThrottlingException", Message: fmt.Sprintf("%d of %d deliveries were not recorded", n, len(requests)), Throttled: true}
+	}
+	return nil
+}
+
+func (r *Recorder) makeTable(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.made {
+		return nil
+	}
+	if _, err := ensure.Table(ctx, r.DB, recordedSpec); err != nil {
+		return err
+	}
+	r.mu.made = true
+	return nil
+}
+
+func recordedItem(d *target.Delivery, now time.Time) map[string]types.AttributeValue {
+	item := map[string]types.AttributeValue{
+		"arn":      text(d.TargetARN),
+		"id":       text(d.ID),
+		"time":     text(d.Time.UTC().Format(time.RFC3339Nano)),
+		"recorded": number(now),
+		"gone":     number(now.Add(kept)),
+	}
+	body := d.Body
+	if len(body) > recordBodyMax {
+		body = body[:recordBodyMax]
+		item["truncated"] = &types.AttributeValueMemberBOOL{Value: true}
+	}
+	for name, value := range map[string]string{
+		"source": d.Source, "type": d.Type, "subject": d.Subject, "contentType": d.ContentType, "body": strings.ToValidUTF8(string(body), "\uFFFD"), "parameters": string(d.Parameters),
+	} {
+		if value != "" {
+			item[name] = text(value)
+		}
+	}
+	if len(d.Attributes) > 0 {
+		attributes := make(map[string]types.AttributeValue, len(d.Attributes))
+		for name, value := range d.Attributes {
+			attributes[name] = text(value)
+		}
+		item["attributes"] = &types.AttributeValueMemberM{Value: attributes}
+	}
+	return item
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(t time.Time) types.AttributeValue {
+	ms := t.UnixMilli()
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(ms/1000, 10) + fmt.Sprintf(".%03d", ms%1000)}
+}

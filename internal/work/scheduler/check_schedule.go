@@ -1,0 +1,137 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/cron"
+)
+
+// The enumerations of a schedule, in the order in which they are printed.
+const (
+	stateEnabled  = "ENABLED"
+	stateDisabled = "DISABLED"
+
+	actionNone   = "NONE"
+	actionDelete = "DELETE"
+
+	modeOff      = "OFF"
+	modeFlexible = "FLEXIBLE"
+)
+
+var (
+	enumState  = []string{stateEnabled, stateDisabled}
+	enumAction = []string{actionNone, actionDelete}
+	enumMode   = []string{modeOff, modeFlexible}
+)
+
+// The bounds of a schedule's members.
+const (
+	descriptionMax = 512
+	expressionMax  = 256
+	timezoneMax    = 50
+	windowMax      = 1440 // minutes
+	kmsMax         = 2048
+
+	// startLate is how long a StartDate may have passed.
+	startLate = 5 * time.Minute
+)
+
+const (
+	zoneDefault  = "UTC"
+	groupDefault = "default"
+)
+
+// checked is a schedule that a request describes and nothing is wrong with, with what was found out on the way.
+type checked struct {
+	group      string
+	catchUp    CatchUp
+	expression cron.Expression
+	settings   *Settings
+	universal  bool // its target is an operation of AWS's SDK
+}
+
+// checkSchedule checks all that can be checked of a schedule without looking at what there is: first the shape of every member, whose faults are named
+// together, and then the meaning, whose first fault is named.
+func (s *Scheduler) checkSchedule(in *ScheduleInput, now time.Time) (*checked, error) {
+	if err := checkScheduleShape(in); err != nil {
+		return nil, err
+	}
+	c := &checked{group: orElse(in.GroupName, groupDefault), settings: &in.Settings}
+	var err error
+	if c.catchUp, err = parseCatchUp("The header "+headerCatchUp, in.CatchUp); err != nil {
+		return nil, err
+	}
+	if c.expression, err = s.checkExpression(&in.Settings); err != nil {
+		return nil, err
+	}
+	if err := checkDates(&in.Settings, c.expression.Kind(), now); err != nil {
+		return nil, err
+	}
+	if err := checkWindow(in.FlexibleTimeWindow); err != nil {
+		return nil, err
+	}
+	if c.universal, err = s.checkTarget(in.Target, in.Region); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// checkScheduleShape goes through the members in the model's order.
+func checkScheduleShape(in *ScheduleInput) error {
+	var s shape
+	s.name("name", in.Name)
+	s.nameIfAny("groupName", in.GroupName)
+	s.needed("scheduleExpression", in.ScheduleExpression, 1, expressionMax, nil)
+	s.text("description", in.Description, 0, descriptionMax, nil)
+	s.text("scheduleExpressionTimezone", in.ScheduleExpressionTimezone, 1, timezoneMax, nil)
+	s.word("state", in.State, enumState)
+	s.text("kmsKeyArn", in.KmsKeyArn, 1, kmsMax, patternKms)
+	if s.Required("target", in.Target != nil); in.Target != nil {
+		s.target("target", in.Target)
+	}
+	if s.Required("flexibleTimeWindow", in.FlexibleTimeWindow != nil); in.FlexibleTimeWindow != nil {
+		s.Required("flexibleTimeWindow.mode", in.FlexibleTimeWindow.Mode != nil)
+		s.word("flexibleTimeWindow.mode", in.FlexibleTimeWindow.Mode, enumMode)
+		s.number("flexibleTimeWindow.maximumWindowInMinutes", in.FlexibleTimeWindow.MaximumWindowInMinutes, 1, windowMax)
+	}
+	s.token(in.ClientToken)
+	s.word("actionAfterCompletion", in.ActionAfterCompletion, enumAction)
+	return s.err()
+}
+
+// checkExpression reads the schedule's expression in its time zone.
+func (s *Scheduler) checkExpression(in *Settings) (cron.Expression, error) {
+	zone := orElse(in.ScheduleExpressionTimezone, zoneDefault)
+	if _, err := cron.Zone(zone); err != nil {
+		return cron.Expression{}, invalid("Invalid Schedule Expression Timezone " + zone + ".")
+	}
+	expression, err := s.expressions.parse(*in.ScheduleExpression, zone)
+	if err != nil {
+		return cron.Expression{}, invalid("Invalid Schedule Expression " + *in.ScheduleExpression + ".")
+	}
+	return expression, nil
+}
+
+// checkDates checks StartDate and EndDate, which a one-time schedule ignores.
+func checkDates(in *Settings, kind cron.Kind, now time.Time) error {
+	start, end := in.StartDate.time(), in.EndDate.time()
+	switch {
+	case kind == cron.At || start.IsZero():
+		return nil
+	case start.Before(now.Add(-startLate)):
+		return invalid("The StartDate you specify cannot be earlier than 5 minutes ago.")
+	case !end.IsZero() && !start.Before(end):
+		return invalid("The StartDate you specify must come before the EndDate.")
+	}
+	return nil
+}
+
+func checkWindow(w *FlexibleTimeWindow) error {
+	switch {
+	case *w.Mode == modeOff && w.MaximumWindowInMinutes != nil:
+		return invalid("MaximumWindowInMinutes must not be provided when FlexibleTimeWindowMode is set to OFF.")
+	case *w.Mode == modeFlexible && w.MaximumWindowInMinutes == nil:
+		return invalid("MaximumWindowInMinutes must be provided when FlexibleTimeWindowMode is set to FLEXIBLE.")
+	}
+	return nil
+}

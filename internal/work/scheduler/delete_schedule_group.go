@@ -1,0 +1,78 @@
+package scheduler
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+)
+
+// DeleteScheduleGroup begins to delete a group with all its schedules. The group is DELETING until they are gone, and some may fire until then.
+func (s *Scheduler) DeleteScheduleGroup(ctx context.Context, in *DeleteScheduleGroupInput) (*Empty, error) {
+	var sh shape
+	sh.name("name", in.Name)
+	sh.token(in.ClientToken)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	if in.Name == groupDefault {
+		return nil, invalid("The schedule group default cannot be deleted.")
+	}
+	if err := s.markDeleting(ctx, in); err != nil {
+		return nil, apiError(err)
+	}
+	return &Empty{}, nil
+}
+
+func (s *Scheduler) markDeleting(ctx context.Context, in *DeleteScheduleGroupInput) error {
+	kept := func() string { return in.Name + "#" + *in.ClientToken }
+	if in.ClientToken != nil {
+		before, err := s.get(ctx, groupsTable, groupKey(kindToken, kept()))
+		if err != nil && !noTable(err) {
+			return err
+		}
+		if before != nil {
+			return nil // the same request again
+		}
+	}
+	if err := s.alterGroup(ctx, in.Name, func(g *group) error {
+		g.state = stateDeleting
+		return nil
+	}); err != nil || in.ClientToken == nil {
+		return err
+	}
+	it := groupKey(kindToken, kept())
+	it[attrDue] = instant(s.now().Add(tokenLife))
+	_, err := s.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(groupsTable), Item: it})
+	return err
+}
+
+// clear deletes what a group that is being deleted has, and then the group. Its consumer has ended.
+func (s *Scheduler) clear(ctx context.Context, g *group) error {
+	p := groupPlace(g.name)
+	now, err := s.readGroupNamed(ctx, g.name)
+	if err != nil || now == nil || now.incarnation != g.incarnation {
+		return err // another process has done it: a table of that name is that of a group that somebody has made anew
+	}
+	if _, err := s.o.DB.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &p.table}); err != nil && !noTable(err) && dynamoCode(err) != codeTableInUse {
+		return err
+	}
+	if err := s.gone(ctx, p.table); err != nil {
+		return err
+	}
+	if err := deliver.Forget(ctx, s.o.DB, consumerOf(p)); err != nil {
+		return err
+	}
+	_, err = s.o.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: aws.String(groupsTable), Key: groupKey(kindGroup, g.name),
+		ConditionExpression:       aws.String("#i = :i"),
+		ExpressionAttributeNames:  map[string]string{"#i": attrIncarnation},
+		ExpressionAttributeValues: item{":i": text(g.incarnation)},
+	})
+	if dynamoCode(err) == codeConditional {
+		return nil // another process has done it, and somebody has made a group of that name anew
+	}
+	return err
+}

@@ -1,0 +1,253 @@
+package scheduler
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+)
+
+// outcome is what follows from a firing.
+type outcome struct {
+	place    place
+	firing   *firing
+	jobs     []deliver.Job // to be handed over; none for an occurrence that was missed and does not run
+	next     *firing       // to be armed; nil: there is no other
+	complete *completion   // the schedule is complete without a delivery, and is to be deleted
+	done     func()        // the record's
+}
+
+// How firings are taken together.
+const (
+	batchFirings = 50      // of one transaction, which has two actions for each
+	batchBytes   = 3 << 20 // of one transaction; DynamoDB takes 4 MB
+	batchesAhead = 4       // transactions under way at one time
+)
+
+// fire deals with a page of a group's stream: it arms what follows from its firings, and hands the deliveries over. A firing's record is done when its
+// deliveries are.
+func (s *Scheduler) fire(ctx context.Context, p place, records []deliver.Record) error {
+	now := s.now()
+	var all []*outcome
+	for i := range records {
+		r := records[i]
+		f := s.firingOf(&r.Record, p)
+		if f == nil {
+			r.Done()
+			continue
+		}
+		o, err := s.outcome(p, f, now)
+		if err != nil {
+			s.o.Logger.Error("a firing cannot be read and is skipped", "group", p.group, "name", f.name, "error", err)
+			r.Done()
+			continue
+		}
+		o.done = r.Done
+		all = append(all, o)
+	}
+	return s.follow(ctx, all)
+}
+
+// firingOf reads the firing that a record brings; nil where it brings none.
+func (s *Scheduler) firingOf(r *streams.Record, p place) *firing {
+	if !deliver.Expired(r, attrDue, s.o.Mark) || r.Dynamodb == nil {
+		return nil
+	}
+	if part, ok := r.Dynamodb.Keys[attrPart].(*streams.AttributeValueMemberS); !ok || part.Value != partFiring && part.Value != partRemains {
+		return nil
+	}
+	f, err := readFiring(image(r.Dynamodb.OldImage))
+	if err != nil {
+		s.o.Logger.Error("the item of a firing cannot be read and is skipped", "group", p.group, "error", err)
+		return nil
+	}
+	return f
+}
+
+// image is an image with the attributes that a firing has, in the other package's types.
+func image(of map[string]streams.AttributeValue) item {
+	it := make(item, len(of))
+	for name, v := range of {
+		switch v := v.(type) {
+		case *streams.AttributeValueMemberS:
+			it[name] = &types.AttributeValueMemberS{Value: v.Value}
+		case *streams.AttributeValueMemberN:
+			it[name] = &types.AttributeValueMemberN{Value: v.Value}
+		case *streams.AttributeValueMemberB:
+			it[name] = &types.AttributeValueMemberB{Value: v.Value}
+		}
+	}
+	return it
+}
+
+// outcome works out what follows from a firing.
+func (s *Scheduler) outcome(p place, f *firing, now time.Time) (*outcome, error) {
+	o := &outcome{place: p, firing: f}
+	return o, s.workOut(o, now)
+}
+
+func (s *Scheduler) workOut(o *outcome, now time.Time) error {
+	o.jobs, o.next, o.complete = nil, nil, nil
+	if o.place.rules {
+		return s.ruleOutcome(o, now)
+	}
+	return s.scheduleOutcome(o, now)
+}
+
+// arms reports whether the outcome is to be written.
+func (o *outcome) arms() bool { return o.next != nil || !o.firing.until.IsZero() }
+
+func (s *Scheduler) scheduleOutcome(o *outcome, now time.Time) error {
+	f := o.firing
+	d, t, err := s.readDocument(f.document, f.input)
+	if err != nil {
+		return err
+	}
+	catchUp := d.CatchUp
+	if catchUp == CatchUpGroup {
+		catchUp = s.catchUpOf(o.place.group)
+	}
+	runs := o.follow(t, catchUp, now)
+	var end *completion
+	if o.next == nil && d.deletes() && f.until.IsZero() {
+		end = &completion{
+			Table: o.place.table, Name: f.name, Incarnation: f.incarnation, Version: f.version, Token: f.token, Digest: f.digest,
+		}
+		if !t.end.IsZero() {
+			end.End = t.end.UnixMilli()
+		}
+	}
+	if runs {
+		o.jobs = []deliver.Job{s.job(o.place.group, f, d, end)}
+	} else {
+		o.complete = end
+	}
+	return nil
+}
+
+// follow works out whether the firing runs, and what is armed next: nothing of an earlier version that is due after its end.
+func (o *outcome) follow(t timing, catchUp CatchUp, now time.Time) (runs bool) {
+	f := o.firing
+	runs, next, more := t.before(f.until).following(f, catchUp, now)
+	if !more {
+		return runs
+	}
+	o.next = f.following(t, next, now)
+	if !f.until.IsZero() && o.next.deadline.After(f.until) {
+		o.next = nil
+		runs, _, _ = t.before(f.occurrence).following(f, catchUp, now)
+	}
+	return runs
+}
+
+// following is the firing that is armed when f is processed.
+func (f *firing) following(t timing, occurrence, now time.Time) *firing {
+	next := *f
+	next.number++
+	next.occurrence = occurrence
+	next.deadline = t.deadline(occurrence, f.incarnation, next.number)
+	next.armed = now
+	return &next
+}
+
+// follow arms, in batches, and hands over what is armed, in the order of the firings. After an error nothing more is handed over.
+func (s *Scheduler) follow(ctx context.Context, all []*outcome) error {
+	type armed struct {
+		batch []*outcome
+		err   chan error
+	}
+	var under []armed
+	var failed error
+	wait := func() {
+		err := <-under[0].err
+		if failed == nil && err == nil {
+			err = s.hand(ctx, under[0].batch)
+		}
+		if failed == nil {
+			failed = err
+		}
+		under = under[1:]
+	}
+	for _, batch := range batches(all) {
+		if len(under) == batchesAhead {
+			wait()
+		}
+		if failed != nil {
+			break
+		}
+		a := armed{batch, make(chan error, 1)}
+		under = append(under, a)
+		go func() { a.err <- s.arm(ctx, batch) }()
+	}
+	for len(under) > 0 {
+		wait()
+	}
+	return failed
+}
+
+// batches cuts what follows into transactions. None has two firings of one schedule.
+func batches(all []*outcome) [][]*outcome {
+	var out [][]*outcome
+	var batch []*outcome
+	arming, bytes, names := 0, 0, map[string]bool{}
+	for _, o := range all {
+		size := 0
+		if o.next != nil {
+			size = 2 * o.next.size() // the definition's item, too
+		}
+		if o.arms() && arming == batchFirings || bytes+size > batchBytes && arming > 0 || names[o.firing.name] {
+			out = append(out, batch)
+			batch, arming, bytes, names = nil, 0, 0, map[string]bool{}
+		}
+		batch = append(batch, o)
+		names[o.firing.name] = true
+		if o.arms() {
+			arming, bytes = arming+1, bytes+size
+		}
+	}
+	if len(batch) > 0 {
+		out = append(out, batch)
+	}
+	return out
+}
+
+// hand gives the deliveries to the dispatcher.
+func (s *Scheduler) hand(ctx context.Context, batch []*outcome) error {
+	var complete []*completion
+	for _, o := range batch {
+		if o.complete != nil {
+			complete = append(complete, o.complete)
+		}
+	}
+	if err := s.complete(ctx, complete); err != nil {
+		return err
+	}
+	now := s.o.Now()
+	for _, o := range batch {
+		if len(o.jobs) == 0 {
+			s.o.Observe(Event{What: Skipped, Group: o.place.group})
+			o.done()
+			continue
+		}
+		s.o.Observe(Event{What: Fired, Group: o.place.group, Lateness: now.Sub(o.firing.deadline)})
+		done := o.done
+		if left := int32(len(o.jobs)); left > 1 {
+			all, left := o.done, &atomic.Int32{}
+			left.Store(int32(len(o.jobs)))
+			done = func() {
+				if left.Add(-1) == 0 {
+					all()
+				}
+			}
+		}
+		for _, job := range o.jobs {
+			s.o.Dispatcher.Dispatch(ctx, job, done)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,313 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+)
+
+// groupsTable holds the groups: an item for each, keyed by its kind and its name.
+const groupsTable = "mayfly.scheduler"
+
+const (
+	attrKind = "kind" // S, partition key
+	attrTags = "tags" // M of S
+
+	kindGroup = "group"
+	kindToken = "token" // of the deletion of a group, for a day
+
+	stateActive   = "ACTIVE"
+	stateDeleting = "DELETING"
+)
+
+var groupsSpec = ensure.Spec{Name: groupsTable, Key: attrKind, Sort: attrName, TTL: attrDue}
+
+// place is where the schedules of a group, or the rules, are kept.
+type place struct {
+	group string // as metrics name it
+	table string
+	rules bool
+}
+
+const (
+	schedulesTables = "mayfly.schedules." // with the group's name
+	rulesTable      = "mayfly.rules"
+)
+
+func groupPlace(group string) place { return place{group: group, table: schedulesTables + group} }
+
+var rulesPlace = place{group: "rules", table: rulesTable, rules: true}
+
+const indexByName = "byName"
+
+// spec says what the place's table is like. One shard keeps the firings of a group in their order.
+func (p place) spec() ensure.Spec {
+	index := ensure.Index{Name: indexByName, Key: attrList, Sort: attrName}
+	if !p.rules {
+		index.Include = []string{attrState, attrCreated, attrModified, attrTarget}
+	}
+	return ensure.Spec{Name: p.table, Key: attrName, Sort: attrPart, TTL: attrDue, Stream: true, Shards: 1, Indexes: []ensure.Index{index}}
+}
+
+// group is a schedule group.
+type group struct {
+	name        string
+	state       string
+	incarnation string
+	created     time.Time
+	modified    time.Time
+	tags        map[string]string
+	token       string // of its creation; empty: it had none
+	digest      []byte // of that request
+}
+
+func groupKey(kind, name string) item { return item{attrKind: text(kind), attrName: text(name)} }
+
+func (g *group) item() item {
+	it := groupKey(kindGroup, g.name)
+	it[attrState] = text(g.state)
+	it[attrIncarnation] = text(g.incarnation)
+	it[attrCreated] = instant(g.created)
+	it[attrModified] = instant(g.modified)
+	tags := item{}
+	for k, v := range g.tags {
+		tags[k] = text(v)
+	}
+	it[attrTags] = &types.AttributeValueMemberM{Value: tags}
+	if g.token != "" {
+		it[attrToken], it[attrDigest] = text(g.token), blob(g.digest)
+	}
+	return it
+}
+
+func readGroup(from item) (*group, error) {
+	r := reader{from: from}
+	g := &group{
+		name:        r.text(attrName),
+		state:       r.text(attrState),
+		incarnation: r.text(attrIncarnation),
+		created:     r.instant(attrCreated),
+		modified:    r.instant(attrModified),
+		tags:        map[string]string{},
+	}
+	if m, ok := from[attrTags].(*types.AttributeValueMemberM); ok {
+		for k := range m.Value {
+			tag := reader{from: m.Value}
+			g.tags[k] = tag.text(k)
+		}
+	}
+	if r.has(attrToken) {
+		g.token, g.digest = r.text(attrToken), digestOf(from)
+	}
+	return g, r.err
+}
+
+// catchUp is what the group's tag says; CatchUpGroup where it has none.
+func (g *group) catchUp() CatchUp { return CatchUp(g.tags[tagCatchUp]) }
+
+func (s *Scheduler) describe(g *group) ScheduleGroup {
+	return ScheduleGroup{
+		Arn: s.groupARN(g.name), Name: g.name, State: g.state, CreationDate: at(g.created), LastModificationDate: at(g.modified),
+	}
+}
+
+// readGroupNamed reads a group; nil where there is none. The default group is there always. It is written down when somebody asks for it and there is a table of
+// groups; until then it is as old as this scheduler, so that a question makes no table.
+func (s *Scheduler) readGroupNamed(ctx context.Context, name string) (*group, error) {
+	it, err := s.get(ctx, groupsTable, groupKey(kindGroup, name))
+	switch {
+	case err != nil && !noTable(err):
+		return nil, err
+	case it != nil:
+		return readGroup(it)
+	case name != groupDefault:
+		return nil, nil
+	case err != nil:
+		return s.defaultGroup(), nil
+	}
+	return s.writeDefaultGroup(ctx)
+}
+
+func (s *Scheduler) defaultGroup() *group {
+	return &group{name: groupDefault, state: stateActive, incarnation: newIncarnation(), created: s.began, modified: s.began}
+}
+
+// writeDefaultGroup writes the default group down, and gives it as it was if it was written down before.
+func (s *Scheduler) writeDefaultGroup(ctx context.Context) (*group, error) {
+	g := s.defaultGroup()
+	found, err := s.putGroup(ctx, g)
+	if err != nil || found == nil {
+		return g, err
+	}
+	return readGroup(found)
+}
+
+// putGroup writes a group that is not there yet. Where it is, it gives what is there.
+func (s *Scheduler) putGroup(ctx context.Context, g *group) (found item, err error) {
+	in := &dynamodb.PutItemInput{
+		TableName: aws.String(groupsTable), Item: g.item(),
+		ConditionExpression: &absent.text, ExpressionAttributeNames: absent.names,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	_, err = s.o.DB.PutItem(ctx, in)
+	if noTable(err) {
+		if _, err = ensure.Table(ctx, s.o.DB, groupsSpec); err == nil {
+			_, err = s.o.DB.PutItem(ctx, in)
+		}
+	}
+	var failed *types.ConditionalCheckFailedException
+	if !errors.As(err, &failed) {
+		return nil, err
+	}
+	if failed.Item != nil {
+		return failed.Item, nil
+	}
+	return s.get(ctx, groupsTable, groupKey(kindGroup, g.name)) // an endpoint that does not say
+}
+
+// alterGroup changes a group that is active. alter is given a copy; nil as its answer leaves the group as it is.
+func (s *Scheduler) alterGroup(ctx context.Context, name string, alter func(*group) error) error {
+	return s.persevere(ctx, "Schedule group "+name, func(bool) error {
+		g, err := s.readGroupNamed(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case g == nil:
+			return noGroup(name)
+		case g.state == stateDeleting:
+			return beingDeleted(name)
+		}
+		before := *g
+		g.tags = maps.Clone(g.tags)
+		if err := alter(g); err != nil {
+			return err
+		}
+		g.modified = s.now()
+		if !g.modified.After(before.modified) {
+			g.modified = before.modified.Add(time.Millisecond) // it tells one state from the next
+		}
+		_, err = s.o.DB.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: aws.String(groupsTable), Item: g.item(),
+			ConditionExpression:       aws.String("#i = :i AND #m = :m"),
+			ExpressionAttributeNames:  map[string]string{"#i": attrIncarnation, "#m": attrModified},
+			ExpressionAttributeValues: item{":i": text(before.incarnation), ":m": instant(before.modified)},
+		})
+		if dynamoCode(err) == codeConditional {
+			return errChanged
+		}
+		if err == nil {
+			s.know(g)
+		}
+		return err
+	})
+}
+
+func beingDeleted(name string) error {
+	return conflict("Schedule group " + name + " is being deleted.")
+}
+
+// inGroup calls f, which writes into a group's table. Where that is missing, the group is looked for, and the table made if it should be there.
+func (s *Scheduler) inGroup(ctx context.Context, name string, f func(table string) error) error {
+	if g := s.known(name); g != nil && g.state == stateDeleting {
+		return beingDeleted(name)
+	}
+	p := groupPlace(name)
+	err := f(p.table)
+	if noTable(err) {
+		if err = s.openGroup(ctx, name); err == nil {
+			err = f(p.table)
+		}
+	}
+	return apiError(err)
+}
+
+// ofGroup calls f, which looks for a schedule in a group's table. Where that is missing the group has none, if there is such a group: its table is made
+// with its first schedule.
+func (s *Scheduler) ofGroup(ctx context.Context, name, schedule string, f func(table string) error) error {
+	err := f(groupPlace(name).table)
+	if !noTable(err) {
+		return apiError(err)
+	}
+	g, err := s.readGroupNamed(ctx, name)
+	switch {
+	case err != nil:
+		return apiError(err)
+	case g == nil:
+		return noGroup(name)
+	default:
+		return noSchedule(schedule)
+	}
+}
+
+// openGroup makes the table of a group that there is.
+func (s *Scheduler) openGroup(ctx context.Context, name string) error {
+	g, err := s.readGroupNamed(ctx, name)
+	if err == nil && name == groupDefault {
+		g, err = s.writeDefaultGroup(ctx)
+	}
+	switch {
+	case err != nil:
+		return err
+	case g == nil:
+		return noGroup(name)
+	case g.state == stateDeleting:
+		return beingDeleted(name)
+	}
+	if err := s.makeTable(ctx, groupPlace(name)); err != nil {
+		return err
+	}
+	s.know(g)
+	s.opened(ctx, groupPlace(name))
+	return nil
+}
+
+// makeTable makes a place's table. If there was one, somebody has deleted it.
+func (s *Scheduler) makeTable(ctx context.Context, p place) error {
+	s.mu.Lock()
+	was := s.mu.opened[p.table] != nil
+	s.mu.Unlock()
+	if was {
+		_, err := deliver.Restore(ctx, s.o.DB, s.o.Logger, p.spec())
+		return err
+	}
+	_, err := ensure.Table(ctx, s.o.DB, p.spec())
+	return err
+}
+
+// groups reads all groups, in the order of their names.
+func (s *Scheduler) groups(ctx context.Context) ([]*group, error) {
+	var all []*group
+	in := &dynamodb.QueryInput{
+		TableName: aws.String(groupsTable), ConsistentRead: aws.Bool(true),
+		KeyConditionExpression:    aws.String("#k = :k"),
+		ExpressionAttributeNames:  map[string]string{"#k": attrKind},
+		ExpressionAttributeValues: item{":k": text(kindGroup)},
+	}
+	for {
+		out, err := s.o.DB.Query(ctx, in)
+		if noTable(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range out.Items {
+			g, err := readGroup(it)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, g)
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return all, nil
+		}
+	}
+}

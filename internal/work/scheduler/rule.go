@@ -1,0 +1,212 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/cron"
+)
+
+// A classic rule is kept as a schedule is, in a table for all of them. Its targets are a part of it: when they change, so does its next firing. A rule that is
+// disabled, or has no targets, has none.
+
+// rule is what the definition and the firings of a rule say of it, in JSON.
+type rule struct {
+	Expression  string
+	State       string
+	Description string            `json:",omitempty"`
+	RoleArn     string            `json:",omitempty"`
+	Targets     []RuleTarget      `json:",omitempty"`
+	Tags        map[string]string `json:",omitempty"`
+	Anchor      int64             // what a rate counts from: ms since 1970, a full minute
+}
+
+func readRule(text string) (*rule, timing, error) {
+	r := &rule{}
+	if err := json.Unmarshal([]byte(text), r); err != nil {
+		return nil, timing{}, fmt.Errorf("read a rule: %w", err)
+	}
+	expression, err := cron.ParseRule(r.Expression)
+	if err != nil {
+		return nil, timing{}, fmt.Errorf("read a rule: %w", err)
+	}
+	if slices.ContainsFunc(r.Targets, func(t RuleTarget) bool { return t.Id == nil || t.Arn == nil }) {
+		return nil, timing{}, errors.New("read a rule: a target has no id or no ARN")
+	}
+	return r, timing{expression: expression, anchor: time.UnixMilli(r.Anchor).UTC()}, nil
+}
+
+func (r *rule) marshal() string {
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic("scheduler: a rule does not marshal: " + err.Error()) // it is made of strings and numbers
+	}
+	return string(text)
+}
+
+const busDefault = "default"
+
+func (s *Scheduler) ruleARN(name string) string { return s.arnPrefix("events") + "rule/" + name }
+
+func noRule(name string) error {
+	return notFound("Rule " + name + " does not exist on EventBus " + busDefault + ".")
+}
+
+// checkBus refuses every bus but the default one, which is the only one that schedules have.
+func checkBus(name *string) error {
+	if name == nil || *name == busDefault {
+		return nil
+	}
+	if a, ok := parseARN(*name); ok && a.resource == "event-bus/"+busDefault {
+		return nil
+	}
+	return notFound("Event bus " + *name + " does not exist.")
+}
+
+// alterRule changes a rule, and makes it where there is none and create says so. alter gets the rule as it is, with a zero state where it is new. The first
+// firing of what comes of it is the first occurrence from now on.
+func (s *Scheduler) alterRule(ctx context.Context, name string, create bool, alter func(*rule) error) error {
+	work := func() error {
+		return s.persevere(ctx, "Rule "+name, func(missing bool) error { return s.alterRuleOnce(ctx, name, create, missing, alter) })
+	}
+	err := work()
+	if noTable(err) {
+		if !create {
+			return noRule(name)
+		}
+		if err = s.makeTable(ctx, rulesPlace); err == nil {
+			s.opened(ctx, rulesPlace)
+			err = work()
+		}
+	}
+	return apiError(err)
+}
+
+func (s *Scheduler) alterRuleOnce(ctx context.Context, name string, create, missing bool, alter func(*rule) error) error {
+	before, err := s.entry(ctx, rulesTable, name)
+	if err != nil {
+		return err
+	}
+	now := s.now()
+	r, wasTiming := &rule{Anchor: now.Truncate(time.Minute).UnixMilli()}, timing{}
+	switch {
+	case before != nil:
+		if r, wasTiming, err = readRule(before.document); err != nil {
+			return err
+		}
+	case !create:
+		return noRule(name)
+	default:
+		if err := s.roomForRule(ctx); err != nil {
+			return err
+		}
+	}
+	was := r.Expression
+	if err := alter(r); err != nil {
+		return err
+	}
+	if r.Expression != was {
+		r.Anchor = now.Truncate(time.Minute).UnixMilli()
+	}
+	after := &entry{name: name, incarnation: newIncarnation(), version: 1, created: now, modified: now}
+	if before != nil {
+		copied := *before
+		after = &copied
+		after.version++
+		after.next, after.modified = time.Time{}, now
+		after.outlive(before, wasTiming, now)
+	}
+	after.document, after.state = r.marshal(), r.State
+	if err := after.checkSize(); err != nil {
+		return err
+	}
+	var f *firing
+	if r.State == stateEnabled && len(r.Targets) > 0 {
+		_, t, err := readRule(after.document)
+		if err != nil {
+			return err
+		}
+		if occurrence, ok := t.after(now); ok {
+			f = after.arm(t, occurrence, now)
+		}
+	}
+	if before != nil {
+		return s.apply(ctx, &change{table: rulesTable, before: before, after: after, firing: f, now: now, missing: missing})
+	}
+	actions := []action{put(rulesTable, after.item(), absent)}
+	if f != nil {
+		actions = append(actions, put(rulesTable, f.item(), nil))
+	}
+	if c, err := s.transact(ctx, actions); c == nil {
+		return err
+	}
+	return errChanged
+}
+
+// roomForRule refuses a rule more than there may be.
+func (s *Scheduler) roomForRule(ctx context.Context) error {
+	all, err := s.rules(ctx, "")
+	if err == nil && len(all) >= s.o.RulesMax {
+		return limitExceeded("The requested resource exceeds the maximum number allowed.")
+	}
+	return err
+}
+
+// ruleNamed reads a rule.
+func (s *Scheduler) ruleNamed(ctx context.Context, name string) (*rule, error) {
+	e, err := s.entry(ctx, rulesTable, name)
+	if err == nil && e == nil || noTable(err) {
+		return nil, noRule(name)
+	}
+	if err != nil {
+		return nil, apiError(err)
+	}
+	r, _, err := readRule(e.document)
+	return r, err
+}
+
+// namedRule is a rule with its name.
+type namedRule struct {
+	name string
+	*rule
+}
+
+// rules reads all rules whose names begin with a prefix, in their order. There are at most a few hundred.
+func (s *Scheduler) rules(ctx context.Context, prefix string) ([]namedRule, error) {
+	var all []namedRule
+	q := s.byName(rulesTable, prefix, "")
+	for {
+		out, err := s.o.DB.Query(ctx, q)
+		if noTable(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range out.Items {
+			e, err := readEntry(it)
+			if err != nil {
+				return nil, err
+			}
+			r, _, err := readRule(e.document)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, namedRule{e.name, r})
+		}
+		if q.ExclusiveStartKey = out.LastEvaluatedKey; q.ExclusiveStartKey == nil {
+			return all, nil
+		}
+	}
+}
+
+func (s *Scheduler) describeRule(name string, r *rule) Rule {
+	return Rule{
+		Name: name, Arn: s.ruleARN(name), State: r.State, ScheduleExpression: r.Expression, Description: r.Description, RoleArn: r.RoleArn,
+		EventBusName: busDefault,
+	}
+}

@@ -1,0 +1,213 @@
+package scheduler
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// An item that somebody has put into a group's table and that is no firing is left out, with a word in the log, and blocks nothing.
+func TestPoisoned(t *testing.T) {
+	w := newWorld(t, "", nil)
+	w.create("good", "rate(1 minute)")
+	due := instant(begin.Add(90 * time.Second))
+	for name, with := range map[string]item{
+		"empty":   {},
+		"numbers": {attrIncarnation: integer(1), attrVersion: text("x")},
+		"document": {
+			attrIncarnation: text("i"), attrVersion: integer(1), attrOccurrence: integer(1), attrScheduled: due, attrDeadline: due, attrArmedAt: due,
+			attrDocument: text(`{"Target":{},"ScheduleExpression":"rate(5 parsecs)"}`),
+		},
+		"half": {
+			attrIncarnation: text("i"), attrVersion: integer(1), attrOccurrence: integer(1), attrScheduled: due, attrDeadline: due, attrArmedAt: due,
+			attrDocument: text(`{"Target":{},"ScheduleExpression":"rate(1 minute)"}`),
+		},
+		"negative": {
+			attrIncarnation: text("i"), attrVersion: integer(-1), attrOccurrence: integer(-1), attrScheduled: instant(time.Unix(-1e11, 0)), attrDeadline: due, attrArmedAt: due,
+			attrDocument: text(`{"Target":{"Arn":""},"ScheduleExpression":"cron(0 0 30 2 ? *)","FlexibleTimeWindow":{"MaximumWindowInMinutes":-5},"EndDate":-1}`),
+		},
+	} {
+		it := key(name, partFiring)
+		it[attrDue] = due
+		for k, v := range with {
+			it[k] = v
+		}
+		if err := w.transactOne(put(defaultTable, it, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.transactOne(put(defaultTable, item{attrName: text("other"), attrPart: text("something"), attrDue: due}, nil)); err != nil {
+		t.Fatal(err)
+	}
+	w.advance(3 * time.Minute)
+	w.want("good@01-01T00:00:00 good@01-01T00:01:00 good@01-01T00:02:00 good@01-01T00:03:00")
+	if n := strings.Count(w.log.String(), "and is skipped"); n != 5 {
+		t.Errorf("the log says it %d times:\n%s", n, w.log)
+	}
+}
+
+// A group's table that somebody has deleted is made anew, empty, and what is created in it fires. The table of a group that was deleted is not.
+func TestTableDeleted(t *testing.T) {
+	w := newWorld(t, "", nil)
+	w.create("s", "rate(1 minute)")
+	w.advance(0)
+	w.taken()
+	stream := ""
+	for range 2 {
+		if _, err := w.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(defaultTable)}); err != nil {
+			t.Fatal(err)
+		}
+		w.refused("ResourceNotFoundException: Schedule s does not exist.", "GET", "/schedules/s", "")
+		was := stream
+		w.await("the table and its consumer", func() bool {
+			out, err := w.db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(defaultTable)})
+			if err != nil {
+				return false
+			}
+			stream = aws.ToString(out.Table.LatestStreamArn)
+			return stream != was && w.service.HasConsumer(stream)
+		})
+		w.create("s", "rate(1 minute)")
+		w.advance(time.Minute)
+		if n := len(w.taken()); n != 2 {
+			t.Errorf("%d firings, want 2", n)
+		}
+	}
+}
+
+// A process that takes requests and one that fires need not be the same: groups that one makes are found by the other.
+func TestRefresh(t *testing.T) {
+	w := newWorld(t, "", func(w *world) { w.options.Refresh = 10 * time.Millisecond })
+	o := w.Scheduler.o
+	o.Dispatcher, o.Refresh, o.Leases = w.dispatcher, 0, lease.Options{}
+	elsewhere := &Scheduler{o: o, changed: make(chan struct{}, 1), ready: make(chan struct{})}
+	elsewhere.mu.groups, elsewhere.mu.opened = map[string]*group{}, map[string]*open{}
+	name := "g"
+	if _, err := elsewhere.CreateScheduleGroup(t.Context(), &CreateScheduleGroupInput{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	in := &CreateScheduleInput{Name: "s", GroupName: &name}
+	in.ScheduleExpression, in.FlexibleTimeWindow = ref("at(2029-01-01T00:00:00)"), &FlexibleTimeWindow{Mode: ref(modeOff)}
+	in.Target = &Target{Arn: ref(lambdaARN), RoleArn: ref(roleARN)}
+	if _, err := elsewhere.CreateSchedule(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the firing", func() bool {
+		w.got.Lock()
+		defer w.got.Unlock()
+		return len(w.got.all) == 1
+	})
+	if _, err := elsewhere.DeleteScheduleGroup(t.Context(), &DeleteScheduleGroupInput{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the deletion", func() bool {
+		g, err := elsewhere.readGroupNamed(context.Background(), name)
+		return err == nil && g == nil
+	})
+}
+
+// While nothing is due a scheduler does nothing, however many schedules it has.
+func TestIdle(t *testing.T) {
+	w := newWorld(t, "", nil)
+	for i := range 100 {
+		w.create("s"+string(rune('a'+i%26))+string(rune('a'+i/26)), "at(2031-01-01T00:00:00)")
+	}
+	w.advance(time.Hour)
+	calls := func() int64 {
+		before := w.calls.Load()
+		time.Sleep(200 * time.Millisecond)
+		return w.calls.Load() - before
+	}
+	w.await("the last checkpoint, and nothing after it", func() bool { return calls()+calls() == 0 })
+}
+
+// Whatever an item in a group's table or the rules' has, it is a firing or an error.
+func FuzzFiring(f *testing.F) {
+	f.Add(`{"Target":{"Arn":"arn:x","Input":"x"},"ScheduleExpression":"rate(1 minute)","Anchor":1893456000000}`, int64(3), "1893456000.5", false)
+	f.Add(`{"Target":{"Arn":"arn:x","RetryPolicy":{}},"ScheduleExpression":"at(2030-01-01T00:00:00)","FlexibleTimeWindow":{"MaximumWindowInMinutes":3}}`, int64(-3), "-1", false)
+	f.Add(`{"Expression":"rate(1 minute)","Targets":[{"Id":"1","Arn":"a","InputTransformer":{}},{"Id":"2","Arn":"b","KinesisParameters":{}}]}`, int64(3), "1893456000.5", true)
+	s := &Scheduler{o: Options{Region: "us-east-1", Account: "123456789012", Observe: func(Event) {}}.withDefaults()}
+	f.Fuzz(func(t *testing.T, document string, number int64, when string, rules bool) {
+		n := func() types.AttributeValue { return &types.AttributeValueMemberN{Value: when} }
+		it := key("s", partFiring)
+		it[attrDocument], it[attrIncarnation], it[attrVersion], it[attrOccurrence] = text(document), text("i"), integer(1), integer(number)
+		it[attrScheduled], it[attrDeadline], it[attrArmedAt] = n(), n(), n()
+		read, err := readFiring(it)
+		if err != nil {
+			return
+		}
+		p := groupPlace("default")
+		if rules {
+			p = rulesPlace
+		}
+		o, err := s.outcome(p, read, begin)
+		if err != nil {
+			return
+		}
+		for _, j := range o.jobs {
+			if len(j.Delivery.ID) != 32 || len(j.Delivery.Body) == 0 {
+				t.Errorf("%+v", j)
+			}
+		}
+		if o.next != nil {
+			if _, err := readFiring(o.next.item()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A delivery that somebody has put among the parked ones, and that pretends to complete what is no schedule, does not keep schedules from being deleted.
+func TestPoisonedCompletion(t *testing.T) {
+	w := newWorld(t, "", nil)
+	w.create("other", "rate(5 minutes)")
+	for i, data := range []string{`{"t":"mayfly.scheduler","n":"x"}`, `{"t":"mayfly.schedules.default"}`, `{"t":"` + defaultTable + `","n":"` + strings.Repeat("x", 1100) + `"}`, `{`, ``} {
+		w.dispatcher.Dispatch(t.Context(), deliver.Job{
+			Delivery: target.Delivery{ID: "poison" + string(rune('0'+i)), TargetARN: "arn:aws:nowhere"}, Origin: deliver.Origin{Kind: originEnd, Data: []byte(data)},
+		}, func() {})
+	}
+	w.create("once", "at(2030-01-01T00:01:00)", `"ActionAfterCompletion":"DELETE"`)
+	w.create("twice", "at(2030-01-01T00:01:00)", `"ActionAfterCompletion":"DELETE"`)
+	w.advance(2 * time.Minute)
+	w.refused("ResourceNotFoundException: Schedule once does not exist.", "GET", "/schedules/once", "")
+	w.refused("ResourceNotFoundException: Schedule twice does not exist.", "GET", "/schedules/twice", "")
+}
+
+// Of a group that was deleted nothing is left, and one of its name fires as any other.
+func TestGroupLeavesNothing(t *testing.T) {
+	w := newWorld(t, "", nil)
+	w.must("POST", "/schedule-groups/g", `{}`)
+	w.must("POST", "/schedules/s", body("rate(1 minute)", `"GroupName":"g"`))
+	w.advance(time.Minute)
+	rows := func() int {
+		l, err := lease.New(w.db, "schedules.g", lease.Options{Exclusive: true}).Rows(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(l)
+	}
+	if rows() == 0 {
+		t.Fatal("the group has no checkpoint")
+	}
+	w.must("DELETE", "/schedule-groups/g", "")
+	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := w.call("GET", "/schedule-groups/g", ""); err != nil {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatal("the group is still there")
+		}
+	}
+	if n := rows(); n != 0 {
+		t.Errorf("%d checkpoints are left", n)
+	}
+}

@@ -1,0 +1,166 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/cron"
+)
+
+// How often a change is worked out anew because the schedule fired or was changed meanwhile, or a firing that is due has not expired yet where expiry takes a moment.
+const (
+	changeTries = 13
+	changePause = time.Millisecond // real time, from the second failure on, doubled with each: 2 s in all
+)
+
+// errChanged says that something was not what it was taken for, and is to be looked at again.
+var errChanged = errors.New("changed meanwhile")
+
+// UpdateSchedule replaces all of a schedule but its name and group: what is left out is reset. When it returns, definition and next firing are durable.
+func (s *Scheduler) UpdateSchedule(ctx context.Context, in *UpdateScheduleInput) (*UpdateScheduleOutput, error) {
+	c, err := s.checkSchedule((*ScheduleInput)(in), s.now())
+	if err != nil {
+		return nil, err
+	}
+	err = s.inGroup(ctx, c.group, func(table string) error { return s.update(ctx, table, (*ScheduleInput)(in), c) })
+	if err != nil {
+		return nil, err
+	}
+	return &UpdateScheduleOutput{s.scheduleARN(c.group, in.Name)}, nil
+}
+
+func (s *Scheduler) update(ctx context.Context, table string, in *ScheduleInput, c *checked) error {
+	return s.persevere(ctx, "Schedule "+in.Name, func(missing bool) error {
+		before, err := s.entry(ctx, table, in.Name)
+		if err != nil {
+			return err
+		}
+		if before == nil {
+			return noSchedule(in.Name)
+		}
+		now := s.now()
+		after, f, err := s.updated(before, c, now)
+		if err != nil {
+			return err
+		}
+		ch := &change{table: table, before: before, after: after, firing: f, now: now, missing: missing}
+		if in.ClientToken != nil {
+			ch.token, ch.digest = *in.ClientToken, in.digest()
+		}
+		return s.apply(ctx, ch)
+	})
+}
+
+// persevere calls f until it does not find that something has changed meanwhile. From the second time on, missing lets it take a firing that is not there although it is
+// not due yet for deleted by somebody.
+func (s *Scheduler) persevere(ctx context.Context, name string, f func(missing bool) error) error {
+	pause := changePause
+	for try := range changeTries {
+		if try > 1 {
+			clock.Pause(pause, ctx.Done())
+			pause *= 2
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f(try > 0); !errors.Is(err, errChanged) {
+			return err
+		}
+	}
+	return conflict(name + " is changed or fires at this moment. Try again.")
+}
+
+// updated works out what becomes of a schedule.
+func (s *Scheduler) updated(before *entry, c *checked, now time.Time) (after *entry, f *firing, err error) {
+	was, wasTiming, err := s.readDocument(before.document, before.input)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := document{Settings: *c.settings, CatchUp: c.catchUp, Anchor: anchor(c.settings, now)}
+	same := d.samePace(was)
+	if same {
+		d.Anchor = was.Anchor
+	}
+	copied := *before
+	after = &copied
+	after.version++
+	after.next, after.gone = time.Time{}, time.Time{}
+	after.outlive(before, wasTiming, now)
+	after.describe(d, now)
+	if err := after.checkSize(); err != nil {
+		return nil, nil, err
+	}
+	if !d.enabled() {
+		return after, nil, nil
+	}
+	t := d.timing(c.expression)
+	occurrence, ok := t.first(now)
+	switch fired := !before.next.IsZero() && !before.next.After(now); {
+	case c.expression.Kind() == cron.At && same && was.enabled() && fired:
+		after.next = before.next // complete: neither this update nor the next one makes it fire again
+		after.complete(&d, t, now)
+		return after, nil, nil
+	case c.expression.Kind() != cron.At && same:
+		occurrence, ok = t.after(now)
+	}
+	if ok {
+		return after, after.arm(t, occurrence, now), nil
+	}
+	after.complete(&d, t, now)
+	return after, nil, nil
+}
+
+// change is that of a definition, with its next firing.
+type change struct {
+	table         string
+	before, after *entry
+	firing        *firing // nil: none
+	now           time.Time
+	token         string // of the request; empty: it has none
+	digest        []byte
+	missing       bool // the firing of before may have been deleted
+}
+
+// apply writes a change, unless what it was worked out from has changed: then it gives errChanged. In particular the firing of before has either not come yet, and never will,
+// or it had come by the time that after was worked out for.
+func (s *Scheduler) apply(ctx context.Context, ch *change) error {
+	actions := []action{put(ch.table, ch.after.item(), ch.before.unchanged())}
+	kept := -1
+	if ch.token != "" {
+		kept = len(actions)
+		actions = append(actions, put(ch.table, tokenItem(ch.after.name, tokenUpdate, ch.token, ch.digest, ch.now), absent))
+	}
+	expected := absent
+	waits := ch.before.next.After(ch.now)
+	if waits {
+		expected = ch.before.waiting()
+		if ch.missing {
+			expected.text = "attribute_not_exists(#version) OR " + expected.text
+		}
+	}
+	switch {
+	case ch.firing != nil:
+		actions = append(actions, put(ch.table, ch.firing.item(), expected))
+	case waits:
+		actions = append(actions, remove(ch.table, key(ch.after.name, partFiring), expected))
+	}
+	c, err := s.transact(ctx, actions)
+	switch {
+	case err != nil:
+		return err
+	case c == nil:
+		return nil
+	case kept >= 0 && c.failed(kept):
+		found := c.found(kept)
+		if found == nil {
+			if found, err = s.get(ctx, ch.table, key(ch.after.name, tokenPart(tokenUpdate, ch.token))); err != nil {
+				return err
+			}
+		}
+		return repeated(digestOf(found), ch.digest)
+	default:
+		return errChanged
+	}
+}

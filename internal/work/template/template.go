@@ -1,0 +1,228 @@
+// Package template fills in what a target gets, out of an item and of what is known besides: the input of a reminder, or of a lifecycle's transition.
+//
+// A template is text with placeholders: <$.path> stands for what is at a path of the item, and <mayfly.name> for what is known under a name. A template that begins like JSON has to be
+// JSON, and is JSON with whatever is filled in: inside of its strings a value's text is filled in, elsewhere the value, without its types. Where a path leads nowhere there is
+// nothing: no text, or null.
+package template
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// Template is one that was read. It does not change.
+type Template struct {
+	parts []part
+	json  bool
+}
+
+// part is text, and what follows it.
+type part struct {
+	text   string
+	quoted bool   // what follows stands in a JSON string
+	path   Path   // of the item; or
+	known  string // a name; both empty behind the last text
+}
+
+const (
+	BytesMost  = 64 << 10 // of a template
+	FilledMost = 1 << 20  // of what it comes to: more than any target gets
+)
+
+// levels are left of those that encoding/json can read, for what is filled in and for what the whole is put into.
+const levels = 100
+
+var placeholder = regexp.MustCompile(`<(\$\.[^<>]*|mayfly\.[^<>]*)>`)
+
+// Parse reads a template. names are those that it may use.
+func Parse(text string, names []string) (*Template, error) {
+	if len(text) > BytesMost {
+		return nil, fmt.Errorf("%d bytes are too many; the limit is %d", len(text), BytesMost)
+	}
+	begin := strings.TrimLeft(text, " \t\r\n")
+	t := &Template{json: begin != "" && strings.Contains(`{["`, begin[:1])}
+	quoted, last := false, 0
+	for _, at := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+		p := part{text: text[last:at[0]]}
+		quoted = endsQuoted(p.text, quoted)
+		p.quoted = quoted
+		name := text[at[2]:at[3]]
+		if quoted && t.json {
+			name = unquoted(name)
+		}
+		if path, ok := strings.CutPrefix(name, "$."); ok {
+			var err error
+			if p.path, err = ParsePath(path); err != nil {
+				return nil, err
+			}
+		} else if p.known = strings.TrimPrefix(name, "mayfly."); !slices.Contains(names, p.known) {
+			return nil, fmt.Errorf("unknown variable <%s>; use one of <mayfly.%s>", name, strings.Join(names, ">, <mayfly."))
+		}
+		t.parts = append(t.parts, p)
+		last = at[1]
+	}
+	t.parts = append(t.parts, part{text: text[last:]})
+	if sample := t.sample(); t.json && !json.Valid(sample) {
+		return nil, errors.New("it begins like JSON but is not valid JSON")
+	} else if t.json && !json.Valid([]byte(strings.Repeat("[", levels)+string(sample)+strings.Repeat("]", levels))) {
+		return nil, errors.New("it is nested too deeply")
+	}
+	return t, nil
+}
+
+// JSON reports whether what the template comes to is JSON; it is text otherwise.
+func (t *Template) JSON() bool { return t.json }
+
+// unquoted is a placeholder as it was meant inside of a JSON string: the quotation marks of its path may be escaped there, as whoever marshals an object does, or not.
+func unquoted(name string) string {
+	var plain string
+	if json.Unmarshal([]byte(`"`+name+`"`), &plain) != nil {
+		return name
+	}
+	return plain
+}
+
+// sample is JSON if the template is, whatever is filled in. Inside of strings it has a letter that ends no escape: an empty text would join its two sides, as in "\<$.a>"".
+func (t *Template) sample() (b []byte) {
+	for _, p := range t.parts {
+		b = append(b, p.text...)
+		switch {
+		case p.path == nil && p.known == "":
+		case p.quoted:
+			b = append(b, '.')
+		default:
+			b = append(b, "null"...)
+		}
+	}
+	return b
+}
+
+// endsQuoted tells whether the end of a piece of JSON is inside of a string, where its beginning is or is not.
+func endsQuoted(text string, quoted bool) bool {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			if quoted {
+				i++
+			}
+		}
+	}
+	return quoted
+}
+
+// Fill gives what the template comes to for an item, with values by the names that it may use. What has come to more than FilledMost ends there, and is of no use: a template may name a
+// large value many thousand times.
+func (t *Template) Fill(item, known map[string]types.AttributeValue) []byte {
+	var b []byte
+	for _, p := range t.parts {
+		if len(b) > FilledMost {
+			break
+		}
+		b = append(b, p.text...)
+		var value types.AttributeValue
+		switch {
+		case p.path != nil:
+			value = p.path.Of(item)
+		case p.known != "":
+			value = known[p.known]
+		default:
+			continue
+		}
+		if t.json && !p.quoted {
+			b = AppendPlain(b, value)
+			continue
+		}
+		text := Text(value)
+		if t.json {
+			quoted := dynamo.AppendQuoted(nil, text)
+			b = append(b, quoted[1:len(quoted)-1]...)
+		} else {
+			b = append(b, text...)
+		}
+	}
+	return b
+}
+
+// Text is a value within text: a string as it is, nothing where there is nothing, JSON for the rest.
+func Text(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case *types.AttributeValueMemberS:
+		return v.Value
+	}
+	return string(AppendPlain(nil, v))
+}
+
+// AppendPlain appends a value as plain JSON, without types: numbers as they are, binary values in base64, sets as arrays. Nothing is null.
+func AppendPlain(dst []byte, v types.AttributeValue) []byte {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return dynamo.AppendQuoted(dst, v.Value)
+	case *types.AttributeValueMemberN:
+		return appendNumber(dst, v.Value)
+	case *types.AttributeValueMemberB:
+		return dynamo.AppendQuoted(dst, base64.StdEncoding.EncodeToString(v.Value))
+	case *types.AttributeValueMemberBOOL:
+		return fmt.Append(dst, v.Value)
+	case *types.AttributeValueMemberM:
+		return AppendMap(dst, v.Value, AppendPlain)
+	case *types.AttributeValueMemberL:
+		return appendList(dst, v.Value, AppendPlain)
+	case *types.AttributeValueMemberSS:
+		return appendList(dst, v.Value, dynamo.AppendQuoted[string])
+	case *types.AttributeValueMemberNS:
+		return appendList(dst, v.Value, appendNumber)
+	case *types.AttributeValueMemberBS:
+		return appendList(dst, v.Value, func(dst, b []byte) []byte { return dynamo.AppendQuoted(dst, base64.StdEncoding.EncodeToString(b)) })
+	}
+	return append(dst, "null"...)
+}
+
+// appendNumber appends a number as it is, as far as JSON knows it so.
+func appendNumber(dst []byte, n string) []byte {
+	if !json.Valid([]byte(n)) {
+		return dynamo.AppendQuoted(dst, n)
+	}
+	return append(dst, n...)
+}
+
+// AppendMap appends an object, its members in the order of their names.
+func AppendMap(dst []byte, m map[string]types.AttributeValue, appendValue func([]byte, types.AttributeValue) []byte) []byte {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	dst = append(dst, '{')
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dynamo.AppendQuoted(dst, name), ':')
+		dst = appendValue(dst, m[name])
+	}
+	return append(dst, '}')
+}
+
+func appendList[T any](dst []byte, elems []T, appendElem func([]byte, T) []byte) []byte {
+	dst = append(dst, '[')
+	for i, e := range elems {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendElem(dst, e)
+	}
+	return append(dst, ']')
+}

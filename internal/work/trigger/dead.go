@@ -1,0 +1,119 @@
+package trigger
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// Why records were given up, as an invocation record has it. The second is not established.
+const (
+	conditionRetries = "RetryAttemptsExhausted"
+	conditionAge     = "RecordAgeExceeded"
+)
+
+// invocationRecord is what a destination on failure is told of records that were given up.
+type invocationRecord struct {
+	RequestContext struct {
+		RequestID              string `json:"requestId"`
+		FunctionARN            string `json:"functionArn"`
+		Condition              string `json:"condition"`
+		ApproximateInvokeCount int    `json:"approximateInvokeCount"`
+	} `json:"requestContext"`
+	ResponseContext *responseContext `json:"responseContext,omitempty"` // absent where the function did not run in the last attempt
+	Version         string           `json:"version"`
+	Timestamp       string           `json:"timestamp"`
+	Batch           struct {
+		ShardID       string `json:"shardId"`
+		StartSequence string `json:"startSequenceNumber"`
+		EndSequence   string `json:"endSequenceNumber"`
+		FirstArrival  string `json:"approximateArrivalOfFirstRecord"`
+		LastArrival   string `json:"approximateArrivalOfLastRecord"`
+		BatchSize     int    `json:"batchSize"`
+		StreamARN     string `json:"streamArn"`
+	} `json:"DDBStreamBatchInfo"`
+	Payload string `json:"payload,omitempty"` // for a bucket only
+}
+
+type responseContext struct {
+	StatusCode      int     `json:"statusCode"`
+	ExecutedVersion string  `json:"executedVersion"`
+	FunctionError   *string `json:"functionError"`
+}
+
+// giveUp makes records a dead letter: in the table, with everything that is needed to deliver them after all, and, where the trigger has a destination on failure, as an
+// invocation record there. They are done when both are durable.
+func (l *lane) giveUp(ctx context.Context, p *part, condition string) {
+	l.log.Warn("records were given up", "condition", condition, "records", len(p.entries), "first", p.entries[0].sequence, "error", p.last)
+	var left atomic.Int32
+	left.Store(1)
+	buried := make(chan struct{})
+	entries := p.entries // the caller forgets them when the trigger ends meanwhile
+	done := func() {
+		if left.Add(-1) == 0 {
+			finish(entries)
+			close(buried)
+		}
+	}
+	d := l.delivery(p.entries, max(p.invoked, 1))
+	if l.onFailure != "" {
+		left.Add(1)
+		l.o.Dispatcher.Dispatch(ctx, deliver.Job{Delivery: l.notice(d, p, condition), Group: l.group()}, done)
+	}
+	l.o.Dispatcher.Bury(ctx, deliver.Job{Delivery: d, Policy: l.policy(), Group: l.group(), Last: p.reason(condition)}, exhaustedBy[condition], done)
+	select {
+	case <-buried: // the next batch of the lane does not overtake its dead letter
+	case <-ctx.Done():
+	}
+}
+
+// exhaustedBy says the condition in the words of a dead letter.
+var exhaustedBy = map[string]string{conditionRetries: deliver.ExhaustedAttempts, conditionAge: deliver.ExhaustedAge}
+
+// reason is what the dead letter says of the last attempt.
+func (p *part) reason(condition string) deliver.Failure {
+	switch {
+	case p.last != nil:
+		return deliver.Failure{Code: p.last.Code, Message: p.last.Message}
+	case len(p.named) > 0:
+		return deliver.Failure{Code: "BatchItemFailures", Message: "the function has answered that these records failed"}
+	}
+	return deliver.Failure{Code: condition, Message: "the records are older than the trigger allows"}
+}
+
+// notice is the delivery of an invocation record.
+func (l *lane) notice(of target.Delivery, p *part, condition string) target.Delivery {
+	now := l.o.Clock.Now().UTC()
+	id := hash(of.ID, condition)
+	raw, _ := hex.DecodeString(id)
+	first, last := p.entries[0], p.entries[len(p.entries)-1]
+	r := invocationRecord{Version: "1.0", Timestamp: now.Format("2006-01-02T15:04:05.000Z")}
+	r.RequestContext.RequestID = uuidOf(raw)
+	r.RequestContext.FunctionARN = l.target
+	r.RequestContext.Condition = condition
+	r.RequestContext.ApproximateInvokeCount = p.invoked
+	switch {
+	case p.function != nil:
+		r.ResponseContext = &responseContext{200, p.function.Version, &p.function.Kind}
+	case len(p.named) > 0:
+		r.ResponseContext = &responseContext{StatusCode: 200, ExecutedVersion: "$LATEST"}
+	}
+	r.Batch.ShardID, r.Batch.StreamARN, r.Batch.BatchSize = l.name, l.reading, len(p.entries)
+	r.Batch.StartSequence, r.Batch.EndSequence = first.sequence, last.sequence
+	r.Batch.FirstArrival, r.Batch.LastArrival = first.written.UTC().Format(time.RFC3339), last.written.UTC().Format(time.RFC3339)
+	if strings.HasPrefix(l.onFailure, "arn:aws:s3:") {
+		r.Payload = string(of.Body)
+	}
+	body, _ := json.Marshal(r)
+	reason := p.reason(condition)
+	return target.Delivery{
+		ID: id, Source: l.arn, Type: "Lambda Function Invocation Result - Failure", Time: now, ContentType: contentJSON, Body: body, TargetARN: l.onFailure,
+		Attributes: map[string]string{"ERROR_CODE": reason.Code, "ERROR_MESSAGE": reason.Message},
+	}
+}

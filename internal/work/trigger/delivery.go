@@ -1,0 +1,74 @@
+package trigger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/target"
+)
+
+const (
+	deliveryType = "DynamoDB Stream Records"
+	contentJSON  = "application/json"
+)
+
+// hash gives 32 hex digits that follow from texts.
+func hash(texts ...string) string {
+	h := sha256.New()
+	for _, t := range texts {
+		h.Write([]byte(t))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// delivery is a batch as the target gets it.
+func (l *lane) delivery(entries []entry, attempt int) target.Delivery {
+	first, last := entries[0], entries[len(entries)-1]
+	d := target.Delivery{
+		ID: hash(l.id, l.name, first.sequence, last.sequence), Source: l.arn, Type: deliveryType, Time: first.written, Attempt: attempt,
+		ContentType: contentJSON, Body: payload(entries), TargetARN: l.target,
+	}
+	if len(entries) == 1 {
+		d.Key, d.Subject = hash(string(first.key)), string(first.key)
+	}
+	return d
+}
+
+// one is one record as the target gets it where each is a delivery of its own.
+func (l *lane) one(e entry, attempt int) target.Delivery {
+	d := l.delivery([]entry{e}, attempt)
+	d.ID = e.id
+	return d
+}
+
+// job is a record by itself, for the dispatcher to bring to an end.
+func (l *lane) job(e entry) deliver.Job {
+	return deliver.Job{Delivery: l.one(e, 1), Policy: l.policy(), DeadLetter: l.onFailure, Group: l.group(), First: l.o.Clock.Now()}
+}
+
+// policy is how often and how long the dispatcher tries.
+func (p *plan) policy() (policy deliver.Policy) {
+	if p.retries != infinite {
+		policy.MaxAttempts = p.retries + 1
+	}
+	policy.MaxAge = p.age
+	return policy
+}
+
+// payload is the JSON value that a function gets.
+func payload(entries []entry) []byte {
+	size := len(eventOpen) + len(eventClose)
+	for i := range entries {
+		size += len(entries[i].json) + len(",")
+	}
+	body := append(make([]byte, 0, size), eventOpen...)
+	for i := range entries {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, entries[i].json...)
+	}
+	return append(body, eventClose...)
+}

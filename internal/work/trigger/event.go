@@ -1,0 +1,152 @@
+package trigger
+
+import (
+	"encoding/base64"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// The JSON that a Lambda function gets. It is written by hand, since every record passes here, also those that the filter leaves out. Attributes are in the order of
+// their names, so that a record is the same bytes whenever it is written.
+
+const (
+	eventOpen  = `{"Records":[`
+	eventClose = `]}`
+)
+
+// appendRecord appends a stream record as an event source mapping hands it over.
+func appendRecord(dst []byte, r *types.Record, streamARN string) []byte {
+	dst = append(dst, `{"eventID":`...)
+	dst = dynamo.AppendQuoted(dst, aws.ToString(r.EventID))
+	dst = append(dst, `,"eventName":"`...)
+	dst = append(dst, r.EventName...)
+	dst = append(dst, `","eventVersion":`...)
+	dst = dynamo.AppendQuoted(dst, aws.ToString(r.EventVersion))
+	dst = append(dst, `,"eventSource":`...)
+	dst = dynamo.AppendQuoted(dst, aws.ToString(r.EventSource))
+	dst = append(dst, `,"awsRegion":`...)
+	dst = dynamo.AppendQuoted(dst, aws.ToString(r.AwsRegion))
+	if r.Dynamodb != nil {
+		dst = append(dst, `,"dynamodb":`...)
+		dst = appendChange(dst, r.Dynamodb)
+	}
+	dst = append(dst, `,"eventSourceARN":`...)
+	dst = dynamo.AppendQuoted(dst, streamARN)
+	if id := r.UserIdentity; id != nil { // capital letters in the streams API, and not here
+		dst = append(dst, `,"userIdentity":{"type":`...)
+		dst = dynamo.AppendQuoted(dst, aws.ToString(id.Type))
+		dst = append(dst, `,"principalId":`...)
+		dst = dynamo.AppendQuoted(dst, aws.ToString(id.PrincipalId))
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+// appendChange appends what a record says of its item.
+func appendChange(dst []byte, r *types.StreamRecord) []byte {
+	open := byte('{')
+	member := func(name string) {
+		dst = append(dst, open, '"')
+		dst = append(dst, name...)
+		dst = append(dst, '"', ':')
+		open = ','
+	}
+	if t := r.ApproximateCreationDateTime; t != nil {
+		member("ApproximateCreationDateTime")
+		dst = strconv.AppendInt(dst, t.Unix(), 10)
+	}
+	for _, image := range [...]struct {
+		name  string
+		attrs map[string]types.AttributeValue
+	}{{"Keys", r.Keys}, {"NewImage", r.NewImage}, {"OldImage", r.OldImage}} {
+		if image.attrs != nil {
+			member(image.name)
+			dst = appendAttributes(dst, image.attrs)
+		}
+	}
+	if r.SequenceNumber != nil {
+		member("SequenceNumber")
+		dst = dynamo.AppendQuoted(dst, *r.SequenceNumber)
+	}
+	if r.SizeBytes != nil {
+		member("SizeBytes")
+		dst = strconv.AppendInt(dst, *r.SizeBytes, 10)
+	}
+	if r.StreamViewType != "" {
+		member("StreamViewType")
+		dst = dynamo.AppendQuoted(dst, string(r.StreamViewType))
+	}
+	if open == '{' {
+		dst = append(dst, '{')
+	}
+	return append(dst, '}')
+}
+
+// appendAttributes appends the members of an image or a map.
+func appendAttributes(dst []byte, attrs map[string]types.AttributeValue) []byte {
+	var room [32]string // most items have fewer attributes
+	names := room[:0]
+	for name := range attrs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	dst = append(dst, '{')
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = dynamo.AppendQuoted(dst, name)
+		dst = append(dst, ':')
+		dst = appendValue(dst, attrs[name])
+	}
+	return append(dst, '}')
+}
+
+// appendValue appends an attribute value with its type. Binary values are base64.
+func appendValue(dst []byte, v types.AttributeValue) []byte {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return append(dynamo.AppendQuoted(append(dst, `{"S":`...), v.Value), '}')
+	case *types.AttributeValueMemberN:
+		return append(dynamo.AppendQuoted(append(dst, `{"N":`...), v.Value), '}')
+	case *types.AttributeValueMemberB:
+		return append(appendBinary(append(dst, `{"B":`...), v.Value), '}')
+	case *types.AttributeValueMemberBOOL:
+		return append(strconv.AppendBool(append(dst, `{"BOOL":`...), v.Value), '}')
+	case *types.AttributeValueMemberNULL:
+		return append(strconv.AppendBool(append(dst, `{"NULL":`...), v.Value), '}')
+	case *types.AttributeValueMemberM:
+		return append(appendAttributes(append(dst, `{"M":`...), v.Value), '}')
+	case *types.AttributeValueMemberL:
+		return append(appendList(append(dst, `{"L":`...), v.Value, appendValue), '}')
+	case *types.AttributeValueMemberSS:
+		return append(appendList(append(dst, `{"SS":`...), v.Value, dynamo.AppendQuoted[string]), '}')
+	case *types.AttributeValueMemberNS:
+		return append(appendList(append(dst, `{"NS":`...), v.Value, dynamo.AppendQuoted[string]), '}')
+	case *types.AttributeValueMemberBS:
+		return append(appendList(append(dst, `{"BS":`...), v.Value, appendBinary), '}')
+	}
+	return append(dst, `{}`...) // a type that the SDK does not know: it keeps nothing of it
+}
+
+func appendList[T any](dst []byte, elems []T, appendElem func([]byte, T) []byte) []byte {
+	dst = append(dst, '[')
+	for i, e := range elems {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendElem(dst, e)
+	}
+	return append(dst, ']')
+}
+
+func appendBinary(dst, b []byte) []byte {
+	dst = append(dst, '"')
+	dst = base64.StdEncoding.AppendEncode(dst, b)
+	return append(dst, '"')
+}

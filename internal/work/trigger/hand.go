@@ -1,0 +1,297 @@
+package trigger
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// part is some of the records of a batch that are tried together.
+type part struct {
+	entries  []entry
+	failed   int // attempts that count against the retries
+	invoked  int // all attempts
+	last     *target.Error
+	function *target.FunctionError // of the last attempt; nil where the function did not run
+	named    []int                 // the records that the answer of the last attempt, which succeeded, says have failed
+}
+
+// note keeps what an attempt has come to.
+func (p *part) note(err error, named []int) {
+	p.last, p.function, p.named = target.AsError(err), nil, named
+	_ = errors.As(err, &p.function)
+}
+
+// hand brings a batch to the target, and sees to it that all of its records are done, now or later. It returns early only when ctx is done.
+func (l *lane) hand(ctx context.Context, batch []entry) {
+	switch {
+	case !l.ordered:
+		l.handUnordered(ctx, batch)
+	case l.single:
+		l.handSingles(ctx, batch)
+	default:
+		l.handBatch(ctx, batch)
+	}
+}
+
+// handBatch hands records over together. What fails is split or tried again in its place.
+func (l *lane) handBatch(ctx context.Context, batch []entry) {
+	parts := []part{{entries: batch}} // the first is the next; together they are what is left, in its order
+	for len(parts) > 0 && ctx.Err() == nil {
+		p := parts[0]
+		parts = parts[1:]
+		if l.dropExpired(ctx, &p); len(p.entries) > 0 {
+			parts = append(l.try(ctx, p), parts...)
+		}
+	}
+}
+
+// dropExpired gives up the records that are too old. The instant of a record is known to the second, so it counts as written at the end of that.
+func (l *lane) dropExpired(ctx context.Context, p *part) {
+	if l.age == 0 {
+		return
+	}
+	now := l.o.Clock.Now()
+	n := slices.IndexFunc(p.entries, func(e entry) bool { return now.Sub(e.written) < l.age+time.Second })
+	if n < 0 {
+		n = len(p.entries)
+	}
+	if n > 0 {
+		old := *p
+		old.entries, p.entries = p.entries[:n], p.entries[n:]
+		l.giveUp(ctx, &old, conditionAge)
+	}
+}
+
+// try makes one attempt for a part, and gives what is left to be tried of it.
+func (l *lane) try(ctx context.Context, p part) []part {
+	p.invoked++
+	done, err := l.attempt(ctx, &p)
+	finish(p.entries[:done])
+	left := p.entries[done:]
+	switch {
+	case err == nil && len(left) == 0:
+		l.failures = 0
+		l.result(ctx, resultOK)
+		return nil
+	case ctx.Err() != nil:
+		return nil
+	case done > 0: // it went on, so what is first now has had no attempt of its own before this
+		l.failures = 0
+		p.entries, p.failed, p.invoked = left, 0, 1
+	}
+	return l.afterFailure(ctx, p, err)
+}
+
+// attempt hands a part over. The first done of its records need nothing more; where that is not all of them, those behind are to be tried again.
+func (l *lane) attempt(ctx context.Context, p *part) (done int, err error) {
+	answer, err := l.o.Dispatcher.Invoke(ctx, deliver.Job{Delivery: l.delivery(p.entries, p.invoked), Group: l.group()})
+	var named []int
+	if err == nil && l.partial {
+		named = failures(answer, p.entries)
+	}
+	p.note(err, named)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(named) > 0:
+		return named[0], nil
+	}
+	return len(p.entries), nil
+}
+
+// afterFailure decides what becomes of a part whose first record, for all that is known, has failed.
+func (l *lane) afterFailure(ctx context.Context, p part, err error) []part {
+	f := l.judge(&p, err)
+	l.result(ctx, f.result)
+	switch {
+	case l.bisect && len(p.entries) > 1 && (f.counts || f.hopeless): // which does not use the retries up
+		first, second := p, p
+		middle := len(p.entries) / 2
+		first.entries, second.entries = p.entries[:middle], p.entries[middle:]
+		l.pause(ctx, 0)
+		return []part{first, second}
+	case f.counts:
+		p.failed++
+	}
+	if f.hopeless || l.exhausted(&p) {
+		l.giveUp(ctx, &p, conditionRetries)
+		return nil
+	}
+	l.pause(ctx, f.after)
+	return []part{p}
+}
+
+// failure is what a failed attempt means.
+type failure struct {
+	counts   bool          // against the retries: the function has failed, or what stands for one
+	hopeless bool          // another attempt would fail too
+	after    time.Duration // the target wants to be left alone for so long
+	result   string
+}
+
+// judge says what a failed attempt means; err is nil where an answer has named records. As with Lambda a target that is throttled, and a function that did not run, does not
+// use up the retries. Nor does a target that is not there: that may be mended, and holds the lane up, for it is not the records' fault.
+func (l *lane) judge(p *part, err error) failure {
+	if err == nil {
+		return failure{counts: true, result: resultProblem}
+	}
+	if missingTarget(err) {
+		return failure{result: resultNoTarget}
+	}
+	e := target.AsError(err)
+	return failure{
+		counts: p.function != nil || !e.Throttled && !l.asks(), hopeless: e.Permanent, after: e.After, result: resultProblem,
+	}
+}
+
+// exhausted reports whether a part has no attempts left.
+func (l *lane) exhausted(p *part) bool { return l.retries != infinite && p.failed > l.retries }
+
+// missingTarget reports whether there is nothing at the target's ARN.
+func missingTarget(err error) bool {
+	e := target.AsError(err)
+	return errors.Is(err, deliver.ErrUnmapped) || e.Permanent && e.Code == codeNotFound
+}
+
+// asks reports whether the target is a function, which may fail before it runs.
+func (l *lane) asks() bool {
+	to, err := l.o.Resolver.Resolve(l.target)
+	if err != nil {
+		return false
+	}
+	_, asks := to.Target.(target.Invoker)
+	return asks
+}
+
+func finish(entries []entry) {
+	for _, e := range entries {
+		e.done()
+	}
+}
+
+// handSingles hands records over each as a delivery of its own. A round has one record of each key that is left, those first that have failed the least; so whatever
+// the target does with the deliveries of a call, a key keeps its order, and a key that fails does not hold up the others of the batch.
+func (l *lane) handSingles(ctx context.Context, batch []entry) {
+	left := make([]*part, len(batch))
+	for i := range batch {
+		left[i] = &part{entries: batch[i : i+1]}
+	}
+	for ctx.Err() == nil {
+		for _, p := range left {
+			l.dropExpired(ctx, p)
+		}
+		left = unfinished(left)
+		round := firstOfKeys(left)
+		if len(round) == 0 {
+			return
+		}
+		l.tryRound(ctx, round)
+		left = unfinished(left)
+	}
+}
+
+// unfinished are the parts that have records.
+func unfinished(parts []*part) []*part {
+	return slices.DeleteFunc(parts, func(p *part) bool { return len(p.entries) == 0 })
+}
+
+// firstOfKeys are the first record of each key, those first that have failed the least.
+func firstOfKeys(parts []*part) (round []*part) {
+	seen := map[string]bool{}
+	for _, p := range parts {
+		if key := string(p.entries[0].key); !seen[key] {
+			seen[key] = true
+			round = append(round, p)
+		}
+	}
+	slices.SortStableFunc(round, func(a, b *part) int { return a.invoked - b.invoked })
+	return round
+}
+
+// tryRound makes an attempt for records of different keys. Those that are settled have no entries after it.
+func (l *lane) tryRound(ctx context.Context, round []*part) {
+	jobs := make([]deliver.Job, len(round))
+	for i, p := range round {
+		jobs[i] = deliver.Job{Delivery: l.one(p.entries[0], p.invoked+1), Group: l.group()}
+	}
+	result, wait := resultOK, time.Duration(-1)
+	for i, err := range l.o.Dispatcher.Call(ctx, jobs...) {
+		p := round[i]
+		if errors.Is(err, deliver.ErrHeldBack) {
+			continue
+		}
+		if ctx.Err() != nil && err != nil {
+			return
+		}
+		p.invoked++
+		if err == nil {
+			finish(p.entries)
+			p.entries = nil
+			continue
+		}
+		p.note(err, nil)
+		f := l.judge(p, err)
+		result, wait = f.result, max(wait, f.after)
+		if f.counts {
+			p.failed++
+		}
+		if f.hopeless || l.exhausted(p) {
+			l.giveUp(ctx, p, conditionRetries)
+			p.entries = nil
+		}
+	}
+	l.result(ctx, result)
+	if wait < 0 {
+		l.failures = 0
+		return
+	}
+	l.pause(ctx, wait)
+}
+
+// handUnordered makes one attempt for a batch, and leaves what fails to the dispatcher, record by record. Where each record is a delivery of its own the dispatcher
+// has them at once.
+func (l *lane) handUnordered(ctx context.Context, batch []entry) {
+	p := part{entries: batch, invoked: 1}
+	l.dropExpired(ctx, &p)
+	left := p.entries
+	if !l.single && len(left) > 0 {
+		done, err := l.attempt(ctx, &p)
+		if ctx.Err() != nil && err != nil {
+			return
+		}
+		finish(left[:done])
+		left = left[done:]
+		if err != nil {
+			l.log.Warn("a batch failed; its records are tried one by one", "records", len(left), "error", err)
+		}
+	}
+	for _, e := range left {
+		if !l.parking.enter(ctx) {
+			return
+		}
+		l.o.Dispatcher.Dispatch(ctx, l.job(e), func() {
+			l.parking.leave()
+			e.done()
+		})
+	}
+}
+
+// gate lets a number of things in at a time.
+type gate chan struct{}
+
+// enter waits for a place; it is false once ctx is done.
+func (g gate) enter(ctx context.Context) bool {
+	select {
+	case g <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (g gate) leave() { <-g }

@@ -1,0 +1,124 @@
+package trigger
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// The tests here look at one promise each, inside: what a mutation run showed that the tests from
+// outside do not see.
+
+// stopped is a clock that stands still.
+type stopped struct {
+	Clock
+	at time.Time
+}
+
+func (c *stopped) Now() time.Time { return c.at }
+
+// plainTarget is no function.
+type plainTarget struct{}
+
+func (plainTarget) Deliver(_ context.Context, all []target.Delivery) []error {
+	return make([]error, len(all))
+}
+
+// insideRun is a run whose lanes never begin to work by themselves.
+func insideRun(c Clock, p plan) *run {
+	p.parallel = max(p.parallel, 1)
+	r := &run{plan: &p, o: &Options{Clock: c, Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
+		return deliver.Lane{Name: "plain", Target: plainTarget{}}, nil
+	})}}
+	r.rests.tell = func(time.Time) {}
+	r.mu.shards = map[string]*shard{}
+	return r
+}
+
+func insideLane(c Clock, p plan) *lane {
+	l := newShard(context.Background(), insideRun(c, p), "shard").lanes[0]
+	l.mu.working = true
+	return l
+}
+
+// TestAgeCountsFromTheEndOfASecond: the instant of a record is known to the second, so one that is
+// too old by less is kept.
+func TestAgeCountsFromTheEndOfASecond(t *testing.T) {
+	c := &stopped{at: time.Unix(1_900_000_000, 0)}
+	l := insideLane(c, plan{age: time.Minute})
+	p := &part{entries: []entry{{written: c.at.Add(-time.Minute - 999*time.Millisecond)}}}
+	if l.dropExpired(t.Context(), p); len(p.entries) != 1 {
+		t.Error("a record was given up that may be 59 s old")
+	}
+}
+
+// TestThrottlingDoesNotCount: a target that is throttled does not use up the retries; a failure does.
+func TestThrottlingDoesNotCount(t *testing.T) {
+	l := insideLane(&stopped{}, plan{})
+	if l.judge(&part{}, &target.Error{Code: "Throttled", Throttled: true}).counts {
+		t.Error("throttling counts against the retries")
+	}
+	if !l.judge(&part{}, &target.Error{Code: "Failed"}).counts {
+		t.Error("a failure does not")
+	}
+}
+
+// TestBatchFitsAnInvocation: a batch is no larger than a function takes, and what is taken no longer
+// counts.
+func TestBatchFitsAnInvocation(t *testing.T) {
+	l := insideLane(&stopped{}, plan{batch: 100})
+	l.add([]entry{{json: bytes.Repeat([]byte("x"), payloadMax/2)}, {json: bytes.Repeat([]byte("x"), payloadMax/2)}, {json: []byte("x")}})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if batch := l.cutLocked(); len(batch) != 1 {
+		t.Errorf("a batch of %d records is larger than %d bytes", len(batch), payloadMax)
+	}
+	if l.mu.bytes != payloadMax/2+1 {
+		t.Errorf("%d bytes count as waiting, want those of two records", l.mu.bytes)
+	}
+}
+
+// TestWindowBeginsWithTheFirst: later records do not extend a batching window.
+func TestWindowBeginsWithTheFirst(t *testing.T) {
+	c := &stopped{at: time.Unix(1_900_000_000, 0)}
+	l := insideLane(c, plan{batch: 100, window: time.Minute})
+	began := c.at
+	l.add([]entry{{json: []byte("x")}})
+	c.at = c.at.Add(30 * time.Second)
+	l.add([]entry{{json: []byte("x")}})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.mu.since.Equal(began) {
+		t.Errorf("the window began %s after the first record", l.mu.since.Sub(began))
+	}
+}
+
+// TestReadingsDoNotOverlap: a shard that is read anew waits for the lanes of the reading before.
+func TestReadingsDoNotOverlap(t *testing.T) {
+	r := insideRun(&stopped{}, plan{})
+	first, err := r.shard(context.WithValue(t.Context(), ctxKey{}, 1), "shard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.ends.Add(1)
+	again := make(chan error, 1)
+	go func() {
+		_, err := r.shard(context.WithValue(t.Context(), ctxKey{}, 2), "shard")
+		again <- err
+	}()
+	select {
+	case <-again:
+		t.Error("a second reading began while a lane of the first works")
+	case <-time.After(20 * time.Millisecond):
+	}
+	first.ends.Done()
+	if err := <-again; err != nil {
+		t.Error(err)
+	}
+}
+
+type ctxKey struct{}

@@ -1,0 +1,72 @@
+package trigger_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/trigger"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// drowsyClock is a clock on which whoever is woken before its time needs a while to notice.
+type drowsyClock struct {
+	testClock
+	noticed chan struct{} // closed when it has
+}
+
+func (c drowsyClock) Sleep(ctx context.Context, until int64, wake <-chan struct{}) error {
+	err := c.testClock.Sleep(ctx, until, wake)
+	if c.Now().UnixMilli() < until {
+		select {
+		case <-c.noticed:
+		case <-ctx.Done():
+		}
+	}
+	return err
+}
+
+// restless notes, whenever records have been handed over, until when the trigger rests.
+type restless struct {
+	progress
+	mu    sync.Mutex
+	until []time.Time
+}
+
+func (p *restless) Taken(string, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.until = append(p.until, p.w.resting())
+}
+
+func (p *restless) taken() []time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.until
+}
+
+// Records that make a gathering batch full end the trigger's rest before they count as handed over, however late its worker notices: an advance of the clock would pass
+// them otherwise.
+func TestFullBatchIsNoRest(t *testing.T) {
+	w := newWorld(t)
+	w.Clock().Freeze()
+	w.table("things")
+	f := &function{}
+	w.to(arnFunction, f, target.Limits{})
+	p := &restless{progress: progress{w}}
+	noticed := make(chan struct{})
+	w.options.Clock = drowsyClock{testClock{w.Clock()}, noticed}
+	w.options.Hooks = deliver.Hooks{Hold: func(string, string) deliver.Progress { return p }}
+	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Window = 2, 10*time.Second }))
+	w.put("things", "a", 0, 0)
+	await(t, "the trigger rests", func() bool { return !w.resting().IsZero() && len(p.taken()) == 1 })
+	w.put("things", "a", 1, 1)
+	await(t, "the second record is handed over", func() bool { return len(p.taken()) == 2 })
+	if until := p.taken()[1]; !until.IsZero() {
+		t.Errorf("with a full batch it rests until %v", until)
+	}
+	close(noticed)
+	f.got(t, "0 1")
+}

@@ -1,0 +1,260 @@
+package trigger
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+)
+
+// run is a trigger that runs.
+type run struct {
+	*plan
+	o        *Options
+	triggers *Triggers
+	revision int64 // of the mapping; 0: it was declared
+	cancel   context.CancelFunc
+	log      *slog.Logger
+	rests    rests
+	over     atomic.Bool   // its stream has come to its end
+	held     chan struct{} // closed when the database knows of its consumer, or nobody is to know of any: there is no stream yet, or it runs elsewhere
+	holding  sync.Once
+	reading  string         // the ARN of the stream that is read now
+	ends     sync.WaitGroup // of all lanes
+	mu       struct {
+		sync.Mutex
+		shards map[string]*shard
+		result string // of the last batch, or what keeps batches from coming, as it was written last
+	}
+}
+
+func newRun(t *Triggers, p *plan, revision int64, cancel context.CancelFunc) *run {
+	r := &run{plan: p, o: &t.o, triggers: t, revision: revision, cancel: cancel, log: t.o.Logger.With("trigger", p.id)}
+	r.mu.shards = map[string]*shard{}
+	r.held = make(chan struct{})
+	if t.o.Hooks.Hold == nil {
+		r.hold()
+	}
+	return r
+}
+
+// hold notes that nobody has to wait for the database to know of the consumer.
+func (r *run) hold() { r.holding.Do(func() { close(r.held) }) }
+
+// isHeld reports whether that is so.
+func (r *run) isHeld() bool {
+	select {
+	case <-r.held:
+		return true
+	default:
+		return false
+	}
+}
+
+// hooks are the database's, and note besides that it knows of the consumer.
+func (r *run) hooks() deliver.Hooks {
+	if r.o.Hooks.Hold == nil {
+		return r.o.Hooks
+	}
+	return deliver.Hooks{Hold: func(consumer, streamARN string) deliver.Progress {
+		p := r.o.Hooks.Hold(consumer, streamARN)
+		r.hold()
+		return p
+	}}
+}
+
+// windowRecords is how far a consumer reads ahead of the first record that is not done.
+const windowRecords = 10_000
+
+// newConsumer makes the reader of a stream.
+func (r *run) newConsumer(stream string, start deliver.Start) *deliver.Consumer {
+	return &deliver.Consumer{
+		Name: consumerName(r.id), StreamARN: stream, Start: start, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
+		Hooks: r.hooks(), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
+		Lost: func(shard string) {
+			r.log.Error("records were lost: they were trimmed before they were read", "shard", shard)
+		},
+	}
+}
+
+// run reads the stream until ctx is done, and the next one when its table gets another.
+func (r *run) run(ctx context.Context) {
+	defer r.hold()
+	if r.missed {
+		if result, err := r.triggers.missing(ctx, r.stream); err == nil && result == "" {
+			r.result(ctx, resultOK)
+		}
+	}
+	for start := r.start; ; start = deliver.TrimHorizon { // a second stream came up while the first was read
+		if r.reading = r.nextStream(ctx, r.reading); r.reading == "" {
+			return
+		}
+		consumer := r.newConsumer(r.reading, start)
+		r.rests.tell = consumer.Rest
+		err := consumer.Run(ctx)
+		r.ends.Wait()
+		switch {
+		case err != nil:
+			r.log.Error("the trigger has stopped", "error", err)
+			return
+		case ctx.Err() != nil:
+			return
+		}
+		r.over.Store(true)
+		r.log.Warn("the stream has ended", "stream", r.reading)
+	}
+}
+
+// result keeps what became of the last batch with the mapping, when it is another than before, and reports whether it is there.
+func (r *run) result(ctx context.Context, result string) bool {
+	if r.revision == 0 {
+		return true
+	}
+	r.mu.Lock()
+	same := r.mu.result == result
+	r.mu.result = result
+	r.mu.Unlock()
+	if same {
+		return true
+	}
+	if err := r.triggers.setResult(ctx, r.id, result); err != nil && ctx.Err() == nil {
+		r.log.Warn("the result was not written", "result", result, "error", err)
+		r.mu.Lock()
+		r.mu.result = "" // the next one is, if it is the same
+		r.mu.Unlock()
+		return false
+	}
+	return true
+}
+
+// begun reports whether what is written from now on is brought to the target. With the start LATEST that takes a moment.
+func (r *run) begun(ctx context.Context) bool {
+	if r.start != deliver.Latest || r.over.Load() {
+		return true
+	}
+	begun, err := r.newConsumer(r.stream, r.start).Begun(ctx)
+	return begun && err == nil
+}
+
+// nextStream gives the ARN of the stream to read after last. It waits for a table that is not there yet, or has no other stream. It is empty once ctx is done.
+func (r *run) nextStream(ctx context.Context, last string) string {
+	if r.stream != "" {
+		if last != "" && !r.awaitAgain(ctx) {
+			return ""
+		}
+		return r.stream
+	}
+	return deliver.AwaitStream(ctx, r.o.DB, r.o.Hooks, r.table, last, func(err error) {
+		r.hold()
+		deliver.LogNoStream(r.log, r.table, err)
+	})
+}
+
+// awaitAgain waits until the stream that has ended can be read again: where an endpoint had lost it for a while. It is false once ctx is done. Meanwhile the mapping says what
+// is wrong.
+func (r *run) awaitAgain(ctx context.Context) bool {
+	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
+		var changed <-chan struct{}
+		if r.o.Hooks.Changed != nil {
+			changed = r.o.Hooks.Changed()
+		}
+		result, err := r.triggers.missing(ctx, r.stream)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			r.log.Warn("looking for the stream failed; trying again", "stream", r.stream, "error", err, "after", wait)
+		case err == nil && result == "":
+			r.result(ctx, resultOK)
+			return true
+		}
+		if changed == nil || err != nil || !r.result(ctx, result) {
+			clock.Pause(wait, ctx.Done())
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+// The real time after which a stream is looked for again.
+const (
+	againFirst = time.Second
+	againMost  = time.Minute
+)
+
+// missing says as the result of a mapping what keeps a stream from being read on; "" where nothing does.
+func (t *Triggers) missing(ctx context.Context, stream string) (result string, err error) {
+	out, err := t.o.Streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &stream})
+	var gone *types.ResourceNotFoundException
+	switch {
+	case errors.As(err, &gone):
+		return resultNoStream, nil
+	case err != nil:
+		return "", err
+	case out.StreamDescription.StreamStatus == types.StreamStatusDisabled:
+		return resultDisabled, nil
+	}
+	return "", nil
+}
+
+// handle takes a page of records of a shard, which are in their order.
+func (r *run) handle(ctx context.Context, id string, records []deliver.Record) error {
+	s, err := r.shard(ctx, id)
+	if err != nil {
+		return err
+	}
+	return s.take(ctx, records)
+}
+
+// settle waits until the lanes of a shard that is read no longer have ended, with the calls of the target that are under way, and what the dispatcher has of it.
+func (r *run) settle(ctx context.Context, id string) {
+	r.mu.Lock()
+	s := r.mu.shards[id]
+	r.mu.Unlock()
+	if s == nil {
+		return
+	}
+	ended := make(chan struct{})
+	go func() {
+		s.ends.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		r.o.Dispatcher.Settle(ctx, id)
+	case <-ctx.Done():
+	}
+}
+
+// shard gives the shard as it is read now. After a failure, or when a lease was lost and taken again, a shard is read anew from its checkpoint: then what is left of the
+// reading before has to end first, so that no two lanes have the same key.
+func (r *run) shard(ctx context.Context, id string) (*shard, error) {
+	r.mu.Lock()
+	before := r.mu.shards[id]
+	if before != nil && before.ctx == ctx {
+		r.mu.Unlock()
+		return before, nil
+	}
+	s := newShard(ctx, r, id)
+	for other, old := range r.mu.shards { // those that were read to their ends
+		if old.ctx.Err() != nil {
+			delete(r.mu.shards, other)
+		}
+	}
+	r.mu.shards[id] = s
+	r.mu.Unlock()
+	if before != nil {
+		before.ends.Wait()
+	}
+	return s, ctx.Err()
+}

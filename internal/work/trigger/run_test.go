@@ -1,0 +1,276 @@
+package trigger_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/mayflydb/mayfly/internal/work/trigger"
+	"github.com/mayflydb/mayfly/target"
+)
+
+const arnFunction = "arn:aws:lambda:us-east-1:000000000000:function:f"
+
+// declared gives a trigger on table t to the function.
+func declared(change func(*trigger.Spec)) trigger.Spec {
+	s := trigger.Spec{Name: "test", Table: "things", Target: arnFunction}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+// The records of a table come in batches, in their order.
+func TestBatches(t *testing.T) {
+	w := newWorld(t)
+	w.table("things")
+	f := &function{}
+	w.to(arnFunction, f, target.Limits{})
+	for i := range 7 {
+		w.put("things", "a", i, i)
+	}
+	w.run(declared(func(s *trigger.Spec) { s.Batch = 3 }))
+	f.got(t, "0 1 2", "3 4 5", "6")
+	w.put("things", "a", 7, 7)
+	f.got(t, "0 1 2", "3 4 5", "6", "7")
+}
+
+// What has not failed is not handed over again after a restart.
+func TestRestart(t *testing.T) {
+	w := newWorld(t)
+	w.table("things")
+	f := &function{}
+	w.to(arnFunction, f, target.Limits{})
+	stop := w.run(declared(nil))
+	w.put("things", "a", 0, 0)
+	f.got(t, "0")
+	stop()
+	w.put("things", "a", 1, 1)
+	w.run(declared(nil))
+	f.got(t, "0", "1")
+}
+
+// A trigger whose table comes later waits for it.
+func TestTableComesLater(t *testing.T) {
+	w := newWorld(t)
+	f := &function{}
+	w.to(arnFunction, f, target.Limits{})
+	w.run(declared(nil))
+	w.table("things")
+	w.put("things", "a", 0, 0)
+	f.got(t, "0")
+}
+
+// The window gathers records by the database's clock, and a full batch does not wait for its end.
+func TestWindow(t *testing.T) {
+	w := newWorld(t)
+	w.Clock().Freeze()
+	w.table("things")
+	f := &function{}
+	w.to(arnFunction, f, target.Limits{})
+	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Window = 3, 10*time.Second }))
+	w.put("things", "a", 0, 0)
+	w.put("things", "a", 1, 1)
+	w.put("things", "a", 2, 2)
+	f.got(t, "0 1 2")
+	until := w.Clock().Now().Add(10 * time.Second)
+	w.put("things", "a", 3, 3)
+	await(t, "the trigger rests until the window's end", func() bool { return w.resting().Equal(until) }, func() any { return w.resting() })
+	w.advance(9999 * time.Millisecond)
+	time.Sleep(10 * time.Millisecond) // for what should not happen
+	if got := f.batches(); len(got) != 1 || !w.resting().Equal(until) {
+		t.Fatalf("too early: %q, resting until %v", got, w.resting())
+	}
+	w.advance(time.Millisecond)
+	f.got(t, "0 1 2", "3")
+	await(t, "the trigger rests no longer", func() bool { return w.resting().IsZero() })
+}
+
+func (w *world) advance(by time.Duration) {
+	w.t.Helper()
+	_, err := w.Clock().Advance(w.t.Context(), by)
+	must(w.t, err)
+}
+
+// A batch has at most 6 MB. It is full when the next record does not fit: it waits no longer for the
+// end of its window, and has as many records as fit. The rest waits.
+func TestPayload(t *testing.T) {
+	w := newWorld(t)
+	w.Clock().Freeze()
+	w.table("things")
+	f := &function{}
+	w.to(arnFunction, f, target.Limits{})
+	const records, most, fit = 50, 6 << 20, 20 // of 300 KB
+	for i := range records {
+		w.putLarge("things", i)
+	}
+	w.run(declared(func(s *trigger.Spec) { s.Window = 10 * time.Second }))
+	await(t, "all records have come but those that do not fill a batch", func() bool { return len(f.records()) >= 2*fit })
+	until := w.Clock().Now().Add(10 * time.Second)
+	await(t, "the trigger rests until the window's end", func() bool { return w.resting().Equal(until) }, func() any { return w.resting() })
+	if n := len(f.records()); n != 2*fit {
+		t.Errorf("%d records came before the window's end, want %d", n, 2*fit)
+	}
+	w.advance(10 * time.Second)
+	await(t, "all records have come", func() bool { return len(f.records()) >= records })
+	for i, r := range f.records() {
+		if r.Change.Keys["n"].Number() != fmt.Sprint(i) {
+			t.Fatalf("record %d is %s", i, r.Change.Keys["n"].Number())
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, size := range f.mu.sizes {
+		want := min(fit, records-fit*i)
+		if n := len(f.mu.events[i].Records); n != want || size > most || n == fit && size+size/fit <= most {
+			t.Errorf("batch %d has %d records in %d bytes, want %d", i, n, size, want)
+		}
+	}
+}
+
+// The filter leaves out what does not match; a deadline that has passed can be told from a deletion.
+func TestFilter(t *testing.T) {
+	w := newWorld(t)
+	w.Clock().Freeze()
+	w.table("things")
+	f := &function{}
+	w.to(arnFunction, f, target.Limits{})
+	w.run(declared(func(s *trigger.Spec) {
+		s.Filter = []string{`{"eventName": ["REMOVE"], "userIdentity": {"type": ["Service"]}}`, `{"dynamodb": {"NewImage": {"v": {"N": ["7"]}}}}`}
+	}))
+	w.put("things", "a", 0, 0)
+	w.put("things", "a", 1, 7)
+	f.got(t, "7")
+	w.putUntil("things", "a", 2, 2, w.Clock().Now().Add(time.Minute))
+	w.delete("things", "a", 0)
+	w.advance(2 * time.Minute)
+	f.got(t, "7", "!2")
+	r := f.records()[1]
+	if r.UserIdentity == nil || r.UserIdentity.PrincipalID != "dynamodb.amazonaws.com" || r.UserIdentity.Type != "Service" {
+		t.Errorf("the expiry's identity is %+v", r.UserIdentity)
+	}
+}
+
+// A function that fails gets the batch again, and the rest waits for it.
+func TestRetryInPlace(t *testing.T) {
+	w := newWorld(t)
+	w.table("things")
+	f := &function{answer: func(call int, _ events.DynamoDBEvent) (any, error) {
+		if call <= 3 {
+			return nil, failed("not yet")
+		}
+		return nil, nil
+	}}
+	w.to(arnFunction, f, target.Limits{})
+	for i := range 4 {
+		w.put("things", "a", i, i)
+	}
+	w.run(declared(func(s *trigger.Spec) { s.Batch = 2 }))
+	f.got(t, "0 1", "0 1", "0 1", "0 1", "2 3")
+	if f.mu.ids[0] != f.mu.ids[3] || f.mu.ids[0] == f.mu.ids[4] {
+		t.Errorf("ids %q", f.mu.ids)
+	}
+}
+
+// When the attempts are used up the batch is a dead letter, and the lane goes on.
+func TestRetriesExhausted(t *testing.T) {
+	w := newWorld(t)
+	w.table("things")
+	f := &function{answer: func(_ int, e events.DynamoDBEvent) (any, error) {
+		if values(e) == "0 1" {
+			return nil, failed("poison")
+		}
+		return nil, nil
+	}}
+	w.to(arnFunction, f, target.Limits{})
+	for i := range 4 {
+		w.put("things", "a", i, i)
+	}
+	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Retries = 2, ptr(1) }))
+	f.got(t, "0 1", "0 1", "2 3")
+	await(t, "there is a dead letter", func() bool { return w.count("mayfly.deadletters") == 1 })
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// Bisecting finds the poisoned record: only that one is given up.
+func TestBisect(t *testing.T) {
+	w := newWorld(t)
+	w.table("things")
+	f := &function{answer: func(_ int, e events.DynamoDBEvent) (any, error) {
+		for _, r := range e.Records {
+			if r.Change.NewImage["v"].Number() == "2" {
+				return nil, failed("poison")
+			}
+		}
+		return nil, nil
+	}}
+	w.to(arnFunction, f, target.Limits{})
+	for i := range 5 {
+		w.put("things", "a", i, i)
+	}
+	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Retries, s.Bisect = 5, ptr(1), true }))
+	f.got(t, "0 1 2 3 4", "0 1", "2 3 4", "2", "2", "3 4")
+	await(t, "there is a dead letter", func() bool { return w.count("mayfly.deadletters") == 1 })
+}
+
+// An answer that names a record makes it the first of the next attempt.
+func TestPartial(t *testing.T) {
+	w := newWorld(t)
+	w.table("things")
+	f := &function{answer: func(call int, e events.DynamoDBEvent) (any, error) {
+		if call > 2 {
+			return nil, nil
+		}
+		return events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{
+			{ItemIdentifier: e.Records[3].Change.SequenceNumber}, {ItemIdentifier: e.Records[1].Change.SequenceNumber},
+		}}, nil
+	}}
+	w.to(arnFunction, f, target.Limits{})
+	for i := range 6 {
+		w.put("things", "a", i, i)
+	}
+	w.run(declared(func(s *trigger.Spec) { s.Partial = true }))
+	f.got(t, "0 1 2 3 4 5", "1 2 3 4 5", "2 3 4 5")
+}
+
+// The record at which a batch stopped has all its attempts, whatever those before it have used up.
+func TestProgressForgetsFailures(t *testing.T) {
+	w := newWorld(t)
+	w.table("things")
+	f := &function{answer: func(call int, e events.DynamoDBEvent) (any, error) {
+		switch call {
+		case 1:
+			return nil, failed("not yet")
+		case 2:
+			return events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{
+				{ItemIdentifier: e.Records[1].Change.SequenceNumber},
+			}}, nil
+		}
+		return nil, nil
+	}}
+	w.to(arnFunction, f, target.Limits{})
+	for i := range 3 {
+		w.put("things", "a", i, i)
+	}
+	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Partial, s.Retries = 2, true, ptr(1) }))
+	f.got(t, "0 1", "0 1", "1", "2")
+}
+
+// Records that have become too old are given up, and younger ones of their batch are not.
+func TestAge(t *testing.T) {
+	w := newWorld(t)
+	w.Clock().Freeze()
+	w.table("things")
+	f := &function{}
+	w.to(arnFunction, f, target.Limits{})
+	w.put("things", "a", 0, 0)
+	w.put("things", "a", 1, 1)
+	w.advance(2 * time.Minute)
+	w.put("things", "a", 2, 2)
+	w.run(declared(func(s *trigger.Spec) { s.Age = time.Minute }))
+	f.got(t, "2")
+	await(t, "there is a dead letter", func() bool { return w.count("mayfly.deadletters") == 1 })
+}

@@ -1,0 +1,126 @@
+package trigger
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+)
+
+// payloadMax is what a synchronous invocation of a function takes.
+const payloadMax = 6 << 20
+
+// queuedMax bounds the records of a shard that wait in its lanes, in bytes.
+const queuedMax = 32 << 20
+
+// parkingMax is how many records of a shard the dispatcher has at a time, where they keep no order. It is more than the queue of its lane takes.
+const parkingMax = 1000
+
+// shard is one stretch of reading a shard, with the lanes that its records go through.
+type shard struct {
+	*run
+	ctx     context.Context // of this reading
+	name    string          // the shard's id
+	lanes   []*lane
+	seed    maphash.Seed
+	ends    sync.WaitGroup // of the lanes
+	parking gate           // for records that the dispatcher has
+	room    chan struct{}  // has an element when bytes has fallen
+	bytes   struct {
+		sync.Mutex
+		queued int
+	}
+}
+
+// entry is a record that waits in a lane.
+type entry struct {
+	json     []byte
+	done     func()
+	sequence string
+	id       string // eventID
+	written  time.Time
+	key      []byte // its keys as JSON
+}
+
+func newShard(ctx context.Context, r *run, id string) *shard {
+	s := &shard{
+		run: r, ctx: ctx, name: id, seed: maphash.MakeSeed(), room: make(chan struct{}, 1), parking: make(gate, max(parkingMax, r.batch)),
+		lanes: make([]*lane, r.parallel),
+	}
+	for i := range s.lanes {
+		s.lanes[i] = &lane{shard: s, full: make(chan struct{}, 1)}
+	}
+	return s
+}
+
+// take filters a page of records and puts the rest of it into the lanes. It blocks while too much waits there.
+func (s *shard) take(ctx context.Context, records []deliver.Record) error {
+	var page []byte // of all records, since most pages go through at once
+	byLane := make([][]entry, len(s.lanes))
+	for i := range records {
+		r := &records[i]
+		start := len(page)
+		page = appendRecord(page, &r.Record, s.reading)
+		matches, err := s.filter.Match(page[start:])
+		if err != nil { // what this package wrote itself it can read; if not, a record too many is better than one that holds up all behind it
+			s.log.Error("a record cannot be filtered and is delivered", "sequence", r.Sequence(), "error", err)
+			matches = true
+		}
+		if !matches {
+			page = page[:start]
+			r.Done()
+			continue
+		}
+		size := len(page) - start
+		done := func() {
+			r.Done()
+			s.count(-size)
+		}
+		e := entry{json: page[start:len(page):len(page)], done: done, sequence: r.Sequence(), id: deref(r.EventID)}
+		if d := r.Dynamodb; d != nil {
+			e.written = deref(d.ApproximateCreationDateTime)
+			e.key = keysOf(d)
+		}
+		lane := maphash.Bytes(s.seed, e.key) % uint64(len(s.lanes))
+		byLane[lane] = append(byLane[lane], e)
+	}
+	for i, entries := range byLane {
+		if len(entries) > 0 {
+			s.lanes[i].add(entries)
+		}
+	}
+	return s.waitForRoom(ctx)
+}
+
+// keysOf is an item's keys as JSON: what tells it from the other items of its table.
+func keysOf(r *types.StreamRecord) []byte { return appendAttributes(nil, r.Keys) }
+
+// count changes how much waits.
+func (s *shard) count(change int) {
+	s.bytes.Lock()
+	defer s.bytes.Unlock()
+	s.bytes.queued += change
+	if change < 0 {
+		tell(s.room)
+	}
+}
+
+func (s *shard) waitForRoom(ctx context.Context) error {
+	for {
+		s.bytes.Lock()
+		queued := s.bytes.queued
+		s.bytes.Unlock()
+		if queued <= queuedMax {
+			return nil
+		}
+		select {
+		case <-s.room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

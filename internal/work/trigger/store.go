@@ -1,0 +1,205 @@
+package trigger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/pattern"
+)
+
+// TableName is the table of event source mappings.
+const TableName = "mayfly.triggers"
+
+// Attributes of a mapping's item.
+const (
+	attrID       = "id"       // the UUID
+	attrMapping  = "mapping"  // JSON
+	attrRevision = "revision" // counts the user's changes
+	attrVersion  = "version"  // counts all changes: what a write is conditional on
+)
+
+var tableSpec = ensure.Spec{Name: TableName, Key: attrID}
+
+// mapping is a mapping as it is kept.
+type mapping struct {
+	EventSourceMapping
+	Enabled bool
+	Tags    map[string]string `json:",omitempty"`
+
+	revision, version int64
+}
+
+// plan is what a mapping does.
+func (m *mapping) plan() (*plan, error) {
+	filter, err := pattern.Compile(m.FilterCriteria.patterns()...)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{
+		id: m.UUID, arn: m.EventSourceMappingArn, stream: m.EventSourceArn, start: starts[m.StartingPosition], target: m.FunctionArn, filter: filter,
+		batch: m.BatchSize, window: time.Duration(m.MaximumBatchingWindowInSeconds) * time.Second, parallel: m.ParallelizationFactor, ordered: true,
+		bisect: m.BisectBatchOnFunctionError, retries: m.MaximumRetryAttempts, partial: slices.Contains(m.FunctionResponseTypes, partialResponses),
+	}
+	p.missed = m.LastProcessingResult == resultNoStream || m.LastProcessingResult == resultDisabled
+	if m.MaximumRecordAgeInSeconds > 0 {
+		p.age = time.Duration(m.MaximumRecordAgeInSeconds) * time.Second
+	}
+	if d := m.DestinationConfig.OnFailure; d != nil {
+		p.onFailure = aws.ToString(d.Destination)
+	}
+	return p, nil
+}
+
+// touch says when a mapping was changed.
+func (m *mapping) touch(now time.Time) {
+	m.LastModified = float64(now.UnixMilli()) / 1000
+}
+
+func (m *mapping) item() (map[string]types.AttributeValue, error) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]types.AttributeValue{
+		attrID:       &types.AttributeValueMemberS{Value: m.UUID},
+		attrMapping:  &types.AttributeValueMemberS{Value: string(text)},
+		attrRevision: number(m.revision),
+		attrVersion:  number(m.version),
+	}, nil
+}
+
+func number(n int64) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+func mappingOf(item map[string]types.AttributeValue) (*mapping, error) {
+	text, ok := item[attrMapping].(*types.AttributeValueMemberS)
+	if !ok {
+		return nil, fmt.Errorf("an item of table %s has no attribute %q", TableName, attrMapping)
+	}
+	m := &mapping{}
+	if err := json.Unmarshal([]byte(text.Value), m); err != nil {
+		return nil, fmt.Errorf("an item of table %s: %w", TableName, err)
+	}
+	m.revision, m.version = integer(item[attrRevision]), integer(item[attrVersion])
+	return m, nil
+}
+
+func integer(v types.AttributeValue) (n int64) {
+	if v, ok := v.(*types.AttributeValueMemberN); ok {
+		n, _ = strconv.ParseInt(v.Value, 10, 64)
+	}
+	return n
+}
+
+// errChanged says that somebody else has changed a mapping meanwhile.
+var errChanged = errors.New("the mapping was changed meanwhile")
+
+// get reads a mapping; errNoMapping where there is none.
+func (t *Triggers) get(ctx context.Context, uuid string) (*mapping, error) {
+	out, err := t.o.DB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{attrID: &types.AttributeValueMemberS{Value: uuid}},
+	})
+	switch {
+	case ensure.Missing(err) || err == nil && out.Item == nil:
+		return nil, errNoMapping
+	case err != nil:
+		return nil, err
+	}
+	return mappingOf(out.Item)
+}
+
+// all reads every mapping, in the order of their UUIDs.
+func (t *Triggers) all(ctx context.Context) ([]*mapping, error) {
+	var all []*mapping
+	pages := dynamodb.NewScanPaginator(t.o.DB, &dynamodb.ScanInput{TableName: aws.String(TableName), ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if ensure.Missing(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range page.Items {
+			m, err := mappingOf(item)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b *mapping) int { return strings.Compare(a.UUID, b.UUID) })
+	return all, nil
+}
+
+// put writes a mapping where it is still as it was read; errChanged where it is not.
+func (t *Triggers) put(ctx context.Context, m *mapping) error {
+	before := m.version
+	m.version++
+	item, err := m.item()
+	if err != nil {
+		return err
+	}
+	in := &dynamodb.PutItemInput{TableName: aws.String(TableName), Item: item}
+	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = unchanged(before)
+	_, err = t.o.DB.PutItem(ctx, in)
+	if ensure.Missing(err) && before == 0 {
+		if _, err = ensure.Table(ctx, t.o.DB, tableSpec); err == nil {
+			_, err = t.o.DB.PutItem(ctx, in)
+		}
+	}
+	return changed(err)
+}
+
+// remove deletes a mapping where it is still as it was read.
+func (t *Triggers) remove(ctx context.Context, m *mapping) error {
+	in := &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: map[string]types.AttributeValue{attrID: &types.AttributeValueMemberS{Value: m.UUID}}}
+	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = unchanged(m.version)
+	_, err := t.o.DB.DeleteItem(ctx, in)
+	return changed(err)
+}
+
+// unchanged is the condition that an item has a version, or, for 0, that there is none.
+func unchanged(version int64) (condition *string, names map[string]string, values map[string]types.AttributeValue) {
+	if version == 0 {
+		return aws.String("attribute_not_exists(#id)"), map[string]string{"#id": attrID}, nil
+	}
+	return aws.String("#v = :v"), map[string]string{"#v": attrVersion}, map[string]types.AttributeValue{":v": number(version)}
+}
+
+func changed(err error) error {
+	var failed *types.ConditionalCheckFailedException
+	if errors.As(err, &failed) {
+		return errChanged
+	}
+	return err
+}
+
+// setResult writes what became of a mapping's last batch.
+func (t *Triggers) setResult(ctx context.Context, uuid, result string) error {
+	for {
+		m, err := t.get(ctx, uuid)
+		if err == errNoMapping || err == nil && m.LastProcessingResult == result {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		m.LastProcessingResult = result
+		if err := t.put(ctx, m); !errors.Is(err, errChanged) {
+			return err
+		}
+	}
+}
