@@ -50,6 +50,9 @@ var layers = map[string]layer{
 		may: []string{"internal/clock"},
 		why: "it edits and tests the source from outside; no user links it",
 	},
+	"tools/climb": {
+		why: "it reads the source from outside; no user links it",
+	},
 	"tools/picture": {
 		may: []string{"internal/clock"},
 		why: "it runs a program and draws what the program prints; no user links it",
