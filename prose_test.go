@@ -28,7 +28,8 @@ type phrase struct {
 }
 
 // phrases are the tell-tales, with aims between the rates of Pebble, River and the standard library
-// (0 to 2.5 for the phrases, 42 to 127 for "returns") and what this tree once had (20 to 60, and 5).
+// (0 to 2.5 for the phrases, 42 to 127 for "returns") and what this tree once had (20 to 60, and
+// 5).
 var phrases = []phrase{
 	{"what is", regexp.MustCompile(`(?i)\bwhat (?:is|are|has|have|was|were|had|can|cannot|does|do|did|it|they|goes|comes|came|expires|waits|there)\b`), 5, false},
 	{"gives", regexp.MustCompile(`(?i)\b(?:gives|gave|given|give)\b`), 5, false},
@@ -60,9 +61,9 @@ func (p *prose) add(place, text string) {
 	}
 }
 
-// limit returns the greatest count of a phrase in an area of so many words, or the least. Every area
-// may have one of each, so that a short one is not forbidden a word. Only the comments of packages
-// must have verbs of functions.
+// limit returns the greatest count of a phrase in an area of so many words, or the least. Every
+// area may have one of each, so that a short one is not forbidden a word. Only the comments of
+// packages must have verbs of functions.
 func (ph phrase) limit(area string, words int) int {
 	n := ph.aim * float64(words) / 1e4
 	switch {
@@ -86,8 +87,8 @@ func (ph phrase) worse(count, limit int) bool {
 // proseFile lists the areas that are not at the aims, a line each: count, area, phrase.
 const proseFile = "testdata/prose.txt"
 
-// TestProse counts the phrases that make comments, messages and pages hard to read. Every area is at
-// the aims except those that proseFile lists, which may not get worse. If an area got better,
+// TestProse counts the phrases that make comments, messages and pages hard to read. Every area is
+// at the aims except those that proseFile lists, which may not get worse. If an area got better,
 // -rewrite-prose writes the file anew.
 func TestProse(t *testing.T) {
 	areas := readProse(t)
