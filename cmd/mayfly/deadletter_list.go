@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"sort"
 	"unicode/utf8"
 
@@ -26,30 +25,29 @@ func (deadletterListCommand) Help() string {
     mayfly deadletter list --limit 0 --json`
 }
 
-// Run lists dead letters.
+// Run lists dead letters. The table has the oldest first; JSON lines are printed while they are read.
 func (c deadletterListCommand) Run(ctx context.Context, s streams) error {
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
 		return err
 	}
+	shown := listing{
+		table: table{heading: []string{"ID", "When (UTC)", "Target", "Attempts", "Code", "Message"}}, plural: "dead letters",
+		json: c.JSON, limit: c.Limit, hint: "--limit 0 shows all",
+	}
 	var letters []deliver.DeadLetter
-	more := false
 	err = e.eachLetter(ctx, c.filter(), func(page []deliver.DeadLetter) error {
-		if c.Limit > 0 && len(letters)+len(page) > c.Limit {
-			page, more = page[:c.Limit-len(letters)], true
-		}
-		if c.JSON {
-			for _, l := range page {
+		for _, l := range page[:shown.fit(len(page))] {
+			if c.JSON {
 				if err := writeJSON(s.out, letterJSON(l)); err != nil {
 					return err
 				}
+				continue
 			}
-		}
-		for _, l := range page {
-			l.Body, l.Attributes = nil, nil // what the table does not show need not be kept
+			l.Body, l.Attributes = nil, nil // the table does not show them
 			letters = append(letters, l)
 		}
-		if more {
+		if shown.more {
 			return errEnough
 		}
 		return nil
@@ -57,27 +55,11 @@ func (c deadletterListCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if more {
-		defer fmt.Fprintf(s.err, "there are more than %d; --limit 0 shows all\n", c.Limit)
-	}
-	switch {
-	case c.JSON:
-		return nil
-	case len(letters) == 0:
-		fmt.Fprintln(s.out, "no dead letters")
-		return nil
-	}
-	return writeLetters(s.out, letters)
-}
-
-// writeLetters shows dead letters, the oldest first.
-func writeLetters(w io.Writer, letters []deliver.DeadLetter) error {
 	sort.SliceStable(letters, func(a, b int) bool { return letters[a].When.Before(letters[b].When) })
-	shown := table{heading: []string{"ID", "When (UTC)", "Target", "Attempts", "Code", "Message"}}
 	for _, l := range letters {
 		shown.add(l.ID, utcText(l.When), l.Target, fmt.Sprint(l.Attempts), l.Code, shortened(l.Message, 60))
 	}
-	return shown.write(w)
+	return shown.end(s)
 }
 
 func shortened(text string, most int) string {

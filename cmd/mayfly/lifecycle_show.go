@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -91,10 +90,7 @@ type lifecycleShowCommand struct {
 	endpointFlags
 }
 
-const (
-	lifecycleMost = 10_000
-	aheadMost     = 10
-)
+const aheadMost = 10
 
 // Help is the part of --help behind the flags.
 func (lifecycleShowCommand) Help() string {
@@ -106,8 +102,8 @@ func (lifecycleShowCommand) Help() string {
 
 // Run shows an entity, or a lifecycle.
 func (c lifecycleShowCommand) Run(ctx context.Context, s streams) error {
-	if c.Limit < 1 || c.Limit > lifecycleMost {
-		return misused(fmt.Errorf("--limit %d is not between 1 and %d", c.Limit, lifecycleMost), "for example --limit 100")
+	if err := checkLimit(c.Limit); err != nil {
+		return err
 	}
 	e, l, err := c.lifecycles(ctx)
 	if err != nil {
@@ -252,32 +248,24 @@ func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecyc
 	if err != nil {
 		return err
 	}
-	var all []lifecycle.Entity
-	trim := func() {
-		sort.Slice(all, func(i, j int) bool {
-			a, b := &all[i], &all[j]
-			if a.Next.IsZero() != b.Next.IsZero() {
-				return b.Next.IsZero()
-			}
-			return cmp.Or(a.Next.Compare(b.Next), strings.Compare(a.ID, b.ID)) < 0
-		})
-		all = all[:min(len(all), c.Limit)]
-	}
-	err = l.Each(ctx, c.Lifecycle, func(en lifecycle.Entity) error {
-		if all = append(all, en); len(all) > 2*lifecycleMost {
-			trim()
+	first := firstRows[lifecycle.Entity]{limit: c.Limit, before: func(a, b *lifecycle.Entity) bool {
+		if a.Next.IsZero() != b.Next.IsZero() {
+			return b.Next.IsZero()
 		}
+		return cmp.Or(a.Next.Compare(b.Next), strings.Compare(a.ID, b.ID)) < 0
+	}}
+	err = l.Each(ctx, c.Lifecycle, func(en lifecycle.Entity) error {
+		first.add(en)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	trim()
 	if !c.JSON {
 		fmt.Fprintf(s.out, "%s\nversion %d\n\n", strings.TrimRight(d.Text(), "\n"), version)
 	}
 	shown := table{heading: []string{"Entity", "State", "Since (UTC)", "Next", "When (UTC)", ""}}
-	for _, en := range all {
+	for _, en := range first.sorted() {
 		if c.JSON {
 			if err := writeJSON(s.out, entityJSON(en)); err != nil {
 				return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -35,45 +34,39 @@ With --unmapped accept, the default in memory, mayfly serve records deliveries t
 sending them. So you can try a program before its targets exist.`
 }
 
-const recordedMax = 10_000
-
 // Run shows recorded deliveries, the oldest first.
 func (c recordedCommand) Run(ctx context.Context, s streams) error {
-	if c.Limit < 1 || c.Limit > recordedMax {
-		return misused(fmt.Errorf("--limit %d is not between 1 and %d", c.Limit, recordedMax), "for example --limit 100")
+	if err := checkLimit(c.Limit); err != nil {
+		return err
 	}
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
 		return err
 	}
-	all, err := e.recorded(ctx, c.Target)
-	if err != nil {
+	latest := firstRows[recordedDelivery]{limit: c.Limit, before: recordedLater}
+	if err := e.eachRecorded(ctx, c.Target, latest.add); err != nil {
 		return err
 	}
-	all = all[max(len(all)-c.Limit, 0):]
-	shown := table{heading: []string{"Time (UTC)", "Target", "Source", "Body"}}
-	for _, r := range all {
-		switch {
-		case c.JSON:
-			if err := writeJSON(s.out, r); err != nil {
-				return err
-			}
-		case c.Body:
-			if _, err := fmt.Fprintln(s.out, r.Body); err != nil {
-				return err
-			}
-		default:
-			shown.add(utcText(r.Time.time()), r.TargetARN, lastPart(r.Source), shortened(r.Body, 80))
+	shown := listing{table: table{heading: []string{"Time (UTC)", "Target", "Source", "Body"}}, plural: "recorded deliveries", json: c.JSON}
+	for _, r := range slices.Backward(latest.sorted()) {
+		if c.Body && !c.JSON {
+			_, err = fmt.Fprintln(s.out, r.Body)
+		} else {
+			err = shown.show(s, r, utcText(r.Time.time()), r.TargetARN, lastPart(r.Source), shortened(r.Body, 80))
+		}
+		if err != nil {
+			return err
 		}
 	}
-	switch {
-	case c.JSON || c.Body:
-		return nil
-	case len(all) == 0:
-		fmt.Fprintln(s.out, "no recorded deliveries")
+	if c.Body {
 		return nil
 	}
-	return shown.write(s.out)
+	return shown.end(s)
+}
+
+// recordedLater orders recorded deliveries from the latest to the earliest.
+func recordedLater(a, b *recordedDelivery) bool {
+	return cmp.Or(b.Time.time().Compare(a.Time.time()), cmp.Compare(b.TargetARN, a.TargetARN), cmp.Compare(b.ID, a.ID)) < 0
 }
 
 // recordedDelivery is a delivery whose target was not mapped.
@@ -99,10 +92,9 @@ func lastPart(arn string) string {
 	return rest
 }
 
-// recorded reads the recorded deliveries of a target, or of all, in the order of their times.
-func (e *endpoint) recorded(ctx context.Context, arn string) ([]recordedDelivery, error) {
+// eachRecorded passes each recorded delivery to a target, or to all targets, to do.
+func (e *endpoint) eachRecorded(ctx context.Context, arn string, do func(recordedDelivery)) error {
 	db, name := e.dynamodb(), aws.String(resolve.RecordedTable)
-	var all []recordedDelivery
 	for from := map[string]types.AttributeValue(nil); ; {
 		var items []map[string]types.AttributeValue
 		var err error
@@ -122,23 +114,16 @@ func (e *endpoint) recorded(ctx context.Context, arn string) ([]recordedDelivery
 			}
 		}
 		if answered(err, "ResourceNotFoundException") {
-			return nil, nil // nothing ever was
+			return nil // the first recorded delivery creates the table
 		}
 		if err != nil {
-			return nil, e.advise(err)
+			return e.advise(err)
 		}
 		for _, item := range items {
-			all = append(all, readRecorded(item))
-		}
-		if len(all) > 2*recordedMax || from == nil { // no more is kept than can be shown
-			sort.Slice(all, func(i, j int) bool {
-				a, b := &all[i], &all[j]
-				return cmp.Or(a.Time.time().Compare(b.Time.time()), cmp.Compare(a.TargetARN, b.TargetARN), cmp.Compare(a.ID, b.ID)) < 0
-			})
-			all = slices.Clone(all[max(len(all)-recordedMax, 0):])
+			do(readRecorded(item))
 		}
 		if from == nil {
-			return all, nil
+			return nil
 		}
 	}
 }

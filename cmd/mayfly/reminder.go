@@ -3,9 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"slices"
-	"sort"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/work/reminder"
@@ -41,67 +38,44 @@ func (reminderListCommand) Help() string {
     mayfly reminder list visit --json`
 }
 
-const remindersMax = 10_000
-
-// Run lists reminders, those that are due first.
+// Run lists reminders in the order in which they are due.
 func (c reminderListCommand) Run(ctx context.Context, s streams) error {
-	if c.Limit < 1 || c.Limit > remindersMax {
-		return misused(fmt.Errorf("--limit %d is not between 1 and %d", c.Limit, remindersMax), "for example --limit 100")
+	if err := checkLimit(c.Limit); err != nil {
+		return err
 	}
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
 		return err
 	}
-	var next []reminder.Reminder
-	more := false
-	trim := func() {
-		sort.Slice(next, func(i, j int) bool {
-			a, b := next[i], next[j]
-			return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key)) < 0
-		})
-		if len(next) > c.Limit {
-			next, more = slices.Clone(next[:c.Limit]), true
-		}
-	}
+	next := firstRows[reminder.Reminder]{limit: c.Limit, before: func(a, b *reminder.Reminder) bool {
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key)) < 0
+	}}
 	err = reminder.Each(ctx, e.dynamodb(), c.Rule, func(r reminder.Reminder) error {
-		if next = append(next, r); len(next) > 2*remindersMax {
-			trim() // no more is kept than can be shown
-		}
+		next.add(r)
 		return nil
 	})
 	if err != nil {
 		return e.advise(err)
 	}
-	trim()
-	if more {
-		defer fmt.Fprintf(s.err, "there are more than %d; --limit shows more\n", c.Limit)
+	rows, now := next.sorted(), e.now(ctx)
+	shown := listing{
+		table: table{heading: []string{"Rule", "Key", "Due (UTC)", "In"}}, plural: "reminders",
+		json: c.JSON, limit: c.Limit, hint: "--limit shows more", more: next.more,
 	}
-	if c.JSON {
-		return printRemindersJSON(s, next)
-	}
-	if len(next) == 0 {
-		fmt.Fprintln(s.out, "no reminders")
-		return nil
-	}
-	shown := table{heading: []string{"Rule", "Key", "Due (UTC)", "In"}}
-	now := e.now(ctx)
-	for _, r := range next {
-		shown.add(r.Rule, r.Key, utcText(r.Due), inText(r.Due.Sub(now).Round(time.Millisecond)))
-	}
-	return shown.write(s.out)
-}
-
-func printRemindersJSON(s streams, all []reminder.Reminder) error {
-	for _, r := range all {
-		line := struct {
-			Rule  string    `json:"rule"`
-			Key   string    `json:"key"`
-			Due   *wireTime `json:"due"`
-			Input string    `json:"input"`
-		}{r.Rule, r.Key, wireTimeOf(r.Due), string(r.Input)}
-		if err := writeJSON(s.out, line); err != nil {
+	for _, r := range rows {
+		if err := shown.show(s, reminderJSON(r), r.Rule, r.Key, utcText(r.Due), inText(r.Due.Sub(now).Round(time.Millisecond))); err != nil {
 			return err
 		}
 	}
-	return nil
+	return shown.end(s)
+}
+
+// reminderJSON returns the line of --json.
+func reminderJSON(r reminder.Reminder) any {
+	return struct {
+		Rule  string    `json:"rule"`
+		Key   string    `json:"key"`
+		Due   *wireTime `json:"due"`
+		Input string    `json:"input"`
+	}{r.Rule, r.Key, wireTimeOf(r.Due), string(r.Input)}
 }

@@ -38,29 +38,23 @@ func (c scheduleListCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	now := e.now(ctx)
-	shown := table{heading: []string{"Group", "Name", "State", "Expression", "Next firing (UTC)", "In"}}
-	count, more := 0, false
+	shown := listing{
+		table: table{heading: []string{"Group", "Name", "State", "Expression", "Next firing (UTC)", "In"}}, plural: "schedules",
+		json: c.JSON, limit: c.Limit, hint: "--limit 0 shows all",
+	}
 	err = e.eachPage(ctx, schedulesAsked{group: c.GroupName, prefix: c.Prefix, state: c.State}, func(page []scheduleName) error {
-		if c.Limit > 0 && count+len(page) > c.Limit {
-			page, more = page[:c.Limit-count], true
-		}
-		count += len(page)
-		for _, d := range e.describe(ctx, page, now) {
+		for _, d := range e.describe(ctx, page[:shown.fit(len(page))], now) {
 			if d.err != nil {
 				return d.err
 			}
 			if d.document == nil { // deleted meanwhile
 				continue
 			}
-			if c.JSON {
-				if err := writeJSON(s.out, d.document); err != nil {
-					return err
-				}
-				continue
+			if err := shown.show(s, d.document, scheduleRow(d.document, now)...); err != nil {
+				return err
 			}
-			shown.add(scheduleRow(d.document, now)...)
 		}
-		if more {
+		if shown.more {
 			return errEnough
 		}
 		return nil
@@ -68,17 +62,7 @@ func (c scheduleListCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if more {
-		defer fmt.Fprintf(s.err, "there are more than %d; --limit 0 shows all\n", c.Limit)
-	}
-	switch {
-	case c.JSON:
-		return nil
-	case count == 0:
-		fmt.Fprintln(s.out, "no schedules")
-		return nil
-	}
-	return shown.write(s.out)
+	return shown.end(s)
 }
 
 func scheduleRow(d *scheduleDocument, now time.Time) []string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -37,7 +36,7 @@ func (c triggerListCommand) Run(ctx context.Context, s streams) error {
 	if c.Stream != "" {
 		in.EventSourceArn = &c.Stream
 	}
-	shown := table{heading: []string{"UUID", "State", "Source", "Function", "Last result"}}
+	shown := listing{table: table{heading: []string{"UUID", "State", "Source", "Function", "Last result"}}, plural: "triggers", json: c.JSON}
 	client := e.lambda()
 	// The SDK's paginator would take the client for an interface of its own, and the linker then keeps every operation of Lambda in the program.
 	for more := true; more; more = aws.ToString(in.Marker) != "" {
@@ -47,23 +46,14 @@ func (c triggerListCommand) Run(ctx context.Context, s streams) error {
 		}
 		in.Marker = out.NextMarker
 		for _, m := range out.EventSourceMappings {
-			if c.JSON {
-				if err := writeJSON(s.out, membersOf(m)); err != nil {
-					return err
-				}
-				continue
+			err := shown.show(s, membersOf(m), aws.ToString(m.UUID), aws.ToString(m.State), sourceText(aws.ToString(m.EventSourceArn)),
+				aws.ToString(m.FunctionArn), aws.ToString(m.LastProcessingResult))
+			if err != nil {
+				return err
 			}
-			shown.add(aws.ToString(m.UUID), aws.ToString(m.State), sourceText(aws.ToString(m.EventSourceArn)), aws.ToString(m.FunctionArn), aws.ToString(m.LastProcessingResult))
 		}
 	}
-	switch {
-	case c.JSON:
-		return nil
-	case len(shown.rows) == 0:
-		fmt.Fprintln(s.out, "no triggers")
-		return nil
-	}
-	return shown.write(s.out)
+	return shown.end(s)
 }
 
 // sourceText is the table of a stream, or the ARN of another source.
