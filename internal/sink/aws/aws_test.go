@@ -245,7 +245,7 @@ func TestAttributes(t *testing.T) {
 	for i := range 12 {
 		given[fmt.Sprintf("a%02d", i)] = "x"
 	}
-	got := attributesOf(&target.Delivery{Attributes: given})
+	got := messageAttributes(given)
 	if _, has := got["a09"]; len(got) != 10 || !has {
 		t.Errorf("%v", got)
 	}

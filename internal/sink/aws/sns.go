@@ -24,26 +24,18 @@ func (s *clients) toTopic(a arn) (sender, error) {
 	}.deliver, nil
 }
 
-func topicEntry(d *target.Delivery, fifo bool) (e types.PublishBatchRequestEntry, size int, err error) {
-	given, err := parametersOf(d)
+func topicEntry(d *target.Delivery, fifo bool) (types.PublishBatchRequestEntry, int, error) {
+	m, err := newMessage(d, fifo)
 	if err != nil {
-		return e, 0, err
+		return types.PublishBatchRequestEntry{}, 0, err
 	}
-	e.Message = sdk.String(string(d.Body))
-	e.MessageAttributes = map[string]types.MessageAttributeValue{}
-	size = len(d.Body)
-	for name, value := range attributesOf(d) {
-		e.MessageAttributes[name] = types.MessageAttributeValue{DataType: sdk.String("String"), StringValue: sdk.String(value)}
-		size += len(name) + len("String") + len(value)
+	attributes := make(map[string]types.MessageAttributeValue, len(m.attributes))
+	for name, value := range m.attributes {
+		attributes[name] = types.MessageAttributeValue{DataType: sdk.String(attributeType), StringValue: &value}
 	}
-	if fifo {
-		group, err := groupOf(d, given.SqsParameters.MessageGroupId)
-		if err != nil {
-			return e, 0, err
-		}
-		e.MessageGroupId, e.MessageDeduplicationId = sdk.String(group), sdk.String(d.ID)
-	}
-	return e, size, nil
+	return types.PublishBatchRequestEntry{
+		Message: &m.body, MessageAttributes: attributes, MessageGroupId: m.group, MessageDeduplicationId: m.id,
+	}, m.size, nil
 }
 
 func (s *clients) publish(ctx context.Context, a arn, entries []types.PublishBatchRequestEntry, results []error) error {

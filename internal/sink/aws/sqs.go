@@ -2,8 +2,6 @@ package aws
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -11,13 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/mayflydb/mayfly/target"
-)
-
-// What SQS and SNS take in a call. SQS takes larger messages by now; a batch that is split at the older limit is taken by every version of it.
-const (
-	messagesMost   = 10
-	messagesBytes  = 256 << 10
-	attributesMost = 10
 )
 
 // toQueue sends messages: the body is the delivery's, the attributes are String attributes. A FIFO queue gets the group of the SqsParameters, else the delivery's
@@ -36,9 +27,6 @@ func (s *clients) toQueue(a arn) (sender, error) {
 		},
 	}.deliver, nil
 }
-
-// fifoSuffix ends the names of queues and topics that keep an order.
-const fifoSuffix = ".fifo"
 
 // queueURL is what SQS calls a queue: its ARN as an address. Only its path counts at other endpoints than Amazon's.
 func (s *clients) queueURL(a arn) (string, error) {
@@ -63,51 +51,18 @@ func domain(a arn) string {
 	return "amazonaws.com"
 }
 
-func queueEntry(d *target.Delivery, fifo bool) (e types.SendMessageBatchRequestEntry, size int, err error) {
-	given, err := parametersOf(d)
+func queueEntry(d *target.Delivery, fifo bool) (types.SendMessageBatchRequestEntry, int, error) {
+	m, err := newMessage(d, fifo)
 	if err != nil {
-		return e, 0, err
+		return types.SendMessageBatchRequestEntry{}, 0, err
 	}
-	e.MessageBody = sdk.String(string(d.Body))
-	e.MessageAttributes = map[string]types.MessageAttributeValue{}
-	size = len(d.Body)
-	for name, value := range attributesOf(d) {
-		e.MessageAttributes[name] = types.MessageAttributeValue{DataType: sdk.String("String"), StringValue: sdk.String(value)}
-		size += len(name) + len("String") + len(value)
+	attributes := make(map[string]types.MessageAttributeValue, len(m.attributes))
+	for name, value := range m.attributes {
+		attributes[name] = types.MessageAttributeValue{DataType: sdk.String(attributeType), StringValue: &value}
 	}
-	if fifo {
-		group, err := groupOf(d, given.SqsParameters.MessageGroupId)
-		if err != nil {
-			return e, 0, err
-		}
-		e.MessageGroupId, e.MessageDeduplicationId = sdk.String(group), sdk.String(d.ID)
-	}
-	return e, size, nil
-}
-
-// groupOf is the message group of a delivery to a FIFO queue or topic.
-func groupOf(d *target.Delivery, given string) (string, error) {
-	switch {
-	case given != "":
-		return given, nil
-	case d.Key != "":
-		return d.Key, nil
-	}
-	return "", target.Permanent("MissingParameter", "The target "+d.TargetARN+" is FIFO, so it needs a MessageGroupId: set SqsParameters.MessageGroupId")
-}
-
-// attributesOf are the attributes that a message gets: the delivery's that are not empty, as many as the services take, the first by name.
-func attributesOf(d *target.Delivery) map[string]string {
-	if len(d.Attributes) == 0 {
-		return nil
-	}
-	kept := make(map[string]string, len(d.Attributes))
-	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
-		if value := d.Attributes[name]; value != "" && len(kept) < attributesMost {
-			kept[name] = value
-		}
-	}
-	return kept
+	return types.SendMessageBatchRequestEntry{
+		MessageBody: &m.body, MessageAttributes: attributes, MessageGroupId: m.group, MessageDeduplicationId: m.id,
+	}, m.size, nil
 }
 
 func (s *clients) sendMessages(ctx context.Context, a arn, address string, entries []types.SendMessageBatchRequestEntry, results []error) error {
