@@ -14,8 +14,10 @@ import (
 
 var butterflies = flag.Int("butterflies", 10_000, "of BenchmarkYear: fewer for a profile")
 
-// BenchmarkYear: the lives of 10,000 butterflies through a simulated year, in a durable database. Each has four transitions, of which three call a handler, and times of its own: to the
-// hour, so that some five share an instant, or to the millisecond, so that each of the 40,000 has its own, at which the clock stops.
+// BenchmarkYear measures the lives of 10,000 butterflies in a simulated year, in a durable
+// database. Each has four transitions with times of its own, and three of them call a handler. With
+// times on the hour, about five transitions share an instant. With times on the millisecond, each
+// of the 40,000 has its own, at which the clock stops.
 func BenchmarkYear(b *testing.B) {
 	for name, unit := range map[string]time.Duration{"hour": time.Hour, "millisecond": time.Millisecond} {
 		b.Run(name, func(b *testing.B) {

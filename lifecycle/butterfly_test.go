@@ -22,7 +22,7 @@ states:
     remove: true
 `
 
-// A butterfly lives, and each of its transitions comes at its instant.
+// A butterfly makes each of its transitions at its instant.
 func TestButterfly(t *testing.T) {
 	w := newWorld(t)
 	w.apply(butterfly)
@@ -40,7 +40,7 @@ func TestButterfly(t *testing.T) {
 	}
 	ahead, err := w.Ahead(context.Background(), "butterfly", "b-1", 10)
 	must(t, err)
-	// It is a butterfly on January 30, and gone a month later: there is no February 30.
+	// It becomes a butterfly on January 30 and goes a month later: there is no February 30.
 	if len(ahead) != 3 || ahead[2].To != "gone" || !ahead[2].At.Equal(time.Date(2030, 2, 28, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("ahead are %+v", ahead)
 	}

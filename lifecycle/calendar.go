@@ -9,17 +9,18 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// calendar is one that was read. Without weekdays it is a zone, in which business is never closed.
+// calendar is a parsed Calendar. Without weekdays it is a plain time zone, in which business never
+// closes.
 type calendar struct {
 	zone     *time.Location
 	weekdays [7]bool
-	hours    []hours // in order; none: the whole day
+	hours    []hours // opening hours in order; empty: the whole day
 	yearly   map[[2]int]bool
 	holidays map[date]bool
-	plain    bool // it is a zone only
+	plain    bool // a time zone only
 }
 
-// hours are when business is open on a day, in seconds since midnight by the clocks.
+// hours is one opening on a day, in seconds of local time since midnight.
 type hours struct{ from, to int }
 
 // date is a day of the calendar.
@@ -33,17 +34,17 @@ const (
 	holidaysMost = 4000
 	hoursMost    = 24
 	dayEnd       = 24 * 60 * 60
-	lookMost     = daysMost // days that are looked at for one of business
+	lookMost     = daysMost // days searched for the next business day
 )
 
 var weekdayNames = map[string]time.Weekday{"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
 
-// plainCalendar is a zone in which business is never closed.
+// plainCalendar returns the calendar of a zone in which business never closes.
 func plainCalendar(zone *time.Location) *calendar {
 	return &calendar{zone: zone, weekdays: [7]bool{true, true, true, true, true, true, true}, plain: true}
 }
 
-// read reads a calendar; complain is told what is wrong, with the place in it.
+// read parses a calendar. It calls complain for each fault, with its place inside the calendar.
 func (c *Calendar) read(zone *time.Location, complain func(where, format string, args ...any)) *calendar {
 	out := &calendar{zone: zone, yearly: map[[2]int]bool{}, holidays: map[date]bool{}}
 	if c.Zone != "" {
@@ -106,7 +107,7 @@ func (c *Calendar) read(zone *time.Location, complain func(where, format string,
 	return out
 }
 
-// weekdaysOf reads "mon" or "mon-fri".
+// weekdaysOf parses "mon" or "mon-fri".
 func weekdaysOf(text string) (days []time.Weekday, err error) {
 	first, last, isRange := strings.Cut(strings.ToLower(text), "-")
 	from, known := weekdayNames[first]
@@ -127,7 +128,7 @@ func weekdaysOf(text string) (days []time.Weekday, err error) {
 	}
 }
 
-// timeOfDay reads "09:00" or "09:00:30"; 24:00 is the day's end.
+// timeOfDay parses "09:00" or "09:00:30" into seconds since midnight. 24:00 is the end of the day.
 func timeOfDay(text string) (seconds int, err error) {
 	wrong := fmt.Errorf("invalid time of day %q; use 09:00 or 09:00:30", text)
 	parts := strings.Split(text, ":")
@@ -151,13 +152,13 @@ func timeOfDay(text string) (seconds int, err error) {
 	return seconds, nil
 }
 
-// dateOf is the day that an instant lies in.
+// dateOf returns the day that contains an instant.
 func (c *calendar) dateOf(t time.Time) date {
 	year, month, day := t.In(c.zone).Date()
 	return date{year, month, day}
 }
 
-// next is the day after, or n days after.
+// next returns the day n days later.
 func (d date) next(n int) date {
 	t := time.Date(d.year, d.month, d.day+n, 12, 0, 0, 0, time.UTC)
 	return date{t.Year(), t.Month(), t.Day()}
@@ -167,18 +168,20 @@ func (d date) weekday() time.Weekday {
 	return time.Date(d.year, d.month, d.day, 12, 0, 0, 0, time.UTC).Weekday()
 }
 
-// on is when the clocks show a time of a day first.
+// on returns the first instant at which local clocks show a time of a day.
 func (c *calendar) on(d date, seconds int) time.Time {
 	return cron.First(c.zone, d.year, d.month, d.day, seconds)
 }
 
-// wall is what the clocks show at an instant: the day, the seconds since its midnight and the rest of a second.
+// wall returns the local time of an instant: the day, the seconds since its midnight, and the
+// fraction of a second.
 func (c *calendar) wall(t time.Time) (d date, seconds int, rest time.Duration) {
 	local := t.In(c.zone)
 	return c.dateOf(t), local.Hour()*3600 + local.Minute()*60 + local.Second(), time.Duration(local.Nanosecond())
 }
 
-// addDays moves an instant by months and days of the calendar. A day that a month does not have is its last.
+// addDays moves an instant by months and days of the calendar. A day that the month lacks becomes
+// its last day.
 func (c *calendar) addDays(t time.Time, months, days int) time.Time {
 	d, seconds, rest := c.wall(t)
 	if months != 0 {
@@ -189,12 +192,13 @@ func (c *calendar) addDays(t time.Time, months, days int) time.Time {
 	return c.on(d.next(days), seconds).Add(rest)
 }
 
-// business reports whether business is done on a day.
+// business reports whether a day is a business day.
 func (c *calendar) business(d date) bool {
 	return c.weekdays[d.weekday()] && !c.holidays[d] && !c.yearly[[2]int{int(d.month), d.day}]
 }
 
-// addBusinessDays moves an instant to the n-th day of business behind its own day, at the same time of day.
+// addBusinessDays moves an instant to the n-th business day after its own day, at the same time of
+// day.
 func (c *calendar) addBusinessDays(t time.Time, n int) time.Time {
 	d, seconds, rest := c.wall(t)
 	for looked := 0; n > 0 && looked < lookMost; looked++ {
@@ -205,7 +209,7 @@ func (c *calendar) addBusinessDays(t time.Time, n int) time.Time {
 	return c.on(d, seconds).Add(rest)
 }
 
-// spans are when business is open on a day.
+// spans returns the opening times of a day.
 func (c *calendar) spans(d date) (all [][2]time.Time) {
 	if !c.business(d) {
 		return nil
@@ -218,14 +222,15 @@ func (c *calendar) spans(d date) (all [][2]time.Time) {
 		if h.to == dayEnd {
 			to = c.on(d.next(1), 0)
 		}
-		if from.Before(to) { // else the clocks were moved over it
+		if from.Before(to) { // otherwise a clock change skips the whole span
 			all = append(all, [2]time.Time{from, to})
 		}
 	}
 	return all
 }
 
-// open is t where business is open then, and otherwise when it opens next. ok is false where it never does.
+// open returns t if business is open then, and otherwise the next opening. ok is false if business
+// never opens.
 func (c *calendar) open(t time.Time) (at time.Time, ok bool) {
 	if c.plain {
 		return t, true
@@ -245,7 +250,7 @@ func (c *calendar) open(t time.Time) (at time.Time, ok bool) {
 	return t, false
 }
 
-// addBusinessTime moves an instant by a time for which business is open.
+// addBusinessTime moves an instant by an amount of opening time.
 func (c *calendar) addBusinessTime(t time.Time, left time.Duration) time.Time {
 	d := c.dateOf(t)
 	for range lookMost {
@@ -268,7 +273,8 @@ func (c *calendar) addBusinessTime(t time.Time, left time.Duration) time.Time {
 	return t
 }
 
-// next is the first time of day on one of some weekdays at or behind t; behind it only, where strict is set.
+// next returns the first instant at or after t with the rule's time of day and weekday. If strict
+// is set, it returns the first one after t.
 func (c *calendar) next(t time.Time, w wallRule, strict bool) time.Time {
 	d := c.dateOf(t)
 	for range lookMost {
@@ -282,13 +288,13 @@ func (c *calendar) next(t time.Time, w wallRule, strict bool) time.Time {
 	return t
 }
 
-// wallRule is a time of day, and the weekdays on which it counts.
+// wallRule is a time of day, and the weekdays to which it applies.
 type wallRule struct {
 	seconds int
 	days    [7]bool
 }
 
-// parseWall reads "09:00" and "mon,wed-fri 09:00".
+// parseWall parses "09:00" and "mon,wed-fri 09:00".
 func parseWall(text string) (w wallRule, err error) {
 	fields := strings.Fields(text)
 	if len(fields) == 0 || len(fields) > 2 || len(text) > spanText {

@@ -17,13 +17,14 @@ import (
 const (
 	idMost      = 512 // bytes of an entity's name
 	changeTries = 20
-	bodyMost    = 256 << 10 // of a call
+	bodyMost    = 256 << 10 // bytes of a call
 )
 
-// ErrID says that something is not the name of an entity.
+// ErrID is the error for an invalid entity name.
 var ErrID = fmt.Errorf("an entity's name has 1 to %d bytes", idMost)
 
-// change reads an entity, and makes what is to become of it in one transaction. Where others were faster it reads again.
+// change reads an entity and applies the change that work computes, in one transaction. If another
+// writer was faster, it reads and computes again.
 func (l *Lifecycles) change(ctx context.Context, lifecycle, id string, work func(p *plan, e *entity, now time.Time) (*change, error)) (Event, error) {
 	wrap := func(err error) error { return fmt.Errorf("%s %q: %w", lifecycle, id, err) }
 	if id == "" || len(id) > idMost {
@@ -54,7 +55,7 @@ func (l *Lifecycles) change(ctx context.Context, lifecycle, id string, work func
 	return Event{}, wrap(ErrBusy)
 }
 
-// read gives an entity as it is; nil where there is none.
+// read returns an entity, or nil if it does not exist.
 func (l *Lifecycles) read(ctx context.Context, lifecycle, id string) (*entity, error) {
 	out, err := l.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(EntityTable(lifecycle)), Key: key(id, partEntity), ConsistentRead: aws.Bool(true)})
 	if ensure.Missing(err) {
@@ -66,7 +67,7 @@ func (l *Lifecycles) read(ctx context.Context, lifecycle, id string) (*entity, e
 	return readEntity(out.Item), nil
 }
 
-// following is a change of an entity whose generation is one more.
+// following returns a change of an entity to the next generation.
 func following(p *plan, e *entity, kind string, now time.Time) *change {
 	after := *e
 	after.generation++
@@ -77,7 +78,7 @@ func following(p *plan, e *entity, kind string, now time.Time) *change {
 	return c
 }
 
-// told fills in what the event says of what is next.
+// told fills in the event's description of the next transition.
 func (c *change) told() *change {
 	if c.after != nil && c.after.next != nil && c.after.paused.IsZero() {
 		c.event.Next, c.event.NextTo = c.after.next.at, c.after.next.to
@@ -85,7 +86,7 @@ func (c *change) told() *change {
 	return c
 }
 
-// arrive brings an entity to a state, from an instant on. It may be removed there.
+// arrive brings an entity to a state at an instant. A state with Remove deletes the entity.
 func (c *change) arrive(state string, at time.Time) {
 	stage := c.plan.states[state]
 	c.event.To = state
@@ -100,7 +101,7 @@ func (c *change) arrive(state string, at time.Time) {
 	}
 }
 
-// wait makes the transition pending that comes first, behind another one where that is given.
+// wait makes the earliest transition pending. If behind is set, only transitions after it count.
 func (c *change) wait(behind *candidate) {
 	var first *candidate
 	problem := c.plan.noState(c.after.state)
@@ -121,7 +122,7 @@ func (c *candidate) pending() *pending {
 	return &pending{at: c.at, via: c.index, to: c.To}
 }
 
-// calls has a transition's handler be called.
+// calls adds the call of a transition's handler to the change.
 func (c *change) calls(s *step, of Item) error {
 	if s.Handler == "" {
 		return nil
@@ -137,7 +138,8 @@ func (c *change) calls(s *step, of Item) error {
 	return c.event.holds(call)
 }
 
-// holds keeps a call, without its attributes where it would be too large, and without its input where it still is.
+// holds stores a call in the event. A call that is too large loses its attributes, and then its
+// input.
 func (e *Event) holds(call Call) (err error) {
 	if e.body, err = call.marshal(); err != nil || len(e.body) <= bodyMost {
 		return err
@@ -151,13 +153,14 @@ func (e *Event) holds(call Call) (err error) {
 	return err
 }
 
-// marshal gives a call as JSON.
+// marshal returns the call as JSON.
 func (c Call) marshal() ([]byte, error) {
 	body, err := compactJSON(c)
 	return []byte(body), err
 }
 
-// Create begins an entity's lifecycle. Its attributes are those that the definition asks for, and whatever else. ErrExists.
+// Create starts an entity's lifecycle. attributes must include those that the definition requires,
+// and may include others. Create returns ErrExists if the entity exists.
 func (l *Lifecycles) Create(ctx context.Context, lifecycle, id string, attributes Item) (Event, error) {
 	var made *change
 	event, err := l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
@@ -188,8 +191,9 @@ func (l *Lifecycles) Create(ctx context.Context, lifecycle, id string, attribute
 	return event, nil
 }
 
-// stillThere takes the creation of an entity back whose lifecycle was deleted meanwhile. Whoever deletes a lifecycle looks for entities when it is marked as deleted, so either they
-// are found there, or the mark is found here.
+// stillThere cancels a new entity if its lifecycle was deleted meanwhile. Delete marks the
+// lifecycle before it looks for entities. So either Delete finds the new entity, or stillThere
+// finds the mark.
 func (l *Lifecycles) stillThere(ctx context.Context, made *change) error {
 	d, err := l.load(ctx, made.plan.Name)
 	if err != nil || !d.deleted {
@@ -197,13 +201,14 @@ func (l *Lifecycles) stillThere(ctx context.Context, made *change) error {
 	}
 	c := following(made.plan, made.after, KindDeleted, l.now())
 	c.after, c.event.Note = nil, noteDeleted
-	if _, err := l.transact(ctx, []*change{c}); err != nil { // that it was refused is as well: somebody has cancelled it
+	// a refusal is fine too: another client has cancelled the entity
+	if _, err := l.transact(ctx, []*change{c}); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: %q", ErrNoLifecycle, made.plan.Name)
 }
 
-// alive refuses an entity that there is not, or whose lifecycle has ended.
+// alive returns an error if the entity does not exist or its lifecycle has ended.
 func alive(e *entity) error {
 	switch {
 	case e == nil:
@@ -214,7 +219,8 @@ func alive(e *entity) error {
 	return nil
 }
 
-// Move takes an entity to another state now, by a transition of the state in which it is: one with a time or without. Its condition has to hold, and its handler is called.
+// Move takes an entity to another state now, by a transition of its present state, with or without
+// a time. The transition's condition must hold, and its handler is called.
 func (l *Lifecycles) Move(ctx context.Context, lifecycle, id, to string) (Event, error) {
 	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		if err := alive(e); err != nil {
@@ -240,13 +246,13 @@ func (l *Lifecycles) Move(ctx context.Context, lifecycle, id, to string) (Event,
 	})
 }
 
-// way is the transition by which an entity is moved.
+// way returns the transition that takes an entity to a state.
 func (p *plan) way(e *entity, to string) (*step, error) {
 	if p.states[to] == nil {
 		return nil, fmt.Errorf("%w: there is no state %q", ErrNotAllowed, to)
 	}
 	stage := p.stage(e.state)
-	if stage == nil { // a newer definition does not have it: out of there every way is right
+	if stage == nil { // a newer definition dropped the state, so any move out of it is allowed
 		return &step{Transition: &Transition{To: to}}, nil
 	}
 	err := fmt.Errorf("%w: from %q to %q", ErrNotAllowed, e.state, to)
@@ -264,8 +270,9 @@ func (p *plan) way(e *entity, to string) (*step, error) {
 	return nil, err
 }
 
-// Set changes attributes of an entity, and with them what follows from them: the transition that is pending then, and when. Those that are nil are removed. To write to the
-// entity's item directly changes conditions only, and the times of states that it is yet to come to.
+// Set changes attributes of an entity, and recomputes its pending transition from them. A nil value
+// removes the attribute. A direct write to the entity's item affects only conditions, and the times
+// of later states.
 func (l *Lifecycles) Set(ctx context.Context, lifecycle, id string, attributes Item) (Event, error) {
 	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		if e == nil {
@@ -318,8 +325,9 @@ func (l *Lifecycles) Pause(ctx context.Context, lifecycle, id string) (Event, er
 	})
 }
 
-// Resume lets an entity's time go on. What was left to wait for the pending transition is left from now; one that is tied to an instant, by From or At, keeps that, or comes
-// at once where it is past.
+// Resume restarts an entity's time. The pending transition comes after the time that remained at
+// the pause. A transition bound to an instant by From or At keeps the instant, or comes at once if
+// it has passed.
 func (l *Lifecycles) Resume(ctx context.Context, lifecycle, id string) (Event, error) {
 	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		if err := alive(e); err != nil {
@@ -344,7 +352,8 @@ func (l *Lifecycles) Resume(ctx context.Context, lifecycle, id string) (Event, e
 	})
 }
 
-// Reschedule moves the pending transition to another instant. Nothing else happens before it.
+// Reschedule moves the pending transition to another instant. No other transition happens before
+// it.
 func (l *Lifecycles) Reschedule(ctx context.Context, lifecycle, id string, at time.Time) (Event, error) {
 	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		if err := alive(e); err != nil {
@@ -366,7 +375,8 @@ func (l *Lifecycles) Reschedule(ctx context.Context, lifecycle, id string, at ti
 	})
 }
 
-// Cancel ends an entity's lifecycle where it is. No transition happens any more; the entity stays.
+// Cancel ends an entity's lifecycle in its present state. No further transition happens; the
+// entity's item stays.
 func (l *Lifecycles) Cancel(ctx context.Context, lifecycle, id string) (Event, error) {
 	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		if err := alive(e); err != nil {
@@ -376,14 +386,14 @@ func (l *Lifecycles) Cancel(ctx context.Context, lifecycle, id string) (Event, e
 	})
 }
 
-// cancelling is the change that ends an entity's lifecycle where it is.
+// cancelling returns the change that ends an entity's lifecycle in its present state.
 func cancelling(p *plan, e *entity, now time.Time) *change {
 	c := following(p, e, KindCancelled, now)
 	c.after.next, c.after.ended, c.after.problem = nil, endCancelled, ""
 	return c
 }
 
-// Delete removes an entity, and what is pending. Its history stays for its time.
+// Delete removes an entity and its pending transition. Its history stays until it expires.
 func (l *Lifecycles) Delete(ctx context.Context, lifecycle, id string) (Event, error) {
 	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		if e == nil {
@@ -395,7 +405,8 @@ func (l *Lifecycles) Delete(ctx context.Context, lifecycle, id string) (Event, e
 	})
 }
 
-// stepOf is an entity's pending transition, as the definition has it; nil where it has none like that any more.
+// stepOf returns the definition's step for an entity's pending transition, or nil if the definition
+// has none.
 func (p *plan) stepOf(e *entity) *step {
 	stage := p.stage(e.state)
 	if stage == nil || e.next == nil {

@@ -35,7 +35,7 @@ states:
     next: [{to: over, from: ends, after: -1h}, {to: trial}]
 `
 
-// A pause stops the time, and what was left is left when it goes on; an instant stays.
+// A pause stops the time. After Resume the remaining time is unchanged; a fixed instant stays.
 func TestPause(t *testing.T) {
 	w := newWorld(t)
 	w.apply(subscription)
@@ -76,7 +76,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// Conditions choose between transitions, at the instant at which they are due, and a Move has to meet them too.
+// Conditions choose between transitions at their instant, and a Move must meet them too.
 func TestConditions(t *testing.T) {
 	w := newWorld(t)
 	w.apply(subscription)
@@ -98,7 +98,8 @@ func TestConditions(t *testing.T) {
 	w.create("sub", "pays")
 	_, err = w.Set(bg, "sub", "pays", attrs("paid", true))
 	must(t, err)
-	_, err = w.DynamoDB().UpdateItem(bg, &dynamodb.UpdateItemInput{ // past the lifecycle, as any client may
+	// a direct write, as any client may make
+	_, err = w.DynamoDB().UpdateItem(bg, &dynamodb.UpdateItemInput{
 		TableName: aws.String(lifecycle.EntityTable("sub")), Key: itemKey("pays directly", "entity"), UpdateExpression: aws.String("SET paid = :yes"), ExpressionAttributeValues: attrs(":yes", true),
 	})
 	must(t, err)
@@ -121,7 +122,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// A transition that was put off and does not happen then gives way to those that it has kept waiting.
+// A rescheduled transition that is refused gives way to those that it delayed.
 func TestPutOffAndRefused(t *testing.T) {
 	w := newWorld(t)
 	w.apply(subscription)
@@ -138,7 +139,7 @@ func TestPutOffAndRefused(t *testing.T) {
 	w.want(w.events("sub", "sooner"), "created →trial@0s", "rescheduled trial→trial@0s", "refused trial→trial@1h0m0s", "transition trial→over@3h0m0s")
 }
 
-// Attributes that times follow from are checked, and times follow them.
+// Attributes that set times are checked, and the times follow them.
 func TestSet(t *testing.T) {
 	w := newWorld(t)
 	w.apply(subscription)
@@ -176,7 +177,8 @@ func TestSet(t *testing.T) {
 	w.want([]string{w.state("sub", "e")}, "over (end)")
 }
 
-// Whoever changes an entity at the same time as others: each change is made once, on what was there, and one transition is pending.
+// Concurrent changes of an entity: each is made once, on the latest state, and one transition is
+// pending.
 func TestTogether(t *testing.T) {
 	w := newWorld(t)
 	w.apply(subscription)
@@ -199,7 +201,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// What was missed while nobody was there is made up for: the states are gone through, and the handlers are called as the definition says.
+// Transitions that were missed while no worker ran are made up: the entity passes through the
+// states, and the handlers are called as the definition says.
 func TestLate(t *testing.T) {
 	for late, want := range map[string][]string{
 		lifecycle.LateAll:  {"e a→b@1h0m0s", "e b→c@2h0m0s", "e c→d@3h0m0s", "e d→e@10h0m0s"},
@@ -231,7 +234,8 @@ states:
 	}
 }
 
-// A new definition does not take states away that are in use; what is pending stays, or is found anew where that is asked for.
+// A new definition cannot drop states in use. Pending transitions stay, or are recomputed on
+// request.
 func TestApply(t *testing.T) {
 	w := newWorld(t)
 	w.apply(twoSteps)
@@ -266,7 +270,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// An entity that is created again under its name is another one: what was pending for the first does nothing to it, and both have their history.
+// An entity created again under its name is a new one: a pending transition of the first does not
+// affect it, and both have a history.
 func TestAgain(t *testing.T) {
 	w := newWorld(t)
 	w.apply(twoSteps)

@@ -12,10 +12,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// Fault is something that is wrong with a definition.
+// Fault is one fault of a definition.
 type Fault struct {
-	Path         string // "states[1].next[0].after"; "" where it is about the whole
-	Line, Column int    // in the file, from 1; 0 where there is none
+	Path         string // "states[1].next[0].after"; empty for a fault of the whole definition
+	Line, Column int    // in the file, from 1; 0 if unknown
 	Text         string
 }
 
@@ -30,7 +30,7 @@ func (f *Fault) Error() string {
 	return strings.TrimSuffix(where, ": ") + ": " + f.Text
 }
 
-// Faults are all that is wrong with a definition, in its order.
+// Faults are all faults of a definition, in its order.
 type Faults []*Fault
 
 func (all Faults) Error() string {
@@ -54,13 +54,14 @@ const (
 	day              = 24 * time.Hour
 )
 
-// Check reports everything that is wrong with a definition, as Faults. known says whether there is a handler of a name or an ARN; nil: all are taken to be there.
+// Check returns all faults of a definition, as Faults. known returns an error for a handler's name
+// or ARN that does not exist; nil accepts every handler.
 func (d *Definition) Check(known func(handler string) error) error {
 	_, err := d.plan(known)
 	return err
 }
 
-// checker gathers what is wrong with a definition.
+// checker collects the faults of a definition.
 type checker struct {
 	*plan
 	faults    Faults
@@ -74,7 +75,7 @@ func (c *checker) complain(bad bool, path, format string, args ...any) {
 	}
 }
 
-// plan checks a definition and makes of it what is followed.
+// plan checks a definition and compiles it.
 func (d *Definition) plan(known func(string) error) (*plan, error) {
 	if known == nil {
 		known = func(string) error { return nil }
@@ -95,7 +96,7 @@ func (d *Definition) plan(known func(string) error) (*plan, error) {
 	return c.plan, nil
 }
 
-// settings checks what is about the whole.
+// settings checks the settings of the whole definition.
 func (c *checker) settings() {
 	c.complain(!constraint.IsName(c.Name), "lifecycle", `%q is not 1 to 64 letters, digits, "-", "_" and "."`, c.Name)
 	c.zone = time.UTC
@@ -155,7 +156,7 @@ func (c *checker) readCalendars() {
 	}
 }
 
-// names checks that each state is named, once, and makes the stages.
+// names checks that each state has a unique name, and creates the stages.
 func (c *checker) names() {
 	c.complain(len(c.States) == 0, "states", "missing")
 	c.complain(len(c.States) > statesMost, "states", "%d are too many; the limit is %d", len(c.States), statesMost)
@@ -178,7 +179,7 @@ func (c *checker) names() {
 func (c *checker) state(path string, s *State) {
 	stage := c.states[s.Name]
 	if stage.State != s {
-		return // another one of the same name, which was said
+		return // a duplicate name, already reported
 	}
 	c.complain(s.Remove && len(s.Next) > 0, path+".remove", "this state removes the item, so no transition can follow")
 	c.complain(s.Keep != "" && (len(s.Next) > 0 || s.Remove), path+".keep", "only an end state without remove can be kept")
@@ -245,7 +246,8 @@ func (c *checker) transition(path string, index int, t *Transition) *step {
 	return s
 }
 
-// attribute checks an attribute that names an instant or a length of time: entities have it only where it is declared.
+// attribute checks the name of an attribute that holds an instant or a duration. Entities have only
+// declared attributes.
 func (c *checker) attribute(path, name string) {
 	if name == "" {
 		return
@@ -256,7 +258,7 @@ func (c *checker) attribute(path, name string) {
 	c.complain(declared && kind != "S" && kind != "N", path, "attribute %q is declared %s, but a time must be S or N", name, kind)
 }
 
-// graph checks what the states are together: that each can be reached, and that no cycle is without a pause.
+// graph checks the states together: each can be reached, and no cycle has zero total delay.
 func (c *checker) graph() {
 	reached := map[string]bool{}
 	var reach func(name string)
@@ -276,7 +278,8 @@ func (c *checker) graph() {
 	c.cycles()
 }
 
-// cycles looks for cycles that go round in no time. A state under way that is met again closes one.
+// cycles finds cycles with zero total delay. Meeting a state that is still on the path closes a
+// cycle.
 func (c *checker) cycles() {
 	const fresh, underWay, done = 0, 1, 2
 	mark, place := map[string]int{}, map[string]int{}
@@ -310,7 +313,8 @@ func (c *checker) cycles() {
 	}
 }
 
-// FaultsOf gives what is wrong with a definition, out of an error of this package; nil where it is another error.
+// FaultsOf returns the faults of a definition in an error of this package, or nil for another
+// error.
 func FaultsOf(err error) Faults {
 	var all Faults
 	errors.As(err, &all)

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
-// What is wrong with a file is said with its place, all at once.
+// All faults of a file are reported at once, with their places.
 func TestFaults(t *testing.T) {
 	known := func(handler string) error {
 		if handler != "mail" {
@@ -75,14 +75,14 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What a cycle can pause by is no fault.
+// A cycle with a delay is no fault.
 func TestPauses(t *testing.T) {
 	for _, next := range []string{"after: 1s", "after: $w", "at: '09:00'", "", "after: 1 business hour, calendar: c"} {
 		read(t, "lifecycle: a\nattributes: {w: S}\ncalendars: {c: {}}\nstates: [{name: x, next: [{to: x, "+next+"}]}]")
 	}
 }
 
-// Whatever a file holds, it is read or refused, and what is read can be drawn and read again.
+// Any file is read or refused. A definition that was read can be drawn and read again.
 func FuzzRead(f *testing.F) {
 	f.Add(butterfly)
 	f.Add(trial)

@@ -6,16 +6,18 @@ import (
 	"fmt"
 )
 
-// DeleteOptions say what becomes of entities that are under way.
+// DeleteOptions control the effect of DeleteLifecycle on active entities.
 type DeleteOptions struct {
-	Cancel   bool                          // they are cancelled. Default: the lifecycle is not deleted as long as there are any
-	Progress func(cancelled, underWay int) // is told how many of those that were there are cancelled, from time to time; must be quick. Default: nobody is told
+	// cancel active entities. Default: refuse to delete while there are any
+	Cancel bool
+	// called now and then with the number of cancelled entities; must return quickly. Default: none
+	Progress func(cancelled, underWay int)
 }
 
-// UnderWay says that a lifecycle cannot be deleted: entities are under way.
+// UnderWay is the error for a lifecycle that cannot be deleted because it has active entities.
 type UnderWay struct {
 	Entities int
-	More     bool // they were not counted further
+	More     bool // there are more than were counted
 }
 
 func (e *UnderWay) Error() string {
@@ -30,14 +32,20 @@ func (e *UnderWay) Error() string {
 }
 
 const (
-	underWayMost = 1000                        // entities that are counted
+	underWayMost = 1000                        // most active entities that are counted
 	noteDeleted  = "the lifecycle was deleted" // of events
 )
 
-// DeleteLifecycle deletes a definition. Nobody is called because of that: entities under way are cancelled, or it is refused with *UnderWay. What has happened already goes on: calls
-// that are under way are made. Entities that have ended, and the history, stay for their times; Get and History still give them. The same definition, or another of its name, can
-// be applied again. An entity that cannot be cancelled, as its item would be larger than one may be, is the error when all others are. It gives how many entities were cancelled: without Cancel too, one that was created in that very moment may be. If it is broken off while it cancels, nothing fires any
-// more, and it can be called again, or Apply.
+// DeleteLifecycle deletes a definition and returns the number of entities that it cancelled. If
+// there are active entities, it cancels them with o.Cancel, and otherwise returns *UnderWay. A
+// cancellation calls no handler. Calls that are under way are still made.
+//
+// Ended entities and the history stay until they expire, and Get and History still return them. The
+// same definition, or another of its name, can be applied again.
+//
+// An entity whose item would become too large cannot be cancelled. The call then returns an error
+// after it has cancelled the others. Without o.Cancel, an entity that is created at the same moment
+// may still be cancelled. After an interruption nothing fires; call DeleteLifecycle or Apply again.
 func (l *Lifecycles) DeleteLifecycle(ctx context.Context, name string, o DeleteOptions) (cancelled int, err error) {
 	p, err := l.planOf(ctx, name)
 	if err != nil {
@@ -77,7 +85,7 @@ func (l *Lifecycles) DeleteLifecycle(ctx context.Context, name string, o DeleteO
 	return cancelled, err
 }
 
-// underWay counts the entities under way, until there are more than most; 0: all of them.
+// underWay counts the active entities, up to most; 0 counts all.
 func (l *Lifecycles) underWay(ctx context.Context, lifecycle string, most int) (n int, err error) {
 	enough := errors.New("enough")
 	err = l.each(ctx, lifecycle, func(e *entity) error {
@@ -95,8 +103,9 @@ func (l *Lifecycles) underWay(ctx context.Context, lifecycle string, most int) (
 	return n, err
 }
 
-// cancelAll cancels the entities of a lifecycle that was deleted, until none is under way, and tells how many it has cancelled in each transaction. Those that cannot be cancelled do not
-// hold up the others, and are the error then.
+// cancelAll cancels the entities of a deleted lifecycle until none is active, and calls tell with
+// the number cancelled in each transaction. An entity that cannot be cancelled does not hold up the
+// others; it becomes the error at the end.
 func (l *Lifecycles) cancelAll(ctx context.Context, lifecycle string, tell func(n int)) error {
 	for {
 		p, err := l.planOf(ctx, lifecycle)
@@ -110,7 +119,7 @@ func (l *Lifecycles) cancelAll(ctx context.Context, lifecycle string, tell func(
 		var changes []*change
 		flush := func() error {
 			err := l.cancelSome(ctx, changes, tell, never)
-			changes = changes[:0] // those that were refused are found again
+			changes = changes[:0] // the next scan finds refused entities again
 			return err
 		}
 		err = l.each(ctx, lifecycle, func(e *entity) error {
@@ -140,12 +149,12 @@ func (l *Lifecycles) cancelAll(ctx context.Context, lifecycle string, tell func(
 	}
 }
 
-// cannotCancel says which entities of a deleted lifecycle are still under way, and have to stay so.
+// cannotCancel collects the entities of a deleted lifecycle that must stay active.
 type cannotCancel struct {
 	lifecycle string
 	entities  int
-	first     string // of them
-	why       error  // of the first
+	first     string // the first such entity
+	why       error  // the error of the first
 }
 
 func (e *cannotCancel) Error() string {
@@ -156,7 +165,8 @@ func (e *cannotCancel) Error() string {
 	return fmt.Sprintf("%s %q cannot be cancelled%s: %s; make its item in table %s smaller", e.lifecycle, e.first, others, inShort(e.why), EntityTable(e.lifecycle))
 }
 
-// cancelSome cancels entities in one transaction; where that is impossible, because one of them or all together are too large, one by one.
+// cancelSome cancels entities in one transaction. If the transaction is impossible because of its
+// size, it cancels them one by one.
 func (l *Lifecycles) cancelSome(ctx context.Context, changes []*change, tell func(n int), never *cannotCancel) error {
 	refused, err := l.transact(ctx, changes)
 	switch {

@@ -14,7 +14,8 @@ import (
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
-// A lifecycle is not deleted while entities are under way; they are cancelled where that is asked for, and nobody is called. What has happened stays, and the name can be used again.
+// A lifecycle with active entities is not deleted, unless they are to be cancelled; a cancellation
+// calls no handler. The history stays, and the name can be used again.
 func TestDeleteLifecycle(t *testing.T) {
 	w := newWorld(t)
 	w.apply(twoSteps)
@@ -69,7 +70,7 @@ func TestDeleteLifecycle(t *testing.T) {
 	w.create("two", "again")
 	w.advance(3 * time.Hour)
 	w.want([]string{w.state("two", "again")}, "c (end)")
-	_, err = w.DeleteLifecycle(bg, "two", lifecycle.DeleteOptions{}) // nobody is under way
+	_, err = w.DeleteLifecycle(bg, "two", lifecycle.DeleteOptions{}) // no entity is active
 	must(t, err)
 	w.advance(91 * 24 * time.Hour)
 	if parts := w.parts("two"); parts["history"] != 0 {
@@ -77,7 +78,7 @@ func TestDeleteLifecycle(t *testing.T) {
 	}
 }
 
-// Many entities under way are not all counted.
+// The count of active entities stops at a limit.
 func TestUnderWay(t *testing.T) {
 	for want, e := range map[string]lifecycle.UnderWay{"1 entity is under way": {Entities: 1}, "1000 or more entities are under way": {Entities: 1000, More: true}} {
 		if got := e.Error(); got != want {
@@ -86,7 +87,7 @@ func TestUnderWay(t *testing.T) {
 	}
 }
 
-// A call that was asked for before a lifecycle was deleted is made all the same, also by a worker that comes only then.
+// A call from before the deletion is still made, even by a worker that starts later.
 func TestDeleteLifecycleKeepsCalls(t *testing.T) {
 	w := newWorld(t)
 	w.apply(subscription)
@@ -101,13 +102,14 @@ func TestDeleteLifecycleKeepsCalls(t *testing.T) {
 	w.want(w.calls(), "e trial→active@0s")
 }
 
-// An entity that is created while its lifecycle is deleted is found by the deletion, or is not created after all.
+// If an entity is created during a deletion, the deletion finds it, or the creation is undone.
 func TestDeleteLifecycleWhileCreating(t *testing.T) {
 	for _, exists := range []bool{false, true} {
 		w := newWorld(t)
 		w.apply(twoSteps)
 		other, g := w.gate("TransactWriteItems")
-		if exists { // held behind the transaction: where it looks whether the lifecycle is still there, which is the third of its reads
+		// holds the third read, after the transaction, which checks that the lifecycle still exists
+		if exists {
 			other, g = w.gate("GetItem")
 			g.skip = 2
 		}
@@ -133,13 +135,14 @@ func TestDeleteLifecycleWhileCreating(t *testing.T) {
 	}
 }
 
-// A transition that is due while its lifecycle is deleted happens before, or not at all.
+// A transition that is due during a deletion happens before it, or never.
 func TestDeleteLifecycleWhileDue(t *testing.T) {
 	t.Run("before it is cancelled", func(t *testing.T) {
 		w := newWorld(t)
 		w.apply(twoSteps)
 		w.create("two", "e")
-		other, g := w.gate("TransactWriteItems") // it is marked as deleted, and e is yet to be cancelled
+		// the lifecycle is marked as deleted, and e is not cancelled yet
+		other, g := w.gate("TransactWriteItems")
 		deleted := make(chan error, 1)
 		go func() {
 			_, err := other.DeleteLifecycle(bg, "two", lifecycle.DeleteOptions{Cancel: true})
@@ -179,7 +182,7 @@ func TestDeleteLifecycleWhileDue(t *testing.T) {
 	})
 }
 
-// A deletion that is broken off can be gone on with, and nothing fires in between.
+// An interrupted deletion can be continued, and nothing fires in between.
 func TestDeleteLifecycleBrokenOff(t *testing.T) {
 	for _, again := range []string{"deleted again", "applied again"} {
 		t.Run(again, func(t *testing.T) {
@@ -200,7 +203,8 @@ func TestDeleteLifecycleBrokenOff(t *testing.T) {
 					t.Errorf("created in a lifecycle that is being deleted: %v", err)
 				}
 				_, err = w.DeleteLifecycle(bg, "two", lifecycle.DeleteOptions{Cancel: true})
-				if err != nil && !errors.Is(err, lifecycle.ErrNoLifecycle) { // that all were cancelled as they were due is as well
+				// all may have been cancelled by their firings
+				if err != nil && !errors.Is(err, lifecycle.ErrNoLifecycle) {
 					t.Fatal(err)
 				}
 			} else {
@@ -218,7 +222,8 @@ func TestDeleteLifecycleBrokenOff(t *testing.T) {
 	}
 }
 
-// An entity that cannot be cancelled, as it would be larger than an item may be, does not hold up the others. The error says which it is, and it can be made smaller.
+// An entity that cannot be cancelled because its item would become too large does not hold up the
+// others. The error names it, and it can be made smaller.
 func TestDeleteLifecycleTooLarge(t *testing.T) {
 	w := newWorld(t)
 	w.apply("{lifecycle: large, states: [{name: a, next: [{to: b}]}, {name: b}]}")

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// label says when a transition happens, in short.
+// label returns a short text for the time of a transition.
 func (t *Transition) label() string {
 	var parts []string
 	switch {
@@ -37,7 +37,7 @@ func (t *Transition) label() string {
 	return strings.Join(parts, " ")
 }
 
-// order gives the states as they are reached from the start, layer by layer, and the layer of each.
+// order returns the states by their distance from the start, and the layer of each.
 func (d *Definition) order() (order []*State, layer map[string]int) {
 	byName, layer := map[string]*State{}, map[string]int{}
 	for i := range d.States {
@@ -58,7 +58,8 @@ func (d *Definition) order() (order []*State, layer map[string]int) {
 	return order, layer
 }
 
-// Text draws a definition as text: each state with the transitions that lead out of it. The definition has passed Check.
+// Text draws a definition as text: each state with the transitions that lead out of it. The
+// definition must have passed Check.
 func (d *Definition) Text() string {
 	order, _ := d.order()
 	wide := 0
@@ -111,23 +112,23 @@ func (d *Definition) Text() string {
 	return b.String()
 }
 
-// The sizes of a drawing, in pixels.
+// Sizes of a drawing, in pixels.
 const (
 	boxHigh   = 36
 	layerHigh = 118
 	margin    = 24
-	letter    = 7 // as wide as a letter is about
+	letter    = 7 // the average width of a letter
 	between   = 56
 	labelHigh = 14
 	labelWide = 40 // letters
-	inputWide = 60 // letters that a drawing as text has of an input
+	inputWide = 60 // letters of an input in a drawing as text
 )
 
-// drawing is an SVG that is being made.
+// drawing is an SVG in progress.
 type drawing struct {
 	b      strings.Builder
 	boxes  map[string]box
-	right  int // the border of what is drawn so far: ways that do not lead to the next layer go round it
+	right  int // the right border so far: arrows that skip layers go around it
 	labels [][4]int
 }
 
@@ -135,7 +136,7 @@ type box struct{ x, y, wide int }
 
 func (b box) middle() int { return b.x + b.wide/2 }
 
-// SVG draws a definition. The definition has passed Check.
+// SVG draws a definition as an SVG. The definition must have passed Check.
 func (d *Definition) SVG() string {
 	order, layer := d.order()
 	g := &drawing{boxes: map[string]box{}}
@@ -162,7 +163,7 @@ svg { font: 13px system-ui, sans-serif; background: #fff; }
 `, wide, high, wide, high, html.EscapeString(d.Name), g.b.String())
 }
 
-// place gives each state its box, the layers one below the other, and says how high that is.
+// place puts each state into a box, one layer below the other, and returns the total height.
 func (g *drawing) place(order []*State, layer map[string]int) (high int) {
 	widths, layers := map[int]int{}, 0
 	for _, s := range order {
@@ -206,7 +207,8 @@ func (g *drawing) state(s *State, start bool) {
 		class, b.x, b.y, b.wide, boxHigh, dash, b.middle(), b.y+boxHigh/2+5, html.EscapeString(s.Name))
 }
 
-// ways draws the transitions of a state: to the next layer straight, anywhere else round the right-hand side.
+// ways draws the transitions of a state: straight to the next layer, otherwise around the
+// right-hand side.
 func (g *drawing) ways(s *State, layer map[string]int) {
 	from := g.boxes[s.Name]
 	for i := range s.Next {
@@ -231,7 +233,7 @@ func (g *drawing) ways(s *State, layer map[string]int) {
 	}
 }
 
-// oneLine is a text without its line breaks, cut where it has more than most letters.
+// oneLine returns a text without line breaks, cut to most letters.
 func oneLine(s string, most int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if utf8.RuneCountInString(s) > most {
@@ -247,7 +249,7 @@ func bend(from, to int) int {
 	return 8
 }
 
-// label writes what is to be said of a transition, where no other label is.
+// label writes a transition's label at a free place.
 func (g *drawing) label(t *Transition, x, y int) {
 	lines := []string{t.label()}
 	if t.When != "" {

@@ -64,7 +64,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A definition is drawn as SVG that is well-formed and has each state and each way; whatever a name is, it is text.
+// A definition is drawn as well-formed SVG with every state and transition. Any name is text.
 func TestSVG(t *testing.T) {
 	d := read(t, strings.ReplaceAll(trial, "office", `"a<b>&"`))
 	svg := d.SVG()

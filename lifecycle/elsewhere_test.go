@@ -16,15 +16,16 @@ import (
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
-// Two workers at an endpoint over HTTP, which knows nothing of them, share the work by leases while time passes; one of them leaves, and the other goes on. Each transition happens
-// once, and each call has one id.
+// Two workers at an endpoint over HTTP, which does not know them, share the work by leases. When
+// one leaves, the other continues. Each transition happens once, and each call has one ID.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	db, err := mayfly.Open("", mayfly.Options{DatabaseOnly: true})
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
 	server := httptest.NewServer(db.Handler())
-	t.Cleanup(server.Close) // behind the workers: one that is to end and finds no server tries again for a while
+	// after the workers end: a worker without a server would retry for a while
+	t.Cleanup(server.Close)
 	w := &world{DB: db, t: t}
 	identity := credentials.NewStaticCredentialsProvider("any", "any", "")
 	o := lifecycle.Options{
@@ -75,7 +76,7 @@ states:
 	}
 }
 
-// ids are those of the calls.
+// ids returns the IDs of the calls.
 func ids(w *world) map[string]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
-// A parcel waits to be fetched, is reminded of, and goes back. The clock of the embedded database is moved; at any other endpoint, time passes.
+// A parcel waits for its recipient, who gets a reminder, and goes back. The example moves the clock
+// of the embedded database; at any other endpoint time passes.
 func Example() {
 	db, err := mayfly.Open("", mayfly.Options{Start: time.Date(2030, 3, 1, 12, 0, 0, 0, time.UTC), Frozen: true})
 	if err != nil {

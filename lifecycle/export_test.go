@@ -2,7 +2,7 @@ package lifecycle
 
 import "time"
 
-// DueForTest is when the first transition of a definition's first state is due.
+// DueForTest returns the instant of the first transition of a definition's first state.
 func DueForTest(d *Definition, since time.Time, attributes Item) (time.Time, error) {
 	p, err := d.plan(nil)
 	if err != nil {

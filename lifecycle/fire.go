@@ -20,23 +20,24 @@ import (
 // firing is the expiry of a pending transition, or of a call.
 type firing struct {
 	id, incarnation string
-	generation      int64  // of the entity, as it was then
-	done            func() // the record's
+	generation      int64  // the entity's generation when the transition was armed
+	done            func() // marks the record as done
 }
 
-// How firings are taken together.
+// Limits of a batch of firings.
 const (
-	batchFirings = 20      // of one transaction, which has up to four actions for each
-	batchBytes   = 2 << 20 // of calls in one transaction; DynamoDB takes 4 MB
-	batchesAhead = 4       // transactions under way at one time
+	batchFirings = 20      // firings in a transaction; each has up to four actions
+	batchBytes   = 2 << 20 // bytes of calls in a transaction; DynamoDB accepts 4 MB
+	batchesAhead = 4       // concurrent transactions
 )
 
-// handle deals with a page of the stream of a lifecycle's table: what has expired is a transition, or is to be handed over, or is forgotten.
+// handle processes a page of the stream of a lifecycle's table. Expired items are transitions and
+// calls; it ignores all other records.
 func (l *Lifecycles) handle(ctx context.Context, lifecycle string, records []deliver.Record) error {
 	var firings, calls []*firing
 	for _, r := range records {
 		if !deliver.Expired(&r.Record, attrDue, l.o.Mark) || r.Dynamodb == nil {
-			r.Done() // somebody has deleted it, or it is a change: that is no transition
+			r.Done() // a change, or a deletion by a client: not a transition
 			continue
 		}
 		old, err := attributevalue.FromDynamoDBStreamsMap(r.Dynamodb.OldImage)
@@ -56,7 +57,8 @@ func (l *Lifecycles) handle(ctx context.Context, lifecycle string, records []del
 		return nil
 	}
 	p, err := l.known(ctx, lifecycle)
-	if errors.Is(err, ErrNoLifecycle) { // not even as one that was deleted: somebody has deleted its item
+	// not even a mark of deletion: the definition's item was deleted directly
+	if errors.Is(err, ErrNoLifecycle) {
 		l.o.Logger.Error("transitions are due, but the definition was deleted: they are dropped", "lifecycle", lifecycle, "transitions", len(firings))
 		for _, f := range append(firings, calls...) {
 			f.done()
@@ -81,7 +83,7 @@ func (l *Lifecycles) handle(ctx context.Context, lifecycle string, records []del
 	return nil
 }
 
-// apart takes the first firing of each entity.
+// apart separates the first firing of each entity from the others.
 func apart(firings []*firing) (wave, rest []*firing) {
 	seen := map[string]bool{}
 	for _, f := range firings {
@@ -95,7 +97,7 @@ func apart(firings []*firing) (wave, rest []*firing) {
 	return wave, rest
 }
 
-// fireAll makes the transitions of some entities, in batches beside each other.
+// fireAll makes the transitions of several entities, in concurrent batches.
 func (l *Lifecycles) fireAll(ctx context.Context, p *plan, wave []*firing) error {
 	var work sync.WaitGroup
 	var mu sync.Mutex
@@ -119,7 +121,7 @@ func (l *Lifecycles) fireAll(ctx context.Context, p *plan, wave []*firing) error
 	return failed
 }
 
-// fire makes the transitions of a batch. What is refused, because its entity was changed meanwhile, is looked at again.
+// fire makes the transitions of a batch. It retries those whose entities changed meanwhile.
 func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 	for try := range changeTries {
 		entities, version, err := l.readAll(ctx, p.Name, batch)
@@ -136,7 +138,8 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 		for _, f := range batch {
 			e := entities[f.id]
 			if e == nil || e.incarnation != f.incarnation || e.generation != f.generation || e.next == nil {
-				// It was made already, or somebody has changed or deleted the entity since: the firing is stale. Its call may be yet to be made.
+				// The firing is stale: its transition was made already, or another change came
+				// first. Its call may still be due.
 				if err := l.callOf(ctx, p, f, f.generation+1); err != nil {
 					return err
 				}
@@ -159,7 +162,8 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 		if len(changes) > 0 {
 			refused, err := l.transact(ctx, changes)
 			switch {
-			case impossible(err) && len(changes) > 1: // whichever it is, it does not hold up the others
+			// retry one by one, so that the faulty one does not hold up the others
+			case impossible(err) && len(changes) > 1:
 				for _, f := range of {
 					if err := l.fire(ctx, p, []*firing{f}); err != nil {
 						return err
@@ -192,14 +196,16 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 	return fmt.Errorf("make transitions of %s: %w", p.Name, ErrBusy)
 }
 
-// giveUp notes that a transition can never be made, such as that of an entity which would be larger than an item may be.
+// giveUp records that a transition can never be made, for example because the entity would exceed
+// the size of an item.
 func (l *Lifecycles) giveUp(ctx context.Context, c *change, why error) error {
 	e, note := c.before, fmt.Sprintf("the transition to %q cannot be made: %s", c.event.To, inShort(why))
 	l.o.Logger.Error("a transition cannot be made", "lifecycle", c.plan.Name, "entity", e.id, "from", c.event.From, "to", c.event.To, "error", why)
-	for _, problem := range []string{note, "too large"} { // the second fits wherever there was something pending
+	// the second note fits any entity that had a pending transition
+	for _, problem := range []string{note, "too large"} {
 		_, err := l.change(ctx, c.plan.Name, e.id, func(p *plan, is *entity, now time.Time) (*change, error) {
 			if is == nil || is.incarnation != e.incarnation || is.generation != e.generation {
-				return nil, errAsItWas // meanwhile it was changed
+				return nil, errAsItWas // changed meanwhile
 			}
 			noted := following(p, is, KindRefused, now)
 			noted.fired, noted.after.next, noted.after.problem = true, nil, problem
@@ -219,7 +225,8 @@ func (l *Lifecycles) giveUp(ctx context.Context, c *change, why error) error {
 	return nil
 }
 
-// readAll reads the entities of some firings; those that are not there are left out. With them comes the version of the definition.
+// readAll reads the entities of some firings and the version of the definition. Missing entities
+// are left out.
 func (l *Lifecycles) readAll(ctx context.Context, lifecycle string, batch []*firing) (out map[string]*entity, version int64, err error) {
 	table := EntityTable(lifecycle)
 	keys := make([]Item, len(batch))
@@ -256,12 +263,13 @@ func (l *Lifecycles) readAll(ctx context.Context, lifecycle string, batch []*fir
 	return out, version, nil
 }
 
-// due works out what becomes of an entity whose pending transition is due. Where its condition does not hold, the next one of the state is looked at.
+// due computes the change of an entity whose pending transition is due. If the condition fails, it
+// tries the state's next transition.
 func (p *plan) due(e *entity, now time.Time) (*change, error) {
 	stage, s := p.stage(e.state), p.stepOf(e)
 	c := following(p, e, KindTransition, now)
 	c.fired = true
-	if s == nil { // another definition has taken the place of that by which it was pending
+	if s == nil { // a newer definition has dropped the pending transition
 		c.event.Kind, c.event.Note = KindRescheduled, fmt.Sprintf("version %d of the definition has no transition from %q to %q", p.version, c.after.state, p.current(e.next.to))
 		c.wait(nil)
 		return c.told(), nil
@@ -289,7 +297,7 @@ func (p *plan) due(e *entity, now time.Time) (*change, error) {
 	return c.told(), nil
 }
 
-// called reports whether a transition's handler is called. after is the entity as the transition leaves it.
+// called reports whether a transition calls its handler. after is the entity after the transition.
 func (p *plan) called(made *candidate, after *entity, now time.Time) bool {
 	missed := func(at time.Time) bool { return now.Sub(at) > p.tolerance }
 	switch {
@@ -301,7 +309,7 @@ func (p *plan) called(made *candidate, after *entity, now time.Time) bool {
 	stage := p.states[after.state]
 	for c, _ := p.first(stage, after.base, after.own, nil); c != nil && missed(c.at); c, _ = p.first(stage, after.base, after.own, c) {
 		if c.guard.holds(after.own) {
-			return false // another one that was missed follows
+			return false // a later missed transition follows
 		}
 	}
 	return true

@@ -17,7 +17,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// The known flaws of lives that are driven by TTL and streams (spec/patterns.md e), none of which is here.
+// The known flaws of lifecycles built on TTL and streams (docs/spec/patterns.md, e). This package
+// has none of them.
 
 const twoSteps = `
 lifecycle: two
@@ -31,7 +32,8 @@ states:
 
 var bg = context.Background()
 
-// Lateness: a transition comes at its instant, and not minutes to days later; and what is late all the same counts from when it was due.
+// Lateness: a transition comes at its instant, not minutes or days later. A late one counts from
+// its instant.
 func TestFlawELateness(t *testing.T) {
 	w := newWorld(t)
 	w.apply(twoSteps)
@@ -41,7 +43,7 @@ func TestFlawELateness(t *testing.T) {
 	w.advance(time.Millisecond)
 	w.want(w.events("two", "e"), "created →a@0s", "transition a→b@1h0m0s")
 	w.stop()
-	w.advance(90 * time.Minute) // nobody is there when it is due, half an hour ago
+	w.advance(90 * time.Minute) // no worker runs at the instant, half an hour ago
 	w.run(w.options())
 	w.advance(0)
 	w.want(w.events("two", "e"), "created →a@0s", "transition a→b@1h0m0s", "transition b→c@2h0m0s")
@@ -52,7 +54,7 @@ func TestFlawELateness(t *testing.T) {
 	}
 }
 
-// Order: transitions of one entity that lie close together, or at one instant, happen in their order.
+// Order: transitions of one entity at close or equal instants happen in their order.
 func TestFlawEOrder(t *testing.T) {
 	const states = 30
 	var file strings.Builder
@@ -77,7 +79,7 @@ func TestFlawEOrder(t *testing.T) {
 	}
 }
 
-// At least once: a call that fails comes again, with the same id, and the transition is not made again.
+// At least once: a failed call comes again with the same ID, and the transition is not repeated.
 func TestFlawEAtLeastOnce(t *testing.T) {
 	w := newWorld(t)
 	tries := 0
@@ -100,7 +102,7 @@ func TestFlawEAtLeastOnce(t *testing.T) {
 	}
 }
 
-// Early trigger: a delete by a user is no transition, of whichever item.
+// Early trigger: a deletion of any item by a client is no transition.
 func TestFlawEEarlyTrigger(t *testing.T) {
 	w := newWorld(t)
 	w.apply(twoSteps)
@@ -115,7 +117,7 @@ func TestFlawEEarlyTrigger(t *testing.T) {
 	w.want(w.calls())
 }
 
-// Cancel: to cancel, or to delete, fires nothing, neither then nor later.
+// Cancel: a cancellation or deletion fires nothing, neither then nor later.
 func TestFlawECancel(t *testing.T) {
 	w := newWorld(t)
 	w.apply(twoSteps)
@@ -139,7 +141,8 @@ func TestFlawECancel(t *testing.T) {
 	}
 }
 
-// Garbage collector: a removal by guard, which has no service's identity, counts by its mark; one of the same kind without the mark does not.
+// Garbage collector: a removal by guard, which lacks the service's identity, counts by its mark.
+// Without the mark it does not count.
 func TestFlawEGarbageCollector(t *testing.T) {
 	w := newWorld(t)
 	w.stop()
@@ -193,7 +196,8 @@ func TestFlawEBurst(t *testing.T) {
 	}
 }
 
-// Retention: what expired when nobody read the stream, for so long that the records are gone, is found all the same: transitions and calls.
+// Retention: expiries whose records are gone because no worker read the stream are found again:
+// transitions and calls.
 func TestFlawERetention(t *testing.T) {
 	w := newWorld(t)
 	w.apply(twoSteps)
@@ -209,7 +213,8 @@ func TestFlawERetention(t *testing.T) {
 		must(t, err)
 	}
 	stream(false)
-	w.advance(50 * time.Hour) // the record of the expiry is in no stream, and the stream that was is gone
+	// the stream with the record of the expiry is gone
+	w.advance(50 * time.Hour)
 	if n := w.parts("two")["next"]; n != 0 {
 		t.Fatalf("%d transitions are pending", n)
 	}
@@ -219,7 +224,8 @@ func TestFlawERetention(t *testing.T) {
 	w.want(w.events("two", "e"), "created →a@0s", "transition a→b@1h0m0s", "transition b→c@2h0m0s")
 }
 
-// Rescheduling: what is pending moves in one transaction, and does not fire by that, nor at the old instant.
+// Rescheduling: the pending transition moves in one transaction. The move fires nothing, and
+// neither does the old instant.
 func TestFlawERescheduling(t *testing.T) {
 	w := newWorld(t)
 	w.apply(twoSteps)
@@ -235,7 +241,7 @@ func TestFlawERescheduling(t *testing.T) {
 	w.want(w.events("two", "later"), "created →a@0s", "rescheduled a→a@0s", "transition a→b@5h0m0s", "transition b→c@6h0m0s")
 }
 
-// A permanent failure is noted in the history, and changes nothing else.
+// A permanent failure is recorded in the history, and changes nothing else.
 func TestDeadLetter(t *testing.T) {
 	w := newWorld(t)
 	w.mu.answer = func(c lifecycle.Call) error {
@@ -258,7 +264,8 @@ func itemKey(id, part string) lifecycle.Item {
 	return lifecycle.Item{"entity": &types.AttributeValueMemberS{Value: id}, "part": &types.AttributeValueMemberS{Value: part}}
 }
 
-// One entity whose transition can never be made, as it would be larger than an item may be, does not hold up the others, and says what is wrong with it.
+// An entity whose transition is impossible because its item would become too large does not hold up
+// the others, and reports the problem.
 func TestTooLarge(t *testing.T) {
 	w := newWorld(t)
 	long := strings.Repeat("x", 60)
@@ -290,13 +297,13 @@ states:
 	if len(events) != 2 || events[1].Kind != lifecycle.KindRefused || !strings.Contains(events[1].Note, "cannot be made: ") {
 		t.Errorf("%+v", events)
 	}
-	_, err = w.Set(bg, "large", "full", attrs("x", "y")) // which makes room
+	_, err = w.Set(bg, "large", "full", attrs("x", "y")) // this makes room
 	must(t, err)
 	w.advance(3 * time.Hour)
 	w.want([]string{w.state("large", "full")}, "c"+long+" (end)")
 }
 
-// createFull creates an entity, "full", whose item is as large as it can be.
+// createFull creates an entity, "full", with an item of the greatest size.
 func (w *world) createFull(lc string) {
 	w.t.Helper()
 	for size := 400<<10 - 100; ; size-- {

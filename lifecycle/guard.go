@@ -10,8 +10,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// guard is a condition on an entity's attributes. It is judged here, to choose a transition, and once more by the endpoint in the transaction that makes it: what has
-// changed in between makes the transaction fail, and it is judged again.
+// guard is a condition on an entity's attributes. It is evaluated here, to choose a transition, and
+// again by the endpoint in the transaction. A change in between makes the transaction fail, and the
+// condition is evaluated again.
 type guard struct {
 	text      string
 	names     map[string]string
@@ -21,7 +22,7 @@ type guard struct {
 
 var placeholder = regexp.MustCompile(`[:#][A-Za-z0-9_]+`)
 
-// newGuard compiles a condition, with what the definition says its placeholders stand for.
+// newGuard compiles a condition with the definition's placeholders.
 func (d *Definition) newGuard(text string) (*guard, error) {
 	g := &guard{text: text, names: map[string]string{}, values: Item{}}
 	values := map[string]dynamo.Value{}
@@ -105,7 +106,7 @@ func (g *guard) join(condition string, names map[string]string, values Item) str
 	return condition + " AND (" + g.text + ")"
 }
 
-// inWords is an error of the API without its code.
+// inWords returns an API error without its code.
 func inWords(err error) error {
 	var api *dynamo.Error
 	if errors.As(err, &api) {

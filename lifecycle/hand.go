@@ -15,17 +15,18 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// originKind is that of the jobs of lifecycles.
+// originKind is the origin of the calls of lifecycles.
 const originKind = "lifecycle"
 
-// origin says which event a call is of. It travels with the delivery, as JSON.
+// origin identifies the event of a call. It travels with the delivery, as JSON.
 type origin struct {
 	Lifecycle string `json:"l"`
 	Entity    string `json:"e"`
 	Part      string `json:"p"` // of the event
 }
 
-// callOf hands the call over that a generation of an entity has in its history, if that has no outcome yet; what asked for it is done then.
+// callOf hands over the call in the history of a generation, if the call has no outcome yet.
+// Otherwise it marks the firing as done.
 func (l *Lifecycles) callOf(ctx context.Context, p *plan, f *firing, generation int64) error {
 	out, err := l.o.DB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: aws.String(EntityTable(p.Name)), ConsistentRead: aws.Bool(true), Key: key(f.id, numbered(partHistory, f.incarnation, generation)),
@@ -43,11 +44,13 @@ func (l *Lifecycles) callOf(ctx context.Context, p *plan, f *firing, generation 
 	return nil
 }
 
-// hand gives a call to the dispatcher. done is called when it is made, parked or a dead letter, and the history says so.
+// hand gives a call to the courier. done is called when the call has been made, parked or buried as
+// a dead letter, and the history records the outcome.
 func (l *Lifecycles) hand(ctx context.Context, p *plan, id string, e *Event, done func()) {
 	data, err := json.Marshal(origin{p.Name, id, numbered(partHistory, e.incarnation, e.Generation)})
 	if err != nil {
-		panic("lifecycle: an origin does not marshal: " + err.Error()) // it is made of strings
+		// an origin consists of strings
+		panic("lifecycle: an origin does not marshal: " + err.Error())
 	}
 	job := deliver.Job{
 		Delivery: target.Delivery{
@@ -70,7 +73,8 @@ func (l *Lifecycles) hand(ctx context.Context, p *plan, id string, e *Event, don
 	l.runner.dispatcher.Dispatch(ctx, job, done)
 }
 
-// ended notes in the history what became of calls. A history that is gone meanwhile is not brought back.
+// ended records the outcomes of calls in the history. It does not recreate a history that has
+// expired.
 func (l *Lifecycles) ended(ctx context.Context, all []deliver.Ended) error {
 	seen := map[origin]bool{}
 	var actions []types.TransactWriteItem
@@ -104,9 +108,9 @@ func outcomeOf(of origin, outcome string) types.TransactWriteItem {
 	}}
 }
 
-// note writes outcomes. Those of events that are gone leave the transaction.
+// note writes outcomes. Events that have expired are dropped from the transaction.
 func (l *Lifecycles) note(ctx context.Context, actions []types.TransactWriteItem) error {
-	if len(actions) == 1 { // as it mostly is: it costs less than a transaction
+	if len(actions) == 1 { // the usual case, cheaper than a transaction
 		u := actions[0].Update
 		_, err := l.o.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,

@@ -4,19 +4,20 @@ import (
 	"time"
 )
 
-// Event is a change of an entity, as its history has it.
+// Event is a change of an entity in its history.
 type Event struct {
 	Generation int64
 	Kind       string    // one of the Kind constants
-	From, To   string    // the states before and after; the same where it did not change
-	At         time.Time // when it happened, by the database's clock
-	Due        time.Time // for when it was due; zero where it did not come by time
-	Next       time.Time // when the transition that is pending then is due; zero where none is
-	NextTo     string    // where that leads
-	Handler    string    // who was called; "": nobody
-	ID         string    // of the call
-	Outcome    string    // what became of the call: "" as long as it is under way, "delivered", or "failed: …"
-	Note       string    // what else is to be said
+	From, To   string    // the states before and after; equal if the state did not change
+	At         time.Time // the instant of the change, by the database's clock
+	// the instant at which the change was due; zero for a change without a time
+	Due     time.Time
+	Next    time.Time // the instant of the next pending transition; zero for none
+	NextTo  string    // the target state of the next pending transition
+	Handler string    // the called handler; "" for none
+	ID      string    // of the call
+	Outcome string    // of the call: "" while it is under way, "delivered", or "failed: …"
+	Note    string    // a further explanation
 
 	incarnation string
 	body        []byte // of a call that is under way
@@ -32,13 +33,13 @@ const (
 	KindPaused      = "paused"
 	KindResumed     = "resumed"
 	KindRescheduled = "rescheduled"
-	KindRefused     = "refused" // a transition was due, and its condition did not hold
-	KindRenamed     = "renamed" // another version of the definition has another state in the place of its own
+	KindRefused     = "refused" // a transition was due, but its condition failed
+	KindRenamed     = "renamed" // a new version of the definition renamed the state
 	KindCancelled   = "cancelled"
 	KindDeleted     = "deleted"
 )
 
-// Lateness is how long after its instant a transition was made.
+// Lateness returns how long after its instant a transition was made.
 func (e *Event) Lateness() time.Duration {
 	if e.Due.IsZero() {
 		return 0
@@ -46,7 +47,7 @@ func (e *Event) Lateness() time.Duration {
 	return e.At.Sub(e.Due)
 }
 
-// instant is the one that a call belongs to.
+// instant returns the instant of the call.
 func (e *Event) instant() time.Time {
 	if e.Due.IsZero() {
 		return e.At
@@ -54,7 +55,7 @@ func (e *Event) instant() time.Time {
 	return e.Due
 }
 
-// item is the event in an entity's table.
+// item returns the event's item in the entity's table.
 func (e *Event) item(id string, gone time.Time) Item {
 	it := Item{
 		attrEntity: text(id), attrPart: text(numbered(partHistory, e.incarnation, e.Generation)), attrDue: seconds(gone),

@@ -14,28 +14,31 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
-// What an input may name of its call, besides attributes of the entity.
+// Placeholders for the fields of the call.
 const (
-	knownID         = "id"         // of the call: the same however often it comes
-	knownLifecycle  = "lifecycle"  // name
-	knownEntity     = "entity"     // name
-	knownFrom       = "from"       // state
-	knownTo         = "to"         // state
-	knownDue        = "due"        // when the transition was due, or was made by Move
+	knownID        = "id"        // of the call: the same at each attempt
+	knownLifecycle = "lifecycle" // name
+	knownEntity    = "entity"    // name
+	knownFrom      = "from"      // state
+	knownTo        = "to"        // state
+	// the instant at which the transition was due, or at which Move made it
+	knownDue        = "due"
 	knownGeneration = "generation" // a number
-	knownAttributes = "attributes" // an object: all of the entity's
+	knownAttributes = "attributes" // an object: all attributes of the entity
 )
 
 var knowns = []string{knownID, knownLifecycle, knownEntity, knownFrom, knownTo, knownDue, knownGeneration, knownAttributes}
 
-// What becomes of a call's input: what attrShape says. Without an input there is none, and a target gets the call.
+// Shapes of a call's input, in attrShape. Without an input there is no shape, and a target receives
+// the Call.
 const (
-	shapeJSON     = "json"      // a target gets the input, which is JSON
-	shapeText     = "text"      // a target gets the text that the input is
-	shapeTooLarge = "too large" // nobody can be given that; the input says how large it was
+	shapeJSON     = "json"      // a target receives the input, which is JSON
+	shapeText     = "text"      // a target receives the input as text
+	shapeTooLarge = "too large" // no target accepts it; the stored input is its size
 )
 
-// readInput reads a transition's input. fault is told what is wrong, with the path of the member where that is.
+// readInput compiles a transition's input. It calls fault for each problem, with the path of the
+// member.
 func readInput(input any, fault func(path, problem string)) *template.Template {
 	if text, is := input.(string); is {
 		t, err := template.Parse(text, knowns)
@@ -66,7 +69,8 @@ func readInput(input any, fault func(path, problem string)) *template.Template {
 	return nil
 }
 
-// compactJSON is a value as JSON, in which <, > and & stand as they are: placeholders, and what is for people to read.
+// compactJSON returns a value as JSON, without escapes for <, > and &, so that placeholders and
+// texts stay readable.
 func compactJSON(input any) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -77,7 +81,7 @@ func compactJSON(input any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// asText is a text that no template takes for JSON.
+// asText returns a text that no template mistakes for JSON.
 func asText(s string) string { return "." + s }
 
 // eachText calls f for each text in a value of YAML or JSON, with its path.
@@ -97,7 +101,7 @@ func eachText(path string, v any, f func(path, text string)) {
 	}
 }
 
-// plainInput is an input as it is stored: of what YAML and JSON have, whatever Go value it was.
+// plainInput converts any Go value to the stored form of an input: a value of YAML or JSON.
 func plainInput(input any) (any, error) {
 	if input == nil {
 		return nil, nil
@@ -110,11 +114,12 @@ func plainInput(input any) (any, error) {
 		return nil, err
 	}
 	var plain any
-	err = yaml.Unmarshal([]byte(asYAML(text)), &plain) // which keeps whole numbers what they are
+	err = yaml.Unmarshal([]byte(asYAML(text)), &plain) // YAML keeps whole numbers exact
 	return plain, err
 }
 
-// asYAML is JSON as YAML: without the characters that may stand in the texts of the one as they are, and not of the other.
+// asYAML converts JSON to YAML. It escapes the characters that JSON allows in texts and YAML does
+// not.
 func asYAML(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -127,9 +132,9 @@ func asYAML(text string) string {
 	return b.String()
 }
 
-// fill gives a transition's input for a call, as JSON, and its shape.
+// fill returns a transition's input for a call, as JSON, and its shape.
 func (s *step) fill(c *Call, of Item) (json.RawMessage, string) {
-	due, _ := c.Due.MarshalText() // between 1970 and 9999, so it cannot fail
+	due, _ := c.Due.MarshalText() // cannot fail between the years 1970 and 9999
 	filled := s.input.Fill(of, map[string]types.AttributeValue{
 		knownID: text(c.ID), knownLifecycle: text(c.Lifecycle), knownEntity: text(c.Entity), knownFrom: text(c.From), knownTo: text(c.To), knownDue: text(string(due)),
 		knownGeneration: number(c.Generation), knownAttributes: &types.AttributeValueMemberM{Value: of},
@@ -139,14 +144,14 @@ func (s *step) fill(c *Call, of Item) (json.RawMessage, string) {
 		return fmt.Append(nil, len(filled)), shapeTooLarge
 	case s.input.JSON() && bytes.HasPrefix(bytes.TrimLeft(filled, " \t\r\n"), []byte(`"`)):
 		return filled, shapeText
-	case s.input.JSON() || !text: // a number, say
+	case s.input.JSON() || !text: // a number, for example
 		return filled, shapeJSON
 	}
 	quoted, _ := compactJSON(string(filled)) // a text cannot fail
 	return []byte(quoted), shapeText
 }
 
-// inputOf is what a target gets of a call as the history has it, and its media type.
+// inputOf returns the body that a target receives for a call in the history, and its media type.
 func inputOf(body []byte, shape string) ([]byte, string) {
 	var c struct {
 		Input json.RawMessage `json:"input"`
@@ -161,13 +166,13 @@ func inputOf(body []byte, shape string) ([]byte, string) {
 	return c.Input, "application/json"
 }
 
-// tooLarge says what is wrong with a call whose input is too large.
+// tooLarge returns the error text for a call with an oversized input.
 func tooLarge(body []byte) string {
 	size, _ := inputOf(body, shapeTooLarge)
 	return fmt.Sprintf("the call with its input has at least %s bytes; the limit is %d", size, bodyMost)
 }
 
-// shown is what an input is made of, in short, for a drawing.
+// shown returns a short form of an input for a drawing.
 func (t *Transition) shown() string {
 	if t.Input == nil {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// inbox is a target that keeps what it gets.
+// inbox is a target that stores its deliveries.
 type inbox struct {
 	mu  sync.Mutex
 	got []target.Delivery
@@ -27,7 +27,7 @@ func (in *inbox) Deliver(_ context.Context, all []target.Delivery) []error {
 	return make([]error, len(all))
 }
 
-// bodies are what came, by the entity's name and the state.
+// bodies returns the deliveries by entity and state.
 func (in *inbox) bodies() (all []string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -56,7 +56,8 @@ states:
   - name: g
 `
 
-// An input is filled in, and is what a target gets; a Go function gets it with the call. Without one a target gets the call.
+// A target receives the filled-in input, and a Go function receives it with the call. Without an
+// input a target receives the call.
 func TestInput(t *testing.T) {
 	w := &world{DB: open(t, ""), t: t}
 	in := &inbox{}
@@ -95,7 +96,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// What an input comes to can be too large for anybody: then the transition is made, and the call is a dead letter. A Move is refused.
+// A filled-in input can be too large for every target. Then the transition is made, and the call
+// becomes a dead letter. A Move is refused.
 func TestInputTooLarge(t *testing.T) {
 	w := &world{DB: open(t, ""), t: t}
 	in, letters := &inbox{}, &inbox{}
@@ -134,7 +136,8 @@ states:
 	}
 }
 
-// A definition can be applied by somebody who does not know the handlers of those who run it. They say which of them are unknown, and their calls are dead letters.
+// A process without the handlers can apply a definition. The workers report unknown handlers, and
+// the calls become dead letters.
 func TestUnknownHandler(t *testing.T) {
 	w := &world{DB: open(t, ""), t: t}
 	var log lockedBuffer
@@ -150,7 +153,8 @@ func TestUnknownHandler(t *testing.T) {
 	w.create("two", "e")
 	w.advance(3 * time.Hour)
 	var events []lifecycle.Event
-	await(t, "the calls have ended", func() bool { // the worker may come to know of the lifecycle only now
+	// the worker may find the lifecycle only now
+	await(t, "the calls have ended", func() bool {
 		events, err = w.History(bg, "two", "e")
 		must(t, err)
 		return len(events) == 3 && events[1].Outcome != "" && events[2].Outcome != ""
@@ -163,7 +167,7 @@ func TestUnknownHandler(t *testing.T) {
 	}
 }
 
-// lockedBuffer is written by several goroutines.
+// lockedBuffer is a buffer for several goroutines.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -181,7 +185,7 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// An input is of whatever Go has that JSON has too, and is stored as that.
+// An input is any Go value with a JSON form, and is stored in that form.
 func TestInputOfGo(t *testing.T) {
 	w := newWorld(t)
 	for i, input := range []any{json.RawMessage(`{"a":[1,"<$.x>"],"n":12345678901234567890}`), struct {

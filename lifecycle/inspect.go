@@ -15,21 +15,25 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// Entity is one as it is.
+// Entity is the present state of an entity.
 type Entity struct {
 	ID         string
 	State      string
-	Since      time.Time // when it came to the state
-	Generation int64     // how often it was changed, its creation counted
-	Next       time.Time // when the pending transition is due; zero where none is. While it is paused: when it would have been
-	NextTo     string    // where that leads
-	Paused     time.Time // since when it is paused; zero where it is not
-	Ended      string    // "end" or "cancelled"; empty while its lifecycle goes on
-	Problem    string    // why there is no pending transition, or not the one that is meant; empty where all is well
+	Since      time.Time // the instant at which it came to the state
+	Generation int64     // the number of its changes, including its creation
+	// the instant of the pending transition; zero for none. During a pause: the instant without the
+	// pause
+	Next   time.Time
+	NextTo string    // the state after the pending transition
+	Paused time.Time // the start of the pause; zero if it is not paused
+	Ended  string    // "end" or "cancelled"; empty while its lifecycle continues
+	// the reason for a missing or unintended pending transition; empty if all is well
+	Problem    string
 	Attributes Item
 }
 
-// public is an entity as others see it, by a definition; nil: there is none any more.
+// public returns the exported form of an entity, with the state names of a definition; p may be
+// nil.
 func (e *entity) public(p *plan) Entity {
 	out := Entity{
 		ID: e.id, State: e.state, Since: e.since, Generation: e.generation, Paused: e.paused, Ended: e.ended, Problem: e.problem, Attributes: e.own,
@@ -47,7 +51,7 @@ func (e *entity) public(p *plan) Entity {
 	return out
 }
 
-// Get gives an entity as it is. ErrNoEntity.
+// Get returns the present state of an entity, or ErrNoEntity.
 func (l *Lifecycles) Get(ctx context.Context, lifecycle, id string) (Entity, error) {
 	p, err := l.perhaps(ctx, lifecycle)
 	if err != nil {
@@ -63,7 +67,7 @@ func (l *Lifecycles) Get(ctx context.Context, lifecycle, id string) (Entity, err
 	return e.public(p), nil
 }
 
-// Each calls f for every entity of a lifecycle, in no order, until f fails.
+// Each calls f for every entity of a lifecycle, in no order, until f returns an error.
 func (l *Lifecycles) Each(ctx context.Context, lifecycle string, f func(Entity) error) error {
 	p, err := l.perhaps(ctx, lifecycle)
 	if err != nil {
@@ -72,7 +76,7 @@ func (l *Lifecycles) Each(ctx context.Context, lifecycle string, f func(Entity) 
 	return l.each(ctx, lifecycle, func(e *entity) error { return f(e.public(p)) })
 }
 
-// perhaps is a definition, or nil where there is none: its entities may still be there.
+// perhaps returns a definition, or nil if it does not exist: its entities may remain.
 func (l *Lifecycles) perhaps(ctx context.Context, lifecycle string) (*plan, error) {
 	p, err := l.plan(ctx, lifecycle)
 	if errors.Is(err, ErrNoLifecycle) {
@@ -81,7 +85,8 @@ func (l *Lifecycles) perhaps(ctx context.Context, lifecycle string) (*plan, erro
 	return p, err
 }
 
-// History gives what has happened to an entity, oldest first, as far as it is kept: also of one that is removed, and of those before it that had its name.
+// History returns the kept events of an entity, oldest first. It includes removed entities and
+// earlier entities of the same name.
 func (l *Lifecycles) History(ctx context.Context, lifecycle, id string) (all []Event, err error) {
 	pages := dynamodb.NewQueryPaginator(l.o.DB, &dynamodb.QueryInput{
 		TableName: aws.String(EntityTable(lifecycle)), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#entity = :entity AND begins_with(#part, :history)"),
@@ -104,19 +109,20 @@ func (l *Lifecycles) History(ctx context.Context, lifecycle, id string) (all []E
 	return all, nil
 }
 
-// place orders events as they happened.
+// place returns a text that orders events as they happened.
 func (e *Event) place() string { return numbered(partHistory, e.incarnation, e.Generation) }
 
-// Ahead is a transition that is to come, should nobody interfere.
+// Ahead is an expected transition, if no client changes the entity.
 type Ahead struct {
 	At      time.Time
 	To      string
-	When    string // its condition, which may not hold then
-	Handler string // who is called; "": nobody
-	Input   string // what the handler gets, as the attributes are now; "": the Call
+	When    string // its condition, which may fail at that time
+	Handler string // the handler that is called; "" for none
+	Input   string // the handler's input with the present attributes; "": the Call
 }
 
-// Ahead gives what is to come for an entity: for each transition its instant, up to a number of them or an end. Conditions and inputs go by its attributes as they are now.
+// Ahead returns the expected transitions of an entity with their instants, at most most of them. It
+// evaluates conditions and inputs with the present attributes.
 func (l *Lifecycles) Ahead(ctx context.Context, lifecycle, id string, most int) (all []Ahead, err error) {
 	p, err := l.plan(ctx, lifecycle)
 	if err != nil {
@@ -150,7 +156,7 @@ func (l *Lifecycles) Ahead(ctx context.Context, lifecycle, id string, most int) 
 	return all, nil
 }
 
-// Runs reports whether somebody makes, or has made, the transitions of a lifecycle: its stream is read by a Run, in whatever process.
+// Runs reports whether a Run in any process reads, or has read, the lifecycle's stream.
 func (l *Lifecycles) Runs(ctx context.Context, lifecycle string) (bool, error) {
 	rows, err := lease.New(l.o.DB, consumerOf(lifecycle), lease.Options{}).Rows(ctx)
 	if ensure.Missing(err) {

@@ -11,47 +11,52 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// TableName is the table of definitions. The tables of entities have its name's beginning.
+// TableName is the table of definitions. The names of the tables of entities begin with the same
+// prefix.
 const (
 	TableName    = "mayfly.lifecycles"
 	tablesPrefix = "mayfly.lifecycle."
 )
 
-// EntityTable is the name of the table of a lifecycle's entities.
+// EntityTable returns the name of the table of a lifecycle's entities.
 func EntityTable(lifecycle string) string { return tablesPrefix + lifecycle }
 
-// Attributes of the items of entities. All but the key and the TTL attribute begin with _: the others are the entity's own.
+// Attributes of the items of entities. All but the key and the TTL attribute begin with _. The
+// entity's own attributes have no such prefix.
 const (
 	attrEntity = "entity" // S, the partition key
 	attrPart   = "part"   // S, the sort key
 	attrDue    = "due"    // N, the TTL attribute: epoch seconds with milliseconds
 
-	attrIncarnation = "_incarnation" // S: when the entity was created, and something random
+	attrIncarnation = "_incarnation" // S: the instant of the entity's creation, and a random part
 	attrGeneration  = "_generation"  // N, from 1
 	attrState       = "_state"       // S
-	attrSince       = "_since"       // N, ms: when the entity came to the state
-	attrBase        = "_base"        // N, ms: from when its times count; later than that by the pauses
-	attrNext        = "_next"        // N, ms: when the pending transition is due
-	attrVia         = "_via"         // N: its place in the state
-	attrTo          = "_to"          // S: where it leads
-	attrPaused      = "_paused"      // N, ms: since when the entity is paused
-	attrEnded       = "_ended"       // S: endReached or endCancelled
-	attrDefinition  = "_definition"  // N: version of the definition by which the pending transition was found
-	attrProblem     = "_problem"     // S: why there is no pending transition, or not the one that was meant
+	attrSince       = "_since"       // N, ms: the instant at which the entity came to the state
+	// N, ms: the base of the state's times: attrSince, moved later by each pause
+	attrBase   = "_base"
+	attrNext   = "_next"   // N, ms: the instant of the pending transition
+	attrVia    = "_via"    // N: its index in the state
+	attrTo     = "_to"     // S: its target state
+	attrPaused = "_paused" // N, ms: the start of the pause
+	attrEnded  = "_ended"  // S: endReached or endCancelled
+	// N: the version of the definition that set the pending transition
+	attrDefinition = "_definition"
+	attrProblem    = "_problem" // S: the reason for a missing or unintended pending transition
 
 	attrKind    = "_kind"    // S, of history
 	attrFrom    = "_from"    // S, of history: the state before
-	attrAt      = "_at"      // N, ms: when it happened, by the database's clock
-	attrFired   = "_fired"   // N, ms: for when it was due
-	attrHandler = "_handler" // S: who is called
+	attrAt      = "_at"      // N, ms: the instant of the event, by the database's clock
+	attrFired   = "_fired"   // N, ms: the instant at which it was due
+	attrHandler = "_handler" // S: the called handler
 	attrID      = "_id"      // S, of the call
-	attrOutcome = "_outcome" // S: what became of it
+	attrOutcome = "_outcome" // S: the outcome of the call
 	attrNote    = "_note"    // S
-	attrBody    = "_body"    // S: the call, as long as that is under way
-	attrShape   = "_shape"   // S: what of it targets get; one of the shapes. Default: all of it
+	attrBody    = "_body"    // S: the call while it is under way
+	// S: the part of the call that targets receive; one of the shapes. Default: the whole call
+	attrShape = "_shape"
 )
 
-// The parts. Those of history and calls go on with the incarnation and the generation.
+// The parts. Parts of the history and of calls continue with the incarnation and the generation.
 const (
 	partEntity  = "entity"
 	partNext    = "next"
@@ -59,7 +64,7 @@ const (
 	partCall    = "call#"
 )
 
-// What attrEnded says.
+// Values of attrEnded.
 const (
 	endReached   = "end"
 	endCancelled = "cancelled"
@@ -70,12 +75,12 @@ const (
 	attrName    = "name"    // S, the key
 	attrVersion = "version" // N, from 1
 	attrText    = "text"    // S: YAML
-	attrDeleted = "deleted" // N, ms: when it was deleted; absent: it was not
+	attrDeleted = "deleted" // N, ms: the instant of the deletion; absent if it was not deleted
 )
 
 var definitionsSpec = ensure.Spec{Name: TableName, Key: attrName}
 
-// entitiesSpec is a lifecycle's table.
+// entitiesSpec returns the specification of a lifecycle's table.
 func entitiesSpec(lifecycle string) ensure.Spec {
 	return ensure.Spec{Name: EntityTable(lifecycle), Key: attrEntity, Sort: attrPart, TTL: attrDue, Stream: true, Shards: 2}
 }
@@ -86,10 +91,10 @@ func number(n int64) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// millis is an instant in ms since the epoch.
+// millis returns an instant in ms since the epoch.
 func millis(t time.Time) *types.AttributeValueMemberN { return number(t.UnixMilli()) }
 
-// seconds is an instant as a TTL attribute has it.
+// seconds returns an instant in the format of a TTL attribute.
 func seconds(t time.Time) *types.AttributeValueMemberN {
 	ms := t.UnixMilli()
 	s := strconv.FormatInt(ms/1000, 10)
@@ -114,7 +119,7 @@ func numberOf(v types.AttributeValue) int64 {
 	return 0
 }
 
-// timeOf is an instant in ms; zero where there is none.
+// timeOf returns an instant in ms as a time; zero for a missing value.
 func timeOf(v types.AttributeValue) time.Time {
 	if _, ok := v.(*types.AttributeValueMemberN); !ok {
 		return time.Time{}
@@ -124,19 +129,19 @@ func timeOf(v types.AttributeValue) time.Time {
 
 func key(id, part string) Item { return Item{attrEntity: text(id), attrPart: text(part)} }
 
-// numbered is a part with an incarnation and a generation, so that parts order as they happened.
+// numbered returns a part with an incarnation and a generation. Such parts order as they happened.
 func numbered(part, incarnation string, generation int64) string {
 	return fmt.Sprintf("%s%s#%010d", part, incarnation, generation)
 }
 
-// entity is one as it is in the table.
+// entity is an entity as stored in the table.
 type entity struct {
 	id          string
 	incarnation string
 	generation  int64
 	state       string
 	since, base time.Time
-	next        *pending // nil: nothing is
+	next        *pending // nil: no transition is pending
 	paused      time.Time
 	ended       string
 	definition  int64
@@ -144,7 +149,7 @@ type entity struct {
 	own         Item
 }
 
-// pending is a transition whose time is to come.
+// pending is the pending transition of an entity.
 type pending struct {
 	at  time.Time
 	via int
@@ -167,7 +172,8 @@ func readEntity(it Item) *entity {
 	return e
 }
 
-// lifecycles's own attributes of the entity; those that it does not have are nil.
+// attributes returns the package's own attributes of the entity. Attributes without a value are
+// nil.
 func (e *entity) attributes() Item {
 	it := Item{
 		attrIncarnation: text(e.incarnation), attrGeneration: number(e.generation), attrState: text(e.state), attrSince: millis(e.since), attrBase: millis(e.base),
@@ -188,7 +194,8 @@ func (e *entity) attributes() Item {
 	return it
 }
 
-// pendingItem is the item whose expiry is the transition. One whose instant is past expires at once.
+// pendingItem returns the item whose expiry is the transition. If its instant has passed, it
+// expires at once.
 func (e *entity) pendingItem(now time.Time) Item {
 	return Item{
 		attrEntity: text(e.id), attrPart: text(partNext), attrDue: seconds(later(e.next.at, now)),

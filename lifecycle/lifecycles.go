@@ -22,52 +22,68 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Options says what lifecycles work with. DB and Now must be set, and Streams for Run.
+// Options configure Lifecycles. DB and Now must be set, and Streams for Run.
 type Options struct {
-	DB       *dynamodb.Client
-	Streams  *dynamodbstreams.Client
-	Now      func() time.Time   // the database's clock: DB.Clock().Now of the embedded database, and time.Now elsewhere
-	Handlers map[string]Handler // Go functions, by the names that definitions have
-	Targets  []target.Mapping   // whom else definitions name: webhooks, brokers, commands, …, by ARN or name
-	Unmapped bool               // handlers that lead nowhere are allowed, and what is to go there is recorded in the table mayfly.recorded, instead of refused
-	Observe  func(Change)       // is told of each change that this value has made; must be quick. Default: nobody is told
-	Hooks    Hooks              // of the embedded database (DB.Hooks), whose clock then waits for what is due, when it is advanced; zero elsewhere
-	Alone    bool               // no other process runs lifecycles at this endpoint. Default: several share the work
-	Lease    time.Duration      // time after which a silent worker's share is taken over. Default: 10 s. Range: 100 ms to an hour
-	Mark     string             // attribute by which guard marks what it removes, where that gives the endpoint its exact expiry. Default: none
-	Region   string             // of ARNs. Default: us-east-1
-	Account  string             // twelve digits. Default: 000000000000
-	Logger   *slog.Logger       // Default: nothing is logged
+	DB      *dynamodb.Client
+	Streams *dynamodbstreams.Client
+	// the database's clock: DB.Clock().Now for the embedded database, and time.Now elsewhere
+	Now      func() time.Time
+	Handlers map[string]Handler // Go functions by their names in definitions
+	Targets  []target.Mapping   // other targets: webhooks, brokers, commands, …, by ARN or name
+	// accept handlers without a target, and record their calls in the table mayfly.recorded.
+	// Default: refuse them
+	Unmapped bool
+	// called for each change that this value makes; must return quickly. Default: none
+	Observe func(Change)
+	// from the embedded database (DB.Hooks): an advance of its clock then waits for due
+	// transitions; zero elsewhere
+	Hooks Hooks
+	// this is the only process that runs lifecycles at the endpoint. Default: several processes
+	// share the work
+	Alone bool
+	// how soon others take over the share of a silent worker. Default: 10 s. Range: 100 ms to an
+	// hour
+	Lease time.Duration
+	// the attribute with which guard marks items before it removes them, at an endpoint that guard
+	// serves. Default: none
+	Mark    string
+	Region  string       // of ARNs. Default: us-east-1
+	Account string       // twelve digits. Default: 000000000000
+	Logger  *slog.Logger // Default: no log
 }
 
-// Hooks are what the embedded database gives to those who read its streams in its own process.
+// Hooks connect readers of streams in the same process to the embedded database.
 type Hooks = deliver.Hooks
 
-// Handler is called for a transition. It may be called again with the same [Call.ID], after an error or a crash. An error is followed by another attempt, unless it is permanent: see
-// target.Permanent.
+// Handler is called for a transition. After an error or a crash it is called again with the same
+// [Call.ID], unless the error is permanent: see target.Permanent.
 type Handler func(ctx context.Context, c Call) error
 
-// Call is what a handler gets. Targets other than Go functions get it as JSON, or its Input in its place where the transition has one.
+// Call is the argument of a handler. Other targets receive it as JSON, or the transition's Input in
+// its place.
 type Call struct {
-	ID         string          `json:"id"` // the same however often it comes
-	Lifecycle  string          `json:"lifecycle"`
-	Entity     string          `json:"entity"`
-	From       string          `json:"from"`
-	To         string          `json:"to"`
-	Due        time.Time       `json:"due"`             // when the transition was due, or was made by Move
-	Generation int64           `json:"generation"`      // of the entity: a later change has a higher one
-	Attributes map[string]any  `json:"attributes"`      // the entity's, as they were; nil where they are too large
-	Input      json.RawMessage `json:"input,omitempty"` // the transition's, filled in
+	ID        string `json:"id"` // the same at each attempt
+	Lifecycle string `json:"lifecycle"`
+	Entity    string `json:"entity"`
+	From      string `json:"from"`
+	To        string `json:"to"`
+	// the instant at which the transition was due, or at which Move made it
+	Due time.Time `json:"due"`
+	// of the entity: a later change has a higher one
+	Generation int64 `json:"generation"`
+	// the entity's attributes at the transition; nil if they are too large
+	Attributes map[string]any  `json:"attributes"`
+	Input      json.RawMessage `json:"input,omitempty"` // the transition's input, filled in
 }
 
-// Change is a change of an entity that was made.
+// Change is a completed change of an entity.
 type Change struct {
 	Lifecycle string
 	Entity    string
 	Event
 }
 
-// What the methods of Lifecycles run into, for errors.Is.
+// Errors of the methods of Lifecycles, for errors.Is.
 var (
 	ErrNoLifecycle = errors.New("lifecycle not found")
 	ErrNoEntity    = errors.New("entity not found")
@@ -81,7 +97,8 @@ var (
 	ErrBusy        = errors.New("others keep changing it")
 )
 
-// Lifecycles keeps definitions and entities at an endpoint, and runs them. Its methods may be called from any goroutine.
+// Lifecycles stores definitions and entities at an endpoint, and runs them. Its methods are safe
+// for concurrent use.
 type Lifecycles struct {
 	o        Options
 	resolver *resolve.Resolver
@@ -98,7 +115,8 @@ const (
 	accountDefault = "000000000000"
 )
 
-// New makes lifecycles. Nothing runs until Run; the other methods do without.
+// New returns Lifecycles. Transitions are made only while Run runs; the other methods work without
+// it.
 func New(o Options) (*Lifecycles, error) {
 	if o.DB == nil || o.Now == nil {
 		return nil, errors.New("lifecycle: DB and Now must be set")
@@ -128,16 +146,16 @@ func New(o Options) (*Lifecycles, error) {
 	return l, nil
 }
 
-// now is the database's instant, to the millisecond.
+// now returns the database's time, to the millisecond.
 func (l *Lifecycles) now() time.Time { return l.o.Now().UTC().Truncate(time.Millisecond) }
 
-// handler says why there is no handler of a name; nil: there is one.
+// handler returns an error if no target has the handler's name.
 func (l *Lifecycles) handler(handler string) error {
 	_, err := l.lane(handler)
 	return err
 }
 
-// lane finds what stands behind the name of a handler.
+// lane returns the lane to a handler's target.
 func (l *Lifecycles) lane(handler string) (deliver.Lane, error) {
 	if f := l.o.Handlers[handler]; f != nil {
 		return deliver.Lane{Name: "function " + handler, Target: target.Func(func(ctx context.Context, d target.Delivery) error {
@@ -151,17 +169,17 @@ func (l *Lifecycles) lane(handler string) (deliver.Lane, error) {
 	return l.resolver.Resolve(handler)
 }
 
-// leases says how work is shared with other processes.
+// leases returns the options of the leases that share work with other processes.
 func (l *Lifecycles) leases() lease.Options {
 	return lease.Options{Exclusive: l.o.Alone, Duration: l.o.Lease, Logger: l.o.Logger}
 }
 
-// arn is the source of a lifecycle's calls.
+// arn returns the source of a lifecycle's calls.
 func (l *Lifecycles) arn(lifecycle string) string {
 	return "arn:aws:mayfly:" + l.o.Region + ":" + l.o.Account + ":lifecycle/" + lifecycle
 }
 
-// callID is the id of a delivery: of this entity's generation, whatever happens.
+// callID returns the ID of a delivery. It depends only on the entity and its generation.
 func callID(lifecycle, entity, incarnation string, generation int64) string {
 	h := sha256.New()
 	for _, s := range []string{lifecycle, entity, incarnation, strconv.FormatInt(generation, 10)} {
@@ -171,7 +189,7 @@ func callID(lifecycle, entity, incarnation string, generation int64) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// newIncarnation names an entity from now on. They order by their beginnings.
+// newIncarnation returns the identity of a new entity. Incarnations order by their creation.
 func newIncarnation(now time.Time) string {
 	return fmt.Sprintf("%015d-%s", now.UnixMilli(), rand.Text()[:8])
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// makeTable makes the table of a lifecycle's entities where there is none.
+// makeTable creates the table of a lifecycle's entities if it does not exist.
 func (l *Lifecycles) makeTable(ctx context.Context, lifecycle string) error {
 	_, err := ensure.Table(ctx, l.o.DB, entitiesSpec(lifecycle))
 	return err
 }
 
-// searchAgain looks, until it has come to an end, for what no record tells of any more.
+// searchAgain repeats search until it succeeds.
 func (l *Lifecycles) searchAgain(ctx context.Context, lifecycle string, log *slog.Logger) {
 	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
 		armed, called, err := l.search(ctx, lifecycle)
@@ -34,8 +34,10 @@ func (l *Lifecycles) searchAgain(ctx context.Context, lifecycle string, log *slo
 	}
 }
 
-// search looks through a lifecycle's table for transitions whose time has passed and whose item is gone, and for calls that were never handed over, and arms them again. What was not lost
-// after all is refused by its generation when it comes twice, and a call has the same ID. Run does it where it knows that records were lost.
+// search scans a lifecycle's table for overdue transitions whose item is gone and for calls that
+// were never handed over, and arms them again. Run calls it after a loss of stream records. If a
+// record was not lost after all, the generation refuses the second firing, and a repeated call has
+// the same ID.
 func (l *Lifecycles) search(ctx context.Context, lifecycle string) (armed, called int, err error) {
 	table, now := EntityTable(lifecycle), l.now()
 	err = l.each(ctx, lifecycle, func(e *entity) error {
@@ -65,10 +67,10 @@ func (l *Lifecycles) search(ctx context.Context, lifecycle string) (armed, calle
 	return armed, called, err
 }
 
-// callsOld is for how long a call may be under way before it is looked for.
+// callsOld is the age from which a call under way counts as lost.
 const callsOld = time.Minute
 
-// searchCalls looks for events whose call has no outcome, and that no item stands for any more.
+// searchCalls arms calls again that have neither an outcome nor an item.
 func (l *Lifecycles) searchCalls(ctx context.Context, lifecycle string, now time.Time) (called int, err error) {
 	table := EntityTable(lifecycle)
 	pages := dynamodb.NewScanPaginator(l.o.DB, &dynamodb.ScanInput{
@@ -92,7 +94,7 @@ func (l *Lifecycles) searchCalls(ctx context.Context, lifecycle string, now time
 	return called, nil
 }
 
-// unlessCancelled is nil for a transaction whose conditions did not hold.
+// unlessCancelled returns nil for a transaction whose conditions failed, and otherwise err.
 func unlessCancelled(err error) error {
 	if c := cancelledBy(err); c != nil && !passing(c) {
 		return nil

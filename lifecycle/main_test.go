@@ -24,12 +24,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what has to happen.
+// patience is how long a test waits for an expected event.
 const patience = 60 * time.Second
 
 var begin = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// world is a database whose clock stands, with lifecycles that run in it and a handler, "note", that notes whom it was called for.
+// world is a database with a frozen clock. Its lifecycles run, with a handler, "note", that records
+// its calls.
 type world struct {
 	*mayfly.DB
 	*lifecycle.Lifecycles
@@ -51,7 +52,7 @@ func open(t testing.TB, dir string) *mayfly.DB {
 	return db
 }
 
-// newWorld gives a world in memory that runs.
+// newWorld returns a running world in memory.
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{DB: open(t, ""), t: t}
@@ -71,7 +72,7 @@ func (w *world) options() lifecycle.Options {
 	}
 }
 
-// through are options whose calls go through a transport.
+// through returns options whose calls use a transport.
 func (w *world) through(transport http.RoundTripper) lifecycle.Options {
 	o := w.options()
 	client := &http.Client{Transport: transport}
@@ -84,18 +85,18 @@ func (w *world) through(transport http.RoundTripper) lifecycle.Options {
 	return o
 }
 
-// gate holds one call of an operation until it is opened; without an operation none.
+// gate holds one call of an operation until it is opened. Without an operation it holds none.
 type gate struct {
 	http.RoundTripper
 	operation string
-	reached   chan struct{} // closed when the call is there
+	reached   chan struct{} // closed when the call arrives
 	opened    chan struct{}
 	once      sync.Once
-	skip      int64 // so many calls come first
+	skip      int64 // calls that pass first
 	calls     atomic.Int64
 }
 
-// gate gives lifecycles that do not run, of which the first call of an operation is held.
+// gate returns lifecycles that do not run. The gate holds their first call of an operation.
 func (w *world) gate(operation string) (*lifecycle.Lifecycles, *gate) {
 	w.t.Helper()
 	g := w.newGate(operation)
@@ -120,7 +121,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.RoundTripper.RoundTrip(r)
 }
 
-// wait waits until the call is there.
+// wait waits until the call arrives.
 func (g *gate) wait(t testing.TB) {
 	t.Helper()
 	select {
@@ -132,7 +133,7 @@ func (g *gate) wait(t testing.TB) {
 
 func (g *gate) open() { close(g.opened) }
 
-// run runs lifecycles until stop is called, or the test ends.
+// run runs lifecycles until stop is called or the test ends.
 func (w *world) run(o lifecycle.Options) {
 	w.t.Helper()
 	l, err := lifecycle.New(o)
@@ -165,7 +166,7 @@ func (w *world) note(_ context.Context, c lifecycle.Call) error {
 	return nil
 }
 
-// calls are those that the handler got: "from→to@since the beginning".
+// calls returns the calls of the handler: "from→to@since the start".
 func (w *world) calls() (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,7 +196,7 @@ func (w *world) create(lc, id string, attributes ...any) {
 	must(w.t, err)
 }
 
-// attrs makes attributes of names and values.
+// attrs returns attributes from alternating names and values.
 func attrs(of ...any) lifecycle.Item {
 	it := lifecycle.Item{}
 	for i := 0; i < len(of); i += 2 {
@@ -222,7 +223,7 @@ func (w *world) advance(by time.Duration) {
 	}
 }
 
-// events are an entity's, as text: "transition egg→larva@96h0m0s".
+// events returns an entity's events as text: "transition egg→larva@96h0m0s".
 func (w *world) events(lc, id string) (all []string) {
 	w.t.Helper()
 	events, err := w.History(context.Background(), lc, id)
@@ -244,7 +245,7 @@ func (w *world) want(got []string, want ...string) {
 	}
 }
 
-// state is that of an entity, and what is next: "egg, larva@96h0m0s".
+// state returns an entity's state and its next transition: "egg, larva@96h0m0s".
 func (w *world) state(lc, id string) string {
 	w.t.Helper()
 	e, err := w.Get(context.Background(), lc, id)
@@ -262,7 +263,7 @@ func (w *world) state(lc, id string) string {
 	return text
 }
 
-// parts counts the items of an entity's table by their kinds.
+// parts counts the items of an entity's table by kind.
 func (w *world) parts(lc string) map[string]int {
 	w.t.Helper()
 	n := map[string]int{}

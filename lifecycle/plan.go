@@ -8,11 +8,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
-// plan is a definition that was checked, in the form in which it is followed. It does not change.
+// plan is a checked and compiled definition. It is immutable.
 type plan struct {
 	Definition
 	version   int64 // of the definition in the table
-	deleted   bool  // nothing happens any more; but for what is under way
+	deleted   bool  // no transition happens any longer; calls under way continue
 	zone      *time.Location
 	states    map[string]*stage
 	tolerance time.Duration
@@ -20,27 +20,27 @@ type plan struct {
 	age       time.Duration
 }
 
-// stage is a state.
+// stage is a compiled state.
 type stage struct {
 	*State
 	next []*step
 	keep time.Duration // 0: for ever
 }
 
-// step is a transition.
+// step is a compiled transition.
 type step struct {
 	*Transition
 	index    int // in the state
 	calendar *calendar
 	after    span
-	attr     string // where After names an attribute
+	attr     string // the attribute that After names
 	wall     *wallRule
-	guard    *guard // nil: there is none
+	guard    *guard // nil: no condition
 	late     string
-	input    *template.Template // nil: there is none
+	input    *template.Template // nil: no input
 }
 
-// current is the name under which a state goes now.
+// current returns the present name of a state.
 func (p *plan) current(state string) string {
 	if now, renamed := p.Renamed[state]; renamed && p.states[state] == nil {
 		return now
@@ -48,18 +48,19 @@ func (p *plan) current(state string) string {
 	return state
 }
 
-// stage is a state of an entity, whichever name it has there; nil: there is none.
+// stage returns the stage of a state under its present or an earlier name, or nil.
 func (p *plan) stage(state string) *stage { return p.states[p.current(state)] }
 
-// noState is the problem of an entity in a state that there is not.
+// noState returns the problem of an entity in an unknown state.
 func (p *plan) noState(state string) error {
 	return fmt.Errorf("version %d of the definition has no state %q; move the entity to another state", p.version, state)
 }
 
-// final reports whether nothing follows a state.
+// final reports whether the state has no transitions.
 func (s *stage) final() bool { return len(s.next) == 0 }
 
-// due is when a transition is due for an entity that came to the state at base. It is never before that.
+// due returns the instant of a transition for an entity that came to the state at base. The instant
+// is never before base.
 func (s *step) due(base time.Time, of Item) (time.Time, error) {
 	t := base
 	if s.From != "" {
@@ -89,7 +90,8 @@ func (s *step) due(base time.Time, of Item) (time.Time, error) {
 	t = s.calendar.add(t, after)
 	if s.wall != nil {
 		t = s.calendar.next(t, *s.wall, s.From == "" && s.After == "")
-	} else if s.Calendar != "" && (after.businessTime == 0 || after.exact != 0) { // business time may end with the business of a day
+		// business time may end at the close of a day
+	} else if s.Calendar != "" && (after.businessTime == 0 || after.exact != 0) {
 		t, _ = s.calendar.open(t)
 	}
 	if t.Before(base) {
@@ -101,18 +103,20 @@ func (s *step) due(base time.Time, of Item) (time.Time, error) {
 	return ceil(t), nil
 }
 
-// pauses reports whether some time passes for certain before a transition happens: then a cycle may lead through it.
+// pauses reports whether the transition always takes some time. Such a transition may be part of a
+// cycle.
 func (s *step) pauses() bool {
 	if !s.timed() {
-		return true // somebody moves it
+		return true // a client must call Move
 	}
 	if s.From != "" {
-		return false // the instant may be past, the second time for certain
+		return false // the instant may have passed, and has at the second round
 	}
 	return s.attr != "" || s.After != "" && !s.after.zero() && !s.after.negative || s.wall != nil && s.After == ""
 }
 
-// anchored reports whether a transition is tied to an instant of the calendar: a pause does not put it off.
+// anchored reports whether a transition is bound to a calendar instant. A pause does not delay such
+// a transition.
 func (s *step) anchored() bool { return s.From != "" || s.wall != nil }
 
 // candidate is a transition with its instant.
@@ -121,7 +125,7 @@ type candidate struct {
 	at time.Time
 }
 
-// before is the order in which candidates are looked at: by their instants, and by their places in the definition.
+// before reports whether c comes before o: by instant, then by place in the definition.
 func (c candidate) before(o candidate) bool {
 	if !c.at.Equal(o.at) {
 		return c.at.Before(o.at)
@@ -129,10 +133,11 @@ func (c candidate) before(o candidate) bool {
 	return c.index < o.index
 }
 
-// first is the candidate of a state that comes first behind another one; nil: there is none. Transitions whose instants cannot be told are left out, and are the problem. Where the other one
-// was put off, those that it has kept waiting come with it.
+// first returns the earliest candidate of a state after behind, or nil. It skips transitions whose
+// instants cannot be computed, and returns the reason as problem. If behind was rescheduled, the
+// candidates that it delayed count as well.
 func (p *plan) first(s *stage, base time.Time, of Item, behind *candidate) (first *candidate, problem error) {
-	var from candidate // the place of the other one, by the definition
+	var from candidate // the scheduled place of behind, by the definition
 	if behind != nil {
 		from = *behind
 		if at, err := behind.due(base, of); err == nil && at.Before(from.at) {
@@ -164,7 +169,7 @@ func (p *plan) first(s *stage, base time.Time, of Item, behind *candidate) (firs
 	return first, problem
 }
 
-// checkItem reports what is wrong with an entity's attributes.
+// checkItem returns the fault of an entity's attributes, or nil.
 func (p *plan) checkItem(of Item) error {
 	for name, kind := range p.Attributes {
 		kind, optional := strings.CutSuffix(kind, "?")
@@ -188,7 +193,7 @@ func reserved(name string) bool {
 	return name == attrEntity || name == attrPart || name == attrDue || strings.HasPrefix(name, "_")
 }
 
-// own are the attributes of an entity's item that are its own.
+// own returns the entity's own attributes of its item.
 func own(it Item) Item {
 	out := make(Item, len(it))
 	for name, v := range it {

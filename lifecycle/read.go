@@ -15,11 +15,12 @@ import (
 
 const (
 	fileMost  = 1 << 20
-	nodesMost = 100_000 // values of a file, those that aliases stand for counted each time
+	nodesMost = 100_000 // most values in a file; those behind aliases count each time
 )
 
-// Read reads a definition from YAML, or JSON, which is YAML too, and checks it. Unknown members are faults. All faults are reported together, as Faults with line and column. known
-// says whether there is a handler of a name; nil: all are taken to be there.
+// Read parses a definition from YAML, which includes JSON, and checks it. Unknown members are
+// faults. It returns all faults together, as Faults with line and column. known returns an error
+// for an unknown handler; nil accepts every handler.
 func Read(r io.Reader, known func(handler string) error) (*Definition, error) {
 	file, err := io.ReadAll(io.LimitReader(r, fileMost+1))
 	if err != nil {
@@ -60,7 +61,7 @@ func Read(r io.Reader, known func(handler string) error) (*Definition, error) {
 
 const deepMost = 64
 
-// countable counts a node's values down.
+// countable counts a node's values down, and reports whether they are within the limits.
 func countable(node *yaml.Node, left *int, deep int) bool {
 	if *left--; *left < 0 || deep > deepMost {
 		return false
@@ -78,7 +79,7 @@ func countable(node *yaml.Node, left *int, deep int) bool {
 
 var yamlLine = regexp.MustCompile(`line ([0-9]+): `)
 
-// yamlFaults are YAML's own complaints, each with its line.
+// yamlFaults converts the errors of the YAML parser to Faults with lines.
 func yamlFaults(err error) error {
 	var all Faults
 	for _, text := range declare.Plain(err) {
@@ -93,7 +94,8 @@ func yamlFaults(err error) error {
 	return all
 }
 
-// placeOf finds a path's line and column; where a part of it is not there, those of what would have it.
+// placeOf returns the line and column of a path. For a missing part, it returns those of the
+// parent.
 func placeOf(node *yaml.Node, path string) (line, column int) {
 	line, column = node.Line, node.Column
 	for path != "" {
@@ -111,7 +113,7 @@ func placeOf(node *yaml.Node, path string) (line, column int) {
 		} else {
 			end := strings.IndexAny(path, ".[")
 			if node.Kind == yaml.MappingNode {
-				for i := 0; i+1 < len(node.Content); i += 2 { // a name may have dots
+				for i := 0; i+1 < len(node.Content); i += 2 { // a name may contain dots
 					if name := node.Content[i].Value; path == name || strings.HasPrefix(path, name+".") || strings.HasPrefix(path, name+"[") {
 						next, end = node.Content[i+1], len(name)
 					}

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
-// Versions of a lifecycle: b is there, is taken away, and has another name.
+// Versions of a lifecycle: with state b, without it, and with b renamed.
 const (
 	withB    = twoSteps
 	withoutB = "lifecycle: two\nstates: [{name: a, next: [{to: c, after: 1h, handler: note}]}, {name: c}]"
@@ -26,7 +26,7 @@ states:
 `
 )
 
-// Entities in a state that was renamed go on in the one that has taken its place, with what is next for them.
+// Entities of a renamed state continue in the new one, with their next transition.
 func TestRenamed(t *testing.T) {
 	w := newWorld(t)
 	w.apply(withB)
@@ -52,7 +52,8 @@ func TestRenamed(t *testing.T) {
 	w.want(w.events("two", "paused"), "created →a@0s", "transition a→b@1h0m0s", "paused b→b@1h30m0s", "renamed b→bee@1h30m0s", "resumed bee→bee@2h30m0s", "transition bee→c@3h0m0s")
 	w.want(w.events("two", "moved"), "created →a@0s", "transition a→b@1h0m0s", "renamed b→bee@1h30m0s", "moved bee→d@1h30m0s")
 
-	// Where the state has no transition to the same state, what is next is found anew, from when the entity came.
+	// If the new state has no transition to the same target, the next transition is recomputed from
+	// the instant at which the entity came.
 	w.create("two", "anew")
 	w.advance(90 * time.Minute)
 	_, err = w.Apply(bg, read(t, "lifecycle: two\nrenamed: {bee: z}\nstates: [{name: a, next: [{to: z, after: 1h}]}, {name: z, next: [{to: d, after: 2h}]}, {name: d}]"), lifecycle.ApplyOptions{})
@@ -62,8 +63,9 @@ func TestRenamed(t *testing.T) {
 	w.want([]string{w.state("two", "anew")}, "d (end)")
 }
 
-// While a version is applied that has a state no more, a transition by the version before it brings an entity there. It is said what is wrong, and the entity can be moved; where the state
-// was renamed nothing is wrong.
+// While a version without the state is applied, a transition by the earlier version brings an
+// entity there. The entity reports the problem, and can be moved. If the state was renamed there is
+// no problem.
 func TestStateGoneMeanwhile(t *testing.T) {
 	t.Run("before entities are looked at again", func(t *testing.T) {
 		w := newWorld(t)
@@ -116,7 +118,8 @@ func TestStateGoneMeanwhile(t *testing.T) {
 	}
 }
 
-// held begins to apply a definition, and gives what goes on with that and waits for its end.
+// held starts to apply a definition, and returns a function that continues and waits for the
+// result.
 func (w *world) held(operation, file string) func() lifecycle.Applied {
 	w.t.Helper()
 	other, g := w.gate(operation)
@@ -139,7 +142,7 @@ func (w *world) held(operation, file string) func() lifecycle.Applied {
 	}
 }
 
-// stuck expects entity e to wait in a state that there is not.
+// stuck expects entity e to wait in an unknown state.
 func (w *world) stuck(problem string) {
 	w.t.Helper()
 	e, err := w.Get(bg, "two", "e")
@@ -155,7 +158,7 @@ func (w *world) stuck(problem string) {
 	}
 }
 
-// mended moves entity e out of there.
+// mended moves entity e out of that state.
 func (w *world) mended() {
 	w.t.Helper()
 	_, err := w.Move(bg, "two", "e", "c")
@@ -167,7 +170,7 @@ func (w *world) mended() {
 	}
 }
 
-// An entity without a next step gets one by a definition that has one.
+// An entity without a next transition gets one from a definition that has one.
 func TestAppliedMends(t *testing.T) {
 	w := newWorld(t)
 	w.apply(withB)
@@ -184,7 +187,8 @@ func TestAppliedMends(t *testing.T) {
 	w.want([]string{w.state("two", "e")}, "c (end)")
 }
 
-// Entities go round while a state is renamed again and again: each transition happens once, in order, at its instant, and none is stuck.
+// Entities go round while a state is renamed repeatedly: each transition happens once, in order, at
+// its instant, and no entity is stuck.
 func TestRenamedUnderWay(t *testing.T) {
 	w := newWorld(t)
 	const round = "lifecycle: two\nrenamed: {OLD: NEW}\nstates: [{name: a, next: [{to: NEW, after: 1h, handler: note}]}, {name: NEW, next: [{to: a, after: 1h, handler: note}]}]"
@@ -249,7 +253,8 @@ func TestRenamedUnderWay(t *testing.T) {
 	}
 }
 
-// An entity that cannot follow a renamed state, as its item would be larger than an item may be, does not hold up the others, and is named. It can be made smaller, and follows then.
+// An entity that cannot follow a renamed state because its item would become too large does not
+// hold up the others, and is named. After it is made smaller, it follows.
 func TestRenamedTooLarge(t *testing.T) {
 	w := newWorld(t)
 	w.apply("{lifecycle: large, states: [{name: a, next: [{to: b}]}, {name: b}]}")

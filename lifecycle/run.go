@@ -12,17 +12,19 @@ import (
 )
 
 const (
-	againFirst = 50 * time.Millisecond // real time after which an endpoint that failed is asked again
+	// real time before the first retry at an endpoint that failed
+	againFirst = 50 * time.Millisecond
 	againMost  = 10 * time.Second
-	look       = 5 * time.Second // how often it is seen whether others have applied new definitions, where the endpoint does not tell
-	dispatcher = "lifecycle"     // name, beside those of others at the endpoint
+	// interval of the search for new lifecycles, at an endpoint that does not announce changes
+	look       = 5 * time.Second
+	dispatcher = "lifecycle" // its name among the couriers of the endpoint
 )
 
-// runner reads the streams of lifecycles, and hands calls over.
+// runner reads the streams of lifecycles, and hands over calls.
 type runner struct {
 	l          *Lifecycles
 	dispatcher *deliver.Dispatcher
-	ready      chan struct{} // closed when all that there was to be read is
+	ready      chan struct{} // closed when Run follows all lifecycles that existed at its start
 	wake       chan struct{} // has an element when there may be another lifecycle
 	mu         struct {
 		sync.Mutex
@@ -38,7 +40,8 @@ type runner struct {
 // follower reads the stream of one lifecycle.
 type follower struct {
 	once sync.Once
-	held chan struct{} // closed when the database knows of it, or nobody is to
+	// closed when the database has registered the consumer, or needs no registration
+	held chan struct{}
 }
 
 func newRunner(l *Lifecycles) *runner {
@@ -55,8 +58,9 @@ func newRunner(l *Lifecycles) *runner {
 	return r
 }
 
-// Run makes the transitions of all lifecycles at the endpoint as they are due, and calls their handlers, until ctx is done. It runs once. Several processes may run at one
-// endpoint, with the same handlers; not where Options.Alone is set.
+// Run makes the due transitions of all lifecycles at the endpoint, and calls their handlers, until
+// ctx is done. It can be called once. Several processes may run at one endpoint with the same
+// handlers, unless Options.Alone is set.
 func (l *Lifecycles) Run(ctx context.Context) error {
 	r := l.runner
 	if l.o.Streams == nil {
@@ -77,7 +81,8 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 		if l.o.Hooks.Changed != nil {
 			changed = l.o.Hooks.Changed()
 		}
-		names, err := l.names(ctx, true) // what was deleted may have calls under way, and can be applied again
+		// a deleted lifecycle may have calls under way, and may be applied again
+		names, err := l.names(ctx, true)
 		if err != nil {
 			if ctx.Err() == nil {
 				l.o.Logger.Warn("looking for lifecycles failed; trying again", "error", err, "after", wait)
@@ -105,7 +110,7 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 	return r.mu.failed
 }
 
-// Ready is closed when Run reads what is due of all lifecycles that there were.
+// Ready returns a channel that closes when Run follows all lifecycles that existed at its start.
 func (l *Lifecycles) Ready() <-chan struct{} { return l.runner.ready }
 
 // await waits until there may be another lifecycle.
@@ -126,7 +131,7 @@ func (r *runner) await(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// start runs a part of the work. One that ends before its time ends all.
+// start runs a part of the work. If one part fails, all end.
 func (r *runner) start(what string, part func(context.Context) error) {
 	ctx := r.mu.ctx
 	r.mu.work.Go(func() {
@@ -141,7 +146,8 @@ func (r *runner) start(what string, part func(context.Context) error) {
 	})
 }
 
-// follow reads a lifecycle's stream from now on, where Run runs and does not already. It returns when the database knows of that.
+// follow starts to read a lifecycle's stream, if Run is running and does not read it yet. It
+// returns when the database has registered the consumer.
 func (r *runner) follow(ctx context.Context, lifecycle string) error {
 	r.mu.Lock()
 	f := r.mu.following[lifecycle]
@@ -163,7 +169,7 @@ func (r *runner) follow(ctx context.Context, lifecycle string) error {
 	}
 }
 
-// consumerOf is the name of the consumer of a lifecycle's stream.
+// consumerOf returns the name of the consumer of a lifecycle's stream.
 func consumerOf(lifecycle string) string { return "lifecycle." + lifecycle }
 
 // read reads a lifecycle's stream until ctx is done.
@@ -217,7 +223,7 @@ func (r *runner) read(ctx context.Context, f *follower, lifecycle string) error 
 
 func (f *follower) note() { f.once.Do(func() { close(f.held) }) }
 
-// hooks are the database's, and note besides that it knows of the consumer.
+// hooks returns the database's hooks, extended to record the registration of the consumer.
 func (f *follower) hooks(of deliver.Hooks) deliver.Hooks {
 	if of.Hold == nil {
 		f.note()

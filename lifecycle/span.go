@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// span is a length of time, of real time and of the calendar.
+// span is a length of time, in real time and in the calendar.
 type span struct {
 	months, days               int // of the calendar
 	businessDays               int
@@ -30,7 +30,7 @@ var exactUnits = map[string]time.Duration{
 	"m": time.Minute, "min": time.Minute, "minute": time.Minute, "h": time.Hour, "hour": time.Hour,
 }
 
-// parseSpan reads "36h", "1d 12h", "-48h", "3 business days".
+// parseSpan parses "36h", "1d 12h", "-48h", "3 business days".
 func parseSpan(text string) (s span, err error) {
 	wrong := fmt.Errorf(`invalid length of time %q; use 90s, 36h, "1d 12h", "2 weeks", "1 month", "3 business days" or "4 business hours", up to %d years`, text[:min(len(text), spanText)], yearsMost)
 	rest := strings.ToLower(strings.TrimSpace(text))
@@ -48,7 +48,7 @@ func parseSpan(text string) (s span, err error) {
 	return s, nil
 }
 
-// add adds a part; false where it is none, or is too much.
+// add adds one part, and reports whether it is valid and within the limits.
 func (s *span) add(digits string, business bool, unit string) bool {
 	n, err := strconv.Atoi(digits)
 	if err != nil || n > int(exactMost/time.Millisecond) {
@@ -96,15 +96,16 @@ func (s *span) add(digits string, business bool, unit string) bool {
 	return s.days <= daysMost && s.months <= 12*yearsMost && s.businessDays <= daysMost
 }
 
-// zero reports whether it is no time at all.
+// zero reports whether the span is empty.
 func (s *span) zero() bool {
 	return s.months == 0 && s.days == 0 && s.businessDays == 0 && s.businessTime == 0 && s.exact == 0
 }
 
-// business reports whether it needs a calendar.
+// business reports whether the span needs a calendar.
 func (s *span) business() bool { return s.businessDays > 0 || s.businessTime > 0 }
 
-// fixed is a span that does not depend on the calendar, with days of 24 hours; for settings.
+// fixed parses a setting's duration, in which a day has 24 hours. An empty text returns the
+// default.
 func fixed(text string, otherwise, least, most time.Duration) (time.Duration, error) {
 	if text == "" {
 		return otherwise, nil
@@ -120,7 +121,7 @@ func fixed(text string, otherwise, least, most time.Duration) (time.Duration, er
 	return d, nil
 }
 
-// shortSpan is a duration for messages.
+// shortSpan returns a duration as text for messages.
 func shortSpan(d time.Duration) string {
 	if day := 24 * time.Hour; d >= day && d%day == 0 {
 		return strconv.Itoa(int(d/day)) + "d"
@@ -134,7 +135,8 @@ func shortSpan(d time.Duration) string {
 	return text
 }
 
-// add moves an instant by the span: months, days and business days by the calendar of the zone, then business hours, then real time. Negative spans have no business in them.
+// add moves an instant by the span: first months, days and business days in the calendar's zone,
+// then business hours, then real time. Negative spans have no business parts.
 func (c *calendar) add(t time.Time, s span) time.Time {
 	sign := 1
 	if s.negative {

@@ -18,20 +18,22 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// Applied is what came of Apply.
+// Applied is the result of Apply.
 type Applied struct {
-	Version     int64          // of the definition, from 1
-	Unchanged   bool           // it was so already
-	Entities    map[string]int // under way, by their states
-	Renamed     int            // of them: they are in states now that have taken the place of theirs
-	Stuck       int            // of them: while the definition was applied they came to states that it does not have, and wait there to be moved
-	Rescheduled int            // of them
-	Full        []string       // of them, by name, the first 100: their items would be larger than an item may be, so they stay as they were
+	Version   int64          // of the definition, from 1
+	Unchanged bool           // the stored definition was equal
+	Entities  map[string]int // active entities by state
+	Renamed   int            // entities whose state was renamed
+	// entities that came meanwhile to a state that the definition dropped, and wait there for Move
+	Stuck       int
+	Rescheduled int // entities with a new pending transition
+	// names of the first 100 unchanged entities: their items would be larger than an item may be
+	Full []string
 }
 
 const fullMost = 100
 
-// full notes that an entity cannot be changed, and reports whether that is what an error says.
+// full records an entity that cannot be changed, if err says so, and reports whether it does.
 func (a *Applied) full(id string, err error) bool {
 	if !impossible(err) {
 		return false
@@ -42,14 +44,16 @@ func (a *Applied) full(id string, err error) bool {
 	return true
 }
 
-// ApplyOptions say what becomes of entities that are under way.
+// ApplyOptions control the effect of Apply on active entities.
 type ApplyOptions struct {
-	// Reschedule finds the pending transition of each entity anew, from when it came to its state. Default: what is pending stays as it is, and the new definition holds from each
-	// entity's next change on.
+	// Reschedule recomputes the pending transition of each entity, from the instant at which it
+	// came to its state. By default a pending transition stays, and the new definition applies from
+	// the entity's next change on.
 	Reschedule bool
 }
 
-// InUse says that a definition cannot take the place of another: entities are in states that it does not have, and that have no other name in it.
+// InUse is the error for a definition that drops states with entities in them. States has the
+// number of entities in each.
 type InUse struct{ States map[string]int }
 
 func (e *InUse) Error() string {
@@ -60,9 +64,12 @@ func (e *InUse) Error() string {
 	return "entities are in states that the new definition lacks: " + strings.Join(all, ", ")
 }
 
-// Apply stores a definition, or puts it in the place of the one of its name. It is checked first; Faults, *InUse. Where others run the lifecycle, they go by it from the next
-// transition on. Entities in a state that was renamed go on in the one that has taken its place: their pending transition stays where that has one to the same state, and is found
-// anew otherwise.
+// Apply stores a definition, or replaces the definition of its name. It returns Faults for an
+// invalid definition, and *InUse if a dropped state has entities. Other processes use the new
+// definition from their next transition on.
+//
+// Entities of a renamed state continue in the new one. A pending transition stays if the new state
+// has one to the same target, and is recomputed otherwise.
 func (l *Lifecycles) Apply(ctx context.Context, d Definition, o ApplyOptions) (Applied, error) {
 	p, err := d.plan(l.handler)
 	if err != nil {
@@ -80,7 +87,8 @@ func (l *Lifecycles) Apply(ctx context.Context, d Definition, o ApplyOptions) (A
 		return Applied{}, err
 	}
 	if old.deleted {
-		if err := l.cancelAll(ctx, d.Name, func(int) {}); err != nil { // that a deletion has left, because it was broken off
+		// left by a deletion that was interrupted
+		if err := l.cancelAll(ctx, d.Name, func(int) {}); err != nil {
 			return Applied{}, err
 		}
 	}
@@ -113,7 +121,7 @@ func (l *Lifecycles) Apply(ctx context.Context, d Definition, o ApplyOptions) (A
 	return out, l.runner.follow(ctx, d.Name)
 }
 
-// file is a definition as it is stored: as YAML.
+// file returns the stored form of a definition: YAML.
 func (d Definition) file() (string, error) {
 	d.States = slices.Clone(d.States)
 	for i := range d.States {
@@ -130,7 +138,8 @@ func (d Definition) file() (string, error) {
 	return string(file), err
 }
 
-// fits counts the entities under way by their states. *InUse where a definition cannot be theirs.
+// fits counts the active entities by state. It returns *InUse if the definition drops a state with
+// entities.
 func (l *Lifecycles) fits(ctx context.Context, p *plan, out *Applied) error {
 	missing := map[string]int{}
 	err := l.each(ctx, p.Name, func(e *entity) error {
@@ -149,8 +158,9 @@ func (l *Lifecycles) fits(ctx context.Context, p *plan, out *Applied) error {
 	return err
 }
 
-// settle makes entities follow a definition that has been stored: those in a renamed state, those that have come meanwhile to a state that it does not have, by the definition before, and
-// those for which nothing could be found before. Whoever makes a transition by the definition before even now has its entity mended when it is due next.
+// settle applies a stored definition to three kinds of entities: those in renamed states, those
+// that came meanwhile to a dropped state, and those without a next transition so far. A concurrent
+// transition by the earlier definition may escape settle; the entity's next transition mends it.
 func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
 	return l.each(ctx, p.Name, func(e *entity) error {
 		if e.ended != "" || p.states[e.state] != nil && e.problem == "" {
@@ -175,9 +185,9 @@ func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
 		})
 		switch {
 		case errors.Is(err, ErrNoEntity), errors.Is(err, ErrEnded), errors.Is(err, errAsItWas):
-			return nil // meanwhile
+			return nil // changed meanwhile
 		case out.full(e.id, err):
-			return nil // it does not hold up the others
+			return nil // this entity does not hold up the others
 		case err != nil:
 			return err
 		}
@@ -191,10 +201,10 @@ func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
 	})
 }
 
-// errAsItWas says that there is nothing to change.
+// errAsItWas is the error for a change without effect.
 var errAsItWas = errors.New("it is as it was")
 
-// rescheduleAll finds what is pending anew, for all entities under way.
+// rescheduleAll recomputes the pending transitions of all active entities.
 func (l *Lifecycles) rescheduleAll(ctx context.Context, lifecycle string, out *Applied) error {
 	return l.each(ctx, lifecycle, func(e *entity) error {
 		if e.ended != "" {
@@ -211,7 +221,7 @@ func (l *Lifecycles) rescheduleAll(ctx context.Context, lifecycle string, out *A
 		})
 		switch {
 		case errors.Is(err, ErrNoEntity), errors.Is(err, ErrEnded):
-			return nil // meanwhile
+			return nil // changed meanwhile
 		case out.full(e.id, err):
 			return nil
 		case err == nil:
@@ -244,14 +254,14 @@ func (l *Lifecycles) each(ctx context.Context, lifecycle string, f func(*entity)
 	return nil
 }
 
-// definition is one as it is in the table.
+// definition is a stored definition.
 type definition struct {
-	version int64 // from 1; 0: there is none
+	version int64 // from 1; 0: never stored
 	text    string
-	deleted bool // what was deleted stays, with a version of its own: calls may be under way
+	deleted bool // a deleted definition keeps a version, since calls may be under way
 }
 
-// load reads a definition. ErrNoLifecycle where there never was one.
+// load reads a definition. It returns ErrNoLifecycle if none was ever stored.
 func (l *Lifecycles) load(ctx context.Context, name string) (d definition, err error) {
 	out, err := l.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), Key: Item{attrName: text(name)}, ConsistentRead: aws.Bool(true)})
 	if ensure.Missing(err) || err == nil && out.Item == nil {
@@ -263,7 +273,7 @@ func (l *Lifecycles) load(ctx context.Context, name string) (d definition, err e
 	return definition{numberOf(out.Item[attrVersion]), textOf(out.Item[attrText]), out.Item[attrDeleted] != nil}, nil
 }
 
-// store writes a definition, if the one that is there is the version before.
+// store writes a definition if the stored version is the one before.
 func (l *Lifecycles) store(ctx context.Context, name string, d definition) error {
 	it := Item{attrName: text(name), attrVersion: number(d.version), attrText: text(d.text)}
 	if d.deleted {
@@ -283,7 +293,8 @@ func (l *Lifecycles) store(ctx context.Context, name string, d definition) error
 	return err
 }
 
-// plan gives a definition as it is in the table. ErrNoLifecycle, also where it was deleted.
+// plan returns the compiled definition in the table. It returns ErrNoLifecycle if the definition
+// does not exist or was deleted.
 func (l *Lifecycles) plan(ctx context.Context, name string) (*plan, error) {
 	p, err := l.planOf(ctx, name)
 	if err == nil && p.deleted {
@@ -292,7 +303,7 @@ func (l *Lifecycles) plan(ctx context.Context, name string) (*plan, error) {
 	return p, err
 }
 
-// planOf is plan, for a definition that was deleted as well.
+// planOf is like plan, and also returns a deleted definition.
 func (l *Lifecycles) planOf(ctx context.Context, name string) (*plan, error) {
 	if !constraint.IsName(name) {
 		return nil, fmt.Errorf("%w: %q", ErrNoLifecycle, name)
@@ -307,7 +318,8 @@ func (l *Lifecycles) planOf(ctx context.Context, name string) (*plan, error) {
 	if p != nil && p.version == is.version {
 		return p, nil
 	}
-	d, err := Read(strings.NewReader(is.text), nil) // whether there is a handler is seen when it is called
+	// an unknown handler is reported when it is called
+	d, err := Read(strings.NewReader(is.text), nil)
 	if err != nil {
 		return nil, fmt.Errorf("lifecycle %q cannot be read from its table: %w", name, err)
 	}
@@ -316,7 +328,8 @@ func (l *Lifecycles) planOf(ctx context.Context, name string) (*plan, error) {
 	}
 	p.version, p.deleted = is.version, is.deleted
 	l.keep(p)
-	if l.o.Streams != nil && !p.deleted { // it may have been applied by somebody who does not know the handlers here
+	// a process without these handlers may have applied the definition
+	if l.o.Streams != nil && !p.deleted {
 		for _, f := range FaultsOf(d.Check(l.handler)) {
 			l.o.Logger.Warn("calls will become dead letters", "lifecycle", name, "version", p.version, "problem", f.Error())
 		}
@@ -324,7 +337,7 @@ func (l *Lifecycles) planOf(ctx context.Context, name string) (*plan, error) {
 	return p, nil
 }
 
-// latest is a definition as it is now; one that is gone counts as deleted.
+// latest reads a definition again. A missing one counts as deleted.
 func (l *Lifecycles) latest(ctx context.Context, p *plan) (*plan, error) {
 	now, err := l.planOf(ctx, p.Name)
 	if errors.Is(err, ErrNoLifecycle) {
@@ -335,7 +348,7 @@ func (l *Lifecycles) latest(ctx context.Context, p *plan) (*plan, error) {
 	return now, err
 }
 
-// known gives a definition as it was last read.
+// known returns the cached definition, and reads it if there is none.
 func (l *Lifecycles) known(ctx context.Context, name string) (*plan, error) {
 	l.plans.Lock()
 	p := l.plans.byName[name]
@@ -352,7 +365,7 @@ func (l *Lifecycles) keep(p *plan) {
 	l.plans.byName[p.Name] = p
 }
 
-// Definition gives a definition as it is in the table, and its version.
+// Definition returns the stored definition of a lifecycle and its version.
 func (l *Lifecycles) Definition(ctx context.Context, name string) (Definition, int64, error) {
 	p, err := l.plan(ctx, name)
 	if err != nil {
@@ -361,10 +374,10 @@ func (l *Lifecycles) Definition(ctx context.Context, name string) (Definition, i
 	return p.Definition, p.version, nil
 }
 
-// Names lists the lifecycles that are in the table.
+// Names returns the names of the stored lifecycles.
 func (l *Lifecycles) Names(ctx context.Context) ([]string, error) { return l.names(ctx, false) }
 
-// names is Names, with those that were deleted where that is asked for.
+// names is like Names. It includes deleted lifecycles if deleted is set.
 func (l *Lifecycles) names(ctx context.Context, deleted bool) (names []string, err error) {
 	pages := dynamodb.NewScanPaginator(l.o.DB, &dynamodb.ScanInput{
 		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#name, #deleted"),

@@ -17,19 +17,21 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// change is one of an entity: what it was, what it is to be, and what follows. It is one transaction, alone or with those of other entities.
+// change is a change of one entity: before, after and event. It is written in one transaction,
+// alone or with changes of other entities.
 type change struct {
 	plan   *plan
-	before *entity // nil: it is to be created
-	after  *entity // nil: its item is to be deleted
-	guard  *guard  // has to hold
+	before *entity // nil: the change creates the entity
+	after  *entity // nil: the change deletes the entity's item
+	guard  *guard  // must hold
 	event  Event
-	set    Item // attributes of its own that are to be set, by Set
+	set    Item // attributes that Set writes
 	remove []string
-	fired  bool // the pending transition has expired: its item is gone
+	fired  bool // the pending transition has expired, so its item is gone
 }
 
-// actions are those of the transaction, the entity's first: it has the condition.
+// actions returns the actions of the transaction. The entity's action is first, since it has the
+// condition.
 func (c *change) actions(now time.Time) []types.TransactWriteItem {
 	table := EntityTable(c.plan.Name)
 	all := []types.TransactWriteItem{c.entityAction(table, now)}
@@ -47,7 +49,7 @@ func (c *change) actions(now time.Time) []types.TransactWriteItem {
 	return all
 }
 
-// id is the entity's.
+// id returns the entity's name.
 func (c *change) id() string {
 	if c.before != nil {
 		return c.before.id
@@ -55,7 +57,8 @@ func (c *change) id() string {
 	return c.after.id
 }
 
-// callItem has the call of an event be handed over: its deadline is at once. The record of an expiry does that for a transition by time.
+// callItem returns an item that hands over the call of an event: its deadline is at once. A timed
+// transition needs none, since the record of its expiry hands over the call.
 func callItem(id string, e *Event, now time.Time) Item {
 	return Item{
 		attrEntity: text(id), attrPart: text(numbered(partCall, e.incarnation, e.Generation)), attrDue: seconds(now),
@@ -67,7 +70,7 @@ func put(table string, it Item) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: it}}
 }
 
-// entityAction writes the entity's own item, if it is still the one that was read.
+// entityAction writes the entity's item if it is still the version that was read.
 func (c *change) entityAction(table string, now time.Time) types.TransactWriteItem {
 	if c.before == nil {
 		it := maps.Clone(c.after.own)
@@ -123,18 +126,19 @@ func (c *change) entityAction(table string, now time.Time) types.TransactWriteIt
 	}}
 }
 
-// same reports whether two texts or numbers of ours are.
+// same reports whether two texts or two numbers are equal.
 func same(a, b types.AttributeValue) bool {
 	return a != nil && b != nil && textOf(a) == textOf(b) && numberOf(a) == numberOf(b) && kindOf(a) == kindOf(b)
 }
 
-// How often and how soon a transaction is tried that met another one.
+// Retries of a transaction that conflicts with another one.
 const (
 	passingTries = 8
-	passingPause = 5 * time.Millisecond // doubled with each
+	passingPause = 5 * time.Millisecond // doubled after each attempt
 )
 
-// transact makes a transaction of some changes. Where conditions do not hold nothing is made, and refused has their places.
+// transact writes several changes in one transaction. If conditions fail, nothing is written, and
+// refused has the positions of the refused changes.
 func (l *Lifecycles) transact(ctx context.Context, changes []*change) (refused []int, err error) {
 	var actions []types.TransactWriteItem
 	first := make([]int, len(changes))
@@ -145,7 +149,7 @@ func (l *Lifecycles) transact(ctx context.Context, changes []*change) (refused [
 	}
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: actions}
 	for pause, tries := passingPause, 1; ; pause, tries = 2*pause, tries+1 {
-		// It has no token of its own: that it was made before is seen by the generation.
+		// The transaction has no token of its own: the generation reveals a repetition.
 		_, err := l.o.DB.TransactWriteItems(ctx, in, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil })
 		if err == nil {
 			for _, c := range changes {
@@ -181,7 +185,7 @@ func (l *Lifecycles) transact(ctx context.Context, changes []*change) (refused [
 	}
 }
 
-// passing reports whether the same transaction may be made when tried again.
+// passing reports whether a retry of the same transaction may succeed.
 func passing(c *types.TransactionCanceledException) bool {
 	busy := false
 	for _, r := range c.CancellationReasons {
@@ -196,7 +200,8 @@ func passing(c *types.TransactionCanceledException) bool {
 	return busy
 }
 
-// impossible reports whether a transaction fails however often it is tried: its items are too large, say.
+// impossible reports whether a transaction fails at every attempt, for example because an item is
+// too large.
 func impossible(err error) bool {
 	if c := cancelledBy(err); c != nil {
 		return slices.ContainsFunc(c.CancellationReasons, func(r types.CancellationReason) bool {
@@ -207,7 +212,7 @@ func impossible(err error) bool {
 	return errors.As(err, &e) && e.ErrorCode() == "ValidationException"
 }
 
-// inShort says what the endpoint has against a transaction.
+// inShort returns the endpoint's reason for refusing a transaction.
 func inShort(err error) string {
 	if c := cancelledBy(err); c != nil {
 		for _, r := range c.CancellationReasons {
@@ -223,7 +228,7 @@ func inShort(err error) string {
 	return err.Error()
 }
 
-// cancelledBy is why a transaction was not made; nil where it is another error.
+// cancelledBy returns the cancellation in an error, or nil for another error.
 func cancelledBy(err error) *types.TransactionCanceledException {
 	var c *types.TransactionCanceledException
 	errors.As(err, &c)

@@ -15,10 +15,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Item is an item's attributes, as the AWS SDK has them.
+// Item is an item's attributes, in the AWS SDK's types.
 type Item = map[string]types.AttributeValue
 
-// appendTyped appends a value as JSON with types, as the API has it.
+// appendTyped appends a value in DynamoDB's typed JSON.
 func appendTyped(dst []byte, v types.AttributeValue) []byte {
 	text := func(kind, s string) []byte {
 		dst = append(append(append(dst, `{"`...), kind...), `":`...)
@@ -68,7 +68,7 @@ func appendTypedItem(dst []byte, it Item) []byte {
 	return append(dst, '}')
 }
 
-// binary is a value in the form in which conditions read it.
+// binary converts a value to the form that conditions read.
 func binary(v types.AttributeValue) (dynamo.Value, error) {
 	b, invalid, fatal := dynamo.NewJSON(appendTyped(nil, v)).AppendValue(nil)
 	switch {
@@ -80,7 +80,8 @@ func binary(v types.AttributeValue) (dynamo.Value, error) {
 	return b, nil
 }
 
-// plain is a value as encoding/json writes it without types: numbers as they are, binary values in base64, sets as arrays.
+// plain converts a value to the form that encoding/json writes without types: numbers unchanged,
+// binary values in base64, sets as arrays.
 func plain(v types.AttributeValue) any {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -120,10 +121,11 @@ func plainItem(it Item) map[string]any {
 	return all
 }
 
-// Value makes an attribute value of a text, a number, true, false, nil, a list or an object, as encoding/json and YAML have them.
+// Value converts a text, number, boolean, nil, list or object of encoding/json or YAML to an
+// attribute value.
 func Value(v any) (types.AttributeValue, error) { return fromPlain(v) }
 
-// fromPlain makes an attribute value of what YAML or JSON has: texts, numbers, true, false, null, lists and objects.
+// fromPlain converts a value of YAML or JSON to an attribute value.
 func fromPlain(v any) (types.AttributeValue, error) {
 	switch v := v.(type) {
 	case nil:
@@ -160,7 +162,7 @@ func fromPlain(v any) (types.AttributeValue, error) {
 	return nil, fmt.Errorf("%v is not a string, number, true, false, null, list or object", v)
 }
 
-// kindOf is the type of a value, as the API names it.
+// kindOf returns the API's name of a value's type.
 func kindOf(v types.AttributeValue) string {
 	switch v.(type) {
 	case *types.AttributeValueMemberS:
@@ -187,13 +189,14 @@ func kindOf(v types.AttributeValue) string {
 
 var kinds = []string{"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"}
 
-// The years that an instant may lie in.
+// The range of years of an instant.
 var (
 	earliest = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// instantOf reads the instant in an attribute: epoch seconds, or ISO 8601 with a zone, rounded up to the millisecond.
+// instantOf parses the instant in an attribute: epoch seconds, or ISO 8601 with a zone, rounded up
+// to the millisecond.
 func instantOf(v types.AttributeValue) (time.Time, error) {
 	var t time.Time
 	switch v := v.(type) {
@@ -226,7 +229,8 @@ func ceil(t time.Time) time.Time {
 	return t.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond).UTC()
 }
 
-// spanOf reads the length of time in an attribute: a text as After has it, or seconds. It is more than nothing.
+// spanOf parses the duration in an attribute: a text like Transition.After, or seconds. It must be
+// positive.
 func spanOf(v types.AttributeValue) (s span, err error) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberN:

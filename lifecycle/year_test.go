@@ -21,8 +21,9 @@ var (
 	seed     = flag.Uint64("seed", 0, "of TestYear; 0: a new one")
 )
 
-// A year of butterflies, whose worker is killed at random moments, in the midst of whatever it does, with its database closed and opened again now and then. Every transition happens
-// once, in order, for the instant that follows from its definition; and every call is made, each with one id.
+// A year of butterflies. Their worker is killed at random moments, and their database is closed and
+// opened again now and then. Every transition happens once, in order, for the instant that the
+// definition sets. Every call is made, with one ID.
 func TestYear(t *testing.T) {
 	t.Parallel()
 	seed := *seed
@@ -72,10 +73,13 @@ func TestYear(t *testing.T) {
 	w.check(spans)
 }
 
-// A worker is killed at each of its calls in turn, before it is made and after: whatever comes of it, the next one goes on so that each transition happens once, and each call is made.
+// A worker is killed at each of its calls in turn, before or after the call. The next worker
+// continues: each transition happens once, and each call is made.
 func TestKilledAtEachCall(t *testing.T) {
 	t.Parallel()
-	const beside = 16 // calls. Most of the time goes into waiting for what the killed one has left, so these are more than there are processors
+	// calls. The runs mostly wait for the leases of killed workers, so there are more of them than
+	// CPUs
+	const beside = 16
 	for first, over := 1, new(atomic.Bool); !over.Load(); first += beside {
 		var work sync.WaitGroup
 		for call := first; call < first+beside; call++ {
@@ -93,7 +97,8 @@ func TestKilledAtEachCall(t *testing.T) {
 	}
 }
 
-// killedAt kills a worker at a call, before it is made or after, and reports whether it came to that.
+// killedAt kills a worker at a call, before or after it, and reports whether the worker made that
+// call.
 func killedAt(t *testing.T, call int, after bool) bool {
 	w := &world{DB: open(t, ""), t: t}
 	w.run(w.options())
@@ -117,7 +122,8 @@ func killedAt(t *testing.T, call int, after bool) bool {
 	return dead
 }
 
-// check holds the history of every butterfly against what follows from its definition, and the calls against the history.
+// check compares the history of every butterfly with its definition, and the calls with the
+// history.
 func (w *world) check(spans []time.Duration) {
 	w.t.Helper()
 	calls, again := map[string]int{}, 0
@@ -169,7 +175,7 @@ func (w *world) check(spans []time.Duration) {
 	w.t.Logf("%d transitions, %d of them late; %d calls came again", 4*len(spans), late, again)
 }
 
-// aMonthLater is the same day of the next month, or its last.
+// aMonthLater returns the same day of the next month, or its last day.
 func aMonthLater(t time.Time) time.Time {
 	if u := t.AddDate(0, 1, 0); u.Day() == t.Day() {
 		return u
@@ -180,8 +186,8 @@ func aMonthLater(t time.Time) time.Time {
 // killed is a worker that dies at one of its calls.
 type killed struct {
 	http.RoundTripper
-	left  atomic.Int64 // calls until then
-	after bool         // that call is still made, and nobody hears the answer
+	left  atomic.Int64 // calls until its death
+	after bool         // the call is made, but its answer is lost
 	died  chan struct{}
 	once  sync.Once
 	end   func()
@@ -221,7 +227,8 @@ func (w *world) mortal(call int, after bool) *killed {
 	o.Logger = nil
 	l, err := lifecycle.New(o)
 	must(w.t, err)
-	if w.Lifecycles, err = lifecycle.New(w.options()); err != nil { // by which eggs are laid, whoever lives
+	// survives, and lays the eggs
+	if w.Lifecycles, err = lifecycle.New(w.options()); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
