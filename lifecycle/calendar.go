@@ -113,9 +113,9 @@ func weekdaysOf(text string) (days []time.Weekday, err error) {
 	from, known := weekdayNames[first]
 	to := from
 	if isRange {
-		var also bool
-		to, also = weekdayNames[last]
-		known = known && also
+		var ok bool
+		to, ok = weekdayNames[last]
+		known = known && ok
 	}
 	if !known {
 		return nil, fmt.Errorf("invalid weekday %q; use mon, tue, wed, thu, fri, sat, sun, or a range of them", text)
@@ -175,7 +175,7 @@ func (c *calendar) on(d date, seconds int) time.Time {
 
 // wall returns the local time of an instant: the day, the seconds since its midnight, and the
 // fraction of a second.
-func (c *calendar) wall(t time.Time) (d date, seconds int, rest time.Duration) {
+func (c *calendar) wall(t time.Time) (d date, seconds int, fraction time.Duration) {
 	local := t.In(c.zone)
 	return c.dateOf(t), local.Hour()*3600 + local.Minute()*60 + local.Second(), time.Duration(local.Nanosecond())
 }
@@ -183,13 +183,13 @@ func (c *calendar) wall(t time.Time) (d date, seconds int, rest time.Duration) {
 // addDays moves an instant by months and days of the calendar. A day that the month lacks becomes
 // its last day.
 func (c *calendar) addDays(t time.Time, months, days int) time.Time {
-	d, seconds, rest := c.wall(t)
+	d, seconds, fraction := c.wall(t)
 	if months != 0 {
 		first := time.Date(d.year, d.month+time.Month(months), 1, 12, 0, 0, 0, time.UTC)
 		last := time.Date(first.Year(), first.Month()+1, 0, 12, 0, 0, 0, time.UTC).Day()
 		d = date{first.Year(), first.Month(), min(d.day, last)}
 	}
-	return c.on(d.next(days), seconds).Add(rest)
+	return c.on(d.next(days), seconds).Add(fraction)
 }
 
 // business reports whether a day is a business day.
@@ -200,13 +200,13 @@ func (c *calendar) business(d date) bool {
 // addBusinessDays moves an instant to the n-th business day after its own day, at the same time of
 // day.
 func (c *calendar) addBusinessDays(t time.Time, n int) time.Time {
-	d, seconds, rest := c.wall(t)
+	d, seconds, fraction := c.wall(t)
 	for looked := 0; n > 0 && looked < lookMost; looked++ {
 		if d = d.next(1); c.business(d) {
 			n--
 		}
 	}
-	return c.on(d, seconds).Add(rest)
+	return c.on(d, seconds).Add(fraction)
 }
 
 // spans returns the opening times of a day.

@@ -78,8 +78,8 @@ func following(p *plan, e *entity, kind string, now time.Time) *change {
 	return c
 }
 
-// told fills in the event's description of the next transition.
-func (c *change) told() *change {
+// described fills in the event's description of the next transition.
+func (c *change) described() *change {
 	if c.after != nil && c.after.next != nil && c.after.paused.IsZero() {
 		c.event.Next, c.event.NextTo = c.after.next.at, c.after.next.to
 	}
@@ -97,16 +97,16 @@ func (c *change) arrive(state string, at time.Time) {
 	c.after.state, c.after.since, c.after.base, c.after.paused = state, at, at, time.Time{}
 	c.wait(nil)
 	if stage.final() {
-		c.after.ended = endReached
+		c.after.end = endReached
 	}
 }
 
 // wait makes the earliest transition pending. If behind is set, only transitions after it count.
-func (c *change) wait(behind *candidate) {
+func (c *change) wait(earlier *candidate) {
 	var first *candidate
 	problem := c.plan.noState(c.after.state)
 	if stage := c.plan.states[c.after.state]; stage != nil {
-		first, problem = c.plan.first(stage, c.after.base, c.after.own, behind)
+		first, problem = c.plan.first(stage, c.after.base, c.after.own, earlier)
 	}
 	c.after.next, c.after.problem = first.pending(), ""
 	if problem != nil {
@@ -123,17 +123,17 @@ func (c *candidate) pending() *pending {
 }
 
 // calls adds the call of a transition's handler to the change.
-func (c *change) calls(s *step, of Item) error {
+func (c *change) calls(s *step, attributes Item) error {
 	if s.Handler == "" {
 		return nil
 	}
 	c.event.Handler, c.event.ID = s.Handler, callID(c.plan.Name, c.before.id, c.before.incarnation, c.event.Generation)
 	call := Call{
 		ID: c.event.ID, Lifecycle: c.plan.Name, Entity: c.before.id, From: c.event.From, To: c.event.To, Due: c.event.instant(), Generation: c.event.Generation,
-		Attributes: plainItem(of),
+		Attributes: plainItem(attributes),
 	}
 	if s.input != nil {
-		call.Input, c.event.shape = s.fill(&call, of)
+		call.Input, c.event.shape = s.fill(&call, attributes)
 	}
 	return c.event.holds(call)
 }
@@ -180,7 +180,7 @@ func (l *Lifecycles) Create(ctx context.Context, lifecycle, id string, attribute
 			return nil, errors.New(c.after.problem)
 		}
 		made = c
-		return c.told(), nil
+		return c.described(), nil
 	})
 	if err == nil {
 		err = l.stillThere(ctx, made)
@@ -213,8 +213,8 @@ func alive(e *entity) error {
 	switch {
 	case e == nil:
 		return ErrNoEntity
-	case e.ended != "":
-		return fmt.Errorf("%w (%s)", ErrEnded, e.ended)
+	case e.end != "":
+		return fmt.Errorf("%w (%s)", ErrEnded, e.end)
 	}
 	return nil
 }
@@ -240,7 +240,7 @@ func (l *Lifecycles) Move(ctx context.Context, lifecycle, id, to string) (Event,
 			return nil, errors.New(c.after.problem)
 		}
 		if err := c.calls(s, e.own); err != nil || c.event.shape != shapeTooLarge {
-			return c.told(), err
+			return c.described(), err
 		}
 		return nil, fmt.Errorf("%s: %s", s.Handler, tooLarge(c.event.body))
 	})
@@ -296,17 +296,17 @@ func (l *Lifecycles) Set(ctx context.Context, lifecycle, id string, attributes I
 		if err := p.checkItem(c.after.own); err != nil {
 			return nil, err
 		}
-		if stage := p.stage(e.state); stage != nil && e.ended == "" {
-			was, _ := p.first(stage, e.base, e.own, nil)
-			is, problem := p.first(stage, e.base, c.after.own, nil)
+		if stage := p.stage(e.state); stage != nil && e.end == "" {
+			before, _ := p.first(stage, e.base, e.own, nil)
+			after, problem := p.first(stage, e.base, c.after.own, nil)
 			if problem != nil {
 				return nil, problem
 			}
-			if !was.pending().equal(is.pending()) || e.problem != "" {
-				c.after.next, c.after.problem = is.pending(), ""
+			if !before.pending().equal(after.pending()) || e.problem != "" {
+				c.after.next, c.after.problem = after.pending(), ""
 			}
 		}
-		return c.told(), nil
+		return c.described(), nil
 	})
 }
 
@@ -321,7 +321,7 @@ func (l *Lifecycles) Pause(ctx context.Context, lifecycle, id string) (Event, er
 		}
 		c := following(p, e, KindPaused, now)
 		c.after.paused = now
-		return c.told(), nil
+		return c.described(), nil
 	})
 }
 
@@ -348,7 +348,7 @@ func (l *Lifecycles) Resume(ctx context.Context, lifecycle, id string) (Event, e
 			}
 			c.after.next = &next
 		}
-		return c.told(), nil
+		return c.described(), nil
 	})
 }
 
@@ -371,7 +371,7 @@ func (l *Lifecycles) Reschedule(ctx context.Context, lifecycle, id string, at ti
 		next := *e.next
 		next.at = later(ceil(at), now)
 		c.after.next = &next
-		return c.told(), nil
+		return c.described(), nil
 	})
 }
 
@@ -389,7 +389,7 @@ func (l *Lifecycles) Cancel(ctx context.Context, lifecycle, id string) (Event, e
 // cancelling returns the change that ends an entity's lifecycle in its present state.
 func cancelling(p *plan, e *entity, now time.Time) *change {
 	c := following(p, e, KindCancelled, now)
-	c.after.next, c.after.ended, c.after.problem = nil, endCancelled, ""
+	c.after.next, c.after.end, c.after.problem = nil, endCancelled, ""
 	return c
 }
 

@@ -151,8 +151,8 @@ func (c *checker) handler(path, handler string) {
 func (c *checker) readCalendars() {
 	c.complain(len(c.Calendars) > calendarsMost, "calendars", "%d are too many; the limit is %d", len(c.Calendars), calendarsMost)
 	for _, name := range slices.Sorted(maps.Keys(c.Calendars)) {
-		of := c.Calendars[name]
-		c.calendars[name] = of.read(c.zone, func(where, format string, args ...any) { c.complain(true, "calendars."+name+where, format, args...) })
+		cal := c.Calendars[name]
+		c.calendars[name] = cal.read(c.zone, func(where, format string, args ...any) { c.complain(true, "calendars."+name+where, format, args...) })
 	}
 }
 
@@ -201,14 +201,14 @@ func (c *checker) transition(path string, index int, t *Transition) *step {
 	c.complain(c.states[t.To] == nil, path+".to", "unknown state %q", t.To)
 	c.late(path+".late", t.Late)
 	if t.Calendar != "" {
-		if of := c.calendars[t.Calendar]; of != nil {
-			s.calendar = of
+		if cal := c.calendars[t.Calendar]; cal != nil {
+			s.calendar = cal
 		} else {
 			c.complain(true, path+".calendar", "unknown calendar %q", t.Calendar)
 		}
 	}
 	c.attribute(path+".from", t.From)
-	if name, is := strings.CutPrefix(t.After, "$"); is {
+	if name, named := strings.CutPrefix(t.After, "$"); named {
 		s.attr = name
 		c.attribute(path+".after", name)
 		c.complain(name == "", path+".after", "$ must be followed by the name of an attribute")

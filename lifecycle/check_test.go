@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 	}
 	_, err := lifecycle.Read(strings.NewReader("lifecycle: a b\nzone: x\nstates: [{name: x, next: [{to: y, after: 1}]}]"), known)
 	if got := len(lifecycle.FaultsOf(err)); got != 4 {
-		t.Errorf("of four faults %d are told: %v", got, err)
+		t.Errorf("%d of four faults are reported: %v", got, err)
 	}
 }
 

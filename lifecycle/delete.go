@@ -89,7 +89,7 @@ func (l *Lifecycles) DeleteLifecycle(ctx context.Context, name string, o DeleteO
 func (l *Lifecycles) underWay(ctx context.Context, lifecycle string, most int) (n int, err error) {
 	enough := errors.New("enough")
 	err = l.each(ctx, lifecycle, func(e *entity) error {
-		if e.ended == "" {
+		if e.end == "" {
 			n++
 		}
 		if most > 0 && n > most {
@@ -123,7 +123,7 @@ func (l *Lifecycles) cancelAll(ctx context.Context, lifecycle string, tell func(
 			return err
 		}
 		err = l.each(ctx, lifecycle, func(e *entity) error {
-			if e.ended != "" {
+			if e.end != "" {
 				return nil
 			}
 			found++

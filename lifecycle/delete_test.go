@@ -38,7 +38,7 @@ func TestDeleteLifecycle(t *testing.T) {
 	n, err := w.DeleteLifecycle(bg, "two", lifecycle.DeleteOptions{Cancel: true, Progress: func(cancelled, underWay int) { last, total = cancelled, underWay }})
 	must(t, err)
 	if n != 45 || last != 45 || total != 45 {
-		t.Errorf("%d were cancelled, of which %d of %d were told", n, last, total)
+		t.Errorf("%d were cancelled; the last progress was %d of %d", n, last, total)
 	}
 	calls := len(w.calls())
 	w.advance(24 * time.Hour)

@@ -57,14 +57,14 @@ states:
 	await(t, "half of the transitions are made", func() bool { return len(w.calls()) >= entities })
 	stopFirst()
 	await(t, "all are at their end", func() bool {
-		ended := 0
+		finished := 0
 		must(t, w.Each(bg, "quick", func(e lifecycle.Entity) error {
 			if e.Ended != "" {
-				ended++
+				finished++
 			}
 			return nil
 		}))
-		return ended == entities
+		return finished == entities
 	})
 	await(t, "all calls are made", func() bool { return len(ids(w)) == 3*entities })
 	for i := range entities {

@@ -74,27 +74,27 @@ func (l *Lifecycles) handle(ctx context.Context, lifecycle string, records []del
 		}
 	}
 	for len(firings) > 0 {
-		wave, rest := apart(firings)
+		wave, others := apart(firings)
 		if err := l.fireAll(ctx, p, wave); err != nil {
 			return err
 		}
-		firings = rest
+		firings = others
 	}
 	return nil
 }
 
 // apart separates the first firing of each entity from the others.
-func apart(firings []*firing) (wave, rest []*firing) {
+func apart(firings []*firing) (wave, others []*firing) {
 	seen := map[string]bool{}
 	for _, f := range firings {
 		if seen[f.id] {
-			rest = append(rest, f)
+			others = append(others, f)
 		} else {
 			seen[f.id] = true
 			wave = append(wave, f)
 		}
 	}
-	return wave, rest
+	return wave, others
 }
 
 // fireAll makes the transitions of several entities, in concurrent batches.
@@ -132,7 +132,7 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 			return fmt.Errorf("read entities of %s: %w", p.Name, err)
 		}
 		var changes []*change
-		var of []*firing
+		var fired []*firing
 		var again []*firing
 		now, bytes := l.now(), 0
 		for _, f := range batch {
@@ -157,14 +157,14 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 				again = append(again, f)
 				continue
 			}
-			changes, of = append(changes, c), append(of, f)
+			changes, fired = append(changes, c), append(fired, f)
 		}
 		if len(changes) > 0 {
 			refused, err := l.transact(ctx, changes)
 			switch {
 			// retry one by one, so that the faulty one does not hold up the others
 			case impossible(err) && len(changes) > 1:
-				for _, f := range of {
+				for _, f := range fired {
 					if err := l.fire(ctx, p, []*firing{f}); err != nil {
 						return err
 					}
@@ -173,13 +173,13 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 				if err := l.giveUp(ctx, changes[0], err); err != nil {
 					return err
 				}
-				of[0].done()
+				fired[0].done()
 			case err != nil:
 				return fmt.Errorf("make transitions of %s: %w", p.Name, err)
 			case len(refused) > 0:
-				again = append(again, of...)
+				again = append(again, fired...)
 			default:
-				for i, f := range of {
+				for i, f := range fired {
 					if e := &changes[i].event; e.body != nil {
 						l.hand(ctx, p, f.id, e, f.done)
 					} else {
@@ -203,13 +203,13 @@ func (l *Lifecycles) giveUp(ctx context.Context, c *change, why error) error {
 	l.o.Logger.Error("a transition cannot be made", "lifecycle", c.plan.Name, "entity", e.id, "from", c.event.From, "to", c.event.To, "error", why)
 	// the second note fits any entity that had a pending transition
 	for _, problem := range []string{note, "too large"} {
-		_, err := l.change(ctx, c.plan.Name, e.id, func(p *plan, is *entity, now time.Time) (*change, error) {
-			if is == nil || is.incarnation != e.incarnation || is.generation != e.generation {
+		_, err := l.change(ctx, c.plan.Name, e.id, func(p *plan, current *entity, now time.Time) (*change, error) {
+			if current == nil || current.incarnation != e.incarnation || current.generation != e.generation {
 				return nil, errAsItWas // changed meanwhile
 			}
-			noted := following(p, is, KindRefused, now)
+			noted := following(p, current, KindRefused, now)
 			noted.fired, noted.after.next, noted.after.problem = true, nil, problem
-			noted.event.Due, noted.event.Note = is.next.at, note
+			noted.event.Due, noted.event.Note = current.next.at, note
 			return noted, nil
 		})
 		switch {
@@ -272,29 +272,29 @@ func (p *plan) due(e *entity, now time.Time) (*change, error) {
 	if s == nil { // a newer definition has dropped the pending transition
 		c.event.Kind, c.event.Note = KindRescheduled, fmt.Sprintf("version %d of the definition has no transition from %q to %q", p.version, c.after.state, p.current(e.next.to))
 		c.wait(nil)
-		return c.told(), nil
+		return c.described(), nil
 	}
 	made := &candidate{s, e.next.at}
 	for !made.guard.holds(e.own) {
-		was := made
-		made, _ = p.first(stage, e.base, e.own, was)
+		refused := made
+		made, _ = p.first(stage, e.base, e.own, refused)
 		if made != nil && !made.at.After(now) {
 			continue
 		}
-		c.event.Kind, c.event.Due, c.event.Note = KindRefused, e.next.at, "condition: "+was.When
-		c.wait(was)
-		return c.told(), nil
+		c.event.Kind, c.event.Due, c.event.Note = KindRefused, e.next.at, "condition: "+refused.When
+		c.wait(refused)
+		return c.described(), nil
 	}
 	c.guard = made.guard
 	c.event.Due = made.at
 	c.arrive(made.To, made.at)
 	if p.called(made, c.after, now) {
-		return c.told(), c.calls(made.step, e.own)
+		return c.described(), c.calls(made.step, e.own)
 	}
 	if made.Handler != "" {
 		c.event.Note = "missed, and " + made.late + ": no handler is called"
 	}
-	return c.told(), nil
+	return c.described(), nil
 }
 
 // called reports whether a transition calls its handler. after is the entity after the transition.

@@ -73,7 +73,7 @@ func (d *Definition) newGuard(text string) (*guard, error) {
 }
 
 // holds reports whether the condition holds for an entity.
-func (g *guard) holds(of Item) bool {
+func (g *guard) holds(item Item) bool {
 	if g == nil {
 		return true
 	}
@@ -81,8 +81,8 @@ func (g *guard) holds(of Item) bool {
 	attributes := g.condition.Attributes()
 	slices.Sort(attributes)
 	for _, name := range attributes {
-		v, has := of[name]
-		if !has {
+		v, ok := item[name]
+		if !ok {
 			continue
 		}
 		if value, err := binary(v); err == nil {
@@ -97,11 +97,11 @@ func (g *guard) join(condition string, names map[string]string, values Item) str
 	if g == nil {
 		return condition
 	}
-	for name, is := range g.names {
-		names[name] = is
+	for name, attribute := range g.names {
+		names[name] = attribute
 	}
-	for name, is := range g.values {
-		values[name] = is
+	for name, value := range g.values {
+		values[name] = value
 	}
 	return condition + " AND (" + g.text + ")"
 }

@@ -73,22 +73,22 @@ func (l *Lifecycles) hand(ctx context.Context, p *plan, id string, e *Event, don
 	l.runner.dispatcher.Dispatch(ctx, job, done)
 }
 
-// ended records the outcomes of calls in the history. It does not recreate a history that has
+// recordOutcomes records the outcomes of calls in the history. It does not recreate a history that has
 // expired.
-func (l *Lifecycles) ended(ctx context.Context, all []deliver.Ended) error {
+func (l *Lifecycles) recordOutcomes(ctx context.Context, all []deliver.Ended) error {
 	seen := map[origin]bool{}
 	var actions []types.TransactWriteItem
 	for _, e := range all {
-		var of origin
-		if err := json.Unmarshal(e.Origin.Data, &of); err != nil || seen[of] {
+		var from origin
+		if err := json.Unmarshal(e.Origin.Data, &from); err != nil || seen[from] {
 			continue
 		}
-		seen[of] = true
+		seen[from] = true
 		outcome := "delivered"
 		if !e.Delivered {
 			outcome = fmt.Sprintf("failed: %s %s", e.Last.Code, e.Last.Message)
 		}
-		actions = append(actions, outcomeOf(of, outcome[:min(len(outcome), 1024)]))
+		actions = append(actions, outcomeOf(from, outcome[:min(len(outcome), 1024)]))
 	}
 	for len(actions) > 0 {
 		n := min(len(actions), 50)
@@ -100,9 +100,9 @@ func (l *Lifecycles) ended(ctx context.Context, all []deliver.Ended) error {
 	return nil
 }
 
-func outcomeOf(of origin, outcome string) types.TransactWriteItem {
+func outcomeOf(from origin, outcome string) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: aws.String(EntityTable(of.Lifecycle)), Key: key(of.Entity, of.Part), UpdateExpression: aws.String("SET #outcome = :outcome REMOVE #body, #shape"),
+		TableName: aws.String(EntityTable(from.Lifecycle)), Key: key(from.Entity, from.Part), UpdateExpression: aws.String("SET #outcome = :outcome REMOVE #body, #shape"),
 		ConditionExpression: aws.String("attribute_exists(#e)"), ExpressionAttributeNames: map[string]string{"#outcome": attrOutcome, "#body": attrBody, "#shape": attrShape, "#e": attrEntity},
 		ExpressionAttributeValues: Item{":outcome": text(outcome)},
 	}}

@@ -40,7 +40,7 @@ const (
 // readInput compiles a transition's input. It calls fault for each problem, with the path of the
 // member.
 func readInput(input any, fault func(path, problem string)) *template.Template {
-	if text, is := input.(string); is {
+	if text, ok := input.(string); ok {
 		t, err := template.Parse(text, knowns)
 		if err != nil {
 			fault("", err.Error())
@@ -106,7 +106,7 @@ func plainInput(input any) (any, error) {
 	if input == nil {
 		return nil, nil
 	}
-	if _, is := input.(string); is {
+	if _, ok := input.(string); ok {
 		return input, nil
 	}
 	text, err := compactJSON(input)
@@ -133,11 +133,11 @@ func asYAML(text string) string {
 }
 
 // fill returns a transition's input for a call, as JSON, and its shape.
-func (s *step) fill(c *Call, of Item) (json.RawMessage, string) {
+func (s *step) fill(c *Call, attributes Item) (json.RawMessage, string) {
 	due, _ := c.Due.MarshalText() // cannot fail between the years 1970 and 9999
-	filled := s.input.Fill(of, map[string]types.AttributeValue{
+	filled := s.input.Fill(attributes, map[string]types.AttributeValue{
 		knownID: text(c.ID), knownLifecycle: text(c.Lifecycle), knownEntity: text(c.Entity), knownFrom: text(c.From), knownTo: text(c.To), knownDue: text(string(due)),
-		knownGeneration: number(c.Generation), knownAttributes: &types.AttributeValueMemberM{Value: of},
+		knownGeneration: number(c.Generation), knownAttributes: &types.AttributeValueMemberM{Value: attributes},
 	})
 	switch _, text := s.Input.(string); {
 	case len(filled) > bodyMost:
@@ -177,7 +177,7 @@ func (t *Transition) shown() string {
 	if t.Input == nil {
 		return ""
 	}
-	if text, is := t.Input.(string); is {
+	if text, ok := t.Input.(string); ok {
 		return text
 	}
 	text, _ := compactJSON(t.Input)

@@ -36,12 +36,12 @@ type Entity struct {
 // nil.
 func (e *entity) public(p *plan) Entity {
 	out := Entity{
-		ID: e.id, State: e.state, Since: e.since, Generation: e.generation, Paused: e.paused, Ended: e.ended, Problem: e.problem, Attributes: e.own,
+		ID: e.id, State: e.state, Since: e.since, Generation: e.generation, Paused: e.paused, Ended: e.end, Problem: e.problem, Attributes: e.own,
 	}
 	if e.next != nil {
 		out.Next, out.NextTo = e.next.at, e.next.to
 	}
-	if p == nil || e.ended != "" {
+	if p == nil || e.end != "" {
 		return out
 	}
 	out.NextTo = p.current(out.NextTo)
@@ -132,7 +132,7 @@ func (l *Lifecycles) Ahead(ctx context.Context, lifecycle, id string, most int) 
 	if e == nil || err != nil {
 		return nil, err
 	}
-	for e.ended == "" && e.paused.IsZero() && e.next != nil && len(all) < most {
+	for e.end == "" && e.paused.IsZero() && e.next != nil && len(all) < most {
 		c, err := p.due(e, e.next.at)
 		if err != nil {
 			return all, err

@@ -98,8 +98,8 @@ func millis(t time.Time) *types.AttributeValueMemberN { return number(t.UnixMill
 func seconds(t time.Time) *types.AttributeValueMemberN {
 	ms := t.UnixMilli()
 	s := strconv.FormatInt(ms/1000, 10)
-	if rest := ms % 1000; rest != 0 {
-		s += strings.TrimRight(fmt.Sprintf(".%03d", rest), "0")
+	if fraction := ms % 1000; fraction != 0 {
+		s += strings.TrimRight(fmt.Sprintf(".%03d", fraction), "0")
 	}
 	return &types.AttributeValueMemberN{Value: s}
 }
@@ -143,7 +143,7 @@ type entity struct {
 	since, base time.Time
 	next        *pending // nil: no transition is pending
 	paused      time.Time
-	ended       string
+	end         string
 	definition  int64
 	problem     string
 	own         Item
@@ -163,7 +163,7 @@ func (p *pending) equal(o *pending) bool {
 func readEntity(it Item) *entity {
 	e := &entity{
 		id: textOf(it[attrEntity]), incarnation: textOf(it[attrIncarnation]), generation: numberOf(it[attrGeneration]), state: textOf(it[attrState]),
-		since: timeOf(it[attrSince]), base: timeOf(it[attrBase]), paused: timeOf(it[attrPaused]), ended: textOf(it[attrEnded]),
+		since: timeOf(it[attrSince]), base: timeOf(it[attrBase]), paused: timeOf(it[attrPaused]), end: textOf(it[attrEnded]),
 		definition: numberOf(it[attrDefinition]), problem: textOf(it[attrProblem]), own: own(it),
 	}
 	if it[attrNext] != nil {
@@ -185,8 +185,8 @@ func (e *entity) attributes() Item {
 	if !e.paused.IsZero() {
 		it[attrPaused] = millis(e.paused)
 	}
-	if e.ended != "" {
-		it[attrEnded] = text(e.ended)
+	if e.end != "" {
+		it[attrEnded] = text(e.end)
 	}
 	if e.problem != "" {
 		it[attrProblem] = text(e.problem)

@@ -41,7 +41,7 @@ func (l *Lifecycles) searchAgain(ctx context.Context, lifecycle string, log *slo
 func (l *Lifecycles) search(ctx context.Context, lifecycle string) (armed, called int, err error) {
 	table, now := EntityTable(lifecycle), l.now()
 	err = l.each(ctx, lifecycle, func(e *entity) error {
-		if e.ended != "" || e.next == nil || !e.paused.IsZero() || e.next.at.After(now) {
+		if e.end != "" || e.next == nil || !e.paused.IsZero() || e.next.at.After(now) {
 			return nil
 		}
 		_, err := l.o.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{

@@ -197,26 +197,26 @@ func (w *world) create(lc, id string, attributes ...any) {
 }
 
 // attrs returns attributes from alternating names and values.
-func attrs(of ...any) lifecycle.Item {
+func attrs(pairs ...any) lifecycle.Item {
 	it := lifecycle.Item{}
-	for i := 0; i < len(of); i += 2 {
-		switch v := of[i+1].(type) {
+	for i := 0; i < len(pairs); i += 2 {
+		switch v := pairs[i+1].(type) {
 		case int, int64, float64:
-			it[of[i].(string)] = &types.AttributeValueMemberN{Value: fmt.Sprint(v)}
+			it[pairs[i].(string)] = &types.AttributeValueMemberN{Value: fmt.Sprint(v)}
 		case bool:
-			it[of[i].(string)] = &types.AttributeValueMemberBOOL{Value: v}
+			it[pairs[i].(string)] = &types.AttributeValueMemberBOOL{Value: v}
 		case nil:
-			it[of[i].(string)] = nil
+			it[pairs[i].(string)] = nil
 		default:
-			it[of[i].(string)] = &types.AttributeValueMemberS{Value: fmt.Sprint(v)}
+			it[pairs[i].(string)] = &types.AttributeValueMemberS{Value: fmt.Sprint(v)}
 		}
 	}
 	return it
 }
 
-func (w *world) advance(by time.Duration) {
+func (w *world) advance(d time.Duration) {
 	w.t.Helper()
-	moved, err := w.Clock().Advance(context.Background(), by)
+	moved, err := w.Clock().Advance(context.Background(), d)
 	must(w.t, err)
 	if moved.Unfinished {
 		w.t.Fatalf("the clock did not get there: %v", moved.Busy)
@@ -288,11 +288,11 @@ func must(t testing.TB, err error) {
 }
 
 // await waits until a condition holds.
-func await(t testing.TB, what string, holds func() bool) {
+func await(t testing.TB, event string, holds func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("waited without success until %s", event)
 		}
 	}
 }

@@ -61,10 +61,10 @@ func (s *stage) final() bool { return len(s.next) == 0 }
 
 // due returns the instant of a transition for an entity that came to the state at base. The instant
 // is never before base.
-func (s *step) due(base time.Time, of Item) (time.Time, error) {
+func (s *step) due(base time.Time, attributes Item) (time.Time, error) {
 	t := base
 	if s.From != "" {
-		v := of[s.From]
+		v := attributes[s.From]
 		if v == nil {
 			return t, fmt.Errorf("attribute %q, the time of the transition, is missing", s.From)
 		}
@@ -75,7 +75,7 @@ func (s *step) due(base time.Time, of Item) (time.Time, error) {
 	}
 	after := s.after
 	if s.attr != "" {
-		v := of[s.attr]
+		v := attributes[s.attr]
 		if v == nil {
 			return t, fmt.Errorf("attribute %q, the time to wait, is missing", s.attr)
 		}
@@ -136,19 +136,19 @@ func (c candidate) before(o candidate) bool {
 // first returns the earliest candidate of a state after behind, or nil. It skips transitions whose
 // instants cannot be computed, and returns the reason as problem. If behind was rescheduled, the
 // candidates that it delayed count as well.
-func (p *plan) first(s *stage, base time.Time, of Item, behind *candidate) (first *candidate, problem error) {
+func (p *plan) first(s *stage, base time.Time, attributes Item, after *candidate) (first *candidate, problem error) {
 	var from candidate // the scheduled place of behind, by the definition
-	if behind != nil {
-		from = *behind
-		if at, err := behind.due(base, of); err == nil && at.Before(from.at) {
+	if after != nil {
+		from = *after
+		if at, err := after.due(base, attributes); err == nil && at.Before(from.at) {
 			from.at = at
 		}
 	}
 	for _, step := range s.next {
-		if !step.timed() || behind != nil && step.index == behind.index {
+		if !step.timed() || after != nil && step.index == after.index {
 			continue
 		}
-		at, err := step.due(base, of)
+		at, err := step.due(base, attributes)
 		if err != nil {
 			if problem == nil {
 				problem = fmt.Errorf("state %q, transition to %q: %w", s.Name, step.To, err)
@@ -156,11 +156,11 @@ func (p *plan) first(s *stage, base time.Time, of Item, behind *candidate) (firs
 			continue
 		}
 		c := candidate{step, at}
-		if behind != nil {
+		if after != nil {
 			if !from.before(c) {
 				continue
 			}
-			c.at = later(c.at, behind.at)
+			c.at = later(c.at, after.at)
 		}
 		if first == nil || c.before(*first) {
 			first = &c
@@ -170,10 +170,10 @@ func (p *plan) first(s *stage, base time.Time, of Item, behind *candidate) (firs
 }
 
 // checkItem returns the fault of an entity's attributes, or nil.
-func (p *plan) checkItem(of Item) error {
+func (p *plan) checkItem(attributes Item) error {
 	for name, kind := range p.Attributes {
 		kind, optional := strings.CutSuffix(kind, "?")
-		switch v := of[name]; {
+		switch v := attributes[name]; {
 		case v == nil && optional:
 		case v == nil:
 			return fmt.Errorf("attribute %q (%s) is missing", name, kind)
@@ -181,7 +181,7 @@ func (p *plan) checkItem(of Item) error {
 			return fmt.Errorf("attribute %q has the type %s and must have %s", name, kindOf(v), kind)
 		}
 	}
-	for name := range of {
+	for name := range attributes {
 		if reserved(name) {
 			return fmt.Errorf("attribute %q: the names entity, part and due, and names that begin with _, are reserved", name)
 		}

@@ -103,8 +103,8 @@ func placeOf(node *yaml.Node, path string) (line, column int) {
 			node = node.Alias
 		}
 		var next *yaml.Node
-		if rest, is := strings.CutPrefix(path, "["); is {
-			number, after, _ := strings.Cut(rest, "]")
+		if tail, indexed := strings.CutPrefix(path, "["); indexed {
+			number, after, _ := strings.Cut(tail, "]")
 			i, _ := strconv.Atoi(number)
 			if node.Kind == yaml.SequenceNode && i < len(node.Content) {
 				next = node.Content[i]

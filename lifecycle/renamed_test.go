@@ -71,14 +71,14 @@ func TestStateGoneMeanwhile(t *testing.T) {
 		w := newWorld(t)
 		w.apply(withB)
 		w.create("two", "e")
-		applied := w.held("PutItem", withoutB)
+		applied := w.startApply("PutItem", withoutB)
 		w.advance(time.Hour)
 		if got := applied(); got.Stuck != 1 || got.Entities["a"] != 1 {
 			t.Errorf("%+v", got)
 		}
 		w.stuck(`version 2 of the definition has no state "b"; move the entity to another state`)
 		w.advance(10 * time.Hour)
-		w.mended()
+		w.leaveUnknownState()
 	})
 	for name, c := range map[string]struct{ file, state, problem string }{
 		"after that":              {withoutB, "b, c@2h0m0s", `version 2 of the definition has no state "b"; move the entity to another state`},
@@ -110,7 +110,7 @@ func TestStateGoneMeanwhile(t *testing.T) {
 			w.advance(10 * time.Hour)
 			if c.problem != "" {
 				w.stuck(c.problem)
-				w.mended()
+				w.leaveUnknownState()
 			} else {
 				w.want(w.events("two", "e"), "created →a@0s", "transition a→b@1h0m0s", "transition bee→c@2h0m0s")
 			}
@@ -120,7 +120,7 @@ func TestStateGoneMeanwhile(t *testing.T) {
 
 // held starts to apply a definition, and returns a function that continues and waits for the
 // result.
-func (w *world) held(operation, file string) func() lifecycle.Applied {
+func (w *world) startApply(operation, file string) func() lifecycle.Applied {
 	w.t.Helper()
 	other, g := w.gate(operation)
 	type result struct {
@@ -158,8 +158,8 @@ func (w *world) stuck(problem string) {
 	}
 }
 
-// mended moves entity e out of that state.
-func (w *world) mended() {
+// leaveUnknownState moves entity e out of the unknown state.
+func (w *world) leaveUnknownState() {
 	w.t.Helper()
 	_, err := w.Move(bg, "two", "e", "c")
 	must(w.t, err)
@@ -175,7 +175,7 @@ func TestAppliedMends(t *testing.T) {
 	w := newWorld(t)
 	w.apply(withB)
 	w.create("two", "e")
-	applied := w.held("PutItem", withoutB)
+	applied := w.startApply("PutItem", withoutB)
 	w.advance(time.Hour)
 	applied()
 	got, err := w.Apply(bg, read(t, renamedB), lifecycle.ApplyOptions{})

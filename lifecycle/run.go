@@ -41,7 +41,7 @@ type runner struct {
 type follower struct {
 	once sync.Once
 	// closed when the database has registered the consumer, or needs no registration
-	held chan struct{}
+	registered chan struct{}
 }
 
 func newRunner(l *Lifecycles) *runner {
@@ -54,7 +54,7 @@ func newRunner(l *Lifecycles) *runner {
 		DB: l.o.DB, Streams: l.o.Streams, Name: dispatcher, Now: l.o.Now, Leases: l.leases(), Hooks: l.o.Hooks, Mark: l.o.Mark, Logger: l.o.Logger,
 		Resolver: deliver.ResolverFunc(l.lane),
 	})
-	r.dispatcher.OnEnd(originKind, l.ended)
+	r.dispatcher.OnEnd(originKind, l.recordOutcomes)
 	return r
 }
 
@@ -132,7 +132,7 @@ func (r *runner) await(ctx context.Context, changed <-chan struct{}) {
 }
 
 // start runs a part of the work. If one part fails, all end.
-func (r *runner) start(what string, part func(context.Context) error) {
+func (r *runner) start(name string, part func(context.Context) error) {
 	ctx := r.mu.ctx
 	r.mu.work.Go(func() {
 		err := part(ctx)
@@ -140,7 +140,7 @@ func (r *runner) start(what string, part func(context.Context) error) {
 			return
 		}
 		r.mu.Lock()
-		r.mu.failed = errors.Join(r.mu.failed, fmt.Errorf("%s have stopped: %w", what, err))
+		r.mu.failed = errors.Join(r.mu.failed, fmt.Errorf("%s have stopped: %w", name, err))
 		r.mu.Unlock()
 		r.mu.cancel()
 	})
@@ -156,13 +156,13 @@ func (r *runner) follow(ctx context.Context, lifecycle string) error {
 			r.mu.Unlock()
 			return nil
 		}
-		f = &follower{held: make(chan struct{})}
+		f = &follower{registered: make(chan struct{})}
 		r.mu.following[lifecycle] = f
 		r.start("transitions of "+lifecycle, func(ctx context.Context) error { return r.read(ctx, f, lifecycle) })
 	}
 	r.mu.Unlock()
 	select {
-	case <-f.held:
+	case <-f.registered:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -221,7 +221,7 @@ func (r *runner) read(ctx context.Context, f *follower, lifecycle string) error 
 	return c.Run(ctx)
 }
 
-func (f *follower) note() { f.once.Do(func() { close(f.held) }) }
+func (f *follower) note() { f.once.Do(func() { close(f.registered) }) }
 
 // hooks returns the database's hooks, extended to record the registration of the consumer.
 func (f *follower) hooks(of deliver.Hooks) deliver.Hooks {

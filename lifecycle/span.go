@@ -33,17 +33,17 @@ var exactUnits = map[string]time.Duration{
 // parseSpan parses "36h", "1d 12h", "-48h", "3 business days".
 func parseSpan(text string) (s span, err error) {
 	wrong := fmt.Errorf(`invalid length of time %q; use 90s, 36h, "1d 12h", "2 weeks", "1 month", "3 business days" or "4 business hours", up to %d years`, text[:min(len(text), spanText)], yearsMost)
-	rest := strings.ToLower(strings.TrimSpace(text))
-	rest, s.negative = strings.CutPrefix(rest, "-")
-	if rest == "" || len(text) > spanText {
+	left := strings.ToLower(strings.TrimSpace(text))
+	left, s.negative = strings.CutPrefix(left, "-")
+	if left == "" || len(text) > spanText {
 		return s, wrong
 	}
-	for rest != "" {
-		part := spanPart.FindStringSubmatch(rest)
+	for left != "" {
+		part := spanPart.FindStringSubmatch(left)
 		if part == nil || !s.add(part[1], part[2] != "", part[3]) {
 			return s, wrong
 		}
-		rest = rest[len(part[0]):]
+		left = left[len(part[0]):]
 	}
 	return s, nil
 }

@@ -143,7 +143,7 @@ func (d Definition) file() (string, error) {
 func (l *Lifecycles) fits(ctx context.Context, p *plan, out *Applied) error {
 	missing := map[string]int{}
 	err := l.each(ctx, p.Name, func(e *entity) error {
-		if e.ended != "" {
+		if e.end != "" {
 			return nil
 		}
 		out.Entities[p.current(e.state)]++
@@ -163,7 +163,7 @@ func (l *Lifecycles) fits(ctx context.Context, p *plan, out *Applied) error {
 // transition by the earlier definition may escape settle; the entity's next transition mends it.
 func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
 	return l.each(ctx, p.Name, func(e *entity) error {
-		if e.ended != "" || p.states[e.state] != nil && e.problem == "" {
+		if e.end != "" || p.states[e.state] != nil && e.problem == "" {
 			return nil
 		}
 		var made *change
@@ -181,7 +181,7 @@ func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
 			if made = c; c.event.Kind == KindRescheduled && c.after.problem == e.problem {
 				return nil, errAsItWas
 			}
-			return c.told(), nil
+			return c.described(), nil
 		})
 		switch {
 		case errors.Is(err, ErrNoEntity), errors.Is(err, ErrEnded), errors.Is(err, errAsItWas):
@@ -207,7 +207,7 @@ var errAsItWas = errors.New("it is as it was")
 // rescheduleAll recomputes the pending transitions of all active entities.
 func (l *Lifecycles) rescheduleAll(ctx context.Context, lifecycle string, out *Applied) error {
 	return l.each(ctx, lifecycle, func(e *entity) error {
-		if e.ended != "" {
+		if e.end != "" {
 			return nil
 		}
 		_, err := l.change(ctx, lifecycle, e.id, func(p *plan, e *entity, now time.Time) (*change, error) {
@@ -217,7 +217,7 @@ func (l *Lifecycles) rescheduleAll(ctx context.Context, lifecycle string, out *A
 			c := following(p, e, KindRescheduled, now)
 			c.event.Note = fmt.Sprintf("by version %d of the definition", p.version)
 			c.wait(nil)
-			return c.told(), nil
+			return c.described(), nil
 		})
 		switch {
 		case errors.Is(err, ErrNoEntity), errors.Is(err, ErrEnded):
@@ -308,25 +308,25 @@ func (l *Lifecycles) planOf(ctx context.Context, name string) (*plan, error) {
 	if !constraint.IsName(name) {
 		return nil, fmt.Errorf("%w: %q", ErrNoLifecycle, name)
 	}
-	is, err := l.load(ctx, name)
+	stored, err := l.load(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	l.plans.Lock()
 	p := l.plans.byName[name]
 	l.plans.Unlock()
-	if p != nil && p.version == is.version {
+	if p != nil && p.version == stored.version {
 		return p, nil
 	}
 	// an unknown handler is reported when it is called
-	d, err := Read(strings.NewReader(is.text), nil)
+	d, err := Read(strings.NewReader(stored.text), nil)
 	if err != nil {
 		return nil, fmt.Errorf("lifecycle %q cannot be read from its table: %w", name, err)
 	}
 	if p, err = d.plan(nil); err != nil {
 		return nil, err
 	}
-	p.version, p.deleted = is.version, is.deleted
+	p.version, p.deleted = stored.version, stored.deleted
 	l.keep(p)
 	// a process without these handlers may have applied the definition
 	if l.o.Streams != nil && !p.deleted {

@@ -92,26 +92,26 @@ func (c *change) entityAction(table string, now time.Time) types.TransactWriteIt
 			TableName: &table, Key: key(c.before.id, partEntity), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		}}
 	}
-	was, is := c.before.attributes(), c.after.attributes()
-	if stage := c.plan.states[c.after.state]; stage != nil && stage.keep > 0 && c.after.ended != "" && c.before.ended == "" {
-		is[attrDue] = seconds(now.Add(stage.keep))
+	before, after := c.before.attributes(), c.after.attributes()
+	if stage := c.plan.states[c.after.state]; stage != nil && stage.keep > 0 && c.after.end != "" && c.before.end == "" {
+		after[attrDue] = seconds(now.Add(stage.keep))
 	}
 	for name, v := range c.set {
-		is[name] = v
+		after[name] = v
 	}
 	for _, name := range c.remove {
-		was[name], is[name] = text(""), nil
+		before[name], after[name] = text(""), nil
 	}
 	var set, remove []string
-	for i, name := range slices.Sorted(maps.Keys(is)) {
+	for i, name := range slices.Sorted(maps.Keys(after)) {
 		switch short := fmt.Sprintf("mayfly_%d", i); {
-		case is[name] != nil:
-			if _, ours := was[name]; ours && same(was[name], is[name]) && name != attrGeneration {
+		case after[name] != nil:
+			if _, ours := before[name]; ours && same(before[name], after[name]) && name != attrGeneration {
 				continue
 			}
-			names["#"+short], values[":"+short] = name, is[name]
+			names["#"+short], values[":"+short] = name, after[name]
 			set = append(set, "#"+short+" = :"+short)
-		case was[name] != nil:
+		case before[name] != nil:
 			names["#"+short] = name
 			remove = append(remove, "#"+short)
 		}
