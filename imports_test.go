@@ -51,7 +51,7 @@ var wings = map[string]wing{
 	"internal/work": {
 		floors: []string{
 			"host", "reminder resolve scheduler trigger", "deliver", "lease", "ensure",
-			"cron declare pattern template",
+			"cron declare pattern template", "attr",
 		},
 		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "target"},
 		tests: []string{"", "internal/faulttest", "internal/testkit"},
@@ -154,7 +154,8 @@ var exceptions = map[string]exception{
 	"conformance": {tests: []string{""}, why: "the suite runs against any endpoint, so it knows clients of the AWS SDK only"},
 	"guard": {
 		may: []string{
-			"internal/clock", "internal/invariant", "internal/skew", "internal/store/dynamo", "internal/work/deliver", "internal/work/ensure", "internal/work/lease", "target",
+			"internal/clock", "internal/invariant", "internal/skew", "internal/store/dynamo", "internal/work/attr", "internal/work/deliver", "internal/work/ensure",
+			"internal/work/lease", "target",
 		},
 		tests: []string{"", "conformance", "internal/faulttest", "internal/testkit"},
 		why:   "guard runs at any endpoint, so it knows clients of the AWS SDK only; of the database it needs how a number is read",
