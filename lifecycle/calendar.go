@@ -319,3 +319,22 @@ func parseWall(text string) (w wallRule, err error) {
 	}
 	return w, err
 }
+
+// add moves an instant by the span: first months, days and business days in the calendar's zone,
+// then business hours, then real time. Negative spans have no business parts.
+func (c *calendar) add(t time.Time, s span) time.Time {
+	sign := 1
+	if s.negative {
+		sign = -1
+	}
+	if s.months != 0 || s.days != 0 {
+		t = c.addDays(t, sign*s.months, sign*s.days)
+	}
+	if s.businessDays > 0 {
+		t = c.addBusinessDays(t, s.businessDays)
+	}
+	if s.businessTime > 0 {
+		t = c.addBusinessTime(t, s.businessTime)
+	}
+	return t.Add(time.Duration(sign) * s.exact)
+}

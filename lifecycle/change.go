@@ -17,7 +17,6 @@ import (
 const (
 	idMost      = 512 // bytes of an entity's name
 	changeTries = 20
-	bodyMost    = 256 << 10 // bytes of a call
 )
 
 // ErrID is the error for an invalid entity name.

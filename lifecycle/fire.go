@@ -17,16 +17,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// firing is the expiry of a pending transition, or of a call.
-type firing struct {
-	id, incarnation string
-	generation      int64  // the entity's generation when the transition was armed
-	done            func() // marks the record as done
-}
-
 // Limits of a batch of firings.
 const (
-	batchFirings = 20      // firings in a transaction; each has up to four actions
 	batchBytes   = 2 << 20 // bytes of calls in a transaction; DynamoDB accepts 4 MB
 	batchesAhead = 4       // concurrent transactions
 )

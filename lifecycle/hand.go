@@ -141,3 +141,10 @@ func (l *Lifecycles) note(ctx context.Context, actions []types.TransactWriteItem
 	}
 	return nil
 }
+
+// firing is the expiry of a pending transition, or of a call.
+type firing struct {
+	id, incarnation string
+	generation      int64  // the entity's generation when the transition was armed
+	done            func() // marks the record as done
+}

@@ -4,6 +4,8 @@ import (
 	"time"
 )
 
+const bodyMost = 256 << 10 // bytes of a call
+
 // Event is a change of an entity in its history.
 type Event struct {
 	Generation int64

@@ -209,3 +209,18 @@ func later(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+func reserved(name string) bool {
+	return name == attrEntity || name == attrPart || name == attrDue || strings.HasPrefix(name, "_")
+}
+
+// own returns the entity's own attributes of its item.
+func own(it Item) Item {
+	out := make(Item, len(it))
+	for name, v := range it {
+		if !reserved(name) {
+			out[name] = v
+		}
+	}
+	return out
+}

@@ -188,18 +188,3 @@ func (p *plan) checkItem(attributes Item) error {
 	}
 	return nil
 }
-
-func reserved(name string) bool {
-	return name == attrEntity || name == attrPart || name == attrDue || strings.HasPrefix(name, "_")
-}
-
-// own returns the entity's own attributes of its item.
-func own(it Item) Item {
-	out := make(Item, len(it))
-	for name, v := range it {
-		if !reserved(name) {
-			out[name] = v
-		}
-	}
-	return out
-}

@@ -17,6 +17,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
+const batchFirings = 20 // firings in a transaction; each has up to four actions
+
 // change is a change of one entity: before, after and event. It is written in one transaction,
 // alone or with changes of other entities.
 type change struct {
