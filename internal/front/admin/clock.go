@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -174,6 +176,8 @@ type moveRequest struct {
 	ByMS  *int64   `json:"by_ms"` // milliseconds
 	Rate  *float64 `json:"rate"`
 	Limit *string  `json:"limit"` // of real time, as time.ParseDuration reads it
+
+	members []string // the names of all members that are not null
 }
 
 // badRequest is a body that the endpoint cannot use.
@@ -187,12 +191,20 @@ func readMove(body []byte) (moveRequest, error) {
 		return m, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
 		return m, bodyError(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return m, errors.New("unexpected text after the JSON object in the body")
+	}
+	var members map[string]any
+	if err := json.Unmarshal(body, &members); err != nil {
+		return m, bodyError(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if members[name] != nil {
+			m.members = append(m.members, name)
+		}
 	}
 	return m, nil
 }
@@ -216,10 +228,7 @@ func bodyError(err error) error {
 		return fmt.Errorf("%q must be %s, not a JSON %s", wrong.Field, want, wrong.Value)
 	}
 	var syntax *json.SyntaxError
-	switch name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
-	case unknown:
-		return fmt.Errorf("unknown member %s", name)
-	case errors.As(err, &syntax):
+	if errors.As(err, &syntax) {
 		return fmt.Errorf("the body is not valid JSON, at byte %d", syntax.Offset)
 	}
 	return errors.New("the JSON object in the body is incomplete")
@@ -227,24 +236,10 @@ func bodyError(err error) error {
 
 // only refuses members that the endpoint does not take, so that a typing error is not a silent default.
 func (m moveRequest) only(allowed ...string) error {
-	given := []struct {
-		name string
-		set  bool
-	}{
-		{"to", m.To != nil}, {"to_ms", m.ToMS != nil}, {"by", m.By != nil}, {"by_ms", m.ByMS != nil},
-		{"rate", m.Rate != nil}, {"limit", m.Limit != nil},
-	}
-next:
-	for _, g := range given {
-		if !g.set {
-			continue
+	for _, name := range m.members {
+		if !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, name) }) {
+			return badRequest(fmt.Sprintf("unexpected member %q", name))
 		}
-		for _, name := range allowed {
-			if g.name == name {
-				continue next
-			}
-		}
-		return badRequest(fmt.Sprintf("unexpected member %q", g.name))
 	}
 	return nil
 }

@@ -113,16 +113,17 @@ func parseAt(text string, zone *time.Location, digits int) (time.Time, *problem)
 	if digits > 0 {
 		whole, fraction, fractioned = strings.Cut(text, ".")
 	}
-	// time.Parse takes a fraction and a comma where the layout has none, and an hour of one digit; hence the length.
+	// time.Parse accepts a fraction that the layout lacks and an hour of one digit. After hasForm its
+	// errors can only be numbers out of range.
 	t, err := time.Parse("2006-01-02T15:04:05", whole)
 	nanos, ok := number(fraction, 999)
 	switch {
-	case err != nil && len(whole) == len(form) && isOutOfRange(err):
-		return time.Time{}, wrong("no such date or time")
-	case (err != nil || len(whole) != len(form)) && digits > 0:
+	case !hasForm(whole, form) && digits > 0:
 		return time.Time{}, wrong("the time must have the form %s.fff, without a zone", form)
-	case err != nil || len(whole) != len(form):
+	case !hasForm(whole, form):
 		return time.Time{}, wrong("the time must have the form %s, without zone and fraction", form)
+	case err != nil:
+		return time.Time{}, wrong("no such date or time")
 	case fractioned && (!ok || len(fraction) > digits):
 		return time.Time{}, wrong("the fraction of a second must have 1 to %d digits", digits)
 	}
@@ -137,9 +138,22 @@ func parseAt(text string, zone *time.Location, digits int) (time.Time, *problem)
 	return at, nil
 }
 
-func isOutOfRange(err error) bool {
-	e, ok := err.(*time.ParseError)
-	return ok && strings.HasSuffix(e.Message, "out of range")
+// hasForm reports whether text has a digit for each small letter of form, and else the same bytes.
+func hasForm(text, form string) bool {
+	if len(text) != len(form) {
+		return false
+	}
+	for i := range len(form) {
+		switch c := text[i]; {
+		case form[i] < 'a' || form[i] > 'z':
+			if c != form[i] {
+				return false
+			}
+		case c < '0' || c > '9':
+			return false
+		}
+	}
+	return true
 }
 
 // unit is what an interval is counted in.
