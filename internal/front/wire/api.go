@@ -89,8 +89,9 @@ func writeJSONError(out *Response, code, message string, status int) {
 	out.w.endObject()
 }
 
-// callHanded answers a request for what was handed in. It gives the operation's name and the error's code, as far as there are such.
-func (s *Server) callHanded(ctx context.Context, a *asked, in *Request, out *Response, body []byte, id string) (name, code string) {
+// answerHanded writes the result of a Route or an Action, or its error. It returns the operation's
+// name and the error's code; each is empty if there is none.
+func (s *Server) answerHanded(ctx context.Context, a *asked, in *Request, out *Response, body []byte, id string) (name, code string) {
 	if a.op != nil {
 		name = a.op.name
 	}
@@ -98,7 +99,7 @@ func (s *Server) callHanded(ctx context.Context, a *asked, in *Request, out *Res
 	if _, allowed := s.allowed(in); allowed {
 		out.set("Access-Control-Expose-Headers", headerErrorType+", X-Amzn-Requestid")
 	}
-	result, err := s.runHanded(ctx, a, in, body)
+	result, err := s.checkAndRunHanded(ctx, a, in, body)
 	if err == nil {
 		out.Status = a.op.status
 		err = out.w.marshal(result)
@@ -113,9 +114,9 @@ func (s *Server) callHanded(ctx context.Context, a *asked, in *Request, out *Res
 	return name, code
 }
 
-// runHanded checks the request and runs the operation: size, operation, origin, signature, encoding of path and query. What the body says is the
-// operation's.
-func (s *Server) runHanded(ctx context.Context, a *asked, in *Request, body []byte) (result any, err error) {
+// checkAndRunHanded checks size, operation, origin, signature and the encoding of path and query,
+// in this order, and then runs the operation, which checks the body.
+func (s *Server) checkAndRunHanded(ctx context.Context, a *asked, in *Request, body []byte) (result any, err error) {
 	switch {
 	case max(len(in.Body), len(body)) > handedBodyMax:
 		return nil, &failure{http.StatusRequestEntityTooLarge, "RequestEntityTooLargeException",

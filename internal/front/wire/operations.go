@@ -83,7 +83,7 @@ func bind[In, Out any](
 // target is an operation with its name. The zero target is none.
 type target struct {
 	name string
-	run  operation
+	operation
 }
 
 // lookUp finds what X-Amz-Target names.
@@ -96,9 +96,9 @@ func lookUp(header string) (target, bool) {
 			return target{}, false
 		}
 	}
-	run, found := table[name]
+	op, found := table[name]
 	if !found {
 		return target{}, false
 	}
-	return target{name, run}, true
+	return target{name, op}, true
 }

@@ -80,18 +80,18 @@ func New(o Options) *Server {
 func (s *Server) Do(ctx context.Context, in *Request) *Response {
 	out := newResponse()
 	if s.Observe == nil {
-		s.answer(ctx, in, out)
+		s.routeRequest(ctx, in, out)
 		return out
 	}
 	start := s.Now()
-	operation, code := s.answer(ctx, in, out)
+	operation, code := s.routeRequest(ctx, in, out)
 	s.Observe(operation, out.Status, code, s.Now().Sub(start))
 	return out
 }
 
-// answer fills the response. It gives the operation that was asked for and the code of the error that was answered, as far as there are
-// such.
-func (s *Server) answer(ctx context.Context, in *Request, out *Response) (operation, code string) {
+// routeRequest fills in the response of a request to an operation, to a Route or an Action, or to
+// none. It returns the operation's name and the error's code; each is empty if there is none.
+func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (operation, code string) {
 	body, ok := decompress(in)
 	if in.Oversize || len(in.Body) > bodyMax || !ok {
 		out.Status = http.StatusRequestEntityTooLarge
@@ -101,10 +101,10 @@ func (s *Server) answer(ctx context.Context, in *Request, out *Response) (operat
 	out.set("X-Amzn-Requestid", id)
 	s.allowOrigin(in, out)
 	if asked := s.handed.find(in); asked.api != nil {
-		return s.callHanded(ctx, &asked, in, out, body, id)
+		return s.answerHanded(ctx, &asked, in, out, body, id)
 	}
-	if !s.plain(in, out) {
-		target, failed := s.call(ctx, in, out, body, id)
+	if !s.answerPlain(in, out) {
+		target, failed := s.answerOperation(ctx, in, out, body, id)
 		operation, code = target.name, string(failed)
 	}
 	if !in.InProcess {
@@ -113,8 +113,9 @@ func (s *Server) answer(ctx context.Context, in *Request, out *Response) (operat
 	return operation, code
 }
 
-// plain answers what is not a call of an operation, and reports whether the request was such.
-func (s *Server) plain(in *Request, out *Response) bool {
+// answerPlain answers a request that calls no operation: a health check, a preflight or a mistake.
+// It reports whether the request was one.
+func (s *Server) answerPlain(in *Request, out *Response) bool {
 	contentType, known := answerType(in.Header.Get("Content-Type"))
 	switch {
 	case in.Method == http.MethodPost && (known || len(in.Body) == 0):
@@ -153,9 +154,9 @@ func answerType(contentType string) (answer string, known bool) {
 	}
 }
 
-// call runs the operation that the request names and writes its answer or its error.
-func (s *Server) call(ctx context.Context, in *Request, out *Response, body []byte, id string) (target, dynamo.Code) {
-	target, err := s.run(ctx, in, out, body)
+// answerOperation writes the result of the operation that the request names, or its error.
+func (s *Server) answerOperation(ctx context.Context, in *Request, out *Response, body []byte, id string) (target, dynamo.Code) {
+	target, err := s.checkAndRun(ctx, in, out, body)
 	if err != nil {
 		answer := s.apiError(ctx, err, target.name, id)
 		out.writeError(answer)
@@ -197,8 +198,8 @@ func (s *Server) logFault(ctx context.Context, err error, operation, id string) 
 	}
 }
 
-// run checks the request in AWS's order, and then calls the operation.
-func (s *Server) run(ctx context.Context, in *Request, out *Response, body []byte) (target target, err error) {
+// checkAndRun checks the request in AWS's order and then runs the operation.
+func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, body []byte) (target target, err error) {
 	target, known := lookUp(in.Header.Get("X-Amz-Target"))
 	if !known || s.HandedOnly {
 		err = errUnknownOperation
@@ -221,7 +222,7 @@ func (s *Server) run(ctx context.Context, in *Request, out *Response, body []byt
 			err = fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
 		}
 	}()
-	return target, target.run(ctx, s.Service, d, &out.w)
+	return target, target.operation(ctx, s.Service, d, &out.w)
 }
 
 // serviceDynamoDB is what requests of the tables' API, and of the streams', are signed for.
