@@ -9,6 +9,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 const (
@@ -48,11 +49,11 @@ func (g *Guard) entryOf(item map[string]types.AttributeValue) (e entry, ok bool)
 
 // deadline reads a TTL attribute. The instant is in ms since the epoch, a fraction of one rounded up: law NeverEarly.
 func deadline(v types.AttributeValue) (value string, at int64, err error) {
-	n, isNumber := v.(*types.AttributeValueMemberN)
+	n, isNumber := attr.AsNumber(v)
 	if !isNumber {
 		return "", 0, errors.New("it is not a number")
 	}
-	number, err := dynamo.AppendNumber(nil, []byte(n.Value))
+	number, err := dynamo.AppendNumber(nil, []byte(n))
 	if err != nil {
 		return "", 0, err
 	}
@@ -62,11 +63,11 @@ func deadline(v types.AttributeValue) (value string, at int64, err error) {
 	}
 	switch {
 	case !fits || at > secondsMax*1000:
-		return "", 0, fmt.Errorf("%s is after the year 5138: it looks like milliseconds and must be seconds", n.Value)
+		return "", 0, fmt.Errorf("%s is after the year 5138: it looks like milliseconds and must be seconds", n)
 	case at <= 0:
-		return "", 0, fmt.Errorf("%s is not after 1970", n.Value)
+		return "", 0, fmt.Errorf("%s is not after 1970", n)
 	}
-	return n.Value, at, nil
+	return n, at, nil
 }
 
 // versionOf is the version attribute as an entry keeps it.

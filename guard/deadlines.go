@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -129,7 +130,7 @@ func (s *store) keyOf(e *stored) map[string]types.AttributeValue {
 		part = s.inbox(p)
 	}
 	at, _ := sortKey(e.at, e.key)
-	return map[string]types.AttributeValue{attrPart: stringValue(part), attrAt: stringValue(at)}
+	return map[string]types.AttributeValue{attrPart: attr.S(part), attrAt: attr.S(at)}
 }
 
 // sortKey is a deadline's sort key. whole is false where it has only the key's hash.
@@ -144,15 +145,15 @@ func sortKey(at int64, k key) (sort string, whole bool) {
 
 func (s *store) item(e *stored) map[string]types.AttributeValue {
 	item := s.keyOf(e)
-	item[attrBy], item[attrTag] = stringValue(e.by), numberValue(tagOf(e.by))
+	item[attrBy], item[attrTag] = attr.S(e.by), attr.Int(tagOf(e.by))
 	if e.value != "" && e.value != strconv.FormatInt(e.at/1000, 10) || e.at%1000 != 0 {
-		item[attrValue] = stringValue(e.value)
+		item[attrValue] = attr.S(e.value)
 	}
 	if e.version != "" {
-		item[attrVersion] = stringValue(e.version)
+		item[attrVersion] = attr.S(e.version)
 	}
 	if _, whole := sortKey(e.at, e.key); !whole {
-		item[attrKey] = &types.AttributeValueMemberB{Value: []byte(e.key)}
+		item[attrKey] = attr.B([]byte(e.key))
 	}
 	return item
 }
@@ -161,48 +162,27 @@ var errNoDeadline = errors.New("not a deadline written by guard")
 
 // readNoted is the reverse of item.
 func readNoted(item map[string]types.AttributeValue) (noted, error) {
-	at, rest, ok := strings.Cut(stringOf(item[attrAt]), "/")
+	at, rest, ok := strings.Cut(attr.String(item[attrAt]), "/")
 	ms, err := strconv.ParseInt(at, 10, 64)
 	if !ok || err != nil || len(at) != 15 || ms < 0 {
 		return noted{}, errNoDeadline
 	}
 	var k []byte
 	if strings.HasPrefix(rest, "#") {
-		b, isBinary := item[attrKey].(*types.AttributeValueMemberB)
+		b, isBinary := attr.AsBinary(item[attrKey])
 		if !isBinary {
 			return noted{}, errNoDeadline
 		}
-		k = b.Value
+		k = b
 	} else if k, err = base64.RawURLEncoding.DecodeString(rest); err != nil {
 		return noted{}, errNoDeadline
 	}
-	n := noted{entry: entry{key: key(k), at: ms, value: stringOf(item[attrValue]), version: stringOf(item[attrVersion])}, by: stringOf(item[attrBy])}
+	n := noted{entry: entry{key: key(k), at: ms, value: attr.String(item[attrValue]), version: attr.String(item[attrVersion])}, by: attr.String(item[attrBy])}
 	if n.value == "" {
 		n.value = strconv.FormatInt(ms/1000, 10)
 	}
 	n.tag = tagOf(n.by)
 	return n, nil
-}
-
-func stringValue(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func numberValue(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-func stringOf(v types.AttributeValue) string {
-	if s, ok := v.(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
-}
-
-func int64Of(v types.AttributeValue) int64 {
-	if s, ok := v.(*types.AttributeValueMemberN); ok {
-		n, _ := strconv.ParseInt(s.Value, 10, 64)
-		return n
-	}
-	return 0
 }
 
 // query calls each with the items of a partition key whose sort keys are from low to high, in order, until it returns false. No sort key
@@ -211,7 +191,7 @@ func (s *store) query(ctx context.Context, part, low, high string, limit int32, 
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(deadlinesTable), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
 		ExpressionAttributeNames:  map[string]string{"#p": attrPart, "#a": attrAt},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":p": stringValue(part), ":low": stringValue(low), ":high": stringValue(high)},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":p": attr.S(part), ":low": attr.S(low), ":high": attr.S(high)},
 	}
 	if limit > 0 {
 		in.Limit = &limit
@@ -235,7 +215,7 @@ func (s *store) query(ctx context.Context, part, low, high string, limit int32, 
 // minutes returns the minutes from low to high in which a partition may have deadlines.
 func (s *store) minutes(ctx context.Context, p int, low, high int64) (all []int64, err error) {
 	err = s.query(ctx, s.directory(p), minuteText(low), minuteText(high)+"~", 0, func(item map[string]types.AttributeValue) bool {
-		if at, ok := readMinute(stringOf(item[attrAt])); ok {
+		if at, ok := readMinute(attr.String(item[attrAt])); ok {
 			all = append(all, at)
 		}
 		return true
@@ -247,7 +227,7 @@ func (s *store) minutes(ctx context.Context, p int, low, high int64) (all []int6
 func (s *store) firstMinute(ctx context.Context, p int, low int64) (first int64, err error) {
 	first = math.MaxInt64
 	err = s.query(ctx, s.directory(p), minuteText(low), "~", 1, func(item map[string]types.AttributeValue) bool {
-		if at, ok := readMinute(stringOf(item[attrAt])); ok {
+		if at, ok := readMinute(attr.String(item[attrAt])); ok {
 			first = at
 		}
 		return false
@@ -258,7 +238,7 @@ func (s *store) firstMinute(ctx context.Context, p int, low int64) (first int64,
 // forgetMinute deletes a minute of a partition's directory.
 func (s *store) forgetMinute(ctx context.Context, p int, at int64) error {
 	_, err := s.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: aws.String(deadlinesTable), Key: map[string]types.AttributeValue{attrPart: stringValue(s.directory(p)), attrAt: stringValue(minuteText(at))},
+		TableName: aws.String(deadlinesTable), Key: map[string]types.AttributeValue{attrPart: attr.S(s.directory(p)), attrAt: attr.S(minuteText(at))},
 	})
 	return err
 }
@@ -266,7 +246,7 @@ func (s *store) forgetMinute(ctx context.Context, p int, at int64) error {
 // noteMinute puts a minute into a partition's directory.
 func (s *store) noteMinute(ctx context.Context, p int, at int64) error {
 	_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: aws.String(deadlinesTable), Item: map[string]types.AttributeValue{attrPart: stringValue(s.directory(p)), attrAt: stringValue(minuteText(at))},
+		TableName: aws.String(deadlinesTable), Item: map[string]types.AttributeValue{attrPart: attr.S(s.directory(p)), attrAt: attr.S(minuteText(at))},
 	})
 	return err
 }
@@ -283,7 +263,7 @@ func (s *store) put(ctx context.Context, e *stored) error {
 			in.ConditionExpression = aws.String("attribute_not_exists(#p) OR #by <= :by OR #by > :by")
 		}
 		in.ExpressionAttributeNames["#by"] = attrBy
-		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": stringValue(e.by)}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": attr.S(e.by)}
 	}
 	_, err := s.db.PutItem(ctx, in)
 	return unlessUnmet(err)
@@ -295,11 +275,11 @@ func (s *store) drop(ctx context.Context, e *stored) error {
 	if e.byTag {
 		in.ConditionExpression = aws.String("#tag IN (:tag, :scan)")
 		in.ExpressionAttributeNames = map[string]string{"#tag": attrTag}
-		in.ExpressionAttributeValues = map[string]types.AttributeValue{":tag": numberValue(e.tag), ":scan": numberValue(tagOf(""))}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":tag": attr.Int(e.tag), ":scan": attr.Int(tagOf(""))}
 	} else {
 		in.ConditionExpression = aws.String("#by <= :by")
 		in.ExpressionAttributeNames = map[string]string{"#by": attrBy}
-		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": stringValue(e.by)}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": attr.S(e.by)}
 	}
 	_, err := s.db.DeleteItem(ctx, in)
 	return unlessUnmet(err)

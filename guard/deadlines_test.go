@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -75,16 +76,16 @@ func FuzzNoted(f *testing.F) {
 		at = min(max(at, 1), secondsMax*1000)
 		e := &stored{key: key(k), at: at, value: value, version: version, by: byOf(1, strings.Repeat("9", max(sequence, 0)%40))}
 		item := s.item(e)
-		if len(stringOf(item[attrAt])) > 1024 {
-			t.Fatalf("the sort key has %d bytes", len(stringOf(item[attrAt])))
+		if len(attr.String(item[attrAt])) > 1024 {
+			t.Fatalf("the sort key has %d bytes", len(attr.String(item[attrAt])))
 		}
 		n, err := readNoted(item)
 		if err != nil || n.key != e.key || n.at != at || n.by != e.by || n.tag != tagOf(e.by) || n.version != version || value != "" && n.value != value {
 			t.Errorf("%+v became %+v: %v", e, n, err)
 		}
 		later := s.item(&stored{key: "", at: at + 1})
-		if stringOf(later[attrAt]) <= stringOf(item[attrAt]) {
-			t.Errorf("%q sorts before %q", stringOf(later[attrAt]), stringOf(item[attrAt]))
+		if attr.String(later[attrAt]) <= attr.String(item[attrAt]) {
+			t.Errorf("%q sorts before %q", attr.String(later[attrAt]), attr.String(item[attrAt]))
 		}
 		if m, ok := readMinute(minuteText(at)); !ok || m != minuteOf(at) {
 			t.Errorf("the minute of %d became %d", at, m)
@@ -99,7 +100,7 @@ func FuzzReadNoted(f *testing.F) {
 	f.Add("000001893456000/#ab", "", []byte("x"))
 	f.Add("settings", "", []byte(nil))
 	f.Fuzz(func(t *testing.T, at, value string, k []byte) {
-		n, err := readNoted(map[string]types.AttributeValue{attrAt: stringValue(at), attrValue: stringValue(value), attrKey: &types.AttributeValueMemberB{Value: k}})
+		n, err := readNoted(map[string]types.AttributeValue{attrAt: attr.S(at), attrValue: attr.S(value), attrKey: &types.AttributeValueMemberB{Value: k}})
 		if err == nil && (n.at < 0 || n.value == "") {
 			t.Errorf("%q is taken for %+v", at, n)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/testkit"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // startDynalite runs dynalite, an implementation of DynamoDB that shares nothing with ours, as it is in .ci/clients.
@@ -63,7 +64,7 @@ func newElsewhere(t *testing.T, index, key string) *elsewhere {
 
 func (e *elsewhere) put(n int, ttl int64, more map[string]types.AttributeValue) {
 	e.t.Helper()
-	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: fmt.Sprint("item", n%7)}, "sk": number(int64(n)), "ttl": number(ttl)}
+	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: fmt.Sprint("item", n%7)}, "sk": attr.Int(int64(n)), "ttl": attr.Int(ttl)}
 	for name, v := range more {
 		item[name] = v
 	}

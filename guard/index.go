@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -45,7 +46,7 @@ func (x *indexing) query(partition string, low, high int64) *dynamodb.QueryInput
 		KeyConditionExpression:   aws.String("#p = :p AND #ttl BETWEEN :low AND :high"),
 		ExpressionAttributeNames: map[string]string{"#p": x.index.key, "#ttl": x.g.o.Attribute},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":p": &types.AttributeValueMemberS{Value: partition}, ":low": number(low), ":high": number(high),
+			":p": attr.S(partition), ":low": attr.Int(low), ":high": attr.Int(high),
 		},
 	}
 }
@@ -322,11 +323,11 @@ func (x *indexing) inspect(ctx context.Context, seen *sightings, item map[string
 	if !ok || e.at > until {
 		return nil
 	}
-	partition, _ := item[x.index.key].(*types.AttributeValueMemberS)
-	if partition == nil {
+	partition, isText := attr.AsString(item[x.index.key])
+	if !isText {
 		return nil // a projection that an endpoint has invented
 	}
-	if shard, swept := x.layout.shardOf(partition.Value, wholeSeconds(e.at)); swept {
+	if shard, swept := x.layout.shardOf(partition, wholeSeconds(e.at)); swept {
 		if e.at > x.g.now()-settle*1000 {
 			return nil
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -446,8 +447,8 @@ func (n *initializing) item(ctx context.Context, item map[string]types.Attribute
 		if odd := stranger([]map[string]types.AttributeValue{item}, n.key); odd != "" {
 			return n.strange(odd)
 		}
-		if v, isText := item[n.key].(*types.AttributeValueMemberS); isText {
-			if _, right := n.layout.shardOf(v.Value, wholeSeconds(e.at)); right {
+		if v, isText := attr.AsString(item[n.key]); isText {
+			if _, right := n.layout.shardOf(v, wholeSeconds(e.at)); right {
 				n.count(func(r *InitReport) { r.Right++ })
 				return nil
 			}
@@ -494,7 +495,7 @@ func (n *initializing) update(ctx context.Context, e entry) (written bool, err e
 		TableName: &n.o.Table, Key: n.g.attributes(e.key), UpdateExpression: aws.String("SET #key = :place"), ConditionExpression: aws.String("#ttl = :seen"),
 		ExpressionAttributeNames: map[string]string{"#key": n.key, "#ttl": n.g.o.Attribute},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":place": &types.AttributeValueMemberS{Value: n.layout.place(wholeSeconds(e.at), n.g.shardText(e.key))}, ":seen": &types.AttributeValueMemberN{Value: e.text()},
+			":place": attr.S(n.layout.place(wholeSeconds(e.at), n.g.shardText(e.key))), ":seen": attr.N(e.text()),
 		},
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}

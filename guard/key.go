@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // key is an item's key in canonical bytes, so that equal keys are equal strings, in every process:
@@ -92,11 +93,11 @@ func (t *table) attributes(k key) map[string]types.AttributeValue {
 		rest = rest[1+n+int(size):]
 		switch a.kind {
 		case types.ScalarAttributeTypeS:
-			item[a.name] = &types.AttributeValueMemberS{Value: value}
+			item[a.name] = attr.S(value)
 		case types.ScalarAttributeTypeN:
-			item[a.name] = &types.AttributeValueMemberN{Value: value}
+			item[a.name] = attr.N(value)
 		case types.ScalarAttributeTypeB:
-			item[a.name] = &types.AttributeValueMemberB{Value: []byte(value)}
+			item[a.name] = attr.B([]byte(value))
 		}
 	}
 	if rest != "" {

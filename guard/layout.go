@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // layout says what the partition key of an index of deadlines holds:
@@ -121,11 +123,10 @@ const shardsMost = 10_000
 func guess(items []map[string]types.AttributeValue, key string, shards int) (l layout, known bool, err *Problem) {
 	counts, highest, sharded := map[int64]int{}, -1, false
 	for _, item := range items {
-		v, isText := item[key].(*types.AttributeValueMemberS)
+		name, isText := attr.AsString(item[key])
 		if !isText {
 			continue
 		}
-		name := v.Value
 		if w, shard, ok := readWindow(name); ok {
 			counts[w.end-w.start]++
 			sharded = sharded || shard != ""
@@ -214,16 +215,16 @@ func onlyKnown(all []*expirationIndex) (only *expirationIndex) {
 
 // placed reports whether a value of the index's partition key looks like a window or a shard of some layout.
 func placed(value types.AttributeValue) bool {
-	v, isText := value.(*types.AttributeValueMemberS)
+	v, isText := attr.AsString(value)
 	if !isText {
 		return false
 	}
-	if start, end, two := strings.Cut(v.Value, "_"); two && len(end) >= windowEndLength { // also one that the published code has made of milliseconds
+	if start, end, two := strings.Cut(v, "_"); two && len(end) >= windowEndLength { // also one that the published code has made of milliseconds
 		_, wrongStart := time.Parse(windowEnd, start)
 		_, wrongEnd := time.Parse(windowEnd, end[:windowEndLength])
 		return wrongStart == nil && wrongEnd == nil
 	}
-	n, err := strconv.Atoi(v.Value)
+	n, err := strconv.Atoi(v)
 	return err == nil && n >= 0
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -37,7 +38,7 @@ func leasesIn(t *testing.T, db *dynamodb.Client, like string) (all []string) {
 	out, err := db.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(lease.TableName), ConsistentRead: aws.Bool(true)})
 	must(t, err)
 	for _, item := range out.Items {
-		consumer, shard := stringOf(item["consumer"]), stringOf(item["shard"])
+		consumer, shard := attr.String(item["consumer"]), attr.String(item["shard"])
 		if strings.Contains(consumer, like) && !lease.IsCrew(shard) {
 			all = append(all, consumer[strings.Index(consumer, "/"+worldTable)+1:]+" "+shard)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -205,7 +206,7 @@ func (o *owner) lookIntoInbox(ctx context.Context, from, to int64) (minutes []in
 	o.inbox = ""
 	err = s.query(ctx, s.inbox(o.number), begin, minuteText(to)+"~", 0, func(item map[string]types.AttributeValue) bool {
 		o.found = true
-		if m, ok := readMinute(stringOf(item[attrAt])); ok {
+		if m, ok := readMinute(attr.String(item[attrAt])); ok {
 			if m >= minuteOf(from) {
 				minutes = append(minutes, m)
 			}
@@ -216,7 +217,7 @@ func (o *owner) lookIntoInbox(ctx context.Context, from, to int64) (minutes []in
 			return true
 		}
 		if o.s.g.room() == 0 {
-			o.starved, o.inbox = true, stringOf(item[attrAt])
+			o.starved, o.inbox = true, attr.String(item[attrAt])
 			return false
 		}
 		o.armFound(n, true)
@@ -234,7 +235,7 @@ func (o *owner) read(item map[string]types.AttributeValue) (noted, bool) {
 		err = errNoDeadline
 	}
 	if err != nil {
-		o.s.g.log.Warn("an item of the deadline table is skipped", "part", stringOf(item[attrPart]), "at", stringOf(item[attrAt]), "error", err)
+		o.s.g.log.Warn("an item of the deadline table is skipped", "part", attr.String(item[attrPart]), "at", attr.String(item[attrAt]), "error", err)
 		return noted{}, false
 	}
 	return n, true

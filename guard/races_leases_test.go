@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
@@ -44,7 +45,7 @@ func (w *world) leases() map[leaseName]lease.Row {
 		}
 		must(w.t, err)
 		for _, item := range page.Items {
-			consumers[stringOf(item["consumer"])] = true
+			consumers[attr.String(item["consumer"])] = true
 		}
 	}
 	for consumer := range consumers {

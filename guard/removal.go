@@ -17,6 +17,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // arm waits in memory until the entry's deadline, and removes the item then. There is one entry per key: a later one takes its place, and the earlier one's done is told replaced.
@@ -167,7 +168,7 @@ var errRenewed = errors.New("the item was renewed or is gone")
 // condition is that the item still has the deadline that armed the entry.
 func (g *Guard) condition(e entry) (condition string, names map[string]string, values map[string]types.AttributeValue) {
 	names = map[string]string{"#ttl": g.o.Attribute}
-	values = map[string]types.AttributeValue{":armed": &types.AttributeValueMemberN{Value: e.text()}}
+	values = map[string]types.AttributeValue{":armed": attr.N(e.text())}
 	condition = "#ttl = :armed"
 	if invariant.Injected(invariant.Unconditional) {
 		condition = "(#ttl = :armed OR attribute_exists(#ttl))"

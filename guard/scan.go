@@ -18,6 +18,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -351,13 +352,13 @@ func readKeyText(text string) (map[string]types.AttributeValue, error) {
 		bytes, err := base64.StdEncoding.DecodeString(value)
 		switch {
 		case kind == "N":
-			key[name] = &types.AttributeValueMemberN{Value: value}
+			key[name] = attr.N(value)
 		case err != nil:
 			return nil, fmt.Errorf("key in a checkpoint: %w", err)
 		case kind == "S":
-			key[name] = &types.AttributeValueMemberS{Value: string(bytes)}
+			key[name] = attr.S(string(bytes))
 		case kind == "B":
-			key[name] = &types.AttributeValueMemberB{Value: bytes}
+			key[name] = attr.B(bytes)
 		default:
 			return nil, fmt.Errorf("key in a checkpoint: unknown type %q", kind)
 		}

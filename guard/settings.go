@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // settings are what all workers of the stream strategy have to agree on about a table. They lie in the deadline table.
@@ -32,7 +34,7 @@ const (
 )
 
 func (s *store) settingsKey() map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{attrPart: stringValue(s.label), attrAt: stringValue("settings")}
+	return map[string]types.AttributeValue{attrPart: attr.S(s.label), attrAt: attr.S("settings")}
 }
 
 // readSettings gives the settings; ok is false where there are none.
@@ -42,8 +44,8 @@ func (s *store) readSettings(ctx context.Context) (set settings, ok bool, err er
 		return settings{}, false, err
 	}
 	set = settings{
-		born: int64Of(out.Item[attrBorn]), partitions: int(int64Of(out.Item[attrPartitions])), stream: stringOf(out.Item[attrStream]),
-		epoch: int64Of(out.Item[attrEpoch]), scans: int64Of(out.Item[attrScans]), scanned: int64Of(out.Item[attrScanned]),
+		born: attr.Integer(out.Item[attrBorn]), partitions: int(attr.Integer(out.Item[attrPartitions])), stream: attr.String(out.Item[attrStream]),
+		epoch: attr.Integer(out.Item[attrEpoch]), scans: attr.Integer(out.Item[attrScans]), scanned: attr.Integer(out.Item[attrScanned]),
 	}
 	if set.partitions < 1 || set.partitions > partitionsMax {
 		return settings{}, false, fmt.Errorf("the settings in %s of %s have %d partitions, which is impossible", deadlinesTable, s.label, set.partitions)
@@ -106,10 +108,10 @@ func (s *store) noteScanned(ctx context.Context, scan int64) error {
 
 func (s *store) replaceSettings(ctx context.Context, before, after settings) error {
 	item := s.settingsKey()
-	item[attrBorn], item[attrPartitions], item[attrStream] = numberValue(after.born), numberValue(int64(after.partitions)), stringValue(after.stream)
-	item[attrEpoch], item[attrScans] = numberValue(after.epoch), numberValue(after.scans)
+	item[attrBorn], item[attrPartitions], item[attrStream] = attr.Int(after.born), attr.Int(int64(after.partitions)), attr.S(after.stream)
+	item[attrEpoch], item[attrScans] = attr.Int(after.epoch), attr.Int(after.scans)
 	if after.scanned > 0 {
-		item[attrScanned] = numberValue(after.scanned)
+		item[attrScanned] = attr.Int(after.scanned)
 	}
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String(deadlinesTable), Item: item, ConditionExpression: aws.String("attribute_not_exists(#p)"),
@@ -118,7 +120,7 @@ func (s *store) replaceSettings(ctx context.Context, before, after settings) err
 	if before.partitions > 0 {
 		in.ConditionExpression = aws.String("#e = :e AND #s = :s")
 		in.ExpressionAttributeNames = map[string]string{"#e": attrEpoch, "#s": attrScans}
-		in.ExpressionAttributeValues = map[string]types.AttributeValue{":e": numberValue(before.epoch), ":s": numberValue(before.scans)}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":e": attr.Int(before.epoch), ":s": attr.Int(before.scans)}
 	}
 	_, err := s.db.PutItem(ctx, in)
 	return err

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -88,7 +89,7 @@ func (s *store) count(ctx context.Context, part, low, high string) (n, first int
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(deadlinesTable), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
 		ExpressionAttributeNames:  map[string]string{"#p": attrPart, "#a": attrAt},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":p": stringValue(part), ":low": stringValue(low), ":high": stringValue(high)},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":p": attr.S(part), ":low": attr.S(low), ":high": attr.S(high)},
 		Select:                    types.SelectCount,
 	}
 	for n = 0; ; {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -60,7 +61,7 @@ func (w *world) names() string {
 		page, err := pages.NextPage(context.Background())
 		must(w.t, err)
 		for _, item := range page.Items {
-			names = append(names, stringOf(item["pk"]))
+			names = append(names, attr.String(item["pk"]))
 		}
 	}
 	slices.Sort(names)
@@ -135,7 +136,7 @@ func awaitScanned(t testing.TB, db *dynamodb.Client) {
 			}
 			must(t, err)
 			for _, item := range page.Items {
-				if tables++; int64Of(item[attrScanned]) < int64Of(item[attrScans]) {
+				if tables++; attr.Integer(item[attrScanned]) < attr.Integer(item[attrScans]) {
 					return false
 				}
 			}

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -241,10 +239,6 @@ func (s *sweeper) shard(ctx context.Context, shard string, low, high int64, part
 func (s *sweeper) leave(at int64) {
 	for left := s.left.Load(); at < left && !s.left.CompareAndSwap(left, at); left = s.left.Load() {
 	}
-}
-
-func number(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
 // awaitRoom waits until a page of deadlines can be armed. enough says that there is none, and that those which come now are for the next sweep.

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
@@ -36,11 +37,11 @@ func (l *Lifecycles) handle(ctx context.Context, lifecycle string, records []del
 		if err != nil {
 			return err
 		}
-		switch part := textOf(old[attrPart]); {
+		switch part := attr.String(old[attrPart]); {
 		case part == partNext:
-			firings = append(firings, &firing{id: textOf(old[attrEntity]), incarnation: textOf(old[attrIncarnation]), generation: numberOf(old[attrGeneration]), done: r.Done})
+			firings = append(firings, &firing{id: attr.String(old[attrEntity]), incarnation: attr.String(old[attrIncarnation]), generation: attr.Integer(old[attrGeneration]), done: r.Done})
 		case strings.HasPrefix(part, partCall):
-			calls = append(calls, &firing{id: textOf(old[attrEntity]), incarnation: textOf(old[attrIncarnation]), generation: numberOf(old[attrGeneration]), done: r.Done})
+			calls = append(calls, &firing{id: attr.String(old[attrEntity]), incarnation: attr.String(old[attrIncarnation]), generation: attr.Integer(old[attrGeneration]), done: r.Done})
 		default:
 			r.Done()
 		}
@@ -229,7 +230,7 @@ func (l *Lifecycles) readAll(ctx context.Context, lifecycle string, batch []*fir
 	left := map[string]types.KeysAndAttributes{
 		table: {Keys: keys, ConsistentRead: aws.Bool(true)},
 		TableName: {
-			Keys: []Item{{attrName: text(lifecycle)}}, ConsistentRead: aws.Bool(true),
+			Keys: []Item{{attrName: attr.S(lifecycle)}}, ConsistentRead: aws.Bool(true),
 			ProjectionExpression: aws.String("#v"), ExpressionAttributeNames: map[string]string{"#v": attrVersion},
 		},
 	}
@@ -243,7 +244,7 @@ func (l *Lifecycles) readAll(ctx context.Context, lifecycle string, batch []*fir
 			out[e.id] = e
 		}
 		for _, it := range page.Responses[TableName] {
-			version = numberOf(it[attrVersion])
+			version = attr.Integer(it[attrVersion])
 		}
 		if left = page.UnprocessedKeys; len(left) > 0 {
 			clock.Pause(pause, ctx.Done())

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/target"
@@ -104,7 +105,7 @@ func outcomeOf(from origin, outcome string) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: aws.String(EntityTable(from.Lifecycle)), Key: key(from.Entity, from.Part), UpdateExpression: aws.String("SET #outcome = :outcome REMOVE #body, #shape"),
 		ConditionExpression: aws.String("attribute_exists(#e)"), ExpressionAttributeNames: map[string]string{"#outcome": attrOutcome, "#body": attrBody, "#shape": attrShape, "#e": attrEntity},
-		ExpressionAttributeValues: Item{":outcome": text(outcome)},
+		ExpressionAttributeValues: Item{":outcome": attr.S(outcome)},
 	}}
 }
 

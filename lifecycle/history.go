@@ -2,6 +2,8 @@ package lifecycle
 
 import (
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 const bodyMost = 256 << 10 // bytes of a call
@@ -60,24 +62,24 @@ func (e *Event) instant() time.Time {
 // item returns the event's item in the entity's table.
 func (e *Event) item(id string, gone time.Time) Item {
 	it := Item{
-		attrEntity: text(id), attrPart: text(numbered(partHistory, e.incarnation, e.Generation)), attrDue: seconds(gone),
-		attrKind: text(e.Kind), attrGeneration: number(e.Generation), attrFrom: text(e.From), attrState: text(e.To), attrAt: millis(e.At), attrIncarnation: text(e.incarnation),
+		attrEntity: attr.S(id), attrPart: attr.S(numbered(partHistory, e.incarnation, e.Generation)), attrDue: attr.Seconds(gone),
+		attrKind: attr.S(e.Kind), attrGeneration: attr.Int(e.Generation), attrFrom: attr.S(e.From), attrState: attr.S(e.To), attrAt: attr.Millis(e.At), attrIncarnation: attr.S(e.incarnation),
 	}
 	if !e.Due.IsZero() {
-		it[attrFired] = millis(e.Due)
+		it[attrFired] = attr.Millis(e.Due)
 	}
 	if !e.Next.IsZero() {
-		it[attrNext], it[attrTo] = millis(e.Next), text(e.NextTo)
+		it[attrNext], it[attrTo] = attr.Millis(e.Next), attr.S(e.NextTo)
 	}
 	for name, value := range map[string]string{attrHandler: e.Handler, attrID: e.ID, attrOutcome: e.Outcome, attrNote: e.Note} {
 		if value != "" {
-			it[name] = text(value)
+			it[name] = attr.S(value)
 		}
 	}
 	if e.body != nil {
-		it[attrBody] = text(string(e.body))
+		it[attrBody] = attr.S(string(e.body))
 		if e.shape != "" {
-			it[attrShape] = text(e.shape)
+			it[attrShape] = attr.S(e.shape)
 		}
 	}
 	return it
@@ -85,12 +87,12 @@ func (e *Event) item(id string, gone time.Time) Item {
 
 func readEvent(it Item) Event {
 	e := Event{
-		Generation: numberOf(it[attrGeneration]), Kind: textOf(it[attrKind]), From: textOf(it[attrFrom]), To: textOf(it[attrState]), At: timeOf(it[attrAt]),
-		Due: timeOf(it[attrFired]), Next: timeOf(it[attrNext]), NextTo: textOf(it[attrTo]), Handler: textOf(it[attrHandler]), ID: textOf(it[attrID]),
-		Outcome: textOf(it[attrOutcome]), Note: textOf(it[attrNote]), incarnation: textOf(it[attrIncarnation]),
+		Generation: attr.Integer(it[attrGeneration]), Kind: attr.String(it[attrKind]), From: attr.String(it[attrFrom]), To: attr.String(it[attrState]), At: timeOf(it[attrAt]),
+		Due: timeOf(it[attrFired]), Next: timeOf(it[attrNext]), NextTo: attr.String(it[attrTo]), Handler: attr.String(it[attrHandler]), ID: attr.String(it[attrID]),
+		Outcome: attr.String(it[attrOutcome]), Note: attr.String(it[attrNote]), incarnation: attr.String(it[attrIncarnation]),
 	}
-	if body := textOf(it[attrBody]); body != "" {
-		e.body, e.shape = []byte(body), textOf(it[attrShape])
+	if body := attr.String(it[attrBody]); body != "" {
+		e.body, e.shape = []byte(body), attr.String(it[attrShape])
 	}
 	return e
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"gopkg.in/yaml.v3"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
@@ -136,8 +137,8 @@ func asYAML(text string) string {
 func (s *step) fill(c *Call, attributes Item) (json.RawMessage, string) {
 	due, _ := c.Due.MarshalText() // cannot fail between the years 1970 and 9999
 	filled := s.input.Fill(attributes, map[string]types.AttributeValue{
-		knownID: text(c.ID), knownLifecycle: text(c.Lifecycle), knownEntity: text(c.Entity), knownFrom: text(c.From), knownTo: text(c.To), knownDue: text(string(due)),
-		knownGeneration: number(c.Generation), knownAttributes: &types.AttributeValueMemberM{Value: attributes},
+		knownID: attr.S(c.ID), knownLifecycle: attr.S(c.Lifecycle), knownEntity: attr.S(c.Entity), knownFrom: attr.S(c.From), knownTo: attr.S(c.To), knownDue: attr.S(string(due)),
+		knownGeneration: attr.Int(c.Generation), knownAttributes: attr.M(attributes),
 	})
 	switch _, text := s.Input.(string); {
 	case len(filled) > bodyMost:

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
@@ -91,7 +92,7 @@ func (l *Lifecycles) History(ctx context.Context, lifecycle, id string) (all []E
 	pages := dynamodb.NewQueryPaginator(l.o.DB, &dynamodb.QueryInput{
 		TableName: aws.String(EntityTable(lifecycle)), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#entity = :entity AND begins_with(#part, :history)"),
 		ExpressionAttributeNames:  map[string]string{"#entity": attrEntity, "#part": attrPart},
-		ExpressionAttributeValues: Item{":entity": text(id), ":history": text(partHistory)},
+		ExpressionAttributeValues: Item{":entity": attr.S(id), ":history": attr.S(partHistory)},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)

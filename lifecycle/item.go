@@ -2,12 +2,12 @@ package lifecycle
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -85,49 +85,16 @@ func entitiesSpec(lifecycle string) ensure.Spec {
 	return ensure.Spec{Name: EntityTable(lifecycle), Key: attrEntity, Sort: attrPart, TTL: attrDue, Stream: true, Shards: 2}
 }
 
-func text(s string) *types.AttributeValueMemberS { return &types.AttributeValueMemberS{Value: s} }
-
-func number(n int64) *types.AttributeValueMemberN {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-// millis returns an instant in ms since the epoch.
-func millis(t time.Time) *types.AttributeValueMemberN { return number(t.UnixMilli()) }
-
-// seconds returns an instant in the format of a TTL attribute.
-func seconds(t time.Time) *types.AttributeValueMemberN {
-	ms := t.UnixMilli()
-	s := strconv.FormatInt(ms/1000, 10)
-	if fraction := ms % 1000; fraction != 0 {
-		s += strings.TrimRight(fmt.Sprintf(".%03d", fraction), "0")
-	}
-	return &types.AttributeValueMemberN{Value: s}
-}
-
-func textOf(v types.AttributeValue) string {
-	if s, ok := v.(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
-}
-
-func numberOf(v types.AttributeValue) int64 {
-	if n, ok := v.(*types.AttributeValueMemberN); ok {
-		i, _ := strconv.ParseInt(n.Value, 10, 64)
-		return i
-	}
-	return 0
-}
-
 // timeOf returns an instant in ms as a time; zero for a missing value.
 func timeOf(v types.AttributeValue) time.Time {
-	if _, ok := v.(*types.AttributeValueMemberN); !ok {
+	ms, ok := attr.AsInteger(v)
+	if !ok {
 		return time.Time{}
 	}
-	return time.UnixMilli(numberOf(v)).UTC()
+	return time.UnixMilli(ms).UTC()
 }
 
-func key(id, part string) Item { return Item{attrEntity: text(id), attrPart: text(part)} }
+func key(id, part string) Item { return Item{attrEntity: attr.S(id), attrPart: attr.S(part)} }
 
 // numbered returns a part with an incarnation and a generation. Such parts order as they happened.
 func numbered(part, incarnation string, generation int64) string {
@@ -162,12 +129,12 @@ func (p *pending) equal(o *pending) bool {
 
 func readEntity(it Item) *entity {
 	e := &entity{
-		id: textOf(it[attrEntity]), incarnation: textOf(it[attrIncarnation]), generation: numberOf(it[attrGeneration]), state: textOf(it[attrState]),
-		since: timeOf(it[attrSince]), base: timeOf(it[attrBase]), paused: timeOf(it[attrPaused]), end: textOf(it[attrEnded]),
-		definition: numberOf(it[attrDefinition]), problem: textOf(it[attrProblem]), own: own(it),
+		id: attr.String(it[attrEntity]), incarnation: attr.String(it[attrIncarnation]), generation: attr.Integer(it[attrGeneration]), state: attr.String(it[attrState]),
+		since: timeOf(it[attrSince]), base: timeOf(it[attrBase]), paused: timeOf(it[attrPaused]), end: attr.String(it[attrEnded]),
+		definition: attr.Integer(it[attrDefinition]), problem: attr.String(it[attrProblem]), own: own(it),
 	}
 	if it[attrNext] != nil {
-		e.next = &pending{at: timeOf(it[attrNext]), via: int(numberOf(it[attrVia])), to: textOf(it[attrTo])}
+		e.next = &pending{at: timeOf(it[attrNext]), via: int(attr.Integer(it[attrVia])), to: attr.String(it[attrTo])}
 	}
 	return e
 }
@@ -176,20 +143,20 @@ func readEntity(it Item) *entity {
 // nil.
 func (e *entity) attributes() Item {
 	it := Item{
-		attrIncarnation: text(e.incarnation), attrGeneration: number(e.generation), attrState: text(e.state), attrSince: millis(e.since), attrBase: millis(e.base),
-		attrDefinition: number(e.definition), attrNext: nil, attrVia: nil, attrTo: nil, attrPaused: nil, attrEnded: nil, attrProblem: nil,
+		attrIncarnation: attr.S(e.incarnation), attrGeneration: attr.Int(e.generation), attrState: attr.S(e.state), attrSince: attr.Millis(e.since), attrBase: attr.Millis(e.base),
+		attrDefinition: attr.Int(e.definition), attrNext: nil, attrVia: nil, attrTo: nil, attrPaused: nil, attrEnded: nil, attrProblem: nil,
 	}
 	if e.next != nil {
-		it[attrNext], it[attrVia], it[attrTo] = millis(e.next.at), number(int64(e.next.via)), text(e.next.to)
+		it[attrNext], it[attrVia], it[attrTo] = attr.Millis(e.next.at), attr.Int(int64(e.next.via)), attr.S(e.next.to)
 	}
 	if !e.paused.IsZero() {
-		it[attrPaused] = millis(e.paused)
+		it[attrPaused] = attr.Millis(e.paused)
 	}
 	if e.end != "" {
-		it[attrEnded] = text(e.end)
+		it[attrEnded] = attr.S(e.end)
 	}
 	if e.problem != "" {
-		it[attrProblem] = text(e.problem)
+		it[attrProblem] = attr.S(e.problem)
 	}
 	return it
 }
@@ -198,8 +165,8 @@ func (e *entity) attributes() Item {
 // expires at once.
 func (e *entity) pendingItem(now time.Time) Item {
 	return Item{
-		attrEntity: text(e.id), attrPart: text(partNext), attrDue: seconds(later(e.next.at, now)),
-		attrIncarnation: text(e.incarnation), attrGeneration: number(e.generation), attrNext: millis(e.next.at), attrVia: number(int64(e.next.via)), attrTo: text(e.next.to),
+		attrEntity: attr.S(e.id), attrPart: attr.S(partNext), attrDue: attr.Seconds(later(e.next.at, now)),
+		attrIncarnation: attr.S(e.incarnation), attrGeneration: attr.Int(e.generation), attrNext: attr.Millis(e.next.at), attrVia: attr.Int(int64(e.next.via)), attrTo: attr.S(e.next.to),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -48,7 +49,7 @@ func (l *Lifecycles) search(ctx context.Context, lifecycle string) (armed, calle
 			{ConditionCheck: &types.ConditionCheck{
 				TableName: &table, Key: key(e.id, partEntity), ConditionExpression: aws.String("#i = :i AND #g = :g"),
 				ExpressionAttributeNames:  map[string]string{"#i": attrIncarnation, "#g": attrGeneration},
-				ExpressionAttributeValues: Item{":i": text(e.incarnation), ":g": number(e.generation)},
+				ExpressionAttributeValues: Item{":i": attr.S(e.incarnation), ":g": attr.Int(e.generation)},
 			}},
 			{Put: &types.Put{
 				TableName: &table, Item: e.pendingItem(now), ConditionExpression: aws.String("attribute_not_exists(#e)"), ExpressionAttributeNames: map[string]string{"#e": attrEntity},
@@ -76,7 +77,7 @@ func (l *Lifecycles) searchCalls(ctx context.Context, lifecycle string, now time
 	pages := dynamodb.NewScanPaginator(l.o.DB, &dynamodb.ScanInput{
 		TableName: &table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("begins_with(#part, :history) AND attribute_exists(#body) AND #at < :old"),
 		ExpressionAttributeNames:  map[string]string{"#part": attrPart, "#body": attrBody, "#at": attrAt},
-		ExpressionAttributeValues: Item{":history": text(partHistory), ":old": millis(now.Add(-callsOld))},
+		ExpressionAttributeValues: Item{":history": attr.S(partHistory), ":old": attr.Millis(now.Add(-callsOld))},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -84,7 +85,7 @@ func (l *Lifecycles) searchCalls(ctx context.Context, lifecycle string, now time
 			return called, err
 		}
 		for _, it := range page.Items {
-			id, e := textOf(it[attrEntity]), readEvent(it)
+			id, e := attr.String(it[attrEntity]), readEvent(it)
 			if _, err := l.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: callItem(id, &e, now)}); err != nil {
 				return called, err
 			}

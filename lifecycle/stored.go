@@ -10,7 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/mayflydb/mayfly/internal/constraint"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -18,7 +20,7 @@ import (
 func (l *Lifecycles) each(ctx context.Context, lifecycle string, f func(*entity) error) error {
 	pages := dynamodb.NewScanPaginator(l.o.DB, &dynamodb.ScanInput{
 		TableName: aws.String(EntityTable(lifecycle)), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("#part = :entity"),
-		ExpressionAttributeNames: map[string]string{"#part": attrPart}, ExpressionAttributeValues: Item{":entity": text(partEntity)},
+		ExpressionAttributeNames: map[string]string{"#part": attrPart}, ExpressionAttributeValues: Item{":entity": attr.S(partEntity)},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -46,27 +48,27 @@ type definition struct {
 
 // load reads a definition. It returns ErrNoLifecycle if none was ever stored.
 func (l *Lifecycles) load(ctx context.Context, name string) (d definition, err error) {
-	out, err := l.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), Key: Item{attrName: text(name)}, ConsistentRead: aws.Bool(true)})
+	out, err := l.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), Key: Item{attrName: attr.S(name)}, ConsistentRead: aws.Bool(true)})
 	if ensure.Missing(err) || err == nil && out.Item == nil {
 		return d, fmt.Errorf("%w: %q", ErrNoLifecycle, name)
 	}
 	if err != nil {
 		return d, err
 	}
-	return definition{numberOf(out.Item[attrVersion]), textOf(out.Item[attrText]), out.Item[attrDeleted] != nil}, nil
+	return definition{attr.Integer(out.Item[attrVersion]), attr.String(out.Item[attrText]), out.Item[attrDeleted] != nil}, nil
 }
 
 // store writes a definition if the stored version is the one before.
 func (l *Lifecycles) store(ctx context.Context, name string, d definition) error {
-	it := Item{attrName: text(name), attrVersion: number(d.version), attrText: text(d.text)}
+	it := Item{attrName: attr.S(name), attrVersion: attr.Int(d.version), attrText: attr.S(d.text)}
 	if d.deleted {
-		it[attrDeleted] = millis(l.now())
+		it[attrDeleted] = attr.Millis(l.now())
 	}
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String(TableName), Item: it, ConditionExpression: aws.String("attribute_not_exists(#v)"), ExpressionAttributeNames: map[string]string{"#v": attrVersion},
 	}
 	if d.version > 1 {
-		in.ConditionExpression, in.ExpressionAttributeValues = aws.String("#v = :v"), Item{":v": number(d.version - 1)}
+		in.ConditionExpression, in.ExpressionAttributeValues = aws.String("#v = :v"), Item{":v": attr.Int(d.version - 1)}
 	}
 	_, err := l.o.DB.PutItem(ctx, in)
 	var failed *types.ConditionalCheckFailedException
@@ -176,7 +178,7 @@ func (l *Lifecycles) names(ctx context.Context, deleted bool) (names []string, e
 		}
 		for _, it := range page.Items {
 			if deleted || it[attrDeleted] == nil {
-				names = append(names, textOf(it[attrName]))
+				names = append(names, attr.String(it[attrName]))
 			}
 		}
 	}

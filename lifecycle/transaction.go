@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 const batchFirings = 20 // firings in a transaction; each has up to four actions
@@ -63,8 +64,8 @@ func (c *change) id() string {
 // transition needs none, since the record of its expiry hands over the call.
 func callItem(id string, e *Event, now time.Time) Item {
 	return Item{
-		attrEntity: text(id), attrPart: text(numbered(partCall, e.incarnation, e.Generation)), attrDue: seconds(now),
-		attrIncarnation: text(e.incarnation), attrGeneration: number(e.Generation),
+		attrEntity: attr.S(id), attrPart: attr.S(numbered(partCall, e.incarnation, e.Generation)), attrDue: attr.Seconds(now),
+		attrIncarnation: attr.S(e.incarnation), attrGeneration: attr.Int(e.Generation),
 	}
 }
 
@@ -76,7 +77,7 @@ func put(table string, it Item) types.TransactWriteItem {
 func (c *change) entityAction(table string, now time.Time) types.TransactWriteItem {
 	if c.before == nil {
 		it := maps.Clone(c.after.own)
-		it[attrEntity], it[attrPart] = text(c.after.id), text(partEntity)
+		it[attrEntity], it[attrPart] = attr.S(c.after.id), attr.S(partEntity)
 		for name, v := range c.after.attributes() {
 			if v != nil {
 				it[name] = v
@@ -87,7 +88,7 @@ func (c *change) entityAction(table string, now time.Time) types.TransactWriteIt
 		}}
 	}
 	names := map[string]string{"#mayfly_i": attrIncarnation, "#mayfly_g": attrGeneration}
-	values := Item{":mayfly_i": text(c.before.incarnation), ":mayfly_g": number(c.before.generation)}
+	values := Item{":mayfly_i": attr.S(c.before.incarnation), ":mayfly_g": attr.Int(c.before.generation)}
 	condition := c.guard.join("#mayfly_i = :mayfly_i AND #mayfly_g = :mayfly_g", names, values)
 	if c.after == nil {
 		return types.TransactWriteItem{Delete: &types.Delete{
@@ -96,13 +97,13 @@ func (c *change) entityAction(table string, now time.Time) types.TransactWriteIt
 	}
 	before, after := c.before.attributes(), c.after.attributes()
 	if stage := c.plan.states[c.after.state]; stage != nil && stage.keep > 0 && c.after.end != "" && c.before.end == "" {
-		after[attrDue] = seconds(now.Add(stage.keep))
+		after[attrDue] = attr.Seconds(now.Add(stage.keep))
 	}
 	for name, v := range c.set {
 		after[name] = v
 	}
 	for _, name := range c.remove {
-		before[name], after[name] = text(""), nil
+		before[name], after[name] = attr.S(""), nil
 	}
 	var set, remove []string
 	for i, name := range slices.Sorted(maps.Keys(after)) {
@@ -130,7 +131,7 @@ func (c *change) entityAction(table string, now time.Time) types.TransactWriteIt
 
 // same reports whether two texts or two numbers are equal.
 func same(a, b types.AttributeValue) bool {
-	return a != nil && b != nil && textOf(a) == textOf(b) && numberOf(a) == numberOf(b) && kindOf(a) == kindOf(b)
+	return a != nil && b != nil && attr.String(a) == attr.String(b) && attr.Integer(a) == attr.Integer(b) && kindOf(a) == kindOf(b)
 }
 
 // Retries of a transaction that conflicts with another one.

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // Item is an item's attributes, in the AWS SDK's types.
@@ -131,11 +132,11 @@ func fromPlain(v any) (types.AttributeValue, error) {
 	case nil:
 		return &types.AttributeValueMemberNULL{Value: true}, nil
 	case string:
-		return &types.AttributeValueMemberS{Value: v}, nil
+		return attr.S(v), nil
 	case bool:
-		return &types.AttributeValueMemberBOOL{Value: v}, nil
+		return attr.Bool(v), nil
 	case int, int64, uint64, float64, json.Number:
-		n := &types.AttributeValueMemberN{Value: fmt.Sprint(v)}
+		n := attr.N(fmt.Sprint(v))
 		_, err := binary(n)
 		return n, err
 	case []any:
@@ -149,15 +150,15 @@ func fromPlain(v any) (types.AttributeValue, error) {
 		}
 		return list, nil
 	case map[string]any:
-		m := &types.AttributeValueMemberM{Value: Item{}}
+		m := Item{}
 		for name, element := range v {
 			e, err := fromPlain(element)
 			if err != nil {
 				return nil, err
 			}
-			m.Value[name] = e
+			m[name] = e
 		}
-		return m, nil
+		return attr.M(m), nil
 	}
 	return nil, fmt.Errorf("%v is not a string, number, true, false, null, list or object", v)
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // LoadCheckpoint reads how far a source has been ingested into to, and reports whether there is such a checkpoint. It is kept in ConfigTable and goes with the series,
@@ -19,7 +21,7 @@ func (s *Series) LoadCheckpoint(ctx context.Context, source string, to any) (boo
 	if row == nil {
 		return false, nil
 	}
-	if err := json.Unmarshal([]byte(textOf(row, attrJSON)), to); err != nil {
+	if err := json.Unmarshal([]byte(attr.String(row[attrJSON])), to); err != nil {
 		return false, fmt.Errorf("the checkpoint of %q: %w", source, err)
 	}
 	return true, nil
@@ -31,7 +33,7 @@ func (s *Series) SaveCheckpoint(ctx context.Context, source string, checkpoint a
 	if err != nil {
 		return err
 	}
-	it := item{attrSeries: text(s.spec.Table), attrName: text(prefixCheckpoint + source), attrJSON: text(string(doc))}
+	it := item{attrSeries: attr.S(s.spec.Table), attrName: attr.S(prefixCheckpoint + source), attrJSON: attr.S(string(doc))}
 	err = patiently(ctx, readFor, func() error {
 		_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(ConfigTable), Item: it})
 		return err

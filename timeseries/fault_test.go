@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // narrow stands before a database, and takes of a BatchWriteItem what take says: the rest stays unprocessed, as where capacity is used up.
@@ -260,7 +261,7 @@ func TestThrottledDeviceIsSpread(t *testing.T) {
 	out, err := x.Series.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("weather")})
 	must(t, err)
 	for _, it := range out.Items {
-		counts[textOf(it, attrDevice)]++
+		counts[attr.String(it[attrDevice])]++
 	}
 	if counts["roof"]+counts["roof#shard01"] != 240 || counts["roof#shard01"] < 10 || counts["cellar"] != 5 {
 		t.Errorf("partitions have %v", counts)

@@ -9,27 +9,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 type item = map[string]types.AttributeValue
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-
-func integer(n int64) types.AttributeValue { return number(strconv.FormatInt(n, 10)) }
-
-// epoch is an instant as a TTL attribute has it: seconds, with a fraction down to the millisecond where there is one, rounded up so that it is never early.
-func epoch(t time.Time) string {
-	millis := t.UnixMilli()
-	if t.Nanosecond()%int(time.Millisecond) != 0 {
-		millis++
-	}
-	if millis%1000 == 0 {
-		return strconv.FormatInt(millis/1000, 10)
-	}
-	return strings.TrimRight(fmt.Sprintf("%d.%03d", millis/1000, millis%1000), "0")
-}
 
 // readEpoch reads what epoch has written; a value from elsewhere counts to the millisecond, rounded up.
 func readEpoch(s string) (time.Time, error) {
@@ -58,52 +42,52 @@ func formatNumber(v float64) string {
 // newItem is a sample as it is stored in the latest samples' table. deadline is zero where samples are kept for ever.
 func newItem(s *Sample, key, metadata string, deadline time.Time) item {
 	it := make(item, len(s.Values)+4)
-	it[attrDevice], it[attrTime] = text(s.Device), text(key)
+	it[attrDevice], it[attrTime] = attr.S(s.Device), attr.S(key)
 	if !deadline.IsZero() {
-		it[attrTTL] = number(epoch(deadline))
+		it[attrTTL] = attr.N(attr.SecondsText(deadline))
 	}
 	if metadata != "" {
-		it[attrMetadata] = text(metadata)
+		it[attrMetadata] = attr.S(metadata)
 	}
 	for name, v := range s.Values {
-		it[name] = number(formatNumber(v))
+		it[name] = attr.N(formatNumber(v))
 	}
 	return it
 }
 
 // readItem is the sample of an item, and its deadline; zero for none.
 func readItem(it item) (s Sample, deadline time.Time, err error) {
-	device, ok := it[attrDevice].(*types.AttributeValueMemberS)
+	device, ok := attr.AsString(it[attrDevice])
 	if !ok {
 		return s, deadline, errors.New("an item of the table has no deviceId: it is not a sample")
 	}
-	s.Device, _ = splitPartition(device.Value)
-	key, ok := it[attrTime].(*types.AttributeValueMemberS)
+	s.Device, _ = splitPartition(device)
+	key, ok := attr.AsString(it[attrTime])
 	if !ok {
 		return s, deadline, fmt.Errorf("an item of device %q has no timestamp: it is not a sample", s.Device)
 	}
-	s.Key = key.Value
-	if s.Time, s.Sequence, err = splitKey(key.Value); err != nil {
+	s.Key = key
+	if s.Time, s.Sequence, err = splitKey(key); err != nil {
 		return s, deadline, fmt.Errorf("device %q: %w", s.Device, err)
 	}
 	s.Values = make(map[string]float64, len(it))
 	for name, v := range it {
-		n, ok := v.(*types.AttributeValueMemberN)
+		n, ok := attr.AsNumber(v)
 		switch {
 		case !ok:
 		case name == attrTTL:
-			if deadline, err = readEpoch(n.Value); err != nil {
+			if deadline, err = readEpoch(n); err != nil {
 				return s, deadline, fmt.Errorf("device %q at %s: %w", s.Device, s.Key, err)
 			}
 		default:
-			if s.Values[name], err = strconv.ParseFloat(n.Value, 64); err != nil {
+			if s.Values[name], err = strconv.ParseFloat(n, 64); err != nil {
 				return s, deadline, fmt.Errorf("device %q at %s: %s: %w", s.Device, s.Key, name, err)
 			}
 		}
 	}
-	if m, ok := it[attrMetadata].(*types.AttributeValueMemberS); ok {
-		if err := json.Unmarshal([]byte(m.Value), &s.Tags); err != nil {
-			s.Tags = map[string]string{attrMetadata: m.Value} // somebody else's: it is kept as it is
+	if m, ok := attr.AsString(it[attrMetadata]); ok {
+		if err := json.Unmarshal([]byte(m), &s.Tags); err != nil {
+			s.Tags = map[string]string{attrMetadata: m} // somebody else's: it is kept as it is
 		}
 	}
 	return s, deadline, nil

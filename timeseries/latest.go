@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -65,7 +66,7 @@ func (r *Reader) latestOf(ctx context.Context, devices []string) (samples []Samp
 	table := r.series.spec.LatestTable()
 	keys := make([]map[string]types.AttributeValue, len(devices))
 	for i, device := range devices {
-		keys[i] = item{attrDevice: text(device)}
+		keys[i] = item{attrDevice: attr.S(device)}
 	}
 	again := newRetry(readFor)
 	for {

@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // latestWriter keeps the latest sample of each device. What is newest is noted; whoever needs it written settles it, for all that was noted meanwhile. The condition of
@@ -162,14 +164,14 @@ func (l *latestWriter) write(n noted) (key string, err error) {
 			Item:                                n.item(),
 			ConditionExpression:                 aws.String("attribute_not_exists(#d) OR #t <= :t"),
 			ExpressionAttributeNames:            map[string]string{"#d": attrDevice, "#t": attrTime},
-			ExpressionAttributeValues:           item{":t": text(n.key)},
+			ExpressionAttributeValues:           item{":t": attr.S(n.key)},
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		})
 		return err
 	})
 	var newer *types.ConditionalCheckFailedException
 	if errors.As(err, &newer) {
-		return max(n.key, textOf(newer.Item, attrTime)), nil
+		return max(n.key, attr.String(newer.Item[attrTime])), nil
 	}
 	return n.key, err
 }

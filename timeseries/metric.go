@@ -9,6 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // MetricQuery says which samples of a metric are wanted, of all devices.
@@ -144,7 +146,7 @@ func (r *Reader) metricDay(ctx context.Context, q *MetricQuery, day time.Time, l
 				KeyConditionExpression:   aws.String("#b = :b AND #t BETWEEN :low AND :high"),
 				ExpressionAttributeNames: map[string]string{"#b": bucketOf(q.Metric), "#t": attrTime},
 				ExpressionAttributeValues: item{
-					":b": text(bucket(q.Metric, day, shard)), ":low": text(low), ":high": text(high),
+					":b": attr.S(bucket(q.Metric, day, shard)), ":low": attr.S(low), ":high": attr.S(high),
 				},
 			}
 			if q.Limit > 0 && q.Limit < 1000 {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 const (
@@ -36,7 +37,7 @@ func (w *Writer) send(batch []*entry) {
 	}
 	w.sendRequests(left, func(requests []types.WriteRequest, err error) {
 		for _, r := range requests {
-			for _, e := range alike[textOf(r.PutRequest.Item, attrDevice)+"\x00"+textOf(r.PutRequest.Item, attrTime)] {
+			for _, e := range alike[attr.String(r.PutRequest.Item[attrDevice])+"\x00"+attr.String(r.PutRequest.Item[attrTime])] {
 				e.call.finish(e.index, err)
 			}
 		}
@@ -82,7 +83,7 @@ func (w *Writer) sendRequests(left []types.WriteRequest, done func([]types.Write
 
 func (w *Writer) noteThrottled(requests []types.WriteRequest) {
 	for _, r := range requests {
-		device, _ := splitPartition(textOf(r.PutRequest.Item, attrDevice))
+		device, _ := splitPartition(attr.String(r.PutRequest.Item[attrDevice]))
 		w.meter.noteThrottled(device)
 	}
 }
@@ -91,7 +92,7 @@ func (w *Writer) noteThrottled(requests []types.WriteRequest) {
 func without(all, others []types.WriteRequest) (rest []types.WriteRequest) {
 	type id struct{ partition, key string }
 	of := func(r types.WriteRequest) id {
-		return id{textOf(r.PutRequest.Item, attrDevice), textOf(r.PutRequest.Item, attrTime)}
+		return id{attr.String(r.PutRequest.Item[attrDevice]), attr.String(r.PutRequest.Item[attrTime])}
 	}
 	gone := map[id]bool{}
 	for _, r := range others {

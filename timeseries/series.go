@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/constraint"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -167,7 +168,7 @@ func loadSpec(ctx context.Context, db *dynamodb.Client, table string) (spec Spec
 	if err != nil {
 		return spec, fmt.Errorf("read the settings of series %q: %w", table, err)
 	}
-	if err := json.Unmarshal([]byte(textOf(row, attrJSON)), &spec); err != nil {
+	if err := json.Unmarshal([]byte(attr.String(row[attrJSON])), &spec); err != nil {
 		return spec, fmt.Errorf("the settings of series %q in table %s: %w", table, ConfigTable, err)
 	}
 	spec.Table = table
@@ -178,7 +179,7 @@ func loadSpec(ctx context.Context, db *dynamodb.Client, table string) (spec Spec
 func getConfig(ctx context.Context, db *dynamodb.Client, table, name string) (row item, err error) {
 	err = patiently(ctx, readFor, func() error {
 		out, err := db.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: aws.String(ConfigTable), Key: item{attrSeries: text(table), attrName: text(name)}, ConsistentRead: aws.Bool(true),
+			TableName: aws.String(ConfigTable), Key: item{attrSeries: attr.S(table), attrName: attr.S(name)}, ConsistentRead: aws.Bool(true),
 		})
 		if err == nil {
 			row = out.Item
@@ -195,7 +196,7 @@ func (s *Series) saveSpec(ctx context.Context) error {
 	}
 	_, err = s.db.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: aws.String(ConfigTable),
-		Item:      item{attrSeries: text(s.spec.Table), attrName: text(nameSettings), attrJSON: text(string(settings))},
+		Item:      item{attrSeries: attr.S(s.spec.Table), attrName: attr.S(nameSettings), attrJSON: attr.S(string(settings))},
 		// Of two that create a series at once the first settles it.
 		ConditionExpression:      aws.String("attribute_not_exists(#s)"),
 		ExpressionAttributeNames: map[string]string{"#s": attrSeries},
@@ -230,11 +231,4 @@ func sameSpec(there, want Spec) error {
 		return nil
 	}
 	return fmt.Errorf("%w; the settings of a series cannot be changed: give the same ones, or another name", errors.Join(all...))
-}
-
-func textOf(it item, name string) string {
-	if s, ok := it[name].(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
 }

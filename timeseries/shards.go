@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -128,11 +129,11 @@ func (s *Series) saveShards(ctx context.Context, device string, n Shards) error 
 	_, err = s.db.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: aws.String(ConfigTable),
 		Item: item{
-			attrSeries: text(s.spec.Table), attrName: text(prefixShards + device), attrJSON: text(string(doc)), attrVersion: integer(n.Version),
+			attrSeries: attr.S(s.spec.Table), attrName: attr.S(prefixShards + device), attrJSON: attr.S(string(doc)), attrVersion: attr.Int(n.Version),
 		},
 		ConditionExpression:       aws.String("attribute_not_exists(#v) OR #v = :before"),
 		ExpressionAttributeNames:  map[string]string{"#v": attrVersion},
-		ExpressionAttributeValues: item{":before": integer(n.Version - 1)},
+		ExpressionAttributeValues: item{":before": attr.Int(n.Version - 1)},
 	})
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
@@ -145,16 +146,16 @@ func (s *Series) saveShards(ctx context.Context, device string, n Shards) error 
 }
 
 func readShards(it item) (n Shards, err error) {
-	if err := json.Unmarshal([]byte(textOf(it, attrJSON)), &n); err != nil {
-		return n, fmt.Errorf("the shard count %q in table %s: %w", textOf(it, attrName), ConfigTable, err)
+	if err := json.Unmarshal([]byte(attr.String(it[attrJSON])), &n); err != nil {
+		return n, fmt.Errorf("the shard count %q in table %s: %w", attr.String(it[attrName]), ConfigTable, err)
 	}
 	for _, count := range []int{n.Count, n.Next, n.Asked} {
 		if count < 1 || count > shardsMax {
-			return n, fmt.Errorf("the shard count %q in table %s: %d is not between 1 and %d", textOf(it, attrName), ConfigTable, count, shardsMax)
+			return n, fmt.Errorf("the shard count %q in table %s: %d is not between 1 and %d", attr.String(it[attrName]), ConfigTable, count, shardsMax)
 		}
 	}
-	if v, ok := it[attrVersion].(*types.AttributeValueMemberN); ok {
-		n.Version, err = strconv.ParseInt(v.Value, 10, 64)
+	if v, ok := attr.AsNumber(it[attrVersion]); ok {
+		n.Version, err = strconv.ParseInt(v, 10, 64)
 	}
 	return n, err
 }
@@ -226,7 +227,7 @@ func (s *Series) allShards(ctx context.Context) (map[string]Shards, error) {
 		TableName: aws.String(ConfigTable), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("#s = :s AND begins_with(#n, :p)"),
 		ExpressionAttributeNames:  map[string]string{"#s": attrSeries, "#n": attrName},
-		ExpressionAttributeValues: item{":s": text(s.spec.Table), ":p": text(prefixShards)},
+		ExpressionAttributeValues: item{":s": attr.S(s.spec.Table), ":p": attr.S(prefixShards)},
 	}
 	for {
 		var out *dynamodb.QueryOutput
@@ -245,7 +246,7 @@ func (s *Series) allShards(ctx context.Context) (map[string]Shards, error) {
 			if err != nil {
 				return nil, err
 			}
-			known[strings.TrimPrefix(textOf(it, attrName), prefixShards)] = n
+			known[strings.TrimPrefix(attr.String(it[attrName]), prefixShards)] = n
 		}
 		if len(out.LastEvaluatedKey) == 0 {
 			return known, nil

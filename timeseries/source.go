@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -17,7 +18,7 @@ func (r *Reader) request(q *Query, partition, low, high string) *dynamodb.QueryI
 		TableName: r.series.table(), ConsistentRead: aws.Bool(r.o.Strong), ScanIndexForward: aws.Bool(!q.Newest),
 		KeyConditionExpression:    aws.String("#d = :d AND #t BETWEEN :low AND :high"),
 		ExpressionAttributeNames:  map[string]string{"#d": attrDevice, "#t": attrTime},
-		ExpressionAttributeValues: item{":d": text(partition), ":low": text(low), ":high": text(high)},
+		ExpressionAttributeValues: item{":d": attr.S(partition), ":low": attr.S(low), ":high": attr.S(high)},
 	}
 	if len(q.Metrics) > 0 {
 		project(in, q.Metrics)

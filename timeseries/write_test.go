@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // What is written comes back as it was, to the nanosecond and to the last bit, also where many things are said at one instant.
@@ -177,7 +179,7 @@ func TestLatestWithoutItems(t *testing.T) {
 // A deadline is rounded up to the millisecond, and never early.
 func TestEpoch(t *testing.T) {
 	for at, want := range map[time.Duration]string{0: "1893499200", 1: "1893499200.001", time.Millisecond: "1893499200.001", 250 * time.Millisecond: "1893499200.25", time.Second - 1: "1893499201"} {
-		got := epoch(start.Add(at))
+		got := attr.SecondsText(start.Add(at))
 		back, err := readEpoch(got)
 		if got != want || err != nil || back.Before(start.Add(at)) || back.Sub(start.Add(at)) >= time.Millisecond {
 			t.Errorf("%s is %s, read as %s, %v; want %s", at, got, back, err, want)

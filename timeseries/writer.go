@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // WriterOptions say how a Writer writes. The zero value is ready to use.
@@ -266,10 +268,10 @@ func (w *Writer) entry(s *Sample, shards map[string]Shards, now time.Time) (*ent
 	}
 	e := &entry{key: key, device: s.Device, partition: partition(s.Device, shardOf(key, count))}
 	e.item = newItem(s, key, metadata, deadline)
-	e.item[attrDevice] = text(e.partition)
+	e.item[attrDevice] = attr.S(e.partition)
 	for _, metric := range spec.Metrics {
 		if _, ok := s.Values[metric]; ok {
-			e.item[bucketOf(metric)] = text(bucket(metric, s.Time, bucketShard(s.Device, spec.MetricShards)))
+			e.item[bucketOf(metric)] = attr.S(bucket(metric, s.Time, bucketShard(s.Device, spec.MetricShards)))
 		}
 	}
 	return e, func() item { return newItem(s, key, metadata, deadline) }, nil

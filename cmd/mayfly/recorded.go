@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/resolve"
 )
 
@@ -107,7 +108,7 @@ func (e *endpoint) eachRecorded(ctx context.Context, arn string, do func(recorde
 			var out *dynamodb.QueryOutput
 			out, err = db.Query(ctx, &dynamodb.QueryInput{
 				TableName: name, ExclusiveStartKey: from, KeyConditionExpression: aws.String("arn = :arn"),
-				ExpressionAttributeValues: map[string]types.AttributeValue{":arn": &types.AttributeValueMemberS{Value: arn}},
+				ExpressionAttributeValues: map[string]types.AttributeValue{":arn": attr.S(arn)},
 			})
 			if err == nil {
 				items, from = out.Items, out.LastEvaluatedKey
@@ -129,12 +130,7 @@ func (e *endpoint) eachRecorded(ctx context.Context, arn string, do func(recorde
 }
 
 func readRecorded(item map[string]types.AttributeValue) recordedDelivery {
-	text := func(name string) string {
-		if s, ok := item[name].(*types.AttributeValueMemberS); ok {
-			return s.Value
-		}
-		return ""
-	}
+	text := func(name string) string { return attr.String(item[name]) }
 	at, _ := time.Parse(time.RFC3339Nano, text("time"))
 	return recordedDelivery{
 		ID: text("id"), Time: wireTimeOf(at), TargetARN: text("arn"), Source: text("source"), Type: text("type"), Subject: text("subject"),

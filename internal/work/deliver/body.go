@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // A body that fits is an attribute of its item: text as it is, so that one can read it there, and anything else as bytes. One that does not fit is compressed,
@@ -34,9 +36,9 @@ const (
 func packBody(item map[string]types.AttributeValue, body []byte) (parts [][]byte) {
 	if len(body) <= inlineMax {
 		if utf8.Valid(body) {
-			item[attrBody] = &types.AttributeValueMemberS{Value: string(body)}
+			item[attrBody] = attr.S(string(body))
 		} else {
-			item[attrBody] = &types.AttributeValueMemberB{Value: body}
+			item[attrBody] = attr.B(body)
 		}
 		return nil
 	}
@@ -44,9 +46,9 @@ func packBody(item map[string]types.AttributeValue, body []byte) (parts [][]byte
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // a level that there is
 	_, _ = w.Write(body)                                 // a buffer takes all
 	_ = w.Close()
-	item[attrEncoding] = &types.AttributeValueMemberS{Value: gzipped}
+	item[attrEncoding] = attr.S(gzipped)
 	if packed.Len() <= inlineMax {
-		item[attrBody] = &types.AttributeValueMemberB{Value: packed.Bytes()}
+		item[attrBody] = attr.B(packed.Bytes())
 		return nil
 	}
 	for rest := packed.Bytes(); len(rest) > 0; {
@@ -54,7 +56,7 @@ func packBody(item map[string]types.AttributeValue, body []byte) (parts [][]byte
 		parts = append(parts, rest[:n:n])
 		rest = rest[n:]
 	}
-	item[attrParts] = number(len(parts))
+	item[attrParts] = attr.Int(len(parts))
 	return parts
 }
 
@@ -97,8 +99,8 @@ func generationOf(parts [][]byte) string {
 
 // mark has an item name the body's parts.
 func (k kept) mark(item map[string]types.AttributeValue) {
-	item[attrParts], item[attrEncoding] = number(k.parts), &types.AttributeValueMemberS{Value: gzipped}
-	item[attrOfParts] = &types.AttributeValueMemberS{Value: k.generation}
+	item[attrParts], item[attrEncoding] = attr.Int(k.parts), attr.S(gzipped)
+	item[attrOfParts] = attr.S(k.generation)
 }
 
 // key is that of a part.
@@ -125,7 +127,7 @@ func (k kept) removals(table, id string) []write {
 
 // retryKey is a key in the table of parked jobs.
 func retryKey(id, part string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{attrID: &types.AttributeValueMemberS{Value: id}, attrPart: &types.AttributeValueMemberS{Value: part}}
+	return map[string]types.AttributeValue{attrID: attr.S(id), attrPart: attr.S(part)}
 }
 
 // letterParts are the keys of the parts of one letter of a delivery: ids that no delivery has, since a slash is not allowed in one.
@@ -134,7 +136,7 @@ func letterParts(letter string) partKey {
 		letter += "/"
 	}
 	return func(id string, n int) map[string]types.AttributeValue {
-		return map[string]types.AttributeValue{attrID: &types.AttributeValueMemberS{Value: fmt.Sprintf("%s/body/%s%04d", id, letter, n)}}
+		return map[string]types.AttributeValue{attrID: attr.S(fmt.Sprintf("%s/body/%s%04d", id, letter, n))}
 	}
 }
 
@@ -145,11 +147,11 @@ func readParts(ctx context.Context, db *dynamodb.Client, table string, key partK
 		if err != nil {
 			return nil, found, err
 		}
-		part, ok := out.Item[attrBody].(*types.AttributeValueMemberB)
+		part, ok := attr.AsBinary(out.Item[attrBody])
 		if !ok {
 			break
 		}
-		body = append(body, part.Value...)
+		body = append(body, part...)
 		found++
 	}
 	return body, found, nil

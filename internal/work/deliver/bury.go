@@ -2,12 +2,14 @@ package deliver
 
 import (
 	"crypto/rand"
+	"maps"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -119,29 +121,25 @@ func (d *Dispatcher) letterItem(t *task, letter *Job) (item map[string]types.Att
 		return nil, nil, err
 	}
 	now := d.o.Now()
-	details := map[string]types.AttributeValue{}
-	for name, value := range letter.Delivery.Attributes {
-		if name != "IS_PAYLOAD_TRUNCATED" { // here it is not
-			details[name] = &types.AttributeValueMemberS{Value: value}
-		}
-	}
-	gone, which := epoch(now.Add(Retention)), rand.Text()
+	details := maps.Clone(letter.Delivery.Attributes)
+	delete(details, "IS_PAYLOAD_TRUNCATED") // here it is not
+	gone, which := attr.Seconds(now.Add(Retention)), rand.Text()
 	item = map[string]types.AttributeValue{
-		attrID:      &types.AttributeValueMemberS{Value: job.Delivery.ID},
-		attrWhen:    epoch(now),
+		attrID:      attr.S(job.Delivery.ID),
+		attrWhen:    attr.Seconds(now),
 		attrGone:    gone,
-		attrTarget:  &types.AttributeValueMemberS{Value: job.Delivery.TargetARN},
-		attrSource:  &types.AttributeValueMemberS{Value: job.Delivery.Source},
-		attrGroup:   &types.AttributeValueMemberS{Value: job.Group},
-		attrCode:    &types.AttributeValueMemberS{Value: job.Last.Code},
-		attrMessage: &types.AttributeValueMemberS{Value: job.Last.Message},
-		attrTries:   number(job.Delivery.Attempt),
-		attrDetails: &types.AttributeValueMemberM{Value: details},
-		attrLetter:  &types.AttributeValueMemberS{Value: which},
-		attrJob:     &types.AttributeValueMemberS{Value: text},
+		attrTarget:  attr.S(job.Delivery.TargetARN),
+		attrSource:  attr.S(job.Delivery.Source),
+		attrGroup:   attr.S(job.Group),
+		attrCode:    attr.S(job.Last.Code),
+		attrMessage: attr.S(job.Last.Message),
+		attrTries:   attr.Int(job.Delivery.Attempt),
+		attrDetails: attr.Strings(details),
+		attrLetter:  attr.S(which),
+		attrJob:     attr.S(text),
 	}
 	if d.o.Name != "" {
-		item[attrOf] = &types.AttributeValueMemberS{Value: d.o.Name}
+		item[attrOf] = attr.S(d.o.Name)
 	}
 	parts = partPuts(DeadLettersTable, letterParts(which), job.Delivery.ID, packBody(item, job.Delivery.Body))
 	for i := range parts {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -104,7 +106,7 @@ func (f DeadLetterFilter) into(in *dynamodb.ScanInput) {
 			in.ExpressionAttributeValues = map[string]types.AttributeValue{}
 		}
 		in.ExpressionAttributeNames[name] = attribute
-		in.ExpressionAttributeValues[":"+attribute] = &types.AttributeValueMemberS{Value: value}
+		in.ExpressionAttributeValues[":"+attribute] = attr.S(value)
 		terms = append(terms, fmt.Sprintf(term, attribute))
 	}
 	is(attrTarget, f.Target)
@@ -115,7 +117,7 @@ func (f DeadLetterFilter) into(in *dynamodb.ScanInput) {
 
 // A token is the id of the last dead letter looked at, as JSON has it, so that it can be told from what is none.
 func newToken(key map[string]types.AttributeValue) string {
-	text, _ := json.Marshal(stringOf(key[attrID])) // a string can be marshalled
+	text, _ := json.Marshal(attr.String(key[attrID])) // a string can be marshalled
 	return string(text)
 }
 
@@ -128,7 +130,7 @@ func parseToken(token string) (map[string]types.AttributeValue, error) {
 }
 
 func letterKey(id string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{attrID: &types.AttributeValueMemberS{Value: id}}
+	return map[string]types.AttributeValue{attrID: attr.S(id)}
 }
 
 // GetDeadLetter gives one dead letter; found is false where there is none of this id.
@@ -174,43 +176,26 @@ func letterOf(ctx context.Context, db *dynamodb.Client, id string) (map[string]t
 // readLetter reads a dead letter from its item, all but a body in parts.
 func readLetter(item map[string]types.AttributeValue) (letter DeadLetter, encoding string, parts int, err error) {
 	letter = DeadLetter{
-		ID: stringOf(item[attrID]), Target: stringOf(item[attrTarget]), Source: stringOf(item[attrSource]), Group: stringOf(item[attrGroup]),
-		Code: stringOf(item[attrCode]), Message: stringOf(item[attrMessage]), Attributes: map[string]string{},
+		ID: attr.String(item[attrID]), Target: attr.String(item[attrTarget]), Source: attr.String(item[attrSource]), Group: attr.String(item[attrGroup]),
+		Code: attr.String(item[attrCode]), Message: attr.String(item[attrMessage]), Attributes: map[string]string{},
 	}
-	if seconds, err := strconv.ParseFloat(numberOf(item[attrWhen]), 64); err == nil {
+	when, _ := attr.AsNumber(item[attrWhen])
+	if seconds, err := strconv.ParseFloat(when, 64); err == nil {
 		letter.When = time.UnixMilli(int64(math.Round(seconds * 1000))).UTC()
 	}
-	letter.Attempts, _ = strconv.Atoi(numberOf(item[attrTries]))
-	if details, ok := item[attrDetails].(*types.AttributeValueMemberM); ok {
-		for name, value := range details.Value {
-			letter.Attributes[name] = stringOf(value)
-		}
-	}
-	encoding = stringOf(item[attrEncoding])
-	parts, _ = strconv.Atoi(numberOf(item[attrParts]))
-	if parts = max(parts, 0); parts > partsMax {
+	letter.Attempts = int(attr.Integer(item[attrTries]))
+	maps.Copy(letter.Attributes, attr.AsStrings(item[attrDetails]))
+	encoding = attr.String(item[attrEncoding])
+	if parts = int(max(attr.Integer(item[attrParts]), 0)); parts > partsMax {
 		return letter, "", 0, fmt.Errorf("dead letter %s: %d parts are more than possible", letter.ID, parts)
 	}
 	if parts > 0 {
 		return letter, encoding, parts, nil
 	}
-	switch body := item[attrBody].(type) {
-	case *types.AttributeValueMemberS:
-		letter.Body = []byte(body.Value)
-	case *types.AttributeValueMemberB:
-		letter.Body = body.Value
-	}
-	if letter.Body, err = unpackBody(letter.Body, encoding); err != nil {
+	if letter.Body, err = unpackBody(attr.Bytes(item[attrBody]), encoding); err != nil {
 		err = fmt.Errorf("dead letter %s: body: %w", letter.ID, err)
 	}
 	return letter, encoding, 0, err
-}
-
-func stringOf(v types.AttributeValue) string {
-	if s, ok := v.(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
 }
 
 func numberOf(v types.AttributeValue) string {
@@ -245,7 +230,7 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 	if err != nil {
 		return err
 	}
-	job, err := decodeJob(stringOf(item[attrJob]))
+	job, err := decodeJob(attr.String(item[attrJob]))
 	if err != nil {
 		return err
 	}
@@ -256,9 +241,9 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 	}
 	retry := map[string]types.AttributeValue{
 		attrID:   item[attrID],
-		attrPart: &types.AttributeValueMemberS{Value: partJob},
+		attrPart: attr.S(partJob),
 		attrDue:  item[attrWhen], // long past by the clock that decides, whatever it shows: it became a dead letter then
-		attrJob:  &types.AttributeValueMemberS{Value: text},
+		attrJob:  attr.S(text),
 	}
 	var parts []write
 	if count > 0 {
@@ -273,7 +258,7 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 			return err
 		}
 	}
-	table := retriesOf(stringOf(item[attrOf]))
+	table := retriesOf(attr.String(item[attrOf]))
 	if packed := packBody(retry, letter.Body); len(packed) > 0 {
 		anew := kept{len(packed), rand.Text()} // those of the job that has failed may be being deleted
 		anew.mark(retry)
@@ -294,7 +279,7 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 
 // partsOf are the keys of the parts of a letter's body.
 func partsOf(item map[string]types.AttributeValue) partKey {
-	return letterParts(stringOf(item[attrLetter]))
+	return letterParts(attr.String(item[attrLetter]))
 }
 
 // removeLetter deletes a dead letter as it was read: its item first, so that none is ever found without its body. Where the delivery has another letter by now, since it has
@@ -317,7 +302,7 @@ func (w *writer) removeLetter(ctx context.Context, item map[string]types.Attribu
 	key := partsOf(item)
 	removals := make([]write, min(max(parts, 0), partsMax))
 	for i := range removals {
-		removals[i] = remove(DeadLettersTable, key(stringOf(item[attrID]), i))
+		removals[i] = remove(DeadLettersTable, key(attr.String(item[attrID]), i))
 	}
 	return w.all(ctx, removals)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -85,10 +86,10 @@ func (d *Dispatcher) park(t *task, job Job, due time.Time, done func()) {
 		return
 	}
 	item := map[string]types.AttributeValue{
-		attrID:   &types.AttributeValueMemberS{Value: job.Delivery.ID},
-		attrPart: &types.AttributeValueMemberS{Value: partJob},
-		attrDue:  epoch(due),
-		attrJob:  &types.AttributeValueMemberS{Value: text},
+		attrID:   attr.S(job.Delivery.ID),
+		attrPart: attr.S(partJob),
+		attrDue:  attr.Seconds(due),
+		attrJob:  attr.S(text),
 	}
 	if t.kept.parts > 0 { // they are there already
 		t.kept.mark(item)
@@ -108,7 +109,7 @@ func partPuts(table string, key partKey, id string, parts [][]byte) []write {
 	puts := make([]write, len(parts))
 	for i, part := range parts {
 		item := key(id, i)
-		item[attrBody] = &types.AttributeValueMemberB{Value: part}
+		item[attrBody] = attr.B(part)
 		puts[i] = put(table, item, nil)
 	}
 	return puts
@@ -128,7 +129,7 @@ func (d *Dispatcher) unpark(t *task, done func()) {
 	}
 	if t.kept.parts > 0 {
 		ended := t.kept.endedKey(id)
-		ended[attrDue], ended[attrParts] = epoch(d.o.Now().Add(endedKept)), number(t.kept.parts)
+		ended[attrDue], ended[attrParts] = attr.Seconds(d.o.Now().Add(endedKept)), attr.Int(t.kept.parts)
 		first = append(first, put(d.parked, ended, done))
 	} else {
 		defer done()
@@ -186,7 +187,7 @@ func (d *Dispatcher) gather(ctx context.Context, p *parked) (needed bool, missin
 	if err != nil {
 		return false, 0, err
 	}
-	if job, err := decodeJob(stringOf(again[attrJob])); err == nil && job.Delivery.Attempt >= p.job.Delivery.Attempt {
+	if job, err := decodeJob(attr.String(again[attrJob])); err == nil && job.Delivery.Attempt >= p.job.Delivery.Attempt {
 		return false, 0, nil
 	}
 	found := 0

@@ -3,6 +3,8 @@ package deliver
 import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // Record is a stream record and its place in the consumer's window.
@@ -47,7 +49,7 @@ func Expired(r *types.Record, ttlAttribute, markAttribute string) bool {
 	if markAttribute == "" || r.Dynamodb == nil {
 		return false
 	}
-	deadline, ok := r.Dynamodb.OldImage[ttlAttribute].(*types.AttributeValueMemberN)
-	mark, marked := r.Dynamodb.OldImage[markAttribute].(*types.AttributeValueMemberN)
-	return ok && marked && deadline.Value == mark.Value
+	deadline, ok := attr.AsNumber(r.Dynamodb.OldImage[ttlAttribute])
+	mark, marked := attr.AsNumber(r.Dynamodb.OldImage[markAttribute])
+	return ok && marked && deadline == mark
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -170,10 +171,10 @@ func (d *Dispatcher) handleRetries(ctx context.Context, _ string, records []Reco
 
 // isDue reports whether a record says that a parked job is due.
 func (d *Dispatcher) isDue(r *Record) bool {
-	return Expired(&r.Record, attrDue, d.o.Mark) && r.Dynamodb != nil && stringOfStream(r.Dynamodb.Keys[attrPart]) == partJob
+	return Expired(&r.Record, attrDue, d.o.Mark) && r.Dynamodb != nil && attr.String(r.Dynamodb.Keys[attrPart]) == partJob
 }
 
-func idOf(r *Record) string { return stringOfStream(r.Dynamodb.Keys[attrID]) }
+func idOf(r *Record) string { return attr.String(r.Dynamodb.Keys[attrID]) }
 
 // carriesOn reports whether a record is of the same job in the same attempt as one before it, or in a later one. Then the one before it has come already, before a crash: what
 // followed from it is this one.
@@ -188,7 +189,7 @@ func (d *Dispatcher) expired(ctx context.Context, r Record) error {
 	if !Expired(&r.Record, attrDue, d.o.Mark) || r.Dynamodb == nil {
 		return nil
 	}
-	generation, ended := strings.CutPrefix(stringOfStream(r.Dynamodb.Keys[attrPart]), partEnded)
+	generation, ended := strings.CutPrefix(attr.String(r.Dynamodb.Keys[attrPart]), partEnded)
 	parts, err := partsIn(r.Dynamodb.OldImage)
 	if !ended || err != nil {
 		return nil
@@ -206,45 +207,32 @@ func (d *Dispatcher) expired(ctx context.Context, r Record) error {
 // readParked reads a parked job, all but its parts. With an error it gives what is known of it.
 func readParked(r *types.StreamRecord) (p parked, err error) {
 	item := r.OldImage
-	text := stringOfStream(item[attrJob])
+	text := attr.String(item[attrJob])
 	if text == "" {
 		err = errNoJob
 	} else {
 		p.job, err = decodeJob(text)
 	}
-	switch body := item[attrBody].(type) {
-	case *types.AttributeValueMemberS:
-		p.body = []byte(body.Value)
-	case *types.AttributeValueMemberB:
-		p.body = body.Value
-	}
+	p.body = attr.Bytes(item[attrBody])
 	if err != nil {
-		p.job.Delivery.ID, p.job.Delivery.Body = stringOfStream(r.Keys[attrID]), p.body
+		p.job.Delivery.ID, p.job.Delivery.Body = attr.String(r.Keys[attrID]), p.body
 		return p, err
 	}
-	p.encoding = stringOfStream(item[attrEncoding])
+	p.encoding = attr.String(item[attrEncoding])
 	p.kept.parts, err = partsIn(item)
-	p.kept.generation = stringOfStream(item[attrOfParts])
+	p.kept.generation = attr.String(item[attrOfParts])
 	return p, err
 }
 
 // partsIn is how many parts an item has.
 func partsIn(item map[string]types.AttributeValue) (int, error) {
-	n, ok := item[attrParts].(*types.AttributeValueMemberN)
+	n, ok := attr.AsNumber(item[attrParts])
 	if !ok {
 		return 0, nil
 	}
-	parts, err := strconv.Atoi(n.Value)
+	parts, err := strconv.Atoi(n)
 	if err != nil || parts < 0 || parts > partsMax {
 		return 0, fmt.Errorf("attribute %q is out of range", attrParts)
 	}
 	return parts, nil
-}
-
-// stringOfStream is the text of an attribute of a stream record; "" where it is none.
-func stringOfStream(v types.AttributeValue) string {
-	if s, ok := v.(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
 }

@@ -7,10 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/target"
 )
@@ -154,14 +151,4 @@ func cutText(s string, n int) string {
 		n--
 	}
 	return s[:n]
-}
-
-// epoch is an instant in epoch seconds, rounded up to the millisecond.
-func epoch(t time.Time) *types.AttributeValueMemberN {
-	ms := t.Add(time.Millisecond - time.Nanosecond).UnixMilli()
-	return &types.AttributeValueMemberN{Value: strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64)}
-}
-
-func number(n int) *types.AttributeValueMemberN {
-	return &types.AttributeValueMemberN{Value: strconv.Itoa(n)}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -66,11 +67,7 @@ func remove(table string, key map[string]types.AttributeValue) write {
 }
 
 func placeOf(table string, item map[string]types.AttributeValue) place {
-	p := place{table: table, id: item[attrID].(*types.AttributeValueMemberS).Value}
-	if part, ok := item[attrPart].(*types.AttributeValueMemberS); ok {
-		p.part = part.Value
-	}
-	return p
+	return place{table: table, id: attr.String(item[attrID]), part: attr.String(item[attrPart])}
 }
 
 // add queues writes.

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -50,7 +50,7 @@ func (r Row) Damaged() bool { return r.damage != nil }
 func (r Row) isAs() (condition string, names map[string]string, all map[string]types.AttributeValue) {
 	names = map[string]string{"#t": attrTerm, "#b": attrBeat}
 	if r.damage == nil {
-		return "#t = :t AND #b = :b", names, map[string]types.AttributeValue{":t": number(r.Term), ":b": number(r.Beat)}
+		return "#t = :t AND #b = :b", names, map[string]types.AttributeValue{":t": attr.Int(r.Term), ":b": attr.Int(r.Beat)}
 	}
 	is := func(name, value string, as types.AttributeValue) string {
 		if as == nil {
@@ -67,26 +67,22 @@ func (r Row) isAs() (condition string, names map[string]string, all map[string]t
 
 func (r Row) item(consumer string) map[string]types.AttributeValue {
 	item := map[string]types.AttributeValue{
-		attrConsumer: &types.AttributeValueMemberS{Value: consumer},
-		attrShard:    &types.AttributeValueMemberS{Value: r.Shard},
-		attrTerm:     number(r.Term),
-		attrBeat:     number(r.Beat),
+		attrConsumer: attr.S(consumer),
+		attrShard:    attr.S(r.Shard),
+		attrTerm:     attr.Int(r.Term),
+		attrBeat:     attr.Int(r.Beat),
 	}
 	if r.Owner != "" {
-		item[attrOwner] = &types.AttributeValueMemberS{Value: r.Owner}
+		item[attrOwner] = attr.S(r.Owner)
 	}
 	if r.Checkpoint != "" {
-		item[attrCheckpoint] = &types.AttributeValueMemberS{Value: r.Checkpoint}
+		item[attrCheckpoint] = attr.S(r.Checkpoint)
 	}
 	return item
 }
 
-func number(n int64) *types.AttributeValueMemberN {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
 func rowOf(item map[string]types.AttributeValue) Row {
-	r := Row{Shard: text(item[attrShard]), Owner: text(item[attrOwner]), Checkpoint: text(item[attrCheckpoint])}
+	r := Row{Shard: attr.String(item[attrShard]), Owner: attr.String(item[attrOwner]), Checkpoint: attr.String(item[attrCheckpoint])}
 	var term, beat bool
 	r.Term, term = count(item[attrTerm])
 	r.Beat, beat = count(item[attrBeat])
@@ -96,20 +92,10 @@ func rowOf(item map[string]types.AttributeValue) Row {
 	return r
 }
 
-func text(v types.AttributeValue) string {
-	if s, ok := v.(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
-}
-
 // count reads a term or a beat: from 1 on, and with room for more.
 func count(v types.AttributeValue) (n int64, ok bool) {
-	if s, isNumber := v.(*types.AttributeValueMemberN); isNumber {
-		n, err := strconv.ParseInt(s.Value, 10, 64)
-		return n, err == nil && n > 0 && n < math.MaxInt64/2
-	}
-	return 0, false
+	n, ok = attr.AsInteger(v)
+	return n, ok && n > 0 && n < math.MaxInt64/2
 }
 
 // errChanged says that a row was not what it was taken for; now is what it is.
@@ -173,8 +159,8 @@ func (l *Leases) row(ctx context.Context, shard string) (Row, error) {
 
 func (r Row) key(consumer string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{
-		attrConsumer: &types.AttributeValueMemberS{Value: consumer},
-		attrShard:    &types.AttributeValueMemberS{Value: r.Shard},
+		attrConsumer: attr.S(consumer),
+		attrShard:    attr.S(r.Shard),
 	}
 }
 
@@ -186,7 +172,7 @@ func (l *Leases) rows(ctx context.Context) (map[string]Row, error) {
 		ConsistentRead:            aws.Bool(true),
 		KeyConditionExpression:    aws.String("#c = :c"),
 		ExpressionAttributeNames:  map[string]string{"#c": attrConsumer},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":c": &types.AttributeValueMemberS{Value: l.consumer}},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":c": attr.S(l.consumer)},
 	}
 	for {
 		out, err := l.db.Query(ctx, in)

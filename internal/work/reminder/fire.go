@@ -2,12 +2,11 @@ package reminder
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
@@ -42,7 +41,7 @@ func (r *rule) fire(ctx context.Context, _ string, records []deliver.Record) err
 		if err != nil {
 			return err
 		}
-		if textOfAttr(old[attrKind]) != kindReminder || textOfAttr(old[attrRule]) != r.Name || textOfAttr(old[attrVersion]) != r.version {
+		if attr.String(old[attrKind]) != kindReminder || attr.String(old[attrRule]) != r.Name || attr.String(old[attrVersion]) != r.version {
 			record.Done()
 			continue
 		}
@@ -54,7 +53,7 @@ func (r *rule) fire(ctx context.Context, _ string, records []deliver.Record) err
 			record.Done()
 			continue
 		}
-		r.o.Dispatcher.Dispatch(ctx, r.job(textOfAttr(old[attrKey]), dueOf(old), []byte(textOfAttr(old[attrInput]))), record.Done)
+		r.o.Dispatcher.Dispatch(ctx, r.job(attr.String(old[attrKey]), dueOf(old), []byte(attr.String(old[attrInput]))), record.Done)
 	}
 	return nil
 }
@@ -66,10 +65,9 @@ func (r *rule) job(key string, due time.Time, input []byte) deliver.Job {
 
 // dueOf is when a reminder is or was due.
 func dueOf(it item) time.Time {
-	n, _ := it[attrAt].(*types.AttributeValueMemberN)
-	if n == nil {
+	ms, ok := attr.AsInteger(it[attrAt])
+	if !ok {
 		return time.Time{}
 	}
-	ms, _ := strconv.ParseInt(n.Value, 10, 64)
 	return time.UnixMilli(ms).UTC()
 }

@@ -14,6 +14,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/template"
@@ -221,7 +222,7 @@ func (r *rule) makeUp(ctx context.Context, c change, due time.Time) error {
 		return nil
 	}
 	known, err := r.known(ctx, c.key)
-	if err != nil || textOfAttr(known[attrKind]) != kindSkipped || !dueOf(known).Equal(due) {
+	if err != nil || attr.String(known[attrKind]) != kindSkipped || !dueOf(known).Equal(due) {
 		return err
 	}
 	input := r.fill(c.key, c.old, due)

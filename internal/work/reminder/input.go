@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
@@ -36,9 +37,9 @@ func readInput(s string) (*template.Template, error) {
 
 // fill is what the target gets for an item.
 func (r *rule) fill(key, of item, due time.Time) []byte {
-	stamp := func(t time.Time) types.AttributeValue { return text(t.UTC().Format("2006-01-02T15:04:05.000Z")) }
+	stamp := func(t time.Time) types.AttributeValue { return attr.S(t.UTC().Format("2006-01-02T15:04:05.000Z")) }
 	return r.input.Fill(of, item{
-		knownID: text(r.id(keyText(key), due)), knownRule: text(r.Name), knownTable: text(r.Table), knownTime: stamp(due), knownAt: stamp(due.Add(-r.Offset)),
-		knownKey: &types.AttributeValueMemberM{Value: key}, knownItem: &types.AttributeValueMemberM{Value: of},
+		knownID: attr.S(r.id(keyText(key), due)), knownRule: attr.S(r.Name), knownTable: attr.S(r.Table), knownTime: stamp(due), knownAt: stamp(due.Add(-r.Offset)),
+		knownKey: attr.M(key), knownItem: attr.M(of),
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
@@ -16,15 +17,15 @@ func TestInstant(t *testing.T) {
 	for written, want := range map[types.AttributeValue]time.Time{
 		&types.AttributeValueMemberN{Value: "1893499200"}: noon, &types.AttributeValueMemberN{Value: "1893499200.0"}: noon, &types.AttributeValueMemberN{Value: "18934992E2"}: noon,
 		&types.AttributeValueMemberN{Value: "1893499200.0001"}: noon.Add(time.Millisecond), &types.AttributeValueMemberN{Value: "0"}: time.UnixMilli(0).UTC(),
-		text("2030-01-01T12:00:00Z"): noon, text("2030-01-01t12:00:00z"): noon, text("2030-01-01T13:00:00+01"): noon, text("2030-01-01T12:00:00.000000001Z"): noon.Add(time.Millisecond),
-		text(" 2030-01-01 12:00Z "): noon, text("20300101T120000Z"): noon, text("2030-01-01T06:30:00-0530"): noon,
+		attr.S("2030-01-01T12:00:00Z"): noon, attr.S("2030-01-01t12:00:00z"): noon, attr.S("2030-01-01T13:00:00+01"): noon, attr.S("2030-01-01T12:00:00.000000001Z"): noon.Add(time.Millisecond),
+		attr.S(" 2030-01-01 12:00Z "): noon, attr.S("20300101T120000Z"): noon, attr.S("2030-01-01T06:30:00-0530"): noon,
 	} {
 		if got, ok := instant(written); !ok || !got.Equal(want) {
 			t.Errorf("%v: %v, %v", template.Text(written), got, ok)
 		}
 	}
 	for _, written := range []types.AttributeValue{
-		text(""), text("12:00"), text("2030-01-01"), text("2030-01-01T12:00:00"), text("2030-13-01T12:00:00Z"), text("1969-12-31T23:59:59Z"), text(strings.Repeat("2", 100)),
+		attr.S(""), attr.S("12:00"), attr.S("2030-01-01"), attr.S("2030-01-01T12:00:00"), attr.S("2030-13-01T12:00:00Z"), attr.S("1969-12-31T23:59:59Z"), attr.S(strings.Repeat("2", 100)),
 		&types.AttributeValueMemberN{Value: "-1"}, &types.AttributeValueMemberN{Value: "1893499200000"}, &types.AttributeValueMemberN{Value: "1e99999999"},
 		&types.AttributeValueMemberN{Value: "1/2"}, &types.AttributeValueMemberN{Value: ""}, &types.AttributeValueMemberBOOL{Value: true}, nil,
 	} {
@@ -39,7 +40,7 @@ func FuzzInstant(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, v := range []types.AttributeValue{text(s), &types.AttributeValueMemberN{Value: s}} {
+		for _, v := range []types.AttributeValue{attr.S(s), &types.AttributeValueMemberN{Value: s}} {
 			if got, ok := instant(v); ok && (got.Before(earliest) || got.Nanosecond()%int(time.Millisecond) != 0) {
 				t.Errorf("%q is %v", s, got)
 			}

@@ -3,7 +3,6 @@ package reminder
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
@@ -51,25 +51,6 @@ const kept = 7 * 24 * time.Hour
 var tableSpec = ensure.Spec{Name: TableName, Key: attrName, TTL: attrDue, Stream: true, Shards: 1}
 
 type item = map[string]types.AttributeValue
-
-func text(s string) *types.AttributeValueMemberS { return &types.AttributeValueMemberS{Value: s} }
-
-func textOfAttr(v types.AttributeValue) string {
-	if s, ok := v.(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
-}
-
-// seconds is an instant as a TTL attribute has it.
-func seconds(t time.Time) *types.AttributeValueMemberN {
-	ms := t.UnixMilli()
-	s := strconv.FormatInt(ms/1000, 10)
-	if rest := ms % 1000; rest != 0 {
-		s += strings.TrimRight(fmt.Sprintf(".%03d", rest), "0")
-	}
-	return &types.AttributeValueMemberN{Value: s}
-}
 
 // sequenceDigits is how many digits a sequence number has at most.
 const sequenceDigits = 40
@@ -117,21 +98,21 @@ func keyText(key item) string {
 func (r *rule) put(ctx context.Context, n reminder) (bool, error) {
 	now := r.o.Now()
 	it := item{
-		attrName: text(r.name(n.key)), attrKind: text(n.kind), attrOrder: text(n.order), attrRule: text(r.Name), attrVersion: text(r.version),
-		attrKey: text(keyText(n.key)),
+		attrName: attr.S(r.name(n.key)), attrKind: attr.S(n.kind), attrOrder: attr.S(n.order), attrRule: attr.S(r.Name), attrVersion: attr.S(r.version),
+		attrKey: attr.S(keyText(n.key)),
 	}
-	it[attrAt] = &types.AttributeValueMemberN{Value: strconv.FormatInt(n.due.UnixMilli(), 10)} // of one that was cancelled: of no meaning, and of no other
-	it[attrDue] = seconds(now.Add(kept))
+	it[attrAt] = attr.Millis(n.due) // of one that was cancelled: of no meaning, and of no other
+	it[attrDue] = attr.Seconds(now.Add(kept))
 	if n.kind == kindReminder {
-		it[attrDue] = seconds(later(n.due, now))
-		it[attrInput] = text(string(n.input))
+		it[attrDue] = attr.Seconds(later(n.due, now))
+		it[attrInput] = attr.S(string(n.input))
 	}
 	return r.putItem(ctx, it, "attribute_not_exists(#name) OR #order < :order AND NOT (#kind = :fired AND #at = :at)")
 }
 
 // known is what the table has of an item; empty where it has nothing.
 func (r *rule) known(ctx context.Context, key item) (item, error) {
-	return r.get(ctx, text(r.name(key)))
+	return r.get(ctx, attr.S(r.name(key)))
 }
 
 // get is what the table has at a name; empty where it has nothing.
@@ -146,8 +127,8 @@ func (r *rule) get(ctx context.Context, name types.AttributeValue) (item, error)
 // fired leaves a mark where a reminder was, and reports whether it is the first for its instant. The scan and the stream may both tell of one item: where the one makes its
 // reminder after that of the other has expired and before its mark is there, two expire. The second is not delivered: the record of the first is not done until that is.
 func (r *rule) fired(ctx context.Context, old item) (first bool, err error) {
-	it := item{attrName: old[attrName], attrKind: text(kindFired), attrOrder: old[attrOrder], attrRule: old[attrRule], attrVersion: old[attrVersion], attrKey: old[attrKey]}
-	it[attrDue], it[attrAt] = seconds(r.o.Now().Add(kept)), old[attrAt]
+	it := item{attrName: old[attrName], attrKind: attr.S(kindFired), attrOrder: old[attrOrder], attrRule: old[attrRule], attrVersion: old[attrVersion], attrKey: old[attrKey]}
+	it[attrDue], it[attrAt] = attr.Seconds(r.o.Now().Add(kept)), old[attrAt]
 	written, err := r.putItem(ctx, it, "attribute_not_exists(#name) OR #order <= :order AND NOT (#order < :order AND #kind = :fired AND #at = :at)")
 	if written || err != nil {
 		return written, err
@@ -156,7 +137,7 @@ func (r *rule) fired(ctx context.Context, old item) (first bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return textOfAttr(is[attrKind]) != kindFired || !dueOf(is).Equal(dueOf(old)) || textOfAttr(is[attrOrder]) == textOfAttr(old[attrOrder]), nil
+	return attr.String(is[attrKind]) != kindFired || !dueOf(is).Equal(dueOf(old)) || attr.String(is[attrOrder]) == attr.String(old[attrOrder]), nil
 }
 
 func (r *rule) putItem(ctx context.Context, it item, condition string) (bool, error) {
@@ -166,7 +147,7 @@ func (r *rule) putItem(ctx context.Context, it item, condition string) (bool, er
 	}
 	if strings.Contains(condition, "#kind") {
 		in.ExpressionAttributeNames["#kind"], in.ExpressionAttributeNames["#at"] = attrKind, attrAt
-		in.ExpressionAttributeValues[":fired"], in.ExpressionAttributeValues[":at"] = text(kindFired), it[attrAt]
+		in.ExpressionAttributeValues[":fired"], in.ExpressionAttributeValues[":at"] = attr.S(kindFired), it[attrAt]
 	}
 	_, err := r.o.DB.PutItem(ctx, in)
 	var failed *types.ConditionalCheckFailedException

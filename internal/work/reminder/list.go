@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -23,11 +24,11 @@ type Reminder struct {
 func Each(ctx context.Context, db *dynamodb.Client, rule string, f func(Reminder) error) error {
 	in := &dynamodb.ScanInput{
 		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("#kind = :kind"),
-		ExpressionAttributeNames: map[string]string{"#kind": attrKind}, ExpressionAttributeValues: item{":kind": text(kindReminder)},
+		ExpressionAttributeNames: map[string]string{"#kind": attrKind}, ExpressionAttributeValues: item{":kind": attr.S(kindReminder)},
 	}
 	if rule != "" {
 		in.FilterExpression = aws.String("#kind = :kind AND #rule = :rule")
-		in.ExpressionAttributeNames["#rule"], in.ExpressionAttributeValues[":rule"] = attrRule, text(rule)
+		in.ExpressionAttributeNames["#rule"], in.ExpressionAttributeValues[":rule"] = attrRule, attr.S(rule)
 	}
 	for pages := dynamodb.NewScanPaginator(db, in); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
@@ -38,7 +39,7 @@ func Each(ctx context.Context, db *dynamodb.Client, rule string, f func(Reminder
 			return err
 		}
 		for _, it := range page.Items {
-			err := f(Reminder{Rule: textOfAttr(it[attrRule]), Key: textOfAttr(it[attrKey]), Due: dueOf(it), Input: []byte(textOfAttr(it[attrInput]))})
+			err := f(Reminder{Rule: attr.String(it[attrRule]), Key: attr.String(it[attrKey]), Due: dueOf(it), Input: []byte(attr.String(it[attrInput]))})
 			if err != nil {
 				return err
 			}

@@ -2,11 +2,13 @@ package reminder
 
 import (
 	"context"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
@@ -18,8 +20,8 @@ func (r *rule) scanOnce(ctx context.Context, consumer *deliver.Consumer, stream 
 		if err != nil {
 			return err
 		}
-		if textOfAttr(state[attrStream]) != stream {
-			state = item{attrVersion: text(r.version), attrStream: text(stream)}
+		if attr.String(state[attrStream]) != stream {
+			state = item{attrVersion: attr.S(r.version), attrStream: attr.S(stream)}
 		}
 		if state[attrScanned] != nil {
 			return nil
@@ -38,7 +40,7 @@ func (r *rule) scanOnce(ctx context.Context, consumer *deliver.Consumer, stream 
 // scanAgain has scanOnce begin anew.
 func (r *rule) scanAgain(ctx context.Context, stream string) {
 	r.persist(ctx, "read the table again", func() error {
-		return r.putState(ctx, item{attrVersion: text(r.version), attrStream: text(stream)})
+		return r.putState(ctx, item{attrVersion: attr.S(r.version), attrStream: attr.S(stream)})
 	})
 }
 
@@ -87,13 +89,13 @@ func (r *rule) scan(ctx context.Context, stream string, state item) error {
 		if in.ExclusiveStartKey = page.LastEvaluatedKey; in.ExclusiveStartKey == nil {
 			break
 		}
-		state[attrCursor] = &types.AttributeValueMemberM{Value: in.ExclusiveStartKey}
+		state[attrCursor] = attr.M(in.ExclusiveStartKey)
 		if err := r.putState(ctx, state); err != nil {
 			return err
 		}
 	}
 	delete(state, attrCursor)
-	state[attrScanned] = &types.AttributeValueMemberBOOL{Value: true}
+	state[attrScanned] = attr.Bool(true)
 	r.log.Info("all items of the table have their reminders", "table", r.Table, "found", found)
 	return r.putState(ctx, state)
 }
@@ -110,8 +112,8 @@ func (r *rule) keys(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-func (r *rule) stateName() *types.AttributeValueMemberS {
-	return text("rule#" + r.Name + "#" + r.version)
+func (r *rule) stateName() types.AttributeValue {
+	return attr.S("rule#" + r.Name + "#" + r.version)
 }
 
 // state is what is kept of the rule as it is. Each version has its own, as it has its checkpoints: another one may be that of a worker with another file, and none of what
@@ -119,7 +121,7 @@ func (r *rule) stateName() *types.AttributeValueMemberS {
 func (r *rule) state(ctx context.Context) (item, error) { return r.get(ctx, r.stateName()) }
 
 func (r *rule) putState(ctx context.Context, state item) error {
-	state[attrName], state[attrKind], state[attrRule] = r.stateName(), text(kindRule), text(r.Name)
+	state[attrName], state[attrKind], state[attrRule] = r.stateName(), attr.S(kindRule), attr.S(r.Name)
 	_, err := r.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(TableName), Item: state})
 	return err
 }

@@ -3,7 +3,6 @@ package resolve
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/target"
@@ -114,37 +114,26 @@ func (r *Recorder) makeTable(ctx context.Context) error {
 
 func recordedItem(d *target.Delivery, now time.Time) map[string]types.AttributeValue {
 	item := map[string]types.AttributeValue{
-		"arn":      text(d.TargetARN),
-		"id":       text(d.ID),
-		"time":     text(d.Time.UTC().Format(time.RFC3339Nano)),
-		"recorded": number(now),
-		"gone":     number(now.Add(kept)),
+		"arn":      attr.S(d.TargetARN),
+		"id":       attr.S(d.ID),
+		"time":     attr.S(d.Time.UTC().Format(time.RFC3339Nano)),
+		"recorded": attr.Seconds(now),
+		"gone":     attr.Seconds(now.Add(kept)),
 	}
 	body := d.Body
 	if len(body) > recordBodyMax {
 		body = body[:recordBodyMax]
-		item["truncated"] = &types.AttributeValueMemberBOOL{Value: true}
+		item["truncated"] = attr.Bool(true)
 	}
 	for name, value := range map[string]string{
 		"source": d.Source, "type": d.Type, "subject": d.Subject, "contentType": d.ContentType, "body": strings.ToValidUTF8(string(body), "\uFFFD"), "parameters": string(d.Parameters),
 	} {
 		if value != "" {
-			item[name] = text(value)
+			item[name] = attr.S(value)
 		}
 	}
 	if len(d.Attributes) > 0 {
-		attributes := make(map[string]types.AttributeValue, len(d.Attributes))
-		for name, value := range d.Attributes {
-			attributes[name] = text(value)
-		}
-		item["attributes"] = &types.AttributeValueMemberM{Value: attributes}
+		item["attributes"] = attr.Strings(d.Attributes)
 	}
 	return item
-}
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func number(t time.Time) types.AttributeValue {
-	ms := t.UnixMilli()
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(ms/1000, 10) + fmt.Sprintf(".%03d", ms%1000)}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
@@ -44,7 +45,7 @@ func (s *Scheduler) markDeleting(ctx context.Context, in *DeleteScheduleGroupInp
 		return err
 	}
 	it := groupKey(kindToken, kept())
-	it[attrDue] = instant(s.now().Add(tokenLife))
+	it[attrDue] = attr.Seconds(s.now().Add(tokenLife))
 	_, err := s.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(groupsTable), Item: it})
 	return err
 }
@@ -69,7 +70,7 @@ func (s *Scheduler) clear(ctx context.Context, g *group) error {
 		TableName: aws.String(groupsTable), Key: groupKey(kindGroup, g.name),
 		ConditionExpression:       aws.String("#i = :i"),
 		ExpressionAttributeNames:  map[string]string{"#i": attrIncarnation},
-		ExpressionAttributeValues: item{":i": text(g.incarnation)},
+		ExpressionAttributeValues: item{":i": attr.S(g.incarnation)},
 	})
 	if dynamoCode(err) == codeConditional {
 		return nil // another process has done it, and somebody has made a group of that name anew

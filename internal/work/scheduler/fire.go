@@ -7,8 +7,7 @@ import (
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
@@ -58,7 +57,7 @@ func (s *Scheduler) firingOf(r *streams.Record, p place) *firing {
 	if !deliver.Expired(r, attrDue, s.o.Mark) || r.Dynamodb == nil {
 		return nil
 	}
-	if part, ok := r.Dynamodb.Keys[attrPart].(*streams.AttributeValueMemberS); !ok || part.Value != partFiring && part.Value != partRemains {
+	if part := attr.String(r.Dynamodb.Keys[attrPart]); part != partFiring && part != partRemains {
 		return nil
 	}
 	f, err := readFiring(image(r.Dynamodb.OldImage))
@@ -75,11 +74,11 @@ func image(of map[string]streams.AttributeValue) item {
 	for name, v := range of {
 		switch v := v.(type) {
 		case *streams.AttributeValueMemberS:
-			it[name] = &types.AttributeValueMemberS{Value: v.Value}
+			it[name] = attr.S(v.Value)
 		case *streams.AttributeValueMemberN:
-			it[name] = &types.AttributeValueMemberN{Value: v.Value}
+			it[name] = attr.N(v.Value)
 		case *streams.AttributeValueMemberB:
-			it[name] = &types.AttributeValueMemberB{Value: v.Value}
+			it[name] = attr.B(v.Value)
 		}
 	}
 	return it

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
@@ -69,21 +70,17 @@ type group struct {
 	digest      []byte // of that request
 }
 
-func groupKey(kind, name string) item { return item{attrKind: text(kind), attrName: text(name)} }
+func groupKey(kind, name string) item { return item{attrKind: attr.S(kind), attrName: attr.S(name)} }
 
 func (g *group) item() item {
 	it := groupKey(kindGroup, g.name)
-	it[attrState] = text(g.state)
-	it[attrIncarnation] = text(g.incarnation)
-	it[attrCreated] = instant(g.created)
-	it[attrModified] = instant(g.modified)
-	tags := item{}
-	for k, v := range g.tags {
-		tags[k] = text(v)
-	}
-	it[attrTags] = &types.AttributeValueMemberM{Value: tags}
+	it[attrState] = attr.S(g.state)
+	it[attrIncarnation] = attr.S(g.incarnation)
+	it[attrCreated] = attr.Seconds(g.created)
+	it[attrModified] = attr.Seconds(g.modified)
+	it[attrTags] = attr.Strings(g.tags)
 	if g.token != "" {
-		it[attrToken], it[attrDigest] = text(g.token), blob(g.digest)
+		it[attrToken], it[attrDigest] = attr.S(g.token), attr.B(g.digest)
 	}
 	return it
 }
@@ -96,13 +93,10 @@ func readGroup(from item) (*group, error) {
 		incarnation: r.text(attrIncarnation),
 		created:     r.instant(attrCreated),
 		modified:    r.instant(attrModified),
-		tags:        map[string]string{},
+		tags:        attr.AsStrings(from[attrTags]),
 	}
-	if m, ok := from[attrTags].(*types.AttributeValueMemberM); ok {
-		for k := range m.Value {
-			tag := reader{from: m.Value}
-			g.tags[k] = tag.text(k)
-		}
+	if g.tags == nil {
+		g.tags = map[string]string{}
 	}
 	if r.has(attrToken) {
 		g.token, g.digest = r.text(attrToken), digestOf(from)
@@ -198,7 +192,7 @@ func (s *Scheduler) alterGroup(ctx context.Context, name string, alter func(*gro
 			TableName: aws.String(groupsTable), Item: g.item(),
 			ConditionExpression:       aws.String("#i = :i AND #m = :m"),
 			ExpressionAttributeNames:  map[string]string{"#i": attrIncarnation, "#m": attrModified},
-			ExpressionAttributeValues: item{":i": text(before.incarnation), ":m": instant(before.modified)},
+			ExpressionAttributeValues: item{":i": attr.S(before.incarnation), ":m": attr.Seconds(before.modified)},
 		})
 		if dynamoCode(err) == codeConditional {
 			return errChanged
@@ -289,7 +283,7 @@ func (s *Scheduler) groups(ctx context.Context) ([]*group, error) {
 		TableName: aws.String(groupsTable), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("#k = :k"),
 		ExpressionAttributeNames:  map[string]string{"#k": attrKind},
-		ExpressionAttributeValues: item{":k": text(kindGroup)},
+		ExpressionAttributeValues: item{":k": attr.S(kindGroup)},
 	}
 	for {
 		out, err := s.o.DB.Query(ctx, in)

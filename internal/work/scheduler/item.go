@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // item is an item as the SDK has it.
@@ -85,48 +87,36 @@ type firing struct {
 	until       time.Time // of what remains of an earlier version, where the end of that was; zero: it is of a version that was current when it was armed
 }
 
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func integer(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-func instant(t time.Time) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: secondsText(t)}
-}
-
-func blob(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
-
 // key is the key of a part of a schedule or a rule.
-func key(name, part string) item { return item{attrName: text(name), attrPart: text(part)} }
+func key(name, part string) item { return item{attrName: attr.S(name), attrPart: attr.S(part)} }
 
 func (e *entry) item() item {
 	it := key(e.name, partDefinition)
-	it[attrDocument] = text(e.document)
-	it[attrIncarnation] = text(e.incarnation)
-	it[attrVersion] = integer(e.version)
-	it[attrArmed] = integer(e.armed)
-	it[attrList] = text(listAll)
-	it[attrState] = text(e.state)
-	it[attrCreated] = instant(e.created)
-	it[attrModified] = instant(e.modified)
+	it[attrDocument] = attr.S(e.document)
+	it[attrIncarnation] = attr.S(e.incarnation)
+	it[attrVersion] = attr.Int(e.version)
+	it[attrArmed] = attr.Int(e.armed)
+	it[attrList] = attr.S(listAll)
+	it[attrState] = attr.S(e.state)
+	it[attrCreated] = attr.Seconds(e.created)
+	it[attrModified] = attr.Seconds(e.modified)
 	if e.target != "" {
-		it[attrTarget] = text(e.target)
+		it[attrTarget] = attr.S(e.target)
 	}
 	if !e.next.IsZero() {
-		it[attrNext] = instant(e.next)
+		it[attrNext] = attr.Seconds(e.next)
 	}
 	if e.input != nil {
-		it[attrInput] = text(*e.input)
+		it[attrInput] = attr.S(*e.input)
 	}
 	if e.token != "" {
-		it[attrToken], it[attrDigest] = text(e.token), blob(e.digest)
+		it[attrToken], it[attrDigest] = attr.S(e.token), attr.B(e.digest)
 	}
 	if !e.gone.IsZero() {
-		it[attrDue] = instant(e.gone)
+		it[attrDue] = attr.Seconds(e.gone)
 	}
 	if r := e.remains; r.pending() {
-		it[attrRemains], it[attrRemained], it[attrUntil] = integer(r.version), integer(r.armed), instant(r.until)
+		it[attrRemains], it[attrRemained], it[attrUntil] = attr.Int(r.version), attr.Int(r.armed), attr.Seconds(r.until)
 	}
 	return it
 }
@@ -144,27 +134,24 @@ func (r *reader) fault(name string) {
 }
 
 func (r *reader) text(name string) string {
-	s, ok := r.from[name].(*types.AttributeValueMemberS)
+	s, ok := attr.AsString(r.from[name])
 	if !ok {
 		r.fault(name)
-		return ""
 	}
-	return s.Value
+	return s
 }
 
 func (r *reader) integer(name string) int64 {
-	if n, ok := r.from[name].(*types.AttributeValueMemberN); ok {
-		if i, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
-			return i
-		}
+	n, ok := attr.AsInteger(r.from[name])
+	if !ok {
+		r.fault(name)
 	}
-	r.fault(name)
-	return 0
+	return n
 }
 
 func (r *reader) instant(name string) time.Time {
-	if n, ok := r.from[name].(*types.AttributeValueMemberN); ok {
-		if t, ok := parseSeconds(n.Value); ok && isWritable(t) {
+	if n, ok := attr.AsNumber(r.from[name]); ok {
+		if t, ok := parseSeconds(n); ok && isWritable(t) {
 			return t
 		}
 	}
@@ -216,10 +203,8 @@ func readEntry(from item) (*entry, error) {
 }
 
 func digestOf(from item) []byte {
-	if b, ok := from[attrDigest].(*types.AttributeValueMemberB); ok {
-		return b.Value
-	}
-	return nil
+	b, _ := attr.AsBinary(from[attrDigest])
+	return b
 }
 
 // pastMost bounds how far before now an item's deadline is set: DynamoDB takes one of more than five years ago for a mistake, and does not expire it.
@@ -233,21 +218,21 @@ func (f *firing) item() item {
 	it := key(f.name, partFiring)
 	if !f.until.IsZero() {
 		it = key(f.name, partRemains)
-		it[attrUntil] = instant(f.until)
+		it[attrUntil] = attr.Seconds(f.until)
 	}
-	it[attrDue] = instant(due)
-	it[attrDeadline] = instant(f.deadline)
-	it[attrScheduled] = instant(f.occurrence)
-	it[attrArmedAt] = instant(f.armed)
-	it[attrOccurrence] = integer(f.number)
-	it[attrIncarnation] = text(f.incarnation)
-	it[attrVersion] = integer(f.version)
-	it[attrDocument] = text(f.document)
+	it[attrDue] = attr.Seconds(due)
+	it[attrDeadline] = attr.Seconds(f.deadline)
+	it[attrScheduled] = attr.Seconds(f.occurrence)
+	it[attrArmedAt] = attr.Seconds(f.armed)
+	it[attrOccurrence] = attr.Int(f.number)
+	it[attrIncarnation] = attr.S(f.incarnation)
+	it[attrVersion] = attr.Int(f.version)
+	it[attrDocument] = attr.S(f.document)
 	if f.input != nil {
-		it[attrInput] = text(*f.input)
+		it[attrInput] = attr.S(*f.input)
 	}
 	if f.token != "" {
-		it[attrToken], it[attrDigest] = text(f.token), blob(f.digest)
+		it[attrToken], it[attrDigest] = attr.S(f.token), attr.B(f.digest)
 	}
 	return it
 }

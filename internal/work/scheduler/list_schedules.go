@@ -7,6 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // ListSchedules lists schedules in the order of their groups' names and their own.
@@ -92,7 +94,7 @@ func (l *lister) group(ctx context.Context, group, after string) (stopped *liste
 	if l.in.State != nil {
 		q.Limit = aws.Int32(listPage)
 		q.FilterExpression = aws.String("#state = :state")
-		q.ExpressionAttributeNames["#state"], q.ExpressionAttributeValues[":state"] = attrState, text(*l.in.State)
+		q.ExpressionAttributeNames["#state"], q.ExpressionAttributeValues[":state"] = attrState, attr.S(*l.in.State)
 	}
 	for {
 		out, err := l.s.o.DB.Query(ctx, q)
@@ -129,14 +131,14 @@ func (s *Scheduler) byName(table, prefix, after string) *dynamodb.QueryInput {
 		TableName: &table, IndexName: aws.String(indexByName),
 		KeyConditionExpression:    aws.String("#list = :list"),
 		ExpressionAttributeNames:  map[string]string{"#list": attrList},
-		ExpressionAttributeValues: item{":list": text(listAll)},
+		ExpressionAttributeValues: item{":list": attr.S(listAll)},
 	}
 	if prefix != "" {
 		q.KeyConditionExpression = aws.String("#list = :list AND begins_with(#name, :prefix)")
-		q.ExpressionAttributeNames["#name"], q.ExpressionAttributeValues[":prefix"] = attrName, text(prefix)
+		q.ExpressionAttributeNames["#name"], q.ExpressionAttributeValues[":prefix"] = attrName, attr.S(prefix)
 	}
 	if after != "" && strings.HasPrefix(after, prefix) {
-		q.ExclusiveStartKey = item{attrList: text(listAll), attrName: text(after), attrPart: text(partDefinition)}
+		q.ExclusiveStartKey = item{attrList: attr.S(listAll), attrName: attr.S(after), attrPart: attr.S(partDefinition)}
 	}
 	return q
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // armLost looks, once for each stream that a place's table gets after another, for recurring schedules whose firing expired when there was none: no record says so, and without
@@ -20,7 +22,7 @@ func (s *Scheduler) armLost(ctx context.Context, p place, streamARN string) erro
 	in := &dynamodb.ScanInput{
 		TableName: &p.table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("#part = :definition AND #next <= :began"),
 		ExpressionAttributeNames:  map[string]string{"#part": attrPart, "#next": attrNext},
-		ExpressionAttributeValues: item{":definition": text(partDefinition), ":began": instant(began)},
+		ExpressionAttributeValues: item{":definition": attr.S(partDefinition), ":began": attr.Seconds(began)},
 	}
 	armed := 0
 	for {
@@ -73,7 +75,7 @@ func (s *Scheduler) armAgain(ctx context.Context, p place, definition item) (boo
 	}
 	it := f.item()
 	if least := s.now().Add(-pastMost); f.deadline.Before(least) {
-		it[attrDue] = instant(least)
+		it[attrDue] = attr.Seconds(least)
 	}
 	c, err := s.transact(ctx, []action{check(p.table, key(e.name, partDefinition), e.unchanged()), put(p.table, it, absent)})
 	return err == nil && c == nil, err

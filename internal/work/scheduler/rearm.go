@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // arm puts the next firing of each, where its definition is still of the same version and nothing was armed after this firing: each exactly once, whatever comes
@@ -70,7 +72,7 @@ func advance(o *outcome) action {
 	}
 	c := current(o.firing.incarnation, o.firing.version)
 	c.names["#armed"], c.names["#next"] = attrArmed, attrNext
-	c.values[":was"], c.values[":armed"], c.values[":next"] = integer(o.firing.number), integer(o.next.number), instant(o.next.deadline)
+	c.values[":was"], c.values[":armed"], c.values[":next"] = attr.Int(o.firing.number), attr.Int(o.next.number), attr.Seconds(o.next.deadline)
 	return action{Update: &types.Update{
 		TableName: &o.place.table, Key: key(o.firing.name, partDefinition),
 		UpdateExpression:          aws.String("SET #armed = :armed, #next = :next"),

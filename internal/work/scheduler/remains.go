@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
@@ -55,7 +56,7 @@ func (r remains) untouched(c *condition) {
 	if r.pending() {
 		c.text += " AND #remains = :rv AND #remained = :ra"
 		c.names["#remains"], c.names["#remained"] = attrRemains, attrRemained
-		c.values[":rv"], c.values[":ra"] = integer(r.version), integer(r.armed)
+		c.values[":rv"], c.values[":ra"] = attr.Int(r.version), attr.Int(r.armed)
 	}
 }
 
@@ -68,10 +69,10 @@ func advanceRemains(o *outcome) action {
 		ExpressionAttributeNames: map[string]string{
 			"#incarnation": attrIncarnation, "#remains": attrRemains, "#remained": attrRemained,
 		},
-		ExpressionAttributeValues: item{":i": text(f.incarnation), ":v": integer(f.version), ":was": integer(f.number)},
+		ExpressionAttributeValues: item{":i": attr.S(f.incarnation), ":v": attr.Int(f.version), ":was": attr.Int(f.number)},
 	}
 	if o.next != nil {
-		u.UpdateExpression, u.ExpressionAttributeValues[":armed"] = aws.String("SET #remained = :armed"), integer(o.next.number)
+		u.UpdateExpression, u.ExpressionAttributeValues[":armed"] = aws.String("SET #remained = :armed"), attr.Int(o.next.number)
 		return action{Update: u}
 	}
 	u.UpdateExpression, u.ExpressionAttributeNames["#until"] = aws.String("REMOVE #remains, #remained, #until"), attrUntil

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/target"
@@ -19,21 +20,21 @@ import (
 func TestPoisoned(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("good", "rate(1 minute)")
-	due := instant(begin.Add(90 * time.Second))
+	due := attr.Seconds(begin.Add(90 * time.Second))
 	for name, with := range map[string]item{
 		"empty":   {},
-		"numbers": {attrIncarnation: integer(1), attrVersion: text("x")},
+		"numbers": {attrIncarnation: attr.Int(1), attrVersion: attr.S("x")},
 		"document": {
-			attrIncarnation: text("i"), attrVersion: integer(1), attrOccurrence: integer(1), attrScheduled: due, attrDeadline: due, attrArmedAt: due,
-			attrDocument: text(`{"Target":{},"ScheduleExpression":"rate(5 parsecs)"}`),
+			attrIncarnation: attr.S("i"), attrVersion: attr.Int(1), attrOccurrence: attr.Int(1), attrScheduled: due, attrDeadline: due, attrArmedAt: due,
+			attrDocument: attr.S(`{"Target":{},"ScheduleExpression":"rate(5 parsecs)"}`),
 		},
 		"half": {
-			attrIncarnation: text("i"), attrVersion: integer(1), attrOccurrence: integer(1), attrScheduled: due, attrDeadline: due, attrArmedAt: due,
-			attrDocument: text(`{"Target":{},"ScheduleExpression":"rate(1 minute)"}`),
+			attrIncarnation: attr.S("i"), attrVersion: attr.Int(1), attrOccurrence: attr.Int(1), attrScheduled: due, attrDeadline: due, attrArmedAt: due,
+			attrDocument: attr.S(`{"Target":{},"ScheduleExpression":"rate(1 minute)"}`),
 		},
 		"negative": {
-			attrIncarnation: text("i"), attrVersion: integer(-1), attrOccurrence: integer(-1), attrScheduled: instant(time.Unix(-1e11, 0)), attrDeadline: due, attrArmedAt: due,
-			attrDocument: text(`{"Target":{"Arn":""},"ScheduleExpression":"cron(0 0 30 2 ? *)","FlexibleTimeWindow":{"MaximumWindowInMinutes":-5},"EndDate":-1}`),
+			attrIncarnation: attr.S("i"), attrVersion: attr.Int(-1), attrOccurrence: attr.Int(-1), attrScheduled: attr.Seconds(time.Unix(-1e11, 0)), attrDeadline: due, attrArmedAt: due,
+			attrDocument: attr.S(`{"Target":{"Arn":""},"ScheduleExpression":"cron(0 0 30 2 ? *)","FlexibleTimeWindow":{"MaximumWindowInMinutes":-5},"EndDate":-1}`),
 		},
 	} {
 		it := key(name, partFiring)
@@ -45,7 +46,7 @@ func TestPoisoned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.transactOne(put(defaultTable, item{attrName: text("other"), attrPart: text("something"), attrDue: due}, nil)); err != nil {
+	if err := w.transactOne(put(defaultTable, item{attrName: attr.S("other"), attrPart: attr.S("something"), attrDue: due}, nil)); err != nil {
 		t.Fatal(err)
 	}
 	w.advance(3 * time.Minute)
@@ -139,7 +140,7 @@ func FuzzFiring(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document string, number int64, when string, rules bool) {
 		n := func() types.AttributeValue { return &types.AttributeValueMemberN{Value: when} }
 		it := key("s", partFiring)
-		it[attrDocument], it[attrIncarnation], it[attrVersion], it[attrOccurrence] = text(document), text("i"), integer(1), integer(number)
+		it[attrDocument], it[attrIncarnation], it[attrVersion], it[attrOccurrence] = attr.S(document), attr.S("i"), attr.Int(1), attr.Int(number)
 		it[attrScheduled], it[attrDeadline], it[attrArmedAt] = n(), n(), n()
 		read, err := readFiring(it)
 		if err != nil {

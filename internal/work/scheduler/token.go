@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // A ClientToken makes a request that comes again have no second effect. The token of a creation is kept with the definition, so that it costs no write; when the
@@ -25,9 +27,9 @@ func tokenPart(operation, token string) string { return partToken + operation + 
 // tokenItem is what is kept of a token by itself, for a day from an instant on. A deletion has no digest: there is nothing to it but the name.
 func tokenItem(name, operation, token string, digest []byte, from time.Time) item {
 	it := key(name, tokenPart(operation, token))
-	it[attrDue] = instant(from.Add(tokenLife))
+	it[attrDue] = attr.Seconds(from.Add(tokenLife))
 	if digest != nil {
-		it[attrDigest] = blob(digest)
+		it[attrDigest] = attr.B(digest)
 	}
 	return it
 }

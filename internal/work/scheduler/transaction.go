@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // action is one action of a transaction.
@@ -41,7 +42,7 @@ func remove(table string, k item, c *condition) action {
 
 // expire gives an item a deadline.
 func expire(table string, k item, c *condition, deadline time.Time) action {
-	c.names["#due"], c.values[":due"] = attrDue, instant(deadline)
+	c.names["#due"], c.values[":due"] = attrDue, attr.Seconds(deadline)
 	return action{Update: &types.Update{
 		TableName: &table, Key: k, UpdateExpression: aws.String("SET #due = :due"),
 		ConditionExpression: &c.text, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
@@ -64,7 +65,7 @@ func current(incarnation string, version int64) *condition {
 	return &condition{
 		text:   "#incarnation = :i AND #version = :v",
 		names:  map[string]string{"#incarnation": attrIncarnation, "#version": attrVersion},
-		values: item{":i": text(incarnation), ":v": integer(version)},
+		values: item{":i": attr.S(incarnation), ":v": attr.Int(version)},
 	}
 }
 
@@ -72,7 +73,7 @@ func current(incarnation string, version int64) *condition {
 func (e *entry) unchanged() *condition {
 	c := current(e.incarnation, e.version)
 	c.text += " AND #armed = :a"
-	c.names["#armed"], c.values[":a"] = attrArmed, integer(e.armed)
+	c.names["#armed"], c.values[":a"] = attrArmed, attr.Int(e.armed)
 	e.remains.untouched(c)
 	return c
 }
@@ -81,7 +82,7 @@ func (e *entry) unchanged() *condition {
 func (e *entry) waiting() *condition {
 	c := current(e.incarnation, e.version)
 	c.text += " AND #occurrence = :n"
-	c.names["#occurrence"], c.values[":n"] = attrOccurrence, integer(e.armed)
+	c.names["#occurrence"], c.values[":n"] = attrOccurrence, attr.Int(e.armed)
 	return c
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/pattern"
 )
@@ -72,35 +72,24 @@ func (m *mapping) item() (map[string]types.AttributeValue, error) {
 		return nil, err
 	}
 	return map[string]types.AttributeValue{
-		attrID:       &types.AttributeValueMemberS{Value: m.UUID},
-		attrMapping:  &types.AttributeValueMemberS{Value: string(text)},
-		attrRevision: number(m.revision),
-		attrVersion:  number(m.version),
+		attrID:       attr.S(m.UUID),
+		attrMapping:  attr.S(string(text)),
+		attrRevision: attr.Int(m.revision),
+		attrVersion:  attr.Int(m.version),
 	}, nil
 }
 
-func number(n int64) *types.AttributeValueMemberN {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
 func mappingOf(item map[string]types.AttributeValue) (*mapping, error) {
-	text, ok := item[attrMapping].(*types.AttributeValueMemberS)
+	text, ok := attr.AsString(item[attrMapping])
 	if !ok {
 		return nil, fmt.Errorf("an item of table %s has no attribute %q", TableName, attrMapping)
 	}
 	m := &mapping{}
-	if err := json.Unmarshal([]byte(text.Value), m); err != nil {
+	if err := json.Unmarshal([]byte(text), m); err != nil {
 		return nil, fmt.Errorf("an item of table %s: %w", TableName, err)
 	}
-	m.revision, m.version = integer(item[attrRevision]), integer(item[attrVersion])
+	m.revision, m.version = attr.Integer(item[attrRevision]), attr.Integer(item[attrVersion])
 	return m, nil
-}
-
-func integer(v types.AttributeValue) (n int64) {
-	if v, ok := v.(*types.AttributeValueMemberN); ok {
-		n, _ = strconv.ParseInt(v.Value, 10, 64)
-	}
-	return n
 }
 
 // errChanged says that somebody else has changed a mapping meanwhile.
@@ -109,7 +98,7 @@ var errChanged = errors.New("the mapping was changed meanwhile")
 // get reads a mapping; errNoMapping where there is none.
 func (t *Triggers) get(ctx context.Context, uuid string) (*mapping, error) {
 	out, err := t.o.DB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{attrID: &types.AttributeValueMemberS{Value: uuid}},
+		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{attrID: attr.S(uuid)},
 	})
 	switch {
 	case ensure.Missing(err) || err == nil && out.Item == nil:
@@ -165,7 +154,7 @@ func (t *Triggers) put(ctx context.Context, m *mapping) error {
 
 // remove deletes a mapping where it is still as it was read.
 func (t *Triggers) remove(ctx context.Context, m *mapping) error {
-	in := &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: map[string]types.AttributeValue{attrID: &types.AttributeValueMemberS{Value: m.UUID}}}
+	in := &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: map[string]types.AttributeValue{attrID: attr.S(m.UUID)}}
 	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = unchanged(m.version)
 	_, err := t.o.DB.DeleteItem(ctx, in)
 	return changed(err)
@@ -176,7 +165,7 @@ func unchanged(version int64) (condition *string, names map[string]string, value
 	if version == 0 {
 		return aws.String("attribute_not_exists(#id)"), map[string]string{"#id": attrID}, nil
 	}
-	return aws.String("#v = :v"), map[string]string{"#v": attrVersion}, map[string]types.AttributeValue{":v": number(version)}
+	return aws.String("#v = :v"), map[string]string{"#v": attrVersion}, map[string]types.AttributeValue{":v": attr.Int(version)}
 }
 
 func changed(err error) error {
