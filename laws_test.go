@@ -21,7 +21,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// The laws of DESIGN as a client sees them, over the in-process transport and over HTTP. With the build tag invariants each is also
+// The laws (ARCHITECTURE.md, "Tests") as a client sees them, over the in-process transport and over HTTP. With the build tag invariants each is also
 // run with the engine broken on purpose, and must notice. The engine's own tests of the same names force the interleavings that a
 // client can only hope for.
 

@@ -14,7 +14,7 @@ import (
 
 const (
 	secondsMax = 100_000_000_000               // of the year 5138: what is larger are milliseconds
-	fiveYears  = 5 * 365 * 24 * 60 * 60 * 1000 // ms: what is further past is a mistake and no deadline, as with Amazon (spec ttl.md §1, §9)
+	fiveYears  = 5 * 365 * 24 * 60 * 60 * 1000 // ms: what is further past is a mistake and no deadline, as with Amazon (docs/spec/ttl.md §1, §9)
 )
 
 // entryOf gives the deadline of an item, or of a projection that has its key, its TTL attribute and the version attribute where there is one. ok is false where it has none. A

@@ -18,7 +18,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// The index strategy sweeps an index of deadlines (spec/patterns.md a and b), which the table's writers fill. What it does about the published sweepers' flaws:
+// The index strategy sweeps an index of deadlines (docs/spec/patterns.md (a) and (b)), which the table's writers fill. What it does about the published sweepers' flaws:
 //
 //	each period   every shard is asked, page by page, for the TTLs from a while before the last sweep to two periods ahead, edges included, so items go at their instant
 //	watermark     in the checkpoint of the shard's lease: after a crash, a failure or a pause all that lies between is caught up

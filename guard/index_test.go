@@ -43,7 +43,7 @@ func withIndex(name, key string, kind types.ScalarAttributeType) func(*world) {
 	})
 }
 
-// withWindows gives the table the index of spec/patterns.md a, and withShards that of b.
+// withWindows gives the table the index of docs/spec/patterns.md (a), and withShards the one of (b).
 func withWindows(w *world) { withIndex(windowIndex, windowAttribute, "N")(w) }
 func withShards(w *world)  { withIndex(shardIndex, shardAttribute, "N")(w) }
 

@@ -18,7 +18,7 @@ import (
 
 // layout says what the partition key of an index of deadlines holds:
 //
-//	windows              "<window>"                      spec/patterns.md a
+//	windows              "<window>"                      docs/spec/patterns.md (a)
 //	windows of n shards  "<window>#0" … "<window>#n-1"   a, with flaw 9 corrected; "<window>" is asked for too, as long as there may be items from before
 //	n shards             "0" … "n-1"                     b
 type layout struct {

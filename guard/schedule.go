@@ -21,7 +21,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// The schedule strategy follows the table's stream and keeps one schedule per item at an EventBridge Scheduler (spec/patterns.md c), which deletes the item at its deadline: see
+// The schedule strategy follows the table's stream and keeps one schedule per item at an EventBridge Scheduler (docs/spec/patterns.md (c)), which deletes the item at its deadline: see
 // schedules. Guard itself removes only what has expired, or is about to, when it learns of it.
 //
 //	stream   each record that adds, changes or takes away a deadline makes, updates or deletes the schedule; it is done only when the Scheduler has said so

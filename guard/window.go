@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Expiration windows, as published (spec/patterns.md a): a window is named by its two ends, and holds the TTLs after the first of them up to and with the second.
+// Expiration windows, as published (docs/spec/patterns.md (a)): a window is named by its two ends, and holds the TTLs after the first of them up to and with the second.
 //
 //	AsPublished: Window gives what the published function gives, for each whole second
 //	Covers:      start < ttl ≤ end, and both ends are multiples of the granularity, one granularity apart

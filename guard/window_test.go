@@ -29,7 +29,7 @@ func unix(t testing.TB, instant string) int64 {
 	return at.Unix()
 }
 
-// The table of spec/patterns.md a, for whole seconds.
+// The table of docs/spec/patterns.md (a), for whole seconds.
 func TestWindowTable(t *testing.T) {
 	for _, c := range []struct{ ttl, want string }{
 		{"2022-07-19T20:55:00Z", "2022-07-19T20:54:00.000Z_2022-07-19T20:55:00.000Z"},
@@ -47,7 +47,7 @@ func TestWindowTable(t *testing.T) {
 	}
 }
 
-// published is the window function of spec/patterns.md a, in the language that it was published in.
+// published is the window function of docs/spec/patterns.md (a), in the language that it was published in.
 const published = `
 const iso = ms => new Date(ms).toISOString();
 const f = (t, w) => iso(Math.floor((t - 1000) / w) * w) + "_" + iso(Math.ceil(t / w) * w);

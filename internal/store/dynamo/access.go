@@ -150,7 +150,7 @@ func Compare(a, b Value) int { return bytes.Compare(a.payload(), b.payload()) }
 // Equal reports whether two values are the same, whatever their kinds. The form is canonical, so this is bytes.Equal.
 func Equal(a, b Value) bool { return bytes.Equal(a, b) }
 
-// Size is what the value counts in DynamoDB bytes (limits-and-capacity.md §5).
+// Size is what the value counts in DynamoDB bytes (docs/spec/limits-and-capacity.md §5).
 func (v Value) Size() int {
 	switch v.Kind() {
 	case KindString, KindBinary:

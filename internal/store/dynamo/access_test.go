@@ -116,7 +116,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The sizes of limits-and-capacity.md §5.
+// The sizes of docs/spec/limits-and-capacity.md §5.
 func TestSizes(t *testing.T) {
 	for _, c := range []struct {
 		json string

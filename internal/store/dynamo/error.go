@@ -3,7 +3,7 @@ package dynamo
 // Code names a failure that the API defines, without its namespace: "ValidationException".
 type Code string
 
-// The codes that mayfly answers with (errors.md §3). Which JSON namespace and HTTP status belong to each is wire's business.
+// The codes that mayfly answers with (docs/spec/errors.md §3). Which JSON namespace and HTTP status belong to each is wire's business.
 const (
 	CodeValidation              Code = "ValidationException"
 	CodeSerialization           Code = "SerializationException"

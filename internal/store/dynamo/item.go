@@ -60,7 +60,7 @@ func (it Item) each(yield func([]byte, Value) bool) {
 	}
 }
 
-// Size is what the item counts in DynamoDB bytes: the names and the values (limits-and-capacity.md §5).
+// Size is what the item counts in DynamoDB bytes: the names and the values (docs/spec/limits-and-capacity.md §5).
 func (it Item) Size() int {
 	size := 0
 	for name, v := range it.All() {

@@ -43,7 +43,7 @@ package dynamo
 //
 // Byte slices that the reader hands out are views that stay valid until Reset, as long as the body does.
 //
-// Errors are *Error with code SerializationException and AWS's texts (errors.md §6). Malformed JSON has no message and
+// Errors are *Error with code SerializationException and AWS's texts (docs/spec/errors.md §6). Malformed JSON has no message and
 // comes before every type error, wherever in the body it is: a type error makes the reader check the rest of the body.
 // Malformed means: not RFC 8259, deeper than 1,000 levels, not UTF-8, or with half of a surrogate pair in an escape. (AWS's
 // parser stores such halves as question marks. Refusing keeps what is stored equal to what was sent.) Of equal member names

@@ -1,6 +1,6 @@
 package dynamo
 
-// The texts of errors.md §9.
+// The texts of docs/spec/errors.md §9.
 const (
 	msgInvalidPrefix = "One or more parameter values were invalid: "
 	msgNoDatatype    = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"

@@ -45,7 +45,7 @@ func TestCanonicalForm(t *testing.T) {
 	}
 }
 
-// The texts of errors.md §9. Reading goes on behind the bad value: the element that follows is counted.
+// The texts of docs/spec/errors.md §9. Reading goes on behind the bad value: the element that follows is counted.
 func TestInvalidValues(t *testing.T) {
 	const p = "One or more parameter values were invalid: "
 	for _, c := range []struct{ value, message string }{

@@ -131,7 +131,7 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
-// The texts of errors.md §6.
+// The texts of docs/spec/errors.md §6.
 func TestTypeErrors(t *testing.T) {
 	text := func(j *JSON) { j.Text() }
 	boolean := func(j *JSON) { j.Bool() }

@@ -18,7 +18,7 @@ import "math"
 // CheckItem has passed.
 type Number []byte
 
-// Limits of DynamoDB's numbers (limits-and-capacity.md §2).
+// Limits of DynamoDB's numbers (docs/spec/limits-and-capacity.md §2).
 const (
 	maxDigits   = 38   // significant digits
 	maxExponent = 125  // of the first significant digit
@@ -31,7 +31,7 @@ const (
 	signPositive = 0xC0
 )
 
-// The texts of errors.md §9.
+// The texts of docs/spec/errors.md §9.
 const (
 	msgNotNumeric = "The parameter cannot be converted to a numeric value"
 	msgDigits     = "Attempting to store more than 38 significant digits in a Number"
@@ -48,7 +48,7 @@ type decimal struct {
 }
 
 // AppendNumber appends the number that the decimal text stands for: optional sign, digits with an optional point, optional
-// exponent, no blanks. Errors are ValidationExceptions with the texts of errors.md §9.
+// exponent, no blanks. Errors are ValidationExceptions with the texts of docs/spec/errors.md §9.
 //
 // A zero counts with the exponent that it is written with, as in DynamoDB: 0e125 is zero and 0e126 an overflow.
 func AppendNumber(dst, text []byte) ([]byte, error) {
@@ -262,7 +262,7 @@ func appendZeros(dst []byte, count int) []byte {
 func (n Number) String() string { return string(n.AppendText(nil)) }
 
 // Size is what the number counts in DynamoDB bytes: one, and one for every two significant digits on each side of the
-// point, and one more if it is negative; 21 at most (limits-and-capacity.md §5).
+// point, and one more if it is negative; 21 at most (docs/spec/limits-and-capacity.md §5).
 func (n Number) Size() int {
 	var dec decimal
 	n.decimal(&dec)

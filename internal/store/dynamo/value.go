@@ -30,7 +30,7 @@
 // What a request did wrong is an *Error with AWS's code and text. Reading a request knows two kinds: a SerializationException
 // (malformed JSON, a member of the wrong type) ends the reading; a ValidationException (a bad number, an empty set, too deep
 // a nesting) is remembered while the reading goes on, because it ranks behind the former and behind other checks of the
-// request (errors.md §4). Bytes that CheckItem refuses are a fault, not an answer: those errors are plain.
+// request (docs/spec/errors.md §4). Bytes that CheckItem refuses are a fault, not an answer: those errors are plain.
 package dynamo
 
 // Kind says which of DynamoDB's ten types a value has. It is the first byte of the binary form.

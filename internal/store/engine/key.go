@@ -10,7 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/keyenc"
 )
 
-// The greatest key sizes, in bytes of the values (limits-and-capacity.md §1).
+// The greatest key sizes, in bytes of the values (docs/spec/limits-and-capacity.md §1).
 const (
 	partitionKeyBytesMax = 2048
 	sortKeyBytesMax      = 1024

@@ -19,7 +19,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// The laws of DESIGN, each a test of its name. With the build tag invariants each is also run with the engine broken on purpose,
+// The laws (ARCHITECTURE.md, "Tests"), each a test of its name. With the build tag invariants each is also run with the engine broken on purpose,
 // and must notice. NothingLost and the crash half of the others are in crash_test.go.
 
 // lawsProbe is a testing.TB that remembers a failure instead of failing the test.

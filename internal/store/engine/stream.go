@@ -45,7 +45,7 @@ type ShardDesc struct {
 // Open says whether records are still added to the shard.
 func (s ShardDesc) Open() bool { return s.Closed == 0 }
 
-// labelLayout is the form of a stream label (streams.md §3).
+// labelLayout is the form of a stream label (docs/spec/streams.md §3).
 const labelLayout = "2006-01-02T15:04:05.000"
 
 // streams holds every stream that can be read.

@@ -5,7 +5,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// fiveYears is the age from which a TTL value is taken for a mistake and arms nothing: 5 × 365 days (spec ttl.md §9).
+// fiveYears is the age from which a TTL value is taken for a mistake and arms nothing: 5 × 365 days (docs/spec/ttl.md §9).
 const fiveYears = Instant(5 * 365 * 24 * 60 * 60 * 1000)
 
 // headerFor decides, once, which deadline the item under a key gets by the table's present TTL setting. now is the write's instant, or the

@@ -35,7 +35,7 @@ var comparisons = map[string]comparison{
 	"NOT_NULL":     {0, 0, nil},
 }
 
-// checkArguments checks number, types and order of the arguments of a comparison (errors.md §12).
+// checkArguments checks number, types and order of the arguments of a comparison (docs/spec/errors.md §12).
 func checkArguments(operator string, values []dynamo.Value) error {
 	c := comparisons[operator]
 	if len(values) < c.least || c.most >= 0 && len(values) > c.most {

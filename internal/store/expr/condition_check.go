@@ -2,7 +2,7 @@ package expr
 
 import "github.com/mayflydb/mayfly/internal/store/dynamo"
 
-// check finds what is wrong with the first bad leaf of a condition, in the order of errors.md §11: undefined names and
+// check finds what is wrong with the first bad leaf of a condition, in the order of docs/spec/errors.md §11: undefined names and
 // values, operand counts, equal operands, operand types.
 func (b *binding) check(t *conditionTree) error {
 	complete := b.undefinedName == nil && b.undefinedValue == nil

@@ -12,7 +12,7 @@
 //
 // # Errors
 //
-// Everything that is wrong with a request is a *dynamo.Error with AWS's text (errors.md §11), and of several things it is
+// Everything that is wrong with a request is a *dynamo.Error with AWS's text (docs/spec/errors.md §11), and of several things it is
 // the one that AWS reports. The parser remembers the first problem of every class that the text shows and goes on, since
 // a syntax error anywhere comes first; what depends on names and values is checked when they are bound. Where an error
 // comes from tells its sort: NewSession and the methods of Session report what is wrong with the request, KeyCondition.Range

@@ -89,7 +89,7 @@ func (k *KeyCondition) checkTerms() error {
 // Session.Unused.
 func (k *KeyCondition) Check() error { return k.problem }
 
-// Texts of errors.md §11, "Key conditions".
+// Texts of docs/spec/errors.md §11, "Key conditions".
 const (
 	msgKeyCount     = "Conditions can be of length 1 or 2 only"
 	msgKeyOperator  = "Invalid operator used in KeyConditionExpression: "

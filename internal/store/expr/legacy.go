@@ -5,7 +5,7 @@ import (
 )
 
 // The parameters that are older than expressions become the same trees. Their attributes come in the order in which the
-// checks are to run; the first bad one is reported. Errors are *dynamo.Error of the request (errors.md §12).
+// checks are to run; the first bad one is reported. Errors are *dynamo.Error of the request (docs/spec/errors.md §12).
 
 // LegacyCondition is one member of KeyConditions, QueryFilter or ScanFilter.
 type LegacyCondition struct {

@@ -88,7 +88,7 @@ func TestConditionalOperator(t *testing.T) {
 	}
 }
 
-// TestExistsAndValue checks the oldest form of Expected, and what is wrong with mixtures (errors.md §12).
+// TestExistsAndValue checks the oldest form of Expected, and what is wrong with mixtures (docs/spec/errors.md §12).
 func TestExistsAndValue(t *testing.T) {
 	yes, no := true, false
 	one := mustValue(`1`)
@@ -133,7 +133,7 @@ func TestExistsAndValue(t *testing.T) {
 	}
 }
 
-// TestArguments checks what is wrong with the arguments of comparisons (errors.md §12).
+// TestArguments checks what is wrong with the arguments of comparisons (docs/spec/errors.md §12).
 func TestArguments(t *testing.T) {
 	tests := []struct{ operator, values, want string }{
 		{"EQ", `[]`, msgInvalid + "Invalid number of argument(s) for the EQ ComparisonOperator"},

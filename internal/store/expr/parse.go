@@ -39,7 +39,7 @@ func newParser(text string) (*parser, error) {
 	return &parser{text: text, toks: lex(text)}, nil
 }
 
-// worst gives the problem to report of a complete parse: errors.md §11, "Order when several apply".
+// worst gives the problem to report of a complete parse: docs/spec/errors.md §11, "Order when several apply".
 func (p *parser) worst() error {
 	switch {
 	case p.operators > maxOperators:

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Limits of one expression (limits-and-capacity.md §3).
+// Limits of one expression (docs/spec/limits-and-capacity.md §3).
 const (
 	maxExpression  = 4096    // bytes of an expression's text
 	maxOperators   = 300     // operators and functions
@@ -28,7 +28,7 @@ func (p problem) in(kind string) *dynamo.Error {
 	return dynamo.Invalid("Invalid " + kind + ": " + string(p))
 }
 
-// Texts of errors.md §11.
+// Texts of docs/spec/errors.md §11.
 const (
 	problemEmpty     problem = "The expression can not be empty;"
 	problemParens    problem = "The expression has redundant parentheses;"

@@ -25,7 +25,7 @@ const (
 // safe for concurrent use; what it compiles is.
 //
 // Every error of NewSession and of a Session's methods is a *dynamo.Error that the request alone has earned: on PutItem
-// and UpdateItem it comes in the envelope of errors.md §8. What depends on a table or an item is an error of
+// and UpdateItem it comes in the envelope of docs/spec/errors.md §8. What depends on a table or an item is an error of
 // KeyCondition.Range and Update.Apply.
 type Session struct {
 	names  map[string]string
@@ -193,7 +193,7 @@ func reportUnused[V any](param string, given map[string]V, bound []*placeholders
 }
 
 // MixedParameters is the error of a request that has parameters of both generations, whose names it is given in the
-// order of errors.md §11.
+// order of docs/spec/errors.md §11.
 func MixedParameters(legacy, expressions []string) error {
 	return dynamo.Invalid("Can not use both expression and non-expression parameters in the same request: " +
 		"Non-expression parameters: {" + strings.Join(legacy, ", ") + "} " +

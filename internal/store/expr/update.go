@@ -30,7 +30,7 @@ func (u *Update) Paths() []UpdatePath {
 	return list
 }
 
-// Texts of the errors of run time (errors.md §11, §9).
+// Texts of the errors of run time (docs/spec/errors.md §11, §9).
 const (
 	msgOperandType = "An operand in the update expression has an incorrect data type"
 	msgPath        = "The document path provided in the update expression is invalid for update"

@@ -2,7 +2,7 @@ package expr
 
 import "github.com/mayflydb/mayfly/internal/store/dynamo"
 
-// check finds what is wrong with an update expression whose placeholders are bound, in the order of errors.md §11.
+// check finds what is wrong with an update expression whose placeholders are bound, in the order of docs/spec/errors.md §11.
 func (u *Update) check(t *updateTree) error {
 	if err := firstOf(u.undefinedName, u.undefinedValue, checkPaths(t.paths, u.names)); err != nil {
 		return err

@@ -24,7 +24,7 @@ func (o Opt[T]) Or(def T) T {
 }
 
 // ItemArg is an item or key of a request: its bytes, or the first thing that is wrong with its values. A bad value is a
-// ValidationException that ranks behind the request's shape errors (errors.md §4), so it waits here for its turn.
+// ValidationException that ranks behind the request's shape errors (docs/spec/errors.md §4), so it waits here for its turn.
 type ItemArg struct {
 	Item dynamo.Item // nil when absent
 	Err  error       // *dynamo.Error
@@ -137,7 +137,7 @@ type GetItemOutput struct {
 	Capacity *Capacity
 }
 
-// Capacity is one ConsumedCapacity object (limits-and-capacity.md §7). Detail is set for INDEXES.
+// Capacity is one ConsumedCapacity object (docs/spec/limits-and-capacity.md §7). Detail is set for INDEXES.
 type Capacity struct {
 	TableName     string
 	Units         float64

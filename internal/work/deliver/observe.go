@@ -12,7 +12,7 @@ type Event struct {
 	Lateness time.Duration // Attempted and Delivered: since Delivery.Time, by the database's clock
 }
 
-// What an Event is about. In brackets: the scheduler's metric (spec/scheduler.md §8).
+// What an Event is about. In brackets: the scheduler's metric (docs/spec/scheduler.md §8).
 type What int
 
 const (
