@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mayflydb/mayfly/internal/chart"
 )
 
 // label returns a short text for the time of a transition.
@@ -126,7 +128,7 @@ const (
 
 // drawing is an SVG in progress.
 type drawing struct {
-	b      strings.Builder
+	chart.Drawing
 	boxes  map[string]box
 	right  int // the right border so far: arrows that skip layers go around it
 	labels [][4]int
@@ -140,6 +142,7 @@ func (b box) middle() int { return b.x + b.wide/2 }
 func (d *Definition) SVG() string {
 	order, layer := d.order()
 	g := &drawing{boxes: map[string]box{}}
+	g.Raw(arrowhead)
 	high := g.place(order, layer)
 	for _, s := range order {
 		g.ways(s, layer)
@@ -151,17 +154,20 @@ func (d *Definition) SVG() string {
 	for _, l := range g.labels {
 		wide = max(wide, l[0]+l[2]+margin)
 	}
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="lifecycle %s">
-<style>
+	root := chart.Namespace(wide, high) + fmt.Sprintf(` role="img" aria-label="%s"`, html.EscapeString("lifecycle "+d.Name))
+	return g.SVG(wide, high, root, "", drawingStyle)
+}
+
+const drawingStyle = `
 svg { font: 13px system-ui, sans-serif; background: #fff; }
 .state rect { fill: #eef4ff; stroke: #2c5aa0; stroke-width: 1.5; } .start rect { fill: #2c5aa0; } .start text { fill: #fff; } .end rect { fill: #f3f3f3; stroke: #777; }
 .state text { text-anchor: middle; } .way { fill: none; stroke: #555; stroke-width: 1.3; } .hand { stroke-dasharray: 5 4; }
 .label { font-size: 11px; fill: #333; } .label rect { fill: #fff; fill-opacity: .9; }
-</style>
-<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="#555"/></marker></defs>
-%s</svg>
-`, wide, high, wide, high, html.EscapeString(d.Name), g.b.String())
-}
+`
+
+// arrowhead is the marker at the end of a transition.
+const arrowhead = `<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="#555"/></marker></defs>
+`
 
 // place puts each state into a box, one layer below the other, and returns the total height.
 func (g *drawing) place(order []*State, layer map[string]int) (high int) {
@@ -203,8 +209,10 @@ func (g *drawing) state(s *State, start bool) {
 	if s.Remove {
 		dash = ` stroke-dasharray="4 3"`
 	}
-	fmt.Fprintf(&g.b, `<g class="%s"><rect x="%d" y="%d" width="%d" height="%d" rx="9"%s/><text x="%d" y="%d">%s</text></g>`+"\n",
-		class, b.x, b.y, b.wide, boxHigh, dash, b.middle(), b.y+boxHigh/2+5, html.EscapeString(s.Name))
+	g.Raw(`<g class="` + class + `">`)
+	g.Rect(float64(b.x), float64(b.y), float64(b.wide), boxHigh, `rx="9"`+dash, "")
+	g.Text(float64(b.middle()), float64(b.y+boxHigh/2+5), "", s.Name)
+	g.Raw("</g>\n")
 }
 
 // ways draws the transitions of a state: straight to the next layer, otherwise around the
@@ -215,20 +223,20 @@ func (g *drawing) ways(s *State, layer map[string]int) {
 		t := &s.Next[i]
 		to := g.boxes[t.To]
 		x := from.x + from.wide*(i+1)/(len(s.Next)+1)
-		class := "way"
+		class := `class="way" marker-end="url(#tip)"`
 		if !t.timed() {
-			class += " hand"
+			class = `class="way hand" marker-end="url(#tip)"`
 		}
 		if layer[t.To] == layer[s.Name]+1 {
 			y, y2 := from.y+boxHigh, to.y
-			fmt.Fprintf(&g.b, `<path class="%s" marker-end="url(#tip)" d="M%d %d C%d %d %d %d %d %d"/>`+"\n", class, x, y, x, y+30, to.middle(), y2-30, to.middle(), y2)
+			g.Path(fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x, y, x, y+30, to.middle(), y2-30, to.middle(), y2), class)
 			g.label(t, (x+to.middle())/2, (y+y2)/2)
 			continue
 		}
 		g.right += 34
 		y, y2 := from.y+boxHigh/2-4, to.y+boxHigh/2+4
-		fmt.Fprintf(&g.b, `<path class="%s" marker-end="url(#tip)" d="M%d %d H%d Q%d %d %d %d V%d Q%d %d %d %d H%d"/>`+"\n", class,
-			from.x+from.wide, y, g.right-8, g.right, y, g.right, y+bend(y, y2), y2-bend(y, y2), g.right, y2, g.right-8, y2, to.x+to.wide)
+		g.Path(fmt.Sprintf("M%d %d H%d Q%d %d %d %d V%d Q%d %d %d %d H%d", from.x+from.wide, y, g.right-8, g.right, y, g.right, y+bend(y, y2),
+			y2-bend(y, y2), g.right, y2, g.right-8, y2, to.x+to.wide), class)
 		g.label(t, g.right, (y+y2)/2)
 	}
 }
@@ -274,9 +282,10 @@ func (g *drawing) label(t *Transition, x, y int) {
 		at[0] += 20
 	}
 	g.labels = append(g.labels, at)
-	fmt.Fprintf(&g.b, `<g class="label"><rect x="%d" y="%d" width="%d" height="%d"/>`, at[0], at[1], wide, high)
+	g.Raw(`<g class="label">`)
+	g.Rect(float64(at[0]), float64(at[1]), float64(wide), float64(high), "", "")
 	for i, line := range lines {
-		fmt.Fprintf(&g.b, `<text x="%d" y="%d">%s</text>`, at[0]+4, at[1]+labelHigh*(i+1)-2, html.EscapeString(line))
+		g.Text(float64(at[0]+4), float64(at[1]+labelHigh*(i+1)-2), "", line)
 	}
-	g.b.WriteString("</g>\n")
+	g.Raw("</g>\n")
 }

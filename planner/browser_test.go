@@ -36,7 +36,7 @@ function measure(frame) {
     }),
     charts: [...d.querySelectorAll("svg")].map(s => ({
       title: s.getAttribute("aria-label"), box: box(s.getBoundingClientRect()), scale: s.getBoundingClientRect().width / s.viewBox.baseVal.width,
-      drawn: [...s.querySelectorAll("path,rect,circle")].map(e => ({tag: e.tagName, colour: e.getAttribute("fill") == "none" ? w.getComputedStyle(e).stroke : w.getComputedStyle(e).fill, visible: visible(e), box: box(e.getBoundingClientRect())})),
+      drawn: [...s.querySelectorAll("polyline,polygon,rect,circle")].map(e => ({tag: e.tagName, colour: e.getAttribute("fill") == "none" ? w.getComputedStyle(e).stroke : w.getComputedStyle(e).fill, visible: visible(e), box: box(e.getBoundingClientRect())})),
       labels: [...s.querySelectorAll("text")].map(e => ({text: e.textContent, box: box(e.getBoundingClientRect())})),
     })),
   };

@@ -140,7 +140,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	for title, element := range map[string]string{
-		"Cost by utilisation of provisioned capacity": "path", "writes of the table: capacity and demand": "circle", "reads of the table: capacity and demand": "path", "Cost of a million expiries": "rect",
+		"Cost by utilisation of provisioned capacity": "polyline", "writes of the table: capacity and demand": "circle", "reads of the table: capacity and demand": "polygon", "Cost of a million expiries": "rect",
 	} {
 		if seen[title][element] == 0 {
 			t.Errorf("the chart %q has no %s: %v", title, element, seen)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"html"
 	"io"
 	"math"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/mayflydb/mayfly/internal/chart"
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
@@ -165,7 +165,8 @@ func writePlot(to io.Writer, p *plotted, height int, zone *time.Location) error 
 			least, greatest = min(least, x.Mean), max(greatest, x.Mean)
 		}
 	}
-	low, high, _ := niceScale(least, greatest, 5)
+	scale := chart.NewScale(least, greatest, 5)
+	low, high := scale.Low, scale.High
 	var b strings.Builder
 	fmt.Fprintf(&b, "%*s %s\n", plotLabel, "", oneLine(p.metric))
 	for row := height - 1; row >= 0; row-- {
@@ -209,22 +210,6 @@ func plotTimes(p *plotted, zone *time.Location) (first, last string) {
 	return p.from.In(zone).Format(layout), p.to.In(zone).Format(layout)
 }
 
-// niceScale gives a scale with round ends and steps around what is to be drawn.
-func niceScale(low, high float64, steps int) (from, to, step float64) {
-	if high <= low {
-		pad := max(math.Abs(low)*0.1, 1)
-		low, high = low-pad, high+pad
-	}
-	step = math.Pow(10, math.Floor(math.Log10((high-low)/float64(steps))))
-	for _, by := range []float64{1, 2, 5, 10} {
-		if (high-low)/(step*by) <= float64(steps) {
-			step *= by
-			break
-		}
-	}
-	return math.Floor(low/step) * step, math.Ceil(high/step) * step, step
-}
-
 // shortNumber has at most so many digits as fit in front of a plot.
 func shortNumber(v float64) string {
 	text := fmt.Sprintf("%.5g", v)
@@ -240,48 +225,39 @@ const (
 	svgTop, svgBottom = 28, 28
 )
 
+const plotStyle = `svg{background:#fff;color:#222}text{fill:currentColor}.t{font-weight:bold}.e{text-anchor:end}.g{stroke:currentColor;stroke-opacity:.15}
+.l{fill:none;stroke:#2563eb;stroke-width:1.5;stroke-linejoin:round}.b{fill:#2563eb;fill-opacity:.18}@media(prefers-color-scheme:dark){svg{background:#111;color:#ddd}}`
+
 // writePlotSVG draws each metric: the mean as a line, and least to greatest as a band.
 func writePlotSVG(to io.Writer, device string, all []*plotted, width, height int, zone *time.Location) error {
-	var b strings.Builder
-	whole := max(len(all), 1) * height
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="system-ui, sans-serif" font-size="12">`+"\n", width, whole, width, whole)
-	b.WriteString(`<style>svg{background:#fff;color:#222}text{fill:currentColor}.g{stroke:currentColor;stroke-opacity:.15}.l{fill:none;stroke:#2563eb;stroke-width:1.5;stroke-linejoin:round}` +
-		`.b{fill:#2563eb;fill-opacity:.18}@media(prefers-color-scheme:dark){svg{background:#111;color:#ddd}}</style>` + "\n")
+	var d chart.Drawing
 	for i, p := range all {
-		p.svg(&b, device, i*height, width, height, zone)
+		p.svg(&d, device, i*height, width, height, zone)
 	}
-	b.WriteString("</svg>\n")
-	_, err := io.WriteString(to, b.String())
+	whole := max(len(all), 1) * height
+	_, err := io.WriteString(to, d.SVG(width, whole, chart.Namespace(width, whole)+` font-family="system-ui, sans-serif" font-size="12"`, "", plotStyle))
 	return err
 }
 
-func (p *plotted) svg(b *strings.Builder, device string, top, width, height int, zone *time.Location) {
-	low, high, step := niceScale(p.min, p.max, 5)
-	upper, lower := float64(top+svgTop), float64(top+height-svgBottom)
-	y := func(v float64) float64 { return lower - (v-low)/(high-low)*(lower-upper) }
-	x := func(column float64) float64 {
-		return svgLeft + column/float64(len(p.columns))*float64(width-svgLeft-svgRight)
-	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" font-weight="bold">%s, %s</text>`+"\n", svgLeft, top+18, html.EscapeString(oneLine(device)), html.EscapeString(oneLine(p.metric)))
-	for v := low; v <= high+step/2; v += step {
-		fmt.Fprintf(b, `<line class="g" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
-			svgLeft, width-svgRight, y(v), y(v), svgLeft-6, y(v)+4, shortNumber(v))
-	}
+func (p *plotted) svg(d *chart.Drawing, device string, top, width, height int, zone *time.Location) {
+	scale := chart.NewScale(p.min, p.max, 5)
+	f := chart.Frame{Left: svgLeft, Right: float64(width - svgRight), Top: float64(top + svgTop), Bottom: float64(top + height - svgBottom)}
+	d.Text(f.Left, float64(top+18), `class="t"`, oneLine(device)+", "+oneLine(p.metric))
+	d.ValueAxis(f, scale, "g", "", shortNumber)
 	first, last := plotTimes(p, zone)
-	fmt.Fprintf(b, `<text x="%d" y="%.1f">%s</text><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", svgLeft, lower+18, first, width-svgRight, lower+18, last)
+	d.Text(f.Left, f.Bottom+18, "", first)
+	d.Text(f.Right, f.Bottom+18, `class="e"`, last)
 	for run := range p.runs() {
-		var line, back []string
+		var line, band, lower []chart.Point
 		for i := run[0]; i < run[1]; i++ {
-			s, at := p.columns[i], x(float64(i)+0.5)
-			line = append(line, fmt.Sprintf("%.1f,%.1f", at, y(s.Mean)))
-			back = append(back, fmt.Sprintf("%.1f,%.1f", at, y(s.Min)))
+			s, x := p.columns[i], f.X((float64(i)+0.5)/float64(len(p.columns)))
+			line = append(line, chart.Point{X: x, Y: f.Y(scale, s.Mean)})
+			band = append(band, chart.Point{X: x, Y: f.Y(scale, s.Max)})
+			lower = append(lower, chart.Point{X: x, Y: f.Y(scale, s.Min)})
 		}
-		band := make([]string, 0, 2*len(line))
-		for i := run[0]; i < run[1]; i++ {
-			band = append(band, fmt.Sprintf("%.1f,%.1f", x(float64(i)+0.5), y(p.columns[i].Max)))
-		}
-		slices.Reverse(back)
-		fmt.Fprintf(b, `<polygon class="b" points="%s"/><polyline class="l" points="%s"/>`+"\n", strings.Join(append(band, back...), " "), strings.Join(line, " "))
+		slices.Reverse(lower)
+		d.Polygon(append(band, lower...), `class="b"`)
+		d.Polyline(line, `class="l"`)
 	}
 }
 

@@ -2,21 +2,24 @@ package bench
 
 import (
 	"fmt"
-	"html"
 	"io"
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/mayflydb/mayfly/internal/chart"
 )
 
 // WriteSVG draws the report: first how late expiry was, then guard and schedules, then calls per
 // second at the largest number of connections, and how fast backlogs were removed and delivered.
 func (r *Report) WriteSVG(out io.Writer) error {
 	d := &drawing{colors: map[string]string{}}
+	d.Raw(`<rect class="page" width="100%" height="100%"/>` + "\n")
 	for _, e := range r.Endpoints {
 		d.color(e.Name)
 	}
 	for _, c := range r.charts() {
-		d.chart(c)
+		d.bars(c)
 	}
 	lines := []string{
 		fmt.Sprintf("%s, %s", r.Date.Format("2006-01-02"), r.Machine.line()),
@@ -28,9 +31,9 @@ func (r *Report) WriteSVG(out io.Writer) error {
 	return d.write(out, lines)
 }
 
-// chart is a list of groups of bars. Only lengths within a group compare: a scan and a get have no
+// bars is a chart of groups of bars. Only lengths within a group compare: a scan and a get have no
 // scale in common.
-type chart struct {
+type bars struct {
 	title  string
 	groups []group
 }
@@ -47,10 +50,10 @@ type bar struct {
 	note   string // in place of a value
 }
 
-func (r *Report) charts() (charts []chart) {
+func (r *Report) charts() (charts []bars) {
 	add := func(title string, groups []group) {
 		if len(groups) > 0 {
-			charts = append(charts, chart{title, groups})
+			charts = append(charts, bars{title, groups})
 		}
 	}
 	late, fast := r.guardGroups()
@@ -202,12 +205,12 @@ func (r *Report) guardGroups() (late, fast []group) {
 	return late, fast
 }
 
-// drawing collects the elements of an SVG, from the top down.
+// drawing is an image that grows from the top down.
 type drawing struct {
-	body   strings.Builder
-	y      int
+	chart.Drawing
+	y      float64           // everything above is drawn
 	colors map[string]string // by target
-	order  []string
+	order  []string          // the targets of the legend
 }
 
 const (
@@ -226,12 +229,13 @@ var palette = []string{"#3b82f6", "#0891b2", "#d97706", "#db2777", "#7c3aed"}
 // referenceColors set echo and loop apart from endpoints.
 var referenceColors = map[string]string{TargetEcho: "#9ca3af", TargetLoop: "#6b7280", targetGoal: "#b6c2d1", targetAmazon: "#94a3b8"}
 
-// What bars show besides measurements.
+// Names of bars that show no measurement.
 const (
 	targetGoal   = "goal"
 	targetAmazon = "EventBridge Scheduler, documented"
 )
 
+// color returns the color of a target, and adds the target to the legend.
 func (d *drawing) color(target string) string {
 	c := referenceColors[target]
 	if c == "" {
@@ -247,15 +251,11 @@ func (d *drawing) color(target string) string {
 	return c
 }
 
-func (d *drawing) text(x, y int, attributes, text string) {
-	fmt.Fprintf(&d.body, "<text x=\"%d\" y=\"%d\" %s>%s</text>\n", x, y, attributes, html.EscapeString(text))
-}
-
-func (d *drawing) chart(c chart) {
+func (d *drawing) bars(c bars) {
 	d.y += 34
-	d.text(16, d.y, `font-size="16" font-weight="600"`, c.title)
+	d.Text(16, d.y, `font-size="16" font-weight="600"`, c.title)
 	d.y += 16
-	d.text(16, d.y, `font-size="11" class="note"`, "Each group of bars has its own scale.")
+	d.Text(16, d.y, `font-size="11" class="note"`, "Each group of bars has its own scale.")
 	d.y += 10
 	for _, g := range c.groups {
 		d.group(g)
@@ -268,57 +268,53 @@ func (d *drawing) group(g group) {
 	for _, b := range g.bars {
 		longest = max(longest, b.value.Median, b.value.Max)
 	}
-	middle := d.y + len(g.bars)*(barHeight+barGap)/2 + 4
-	d.text(labelWidth, middle, `text-anchor="end"`, g.label)
+	d.Text(labelWidth, d.y+float64(len(g.bars)*(barHeight+barGap)/2+4), `text-anchor="end"`, g.label)
 	for _, b := range g.bars {
 		d.bar(b, barMost/max(longest, 1e-9))
 	}
 }
 
 func (d *drawing) bar(b bar, scale float64) {
-	length, opacity, text := max(int(b.value.Median*scale), 1), "1", short(b.value.Median)+b.unit
+	length, opacity, text := math.Max(math.Trunc(b.value.Median*scale), 1), "1", short(b.value.Median)+b.unit
 	if b.unit == p99Unit {
 		opacity = "0.5"
 	}
 	if b.note != "" {
 		text = "(" + b.note + ")"
 	}
-	fmt.Fprintf(&d.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" fill-opacity=\"%s\"/>\n", barLeft, d.y, length, barHeight, d.color(b.target), opacity)
+	d.Rect(barLeft, d.y, length, barHeight, fmt.Sprintf(`fill="%s" fill-opacity="%s"`, d.color(b.target), opacity), "")
 	end := length
 	if b.value.Max > b.value.Min {
-		end = max(length, int(b.value.Max*scale))
-		fmt.Fprintf(&d.body, "<path d=\"M%d %dH%d\"/>\n", barLeft+int(b.value.Min*scale), d.y+barHeight/2, barLeft+end)
+		end = math.Max(length, math.Trunc(b.value.Max*scale))
+		d.Line(barLeft+math.Trunc(b.value.Min*scale), d.y+barHeight/2, barLeft+end, d.y+barHeight/2, "")
 	}
-	d.text(barLeft+end+6, d.y+barHeight-2, `font-size="11" class="note"`, b.target+"  "+text)
+	d.Text(barLeft+end+6, d.y+barHeight-2, `font-size="11" class="note"`, b.target+"  "+text)
 	d.y += barHeight + barGap
 }
 
-// write puts the legend and the foot below the charts.
+// write adds the legend and the foot below the charts, and writes the image.
 func (d *drawing) write(out io.Writer, foot []string) error {
 	d.y += 30
-	x := 16
+	x := 16.0
 	for _, target := range d.order {
-		fmt.Fprintf(&d.body, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, d.y-10, d.color(target))
-		d.text(x+18, d.y, "", target)
-		x += 40 + 7*len(target)
+		x = d.Key(x, d.y, d.color(target), target)
 	}
 	d.y += 10
 	for _, line := range foot {
 		for _, part := range wrap(line, footColumns) {
 			d.y += 14
-			d.text(16, d.y, `font-size="10" class="note"`, part)
+			d.Text(16, d.y, `font-size="10" class="note"`, part)
 		}
 	}
 	d.y += 16
-	_, err := fmt.Fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "+
-		"font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>mayfly bench</title>\n%s<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n%s</svg>\n",
-		drawingWidth, d.y, drawingWidth, d.y, drawingStyle, d.body.String())
+	width, height := drawingWidth, int(d.y)
+	_, err := io.WriteString(out, d.SVG(width, height, chart.Namespace(width, height)+
+		` font-family="system-ui, sans-serif" font-size="12"`, "mayfly bench", drawingStyle))
 	return err
 }
 
-const drawingStyle = `<style>text{fill:#111827}.note{fill:#4b5563}path{stroke:#111827}.page{fill:#fff}
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.note{fill:#9da7b3}path{stroke:#e6edf3}.page{fill:#0d1117}}</style>
-`
+const drawingStyle = `text{fill:#111827}.note{fill:#4b5563}line{stroke:#111827}.page{fill:#fff}
+@media (prefers-color-scheme:dark){text{fill:#e6edf3}.note{fill:#9da7b3}line{stroke:#e6edf3}.page{fill:#0d1117}}`
 
 // wrap divides text between words into lines of at most columns bytes, as far as its words allow.
 func wrap(text string, columns int) (lines []string) {
