@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each constraint has its words, and several problems are one message.
+// Each constraint has its words, and several problems make one message.
 func TestWords(t *testing.T) {
 	tests := []struct {
 		find func(p *Problems)
@@ -34,7 +34,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A message names ten problems at most.
+// A message names at most ten problems.
 func TestMax(t *testing.T) {
 	var p Problems
 	for range 12 {

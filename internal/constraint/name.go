@@ -1,7 +1,8 @@
 package constraint
 
-// NameLetters reports whether s is one or more of the letters, digits, "-", "_" and "." of which DynamoDB's names of tables and indexes are made, and those of what users
-// declare. A regular expression with a count of 255 would be 255 copies of its class.
+// NameLetters reports whether s consists of one or more letters, digits, "-", "_" and ".": the
+// characters of DynamoDB's names of tables and indexes, and of names of declarations. A regular
+// expression with a count of 255 would compile to 255 copies of its class.
 func NameLetters(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -13,13 +14,13 @@ func NameLetters(s string) bool {
 	return s != ""
 }
 
-// Name reports whether s is least to most such letters.
+// Name reports whether s has least to most such characters and no others.
 func Name(s string, least, most int) bool {
 	return least <= len(s) && len(s) <= most && NameLetters(s)
 }
 
-// IsTable reports whether s may be a table's name.
+// IsTable reports whether s is a valid name of a table.
 func IsTable(s string) bool { return Name(s, 3, 255) }
 
-// IsName reports whether s may be the name of something that is declared.
+// IsName reports whether s is a valid name of a declaration.
 func IsName(s string) bool { return Name(s, 1, 64) }

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Names have the letters and the lengths of DynamoDB's.
+// Names have DynamoDB's characters and lengths.
 func TestName(t *testing.T) {
-	for name, want := range map[string][2]bool{ // of something declared, of a table
+	for name, want := range map[string][2]bool{ // of a declaration, of a table
 		"": {}, "a": {true, false}, "ab": {true, false}, "abc": {true, true}, "aZ09_-.": {true, true}, "a b": {}, "a/b": {}, "ä": {}, "abc\n": {}, "abc\x00": {},
 		strings.Repeat("a", 64): {true, true}, strings.Repeat("a", 65): {false, true}, strings.Repeat("a", 255): {false, true}, strings.Repeat("a", 256): {},
 	} {

@@ -1,12 +1,15 @@
-// Package skew bounds how far the clock of an endpoint is from the local one, by the Date headers of its answers.
+// Package skew bounds the offset between the clock of an endpoint and the local clock, from the
+// Date headers of its answers.
 //
-// Each answer tells the endpoint's clock in whole seconds, by its Date header. The endpoint made the
-// header at some instant between those at which the request was sent and the answer was there, and its clock then showed the header's second. So each answer gives an interval in which
-// the offset lies, endpoint minus local, about a second wide; what several have in common is narrower, and what an answer around a second's turn says is very narrow.
+// A Date header is the endpoint's clock in whole seconds. The endpoint wrote it at some instant
+// between sending the request and receiving the answer. So each answer bounds the offset, endpoint
+// minus local, to an interval of about a second. The intersection of several is narrower, and an
+// answer near the turn of a second is very narrow.
 //
 //	date − received ≤ offset < date + 1 s − sent
 //
-// The local clock is monotonic: steps of the wall clock mean nothing to it. It may run faster or slower than the endpoint's, by at most Drift, so an interval widens as it ages.
+// The local clock is monotonic, so steps of the wall clock do not affect it. It may run faster or
+// slower than the endpoint's by at most Drift, so an interval widens as it ages.
 package skew
 
 import (
@@ -15,42 +18,51 @@ import (
 )
 
 const (
-	// Drift is how many ns a clock gains or loses in a ms at most: 200 ppm.
+	// Drift is the most ns that a clock gains or loses in a ms: 200 ppm.
 	Drift = 200
 
-	nanos    = 1_000_000 // in a ms
-	century  = 100 * 365 * 24 * 60 * 60 * 1000
-	disputed = 1000           // ms: contradictions of up to so much are taken for several clocks behind one address, larger ones for a step of the clock
-	forgiven = 10 * 60 * 1000 // ms without contradictions after which half of their extent is forgotten
+	nanos   = 1_000_000 // in a ms
+	century = 100 * 365 * 24 * 60 * 60 * 1000
+	// ms: contradictions up to this size mean several clocks behind one address, larger ones a step
+	// of the clock
+	disputed = 1000
+	forgiven = 10 * 60 * 1000 // ms without contradictions that halve the slack
 )
 
-// Bounds is what is known of how far an endpoint's clock is ahead of the local one. All instants are in ms. It may be used by many goroutines.
+// Bounds are the bounds of an endpoint's clock ahead of the local one. All instants are in ms. It
+// is safe for concurrent use.
 type Bounds struct {
 	mu struct {
 		sync.Mutex
-		known     bool
-		low, high int64 // in ns, so that no rounding adds up over many answers; they hold at the local instant at
+		known bool
+		// in ns, so that rounding does not add up over many answers; valid at the local instant at
+		low, high int64
 		at        int64
-		slack     int64 // by how much clocks behind the endpoint's address are known to differ; the lower bound is that of the last among them
-		clashed   int64 // local instant of the last contradiction
-		claim     claim // of an answer that nobody has agreed with yet
+		// the known difference between clocks behind the endpoint's address; the lower bound is for
+		// the slowest of them
+		slack   int64
+		clashed int64 // local instant of the last contradiction
+		claim   claim // an answer that no other has confirmed yet
 	}
 }
 
-// claim is an interval further ahead than what was known allows. One answer, of one machine or proxy with a wrong clock, must not make anything due: it counts once a later one agrees.
+// claim is an interval further ahead than the bounds allow. One answer, from a machine or proxy
+// with a wrong clock, must not make anything due: a claim counts once a later answer confirms it.
 type claim struct {
 	made             bool
-	low, high, since int64 // the offset's interval in ns, and the local instant at which the answer was there
+	low, high, since int64 // the offset's interval in ns, and the local instant of the answer
 }
 
-// agrees reports whether an answer to a request that was sent at an instant says the same.
+// agrees reports whether the answer to a request sent at an instant confirms the claim.
 func (c claim) agrees(low, high, sent int64) bool {
 	by := max(sent-c.since, 0) * Drift
 	return c.made && sent >= c.since && low <= c.high+by && high >= c.low-by
 }
 
-// Saw takes in the Date header of an answer, and when, by the local clock, its request was sent and it was there. It gives by how many ms the endpoint's clock must have been set, where
-// that is the only explanation, and whether the lower bound is notably higher than before. A header that is no date says nothing.
+// Saw adds the Date header of an answer, with the local instants at which the request was sent and
+// the answer received. It returns by how many ms the endpoint's clock must have stepped, if that is
+// the only explanation, and whether the lower bound rose notably. It ignores a header that is no
+// date.
 func (c *Bounds) Saw(date string, sent, received int64) (stepped int64, rose bool) {
 	if date == "" {
 		return 0, false
@@ -59,20 +71,21 @@ func (c *Bounds) Saw(date string, sent, received int64) (stepped int64, rose boo
 	if err != nil {
 		return 0, false
 	}
-	at := min(max(t.UnixMilli(), sent-century), sent+century) // as far off as can be, and no more than a number can hold
+	// as far off as possible without an overflow
+	at := min(max(t.UnixMilli(), sent-century), sent+century)
 	return c.take(at, sent, received)
 }
 
-// take narrows the interval. It gives by how much the endpoint's clock must have been set, where that is the only explanation, and whether the lower bound is notably
-// higher than before.
+// take narrows the interval. It returns by how much the endpoint's clock must have stepped, if that
+// is the only explanation, and whether the lower bound rose notably.
 func (c *Bounds) take(date, sent, received int64) (stepped int64, rose bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.slack > 0 && received-c.mu.clashed > forgiven {
 		c.mu.slack, c.mu.clashed = c.mu.slack/2, received
 	}
-	// The local clock's fraction of a ms counts against us: the answer was there up to a ms after received.
-	// The header was made at some instant since the request was sent: so long the clocks may have drifted.
+	// The local clock's fraction of a ms counts against us: the answer may have arrived up to a ms
+	// after received. The clocks may have drifted since the request was sent.
 	since := max(received-sent, 0) * Drift
 	low, high := (date-received-1-c.mu.slack)*nanos-since, (date+1000-sent)*nanos+since
 	if !c.mu.known {
@@ -88,7 +101,7 @@ func (c *Bounds) take(date, sent, received int64) (stepped int64, rose bool) {
 	case low > oldHigh && !claimed.agrees(low, high, sent): // rather late than early
 		c.mu.claim = claim{true, low, high, received}
 		newLow, newHigh = oldLow, oldHigh
-	case gap <= disputed*nanos: // the same
+	case gap <= disputed*nanos: // likewise
 		c.mu.slack, c.mu.clashed = min(c.mu.slack+gap/nanos+1, disputed), received
 		newLow, newHigh = newLow-gap-nanos, max(oldHigh, high)
 	default:
@@ -104,7 +117,7 @@ func (c *Bounds) take(date, sent, received int64) (stepped int64, rose bool) {
 	return stepped, rose
 }
 
-// atLocked is the interval as it is at a local instant.
+// atLocked returns the interval at a local instant.
 func (c *Bounds) atLocked(now int64) (low, high int64) {
 	if now <= c.mu.at {
 		return c.mu.low, c.mu.high
@@ -113,7 +126,8 @@ func (c *Bounds) atLocked(now int64) (low, high int64) {
 	return c.mu.low - by, c.mu.high + by
 }
 
-// At gives the least and the most by which the endpoint's clock is ahead of the local one, which shows now.
+// At returns the least and the most by which the endpoint's clock is ahead of the local one, which
+// shows now.
 func (c *Bounds) At(now int64) (low, high int64, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +135,7 @@ func (c *Bounds) At(now int64) (low, high int64, known bool) {
 	return floorDiv(low, nanos), -floorDiv(-high, nanos), c.mu.known
 }
 
-// floorDiv is a/b, rounded down.
+// floorDiv returns a/b, rounded down.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

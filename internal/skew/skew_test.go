@@ -2,7 +2,8 @@ package skew
 
 import "testing"
 
-// An answer that was long on its way says nothing of the offset now that is exact: the clocks may have drifted meanwhile, and it contradicts nothing that is learnt later.
+// A slow answer does not narrow the present offset: the clocks may have drifted meanwhile, and it
+// contradicts no later answer.
 func TestAnswerThatWasLongOnItsWay(t *testing.T) {
 	c := &Bounds{}
 	const second, day = 1000, 86_400_000

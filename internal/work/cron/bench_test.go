@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// BenchmarkNext: one occurrence after another, and the expressions for which the search is longest.
+// BenchmarkNext measures consecutive occurrences, and the expressions with the longest search.
 func BenchmarkNext(b *testing.B) {
 	berlin, err := Zone("Europe/Berlin")
 	if err != nil {
@@ -40,7 +40,8 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// BenchmarkNextInGap: a cron of every minute as the clocks move, by the zone's table and by its rule for the time after it.
+// BenchmarkNextInGap measures a cron of every minute at clock changes: those in the zone's table,
+// and those by its rule for later years.
 func BenchmarkNextInGap(b *testing.B) {
 	for name, gap := range map[string]string{"2027": "2027-03-28T00:59:00Z", "2190": "2190-03-28T00:59:00Z", "a day in 2011": "2011-12-30T09:59:00Z"} {
 		b.Run(name, func(b *testing.B) {

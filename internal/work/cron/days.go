@@ -2,15 +2,17 @@ package cron
 
 import "time"
 
-// days is what the two day fields ask for: a day matches if any of this holds for it. One of the fields is ?, and asks for nothing.
+// days are the days that the two day fields select. A day matches if it satisfies any of these
+// members. One of the two fields is ?, and selects nothing.
 type days struct {
-	ofMonth     set                          // 1 to 31
-	last        bool                         // L
-	lastWeekday bool                         // LW
-	nearest     set                          // nW: the weekday, Monday to Friday, nearest to the n-th
-	ofWeek      set                          // 1, Sunday, to 7
-	lastOfWeek  set                          // nL: the last such day of the month
-	nth         struct{ ofWeek, number int } // n#m: the m-th such day of the month; zero for none
+	ofMonth     set  // 1 to 31
+	last        bool // L
+	lastWeekday bool // LW
+	// nW: the weekday, Monday to Friday, nearest to the n-th
+	nearest    set
+	ofWeek     set                          // 1, Sunday, to 7
+	lastOfWeek set                          // nL: the last such day of the month
+	nth        struct{ ofWeek, number int } // n#m: the m-th such day of the month; zero for none
 }
 
 const (
@@ -18,7 +20,7 @@ const (
 	saturday = 7
 )
 
-// match gives the days of a month that match, a bit for each.
+// match returns the days of a month that match, one bit for each.
 func (d *days) match(m calendarMonth) (match uint64) {
 	add := func(n int) { match |= 1 << n }
 	match = d.ofMonth[0]
@@ -45,13 +47,13 @@ func (d *days) match(m calendarMonth) (match uint64) {
 	return match &^ (^uint64(1) << m.length)
 }
 
-// weekly has the bits of every seventh day from 0.
+// weekly has the bit of every seventh day from 0.
 const weekly = 1<<0 | 1<<7 | 1<<14 | 1<<21 | 1<<28
 
 const shortest, longest = 28, 31
 
-// calendar holds which days match in each of the 28 months that there are, by length and first day of the week. With it a search looks at 230 years in some
-// microseconds.
+// calendar holds the matching days of each of the 28 kinds of months, by length and first day of
+// the week. With it a search covers 230 years in a few microseconds.
 type calendar [longest - shortest + 1][7]uint32
 
 func (d *days) calendar() *calendar {
@@ -64,14 +66,14 @@ func (d *days) calendar() *calendar {
 	return c
 }
 
-// from gives the first day of a month that matches, n or after it.
+// from returns the first matching day of a month, n or later.
 func (c *calendar) from(m calendarMonth, n int) (day int, ok bool) {
 	return set{uint64(c[m.length-shortest][m.first-sunday])}.from(n)
 }
 
-// calendarMonth is how the days of a month lie in weeks.
+// calendarMonth is a month's length and position in the week.
 type calendarMonth struct {
-	first  int // the day of the week of its first, 1 for Sunday to 7
+	first  int // the day of the week of the 1st: 1 for Sunday to 7
 	length int
 }
 
@@ -86,24 +88,26 @@ func monthOf(year int, month time.Month) calendarMonth {
 	} else if month > time.February {
 		before += leap
 	}
-	// The days since 1 January of the year 1, which was a Monday.
+	// Days since 1 January of the year 1, a Monday.
 	last := year - 1
 	return calendarMonth{first: (last*365+last/4-last/100+last/400+before+1)%7 + sunday, length: length}
 }
 
-// Days of each month, and before it, in a year without 29 February.
+// The days of each month, and of all months before it, in a year without 29 February.
 var (
 	lengths = [12]int{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 	before  = [12]int{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334}
 )
 
-// weekday gives the day of the week of the n-th.
+// weekday returns the day of the week of the n-th.
 func (m calendarMonth) weekday(n int) int { return (m.first+n-2)%7 + 1 }
 
-// nth gives the number-th day of the month that is the given day of the week; it may lie behind the end of the month.
+// nth returns the number-th given day of the week in the month. The result may lie beyond the end
+// of the month.
 func (m calendarMonth) nth(ofWeek, number int) int { return 1 + (ofWeek-m.first+7)%7 + (number-1)*7 }
 
-// nearestWeekday gives the day from Monday to Friday that is nearest to the n-th and in the same month.
+// nearestWeekday returns the day from Monday to Friday that is nearest to the n-th, in the same
+// month.
 func (m calendarMonth) nearestWeekday(n int) int {
 	switch {
 	case m.weekday(n) == saturday && n == 1:

@@ -24,7 +24,8 @@ func (k Kind) String() string {
 	}
 }
 
-// Expression is a schedule expression that Parse or ParseRule has read. It does not change. The zero Expression has no Kind and no occurrence.
+// Expression is a parsed schedule expression. It is immutable. The zero Expression has no Kind and
+// no occurrence.
 type Expression struct {
 	text     string
 	kind     Kind
@@ -34,21 +35,24 @@ type Expression struct {
 	zone     *time.Location
 }
 
-// Kind says which form the expression has.
+// Kind returns the form of the expression.
 func (e Expression) Kind() Kind { return e.kind }
 
-// String gives the text that was read, as it was.
+// String returns the original text.
 func (e Expression) String() string { return e.text }
 
-// Interval is what lies between two occurrences of a rate, and zero for other kinds.
+// Interval returns the time between two occurrences of a rate, and zero for other kinds.
 func (e Expression) Interval() time.Duration { return e.interval }
 
-// end is after every occurrence: formats of time have four digits for a year.
+// end is later than every occurrence: time formats have four digits for a year.
 var end = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Next gives the first occurrence strictly after the instant after; the first at or after t is Next(anchor, t.Add(-1)). A rate counts from anchor, which is its
-// first occurrence; at and cron ignore it. ok is false where none follows. It takes well under a microsecond as a rule, and some ten
-// microseconds where hardly a day or none matches.
+// Next returns the first occurrence strictly after the instant after. The first occurrence at or
+// after t is Next(anchor, t.Add(-1)). A rate counts from anchor, its first occurrence; at and cron
+// ignore anchor. ok is false if no occurrence follows.
+//
+// It usually takes well under a microsecond, and about ten microseconds for expressions that match
+// few days or none.
 func (e Expression) Next(anchor, after time.Time) (t time.Time, ok bool) {
 	switch e.kind {
 	case At:
@@ -62,8 +66,9 @@ func (e Expression) Next(anchor, after time.Time) (t time.Time, ok bool) {
 	}
 }
 
-// Last gives the latest occurrence after the instant after and not after upTo: the one to catch up with when time went by unattended. ok is false where
-// there is none. Its cost hardly depends on how many there are.
+// Last returns the latest occurrence after the instant after and not after upTo: the one with which
+// to catch up after downtime. ok is false if there is none. The cost hardly depends on the number
+// of occurrences.
 func (e Expression) Last(anchor, after, upTo time.Time) (t time.Time, ok bool) {
 	first, ok := e.Next(anchor, after)
 	if !ok || first.After(upTo) {

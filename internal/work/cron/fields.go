@@ -5,20 +5,21 @@ import (
 	"strings"
 )
 
-// fields are what the six fields of a cron match.
+// fields are the six fields of a cron.
 type fields struct {
 	minutes, hours, months set
 	years                  set // counted from firstYear
 	days                   *calendar
 }
 
-// field is one of the six, by what its members may be.
+// field describes one of the six fields.
 type field struct {
 	name        string
 	least, most int
-	origin      int      // what is taken from a value before it goes into a set, which does not hold a year as it is
-	names       []string // what may be written for least and what follows it
-	wraps       bool     // a range may go over the end and on at the beginning
+	// subtracted from a value before it goes into a set, which is too small for years
+	origin int
+	names  []string // names of the values from least on
+	wraps  bool     // a range may continue from the end to the beginning
 }
 
 var (
@@ -38,7 +39,7 @@ func (f *field) wrong(format string, args ...any) *problem {
 	return p
 }
 
-// parseFields reads what stands in the parentheses of a cron.
+// parseFields parses the text between the parentheses of a cron.
 func parseFields(text string) (*fields, *problem) {
 	words := wordsOf(strings.Map(upper, text))
 	if len(words) != 6 {
@@ -65,7 +66,7 @@ func parseFields(text string) (*fields, *problem) {
 	return f, nil
 }
 
-// upper makes capitals of ASCII's letters only: Unicode has others whose capital is an S or an I.
+// upper capitalises ASCII letters only. Unicode has other letters whose capital is S or I.
 func upper(c rune) rune {
 	if 'a' <= c && c <= 'z' {
 		return c - 'a' + 'A'
@@ -73,7 +74,7 @@ func upper(c rune) rune {
 	return c
 }
 
-// parse reads the two day fields.
+// parse parses the two day fields.
 func (d *days) parse(ofMonth, ofWeek string) *problem {
 	switch {
 	case ofMonth == "?" && ofWeek == "?":
@@ -89,7 +90,7 @@ func (d *days) parse(ofMonth, ofWeek string) *problem {
 	}
 }
 
-// specialOfMonth reads L, LW and nW.
+// specialOfMonth parses L, LW and nW.
 func (d *days) specialOfMonth(member string) (special bool, err *problem) {
 	switch before, nearest := strings.CutSuffix(member, "W"); {
 	case member == "L":
@@ -108,7 +109,7 @@ func (d *days) specialOfMonth(member string) (special bool, err *problem) {
 	return true, nil
 }
 
-// specialOfWeek reads L and nL.
+// specialOfWeek parses L and nL.
 func (d *days) specialOfWeek(member string) (special bool, err *problem) {
 	before, last := strings.CutSuffix(member, "L")
 	switch {
@@ -126,7 +127,7 @@ func (d *days) specialOfWeek(member string) (special bool, err *problem) {
 	return true, nil
 }
 
-// parseNth reads n#m.
+// parseNth parses n#m.
 func (d *days) parseNth(word string) *problem {
 	ofWeek, nth, _ := strings.Cut(word, "#")
 	if strings.Contains(word, ",") {
@@ -146,7 +147,8 @@ func (d *days) parseNth(word string) *problem {
 
 func noSpecial(string) (bool, *problem) { return false, nil }
 
-// parseList reads the members between the commas of a field into s; special is asked first, for those that are more than values of the field.
+// parseList parses the comma-separated members of a field into s. It asks special first, which
+// accepts the members that are not plain values.
 func (f *field) parseList(word string, s *set, special func(member string) (bool, *problem)) *problem {
 	members := strings.Split(word, ",")
 	for _, member := range members {
@@ -164,7 +166,7 @@ func (f *field) parseList(word string, s *set, special func(member string) (bool
 	return nil
 }
 
-// parseMember reads *, a value or a range, and the step after it.
+// parseMember parses *, a value or a range, with an optional step.
 func (f *field) parseMember(member string, s *set) *problem {
 	base, by, stepped := strings.Cut(member, "/")
 	low, high, err := f.parseRange(base, stepped)
@@ -187,7 +189,8 @@ func (f *field) parseMember(member string, s *set) *problem {
 	return nil
 }
 
-// parseRange reads what stands before a step: *, a range, or a value, from which a step goes on to the end of the field.
+// parseRange parses the part before a step: *, a range, or a value. With a step, a value starts a
+// range to the end of the field.
 func (f *field) parseRange(base string, stepped bool) (low, high int, err *problem) {
 	if base == "*" {
 		return f.least, f.most, nil
@@ -212,7 +215,7 @@ func (f *field) parseRange(base string, stepped bool) (low, high int, err *probl
 	}
 }
 
-// value reads a number or a name.
+// value parses a number or a name.
 func (f *field) value(text string) (int, *problem) {
 	for i, name := range f.names {
 		if text == name {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// FuzzParse: whatever the text, there is an expression that keeps the laws or an *Error with a reason; and what a rule takes, a schedule takes as well.
+// FuzzParse: any text is an expression that keeps the laws, or an *Error with a reason. An
+// expression of a rule is also one of a schedule.
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{"testdata/accepted.txt", "testdata/refusals.txt", "testdata/occurrences.txt"} {
 		for _, text := range seeds(f, file) {
@@ -35,7 +36,7 @@ func FuzzParse(f *testing.F) {
 		if e.String() != text || e.Kind() == 0 || (e.Kind() == Rate) != (e.Interval() >= minInterval) {
 			t.Fatalf("%q: %q, %v, %v", text, e.String(), e.Kind(), e.Interval())
 		}
-		// A duration does not reach from a far anchor, so stay within some centuries of now.
+		// A duration cannot span the time to a far anchor, so stay within a few centuries of now.
 		anchor := time.UnixMilli(millis % (250 * 366 * 24 * 3600 * 1000))
 		found := steps(e, anchor, anchor.Add(-time.Hour), 3)
 		for i, at := range found {
@@ -52,7 +53,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// seeds are the expressions of a table.
+// seeds adds the expressions of a table to the corpus.
 func seeds(f *testing.F, file string) (texts []string) {
 	opened, err := os.Open(file)
 	if err != nil {

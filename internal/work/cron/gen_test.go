@@ -8,24 +8,27 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Expressions, zones and instants drawn at random.
+// Random expressions, zones and instants.
 
 var (
 	monthNames = []string{"JAN", "feb", "Mar", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "dec"}
 	dayNames   = []string{"SUN", "mon", "Tue", "WED", "THU", "FRI", "sat"}
 )
 
-// dialect is which expressions are drawn.
+// dialect restricts the drawn expressions.
 type dialect struct {
-	all     bool // wrapping ranges, lists of L and W, * as the hours, years, and every field beside every other
-	lastDay int  // the greatest day of a month
-	nth     int  // the greatest m of n#m
+	// wrapping ranges, lists of L and W, * as the hours, years, and all fields together
+	all     bool
+	lastDay int // the greatest day of a month
+	nth     int // the greatest m of n#m
 }
 
 var (
 	ours = dialect{all: true, lastDay: 31, nth: 5}
-	// quartzs is what go-quartz v0.15.2 gets right, in UTC. It goes wrong where clocks change; in months that lack a day of a list, or the m-th weekday; with * as
-	// the hours, which ends at 24:00; with months beside anything but a list of days or L; and on the day itself of a W. It does not wrap, and lists neither L nor W.
+	// quartzs is the dialect that go-quartz v0.15.2 evaluates correctly, in UTC. It fails at clock
+	// changes; in months that lack a day of a list, or the m-th weekday; with * as the hours, which
+	// ends at 24:00; with months beside anything but a list of days or L; and on the day itself of
+	// a W. It does not wrap, and lists neither L nor W.
 	quartzs = dialect{lastDay: 28, nth: 4}
 )
 
@@ -47,7 +50,7 @@ func (d dialect) member(t *rapid.T, least, most int, names []string) string {
 	step := strconv.Itoa(rapid.IntRange(1, min(most, 60)).Draw(t, "step"))
 	kinds := 4
 	if most == d.lastDay && d.lastDay < 31 {
-		kinds = 2 // what goes on to the end goes beyond the last day
+		kinds = 2 // a step to the end would pass the last day
 	}
 	switch rapid.IntRange(0, kinds).Draw(t, "kind of member") {
 	case 0:
@@ -71,7 +74,7 @@ func (d dialect) list(t *rapid.T, least, most int, names []string) string {
 	return strings.Join(members, ",")
 }
 
-// some draws * as often as something else.
+// some draws * in half of the cases, and otherwise a list.
 func some(t *rapid.T, list func() string) string {
 	if rapid.Bool().Draw(t, "any") {
 		return "*"
@@ -132,7 +135,7 @@ func interval(t *rapid.T) string {
 	return "rate(" + strconv.Itoa(rapid.IntRange(1, 36500).Draw(t, "value")) + " " + rapid.SampledFrom([]string{"minutes", "hours", "days"}).Draw(t, "unit") + ")"
 }
 
-// zoneNames are zones of all habits.
+// zoneNames are zones with many kinds of clock changes.
 var zoneNames = []string{
 	"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Pacific/Apia", "Asia/Kathmandu", "Antarctica/Troll",
 	"Africa/Casablanca", "Africa/Monrovia", "America/Havana", "Asia/Gaza", "Pacific/Chatham", "Pacific/Kiritimati", "Etc/GMT+12",
@@ -146,7 +149,7 @@ func drawZone(t *rapid.T) *time.Location {
 	return zone
 }
 
-// drawInstant draws an instant of the years of crons, often near a change of the zone's clocks.
+// drawInstant draws an instant in the years of crons, often near a clock change of the zone.
 func drawInstant(t *rapid.T, zone *time.Location) time.Time {
 	at := time.UnixMilli(rapid.Int64Range(time.Date(1969, 12, 25, 0, 0, 0, 0, time.UTC).UnixMilli(), time.Date(2200, 1, 5, 0, 0, 0, 0, time.UTC).UnixMilli()).Draw(t, "instant")).UTC()
 	if rapid.Bool().Draw(t, "anywhere") {

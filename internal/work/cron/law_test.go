@@ -19,7 +19,7 @@ func mustParse(t testing.TB, text string, zone *time.Location) Expression {
 	return e
 }
 
-// steps gives up to n occurrences, each by Next from the one before.
+// steps returns up to n occurrences, each by Next from the one before.
 func steps(e Expression, anchor, after time.Time, n int) (found []time.Time) {
 	for len(found) < n {
 		t, ok := e.Next(anchor, after)
@@ -31,7 +31,8 @@ func steps(e Expression, anchor, after time.Time, n int) (found []time.Time) {
 	return found
 }
 
-// TestIncreasing: Next leaves out nothing and adds nothing. What the naive reading finds in the two years after an instant is what the steps of Next are.
+// TestIncreasing: Next omits nothing and adds nothing. Its steps equal the naive occurrences of the
+// two years after an instant.
 func TestIncreasing(t *testing.T) {
 	t.Run("cron", rapid.MakeCheck(func(t *rapid.T) {
 		zone := drawZone(t)
@@ -60,7 +61,7 @@ func TestIncreasing(t *testing.T) {
 		if !ok || !next.After(after) || next.Before(anchor) {
 			t.Fatalf("%v from %v after %v: %v, %t", e, anchor, after, next, ok)
 		}
-		// A multiple of the interval, and the least.
+		// The least multiple of the interval.
 		nanos := func(t time.Time) *big.Int {
 			n := big.NewInt(t.Unix())
 			return n.Mul(n, big.NewInt(1e9)).Add(n, big.NewInt(int64(t.Nanosecond())))
@@ -75,7 +76,7 @@ func TestIncreasing(t *testing.T) {
 	}))
 }
 
-// TestLast: Last is where the steps of Next end that do not pass upTo.
+// TestLast: Last is the last of the steps of Next that do not pass upTo.
 func TestLast(t *testing.T) {
 	for name, draw := range map[string]func(*rapid.T) string{
 		"cron": ours.cron,
@@ -114,7 +115,8 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestOnce: over every change of a zone's clocks since 1970, a cron of every minute occurs once for every wall time that is shown.
+// TestOnce: over every clock change of a zone since 1970, a cron of every minute occurs once for
+// every existing wall time.
 func TestOnce(t *testing.T) {
 	for _, name := range zoneNames {
 		zone, err := Zone(name)
@@ -151,7 +153,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestQuartz holds crons against go-quartz, where that is right.
+// TestQuartz compares crons with go-quartz, in the dialect that it evaluates correctly.
 func TestQuartz(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := quartzs.cron(t)
@@ -176,7 +178,7 @@ func TestQuartz(t *testing.T) {
 	})
 }
 
-// TestEnds: instants far away from all crons give answers and take no time.
+// TestEnds: instants far from all crons are answered, and quickly.
 func TestEnds(t *testing.T) {
 	far := []time.Time{{}, time.Unix(-1<<62, 0), time.Unix(1<<62, 0), time.Date(9999, 12, 31, 23, 59, 59, 1e9-1, time.UTC), time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(0, 0)}
 	for _, text := range []string{"cron(* * * * ? *)", "cron(0 0 30 2 ? *)", "rate(36500 days)", "every(10 milliseconds)", "at(9999-12-31T23:59:59)"} {

@@ -7,9 +7,11 @@ import (
 	"time"
 )
 
-// The naive reading of a cron: every minute of every day is held against the text of every field. It shares nothing with the code under test.
+// The naive evaluation of a cron compares every minute of every day with the text of every field.
+// It shares nothing with the code under test.
 
-// naiveCron gives the first n occurrences after the instant after, or fewer where the days until the given one hold no more.
+// naiveCron returns the first n occurrences after the instant after, or fewer if there are no more
+// before until.
 func naiveCron(text string, zone *time.Location, after time.Time, n int, until time.Time) (found []time.Time) {
 	fields := strings.Fields(strings.ToUpper(strings.TrimSuffix(strings.TrimPrefix(text, "cron("), ")")))
 	var times []time.Duration // of a day
@@ -40,7 +42,8 @@ func naiveCron(text string, zone *time.Location, after time.Time, n int, until t
 	return found[:min(n, len(found))]
 }
 
-// naiveOffsets are those that clocks may have, the easternmost first: quarters of an hour, and what Monrovia's and Kiritimati's had once.
+// naiveOffsets are all possible offsets, the easternmost first: quarters of an hour, and the
+// historic ones of Monrovia and Kiritimati.
 var naiveOffsets = func() (offsets []time.Duration) {
 	for offset := 14 * time.Hour; offset >= -12*time.Hour; offset -= 15 * time.Minute {
 		offsets = append(offsets, offset)
@@ -51,7 +54,8 @@ var naiveOffsets = func() (offsets []time.Duration) {
 	return offsets
 }()
 
-// naiveFirstShown tries every offset for the one that shows wall, and takes the earliest instant.
+// naiveFirstShown tries every offset, and returns the earliest instant at which the clocks show
+// wall.
 func naiveFirstShown(zone *time.Location, wall time.Time) (time.Time, bool) {
 	const form = "2006-01-02 15:04:05"
 	for _, offset := range naiveOffsets {
@@ -67,7 +71,7 @@ func naiveFirstShown(zone *time.Location, wall time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// naiveDay holds a date against the fields of the day, the month and the year.
+// naiveDay compares a date with the fields of the day, the month and the year.
 func naiveDay(fields []string, date time.Time) bool {
 	months := []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}
 	if !naiveMatch(fields[3], int(date.Month()), 1, 12, months) || !naiveMatch(fields[5], date.Year(), 1970, 2199, nil) {
@@ -93,7 +97,8 @@ func naiveDay(fields []string, date time.Time) bool {
 	return false
 }
 
-// naiveNearest reports whether date is the weekday nearest to the n-th of its month; n is L for its last day.
+// naiveNearest reports whether date is the weekday nearest to the n-th of its month; n is L for its
+// last day.
 func naiveNearest(n string, date time.Time) bool {
 	if date.Weekday() == time.Saturday || date.Weekday() == time.Sunday {
 		return false
@@ -139,7 +144,7 @@ func naiveWeekday(field string, date time.Time) bool {
 	return false
 }
 
-// naiveMatch holds a number against a list of values, ranges and steps, by walking through each.
+// naiveMatch compares a number with a list of values, ranges and steps, by walking through each.
 func naiveMatch(field string, n, least, most int, names []string) bool {
 	value := func(text string) int {
 		if i := slices.Index(names, text); i >= 0 {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// maxText is how many characters an expression may have.
+// maxText is the most characters of an expression.
 const maxText = 256
 
-// Parse reads an expression of EventBridge Scheduler, or of our own forms, whose wall times are in zone; nil is UTC. The error is an *Error with what is wrong; the
-// text that AWS has for it is the caller's business.
+// Parse parses an expression of EventBridge Scheduler, or one of our own forms. Its wall times are
+// in zone; nil is UTC. The error is an *Error with the fault; the caller words AWS's message.
 func Parse(text string, zone *time.Location) (Expression, error) {
 	if zone == nil {
 		zone = time.UTC
@@ -45,7 +45,8 @@ func Parse(text string, zone *time.Location) (Expression, error) {
 	return e, nil
 }
 
-// ParseRule reads the expression of a classic EventBridge rule: a rate, whose unit must be singular with 1 and plural otherwise, or a cron in UTC.
+// ParseRule parses the expression of a classic EventBridge rule: a cron in UTC, or a rate, whose
+// unit must be singular after 1 and plural otherwise.
 func ParseRule(text string) (Expression, error) {
 	e, err := Parse(text, time.UTC)
 	if err != nil {
@@ -66,10 +67,10 @@ func ParseRule(text string) (Expression, error) {
 	}
 }
 
-// isOne reports whether digits are a 1, perhaps after zeros.
+// isOne reports whether digits are 1, possibly after zeros.
 func isOne(digits string) bool { return strings.TrimLeft(digits, "0") == "1" }
 
-// split takes a text apart into what stands before and in the parentheses.
+// split separates the keyword from the text in the parentheses.
 func split(text string) (keyword, body string, err *problem) {
 	if text == "" || len(text) > maxText {
 		return "", "", wrong("it must have 1 to %d characters", maxText)
@@ -85,12 +86,12 @@ func split(text string) (keyword, body string, err *problem) {
 	return keyword, body, nil
 }
 
-// wordsOf gives what stands between spaces and tabs.
+// wordsOf returns the words between spaces and tabs.
 func wordsOf(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == '\t' })
 }
 
-// number reads digits, without a sign, that are no more than most.
+// number parses digits without a sign, up to most.
 func number(digits string, most int) (n int, ok bool) {
 	if digits == "" {
 		return 0, false
@@ -106,7 +107,7 @@ func number(digits string, most int) (n int, ok bool) {
 	return n, true
 }
 
-// parseAt reads yyyy-mm-ddThh:mm:ss, after which up to so many digits of a fraction may follow.
+// parseAt parses yyyy-mm-ddThh:mm:ss with at most digits digits of a fraction.
 func parseAt(text string, zone *time.Location, digits int) (time.Time, *problem) {
 	const form = "yyyy-mm-ddThh:mm:ss"
 	whole, fraction, fractioned := text, "", false
@@ -156,7 +157,7 @@ func hasForm(text, form string) bool {
 	return true
 }
 
-// unit is what an interval is counted in.
+// unit is a unit of an interval.
 type unit struct {
 	name string // singular
 	is   time.Duration
@@ -167,7 +168,7 @@ var (
 	everyUnits = []unit{{"millisecond", time.Millisecond}, {"second", time.Second}}
 )
 
-// parseInterval reads a value and its unit, singular or plural.
+// parseInterval parses a value and its unit, singular or plural.
 func parseInterval(text string, units []unit) (time.Duration, *problem) {
 	words := wordsOf(text)
 	if len(words) != 2 {

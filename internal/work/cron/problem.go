@@ -5,10 +5,11 @@ import (
 	"strconv"
 )
 
-// Error says why a text is not a schedule expression.
+// Error is the error for a text that is no schedule expression.
 type Error struct {
-	Text   string // the whole expression
-	Field  string // the field of a cron expression in which the fault lies, such as "day-of-month"; empty where it is in none
+	Text string // the whole expression
+	// the faulty field of a cron expression, such as "day-of-month"; empty for a fault in no field
+	Field  string
 	Reason string // a sentence without its capital and its stop
 }
 
@@ -24,7 +25,7 @@ func (e *Error) Error() string {
 	return message + e.Reason
 }
 
-// problem is what is wrong, before it is known in what text.
+// problem is a fault without the whole text.
 type problem struct{ field, reason string }
 
 func (p *problem) Error() string { return p.reason }
@@ -33,5 +34,5 @@ func wrong(format string, args ...any) *problem {
 	return &problem{reason: fmt.Sprintf(format, args...)}
 }
 
-// in gives the error that the problem makes of the whole text.
+// in returns the problem as an error of the whole text.
 func (p *problem) in(text string) *Error { return &Error{Text: text, Field: p.field, Reason: p.reason} }

@@ -23,7 +23,7 @@ func (e Expression) nextOfRate(anchor, after time.Time) (t time.Time, ok bool) {
 	return t, t.Before(end)
 }
 
-// lastOfRate gives the latest occurrence not after upTo, which is not before anchor.
+// lastOfRate returns the latest occurrence not after upTo, which is not before anchor.
 func (e Expression) lastOfRate(anchor, upTo time.Time) time.Time {
 	if upTo.Before(end) {
 		return utc(upTo).Add(-remainder(anchor, upTo, e.interval))
@@ -32,8 +32,8 @@ func (e Expression) lastOfRate(anchor, upTo time.Time) time.Time {
 	return upTo.Add(-remainder(anchor, upTo, e.interval))
 }
 
-// remainder is how long before t, which is not before anchor, the latest multiple of the interval after anchor lies. What lies between them may be
-// more than a Duration holds.
+// remainder returns the time from the latest multiple of the interval after anchor to t, which is
+// not before anchor. The time from anchor to t may exceed a Duration.
 func remainder(anchor, t time.Time, interval time.Duration) time.Duration {
 	seconds, nanos := t.Unix()-anchor.Unix(), t.Nanosecond()-anchor.Nanosecond()
 	if nanos < 0 {
@@ -44,5 +44,5 @@ func remainder(anchor, t time.Time, interval time.Duration) time.Duration {
 	return time.Duration(bits.Rem64(high+carry, low, uint64(interval)))
 }
 
-// utc gives the same instant without the zone and the monotonic reading that it may come with.
+// utc returns the same instant without its zone and monotonic reading.
 func utc(t time.Time) time.Time { return time.Unix(t.Unix(), int64(t.Nanosecond())).UTC() }

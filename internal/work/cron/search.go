@@ -2,7 +2,7 @@ package cron
 
 import "time"
 
-// The wall times that a cron can match.
+// The range of a cron's wall times.
 const (
 	firstYear = 1970
 	lastYear  = 2199
@@ -13,8 +13,8 @@ var (
 	lastWall  = wallOf(lastYear, 12, 31, 23, 59)
 )
 
-// nextOfCron goes through the wall times that match, from the one after what the clocks show, to the first that is shown at all and was not shown
-// before: in an overlap the clocks show again what has occurred.
+// nextOfCron tries the matching wall times after the present reading of the clocks. It skips wall
+// times that never exist, and those that a repeated hour shows again.
 func (e Expression) nextOfCron(after time.Time) (time.Time, bool) {
 	from := firstWall
 	switch {
@@ -35,7 +35,7 @@ func (e Expression) nextOfCron(after time.Time) (time.Time, bool) {
 	}
 }
 
-// nextMinute gives the first full minute after a wall time.
+// nextMinute returns the first full minute after a wall time.
 func nextMinute(wall int64) int64 {
 	into := wall % minute
 	if into < 0 {
@@ -44,8 +44,9 @@ func nextMinute(wall int64) int64 {
 	return wall - into + minute
 }
 
-// lastOfCron gives the latest occurrence from the known one on that is not after upTo. It halves what lies between an occurrence and an instant after
-// which none is left, so the search need not run backwards, and knows but one order of wall times.
+// lastOfCron returns the latest occurrence from known on that is not after upTo. It bisects the
+// time between an occurrence and an instant without later ones, so that the search needs only one
+// direction.
 func (e Expression) lastOfCron(known, upTo time.Time) time.Time {
 	last, none := known.Unix(), min(upTo.Unix(), lastWall+farthest)
 	for none > last {
@@ -60,14 +61,14 @@ func (e Expression) lastOfCron(known, upTo time.Time) time.Time {
 	return time.Unix(last, 0).UTC()
 }
 
-// date is a day; its day of the month may be one more than the month has.
+// date is a day; its day of the month may be one beyond the month's last.
 type date struct {
 	year  int
 	month time.Month
 	day   int
 }
 
-// next gives the first wall time at or after from, a full minute, that the fields match.
+// next returns the first matching wall time at or after from, a full minute.
 func (f *fields) next(from int64) (wall int64, ok bool) {
 	at := time.Unix(from, 0).UTC()
 	var today date
@@ -87,7 +88,7 @@ func (f *fields) next(from int64) (wall int64, ok bool) {
 	return wallOf(on.year, on.month, on.day, hour, minute), true
 }
 
-// timeOfDay gives the first time at or after hour:minute that matches on a day.
+// timeOfDay returns the first matching time of a day at or after hour:minute.
 func (f *fields) timeOfDay(hour, minute int) (int, int, bool) {
 	if f.hours.has(hour) {
 		if m, ok := f.minutes.from(minute); ok {
@@ -99,7 +100,7 @@ func (f *fields) timeOfDay(hour, minute int) (int, int, bool) {
 	return hour, minute, ok
 }
 
-// nextDay gives the first day at or after d that matches.
+// nextDay returns the first matching day at or after d.
 func (f *fields) nextDay(d date) (date, bool) {
 	for year, ok := f.years.from(d.year - firstYear); ok; year, ok = f.years.from(year + 1) {
 		if year+firstYear > d.year {

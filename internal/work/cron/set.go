@@ -2,14 +2,14 @@ package cron
 
 import "math/bits"
 
-// set holds small numbers, 0 to 255: the values of one field.
+// set is a set of small numbers, 0 to 255: the values of one field.
 type set [4]uint64
 
 func (s *set) add(n int) { s[n/64] |= 1 << (n % 64) }
 
 func (s set) has(n int) bool { return s[n/64]&(1<<(n%64)) != 0 }
 
-// from gives the least number in the set that is n or more.
+// from returns the least number in the set that is at least n.
 func (s set) from(n int) (least int, ok bool) {
 	for i := n / 64; i < len(s); i++ {
 		word := s[i]

@@ -12,11 +12,12 @@ import (
 
 var rewriteTables = flag.Bool("rewrite", false, "rewrite the expected output in testdata")
 
-// occurrencesFrom is how many occurrences a case gives.
+// occurrencesFrom is the number of occurrences of a case.
 const occurrencesFrom = 10
 
-// TestOccurrences runs testdata/occurrences.txt. A case is an expression in a zone, and from when on; below it are the next ten occurrences as the clocks of the
-// zone show them, fewer where there are no more. A rate counts from its anchor.
+// TestOccurrences runs testdata/occurrences.txt. A case is an expression in a zone, and a start.
+// Below it are the next ten occurrences in the zone's wall time, or all if there are fewer. A rate
+// counts from its anchor.
 //
 //	# A comment.
 //	cron(0 10 * * ? *) in Europe/Berlin from 2027-03-27T12:00:00Z
@@ -25,7 +26,8 @@ const occurrencesFrom = 10
 //	rate(1 day) anchor 2027-03-27T01:30:00Z in Europe/Berlin from 2027-03-27T12:00:00Z
 //	= …
 //
-// Run with -rewrite to replace the expected results with the actual ones. Every cron is held against the naive reading as well.
+// Run with -rewrite to replace the expected results with the actual ones. Every cron is compared
+// with the naive evaluation as well.
 func TestOccurrences(t *testing.T) {
 	runTable(t, "testdata/occurrences.txt", func(t *testing.T, line string) []string {
 		c := readCase(t, line)
@@ -84,8 +86,8 @@ func mustTime(t testing.TB, text string) time.Time {
 	return at
 }
 
-// TestRefusals runs testdata/refusals.txt: texts that are no expressions, and why. "rule " before one reads it as that of a classic rule. What is quoted as in Go
-// is unquoted first.
+// TestRefusals runs testdata/refusals.txt: invalid expressions with the reasons. A text after "rule
+// " is parsed as an expression of a classic rule. Go-quoted text is unquoted first.
 func TestRefusals(t *testing.T) {
 	runTable(t, "testdata/refusals.txt", func(t *testing.T, line string) []string {
 		parse := func(text string) (Expression, error) { return Parse(text, nil) }
@@ -121,7 +123,7 @@ func unquote(t *testing.T, text string) string {
 	return unquoted
 }
 
-// TestAccepted runs testdata/accepted.txt: texts that are expressions though one may doubt it, with their kind.
+// TestAccepted runs testdata/accepted.txt: surprising but valid expressions, with their kind.
 func TestAccepted(t *testing.T) {
 	runTable(t, "testdata/accepted.txt", func(t *testing.T, line string) []string {
 		text, isRule := strings.CutPrefix(line, "rule ")
@@ -148,7 +150,7 @@ func TestAccepted(t *testing.T) {
 	})
 }
 
-// runTable runs the cases of a file: lines that give the lines behind "= " below them.
+// runTable runs the cases of a file. The result of a case is the lines after "= " below it.
 func runTable(t *testing.T, file string, run func(t *testing.T, line string) []string) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"sync"
 	"time"
 
-	// The binary runs on machines without a database of time zones (containers built from nothing, Windows). It costs 450 KB. A database of the
-	// machine's comes first, since that is kept up to date.
+	// The program runs on machines without a time zone database (empty containers, Windows), so it
+	// embeds one, for 450 KB. The machine's own database comes first, since it is kept up to date.
 	_ "time/tzdata"
 )
 
-// maxZone is the length of a zone's name that AWS allows.
+// maxZone is the length that AWS allows for a zone's name.
 const maxZone = 50
 
-// ZoneError says why a name is not one of a time zone.
+// ZoneError is the error for an invalid name of a time zone.
 type ZoneError struct {
 	Name   string
 	Reason string // a sentence without its capital and its stop
@@ -28,7 +28,8 @@ func (e *ZoneError) Error() string {
 	return "time zone " + strconv.Quote(name) + ": " + e.Reason
 }
 
-// zones keeps those that have been loaded, which takes a look at the disk. There are some 600 names; a disk that takes no notice of case may know them by more.
+// zones caches loaded zones, since loading one reads the disk. There are about 600 names; a disk
+// that ignores case may know them by more.
 var zones struct {
 	sync.RWMutex
 	byName map[string]*time.Location
@@ -36,8 +37,9 @@ var zones struct {
 
 const maxZonesKept = 1000
 
-// Zone gives the time zone of an IANA name, 1 to 50 characters, such as Europe/Berlin, UTC or Etc/GMT+5. The machine's own zone ("Local"), abbreviations that are no
-// names and offsets are refused with a *ZoneError.
+// Zone returns the time zone with an IANA name of 1 to 50 characters, such as Europe/Berlin, UTC or
+// Etc/GMT+5. It returns a *ZoneError for the machine's own zone ("Local"), for abbreviations that
+// are not IANA names, and for offsets.
 func Zone(name string) (*time.Location, error) {
 	zones.RLock()
 	zone := zones.byName[name]
@@ -51,7 +53,7 @@ func Zone(name string) (*time.Location, error) {
 	case !isZoneName(name):
 		return nil, &ZoneError{name, "not a name of the IANA time zone database"}
 	}
-	name = strings.Clone(name) // it is kept, and may be a part of a request
+	name = strings.Clone(name) // the name is kept, and may be part of a request
 	zone, err := time.LoadLocation(name)
 	if err != nil {
 		return nil, &ZoneError{name, "not in the IANA time zone database"}
@@ -71,8 +73,9 @@ func keepZone(name string, zone *time.Location) {
 	}
 }
 
-// isZoneName reports whether a name is made as IANA's are: each of its parts begins with a capital. The other files that lie beside a database of zones do not
-// (posixrules, right/Europe/Berlin with its leap seconds, zone.tab), and nothing that leads out of it does.
+// isZoneName reports whether a name has the form of IANA's: each of its parts begins with a
+// capital. This excludes the other files beside a zone database (posixrules, right/Europe/Berlin
+// with its leap seconds, zone.tab), and every path out of it.
 func isZoneName(name string) bool {
 	begins := true
 	for _, c := range []byte(name) {

@@ -10,7 +10,7 @@ import (
 
 func TestZone(t *testing.T) {
 	for _, name := range append([]string{"GB-Eire", "EST5EDT", "W-SU", "US/Pacific", "Etc/GMT+5", "America/Argentina/Buenos_Aires", "America/Port-au-Prince"}, zoneNames...) {
-		for range 2 { // the second time it is known
+		for range 2 { // the second lookup uses the cache
 			zone, err := Zone(name)
 			if err != nil || zone.String() != name {
 				t.Errorf("%s: %v, %v", name, zone, err)
@@ -30,7 +30,8 @@ func TestZone(t *testing.T) {
 	}
 }
 
-// A binary with this package brings the zones along, for machines that have none. This machine may have some, so look for the archive itself.
+// A program with this package embeds the zones, for machines without them. This machine may have
+// its own, so the test searches the program for the archive.
 func TestZonesAreEmbedded(t *testing.T) {
 	name, err := os.Executable()
 	if err != nil {
@@ -40,7 +41,7 @@ func TestZonesAreEmbedded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Put together here, lest it be found because it is written here.
+	// Joined here, so that the search does not find this literal.
 	if entry := strings.Join([]string{"America", "Swift_Current"}, "/"); !bytes.Contains(binary, []byte(entry)) {
 		t.Errorf("there is no %s in the binary", entry)
 	}

@@ -5,19 +5,20 @@ import (
 	"fmt"
 )
 
-// specsMax is how many things of a kind may be declared.
+// specsMax is the most declarations of a kind.
 const specsMax = 1000
 
-// Check reports everything that is wrong with the declared things of a kind, which is a noun: each complaint with the thing's name, or with its place where it has none. No two
-// have one name. look gives a thing's name and what is wrong with it by itself.
-func Check[T any](kind string, things []T, look func(*T) (name string, problems []string)) error {
+// Check returns all faults of the declarations of a kind, joined. Each fault has the declaration's
+// name, or its position if it has no name. Names must be unique. inspect returns a declaration's
+// name and its own faults. kind is a noun.
+func Check[T any](kind string, things []T, inspect func(*T) (name string, problems []string)) error {
 	var all []error
 	if len(things) > specsMax {
 		all = append(all, fmt.Errorf("%d %ss are too many; the limit is %d", len(things), kind, specsMax))
 	}
 	seen := map[string]bool{}
 	for i := range things {
-		name, problems := look(&things[i])
+		name, problems := inspect(&things[i])
 		named := fmt.Sprintf("%s %q", kind, name)
 		if name == "" {
 			named = fmt.Sprintf("%s %d", kind, i+1)

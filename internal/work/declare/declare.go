@@ -1,8 +1,9 @@
-// Package declare reads files in which things are declared: triggers, reminders.
+// Package declare reads files of declarations: triggers, reminders.
 //
-// Such a file is YAML, or JSON, which is YAML too: a list of the things, or an object that has the list under their name. A member that nobody knows is an error.
-// Some members are texts that can be written as what they stand for, such as a pattern that is JSON; they are turned into texts first, so that the structures have no types of
-// their own for them.
+// Such a file is YAML, which includes JSON: a list of declarations, or an object with the list as
+// its member. An unknown member is an error. Some members hold a text such as a JSON pattern, and
+// may be written as the value itself. They are converted to texts first, so that the structures
+// need no types of their own for them.
 package declare
 
 import (
@@ -17,10 +18,11 @@ import (
 // maxBytes is the size of the largest file.
 const maxBytes = 1 << 20
 
-// Text turns what a member is written as into what it is decoded from.
+// Text converts a member from its written form to the text that is decoded.
 type Text func(node *yaml.Node) error
 
-// Read reads a file of things that are named so; texts are by the names of members.
+// Read reads the declarations in a file. named is the name of the list; texts are by the names of
+// members.
 func Read[T any](r io.Reader, named string, texts map[string]Text) ([]T, error) {
 	file, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
@@ -57,10 +59,11 @@ func Read[T any](r io.Reader, named string, texts map[string]Text) ([]T, error) 
 	return all, nil
 }
 
-// maxNodes is how many values a file has at most, those that aliases stand for counted each time.
+// maxNodes is the most values of a file; those behind aliases count each time.
 const maxNodes = 100_000
 
-// inlined gives a node with what its aliases stand for in their places, so that a part of it can stand for itself.
+// inlined returns a node with its aliases replaced by their values, so that each part is complete
+// by itself.
 func inlined(node *yaml.Node, left *int) (*yaml.Node, error) {
 	if *left--; *left < 0 {
 		return nil, fmt.Errorf("the file has more than %d values", maxNodes)
@@ -79,7 +82,7 @@ func inlined(node *yaml.Node, left *int) (*yaml.Node, error) {
 	return &out, nil
 }
 
-// listOf finds the list in a file; nil: it is empty.
+// listOf returns the list in a file, or nil if the file is empty.
 func listOf(top *yaml.Node, named string) (*yaml.Node, error) {
 	list := top
 	if top.Kind == yaml.MappingNode {
@@ -99,7 +102,7 @@ func listOf(top *yaml.Node, named string) (*yaml.Node, error) {
 	return list, nil
 }
 
-// decode reads one thing. An error names the line in the file.
+// decode decodes one declaration. An error names the line in the file.
 func decode(element *yaml.Node, texts map[string]Text, into any) error {
 	if element.Kind == yaml.MappingNode {
 		for i := 0; i < len(element.Content); i += 2 {
@@ -111,7 +114,8 @@ func decode(element *yaml.Node, texts map[string]Text, into any) error {
 		}
 	}
 	block := *element
-	block.Style &^= yaml.FlowStyle // so that each setting has a line, by which an error is traced back to it
+	// gives each setting a line of its own, by which an error finds it
+	block.Style &^= yaml.FlowStyle
 	file, err := yaml.Marshal(&block)
 	if err != nil {
 		return fmt.Errorf("line %d: %w", element.Line, err)
@@ -124,7 +128,8 @@ func decode(element *yaml.Node, texts map[string]Text, into any) error {
 	return nil
 }
 
-// settingsOf replaces the line in complaints by the setting that stands there: the lines are those of the entry, which was encoded for itself.
+// settingsOf replaces the line numbers in complaints by settings. The lines are those of the
+// re-encoded entry.
 func settingsOf(entry string, complaints []string) []string {
 	lines := strings.Split(entry, "\n")
 	for i, text := range complaints {
@@ -141,7 +146,7 @@ func settingsOf(entry string, complaints []string) []string {
 	return complaints
 }
 
-// JSON lets a text be written as the JSON that it is to hold.
+// JSON accepts a member that holds JSON as text or as the value itself.
 func JSON(node *yaml.Node) error {
 	if node.Kind == yaml.ScalarNode {
 		return nil
@@ -160,7 +165,7 @@ func JSON(node *yaml.Node) error {
 	return nil
 }
 
-// ListOfJSON lets a list of such texts be written, and one of them without a list.
+// ListOfJSON accepts a list of such members, or a single one without a list.
 func ListOfJSON(node *yaml.Node) error {
 	if node.Kind != yaml.SequenceNode {
 		one := *node
@@ -177,7 +182,7 @@ func ListOfJSON(node *yaml.Node) error {
 	return nil
 }
 
-// Set makes a node a text.
+// Set turns a node into a text.
 func Set(node *yaml.Node, text string) {
 	*node = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text, Line: node.Line}
 }

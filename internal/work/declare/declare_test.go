@@ -18,7 +18,7 @@ type thing struct {
 
 var texts = map[string]Text{"filter": ListOfJSON, "input": JSON}
 
-// A file is a list, or an object with one, and texts can be written as what they hold.
+// A file is a list or an object with a list, and texts may be written as values.
 func TestRead(t *testing.T) {
 	want := []thing{
 		{Name: "a", Wait: 90 * time.Second, Filter: []string{`{"x":[1,"<b>"]}`}, Input: `{"to":["<$.a>"]}`},
@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is said with its line.
+// Faults of a file are reported with their lines.
 func TestBad(t *testing.T) {
 	for file, want := range map[string]string{
 		"- {name: a}\n- {nama: b}":   "the entry at line 2: unknown setting nama",
@@ -82,7 +82,7 @@ const bomb = `[*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]
 - &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]
 - [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]`
 
-// Whatever a file holds, it is read or refused.
+// Any file is read or refused.
 func FuzzRead(f *testing.F) {
 	f.Add("things: [{name: a, filter: [{x: [1]}, '{}'], input: {a: [b]}, wait: 5s, retries: 3}]")
 	f.Add("- name: &a b\n  input: *a\n- filter: {? [a] : b}")
@@ -91,7 +91,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// All that is wrong is said at once, with names where there are such; two of one name are one too many.
+// All faults are reported at once, with names if there are any; a duplicate name is a fault.
 func TestCheck(t *testing.T) {
 	type named struct{ name, wrong string }
 	err := Check("thing", []named{{"a", ""}, {"", "it has no name"}, {"a", "it is blue"}}, func(t *named) (string, []string) {

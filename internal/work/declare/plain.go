@@ -10,8 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Plain returns the complaints of a YAML decoder without its name and without Go's types. Those about
-// values begin with "line 3: ", as the decoder's do.
+// Plain returns the complaints of a YAML decoder without its name and without Go's types. Those
+// about values begin with "line 3: ", as the decoder's do.
 func Plain(err error) []string {
 	var several *yaml.TypeError
 	if !errors.As(err, &several) {
@@ -32,7 +32,7 @@ func Plain(err error) []string {
 	return all
 }
 
-// How the decoder words what is wrong.
+// The decoder's wording of faults.
 var (
 	unknownSetting = regexp.MustCompile(`field (\S+) not found in type \S+`)
 	wrongKind      = regexp.MustCompile("^(line \\d+: )?cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)$")

@@ -7,23 +7,23 @@ import (
 	"fmt"
 )
 
-// maxEventDepth bounds how deep an event may be.
+// maxEventDepth is the deepest nesting of an event.
 const maxEventDepth = 1000
 
 // root is the index of the event itself in a capture.
 const root = 1
 
-// capture is what an event holds at the places that a pattern asks for. Everything else is passed over.
+// capture holds an event's values at the places that a pattern names. It skips everything else.
 type capture struct {
-	values []value // values[0] is nothing; values[root] is the event
-	seen   []bool  // by index of a name: there is a leaf somewhere
+	values []value // values[0] is unused; values[root] is the event
+	seen   []bool  // by index of a name: the event has a leaf there
 	names  []name
 	data   []byte
 	at     int
 	depth  int
 }
 
-// value is a leaf, an array or an object that was captured.
+// value is a captured leaf, array or object.
 type value struct {
 	shape shape
 	leaf  leaf
@@ -64,7 +64,7 @@ var (
 	errDeep   = fmt.Errorf("deeper than %d levels", maxEventDepth)
 )
 
-// value reads the value at the cursor into values[to]. It stands at the place with the index name.
+// value parses the value at the cursor into values[to]. name is the index of its place.
 func (c *capture) value(to, name int) error {
 	if c.at == len(c.data) {
 		return errEnd
@@ -87,7 +87,7 @@ func (c *capture) value(to, name int) error {
 	return nil
 }
 
-// enter steps into an object or array and tells whether it is empty.
+// enter steps into an object or array and reports whether it is empty.
 func (c *capture) enter(closing byte) (empty bool, err error) {
 	if c.depth++; c.depth > maxEventDepth {
 		return false, errDeep
@@ -104,7 +104,7 @@ func (c *capture) enter(closing byte) (empty bool, err error) {
 	return true, nil
 }
 
-// more steps over a comma, or out of the object or array.
+// more steps over a comma, or out of the object or array. It reports whether an element follows.
 func (c *capture) more(closing byte) (bool, error) {
 	if c.space(); c.at == len(c.data) {
 		return false, errEnd
@@ -168,14 +168,15 @@ func (c *capture) array(to, name int) error {
 	return err
 }
 
-// add puts an empty value in front of what its parent holds: the order of members and elements means nothing.
+// add prepends an empty value to its parent's values: the order of members and elements is
+// irrelevant.
 func (c *capture) add(parent int) int {
 	c.values = append(c.values, value{next: c.values[parent].child})
 	c.values[parent].child = len(c.values) - 1
 	return len(c.values) - 1
 }
 
-// leaf reads a string, a number, true, false or null.
+// leaf parses a string, a number, true, false or null.
 func (c *capture) leaf() (leaf, error) {
 	switch b := c.data[c.at]; {
 	case b == '"':
@@ -209,7 +210,7 @@ func (c *capture) word(w string) error {
 	return nil
 }
 
-// text reads a string and decodes it.
+// text parses and decodes a string.
 func (c *capture) text() ([]byte, error) {
 	start := c.at
 	plain, err := c.quoted()
@@ -226,7 +227,7 @@ func (c *capture) text() ([]byte, error) {
 	return []byte(s), nil
 }
 
-// quoted steps over a string. plain says that it is written as it is read.
+// quoted steps over a string. plain reports that it has no escapes.
 func (c *capture) quoted() (plain bool, err error) {
 	c.at++
 	end := bytes.IndexByte(c.data[c.at:], '"')
@@ -247,8 +248,8 @@ func (c *capture) quoted() (plain bool, err error) {
 	return false, errEnd
 }
 
-// skip steps over a value that no pattern asks for. It counts braces and brackets alike: whoever wrote the event is us, and a pattern must only not be led
-// astray by what it does not ask for.
+// skip steps over a value that no pattern names. It does not distinguish braces from brackets: we
+// produce the events ourselves, and skipped text only must not confuse the match.
 func (c *capture) skip() error {
 	depth := 0
 	for c.at < len(c.data) {
@@ -284,10 +285,10 @@ func (c *capture) skip() error {
 	return errEnd
 }
 
-// structural are the bytes at which skip looks.
+// structural are the bytes that skip inspects.
 var structural = [256]bool{'"': true, ',': true, '{': true, '}': true, '[': true, ']': true}
 
-// space steps over white space.
+// space skips white space.
 func (c *capture) space() {
 	for c.at < len(c.data) {
 		switch c.data[c.at] {
@@ -299,7 +300,7 @@ func (c *capture) space() {
 	}
 }
 
-// holds tells whether the value at index i is what the branch asks of its place.
+// holds reports whether the value at index i satisfies the branch.
 func (c *capture) holds(n *node, i int) bool {
 	v := &c.values[i]
 	if v.shape == shapeArray && v.child != 0 {
@@ -323,7 +324,8 @@ func (c *capture) holds(n *node, i int) bool {
 	return true
 }
 
-// memberHolds tells whether one of the members of that name holds. (An event that has a member twice is no good JSON, and whoever wrote it may mean either.)
+// memberHolds reports whether a member of that name satisfies the branch. If an event has a member
+// twice, either may.
 func (c *capture) memberHolds(m *node, v *value) bool {
 	found := false
 	if v.shape == shapeObject {
@@ -340,8 +342,8 @@ func (c *capture) memberHolds(m *node, v *value) bool {
 	return !found && c.nothingHolds(m)
 }
 
-// nothingHolds tells whether it is enough that there is nothing at the place of m. A leaf anywhere at that place counts, also in another element of an array:
-// so it is with AWS's matcher.
+// nothingHolds reports whether m accepts a missing leaf and there is none. A leaf anywhere at that
+// place counts, even in another element of an array, as in AWS's matcher.
 func (c *capture) nothingHolds(m *node) bool {
 	if len(m.tests) > 0 && !m.absent || m.absent && c.seen[m.at] {
 		return false

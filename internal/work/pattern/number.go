@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Numbers are compared as millionths, in the range that AWS's matcher states.
+// Numbers are compared in millionths, in the range of AWS's matcher.
 const (
 	fixedDigits = 6
 	maxFixed    = 5_000_000_000 * 1_000_000
 	minFixed    = -maxFixed
 )
 
-// parseFixed reads a JSON number as millionths. ok says that it is one, from -5e9 to 5e9, with no more than six digits after the point.
+// parseFixed parses a JSON number as millionths. ok is false unless the number is from -5e9 to 5e9
+// with at most six decimals.
 func parseFixed(s string) (n int64, ok bool) {
 	s, negative := strings.CutPrefix(s, "-")
 	digits, exponent, ok := split(s)
@@ -46,7 +47,7 @@ func parseFixed(s string) (n int64, ok bool) {
 	return n, true
 }
 
-// split takes a number without its sign apart: its digits, and the power of ten of the last.
+// split returns the digits of an unsigned number, and the power of ten of the last digit.
 func split(s string) (digits string, exponent int, ok bool) {
 	mantissa, power := s, ""
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
@@ -66,7 +67,7 @@ func split(s string) (digits string, exponent int, ok bool) {
 	return whole + fraction, exponent - len(fraction), true
 }
 
-// smallInt reads an exponent; more than four digits are beyond every number that can be compared.
+// smallInt parses an exponent. More than four digits exceed every number that can be compared.
 func smallInt(s string) (n int, ok bool) {
 	s, negative := strings.CutPrefix(s, "-")
 	if !allDigits(s) || len(s) > 4 {

@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// branches is a pattern with its "$or" multiplied out: one of the branches has to hold.
+// branches is a pattern with its "$or" expanded. One of the branches must hold.
 type branches [][]field
 
-// field is a list of tests at the end of a path; one of the tests has to hold.
+// field is the list of tests at the end of a path. One of the tests must hold.
 type field struct {
 	path   []string
 	tests  []test
@@ -23,20 +23,22 @@ type field struct {
 
 const keywordOr = "$or"
 
-// reserved are the names that a member inside "$or" cannot have: AWS's compiler takes them for tests that have lost their list.
+// reserved are names that a member inside "$or" cannot have: AWS's compiler takes them for tests
+// without a list.
 var reserved = []string{
 	opExactly, opEqualsIgnoreCase, opPrefix, opSuffix, opAnythingBut, opExists, opWildcard, opNumeric, opCIDR, "=", "<", "<=", ">", ">=",
 	"regex", "not-wildcard", "not-equals-ignore-case", "date-after", "date-on-or-after", "date-before", "date-on-or-before", "in-date-range",
 	"ip-address-in-range", "ip-address-not-in-range",
 }
 
-// parser reads one pattern as a stream of tokens: that keeps members that are there twice, and says where something is wrong.
+// parser parses a pattern from a stream of tokens, which preserves duplicate members and the
+// position of faults.
 type parser struct {
 	decoder *json.Decoder
 	path    []string
 }
 
-// parse reads a pattern. Its errors are sentences for the pattern's author.
+// parse parses a pattern. Its errors are sentences for the pattern's author.
 func parse(text string) (branches, error) {
 	if n := utf8.RuneCountInString(text); n > maxText {
 		return nil, fmt.Errorf("it has %d characters; the limit is %d", n, maxText)
@@ -59,7 +61,7 @@ func parse(text string) (branches, error) {
 	return b, nil
 }
 
-// next is the next token; there has to be one.
+// next returns the next token, or an error at the end.
 func (p *parser) next() (json.Token, error) {
 	token, err := p.decoder.Token()
 	switch {
@@ -71,7 +73,7 @@ func (p *parser) next() (json.Token, error) {
 	return token, nil
 }
 
-// object reads the members of an object whose brace has been read, and adds what they ask for to every branch.
+// object parses the members of an object after its brace, and adds their tests to every branch.
 func (p *parser) object(b branches, inOr bool) (branches, error) {
 	for count := 0; ; count++ {
 		token, err := p.next()
@@ -79,7 +81,7 @@ func (p *parser) object(b branches, inOr bool) (branches, error) {
 			return nil, err
 		}
 		step, ok := token.(string)
-		if !ok { // the closing brace: the decoder gives a name or that
+		if !ok { // the closing brace: the decoder returns a name or the brace
 			if count == 0 {
 				return nil, fmt.Errorf("%s is an empty object; a pattern must test something", p.where())
 			}
@@ -151,8 +153,8 @@ func (p *parser) or(b branches) (branches, error) {
 	}
 }
 
-// and adds a field to every branch. A path that a branch has already is refused: which of the two would count is not to be guessed. (AWS's compiler can be told
-// either; what Lambda tells it is not established.)
+// and adds a field to every branch. It refuses a path that a branch has already, since either could
+// count. (AWS's compiler supports both; Lambda's choice is unknown.)
 func (b branches) and(f field, where string) (branches, error) {
 	for i, fields := range b {
 		if slices.ContainsFunc(fields, func(other field) bool { return slices.Equal(other.path, f.path) }) {
@@ -163,7 +165,7 @@ func (b branches) and(f field, where string) (branches, error) {
 	return b, nil
 }
 
-// list reads the tests of a field, after its bracket.
+// list parses the tests of a field, after its bracket.
 func (p *parser) list() (field, error) {
 	f := field{path: slices.Clone(p.path)}
 	for {
@@ -204,7 +206,8 @@ func (p *parser) list() (field, error) {
 	}
 }
 
-// test reads {"prefix": …} and its like, after the brace. {"exists": false} is no test of a leaf and noted in the field.
+// test parses {"prefix": …} and similar tests, after the brace. {"exists": false} is no test of a
+// leaf: it sets a member of the field.
 func (p *parser) test(f *field) (test, error) {
 	token, err := p.next()
 	if err != nil {
@@ -235,7 +238,7 @@ func (p *parser) test(f *field) (test, error) {
 	return t, nil
 }
 
-// where names the member that is being read.
+// where returns the path of the current member.
 func (p *parser) where() string {
 	if len(p.path) == 0 {
 		return "it"

@@ -6,29 +6,30 @@ import (
 	"sync"
 )
 
-// Limits of a pattern. The length is Lambda's and EventBridge's (4,096 characters), the number of branches EventBridge's for combinations of "$or".
+// Limits of a pattern. The length is the limit of Lambda and EventBridge (4,096 characters); the
+// number of branches is EventBridge's for combinations of "$or".
 const (
 	maxText     = 4096
 	maxBranches = 1000
 	maxDepth    = 100
 )
 
-// Error says what is wrong with a pattern.
+// Error is the error for an invalid pattern.
 type Error struct {
-	Pattern int    // which of those handed to Compile, from 0
+	Pattern int    // the index of the pattern among those passed to Compile
 	Message string // a sentence without a full stop
 }
 
 func (e *Error) Error() string { return "invalid pattern: " + e.Message }
 
-// Pattern is one or more patterns, any of which an event has to match. It is safe for concurrent use.
+// Pattern is one or more patterns, one of which must match. It is safe for concurrent use.
 type Pattern struct {
-	branches []*node    // what "$or" and several patterns come to: one of these has to hold
-	names    []name     // every path that a branch asks for, as a tree; names[0] is the event itself
+	branches []*node    // the expansion of "$or" and of several patterns: one of these must hold
+	names    []name     // all paths in the branches, as a tree; names[0] is the event itself
 	scratch  *sync.Pool // of *capture
 }
 
-// name is a place in an event that some branch asks for.
+// name is a place in an event that a branch names.
 type name struct {
 	members []member
 	leaf    bool // a branch compares leaves here
@@ -40,7 +41,7 @@ type member struct {
 	to   int // index in names
 }
 
-// node is what a branch asks of a place in the event.
+// node is the condition of a branch for a place in the event.
 type node struct {
 	at      int // the place's index in Pattern.names
 	tests   []test
@@ -48,7 +49,8 @@ type node struct {
 	members []*node
 }
 
-// Compile reads patterns. An event matches if it matches one of them; with none, every event matches. An error is an *Error.
+// Compile compiles patterns. An event matches if it matches one of them; without patterns, every
+// event matches. The error is an *Error.
 func Compile(texts ...string) (*Pattern, error) {
 	p := &Pattern{names: []name{{}}, scratch: &sync.Pool{New: func() any { return new(capture) }}}
 	for i, text := range texts {
@@ -65,7 +67,8 @@ func Compile(texts ...string) (*Pattern, error) {
 
 var tooManyBranches = fmt.Sprintf("the alternatives of $or make more than %d combinations", maxBranches)
 
-// Match tells whether an event, a JSON object, matches. An event that is not valid JSON is an error, as far as it was looked at.
+// Match reports whether an event, a JSON object, matches. It returns an error if the part of the
+// event that it reads is not valid JSON.
 func (p *Pattern) Match(event []byte) (bool, error) {
 	if len(p.branches) == 0 {
 		return true, nil
@@ -78,7 +81,7 @@ func (p *Pattern) Match(event []byte) (bool, error) {
 	return slices.ContainsFunc(p.branches, func(branch *node) bool { return c.holds(branch, root) }), nil
 }
 
-// place gives the branch's places their indexes in the tree of names that all branches share.
+// place assigns the branch's places their indexes in the tree of names, which all branches share.
 func (b branches) place(p *Pattern) (nodes []*node) {
 	for _, fields := range b {
 		top := &node{}
@@ -95,7 +98,7 @@ func (b branches) place(p *Pattern) (nodes []*node) {
 	return nodes
 }
 
-// below is the index of the place that a member's name leads to.
+// below returns the index of the place at a member's name.
 func (p *Pattern) below(at int, step string) int {
 	for _, m := range p.names[at].members {
 		if m.name == step {
@@ -108,7 +111,7 @@ func (p *Pattern) below(at int, step string) int {
 	return to
 }
 
-// child is what the branch asks of a place below n.
+// child returns the branch's condition for a place below n.
 func (n *node) child(at int) *node {
 	for _, m := range n.members {
 		if m.at == at {

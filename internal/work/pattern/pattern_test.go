@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An event as Lambda filters it.
+// An event in the form that Lambda filters.
 const record = `{
 	"eventID": "c4ca4238a0b923820dcc509a6f75849b", "eventName": "MODIFY", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
 	"dynamodb": {
@@ -26,7 +26,7 @@ const record = `{
 	"userIdentity": null, "escaped\u002dname": "a\"b\\c\u00e9"
 }`
 
-// Each test of the language, by example: the examples of AWS's documentation, turned to stream records.
+// Each test of the language: the examples of AWS's documentation, applied to stream records.
 func TestMatch(t *testing.T) {
 	image := func(inner string) string { return `{"dynamodb": {"NewImage": ` + inner + `}}` }
 	for _, test := range []struct {
@@ -81,7 +81,8 @@ func TestMatch(t *testing.T) {
 		{image(`{"file": {"S": [{"anything-but": {"wildcard": "*/lib/*"}}]}}`), false},
 		{image(`{"file": {"S": [{"anything-but": {"wildcard": "*/bin/*"}}]}}`), true},
 		{image(`{"missing": {"S": [{"anything-but": "x"}]}}`), false},
-		{image(`{"note": {"NULL": [{"anything-but": "true"}]}}`), true}, // another type is anything but
+		// another type passes anything-but
+		{image(`{"note": {"NULL": [{"anything-but": "true"}]}}`), true},
 		{`{"dynamodb": {"SizeBytes": [{"anything-but": 301.8}]}}`, false},
 		{`{"dynamodb": {"SizeBytes": [{"anything-but": [1, 2]}]}}`, true},
 		{`{"eventName": [{"anything-but": 5}]}`, true},
@@ -93,9 +94,10 @@ func TestMatch(t *testing.T) {
 		{`{"dynamodb": {"SizeBytes": [{"numeric": [">", 301, "<=", 301.8]}]}}`, true},
 		{`{"dynamodb": {"SizeBytes": [{"numeric": ["<", 301.8]}]}}`, false},
 		{`{"dynamodb": {"SizeBytes": [{"numeric": [">=", 301.800001]}]}}`, false},
-		{`{"dynamodb": {"SizeBytes": [{"numeric": ["\u003e", 0]}]}}`, true}, // as encoding/json writes it
+		// as encoding/json writes it
+		{`{"dynamodb": {"SizeBytes": [{"numeric": ["\u003e", 0]}]}}`, true},
 		{`{"dynamodb": {"ApproximateCreationDateTime": [{"numeric": [">=", 1479499740]}]}}`, true},
-		{image(`{"total": {"N": [{"numeric": [">", 100]}]}}`), false}, // a string, to the language
+		{image(`{"total": {"N": [{"numeric": [">", 100]}]}}`), false}, // a string in this language
 		{image(`{"total": {"N": [101]}}`), false},
 		{image(`{"total": {"N": ["101"]}}`), true},
 		{image(`{"total": {"N": [{"numeric": [">", 100]}, {"anything-but": "42"}]}}`), true},
@@ -112,7 +114,7 @@ func TestMatch(t *testing.T) {
 		{image(`{"status": {"S": [{"exists": false}]}}`), false},
 		{image(`{"status": [{"exists": true}]}`), false}, // an object is no leaf
 		{image(`{"status": [{"exists": false}]}`), true},
-		{image(`{"none": {"L": [{"exists": false}]}}`), true}, // nor is an empty array
+		{image(`{"none": {"L": [{"exists": false}]}}`), true}, // neither is an empty array
 		{image(`{"none": {"L": [{"exists": true}]}}`), false},
 		{`{"dynamodb": {"OldImage": {"a": {"S": [{"exists": false}]}, "b": {"S": [{"exists": false}]}}}}`, true},
 		{`{"userIdentity": [{"exists": true}]}`, true},
@@ -123,11 +125,12 @@ func TestMatch(t *testing.T) {
 
 		{image(`{"tags": {"SS": ["green"]}}`), true},
 		{image(`{"tags": {"SS": ["blue"]}}`), false},
-		{image(`{"tags": {"SS": [{"anything-but": "green"}]}}`), true}, // there is another one
+		{image(`{"tags": {"SS": [{"anything-but": "green"}]}}`), true}, // another element passes
 		{image(`{"tags": {"SS": [{"anything-but": ["green", "red"]}]}}`), false},
 		{image(`{"lines": {"L": {"M": {"sku": {"S": ["B"]}}}}}`), true},
 		{image(`{"lines": {"L": {"M": {"sku": {"S": ["B"]}, "count": {"N": ["2"]}}}}}`), true},
-		{image(`{"lines": {"L": {"M": {"sku": {"S": ["B"]}, "count": {"N": ["1"]}}}}}`), false}, // one element has to satisfy both
+		// one element must satisfy both
+		{image(`{"lines": {"L": {"M": {"sku": {"S": ["B"]}, "count": {"N": ["1"]}}}}}`), false},
 		{image(`{"lines": {"L": {"M": {"sku": {"S": ["A"]}, "gift": {"BOOL": [{"exists": false}]}}}}}`), false},
 		{image(`{"lines": {"L": {"M": {"sku": {"S": ["A"]}, "wrap": {"BOOL": [{"exists": false}]}}}}}`), true},
 
@@ -136,7 +139,7 @@ func TestMatch(t *testing.T) {
 		{`{"eventVersion": ["1.1"], "$or": [{"eventName": ["INSERT"]}, {"eventSource": ["aws:dynamodb"], "dynamodb": {"$or": [{"SizeBytes": [1]}, {"StreamViewType": ["NEW_IMAGE"]}]}}]}`, true},
 		{image(`{"lines": {"L": {"M": {"$or": [{"sku": {"S": ["A"]}}, {"gift": {"BOOL": [true]}}], "count": {"N": ["2"]}}}}}`), true},
 		{`{"dynamodb": {"NewImage": {"lines": {"L": {"M": {"sku": {"S": ["A"]}}}}}}, "$or": [
-			{"dynamodb": {"NewImage": {"lines": {"L": {"M": {"count": {"N": ["2"]}}}}}}}, {"eventName": ["INSERT"]}]}`, false}, // the same element, also from inside $or
+			{"dynamodb": {"NewImage": {"lines": {"L": {"M": {"count": {"N": ["2"]}}}}}}}, {"eventName": ["INSERT"]}]}`, false}, // the same element, even from inside $or
 	} {
 		p, err := Compile(test.pattern)
 		if err != nil {
@@ -149,7 +152,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// Several patterns are ORed, and none takes everything.
+// Several patterns are ORed; no pattern matches everything.
 func TestSeveral(t *testing.T) {
 	for _, test := range []struct {
 		patterns []string
@@ -169,7 +172,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// Every bad pattern is refused with a sentence that says where and why.
+// Every invalid pattern is refused with a sentence that names the place and the reason.
 func TestRefused(t *testing.T) {
 	for pattern, want := range map[string]string{
 		``:                         "it is incomplete JSON",
@@ -231,7 +234,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// many is a pattern with 2^n combinations.
+// many returns a pattern with 2^n combinations.
 func many(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"x": ["y"]`)
@@ -242,7 +245,7 @@ func many(n int) string {
 	return b.String() + "}"
 }
 
-// What is no JSON object is an error and not a mismatch.
+// An event that is no JSON object is an error, not a mismatch.
 func TestBadEvent(t *testing.T) {
 	p, err := Compile(`{"a": ["b"]}`)
 	if err != nil {

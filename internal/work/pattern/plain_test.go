@@ -11,9 +11,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The plain definition, as AWS's matcher states it: an event is flattened to leaves, each with its path and with the index that it has in every array that it lies in. A
-// branch holds if for each of its fields either a leaf of that path passes, or there is none and none is wanted, such that the chosen leaves agree on the
-// index in every array that they share.
+// The plain definition, as AWS's matcher states it. An event is flattened to leaves, each with its
+// path and its index in every array around it. A branch holds if each of its fields has a passing
+// leaf at its path, or has none and wants none. The chosen leaves must agree on the index in every
+// array that they share.
 
 type plainLeaf struct {
 	path    string
@@ -97,7 +98,7 @@ func agrees(l plainLeaf, chosen []plainLeaf) bool {
 	return true
 }
 
-// names and leaves are few, so that patterns and events meet.
+// few names and leaves, so that patterns and events often meet.
 var (
 	someName = rapid.SampledFrom([]string{"a", "b", "c"})
 	someLeaf = rapid.SampledFrom([]string{`"x"`, `"xy"`, `""`, `5`, `5.0`, `-1`, `true`, `false`, `null`})
@@ -145,14 +146,14 @@ func somePattern(depth int) *rapid.Generator[string] {
 	})
 }
 
-// SameAsPlain: the matcher agrees with the plain definition, whatever the pattern and the event.
+// SameAsPlain: the matcher agrees with the plain definition for any pattern and event.
 func TestSameAsPlain(t *testing.T) {
 	matched, all := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		pattern, event := somePattern(2).Draw(t, "pattern"), someObject(3).Draw(t, "event")
 		p, err := Compile(pattern)
 		if err != nil {
-			t.Skip(err) // a path that is there twice
+			t.Skip(err) // a duplicate path
 		}
 		got, err := p.Match([]byte(event))
 		if err != nil {
@@ -168,7 +169,7 @@ func TestSameAsPlain(t *testing.T) {
 	t.Logf("%d of %d matched", matched, all)
 }
 
-// OrderFree: neither the order of an event's members nor white space means anything.
+// OrderFree: the order of an event's members and white space are irrelevant.
 func TestOrderFree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pattern, event := somePattern(2).Draw(t, "pattern"), someObject(3).Draw(t, "event")
@@ -192,7 +193,8 @@ func TestOrderFree(t *testing.T) {
 	})
 }
 
-// Whatever bytes come, a pattern compiles or is refused, and an event matches, does not, or is refused; of valid JSON none is.
+// For any bytes, a pattern compiles or is refused, and an event matches, does not match, or is
+// refused. Valid JSON is never refused.
 func FuzzMatch(f *testing.F) {
 	f.Add(`{"eventName": ["MODIFY"], "$or": [{"a": [{"exists": false}]}, {"b": {"c": [{"numeric": [">", 1]}, null]}}]}`, record)
 	f.Add(`{"a": [{"anything-but": {"wildcard": ["a*", "\\*"]}}, {"cidr": "::1/8"}]}`, `{"a": ["\ud83d\ude00", -1.5e+3, [], {}]}`)
@@ -212,7 +214,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// A number is its millionths, exactly, wherever it is one.
+// A number equals its millionths exactly.
 func TestParseFixed(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "-0": 0, "0.0e9": 0, "1": 1e6, "1.0": 1e6, "10e-1": 1e6, "0.000001": 1, "-0.000001": -1, "5e9": maxFixed, "-5000000000.000000": minFixed, "3.018e2": 301_800_000,
@@ -229,7 +231,7 @@ func TestParseFixed(t *testing.T) {
 	}
 }
 
-// What filtering a record costs.
+// BenchmarkMatch measures filtering a record.
 func BenchmarkMatch(b *testing.B) {
 	for name, pattern := range map[string]string{
 		"name":  `{"eventName": ["INSERT", "REMOVE"]}`,

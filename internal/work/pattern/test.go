@@ -12,7 +12,7 @@ import (
 
 // The tests by their names in a pattern.
 const (
-	opExactly          = "exactly" // not documented by EventBridge; its compiler knows it
+	opExactly          = "exactly" // undocumented, but EventBridge's compiler knows it
 	opPrefix           = "prefix"
 	opSuffix           = "suffix"
 	opEqualsIgnoreCase = "equals-ignore-case"
@@ -34,21 +34,21 @@ const (
 	kindNull
 )
 
-// leaf is a value of the event that a test looks at: a string decoded, a number as it is written.
+// leaf is a value of the event for a test: a decoded string, or a number as text.
 type leaf struct {
 	kind kind
 	text []byte
 }
 
-// test tells whether a leaf is what the pattern asks for.
+// test reports whether a leaf passes.
 type test func(leaf) bool
 
-// ofString makes a test of strings; no other leaf passes.
+// ofString returns a test of strings; no other leaf passes.
 func ofString(passes func(s []byte) bool) test {
 	return func(l leaf) bool { return l.kind == kindString && passes(l.text) }
 }
 
-// exactly wants this string. Where it is an IP address, other spellings of the address are the same.
+// exactly returns a test for this string. Different spellings of an IP address are equal.
 func exactly(s string) test {
 	want := []byte(s)
 	if address, err := netip.ParseAddr(s); err == nil && address.Zone() == "" {
@@ -59,10 +59,10 @@ func exactly(s string) test {
 	return ofString(func(s []byte) bool { return bytes.Equal(s, want) })
 }
 
-// literal wants true, false or null.
+// literal returns a test for true, false or null.
 func literal(k kind) test { return func(l leaf) bool { return l.kind == k } }
 
-// number wants this number, however it is written where that can be told, and as it is written elsewhere.
+// number returns a test for a number. Within the range of parseFixed, its spelling does not matter.
 func number(text string) test {
 	want, comparable := parseFixed(text)
 	written := []byte(text)
@@ -78,7 +78,7 @@ func number(text string) test {
 	}
 }
 
-// compileTest makes a test of its name and its operand. {"exists": false} is not for it.
+// compileTest returns the test with a name and operand, except for {"exists": false}.
 func compileTest(op string, operand json.RawMessage) (test, error) {
 	switch op {
 	case opExactly, opPrefix, opSuffix, opEqualsIgnoreCase, opWildcard:
@@ -102,7 +102,8 @@ func compileTest(op string, operand json.RawMessage) (test, error) {
 	return nil, fmt.Errorf("unknown test %q", op)
 }
 
-// stringTest makes one of the tests that look at a string. A prefix and a suffix can ignore case, by {"prefix": {"equals-ignore-case": "x"}}, where nested allows it.
+// stringTest returns one of the tests of strings. If nested is set, a prefix and a suffix may
+// ignore case: {"prefix": {"equals-ignore-case": "x"}}.
 func stringTest(op string, operand json.RawMessage, nested bool) (func([]byte) bool, error) {
 	if nested && (op == opPrefix || op == opSuffix) && operand[0] == '{' {
 		inner, value, err := single(operand)
@@ -133,7 +134,8 @@ func stringTest(op string, operand json.RawMessage, nested bool) (func([]byte) b
 	return func(s []byte) bool { return bytes.Equal(s, want) }, nil
 }
 
-// ignoringCase is a prefix or a suffix without regard to case. Folding can change how many bytes a character takes, so characters are counted.
+// ignoringCase returns a test for a prefix or suffix that ignores case. It counts characters, since
+// folding can change their length in bytes.
 func ignoringCase(op, s string) func([]byte) bool {
 	want := []rune(s)
 	return func(s []byte) bool {
@@ -150,7 +152,8 @@ func ignoringCase(op, s string) func([]byte) bool {
 	}
 }
 
-// anythingBut makes the test of everything except what its operand names: strings, numbers, or strings of a kind, as in {"prefix": "x"}.
+// anythingBut returns the test that excludes its operand: strings, numbers, or strings that pass a
+// test, as in {"prefix": "x"}.
 func anythingBut(operand json.RawMessage) (test, error) {
 	if operand[0] == '{' {
 		op, value, err := single(operand)
@@ -167,13 +170,14 @@ func anythingBut(operand json.RawMessage) (test, error) {
 	if err != nil {
 		return nil, err
 	}
-	if values[0][0] == '"' { // the first decides; the others have to be of its type
+	if values[0][0] == '"' { // the first value sets the type of all
 		return notOneOf(opExactly, values)
 	}
 	return notOneOfNumbers(values)
 }
 
-// notOneOf passes what is no string, and every string that passes none of the tests. An empty prefix or suffix would leave no string at all.
+// notOneOf passes leaves that are no strings, and strings that fail all of the tests. An empty
+// prefix or suffix would exclude every string.
 func notOneOf(op string, values []json.RawMessage) (test, error) {
 	var refused []func([]byte) bool
 	for _, value := range values {
@@ -191,7 +195,7 @@ func notOneOf(op string, values []json.RawMessage) (test, error) {
 	}, nil
 }
 
-// notOneOfNumbers passes what is no number, and every number but these.
+// notOneOfNumbers passes leaves that are no numbers, and all numbers but these.
 func notOneOfNumbers(values []json.RawMessage) (test, error) {
 	var refused []int64
 	for _, value := range values {
@@ -210,7 +214,8 @@ func notOneOfNumbers(values []json.RawMessage) (test, error) {
 	}, nil
 }
 
-// numeric makes the test of a number: ["=", n], a bound such as [">", n], or a range of a lower and then an upper bound.
+// numeric returns the test of a number: ["=", n], a bound such as [">", n], or a lower and then an
+// upper bound.
 func numeric(operand json.RawMessage) (test, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(operand, &list) != nil || len(list) != 2 && len(list) != 4 {
@@ -250,7 +255,7 @@ func numeric(operand json.RawMessage) (test, error) {
 	}, nil
 }
 
-// cidr makes the test of an IP address in a block.
+// cidr returns the test for an IP address in a block.
 func cidr(operand json.RawMessage) (test, error) {
 	s, err := text(opCIDR, operand)
 	if err != nil {
@@ -264,14 +269,14 @@ func cidr(operand json.RawMessage) (test, error) {
 }
 
 func within(block netip.Prefix, s []byte) bool {
-	if len(s) > 45 { // the longest way to write an address without a zone
+	if len(s) > 45 { // the length of the longest address without a zone
 		return false
 	}
 	address, err := netip.ParseAddr(string(s))
 	return err == nil && block.Contains(address)
 }
 
-// text is an operand that has to be a string.
+// text decodes an operand that must be a string.
 func text(op string, operand json.RawMessage) (string, error) {
 	var s *string
 	if json.Unmarshal(operand, &s) != nil || s == nil {
@@ -280,7 +285,7 @@ func text(op string, operand json.RawMessage) (string, error) {
 	return *s, nil
 }
 
-// single is an object's only member.
+// single returns an object's only member.
 func single(object json.RawMessage) (name string, value json.RawMessage, err error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(object, &members); err != nil {
@@ -294,7 +299,7 @@ func single(object json.RawMessage) (name string, value json.RawMessage, err err
 	return name, value, nil
 }
 
-// elements are the values of a list, or a value by itself.
+// elements returns the values of a list, or a single value.
 func elements(operand json.RawMessage) ([]json.RawMessage, error) {
 	if operand[0] != '[' {
 		return []json.RawMessage{operand}, nil

@@ -5,9 +5,10 @@ import (
 	"errors"
 )
 
-// wildcard makes the test of a pattern in which "*" stands for any characters, "\*" for a star and "\\" for a backslash.
+// wildcard returns the test for a pattern in which "*" matches any characters, "\*" is a star and
+// "\\" is a backslash.
 func wildcard(s string) (func([]byte) bool, error) {
-	parts := [][]byte{nil} // what stands between the stars
+	parts := [][]byte{nil} // the texts between the stars
 	star := false
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -30,7 +31,8 @@ func wildcard(s string) (func([]byte) bool, error) {
 	return func(s []byte) bool { return matchParts(parts, s) }, nil
 }
 
-// matchParts tells whether s is the parts with anything between them. The first place where a middle part fits is as good as any, so one pass suffices.
+// matchParts reports whether s is the parts with anything between them. The first match of a middle
+// part is as good as any other, so one pass suffices.
 func matchParts(parts [][]byte, s []byte) bool {
 	if len(parts) == 1 {
 		return bytes.Equal(s, parts[0])

@@ -12,16 +12,17 @@ import (
 // Path leads to an attribute, or to a value within one.
 type Path []step
 
-// step is a name of a map's member, or a place in a list.
+// step is the name of a map's member, or an index in a list.
 type step struct {
 	name  string
-	index int // -1: it is a name
+	index int // -1 for a name
 }
 
-// pathMax is how many steps a path may have: an item is no deeper.
+// pathMax is the most steps of a path: the depth of the deepest item.
 const pathMax = 32
 
-// ParsePath reads a path: names with dots between them, places in brackets, and names in brackets and quotes, as JSON has them: visit.times[0]["starts.at"].
+// ParsePath parses a path: names separated by dots, indexes in brackets, and names in brackets and
+// quotes, as in JSON: visit.times[0]["starts.at"].
 func ParsePath(s string) (p Path, err error) {
 	bad := fmt.Errorf(`invalid path %q; use the form a.b[0]["c.d"]`, s)
 	for rest := s; rest != ""; {
@@ -58,7 +59,7 @@ func ParsePath(s string) (p Path, err error) {
 	return p, nil
 }
 
-// bracket reads what follows an opening bracket.
+// bracket parses the text after an opening bracket.
 func bracket(s string) (next step, rest string, ok bool) {
 	if !strings.HasPrefix(s, `"`) {
 		digits, rest, ok := strings.Cut(s, "]")
@@ -74,7 +75,7 @@ func bracket(s string) (next step, rest string, ok bool) {
 	return next, rest, ok && next.name != ""
 }
 
-// Of is what stands at the path; nil where there is nothing.
+// Of returns the value at the path, or nil if there is none.
 func (p Path) Of(item map[string]types.AttributeValue) types.AttributeValue {
 	var at types.AttributeValue = &types.AttributeValueMemberM{Value: item}
 	for _, s := range p {

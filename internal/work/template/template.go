@@ -1,8 +1,10 @@
-// Package template fills in what a target gets, out of an item and of what is known besides: the input of a reminder, or of a lifecycle's transition.
+// Package template fills in the body of a delivery from an item and named values: the input of a
+// reminder, or of a lifecycle's transition.
 //
-// A template is text with placeholders: <$.path> stands for what is at a path of the item, and <mayfly.name> for what is known under a name. A template that begins like JSON has to be
-// JSON, and is JSON with whatever is filled in: inside of its strings a value's text is filled in, elsewhere the value, without its types. Where a path leads nowhere there is
-// nothing: no text, or null.
+// A template is text with placeholders. <$.path> is replaced by the value at a path of the item,
+// and <mayfly.name> by a named value. A template that begins like JSON must be JSON, and stays JSON
+// when filled in: inside its strings a placeholder becomes the value's text, and elsewhere the
+// value without types. A path without a value becomes an empty text or null.
 package template
 
 import (
@@ -19,31 +21,32 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Template is one that was read. It does not change.
+// Template is a parsed template. It is immutable.
 type Template struct {
 	parts []part
 	json  bool
 }
 
-// part is text, and what follows it.
+// part is a text and the placeholder after it.
 type part struct {
 	text   string
-	quoted bool   // what follows stands in a JSON string
-	path   Path   // of the item; or
-	known  string // a name; both empty behind the last text
+	quoted bool   // the placeholder is inside a JSON string
+	path   Path   // in the item; or
+	known  string // a name; both empty after the last text
 }
 
 const (
 	BytesMost  = 64 << 10 // of a template
-	FilledMost = 1 << 20  // of what it comes to: more than any target gets
+	FilledMost = 1 << 20  // of the result: more than any target accepts
 )
 
-// levels are left of those that encoding/json can read, for what is filled in and for what the whole is put into.
+// levels are the levels of nesting that encoding/json leaves for the filled-in values and for the
+// document around the result.
 const levels = 100
 
 var placeholder = regexp.MustCompile(`<(\$\.[^<>]*|mayfly\.[^<>]*)>`)
 
-// Parse reads a template. names are those that it may use.
+// Parse parses a template. names are the named values that it may use.
 func Parse(text string, names []string) (*Template, error) {
 	if len(text) > BytesMost {
 		return nil, fmt.Errorf("%d bytes are too many; the limit is %d", len(text), BytesMost)
@@ -79,10 +82,11 @@ func Parse(text string, names []string) (*Template, error) {
 	return t, nil
 }
 
-// JSON reports whether what the template comes to is JSON; it is text otherwise.
+// JSON reports whether the result is JSON rather than text.
 func (t *Template) JSON() bool { return t.json }
 
-// unquoted is a placeholder as it was meant inside of a JSON string: the quotation marks of its path may be escaped there, as whoever marshals an object does, or not.
+// unquoted returns a placeholder from inside a JSON string in its plain form. The quotation marks
+// of its path may be escaped there, as a JSON encoder does, or not.
 func unquoted(name string) string {
 	var plain string
 	if json.Unmarshal([]byte(`"`+name+`"`), &plain) != nil {
@@ -91,7 +95,9 @@ func unquoted(name string) string {
 	return plain
 }
 
-// sample is JSON if the template is, whatever is filled in. Inside of strings it has a letter that ends no escape: an empty text would join its two sides, as in "\<$.a>"".
+// sample returns a filled-in text that is JSON if the template is, for any values. Inside strings
+// it inserts a letter that cannot complete an escape. An empty text would join its two sides, as in
+// "\<$.a>"".
 func (t *Template) sample() (b []byte) {
 	for _, p := range t.parts {
 		b = append(b, p.text...)
@@ -106,7 +112,8 @@ func (t *Template) sample() (b []byte) {
 	return b
 }
 
-// endsQuoted tells whether the end of a piece of JSON is inside of a string, where its beginning is or is not.
+// endsQuoted reports whether a piece of JSON ends inside a string. quoted says whether it begins
+// inside one.
 func endsQuoted(text string, quoted bool) bool {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -121,8 +128,9 @@ func endsQuoted(text string, quoted bool) bool {
 	return quoted
 }
 
-// Fill gives what the template comes to for an item, with values by the names that it may use. What has come to more than FilledMost ends there, and is of no use: a template may name a
-// large value many thousand times.
+// Fill returns the template filled in for an item and the named values. It stops at more than
+// FilledMost bytes, since a template may name a large value thousands of times; such a result is
+// useless.
 func (t *Template) Fill(item, known map[string]types.AttributeValue) []byte {
 	var b []byte
 	for _, p := range t.parts {
@@ -154,7 +162,8 @@ func (t *Template) Fill(item, known map[string]types.AttributeValue) []byte {
 	return b
 }
 
-// Text is a value within text: a string as it is, nothing where there is nothing, JSON for the rest.
+// Text returns a value as text: a string unchanged, an empty text for no value, JSON for all
+// others.
 func Text(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case nil:
@@ -165,7 +174,8 @@ func Text(v types.AttributeValue) string {
 	return string(AppendPlain(nil, v))
 }
 
-// AppendPlain appends a value as plain JSON, without types: numbers as they are, binary values in base64, sets as arrays. Nothing is null.
+// AppendPlain appends a value as plain JSON without types: numbers unchanged, binary values in
+// base64, sets as arrays, and null for no value.
 func AppendPlain(dst []byte, v types.AttributeValue) []byte {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -190,7 +200,7 @@ func AppendPlain(dst []byte, v types.AttributeValue) []byte {
 	return append(dst, "null"...)
 }
 
-// appendNumber appends a number as it is, as far as JSON knows it so.
+// appendNumber appends a number unchanged if it is valid JSON.
 func appendNumber(dst []byte, n string) []byte {
 	if !json.Valid([]byte(n)) {
 		return dynamo.AppendQuoted(dst, n)
@@ -198,7 +208,7 @@ func appendNumber(dst []byte, n string) []byte {
 	return append(dst, n...)
 }
 
-// AppendMap appends an object, its members in the order of their names.
+// AppendMap appends an object with its members in the order of their names.
 func AppendMap(dst []byte, m map[string]types.AttributeValue, appendValue func([]byte, types.AttributeValue) []byte) []byte {
 	names := make([]string, 0, len(m))
 	for name := range m {

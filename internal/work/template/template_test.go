@@ -13,7 +13,7 @@ type item = map[string]types.AttributeValue
 
 func text(s string) *types.AttributeValueMemberS { return &types.AttributeValueMemberS{Value: s} }
 
-// names are those that the templates may use.
+// names are the named values of the templates.
 var names = []string{"at", "key"}
 
 // visit is an item for templates.
@@ -25,7 +25,7 @@ var visit = item{
 	"a.b":  text("dotted"),
 }
 
-// What a template comes to, as text and as JSON.
+// The results of templates, as text and as JSON.
 func TestTemplate(t *testing.T) {
 	for written, want := range map[string]string{
 		"Dear <$.name>,\nit is <mayfly.at>.":                                                                 "Dear Ann \"A\" <ann@example.com>,\nit is noon.",
@@ -53,7 +53,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// A bad template is refused with its reason.
+// An invalid template is refused with its reason.
 func TestBadTemplate(t *testing.T) {
 	for written, want := range map[string]string{
 		`{"a": <$.n>`: "it begins like JSON but is not valid JSON", `{"a": <b>}`: "it begins like JSON but is not valid JSON", `["a" "<$.n>"]`: "it begins like JSON but is not valid JSON",
@@ -69,7 +69,7 @@ func TestBadTemplate(t *testing.T) {
 	}
 }
 
-// A template that names a large value often is filled in only as far as it can be of use.
+// A template that names a large value often is filled in only up to the limit.
 func TestFilledMost(t *testing.T) {
 	large := text(strings.Repeat("x", 400<<10))
 	compiled, err := Parse(strings.Repeat("<$.x>", 10_000), nil)
@@ -81,7 +81,7 @@ func TestFilledMost(t *testing.T) {
 	}
 }
 
-// Whatever an item holds, a template that is JSON stays JSON.
+// A template that is JSON stays JSON with any item.
 func FuzzTemplate(f *testing.F) {
 	f.Add(`{"a": "<$.s>", "b": <$.s>, "c": <$.n>, "d": "<$.n> <mayfly.at>"}`, "quote \" and \\", "1e5")
 	f.Add(`["<$.s>\\", "<$.s>"]`, "\x00\xff", "-0")
@@ -100,7 +100,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// A path leads to what it says.
+// A path leads to its value.
 func TestPathOf(t *testing.T) {
 	for written, want := range map[string]string{
 		"name": `Ann "A" <ann@example.com>`, "deep.list[1]": "second", `deep["list"][0]`: "first", `["a.b"]`: "dotted", "a.b": "", "deep.list[2]": "", "name.x": "",
