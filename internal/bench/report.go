@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -117,6 +118,15 @@ type Spread struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
+}
+
+// MarshalJSON leaves out bounds that Published has removed.
+func (s Spread) MarshalJSON() ([]byte, error) {
+	type all Spread
+	if s.Median != 0 && s.Min == 0 && s.Max == 0 {
+		return json.Marshal(map[string]float64{"median": s.Median})
+	}
+	return json.Marshal(all(s))
 }
 
 // spreadOf summarizes at least one value.

@@ -206,3 +206,45 @@ func TestReportJSON(t *testing.T) {
 		t.Errorf("%v\n%s\n%s", err, text, again)
 	}
 }
+
+// The published form shows the same page and the same charts, and publishing it again changes nothing.
+func TestPublishedReportShowsTheSame(t *testing.T) {
+	whole := someReport()
+	whole.Schedules.Create.P99MS, whole.Command = Spread{3, 2, 4}, `mayfly bench --dir "a\\"`
+	pages := func(r *Report) string {
+		var b bytes.Buffer
+		if err := errors.Join(r.WriteMarkdown(&b), r.WriteSVG(&b)); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	write := func(r *Report) string {
+		var b bytes.Buffer
+		if err := r.WritePublished(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	text := write(whole)
+	var published Report
+	if err := json.Unmarshal([]byte(text), &published); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := pages(&published), pages(whole); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if again := write(&published); again != text {
+		t.Errorf("got\n%s\nwant\n%s", again, text)
+	}
+	if f := published.Schedules.Create; f.P99MS != (Spread{Median: 3}) || f.CallsPerS.Max != 4100 {
+		t.Errorf("the figure is %+v", f)
+	}
+	for line := range strings.Lines(text) {
+		if strings.Count(line, `"scenario"`) > 1 {
+			t.Errorf("two figures on a line: %s", line)
+		}
+	}
+	if whole.Schedules.Create.P99MS.Max != 4 {
+		t.Error("the report itself lost bounds")
+	}
+}
