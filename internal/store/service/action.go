@@ -6,7 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// actionKind is what an action does.
+// actionKind is the kind of write that an action does.
 type actionKind int
 
 const (
@@ -16,9 +16,9 @@ const (
 	actionCheck // a transaction's ConditionCheck: writes nothing
 )
 
-// action is one write of one item: what PutItem, UpdateItem and DeleteItem and each entry of BatchWriteItem and
-// TransactWriteItems come to. It is made from a request that is valid in itself; bind then holds it against the
-// table's schema and makes the engine's write of it.
+// action is one write of one item. PutItem, UpdateItem, DeleteItem and each entry of BatchWriteItem
+// and TransactWriteItems become actions. An action is made from a request that is valid in itself;
+// bind then checks it against the table's schema and builds the engine's write.
 type action struct {
 	kind         actionKind
 	ref          tableRef
@@ -26,21 +26,21 @@ type action struct {
 	condition    *expr.Condition
 	update       *expr.Update // actionUpdate; nil: no changes, only that the item exists
 	legacy       bool         // the update is AttributeUpdates
-	returnOnFail bool         // a failed condition's error carries the item as it is
-	returnOld    bool         // the answer needs the item that was there before
+	returnOnFail bool         // the error of a failed condition carries the stored item
+	returnOld    bool         // the answer needs the item from before the write
 
-	// What bind finds out.
+	// Set by bind.
 	desc    *engine.TableDesc
 	rekeys  bool // the update writes to a key attribute of an index
 	deepens bool // the update writes inside an attribute, which can nest it deeper
 	write   engine.Write
 }
 
-// errKeyMismatch is the one error about a Key that is not the schema's.
+// errKeyMismatch refuses a Key that does not match the schema.
 var errKeyMismatch = invalid(msgKeyMismatch)
 
-// bind finds the table and checks the action against its schema. Its errors are the engine's, *engine.KeyError among
-// them, or the API's.
+// bind finds the table and checks the action against its schema. It returns errors of the engine,
+// such as *engine.KeyError, or of the API.
 func (a *action) bind(e *engine.Engine) error {
 	t, d, err := describedTable(e, a.ref.name)
 	if err != nil {
@@ -65,7 +65,8 @@ func (a *action) key() (engine.Key, error) {
 	return lookupKey(a.desc, a.item)
 }
 
-// lookupKey encodes a Key, which must have the attributes of the table's key and no others.
+// lookupKey returns the encoded form of a Key, which must have exactly the attributes of the
+// table's key.
 func lookupKey(d *engine.TableDesc, key dynamo.Item) (engine.Key, error) {
 	if key.Len() != d.Key.Len() {
 		return engine.Key{}, errKeyMismatch
@@ -77,7 +78,7 @@ func lookupKey(d *engine.TableDesc, key dynamo.Item) (engine.Key, error) {
 	return k, err
 }
 
-// needsOld tells whether the stored item has to be read: not for a plain put or delete.
+// needsOld reports whether the write must read the stored item; a plain put or delete need not.
 func (a *action) needsOld() bool {
 	return a.returnOld || a.condition != nil || a.kind == actionUpdate || a.kind == actionCheck
 }
@@ -92,7 +93,8 @@ func (a *action) checkSchema() error {
 	return nil
 }
 
-// checkPaths refuses updates of the table's key and paths into keys, and notes what the result has to be checked for.
+// checkPaths refuses updates of the table's key and paths into keys. It records the checks that the
+// updated item needs.
 func (a *action) checkPaths() error {
 	for _, path := range a.update.Paths() {
 		isKey, isIndexKey := a.desc.Key.Has(path.Attribute), indexKeyed(a.desc, path.Attribute)
@@ -112,7 +114,7 @@ func (a *action) checkPaths() error {
 
 const msgKeyScalar = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
 
-// indexKeyed tells whether an attribute is part of some index's key.
+// indexKeyed reports whether an attribute is part of an index's key.
 func indexKeyed(d *engine.TableDesc, attribute string) bool {
 	for i := range d.Indexes {
 		if d.Indexes[i].Key.Has(attribute) {
@@ -122,7 +124,8 @@ func indexKeyed(d *engine.TableDesc, attribute string) bool {
 	return false
 }
 
-// decide is what the engine asks with the item as it is. It may run more than once, and changes nothing.
+// decide returns the new item for the stored one; the engine calls it under the key's lock. It may
+// run more than once, and has no side effects.
 func (a *action) decide(old dynamo.Item, _ engine.Instant) (dynamo.Item, error) {
 	if a.condition != nil && !a.condition.Eval(old) {
 		return nil, a.conditionFailed(old)
@@ -147,7 +150,7 @@ func (a *action) conditionFailed(old dynamo.Item) error {
 	return err
 }
 
-// updated is the item after the update, checked as far as only data can tell.
+// updated returns the item after the update. It makes the checks that depend on the stored item.
 func (a *action) updated(old dynamo.Item) (dynamo.Item, error) {
 	if a.update == nil {
 		return orItem(old, a.item), nil
@@ -168,7 +171,7 @@ func (a *action) updated(old dynamo.Item) (dynamo.Item, error) {
 	return item, nil
 }
 
-// writes tells whether the update writes to an attribute.
+// writes reports whether the update writes to an attribute.
 func (a *action) writes(attribute string) bool {
 	for _, path := range a.update.Paths() {
 		if path.Attribute == attribute {
@@ -185,8 +188,8 @@ func orItem(item, otherwise dynamo.Item) dynamo.Item {
 	return item
 }
 
-// updatedIndexKeys checks the index keys that the update wrote: others may have been there before their index was. AttributeUpdates are answered as
-// puts are.
+// updatedIndexKeys checks the index keys that the update wrote. Others may be older than their
+// index, and stay. The errors of AttributeUpdates are worded like those of puts.
 func (a *action) updatedIndexKeys(item dynamo.Item) error {
 	err := a.desc.CheckIndexKeys(item, a.writes)
 	bad, ok := err.(*engine.KeyError)
@@ -203,7 +206,8 @@ func (a *action) updatedIndexKeys(item dynamo.Item) error {
 	}
 }
 
-// outcome is what Engine.Write of one action came to: its own refusal, rather than the batch's.
+// outcome returns the action's own refusal in place of the error of a batch that had only this
+// action.
 func (a *action) outcome(err error) error {
 	if a.write.Err != nil && err != nil {
 		err = a.write.Err

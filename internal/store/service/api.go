@@ -6,16 +6,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Opt is a member that may be absent from a request. The wire leaves absent and JSON null members unset.
+// Opt is a member that may be absent from a request. The wire leaves absent and JSON null members
+// unset.
 type Opt[T any] struct {
 	V   T
 	Set bool
 }
 
-// Some is a member that is present.
+// Some returns a member that is present.
 func Some[T any](v T) Opt[T] { return Opt[T]{V: v, Set: true} }
 
-// Or gives the member, or def where it is absent.
+// Or returns the member, or def if it is absent.
 func (o Opt[T]) Or(def T) T {
 	if o.Set {
 		return o.V
@@ -23,24 +24,25 @@ func (o Opt[T]) Or(def T) T {
 	return def
 }
 
-// ItemArg is an item or key of a request: its bytes, or the first thing that is wrong with its values. A bad value is a
-// ValidationException that ranks behind the request's shape errors (docs/spec/errors.md §4), so it waits here for its turn.
+// ItemArg is an item or key of a request: its bytes, or the first error in its values. A bad value
+// is a ValidationException that ranks after the request's shape errors (docs/spec/errors.md §4), so
+// it waits here for its turn.
 type ItemArg struct {
 	Item dynamo.Item // nil when absent
 	Err  error       // *dynamo.Error
 }
 
-// Names is ExpressionAttributeNames; nil when absent (an empty map is an error of its own).
+// Names is ExpressionAttributeNames; nil when absent. An empty map is an error.
 type Names map[string]string
 
-// Values is ExpressionAttributeValues; V is nil when absent. Err holds the first bad value, in request order, already
-// worded as the service words it ("ExpressionAttributeValues contains invalid value: … for key :x").
+// Values is ExpressionAttributeValues; V is nil when absent. Err is the first bad value in request
+// order, with the final text ("ExpressionAttributeValues contains invalid value: … for key :x").
 type Values struct {
 	V   map[string]dynamo.Value
 	Err error
 }
 
-// Legacy marks which of the pre-expression parameters a request carried, and holds them undigested enough to validate.
+// Legacy holds the parameters that expressions replaced. Set marks those that the request carried.
 type Legacy struct {
 	Expected            map[string]ExpectedValue // Put, Update, Delete
 	AttributeUpdates    map[string]AttributeUpdate
@@ -137,7 +139,8 @@ type GetItemOutput struct {
 	Capacity *Capacity
 }
 
-// Capacity is one ConsumedCapacity object (docs/spec/limits-and-capacity.md §7). Detail is set for INDEXES.
+// Capacity is one ConsumedCapacity object (docs/spec/limits-and-capacity.md §7). Detail is set for
+// INDEXES.
 type Capacity struct {
 	TableName     string
 	Units         float64
@@ -147,7 +150,7 @@ type Capacity struct {
 	Local, Global map[string]CapacityPart
 }
 
-// CapacityPart is what a table or an index took of it.
+// CapacityPart is the share of a table or an index in a Capacity.
 type CapacityPart struct {
 	Units       float64
 	Read, Write Opt[float64] // transactions only
@@ -196,7 +199,7 @@ type ScanInput struct {
 	Expired                Expired // from X-Mayfly-Expired
 }
 
-// PageOutput answers Query and Scan.
+// PageOutput is the answer to Query and Scan.
 type PageOutput struct {
 	Items            []dynamo.Item
 	CountOnly        bool // Select COUNT: the answer has no Items member
@@ -225,7 +228,7 @@ type BatchGetTable struct {
 
 type BatchGetItemOutput struct {
 	Responses   []TableItems
-	Unprocessed []BatchGetTable // as asked, with the keys that remain
+	Unprocessed []BatchGetTable // as requested, with the keys that are left
 	Capacity    []*Capacity
 }
 
@@ -288,7 +291,8 @@ type TransactWriteItemsInput struct {
 	ClientRequestToken          Opt[string]
 	ReturnConsumedCapacity      Opt[string]
 	ReturnItemCollectionMetrics Opt[string]
-	Digest                      [32]byte // SHA-256 of the request body's TransactItems: what "the same content" means for a token
+	// SHA-256 of the TransactItems in the body; a token may be used again only with the same digest
+	Digest [32]byte
 }
 
 // TransactAction is one entry; exactly one member must be set.
@@ -353,7 +357,7 @@ type CreateTableInput struct {
 	Tags               []Tag
 	TableClass         Opt[string]
 	DeletionProtection Opt[bool]
-	SSEEnabled         Opt[bool] // accepted and shown; means nothing here
+	SSEEnabled         Opt[bool] // accepted and shown, without effect
 }
 
 type IndexUpdate struct {
@@ -375,12 +379,14 @@ type UpdateTableInput struct {
 	TableClass         Opt[string]
 	DeletionProtection Opt[bool]
 	SSEEnabled         Opt[bool]
-	OtherMembers       []string // members of the API that mayfly knows of and does not serve (ReplicaUpdates, …)
+	// members of the API that mayfly does not support (ReplicaUpdates, …)
+	OtherMembers []string
 }
 
-type TableNameInput struct{ TableName Opt[string] } // DescribeTable, DeleteTable, DescribeTimeToLive
+// DescribeTable, DeleteTable, DescribeTimeToLive
+type TableNameInput struct{ TableName Opt[string] }
 
-// TableDescription answers CreateTable, DescribeTable, UpdateTable and DeleteTable.
+// TableDescription is the answer to CreateTable, DescribeTable, UpdateTable and DeleteTable.
 type TableDescription struct {
 	TableName, TableID, ARN string
 	Status                  string // ACTIVE, DELETING
@@ -388,19 +394,20 @@ type TableDescription struct {
 	Attributes              [][2]string // name, type
 	KeySchema               [][2]string // name, HASH or RANGE
 	ItemCount, SizeBytes    int64
-	BillingMode             string // PROVISIONED or PAY_PER_REQUEST; the summary is shown for the latter only
-	OnDemandSince           time.Time
-	Read, Write             int64
-	Decreases               int64
-	LastIncrease            time.Time // zero: never
-	LastDecrease            time.Time
-	OnDemand                *OnDemandThroughput
-	Local, Global           []IndexDescription
-	StreamViewType          string // empty: no stream enabled
-	StreamARN, StreamLabel  string // of the latest stream, enabled or not
-	TableClass              string // empty: not shown
-	DeletionProtection      bool
-	SSEEnabled              bool
+	// PROVISIONED or PAY_PER_REQUEST; the summary is shown for the latter only
+	BillingMode            string
+	OnDemandSince          time.Time
+	Read, Write            int64
+	Decreases              int64
+	LastIncrease           time.Time // zero: never
+	LastDecrease           time.Time
+	OnDemand               *OnDemandThroughput
+	Local, Global          []IndexDescription
+	StreamViewType         string // empty: no stream enabled
+	StreamARN, StreamLabel string // of the latest stream, enabled or not
+	TableClass             string // empty: not shown
+	DeletionProtection     bool
+	SSEEnabled             bool
 }
 
 type IndexDescription struct {
@@ -425,7 +432,7 @@ type ListTablesOutput struct {
 
 type UpdateTimeToLiveInput struct {
 	TableName Opt[string]
-	Present   bool // TimeToLiveSpecification was given
+	Present   bool // the request has a TimeToLiveSpecification
 	Enabled   Opt[bool]
 	Attribute Opt[string]
 }
@@ -501,7 +508,7 @@ type StreamDescription struct {
 	LastShardID      string
 }
 
-type ShardDescription struct{ ID, Parent, Start, End string } // Parent, End: empty when there is none
+type ShardDescription struct{ ID, Parent, Start, End string } // Parent, End: empty if there is none
 
 type GetShardIteratorInput struct {
 	ARN, ShardID, Type, Sequence Opt[string]
@@ -509,7 +516,8 @@ type GetShardIteratorInput struct {
 
 type GetShardIteratorOutput struct {
 	Iterator string
-	Before   string // of type LATEST: the sequence number behind which it begins; otherwise empty
+	// for type LATEST: the last sequence number before the iterator; otherwise empty
+	Before string
 }
 
 type GetRecordsInput struct {
@@ -520,7 +528,7 @@ type GetRecordsInput struct {
 
 type GetRecordsOutput struct {
 	Records []StreamRecord
-	Next    string // empty: the shard's end was reached
+	Next    string // empty: the shard has ended
 }
 
 type StreamRecord struct {
@@ -530,5 +538,5 @@ type StreamRecord struct {
 	Sequence                   string
 	SizeBytes                  int64
 	ViewType                   string
-	Service                    bool // removed by its deadline: userIdentity is set
+	Service                    bool // removed at its deadline: userIdentity is set
 }

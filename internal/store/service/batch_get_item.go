@@ -14,7 +14,8 @@ const (
 	batchGetBytesMax = 16 * 1024 * 1024
 )
 
-// BatchGetItem reads up to 100 items by their keys. What does not fit into 16 MB comes back as unprocessed.
+// BatchGetItem returns up to 100 items by their keys. Keys whose items do not fit into 16 MB are
+// returned as unprocessed.
 func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*BatchGetItemOutput, error) {
 	gets, err := newBatchGets(in)
 	if err != nil {
@@ -50,10 +51,10 @@ type batchGet struct {
 	projection *expr.Projection
 	table      *engine.Table
 	keys       []engine.Key
-	units      float64 // that reading took
+	units      float64 // read units used
 }
 
-// newBatchGets checks the request as far as it can be without the tables.
+// newBatchGets returns the parts of a request after the checks that need no table.
 func newBatchGets(in *BatchGetItemInput) ([]batchGet, error) {
 	if err := batchGetShape(in); err != nil {
 		return nil, err
@@ -105,7 +106,8 @@ func batchGetShape(in *BatchGetItemInput) error {
 	return s.err()
 }
 
-// requestItemsKey checks a table's name as a key of RequestItems, where it breaks a constraint of the map.
+// requestItemsKey checks a table's name as a key of RequestItems. A fault is reported as a fault of
+// the map.
 func (s *shape) requestItemsKey(name string) {
 	if isARN(name) || constraint.IsTable(name) {
 		return
@@ -122,7 +124,8 @@ func printedKeys(keys []ItemArg) string {
 	return printedList(printed)
 }
 
-// batchGetMixed refuses old parameters for one table and new ones for another: the whole request has to be of one kind.
+// batchGetMixed refuses a request that uses legacy parameters for one table and expressions for
+// another.
 func batchGetMixed(tables []BatchGetTable) error {
 	legacy := slices.ContainsFunc(tables, func(t BatchGetTable) bool { return t.Legacy.AttributesToGet != nil })
 	modern := slices.ContainsFunc(tables, func(t BatchGetTable) bool { return t.Projection.Set })
@@ -132,7 +135,7 @@ func batchGetMixed(tables []BatchGetTable) error {
 	return nil
 }
 
-// batchGetProjection checks one table's keys among themselves and compiles its projection.
+// batchGetProjection checks one table's keys for repetition, and returns the compiled projection.
 func batchGetProjection(t *BatchGetTable) (*expr.Projection, error) {
 	sess, err := projectionSession(t.Names, t.Projection, &t.Legacy)
 	if err != nil {
@@ -151,7 +154,8 @@ func batchGetProjection(t *BatchGetTable) (*expr.Projection, error) {
 
 const msgDuplicateKeys = "Provided list of item keys contains duplicates"
 
-// keysRepeat tells whether two keys are the same: the binary form is canonical, so equal keys are equal bytes.
+// keysRepeat reports whether two keys are equal. The binary form is canonical, so it compares
+// bytes.
 func keysRepeat(keys []ItemArg) bool {
 	seen := make(map[string]struct{}, len(keys))
 	for _, k := range keys {
@@ -177,7 +181,7 @@ func (g *batchGet) bind(e *engine.Engine) (err error) {
 	return nil
 }
 
-// readBatch reads table after table until all is read or the answer is full.
+// readBatch reads table after table until all items are read or the answer is full.
 func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput) error {
 	left := batchGetBytesMax
 	for i := range gets {
@@ -197,7 +201,7 @@ func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput) error {
 	return nil
 }
 
-// read reads keys in their order while the answer has room, and tells how many it did.
+// read reads keys in their order while the answer has room, and returns how many it read.
 func (g *batchGet) read(v *engine.View, answer *TableItems, left *int) (int, error) {
 	g.units = 0
 	perBlock := readKind(g.in.ConsistentRead)

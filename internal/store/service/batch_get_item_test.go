@@ -27,7 +27,7 @@ func TestBatchGetItem(t *testing.T) {
 	equal(t, "unprocessed", len(out.Unprocessed), 0)
 }
 
-// An answer holds 16 MB; keys beyond come back to be asked for again.
+// An answer holds 16 MB; the remaining keys are returned as unprocessed.
 func TestBatchGetItemUnprocessed(t *testing.T) {
 	d := open(t)
 	table := d.counters()

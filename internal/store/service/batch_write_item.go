@@ -11,8 +11,8 @@ import (
 
 const batchWritesMax = 25
 
-// BatchWriteItem puts and deletes up to 25 items. All of them are applied in one batch of the engine, so nothing ever
-// comes back unprocessed; clients must not rely on that.
+// BatchWriteItem puts and deletes up to 25 items. It applies all of them in one batch of the
+// engine, so nothing is ever unprocessed. Clients must not rely on that.
 func (s *Service) BatchWriteItem(ctx context.Context, in *BatchWriteItemInput) (*BatchWriteItemOutput, error) {
 	if err := batchWriteShape(in); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func batchWriteShape(in *BatchWriteItemInput) error {
 	return nil
 }
 
-// newBatchWrites makes the actions, checked as far as they can be without the tables.
+// newBatchWrites returns the actions of a request after the checks that need no table.
 func newBatchWrites(tables []BatchWriteTable) ([]*action, error) {
 	var actions []*action
 	for i := range tables {
@@ -95,7 +95,8 @@ func newBatchWrite(r WriteRequest) (*action, error) {
 	return &action{kind: actionPut, item: r.Put.Item}, nil
 }
 
-// bindBatch binds the actions and refuses two of one item. Items whose key is not the schema's get the message of keys.
+// bindBatch binds the actions and refuses two actions on one item. A put whose item has a bad key
+// gets the error for keys.
 func (s *Service) bindBatch(actions []*action, mode capacityMode) error {
 	for i, a := range actions {
 		a.returnOld = mode != capacityNone
@@ -114,7 +115,7 @@ func (s *Service) bindBatch(actions []*action, mode capacityMode) error {
 	return nil
 }
 
-// sameItem tells whether two bound actions are of one item.
+// sameItem reports whether two bound actions write the same item.
 func (a *action) sameItem(b *action) bool {
 	return a.write.Table == b.write.Table && a.write.Key == b.write.Key
 }
@@ -127,7 +128,8 @@ func writesOf(actions []*action) []*engine.Write {
 	return writes
 }
 
-// writesCapacity counts what applied actions consumed, and adds it up where that is asked for; factor applies to the tables' part.
+// writesCapacity counts the units of applied actions, and returns their sum if the request asks for
+// it. factor applies to the units of tables, not of indexes.
 func writesCapacity(actions []*action, used meters, factor float64) []*Capacity {
 	for _, a := range actions {
 		a.countWrite(factor)
@@ -141,7 +143,7 @@ func writesCapacity(actions []*action, used meters, factor float64) []*Capacity 
 	return used.results()
 }
 
-// collectionsOf gives the item collections that actions wrote to, each once.
+// collectionsOf returns the item collections that actions wrote to, each once.
 func collectionsOf(actions []*action) []TableCollections {
 	var out []TableCollections
 	for _, a := range actions {

@@ -2,7 +2,7 @@ package service
 
 import "github.com/mayflydb/mayfly/internal/store/engine"
 
-// capacityMode is what ReturnConsumedCapacity asks for.
+// capacityMode is a value of ReturnConsumedCapacity.
 type capacityMode int
 
 const (
@@ -26,11 +26,11 @@ const (
 	readBlock  = 4 * 1024 // bytes that one read unit covers
 	writeBlock = 1024     // bytes that one write unit covers
 
-	// transactional is how many times the units of a table's write a transaction takes.
+	// the factor for a table's units in a transaction
 	transactional = 2
 )
 
-// The units that a block costs, by the kind of read.
+// The units for one block, by the kind of read.
 const (
 	readEventual      = 0.5
 	readStrong        = 1.0
@@ -44,14 +44,14 @@ func readKind(consistent Opt[bool]) float64 {
 	return readEventual
 }
 
-// readUnits is the cost of reading size bytes; nothing found costs one block.
+// readUnits returns the cost of reading size bytes. A read that finds nothing costs one block.
 func readUnits(size int, perBlock float64) float64 { return blocks(size, readBlock) * perBlock }
 
 func writeUnits(size int) float64 { return blocks(size, writeBlock) }
 
 func blocks(size, block int) float64 { return float64(max(1, (size+block-1)/block)) }
 
-// meter adds up what a request consumes of one table and its indexes.
+// meter adds up the units that a request consumes of one table and its indexes.
 type meter struct {
 	given         string // the table as the request named it
 	mode          capacityMode
@@ -60,7 +60,8 @@ type meter struct {
 	transaction   meterKind
 }
 
-// meterKind is whether a meter's answer tells reads and writes apart, as those of transactions do.
+// meterKind says whether a meter's answer lists reads and writes separately, as the answers to
+// transactions do.
 type meterKind int
 
 const (
@@ -72,7 +73,8 @@ const (
 // read adds units of the table.
 func (m *meter) read(units float64) { m.table += units }
 
-// write adds the change of one item, times factor in the table, and what it does in each index.
+// write adds the units of one item's change. factor applies to the table's units, not to the
+// indexes'.
 func (m *meter) write(w *engine.Write, factor float64) {
 	m.table += factor * tableWriteUnits(w)
 	for i := range w.Indexes {
@@ -92,10 +94,11 @@ func (m *meter) index(ix *engine.IndexDesc, units float64) {
 	(*part)[ix.Name] += units
 }
 
-// tableWriteUnits is what a write costs in its table: by the larger of the item's two sizes.
+// tableWriteUnits returns the cost of a write in its table, by the larger of the item's two sizes.
 func tableWriteUnits(w *engine.Write) float64 { return writeUnits(max(w.OldBytes, w.NewBytes)) }
 
-// indexWriteUnits is what a write costs in an index: by the larger of the entry's two sizes, or both where its key changes.
+// indexWriteUnits returns the cost of a write in an index: by the larger of the entry's two sizes,
+// or by both if the entry's key changes.
 func indexWriteUnits(x *engine.IndexWrite) float64 {
 	if x.Moved {
 		return writeUnits(x.OldBytes) + writeUnits(x.NewBytes)
@@ -103,7 +106,7 @@ func indexWriteUnits(x *engine.IndexWrite) float64 {
 	return writeUnits(max(x.OldBytes, x.NewBytes))
 }
 
-// result is the meter's reading as the API shows it.
+// result returns the sum in the API's form.
 func (m *meter) result() *Capacity {
 	c := &Capacity{TableName: m.given, Units: m.table + sum(m.local) + sum(m.global), Detail: m.mode == capacityIndexes}
 	c.Read, c.Write = m.split(c.Units)
@@ -121,7 +124,7 @@ func (m *meter) part(units float64) CapacityPart {
 	return p
 }
 
-// split tells reads and writes apart where the answer does so.
+// split returns units as reads or writes, in an answer that lists them separately.
 func (m *meter) split(units float64) (read, write Opt[float64]) {
 	switch m.transaction {
 	case meterReads:
@@ -151,14 +154,14 @@ func sum(units map[string]float64) float64 {
 	return total
 }
 
-// meters adds up what a request consumes of several tables.
+// meters adds up the units that a request consumes of several tables.
 type meters struct {
 	mode        capacityMode
 	transaction meterKind
 	list        []*meter // in order of first use
 }
 
-// of gives the meter of a table as the request named it.
+// of returns the meter of a table, by the name in the request.
 func (ms *meters) of(given string) *meter {
 	for _, m := range ms.list {
 		if m.given == given {

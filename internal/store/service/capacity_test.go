@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// describe tells a capacity by its units: all, the table's, each index's.
+// describe returns a capacity as text: all units, the table's, each index's.
 func (c *Capacity) describe() string {
 	return strings.TrimSpace(fmt.Sprint(c.Units, " table ", c.Table.Units, unitsOf(c.Local), unitsOf(c.Global)))
 }
@@ -19,7 +19,8 @@ func unitsOf(parts map[string]CapacityPart) string {
 	return b.String()
 }
 
-// Each step changes one item of the music table, in whose indexes it may appear, change, move or disappear.
+// Each step changes one item of the music table. Its entries in the indexes appear, change, move or
+// disappear.
 func TestWriteCapacity(t *testing.T) {
 	d := open(t)
 	table := d.music()
@@ -51,7 +52,8 @@ func TestWriteCapacity(t *testing.T) {
 	equal(t, "deleting nothing", fmt.Sprint(gone.Capacity.Units, gone.Capacity.Detail), "1 false")
 }
 
-// 40 items of about 1.5 KB are 60 KB: 15 strong units, half as many eventual ones, whatever a filter leaves.
+// 40 items of about 1.5 KB are 60 KB: 15 units for a consistent read and half as many for an
+// eventually consistent one, whether or not a filter drops items.
 func TestReadCapacity(t *testing.T) {
 	d := open(t)
 	table := d.music()

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// CreateTable makes a table with its indexes, stream and tags. It is ACTIVE at once.
+// CreateTable creates a table with its indexes, stream and tags. The table is ACTIVE at once.
 func (s *Service) CreateTable(ctx context.Context, in *CreateTableInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Service) CreateTable(ctx context.Context, in *CreateTableInput) (*Table
 	return s.describe(t.Desc(), engine.TableStats{}), nil
 }
 
-// newTableDesc is the description that a valid request asks for.
+// newTableDesc returns the table description for a valid request.
 func newTableDesc(name string, in *CreateTableInput, now engine.Instant) engine.TableDesc {
 	kinds := definedKinds(in.Attributes)
 	d := engine.TableDesc{Namespace: namespace, Name: name, Key: keySchema(in.KeySchema, kinds)}
@@ -44,12 +44,13 @@ func newTableDesc(name string, in *CreateTableInput, now engine.Instant) engine.
 	return d
 }
 
-// sortIndexes sorts by name: where an item breaks the keys of several indexes, the alphabetically first is named, and the engine checks them in order.
+// sortIndexes sorts indexes by name. The engine checks keys in this order, so an item with several
+// bad index keys gets an error about the alphabetically first index, as at AWS.
 func sortIndexes(indexes []engine.IndexDesc) {
 	sort.Slice(indexes, func(i, j int) bool { return indexes[i].Name < indexes[j].Name })
 }
 
-// apiDesc is the part of the description that only the API shows.
+// apiDesc returns the part of a table's description that only the API shows.
 func apiDesc(in *CreateTableInput, kinds map[string]dynamo.Kind, now engine.Instant) engine.APIDesc {
 	a := engine.APIDesc{
 		TableClass:         in.TableClass.V,
@@ -69,7 +70,7 @@ func apiDesc(in *CreateTableInput, kinds map[string]dynamo.Kind, now engine.Inst
 	return a
 }
 
-// definedKinds maps each defined attribute to its kind.
+// definedKinds returns the kind of each defined attribute.
 func definedKinds(defs []AttributeDefinition) map[string]dynamo.Kind {
 	kinds := make(map[string]dynamo.Kind, len(defs))
 	for _, def := range defs {
@@ -78,7 +79,7 @@ func definedKinds(defs []AttributeDefinition) map[string]dynamo.Kind {
 	return kinds
 }
 
-// keyKind is the kind that an AttributeType names.
+// keyKind returns the kind for an AttributeType.
 func keyKind(attributeType string) dynamo.Kind {
 	switch attributeType {
 	case "N":

@@ -21,7 +21,7 @@ const (
 	attributeNameKeysMax = 255
 )
 
-// checkCreateTable checks everything about the request but its TableName, in AWS's order.
+// checkCreateTable checks the request in AWS's order, except TableName.
 func checkCreateTable(in *CreateTableInput) error {
 	if err := createTableShape(in); err != nil {
 		return err
@@ -56,7 +56,7 @@ func createTableShape(in *CreateTableInput) error {
 	return s.err()
 }
 
-// member is the path of the i-th element of a list.
+// member returns the path of the i-th element of a list.
 func member(list string, i int) string { return list + "." + strconv.Itoa(i+1) + ".member" }
 
 func (s *shape) definitions(defs []AttributeDefinition) {
@@ -140,7 +140,7 @@ func tableClass(class Opt[string]) error {
 	return nil
 }
 
-// checkBilling holds the billing mode against the throughput of the table.
+// checkBilling checks that the billing mode and the table's throughput agree.
 func checkBilling(in *CreateTableInput) error {
 	if in.BillingMode.V == billingOnDemand {
 		if in.Throughput != nil {
@@ -167,7 +167,7 @@ func throughputRange(t *Throughput) error {
 	return nil
 }
 
-// onDemandMember names the first member that is given, or is empty.
+// onDemandMember returns the name of the first member that is set, or "".
 func onDemandMember(o *OnDemandThroughput) string {
 	switch {
 	case o == nil:
@@ -194,7 +194,7 @@ func onDemandRange(o *OnDemandThroughput) error {
 	return nil
 }
 
-// checkTableKey holds the table's key schema against the attribute definitions.
+// checkTableKey checks the table's key schema against the attribute definitions.
 func checkTableKey(in *CreateTableInput) error {
 	names := definedNames(in.Attributes)
 	if err := definedTwice(names); err != nil {
@@ -212,7 +212,7 @@ func checkTableKey(in *CreateTableInput) error {
 	return nil
 }
 
-// definedTwice refuses two definitions of an attribute.
+// definedTwice refuses two definitions of one attribute.
 func definedTwice(names []string) error {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
@@ -238,7 +238,8 @@ func keyNames(schema []KeySchemaElement) []string {
 	return names
 }
 
-// keyAgainstDefinitions checks a key schema: every attribute defined, no name twice, HASH first and RANGE second.
+// keyAgainstDefinitions checks a key schema: every attribute is defined, no name occurs twice, HASH
+// comes first and RANGE second.
 func keyAgainstDefinitions(schema []KeySchemaElement, defined []string) error {
 	keys := keyNames(schema)
 	for _, key := range keys {
@@ -259,7 +260,8 @@ func keyAgainstDefinitions(schema []KeySchemaElement, defined []string) error {
 	return nil
 }
 
-// checkDefinitionsUsed refuses definitions that neither the table's key nor an index's uses.
+// checkDefinitionsUsed refuses attribute definitions that no key uses, neither the table's nor an
+// index's.
 func checkDefinitionsUsed(in *CreateTableInput) error {
 	used := keyNames(in.KeySchema)
 	for _, list := range [][]IndexSpec{in.Local, in.Global} {

@@ -2,7 +2,7 @@ package service
 
 import "context"
 
-// DeleteItem removes an item; that there is none is no error.
+// DeleteItem deletes an item. It succeeds if there is none.
 func (s *Service) DeleteItem(ctx context.Context, in *DeleteItemInput) (*WriteOutput, error) {
 	ref, err := dataTable(in.TableName)
 	if err != nil {
@@ -30,7 +30,8 @@ func deleteItemShape(in *DeleteItemInput) error {
 	return s.err()
 }
 
-// newDelete checks what is left to check without the table, and compiles the condition.
+// newDelete makes the remaining checks that need no table, compiles the condition and returns the
+// action.
 func newDelete(in *DeleteItemInput) (*action, error) {
 	sess, err := conditionSession(in.Names, in.Values, in.Condition, &in.Legacy)
 	if err != nil {

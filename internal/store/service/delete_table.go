@@ -7,8 +7,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// DeleteTable removes a table with everything in it, at once; only its stream stays readable for the retention. The answer
-// does not count what was in it.
+// DeleteTable deletes a table and its contents at once. Its stream stays readable for the retention
+// time. The answer does not count the items.
 func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDe
 	return out, nil
 }
 
-// mayDrop refuses to delete a table that is protected, or of which an index is being built.
+// mayDrop refuses to delete a table that is protected or has an index under construction.
 func mayDrop(d *engine.TableDesc) error {
 	for i := range d.Indexes {
 		if d.Indexes[i].Building {

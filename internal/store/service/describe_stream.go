@@ -13,7 +13,7 @@ const (
 	filterChildShards = "CHILD_SHARDS"
 )
 
-// DescribeStream describes a stream and its shards, those that can still be read, in the order of their making.
+// DescribeStream returns a stream and its readable shards, in the order of their creation.
 func (s *Service) DescribeStream(_ context.Context, in *DescribeStreamInput) (*StreamDescription, error) {
 	if err := describeStreamShape(in); err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func describeStreamShape(in *DescribeStreamInput) error {
 	return s.err()
 }
 
-// shardsAskedFor gives the shards behind the start shard, and with a filter only a shard's children. A start shard that
-// does not exist gives none.
+// shardsAskedFor returns the shards after the start shard; with a filter, only the children of one
+// shard. It returns none for a start shard that does not exist.
 func shardsAskedFor(d *engine.StreamDesc, in *DescribeStreamInput) []engine.ShardDesc {
 	var shards []engine.ShardDesc
 	parent, _ := parseShardID(d.ID, in.ParentOnly.V)
@@ -70,7 +70,8 @@ func shardsAskedFor(d *engine.StreamDesc, in *DescribeStreamInput) []engine.Shar
 	return shards
 }
 
-// describeShard words a shard. A closed shard without a record ends where it starts.
+// describeShard returns a shard in the API's form. A closed shard without records ends at its
+// start.
 func describeShard(stream uint32, sh engine.ShardDesc) ShardDescription {
 	out := ShardDescription{ID: shardID(stream, sh.No), Start: sequenceNumber(sh.First)}
 	if sh.Parent != 0 {

@@ -7,8 +7,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// The states in which a table or a global index is shown. Changes are complete when they are answered, but for an added index, which stays
-// CREATING until it is built; its table is ACTIVE meanwhile, as Amazon's is. The others stand in answers only.
+// The states of a table or a global index in answers. A change is complete when it is answered,
+// except an added index: it stays CREATING until it is built, and its table is ACTIVE meanwhile, as
+// at AWS. The other states occur only in the answer to a change.
 const (
 	statusActive   = "ACTIVE"
 	statusCreating = "CREATING"
@@ -16,7 +17,7 @@ const (
 	statusDeleting = "DELETING"
 )
 
-// DescribeTable describes a table as it is now.
+// DescribeTable returns the current description of a table.
 func (s *Service) DescribeTable(ctx context.Context, in *TableNameInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
@@ -37,7 +38,7 @@ func (s *Service) DescribeTable(ctx context.Context, in *TableNameInput) (*Table
 	return s.describe(d, stats), nil
 }
 
-// describe words the catalogue's description of a table as the API does.
+// describe returns the catalogue's description of a table in the API's form.
 func (s *Service) describe(d *engine.TableDesc, stats engine.TableStats) *TableDescription {
 	out := &TableDescription{
 		TableName:          d.Name,
@@ -87,7 +88,7 @@ func (s *Service) describeBilling(out *TableDescription, a *engine.APIDesc) {
 	}
 }
 
-// maximum shows an on-demand maximum; one that is not set is -1.
+// maximum returns an on-demand maximum as the API shows it: -1 if it is not set.
 func maximum(n int64) Opt[int64] {
 	if n == 0 {
 		return Some[int64](-1)
@@ -142,7 +143,8 @@ func timeOrZero(i engine.Instant) time.Time {
 	return i.Time()
 }
 
-// sameDay tells whether two instants lie in one UTC day; decreases of throughput are counted by it.
+// sameDay reports whether two instants lie in the same UTC day. Decreases of throughput are counted
+// by day.
 func sameDay(a, b engine.Instant) bool {
 	const day = 24 * 60 * 60 * 1000
 	return a != 0 && a/day == b/day

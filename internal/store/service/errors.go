@@ -10,7 +10,7 @@ import (
 // invalidValues begins many of the API's messages.
 const invalidValues = "One or more parameter values were invalid: "
 
-// The messages that more than one operation gives.
+// The messages that several operations share.
 const (
 	msgConditionFailed = "The conditional request failed"
 	msgNotFound        = "Requested resource not found"
@@ -28,9 +28,10 @@ func notFound(detail string) error {
 
 func tableNotFound(name string) error { return notFound(": Table: " + name + " not found") }
 
-// apiError translates what the engine reports into what the API promises. It is the only place that knows both
-// vocabularies. controlPlane is the table that a control plane operation named, which its message repeats; empty for
-// the data plane. Faults, and errors that are the API's already, pass through untouched.
+// apiError returns the API's error for an error of the engine. It is the only place that knows both
+// vocabularies. controlPlane is the table in the request of a control plane operation, which the
+// message repeats; it is empty for the data plane. Faults and the API's own errors pass through
+// unchanged.
 func apiError(err error, controlPlane string) error {
 	var key *engine.KeyError
 	var index *engine.IndexError
@@ -62,7 +63,7 @@ func apiError(err error, controlPlane string) error {
 	}
 }
 
-// indexError words the read of an index that cannot be read.
+// indexError returns the API's error for a read of an index that is not readable.
 func indexError(e *engine.IndexError) error {
 	if e.Building {
 		return invalid("Cannot read from backfilling global secondary index: " + e.Index)
@@ -70,7 +71,8 @@ func indexError(e *engine.IndexError) error {
 	return invalid("The table does not have the specified index: " + e.Index)
 }
 
-// keyError words a key that does not fit the table or one of its indexes, as the operations that write items do.
+// keyError returns the API's error for a key that does not fit the table or an index, with the text
+// of the operations that write items.
 func keyError(e *engine.KeyError) error {
 	switch e.Problem {
 	case engine.KeyMissing:
@@ -110,7 +112,7 @@ func msgEmptyKey(k dynamo.Kind) string {
 	return "The AttributeValue for a key attribute cannot contain an empty " + noun + " value."
 }
 
-// errorCode is the code of an API error, or empty.
+// errorCode returns the code of an API error, or "" for other errors.
 func errorCode(err error) dynamo.Code {
 	var e *dynamo.Error
 	if errors.As(err, &e) {

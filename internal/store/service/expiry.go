@@ -6,8 +6,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// AdoptExpiry gives every table the expiry that its tags and the server's settings ask for, and tells of each that it changes. It is
-// called before requests are served, because the settings may be others than those of the server's last run.
+// AdoptExpiry sets the expiry of every table by its tags and the server's settings. It calls
+// changed for each table whose expiry changes. Call it before serving requests: the settings may
+// differ from the last run's.
 func (s *Service) AdoptExpiry(ctx context.Context, changed func(table string, from, to engine.Expiry)) error {
 	for _, t := range s.engine.Tables() {
 		d := t.Desc()
@@ -27,7 +28,7 @@ func (s *Service) AdoptExpiry(ctx context.Context, changed func(table string, fr
 	return nil
 }
 
-// Expiries is how the items of each table expire.
+// Expiries returns how the items of each table expire, by the table's name.
 func (s *Service) Expiries() map[string]engine.Expiry {
 	out := map[string]engine.Expiry{}
 	for _, t := range s.engine.Tables() {
@@ -38,11 +39,11 @@ func (s *Service) Expiries() map[string]engine.Expiry {
 	return out
 }
 
-// Expired says which of the items a read shows that are past their deadlines and still there, as aws expiry leaves them. The zero
-// value shows them as items like others.
+// Expired selects whether a read shows items that are past their deadlines and not removed yet, as
+// aws expiry leaves them. The zero value shows them.
 type Expired = engine.Expired
 
 const (
-	ExpiredHidden = engine.ExpiredHidden // none of them: what strict expiry would show
-	ExpiredOnly   = engine.ExpiredOnly   // nothing else
+	ExpiredHidden = engine.ExpiredHidden // shows no expired items, like strict expiry
+	ExpiredOnly   = engine.ExpiredOnly   // shows only expired items
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// expiryOfTable is how a table's items expire, as text.
+// expiryOfTable returns the expiry of a table as text.
 func (d *db) expiryOfTable(name string) string {
 	d.t.Helper()
 	table, err := d.engine.Table(namespace, name)
@@ -35,7 +35,7 @@ func (d *db) untag(table string, keys ...string) {
 	}
 }
 
-// A table's tags say how its items expire; what they do not say the server's setting does.
+// A table's tags set how its items expire; the server's settings fill the gaps.
 func TestExpiryTags(t *testing.T) {
 	d := open(t)
 	table := d.counters()
@@ -73,7 +73,7 @@ func (d *db) mustTag(table string, pairs ...string) {
 	}
 }
 
-// A tag that says nothing that makes sense is refused, and nothing changes.
+// An invalid tag is refused, and nothing changes.
 func TestExpiryTagsRefused(t *testing.T) {
 	d := open(t)
 	table := d.counters()
@@ -108,7 +108,8 @@ func TestExpiryTagsRefused(t *testing.T) {
 	equal(t, "tags", fmt.Sprint(out.Tags), "[[mayfly:expiry aws]]")
 }
 
-// When a server is started with other settings its tables follow, as far as their tags leave it to the server, and it is told which do.
+// After a restart with other settings, tables follow them where their tags leave the choice, and
+// the server reports which tables changed.
 func TestAdoptExpiry(t *testing.T) {
 	d := open(t)
 	tables := map[string][]string{"Plain": nil, "Strict": {"mayfly:expiry", "strict"}, "AWS": {"mayfly:expiry", "aws"}, "Fixed": {"mayfly:expiry-delay", "fixed:1m"}}
@@ -141,8 +142,8 @@ func TestAdoptExpiry(t *testing.T) {
 	}
 }
 
-// A read may be narrowed to the items that are past their deadlines and still there, or to the others. Pages, counts, filters and indexes
-// are then of what is shown. Nothing removes an item in this test.
+// A read can be limited to expired items that are not removed yet, or to the others. Pages, counts,
+// filters and indexes follow. Nothing removes an item in this test.
 func TestReadsOfTheExpired(t *testing.T) {
 	d := open(t)
 	d.expiry = engine.Expiry{Mode: engine.ExpiryAWS}
@@ -151,7 +152,8 @@ func TestReadsOfTheExpired(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 9 {
-		ttl := "" // 0, 3 and 6 never expire; 1, 4 and 7 have expired when it is looked at, 2, 5 and 8 will
+		// 0, 3 and 6 never expire; 1, 4 and 7 have expired at the read; 2, 5 and 8 expire later
+		ttl := ""
 		if i%3 != 0 {
 			ttl = fmt.Sprintf(`,"ttl":{"N":"%d"}`, int(epoch.Unix())+i%3)
 		}
@@ -196,7 +198,7 @@ func TestReadsOfTheExpired(t *testing.T) {
 		equal(t, "pages", paged, c.want)
 
 		query = QueryInput{TableName: Some(table), IndexName: Some("byYear"), KeyCondition: Some("artist = :a"), Values: vals(`{":a":{"S":"a"}}`),
-			Select: Some("ALL_ATTRIBUTES"), Expired: c.show} // reads the items behind the entries
+			Select: Some("ALL_ATTRIBUTES"), Expired: c.show} // reads the items of the entries
 		page, err = d.Query(ctx, &query)
 		must(err)
 		equal(t, "local index", songs(page.Items), c.want)

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// GetItem reads one item.
+// GetItem returns one item.
 func (s *Service) GetItem(ctx context.Context, in *GetItemInput) (*GetItemOutput, error) {
 	if err := getItemShape(in); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func getItemShape(in *GetItemInput) error {
 	return s.err()
 }
 
-// getProjection checks what is left to check without the table, and compiles the projection.
+// getProjection makes the remaining checks that need no table, and returns the compiled projection.
 func getProjection(in *GetItemInput) (*expr.Projection, error) {
 	sess, err := projectionSession(in.Names, in.Projection, &in.Legacy)
 	if err != nil {
@@ -71,7 +71,8 @@ func getProjection(in *GetItemInput) (*expr.Projection, error) {
 	return readProjection(sess, in.Projection, &in.Legacy)
 }
 
-// readProjection compiles the projection of a read, in its new form or its old, as the last of the session's expressions.
+// readProjection returns the compiled projection of a read, from ProjectionExpression or
+// AttributesToGet. It must be the last expression of the session.
 func readProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Projection, error) {
 	if !text.Set {
 		return legacyProjection(legacy)
@@ -83,7 +84,7 @@ func readProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr
 	return p, sess.Unused()
 }
 
-// project applies a projection, if there is one, to an item, if there is one.
+// project returns the item under a projection; both may be nil.
 func project(p *expr.Projection, item dynamo.Item) dynamo.Item {
 	if p == nil || item == nil {
 		return item

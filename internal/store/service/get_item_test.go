@@ -37,14 +37,14 @@ func TestGetItemMissing(t *testing.T) {
 	equal(t, "looking costs half a unit", out.Capacity.Units, 0.5)
 }
 
-// At its deadline an item is gone for every kind of access, though nothing has reaped it.
+// At its deadline an item is gone for every kind of access, though the reaper has not removed it.
 func TestExpiredItemsAreGone(t *testing.T) {
 	d := open(t)
 	table := d.counters()
 	if _, err := d.UpdateTimeToLive(ctx, &UpdateTimeToLiveInput{TableName: Some(table), Present: true, Enabled: Some(true), Attribute: Some("ttl")}); err != nil {
 		t.Fatal(err)
 	}
-	text := `{"id":{"S":"a"},"ttl":{"N":"1767225660.5"}}` // a minute and a half second after the epoch of tests
+	text := `{"id":{"S":"a"},"ttl":{"N":"1767225660.5"}}` // 60.5 s after the epoch of tests
 	d.put(table, text)
 	advance := func(by time.Duration) {
 		t.Helper()

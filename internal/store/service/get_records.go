@@ -14,8 +14,8 @@ const (
 	recordsBytesMax = 1024 * 1024
 )
 
-// GetRecords reads stream records from a position on. With a Wait it holds the call until there is a durable record, the
-// shard ends or the time is up.
+// GetRecords returns stream records from a position on. With a Wait it waits until there is a
+// durable record, the shard ends or the time is up.
 func (s *Service) GetRecords(ctx context.Context, in *GetRecordsInput) (*GetRecordsOutput, error) {
 	if err := getRecordsShape(in); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (s *Service) GetRecords(ctx context.Context, in *GetRecordsInput) (*GetReco
 	}
 	page, err := s.engine.Records(ctx, d.ID, it.shard, it.from, int(in.Limit.Or(recordsMax)), recordsBytesMax, in.Wait)
 	if errors.Is(err, engine.ErrShardNotFound) {
-		err = engine.ErrTrimmed // an iterator's shard did exist
+		err = engine.ErrTrimmed // an iterator is proof that its shard did exist
 	}
 	if err != nil {
 		return nil, apiError(err, it.arn)
@@ -60,7 +60,8 @@ func getRecordsShape(in *GetRecordsInput) error {
 	return nil
 }
 
-// streamRecord words a record; its time is rounded down to the second, as Amazon's is.
+// streamRecord returns a record in the API's form. Its time is rounded down to the second, as at
+// AWS.
 func (s *Service) streamRecord(d *engine.StreamDesc, ids eventIDs, r *engine.Record) StreamRecord {
 	return StreamRecord{
 		EventID:   ids.id(r.Seq),

@@ -14,7 +14,7 @@ const (
 	iteratorAfter   = "AFTER_SEQUENCE_NUMBER"
 )
 
-// GetShardIterator gives a position in a shard from which GetRecords can read.
+// GetShardIterator returns a position in a shard for GetRecords.
 func (s *Service) GetShardIterator(_ context.Context, in *GetShardIteratorInput) (*GetShardIteratorOutput, error) {
 	if err := getShardIteratorShape(in); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func findShard(d *engine.StreamDesc, id string) (*engine.ShardDesc, error) {
 	return nil, apiError(engine.ErrShardNotFound, "")
 }
 
-// position is the first sequence number that the iterator reads.
+// position returns the first sequence number that the iterator reads.
 func (s *Service) position(sh *engine.ShardDesc, in *GetShardIteratorInput) (uint64, error) {
 	oldest := max(sh.First, sh.Trimmed+1)
 	switch in.Type.V {

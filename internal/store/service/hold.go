@@ -8,13 +8,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// Consumer is an engine.Hold in the names that the API gives to streams, shards and records.
+// Consumer is an engine.Hold that takes the API's names of streams, shards and records.
 type Consumer struct {
 	hold   *engine.Hold
 	stream uint32
 }
 
-// Hold registers a consumer of a stream in this process. Its name is for the log.
+// Hold registers a consumer of a stream in this process and returns it. The consumer's name is for
+// the log.
 func (s *Service) Hold(consumer, streamARN string) (*Consumer, error) {
 	d, err := s.findStream(streamARN)
 	if err != nil {
@@ -27,23 +28,25 @@ func (s *Service) Hold(consumer, streamARN string) (*Consumer, error) {
 	return &Consumer{hold: h, stream: d.ID}, nil
 }
 
-// HasConsumer reports whether a consumer in this process has registered with a stream.
+// HasConsumer reports whether a consumer in this process is registered with a stream.
 func (s *Service) HasConsumer(streamARN string) bool {
 	d, err := s.findStream(streamARN)
 	return err == nil && s.engine.HasConsumer(d.ID)
 }
 
-// Checkpoint says that the checkpoint of a shard is durable, at a sequence number: trimming may pass it. An empty one says nothing, here and below.
+// Checkpoint records that the checkpoint of a shard is durable at a sequence number, so trimming
+// may pass it. An empty number is ignored, here and below.
 func (c *Consumer) Checkpoint(shard, sequence string) error {
 	return c.at(shard, sequence, c.hold.Checkpoint)
 }
 
-// Passed says that all records of a shard up to a sequence number are done with.
+// Passed records that all records of a shard up to a sequence number are done.
 func (c *Consumer) Passed(shard, sequence string) error {
 	return c.at(shard, sequence, c.hold.Passed)
 }
 
-// Taken says that all records of a shard up to a sequence number have been taken in: Rest speaks of them too.
+// Taken records that the consumer has read all records of a shard up to a sequence number. Rest
+// covers them.
 func (c *Consumer) Taken(shard, sequence string) error {
 	return c.at(shard, sequence, c.hold.Taken)
 }
@@ -64,7 +67,8 @@ func (c *Consumer) at(shard, sequence string, tell func(shard uint32, seq uint64
 	return nil
 }
 
-// Rest says that what has been taken in and not passed waits for an instant, rounded up to the millisecond; the zero time: no longer.
+// Rest declares that the records taken and not passed wait for an instant, rounded up to the
+// millisecond. The zero time ends the wait.
 func (c *Consumer) Rest(until time.Time) {
 	if until.IsZero() {
 		c.hold.Rest(0)

@@ -3,12 +3,12 @@ package service
 const (
 	localIndexesMax  = 5
 	globalIndexesMax = 20
-	projectedMax     = 100 // attributes of all INCLUDE projections of a table together
+	projectedMax     = 100 // attributes in all INCLUDE projections of a table together
 
 	msgProjectedCount = invalidValues + "Number of projected attributes exceeds the per-table limit of 100"
 )
 
-// checkLocalIndexes checks the local indexes of a new table, each by itself and together.
+// checkLocalIndexes checks the local indexes of a new table, one by one and together.
 func checkLocalIndexes(in *CreateTableInput) error {
 	if in.Local == nil {
 		return nil

@@ -7,13 +7,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// The parameters that are older than expressions: Expected, AttributeUpdates, KeyConditions, QueryFilter, ScanFilter and
-// AttributesToGet. They compile to the same forms as expressions do. Their members are maps, which are taken in the order of
-// the attributes' names.
+// The parameters that expressions replaced: Expected, AttributeUpdates, KeyConditions, QueryFilter,
+// ScanFilter and AttributesToGet. They compile to the same forms as expressions. Their members are
+// read in the order of the attributes' names.
 
 const attributesToGetMax = 255
 
-// conditional passes on whether conditions of the old form were given, and refuses an operator that has none to connect.
+// conditional returns given, and refuses a ConditionalOperator without conditions.
 func (l *Legacy) conditional(members int, given bool) (bool, error) {
 	if l.ConditionalOperator.Set && members == 0 {
 		return false, invalid(invalidValues + "ConditionalOperator cannot be used without Filter or Expected")
@@ -21,7 +21,7 @@ func (l *Legacy) conditional(members int, given bool) (bool, error) {
 	return given, nil
 }
 
-// legacyExpected compiles Expected; nil where it is absent.
+// legacyExpected returns the compiled Expected, or nil if it is absent.
 func legacyExpected(l *Legacy) (*expr.Condition, error) {
 	if given, err := l.conditional(len(l.Expected), l.Expected != nil); !given {
 		return nil, err
@@ -41,7 +41,7 @@ func legacyExpected(l *Legacy) (*expr.Condition, error) {
 	return expr.Expected(list, l.ConditionalOperator.V)
 }
 
-// legacyFilter compiles QueryFilter or ScanFilter; nil where it is absent.
+// legacyFilter returns the compiled QueryFilter or ScanFilter, or nil if it is absent.
 func legacyFilter(filter map[string]LegacyCondition, l *Legacy) (*expr.Condition, error) {
 	if given, err := l.conditional(len(filter), filter != nil); !given {
 		return nil, err
@@ -52,7 +52,7 @@ func legacyFilter(filter map[string]LegacyCondition, l *Legacy) (*expr.Condition
 	return expr.LegacyFilter(legacyConditions(filter), l.ConditionalOperator.V)
 }
 
-// legacyKeyCondition compiles KeyConditions, which must be there.
+// legacyKeyCondition returns the compiled KeyConditions, which must be present.
 func legacyKeyCondition(l *Legacy) (*expr.KeyCondition, error) {
 	if l.Err != nil {
 		return nil, l.Err
@@ -69,7 +69,7 @@ func legacyConditions(conditions map[string]LegacyCondition) []expr.LegacyCondit
 	return list
 }
 
-// legacyUpdate compiles AttributeUpdates; nil where it is absent.
+// legacyUpdate returns the compiled AttributeUpdates, or nil if it is absent.
 func legacyUpdate(l *Legacy) (*expr.Update, error) {
 	if l.AttributeUpdates == nil {
 		return nil, nil
@@ -85,7 +85,7 @@ func legacyUpdate(l *Legacy) (*expr.Update, error) {
 	return expr.AttributeUpdates(list)
 }
 
-// legacyProjection compiles AttributesToGet; nil where it is absent.
+// legacyProjection returns the compiled AttributesToGet, or nil if it is absent.
 func legacyProjection(l *Legacy) (*expr.Projection, error) {
 	if l.AttributesToGet == nil {
 		return nil, nil
@@ -93,7 +93,7 @@ func legacyProjection(l *Legacy) (*expr.Projection, error) {
 	return expr.AttributesToGet(l.AttributesToGet)
 }
 
-// expected checks the shape of Expected and the operator that connects its members.
+// expected checks the shape of Expected and of ConditionalOperator.
 func (s *shape) expected(l *Legacy) {
 	for _, name := range slices.Sorted(maps.Keys(l.Expected)) {
 		s.enum("expected."+name+".member.comparisonOperator", l.Expected[name].Operator, enumComparison)

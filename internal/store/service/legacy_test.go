@@ -6,7 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// value reads one attribute value.
+// value returns the attribute value of a JSON text.
 func value(text string) dynamo.Value { return item(`{"v":` + text + `}`).Get("v") }
 
 func condition(operator string, values ...string) LegacyCondition {

@@ -2,12 +2,13 @@ package service
 
 import "context"
 
-// DescribeLimits gives the quotas of a new account in a large region; none of them is enforced here.
+// DescribeLimits returns the quotas of a new account in a large region. None of them is enforced
+// here.
 func (s *Service) DescribeLimits(context.Context, *Empty) (*DescribeLimitsOutput, error) {
 	return &DescribeLimitsOutput{AccountRead: 80_000, AccountWrite: 80_000, TableRead: 40_000, TableWrite: 40_000}, nil
 }
 
-// DescribeEndpoints gives the one endpoint that there is.
+// DescribeEndpoints returns the server's one endpoint.
 func (s *Service) DescribeEndpoints(context.Context, *Empty) (*DescribeEndpointsOutput, error) {
 	return &DescribeEndpointsOutput{Address: s.endpoint, CacheMinutes: 1440}, nil
 }

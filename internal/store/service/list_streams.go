@@ -9,7 +9,8 @@ import (
 
 const streamsPageMax = 100
 
-// ListStreams names the streams that can be read, enabled or not yet aged out, oldest first: of one table, or of all.
+// ListStreams returns the readable streams of one table or of all, oldest first: those that are
+// enabled, and disabled ones until their records age out.
 func (s *Service) ListStreams(_ context.Context, in *ListStreamsInput) (*ListStreamsOutput, error) {
 	table, err := listStreamsShape(in)
 	if err != nil {
@@ -61,7 +62,8 @@ func (s *Service) streamRef(d *engine.StreamDesc) StreamRef {
 	return StreamRef{ARN: s.streamARN(d.Table, d.Label), Table: d.Table, Label: d.Label}
 }
 
-// streamsAfter gives the streams behind the one that a page ended with. It may be of a table that is gone.
+// streamsAfter returns the streams after the last one of the previous page, whose table may be
+// gone.
 func (s *Service) streamsAfter(streams []*engine.StreamDesc, start Opt[string]) ([]*engine.StreamDesc, error) {
 	if !start.Set {
 		return streams, nil

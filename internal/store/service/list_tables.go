@@ -5,7 +5,7 @@ import "context"
 // listTablesMax is the longest page, and the default.
 const listTablesMax = 100
 
-// ListTables names tables in ascending order, a page at a time.
+// ListTables returns names of tables in ascending order, a page at a time.
 func (s *Service) ListTables(_ context.Context, in *ListTablesInput) (*ListTablesOutput, error) {
 	var sh shape
 	sh.name("exclusiveStartTableName", in.Start)

@@ -16,10 +16,11 @@ const (
 // tableRef is a table as a request named it.
 type tableRef struct {
 	name  string // the table's own name
-	given string // what the request said: the name, or an ARN; answers repeat it
+	given string // the name or ARN in the request; answers repeat it
 }
 
-// dataTable checks the TableName of a data plane operation. Its faults are of the shape kind but are reported alone.
+// dataTable checks the TableName of a data plane operation. A fault is a shape error, but is
+// reported alone.
 func dataTable(v Opt[string]) (tableRef, error) {
 	var s shape
 	ref := s.dataTable("tableName", v)
@@ -29,7 +30,7 @@ func dataTable(v Opt[string]) (tableRef, error) {
 	return ref.resolve()
 }
 
-// dataTable collects what is wrong with a data plane TableName at path.
+// dataTable collects the faults of a data plane TableName at path.
 func (s *shape) dataTable(path string, v Opt[string]) tableRef {
 	switch {
 	case !v.Set:
@@ -46,7 +47,7 @@ func (s *shape) dataTable(path string, v Opt[string]) tableRef {
 	return tableRef{name: v.V, given: v.V}
 }
 
-// controlTable checks the TableName of a control plane operation; each fault is reported alone.
+// controlTable checks the TableName of a control plane operation. Each fault is reported alone.
 func controlTable(v Opt[string]) (tableRef, error) {
 	switch {
 	case !v.Set:
@@ -63,7 +64,7 @@ func controlTable(v Opt[string]) (tableRef, error) {
 	return tableRef{name: v.V, given: v.V}, nil
 }
 
-// resolve takes the table's name out of an ARN, and leaves a plain name alone.
+// resolve replaces an ARN by the table's name in it. A plain name stays.
 func (r tableRef) resolve() (tableRef, error) {
 	if !isARN(r.given) {
 		return r, nil
@@ -82,7 +83,7 @@ func (r tableRef) resolve() (tableRef, error) {
 
 func isARN(s string) bool { return strings.HasPrefix(s, "arn:") }
 
-// arnResource gives the last of an ARN's six parts, which must be an ARN of DynamoDB: "table/Music".
+// arnResource returns the last of the six parts of a DynamoDB ARN, such as "table/Music".
 func arnResource(arn string) (string, error) {
 	parts := strings.SplitN(arn, ":", 6)
 	switch {
@@ -96,7 +97,7 @@ func arnResource(arn string) (string, error) {
 	return parts[5], nil
 }
 
-// tableARN is the ARN of a table of this region and account.
+// tableARN returns the ARN of a table in this region and account.
 func (s *Service) tableARN(table string) string {
 	return "arn:aws:dynamodb:" + s.region + ":" + s.account + ":table/" + table
 }

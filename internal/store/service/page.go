@@ -9,14 +9,17 @@ import (
 )
 
 const (
-	pageBytesMax  = 1024 * 1024 // data that a page evaluates, in DynamoDB bytes: the item that crosses it is its last
+	// the data that a page evaluates, in DynamoDB bytes: the page ends with the item that crosses
+	// this limit
+	pageBytesMax  = 1024 * 1024
 	pageArenaMin  = 4 * 1024
 	pageArenaMax  = 256 * 1024
 	pageItemsHint = 16
 )
 
-// page is one page of a Query or Scan, from the checked request to the answer. Items are judged as the engine shows them:
-// what a filter or projection does not name is never decoded, and only what the answer keeps is copied.
+// page is one page of a Query or Scan, from the checked request to the answer. It judges items in
+// the engine's memory: it decodes only attributes that a filter or projection names, and copies
+// only what the answer keeps.
 type page struct {
 	table      *engine.Table
 	desc       *engine.TableDesc
@@ -25,21 +28,23 @@ type page struct {
 	filter     *expr.Condition
 	projection *expr.Projection
 	countOnly  bool
-	fetch      bool // a local index lacks attributes that are asked for: each entry's item is read from the table
-	expired    Expired
-	limit      int // items evaluated; 0: no limit
-	perBlock   float64
+	// a local index lacks requested attributes, so each entry's item is read from the table
+	fetch    bool
+	expired  Expired
+	limit    int // items evaluated; 0: no limit
+	perBlock float64
 
 	items   []dynamo.Item
 	count   int
 	scanned int
-	bytes   int         // of the entries evaluated
-	fetched float64     // units that fetches took
-	last    dynamo.Item // where the page ended, when there may be more
-	arena   []byte      // holds the items; a full one is left to them
+	bytes   int         // of the evaluated entries
+	fetched float64     // units of the fetches
+	last    dynamo.Item // where the page ended, if there may be more
+	arena   []byte      // holds the items; a full arena is left to them
 }
 
-// read fills the page. Entries and the items behind them must be of one state, so a page that fetches reads a snapshot.
+// read fills the page. Entries and their items must be of one state, so a page that fetches reads a
+// snapshot.
 func (p *page) read(ctx context.Context, e *engine.Engine) error {
 	read := e.Read
 	if p.fetch {
@@ -53,13 +58,14 @@ func (p *page) read(ctx context.Context, e *engine.Engine) error {
 	return apiError(err, "")
 }
 
-// reset forgets what an earlier pass of the read found.
+// reset drops the results of an earlier pass of the read.
 func (p *page) reset() {
 	p.items, p.arena = p.items[:0], p.arena[:0]
 	p.count, p.scanned, p.bytes, p.fetched, p.last = 0, 0, 0, 0, nil
 }
 
-// visit takes one item or index entry, which is valid only for the call.
+// visit takes one item or index entry, which is valid only during the call. It reports whether the
+// page has room for more.
 func (p *page) visit(v *engine.View, entry dynamo.Item) (more bool, err error) {
 	p.scanned++
 	p.bytes += entry.Size()
@@ -79,7 +85,7 @@ func (p *page) visit(v *engine.View, entry dynamo.Item) (more bool, err error) {
 	return true, nil
 }
 
-// fetchItem reads the whole item behind a local index's entry.
+// fetchItem returns the whole item of a local index's entry.
 func (p *page) fetchItem(v *engine.View, entry dynamo.Item) (dynamo.Item, error) {
 	key, err := p.desc.KeyOf(entry)
 	if err != nil {
@@ -90,7 +96,7 @@ func (p *page) fetchItem(v *engine.View, entry dynamo.Item) (dynamo.Item, error)
 	return item, err
 }
 
-// keep counts an item that is part of the answer and, unless only the count is asked for, keeps what is asked of it.
+// keep counts an item of the answer and, unless only the count is wanted, keeps its projection.
 func (p *page) keep(item dynamo.Item) {
 	p.count++
 	if p.countOnly {
@@ -106,7 +112,7 @@ func (p *page) keep(item dynamo.Item) {
 	p.items = append(p.items, p.copy(item))
 }
 
-// copy copies an item into the arena.
+// copy returns a copy of an item in the arena.
 func (p *page) copy(item dynamo.Item) dynamo.Item {
 	if cap(p.arena)-len(p.arena) < len(item) {
 		p.arena = make([]byte, 0, max(len(item), min(max(2*cap(p.arena), pageArenaMin), pageArenaMax)))
@@ -116,7 +122,8 @@ func (p *page) copy(item dynamo.Item) dynamo.Item {
 	return dynamo.Item(p.arena[at:len(p.arena):len(p.arena)])
 }
 
-// startKey copies the attributes by which a next page finds where this one ended: the table's key and the index's.
+// startKey returns the attributes that tell the next page where this one ended: the keys of the
+// table and the index.
 func (p *page) startKey(entry dynamo.Item) dynamo.Item {
 	var b dynamo.Builder
 	p.startAttributes(func(attr engine.KeyAttr) bool {
@@ -126,7 +133,7 @@ func (p *page) startKey(entry dynamo.Item) dynamo.Item {
 	return b.Item()
 }
 
-// startAttributes gives the attributes of a start key, each once.
+// startAttributes yields the attributes of a start key, each once.
 func (p *page) startAttributes(yield func(engine.KeyAttr) bool) {
 	for attr := range p.desc.Key.Attrs {
 		if !yield(attr) {
@@ -143,7 +150,7 @@ func (p *page) startAttributes(yield func(engine.KeyAttr) bool) {
 	}
 }
 
-// output answers the page.
+// output returns the page as an answer.
 func (p *page) output(given, capacity string) *PageOutput {
 	out := &PageOutput{
 		Items: p.items, CountOnly: p.countOnly, Count: p.count, ScannedCount: p.scanned, LastEvaluatedKey: p.last,

@@ -5,24 +5,25 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// parameter is one of a request's parameters of which only its presence counts.
+// parameter is one of a request's parameters and whether it is present.
 type parameter struct {
 	name    string
 	present bool
 }
 
-// parameters are what a request may say with expressions, and what it may say without: the two do not mix. The order is
-// the one in which messages list them.
+// parameters are a request's expressions and its legacy parameters, which must not be mixed. Their
+// order is the order in messages.
 type parameters struct {
 	names       Names
 	values      Values
 	legacy      []parameter
 	expressions []parameter
-	valued      []string // the kinds of expression that can use values, as the message about none of them lists them
+	// the kinds of expression that can use values, as the message about a lack of them lists them
+	valued []string
 }
 
-// session checks the parameters against each other and opens the session that compiles the expressions. It is nil
-// where the request has no expressions.
+// session checks the parameters against each other and returns the session that compiles the
+// expressions. It returns nil for a request without expressions.
 func (p *parameters) session() (*expr.Session, error) {
 	some := anyPresent(p.expressions)
 	if some && anyPresent(p.legacy) {
@@ -48,7 +49,8 @@ func newSession(names Names, values Values) (*expr.Session, error) {
 	return sess, values.Err
 }
 
-// conditionSession is the session of a request whose one expression is a condition. It costs nothing where there is none.
+// conditionSession returns the session of a request whose only expression is a condition. It
+// allocates nothing if there is none.
 func conditionSession(names Names, values Values, condition Opt[string], legacy *Legacy) (*expr.Session, error) {
 	if !condition.Set && names == nil && !values.present() {
 		return nil, nil
@@ -62,7 +64,8 @@ func conditionSession(names Names, values Values, condition Opt[string], legacy 
 	return p.session()
 }
 
-// projectionSession is the session of a request whose one expression is a projection. It costs nothing where there is none.
+// projectionSession returns the session of a request whose only expression is a projection. It
+// allocates nothing if there is none.
 func projectionSession(names Names, projection Opt[string], legacy *Legacy) (*expr.Session, error) {
 	if !projection.Set && names == nil {
 		return nil, nil
@@ -75,7 +78,7 @@ func projectionSession(names Names, projection Opt[string], legacy *Legacy) (*ex
 	return p.session()
 }
 
-// usesValues tells whether some expression is there that can use values.
+// usesValues reports whether an expression is present that can use values.
 func (p *parameters) usesValues() bool {
 	for _, e := range p.expressions {
 		for _, kind := range p.valued {
@@ -108,7 +111,7 @@ func presentNames(ps []parameter) []string {
 	return names
 }
 
-// unused is the session's complaint about placeholders that no expression used.
+// unused returns the error for placeholders that no expression used.
 func unused(sess *expr.Session) error {
 	if sess == nil {
 		return nil
@@ -116,8 +119,8 @@ func unused(sess *expr.Session) error {
 	return sess.Unused()
 }
 
-// itemTooLarge tells whether an item counts more than 400 KB. An item's bytes are never fewer than what it counts by
-// more than a little, so short ones need no counting.
+// itemTooLarge reports whether an item counts more than 400 KB. The encoded form is never much
+// shorter than the counted size, so short ones are not counted.
 func itemTooLarge(item dynamo.Item) bool {
 	return len(item) > itemBytesMax/2 && item.Size() > itemBytesMax
 }

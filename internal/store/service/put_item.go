@@ -6,7 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// PutItem creates an item, or replaces it whole.
+// PutItem creates an item or replaces a whole one.
 func (s *Service) PutItem(ctx context.Context, in *PutItemInput) (*WriteOutput, error) {
 	ref, err := dataTable(in.TableName)
 	if err != nil {
@@ -36,7 +36,8 @@ func putItemShape(in *PutItemInput) error {
 
 func (a ItemArg) present() bool { return a.Item != nil || a.Err != nil }
 
-// newPut checks what is left to check without the table, and compiles the condition.
+// newPut makes the remaining checks that need no table, compiles the condition and returns the
+// action.
 func newPut(in *PutItemInput, w wording) (*action, error) {
 	sess, err := conditionSession(in.Names, in.Values, in.Condition, &in.Legacy)
 	if err != nil {
@@ -60,7 +61,7 @@ func newPut(in *PutItemInput, w wording) (*action, error) {
 	return a, w.request(err)
 }
 
-// oldOrNone checks the ReturnValues of an operation that has nothing new to return.
+// oldOrNone checks the ReturnValues of an operation that cannot return a new item.
 func oldOrNone(v Opt[string]) error {
 	if v.Set && v.V != returnAllOld && v.V != returnNone {
 		return invalid("ReturnValues can only be ALL_OLD or NONE")
@@ -68,7 +69,7 @@ func oldOrNone(v Opt[string]) error {
 	return nil
 }
 
-// writeCondition compiles the condition of a write, in its new form or its old.
+// writeCondition returns the compiled condition of a write, from ConditionExpression or Expected.
 func writeCondition(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Condition, error) {
 	if text.Set {
 		return sess.Condition(expr.ConditionExpression, text.V)

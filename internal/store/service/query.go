@@ -7,7 +7,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// Query reads a page of an item collection, of the table or of an index, in the order of the sort key.
+// Query returns a page of an item collection of a table or an index, in the order of the sort key.
 func (s *Service) Query(ctx context.Context, in *QueryInput) (*PageOutput, error) {
 	ref, err := queryShape(in)
 	if err != nil {
@@ -50,14 +50,14 @@ func queryShape(in *QueryInput) (tableRef, error) {
 	return ref.resolve()
 }
 
-// query is what the expressions of a Query compiled to.
+// query is the compiled expressions of a Query.
 type query struct {
 	key        *expr.KeyCondition
 	filter     *expr.Condition
 	projection *expr.Projection
 }
 
-// compileQuery checks what is left to check without the table.
+// compileQuery makes the remaining checks that need no table.
 func compileQuery(in *QueryInput) (*query, error) {
 	sess, err := querySession(in)
 	if err != nil {
@@ -92,7 +92,8 @@ func querySession(in *QueryInput) (*expr.Session, error) {
 		legacy: []parameter{
 			{"AttributesToGet", l.AttributesToGet != nil}, {"QueryFilter", l.QueryFilter != nil},
 			{"ConditionalOperator", l.ConditionalOperator.Set},
-			// KeyConditions go with the other two expressions, but not with a KeyConditionExpression.
+			// KeyConditions go with the other two expressions, but not with a
+			// KeyConditionExpression.
 			{"KeyConditions", l.KeyConditions != nil && in.KeyCondition.Set},
 		},
 		expressions: []parameter{
@@ -115,7 +116,8 @@ func compileKeyCondition(sess *expr.Session, in *QueryInput) (*expr.KeyCondition
 	}
 }
 
-// readFilter compiles the filter of a Query or Scan, in its new form or its old.
+// readFilter returns the compiled filter of a Query or Scan, from FilterExpression or the legacy
+// filter.
 func readFilter(sess *expr.Session, text Opt[string], old map[string]LegacyCondition, legacy *Legacy) (*expr.Condition, error) {
 	if text.Set {
 		return sess.Condition(expr.FilterExpression, text.V)
@@ -123,7 +125,8 @@ func readFilter(sess *expr.Session, text Opt[string], old map[string]LegacyCondi
 	return legacyFilter(old, legacy)
 }
 
-// compileReadProjection compiles the projection of a Query or Scan, in its new form or its old.
+// compileReadProjection returns the compiled projection of a Query or Scan, from
+// ProjectionExpression or AttributesToGet.
 func compileReadProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Projection, error) {
 	if text.Set {
 		return sess.Projection(text.V)
@@ -131,7 +134,7 @@ func compileReadProjection(sess *expr.Session, text Opt[string], legacy *Legacy)
 	return legacyProjection(legacy)
 }
 
-// bind holds the query against the table's schema.
+// bind checks the query against the table's schema and returns its page.
 func (q *query) bind(t *engine.Table, d *engine.TableDesc, in *QueryInput) (*page, error) {
 	p := &page{table: t, desc: d, filter: q.filter, projection: q.projection, expired: in.Expired, limit: int(in.Limit.V)}
 	if err := p.useIndex(in.IndexName, in.Select, in.ConsistentRead); err != nil {
@@ -156,7 +159,7 @@ func (q *query) bind(t *engine.Table, d *engine.TableDesc, in *QueryInput) (*pag
 	return p, p.useAttributes(in.Select)
 }
 
-// useKeyCondition settles what part of the table or index the query reads.
+// useKeyCondition sets the part of the table or index that the query reads.
 func (p *page) useKeyCondition(k *expr.KeyCondition) error {
 	schema := p.queriedKey()
 	r, err := k.Range(expr.KeySchema{Partition: exprAttrs(schema.Partition), Sort: exprAttrs(schema.Sort)})
@@ -202,7 +205,8 @@ func exprAttrs(attrs []engine.KeyAttr) []expr.KeyAttr {
 	return out
 }
 
-// checkFilterOffKey refuses a filter on the key that the query already goes by.
+// checkFilterOffKey refuses a filter on the key attributes of the table or index that the query
+// reads.
 func (p *page) checkFilterOffKey(legacy bool) error {
 	schema := p.queriedKey()
 	for _, name := range attributesOfFilter(p.filter) {

@@ -10,7 +10,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// songs fills the music table with songs s0 to s9 of one artist, one a year from 2000 on, alternately rock and jazz.
+// songs fills the music table with songs s0 to s9 of one artist, one a year from 2000 on,
+// alternately rock and jazz.
 func (d *db) songs() string {
 	d.t.Helper()
 	table := d.music()
@@ -22,7 +23,7 @@ func (d *db) songs() string {
 	return table
 }
 
-// names tells an answer by the last characters of its songs, and by where it ended.
+// names returns an answer as text: the last characters of its songs, and the song where it ended.
 func names(out *PageOutput) string {
 	var b strings.Builder
 	for _, it := range out.Items {
@@ -77,7 +78,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// useSongValues gives a query the values and names that its expressions use.
+// useSongValues sets the values and names that the query's expressions use.
 func useSongValues(in *QueryInput) {
 	all := vals(`{":a":{"S":"a"},":s":{"S":"s5"},":t":{"S":"s7"},":g":{"S":"jazz"},":y":{"N":"2006"}}`)
 	in.Values = Values{V: map[string]dynamo.Value{}}
@@ -113,7 +114,7 @@ func TestQueryPagesByLimit(t *testing.T) {
 	}
 }
 
-// A page ends with the item that makes it reach 1 MB, whether a filter keeps items or not.
+// A page ends with the item that makes it reach 1 MB, whether or not a filter drops items.
 func TestQueryPagesBySize(t *testing.T) {
 	d := open(t)
 	table := d.music()
@@ -247,7 +248,8 @@ func TestQueryValidation(t *testing.T) {
 	}
 }
 
-// The engine's and the expressions' comparisons are converted by number.
+// The comparisons of the engine and of the expressions have the same numbers, since they are
+// converted by number.
 func TestSortOpsAgree(t *testing.T) {
 	pairs := map[expr.SortOp]engine.SortOp{
 		expr.SortAny: engine.SortAny, expr.SortEQ: engine.SortEQ, expr.SortLT: engine.SortLT, expr.SortLE: engine.SortLE, expr.SortGT: engine.SortGT,
@@ -258,7 +260,7 @@ func TestSortOpsAgree(t *testing.T) {
 	}
 }
 
-// A local index's entry and the item that is fetched behind it are of one state, whatever happens meanwhile.
+// A local index's entry and its item are of one state, even during concurrent writes.
 func TestQueryFetchesFromOneState(t *testing.T) {
 	d := open(t)
 	table := d.music()

@@ -10,7 +10,8 @@ import (
 // scanSegmentsMax is the greatest TotalSegments.
 const scanSegmentsMax = 1_000_000
 
-// Scan reads a page of a whole table or index, or of one of its segments, in the order of the partition keys' hashes.
+// Scan returns a page of a whole table or index, or of one segment, in the order of the partition
+// keys' hashes.
 func (s *Service) Scan(ctx context.Context, in *ScanInput) (*PageOutput, error) {
 	ref, err := scanShape(in)
 	if err != nil {
@@ -54,7 +55,7 @@ func scanShape(in *ScanInput) (tableRef, error) {
 	return ref.resolve()
 }
 
-// compileScan checks what is left to check without the table.
+// compileScan makes the remaining checks that need no table.
 func compileScan(in *ScanInput) (*expr.Condition, *expr.Projection, error) {
 	sess, err := scanSession(in)
 	if err != nil {
@@ -109,7 +110,7 @@ func checkSegments(in *ScanInput) error {
 	return nil
 }
 
-// bindScan holds the scan against the table's schema.
+// bindScan checks the scan against the table's schema.
 func (p *page) bindScan(in *ScanInput) error {
 	if err := p.useIndex(in.IndexName, in.Select, in.ConsistentRead); err != nil {
 		return err
@@ -124,7 +125,7 @@ func (p *page) bindScan(in *ScanInput) error {
 	return p.useAttributes(in.Select)
 }
 
-// checkStartInSegment refuses a start key that another segment of a parallel scan gave.
+// checkStartInSegment refuses a start key from another segment of a parallel scan.
 func (p *page) checkStartInSegment() error {
 	if p.rng.After == nil || p.rng.Segments == 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every item is in one segment, whatever their number, and pages of any size lose none.
+// Every item is in one segment, for any number of segments, and pages of any size lose none.
 func TestScanSegmentsCoverAll(t *testing.T) {
 	d := open(t)
 	table := d.counters()

@@ -15,7 +15,7 @@ const (
 	selectAllProjected = "ALL_PROJECTED_ATTRIBUTES"
 )
 
-// checkSelect holds Select against the other parameters of a Query or Scan.
+// checkSelect checks Select against the other parameters of a Query or Scan.
 func checkSelect(sel, index, projection Opt[string], legacy *Legacy, w wording) error {
 	list := ""
 	switch {
@@ -38,7 +38,7 @@ func checkSelect(sel, index, projection Opt[string], legacy *Legacy, w wording) 
 	}
 }
 
-// useIndex finds the index that a Query or Scan names and checks what can be asked of it.
+// useIndex finds the index that a Query or Scan names, and refuses what it cannot do.
 func (p *page) useIndex(name Opt[string], sel Opt[string], consistent Opt[bool]) error {
 	p.perBlock = readKind(consistent)
 	if !name.Set {
@@ -60,8 +60,8 @@ func (p *page) useIndex(name Opt[string], sel Opt[string], consistent Opt[bool])
 	return nil
 }
 
-// useAttributes settles whether the index has what Select and the projection ask for. A local index fetches what it lacks from
-// the table, a global one refuses.
+// useAttributes checks that the index has the attributes that Select and the projection want. A
+// local index fetches missing ones from the table; a global one refuses.
 func (p *page) useAttributes(sel Opt[string]) error {
 	p.countOnly = sel.V == selectCount
 	if p.index == nil || p.index.Projection.Type == projectionAll {
@@ -75,8 +75,8 @@ func (p *page) useAttributes(sel Opt[string]) error {
 	return nil
 }
 
-// checkFilterProjected refuses a Query's filter on attributes that the index, of either kind, does not hold. A Scan takes them
-// for missing.
+// checkFilterProjected refuses a Query's filter on attributes that the index, of either kind, does
+// not hold. A Scan treats them as missing.
 func (p *page) checkFilterProjected() error {
 	if p.index == nil || p.index.Projection.Type == projectionAll {
 		return nil
@@ -87,7 +87,7 @@ func (p *page) checkFilterProjected() error {
 	return nil
 }
 
-// unprojected gives those of the attributes that the index does not hold.
+// unprojected returns the attributes that the index does not hold.
 func (p *page) unprojected(attributes []string) (missing []string) {
 	for _, name := range attributes {
 		if !p.desc.Key.Has(name) && !p.index.Key.Has(name) && !slices.Contains(p.index.Projection.NonKey, name) {
@@ -111,7 +111,7 @@ func attributesOfFilter(c *expr.Condition) []string {
 	return c.Attributes()
 }
 
-// queriedKey is the key schema that a Query or Scan goes by.
+// queriedKey returns the key schema of the index, or of the table.
 func (p *page) queriedKey() engine.KeySchema {
 	if p.index != nil {
 		return p.index.Key

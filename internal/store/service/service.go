@@ -1,24 +1,28 @@
-// Package service is what each operation of the DynamoDB API means: one file each, named after it.
+// Package service implements the operations of the DynamoDB API: one file each, named after it.
 //
-// An operation is a method on [Service] that takes an input and gives an output (api.go). The wire turns JSON into
-// inputs and outputs into JSON; the engine stores. What lies between is here: which requests are valid, in which
-// order a request's faults are named, what a write decides, how a page ends, what it all cost.
+// An operation is a method on [Service] that takes an input and returns an output (api.go). The
+// wire converts JSON to inputs and outputs to JSON; the engine stores. This package decides which
+// requests are valid, which fault of a request is reported first, what a write changes, where a
+// page ends, and what a call costs.
 //
 // # Order of checks
 //
-// Clients can see it, so every operation keeps AWS's order: the shape of the members (collected by [shape], up to
-// ten in one message), the table's name, rules of the operation alone, expressions, whether the table exists, rules
-// that need its schema, and last what depends on data. Nothing is touched before all of it has passed.
+// Clients can observe it, so every operation keeps AWS's order: the shape of the members (collected
+// by [shape], up to ten in one message), the table's name, rules of the operation alone,
+// expressions, whether the table exists, rules that need its schema, and last the rules that depend
+// on data. A write changes nothing before all checks have passed.
 //
 // # Errors
 //
-// A request that the API refuses gets a *dynamo.Error. Facts that the engine reports become one in [apiError], and
-// only there. Everything else is a fault and passes through for the wire to answer as InternalServerError.
+// A request that the API refuses gets a *dynamo.Error. Only [apiError] turns the engine's errors
+// into them. Every other error is a fault; it passes through, and the wire answers
+// InternalServerError.
 //
 // # Tables named by ARN
 //
-// TableName may be an ARN wherever it may be a name. Only the table's name in it counts: all regions and accounts
-// see the same tables here, so an ARN of another region or account is accepted. A malformed one is refused.
+// TableName may be an ARN wherever it may be a name. Only the table's name in it counts: all
+// regions and accounts see the same tables, so an ARN of another region or account is accepted. A
+// malformed one is refused.
 package service
 
 import (
@@ -29,33 +33,34 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// namespace holds every table that a client can name; systemNamespace those that only mayfly itself writes.
+// namespace holds the tables of clients, and systemNamespace those that only mayfly writes.
 const (
 	namespace       = "default"
 	systemNamespace = "mayfly"
 )
 
-// Options are what a Service is made of.
+// Options configure a Service.
 type Options struct {
 	Engine   *engine.Engine
 	Region   string // in ARNs and stream records; default "us-east-1"
 	Account  string // in ARNs; default "000000000000"
-	Endpoint string // what DescribeEndpoints answers; default "localhost:8000"
+	Endpoint string // the answer of DescribeEndpoints; default "localhost:8000"
 
-	// Expiry is how the items of tables expire, as far as their tags do not say it. Seed and Delay may be set with strict expiry: they are
-	// for the tables that are tagged aws.
+	// Expiry says how items expire in tables whose tags do not say it. Seed and Delay may be set
+	// with strict expiry: they apply to tables that are tagged aws.
 	Expiry engine.Expiry
 
-	// SwitchedOff is told when a table's stream or its TTL was switched off, or the table was deleted, before that is answered; it must be quick. Default: nobody is told.
+	// SwitchedOff is called when a table's stream or TTL was disabled or the table was deleted,
+	// before the answer. It must be quick. Default: no call.
 	SwitchedOff func(table string)
 
-	// Elapsed is the local monotonic time since the process, or anything else fixed, began; shard iterators age by it.
-	// Default: the engine's clock.
+	// Elapsed returns the local monotonic time since a fixed instant, such as the start of the
+	// process. Shard iterators age by it. Default: the engine's clock.
 	Elapsed func() time.Duration
 }
 
-// Service serves the API's operations. It holds no state that an answer rests on: that is all in the engine. It is safe
-// for use by many goroutines at once.
+// Service implements the API's operations. Its answers depend only on the engine's state. It is
+// safe for use by many goroutines at once.
 type Service struct {
 	engine   *engine.Engine
 	region   string
@@ -64,11 +69,11 @@ type Service struct {
 	expiry   engine.Expiry
 	elapsed  func() time.Duration
 	off      func(table string)
-	began    time.Duration // what elapsed said when the service was made
-	run      uint32        // tells shard iterators of this run from those of an earlier one
+	began    time.Duration // the value of elapsed when the service was made
+	run      uint32        // separates shard iterators of this run from those of earlier ones
 }
 
-// New gives the service over an engine. It starts nothing.
+// New returns the service over an engine. It starts nothing.
 func New(o Options) *Service {
 	s := &Service{
 		engine:   o.Engine,
@@ -92,7 +97,8 @@ func New(o Options) *Service {
 	return s
 }
 
-// describedTable finds a table and the description to check a request against. An answer may rest on it: no crash takes back what it says.
+// describedTable returns a table and its description, to check a request against. The description
+// is durable, so an answer may depend on it.
 func describedTable(e *engine.Engine, name string) (*engine.Table, *engine.TableDesc, error) {
 	t, err := e.Table(namespace, name)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// epoch is the instant at which the clocks of tests stand still.
+// epoch is the instant at which the clocks of tests are frozen.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// db is a service over a memory engine whose clock stands still until a test moves it.
+// db is a service over a memory engine whose clock is frozen until a test moves it.
 type db struct {
 	*Service
 	t     *testing.T
@@ -40,8 +40,9 @@ func open(t *testing.T) *db {
 	return &db{Service: New(Options{Engine: e, Region: "eu-west-1", Account: "123456789012"}), t: t, clock: c}
 }
 
-// music is a table with a partition key "artist" (S), a sort key "song" (S), a local index "byYear" on "year" (N) that projects
-// keys only, and a global index "byGenre" on "genre" (S), "year" that projects "label".
+// music creates a table with a partition key "artist" (S), a sort key "song" (S), a local index
+// "byYear" on "year" (N) that projects keys only, and a global index "byGenre" on "genre" (S),
+// "year" that projects "label". It returns the table's name.
 func (d *db) music() string {
 	d.t.Helper()
 	in := musicTable("Music")
@@ -62,7 +63,7 @@ func musicTable(name string) CreateTableInput {
 	}
 }
 
-// counters is a table with only a partition key, "id" (S).
+// counters creates a table with only a partition key, "id" (S), and returns its name.
 func (d *db) counters() string {
 	d.t.Helper()
 	in := CreateTableInput{
@@ -83,7 +84,7 @@ func definitions(namesAndTypes ...string) []AttributeDefinition {
 	return defs
 }
 
-// keys is a key schema of a partition key and, where given, a sort key.
+// keys returns a key schema of a partition key and, with two names, a sort key.
 func keys(names ...string) []KeySchemaElement {
 	schema := []KeySchemaElement{}
 	for i, name := range names {
@@ -101,10 +102,10 @@ func include(ix IndexSpec, attributes ...string) IndexSpec {
 	return ix
 }
 
-// item reads an item from its JSON form.
+// item returns the item of a JSON text.
 func item(text string) dynamo.Item { return arg(text).Item }
 
-// arg reads an item as the wire does: with what is wrong in it.
+// arg returns the item of a JSON text as the wire reads it: with its first error.
 func arg(text string) ItemArg {
 	out, bad, fatal := dynamo.NewJSON([]byte(text)).AppendItem(nil)
 	if fatal != nil {
@@ -113,7 +114,7 @@ func arg(text string) ItemArg {
 	return ItemArg{Item: out, Err: bad}
 }
 
-// vals reads ExpressionAttributeValues.
+// vals returns ExpressionAttributeValues.
 func vals(text string) Values {
 	v := Values{V: map[string]dynamo.Value{}}
 	for name, value := range item(text).All() {
@@ -122,7 +123,7 @@ func vals(text string) Values {
 	return v
 }
 
-// put puts an item that nothing refuses.
+// put puts an item and fails the test on an error.
 func (d *db) put(table, text string) {
 	d.t.Helper()
 	if _, err := d.PutItem(ctx, &PutItemInput{TableName: Some(table), Item: arg(text)}); err != nil {
@@ -130,7 +131,7 @@ func (d *db) put(table, text string) {
 	}
 }
 
-// get reads an item by its key; "(none)" when there is none.
+// get returns an item by its key, or "(none)".
 func (d *db) get(table, key string) string {
 	d.t.Helper()
 	out, err := d.GetItem(ctx, &GetItemInput{TableName: Some(table), Key: arg(key)})
@@ -147,7 +148,8 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
-// refused checks that err is the API's, with this code and message. A message that ends in … need only begin so.
+// refused checks that err is the API's, with this code and message. A message that ends in … is a
+// prefix.
 func refused(t *testing.T, err error, code dynamo.Code, message string) {
 	t.Helper()
 	var e *dynamo.Error
@@ -166,7 +168,7 @@ func invalidRequest(t *testing.T, err error, message string) {
 	refused(t, err, dynamo.CodeValidation, message)
 }
 
-// lines gives items one a line, for comparison.
+// lines returns items as text, one a line.
 func lines(items []dynamo.Item) string {
 	var b strings.Builder
 	for _, it := range items {

@@ -4,9 +4,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
-// shape collects the members of a request that break the API model's constraints. All of them are named in one
-// message, the first ten at most, before anything else of the request is looked at. The zero shape is ready, and costs
-// nothing as long as all is well.
+// shape collects the members of a request that violate constraints of the API's model. One message
+// names all of them, at most ten, before any other check. The zero shape is ready for use, and
+// allocates nothing for a valid request.
 type shape struct{ problems constraint.Problems }
 
 // The enumerations, in the order in which the API prints them.
@@ -28,50 +28,52 @@ var (
 	enumStreamViewType = []string{"NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"}
 )
 
-// fail notes that value, at path, breaks a constraint.
+// fail records that value, at path, violates a constraint.
 func (s *shape) fail(value, path, constraint string) { s.problems.Fail(value, path, constraint) }
 
-// add notes a problem in words of its own.
+// add records a problem with a text of its own.
 func (s *shape) add(problem string) { s.problems.Add(problem) }
 
-// null notes that the member at path is required and absent.
+// null records that the required member at path is absent.
 func (s *shape) null(path string) { s.problems.Null(path) }
 
-// required checks that a member is there.
+// required checks that a member is present.
 func (s *shape) required(path string, present bool) { s.problems.Required(path, present) }
 
-// enum checks a member against its enumeration, and reports whether all is well; absent is fine.
+// enum checks a member against its enumeration and reports whether it is valid. An absent member
+// is.
 func (s *shape) enum(path string, v Opt[string], set []string) bool {
 	return !v.Set || s.problems.Enum(path, v.V, set)
 }
 
-// length checks the length of a string in characters; absent is fine.
+// length checks the length of a string in characters. An absent string is valid.
 func (s *shape) length(path string, v Opt[string], least, most int) {
 	if v.Set {
 		s.problems.Length(path, v.V, least, most)
 	}
 }
 
-// count checks the number of elements of a list or map; printed is the value as the API prints it.
+// count checks the number of elements of a list or map. printed returns the value as the API prints
+// it.
 func (s *shape) count(path string, n, least, most int, printed func() string) {
 	s.problems.Count(path, n, least, most, printed)
 }
 
-// least checks that a number is not below a bound; absent is fine.
+// least checks that a number is not below a bound. An absent number is valid.
 func (s *shape) least(path string, v Opt[int64], bound int64) {
 	if v.Set {
 		s.problems.Least(path, v.V, bound)
 	}
 }
 
-// most checks that a number is not above a bound; absent is fine.
+// most checks that a number is not above a bound. An absent number is valid.
 func (s *shape) most(path string, v Opt[int64], bound int64) {
 	if v.Set {
 		s.problems.Most(path, v.V, bound)
 	}
 }
 
-// name checks an index name: pattern, then length. Absent is fine.
+// name checks an index name: pattern, then length. An absent name is valid.
 func (s *shape) name(path string, v Opt[string]) {
 	if v.Set && !constraint.NameLetters(v.V) {
 		s.pattern(path, v.V)
@@ -81,7 +83,7 @@ func (s *shape) name(path string, v Opt[string]) {
 
 func (s *shape) pattern(path, value string) { s.problems.Pattern(path, value, "[a-zA-Z0-9_.-]+") }
 
-// err is nil, or the ValidationException that names everything collected.
+// err returns the ValidationException that names all recorded problems, or nil.
 func (s *shape) err() error {
 	if !s.problems.Any() {
 		return nil
@@ -89,5 +91,5 @@ func (s *shape) err() error {
 	return invalid(s.problems.Message())
 }
 
-// printedList is a list of strings as the API prints it in a message.
+// printedList returns a list of strings as the API prints it in a message.
 func printedList(elems []string) string { return constraint.List(elems) }

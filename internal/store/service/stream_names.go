@@ -15,12 +15,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// The names that clients see of streams, shards, records and positions, and how each is read back:
+// The names of streams, shards, records and positions at the API:
 //
 //	stream ARN       arn:aws:dynamodb:<region>:<account>:table/<table>/stream/<label>
 //	shard id         shardId-<number of the shard, 20 digits>-<id of the stream, 8 hex digits>
-//	sequence number  1<the engine's sequence number, 20 digits>: never shorter than the 21 digits that SDKs insist on, and in
-//	                 order both as text and as a number
+//	sequence number  1<the engine's sequence number, 20 digits>: never shorter than the 21 digits
+//	                 that SDKs insist on, and in order both as text and as a number
 //	event id         16 bytes in hex: the stream's hash, the engine's sequence number
 //	shard iterator   <stream ARN>|1|<base64 of shard, position, run and age>
 const (
@@ -41,7 +41,7 @@ const (
 	msgInvalidStreamARN = "Invalid StreamArn: "
 )
 
-// parseStreamARN gives the table and label of a stream ARN.
+// parseStreamARN returns the table and label of a stream ARN.
 func parseStreamARN(arn string) (table, label string, err error) {
 	if isARN(arn) {
 		if resource, err := arnResource(arn); err == nil {
@@ -54,7 +54,7 @@ func parseStreamARN(arn string) (table, label string, err error) {
 	return "", "", invalid(msgInvalidStreamARN + arn)
 }
 
-// findStream gives the stream that an ARN names.
+// findStream returns the stream that an ARN names.
 func (s *Service) findStream(arn string) (*engine.StreamDesc, error) {
 	table, label, err := parseStreamARN(arn)
 	if err != nil {
@@ -68,7 +68,8 @@ func shardID(stream, shard uint32) string {
 	return fmt.Sprintf("%s%020d-%08x", shardIDPrefix, shard, stream)
 }
 
-// parseShardID gives the shard of a stream; false: no shard of that stream has this id.
+// parseShardID returns the number of a stream's shard, or false for an id of another
+// stream.
 func parseShardID(stream uint32, id string) (uint32, bool) {
 	digits, rest, ok := strings.Cut(strings.TrimPrefix(id, shardIDPrefix), "-")
 	no, err := strconv.ParseUint(digits, 10, 32)
@@ -76,7 +77,8 @@ func parseShardID(stream uint32, id string) (uint32, bool) {
 }
 
 func sequenceNumber(seq uint64) string {
-	b := [len(sequencePrefix) + sequenceDigits]byte{sequencePrefix[0]} // by hand: there are two for every record that is read
+	// written by hand for speed: each record that is read needs two
+	b := [len(sequencePrefix) + sequenceDigits]byte{sequencePrefix[0]}
 	for i := len(b) - 1; i > 0; i-- {
 		b[i] = '0' + byte(seq%10)
 		seq /= 10
@@ -84,7 +86,7 @@ func sequenceNumber(seq uint64) string {
 	return string(b[:])
 }
 
-// parseSequence reads a sequence number; false: it is none of ours.
+// parseSequence returns the engine's sequence number, or false for a text in another form.
 func parseSequence(s string) (uint64, bool) {
 	digits, ok := strings.CutPrefix(s, sequencePrefix)
 	if !ok || len(digits) != sequenceDigits {
@@ -94,7 +96,7 @@ func parseSequence(s string) (uint64, bool) {
 	return seq, err == nil
 }
 
-// eventIDs makes the event ids of one stream.
+// eventIDs is the first half of all event ids of one stream.
 type eventIDs [8]byte
 
 func newEventIDs(d *engine.StreamDesc) eventIDs {
@@ -110,13 +112,13 @@ func (ids eventIDs) id(seq uint64) string {
 	return hex.EncodeToString(b)
 }
 
-// iterator is a position in a shard, as a client carries it about. The server keeps nothing of it.
+// iterator is a position in a shard. The client holds it; the server stores nothing about it.
 type iterator struct {
 	arn    string
 	shard  uint32
 	from   uint64        // the first sequence number to read
-	run    uint32        // of the service that issued it
-	issued time.Duration // since that service began
+	run    uint32        // the run of the service that issued it
+	issued time.Duration // the time since the start of that service
 }
 
 func (s *Service) newIterator(arn string, shard uint32, from uint64) iterator {
@@ -132,8 +134,9 @@ func (it iterator) String() string {
 	return it.arn + iteratorVersion + base64.StdEncoding.EncodeToString(b)
 }
 
-// parseIterator reads an iterator and checks its age. One from before a restart counts as issued when this service began:
-// how old it was then is not known, and a consumer that lives on must not lose its place.
+// parseIterator returns an iterator after a check of its age. An iterator from before a restart
+// counts as issued when this service started: its age is unknown, and a consumer that outlived the
+// restart must not lose its position.
 func (s *Service) parseIterator(text string) (iterator, error) {
 	arn, code, ok := strings.Cut(text, iteratorVersion)
 	b, err := base64.StdEncoding.DecodeString(code)

@@ -7,8 +7,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// FuzzStreamNames reads what a client sent as each of the names that it carries about. What is accepted must be written
-// just as it was read.
+// FuzzStreamNames parses any text as each of the names. An accepted text must be written back
+// unchanged.
 func FuzzStreamNames(f *testing.F) {
 	s := &Service{region: "eu-west-1", account: "1", run: 7, elapsed: func() time.Duration { return time.Hour }}
 	arn := s.streamARN("Music", "2026-01-01T00:00:00.000")

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// streamed is the table Music with a stream of both images, and its ARN.
+// streamed creates the table Music with a stream of both images, and returns its ARN.
 func (d *db) streamed() string {
 	d.t.Helper()
 	d.music()
@@ -34,7 +34,7 @@ func (d *db) iterator(in GetShardIteratorInput) string {
 	return out.Iterator
 }
 
-// records reads all records of a stream, shard by shard, from the trim horizon on.
+// records returns all records of a stream, shard by shard, from the trim horizon on.
 func (d *db) records(arn string) []StreamRecord {
 	d.t.Helper()
 	var all []StreamRecord
@@ -135,7 +135,7 @@ func TestShardIteratorTypes(t *testing.T) {
 	equal(t, "by limit", fmt.Sprint(first, " ", len(out.Records)), "012 2")
 }
 
-// A disabled stream is read to its end, where its shards have no next iterator.
+// A disabled stream can be read to its end, where its shards have no next iterator.
 func TestDisabledStreamEnds(t *testing.T) {
 	d := open(t)
 	arn := d.streamed()

@@ -7,14 +7,15 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// The tags by which a table says what it is to be like here. Where one is missing the server's own setting counts. Keys that begin with "mayfly:" are
-// mayfly's: another of them is refused, so that a misspelt one does not pass for set.
+// The tags that configure a table. If one is missing, the server's setting applies. Keys that begin
+// with "mayfly:" are reserved: an unknown one is refused, so that a misspelt tag is not silently
+// ignored.
 const (
 	tagPrefix = "mayfly:"
-	tagExpiry = "mayfly:expiry"       // strict or aws: how its items expire
+	tagExpiry = "mayfly:expiry"       // strict or aws
 	tagDelay  = "mayfly:expiry-delay" // a distribution of delays, for aws
 	tagSeed   = "mayfly:expiry-seed"  // a number, for aws
-	tagShards = "mayfly:shards"       // how many shards its stream has, from when it is enabled next
+	tagShards = "mayfly:shards"       // the number of shards of the next stream that is enabled
 )
 
 const (
@@ -22,13 +23,13 @@ const (
 	shardsMax    = 64
 )
 
-// tagged is what a table's tags say.
+// tagged is the settings that a table's tags carry.
 type tagged struct {
 	expiry engine.Expiry
 	shards int // 0: nothing
 }
 
-// setByTag sets what one tag says. Tags that are not mayfly's say nothing.
+// setByTag applies one tag. It ignores tags without mayfly's prefix.
 func setByTag(to *tagged, key, value string) error {
 	x := &to.expiry
 	switch {
@@ -62,12 +63,13 @@ func setByTag(to *tagged, key, value string) error {
 	return nil
 }
 
-// taggedBy is what tags say, and where they do not, the server.
+// taggedBy returns the settings in the tags, completed by the server's.
 func (s *Service) taggedBy(tags map[string]string) tagged {
 	to := tagged{expiry: s.expiry}
 	for _, key := range []string{tagExpiry, tagDelay, tagSeed, tagShards} {
 		if value, ok := tags[key]; ok {
-			_ = setByTag(&to, key, value) // checked when it was set; one from before that was checked says nothing
+			// checked when the tag was set; an older tag that fails the check is ignored
+			_ = setByTag(&to, key, value)
 		}
 	}
 	if to.expiry.Mode == engine.ExpiryStrict {
@@ -76,7 +78,7 @@ func (s *Service) taggedBy(tags map[string]string) tagged {
 	return to
 }
 
-// obeyTags makes a table's description what its tags ask for.
+// obeyTags applies a table's tags to its description.
 func (s *Service) obeyTags(d *engine.TableDesc) {
 	to := s.taggedBy(d.API.Tags)
 	d.TTL.Expiry, d.Stream.Shards = to.expiry, to.shards

@@ -20,8 +20,8 @@ const (
 	msgTooManyTags = "Number of Tags exceed the current limit for the provided ResourceArn"
 )
 
-// TagResource sets tags of a table; a tag of the same key is replaced. Those of mayfly change how the table's items expire
-// and its next stream.
+// TagResource sets tags of a table and replaces tags of the same key. mayfly's own tags change how
+// the table's items expire, and its next stream.
 func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty, error) {
 	table, err := taggedTable(in.ARN)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty
 	})
 }
 
-// UntagResource removes tags of a table by their keys; keys that it does not have are ignored.
+// UntagResource removes tags of a table by their keys, and ignores keys that it does not have.
 func (s *Service) UntagResource(ctx context.Context, in *UntagResourceInput) (*Empty, error) {
 	table, err := taggedTable(in.ARN)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) UntagResource(ctx context.Context, in *UntagResourceInput) (*E
 	})
 }
 
-// ListTagsOfResource gives a table's tags in the order of their keys, ten a page.
+// ListTagsOfResource returns a table's tags in the order of their keys, ten a page.
 func (s *Service) ListTagsOfResource(_ context.Context, in *ListTagsInput) (*ListTagsOutput, error) {
 	table, err := taggedTable(in.ARN)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Service) alterTags(ctx context.Context, arn, table string, change func(
 	return &Empty{}, nil
 }
 
-// tagError is apiError, except that a missing table is named by the ARN.
+// tagError is apiError, except that the error for a missing table shows the ARN.
 func tagError(err error, arn string) error {
 	err = apiError(err, arn)
 	if errorCode(err) == dynamo.CodeResourceNotFound {
@@ -115,7 +115,7 @@ func tagError(err error, arn string) error {
 	return err
 }
 
-// taggedTable gives the table that a resource ARN names.
+// taggedTable returns the table that a resource ARN names.
 func taggedTable(arn Opt[string]) (string, error) {
 	if !arn.Set || arn.V == "" {
 		return "", invalid("Invalid TableArn")
@@ -144,7 +144,7 @@ func (s *shape) tags(tags []Tag) {
 	}
 }
 
-// checkTags refuses characters that a tag cannot have, reserved keys and keys given twice.
+// checkTags refuses invalid characters, reserved keys and repeated keys.
 func checkTags(tags []Tag) error {
 	for i, tag := range tags {
 		switch {
@@ -165,14 +165,14 @@ func checkTags(tags []Tag) error {
 	return nil
 }
 
-// isTagText tells whether s has only letters, digits, spaces and _ . : / = + - @.
+// isTagText reports whether s has only letters, digits, spaces and _ . : / = + - @.
 func isTagText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("_.:/=+-@", r)
 	})
 }
 
-// tagMap is old with tags set in it; old is not changed.
+// tagMap returns a copy of old with tags set in it.
 func tagMap(old map[string]string, tags []Tag) map[string]string {
 	if len(tags) == 0 {
 		return old

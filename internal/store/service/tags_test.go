@@ -72,7 +72,8 @@ func TestTagsRefused(t *testing.T) {
 	invalidRequest(t, err, "Atleast one Tag Key needs to be provided as Input.")
 }
 
-// A table's tag says how many shards its stream has, from when a stream is enabled next; the server's setting counts where there is none.
+// A table's tag sets the number of shards of its stream, from the next time that a stream is
+// enabled; without the tag, the server's setting applies.
 func TestShardsTag(t *testing.T) {
 	d := open(t)
 	spec := &StreamSpec{Enabled: Some(true), ViewType: Some("KEYS_ONLY")}

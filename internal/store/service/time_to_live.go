@@ -14,9 +14,10 @@ const (
 	ttlDisabling = "DISABLING"
 )
 
-// UpdateTimeToLive turns a table's TTL on, for one attribute, or off. The change holds for every later write when this
-// answers; items that were there before follow in the background, which DescribeTimeToLive shows. Amazon's rule that
-// a table's TTL can change only about once an hour is not kept.
+// UpdateTimeToLive enables a table's TTL for one attribute, or disables it. When it returns, the
+// change applies to every later write. Items from before follow in the background, and
+// DescribeTimeToLive shows the progress. AWS allows about one change an hour; mayfly does not limit
+// it.
 func (s *Service) UpdateTimeToLive(ctx context.Context, in *UpdateTimeToLiveInput) (*UpdateTimeToLiveOutput, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
@@ -67,7 +68,7 @@ func changeTimeToLive(ttl *engine.TTLDesc, enable bool, attribute string) error 
 	return nil
 }
 
-// DescribeTimeToLive tells whether a table's TTL is on, and on which attribute.
+// DescribeTimeToLive returns the state of a table's TTL and its attribute.
 func (s *Service) DescribeTimeToLive(_ context.Context, in *TableNameInput) (*DescribeTimeToLiveOutput, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {

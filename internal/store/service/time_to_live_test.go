@@ -43,7 +43,7 @@ func TestUpdateTimeToLive(t *testing.T) {
 	refused(t, err, dynamo.CodeResourceNotFound, "Requested resource not found: Table: none not found")
 }
 
-// The reaper is not running in this test, so the backfill does not end.
+// The reaper does not run in this test, so the backfill does not end.
 func TestDescribeTimeToLive(t *testing.T) {
 	d := open(t)
 	table := Some(d.counters())

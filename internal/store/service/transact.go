@@ -24,8 +24,9 @@ const (
 	reasonValidation = "ValidationError"
 )
 
-// cancelled is the error of a transaction of which some action failed; errs has one entry for each action, nil where it is
-// not the cause. An error that is no reason, such as a fault, is the transaction's own error.
+// cancelled returns the error of a transaction in which an action failed. errs has an entry for
+// each action, nil if the action is not the cause. An error that is not a cancellation reason, such
+// as a fault, is the transaction's own error.
 func cancelled(errs []error) error {
 	reasons := make([]dynamo.Reason, len(errs))
 	for i, err := range errs {
@@ -52,8 +53,8 @@ func cancelMessage(reasons []dynamo.Reason) string {
 	return "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"
 }
 
-// cancels tells whether an error of binding an action to its table cancels the transaction, as keys of a wrong type do,
-// rather than refusing it outright, as a missing table and empty keys do.
+// cancels reports whether an error of binding an action to its table cancels the transaction, as a
+// key of a wrong type does, or refuses it outright, as a missing table and an empty key do.
 func cancels(err error) bool {
 	var bad *engine.KeyError
 	if errors.As(err, &bad) {
@@ -62,7 +63,7 @@ func cancels(err error) bool {
 	return errorCode(err) == dynamo.CodeValidation
 }
 
-// someError tells whether any action failed.
+// someError reports whether any action failed.
 func someError(errs []error) bool {
 	for _, err := range errs {
 		if err != nil {
@@ -82,6 +83,6 @@ func (s *shape) transactItems(n int, present bool) {
 		if n == 0 {
 			return "[]"
 		}
-		return "[…]" // how Amazon prints the actions is not known
+		return "[…]" // it is unknown how AWS prints the actions
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// TransactGetItems reads up to 100 items as they were at one instant.
+// TransactGetItems returns up to 100 items as of one instant.
 func (s *Service) TransactGetItems(ctx context.Context, in *TransactGetItemsInput) (*TransactGetItemsOutput, error) {
 	gets, err := newTransactGets(in)
 	if err != nil {
@@ -48,11 +48,11 @@ type transactGet struct {
 	table      *engine.Table
 	key        engine.Key
 
-	found dynamo.Item // nil: there is none
+	found dynamo.Item // nil: no such item
 	size  int         // of found, in bytes
 }
 
-// newTransactGets checks the request as far as it can be without the tables.
+// newTransactGets returns the actions of a request after the checks that need no table.
 func newTransactGets(in *TransactGetItemsInput) ([]transactGet, error) {
 	gets := make([]transactGet, len(in.Items))
 	if err := transactGetShape(in, gets); err != nil {
@@ -95,7 +95,7 @@ func transactGetShape(in *TransactGetItemsInput, gets []transactGet) error {
 	return s.err()
 }
 
-// bindTransactGets holds the keys against the tables' schemas.
+// bindTransactGets checks the keys against the tables' schemas.
 func (s *Service) bindTransactGets(gets []transactGet) error {
 	errs := make([]error, len(gets))
 	for i := range gets {

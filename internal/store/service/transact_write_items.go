@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// TransactWriteItems carries out up to 100 actions, all of them or none.
+// TransactWriteItems executes up to 100 actions, all of them or none.
 func (s *Service) TransactWriteItems(ctx context.Context, in *TransactWriteItemsInput) (*TransactWriteItemsOutput, error) {
 	if err := transactWriteShape(in); err != nil {
 		return nil, err
@@ -53,7 +53,8 @@ func transactOutput(actions []*action, in *TransactWriteItemsInput, mode capacit
 	return out
 }
 
-// transactAgain answers a transaction that its token shows to be done already: it has cost the reading of its items.
+// transactAgain returns the answer for a transaction that its token shows to be done already. It
+// costs a read of the items.
 func (s *Service) transactAgain(actions []*action, mode capacityMode) *TransactWriteItemsOutput {
 	used := meters{mode: mode, transaction: meterReads}
 	for _, a := range actions {
@@ -64,7 +65,7 @@ func (s *Service) transactAgain(actions []*action, mode capacityMode) *TransactW
 	return &TransactWriteItemsOutput{Capacity: used.results()}
 }
 
-// transactError is what a batch that was not applied is answered with.
+// transactError returns the API's error for a batch that was not applied.
 func transactError(err error, actions []*action, token *tokenWrite) error {
 	if !errors.Is(err, engine.ErrRefused) {
 		return apiError(err, "")
@@ -91,7 +92,7 @@ func transactWriteShape(in *TransactWriteItemsInput) error {
 	return s.err()
 }
 
-// transactAction checks the shape of one entry; how many actions it has is checked later.
+// transactAction checks the shape of one entry. The number of its actions is checked later.
 func (s *shape) transactAction(path string, a *TransactAction) {
 	onFail := "returnValuesOnConditionCheckFailure"
 	if c := a.Check; c != nil {
@@ -122,7 +123,7 @@ func (s *shape) transactAction(path string, a *TransactAction) {
 	}
 }
 
-// newTransactWrites makes the actions, checked as far as they can be without the tables.
+// newTransactWrites returns the actions of a request after the checks that need no table.
 func newTransactWrites(entries []TransactAction) ([]*action, error) {
 	actions := make([]*action, len(entries))
 	size := 0
@@ -143,7 +144,7 @@ func newTransactWrites(entries []TransactAction) ([]*action, error) {
 	return actions, nil
 }
 
-// newTransactWrite makes the action of one entry, and gives the TableName that it is for.
+// newTransactWrite returns the action of one entry and its TableName.
 func newTransactWrite(entry *TransactAction) (a *action, table Opt[string], err error) {
 	given := 0
 	for _, present := range [...]bool{entry.Check != nil, entry.Put != nil, entry.Update != nil, entry.Delete != nil} {
@@ -185,7 +186,7 @@ func newCheck(in *ConditionCheck) (*action, error) {
 	return a, sess.Unused()
 }
 
-// bindTransaction binds the actions and refuses two of one item.
+// bindTransaction binds the actions and refuses two actions on one item.
 func (s *Service) bindTransaction(actions []*action, mode capacityMode) error {
 	errs := make([]error, len(actions))
 	for i, a := range actions {
@@ -209,7 +210,7 @@ func (s *Service) bindTransaction(actions []*action, mode capacityMode) error {
 	return nil
 }
 
-// tokenError is a ClientRequestToken that came with other content before.
+// tokenError refuses a ClientRequestToken that was used with other content before.
 func tokenError() error {
 	return &dynamo.Error{Code: dynamo.CodeIdempotentMismatch, Message: "Idempotent parameter mismatch: the ClientRequestToken was used with other parameters before"}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// The actions of tests, all on the table Counters.
+// The actions of the tests, all on the table Counters.
 func putAction(text string) TransactAction {
 	return TransactAction{Put: &PutItemInput{TableName: Some("Counters"), Item: arg(text)}}
 }
@@ -130,7 +130,7 @@ func TestTransactWriteItemsValidation(t *testing.T) {
 		"' at 'clientRequestToken' failed to satisfy constraint: Member must have length less than or equal to 36")
 }
 
-// A token makes a transaction happen once, for ten minutes, and only one that succeeded.
+// A token makes a transaction happen only once within ten minutes, if it succeeded.
 func TestClientRequestToken(t *testing.T) {
 	d := open(t)
 	table := d.counters()
@@ -167,7 +167,7 @@ func TestClientRequestToken(t *testing.T) {
 	equal(t, "tables that clients see", fmt.Sprint(out.Names), "[Counters]")
 }
 
-// A token is part of its transaction's batch, so a restart forgets neither or both.
+// A token is part of its transaction's batch, so a crash keeps both or neither.
 func TestClientRequestTokenSurvivesRestart(t *testing.T) {
 	dir := t.TempDir()
 	var table string
@@ -190,7 +190,7 @@ func TestClientRequestTokenSurvivesRestart(t *testing.T) {
 	}
 }
 
-// Of many requests with one token at once, one is carried out.
+// Of many concurrent requests with one token, one is executed.
 func TestClientRequestTokenAtOnce(t *testing.T) {
 	d := open(t)
 	table := d.counters()
@@ -213,7 +213,8 @@ func TestTransactWriteItemsCapacity(t *testing.T) {
 		Items:                  []TransactAction{putAction(`{"id":{"S":"a"}}`), checkAction(`{"id":{"S":"b"}}`, "attribute_not_exists(id)")},
 		ReturnConsumedCapacity: Some("INDEXES"), ClientRequestToken: Some("t"),
 	}
-	for _, want := range []string{"4 {0 false} {4 true}", "4 {4 true} {0 false}"} { // the second time the items are only read
+	// the second time, the items are only read
+	for _, want := range []string{"4 {0 false} {4 true}", "4 {4 true} {0 false}"} {
 		out, err := d.TransactWriteItems(ctx, &in)
 		if err != nil {
 			t.Fatal(err)

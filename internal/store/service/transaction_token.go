@@ -10,8 +10,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// Tokens of transactions are items of a system table, written in the same batch as what they stand for: so a token is kept
-// exactly when its transaction is, over restarts too, and its deadline takes it away ten minutes later.
+// Tokens of transactions are items of a system table, written in the batch of their transaction. So
+// a token is stored exactly if its transaction is, over restarts too, and it expires after ten
+// minutes.
 const (
 	tokenTable   = "transaction-tokens"
 	tokenKey     = "token"
@@ -21,10 +22,10 @@ const (
 	tokenLifeMillis = 10 * 60 * 1000
 )
 
-// errTokenSeen refuses a batch because its token shows that it has been applied before.
+// errTokenSeen refuses a batch whose token shows that it was applied before.
 var errTokenSeen = errors.New("the transaction's token has been seen")
 
-// tokenWrite is the write of a token, to go with the writes that it stands for.
+// tokenWrite is the write of a token, for the batch of its transaction.
 type tokenWrite struct {
 	token  string
 	digest [32]byte
@@ -51,7 +52,7 @@ func (w *tokenWrite) key() dynamo.Item {
 	return b.Item()
 }
 
-// decide keeps a new token until its deadline, and refuses one that is there already.
+// decide stores a new token until its deadline, and refuses a known one.
 func (w *tokenWrite) decide(old dynamo.Item, now engine.Instant) (dynamo.Item, error) {
 	if old != nil {
 		if bytes.Equal(old.Get(tokenDigest).Bytes(), w.digest[:]) {
@@ -70,10 +71,10 @@ func (w *tokenWrite) decide(old dynamo.Item, now engine.Instant) (dynamo.Item, e
 	return b.Item(), nil
 }
 
-// secondsText is an instant as a decimal number of seconds, to the millisecond.
+// secondsText returns an instant as a decimal number of seconds, to the millisecond.
 func secondsText(at engine.Instant) []byte { return fmt.Appendf(nil, "%d.%03d", at/1000, at%1000) }
 
-// tokens gives the system table of tokens, which the first use makes.
+// tokens returns the system table of tokens. The first use creates it.
 func (s *Service) tokens(ctx context.Context) (*engine.Table, error) {
 	t, err := s.engine.Table(systemNamespace, tokenTable)
 	if !errors.Is(err, engine.ErrTableNotFound) {

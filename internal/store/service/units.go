@@ -2,17 +2,19 @@ package service
 
 import "github.com/mayflydb/mayfly/internal/store/dynamo"
 
-// What each call consumes is counted, whether or not it asks for it, for the operator. A put or delete of an item that nobody had to read is
-// counted by the size that is known: the new item's, or one unit. That is so in a table without TTL, stream and indexes, for calls without
-// condition that do not ask what was there or what they consumed.
+// The units of each call are counted for the operator, whether or not the call asks for them. A put
+// or delete that did not read the old item is counted by the known size: the new item's, or one
+// unit. That happens in a table without TTL, stream and indexes, for calls without condition that
+// ask neither for the old item nor for the units.
 
-// Consumed is what has been consumed of a table, with its local indexes, or of one of its global indexes since the process began, in units.
+// Consumed is the units consumed since the process began, of a table with its local indexes, or of
+// one global index.
 type Consumed struct {
 	Table, Index string // Index is empty for the table
 	Read, Write  float64
 }
 
-// Consumed tells of every table and every global index that there is. It is in no order.
+// Consumed returns the units of every table and every global index, in no order.
 func (s *Service) Consumed() (out []Consumed) {
 	for _, t := range s.engine.Tables() {
 		d := t.Desc()
@@ -29,7 +31,7 @@ func (s *Service) Consumed() (out []Consumed) {
 	return out
 }
 
-// countWrite counts an applied write. A local index's units are the table's, as Amazon has it.
+// countWrite counts an applied write. A local index's units are the table's, as at AWS.
 func (a *action) countWrite(factor float64) {
 	units := factor * tableWriteUnits(&a.write)
 	for i := range a.write.Indexes {
@@ -42,8 +44,8 @@ func (a *action) countWrite(factor float64) {
 	a.desc.Units.AddWritten(units)
 }
 
-// countRefused counts writes that were refused together because of a condition: each costs what its item would have, but nothing in the indexes.
-// Refusals of other kinds cost nothing.
+// countRefused counts writes that were refused together because of a condition. Each costs as much
+// as an applied write of its item, but nothing in the indexes. Other refusals cost nothing.
 func countRefused(actions []*action, factor float64) {
 	failed := false
 	for _, a := range actions {
@@ -57,7 +59,7 @@ func countRefused(actions []*action, factor float64) {
 	}
 }
 
-// countRead counts what a page has consumed: what was fetched from the table by way of an index is the table's.
+// countRead counts the units of a page. Items fetched by way of an index count for the table.
 func (p *page) countRead(units float64) {
 	of := p.desc.Units
 	if p.index != nil && p.index.Global {

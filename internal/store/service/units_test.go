@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// consumed words what has been consumed since before, each of which it then is: "Music w1 r0.5, Music/byGenre w1".
+// consumed returns the units consumed since before as text, such as "Music w1 r0.5, Music/byGenre
+// w1", and updates before.
 func (d *db) consumed(before *map[string]Consumed) string {
 	now, words := map[string]Consumed{}, []string{}
 	for _, c := range d.Consumed() {
@@ -35,7 +36,8 @@ func (d *db) consumed(before *map[string]Consumed) string {
 	return strings.Join(words, ", ")
 }
 
-// consumedInAnswers words what the answers say that was consumed in the same way: a local index's units are its table's.
+// consumedInAnswers returns the units in answers as text of the same form. A local index's units
+// are its table's.
 func consumedInAnswers(reads bool, answers []*Capacity) string {
 	sums, words := map[string]float64{}, []string{}
 	for _, c := range answers {
@@ -56,9 +58,11 @@ func consumedInAnswers(reads bool, answers []*Capacity) string {
 	return strings.Join(words, ", ")
 }
 
-// Every call is counted by the rules of Amazon's capacity units, whether it asks for them or not, and as the answers say where they do.
+// Every call is counted by the rules of AWS's capacity units, and agrees with its answer if the
+// answer shows units.
 func TestConsumed(t *testing.T) {
-	kb := func(n int) string { return fmt.Sprintf(`,"x":{"S":"%s"}`, strings.Repeat("x", n*900)) } // with the keys
+	// with the keys
+	kb := func(n int) string { return fmt.Sprintf(`,"x":{"S":"%s"}`, strings.Repeat("x", n*900)) }
 	song := func(name, attributes string) ItemArg {
 		return arg(fmt.Sprintf(`{"artist":{"S":"a"},"song":{"S":"%s"}%s}`, name, attributes))
 	}
@@ -171,7 +175,8 @@ func TestConsumed(t *testing.T) {
 	}
 }
 
-// A write that a condition refuses costs what it would have, by the item that is there; what is refused otherwise costs nothing.
+// A write that a condition refuses costs as much as the stored item would; other refusals cost
+// nothing.
 func TestConsumedByRefusals(t *testing.T) {
 	d, before := open(t), map[string]Consumed{}
 	table := Some(d.counters())
@@ -211,8 +216,8 @@ func TestConsumedByRefusals(t *testing.T) {
 	}
 }
 
-// Counters last as long as the table or the index. What mayfly does by itself is not counted: expiry costs nothing, and Amazon does not charge a
-// table for the backfill of an index either.
+// Counters last as long as the table or the index. mayfly's own work is not counted: expiry costs
+// nothing, and AWS does not charge a table for the backfill of an index.
 func TestConsumedLastsAsLongAsTheTable(t *testing.T) {
 	d, before := open(t), map[string]Consumed{}
 	table := d.music()
@@ -225,7 +230,7 @@ func TestConsumedLastsAsLongAsTheTable(t *testing.T) {
 		d.put(table, fmt.Sprintf(`{"artist":{"S":"a"},"song":{"S":"s"},"label":{"S":"%s"},"genre":{"S":"g"},"ttl":{"N":"%d"}}`, label, epoch.Unix()+60))
 	}
 	put("x")
-	equal(t, "begun", d.consumed(&before), "Music w1") // without a year it is in no index
+	equal(t, "begun", d.consumed(&before), "Music w1") // without a year, the item is in no index
 	d.updateMusic(adding(index("byLabel", "ALL", "label"), "label:S"))
 	d.build()
 	equal(t, "an index is added", d.consumed(&before), "")
@@ -253,7 +258,7 @@ func TestConsumedLastsAsLongAsTheTable(t *testing.T) {
 	}
 }
 
-// Nothing is lost where many count at once.
+// Concurrent counting loses nothing.
 func TestConsumedAtOnce(t *testing.T) {
 	d := open(t)
 	table := d.counters()

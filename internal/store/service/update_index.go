@@ -8,10 +8,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// msgOneIndex is of index changes that Amazon makes one after another.
+// msgOneIndex refuses changes of indexes that AWS makes one after another.
 const msgOneIndex = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
 
-// indexName is the index that an entry of GlobalSecondaryIndexUpdates is about.
+// indexName returns the index that an entry of GlobalSecondaryIndexUpdates names.
 func (u *IndexUpdate) indexName() string {
 	switch {
 	case u.Create != nil:
@@ -23,14 +23,14 @@ func (u *IndexUpdate) indexName() string {
 	}
 }
 
-// online says whether an entry adds or removes an index, rather than change its throughput.
+// online reports whether an entry adds or removes an index, as opposed to changing its throughput.
 func (u *IndexUpdate) online() bool { return u.Create != nil || u.Delete != nil }
 
 func changesIndexesOnline(in *UpdateTableInput) bool {
 	return slices.ContainsFunc(in.GlobalUpdates, func(u IndexUpdate) bool { return u.online() })
 }
 
-// checkIndexUpdates checks the entries of GlobalSecondaryIndexUpdates as far as that needs no table.
+// checkIndexUpdates makes the checks of GlobalSecondaryIndexUpdates that need no table.
 func checkIndexUpdates(in *UpdateTableInput) error {
 	if in.GlobalUpdates != nil && len(in.GlobalUpdates) == 0 {
 		return invalid(invalidValues + "List of GlobalSecondaryIndexUpdates is empty")
@@ -55,7 +55,8 @@ func checkIndexUpdates(in *UpdateTableInput) error {
 	return nil
 }
 
-// changeIndexes applies GlobalSecondaryIndexUpdates to a table's description. Limits are looked at last, as Amazon does.
+// changeIndexes applies GlobalSecondaryIndexUpdates to a table's description. It checks limits
+// last, as AWS does.
 func changeIndexes(d *engine.TableDesc, in *UpdateTableInput) error {
 	before := slices.Clone(d.Indexes)
 	definitions := mergeDefinitions(d.API.Definitions, in.Attributes)
@@ -78,8 +79,8 @@ func changeIndexes(d *engine.TableDesc, in *UpdateTableInput) error {
 	return checkIndexLimits(before, d, in)
 }
 
-// checkIndexLimits refuses more than one index coming or going at a time, and more of them than a table may have. An index that is being built may
-// go; then it is the one.
+// checkIndexLimits refuses more than one index under construction or removal at a time, and more
+// indexes than a table may have. An index under construction may be removed.
 func checkIndexLimits(before []engine.IndexDesc, d *engine.TableDesc, in *UpdateTableInput) error {
 	if !changesIndexesOnline(in) {
 		return nil
@@ -112,7 +113,8 @@ func checkIndexLimits(before []engine.IndexDesc, d *engine.TableDesc, in *Update
 	return nil
 }
 
-// addIndex adds a global index. The request must define its key attributes, even those that the table has defined already.
+// addIndex adds a global index. The request must define its key attributes, even those that the
+// table has defined already.
 func addIndex(d *engine.TableDesc, spec *IndexSpec, given []AttributeDefinition, definitions []engine.KeyAttr) error {
 	if d.Index(spec.IndexName.V) != nil {
 		return invalid("Attempting to create an index which already exists")
@@ -136,7 +138,7 @@ func addIndex(d *engine.TableDesc, spec *IndexSpec, given []AttributeDefinition,
 	return nil
 }
 
-// checkNewIndex checks an index that is to be added against what the request says beside it.
+// checkNewIndex checks a new index against the rest of the request.
 func checkNewIndex(spec *IndexSpec, given []AttributeDefinition, onDemand bool) error {
 	if len(given) == 0 {
 		return invalid(invalidValues + "AttributeDefinitions is not specified for index: " + spec.IndexName.V)
@@ -186,7 +188,7 @@ func changeIndexThroughput(d *engine.TableDesc, u *IndexUpdate) error {
 	return nil
 }
 
-// globalIndex finds a global index to do something with.
+// globalIndex returns a global index; do names the wanted change in the error for a missing one.
 func globalIndex(d *engine.TableDesc, name, do string) (*engine.IndexDesc, error) {
 	ix := d.Index(name)
 	switch {
@@ -198,7 +200,8 @@ func globalIndex(d *engine.TableDesc, name, do string) (*engine.IndexDesc, error
 	return ix, nil
 }
 
-// mergeDefinitions adds the definitions of a request to those of a table. Where both define an attribute, the table's type stays.
+// mergeDefinitions returns the definitions of a table with those of a request. If both define an
+// attribute, the table's type stays.
 func mergeDefinitions(table []engine.KeyAttr, given []AttributeDefinition) []engine.KeyAttr {
 	merged := slices.Clone(table)
 	for _, def := range given {
@@ -209,13 +212,13 @@ func mergeDefinitions(table []engine.KeyAttr, given []AttributeDefinition) []eng
 	return merged
 }
 
-// usedDefinitions gives those of the definitions that the key of the table or of an index uses.
+// usedDefinitions returns the definitions that a key of the table or of an index uses.
 func usedDefinitions(d *engine.TableDesc, definitions []engine.KeyAttr) []engine.KeyAttr {
 	return slices.DeleteFunc(definitions, func(a engine.KeyAttr) bool { return !d.Key.Has(a.Name) && !indexKeyed(d, a.Name) })
 }
 
-// showIndexChange makes the answer to UpdateTable show an index that was added as Amazon does, which has not begun the backfill when it answers, and
-// one that was removed for the last time.
+// showIndexChange makes the answer to UpdateTable look like AWS's: an added index has not begun its
+// backfill, and a removed one is shown for the last time.
 func (s *Service) showIndexChange(out *TableDescription, before []engine.IndexDesc, d *engine.TableDesc) {
 	for i := range out.Global {
 		ix := &out.Global[i]

@@ -10,25 +10,25 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// adding asks for a new global index, with the definitions that it needs.
+// adding returns a request for a new global index, with the definitions that it needs.
 func adding(ix IndexSpec, defs ...string) UpdateTableInput {
 	return UpdateTableInput{Attributes: definitions(defs...), GlobalUpdates: []IndexUpdate{{Create: &ix, Actions: 1}}}
 }
 
-// dropIndex asks for the removal of a global index.
+// dropIndex returns a request to remove a global index.
 func dropIndex(name string) UpdateTableInput {
 	return UpdateTableInput{GlobalUpdates: []IndexUpdate{deletion(name)}}
 }
 
 func deletion(name string) IndexUpdate { return IndexUpdate{Delete: new(Some(name)), Actions: 1} }
 
-// build lets the engine do what it has to do in the background, which a service's engine does not do by itself in tests.
+// build runs the engine's background work, which does not run by itself in these tests.
 func (d *db) build() {
 	d.t.Helper()
 	d.advance(0)
 }
 
-// advance lets time pass, and the engine do what falls due in it.
+// advance moves the clock, and runs the work that falls due.
 func (d *db) advance(by time.Duration) {
 	d.t.Helper()
 	running, stop := context.WithCancel(ctx)
@@ -41,7 +41,8 @@ func (d *db) advance(by time.Duration) {
 	}
 }
 
-// shown words how DescribeTable shows the table Music: its status, its global indexes, and its definitions.
+// shown returns the description of the table Music as text: its status, its global indexes and its
+// definitions.
 func (d *db) shown() string {
 	d.t.Helper()
 	out, err := d.DescribeTable(ctx, &TableNameInput{TableName: Some("Music")})
@@ -67,7 +68,7 @@ func described(out *TableDescription) string {
 	return b.String()
 }
 
-// readAll queries and scans an index of the table Music.
+// readAll returns a Query and a Scan of an index of the table Music.
 func (d *db) readAll(index, attribute, value string) (query, scan *PageOutput, err error) {
 	query, err = d.Query(ctx, &QueryInput{
 		TableName: Some("Music"), IndexName: Some(index), KeyCondition: Some(attribute + " = :v"), Values: vals(`{":v":` + value + `}`),
@@ -79,8 +80,8 @@ func (d *db) readAll(index, attribute, value string) (query, scan *PageOutput, e
 	return query, scan, err
 }
 
-// An index is CREATING until every item has its entry, and nobody reads it before; then it is ACTIVE and can be read. A removed one is shown once
-// more, and is gone.
+// An index is CREATING, and not readable, until every item has its entry; then it is ACTIVE. A
+// removed index is shown once more.
 func TestUpdateTableIndex(t *testing.T) {
 	d := open(t)
 	table := d.music()
@@ -112,7 +113,7 @@ func TestUpdateTableIndex(t *testing.T) {
 	_, _, err = d.readAll("byLabel", "label", `{"S":"x"}`)
 	invalidRequest(t, err, "The table does not have the specified index: byLabel")
 
-	// Its attribute is free for another type, and its name for another index.
+	// The attribute is free for another type, and the name for another index.
 	d.updateMusic(adding(index("byLabel", "KEYS_ONLY", "label"), "label:N"))
 	d.build()
 	query, scan, err = d.readAll("byLabel", "label", `{"N":"1"}`)
@@ -123,7 +124,8 @@ func TestUpdateTableIndex(t *testing.T) {
 	equal(t, "scan", scan.Count, 1)
 }
 
-// From the moment it is added an index refuses what does not fit it. What was there before stays, also when it is updated elsewhere.
+// Once it is added, an index refuses items that do not fit it. Older items stay, even when other
+// attributes are updated.
 func TestWritesAfterIndexIsAdded(t *testing.T) {
 	d := open(t)
 	table := d.music()
@@ -158,7 +160,7 @@ func TestWritesAfterIndexIsAdded(t *testing.T) {
 	}
 }
 
-// What a request about indexes is refused for by itself, and what the table says to it.
+// Requests about indexes that are refused for themselves, and those that the table's state refuses.
 func TestUpdateTableIndexRefused(t *testing.T) {
 	const p = "One or more parameter values were invalid: "
 	withThroughput := func(ix IndexSpec) IndexSpec { ix.Throughput = units(1, 1); return ix }
@@ -224,7 +226,8 @@ func TestUpdateTableIndexRefused(t *testing.T) {
 	}
 }
 
-// One index comes or goes at a time, and meanwhile the table cannot be deleted; everything else can be changed. The index that is built can go.
+// Only one index is built or removed at a time, and meanwhile the table cannot be deleted.
+// Everything else can change, and the index under construction can be removed.
 func TestUpdateTableWhileIndexIsBuilt(t *testing.T) {
 	d := open(t)
 	table := d.music()
@@ -251,7 +254,8 @@ func TestUpdateTableWhileIndexIsBuilt(t *testing.T) {
 	}
 }
 
-// An index of a provisioned table has throughput of its own. Throughput of another index, and a change to on-demand billing, may come with it.
+// An index of a provisioned table has its own throughput. The same request may change another
+// index's throughput, and the billing mode to on-demand.
 func TestUpdateTableIndexThroughput(t *testing.T) {
 	d := open(t)
 	d.music()
@@ -278,7 +282,8 @@ func TestUpdateTableIndexThroughput(t *testing.T) {
 	equal(t, "on demand", fmt.Sprintln(len(out.Global), out.Global[1].Read, out.BillingMode), "3 0 PAY_PER_REQUEST\n")
 }
 
-// A table has 20 global indexes and 100 projected attributes at most, however it came to them.
+// A table has at most 20 global indexes and 100 projected attributes, whether they were created
+// with it or added.
 func TestUpdateTableIndexLimits(t *testing.T) {
 	d := open(t)
 	d.music()
@@ -302,11 +307,12 @@ func TestUpdateTableIndexLimits(t *testing.T) {
 	in = adding(include(index("projects", "INCLUDE", "label"), many...), "label:S")
 	in.TableName = Some("Music")
 	_, err = d.UpdateTable(ctx, &in)
-	invalidRequest(t, err, msgProjectedCount) // 4 × 20, byGenre's one, and 20 more
+	invalidRequest(t, err, msgProjectedCount) // 4 × 20, one of byGenre, and 20 more
 	d.updateMusic(adding(include(index("projects", "INCLUDE", "label"), many[1:]...), "label:S"))
 }
 
-// Definitions in a request add to the table's: a type that an attribute has stays, and what no key uses is not kept.
+// Definitions in a request add to the table's: a known attribute keeps its type, and unused
+// definitions are dropped.
 func TestUpdateTableDefinitions(t *testing.T) {
 	d := open(t)
 	table := d.music()

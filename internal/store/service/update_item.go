@@ -6,7 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
-// UpdateItem changes attributes of an item, which it creates where there is none.
+// UpdateItem changes attributes of an item, and creates the item if there is none.
 func (s *Service) UpdateItem(ctx context.Context, in *UpdateItemInput) (*WriteOutput, error) {
 	ref, err := dataTable(in.TableName)
 	if err != nil {
@@ -23,7 +23,8 @@ func (s *Service) UpdateItem(ctx context.Context, in *UpdateItemInput) (*WriteOu
 	return s.writeOne(ctx, a, in.ReturnValues.V, in.ReturnConsumedCapacity.V, in.ReturnItemCollectionMetrics.V)
 }
 
-// updateItemShape, unlike that of the other writes, names only the first bad enumeration, ReturnValues before all.
+// updateItemShape names only the first bad enumeration, unlike the other writes, and ReturnValues
+// before all.
 func updateItemShape(in *UpdateItemInput) error {
 	var s shape
 	s.required("key", in.Key.present())
@@ -47,7 +48,8 @@ func updateItemShape(in *UpdateItemInput) error {
 	return s.err()
 }
 
-// newUpdate checks what is left to check without the table, and compiles the expressions.
+// newUpdate makes the remaining checks that need no table, compiles the expressions and returns the
+// action.
 func newUpdate(in *UpdateItemInput, w wording) (*action, error) {
 	sess, err := updateSession(in)
 	if err != nil {
@@ -67,8 +69,8 @@ func newUpdate(in *UpdateItemInput, w wording) (*action, error) {
 	return a, w.request(unused(sess))
 }
 
-// compileUpdate compiles an update in its new form or its old. A request without either leaves the item as it is, or
-// makes one that has only its key.
+// compileUpdate returns the compiled update, from UpdateExpression or AttributeUpdates. A request
+// without either leaves the item unchanged, or creates one that has only its key.
 func compileUpdate(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Update, error) {
 	if text.Set {
 		return sess.Update(text.V)

@@ -99,7 +99,7 @@ func TestUpdateItemValidation(t *testing.T) {
 	}
 }
 
-// Values of the deepest allowed nesting, set inside each other, would be too deep together.
+// A value of the deepest nesting, set inside another such value, would be too deep.
 func TestUpdateItemNesting(t *testing.T) {
 	d := open(t)
 	table := d.counters()

@@ -7,8 +7,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// UpdateTable changes a table's settings. The change is complete when it is answered, but for an added index, which is read from when the items
-// that were there before have their entries. Replicas and the like are not served yet, and refused as such.
+// UpdateTable changes a table's settings. The change is complete when it returns, except an added
+// index, which becomes readable when the existing items have their entries. Unsupported members,
+// such as replicas, are refused.
 func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
@@ -36,7 +37,7 @@ func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*Table
 	return out, nil
 }
 
-// describeNow describes a table with its present size.
+// describeNow returns a table's description with its present size.
 func (s *Service) describeNow(ctx context.Context, d *engine.TableDesc) (*TableDescription, error) {
 	var stats engine.TableStats
 	if t, err := s.engine.Table(d.Namespace, d.Name); err == nil {
@@ -100,7 +101,7 @@ func toOnDemand(d *engine.TableDesc, in *UpdateTableInput, now engine.Instant) e
 	return nil
 }
 
-// setOnDemandMaximum keeps the maxima that are given; -1 takes one away.
+// setOnDemandMaximum stores the maxima in the request; -1 removes one.
 func setOnDemandMaximum(a *engine.APIDesc, o *OnDemandThroughput) {
 	if o == nil {
 		return
@@ -137,7 +138,7 @@ func toProvisioned(d *engine.TableDesc, in *UpdateTableInput, now engine.Instant
 	return nil
 }
 
-// noteThroughputChange keeps when throughput last rose and fell, and how often it fell today.
+// noteThroughputChange stores when throughput last rose and fell, and how often it fell today.
 func noteThroughputChange(a *engine.APIDesc, read, write int64, now engine.Instant) {
 	if read > a.Read || write > a.Write {
 		a.LastIncrease = now
@@ -151,7 +152,8 @@ func noteThroughputChange(a *engine.APIDesc, read, write int64, now engine.Insta
 	}
 }
 
-// indexesHaveThroughput checks that a table that leaves on-demand mode gets throughput for each of its global indexes.
+// indexesHaveThroughput checks that a table that leaves on-demand mode gets throughput for each
+// global index.
 func indexesHaveThroughput(d *engine.TableDesc, in *UpdateTableInput) error {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]

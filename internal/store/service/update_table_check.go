@@ -13,7 +13,7 @@ const (
 		"DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required"
 )
 
-// checkUpdateTable checks what can be checked without the table.
+// checkUpdateTable makes the checks that need no table.
 func checkUpdateTable(in *UpdateTableInput) error {
 	if err := updateTableShape(in); err != nil {
 		return err
@@ -54,7 +54,7 @@ func updateTableShape(in *UpdateTableInput) error {
 	return s.err()
 }
 
-// updateKinds tells which kinds of change a request asks for, by the name that messages give them.
+// updateKinds returns the kinds of change in a request, with their names in messages.
 func updateKinds(in *UpdateTableInput) []string {
 	var kinds []string
 	note := func(present bool, kind string) {
@@ -83,10 +83,10 @@ func checkSomethingToUpdate(in *UpdateTableInput) error {
 	return tableClass(in.TableClass)
 }
 
-// notServed refuses what the API has and mayfly does not do yet.
+// notServed refuses a part of the API that mayfly does not support yet.
 func notServed(what string) error { return invalid("mayfly does not support " + what + " yet") }
 
-// checkUpdateAlone refuses changes in one request that the API wants apart.
+// checkUpdateAlone refuses changes in one request that the API wants in separate ones.
 func checkUpdateAlone(in *UpdateTableInput) error {
 	kinds := updateKinds(in)
 	for _, alone := range []string{"Server-Side Encryption modification", "TableClass", "DeletionProtection"} {
@@ -132,7 +132,7 @@ func checkUpdateThroughput(in *UpdateTableInput) error {
 	return onDemandRange(in.OnDemand)
 }
 
-// sameThroughput refuses new throughput that is the old.
+// sameThroughput refuses new throughput that equals the old.
 func sameThroughput(what string, read, write int64) error {
 	r, w := strconv.FormatInt(read, 10), strconv.FormatInt(write, 10)
 	return invalid("The provisioned throughput for " + what + " will not change. The requested value equals the current value. " +

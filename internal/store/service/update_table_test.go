@@ -7,7 +7,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// updateMusic applies changes to the table Music, each of which must pass, and tells how it came to be described.
+// updateMusic applies changes to the table Music, each of which must succeed, and returns the last
+// answer.
 func (d *db) updateMusic(changes ...UpdateTableInput) *TableDescription {
 	d.t.Helper()
 	var out *TableDescription

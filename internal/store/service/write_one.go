@@ -17,7 +17,7 @@ const (
 	returnUpdatedNew = "UPDATED_NEW"
 )
 
-// writeOne carries out one action and answers it, as PutItem, UpdateItem and DeleteItem do.
+// writeOne executes one action and returns its answer, for PutItem, UpdateItem and DeleteItem.
 func (s *Service) writeOne(ctx context.Context, a *action, returnValues, capacity, collection string) (*WriteOutput, error) {
 	mode := capacityModeOf(capacity)
 	a.returnOld = mode != capacityNone || returnValues == returnAllOld
@@ -43,7 +43,7 @@ func (s *Service) writeOne(ctx context.Context, a *action, returnValues, capacit
 	return out, nil
 }
 
-// returned is what ReturnValues asks for; nil: no Attributes member.
+// returned returns the attributes for ReturnValues; nil: the answer has no Attributes member.
 func (a *action) returned(values string) dynamo.Item {
 	switch {
 	case values == returnAllOld:
@@ -62,8 +62,9 @@ func (a *action) returned(values string) dynamo.Item {
 
 const collectionSize = "SIZE"
 
-// collectionMetrics is the size estimate of an item collection, for tables with local indexes; nil for others. The true
-// size is not kept: every collection is shown as a small one.
+// collectionMetrics returns the size estimate of an item collection in a table with local indexes,
+// and nil for other tables. The true size is not recorded: every collection is shown as a small
+// one.
 func collectionMetrics(d *engine.TableDesc, item dynamo.Item) *CollectionMetrics {
 	for i := range d.Indexes {
 		if d.Indexes[i].Global {
