@@ -15,7 +15,6 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/front/admin"
-	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/kv"
@@ -134,7 +133,7 @@ func (db *DB) assemble() {
 	var further []wire.Route
 	var named []wire.Action
 	if !o.DatabaseOnly {
-		further, named = routes.Of(db.work.scheduler, db.work.triggers, db.work.making)
+		further, named = db.work.host.Operations(db.work.making)
 	}
 	db.server = wire.New(wire.Options{
 		Service:  db.service,

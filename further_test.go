@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
@@ -23,7 +22,7 @@ func FuzzFurtherAPIs(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = db.Close() })
-	routes, actions := routes.Of(db.work.scheduler, db.work.triggers, db.work.making)
+	routes, actions := db.work.host.Operations(db.work.making)
 	seed := func(operation, name, query, body string) {
 		for i, r := range routes {
 			if r.Name == operation {

@@ -3,41 +3,32 @@ package mayfly
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/front/admin"
 	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/host"
 	"github.com/mayflydb/mayfly/internal/work/lease"
-	"github.com/mayflydb/mayfly/internal/work/reminder"
-	"github.com/mayflydb/mayfly/internal/work/resolve"
-	"github.com/mayflydb/mayfly/internal/work/scheduler"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
-	"github.com/mayflydb/mayfly/target"
 )
 
-// work is what a database does beside answering: it fires schedules and reminders, runs triggers, and brings deliveries to their targets. Until there is something of the
-// kind it has no goroutine and no table.
+// work fires schedules and reminders, runs triggers and makes deliveries. It has no goroutine and no
+// table until there is something to do.
 type work struct {
-	db         *DB
-	dispatcher *deliver.Dispatcher
-	scheduler  *scheduler.Scheduler
-	triggers   *trigger.Triggers
-	reminders  *reminder.Reminders
-	retries    chan struct{} // closed when the database knows of the consumer of what was parked before
+	db   *DB
+	host *host.Host
 
-	first   sync.Mutex  // held by what may be the first work of all, until it has begun
+	first   sync.Mutex  // held by an operation that may create the first work, until that has begun
 	begun   atomic.Bool // set under mu
 	failure atomic.Pointer[error]
 	mu      struct {
 		sync.Mutex
-		over bool // nothing begins any more
+		over bool // nothing begins after this
 	}
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -46,65 +37,28 @@ type work struct {
 
 func newWork(db *DB) *work {
 	o := db.options
-	w := &work{db: db, retries: make(chan struct{})}
+	w := &work{db: db}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	resolver := w.resolver()
-	w.dispatcher = deliver.NewDispatcher(deliver.Options{
-		DB: db.dynamoDB, Streams: db.streams, Resolver: resolver, Now: db.Clock().Now, Observe: db.delivery,
-		Leases: lease.Options{Exclusive: true}, Hooks: w.hooksOfRetries(), Logger: o.Logger,
-	})
-	w.scheduler = scheduler.New(scheduler.Options{
-		DB: db.dynamoDB, Streams: db.streams, Now: db.Clock().Now, Region: o.Region, Account: o.Account, Dispatcher: w.dispatcher,
-		Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(), Observe: db.firing, Refuse: w.refuse, CatchUp: o.CatchUp, Logger: o.Logger,
-		Mapped: func(arn string) error {
-			_, err := resolver.Resolve(arn)
-			return err
-		},
-	})
-	w.triggers = trigger.New(trigger.Options{
-		DB: db.dynamoDB, Streams: db.streams, Clock: waitingClock{db.Clock()}, Resolver: resolver, Dispatcher: w.dispatcher, Region: o.Region, Account: o.Account,
-		Declared: o.Triggers, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(), Logger: o.Logger,
-	})
-	w.reminders = reminder.New(reminder.Options{
-		DB: db.dynamoDB, Streams: db.streams, Now: db.Clock().Now, Dispatcher: w.dispatcher, Region: o.Region, Account: o.Account, Rules: o.Reminders,
-		Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(), Logger: o.Logger,
+	w.host = host.New(host.Options{
+		DB: db.dynamoDB, Streams: db.streams, Clock: waitingClock{db.Clock()}, Region: o.Region, Account: o.Account,
+		Targets: o.Targets, Unmapped: o.Unmapped == UnmappedAccept, Advice: adviceUnmapped, CatchUp: o.CatchUp,
+		Triggers: o.Triggers, Reminders: o.Reminders,
+		Leases: lease.Options{Exclusive: true}, Registry: db.hooks(), Parked: db.hasTable(deliver.RetriesTable),
+		Refuse: w.refuse, Observe: db.metrics.Delivery, Failed: w.fail, Logger: o.Logger,
 	})
 	return w
 }
 
-// waitingClock is the database's clock for those who wait by it.
+// waitingClock is the database's clock with a Sleep.
 type waitingClock struct{ *Clock }
 
-// Sleep waits for an instant in ms since the epoch: see clock.Clock.
+// Sleep waits for an instant in ms since the epoch; see clock.Clock.
 func (c waitingClock) Sleep(ctx context.Context, until int64, wake <-chan struct{}) error {
 	return c.engine.Clock().Sleep(ctx, until, wake)
 }
 
-// adviceUnmapped says what to do about an ARN that leads nowhere.
+// adviceUnmapped ends the error about an ARN that leads nowhere.
 const adviceUnmapped = `map one (option Targets, or mayfly serve --targets FILE), or record such deliveries (option Unmapped, or --unmapped accept)`
-
-// resolver finds the targets of deliveries: the program's mappings, and DynamoDB's own operations on this database.
-func (w *work) resolver() *resolve.Resolver {
-	var unmapped *deliver.Lane
-	if w.db.options.Unmapped == UnmappedAccept {
-		unmapped = (&resolve.Recorder{DB: w.db.dynamoDB, Now: w.db.Clock().Now}).Lane()
-	}
-	own := target.Mapping{ARN: scheduler.DynamoPattern, Target: scheduler.DynamoTarget(w.db.dynamoDB), Name: "dynamodb"}
-	return resolve.New(append(w.db.options.Targets[:len(w.db.options.Targets):len(w.db.options.Targets)], own), unmapped, adviceUnmapped)
-}
-
-// hooksOfRetries are the database's hooks, and note besides that the consumer of what is parked has registered. Where nothing was ever parked there is none.
-func (w *work) hooksOfRetries() deliver.Hooks {
-	hooks, once := w.db.hooks(), sync.OnceFunc(func() { close(w.retries) })
-	if !w.db.hasTable(deliver.RetriesTable) {
-		once()
-	}
-	return deliver.Hooks{Hold: func(consumer, streamARN string) deliver.Progress {
-		p := hooks.Hold(consumer, streamARN)
-		once()
-		return p
-	}}
-}
 
 // errHeld is why no new schedules are taken.
 var errHeld = errors.New("the streams keep the most that they may for late deliveries; new schedules are refused until some are made")
@@ -156,10 +110,7 @@ func (w *work) begin() {
 		return
 	}
 	w.begun.Store(true)
-	w.run("deliveries", w.dispatcher.Run)
-	w.run("schedules", w.scheduler.Run)
-	w.run("triggers", w.triggers.Run)
-	w.run("reminders", w.reminders.Run)
+	w.running.Go(func() { _ = w.host.Run(w.ctx) }) // fail receives its errors
 	w.running.Go(func() {
 		select {
 		case <-w.db.engine.Failed(): // there is no endpoint any more
@@ -169,30 +120,18 @@ func (w *work) begin() {
 	})
 }
 
-// run runs a part of the work until its end. One that ends before fails the database's readiness: what it does is not done any more.
-func (w *work) run(what string, run func(context.Context) error) {
-	w.running.Go(func() {
-		err := run(w.ctx)
-		if err == nil || w.ctx.Err() != nil {
-			return
-		}
-		err = fmt.Errorf("%s have stopped: %w", what, err)
-		w.failure.CompareAndSwap(nil, &err)
-		w.db.options.Logger.Error("a part of the database has stopped", "error", err)
-	})
+// fail records that a part of the work has stopped for good. The database is not ready any longer.
+func (w *work) fail(err error) {
+	w.failure.CompareAndSwap(nil, &err)
+	w.db.options.Logger.Error("a part of the database has stopped", "error", err)
 }
 
-// await waits until the database knows of all consumers that there were to be when the work began.
+// await waits until the database has registered all consumers that were needed when the work began.
 func (w *work) await(ctx context.Context) {
-	for _, held := range []<-chan struct{}{w.retries, w.scheduler.Ready(), w.triggers.Ready(), w.reminders.Ready()} {
-		select {
-		case <-held:
-		case <-ctx.Done():
-			return
-		case <-w.ctx.Done():
-			return
-		}
-	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.ctx, cancel)()
+	w.host.Await(ctx)
 }
 
 // restoreLimit is how long the clock waits for a table that is made again.
@@ -210,14 +149,12 @@ func (w *work) switchedOff(table string) {
 		defer registered()
 		ctx, cancel := context.WithTimeout(w.ctx, restoreLimit)
 		defer cancel()
-		for _, restore := range []func(context.Context, string) (string, error){w.dispatcher.RestoreTable, w.scheduler.RestoreTable, w.reminders.RestoreTable} {
-			arn, err := restore(ctx, table)
-			if err != nil && w.ctx.Err() == nil {
-				w.db.options.Logger.Error("a table that deliveries need could not be created again", "table", table, "error", err)
-			}
-			for pause := time.Millisecond; arn != "" && !w.db.service.HasConsumer(arn) && ctx.Err() == nil; pause = min(2*pause, time.Second) {
-				clock.Pause(pause, ctx.Done())
-			}
+		arn, err := w.host.RestoreTable(ctx, table)
+		if err != nil && w.ctx.Err() == nil {
+			w.db.options.Logger.Error("a table that deliveries need could not be created again", "table", table, "error", err)
+		}
+		for pause := time.Millisecond; arn != "" && !w.db.service.HasConsumer(arn) && ctx.Err() == nil; pause = min(2*pause, time.Second) {
+			clock.Pause(pause, ctx.Done())
 		}
 	})
 }
@@ -255,14 +192,4 @@ func (w *work) making(do routes.Do) routes.Do {
 		}
 		return out, err
 	}
-}
-
-// delivery counts what becomes of a delivery.
-func (db *DB) delivery(e deliver.Event) {
-	db.metrics.Delivery(admin.DeliveryEvent{Event: e.What.String(), Group: e.Group, Code: e.Code, Attempt: e.Attempt, Lateness: e.Lateness})
-}
-
-// firing counts what becomes of a schedule.
-func (db *DB) firing(e scheduler.Event) {
-	db.metrics.Delivery(admin.DeliveryEvent{Event: e.What.String(), Group: e.Group, Lateness: e.Lateness})
 }

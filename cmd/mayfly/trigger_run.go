@@ -74,7 +74,7 @@ func (c triggerRunCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	w := host.New(host.Options{
+	w := host.NewWorker(host.Options{
 		DB: e.dynamodb(), Streams: e.streams(), Clock: clock.New(), Region: e.config.Region, Account: accountAnywhere, Targets: mappings,
 		Triggers: []trigger.Spec{spec}, Aside: spec.Name, Leases: lease.Options{Duration: c.Lease}, Logger: c.logger(s.err),
 	})

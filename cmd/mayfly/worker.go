@@ -106,8 +106,9 @@ func (c workerCommand) worker(ctx context.Context, s streams, e *endpoint, liste
 		DB: e.dynamodb(), Streams: e.streams(), Clock: clock.New(), Region: e.config.Region, Account: c.Account, Targets: o.Targets,
 		Unmapped: o.Unmapped == mayfly.UnmappedAccept, CatchUp: c.CatchUp, Leases: lease.Options{Duration: c.Lease}, Logger: c.logger(s.err),
 	}
+	var credentials []sigv4.Credential
 	if c.AccessKey != "" {
-		w.Credentials = []sigv4.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
+		credentials = append(credentials, sigv4.Credential{AccessKey: c.AccessKey, SecretKey: c.SecretKey})
 	}
 	if w.Triggers, err = readDeclared("triggers", c.Triggers, trigger.ReadSpecs); err == nil {
 		w.Reminders, err = readDeclared("reminders", c.Reminders, reminder.ReadSpecs)
@@ -121,7 +122,7 @@ func (c workerCommand) worker(ctx context.Context, s streams, e *endpoint, liste
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, shut())
 	}
-	return host.New(w), l, shut, nil
+	return host.NewWorker(w, credentials...), l, shut, nil
 }
 
 // serveWorker works and answers requests until ctx is done, or one of both fails.
