@@ -47,11 +47,11 @@ func (p *Problems) Required(path string, present bool) {
 // Enum checks a value against its enumeration, and reports whether the enumeration contains it. The
 // message lists set in the given order.
 func (p *Problems) Enum(path, value string, set []string) bool {
-	of := slices.Contains(set, value)
-	if !of {
+	found := slices.Contains(set, value)
+	if !found {
 		p.Fail(value, path, "Member must satisfy enum value set: "+List(set))
 	}
-	return of
+	return found
 }
 
 // Length checks the length of a string in characters.

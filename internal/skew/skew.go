@@ -55,8 +55,8 @@ type claim struct {
 
 // agrees reports whether the answer to a request sent at an instant confirms the claim.
 func (c claim) agrees(low, high, sent int64) bool {
-	by := max(sent-c.since, 0) * Drift
-	return c.made && sent >= c.since && low <= c.high+by && high >= c.low-by
+	drift := max(sent-c.since, 0) * Drift
+	return c.made && sent >= c.since && low <= c.high+drift && high >= c.low-drift
 }
 
 // Saw adds the Date header of an answer, with the local instants at which the request was sent and
@@ -122,8 +122,8 @@ func (c *Bounds) atLocked(now int64) (low, high int64) {
 	if now <= c.mu.at {
 		return c.mu.low, c.mu.high
 	}
-	by := (now - c.mu.at) * Drift
-	return c.mu.low - by, c.mu.high + by
+	drift := (now - c.mu.at) * Drift
+	return c.mu.low - drift, c.mu.high + drift
 }
 
 // At returns the least and the most by which the endpoint's clock is ahead of the local one, which

@@ -155,8 +155,8 @@ func (f *field) parseList(word string, s *set, special func(member string) (bool
 		if member == "*" && len(members) > 1 {
 			return f.wrong("* cannot be part of a list")
 		}
-		is, err := special(member)
-		if err == nil && !is {
+		accepted, err := special(member)
+		if err == nil && !accepted {
 			err = f.parseMember(member, s)
 		}
 		if err != nil {

@@ -74,8 +74,8 @@ func (d dialect) list(t *rapid.T, least, most int, names []string) string {
 	return strings.Join(members, ",")
 }
 
-// some draws * in half of the cases, and otherwise a list.
-func some(t *rapid.T, list func() string) string {
+// anyOr draws * in half of the cases, and otherwise a list.
+func anyOr(t *rapid.T, list func() string) string {
 	if rapid.Bool().Draw(t, "any") {
 		return "*"
 	}
@@ -95,29 +95,29 @@ func (d dialect) days(t *rapid.T) (ofMonth, ofWeek string) {
 	case 4:
 		return "?", d.value(t, 1, 7, dayNames) + "#" + strconv.Itoa(rapid.IntRange(1, d.nth).Draw(t, "nth"))
 	case 5:
-		return "?", some(t, func() string { return d.list(t, 1, 7, dayNames) })
+		return "?", anyOr(t, func() string { return d.list(t, 1, 7, dayNames) })
 	case 6:
 		if d.all {
 			return d.list(t, 1, d.lastDay, nil) + ",L," + d.value(t, 1, d.lastDay, nil) + "W", "?"
 		}
 		fallthrough
 	default:
-		return some(t, func() string { return d.list(t, 1, d.lastDay, nil) }), "?"
+		return anyOr(t, func() string { return d.list(t, 1, d.lastDay, nil) }), "?"
 	}
 }
 
 func (d dialect) cron(t *rapid.T) string {
 	hours := d.list(t, 0, 23, nil)
 	if d.all {
-		hours = some(t, func() string { return hours })
+		hours = anyOr(t, func() string { return hours })
 	}
 	ofMonth, ofWeek := d.days(t)
-	months := some(t, func() string { return d.list(t, 1, 12, monthNames) })
+	months := anyOr(t, func() string { return d.list(t, 1, 12, monthNames) })
 	years := "*"
 	if d.all && rapid.IntRange(0, 5).Draw(t, "kind of years") == 0 {
 		years = d.list(t, firstYear, lastYear, nil)
 	}
-	minutes := some(t, func() string { return d.list(t, 0, 59, nil) })
+	minutes := anyOr(t, func() string { return d.list(t, 0, 59, nil) })
 	if !d.all && (ofWeek != "?" || ofMonth == "*" || strings.HasSuffix(ofMonth, "W")) {
 		months = "*"
 	}

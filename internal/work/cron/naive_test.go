@@ -157,7 +157,7 @@ func naiveMatch(field string, n, least, most int, names []string) bool {
 		return v
 	}
 	for member := range strings.SplitSeq(field, ",") {
-		base, by, stepped := strings.Cut(member, "/")
+		base, step, stepped := strings.Cut(member, "/")
 		from, to := least, most
 		if low, high, isRange := strings.Cut(base, "-"); isRange {
 			from, to = value(low), value(high)
@@ -168,7 +168,7 @@ func naiveMatch(field string, n, least, most int, names []string) bool {
 			}
 		}
 		for at, steps := from, 0; ; steps++ {
-			if at == n && (!stepped || steps%value(by) == 0) {
+			if at == n && (!stepped || steps%value(step) == 0) {
 				return true
 			}
 			if at == to {

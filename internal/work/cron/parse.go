@@ -159,8 +159,8 @@ func hasForm(text, form string) bool {
 
 // unit is a unit of an interval.
 type unit struct {
-	name string // singular
-	is   time.Duration
+	name   string // singular
+	length time.Duration
 }
 
 var (
@@ -180,12 +180,12 @@ func parseInterval(text string, units []unit) (time.Duration, *problem) {
 		if words[1] != u.name && words[1] != u.name+"s" {
 			continue
 		}
-		most := int64(maxInterval / u.is)
+		most := int64(maxInterval / u.length)
 		value, ok := number(words[0], int(most))
 		if !ok || value == 0 {
 			return 0, wrong("the value must be a whole number from 1 to %d", most)
 		}
-		interval := time.Duration(value) * u.is
+		interval := time.Duration(value) * u.length
 		if interval < minInterval {
 			return 0, wrong("the interval must be at least %v", minInterval)
 		}

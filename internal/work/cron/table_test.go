@@ -60,9 +60,9 @@ type tableCase struct {
 }
 
 func readCase(t *testing.T, line string) (c tableCase) {
-	rest, from, _ := strings.Cut(line, " from ")
-	rest, zoneName, _ := strings.Cut(rest, " in ")
-	text, anchor, anchored := strings.Cut(rest, " anchor ")
+	head, from, _ := strings.Cut(line, " from ")
+	head, zoneName, _ := strings.Cut(head, " in ")
+	text, anchor, anchored := strings.Cut(head, " anchor ")
 	zone, err := Zone(zoneName)
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)

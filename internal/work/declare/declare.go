@@ -138,7 +138,7 @@ func settingsOf(entry string, complaints []string) []string {
 			continue
 		}
 		_, text, _ = strings.Cut(text, ": ")
-		if name, _, is := strings.Cut(strings.TrimSpace(lines[n-1]), ": "); is && !strings.HasPrefix(text, "unknown setting ") {
+		if name, _, named := strings.Cut(strings.TrimSpace(lines[n-1]), ": "); named && !strings.HasPrefix(text, "unknown setting ") {
 			text = name + ": " + text
 		}
 		complaints[i] = text

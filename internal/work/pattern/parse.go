@@ -143,11 +143,11 @@ func (p *parser) or(b branches) (branches, error) {
 		case token != json.Delim('{'):
 			return nil, fmt.Errorf("%s must be an array of patterns", keywordOr)
 		}
-		some, err := p.object(slices.Clone(b), true)
+		added, err := p.object(slices.Clone(b), true)
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, some...); len(all) > maxBranches {
+		if all = append(all, added...); len(all) > maxBranches {
 			return nil, errors.New(tooManyBranches)
 		}
 	}

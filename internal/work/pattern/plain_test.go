@@ -72,7 +72,7 @@ func plainBranch(fields []field, leaves []plainLeaf, chosen []plainLeaf) bool {
 	if len(fields) == 0 {
 		return true
 	}
-	f, rest := fields[0], fields[1:]
+	f, others := fields[0], fields[1:]
 	path := "\x00" + strings.Join(f.path, "\x00")
 	there := false
 	for _, l := range leaves {
@@ -80,11 +80,11 @@ func plainBranch(fields []field, leaves []plainLeaf, chosen []plainLeaf) bool {
 			continue
 		}
 		there = true
-		if passes(f.tests, l.leaf) && agrees(l, chosen) && plainBranch(rest, leaves, append(slices.Clone(chosen), l)) {
+		if passes(f.tests, l.leaf) && agrees(l, chosen) && plainBranch(others, leaves, append(slices.Clone(chosen), l)) {
 			return true
 		}
 	}
-	return !there && f.absent && plainBranch(rest, leaves, chosen)
+	return !there && f.absent && plainBranch(others, leaves, chosen)
 }
 
 func agrees(l plainLeaf, chosen []plainLeaf) bool {

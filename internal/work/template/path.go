@@ -25,13 +25,13 @@ const pathMax = 32
 // quotes, as in JSON: visit.times[0]["starts.at"].
 func ParsePath(s string) (p Path, err error) {
 	bad := fmt.Errorf(`invalid path %q; use the form a.b[0]["c.d"]`, s)
-	for rest := s; rest != ""; {
+	for tail := s; tail != ""; {
 		if len(p) == pathMax {
 			return nil, fmt.Errorf("a path must not have more than %d steps", pathMax)
 		}
-		if inside, ok := strings.CutPrefix(rest, "["); ok {
+		if inside, ok := strings.CutPrefix(tail, "["); ok {
 			var next step
-			if next, rest, ok = bracket(inside); !ok {
+			if next, tail, ok = bracket(inside); !ok {
 				return nil, bad
 			}
 			p = append(p, next)
@@ -39,19 +39,19 @@ func ParsePath(s string) (p Path, err error) {
 		}
 		if len(p) > 0 {
 			var dot bool
-			if rest, dot = strings.CutPrefix(rest, "."); !dot {
+			if tail, dot = strings.CutPrefix(tail, "."); !dot {
 				return nil, bad
 			}
 		}
-		end := strings.IndexAny(rest, ".[]")
+		end := strings.IndexAny(tail, ".[]")
 		if end < 0 {
-			end = len(rest)
+			end = len(tail)
 		}
 		if end == 0 {
 			return nil, bad
 		}
-		p = append(p, step{rest[:end], -1})
-		rest = rest[end:]
+		p = append(p, step{tail[:end], -1})
+		tail = tail[end:]
 	}
 	if len(p) == 0 || p[0].index >= 0 {
 		return nil, bad
@@ -60,19 +60,19 @@ func ParsePath(s string) (p Path, err error) {
 }
 
 // bracket parses the text after an opening bracket.
-func bracket(s string) (next step, rest string, ok bool) {
+func bracket(s string) (next step, tail string, ok bool) {
 	if !strings.HasPrefix(s, `"`) {
-		digits, rest, ok := strings.Cut(s, "]")
+		digits, tail, ok := strings.Cut(s, "]")
 		n, err := strconv.ParseUint(digits, 10, 16)
-		return step{"", int(n)}, rest, ok && err == nil
+		return step{"", int(n)}, tail, ok && err == nil
 	}
 	decoder := json.NewDecoder(strings.NewReader(s))
 	if err := decoder.Decode(&next.name); err != nil {
 		return next, "", false
 	}
 	next.index = -1
-	rest, ok = strings.CutPrefix(s[decoder.InputOffset():], "]")
-	return next, rest, ok && next.name != ""
+	tail, ok = strings.CutPrefix(s[decoder.InputOffset():], "]")
+	return next, tail, ok && next.name != ""
 }
 
 // Of returns the value at the path, or nil if there is none.
