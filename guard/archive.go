@@ -71,7 +71,7 @@ func sameVersion(a, b string) bool {
 }
 
 // archive hands an item over.
-func (g *Guard) archive(ctx context.Context, f flight, item map[string]types.AttributeValue, final bool) error {
+func (g *Guard) archive(ctx context.Context, f removal, item map[string]types.AttributeValue, final bool) error {
 	d, err := g.delivery(f, item, final)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (e *archiveError) Error() string { return "archive: " + e.cause.Error() }
 func (e *archiveError) Unwrap() error { return e.cause }
 
 // delivery is what the archive gets. Its id is the same in every attempt of every worker: it follows from the table, the key and the deadline.
-func (g *Guard) delivery(f flight, item map[string]types.AttributeValue, final bool) (d target.Delivery, err error) {
+func (g *Guard) delivery(f removal, item map[string]types.AttributeValue, final bool) (d target.Delivery, err error) {
 	image, err := attributevalue.MarshalMapJSON(item)
 	if err != nil {
 		return d, fmt.Errorf("item: %w", err)
@@ -120,7 +120,7 @@ func (g *Guard) delivery(f flight, item map[string]types.AttributeValue, final b
 }
 
 // archiveFinal hands over how the item went where that is not what the archive has. It goes on until that has worked, since the item is gone; ctx ends soon after guard is told to end.
-func (g *Guard) archiveFinal(ctx context.Context, f flight, had, went map[string]types.AttributeValue) {
+func (g *Guard) archiveFinal(ctx context.Context, f removal, had, went map[string]types.AttributeValue) {
 	if went == nil || reflect.DeepEqual(had, went) {
 		return
 	}

@@ -3,87 +3,95 @@ package guard
 import (
 	"math"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// armedMax is how many deadlines are held in memory at most.
+// armedMax is the maximum number of deadlines in memory.
 const armedMax = 2_000_000
 
-// armed are the deadlines that are waited for in memory: at most one per key, in a heap by the instant at which something has to be done about them.
+// armed holds the deadlines that wait in memory: at most one per key, in a heap ordered by the
+// instant of the next attempt.
 //
-// An entry waits, then flies, while its removal is under way, then either ends or rests until another attempt. Of a key whose entry flies, a later entry is kept as its
-// successor, which waits until the first one has ended.
+// An entry waits, then is taken while its removal is under way, then is finished or rests until the
+// next attempt. An entry that is armed while its key is taken becomes the successor: it waits
+// when the removal has ended.
 //
-// The slots lie in pages of one array each, and heap and ledger refer to them by number, because a million of entries in objects of their own cost twice the memory and a
-// collector's time for each.
+// Slots lie in pages of one array each, and the heap and the ledger refer to slots by number. A
+// million separately allocated entries would take twice the memory, and the garbage collector would
+// visit each of them.
 type armed struct {
 	wake   chan struct{} // gets an element when the pump has to look again
-	nearer chan struct{} // and when the watcher has to
+	nearer chan struct{} // gets an element when the watcher has to look again
 	mu     struct {
 		sync.Mutex
-		slots [][]slot
-		free  []int32
-		by    ledger
-		heap  []due     // of those that wait
-		rest  []resting // heap of those that rest, by the stopwatch
-		next  map[key]entry
-		usual *remains // of the one who has armed last, if that is one who arms many
+		slots   [][]slot
+		free    []int32
+		byKey   ledger
+		heap    []due              // the waiting slots
+		resting []resting          // the resting slots, by the end of their rest
+		next    map[key]entry      // successors
+		shared  map[armer]*details // of armers with many entries, so that their slots share one
 	}
-	most    int // how many may be held; whoever arms asks for room first
+	most    int // the maximum number of entries; strategies ask for room before they arm
 	elapsed clock.Elapsed
-	timer   clock.Timer // of the first that rests; guarded by mu
+	timer   clock.Timer // for the end of the first rest; guarded by mu
 }
 
-// slot is an armed entry. There may be two million: a field more is 16 MB more.
+// slot is an armed entry in 40 bytes. A field more costs 16 MB, as there may be two million.
 type slot struct {
-	key   key
-	at    int64
-	rest  *remains
-	heap  int32 // its place in the heap of those that wait; -1 where it does not
-	tries int16
-	state state
-	gone  bool // disarmed or replaced while flying: there is no other attempt
+	key     key
+	at      int64
+	details *details // nil if the entry has only a key and an instant
+	heap    int32    // index in the heap while the slot waits, else -1
+	tries   int16
+	state   state
+	gone    bool // disarmed or replaced while taken: no further attempt
 }
 
-// remains are what most entries have in common with the one before, and then share.
-type remains struct {
+// details are the rarely used fields of an entry. Entries of one armer mostly share them.
+type details struct {
 	value, version string
-	ender          ender
+	armer          armer
 }
 
 type state int8
 
 const (
 	waits state = iota
-	flies
-	rests
+	isTaken
+	isResting
 )
 
-const pageSize = 1024
+const (
+	pageSize  = 1024
+	sharedMax = 64 // armers with shared details
+)
 
-// due is a place in the heap. The instant is here and not in the slot alone, so that comparing does not jump about in memory.
+// due is an element of the heap. It repeats the slot's instant so that comparisons stay within the
+// heap's memory.
 type due struct {
 	at   int64
 	slot int32
 }
 
 type resting struct {
-	until time.Duration
+	until time.Duration // by armed.elapsed
 	slot  int32
-	key   key // the slot may be another's by then
+	key   key // the slot may have another key by then
 }
 
 func newArmed() *armed {
 	a := &armed{wake: make(chan struct{}, 1), nearer: make(chan struct{}, 1), most: armedMax, elapsed: clock.Stopwatch()}
 	a.mu.next = map[key]entry{}
+	a.mu.shared = map[armer]*details{}
 	return a
 }
 
-func (a *armed) look() {
+// nudge wakes the pump and the watcher.
+func (a *armed) nudge() {
 	for _, c := range []chan struct{}{a.wake, a.nearer} {
 		select {
 		case c <- struct{}{}:
@@ -96,89 +104,92 @@ func (a *armed) at(i int32) *slot { return &a.mu.slots[i/pageSize][i%pageSize] }
 
 func (s *slot) entry() entry {
 	e := entry{key: s.key, at: s.at}
-	if s.rest != nil {
-		e.value, e.version, e.ender = s.rest.value, s.rest.version, s.rest.ender
+	if s.details != nil {
+		e.value, e.version, e.armer = s.details.value, s.details.version, s.details.armer
 	}
 	return e
 }
 
-// restLocked is what a slot refers to for what the entry has beside its key and its instant.
-func (a *armed) restLocked(e entry) *remains {
+// detailsLocked returns the details of an entry, shared if possible; nil if it has none.
+func (a *armed) detailsLocked(e entry) *details {
 	if e.value == "" && e.version == "" {
-		if e.ender == nil {
+		if e.armer == nil {
 			return nil
 		}
-		if one, is := e.ender.(rememberer); is {
-			if a.mu.usual == nil || a.mu.usual.ender != one {
-				a.mu.usual = &remains{ender: one}
+		if many, ok := e.armer.(rememberingArmer); ok {
+			d := a.mu.shared[many]
+			if d == nil {
+				if len(a.mu.shared) >= sharedMax {
+					clear(a.mu.shared)
+				}
+				d = &details{armer: many}
+				a.mu.shared[many] = d
 			}
-			return a.mu.usual
+			return d
 		}
 	}
-	return &remains{e.value, e.version, e.ender}
+	return &details{e.value, e.version, e.armer}
 }
 
-// slotLocked is the key's slot.
-func (a *armed) slotLocked(k key) (i int32, has bool) {
-	return a.mu.by.find(hash(k), func(i int32) bool { return a.at(i).key == k })
+// slotLocked returns the key's slot.
+func (a *armed) slotLocked(k key) (i int32, found bool) {
+	return a.mu.byKey.find(hash(k), func(i int32) bool { return a.at(i).key == k })
 }
 
-// text is the value where it was left out, because it follows from the instant.
-func (e entry) text() string {
-	if e.value == "" {
-		return strconv.FormatInt(e.at/1000, 10)
+// arm adds an entry. An earlier entry of the same key that is not taken ends as replaced.
+func (a *armed) arm(e entry) {
+	if before, found := a.add(e.lean()); found {
+		before.notify(replaced)
 	}
-	return e.value
 }
 
-// lean leaves the value out where it follows from the instant.
-func (e entry) lean() entry {
-	var room [20]byte
-	if e.at%1000 == 0 && e.value == string(strconv.AppendInt(room[:0], e.at/1000, 10)) {
-		e.value = ""
-	}
-	return e
-}
-
-// arm holds the entry. It gives what is to be told of the one that it has replaced.
-func (a *armed) arm(e entry) told {
-	e = e.lean()
+// add arms an entry and returns the one that it has replaced.
+func (a *armed) add(e entry) (before entry, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i, has := a.slotLocked(e.key)
-	if !has {
+	i, found := a.slotLocked(e.key)
+	if !found {
 		a.addLocked(e)
-		return told{}
+		return entry{}, false
 	}
-	if s := a.at(i); s.state != flies {
-		before := s.entry()
+	if s := a.at(i); s.state != isTaken {
+		before = s.entry()
 		a.dropLocked(i)
 		a.addLocked(e)
-		return told{before, replaced}
+		return before, true
 	}
-	before := a.mu.next[e.key]
+	before, found = a.mu.next[e.key]
 	a.mu.next[e.key] = e
-	return told{before, replaced}
+	return before, found
 }
 
-// disarm takes the key's entry away, and its successor where it flies. It gives what is to be told of that, and whether there was one.
-func (a *armed) disarm(k key) (tell told, was bool) {
+// disarm removes the key's entry, or its successor if the entry is taken. It reports whether there
+// was one; that entry ends as replaced.
+func (a *armed) disarm(k key) bool {
+	before, found := a.remove(k)
+	if found {
+		before.notify(replaced)
+	}
+	return found
+}
+
+func (a *armed) remove(k key) (before entry, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i, has := a.slotLocked(k)
-	if !has {
-		return told{}, false
+	i, found := a.slotLocked(k)
+	if !found {
+		return entry{}, false
 	}
 	s := a.at(i)
-	if s.state != flies {
-		before := s.entry()
+	if s.state != isTaken {
+		before = s.entry()
 		a.dropLocked(i)
-		return told{before, replaced}, true
+		return before, true
 	}
 	s.gone = true
-	before, has := a.mu.next[k]
+	before, found = a.mu.next[k]
 	delete(a.mu.next, k)
-	return told{before, replaced}, has
+	return before, found
 }
 
 func (a *armed) addLocked(e entry) {
@@ -191,22 +202,25 @@ func (a *armed) addLocked(e entry) {
 	}
 	i := a.mu.free[len(a.mu.free)-1]
 	a.mu.free = a.mu.free[:len(a.mu.free)-1]
-	*a.at(i) = slot{key: e.key, at: e.at, rest: a.restLocked(e)}
-	a.mu.by.add(hash(e.key), i)
+	*a.at(i) = slot{key: e.key, at: e.at, details: a.detailsLocked(e)}
+	a.mu.byKey.add(hash(e.key), i)
 	a.pushLocked(i, e.at)
 }
 
-// dropLocked forgets a slot. What is left of a burst is given back with the last one, since nothing of it shrinks.
+// dropLocked frees a slot. The last entry of a burst frees all memory, since nothing shrinks.
 func (a *armed) dropLocked(i int32) {
 	s := a.at(i)
 	if s.state == waits {
 		a.removeLocked(s.heap)
 	}
-	a.mu.by.drop(hash(s.key), i)
+	a.mu.byKey.drop(hash(s.key), i)
 	*s = slot{}
 	a.mu.free = append(a.mu.free, i)
-	if a.mu.by.n == 0 && len(a.mu.slots) > 64 {
-		a.mu.slots, a.mu.free, a.mu.by, a.mu.heap, a.mu.rest = nil, nil, ledger{}, nil, nil
+	if a.mu.byKey.n == 0 {
+		clear(a.mu.shared)
+	}
+	if a.mu.byKey.n == 0 && len(a.mu.slots) > 64 {
+		a.mu.slots, a.mu.free, a.mu.byKey, a.mu.heap, a.mu.resting = nil, nil, ledger{}, nil, nil
 	}
 }
 
@@ -214,7 +228,7 @@ func (a *armed) pushLocked(i int32, at int64) {
 	a.mu.heap = append(a.mu.heap, due{at, i})
 	a.upLocked(len(a.mu.heap) - 1)
 	if a.mu.heap[0].slot == i {
-		a.look()
+		a.nudge()
 	}
 }
 
@@ -272,150 +286,149 @@ func (a *armed) downLocked(i int) {
 	a.at(moving.slot).heap = int32(i)
 }
 
-// flight is an entry whose removal is under way.
-type flight struct {
+// removal is an entry whose removal is under way.
+type removal struct {
 	entry
 	slot  int32
 	tries int // attempts that have failed
 }
 
-// take gives up to n entries that are due at now, in the order of their deadlines, and the instant at which the next is.
-func (a *armed) take(now int64, n int) (some []flight, next int64) {
+// take returns up to n entries that are due at now, in the order of their deadlines, and the instant
+// at which the next one is due.
+func (a *armed) take(now int64, n int) (batch []removal, next int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.awakeLocked(now)
-	for len(some) < n && len(a.mu.heap) > 0 && a.mu.heap[0].at <= now {
+	for len(batch) < n && len(a.mu.heap) > 0 && a.mu.heap[0].at <= now {
 		i := a.mu.heap[0].slot
 		a.removeLocked(0)
 		s := a.at(i)
-		s.state, s.heap = flies, -1
+		s.state, s.heap = isTaken, -1
 		e := s.entry()
 		e.value = e.text()
-		some = append(some, flight{entry: e, slot: i, tries: int(s.tries)})
+		batch = append(batch, removal{entry: e, slot: i, tries: int(s.tries)})
 	}
 	next = clock.Never
 	if len(a.mu.heap) > 0 {
 		next = a.mu.heap[0].at
 	}
-	return some, next
+	return batch, next
 }
 
-// end forgets a flight that has ended, and gives what is to be told of it. Its successor is armed, also one of the same value: it may be of an item that was written again
-// after the removal.
-func (a *armed) end(f flight, as outcome) told {
+// end forgets a removal and notifies its armer. The successor is armed even if it has the same
+// value: the item may have been written again after the removal.
+func (a *armed) end(r removal, how outcome) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if r, is := f.ender.(rememberer); is {
-		r.remember(f.entry, as)
+	if m, ok := r.armer.(rememberingArmer); ok {
+		m.remember(r.entry, how)
 	}
-	a.dropLocked(f.slot)
-	if e, has := a.mu.next[f.key]; has {
-		delete(a.mu.next, f.key)
+	a.dropLocked(r.slot)
+	a.armNextLocked(r.key)
+	a.mu.Unlock()
+	r.notify(how)
+}
+
+// armNextLocked arms the key's successor and reports whether there is one.
+func (a *armed) armNextLocked(k key) bool {
+	e, found := a.mu.next[k]
+	if found {
+		delete(a.mu.next, k)
 		a.addLocked(e)
 	}
-	return told{f.entry, as}
+	return found
 }
 
-// retry lets a flight rest before another attempt. One that has been replaced or disarmed meanwhile ends as that instead.
-func (a *armed) retry(f flight, after time.Duration) told {
+// retry lets a removal rest before the next attempt. One that was replaced or disarmed meanwhile
+// ends as replaced.
+func (a *armed) retry(r removal, after time.Duration) {
+	if !a.rest(r, after) {
+		r.notify(replaced)
+	}
+}
+
+func (a *armed) rest(r removal, after time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := a.at(f.slot)
-	e, succeeded := a.mu.next[f.key]
-	if succeeded || s.gone {
-		a.dropLocked(f.slot)
-		if succeeded {
-			delete(a.mu.next, f.key)
-			a.addLocked(e)
-		}
-		return told{f.entry, replaced}
+	s := a.at(r.slot)
+	if _, found := a.mu.next[r.key]; found || s.gone {
+		a.dropLocked(r.slot)
+		a.armNextLocked(r.key)
+		return false
 	}
-	s.state = rests
+	s.state = isResting
 	s.tries = min(s.tries, math.MaxInt16-1) + 1
 	until := a.elapsed() + after
-	at, _ := slices.BinarySearchFunc(a.mu.rest, until, func(r resting, t time.Duration) int { return int(r.until - t) })
-	a.mu.rest = slices.Insert(a.mu.rest, at, resting{until, f.slot, f.key})
+	at, _ := slices.BinarySearchFunc(a.mu.resting, until, func(r resting, t time.Duration) int { return int(r.until - t) })
+	a.mu.resting = slices.Insert(a.mu.resting, at, resting{until, r.slot, r.key})
 	if at == 0 {
 		a.alarmLocked()
 	}
-	return told{}
+	return true
 }
 
-// told is an entry's outcome, of which who has armed it is to be told.
-type told struct {
-	entry
-	as outcome
-}
-
-func (t told) tell() {
-	if t.ender != nil {
-		t.ender.ended(t.entry, t.as)
-	}
-}
-
-// has reports whether an entry is armed that is the same: of the same deadline, and armed by the same.
+// has reports whether an equal entry is armed: of the same key, deadline and armer.
 func (a *armed) has(e entry) bool {
 	e = e.lean()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if after, has := a.mu.next[e.key]; has {
+	if after, found := a.mu.next[e.key]; found {
 		return after == e
 	}
-	i, has := a.slotLocked(e.key)
-	return has && !a.at(i).gone && a.at(i).entry() == e
+	i, found := a.slotLocked(e.key)
+	return found && !a.at(i).gone && a.at(i).entry() == e
 }
 
-// pending is the earliest deadline of those that one has armed and that have not ended; clock.Never: none.
-func (a *armed) pending(of ender) int64 {
+// pending returns the earliest unfinished deadline of an armer; clock.Never if there is none.
+func (a *armed) pending(by armer) int64 {
 	first := clock.Never
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, page := range a.mu.slots {
 		for i := range page {
-			if page[i].rest != nil && page[i].rest.ender == of {
+			if page[i].details != nil && page[i].details.armer == by {
 				first = min(first, page[i].at)
 			}
 		}
 	}
 	for _, e := range a.mu.next {
-		if e.ender == of {
+		if e.armer == by {
 			first = min(first, e.at)
 		}
 	}
 	return first
 }
 
-// awakeLocked lets those wait again that have rested.
+// awakeLocked makes the slots wait again whose rest is over.
 func (a *armed) awakeLocked(now int64) {
-	if len(a.mu.rest) == 0 {
+	if len(a.mu.resting) == 0 {
 		return
 	}
 	t, n := a.elapsed(), 0
-	for ; n < len(a.mu.rest) && a.mu.rest[n].until <= t; n++ {
-		r := a.mu.rest[n]
-		if s := a.at(r.slot); s.state == rests && s.key == r.key {
+	for ; n < len(a.mu.resting) && a.mu.resting[n].until <= t; n++ {
+		r := a.mu.resting[n]
+		if s := a.at(r.slot); s.state == isResting && s.key == r.key {
 			s.state = waits
 			a.pushLocked(r.slot, s.at)
 		}
 	}
-	a.mu.rest = slices.Delete(a.mu.rest, 0, n)
+	a.mu.resting = slices.Delete(a.mu.resting, 0, n)
 	if n > 0 {
 		a.alarmLocked()
 	}
 }
 
-// alarmLocked makes the pump look when the first that rests has done so.
+// alarmLocked wakes the pump at the end of the first rest.
 func (a *armed) alarmLocked() {
 	if a.timer != nil {
 		a.timer.Stop()
 		a.timer = nil
 	}
-	if len(a.mu.rest) > 0 {
-		a.timer = clock.AfterFunc(max(a.mu.rest[0].until-a.elapsed(), 0), a.look)
+	if len(a.mu.resting) > 0 {
+		a.timer = clock.AfterFunc(max(a.mu.resting[0].until-a.elapsed(), 0), a.nudge)
 	}
 }
 
-// stop ends the alarm.
+// stop stops the alarm.
 func (a *armed) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -424,7 +437,7 @@ func (a *armed) stop() {
 	}
 }
 
-// next is the earliest deadline of those that wait.
+// next returns the earliest deadline that waits; clock.Never if there is none.
 func (a *armed) next() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -437,5 +450,5 @@ func (a *armed) next() int64 {
 func (a *armed) len() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.mu.by.n
+	return a.mu.byKey.n
 }

@@ -23,16 +23,16 @@ func TestArmedIsAsTheModel(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		a, m := newArmed(), plainArmed{map[key]entry{}, map[key]entry{}, map[key]entry{}, map[key]bool{}}
 		ends := map[int][]outcome{}
-		var flights []flight
+		var removals []removal
 		armed, now := 0, int64(0)
 		arm := func() {
 			number := armed
 			armed++
-			e := entry{key: key(fmt.Sprint(r.IntN(20))), at: now + int64(r.IntN(3000)) - 500, ender: endFunc(func(o outcome) { ends[number] = append(ends[number], o) })}
+			e := entry{key: key(fmt.Sprint(r.IntN(20))), at: now + int64(r.IntN(3000)) - 500, armer: armerFunc(func(o outcome) { ends[number] = append(ends[number], o) })}
 			if e.value = fmt.Sprintf("%d.%03d", e.at/1000, e.at%1000); e.at < 0 {
 				e.value = "0"
 			}
-			a.arm(e).tell()
+			a.arm(e)
 			if _, flies := m.flying[e.key]; flies {
 				m.next[e.key] = e
 			} else {
@@ -41,8 +41,7 @@ func TestArmedIsAsTheModel(t *testing.T) {
 		}
 		disarm := func() {
 			k := key(fmt.Sprint(r.IntN(20)))
-			tell, was := a.disarm(k)
-			tell.tell()
+			was := a.disarm(k)
 			_, waits := m.waiting[k]
 			_, follows := m.next[k]
 			if was != (waits || follows) {
@@ -71,16 +70,16 @@ func TestArmedIsAsTheModel(t *testing.T) {
 			if next != first {
 				t.Fatalf("seed %d: the next is at %d, model: %d", seed, next, first)
 			}
-			flights = append(flights, some...)
+			removals = append(removals, some...)
 		}
 		end := func() {
-			if len(flights) == 0 {
+			if len(removals) == 0 {
 				return
 			}
-			i := r.IntN(len(flights))
-			f := flights[i]
-			flights = slices.Delete(flights, i, i+1)
-			a.end(f, removed).tell()
+			i := r.IntN(len(removals))
+			f := removals[i]
+			removals = slices.Delete(removals, i, i+1)
+			a.end(f, removed)
 			delete(m.flying, f.key)
 			delete(m.gone, f.key)
 			if e, follows := m.next[f.key]; follows {
@@ -113,7 +112,7 @@ func TestArmedRests(t *testing.T) {
 		a := newArmed()
 		ends := map[string]outcome{}
 		for _, k := range []string{"again", "replaced", "disarmed"} {
-			a.arm(entry{key: key(k), at: 1000, ender: endFunc(func(o outcome) { ends[k] = o })}).tell()
+			a.arm(entry{key: key(k), at: 1000, armer: armerFunc(func(o outcome) { ends[k] = o })})
 		}
 		some, _ := a.take(1000, 10)
 		if len(some) != 3 {
@@ -122,7 +121,7 @@ func TestArmedRests(t *testing.T) {
 		a.arm(entry{key: "replaced", at: 5000})
 		a.disarm("disarmed")
 		for _, f := range some {
-			a.retry(f, time.Second).tell()
+			a.retry(f, time.Second)
 		}
 		if len(ends) != 2 || ends["replaced"] != replaced || ends["disarmed"] != replaced {
 			t.Errorf("ends: %v", ends)

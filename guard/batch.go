@@ -13,7 +13,7 @@ import (
 // left out of the next one.
 
 // removeAll removes items by transactions.
-func (g *Guard) removeAll(ctx context.Context, some []flight) {
+func (g *Guard) removeAll(ctx context.Context, some []removal) {
 	for len(some) > 1 {
 		in := &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}
 		for _, f := range some {
@@ -42,7 +42,7 @@ func (g *Guard) removeAll(ctx context.Context, some []flight) {
 }
 
 // sortOut ends, or puts off, what a transaction has failed by, and gives the others. sorted is false where it cannot tell.
-func (g *Guard) sortOut(ctx context.Context, some []flight, err error) (rest []flight, sorted bool) {
+func (g *Guard) sortOut(ctx context.Context, some []removal, err error) (rest []removal, sorted bool) {
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != len(some) {
 		if throttling(err) || conflict(err) || g.problem("TransactWriteItems", err) != nil || code(err) == "" {

@@ -17,7 +17,7 @@ type cleaner struct {
 	wake chan struct{} // has an element when there is something to do
 	mu   struct {
 		sync.Mutex
-		all []*stored
+		all []*row
 	}
 }
 
@@ -30,7 +30,7 @@ const (
 )
 
 // clean has a deadline deleted from the table before long, if it is still the one that was armed. It does not block.
-func (s *stream) clean(e *stored) {
+func (s *stream) clean(e *row) {
 	s.cleaner.mu.Lock()
 	if len(s.cleaner.mu.all) < cleanAll {
 		s.cleaner.mu.all = append(s.cleaner.mu.all, e)
@@ -40,7 +40,7 @@ func (s *stream) clean(e *stored) {
 }
 
 // cleanLater has deadlines deleted that are past, and gives those for which there is no room. In a burst they are as many calls as the removals, and nothing depends on them.
-func (s *stream) cleanLater(past []*stored) (now []*stored) {
+func (s *stream) cleanLater(past []*row) (now []*row) {
 	s.cleaner.mu.Lock()
 	n := min(max(cleanMost-len(s.cleaner.mu.all), 0), len(past))
 	s.cleaner.mu.all = append(s.cleaner.mu.all, past[:n]...)
@@ -56,7 +56,7 @@ func (c *cleaner) look() {
 	}
 }
 
-func (s *stream) toClean() []*stored {
+func (s *stream) toClean() []*row {
 	s.cleaner.mu.Lock()
 	defer s.cleaner.mu.Unlock()
 	some := s.cleaner.mu.all

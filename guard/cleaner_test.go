@@ -5,7 +5,7 @@ import "testing"
 // What is to be deleted later has a bound, beyond which the reader of the stream deletes by itself.
 func TestCleanLater(t *testing.T) {
 	s := &stream{cleaner: cleaner{wake: make(chan struct{}, 1)}}
-	past := make([]*stored, cleanMost-10)
+	past := make([]*row, cleanMost-10)
 	if now := s.cleanLater(past); len(now) > 0 {
 		t.Errorf("%d of %d are to be deleted now", len(now), len(past))
 	}

@@ -50,11 +50,47 @@ const (
 	sortKeyMax = 1000 // bytes; the API allows 1,024
 )
 
-// noted is a deadline in the table.
-type noted struct {
-	entry
-	by  string // the record that it was learnt from; "": a scan
-	tag int64  // of by
+// row is a deadline in the table, in memory, or both. In memory it is armed, or waits behind an
+// earlier deadline of the same item. Of a million rows each byte is a megabyte.
+type row struct {
+	key   key
+	at    int64
+	texts *texts // nil: the value is at in whole seconds, and there is no version
+	by    string // the record that writes or deletes the row; "": a scan writes it, or its tag deletes it
+	tag   int64  // hash of the record that wrote it
+	inbox bool
+
+	p    *partition // set while the row is in memory
+	next *row       // the item's next deadline in memory
+}
+
+// texts are fields that few deadlines have.
+type texts struct{ value, version string }
+
+// newRow returns a row without a record.
+func newRow(e entry) *row {
+	e = e.lean()
+	r := &row{key: e.key, at: e.at}
+	if e.value != "" || e.version != "" {
+		r.texts = &texts{e.value, e.version}
+	}
+	return r
+}
+
+// rowOf returns the row to write for a deadline that a record, or a scan, has shown.
+func rowOf(e entry, by string, now int64) *row {
+	r := newRow(e)
+	r.by, r.tag, r.inbox = by, tagOf(by), e.at < now+margin
+	return r
+}
+
+// entry returns the deadline. Its outcome goes to the row.
+func (r *row) entry() entry {
+	e := entry{key: r.key, at: r.at, armer: r}
+	if r.texts != nil {
+		e.value, e.version = r.texts.value, r.texts.version
+	}
+	return e
 }
 
 // tagOf is a hash of by, short enough to be held in memory for each deadline. A scan's is 0.
@@ -111,19 +147,7 @@ func (s *store) inbox(p int) string            { return s.directory(p) }
 // sortText is the beginning of the sort keys of an instant's deadlines.
 func sortText(at int64) string { return fmt.Sprintf("%015d", max(at, 0)) }
 
-// stored is where a deadline lies.
-type stored struct {
-	key     key
-	at      int64
-	inbox   bool
-	by      string // the record that puts or deletes it
-	tag     int64
-	byTag   bool // it is deleted where it has the tag, or is from a scan, and not by its order
-	value   string
-	version string
-}
-
-func (s *store) keyOf(e *stored) map[string]types.AttributeValue {
+func (s *store) keyOf(e *row) map[string]types.AttributeValue {
 	p := s.partitionOf(e.key)
 	part := s.bucket(p, e.at)
 	if e.inbox {
@@ -143,14 +167,15 @@ func sortKey(at int64, k key) (sort string, whole bool) {
 	return sortText(at) + "/#" + hex.EncodeToString(hash[:]), false
 }
 
-func (s *store) item(e *stored) map[string]types.AttributeValue {
+func (s *store) item(e *row) map[string]types.AttributeValue {
 	item := s.keyOf(e)
 	item[attrBy], item[attrTag] = attr.S(e.by), attr.Int(tagOf(e.by))
-	if e.value != "" && e.value != strconv.FormatInt(e.at/1000, 10) || e.at%1000 != 0 {
-		item[attrValue] = attr.S(e.value)
+	d := e.entry()
+	if d.value != "" || d.at%1000 != 0 {
+		item[attrValue] = attr.S(d.value)
 	}
-	if e.version != "" {
-		item[attrVersion] = attr.S(e.version)
+	if d.version != "" {
+		item[attrVersion] = attr.S(d.version)
 	}
 	if _, whole := sortKey(e.at, e.key); !whole {
 		item[attrKey] = attr.B([]byte(e.key))
@@ -160,29 +185,27 @@ func (s *store) item(e *stored) map[string]types.AttributeValue {
 
 var errNoDeadline = errors.New("not a deadline written by guard")
 
-// readNoted is the reverse of item.
-func readNoted(item map[string]types.AttributeValue) (noted, error) {
-	at, rest, ok := strings.Cut(attr.String(item[attrAt]), "/")
+// readRow is the reverse of item.
+func readRow(item map[string]types.AttributeValue) (*row, error) {
+	at, name, ok := strings.Cut(attr.String(item[attrAt]), "/")
 	ms, err := strconv.ParseInt(at, 10, 64)
 	if !ok || err != nil || len(at) != 15 || ms < 0 {
-		return noted{}, errNoDeadline
+		return nil, errNoDeadline
 	}
 	var k []byte
-	if strings.HasPrefix(rest, "#") {
+	if strings.HasPrefix(name, "#") {
 		b, isBinary := attr.AsBinary(item[attrKey])
 		if !isBinary {
-			return noted{}, errNoDeadline
+			return nil, errNoDeadline
 		}
 		k = b
-	} else if k, err = base64.RawURLEncoding.DecodeString(rest); err != nil {
-		return noted{}, errNoDeadline
+	} else if k, err = base64.RawURLEncoding.DecodeString(name); err != nil {
+		return nil, errNoDeadline
 	}
-	n := noted{entry: entry{key: key(k), at: ms, value: attr.String(item[attrValue]), version: attr.String(item[attrVersion])}, by: attr.String(item[attrBy])}
-	if n.value == "" {
-		n.value = strconv.FormatInt(ms/1000, 10)
-	}
-	n.tag = tagOf(n.by)
-	return n, nil
+	r := newRow(entry{key: key(k), at: ms, value: attr.String(item[attrValue]), version: attr.String(item[attrVersion])})
+	r.by = attr.String(item[attrBy])
+	r.tag = tagOf(r.by)
+	return r, nil
 }
 
 // query calls each with the items of a partition key whose sort keys are from low to high, in order, until it returns false. No sort key
@@ -252,7 +275,7 @@ func (s *store) noteMinute(ctx context.Context, p int, at int64) error {
 }
 
 // put writes a deadline, unless a later record has. A scan's is written only where there is none.
-func (s *store) put(ctx context.Context, e *stored) error {
+func (s *store) put(ctx context.Context, e *row) error {
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String(deadlinesTable), Item: s.item(e), ConditionExpression: aws.String("attribute_not_exists(#p)"),
 		ExpressionAttributeNames: map[string]string{"#p": attrPart},
@@ -269,10 +292,11 @@ func (s *store) put(ctx context.Context, e *stored) error {
 	return unlessUnmet(err)
 }
 
-// drop deletes a deadline, unless a later record has written it.
-func (s *store) drop(ctx context.Context, e *stored) error {
+// drop deletes a deadline, unless a later record has written it. A row without a record deletes what
+// has its tag or is from a scan.
+func (s *store) drop(ctx context.Context, e *row) error {
 	in := &dynamodb.DeleteItemInput{TableName: aws.String(deadlinesTable), Key: s.keyOf(e)}
-	if e.byTag {
+	if e.by == "" {
 		in.ConditionExpression = aws.String("#tag IN (:tag, :scan)")
 		in.ExpressionAttributeNames = map[string]string{"#tag": attrTag}
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":tag": attr.Int(e.tag), ":scan": attr.Int(tagOf(""))}
@@ -296,7 +320,7 @@ func unlessUnmet(err error) error {
 const batchMax = 25 // of BatchWriteItem
 
 // batch writes and deletes up to 25 deadlines in one call, whatever is there. It gives those that are to be written again.
-func (s *store) batch(ctx context.Context, puts, drops []*stored) (again []types.WriteRequest, err error) {
+func (s *store) batch(ctx context.Context, puts, drops []*row) (again []types.WriteRequest, err error) {
 	var all []types.WriteRequest
 	for _, e := range puts {
 		all = append(all, types.WriteRequest{PutRequest: &types.PutRequest{Item: s.item(e)}})

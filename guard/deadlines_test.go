@@ -23,23 +23,23 @@ func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 		_, err := ensure.Table(t.Context(), s.db, deadlinesSpec)
 		must(t, err)
 		at := epoch.Add(time.Hour).UnixMilli()
-		of := func(record string) *stored {
-			return &stored{key: "S\x01a", at: at, by: byOf(1, record), value: "of " + record}
+		of := func(record string) *row {
+			return rowOf(entry{key: "S\x01a", at: at, value: "of " + record}, byOf(1, record), 0)
 		}
 		must(t, s.put(t.Context(), of("30"))) // the item has the deadline again
 		must(t, s.put(t.Context(), of("10"))) // what the paused worker learnt first
-		must(t, s.put(t.Context(), &stored{key: "S\x01a", at: at, value: "of a scan"}))
-		must(t, s.drop(t.Context(), of("20")))                                                               // and then: the item had another deadline
-		must(t, s.drop(t.Context(), &stored{key: "S\x01a", at: at, byTag: true, tag: tagOf(byOf(1, "10"))})) // what it had armed is done
-		var found []noted
+		must(t, s.put(t.Context(), rowOf(entry{key: "S\x01a", at: at, value: "of a scan"}, "", 0)))
+		must(t, s.drop(t.Context(), of("20")))                                               // and then: the item had another deadline
+		must(t, s.drop(t.Context(), &row{key: "S\x01a", at: at, tag: tagOf(byOf(1, "10"))})) // what it had armed is done
+		var found []*row
 		p := s.partitionOf("S\x01a")
 		must(t, s.query(t.Context(), s.bucket(p, at), "0", "~", 0, func(item map[string]types.AttributeValue) bool {
-			n, err := readNoted(item)
+			n, err := readRow(item)
 			must(t, err)
 			found = append(found, n)
 			return true
 		}))
-		if len(found) != 1 || found[0].by != byOf(1, "30") || found[0].value != "of 30" {
+		if len(found) != 1 || found[0].by != byOf(1, "30") || found[0].entry().value != "of 30" {
 			return fmt.Sprintf("the table has %+v; want the deadline of record 30", found)
 		}
 		must(t, s.put(t.Context(), of("40")))
@@ -67,23 +67,23 @@ func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 }
 
 // What is written to the deadline table is read back, keys of any length and bytes among it, and sorts by the deadline.
-func FuzzNoted(f *testing.F) {
+func FuzzRow(f *testing.F) {
 	f.Add("S\x01a", int64(1893456000000), "1893456000", "", 7)
 	f.Add(strings.Repeat("k", 2000), int64(1893456000001), "1893456000.0001", `{"N":"1"}`, 1)
 	f.Add("", int64(0), "", "", 0)
 	s := &store{label: "table", partitions: 16}
 	f.Fuzz(func(t *testing.T, k string, at int64, value, version string, sequence int) {
 		at = min(max(at, 1), secondsMax*1000)
-		e := &stored{key: key(k), at: at, value: value, version: version, by: byOf(1, strings.Repeat("9", max(sequence, 0)%40))}
+		e := rowOf(entry{key: key(k), at: at, value: value, version: version}, byOf(1, strings.Repeat("9", max(sequence, 0)%40)), 0)
 		item := s.item(e)
 		if len(attr.String(item[attrAt])) > 1024 {
 			t.Fatalf("the sort key has %d bytes", len(attr.String(item[attrAt])))
 		}
-		n, err := readNoted(item)
-		if err != nil || n.key != e.key || n.at != at || n.by != e.by || n.tag != tagOf(e.by) || n.version != version || value != "" && n.value != value {
+		n, err := readRow(item)
+		if err != nil || n.key != e.key || n.at != at || n.by != e.by || n.tag != tagOf(e.by) || n.entry().version != version || value != "" && n.entry().text() != value {
 			t.Errorf("%+v became %+v: %v", e, n, err)
 		}
-		later := s.item(&stored{key: "", at: at + 1})
+		later := s.item(&row{key: "", at: at + 1})
 		if attr.String(later[attrAt]) <= attr.String(item[attrAt]) {
 			t.Errorf("%q sorts before %q", attr.String(later[attrAt]), attr.String(item[attrAt]))
 		}
@@ -94,14 +94,14 @@ func FuzzNoted(f *testing.F) {
 }
 
 // Items that are none of guard's are refused, whatever they are.
-func FuzzReadNoted(f *testing.F) {
+func FuzzReadRow(f *testing.F) {
 	f.Add("000001893456000000/UwFh", "1", []byte("x"))
 	f.Add("000001893456000/UwFh", "", []byte(nil))
 	f.Add("000001893456000/#ab", "", []byte("x"))
 	f.Add("settings", "", []byte(nil))
 	f.Fuzz(func(t *testing.T, at, value string, k []byte) {
-		n, err := readNoted(map[string]types.AttributeValue{attrAt: attr.S(at), attrValue: attr.S(value), attrKey: &types.AttributeValueMemberB{Value: k}})
-		if err == nil && (n.at < 0 || n.value == "") {
+		n, err := readRow(map[string]types.AttributeValue{attrAt: attr.S(at), attrValue: attr.S(value), attrKey: &types.AttributeValueMemberB{Value: k}})
+		if err == nil && (n.at < 0 || n.entry().text() == "") {
 			t.Errorf("%q is taken for %+v", at, n)
 		}
 	})

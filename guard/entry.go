@@ -1,39 +1,67 @@
 package guard
 
+import "strconv"
+
 // entry is a deadline that a strategy has found.
 type entry struct {
 	key     key
-	value   string // the TTL attribute as the item had it: the text of a number; "" where it is at in whole seconds
-	version string // the version attribute as the item had it, where Options.Version is set: its JSON as the API has it; "" where it had none
+	value   string // text of the TTL attribute; "" if it is at in whole seconds
+	version string // API JSON of the version attribute; "" without Options.Version, or if the item had none
 	at      int64  // the deadline, in ms since the epoch
-	ender   ender  // who has armed it, and is told once how it has ended; nil: nobody is told
+	armer   armer  // gets the outcome, once; may be nil
 }
 
-// ender is who has armed entries. One that has armed many tells them apart by what they are, since a closure for each of a million costs as much as the entry.
-type ender interface {
-	// ended is told from any goroutine, and must not block.
-	ended(e entry, as outcome)
+// text returns the TTL value, also if it was left out because it follows from the instant.
+func (e entry) text() string {
+	if e.value == "" {
+		return strconv.FormatInt(e.at/1000, 10)
+	}
+	return e.value
 }
 
-// rememberer is an ender that remembers what has ended. It is told before the entry is forgotten, so that there is no moment at which a reader finds it neither armed nor over.
-type rememberer interface {
-	ender
-	// remember is told with the lock of armed held, and before ended.
-	remember(e entry, as outcome)
+// lean returns the entry without its value if that follows from the instant.
+func (e entry) lean() entry {
+	var room [20]byte
+	if e.at%1000 == 0 && e.value == string(strconv.AppendInt(room[:0], e.at/1000, 10)) {
+		e.value = ""
+	}
+	return e
 }
 
-// endFunc is the ender of one entry.
-type endFunc func(outcome)
+// notify calls the armer with the outcome.
+func (e entry) notify(how outcome) {
+	if e.armer != nil {
+		e.armer.finished(e, how)
+	}
+}
 
-func (f endFunc) ended(_ entry, as outcome) { f(as) }
+// armer arms entries and gets their outcomes. An armer of many entries distinguishes them by their
+// fields: a closure for each of a million costs as much memory as the entry.
+type armer interface {
+	// finished is called from any goroutine, and must not block.
+	finished(e entry, how outcome)
+}
 
-// outcome is how an entry ended. An attempt that failed for a while is none: it is made again.
+// rememberingArmer is an armer that keeps a list of finished entries. An entry is in the list before
+// it leaves armed, so a reader always finds it in one of the two.
+type rememberingArmer interface {
+	armer
+	// remember is called before finished, with armed.mu held.
+	remember(e entry, how outcome)
+}
+
+// armerFunc is the armer of one entry.
+type armerFunc func(outcome)
+
+func (f armerFunc) finished(_ entry, how outcome) { f(how) }
+
+// outcome is how an entry ended. A failed attempt that will be repeated is not an outcome.
 type outcome int
 
 const (
-	removed  outcome = iota // the item is gone, by us
-	refused                 // the condition failed: it was renewed, or is gone already
-	spared                  // it would have gone, but this is a dry run
-	replaced                // a later arm or disarm of the same key took its place before it was due
-	failed                  // the endpoint refuses it for good; Event and log say why
+	removed  outcome = iota // guard removed the item
+	refused                 // the condition failed: the item was renewed or is gone
+	spared                  // a dry run would have removed the item
+	replaced                // a later arm or disarm of the key came first
+	failed                  // the endpoint refuses the removal permanently; Event and log have the reason
 )

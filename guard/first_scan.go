@@ -272,10 +272,10 @@ func (s *stream) scanInput(name string) (*dynamodb.ScanInput, error) {
 // writeFound puts what a scan has found into the deadline table.
 func (s *stream) writeFound(ctx context.Context, items []map[string]types.AttributeValue) error {
 	now := s.g.now()
-	var puts []*stored
+	var puts []*row
 	for _, item := range items {
 		if e, ok := s.g.entryOf(item); ok {
-			puts = append(puts, storedOf(e, "", now))
+			puts = append(puts, rowOf(e, "", now))
 		}
 	}
 	return s.write(ctx, puts, nil)

@@ -117,7 +117,7 @@ func (g *givenUp) count(now int64) (n int) {
 }
 
 // giveUp ends a removal that is not taken. It is told once for a while, however often the item is found.
-func (g *Guard) giveUp(f flight, err error) {
+func (g *Guard) giveUp(f removal, err error) {
 	now := g.local.Millis()
 	g.given.add(f.entry, now)
 	cause := code(err)
@@ -130,19 +130,19 @@ func (g *Guard) giveUp(f flight, err error) {
 	case first:
 		g.log.Error("an item cannot be removed; guard tries again at growing intervals", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
 	}
-	g.armed.end(f, failed).tell()
+	g.armed.end(f, failed)
 	e := g.about(Failed, f.key)
 	e.Err = err
 	g.observe(e)
 }
 
 // withoutResting ends those whose removal was given up a moment ago, and gives the others.
-func (g *Guard) withoutResting(some []flight) []flight {
+func (g *Guard) withoutResting(some []removal) []removal {
 	now := g.local.Millis()
 	rest := some[:0]
 	for _, f := range some {
 		if g.given.rests(f.entry, now) {
-			g.armed.end(f, failed).tell()
+			g.armed.end(f, failed)
 			continue
 		}
 		rest = append(rest, f)
@@ -151,7 +151,7 @@ func (g *Guard) withoutResting(some []flight) []flight {
 }
 
 // notNow tells of what is in the way of a removal, and passes: once a minute for each cause.
-func (g *Guard) notNow(f flight, err error) {
+func (g *Guard) notNow(f removal, err error) {
 	cause := code(err)
 	if cause == "" {
 		cause = "no answer"

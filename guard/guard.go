@@ -65,7 +65,7 @@ func New(o Options) (*Guard, error) {
 		g.wall = clock.New()
 		g.local = clock.NewAt(g.wall.Now())
 	}
-	g.endpoint = &endpointClock{trust: o.trust, narrower: g.armed.look, stepped: func(by int64) {
+	g.endpoint = &endpointClock{trust: o.trust, narrower: g.armed.nudge, stepped: func(by int64) {
 		g.log.Warn("the endpoint's clock was set", "table", o.Table, "by", time.Duration(by)*time.Millisecond)
 	}}
 	g.derive()

@@ -101,8 +101,8 @@ func (p *partition) leave() {
 
 func (p *partition) endTrackLocked() {
 	p.mu.track = false
-	clear(p.mu.ended[0])
-	clear(p.mu.ended[1])
+	clear(p.mu.finished[0])
+	clear(p.mu.finished[1])
 }
 
 // look arms what is due within the horizon.
@@ -158,8 +158,8 @@ func (o *owner) raise(now int64) (from, to int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.track = true
-	o.mu.ended[0], o.mu.ended[1] = o.mu.ended[1], o.mu.ended[0]
-	clear(o.mu.ended[0])
+	o.mu.finished[0], o.mu.finished[1] = o.mu.finished[1], o.mu.finished[0]
+	clear(o.mu.finished[0])
 	from, to = o.from, now+o.s.horizon
 	if o.s.alone && o.begun {
 		from = o.mu.loaded
@@ -185,16 +185,16 @@ func (o *owner) minutes(ctx context.Context, from, to int64) (all []int64, err e
 func (o *owner) lookInto(ctx context.Context, m, from, to int64) error {
 	s := o.s.store
 	return s.query(ctx, s.bucket(o.number, m), sortText(from), sortText(to), 0, func(item map[string]types.AttributeValue) bool {
-		n, ok := o.read(item)
+		r, ok := o.read(item)
 		if !ok {
 			return true
 		}
 		if o.s.g.room() == 0 {
 			o.starved = true
-			o.lower(n.at)
+			o.lower(r.at)
 			return false
 		}
-		o.armFound(n, false)
+		o.armFound(r)
 		return true
 	})
 }
@@ -212,7 +212,7 @@ func (o *owner) lookIntoInbox(ctx context.Context, from, to int64) (minutes []in
 			}
 			return true
 		}
-		n, ok := o.read(item)
+		r, ok := o.read(item)
 		if !ok {
 			return true
 		}
@@ -220,7 +220,8 @@ func (o *owner) lookIntoInbox(ctx context.Context, from, to int64) (minutes []in
 			o.starved, o.inbox = true, attr.String(item[attrAt])
 			return false
 		}
-		o.armFound(n, true)
+		r.inbox = true
+		o.armFound(r)
 		return true
 	})
 	if err == nil && o.inbox != "" {
@@ -229,16 +230,16 @@ func (o *owner) lookIntoInbox(ctx context.Context, from, to int64) (minutes []in
 	return minutes, err
 }
 
-func (o *owner) read(item map[string]types.AttributeValue) (noted, bool) {
-	n, err := readNoted(item)
-	if err == nil && o.s.g.attributes(n.key) == nil {
+func (o *owner) read(item map[string]types.AttributeValue) (*row, bool) {
+	r, err := readRow(item)
+	if err == nil && o.s.g.attributes(r.key) == nil {
 		err = errNoDeadline
 	}
 	if err != nil {
 		o.s.g.log.Warn("an item of the deadline table is skipped", "part", attr.String(item[attrPart]), "at", attr.String(item[attrAt]), "error", err)
-		return noted{}, false
+		return nil, false
 	}
-	return n, true
+	return r, true
 }
 
 // plan says when a worker that is alone looks again.
@@ -328,8 +329,8 @@ func (o *owner) forget(ctx context.Context, to int64) error {
 		left := false
 		err := o.s.store.query(ctx, o.s.store.bucket(o.number, m), sortText(m), sortText(m+minute), 0, func(item map[string]types.AttributeValue) bool {
 			left = true
-			if n, ok := o.read(item); ok && o.s.g.room() > 0 {
-				o.armFound(n, false)
+			if r, ok := o.read(item); ok && o.s.g.room() > 0 {
+				o.armFound(r)
 			}
 			return true
 		})

@@ -17,47 +17,28 @@ type partition struct {
 	wake   chan struct{} // has an element when the owner has to look again
 	mu     struct {
 		sync.Mutex
-		items  map[key]*pending  // the first of each chain
-		owned  bool              // this worker has the lease
-		loaded int64             // the owner has armed all deadlines before this instant, ms, and arms those that are written from now on
-		next   int64             // when the owner looks again, if it is not told to before
-		known  map[int64]bool    // minutes that are in the directory for certain
-		track  bool              // what has ended is noted, because it may be found once more
-		ended  [2]map[spot]ended // what has ended since the owner's last look began, and since the one before
+		items    map[key]*row          // the first of each chain
+		owned    bool                  // this worker has the lease
+		loaded   int64                 // the owner has armed all deadlines before this instant, ms, and arms those that are written from now on
+		next     int64                 // when the owner looks again, if it is not told to before
+		known    map[int64]bool        // minutes that are in the directory for certain
+		track    bool                  // what has ended is noted, because it may be found once more
+		finished [2]map[entry]finished // by key and instant: what has ended since the owner's last look began, and since the one before
 	}
 }
 
-// pending is a deadline that is armed, or waits behind another one of the same item.
-type pending struct {
-	p     *partition
-	key   key
-	at    int64
-	tag   int64    // of the record that it was learnt from
-	next  *pending // of the same item, and later
-	texts *texts   // nil: the value is the deadline in whole seconds, and there is no version
-	inbox bool
+// finished is which rows of a deadline need nothing more. They may still be in the table, until the
+// stream shows the removal, or may have been when the table was queried.
+type finished struct {
+	tag int64  // the row of this record
+	by  string // and the rows of records up to this one; "": none
 }
-
-// spot is a deadline's item and instant.
-type spot struct {
-	key key
-	at  int64
-}
-
-// ended is how far a deadline needs nothing more. It may still be in the table, until the stream has told of its removal, or have been when the table was asked.
-type ended struct {
-	tag int64  // what was learnt from this record
-	by  string // and what was learnt from records up to this one; "": not that
-}
-
-// texts is what few deadlines have.
-type texts struct{ value, version string }
 
 func newPartition(s *stream, number int) *partition {
 	p := &partition{s: s, number: number, wake: make(chan struct{}, 1)}
-	p.mu.items = map[key]*pending{}
+	p.mu.items = map[key]*row{}
 	p.mu.known = map[int64]bool{}
-	p.mu.ended = [2]map[spot]ended{{}, {}}
+	p.mu.finished = [2]map[entry]finished{{}, {}}
 	p.mu.track = s.alone
 	return p
 }
@@ -69,57 +50,45 @@ func (p *partition) look() {
 	}
 }
 
-func (n *pending) entry() entry {
-	e := entry{key: n.key, at: n.at, ender: endFunc(n.ended)}
-	if n.texts != nil {
-		e.value, e.version = n.texts.value, n.texts.version
-	}
-	return e
-}
-
-// arm arms a deadline, or chains it.
-func (p *partition) arm(n noted, inbox bool) {
+// arm arms a row, or chains it.
+func (p *partition) arm(r *row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.armLocked(n, inbox)
+	p.armLocked(r)
 }
 
-// armFound arms a deadline that was found in the table, unless it has ended since the query began, or shortly before.
-func (p *partition) armFound(n noted, inbox bool) {
+// armFound arms a row that was found in the table, unless its deadline has ended since the query
+// began, or shortly before.
+func (p *partition) armFound(r *row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, some := range p.mu.ended {
-		if e, has := some[spot{n.key, n.at}]; has && (e.tag == n.tag || n.by <= e.by) {
+	for _, done := range p.mu.finished {
+		if f, found := done[entry{key: r.key, at: r.at}]; found && (f.tag == r.tag || r.by <= f.by) {
 			return
 		}
 	}
-	p.armLocked(n, inbox)
+	p.armLocked(r)
 }
 
-func (p *partition) armLocked(n noted, inbox bool) {
-	e := n.lean()
-	fresh := &pending{p: p, key: e.key, at: e.at, tag: n.tag, inbox: inbox}
-	if e.value != "" || e.version != "" {
-		fresh.texts = &texts{e.value, e.version}
-	}
-	at := &chain{p: p, key: e.key}
-	for at.get() != nil && at.get().at < e.at {
+func (p *partition) armLocked(r *row) {
+	r.p, r.by = p, "" // its tag is enough from now on
+	at := &chain{p: p, key: r.key}
+	for at.get() != nil && at.get().at < r.at {
 		at.move()
 	}
-	if same := at.get(); same != nil && same.at == e.at {
-		if fresh.tag == same.tag && inbox == same.inbox || fresh.tag == 0 {
-			same.inbox = same.inbox || inbox
-			return // it is what is known already, or from a scan, which knows no better
+	if same := at.get(); same != nil && same.at == r.at {
+		if r.tag == same.tag && r.inbox == same.inbox || r.tag == 0 {
+			same.inbox = same.inbox || r.inbox
+			return // it is known already, or from a scan, which has no newer information
 		}
-		fresh.next, same.next = same.next, nil
-		fresh.inbox = inbox || same.inbox
-		at.set(fresh)
+		r.next, same.next = same.next, nil
+		r.inbox = r.inbox || same.inbox
 	} else {
-		fresh.next = same
-		at.set(fresh)
+		r.next = same
 	}
+	at.set(r)
 	if at.first {
-		p.s.g.arm(fresh.entry())
+		p.s.g.arm(r.entry())
 	}
 }
 
@@ -127,11 +96,11 @@ func (p *partition) armLocked(n noted, inbox bool) {
 type chain struct {
 	p      *partition
 	key    key
-	before *pending
+	before *row
 	first  bool // what was set is the first
 }
 
-func (c *chain) get() *pending {
+func (c *chain) get() *row {
 	if c.before == nil {
 		return c.p.mu.items[c.key]
 	}
@@ -141,7 +110,7 @@ func (c *chain) get() *pending {
 func (c *chain) move() { c.before = c.get() }
 
 // set puts n, and what follows it, where the chain is.
-func (c *chain) set(n *pending) {
+func (c *chain) set(n *row) {
 	c.first = c.before == nil
 	switch {
 	case c.before != nil:
@@ -153,30 +122,31 @@ func (c *chain) set(n *pending) {
 	}
 }
 
-// drop takes a deadline out that is no longer true, as the record by says. It gives what has to be deleted from the inbox.
-func (p *partition) drop(k key, at int64, by string) *stored {
+// drop removes a deadline from memory because a record shows that the item has it no longer. It
+// returns the row if that has to be deleted from the inbox.
+func (p *partition) drop(gone *row) *row {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.track {
-		p.mu.ended[0][spot{k, at}] = ended{by: by, tag: -1}
+		p.mu.finished[0][entry{key: gone.key, at: gone.at}] = finished{by: gone.by, tag: -1}
 	}
-	c := &chain{p: p, key: k}
-	for c.get() != nil && c.get().at < at {
+	c := &chain{p: p, key: gone.key}
+	for c.get() != nil && c.get().at < gone.at {
 		c.move()
 	}
-	n := c.get()
-	if n == nil || n.at != at {
+	r := c.get()
+	if r == nil || r.at != gone.at {
 		return nil
 	}
-	p.takeLocked(c, n, true)
-	if n.inbox {
-		return n.stored()
+	p.takeLocked(c, r, true)
+	if r.inbox {
+		return r
 	}
 	return nil
 }
 
 // takeLocked takes n, at which c is, out of its chain.
-func (p *partition) takeLocked(c *chain, n *pending, disarm bool) {
+func (p *partition) takeLocked(c *chain, n *row, disarm bool) {
 	c.set(n.next)
 	switch {
 	case !c.first:
@@ -187,38 +157,33 @@ func (p *partition) takeLocked(c *chain, n *pending, disarm bool) {
 	}
 }
 
-// ended is told how a deadline has ended. What was removed is deleted from the table by the stream's record of it, and what was refused right now: it may be that no record
-// will come of it.
-func (n *pending) ended(as outcome) {
-	if as == replaced {
-		return // by another one of its chain, behind which it waits or with which it has been taken out
+// finished implements armer. The stream's record of a removal deletes the row from the table. A
+// refused row is deleted right now: there may be no record of it.
+func (r *row) finished(_ entry, how outcome) {
+	if how == replaced {
+		return // by another row of its chain, or taken out with it
 	}
-	p := n.p
+	p := r.p
 	p.mu.Lock()
-	c := &chain{p: p, key: n.key}
-	for c.get() != nil && c.get() != n {
+	c := &chain{p: p, key: r.key}
+	for c.get() != nil && c.get() != r {
 		c.move()
 	}
-	if c.get() == n {
-		p.takeLocked(c, n, false)
+	if c.get() == r {
+		p.takeLocked(c, r, false)
 	}
-	inbox := n.inbox
+	table := &row{key: r.key, at: r.at, tag: r.tag}
+	inbox := r.inbox
 	if p.mu.track {
-		p.mu.ended[0][spot{n.key, n.at}] = ended{tag: n.tag}
+		p.mu.finished[0][entry{key: r.key, at: r.at}] = finished{tag: r.tag}
 	}
 	p.mu.Unlock()
-	if inbox && as != failed {
-		p.s.clean(n.stored())
+	if inbox && how != failed {
+		p.s.clean(r)
 	}
-	if as == refused || as == spared { // a dry run has a table of its own
-		table := n.stored()
-		table.inbox = false
+	if how == refused || how == spared { // a dry run has a table of its own
 		p.s.clean(table)
 	}
-}
-
-func (n *pending) stored() *stored {
-	return &stored{key: n.key, at: n.at, inbox: n.inbox, tag: n.tag, byTag: true}
 }
 
 // unfinished is the earliest deadline of the table, before the instant given, that is not done with; else that instant. What is in the inbox is found there again.

@@ -13,13 +13,6 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// update is what a page of records says about one item.
-type update struct {
-	put   *entry         // the deadline that it has in the end; nil: none, or the same all the time
-	drops map[int64]bool // deadlines that it has no longer
-	by    string         // the last record
-}
-
 // handle brings the deadline table up to what a page of a shard's records says.
 func (s *stream) handle(ctx context.Context, shard string, records []deliver.Record) error {
 	if invariant.Injected(invariant.DoneEarly) {
@@ -30,20 +23,14 @@ func (s *stream) handle(ctx context.Context, shard string, records []deliver.Rec
 	if records = s.unhandled(shard, records); len(records) == 0 {
 		return nil
 	}
-	changes, order := s.changes(records)
+	puts, gone := s.changes(records)
+	var drops, past []*row
 	now := s.g.now()
-	var puts, drops, past []*stored
-	for _, k := range order {
-		c := changes[k]
-		for at := range c.drops {
-			if e := (&stored{key: k, at: at, by: c.by}); at <= now && !s.local {
-				past = append(past, e)
-			} else {
-				drops = append(drops, e)
-			}
-		}
-		if c.put != nil {
-			puts = append(puts, storedOf(*c.put, c.by, now))
+	for _, r := range gone {
+		if r.at <= now && !s.local {
+			past = append(past, r)
+		} else {
+			drops = append(drops, r)
 		}
 	}
 	s.disarm(drops)
@@ -96,48 +83,50 @@ func (s *stream) handled(shard string, records []deliver.Record) {
 }
 
 // disarm takes deadlines out of memory.
-func (s *stream) disarm(drops []*stored) {
-	for _, e := range drops {
-		if inbox := s.parts[s.store.partitionOf(e.key)].drop(e.key, e.at, e.by); inbox != nil {
+func (s *stream) disarm(drops []*row) {
+	for _, r := range drops {
+		if inbox := s.parts[s.store.partitionOf(r.key)].drop(r); inbox != nil {
 			s.clean(inbox)
 		}
 	}
 }
 
-// changes sums the records up by item. order is the items in the order of their first records.
-func (s *stream) changes(records []deliver.Record) (changes map[key]*update, order []key) {
-	changes = map[key]*update{}
+// changes sums the records up by item: the rows to put, at most one for an item, and those to delete.
+func (s *stream) changes(records []deliver.Record) (puts, drops []*row) {
+	last := map[key]string{} // the last record of each item
+	put, drop := map[key]entry{}, map[entry]bool{}
 	for i := range records {
 		r := records[i].Dynamodb
 		if r == nil {
 			continue
 		}
-		oldEntry, had := s.entryOf(r.OldImage)
-		newEntry, has := s.entryOf(r.NewImage)
+		before, had := s.entryOf(r.OldImage)
+		after, has := s.entryOf(r.NewImage)
 		if !had && !has {
 			continue
 		}
-		k := oldEntry.key
+		k := before.key
 		if has {
-			k = newEntry.key
+			k = after.key
 		}
-		c := changes[k]
-		if c == nil {
-			c = &update{drops: map[int64]bool{}}
-			changes[k] = c
-			order = append(order, k)
+		last[k] = byOf(s.set.epoch, records[i].Sequence())
+		if had && (!has || before.at != after.at) {
+			drop[entry{key: k, at: before.at}] = true
+			delete(put, k)
 		}
-		c.by = byOf(s.set.epoch, records[i].Sequence())
-		if had && (!has || oldEntry.at != newEntry.at) {
-			c.drops[oldEntry.at] = true
-			c.put = nil
-		}
-		if has && (!had || oldEntry.at != newEntry.at || oldEntry.value != newEntry.value || oldEntry.version != newEntry.version) {
-			delete(c.drops, newEntry.at)
-			c.put = &newEntry
+		if has && (!had || before.at != after.at || before.value != after.value || before.version != after.version) {
+			delete(drop, entry{key: k, at: after.at})
+			put[k] = after
 		}
 	}
-	return changes, order
+	now := s.g.now()
+	for k, e := range put {
+		puts = append(puts, rowOf(e, last[k], now))
+	}
+	for e := range drop {
+		drops = append(drops, &row{key: e.key, at: e.at, by: last[e.key]})
+	}
+	return puts, drops
 }
 
 // entryOf gives the deadline of an image.
@@ -158,24 +147,15 @@ func (s *stream) entryOf(image map[string]streamtypes.AttributeValue) (entry, bo
 	return s.g.entryOf(item)
 }
 
-// storedOf is where a deadline is to be written that a record, or a scan, has told of.
-func storedOf(e entry, by string, now int64) *stored {
-	return &stored{key: e.key, at: e.at, value: e.value, version: e.version, by: by, inbox: e.at < now+margin}
-}
-
-func (e *stored) noted() noted {
-	return noted{entry: entry{key: e.key, at: e.at, value: e.value, version: e.version}, by: e.by, tag: tagOf(e.by)}
-}
-
 // write puts deadlines into the table and takes others out, and arms those that an owner would not see in time.
-func (s *stream) write(ctx context.Context, puts, drops []*stored) error {
+func (s *stream) write(ctx context.Context, puts, drops []*row) error {
 	if err := s.noteMinutes(ctx, puts); err != nil {
 		return err
 	}
-	if err := s.store1(ctx, puts, drops); err != nil {
+	if err := s.put(ctx, puts, drops); err != nil {
 		return err
 	}
-	var slow []*stored // those for which it took so long that their owners may have gone past them
+	var slow []*row // those for which it took so long that their owners may have gone past them
 	now := s.g.now()
 	for _, e := range puts {
 		if !e.inbox && e.at < now+margin {
@@ -183,7 +163,7 @@ func (s *stream) write(ctx context.Context, puts, drops []*stored) error {
 			slow = append(slow, e)
 		}
 	}
-	if err := s.store1(ctx, slow, nil); err != nil {
+	if err := s.put(ctx, slow, nil); err != nil {
 		return err
 	}
 	for _, e := range puts {
@@ -192,7 +172,7 @@ func (s *stream) write(ctx context.Context, puts, drops []*stored) error {
 			if err := s.waitForRoom(ctx); err != nil {
 				return err
 			}
-			p.arm(e.noted(), e.inbox)
+			p.arm(e)
 		}
 	}
 	return nil
@@ -210,7 +190,7 @@ func (s *stream) waitForRoom(ctx context.Context) error {
 }
 
 // noteMinutes puts those minutes into the directory that are not known to be there.
-func (s *stream) noteMinutes(ctx context.Context, puts []*stored) error {
+func (s *stream) noteMinutes(ctx context.Context, puts []*row) error {
 	type part struct {
 		p      *partition
 		minute int64
@@ -239,8 +219,8 @@ func (s *stream) noteMinutes(ctx context.Context, puts []*stored) error {
 	})
 }
 
-// store1 makes the writes. A worker with a table of its own makes them by batches; among others each is conditional, so that one which comes late undoes nothing.
-func (s *stream) store1(ctx context.Context, puts, drops []*stored) error {
+// put makes the writes. A worker with a table of its own makes them by batches; among others each is conditional, so that one which comes late undoes nothing.
+func (s *stream) put(ctx context.Context, puts, drops []*row) error {
 	if s.local && (len(puts) == 0 || puts[0].by != "") {
 		return s.storeBatches(ctx, puts, drops)
 	}
@@ -252,7 +232,7 @@ func (s *stream) store1(ctx context.Context, puts, drops []*stored) error {
 	})
 }
 
-func (s *stream) storeBatches(ctx context.Context, puts, drops []*stored) error {
+func (s *stream) storeBatches(ctx context.Context, puts, drops []*row) error {
 	n := len(puts) + len(drops)
 	return inParallel((n+batchMax-1)/batchMax, func(i int) error {
 		from, to := i*batchMax, min((i+1)*batchMax, n)

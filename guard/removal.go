@@ -23,15 +23,13 @@ import (
 // arm waits in memory until the entry's deadline, and removes the item then. There is one entry per key: a later one takes its place, and the earlier one's done is told replaced.
 // arm never blocks. Who loads many deadlines asks room first. done is called once and must not block; it may arm and disarm.
 func (g *Guard) arm(e entry) {
-	g.armed.arm(e).tell()
+	g.armed.arm(e)
 	g.observe(g.about(Armed, e.key))
 }
 
 // disarm takes the key's entry away; its done is told replaced.
 func (g *Guard) disarm(k key) {
-	tell, was := g.armed.disarm(k)
-	tell.tell()
-	if was {
+	if g.armed.disarm(k) {
 		g.observe(g.about(Disarmed, k))
 	}
 }
@@ -46,7 +44,7 @@ const graceRemovals = 5 * time.Second
 func (g *Guard) remove(ctx context.Context) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	jobs := make(chan []flight)
+	jobs := make(chan []removal)
 	var workers sync.WaitGroup
 	for range g.o.Concurrency {
 		workers.Go(func() {
@@ -64,7 +62,7 @@ func (g *Guard) remove(ctx context.Context) {
 }
 
 // pump hands what is due to the workers, in the order of the deadlines.
-func (g *Guard) pump(ctx context.Context, jobs chan<- []flight) error {
+func (g *Guard) pump(ctx context.Context, jobs chan<- []removal) error {
 	for {
 		some, next := g.armed.take(g.now(), max(g.o.Batch, 1))
 		if len(some) == 0 {
@@ -85,7 +83,7 @@ func (g *Guard) pump(ctx context.Context, jobs chan<- []flight) error {
 }
 
 // attempt makes an attempt at removals.
-func (g *Guard) attempt(ctx context.Context, some []flight) {
+func (g *Guard) attempt(ctx context.Context, some []removal) {
 	some = g.withoutResting(some)
 	switch {
 	case g.o.DryRun:
@@ -102,7 +100,7 @@ func (g *Guard) attempt(ctx context.Context, some []flight) {
 }
 
 // removeOne removes an item, if it still has the deadline that armed it.
-func (g *Guard) removeOne(ctx context.Context, f flight) {
+func (g *Guard) removeOne(ctx context.Context, f removal) {
 	units, err := g.delete(ctx, f)
 	if err == nil || renewed(err) {
 		g.pace.consumed(1, units)
@@ -115,7 +113,7 @@ func (g *Guard) removeOne(ctx context.Context, f flight) {
 }
 
 // delete archives, marks and deletes.
-func (g *Guard) delete(ctx context.Context, f flight) (units float64, err error) {
+func (g *Guard) delete(ctx context.Context, f removal) (units float64, err error) {
 	var image map[string]types.AttributeValue
 	if g.o.Mark != "" {
 		if image, units, err = g.mark(ctx, f.entry); err != nil {
@@ -186,24 +184,24 @@ func (g *Guard) condition(e entry) (condition string, names map[string]string, v
 }
 
 // removed notes a success.
-func (g *Guard) removed(f flight) {
+func (g *Guard) removed(f removal) {
 	late := time.Duration(max(g.latest()-f.at, 0)) * time.Millisecond
 	g.late.add(late)
 	g.given.end(f.entry)
-	g.armed.end(f, removed).tell()
+	g.armed.end(f, removed)
 	e := g.about(Removed, f.key)
 	e.Late = late
 	g.observe(e)
 }
 
-func (g *Guard) refused(f flight) {
+func (g *Guard) refused(f removal) {
 	g.given.end(f.entry)
-	g.armed.end(f, refused).tell()
+	g.armed.end(f, refused)
 	g.observe(g.about(Refused, f.key))
 }
 
 // spare looks whether the item would go.
-func (g *Guard) spare(ctx context.Context, f flight) {
+func (g *Guard) spare(ctx context.Context, f removal) {
 	_, armed, err := g.read(ctx, f.entry)
 	switch {
 	case err != nil:
@@ -212,19 +210,19 @@ func (g *Guard) spare(ctx context.Context, f flight) {
 		g.refused(f)
 	default:
 		g.log.Debug("an item would be removed now", "table", g.o.Table, "key", g.keyJSON(f.key), "deadline", time.UnixMilli(f.at).UTC())
-		g.armed.end(f, spared).tell()
+		g.armed.end(f, spared)
 		g.observe(g.about(Spared, f.key))
 	}
 }
 
 // failure decides what becomes of a removal that has not worked: an answer that says no, an obstacle that passes, or a mistake that stays.
-func (g *Guard) failure(ctx context.Context, f flight, err error) {
+func (g *Guard) failure(ctx context.Context, f removal, err error) {
 	if renewed(err) {
 		g.refused(f)
 		return
 	}
 	if ctx.Err() != nil { // the end: nothing is known of it, and whoever comes next finds it
-		g.armed.retry(f, time.Hour).tell()
+		g.armed.retry(f, time.Hour)
 		return
 	}
 	e := g.about(Retried, f.key)
@@ -242,7 +240,7 @@ func (g *Guard) failure(ctx context.Context, f flight, err error) {
 		g.notNow(f, err)
 		g.pace.troubled()
 	}
-	g.armed.retry(f, backoff(f.tries, err)).tell()
+	g.armed.retry(f, backoff(f.tries, err))
 	g.observe(e)
 }
 

@@ -159,7 +159,7 @@ func TestObstaclesPass(t *testing.T) {
 	var ends atomic.Int64
 	for i := range count {
 		e := r.entry(w, fmt.Sprint("i", i))
-		e.ender = endFunc(func(outcome) { ends.Add(1) })
+		e.armer = armerFunc(func(outcome) { ends.Add(1) })
 		r.arm(e)
 	}
 	w.advance(time.Second)
@@ -186,7 +186,7 @@ func TestGivesUp(t *testing.T) {
 	r := w.startIdle(o)
 	ended := make(chan outcome, 1)
 	e := r.entry(w, "a")
-	e.ender = endFunc(func(o outcome) { ended <- o })
+	e.armer = armerFunc(func(o outcome) { ended <- o })
 	r.arm(e)
 	w.advance(time.Second)
 	r.awaitCount(Failed, 1)
@@ -224,7 +224,7 @@ func TestEndsInOrder(t *testing.T) {
 	})
 	<-ready
 	e := r.entry(w, "due")
-	e.ender = endFunc(func(outcome) { order = append(order, "removal") })
+	e.armer = armerFunc(func(outcome) { order = append(order, "removal") })
 	r.arm(e)
 	r.arm(r.entry(w, "later"))
 	w.advance(time.Second)
@@ -475,7 +475,7 @@ func TestArchiveIDs(t *testing.T) {
 		o := w.options(Auto)
 		o.Archive = archive
 		r := w.startIdle(o)
-		f := flight{entry: r.entry(w, "a")}
+		f := removal{entry: r.entry(w, "a")}
 		must(t, r.archive(t.Context(), f, w.get("a"), false))
 		ids[archive.ids[0]] = true
 		must(t, r.stop())

@@ -265,7 +265,7 @@ func (x *scheduling) items(ctx context.Context, items []map[string]types.Attribu
 			}
 		}
 		if has && x.soon(e) {
-			e.ender = endFunc(func(outcome) { ends <- struct{}{} })
+			e.armer = armerFunc(func(outcome) { ends <- struct{}{} })
 			_, err := armWithRoom(ctx, x.g, e, x.g.arm)
 			return err
 		}
@@ -449,7 +449,7 @@ func (s *schedules) follow(ctx context.Context, c *change, done func()) error {
 	case c.same, s.outdated(c):
 	case c.has && s.soon(c.e):
 		s.note(c)
-		c.e.ender = endFunc(func(outcome) {
+		c.e.armer = armerFunc(func(outcome) {
 			s.forget(c)
 			done()
 		})

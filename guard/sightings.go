@@ -41,7 +41,7 @@ func newSightings(g *Guard) *sightings {
 // see arms an entry that is news.
 func (s *sightings) see(e entry) {
 	e = e.lean()
-	e.ender = s
+	e.armer = s
 	if s.g.armed.has(e) {
 		return
 	}
@@ -57,13 +57,13 @@ func (s *sightings) see(e entry) {
 	s.g.arm(e)
 }
 
-// ended implements ender: there is nothing left to do.
-func (s *sightings) ended(entry, outcome) {}
+// finished implements armer. There is nothing left to do.
+func (s *sightings) finished(entry, outcome) {}
 
-// remember implements rememberer.
-func (s *sightings) remember(e entry, as outcome) {
+// remember implements rememberingArmer.
+func (s *sightings) remember(e entry, how outcome) {
 	until := s.g.now()
-	switch as {
+	switch how {
 	case removed:
 		until += sightRemoved
 	case refused:

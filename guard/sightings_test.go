@@ -18,12 +18,11 @@ func TestSightingsForgetNothingInBetween(t *testing.T) {
 		if len(flights) != 1 {
 			t.Fatalf("%d entries are due", len(flights))
 		}
-		end := g.armed.end(flights[0], as)
+		g.armed.end(flights[0], as)
 		s.see(e)
 		if _, next := g.armed.take(e.at, 0); next <= e.at {
 			t.Errorf("armed again before it was told that it was %d", as)
 		}
-		end.tell()
 		e.at += 1000 // another deadline is news
 		s.see(e)
 	}
@@ -37,7 +36,7 @@ func TestSightingsAreBounded(t *testing.T) {
 	s := newSightings(g)
 	s.most = 10
 	for i := range 100 {
-		s.remember(entry{key: key(fmt.Sprint(i)), at: 1000, ender: s}, spared)
+		s.remember(entry{key: key(fmt.Sprint(i)), at: 1000, armer: s}, spared)
 		if n := len(s.mu.over); n > s.most {
 			t.Fatalf("%d are remembered", n)
 		}

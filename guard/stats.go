@@ -118,7 +118,7 @@ func (a *armed) tally(now int64, s *Stats) {
 	for page := 0; ; page++ {
 		a.mu.Lock()
 		if page >= len(a.mu.slots) {
-			s.Armed = a.mu.by.n
+			s.Armed = a.mu.byKey.n
 			a.mu.Unlock()
 			break
 		}

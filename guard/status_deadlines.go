@@ -78,8 +78,8 @@ func (s *stream) horizonAt() (at int64) {
 // count counts the deadlines of a partition key whose sort keys are from low, and below high, and gives the first deadline, in ms.
 func (s *store) count(ctx context.Context, part, low, high string) (n, first int64, err error) {
 	err = s.query(ctx, part, low, high, 1, func(item map[string]types.AttributeValue) bool {
-		if noted, err := readNoted(item); err == nil {
-			n, first = 1, noted.at
+		if r, err := readRow(item); err == nil {
+			n, first = 1, r.at
 		}
 		return false
 	})

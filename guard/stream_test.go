@@ -101,7 +101,7 @@ func notedIn(t testing.TB, db *dynamodb.Client) (all []string) {
 		}
 		must(t, err)
 		for _, item := range page.Items {
-			if n, err := readNoted(item); err == nil {
+			if n, err := readRow(item); err == nil {
 				all = append(all, fmt.Sprint(string(n.key), " ", n.at))
 			}
 		}
