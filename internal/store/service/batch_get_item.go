@@ -38,7 +38,7 @@ func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*Bat
 	used := meters{mode: capacityModeOf(in.ReturnConsumedCapacity.V)}
 	for i := range gets {
 		gets[i].table.Desc().Units.AddRead(gets[i].units)
-		used.of(gets[i].in.Table).read(gets[i].units)
+		used.table(gets[i].in.Table).read(gets[i].units)
 	}
 	out.Capacity = used.results()
 	return out, nil
@@ -193,9 +193,9 @@ func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput) error {
 		}
 		out.Responses = append(out.Responses, answer)
 		if n < len(g.keys) {
-			rest := *g.in
-			rest.Keys = g.in.Keys[n:]
-			out.Unprocessed = append(out.Unprocessed, rest)
+			unread := *g.in
+			unread.Keys = g.in.Keys[n:]
+			out.Unprocessed = append(out.Unprocessed, unread)
 		}
 	}
 	return nil

@@ -40,9 +40,9 @@ func TestBatchGetItemUnprocessed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest := out.Unprocessed[0]
-	equal(t, "answered and left", fmt.Sprint(len(out.Responses[0].Items), len(rest.Keys), rest.ConsistentRead.V), "42 8 true")
-	equal(t, "first left", rest.Keys[0].Item.String(), `{"id":{"S":"k42"}}`)
+	unread := out.Unprocessed[0]
+	equal(t, "answered and left", fmt.Sprint(len(out.Responses[0].Items), len(unread.Keys), unread.ConsistentRead.V), "42 8 true")
+	equal(t, "first left", unread.Keys[0].Item.String(), `{"id":{"S":"k42"}}`)
 }
 
 func TestBatchGetItemValidation(t *testing.T) {

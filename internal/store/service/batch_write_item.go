@@ -138,7 +138,7 @@ func writesCapacity(actions []*action, used meters, factor float64) []*Capacity 
 		return nil
 	}
 	for _, a := range actions {
-		used.of(a.ref.given).write(&a.write, factor)
+		used.table(a.ref.given).write(&a.write, factor)
 	}
 	return used.results()
 }

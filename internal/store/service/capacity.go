@@ -161,8 +161,8 @@ type meters struct {
 	list        []*meter // in order of first use
 }
 
-// of returns the meter of a table, by the name in the request.
-func (ms *meters) of(given string) *meter {
+// table returns the meter of a table, by the name in the request.
+func (ms *meters) table(given string) *meter {
 	for _, m := range ms.list {
 		if m.given == given {
 			return m

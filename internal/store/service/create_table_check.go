@@ -151,8 +151,8 @@ func checkBilling(in *CreateTableInput) error {
 	if in.Throughput == nil {
 		return invalid(invalidValues + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
 	}
-	if which := onDemandMember(in.OnDemand); which != "" {
-		return invalid(invalidValues + which + " for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED.")
+	if member := onDemandMember(in.OnDemand); member != "" {
+		return invalid(invalidValues + member + " for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED.")
 	}
 	return throughputRange(in.Throughput)
 }

@@ -46,9 +46,9 @@ func TestExpiredItemsAreGone(t *testing.T) {
 	}
 	text := `{"id":{"S":"a"},"ttl":{"N":"1767225660.5"}}` // 60.5 s after the epoch of tests
 	d.put(table, text)
-	advance := func(by time.Duration) {
+	advance := func(step time.Duration) {
 		t.Helper()
-		if err := d.clock.Advance(by); err != nil {
+		if err := d.clock.Advance(step); err != nil {
 			t.Fatal(err)
 		}
 	}

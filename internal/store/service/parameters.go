@@ -25,17 +25,17 @@ type parameters struct {
 // session checks the parameters against each other and returns the session that compiles the
 // expressions. It returns nil for a request without expressions.
 func (p *parameters) session() (*expr.Session, error) {
-	some := anyPresent(p.expressions)
-	if some && anyPresent(p.legacy) {
+	expressions := anyPresent(p.expressions)
+	if expressions && anyPresent(p.legacy) {
 		return nil, expr.MixedParameters(presentNames(p.legacy), presentNames(p.expressions))
 	}
-	if p.names != nil && !some {
+	if p.names != nil && !expressions {
 		return nil, expr.NamesWithoutExpression()
 	}
 	if p.values.present() && !p.usesValues() {
 		return nil, expr.ValuesWithoutExpression(p.valued...)
 	}
-	if !some {
+	if !expressions {
 		return nil, nil
 	}
 	return newSession(p.names, p.values)

@@ -213,11 +213,11 @@ func (p *page) checkFilterOffKey(legacy bool) error {
 		if !schema.Has(name) {
 			continue
 		}
-		what := "Filter Expression"
+		parameter := "Filter Expression"
 		if legacy {
-			what = "QueryFilter"
+			parameter = "QueryFilter"
 		}
-		return invalid(what + " can only contain non-primary key attributes: Primary key attribute: " + name)
+		return invalid(parameter + " can only contain non-primary key attributes: Primary key attribute: " + name)
 	}
 	return nil
 }

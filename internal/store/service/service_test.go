@@ -141,10 +141,10 @@ func (d *db) get(table, key string) string {
 	return out.Item.String()
 }
 
-func equal[T comparable](t *testing.T, what string, got, want T) {
+func equal[T comparable](t *testing.T, subject string, got, want T) {
 	t.Helper()
 	if got != want {
-		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
+		t.Errorf("%s:\n got %v\nwant %v", subject, got, want)
 	}
 }
 

@@ -71,9 +71,9 @@ func shardID(stream, shard uint32) string {
 // parseShardID returns the number of a stream's shard, or false for an id of another
 // stream.
 func parseShardID(stream uint32, id string) (uint32, bool) {
-	digits, rest, ok := strings.Cut(strings.TrimPrefix(id, shardIDPrefix), "-")
+	digits, streamID, ok := strings.Cut(strings.TrimPrefix(id, shardIDPrefix), "-")
 	no, err := strconv.ParseUint(digits, 10, 32)
-	return uint32(no), ok && err == nil && id == shardID(stream, uint32(no)) && rest != ""
+	return uint32(no), ok && err == nil && id == shardID(stream, uint32(no)) && streamID != ""
 }
 
 func sequenceNumber(seq uint64) string {

@@ -131,7 +131,7 @@ func transactGetOutput(gets []transactGet, mode capacityMode) *TransactGetItemsO
 		out.Responses[i] = project(g.projection, g.found)
 		units := readUnits(g.size, readTransactional)
 		g.table.Desc().Units.AddRead(units)
-		used.of(g.ref.given).read(units)
+		used.table(g.ref.given).read(units)
 	}
 	out.Capacity = used.results()
 	return out

@@ -60,7 +60,7 @@ func (s *Service) transactAgain(actions []*action, mode capacityMode) *TransactW
 	for _, a := range actions {
 		units := readUnits(a.item.Size(), readTransactional)
 		a.desc.Units.AddRead(units)
-		used.of(a.ref.given).read(units)
+		used.table(a.ref.given).read(units)
 	}
 	return &TransactWriteItemsOutput{Capacity: used.results()}
 }

@@ -61,11 +61,11 @@ func countRefused(actions []*action, factor float64) {
 
 // countRead counts the units of a page. Items fetched by way of an index count for the table.
 func (p *page) countRead(units float64) {
-	of := p.desc.Units
+	counter := p.desc.Units
 	if p.index != nil && p.index.Global {
-		of = p.index.Units
+		counter = p.index.Units
 	}
-	of.AddRead(units)
+	counter.AddRead(units)
 	if p.fetched > 0 {
 		p.desc.Units.AddRead(p.fetched)
 	}

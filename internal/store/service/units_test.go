@@ -19,12 +19,12 @@ func (d *db) consumed(before *map[string]Consumed) string {
 			name += "/" + c.Index
 		}
 		now[name] = c
-		was := (*before)[name]
+		earlier := (*before)[name]
 		word := name
-		if w := c.Write - was.Write; w != 0 {
+		if w := c.Write - earlier.Write; w != 0 {
 			word += fmt.Sprint(" w", w)
 		}
-		if r := c.Read - was.Read; r != 0 {
+		if r := c.Read - earlier.Read; r != 0 {
 			word += fmt.Sprint(" r", r)
 		}
 		if word != name {

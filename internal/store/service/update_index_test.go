@@ -29,14 +29,14 @@ func (d *db) build() {
 }
 
 // advance moves the clock, and runs the work that falls due.
-func (d *db) advance(by time.Duration) {
+func (d *db) advance(step time.Duration) {
 	d.t.Helper()
 	running, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- d.engine.Run(running) }()
-	_, err := d.engine.Advance(ctx, by, time.Minute)
+	done := make(chan error, 1)
+	go func() { done <- d.engine.Run(running) }()
+	_, err := d.engine.Advance(ctx, step, time.Minute)
 	stop()
-	if ran := <-ended; err != nil || ran != nil {
+	if ran := <-done; err != nil || ran != nil {
 		d.t.Fatal(err, ran)
 	}
 }

@@ -80,8 +80,8 @@ func changeBilling(d *engine.TableDesc, in *UpdateTableInput, now engine.Instant
 	if onDemand {
 		return toOnDemand(d, in, now)
 	}
-	if which := onDemandMember(in.OnDemand); which != "" {
-		return invalid(invalidValues + which + " for OnDemandThroughput cannot be specified when the table BillingMode is PROVISIONED")
+	if member := onDemandMember(in.OnDemand); member != "" {
+		return invalid(invalidValues + member + " for OnDemandThroughput cannot be specified when the table BillingMode is PROVISIONED")
 	}
 	return toProvisioned(d, in, now)
 }

@@ -84,7 +84,7 @@ func checkSomethingToUpdate(in *UpdateTableInput) error {
 }
 
 // notServed refuses a part of the API that mayfly does not support yet.
-func notServed(what string) error { return invalid("mayfly does not support " + what + " yet") }
+func notServed(feature string) error { return invalid("mayfly does not support " + feature + " yet") }
 
 // checkUpdateAlone refuses changes in one request that the API wants in separate ones.
 func checkUpdateAlone(in *UpdateTableInput) error {
@@ -133,9 +133,9 @@ func checkUpdateThroughput(in *UpdateTableInput) error {
 }
 
 // sameThroughput refuses new throughput that equals the old.
-func sameThroughput(what string, read, write int64) error {
+func sameThroughput(owner string, read, write int64) error {
 	r, w := strconv.FormatInt(read, 10), strconv.FormatInt(write, 10)
-	return invalid("The provisioned throughput for " + what + " will not change. The requested value equals the current value. " +
+	return invalid("The provisioned throughput for " + owner + " will not change. The requested value equals the current value. " +
 		"Current ReadCapacityUnits provisioned for the table: " + r + ". Requested ReadCapacityUnits: " + r + ". " +
 		"Current WriteCapacityUnits provisioned for the table: " + w + ". Requested WriteCapacityUnits: " + w + ". " +
 		"Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.")
