@@ -84,10 +84,10 @@ func (p *post) Deliver(ctx context.Context, deliveries []target.Delivery) []erro
 	return results
 }
 
-// run runs the consumer and the dispatcher of a database until ctx is done, and the database's failure is theirs.
+// run runs the consumer and the courier of a database until ctx is done, and the database's failure is theirs.
 func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *dynamodbstreams.Client) {
-	d := deliver.NewDispatcher(deliver.Options{
-		DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
+	d := deliver.NewCourier(deliver.Options{
+		DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.registry(),
 		Backoff: deliver.Backoff{First: 20 * time.Millisecond, Most: 100 * time.Millisecond}, Grace: time.Millisecond,
 		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 			return deliver.Lane{Name: "outside", Target: p, Limits: target.Limits{Batch: 5, Concurrency: 3}}, nil
@@ -105,7 +105,7 @@ func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *d
 		return nil
 	})
 	c := &deliver.Consumer{
-		Name: "post", Table: "events", DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
+		Name: "post", Table: "events", DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.registry(),
 		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
 			for _, r := range records {
 				pk := r.Dynamodb.Keys["pk"].(*str.AttributeValueMemberS).Value
@@ -113,7 +113,7 @@ func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *d
 				if pk[len(pk)-1] == '7' {
 					arn = "arn:refuses"
 				}
-				d.Dispatch(ctx, deliver.Job{
+				d.Deliver(ctx, deliver.Parcel{
 					Delivery: target.Delivery{ID: "id-of-" + pk, TargetARN: arn, Body: []byte(pk)}, Origin: deliver.Origin{Kind: "events", Data: []byte("id-of-" + pk)},
 				}, r.Done)
 			}
@@ -273,8 +273,8 @@ func TestAdvanceThroughRetries(t *testing.T) {
 	var mu sync.Mutex
 	var made []attempt
 	ended := map[string]deliver.Ended{}
-	d := deliver.NewDispatcher(deliver.Options{
-		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
+	d := deliver.NewCourier(deliver.Options{
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.registry(),
 		Jitter: func() float64 { return 0.5 },
 		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 			return deliver.Lane{Name: "x", Target: target.Func(func(_ context.Context, d target.Delivery) error {
@@ -302,11 +302,11 @@ func TestAdvanceThroughRetries(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	const jobs = 20
+	const parcels = 20
 	var parked sync.WaitGroup
-	for i := range jobs {
+	for i := range parcels {
 		parked.Add(1)
-		d.Dispatch(t.Context(), deliver.Job{
+		d.Deliver(t.Context(), deliver.Parcel{
 			Delivery: target.Delivery{ID: fmt.Sprint("job", i), TargetARN: "arn:x", Time: start}, Origin: deliver.Origin{Kind: "test"},
 		}, parked.Done)
 	}
@@ -317,15 +317,15 @@ func TestAdvanceThroughRetries(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(ended) != jobs {
-		t.Errorf("%d of %d jobs have ended", len(ended), jobs)
+	if len(ended) != parcels {
+		t.Errorf("%d of %d jobs have ended", len(ended), parcels)
 	}
 	for _, e := range ended {
 		if e.Delivered || e.Exhausted != deliver.ExhaustedAttempts || e.Delivery.Attempt != 186 {
 			t.Errorf("ended as %+v", e)
 		}
 	}
-	if len(made) != 186*jobs {
+	if len(made) != 186*parcels {
 		t.Errorf("%d attempts", len(made))
 	}
 	due := map[int]time.Duration{1: 0}
@@ -344,7 +344,7 @@ func TestAdvanceThroughRetries(t *testing.T) {
 		}
 		return len(page)
 	}
-	if n := letters(); n != jobs {
+	if n := letters(); n != parcels {
 		t.Errorf("%d dead letters", n)
 	}
 	if _, err := db.Clock().Advance(t.Context(), deliver.Retention); err != nil {

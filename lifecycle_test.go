@@ -94,7 +94,7 @@ func (h *cutLives) definition() lifecycle.Definition {
 func (h *cutLives) run(db *DB) (l *lifecycle.Lifecycles, stop func()) {
 	h.t.Helper()
 	l, err := lifecycle.New(lifecycle.Options{
-		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Hooks: db.Hooks(), Alone: true,
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Registry: db.Registry(), Alone: true,
 		Handlers: map[string]lifecycle.Handler{"note": func(_ context.Context, c lifecycle.Call) error {
 			h.mu.Lock()
 			defer h.mu.Unlock()

@@ -113,12 +113,12 @@ func (e *elsewhere) worker(t *testing.T, url, owner string) *elsewhereWorker {
 	}
 	api, streams := dynamodb.NewFromConfig(c), dynamodbstreams.NewFromConfig(c)
 	leases := lease.Options{Owner: owner, Duration: time.Second}
-	d := deliver.NewDispatcher(deliver.Options{
+	d := deliver.NewCourier(deliver.Options{
 		DB: api, Streams: streams, Now: time.Now, Leases: leases, Logger: slog.New(slog.DiscardHandler),
 		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) { return deliver.Lane{Name: "elsewhere", Target: e}, nil }),
 	})
 	s := scheduler.New(scheduler.Options{
-		DB: api, Streams: streams, Now: time.Now, Region: "us-east-1", Account: "000000000000", Dispatcher: d, Leases: leases, Refresh: 100 * time.Millisecond,
+		DB: api, Streams: streams, Now: time.Now, Region: "us-east-1", Account: "000000000000", Courier: d, Leases: leases, Refresh: 100 * time.Millisecond,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

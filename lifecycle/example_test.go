@@ -19,7 +19,7 @@ func Example() {
 	}
 	defer db.Close()
 	l, err := lifecycle.New(lifecycle.Options{
-		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Hooks: db.Hooks(), Alone: true,
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Registry: db.Registry(), Alone: true,
 		Handlers: map[string]lifecycle.Handler{
 			"remind": func(_ context.Context, c lifecycle.Call) error {
 				fmt.Println(c.Due.Format(time.DateTime), "remind", c.Attributes["name"], "of", c.Entity)

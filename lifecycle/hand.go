@@ -53,7 +53,7 @@ func (l *Lifecycles) hand(ctx context.Context, p *plan, id string, e *Event, don
 		// an origin consists of strings
 		panic("lifecycle: an origin does not marshal: " + err.Error())
 	}
-	job := deliver.Job{
+	parcel := deliver.Parcel{
 		Delivery: target.Delivery{
 			ID: e.ID, Source: l.arn(p.Name), Type: "Lifecycle Transition", Subject: id, Time: e.instant(), Key: id,
 			ContentType: "application/json", Body: e.body, TargetARN: e.Handler,
@@ -61,17 +61,17 @@ func (l *Lifecycles) hand(ctx context.Context, p *plan, id string, e *Event, don
 		Policy: deliver.Policy{MaxAge: p.age}, DeadLetter: p.OnFailure, Group: "lifecycle:" + p.Name, Origin: deliver.Origin{Kind: originKind, Data: data}, First: l.now(),
 	}
 	if p.Retries != nil {
-		job.Policy.MaxAttempts = *p.Retries + 1
+		parcel.Policy.MaxAttempts = *p.Retries + 1
 	}
 	switch {
 	case e.shape == shapeTooLarge:
-		job.Last = deliver.Failure{Code: "InputTooLarge", Message: tooLarge(e.body)}
-		l.runner.dispatcher.Bury(ctx, job, "", done)
+		parcel.Last = deliver.Failure{Code: "InputTooLarge", Message: tooLarge(e.body)}
+		l.runner.courier.Bury(ctx, parcel, "", done)
 		return
 	case l.o.Handlers[e.Handler] == nil:
-		job.Delivery.Body, job.Delivery.ContentType = inputOf(e.body, e.shape)
+		parcel.Delivery.Body, parcel.Delivery.ContentType = inputOf(e.body, e.shape)
 	}
-	l.runner.dispatcher.Dispatch(ctx, job, done)
+	l.runner.courier.Deliver(ctx, parcel, done)
 }
 
 // recordOutcomes records the outcomes of calls in the history. It does not recreate a history that has

@@ -35,9 +35,9 @@ type Options struct {
 	Unmapped bool
 	// called for each change that this value makes; must return quickly. Default: none
 	Observe func(Change)
-	// from the embedded database (DB.Hooks): an advance of its clock then waits for due
+	// from the embedded database (DB.Registry): an advance of its clock then waits for due
 	// transitions; zero elsewhere
-	Hooks Hooks
+	Registry Registry
 	// this is the only process that runs lifecycles at the endpoint. Default: several processes
 	// share the work
 	Alone bool
@@ -52,8 +52,8 @@ type Options struct {
 	Logger  *slog.Logger // Default: no log
 }
 
-// Hooks connect readers of streams in the same process to the embedded database.
-type Hooks = deliver.Hooks
+// Registry connect readers of streams in the same process to the embedded database.
+type Registry = deliver.Registry
 
 // Handler is called for a transition. After an error or a crash it is called again with the same
 // [Call.ID], unless the error is permanent: see target.Permanent.

@@ -62,7 +62,7 @@ func newWorld(t testing.TB) *world {
 
 func (w *world) options() lifecycle.Options {
 	return lifecycle.Options{
-		DB: w.DynamoDB(), Streams: w.Streams(), Now: w.Clock().Now, Hooks: w.Hooks(), Alone: true, Logger: testkit.Logger(w.t),
+		DB: w.DynamoDB(), Streams: w.Streams(), Now: w.Clock().Now, Registry: w.Registry(), Alone: true, Logger: testkit.Logger(w.t),
 		Handlers: map[string]lifecycle.Handler{"note": w.note},
 		Observe: func(c lifecycle.Change) {
 			w.mu.Lock()

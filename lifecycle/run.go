@@ -16,17 +16,17 @@ const (
 	againFirst = 50 * time.Millisecond
 	againMost  = 10 * time.Second
 	// interval of the search for new lifecycles, at an endpoint that does not announce changes
-	look       = 5 * time.Second
-	dispatcher = "lifecycle" // its name among the couriers of the endpoint
+	look    = 5 * time.Second
+	courier = "lifecycle" // its name among the couriers of the endpoint
 )
 
 // runner reads the streams of lifecycles, and hands over calls.
 type runner struct {
-	l          *Lifecycles
-	dispatcher *deliver.Dispatcher
-	ready      chan struct{} // closed when Run follows all lifecycles that existed at its start
-	wake       chan struct{} // has an element when there may be another lifecycle
-	mu         struct {
+	l       *Lifecycles
+	courier *deliver.Courier
+	ready   chan struct{} // closed when Run follows all lifecycles that existed at its start
+	wake    chan struct{} // has an element when there may be another lifecycle
+	mu      struct {
 		sync.Mutex
 		begun     bool
 		ctx       context.Context      // of Run; nil before and after
@@ -50,11 +50,11 @@ func newRunner(l *Lifecycles) *runner {
 	if l.o.Streams == nil {
 		return r
 	}
-	r.dispatcher = deliver.NewDispatcher(deliver.Options{
-		DB: l.o.DB, Streams: l.o.Streams, Name: dispatcher, Now: l.o.Now, Leases: l.leases(), Hooks: l.o.Hooks, Mark: l.o.Mark, Logger: l.o.Logger,
+	r.courier = deliver.NewCourier(deliver.Options{
+		DB: l.o.DB, Streams: l.o.Streams, Name: courier, Now: l.o.Now, Leases: l.leases(), Registry: l.o.Registry, Mark: l.o.Mark, Logger: l.o.Logger,
 		Resolver: deliver.ResolverFunc(l.lane),
 	})
-	r.dispatcher.OnEnd(originKind, l.recordOutcomes)
+	r.courier.OnEnd(originKind, l.recordOutcomes)
 	return r
 }
 
@@ -75,11 +75,11 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 	}
 	r.mu.begun, r.mu.ctx, r.mu.cancel = true, ctx, cancel
 	r.mu.Unlock()
-	r.start("calls", r.dispatcher.Run)
+	r.start("calls", r.courier.Run)
 	for first, wait := true, againFirst; ctx.Err() == nil; {
 		var changed <-chan struct{}
-		if l.o.Hooks.Changed != nil {
-			changed = l.o.Hooks.Changed()
+		if l.o.Registry.Changed != nil {
+			changed = l.o.Registry.Changed()
 		}
 		// a deleted lifecycle may have calls under way, and may be applied again
 		names, err := l.names(ctx, true)
@@ -196,7 +196,7 @@ func (r *runner) read(ctx context.Context, f *follower, lifecycle string) error 
 	}
 	c := &deliver.Consumer{
 		Name: consumerOf(lifecycle), Table: EntityTable(lifecycle), Start: deliver.TrimHorizon, DB: l.o.DB, Streams: l.o.Streams, Now: l.o.Now, Leases: l.leases(),
-		Hooks: f.hooks(l.o.Hooks), Logger: l.o.Logger, Settle: r.dispatcher.Settle,
+		Registry: f.registry(l.o.Registry), Logger: l.o.Logger, Settle: r.courier.Settle,
 		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
 			return l.handle(ctx, lifecycle, records)
 		},
@@ -223,14 +223,14 @@ func (r *runner) read(ctx context.Context, f *follower, lifecycle string) error 
 
 func (f *follower) note() { f.once.Do(func() { close(f.registered) }) }
 
-// hooks returns the database's hooks, extended to record the registration of the consumer.
-func (f *follower) hooks(of deliver.Hooks) deliver.Hooks {
-	if of.Hold == nil {
+// registry returns the database's registry, extended to record the registration of the consumer.
+func (f *follower) registry(of deliver.Registry) deliver.Registry {
+	if of.Register == nil {
 		f.note()
 		return of
 	}
-	hold := of.Hold
-	of.Hold = func(consumer, streamARN string) deliver.Progress {
+	hold := of.Register
+	of.Register = func(consumer, streamARN string) deliver.Progress {
 		p := hold(consumer, streamARN)
 		f.note()
 		return p

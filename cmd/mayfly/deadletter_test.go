@@ -16,14 +16,14 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// letterbox is an endpoint with a dispatcher whose target takes nothing until it is mended.
+// letterbox is an endpoint with a courier whose target takes nothing until it is mended.
 type letterbox struct {
 	*testing.T
-	url        string
-	dispatcher *deliver.Dispatcher
-	mu         sync.Mutex
-	mended     bool
-	got        []string
+	url     string
+	courier *deliver.Courier
+	mu      sync.Mutex
+	mended  bool
+	got     []string
 }
 
 func newLetterbox(t *testing.T) *letterbox {
@@ -39,7 +39,7 @@ func newLetterbox(t *testing.T) *letterbox {
 		t.Fatal(err)
 	}
 	b := &letterbox{T: t, url: "http://" + listener.Addr().String()}
-	b.dispatcher = deliver.NewDispatcher(deliver.Options{
+	b.courier = deliver.NewCourier(deliver.Options{
 		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true},
 		Resolver: deliver.ResolverFunc(func(arn string) (deliver.Lane, error) {
 			return deliver.Lane{Name: arn, Target: target.Func(b.take)}, nil
@@ -47,7 +47,7 @@ func newLetterbox(t *testing.T) *letterbox {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context) error{b.dispatcher.Run, func(ctx context.Context) error { return db.Serve(ctx, listener) }} {
+	for _, run := range []func(context.Context) error{b.courier.Run, func(ctx context.Context) error { return db.Serve(ctx, listener) }} {
 		running.Go(func() {
 			if err := run(ctx); err != nil {
 				t.Error(err)
@@ -78,7 +78,7 @@ func (b *letterbox) take(_ context.Context, d target.Delivery) error {
 func (b *letterbox) fail(id, arn, subject, body string) {
 	b.Helper()
 	done := make(chan struct{})
-	b.dispatcher.Dispatch(b.Context(), deliver.Job{Delivery: target.Delivery{
+	b.courier.Deliver(b.Context(), deliver.Parcel{Delivery: target.Delivery{
 		ID: id, Source: "arn:aws:scheduler:us-east-1:000000000000:schedule/default/s", Subject: subject, TargetARN: arn, Body: []byte(body),
 		Time: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
 	}}, func() { close(done) })

@@ -62,7 +62,7 @@ func runLifecycles(db *mayfly.DB, o mayfly.Options, inMemory bool, log io.Writer
 		return func() error { return nil }, nil
 	}
 	l, err := lifecycle.New(lifecycle.Options{
-		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Hooks: db.Hooks(), Alone: true, Targets: o.Targets,
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Registry: db.Registry(), Alone: true, Targets: o.Targets,
 		Unmapped: o.Unmapped == mayfly.UnmappedAccept || o.Unmapped == mayfly.UnmappedDefault && inMemory, Region: o.Region, Account: o.Account, Logger: o.Logger,
 	})
 	if err != nil {

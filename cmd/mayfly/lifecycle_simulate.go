@@ -111,7 +111,7 @@ func (sim *simulation) live(ctx context.Context, s streams, d *lifecycle.Definit
 	delete(handlers, "")
 	var err error
 	sim.l, err = lifecycle.New(lifecycle.Options{
-		DB: sim.db.DynamoDB(), Streams: sim.db.Streams(), Now: sim.db.Clock().Now, Hooks: sim.db.Hooks(), Alone: true, Handlers: handlers, Unmapped: true, Observe: sim.observe,
+		DB: sim.db.DynamoDB(), Streams: sim.db.Streams(), Now: sim.db.Clock().Now, Registry: sim.db.Registry(), Alone: true, Handlers: handlers, Unmapped: true, Observe: sim.observe,
 	})
 	if err != nil {
 		return err

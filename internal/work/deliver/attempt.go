@@ -59,7 +59,7 @@ func (l *lane) result(t *task, err error) {
 		l.failed(t, err)
 		return
 	}
-	if t.job.deadLetter {
+	if t.parcel.deadLetter {
 		l.observe(t, DeadLetterSent, "")
 	}
 	l.ended(t, Ended{Delivered: true})
@@ -126,11 +126,11 @@ func (l *lane) answer(ctx context.Context, answered <-chan []error) (results []e
 }
 
 // delivery is what the target gets in this attempt.
-func (d *Dispatcher) delivery(t *task) target.Delivery {
-	if o := d.origins[t.job.Origin.Kind]; o != nil && o.attempt != nil {
-		return o.attempt(t.job)
+func (d *Courier) delivery(t *task) target.Delivery {
+	if o := d.origins[t.parcel.Origin.Kind]; o != nil && o.attempt != nil {
+		return o.attempt(t.parcel)
 	}
-	return t.job.Delivery
+	return t.parcel.Delivery
 }
 
 func fill(results []error, err error) []error {

@@ -19,12 +19,12 @@ const (
 // AwaitStream waits until a table has a stream other than the one of the ARN last, which may be empty: a table that was named in a file may come later, and its stream
 // may be renewed. It gives the stream's ARN; "" once ctx is done. The stream may have been switched off by then: what it holds can still be read.
 // Where the database says when tables change, nothing is asked meanwhile. missing is told once, and of the error if it was one, when it has to wait.
-func AwaitStream(ctx context.Context, db *dynamodb.Client, hooks Hooks, table, last string, missing func(error)) string {
+func AwaitStream(ctx context.Context, db *dynamodb.Client, registry Registry, table, last string, missing func(error)) string {
 	said := false
 	for wait := awaitFirst; ctx.Err() == nil; wait = min(2*wait, awaitMost) {
 		var changed <-chan struct{}
-		if hooks.Changed != nil {
-			changed = hooks.Changed()
+		if registry.Changed != nil {
+			changed = registry.Changed()
 		}
 		out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 		switch {

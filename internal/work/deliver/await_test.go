@@ -35,7 +35,7 @@ func TestAwaitStream(t *testing.T) {
 		found := make(chan string, 1)
 		told := 0
 		stop := run(t, func(ctx context.Context) error {
-			found <- deliver.AwaitStream(ctx, dynamodb.New(o), deliver.Hooks{}, "events", "", func(error) { told++ })
+			found <- deliver.AwaitStream(ctx, dynamodb.New(o), deliver.Registry{}, "events", "", func(error) { told++ })
 			return nil
 		})
 		time.Sleep(time.Hour)
@@ -60,8 +60,8 @@ func TestAwaitStreamIsTold(t *testing.T) {
 		o.HTTPClient = counted{o.HTTPClient, calls}
 		found, changed := make(chan string, 1), make(chan struct{})
 		stop := run(t, func(ctx context.Context) error {
-			hooks := deliver.Hooks{Changed: func() <-chan struct{} { return changed }}
-			found <- deliver.AwaitStream(ctx, dynamodb.New(o), hooks, "events", "", func(error) {})
+			registry := deliver.Registry{Changed: func() <-chan struct{} { return changed }}
+			found <- deliver.AwaitStream(ctx, dynamodb.New(o), registry, "events", "", func(error) {})
 			return nil
 		})
 		time.Sleep(time.Hour)

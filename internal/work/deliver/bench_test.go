@@ -87,8 +87,8 @@ func BenchmarkRecords(b *testing.B) {
 	}
 }
 
-// BenchmarkJobs makes a job of each record and hands it to a function: what a firing costs besides its own writes.
-func BenchmarkJobs(b *testing.B) {
+// BenchmarkParcels makes a parcel of each record and hands it to a function: what a firing costs besides its own writes.
+func BenchmarkParcels(b *testing.B) {
 	rounds := 0
 	for b.Loop() {
 		rounds++
@@ -96,7 +96,7 @@ func BenchmarkJobs(b *testing.B) {
 		const n = 50_000
 		e := filled(b, n)
 		var delivered, parked atomic.Int64
-		d := dispatch(b, e, deliver.Options{
+		d := startCourier(b, e, deliver.Options{
 			Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 				return deliver.Lane{Name: "x", Target: target.Func(func(context.Context, target.Delivery) error { delivered.Add(1); return nil })}, nil
 			}),
@@ -105,14 +105,14 @@ func BenchmarkJobs(b *testing.B) {
 					parked.Add(1)
 				}
 			},
-		}, func(d *deliver.Dispatcher) {
+		}, func(d *deliver.Courier) {
 			d.OnEnd("bench", func(context.Context, []deliver.Ended) error { return nil })
 		})
 		c := &deliver.Consumer{
 			Name: "bench", Table: "events", DB: e.db, Streams: e.streams, Now: e.Clock().Now, Leases: lease.Options{Exclusive: true},
 			Handle: func(ctx context.Context, shard string, records []deliver.Record) error {
 				for _, r := range records {
-					d.Dispatch(ctx, deliver.Job{
+					d.Deliver(ctx, deliver.Parcel{
 						Delivery: target.Delivery{ID: *r.EventID, TargetARN: "arn:x", Time: e.Clock().Now(), Body: []byte(`{"detail":"something to do"}`)},
 						Origin:   deliver.Origin{Kind: "bench"}, Group: "default",
 					}, r.Done)
@@ -133,7 +133,7 @@ func BenchmarkJobs(b *testing.B) {
 	}
 }
 
-// BenchmarkRetries has the first attempt of each job fail: it is parked, comes due and is read again.
+// BenchmarkRetries has the first attempt of each parcel fail: it is parked, comes due and is read again.
 func BenchmarkRetries(b *testing.B) {
 	rounds := 0
 	for b.Loop() {
@@ -142,7 +142,7 @@ func BenchmarkRetries(b *testing.B) {
 		const n = 20_000
 		e := open(b, b.TempDir(), mayfly.Options{})
 		var delivered atomic.Int64
-		d := dispatch(b, e, deliver.Options{
+		d := startCourier(b, e, deliver.Options{
 			Backoff: deliver.Backoff{First: time.Second}, Jitter: func() float64 { return 0 },
 			Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 				return deliver.Lane{Name: "x", Target: target.Func(func(_ context.Context, d target.Delivery) error {
@@ -156,7 +156,7 @@ func BenchmarkRetries(b *testing.B) {
 		}, nil)
 		b.StartTimer()
 		for id := range ids("job-", n) {
-			d.Dispatch(b.Context(), deliver.Job{
+			d.Deliver(b.Context(), deliver.Parcel{
 				Delivery: target.Delivery{ID: id, TargetARN: "arn:x", Time: e.Clock().Now(), Body: []byte(`{"detail":"something to do"}`)}, Group: "default",
 			}, func() {})
 		}

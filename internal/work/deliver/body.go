@@ -25,7 +25,7 @@ const (
 	attrParts    = "parts"    // how many there are, or nothing
 	attrOfParts  = "partsOf"  // the generation of the parts: those of another are none of this item's
 
-	bodyMax   = 16 << 20  // of a job
+	bodyMax   = 16 << 20  // of a parcel
 	inlineMax = 256 << 10 // of an item
 	partMax   = 384 << 10 // of a part
 	partsMax  = bodyMax/partMax + 2
@@ -82,7 +82,7 @@ func unpackBody(stored []byte, encoding string) ([]byte, error) {
 // Parts of bodies have keys of their own.
 type partKey func(id string, n int) map[string]types.AttributeValue
 
-// kept is a body that lies in parts in the table of parked jobs.
+// kept is a body that lies in parts in the table of parked parcels.
 type kept struct {
 	parts      int // 0: it is not there
 	generation string
@@ -111,7 +111,7 @@ func (k kept) key(id string, n int) map[string]types.AttributeValue {
 	return retryKey(id, fmt.Sprintf("body#%s#%04d", k.generation, n))
 }
 
-// endedKey is that of the item that says, for a while, that the job has ended and the parts are deleted for that.
+// endedKey is that of the item that says, for a while, that the parcel has ended and the parts are deleted for that.
 func (k kept) endedKey(id string) map[string]types.AttributeValue {
 	return retryKey(id, partEnded+k.generation)
 }
@@ -125,7 +125,7 @@ func (k kept) removals(table, id string) []write {
 	return all
 }
 
-// retryKey is a key in the table of parked jobs.
+// retryKey is a key in the table of parked parcels.
 func retryKey(id, part string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attrID: attr.S(id), attrPart: attr.S(part)}
 }

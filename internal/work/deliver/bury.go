@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// DeadLettersTable is the table of dead letters. What a job's dead letter is about is in attributes that one can filter by; the job itself is there to be redriven.
+// DeadLettersTable is the table of dead letters. What a parcel's dead letter is about is in attributes that one can filter by; the parcel itself is there to be redriven.
 const DeadLettersTable = "mayfly.deadletters"
 
 const (
@@ -28,7 +28,7 @@ const (
 	attrTries   = "attempts"   // how many were made
 	attrDetails = "attributes" // the message attributes that its target gets
 	attrLetter  = "letter"     // which of a delivery's letters it is: random. It is in the keys of its parts
-	attrOf      = "dispatcher" // Options.Name of the dispatchers that have a target for it; absent: the endpoint's own
+	attrOf      = "dispatcher" // Options.Name of the couriers that have a target for it; absent: the endpoint's own
 
 	// Retention is how long a dead letter is kept.
 	Retention = 14 * 24 * time.Hour
@@ -38,43 +38,43 @@ const (
 
 var deadLettersSpec = ensure.Spec{Name: DeadLettersTable, Key: attrID, TTL: attrGone}
 
-// bury makes a dead letter of a task's job, which has failed for good: in the table always, and at a target where the job names one. The job ends when the
+// bury makes a dead letter of a task's parcel, which has failed for good: in the table always, and at a target where the parcel names one. The parcel ends when the
 // first is durable and the second delivered or parked.
-func (d *Dispatcher) bury(t *task, exhausted string) {
-	d.observe(t, Dropped, t.job.Last.Code)
-	if t.job.deadLetter {
-		d.observe(t, DeadLetterFailed, t.job.Last.Code)
+func (d *Courier) bury(t *task, exhausted string) {
+	d.observe(t, Dropped, t.parcel.Last.Code)
+	if t.parcel.deadLetter {
+		d.observe(t, DeadLetterFailed, t.parcel.Last.Code)
 		d.finish(t)
 		return
 	}
-	end := func() { d.ended(t, Ended{Last: t.job.Last, Exhausted: exhausted}) }
+	end := func() { d.ended(t, Ended{Last: t.parcel.Last, Exhausted: exhausted}) }
 	letter, cut := d.letter(t, exhausted)
 	item, parts, err := d.letterItem(t, &letter)
 	if err != nil { // prepare lets through only what fits
-		d.o.Logger.Error("a dead letter cannot be stored", "id", t.job.Delivery.ID, "error", err)
+		d.o.Logger.Error("a dead letter cannot be stored", "id", t.parcel.Delivery.ID, "error", err)
 		return
 	}
 	d.writer.addBehind(parts, put(DeadLettersTable, item, func() {
-		d.observe(t, DeadLettered, t.job.Last.Code)
-		if t.job.DeadLetter == "" {
+		d.observe(t, DeadLettered, t.parcel.Last.Code)
+		if t.parcel.DeadLetter == "" {
 			end()
 			return
 		}
 		if cut {
 			d.observe(t, DeadLetterTruncated, "")
 		}
-		d.dispatch(d.attempts.ctx, &task{job: letter, done: end, hasty: true})
+		d.accept(d.attempts.ctx, &task{parcel: letter, done: end, hasty: true})
 	}))
 }
 
-// letter is the job that brings a dead letter to its target, and whether its body had to be cut.
-func (d *Dispatcher) letter(t *task, exhausted string) (letter Job, cut bool) {
+// letter is the parcel that brings a dead letter to its target, and whether its body had to be cut.
+func (d *Courier) letter(t *task, exhausted string) (letter Parcel, cut bool) {
 	of := d.delivery(t)
 	attributes := map[string]string{
-		"ERROR_CODE":     t.job.Last.Code,
-		"ERROR_MESSAGE":  t.job.Last.Message,
+		"ERROR_CODE":     t.parcel.Last.Code,
+		"ERROR_MESSAGE":  t.parcel.Last.Message,
 		"EXECUTION_ID":   of.ID[:min(16, len(of.ID))],
-		"RETRY_ATTEMPTS": strconv.Itoa(t.job.Delivery.Attempt - 1),
+		"RETRY_ATTEMPTS": strconv.Itoa(t.parcel.Delivery.Attempt - 1),
 		"SCHEDULED_TIME": of.Time.UTC().Format("2006-01-02T15:04:05.999Z07:00"),
 		"SCHEDULE_ARN":   of.Source,
 		"TARGET_ARN":     of.TargetARN,
@@ -98,12 +98,12 @@ func (d *Dispatcher) letter(t *task, exhausted string) (letter Job, cut bool) {
 		attributes["IS_PAYLOAD_TRUNCATED"] = "true"
 		cut = true
 	}
-	return Job{
+	return Parcel{
 		Delivery: target.Delivery{
 			ID: letterID(of.ID), Source: of.Source, Type: of.Type, Subject: of.Subject, Time: of.Time, ContentType: of.ContentType, Body: body,
-			Attributes: attributes, TargetARN: t.job.DeadLetter,
+			Attributes: attributes, TargetARN: t.parcel.DeadLetter,
 		},
-		Group: t.job.Group, deadLetter: true,
+		Group: t.parcel.Group, deadLetter: true,
 	}, cut
 }
 
@@ -114,9 +114,9 @@ func letterID(id string) string {
 }
 
 // letterItem is a dead letter in the table, and the parts of its body.
-func (d *Dispatcher) letterItem(t *task, letter *Job) (item map[string]types.AttributeValue, parts []write, err error) {
-	job := t.job
-	text, err := encodeJob(&job)
+func (d *Courier) letterItem(t *task, letter *Parcel) (item map[string]types.AttributeValue, parts []write, err error) {
+	parcel := t.parcel
+	text, err := encodeParcel(&parcel)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,23 +125,23 @@ func (d *Dispatcher) letterItem(t *task, letter *Job) (item map[string]types.Att
 	delete(details, "IS_PAYLOAD_TRUNCATED") // here it is not
 	gone, which := attr.Seconds(now.Add(Retention)), rand.Text()
 	item = map[string]types.AttributeValue{
-		attrID:      attr.S(job.Delivery.ID),
+		attrID:      attr.S(parcel.Delivery.ID),
 		attrWhen:    attr.Seconds(now),
 		attrGone:    gone,
-		attrTarget:  attr.S(job.Delivery.TargetARN),
-		attrSource:  attr.S(job.Delivery.Source),
-		attrGroup:   attr.S(job.Group),
-		attrCode:    attr.S(job.Last.Code),
-		attrMessage: attr.S(job.Last.Message),
-		attrTries:   attr.Int(job.Delivery.Attempt),
+		attrTarget:  attr.S(parcel.Delivery.TargetARN),
+		attrSource:  attr.S(parcel.Delivery.Source),
+		attrGroup:   attr.S(parcel.Group),
+		attrCode:    attr.S(parcel.Last.Code),
+		attrMessage: attr.S(parcel.Last.Message),
+		attrTries:   attr.Int(parcel.Delivery.Attempt),
 		attrDetails: attr.Strings(details),
 		attrLetter:  attr.S(which),
-		attrJob:     attr.S(text),
+		attrParcel:  attr.S(text),
 	}
 	if d.o.Name != "" {
 		item[attrOf] = attr.S(d.o.Name)
 	}
-	parts = partPuts(DeadLettersTable, letterParts(which), job.Delivery.ID, packBody(item, job.Delivery.Body))
+	parts = partPuts(DeadLettersTable, letterParts(which), parcel.Delivery.ID, packBody(item, parcel.Delivery.Body))
 	for i := range parts {
 		parts[i].request.PutRequest.Item[attrGone] = gone
 	}

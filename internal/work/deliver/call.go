@@ -11,24 +11,24 @@ import (
 // Triggers keep the order of what they hand over, and try again in its place what fails. For that a lane is a gate and no queue: Call and Invoke wait for their turn, within
 // the lane's concurrency, rate and timeout, and what comes of a failure is the caller's business. Nothing is parked, and nobody is told of an end.
 
-// ErrHeldBack says that a job was not handed over, because one before it had failed.
+// ErrHeldBack says that a parcel was not handed over, because one before it had failed.
 var ErrHeldBack = errors.New("held back, as an earlier delivery failed")
 
-// Call hands jobs to the target of the first, which has to be that of all: in their order, with as few calls as its limit allows, one after another. It gives a result
-// for each. Jobs behind a call in which one has failed are not handed over, and their result is ErrHeldBack.
-func (d *Dispatcher) Call(ctx context.Context, jobs ...Job) []error {
-	results := make([]error, len(jobs))
-	for i := range jobs {
-		jobs[i] = d.prepare(jobs[i])
+// Call hands parcels to the target of the first, which has to be that of all: in their order, with as few calls as its limit allows, one after another. It gives a result
+// for each. Parcels behind a call in which one has failed are not handed over, and their result is ErrHeldBack.
+func (d *Courier) Call(ctx context.Context, parcels ...Parcel) []error {
+	results := make([]error, len(parcels))
+	for i := range parcels {
+		parcels[i] = d.prepare(parcels[i])
 	}
-	lane, err := d.lane(jobs[0].Delivery.TargetARN)
+	lane, err := d.lane(parcels[0].Delivery.TargetARN)
 	if err != nil {
 		return fill(results, err)
 	}
 	defer lane.letGo()
-	for from := 0; from < len(jobs); {
-		to := min(len(jobs), from+lane.limits.Batch)
-		some := lane.wait(ctx, jobs[from:to], func(deliveries []target.Delivery) []error { return lane.call(deliveries) })
+	for from := 0; from < len(parcels); {
+		to := min(len(parcels), from+lane.limits.Batch)
+		some := lane.wait(ctx, parcels[from:to], func(deliveries []target.Delivery) []error { return lane.call(deliveries) })
 		copy(results[from:to], some)
 		if from = to; failedAny(some) {
 			fill(results[to:], ErrHeldBack)
@@ -38,16 +38,16 @@ func (d *Dispatcher) Call(ctx context.Context, jobs ...Job) []error {
 	return results
 }
 
-// Invoke hands one job to its target, and gives the answer of one that answers: see target.Invoker.
-func (d *Dispatcher) Invoke(ctx context.Context, job Job) (answer []byte, err error) {
-	job = d.prepare(job)
-	lane, err := d.lane(job.Delivery.TargetARN)
+// Invoke hands one parcel to its target, and gives the answer of one that answers: see target.Invoker.
+func (d *Courier) Invoke(ctx context.Context, parcel Parcel) (answer []byte, err error) {
+	parcel = d.prepare(parcel)
+	lane, err := d.lane(parcel.Delivery.TargetARN)
 	if err != nil {
 		return nil, err
 	}
 	defer lane.letGo()
 	asked, answers := lane.target.(target.Invoker)
-	results := lane.wait(ctx, []Job{job}, func(deliveries []target.Delivery) []error {
+	results := lane.wait(ctx, []Parcel{parcel}, func(deliveries []target.Delivery) []error {
 		if !answers {
 			return lane.call(deliveries)
 		}
@@ -69,45 +69,45 @@ func (d *Dispatcher) Invoke(ctx context.Context, job Job) (answer []byte, err er
 	return answer, results[0]
 }
 
-// Bury makes a dead letter of a job whose attempts the caller has made: in the table, and at the job's DeadLetter where it names one. done is called when it
+// Bury makes a dead letter of a parcel whose attempts the caller has made: in the table, and at the parcel's DeadLetter where it names one. done is called when it
 // is durable. exhausted is ExhaustedAttempts or ExhaustedAge, or empty for a failure that no attempt could mend.
-func (d *Dispatcher) Bury(ctx context.Context, job Job, exhausted string, done func()) {
+func (d *Courier) Bury(ctx context.Context, parcel Parcel, exhausted string, done func()) {
 	select {
 	case <-d.ready:
-		job = d.prepare(job)
-		if job.fits() != "" {
-			job.shrink()
+		parcel = d.prepare(parcel)
+		if parcel.fits() != "" {
+			parcel.shrink()
 		}
-		d.bury(&task{job: job, done: done, lane: d.laneOrNone(job), state: over}, exhausted)
+		d.bury(&task{parcel: parcel, done: done, lane: d.laneOrNone(parcel), state: over}, exhausted)
 	case <-ctx.Done():
 	}
 }
 
-// laneOrNone is the job's lane, or, where its ARN has none, what stands for it in metrics.
-func (d *Dispatcher) laneOrNone(job Job) *lane {
-	if l, err := d.lane(job.Delivery.TargetARN); err == nil {
+// laneOrNone is the parcel's lane, or, where its ARN has none, what stands for it in metrics.
+func (d *Courier) laneOrNone(parcel Parcel) *lane {
+	if l, err := d.lane(parcel.Delivery.TargetARN); err == nil {
 		l.letGo() // no more is asked of it than its name
 		return l
 	}
-	return unresolved(d, job)
+	return unresolved(d, parcel)
 }
 
 // wait waits for a turn, and makes a call then. When ctx is done before its turn comes, no call is made; one that has begun is waited for, so that whoever has stopped
 // waiting knows that nothing happens behind its back.
-func (l *lane) wait(ctx context.Context, jobs []Job, call func([]target.Delivery) []error) []error {
+func (l *lane) wait(ctx context.Context, parcels []Parcel, call func([]target.Delivery) []error) []error {
 	select {
 	case <-l.ready:
 	case <-ctx.Done():
-		return fill(make([]error, len(jobs)), ctx.Err())
+		return fill(make([]error, len(parcels)), ctx.Err())
 	}
 	var settled atomic.Bool // by the call, which begins, or by the one who waits, who does not any more
 	answered := make(chan []error, 1)
 	turn := func() {
 		if settled.CompareAndSwap(false, true) {
-			answered <- l.observed(jobs, call)
+			answered <- l.observed(parcels, call)
 		}
 	}
-	l.push(ctx, &task{job: jobs[0], lane: l, turn: turn, size: len(jobs)})
+	l.push(ctx, &task{parcel: parcels[0], lane: l, turn: turn, size: len(parcels)})
 	var err error
 	select {
 	case results := <-answered:
@@ -118,21 +118,21 @@ func (l *lane) wait(ctx context.Context, jobs []Job, call func([]target.Delivery
 		err = context.Canceled
 	}
 	if settled.CompareAndSwap(false, true) {
-		return fill(make([]error, len(jobs)), err)
+		return fill(make([]error, len(parcels)), err)
 	}
 	return <-answered
 }
 
 // observed makes a call and tells what comes of it.
-func (l *lane) observed(jobs []Job, call func([]target.Delivery) []error) []error {
-	deliveries := make([]target.Delivery, len(jobs))
-	for i, job := range jobs {
-		deliveries[i] = job.Delivery
-		l.observe(&task{job: job, lane: l}, Attempted, "")
+func (l *lane) observed(parcels []Parcel, call func([]target.Delivery) []error) []error {
+	deliveries := make([]target.Delivery, len(parcels))
+	for i, parcel := range parcels {
+		deliveries[i] = parcel.Delivery
+		l.observe(&task{parcel: parcel, lane: l}, Attempted, "")
 	}
 	results := call(deliveries)
 	for i, err := range results {
-		t := &task{job: jobs[i], lane: l}
+		t := &task{parcel: parcels[i], lane: l}
 		e := target.AsError(err)
 		switch {
 		case err == nil:

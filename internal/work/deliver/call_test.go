@@ -35,9 +35,9 @@ func (b *batches) Deliver(_ context.Context, deliveries []target.Delivery) []err
 	return results
 }
 
-func jobs(ids ...string) (all []deliver.Job) {
+func parcels(ids ...string) (all []deliver.Parcel) {
 	for _, id := range ids {
-		all = append(all, deliver.Job{Delivery: target.Delivery{ID: id, TargetARN: "arn:x"}})
+		all = append(all, deliver.Parcel{Delivery: target.Delivery{ID: id, TargetARN: "arn:x"}})
 	}
 	return all
 }
@@ -45,15 +45,15 @@ func jobs(ids ...string) (all []deliver.Job) {
 // Call keeps the order, makes one call at a time, and holds back what is behind a failure.
 func TestCall(t *testing.T) {
 	to := &batches{}
-	d := dispatch(t, open(t, "", mayfly.Options{}), deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
+	d := startCourier(t, open(t, "", mayfly.Options{}), deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 		return deliver.Lane{Name: "test", Target: to, Limits: target.Limits{Batch: 2}}, nil
 	})}, nil)
-	for _, err := range d.Call(t.Context(), jobs("a", "b", "c", "d", "e")...) {
+	for _, err := range d.Call(t.Context(), parcels("a", "b", "c", "d", "e")...) {
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	results := d.Call(t.Context(), jobs("f", "bad", "g", "h")...)
+	results := d.Call(t.Context(), parcels("f", "bad", "g", "h")...)
 	if results[0] != nil || target.AsError(results[1]).Code != "Bad" || !errors.Is(results[2], deliver.ErrHeldBack) || !errors.Is(results[3], deliver.ErrHeldBack) {
 		t.Errorf("results %v", results)
 	}
@@ -62,20 +62,20 @@ func TestCall(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if results := d.Call(ctx, jobs("late")...); !errors.Is(results[0], context.Canceled) {
+	if results := d.Call(ctx, parcels("late")...); !errors.Is(results[0], context.Canceled) {
 		t.Errorf("after the end: %v", results)
 	}
 }
 
 // An ARN that leads nowhere is an error that says so.
 func TestCallUnmapped(t *testing.T) {
-	d := dispatch(t, open(t, "", mayfly.Options{}), deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
+	d := startCourier(t, open(t, "", mayfly.Options{}), deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 		return deliver.Lane{}, deliver.ErrUnmapped
 	})}, nil)
-	if err := d.Call(t.Context(), jobs("a")...)[0]; !errors.Is(err, deliver.ErrUnmapped) {
+	if err := d.Call(t.Context(), parcels("a")...)[0]; !errors.Is(err, deliver.ErrUnmapped) {
 		t.Errorf("Call: %v", err)
 	}
-	if _, err := d.Invoke(t.Context(), jobs("a")[0]); !errors.Is(err, deliver.ErrUnmapped) {
+	if _, err := d.Invoke(t.Context(), parcels("a")[0]); !errors.Is(err, deliver.ErrUnmapped) {
 		t.Errorf("Invoke: %v", err)
 	}
 }
@@ -94,7 +94,7 @@ func (f function) Deliver(ctx context.Context, deliveries []target.Delivery) []e
 func TestInvoke(t *testing.T) {
 	over := make(chan struct{})
 	defer close(over)
-	d := dispatch(t, open(t, "", mayfly.Options{}), deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
+	d := startCourier(t, open(t, "", mayfly.Options{}), deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 		return deliver.Lane{Name: "test", Limits: target.Limits{Timeout: 500 * time.Millisecond}, Target: function(func(ctx context.Context, d target.Delivery) ([]byte, error) {
 			switch d.ID {
 			case "panics":
@@ -110,7 +110,7 @@ func TestInvoke(t *testing.T) {
 	for id, want := range map[string]string{
 		"works": "answer to works <nil>", "panics": " TargetPanicked: oops", "hangs": " TargetTimeout: no answer within 500ms", "fails": " TargetError: ",
 	} {
-		answer, err := d.Invoke(t.Context(), jobs(id)[0])
+		answer, err := d.Invoke(t.Context(), parcels(id)[0])
 		got := string(answer) + " <nil>"
 		if err != nil {
 			got = string(answer) + " " + target.AsError(err).Error()
@@ -121,11 +121,11 @@ func TestInvoke(t *testing.T) {
 	}
 }
 
-// Calls and queued jobs share the lane: its concurrency holds for both.
+// Calls and queued parcels share the lane: its concurrency holds for both.
 func TestCallsShareTheLane(t *testing.T) {
 	var mu sync.Mutex
 	now, most := 0, 0
-	d := dispatch(t, open(t, "", mayfly.Options{}), deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
+	d := startCourier(t, open(t, "", mayfly.Options{}), deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 		return deliver.Lane{Name: "test", Limits: target.Limits{Concurrency: 2, Batch: 3}, Target: target.Func(func(context.Context, target.Delivery) error {
 			mu.Lock()
 			now++
@@ -141,9 +141,9 @@ func TestCallsShareTheLane(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 10 {
 		all.Add(1)
-		d.Dispatch(t.Context(), jobs(fmt.Sprint("job", i))[0], all.Done)
-		all.Go(func() { d.Call(t.Context(), jobs(fmt.Sprint("call", i), fmt.Sprint("and", i))...) })
-		all.Go(func() { _, _ = d.Invoke(t.Context(), jobs(fmt.Sprint("invoke", i))[0]) })
+		d.Deliver(t.Context(), parcels(fmt.Sprint("job", i))[0], all.Done)
+		all.Go(func() { d.Call(t.Context(), parcels(fmt.Sprint("call", i), fmt.Sprint("and", i))...) })
+		all.Go(func() { _, _ = d.Invoke(t.Context(), parcels(fmt.Sprint("invoke", i))[0]) })
 	}
 	all.Wait()
 	if most != 2 {

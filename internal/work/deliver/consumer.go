@@ -36,7 +36,7 @@ type Consumer struct {
 	Streams   *dynamodbstreams.Client // for the records
 	Now       func() time.Time        // the database's clock
 	Leases    lease.Options           // how shards are shared with other workers
-	Hooks     Hooks                   // the embedded database's
+	Registry  Registry                // the embedded database's
 	Window    int                     // records read ahead of the first that is not done, per shard. Default: 10,000. Range: 1 to 1,000,000
 	Logger    *slog.Logger            // Default: nothing is logged
 

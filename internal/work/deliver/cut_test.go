@@ -75,7 +75,7 @@ func (c *cutter) state() (calls, attempt int) {
 	return c.calls, c.attempt
 }
 
-// Wherever a dispatcher is cut off from its tables, one that follows brings the job to its end: it is delivered with all of its body, or a dead letter with all of it, and
+// Wherever a courier is cut off from its tables, one that follows brings the parcel to its end: it is delivered with all of its body, or a dead letter with all of it, and
 // no attempt is made that is older than the newest that was written.
 func TestCutOff(t *testing.T) {
 	body := noise(400 << 10) // two parts
@@ -115,7 +115,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// cutOff runs a job with a dispatcher that is cut off, and then with one that is not. It reports whether the first one was not either.
+// cutOff runs a parcel with a courier that is cut off, and then with one that is not. It reports whether the first one was not either.
 func cutOff(t *testing.T, body []byte, f answers, c *cutter) (over bool) {
 	e := open(t, "", mayfly.Options{})
 	o := e.db.Options()
@@ -123,16 +123,16 @@ func cutOff(t *testing.T, body []byte, f answers, c *cutter) (over bool) {
 	options := deliver.Options{Backoff: deliver.Backoff{First: 2 * time.Second, Most: 2 * time.Second}}
 	limits := target.Limits{Timeout: 10 * time.Second}
 	send := func(p *post) {
-		p.send(t, "a", func(j *deliver.Job) { j.Delivery.Body, j.Policy.MaxAttempts = body, 3 })
+		p.send(t, "a", func(j *deliver.Parcel) { j.Delivery.Body, j.Policy.MaxAttempts = body, 3 })
 	}
-	first := (&endpoint{e.DB, dynamodb.New(o), e.streams}).dispatcher(t, options, map[string]answers{"": f}, limits)
+	first := (&endpoint{e.DB, dynamodb.New(o), e.streams}).courier(t, options, map[string]answers{"": f}, limits)
 	send(first)
 	time.Sleep(time.Minute)
 	first.stop()
 	calls, newest := c.state()
 	done, before := false, 0
 	first.read(func() { done, before = first.done["a"] > 0, len(first.ended) })
-	second := e.dispatcher(t, options, map[string]answers{"": f}, limits)
+	second := e.courier(t, options, map[string]answers{"": f}, limits)
 	if !done {
 		send(second)
 	}
@@ -160,7 +160,7 @@ func cutOff(t *testing.T, body []byte, f answers, c *cutter) (over bool) {
 		t.Errorf("the dead letter is of %s %s with %d bytes", letter.Code, letter.Message, len(letter.Body))
 	}
 	for _, item := range e.scan(t, deliver.RetriesTable) {
-		if part := item["part"].(*types.AttributeValueMemberS).Value; done || !strings.HasPrefix(part, "body#") { // the parts of a job that was never parked are nobody's
+		if part := item["part"].(*types.AttributeValueMemberS).Value; done || !strings.HasPrefix(part, "body#") { // the parts of a parcel that was never parked are nobody's
 			t.Errorf("%s is left", part)
 		}
 	}
@@ -178,12 +178,12 @@ func (e *endpoint) scan(t testing.TB, table string) []map[string]types.Attribute
 	return out.Items
 }
 
-// What somebody has made of parked jobs so that they cannot be read is a dead letter that says why, with what there is.
+// What somebody has made of parked parcels so that they cannot be read is a dead letter that says why, with what there is.
 func TestDamaged(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
-		p := e.dispatcher(t, deliver.Options{Backoff: deliver.Backoff{First: time.Hour}, Jitter: func() float64 { return 0.5 }}, map[string]answers{"": failUntil(2)}, target.Limits{})
+		p := e.courier(t, deliver.Options{Backoff: deliver.Backoff{First: time.Hour}, Jitter: func() float64 { return 0.5 }}, map[string]answers{"": failUntil(2)}, target.Limits{})
 		for id, body := range map[string][]byte{"no part": noise(400 << 10), "no job": []byte("text"), "no JSON": nil, "no packing": nil, "whole": noise(400 << 10)} {
-			p.send(t, id, func(j *deliver.Job) { j.Delivery.Body = body })
+			p.send(t, id, func(j *deliver.Parcel) { j.Delivery.Body = body })
 		}
 		time.Sleep(time.Second)
 		for _, item := range e.scan(t, deliver.RetriesTable) {
@@ -225,7 +225,7 @@ func TestDamaged(t *testing.T) {
 	})
 }
 
-// parked counts the items of parked jobs and the parts of their bodies.
+// parked counts the items of parked parcels and the parts of their bodies.
 func (e *endpoint) parked(t testing.TB) (n int) {
 	for _, item := range e.scan(t, deliver.RetriesTable) {
 		if !strings.HasPrefix(item["part"].(*types.AttributeValueMemberS).Value, "ended#") {

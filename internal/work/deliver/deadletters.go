@@ -21,7 +21,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// DeadLetter is a job that has failed for good.
+// DeadLetter is a parcel that has failed for good.
 type DeadLetter struct {
 	ID         string            // of the delivery
 	When       time.Time         // it became one, to the millisecond
@@ -87,10 +87,10 @@ func ListDeadLetters(ctx context.Context, db *dynamodb.Client, f DeadLetterFilte
 // scanMin is how many items one call looks at, at least.
 const scanMin = 200
 
-// into makes the filter of a Scan. What is no dead letter itself, a part of a body, has no job.
+// into makes the filter of a Scan. What is no dead letter itself, a part of a body, has no parcel.
 func (f DeadLetterFilter) into(in *dynamodb.ScanInput) {
 	terms := []string{"attribute_exists(#job)"}
-	in.ExpressionAttributeNames = map[string]string{"#job": attrJob}
+	in.ExpressionAttributeNames = map[string]string{"#job": attrParcel}
 	is := func(attribute, value string) {
 		if value == "" {
 			return
@@ -167,7 +167,7 @@ func letterOf(ctx context.Context, db *dynamodb.Client, id string) (map[string]t
 	if err != nil {
 		return nil, fmt.Errorf("read dead letter %s: %w", id, err)
 	}
-	if out.Item[attrJob] == nil {
+	if out.Item[attrParcel] == nil {
 		return nil, nil
 	}
 	return out.Item, nil
@@ -205,7 +205,7 @@ func numberOf(v types.AttributeValue) string {
 	return ""
 }
 
-// RedriveDeadLetters has dead letters delivered again: each becomes a parked job that is due at once, with its attempts and its age counted anew, and is no dead
+// RedriveDeadLetters has dead letters delivered again: each becomes a parked parcel that is due at once, with its attempts and its age counted anew, and is no dead
 // letter any more. It gives how many there were of these ids. What fails half-way may be redriven again: then a delivery may be made twice, with the same id.
 func RedriveDeadLetters(ctx context.Context, db *dynamodb.Client, ids ...string) (n int, err error) {
 	for _, id := range ids {
@@ -224,26 +224,26 @@ func RedriveDeadLetters(ctx context.Context, db *dynamodb.Client, ids ...string)
 	return n, nil
 }
 
-// redrive parks a dead letter's job, and then deletes the letter.
+// redrive parks a dead letter's parcel, and then deletes the letter.
 func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[string]types.AttributeValue) error {
 	letter, encoding, count, err := readLetter(item)
 	if err != nil {
 		return err
 	}
-	job, err := decodeJob(attr.String(item[attrJob]))
+	parcel, err := decodeParcel(attr.String(item[attrParcel]))
 	if err != nil {
 		return err
 	}
-	job.Delivery.Attempt, job.Waits, job.First, job.Last = 1, 0, time.Time{}, Failure{}
-	text, err := encodeJob(&job)
+	parcel.Delivery.Attempt, parcel.Waits, parcel.First, parcel.Last = 1, 0, time.Time{}, Failure{}
+	text, err := encodeParcel(&parcel)
 	if err != nil {
 		return err
 	}
 	retry := map[string]types.AttributeValue{
-		attrID:   item[attrID],
-		attrPart: attr.S(partJob),
-		attrDue:  item[attrWhen], // long past by the clock that decides, whatever it shows: it became a dead letter then
-		attrJob:  attr.S(text),
+		attrID:     item[attrID],
+		attrPart:   attr.S(partParcel),
+		attrDue:    item[attrWhen], // long past by the clock that decides, whatever it shows: it became a dead letter then
+		attrParcel: attr.S(text),
 	}
 	var parts []write
 	if count > 0 {
@@ -260,7 +260,7 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 	}
 	table := retriesOf(attr.String(item[attrOf]))
 	if packed := packBody(retry, letter.Body); len(packed) > 0 {
-		anew := kept{len(packed), rand.Text()} // those of the job that has failed may be being deleted
+		anew := kept{len(packed), rand.Text()} // those of the parcel that has failed may be being deleted
 		anew.mark(retry)
 		parts = partPuts(table, anew.key, id, packed)
 	}

@@ -58,7 +58,7 @@ func TestDeadLetters(t *testing.T) {
 				return target.Permanent(code, "because")
 			}
 		}
-		p := e.dispatcher(t, deliver.Options{Backoff: soon}, map[string]answers{"arn:x:1": answer("Gone"), "arn:x:2": answer("Denied"), "arn:y": answer("Gone")}, target.Limits{})
+		p := e.courier(t, deliver.Options{Backoff: soon}, map[string]answers{"arn:x:1": answer("Gone"), "arn:x:2": answer("Denied"), "arn:y": answer("Gone")}, target.Limits{})
 		byTarget := map[string][]string{}
 		var ids []string
 		large := []byte(strings.Repeat("0123456789", 40<<10))
@@ -67,7 +67,7 @@ func TestDeadLetters(t *testing.T) {
 			id, arn := fmt.Sprint("job", i), []string{"arn:x:1", "arn:x:2", "arn:y"}[i%3]
 			ids = append(ids, id)
 			byTarget[arn] = append(byTarget[arn], id)
-			p.send(t, id, to(arn), func(j *deliver.Job) {
+			p.send(t, id, to(arn), func(j *deliver.Parcel) {
 				j.Delivery.Source = fmt.Sprint("arn:source:", i%2)
 				switch i {
 				case 0:
@@ -190,11 +190,11 @@ func TestRedrivenInVain(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			e := open(t, "", mayfly.Options{})
 			var tries atomic.Int64
-			p := e.dispatcher(t, deliver.Options{Backoff: soon}, map[string]answers{"arn:x": func(context.Context, target.Delivery) error {
+			p := e.courier(t, deliver.Options{Backoff: soon}, map[string]answers{"arn:x": func(context.Context, target.Delivery) error {
 				return target.Permanent("Gone", fmt.Sprint("try ", tries.Add(1)))
 			}}, target.Limits{})
 			body := noise(size)
-			p.send(t, "a", to("arn:x"), func(j *deliver.Job) { j.Delivery.Body = body })
+			p.send(t, "a", to("arn:x"), func(j *deliver.Parcel) { j.Delivery.Body = body })
 			p.isDone(t, "a")
 			try := func(n int) func() bool {
 				return func() bool {

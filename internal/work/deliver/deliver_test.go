@@ -22,16 +22,16 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// post is a dispatcher under test, with what happens to its jobs.
+// post is a courier under test, with what happens to its parcels.
 type post struct {
-	*deliver.Dispatcher
+	*deliver.Courier
 	*endpoint
 	stop func()
 
 	mu     sync.Mutex
 	made   []string                 // "<id> <attempt>" of each attempt, in the order of their beginnings
 	bodies map[string]string        // by the same
-	done   map[string]int           // by id: how often the job was done
+	done   map[string]int           // by id: how often the parcel was done
 	ended  map[string]deliver.Ended // by id
 	ends   int
 	events map[deliver.What]int
@@ -40,8 +40,8 @@ type post struct {
 // answers is what a target of a test does with a delivery.
 type answers func(ctx context.Context, d target.Delivery) error
 
-// dispatcher runs a dispatcher until the end of the test. Its targets are by ARN, or a single one under "".
-func (e *endpoint) dispatcher(t testing.TB, o deliver.Options, targets map[string]answers, limits target.Limits) *post {
+// courier runs a courier until the end of the test. Its targets are by ARN, or a single one under "".
+func (e *endpoint) courier(t testing.TB, o deliver.Options, targets map[string]answers, limits target.Limits) *post {
 	t.Helper()
 	p := &post{endpoint: e, bodies: map[string]string{}, done: map[string]int{}, ended: map[string]deliver.Ended{}, events: map[deliver.What]int{}}
 	o.DB, o.Streams, o.Now, o.Logger = e.db, e.streams, e.Clock().Now, logger(t)
@@ -68,7 +68,7 @@ func (e *endpoint) dispatcher(t testing.TB, o deliver.Options, targets map[strin
 		defer p.mu.Unlock()
 		p.events[e.What]++
 	}
-	p.Dispatcher = deliver.NewDispatcher(o)
+	p.Courier = deliver.NewCourier(o)
 	p.OnEnd("test", func(_ context.Context, ended []deliver.Ended) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -82,12 +82,12 @@ func (e *endpoint) dispatcher(t testing.TB, o deliver.Options, targets map[strin
 	return p
 }
 
-// dispatch runs a dispatcher until the test ends.
-func dispatch(t testing.TB, e *endpoint, o deliver.Options, set func(*deliver.Dispatcher)) *deliver.Dispatcher {
+// startCourier runs a courier until the test ends.
+func startCourier(t testing.TB, e *endpoint, o deliver.Options, set func(*deliver.Courier)) *deliver.Courier {
 	t.Helper()
 	o.DB, o.Streams, o.Now = e.db, e.streams, e.Clock().Now
 	o.Leases.Exclusive = true
-	d := deliver.NewDispatcher(o)
+	d := deliver.NewCourier(o)
 	if set != nil {
 		set(d)
 	}
@@ -95,17 +95,17 @@ func dispatch(t testing.TB, e *endpoint, o deliver.Options, set func(*deliver.Di
 	return d
 }
 
-// send dispatches a job with an id.
-func (p *post) send(t testing.TB, id string, change ...func(*deliver.Job)) {
+// send hands over a parcel with an id.
+func (p *post) send(t testing.TB, id string, change ...func(*deliver.Parcel)) {
 	t.Helper()
-	job := deliver.Job{
+	parcel := deliver.Parcel{
 		Delivery: target.Delivery{ID: id, TargetARN: "arn:x", Source: "arn:source", Body: []byte("body of " + id), Time: p.Clock().Now()},
 		Origin:   deliver.Origin{Kind: "test", Data: []byte("data of " + id)},
 	}
 	for _, c := range change {
-		c(&job)
+		c(&parcel)
 	}
-	p.Dispatch(t.Context(), job, func() {
+	p.Deliver(t.Context(), parcel, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.done[id]++
@@ -118,7 +118,7 @@ func (p *post) read(f func()) {
 	f()
 }
 
-// isDone waits until a job is done, and reports it.
+// isDone waits until a parcel is done, and reports it.
 func (p *post) isDone(t testing.TB, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -126,7 +126,7 @@ func (p *post) isDone(t testing.TB, ids ...string) {
 	}
 }
 
-// end waits until a job has ended, and gives how.
+// end waits until a parcel has ended, and gives how.
 func (p *post) end(t testing.TB, id string) (e deliver.Ended) {
 	t.Helper()
 	await(t, "job "+id+" has ended", func() (ok bool) { p.read(func() { e, ok = p.ended[id] }); return ok })
@@ -168,10 +168,10 @@ func failUntil(n int) answers {
 	}
 }
 
-// A job whose attempts fail is parked until the next one, comes back with the number of its attempt, and its origin is told of the end.
+// A parcel whose attempts fail is parked until the next one, comes back with the number of its attempt, and its origin is told of the end.
 func TestRetry(t *testing.T) {
 	everywhere(t, mayfly.Options{}, func(t *testing.T, e *endpoint) {
-		p := e.dispatcher(t, deliver.Options{Backoff: soon}, map[string]answers{"": failUntil(3)}, target.Limits{})
+		p := e.courier(t, deliver.Options{Backoff: soon}, map[string]answers{"": failUntil(3)}, target.Limits{})
 		p.send(t, "a")
 		p.isDone(t, "a")
 		end := p.end(t, "a")
@@ -201,7 +201,7 @@ func (g gate) Do(r *http.Request) (*http.Response, error) {
 	return g.HTTPClient.Do(r)
 }
 
-// A job is not done before what follows from it is durable.
+// A parcel is not done before what follows from it is durable.
 func TestDoneWhenDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{})
@@ -209,7 +209,7 @@ func TestDoneWhenDurable(t *testing.T) {
 		g := gate{o.HTTPClient, make(chan struct{})}
 		o.HTTPClient = g
 		e = &endpoint{e.DB, dynamodb.New(o), e.streams}
-		p := e.dispatcher(t, deliver.Options{}, map[string]answers{
+		p := e.courier(t, deliver.Options{}, map[string]answers{
 			"arn:fails":   func(context.Context, target.Delivery) error { return errors.New("no") },
 			"arn:refuses": func(context.Context, target.Delivery) error { return target.Permanent("No", "no") },
 			"arn:slow":    func(ctx context.Context, d target.Delivery) error { <-ctx.Done(); return ctx.Err() },
@@ -233,11 +233,11 @@ func TestDoneWhenDurable(t *testing.T) {
 	})
 }
 
-// A parked job that a user deletes does not come back.
+// A parked parcel that a user deletes does not come back.
 func TestUserDeletes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{})
-		p := e.dispatcher(t, deliver.Options{Backoff: deliver.Backoff{First: time.Hour}, Jitter: func() float64 { return 0.5 }}, map[string]answers{"": failUntil(2)}, target.Limits{})
+		p := e.courier(t, deliver.Options{Backoff: deliver.Backoff{First: time.Hour}, Jitter: func() float64 { return 0.5 }}, map[string]answers{"": failUntil(2)}, target.Limits{})
 		p.send(t, "a")
 		p.send(t, "b")
 		time.Sleep(time.Second)
@@ -252,10 +252,10 @@ func TestUserDeletes(t *testing.T) {
 	})
 }
 
-// A dispatcher that has nothing to park makes no tables.
+// A courier that has nothing to park makes no tables.
 func TestNoTables(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
-	p := e.dispatcher(t, deliver.Options{}, map[string]answers{"": failUntil(1)}, target.Limits{})
+	p := e.courier(t, deliver.Options{}, map[string]answers{"": failUntil(1)}, target.Limits{})
 	p.send(t, "a")
 	p.isDone(t, "a")
 	p.stop()
@@ -270,7 +270,7 @@ func TestNoTables(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	e := open(t, "", mayfly.Options{Frozen: true})
 	asks := time.Duration(0)
-	p := e.dispatcher(t, deliver.Options{Backoff: deliver.Backoff{First: time.Second, Most: 10 * time.Second}, Jitter: func() float64 { return 0.5 }},
+	p := e.courier(t, deliver.Options{Backoff: deliver.Backoff{First: time.Second, Most: 10 * time.Second}, Jitter: func() float64 { return 0.5 }},
 		map[string]answers{"": func(context.Context, target.Delivery) error {
 			return &target.Error{Code: "Busy", Throttled: true, After: asks}
 		}}, target.Limits{})
@@ -300,10 +300,10 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// A job ends as a dead letter when it has had its attempts, when it is too old for another, or at once when there is no point in one.
+// A parcel ends as a dead letter when it has had its attempts, when it is too old for another, or at once when there is no point in one.
 func TestDeadLetter(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
-	p := e.dispatcher(t, deliver.Options{Backoff: soon}, map[string]answers{
+	p := e.courier(t, deliver.Options{Backoff: soon}, map[string]answers{
 		"arn:fails": func(context.Context, target.Delivery) error { return errors.New("no luck") },
 		"arn:refuses": func(context.Context, target.Delivery) error {
 			return target.Permanent("AccessDeniedException", "not for you")
@@ -321,7 +321,7 @@ func TestDeadLetter(t *testing.T) {
 		{"age", "arn:slow", "Busy", "MaximumEventAgeInSeconds", 1},
 		{"unmapped", "arn:nowhere", "ResourceNotFoundException", "", 1},
 	} {
-		p.send(t, test.id, func(j *deliver.Job) {
+		p.send(t, test.id, func(j *deliver.Parcel) {
 			j.Delivery.TargetARN, j.Policy.MaxAttempts, j.Group = test.arn, 3, "the group"
 			j.Delivery.Time = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 		})
@@ -356,12 +356,12 @@ func TestDeadLetter(t *testing.T) {
 	})
 }
 
-// A dead letter goes to the target that the job names, with the attributes; a body that is too large is cut and says so. When that target fails for good, too, the letter
+// A dead letter goes to the target that the parcel names, with the attributes; a body that is too large is cut and says so. When that target fails for good, too, the letter
 // stays in the table.
 func TestDeadLetterTarget(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	letters := make(chan target.Delivery, 10)
-	p := e.dispatcher(t, deliver.Options{Backoff: soon}, map[string]answers{
+	p := e.courier(t, deliver.Options{Backoff: soon}, map[string]answers{
 		"arn:x": func(context.Context, target.Delivery) error { return target.Permanent("Gone", "it is gone") },
 		"arn:queue": func(_ context.Context, d target.Delivery) error {
 			if d.Attempt < 3 {
@@ -372,13 +372,13 @@ func TestDeadLetterTarget(t *testing.T) {
 		},
 		"arn:broken": func(context.Context, target.Delivery) error { return target.Permanent("Broken", "no") },
 	}, target.Limits{})
-	p.send(t, "small", func(j *deliver.Job) { j.DeadLetter = "arn:queue" })
+	p.send(t, "small", func(j *deliver.Parcel) { j.DeadLetter = "arn:queue" })
 	d := <-letters
 	if d.ID != "small.dead" || string(d.Body) != "body of small" || d.Attributes["ERROR_CODE"] != "Gone" || d.Attributes["IS_PAYLOAD_TRUNCATED"] != "" {
 		t.Errorf("the letter is %+v", d)
 	}
 	p.isDone(t, "small")
-	p.send(t, "large", func(j *deliver.Job) {
+	p.send(t, "large", func(j *deliver.Parcel) {
 		j.DeadLetter = "arn:queue"
 		j.Delivery.Body = []byte(strings.Repeat("ä", 200<<10))
 	})
@@ -391,7 +391,7 @@ func TestDeadLetterTarget(t *testing.T) {
 		t.Errorf("%d bytes with %v", size, d.Attributes)
 	}
 	p.isDone(t, "large")
-	p.send(t, "lost", func(j *deliver.Job) { j.DeadLetter = "arn:broken" })
+	p.send(t, "lost", func(j *deliver.Parcel) { j.DeadLetter = "arn:broken" })
 	p.isDone(t, "lost")
 	for _, id := range []string{"small", "large", "lost"} {
 		letter, found, err := deliver.GetDeadLetter(t.Context(), e.db, id)
@@ -414,14 +414,14 @@ func TestBadTargets(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	p := e.dispatcher(t, deliver.Options{Backoff: soon}, map[string]answers{
+	p := e.courier(t, deliver.Options{Backoff: soon}, map[string]answers{
 		"arn:panics":  func(context.Context, target.Delivery) error { panic("oops") },
 		"arn:hangs":   func(context.Context, target.Delivery) error { <-release; return nil },
 		"arn:obeys":   func(ctx context.Context, _ target.Delivery) error { <-ctx.Done(); return ctx.Err() },
 		"arn:healthy": failUntil(1),
 	}, target.Limits{Timeout: 20 * time.Millisecond})
 	for arn, code := range map[string]string{"panics": "TargetPanicked", "hangs": "TargetTimeout", "obeys": "TargetTimeout", "healthy": ""} {
-		p.send(t, arn, func(j *deliver.Job) { j.Delivery.TargetARN, j.Policy.MaxAttempts = "arn:"+arn, 2 })
+		p.send(t, arn, func(j *deliver.Parcel) { j.Delivery.TargetARN, j.Policy.MaxAttempts = "arn:"+arn, 2 })
 		if end := p.end(t, arn); end.Last.Code != code || end.Delivered != (code == "") {
 			t.Errorf("%s: %+v", arn, end)
 		}
@@ -437,10 +437,10 @@ func (short) Deliver(_ context.Context, deliveries []target.Delivery) []error {
 
 func TestWrongNumberOfResults(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
-	d := dispatch(t, e, deliver.Options{
+	d := startCourier(t, e, deliver.Options{
 		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) { return deliver.Lane{Name: "short", Target: short{}}, nil }),
 	}, nil)
-	err := d.Call(t.Context(), jobs("a")...)[0]
+	err := d.Call(t.Context(), parcels("a")...)[0]
 	if e := target.AsError(err); e == nil || e.Code != "TargetAnswer" || e.Message != "0 results for 1 deliveries" {
 		t.Errorf("got %v", err)
 	}
@@ -452,13 +452,13 @@ func TestHangsAreBounded(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	var calls atomic.Int64
-	p := e.dispatcher(t, deliver.Options{}, map[string]answers{"": func(context.Context, target.Delivery) error {
+	p := e.courier(t, deliver.Options{}, map[string]answers{"": func(context.Context, target.Delivery) error {
 		calls.Add(1)
 		<-release
 		return nil
 	}}, target.Limits{Timeout: 10 * time.Millisecond, Concurrency: 1})
 	for range 10 {
-		err := p.Call(t.Context(), jobs("a")...)[0]
+		err := p.Call(t.Context(), parcels("a")...)[0]
 		if err == nil {
 			t.Fatal("it did not fail")
 		}
@@ -482,23 +482,23 @@ func noise(n int) []byte {
 	return b
 }
 
-// Jobs that no table could keep are dead letters of what can be kept, and those of any size that is allowed come back whole.
+// Parcels that no table could keep are dead letters of what can be kept, and those of any size that is allowed come back whole.
 func TestSizes(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
-	p := e.dispatcher(t, deliver.Options{Backoff: soon}, map[string]answers{"": failUntil(3), "arn:refuses": func(context.Context, target.Delivery) error {
+	p := e.courier(t, deliver.Options{Backoff: soon}, map[string]answers{"": failUntil(3), "arn:refuses": func(context.Context, target.Delivery) error {
 		return target.Permanent("No", "no")
 	}}, target.Limits{})
 	for name, body := range map[string][]byte{
 		"empty": nil, "text": []byte("é"), "bytes": {0xff, 0}, "large": []byte(strings.Repeat("abc", 1<<20)), "noise": noise(1 << 20),
 	} {
-		p.send(t, name, func(j *deliver.Job) { j.Delivery.Body = body })
+		p.send(t, name, func(j *deliver.Parcel) { j.Delivery.Body = body })
 		if end := p.end(t, name); !end.Delivered {
 			t.Errorf("%s: %+v", name, end)
 		}
 		if got := p.body(name + " 3"); got != string(body) {
 			t.Errorf("%s: %d bytes have become %d", name, len(body), len(got))
 		}
-		p.send(t, name+"-dead", func(j *deliver.Job) { j.Delivery.Body, j.Delivery.TargetARN = body, "arn:refuses" })
+		p.send(t, name+"-dead", func(j *deliver.Parcel) { j.Delivery.Body, j.Delivery.TargetARN = body, "arn:refuses" })
 		p.end(t, name+"-dead")
 		letter, found, err := deliver.GetDeadLetter(t.Context(), e.db, name+"-dead")
 		must(t, err)
@@ -509,26 +509,26 @@ func TestSizes(t *testing.T) {
 	await(t, "no part is left", func() bool { // but a word that the one has ended whose body was in parts
 		return e.parked(t) == 0 && e.items(t, deliver.RetriesTable) == 1
 	})
-	for name, change := range map[string]func(*deliver.Job){
-		"body":       func(j *deliver.Job) { j.Delivery.Body = make([]byte, 17<<20) },
-		"parameters": func(j *deliver.Job) { j.Delivery.Parameters = make([]byte, 100<<10) },
-		"origin":     func(j *deliver.Job) { j.Origin.Data = make([]byte, 3<<10) },
-		"group":      func(j *deliver.Job) { j.Group = strings.Repeat("x", 100<<10) },
+	for name, change := range map[string]func(*deliver.Parcel){
+		"body":       func(j *deliver.Parcel) { j.Delivery.Body = make([]byte, 17<<20) },
+		"parameters": func(j *deliver.Parcel) { j.Delivery.Parameters = make([]byte, 100<<10) },
+		"origin":     func(j *deliver.Parcel) { j.Origin.Data = make([]byte, 3<<10) },
+		"group":      func(j *deliver.Parcel) { j.Group = strings.Repeat("x", 100<<10) },
 	} {
 		p.send(t, name, change)
 		if end := p.end(t, name); end.Last.Code != "PayloadTooLarge" {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}
-	p.send(t, "", func(j *deliver.Job) {})
+	p.send(t, "", func(j *deliver.Parcel) {})
 	await(t, "a job without an id has ended", func() (ok bool) { p.read(func() { ok = p.done[""] == 1 }); return ok })
 }
 
-// What an attempt gets can be made for it, each time from the job as it was dispatched.
+// What an attempt gets can be made for it, each time from the parcel as it was handed over.
 func TestOnAttempt(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	bodies := make(chan string, 10)
-	d := dispatch(t, e, deliver.Options{
+	d := startCourier(t, e, deliver.Options{
 		Backoff: soon,
 		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 			return deliver.Lane{Name: "x", Target: target.Func(func(ctx context.Context, d target.Delivery) error {
@@ -536,13 +536,13 @@ func TestOnAttempt(t *testing.T) {
 				return failUntil(3)(ctx, d)
 			})}, nil
 		}),
-	}, func(d *deliver.Dispatcher) {
-		d.OnAttempt("test", func(j deliver.Job) target.Delivery {
+	}, func(d *deliver.Courier) {
+		d.OnAttempt("test", func(j deliver.Parcel) target.Delivery {
 			j.Delivery.Body = fmt.Append(nil, string(j.Delivery.Body), " ", j.Delivery.Attempt)
 			return j.Delivery
 		})
 	})
-	d.Dispatch(t.Context(), deliver.Job{Delivery: target.Delivery{ID: "a", TargetARN: "arn:x", Body: []byte("attempt")}, Origin: deliver.Origin{Kind: "test"}}, func() {})
+	d.Deliver(t.Context(), deliver.Parcel{Delivery: target.Delivery{ID: "a", TargetARN: "arn:x", Body: []byte("attempt")}, Origin: deliver.Origin{Kind: "test"}}, func() {})
 	for n := 1; n <= 3; n++ {
 		if got := <-bodies; got != fmt.Sprint("attempt ", n) {
 			t.Errorf("attempt %d got %q", n, got)
@@ -550,15 +550,15 @@ func TestOnAttempt(t *testing.T) {
 	}
 }
 
-// The job is done only when its origin knows of its end, and the origin is told again until it does.
+// The parcel is done only when its origin knows of its end, and the origin is told again until it does.
 func TestEndIsTold(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	fails := atomic.Int64{}
 	fails.Store(3)
 	told := make(chan []deliver.Ended, 10)
-	d := dispatch(t, e, deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
+	d := startCourier(t, e, deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 		return deliver.Lane{Name: "x", Target: target.Func(failUntil(1))}, nil
-	})}, func(d *deliver.Dispatcher) {
+	})}, func(d *deliver.Courier) {
 		d.OnEnd("test", func(_ context.Context, ended []deliver.Ended) error {
 			told <- ended
 			if fails.Add(-1) >= 0 {
@@ -568,7 +568,7 @@ func TestEndIsTold(t *testing.T) {
 		})
 	})
 	done := make(chan struct{})
-	d.Dispatch(t.Context(), deliver.Job{Delivery: target.Delivery{ID: "a", TargetARN: "arn:x"}, Origin: deliver.Origin{Kind: "test"}}, func() { close(done) })
+	d.Deliver(t.Context(), deliver.Parcel{Delivery: target.Delivery{ID: "a", TargetARN: "arn:x"}, Origin: deliver.Origin{Kind: "test"}}, func() { close(done) })
 	for range 4 {
 		select {
 		case <-done:

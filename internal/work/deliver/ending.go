@@ -8,9 +8,9 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// origin is who has registered for a kind of jobs.
+// origin is who has registered for a kind of parcels.
 type origin struct {
-	attempt func(Job) target.Delivery
+	attempt func(Parcel) target.Delivery
 	end     func(context.Context, []Ended) error
 	log     *slog.Logger
 	wake    chan struct{}
@@ -21,7 +21,7 @@ type origin struct {
 	}
 }
 
-// ending is a job that has ended, of which its origin is to be told.
+// ending is a parcel that has ended, of which its origin is to be told.
 type ending struct {
 	Ended
 	told func()
@@ -32,22 +32,22 @@ const endedMax = 1000
 
 func newOrigin(log *slog.Logger) *origin { return &origin{log: log, wake: make(chan struct{}, 1)} }
 
-// ended is called when a task's job has ended: its origin is told, and when that knows the task is finished.
-func (d *Dispatcher) ended(t *task, e Ended) {
-	o := d.origins[t.job.Origin.Kind]
+// ended is called when a task's parcel has ended: its origin is told, and when that knows the task is finished.
+func (d *Courier) ended(t *task, e Ended) {
+	o := d.origins[t.parcel.Origin.Kind]
 	if o == nil || o.end == nil {
 		d.finish(t)
 		return
 	}
-	e.Delivery, e.Group, e.Origin = t.job.Delivery, t.job.Group, t.job.Origin
+	e.Delivery, e.Group, e.Origin = t.parcel.Delivery, t.parcel.Group, t.parcel.Origin
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.waiting = append(o.mu.waiting, ending{e, func() { d.finish(t) }})
 	tell(o.wake)
 }
 
-// finish lets go of all that is kept of a task whose job has ended.
-func (d *Dispatcher) finish(t *task) {
+// finish lets go of all that is kept of a task whose parcel has ended.
+func (d *Courier) finish(t *task) {
 	d.unpark(t, func() { d.settled(t) })
 }
 

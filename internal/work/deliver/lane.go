@@ -15,13 +15,13 @@ import (
 
 // lane is what stands before one target: a queue, and workers that are there only while there is work.
 type lane struct {
-	*Dispatcher
+	*Courier
 	name    string
 	target  target.Target
 	limits  target.Limits
 	limiter *rate.Limiter // nil: without limit
 	calls   atomic.Int64  // of the target, that have not returned
-	users   atomic.Int64  // those who have found the lane and not let go of it; counted up under the dispatcher's lock of lanes
+	users   atomic.Int64  // those who have found the lane and not let go of it; counted up under the courier's lock of lanes
 	mu      struct {
 		sync.Mutex
 		queue    queue
@@ -34,21 +34,21 @@ type lane struct {
 		waited   time.Duration // for how long that task had waited
 		pace     pace
 		slot     time.Duration // until when the lane is busy with what is parked for it
-		pending  []*task       // in the order of dispatch, those that may have to be secured; some are over
+		pending  []*task       // in the order of arrival, those that may have to be secured; some are over
 		securing clock.Timer   // nil: not armed
 		closed   bool
 	}
 }
 
-// task is a job in a lane.
+// task is a parcel in a lane.
 type task struct {
-	job   Job
-	lane  *lane
-	done  func() // of its source
-	turn  func() // of Call and Invoke: makes the call itself, as the only one of its batch, and the job is no further business of the lane
-	size  int    // deliveries of that call; 0: one
-	hasty bool   // does not wait for room in the queue
-	kept  kept   // its body, in the table of parked jobs
+	parcel Parcel
+	lane   *lane
+	done   func() // of its source
+	turn   func() // of Call and Invoke: makes the call itself, as the only one of its batch, and the parcel is no further business of the lane
+	size   int    // deliveries of that call; 0: one
+	hasty  bool   // does not wait for room in the queue
+	kept   kept   // its body, in the table of parked parcels
 
 	// Guarded by lane.mu.
 	state   state
@@ -71,7 +71,7 @@ const (
 	timeoutDefault                     = 30 * time.Second
 	timeoutMin, timeoutMax             = 10 * time.Millisecond, 15 * time.Minute
 
-	// A lane flows when it has begun something just now that had not waited for long. Only for a full lane that flows does Dispatch wait: a target that is slow, or
+	// A lane flows when it has begun something just now that had not waited for long. Only for a full lane that flows does Deliver wait: a target that is slow, or
 	// dead, has what it cannot take parked.
 	flowLatest = 500 * time.Millisecond
 	flowWait   = 2 * time.Second
@@ -80,7 +80,7 @@ const (
 	roomLook  = 50 * time.Millisecond // after which they look for themselves
 )
 
-func newLane(d *Dispatcher, l Lane) *lane {
+func newLane(d *Courier, l Lane) *lane {
 	if l.Limits.Concurrency <= 0 {
 		l.Limits.Concurrency = concurrencyDefault
 	}
@@ -90,7 +90,7 @@ func newLane(d *Dispatcher, l Lane) *lane {
 	l.Limits.Concurrency = min(l.Limits.Concurrency, concurrencyMax)
 	l.Limits.Batch = min(max(l.Limits.Batch, 1), batchMax)
 	l.Limits.Timeout = min(max(l.Limits.Timeout, timeoutMin), timeoutMax)
-	made := &lane{Dispatcher: d, name: l.Name, target: l.Target, limits: l.Limits}
+	made := &lane{Courier: d, name: l.Name, target: l.Target, limits: l.Limits}
 	if perSecond := l.Limits.PerSecond; perSecond > 0 && !math.IsInf(perSecond, 0) {
 		const burst = 0.05 // s: what timers cannot tell apart
 		made.limiter = rate.NewLimiter(rate.Limit(perSecond), max(l.Limits.Batch, int(perSecond*burst)))
@@ -98,17 +98,17 @@ func newLane(d *Dispatcher, l Lane) *lane {
 	return made
 }
 
-// unresolved stands for the lane of a job whose ARN has none.
-func unresolved(d *Dispatcher, job Job) *lane {
-	return &lane{Dispatcher: d, name: job.Delivery.TargetARN}
+// unresolved stands for the lane of a parcel whose ARN has none.
+func unresolved(d *Courier, parcel Parcel) *lane {
+	return &lane{Courier: d, name: parcel.Delivery.TargetARN}
 }
 
-// push queues a task and sees to it that somebody works on it. When the queue is full it waits where that helps, and parks the job where not. Once ctx is done, or
+// push queues a task and sees to it that somebody works on it. When the queue is full it waits where that helps, and parks the parcel where not. Once ctx is done, or
 // the lane closed, it lets go of the task.
 func (l *lane) push(ctx context.Context, t *task) {
 	for {
 		l.mu.Lock()
-		closed, room, patient := l.mu.closed, l.mu.queue.hasRoom(t.job.Group), t.turn != nil || !t.hasty && l.flowsLocked()
+		closed, room, patient := l.mu.closed, l.mu.queue.hasRoom(t.parcel.Group), t.turn != nil || !t.hasty && l.flowsLocked()
 		if room && !closed {
 			l.queueLocked(t)
 		}

@@ -17,19 +17,19 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// inBubble runs a test in a bubble of fake time, with a dispatcher that is over at its end.
+// inBubble runs a test in a bubble of fake time, with a courier that is over at its end.
 func inBubble(t *testing.T, test func(*testing.T, *endpoint)) {
 	synctest.Test(t, func(t *testing.T) { test(t, open(t, "", mayfly.Options{})) })
 }
 
-// to gives a job another target.
-func to(arn string) func(*deliver.Job) {
-	return func(j *deliver.Job) { j.Delivery.TargetARN = arn }
+// to gives a parcel another target.
+func to(arn string) func(*deliver.Parcel) {
+	return func(j *deliver.Parcel) { j.Delivery.TargetARN = arn }
 }
 
-// in gives a job a group.
-func in(group string) func(*deliver.Job) {
-	return func(j *deliver.Job) { j.Group = group }
+// in gives a parcel a group.
+func in(group string) func(*deliver.Parcel) {
+	return func(j *deliver.Parcel) { j.Group = group }
 }
 
 // A target gets no more calls at once than it takes, nor more deliveries in one.
@@ -37,7 +37,7 @@ func TestConcurrencyAndBatch(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		var mu sync.Mutex
 		now, most, calls, largest := 0, 0, 0, 0
-		d := dispatch(t, e, deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
+		d := startCourier(t, e, deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 			return deliver.Lane{Name: "x", Limits: target.Limits{Concurrency: 3, Batch: 10}, Target: targetFunc(func(_ context.Context, batch []target.Delivery) []error {
 				mu.Lock()
 				now++
@@ -52,9 +52,9 @@ func TestConcurrencyAndBatch(t *testing.T) {
 			})}, nil
 		})}, nil)
 		var done sync.WaitGroup
-		for _, j := range jobs(slices.Collect(ids("j", 100))...) {
+		for _, j := range parcels(slices.Collect(ids("j", 100))...) {
 			done.Add(1)
-			d.Dispatch(t.Context(), j, done.Done)
+			d.Deliver(t.Context(), j, done.Done)
 		}
 		done.Wait()
 		mu.Lock()
@@ -86,7 +86,7 @@ func ids(prefix string, n int) func(func(string) bool) {
 func TestRate(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		began := time.Now()
-		p := e.dispatcher(t, deliver.Options{}, map[string]answers{"": failUntil(1)}, target.Limits{PerSecond: 100})
+		p := e.courier(t, deliver.Options{}, map[string]answers{"": failUntil(1)}, target.Limits{PerSecond: 100})
 		for id := range ids("j", 300) {
 			p.send(t, id)
 		}
@@ -99,10 +99,10 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// Attempts begin in the order of dispatch.
+// Attempts begin in the order of delivery.
 func TestOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
-		p := e.dispatcher(t, deliver.Options{}, map[string]answers{"": failUntil(1)}, target.Limits{Concurrency: 1})
+		p := e.courier(t, deliver.Options{}, map[string]answers{"": failUntil(1)}, target.Limits{Concurrency: 1})
 		var want []string
 		for id := range ids("j", 500) {
 			p.send(t, id)
@@ -115,11 +115,11 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// A burst for a fast target is not parked, however large: whoever dispatches it is held up instead, and it stays in order. Jobs of other groups that use the same
+// A burst for a fast target is not parked, however large: whoever hands over it is held up instead, and it stays in order. Parcels of other groups that use the same
 // target take turns with it.
 func TestBurst(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
-		p := e.dispatcher(t, deliver.Options{}, map[string]answers{"": func(context.Context, target.Delivery) error {
+		p := e.courier(t, deliver.Options{}, map[string]answers{"": func(context.Context, target.Delivery) error {
 			time.Sleep(500 * time.Microsecond) // 2000 a second
 			return nil
 		}}, target.Limits{Concurrency: 1})
@@ -158,7 +158,7 @@ func TestBurst(t *testing.T) {
 func TestQueueBytes(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		well := make(chan struct{})
-		p := e.dispatcher(t, deliver.Options{}, map[string]answers{"": func(ctx context.Context, _ target.Delivery) error {
+		p := e.courier(t, deliver.Options{}, map[string]answers{"": func(ctx context.Context, _ target.Delivery) error {
 			select {
 			case <-well:
 			case <-ctx.Done():
@@ -167,7 +167,7 @@ func TestQueueBytes(t *testing.T) {
 		}}, target.Limits{Concurrency: 1})
 		body := []byte(strings.Repeat("x", 4<<20))
 		for id := range ids("j", 20) {
-			p.send(t, id, func(j *deliver.Job) { j.Delivery.Body = body })
+			p.send(t, id, func(j *deliver.Parcel) { j.Delivery.Body = body })
 		}
 		synctest.Wait() // the clock stands still while there is something to do
 		p.read(func() {
@@ -193,7 +193,7 @@ func TestDeadTargetDelaysNobody(t *testing.T) {
 	}
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		well := make(chan struct{})
-		p := e.dispatcher(t, deliver.Options{}, map[string]answers{
+		p := e.courier(t, deliver.Options{}, map[string]answers{
 			"arn:dead": func(ctx context.Context, _ target.Delivery) error {
 				select {
 				case <-well:
@@ -248,12 +248,12 @@ func TestDeadTargetDelaysNobody(t *testing.T) {
 	})
 }
 
-// An attempt that takes long keeps no source waiting: the job is parked meanwhile. When it ends well it is not made again; when it fails the next attempt is that
-// of any failure; and should the clock run ahead, the job waits for the attempt all the same.
+// An attempt that takes long keeps no source waiting: the parcel is parked meanwhile. When it ends well it is not made again; when it fails the next attempt is that
+// of any failure; and should the clock run ahead, the parcel waits for the attempt all the same.
 func TestLongAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		fails := atomic.Bool{}
-		p := e.dispatcher(t, deliver.Options{Jitter: func() float64 { return 0.5 }}, map[string]answers{"": func(ctx context.Context, d target.Delivery) error {
+		p := e.courier(t, deliver.Options{Jitter: func() float64 { return 0.5 }}, map[string]answers{"": func(ctx context.Context, d target.Delivery) error {
 			if d.Attempt > 1 {
 				return nil
 			}
@@ -307,15 +307,15 @@ func TestLongAttempts(t *testing.T) {
 	})
 }
 
-// A parked job that never had an attempt is a dead letter when it is too old.
+// A parked parcel that never had an attempt is a dead letter when it is too old.
 func TestTooOldInTheQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
-		p := e.dispatcher(t, deliver.Options{}, map[string]answers{"": func(ctx context.Context, d target.Delivery) error {
+		p := e.courier(t, deliver.Options{}, map[string]answers{"": func(ctx context.Context, d target.Delivery) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}}, target.Limits{Concurrency: 1, Timeout: 15 * time.Minute})
 		p.send(t, "first")
-		p.send(t, "second", func(j *deliver.Job) { j.Policy.MaxAge = time.Minute })
+		p.send(t, "second", func(j *deliver.Parcel) { j.Policy.MaxAge = time.Minute })
 		time.Sleep(10 * time.Minute)
 		if end := p.end(t, "second"); end.Exhausted != deliver.ExhaustedAge || end.Last.Code != "TargetBusy" {
 			t.Errorf("ended as %+v", end)
@@ -326,7 +326,7 @@ func TestTooOldInTheQueue(t *testing.T) {
 // When Run ends, attempts under way get their grace, and what comes of them is kept; the rest is neither done nor lost.
 func TestStop(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
-		p := e.dispatcher(t, deliver.Options{Grace: 3 * time.Second}, map[string]answers{
+		p := e.courier(t, deliver.Options{Grace: 3 * time.Second}, map[string]answers{
 			"arn:quick": func(context.Context, target.Delivery) error { time.Sleep(2 * time.Second); return nil },
 			"arn:fails": func(context.Context, target.Delivery) error { time.Sleep(2 * time.Second); return errors.New("no") },
 			"arn:slow":  func(ctx context.Context, _ target.Delivery) error { <-ctx.Done(); return ctx.Err() },
@@ -342,7 +342,7 @@ func TestStop(t *testing.T) {
 				t.Errorf("done %v, attempts %v, %d ends", p.done, p.made, p.ends)
 			}
 		})
-		again := e.dispatcher(t, deliver.Options{}, map[string]answers{"": failUntil(1)}, target.Limits{})
+		again := e.courier(t, deliver.Options{}, map[string]answers{"": failUntil(1)}, target.Limits{})
 		time.Sleep(2 * time.Second)
 		if got := fmt.Sprint(again.attempts()); got != "[fails 2]" {
 			t.Errorf("after a restart: %s", got)

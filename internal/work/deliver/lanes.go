@@ -7,11 +7,11 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// lanesMax is how many lanes there are before those are forgotten that have nothing to do, and, when all are busy, jobs go to lanes that many ARNs share.
+// lanesMax is how many lanes there are before those are forgotten that have nothing to do, and, when all are busy, parcels go to lanes that many ARNs share.
 const lanesMax = 1000
 
 // lane finds the lane for an ARN, and makes it where there is none. It is not forgotten until the caller lets go of it.
-func (d *Dispatcher) lane(arn string) (*lane, error) {
+func (d *Courier) lane(arn string) (*lane, error) {
 	l, err := d.o.Resolver.Resolve(arn)
 	switch {
 	case errors.Is(err, ErrUnmapped):
@@ -40,7 +40,7 @@ func (d *Dispatcher) lane(arn string) (*lane, error) {
 func (l *lane) letGo() { l.users.Add(-1) }
 
 // hasRoomLocked reports whether there may be another lane. When there are many, those that have nothing to do are forgotten: they are made again when they are needed.
-func (d *Dispatcher) hasRoomLocked() bool {
+func (d *Courier) hasRoomLocked() bool {
 	if len(d.lanes.byName) < lanesMax {
 		return true
 	}

@@ -20,7 +20,7 @@ func TestManyLanes(t *testing.T) {
 		var mu sync.Mutex
 		lanes := map[string]int{} // attempts by lane
 		hold := make(chan struct{})
-		d := dispatch(t, e, deliver.Options{
+		d := startCourier(t, e, deliver.Options{
 			Resolver: deliver.ResolverFunc(func(arn string) (deliver.Lane, error) {
 				return deliver.Lane{Name: "all " + arn, Shared: "all", Limits: target.Limits{Concurrency: 2}, Target: target.Func(func(_ context.Context, d target.Delivery) error {
 					if strings.HasPrefix(d.TargetARN, "arn:slow") {
@@ -39,10 +39,10 @@ func TestManyLanes(t *testing.T) {
 		}, nil)
 		send := func(prefix string, n int) *sync.WaitGroup {
 			done := &sync.WaitGroup{}
-			for _, j := range jobs(slices.Collect(ids(prefix, n))...) {
+			for _, j := range parcels(slices.Collect(ids(prefix, n))...) {
 				done.Add(1)
 				j.Delivery.TargetARN = "arn:" + j.Delivery.ID
-				d.Dispatch(t.Context(), j, done.Done)
+				d.Deliver(t.Context(), j, done.Done)
 			}
 			synctest.Wait()
 			return done
@@ -79,7 +79,7 @@ func TestManyLanes(t *testing.T) {
 // A lane that keeps to a rate is not forgotten as long as another in its place would have more to give: the rate holds whatever other lanes come and go.
 func TestRateAmongManyLanes(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
-		d := dispatch(t, e, deliver.Options{Resolver: deliver.ResolverFunc(func(arn string) (deliver.Lane, error) {
+		d := startCourier(t, e, deliver.Options{Resolver: deliver.ResolverFunc(func(arn string) (deliver.Lane, error) {
 			l := deliver.Lane{Name: arn, Shared: "all", Target: target.Func(func(context.Context, target.Delivery) error { return nil })}
 			if arn == "arn:paced" {
 				l.Limits.PerSecond = 1
@@ -88,7 +88,7 @@ func TestRateAmongManyLanes(t *testing.T) {
 		})}, nil)
 		send := func(id, arn string) {
 			done := make(chan struct{})
-			d.Dispatch(t.Context(), deliver.Job{Delivery: target.Delivery{ID: id, TargetARN: arn}}, func() { close(done) })
+			d.Deliver(t.Context(), deliver.Parcel{Delivery: target.Delivery{ID: id, TargetARN: arn}}, func() { close(done) })
 			<-done
 		}
 		began := time.Now()
@@ -109,7 +109,7 @@ func TestRateOfBatches(t *testing.T) {
 	const perSecond, batch, seconds = 10, 100, 20
 	limits := target.Limits{PerSecond: perSecond, Batch: batch}
 	inBubble(t, func(t *testing.T, e *endpoint) {
-		p := e.dispatcher(t, deliver.Options{}, map[string]answers{"": func(context.Context, target.Delivery) error { return nil }}, limits)
+		p := e.courier(t, deliver.Options{}, map[string]answers{"": func(context.Context, target.Delivery) error { return nil }}, limits)
 		for i := range seconds * perSecond {
 			for j := range 5 {
 				p.send(t, fmt.Sprint(i, "-", j))
@@ -122,10 +122,10 @@ func TestRateOfBatches(t *testing.T) {
 		p.stop()
 	})
 	inBubble(t, func(t *testing.T, e *endpoint) {
-		p := e.dispatcher(t, deliver.Options{}, map[string]answers{"": func(context.Context, target.Delivery) error { return nil }}, limits)
+		p := e.courier(t, deliver.Options{}, map[string]answers{"": func(context.Context, target.Delivery) error { return nil }}, limits)
 		began := time.Now()
 		for range 4 {
-			for _, err := range p.Call(t.Context(), jobs(slices.Collect(ids("j", batch))...)...) {
+			for _, err := range p.Call(t.Context(), parcels(slices.Collect(ids("j", batch))...)...) {
 				must(t, err)
 			}
 		}

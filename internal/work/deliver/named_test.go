@@ -11,8 +11,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Dispatchers of different names at one endpoint have different targets: what one has parked, or has had redriven, comes back to it and to no other.
-func TestNamedDispatchers(t *testing.T) {
+// Couriers of different names at one endpoint have different targets: what one has parked, or has had redriven, comes back to it and to no other.
+func TestNamedCouriers(t *testing.T) {
 	everywhere(t, mayfly.Options{}, func(t *testing.T, e *endpoint) {
 		var well atomic.Bool
 		flaky := func(permanent bool) answers {
@@ -27,9 +27,9 @@ func TestNamedDispatchers(t *testing.T) {
 			}
 		}
 		targets := func() map[string]answers { return map[string]answers{"arn:x": flaky(false), "arn:gone": flaky(true)} }
-		own := e.dispatcher(t, deliver.Options{Backoff: soon}, targets(), target.Limits{})
-		named := e.dispatcher(t, deliver.Options{Backoff: soon, Name: "aside"}, targets(), target.Limits{})
-		toGone := func(j *deliver.Job) { j.Delivery.TargetARN = "arn:gone" }
+		own := e.courier(t, deliver.Options{Backoff: soon}, targets(), target.Limits{})
+		named := e.courier(t, deliver.Options{Backoff: soon, Name: "aside"}, targets(), target.Limits{})
+		toGone := func(j *deliver.Parcel) { j.Delivery.TargetARN = "arn:gone" }
 		own.send(t, "own")
 		named.send(t, "named")
 		own.send(t, "own-dead", toGone)

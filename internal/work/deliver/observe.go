@@ -5,7 +5,7 @@ import "time"
 // Event is something that an operator counts.
 type Event struct {
 	What     What
-	Group    string        // the job's
+	Group    string        // the parcel's
 	Target   string        // name of the lane; the ARN where there is none
 	Code     string        // of the error, where there is one
 	Attempt  int           // which attempt; 0 where it is not about one
@@ -20,9 +20,9 @@ const (
 	Delivered                       // it has succeeded
 	Failed                          // it has failed (TargetErrorCount)
 	Throttled                       // it has failed because the target has too much to do; comes besides Failed (TargetErrorThrottledCount)
-	LaneFull                        // a job was parked without an attempt because its lane was full or too slow (InvocationThrottleCount)
-	Parked                          // a job was parked until its next attempt
-	Dropped                         // a job has failed for good (InvocationDroppedCount)
+	LaneFull                        // a parcel was parked without an attempt because its lane was full or too slow (InvocationThrottleCount)
+	Parked                          // a parcel was parked until its next attempt
+	Dropped                         // a parcel has failed for good (InvocationDroppedCount)
 	DeadLettered                    // its dead letter is in the table
 	DeadLetterSent                  // its dead letter has reached its target (InvocationsSentToDeadLetterCount)
 	DeadLetterFailed                // its dead letter cannot reach its target, and stays in the table (InvocationsFailedToBeSentToDeadLetterCount)

@@ -15,10 +15,10 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// RetriesTable is the table of parked jobs. A job is one item there, whatever its attempt: parking it again, or once more after a crash, writes over it.
+// RetriesTable is the table of parked parcels. A parcel is one item there, whatever its attempt: parking it again, or once more after a crash, writes over it.
 const RetriesTable = "mayfly.retries"
 
-// retriesOf is the table of the parked jobs of dispatchers of a name, which those of other names have no targets for.
+// retriesOf is the table of the parked parcels of couriers of a name, which those of other names have no targets for.
 func retriesOf(name string) string {
 	if name == "" {
 		return RetriesTable
@@ -26,37 +26,37 @@ func retriesOf(name string) string {
 	return RetriesTable + "." + name
 }
 
-// Attributes of a parked job.
+// Attributes of a parked parcel.
 const (
-	attrID   = "id"
-	attrPart = "part"
-	attrDue  = "due" // when it comes back: the TTL attribute, epoch seconds with milliseconds
-	attrJob  = "job" // storedJob
+	attrID     = "id"
+	attrPart   = "part"
+	attrDue    = "due" // when it comes back: the TTL attribute, epoch seconds with milliseconds
+	attrParcel = "job" // storedParcel
 
-	partJob   = "job"
-	partEnded = "ended#" // and the generation of the parts that are deleted
+	partParcel = "job"
+	partEnded  = "ended#" // and the generation of the parts that are deleted
 )
 
 func retriesSpec(table string) ensure.Spec {
 	return ensure.Spec{Name: table, Key: attrID, Sort: attrPart, TTL: attrDue, Stream: true, Shards: 1}
 }
 
-// failed deals with a failed attempt: the job is parked until the next one, or is a dead letter.
-func (d *Dispatcher) failed(t *task, err error) {
+// failed deals with a failed attempt: the parcel is parked until the next one, or is a dead letter.
+func (d *Courier) failed(t *task, err error) {
 	e := target.AsError(err)
-	t.job.Last = Failure{cutText(e.Code, messageMax), cutText(e.Message, messageMax)}
-	t.job.Waits = 0
-	attempt := t.job.Delivery.Attempt
+	t.parcel.Last = Failure{cutText(e.Code, messageMax), cutText(e.Message, messageMax)}
+	t.parcel.Waits = 0
+	attempt := t.parcel.Delivery.Attempt
 	due := d.o.Now().Add(max(d.o.Backoff.After(attempt, d.o.Jitter()), e.After))
 	switch {
 	case e.Permanent:
 		d.bury(t, "")
-	case attempt >= t.job.Policy.MaxAttempts:
+	case attempt >= t.parcel.Policy.MaxAttempts:
 		d.bury(t, ExhaustedAttempts)
-	case due.Sub(t.job.First) > t.job.Policy.MaxAge:
+	case due.Sub(t.parcel.First) > t.parcel.Policy.MaxAge:
 		d.bury(t, ExhaustedAge)
 	default:
-		next := t.job
+		next := t.parcel
 		next.Delivery.Attempt++
 		d.observe(t, Parked, e.Code)
 		d.park(t, next, due, func() { d.settled(t) })
@@ -70,7 +70,7 @@ func (b Backoff) After(attempt int, jitter float64) time.Duration {
 }
 
 // settled is called when what follows from a task is durable.
-func (d *Dispatcher) settled(t *task) {
+func (d *Courier) settled(t *task) {
 	if t.secured == nil { // it is over: nobody changes that any more
 		t.done()
 		return
@@ -78,30 +78,30 @@ func (d *Dispatcher) settled(t *task) {
 	d.slow.end(t)
 }
 
-// park writes a task's job as an item that is due at an instant; done is called when that is durable.
-func (d *Dispatcher) park(t *task, job Job, due time.Time, done func()) {
-	text, err := encodeJob(&job)
+// park writes a task's parcel as an item that is due at an instant; done is called when that is durable.
+func (d *Courier) park(t *task, parcel Parcel, due time.Time, done func()) {
+	text, err := encodeParcel(&parcel)
 	if err != nil { // prepare lets through only what fits
-		d.o.Logger.Error("a failed delivery cannot be parked", "id", job.Delivery.ID, "error", err)
+		d.o.Logger.Error("a failed delivery cannot be parked", "id", parcel.Delivery.ID, "error", err)
 		return
 	}
 	item := map[string]types.AttributeValue{
-		attrID:   attr.S(job.Delivery.ID),
-		attrPart: attr.S(partJob),
-		attrDue:  attr.Seconds(due),
-		attrJob:  attr.S(text),
+		attrID:     attr.S(parcel.Delivery.ID),
+		attrPart:   attr.S(partParcel),
+		attrDue:    attr.Seconds(due),
+		attrParcel: attr.S(text),
 	}
 	if t.kept.parts > 0 { // they are there already
 		t.kept.mark(item)
 		d.writer.add(put(d.parked, item, done))
 		return
 	}
-	parts := packBody(item, job.Delivery.Body)
+	parts := packBody(item, parcel.Delivery.Body)
 	if len(parts) > 0 {
 		t.kept = kept{len(parts), generationOf(parts)}
 		t.kept.mark(item)
 	}
-	d.writer.addBehind(partPuts(d.parked, t.kept.key, job.Delivery.ID, parts), put(d.parked, item, done))
+	d.writer.addBehind(partPuts(d.parked, t.kept.key, parcel.Delivery.ID, parts), put(d.parked, item, done))
 }
 
 // partPuts are the writes of a body's parts.
@@ -115,17 +115,17 @@ func partPuts(table string, key partKey, id string, parts [][]byte) []write {
 	return puts
 }
 
-// endedKept is for how long it is remembered that a job has ended whose parts are deleted. Within that time a stream gives the records again by which it could come back:
+// endedKept is for how long it is remembered that a parcel has ended whose parts are deleted. Within that time a stream gives the records again by which it could come back:
 // Amazon's keep theirs for 24 hours.
 const endedKept = 48 * time.Hour
 
-// unpark deletes what is parked of a task that has ended. Parts are deleted last: an item without its parts and without a word of the job's end is damaged. done is called
+// unpark deletes what is parked of a task that has ended. Parts are deleted last: an item without its parts and without a word of the parcel's end is damaged. done is called
 // when it is certain that they will be deleted.
-func (d *Dispatcher) unpark(t *task, done func()) {
-	id := t.job.Delivery.ID
+func (d *Courier) unpark(t *task, done func()) {
+	id := t.parcel.Delivery.ID
 	var first []write
 	if t.secured != nil {
-		first = append(first, remove(d.parked, retryKey(id, partJob)))
+		first = append(first, remove(d.parked, retryKey(id, partParcel)))
 	}
 	if t.kept.parts > 0 {
 		ended := t.kept.endedKey(id)
@@ -137,14 +137,14 @@ func (d *Dispatcher) unpark(t *task, done func()) {
 	d.writer.addBehind(first, t.kept.removals(d.parked, id)...)
 }
 
-// retry brings a parked job back that is due. One that cannot be read is a dead letter.
-func (d *Dispatcher) retry(ctx context.Context, r Record) error {
+// retry brings a parked parcel back that is due. One that cannot be read is a dead letter.
+func (d *Courier) retry(ctx context.Context, r Record) error {
 	p, err := readParked(r.Dynamodb)
 	if err != nil {
 		d.lose(p, err.Error(), r.Done)
 		return nil
 	}
-	if d.slow.join(p.job.Delivery.ID, r.Done) {
+	if d.slow.join(p.parcel.Delivery.ID, r.Done) {
 		return nil // its attempt is still under way: nothing of the kind is to begin
 	}
 	if p.kept.parts > 0 {
@@ -164,18 +164,18 @@ func (d *Dispatcher) retry(ctx context.Context, r Record) error {
 			return nil
 		}
 	}
-	if p.job.Delivery.Body, err = unpackBody(p.body, p.encoding); err != nil {
+	if p.parcel.Delivery.Body, err = unpackBody(p.body, p.encoding); err != nil {
 		d.lose(p, "its body cannot be unpacked: "+err.Error(), r.Done)
 		return nil
 	}
-	d.dispatch(ctx, &task{job: p.job, done: r.Done, kept: p.kept})
+	d.accept(ctx, &task{parcel: p.parcel, done: r.Done, kept: p.kept})
 	return nil
 }
 
-// gather reads the parts of a parked job's body. missing is the first that is not there, from 1 on. It is not needed where the record has come before, and what followed from
-// it is there: the job is parked again, or has ended.
-func (d *Dispatcher) gather(ctx context.Context, p *parked) (needed bool, missing int, err error) {
-	id := p.job.Delivery.ID
+// gather reads the parts of a parked parcel's body. missing is the first that is not there, from 1 on. It is not needed where the record has come before, and what followed from
+// it is there: the parcel is parked again, or has ended.
+func (d *Courier) gather(ctx context.Context, p *parked) (needed bool, missing int, err error) {
+	id := p.parcel.Delivery.ID
 	get := func(key map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
 		out, err := d.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.parked, Key: key, ConsistentRead: aws.Bool(true)})
 		if err != nil {
@@ -183,11 +183,11 @@ func (d *Dispatcher) gather(ctx context.Context, p *parked) (needed bool, missin
 		}
 		return out.Item, nil
 	}
-	again, err := get(retryKey(id, partJob))
+	again, err := get(retryKey(id, partParcel))
 	if err != nil {
 		return false, 0, err
 	}
-	if job, err := decodeJob(attr.String(again[attrJob])); err == nil && job.Delivery.Attempt >= p.job.Delivery.Attempt {
+	if parcel, err := decodeParcel(attr.String(again[attrParcel])); err == nil && parcel.Delivery.Attempt >= p.parcel.Delivery.Attempt {
 		return false, 0, nil
 	}
 	found := 0
@@ -200,28 +200,28 @@ func (d *Dispatcher) gather(ctx context.Context, p *parked) (needed bool, missin
 	return ended == nil, found + 1, err
 }
 
-// codeUnreadable is that of jobs that were parked and cannot be read, since somebody has changed or deleted what is kept of them.
+// codeUnreadable is that of parcels that were parked and cannot be read, since somebody has changed or deleted what is kept of them.
 const codeUnreadable = "UnreadableJob"
 
-// lose makes a dead letter of a parked job of which something is lost.
-func (d *Dispatcher) lose(p parked, message string, done func()) {
-	d.o.Logger.Error("a parked delivery cannot be read and becomes a dead letter", "id", p.job.Delivery.ID, "error", message)
-	t := &task{job: d.prepare(p.job), done: done, kept: p.kept, state: over}
-	if t.job.fits() != "" {
-		t.job.shrink()
+// lose makes a dead letter of a parked parcel of which something is lost.
+func (d *Courier) lose(p parked, message string, done func()) {
+	d.o.Logger.Error("a parked delivery cannot be read and becomes a dead letter", "id", p.parcel.Delivery.ID, "error", message)
+	t := &task{parcel: d.prepare(p.parcel), done: done, kept: p.kept, state: over}
+	if t.parcel.fits() != "" {
+		t.parcel.shrink()
 	}
-	t.job.Last = Failure{codeUnreadable, cutText(message, messageMax)}
-	t.lane = d.laneOrNone(t.job)
+	t.parcel.Last = Failure{codeUnreadable, cutText(message, messageMax)}
+	t.lane = d.laneOrNone(t.parcel)
 	d.bury(t, "")
 }
 
-// parked is a parked job as it is read.
+// parked is a parked parcel as it is read.
 type parked struct {
-	job      Job
+	parcel   Parcel
 	body     []byte
 	encoding string
 	kept     kept
 }
 
-// errNoJob says that an item is none of a parked job.
-var errNoJob = fmt.Errorf("attribute %q is missing", attrJob)
+// errNoParcel says that an item is none of a parked parcel.
+var errNoParcel = fmt.Errorf("attribute %q is missing", attrParcel)

@@ -97,26 +97,26 @@ func TestWriterOrder(t *testing.T) {
 
 // TestEndedIsUnparked: what was parked, in case that an attempt does not end, goes when it has ended.
 func TestEndedIsUnparked(t *testing.T) {
-	d := &Dispatcher{writer: newWriter(nil, nil), parked: RetriesTable}
+	d := &Courier{writer: newWriter(nil, nil), parked: RetriesTable}
 	done := false
-	d.unpark(&task{job: fullJob(), secured: make(chan struct{})}, func() { done = true })
-	if w := d.writer.mu.waiting; !done || len(w) != 1 || w[0].request.DeleteRequest == nil || w[0].at.id != fullJob().Delivery.ID {
+	d.unpark(&task{parcel: fullParcel(), secured: make(chan struct{})}, func() { done = true })
+	if w := d.writer.mu.waiting; !done || len(w) != 1 || w[0].request.DeleteRequest == nil || w[0].at.id != fullParcel().Delivery.ID {
 		t.Errorf("%+v is to be written; done: %t", w, done)
 	}
 }
 
-// TestCarriesOn: a parked job that came before a crash is not delivered besides the one that followed
+// TestCarriesOn: a parked parcel that came before a crash is not delivered besides the one that followed
 // from it, in the same attempt or a later one.
 func TestCarriesOn(t *testing.T) {
 	record := func(attempt int) *Record {
-		j := fullJob()
+		j := fullParcel()
 		j.Delivery.Attempt = attempt
-		text, err := encodeJob(&j)
+		text, err := encodeParcel(&j)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return &Record{Record: streams.Record{Dynamodb: &streams.StreamRecord{OldImage: map[string]streams.AttributeValue{
-			attrJob: &streams.AttributeValueMemberS{Value: text}, attrBody: &streams.AttributeValueMemberS{Value: "x"},
+			attrParcel: &streams.AttributeValueMemberS{Value: text}, attrBody: &streams.AttributeValueMemberS{Value: "x"},
 		}}}}
 	}
 	for later, want := range map[int]bool{2: false, 3: true, 4: true} {

@@ -34,9 +34,9 @@ func (q *queue) hasRoom(group string) bool {
 }
 
 func (q *queue) push(t *task) {
-	l := q.lines[t.job.Group]
+	l := q.lines[t.parcel.Group]
 	if l == nil {
-		l = &line{group: t.job.Group}
+		l = &line{group: t.parcel.Group}
 		if q.lines == nil {
 			q.lines = map[string]*line{}
 		}
@@ -46,7 +46,7 @@ func (q *queue) push(t *task) {
 	t.state = waiting
 	l.tasks = append(l.tasks, t)
 	l.size++
-	l.bytes += len(t.job.Delivery.Body)
+	l.bytes += len(t.parcel.Delivery.Body)
 	q.size++
 }
 
@@ -77,9 +77,9 @@ func (q *queue) pop(join bool) *task {
 // remove takes a waiting task out.
 func (q *queue) remove(t *task) {
 	t.state = taken
-	l := q.lines[t.job.Group]
+	l := q.lines[t.parcel.Group]
 	l.size--
-	l.bytes -= len(t.job.Delivery.Body)
+	l.bytes -= len(t.parcel.Delivery.Body)
 	q.size--
 	if l.size > 0 {
 		return

@@ -19,13 +19,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// consumerRetries is the name of the consumer that brings parked jobs back.
+// consumerRetries is the name of the consumer that brings parked parcels back.
 const consumerRetries = "retries"
 
 // retriesLook is how often a worker among others looks whether one of them has made the table.
 const retriesLook = 10 * time.Second
 
-// retries brings parked jobs back as they are due. There is no table until a job is parked for the first time, and then this runs before that is written, so
+// retries brings parked parcels back as they are due. There is no table until a parcel is parked for the first time, and then this runs before that is written, so
 // that the clock is not advanced past it.
 type retries struct {
 	made chan struct{} // has an element when the table was made
@@ -38,7 +38,7 @@ func newRetries() *retries {
 }
 
 // run runs the consumer whenever there is a table.
-func (r *retries) run(ctx context.Context, d *Dispatcher) {
+func (r *retries) run(ctx context.Context, d *Courier) {
 	for ctx.Err() == nil {
 		exists := false
 		err := persist(ctx, d.o.Logger, "look for parked deliveries", func() (err error) {
@@ -62,8 +62,8 @@ func (r *retries) run(ctx context.Context, d *Dispatcher) {
 	}
 }
 
-// RestoreTable makes what is missing of the table again, if it is the one of parked jobs, and gives the ARN of its stream.
-func (d *Dispatcher) RestoreTable(ctx context.Context, table string) (streamARN string, err error) {
+// RestoreTable makes what is missing of the table again, if it is the one of parked parcels, and gives the ARN of its stream.
+func (d *Courier) RestoreTable(ctx context.Context, table string) (streamARN string, err error) {
 	if table != d.parked {
 		return "", nil
 	}
@@ -73,7 +73,7 @@ func (d *Dispatcher) RestoreTable(ctx context.Context, table string) (streamARN 
 }
 
 // exists reports whether there is a table. One that was made by somebody who did not come to set its TTL attribute gets that now.
-func (r *retries) exists(ctx context.Context, d *Dispatcher) (bool, error) {
+func (r *retries) exists(ctx context.Context, d *Courier) (bool, error) {
 	_, err := d.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &d.parked})
 	if gone(err) {
 		return false, nil
@@ -90,7 +90,7 @@ func (r *retries) exists(ctx context.Context, d *Dispatcher) (bool, error) {
 }
 
 // wait waits until there may be a table.
-func (r *retries) wait(ctx context.Context, d *Dispatcher) {
+func (r *retries) wait(ctx context.Context, d *Courier) {
 	if !d.o.Leases.Exclusive {
 		timer := clock.AfterFunc(retriesLook, func() { tell(r.made) })
 		defer timer.Stop()
@@ -101,8 +101,8 @@ func (r *retries) wait(ctx context.Context, d *Dispatcher) {
 	}
 }
 
-// tables makes those that are missing. For that of parked jobs it returns only when they are brought back. Where it fails half-way, a table may be there for all that.
-func (r *retries) tables(ctx context.Context, d *Dispatcher) error {
+// tables makes those that are missing. For that of parked parcels it returns only when they are brought back. Where it fails half-way, a table may be there for all that.
+func (r *retries) tables(ctx context.Context, d *Courier) error {
 	defer tell(r.made)
 	if _, err := ensure.Table(ctx, d.o.DB, deadLettersSpec); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (r *retries) tables(ctx context.Context, d *Dispatcher) error {
 		return err
 	}
 	tell(r.made)
-	if d.o.Hooks.Hold == nil {
+	if d.o.Registry.Register == nil {
 		return nil
 	}
 	select {
@@ -122,8 +122,8 @@ func (r *retries) tables(ctx context.Context, d *Dispatcher) error {
 	}
 }
 
-// consumer is the one that brings parked jobs back.
-func (r *retries) consumer(d *Dispatcher) *Consumer {
+// consumer is the one that brings parked parcels back.
+func (r *retries) consumer(d *Courier) *Consumer {
 	name := consumerRetries
 	if d.o.Name != "" {
 		name += "." + d.o.Name
@@ -133,8 +133,8 @@ func (r *retries) consumer(d *Dispatcher) *Consumer {
 		Handle: d.handleRetries,
 	}
 	c.Restore = c.Restorer(retriesSpec(d.parked))
-	if hold := d.o.Hooks.Hold; hold != nil {
-		c.Hooks.Hold = func(consumer, streamARN string) Progress {
+	if hold := d.o.Registry.Register; hold != nil {
+		c.Registry.Register = func(consumer, streamARN string) Progress {
 			p := hold(consumer, streamARN)
 			r.once.Do(func() { close(r.held) })
 			return p
@@ -143,9 +143,9 @@ func (r *retries) consumer(d *Dispatcher) *Consumer {
 	return c
 }
 
-// handleRetries takes a page of the records of parked jobs.
-func (d *Dispatcher) handleRetries(ctx context.Context, _ string, records []Record) error {
-	last := map[string]int{} // the last record of each job
+// handleRetries takes a page of the records of parked parcels.
+func (d *Courier) handleRetries(ctx context.Context, _ string, records []Record) error {
+	last := map[string]int{} // the last record of each parcel
 	for i := range records {
 		if d.isDue(&records[i]) {
 			last[idOf(&records[i])] = i
@@ -169,23 +169,23 @@ func (d *Dispatcher) handleRetries(ctx context.Context, _ string, records []Reco
 	return nil
 }
 
-// isDue reports whether a record says that a parked job is due.
-func (d *Dispatcher) isDue(r *Record) bool {
-	return Expired(&r.Record, attrDue, d.o.Mark) && r.Dynamodb != nil && attr.String(r.Dynamodb.Keys[attrPart]) == partJob
+// isDue reports whether a record says that a parked parcel is due.
+func (d *Courier) isDue(r *Record) bool {
+	return Expired(&r.Record, attrDue, d.o.Mark) && r.Dynamodb != nil && attr.String(r.Dynamodb.Keys[attrPart]) == partParcel
 }
 
 func idOf(r *Record) string { return attr.String(r.Dynamodb.Keys[attrID]) }
 
-// carriesOn reports whether a record is of the same job in the same attempt as one before it, or in a later one. Then the one before it has come already, before a crash: what
+// carriesOn reports whether a record is of the same parcel in the same attempt as one before it, or in a later one. Then the one before it has come already, before a crash: what
 // followed from it is this one.
 func carriesOn(before, after *Record) bool {
 	a, errA := readParked(before.Dynamodb)
 	b, errB := readParked(after.Dynamodb)
-	return errA == nil && errB == nil && b.job.Delivery.Attempt >= a.job.Delivery.Attempt
+	return errA == nil && errB == nil && b.parcel.Delivery.Attempt >= a.parcel.Delivery.Attempt
 }
 
-// expired deals with a record of anything else. The one that says that a job's end is forgotten has the parts deleted that a crash may have left.
-func (d *Dispatcher) expired(ctx context.Context, r Record) error {
+// expired deals with a record of anything else. The one that says that a parcel's end is forgotten has the parts deleted that a crash may have left.
+func (d *Courier) expired(ctx context.Context, r Record) error {
 	if !Expired(&r.Record, attrDue, d.o.Mark) || r.Dynamodb == nil {
 		return nil
 	}
@@ -196,26 +196,26 @@ func (d *Dispatcher) expired(ctx context.Context, r Record) error {
 	}
 	id := idOf(&r)
 	return persist(ctx, d.o.Logger, "look for a parked delivery", func() error {
-		out, err := d.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.parked, Key: retryKey(id, partJob), ConsistentRead: aws.Bool(true)})
-		if err == nil && out.Item == nil { // else it was dispatched once more
+		out, err := d.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.parked, Key: retryKey(id, partParcel), ConsistentRead: aws.Bool(true)})
+		if err == nil && out.Item == nil { // else it was handed over once more
 			d.writer.add(kept{parts, generation}.removals(d.parked, id)...)
 		}
 		return err
 	})
 }
 
-// readParked reads a parked job, all but its parts. With an error it gives what is known of it.
+// readParked reads a parked parcel, all but its parts. With an error it gives what is known of it.
 func readParked(r *types.StreamRecord) (p parked, err error) {
 	item := r.OldImage
-	text := attr.String(item[attrJob])
+	text := attr.String(item[attrParcel])
 	if text == "" {
-		err = errNoJob
+		err = errNoParcel
 	} else {
-		p.job, err = decodeJob(text)
+		p.parcel, err = decodeParcel(text)
 	}
 	p.body = attr.Bytes(item[attrBody])
 	if err != nil {
-		p.job.Delivery.ID, p.job.Delivery.Body = attr.String(r.Keys[attrID]), p.body
+		p.parcel.Delivery.ID, p.parcel.Delivery.Body = attr.String(r.Keys[attrID]), p.body
 		return p, err
 	}
 	p.encoding = attr.String(item[attrEncoding])

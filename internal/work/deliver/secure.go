@@ -7,8 +7,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// A source's checkpoint cannot pass a record whose job is not done, and reads only so far ahead. So no job is left undone for long: what has waited in a lane
-// for securePatience is parked, and an attempt that has taken as long is secured. That is, the job is parked for an instant at which the attempt will have
+// A source's checkpoint cannot pass a record whose parcel is not done, and reads only so far ahead. So no parcel is left undone for long: what has waited in a lane
+// for securePatience is parked, and an attempt that has taken as long is secured. That is, the parcel is parked for an instant at which the attempt will have
 // been given up, and then its source can pass it. An attempt that ends after all deletes that item or writes the next attempt over it.
 const (
 	securePatience = 4 * time.Second
@@ -62,7 +62,7 @@ func (l *lane) secure() {
 	l.armLocked()
 	l.mu.Unlock()
 	for _, t := range attempted {
-		l.park(t, t.job, l.o.Now().Add(l.limits.Timeout+secureMargin), t.done)
+		l.park(t, t.parcel, l.o.Now().Add(l.limits.Timeout+secureMargin), t.done)
 		close(t.secured)
 	}
 	for _, t := range waited {
@@ -70,15 +70,15 @@ func (l *lane) secure() {
 	}
 }
 
-// overflow parks a job for which its lane has no room. No attempt is counted.
+// overflow parks a parcel for which its lane has no room. No attempt is counted.
 func (l *lane) overflow(t *task) {
 	l.observe(t, LaneFull, "")
-	next := t.job
+	next := t.parcel
 	next.Waits++
 	l.park(t, next, l.o.Now().Add(l.respite(next.Waits)), t.done)
 }
 
-// respite is for how long a job is parked that has found its lane full so many times in a row: the longer the more often, so that a dead target costs little, and
+// respite is for how long a parcel is parked that has found its lane full so many times in a row: the longer the more often, so that a dead target costs little, and
 // for those of a slow target until the lane will have had time for them.
 func (l *lane) respite(waits int) time.Duration {
 	b := l.o.Backoff
@@ -89,7 +89,7 @@ func (l *lane) respite(waits int) time.Duration {
 	return max(wait/2+time.Duration(float64(wait/2)*l.o.Jitter()), l.slot(b.Most))
 }
 
-// slot is when a lane will have had time for one more job than are parked for it already, if it goes on at its pace.
+// slot is when a lane will have had time for one more parcel than are parked for it already, if it goes on at its pace.
 func (l *lane) slot(most time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,10 +120,10 @@ func (s *slowTasks) add(t *task) {
 		s.byID = map[string]*slowTask{}
 	}
 	made := &slowTask{task: t}
-	if before := s.byID[t.job.Delivery.ID]; before != nil { // of the same job, which was dispatched again: what waits for one waits for both
+	if before := s.byID[t.parcel.Delivery.ID]; before != nil { // of the same parcel, which was handed over again: what waits for one waits for both
 		made.later = before.later
 	}
-	s.byID[t.job.Delivery.ID] = made
+	s.byID[t.parcel.Delivery.ID] = made
 }
 
 // join has something called when the slow task with an id has ended. It is false where there is none.
@@ -141,12 +141,12 @@ func (s *slowTasks) join(id string, ended func()) bool {
 // end is called when what follows from a slow task's attempt is durable.
 func (s *slowTasks) end(t *task) {
 	s.Lock()
-	known := s.byID[t.job.Delivery.ID]
+	known := s.byID[t.parcel.Delivery.ID]
 	if known == nil || known.task != t {
 		s.Unlock()
 		return
 	}
-	delete(s.byID, t.job.Delivery.ID)
+	delete(s.byID, t.parcel.Delivery.ID)
 	s.Unlock()
 	for _, ended := range known.later {
 		ended()

@@ -12,8 +12,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// storedJob is a job as the tables keep it, without its body. Members are only ever added: what an earlier program has parked can be read.
-type storedJob struct {
+// storedParcel is a parcel as the tables keep it, without its body. Members are only ever added: what an earlier program has parked can be read.
+type storedParcel struct {
 	ID          string            `json:"id"`
 	Source      string            `json:"source,omitempty"`
 	Type        string            `json:"type,omitempty"`
@@ -41,17 +41,17 @@ type storedJob struct {
 
 const (
 	storedMax  = 96 << 10 // of the JSON: with the body it fits an item
-	detailsMax = 64 << 10 // of a job's members besides its body
+	detailsMax = 64 << 10 // of a parcel's members besides its body
 	idMax      = 128      // characters of a delivery's id
 	messageMax = 1 << 10  // of an error's message
 )
 
-// errTooLarge says that a job does not fit an item.
+// errTooLarge says that a parcel does not fit an item.
 var errTooLarge = errors.New("the delivery is too large")
 
-// encodeJob gives a job's JSON without its body.
-func encodeJob(j *Job) (string, error) {
-	s := storedJob{
+// encodeParcel gives a parcel's JSON without its body.
+func encodeParcel(j *Parcel) (string, error) {
+	s := storedParcel{
 		ID: j.Delivery.ID, Source: j.Delivery.Source, Type: j.Delivery.Type, Subject: j.Delivery.Subject, Time: j.Delivery.Time.UTC(),
 		Attempt: j.Delivery.Attempt, Key: j.Delivery.Key, ContentType: j.Delivery.ContentType, Attributes: j.Delivery.Attributes,
 		TargetARN: j.Delivery.TargetARN, MaxAttempts: j.Policy.MaxAttempts, MaxAge: j.Policy.MaxAge.Seconds(), DeadLetter: j.DeadLetter, Group: j.Group,
@@ -75,20 +75,20 @@ func encodeJob(j *Job) (string, error) {
 	return string(bytes.TrimSpace(text.Bytes())), nil
 }
 
-// decodeJob is the reverse.
-func decodeJob(text string) (Job, error) {
-	var s storedJob
+// decodeParcel is the reverse.
+func decodeParcel(text string) (Parcel, error) {
+	var s storedParcel
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return Job{}, fmt.Errorf("a stored job: %w", err)
+		return Parcel{}, fmt.Errorf("a stored job: %w", err)
 	}
 	if s.ID == "" {
-		return Job{}, errors.New("a stored job has no id")
+		return Parcel{}, errors.New("a stored job has no id")
 	}
 	parameters := []byte(s.Parameters)
 	if parameters == nil {
 		parameters = s.ParamBytes
 	}
-	return Job{
+	return Parcel{
 		Delivery: target.Delivery{
 			ID: s.ID, Source: s.Source, Type: s.Type, Subject: s.Subject, Time: s.Time, Attempt: s.Attempt, Key: s.Key, ContentType: s.ContentType,
 			Attributes: s.Attributes, TargetARN: s.TargetARN, Parameters: parameters,
@@ -99,8 +99,8 @@ func decodeJob(text string) (Job, error) {
 	}, nil
 }
 
-// fits says why a job cannot be kept in the tables; "" when it can.
-func (j *Job) fits() string {
+// fits says why a parcel cannot be kept in the tables; "" when it can.
+func (j *Parcel) fits() string {
 	d := &j.Delivery
 	size := len(d.Source) + len(d.Type) + len(d.Subject) + len(d.Key) + len(d.ContentType) + len(d.TargetARN) + len(d.Parameters) + len(j.DeadLetter) + len(j.Group)
 	for k, v := range d.Attributes {
@@ -116,7 +116,7 @@ func (j *Job) fits() string {
 	case size > detailsMax:
 		return fmt.Sprintf("the attributes of the body have %d bytes; the limit is %d", size, detailsMax)
 	case size > storedMax/jsonGrowth-storedRest:
-		if _, err := encodeJob(j); err != nil {
+		if _, err := encodeParcel(j); err != nil {
 			return fmt.Sprintf("the attributes of the body have %d bytes, and more than %d as JSON", size, storedMax)
 		}
 	}
@@ -128,8 +128,8 @@ const (
 	storedRest = 6 << 10 // of storedMax/jsonGrowth, for names, numbers, the origin and the last error
 )
 
-// shrink makes a job fit that does not.
-func (j *Job) shrink() {
+// shrink makes a parcel fit that does not.
+func (j *Parcel) shrink() {
 	d := &j.Delivery
 	if d.ID == "" || len(d.ID) > idMax {
 		sum := sha256.Sum256(fmt.Append(nil, d.ID, d.Source, d.TargetARN, d.Time.UnixMilli(), d.Body))

@@ -13,9 +13,9 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// fullJob is a job in which nothing is left out.
-func fullJob() Job {
-	return Job{
+// fullJob is a parcel in which nothing is left out.
+func fullParcel() Parcel {
+	return Parcel{
 		Delivery: target.Delivery{
 			ID: "0123", Source: "arn:source", Type: "Scheduled Event", Subject: "s", Time: time.UnixMilli(1700000000123).UTC(), Attempt: 3, Key: "k",
 			ContentType: "text/plain", Attributes: map[string]string{"a": "<b>"}, TargetARN: "arn:target", Parameters: []byte(`{"MessageGroupId":"g"}`),
@@ -25,10 +25,10 @@ func fullJob() Job {
 	}
 }
 
-// A job comes back as it was stored; and what is stored has a form that does not change, for it outlives the program.
-func TestStoredJob(t *testing.T) {
-	j := fullJob()
-	text, err := encodeJob(&j)
+// A parcel comes back as it was stored; and what is stored has a form that does not change, for it outlives the program.
+func TestStoredParcel(t *testing.T) {
+	j := fullParcel()
+	text, err := encodeParcel(&j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,15 +39,15 @@ func TestStoredJob(t *testing.T) {
 	if text != want {
 		t.Errorf("stored as %s", text)
 	}
-	for name, j := range map[string]Job{
+	for name, j := range map[string]Parcel{
 		"full": j, "plain": {Delivery: target.Delivery{ID: "a"}}, "no JSON": {Delivery: target.Delivery{ID: "a", Parameters: []byte("{")}},
 	} {
-		text, err := encodeJob(&j)
+		text, err := encodeParcel(&j)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := decodeJob(text)
-		if diff := cmp.Diff(j, back, cmp.AllowUnexported(Job{}), cmpopts.EquateEmpty()); err != nil || diff != "" {
+		back, err := decodeParcel(text)
+		if diff := cmp.Diff(j, back, cmp.AllowUnexported(Parcel{}), cmpopts.EquateEmpty()); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
@@ -56,7 +56,7 @@ func TestStoredJob(t *testing.T) {
 // What fits by its size can be stored, whatever its characters, or is shrunk until it can.
 func TestFits(t *testing.T) {
 	for _, text := range []string{"x", "\x00", "é", "\xff", `"`} {
-		j := fullJob()
+		j := fullParcel()
 		j.Delivery.Source = strings.Repeat(text, detailsMax/len(text)-200)
 		why := j.fits()
 		if (why != "") != (text == "\x00" || text == "\xff" || text == `"`) {
@@ -65,12 +65,12 @@ func TestFits(t *testing.T) {
 		if why != "" {
 			j.shrink()
 		}
-		if _, err := encodeJob(&j); err != nil {
+		if _, err := encodeParcel(&j); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	all := strings.Repeat("\x00", detailsMax)
-	j := Job{
+	j := Parcel{
 		Delivery: target.Delivery{ID: all, Source: all, Type: all, Subject: all, Key: all, ContentType: all, TargetARN: all, Parameters: []byte(all), Attributes: map[string]string{all: all}},
 		Group:    all, DeadLetter: all, Origin: Origin{Data: []byte(all)}, Last: Failure{all[:messageMax], all[:messageMax]},
 	}
@@ -79,10 +79,10 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// FuzzParked reads parked jobs that anyone may have written.
+// FuzzParked reads parked parcels that anyone may have written.
 func FuzzParked(f *testing.F) {
-	j := fullJob()
-	text, err := encodeJob(&j)
+	j := fullParcel()
+	text, err := encodeParcel(&j)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -91,28 +91,28 @@ func FuzzParked(f *testing.F) {
 	f.Add(`{"id":"a","maxAgeSeconds":1e300,"attempt":-1}`, []byte(nil), "zip", "-1")
 	f.Fuzz(func(t *testing.T, text string, body []byte, encoding, parts string) {
 		p, err := readParked(&types.StreamRecord{OldImage: map[string]types.AttributeValue{
-			attrJob: &types.AttributeValueMemberS{Value: text}, attrBody: &types.AttributeValueMemberB{Value: body},
+			attrParcel: &types.AttributeValueMemberS{Value: text}, attrBody: &types.AttributeValueMemberB{Value: body},
 			attrEncoding: &types.AttributeValueMemberS{Value: encoding}, attrParts: &types.AttributeValueMemberN{Value: parts},
 		}})
 		if err != nil {
 			return
 		}
-		if p.job.Delivery.ID == "" || p.kept.parts < 0 || p.kept.parts > partsMax {
+		if p.parcel.Delivery.ID == "" || p.kept.parts < 0 || p.kept.parts > partsMax {
 			t.Fatalf("%+v", p)
 		}
-		if p.job.Delivery.Body, err = unpackBody(p.body, p.encoding); err != nil {
+		if p.parcel.Delivery.Body, err = unpackBody(p.body, p.encoding); err != nil {
 			return
 		}
-		if len(p.job.Delivery.Body) > bodyMax {
-			t.Fatalf("a body of %d bytes", len(p.job.Delivery.Body))
+		if len(p.parcel.Delivery.Body) > bodyMax {
+			t.Fatalf("a body of %d bytes", len(p.parcel.Delivery.Body))
 		}
-		if encoding == "" && !bytes.Equal(p.job.Delivery.Body, body) {
-			t.Fatalf("body %q of %q", p.job.Delivery.Body, body)
+		if encoding == "" && !bytes.Equal(p.parcel.Delivery.Body, body) {
+			t.Fatalf("body %q of %q", p.parcel.Delivery.Body, body)
 		}
-		if p.job.fits() != "" {
-			p.job.shrink()
+		if p.parcel.fits() != "" {
+			p.parcel.shrink()
 		}
-		if _, err := encodeJob(&p.job); err != nil {
+		if _, err := encodeParcel(&p.parcel); err != nil {
 			t.Fatalf("what could be read cannot be stored again: %v", err)
 		}
 	})

@@ -192,18 +192,18 @@ func TestLeaveAtPagesEnd(t *testing.T) {
 	})
 }
 
-// What one dispatcher has parked another one brings to its target when the first has died; and while both live each job is brought back by one of them.
-func TestDispatchers(t *testing.T) {
+// What one courier has parked another one brings to its target when the first has died; and while both live each parcel is brought back by one of them.
+func TestCouriers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{})
 		var mu sync.Mutex
 		got := map[string]int{} // attempts, by worker
-		jobs := map[string]int{}
-		start := func(name string) (d *deliver.Dispatcher, cut *atomic.Bool, stop func()) {
+		parcels := map[string]int{}
+		start := func(name string) (d *deliver.Courier, cut *atomic.Bool, stop func()) {
 			cut = new(atomic.Bool)
 			db, streams := e.db.Options(), e.streams.Options()
 			db.HTTPClient, streams.HTTPClient = cuttable{db.HTTPClient, cut}, cuttable{streams.HTTPClient, cut}
-			d = deliver.NewDispatcher(deliver.Options{
+			d = deliver.NewCourier(deliver.Options{
 				DB: dynamodb.New(db), Streams: plain(dynamodbstreams.New(streams)), Now: e.Clock().Now, Leases: lease.Options{Owner: name},
 				Backoff: deliver.Backoff{First: time.Second, Most: time.Minute}, Jitter: func() float64 { return 0.9 },
 				Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
@@ -211,7 +211,7 @@ func TestDispatchers(t *testing.T) {
 						mu.Lock()
 						defer mu.Unlock()
 						got[name]++
-						jobs[fmt.Sprint(d.ID, " ", d.Attempt)]++
+						parcels[fmt.Sprint(d.ID, " ", d.Attempt)]++
 						if d.Attempt < 8 {
 							return errors.New("not yet")
 						}
@@ -227,7 +227,7 @@ func TestDispatchers(t *testing.T) {
 		a, cut, stopA := start("a")
 		_, _, stopB := start("b")
 		for id := range ids("job", 20) {
-			a.Dispatch(t.Context(), deliver.Job{Delivery: target.Delivery{ID: id, TargetARN: "arn:x"}}, func() {})
+			a.Deliver(t.Context(), deliver.Parcel{Delivery: target.Delivery{ID: id, TargetARN: "arn:x"}}, func() {})
 		}
 		time.Sleep(20 * time.Second)
 		mu.Lock()
@@ -238,10 +238,10 @@ func TestDispatchers(t *testing.T) {
 		mu.Lock()
 		for id := range ids("job", 20) {
 			for n := 1; n <= 8; n++ {
-				if attempt := fmt.Sprint(id, " ", n); jobs[attempt] == 0 {
+				if attempt := fmt.Sprint(id, " ", n); parcels[attempt] == 0 {
 					t.Errorf("%s was not made", attempt)
-				} else if jobs[attempt] > 2 {
-					t.Errorf("%s was made %d times", attempt, jobs[attempt])
+				} else if parcels[attempt] > 2 {
+					t.Errorf("%s was made %d times", attempt, parcels[attempt])
 				}
 			}
 		}

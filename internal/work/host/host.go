@@ -53,7 +53,7 @@ type Options struct {
 	Aside string
 
 	Leases   lease.Options
-	Registry deliver.Hooks             // the embedded database's
+	Registry deliver.Registry          // the embedded database's
 	Parked   bool                      // deliveries were parked before: Await waits for the consumer of those
 	Poll     time.Duration             // interval of the search for changes by other workers. Default: never
 	Refuse   func() error              // returns why new schedules are refused. Default: they are not
@@ -80,12 +80,12 @@ func (o Options) withDefaults() Options {
 
 // Host is the work of one endpoint.
 type Host struct {
-	o          Options
-	dispatcher *deliver.Dispatcher
-	scheduler  *scheduler.Scheduler
-	triggers   *trigger.Triggers
-	reminders  *reminder.Reminders
-	parked     chan struct{} // closed when the consumer of parked deliveries has registered, or none is needed
+	o         Options
+	courier   *deliver.Courier
+	scheduler *scheduler.Scheduler
+	triggers  *trigger.Triggers
+	reminders *reminder.Reminders
+	parked    chan struct{} // closed when the consumer of parked deliveries has registered, or none is needed
 }
 
 // New returns the work of an endpoint. It does nothing until Run.
@@ -93,13 +93,13 @@ func New(o Options) *Host {
 	o = o.withDefaults()
 	h := &Host{o: o, parked: make(chan struct{})}
 	resolver := h.resolver()
-	h.dispatcher = deliver.NewDispatcher(deliver.Options{
+	h.courier = deliver.NewCourier(deliver.Options{
 		DB: o.DB, Streams: o.Streams, Resolver: resolver, Name: o.Aside, Now: o.Clock.Now,
-		Observe: h.delivery, Leases: o.Leases, Hooks: h.noteParked(), Logger: o.Logger,
+		Observe: h.delivery, Leases: o.Leases, Registry: h.noteParked(), Logger: o.Logger,
 	})
 	h.scheduler = scheduler.New(scheduler.Options{
 		DB: o.DB, Streams: o.Streams, Now: o.Clock.Now, Region: o.Region, Account: o.Account,
-		Dispatcher: h.dispatcher, Leases: o.Leases, Hooks: o.Registry, CatchUp: o.CatchUp,
+		Courier: h.courier, Leases: o.Leases, Registry: o.Registry, CatchUp: o.CatchUp,
 		Observe: h.firing, Refuse: o.Refuse, Refresh: o.Poll, Logger: o.Logger,
 		Mapped: func(arn string) error {
 			_, err := resolver.Resolve(arn)
@@ -107,13 +107,13 @@ func New(o Options) *Host {
 		},
 	})
 	h.triggers = trigger.New(trigger.Options{
-		DB: o.DB, Streams: o.Streams, Clock: o.Clock, Resolver: resolver, Dispatcher: h.dispatcher,
+		DB: o.DB, Streams: o.Streams, Clock: o.Clock, Resolver: resolver, Courier: h.courier,
 		Region: o.Region, Account: o.Account, Declared: o.Triggers, OnlyThose: o.Aside != "",
-		Leases: o.Leases, Hooks: o.Registry, Poll: o.Poll, Logger: o.Logger,
+		Leases: o.Leases, Registry: o.Registry, Poll: o.Poll, Logger: o.Logger,
 	})
 	h.reminders = reminder.New(reminder.Options{
-		DB: o.DB, Streams: o.Streams, Now: o.Clock.Now, Dispatcher: h.dispatcher, Region: o.Region,
-		Account: o.Account, Rules: o.Reminders, Leases: o.Leases, Hooks: o.Registry, Logger: o.Logger,
+		DB: o.DB, Streams: o.Streams, Now: o.Clock.Now, Courier: h.courier, Region: o.Region,
+		Account: o.Account, Rules: o.Reminders, Leases: o.Leases, Registry: o.Registry, Logger: o.Logger,
 	})
 	return h
 }
@@ -133,14 +133,14 @@ func (h *Host) resolver() *resolve.Resolver {
 
 // noteParked returns the registry, extended to record the registration of the consumer of parked
 // deliveries.
-func (h *Host) noteParked() deliver.Hooks {
+func (h *Host) noteParked() deliver.Registry {
 	registry, once := h.o.Registry, sync.OnceFunc(func() { close(h.parked) })
-	if !h.o.Parked || registry.Hold == nil {
+	if !h.o.Parked || registry.Register == nil {
 		once()
 		return registry
 	}
-	hold := registry.Hold
-	registry.Hold = func(consumer, streamARN string) deliver.Progress {
+	hold := registry.Register
+	registry.Register = func(consumer, streamARN string) deliver.Progress {
 		p := hold(consumer, streamARN)
 		once()
 		return p
@@ -173,7 +173,7 @@ func (h *Host) Run(ctx context.Context) error {
 			}
 		})
 	}
-	run("deliveries", h.dispatcher.Run)
+	run("deliveries", h.courier.Run)
 	run("triggers", h.triggers.Run)
 	if h.o.Aside == "" {
 		run("schedules", h.scheduler.Run)
@@ -198,7 +198,7 @@ func (h *Host) Await(ctx context.Context) {
 // stream's ARN; "" for any other table.
 func (h *Host) RestoreTable(ctx context.Context, table string) (streamARN string, err error) {
 	for _, restore := range []func(context.Context, string) (string, error){
-		h.dispatcher.RestoreTable, h.scheduler.RestoreTable, h.reminders.RestoreTable,
+		h.courier.RestoreTable, h.scheduler.RestoreTable, h.reminders.RestoreTable,
 	} {
 		if streamARN, err = restore(ctx, table); streamARN != "" || err != nil {
 			return streamARN, err

@@ -4,7 +4,7 @@
 // removed, by whatever write, adds, moves or cancels the reminder of its item, and so does the removal of the item. Items that there are when the rule is new are found
 // by a scan.
 //
-//	table's stream ─► deliver.Consumer ─► item of [TableName] whose deadline is the instant ─► its expiry ─► dispatcher ─► target
+//	table's stream ─► deliver.Consumer ─► item of [TableName] whose deadline is the instant ─► its expiry ─► courier ─► target
 //	scan, once ─────────────────────────┘
 //
 // There are no timers: a reminder is an item with a deadline, and its expiry record is the firing. So it is to the millisecond, survives restarts, and is delivered at least

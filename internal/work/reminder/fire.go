@@ -15,8 +15,8 @@ import (
 func (r *rule) firings() *deliver.Consumer {
 	c := &deliver.Consumer{
 		Name: "reminders." + r.Name + "." + r.version, Table: TableName, Start: deliver.TrimHorizon, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now, Leases: r.o.Leases,
-		Hooks:  r.fires.hooks(r.o.Hooks),
-		Logger: r.o.Logger, Handle: r.fire, Settle: r.o.Dispatcher.Settle,
+		Registry: r.fires.registry(r.o.Registry),
+		Logger:   r.o.Logger, Handle: r.fire, Settle: r.o.Courier.Settle,
 	}
 	c.Restore = c.Restorer(tableSpec)
 	return c
@@ -53,14 +53,14 @@ func (r *rule) fire(ctx context.Context, _ string, records []deliver.Record) err
 			record.Done()
 			continue
 		}
-		r.o.Dispatcher.Dispatch(ctx, r.job(attr.String(old[attrKey]), dueOf(old), []byte(attr.String(old[attrInput]))), record.Done)
+		r.o.Courier.Deliver(ctx, r.parcel(attr.String(old[attrKey]), dueOf(old), []byte(attr.String(old[attrInput]))), record.Done)
 	}
 	return nil
 }
 
-// job is a reminder's delivery.
-func (r *rule) job(key string, due time.Time, input []byte) deliver.Job {
-	return deliver.Job{Delivery: r.delivery(key, due, input), Policy: r.policy(), DeadLetter: r.OnFailure, Group: r.group(), First: r.o.Now()}
+// parcel is a reminder's delivery.
+func (r *rule) parcel(key string, due time.Time, input []byte) deliver.Parcel {
+	return deliver.Parcel{Delivery: r.delivery(key, due, input), Policy: r.policy(), DeadLetter: r.OnFailure, Group: r.group(), First: r.o.Now()}
 }
 
 // dueOf is when a reminder is or was due.

@@ -29,7 +29,7 @@ func (r *rule) run(ctx context.Context) {
 	}
 	defer passOver()
 	for stream := ""; ; {
-		stream = deliver.AwaitStream(ctx, r.o.DB, r.o.Hooks, r.Table, stream, func(err error) {
+		stream = deliver.AwaitStream(ctx, r.o.DB, r.o.Registry, r.Table, stream, func(err error) {
 			passOver()
 			deliver.LogNoStream(r.log, r.Table, err)
 		})
@@ -74,7 +74,7 @@ func (r *rule) read(ctx context.Context, stream string) {
 	again := make(chan struct{}, 1)
 	consumer := &deliver.Consumer{
 		Name: "reminder." + r.Name + "." + r.version, StreamARN: stream, Start: deliver.Latest, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now,
-		Leases: r.o.Leases, Hooks: r.held.hooks(r.o.Hooks), Logger: r.o.Logger,
+		Leases: r.o.Leases, Registry: r.held.registry(r.o.Registry), Logger: r.o.Logger,
 		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
 			return r.handle(ctx, stream, records)
 		},
@@ -229,10 +229,10 @@ func (r *rule) makeUp(ctx context.Context, c change, due time.Time) error {
 	if len(input) > inputMax {
 		return r.refuse(ctx, c.key, due, len(input))
 	}
-	return r.settle(ctx, func(done func()) { r.o.Dispatcher.Dispatch(ctx, r.job(keyText(c.key), due, input), done) })
+	return r.settle(ctx, func(done func()) { r.o.Courier.Deliver(ctx, r.parcel(keyText(c.key), due, input), done) })
 }
 
-// settle waits until what was handed to the dispatcher is durable.
+// settle waits until what was handed to the courier is durable.
 func (r *rule) settle(ctx context.Context, hand func(done func())) error {
 	settled := make(chan struct{})
 	hand(func() { close(settled) })
@@ -241,7 +241,7 @@ func (r *rule) settle(ctx context.Context, hand func(done func())) error {
 		return nil
 	case <-ctx.Done():
 	}
-	r.o.Dispatcher.Settle(context.WithoutCancel(ctx), "")
+	r.o.Courier.Settle(context.WithoutCancel(ctx), "")
 	select {
 	case <-settled: // in the grace: it is not to come again
 		return nil
@@ -268,9 +268,9 @@ func (r *rule) cancel(ctx context.Context, c change) error {
 
 // refuse makes a dead letter of a reminder that nobody can be given.
 func (r *rule) refuse(ctx context.Context, key item, due time.Time, size int) error {
-	job := r.job(keyText(key), due, nil)
-	job.Last = deliver.Failure{Code: "InputTooLarge", Message: fmt.Sprintf("the template has at least %d bytes; the limit is %d", size, inputMax)}
-	return r.settle(ctx, func(done func()) { r.o.Dispatcher.Bury(ctx, job, "", done) })
+	parcel := r.parcel(keyText(key), due, nil)
+	parcel.Last = deliver.Failure{Code: "InputTooLarge", Message: fmt.Sprintf("the template has at least %d bytes; the limit is %d", size, inputMax)}
+	return r.settle(ctx, func(done func()) { r.o.Courier.Bury(ctx, parcel, "", done) })
 }
 
 // delivery is a reminder as the target gets it.

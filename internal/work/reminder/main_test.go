@@ -29,12 +29,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is how long a test waits for what has to happen.
 const patience = 30 * time.Second
 
-// world is a database whose clock stands, with a dispatcher and a target that notes what it gets.
+// world is a database whose clock stands, with a courier and a target that notes what it gets.
 type world struct {
 	*mayfly.DB
-	t          testing.TB
-	dispatcher *deliver.Dispatcher
-	mu         struct {
+	t       testing.TB
+	courier *deliver.Courier
+	mu      struct {
 		sync.Mutex
 		got    []target.Delivery
 		answer func(target.Delivery) error
@@ -49,14 +49,14 @@ func newWorld(t testing.TB) *world {
 	_, err = db.Clock().Set(t.Context(), start)
 	must(t, err)
 	w := &world{DB: db, t: t}
-	w.dispatcher = deliver.NewDispatcher(deliver.Options{
+	w.courier = deliver.NewCourier(deliver.Options{
 		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Grace: 10 * time.Millisecond, Logger: testkit.Logger(t),
 		Backoff: deliver.Backoff{First: time.Second, Most: time.Second},
 		Resolver: deliver.ResolverFunc(func(arn string) (deliver.Lane, error) {
 			return deliver.Lane{Name: arn, Target: target.Func(w.take)}, nil
 		}),
 	})
-	w.background(w.dispatcher.Run)
+	w.background(w.courier.Run)
 	return w
 }
 
@@ -88,7 +88,7 @@ func (w *world) reminders(rules ...reminder.Spec) *reminder.Reminders {
 	w.t.Helper()
 	must(w.t, reminder.CheckSpecs(rules))
 	return reminder.New(reminder.Options{
-		DB: w.DynamoDB(), Streams: w.Streams(), Now: w.Clock().Now, Dispatcher: w.dispatcher, Region: "us-east-1", Account: "000000000000", Rules: rules,
+		DB: w.DynamoDB(), Streams: w.Streams(), Now: w.Clock().Now, Courier: w.courier, Region: "us-east-1", Account: "000000000000", Rules: rules,
 		Leases: lease.Options{Exclusive: true}, Logger: testkit.Logger(w.t),
 	})
 }

@@ -20,19 +20,19 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
-// Options says what reminders work with. DB, Streams, Now, Dispatcher, Region and Account must be set.
+// Options says what reminders work with. DB, Streams, Now, Courier, Region and Account must be set.
 type Options struct {
-	DB         *dynamodb.Client
-	Streams    *dynamodbstreams.Client
-	Now        func() time.Time    // the database's clock
-	Dispatcher *deliver.Dispatcher // takes the deliveries; its Run is the caller's
-	Region     string              // of the ARNs of rules
-	Account    string              // twelve digits
-	Rules      []Spec              // they have passed CheckSpecs
-	Leases     lease.Options
-	Hooks      deliver.Hooks
-	Mark       string       // attribute by which guard marks what it expires, on tables elsewhere; "": none
-	Logger     *slog.Logger // Default: nothing is logged
+	DB       *dynamodb.Client
+	Streams  *dynamodbstreams.Client
+	Now      func() time.Time // the database's clock
+	Courier  *deliver.Courier // takes the deliveries; its Run is the caller's
+	Region   string           // of the ARNs of rules
+	Account  string           // twelve digits
+	Rules    []Spec           // they have passed CheckSpecs
+	Leases   lease.Options
+	Registry deliver.Registry
+	Mark     string       // attribute by which guard marks what it expires, on tables elsewhere; "": none
+	Logger   *slog.Logger // Default: nothing is logged
 }
 
 // Reminders follow the rules, and fire what is due.
@@ -126,14 +126,14 @@ func (h *held) wait(ctx context.Context) {
 	}
 }
 
-// hooks are the database's, and note besides that it knows of the consumer.
-func (h *held) hooks(of deliver.Hooks) deliver.Hooks {
-	if of.Hold == nil {
+// registry is the database's, and note besides that it knows of the consumer.
+func (h *held) registry(of deliver.Registry) deliver.Registry {
+	if of.Register == nil {
 		h.note()
 		return of
 	}
-	hold := of.Hold
-	of.Hold = func(consumer, streamARN string) deliver.Progress {
+	hold := of.Register
+	of.Register = func(consumer, streamARN string) deliver.Progress {
 		p := hold(consumer, streamARN)
 		h.note()
 		return p
@@ -179,10 +179,10 @@ func (r *rule) arn() string {
 	return "arn:aws:mayfly:" + r.o.Region + ":" + r.o.Account + ":reminder/" + r.Name
 }
 
-// GroupPrefix is what the group of a rule's jobs begins with; its name follows. No schedule group has a name like that.
+// GroupPrefix is what the group of a rule's parcels begins with; its name follows. No schedule group has a name like that.
 const GroupPrefix = "reminder:"
 
-// group is that of the rule's jobs, in metrics and dead letters.
+// group is that of the rule's parcels, in metrics and dead letters.
 func (r *rule) group() string { return GroupPrefix + r.Name }
 
 // policy is how often and how long a delivery is tried.

@@ -78,7 +78,7 @@ func TestDeadAmongMany(t *testing.T) {
 			return ctx.Err()
 		})
 		r := resolve.New([]target.Mapping{{ARN: "arn:aws:sqs:*:*:*", Target: queues, Limits: target.Limits{Concurrency: 1}}}, nil, "")
-		d := deliver.NewDispatcher(deliver.Options{DB: db.DynamoDB(), Streams: db.Streams(), Resolver: r, Now: db.Clock().Now, Grace: time.Millisecond})
+		d := deliver.NewCourier(deliver.Options{DB: db.DynamoDB(), Streams: db.Streams(), Resolver: r, Now: db.Clock().Now, Grace: time.Millisecond})
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error, 1)
 		go func() { ran <- d.Run(ctx) }()
@@ -90,7 +90,7 @@ func TestDeadAmongMany(t *testing.T) {
 		}()
 		for _, queue := range []string{"dead", "dead", "alive"} {
 			done := make(chan struct{})
-			d.Dispatch(ctx, deliver.Job{Delivery: target.Delivery{ID: "id-" + queue, TargetARN: "arn:aws:sqs:r:1:" + queue}}, func() { close(done) })
+			d.Deliver(ctx, deliver.Parcel{Delivery: target.Delivery{ID: "id-" + queue, TargetARN: "arn:aws:sqs:r:1:" + queue}}, func() { close(done) })
 			if queue != "alive" {
 				continue
 			}

@@ -48,7 +48,7 @@ func New(mappings []target.Mapping, unmapped *deliver.Lane, advice string) *Reso
 }
 
 // Resolve gives the lane for an ARN or for the name of a mapping, or an error that wraps deliver.ErrUnmapped. Each ARN that a pattern fits has a lane of its own: the target
-// of a pattern may stand for many places, and one that is slow or dead does not delay the others. Only beyond the dispatcher's bound do they share one.
+// of a pattern may stand for many places, and one that is slow or dead does not delay the others. Only beyond the courier's bound do they share one.
 func (r *Resolver) Resolve(arn string) (deliver.Lane, error) {
 	if lane, found := r.exact[arn]; found {
 		return lane, nil

@@ -80,7 +80,7 @@ func (s *Scheduler) completeBatch(ctx context.Context, table string, all []*comp
 		switch {
 		case noTable(err): // its group was deleted
 			return nil
-		case dynamoCode(err) == codeDynamoInvalid: // of something that somebody has put among the parked jobs, or of a table that was made otherwise
+		case dynamoCode(err) == codeDynamoInvalid: // of something that somebody has put among the parked parcels, or of a table that was made otherwise
 			return s.completeApart(ctx, table, left, err)
 		case err != nil:
 			return fmt.Errorf("delete completed schedules: %w", err)

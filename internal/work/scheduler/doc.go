@@ -29,7 +29,7 @@
 //	update definition  set armed = n+1   if incarnation and version are those of firing n, and armed = n
 //	put firing n+1
 //
-// So nothing is armed after a deletion or an update, and a firing that comes twice arms once. Then the deliveries are handed to the dispatcher. A record is done when its deliveries
+// So nothing is armed after a deletion or an update, and a firing that comes twice arms once. Then the deliveries are handed to the courier. A record is done when its deliveries
 // are: made, parked or dead letters. Hence every firing is delivered at least once, with an ID that is a hash over schedule, incarnation, version and number, so that
 // each attempt has the same. A firing that was due before an update or a deletion is still delivered as it was.
 //

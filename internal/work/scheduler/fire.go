@@ -15,10 +15,10 @@ import (
 type outcome struct {
 	place    place
 	firing   *firing
-	jobs     []deliver.Job // to be handed over; none for an occurrence that was missed and does not run
-	next     *firing       // to be armed; nil: there is no other
-	complete *completion   // the schedule is complete without a delivery, and is to be deleted
-	done     func()        // the record's
+	parcels  []deliver.Parcel // to be handed over; none for an occurrence that was missed and does not run
+	next     *firing          // to be armed; nil: there is no other
+	complete *completion      // the schedule is complete without a delivery, and is to be deleted
+	done     func()           // the record's
 }
 
 // How firings are taken together.
@@ -91,7 +91,7 @@ func (s *Scheduler) outcome(p place, f *firing, now time.Time) (*outcome, error)
 }
 
 func (s *Scheduler) workOut(o *outcome, now time.Time) error {
-	o.jobs, o.next, o.complete = nil, nil, nil
+	o.parcels, o.next, o.complete = nil, nil, nil
 	if o.place.rules {
 		return s.ruleOutcome(o, now)
 	}
@@ -122,7 +122,7 @@ func (s *Scheduler) scheduleOutcome(o *outcome, now time.Time) error {
 		}
 	}
 	if runs {
-		o.jobs = []deliver.Job{s.job(o.place.group, f, d, end)}
+		o.parcels = []deliver.Parcel{s.parcel(o.place.group, f, d, end)}
 	} else {
 		o.complete = end
 	}
@@ -215,7 +215,7 @@ func batches(all []*outcome) [][]*outcome {
 	return out
 }
 
-// hand gives the deliveries to the dispatcher.
+// hand gives the deliveries to the courier.
 func (s *Scheduler) hand(ctx context.Context, batch []*outcome) error {
 	var complete []*completion
 	for _, o := range batch {
@@ -228,24 +228,24 @@ func (s *Scheduler) hand(ctx context.Context, batch []*outcome) error {
 	}
 	now := s.o.Now()
 	for _, o := range batch {
-		if len(o.jobs) == 0 {
+		if len(o.parcels) == 0 {
 			s.o.Observe(Event{What: Skipped, Group: o.place.group})
 			o.done()
 			continue
 		}
 		s.o.Observe(Event{What: Fired, Group: o.place.group, Lateness: now.Sub(o.firing.deadline)})
 		done := o.done
-		if left := int32(len(o.jobs)); left > 1 {
+		if left := int32(len(o.parcels)); left > 1 {
 			all, left := o.done, &atomic.Int32{}
-			left.Store(int32(len(o.jobs)))
+			left.Store(int32(len(o.parcels)))
 			done = func() {
 				if left.Add(-1) == 0 {
 					all()
 				}
 			}
 		}
-		for _, job := range o.jobs {
-			s.o.Dispatcher.Dispatch(ctx, job, done)
+		for _, parcel := range o.parcels {
+			s.o.Courier.Deliver(ctx, parcel, done)
 		}
 	}
 	return nil

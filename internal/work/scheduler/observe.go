@@ -13,7 +13,7 @@ type Event struct {
 type What int
 
 const (
-	Fired     What = iota // a firing's deliveries are handed to the dispatcher
+	Fired     What = iota // a firing's deliveries are handed to the courier
 	Skipped               // a missed occurrence does not run (InvocationDroppedCount)
 	Completed             // a schedule was deleted after its completion
 	Ended                 // the group was deleted, and is no more

@@ -26,24 +26,24 @@ func (s *Scheduler) ruleOutcome(o *outcome, now time.Time) error {
 	e := &ruleEvent{arn: arn, name: f.name, time: timeText(f.occurrence)}
 	e.text = compactJSON(s.event("aws.events", arn, id, f.occurrence, struct{}{}))
 	for i := range r.Targets {
-		job, err := s.ruleJob(f, &r.Targets[i], e, id)
+		parcel, err := s.ruleParcel(f, &r.Targets[i], e, id)
 		if err != nil { // as with AWS, what cannot be made of an event is not delivered
 			s.o.Logger.Warn("a target of a rule receives nothing", "rule", f.name, "target", *r.Targets[i].Id, "error", err)
 			continue
 		}
-		o.jobs = append(o.jobs, job)
+		o.parcels = append(o.parcels, parcel)
 	}
 	return nil
 }
 
-// ruleJob is the delivery to one target of a rule's firing.
-func (s *Scheduler) ruleJob(f *firing, t *RuleTarget, e *ruleEvent, id string) (deliver.Job, error) {
+// ruleParcel is the delivery to one target of a rule's firing.
+func (s *Scheduler) ruleParcel(f *firing, t *RuleTarget, e *ruleEvent, id string) (deliver.Parcel, error) {
 	body, err := ruleInput(t, e)
 	if err != nil {
-		return deliver.Job{}, err
+		return deliver.Parcel{}, err
 	}
 	h := sha256.Sum256([]byte(id + "\n" + *t.Id))
-	j := deliver.Job{
+	j := deliver.Parcel{
 		Delivery: target.Delivery{
 			ID: hex.EncodeToString(h[:16]), Source: e.arn, Type: typeScheduled, Subject: f.name, Time: f.occurrence,
 			ContentType: contentType(body), Body: body, TargetARN: *t.Arn,

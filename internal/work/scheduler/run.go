@@ -145,7 +145,7 @@ func (r *readers) match(ctx context.Context) error {
 			r.start(ctx, o)
 		}
 	}
-	if s.o.Hooks.Hold != nil {
+	if s.o.Registry.Register != nil {
 		for _, o := range places {
 			select {
 			case <-o.held:
@@ -210,8 +210,8 @@ func (s *Scheduler) consume(ctx context.Context, o *open) {
 	p := o.place
 	c := &deliver.Consumer{
 		Name: consumerOf(p), Table: p.table, Start: deliver.TrimHorizon,
-		DB: s.o.DB, Streams: s.o.Streams, Now: s.o.Now, Leases: s.o.Leases, Hooks: o.hooks(s.o.Hooks), Logger: s.o.Logger,
-		Settle: s.o.Dispatcher.Settle,
+		DB: s.o.DB, Streams: s.o.Streams, Now: s.o.Now, Leases: s.o.Leases, Registry: o.registry(s.o.Registry), Logger: s.o.Logger,
+		Settle: s.o.Courier.Settle,
 		Handle: func(ctx context.Context, _ string, records []deliver.Record) error { return s.fire(ctx, p, records) },
 	}
 	c.Renewed = func(ctx context.Context, streamARN string) error { return s.armLost(ctx, p, streamARN) }
@@ -274,13 +274,13 @@ func (s *Scheduler) gone(ctx context.Context, table string) error {
 	}
 }
 
-// hooks are the database's, and note besides that it knows of the place's consumer.
-func (o *open) hooks(of deliver.Hooks) deliver.Hooks {
-	if of.Hold == nil {
+// registry is the database's, and note besides that it knows of the place's consumer.
+func (o *open) registry(of deliver.Registry) deliver.Registry {
+	if of.Register == nil {
 		return of
 	}
-	return deliver.Hooks{Hold: func(consumer, streamARN string) deliver.Progress {
-		p := of.Hold(consumer, streamARN)
+	return deliver.Registry{Register: func(consumer, streamARN string) deliver.Progress {
+		p := of.Register(consumer, streamARN)
 		o.holding.Do(func() { close(o.held) })
 		return p
 	}}

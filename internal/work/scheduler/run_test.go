@@ -89,7 +89,7 @@ func TestTableDeleted(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	w := newWorld(t, "", func(w *world) { w.options.Refresh = 10 * time.Millisecond })
 	o := w.Scheduler.o
-	o.Dispatcher, o.Refresh, o.Leases = w.dispatcher, 0, lease.Options{}
+	o.Courier, o.Refresh, o.Leases = w.courier, 0, lease.Options{}
 	elsewhere := &Scheduler{o: o, changed: make(chan struct{}, 1), ready: make(chan struct{})}
 	elsewhere.mu.groups, elsewhere.mu.opened = map[string]*group{}, map[string]*open{}
 	name := "g"
@@ -154,7 +154,7 @@ func FuzzFiring(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, j := range o.jobs {
+		for _, j := range o.parcels {
 			if len(j.Delivery.ID) != 32 || len(j.Delivery.Body) == 0 {
 				t.Errorf("%+v", j)
 			}
@@ -172,7 +172,7 @@ func TestPoisonedCompletion(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("other", "rate(5 minutes)")
 	for i, data := range []string{`{"t":"mayfly.scheduler","n":"x"}`, `{"t":"mayfly.schedules.default"}`, `{"t":"` + defaultTable + `","n":"` + strings.Repeat("x", 1100) + `"}`, `{`, ``} {
-		w.dispatcher.Dispatch(t.Context(), deliver.Job{
+		w.courier.Deliver(t.Context(), deliver.Parcel{
 			Delivery: target.Delivery{ID: "poison" + string(rune('0'+i)), TargetARN: "arn:aws:nowhere"}, Origin: deliver.Origin{Kind: originEnd, Data: []byte(data)},
 		}, func() {})
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// Options says what a scheduler works with. DB, Streams, Now, Region, Account and Dispatcher must be set.
+// Options says what a scheduler works with. DB, Streams, Now, Region, Account and Courier must be set.
 type Options struct {
-	DB         *dynamodb.Client        // keeps schedules, groups and rules
-	Streams    *dynamodbstreams.Client // brings firings
-	Now        func() time.Time        // the database's clock
-	Region     string                  // that ARNs name, and that targets must be in
-	Account    string                  // that ARNs name
-	Dispatcher *deliver.Dispatcher     // takes the deliveries; its Run is the caller's
-	Leases     lease.Options           // how the groups' streams are shared with other workers
-	Hooks      deliver.Hooks           // the embedded database's
-	Mark       string                  // attribute by which guard marks what it expires, on tables elsewhere; "": none
+	DB       *dynamodb.Client        // keeps schedules, groups and rules
+	Streams  *dynamodbstreams.Client // brings firings
+	Now      func() time.Time        // the database's clock
+	Region   string                  // that ARNs name, and that targets must be in
+	Account  string                  // that ARNs name
+	Courier  *deliver.Courier        // takes the deliveries; its Run is the caller's
+	Leases   lease.Options           // how the groups' streams are shared with other workers
+	Registry deliver.Registry        // the embedded database's
+	Mark     string                  // attribute by which guard marks what it expires, on tables elsewhere; "": none
 
 	// Mapped says what is wrong with a target's ARN that leads nowhere, and how to map it: the schedule is refused with its text. nil: every ARN is taken.
 	Mapped func(arn string) error
@@ -86,14 +86,14 @@ type open struct {
 	holding sync.Once
 }
 
-// New makes a scheduler, and registers it with the dispatcher. It fires nothing until Run.
+// New makes a scheduler, and registers it with the courier. It fires nothing until Run.
 func New(o Options) *Scheduler {
 	s := &Scheduler{o: o.withDefaults(), changed: make(chan struct{}, 1), ready: make(chan struct{})}
 	s.began = s.now()
 	s.mu.groups, s.mu.opened = map[string]*group{}, map[string]*open{}
-	o.Dispatcher.OnAttempt(originAttempt, attempt)
-	o.Dispatcher.OnAttempt(originEnd, attempt)
-	o.Dispatcher.OnEnd(originEnd, s.deliveriesEnded)
+	o.Courier.OnAttempt(originAttempt, attempt)
+	o.Courier.OnAttempt(originEnd, attempt)
+	o.Courier.OnEnd(originEnd, s.deliveriesEnded)
 	return s
 }
 
@@ -133,7 +133,7 @@ func (s *Scheduler) opened(ctx context.Context, p place) {
 	}
 	ended := s.mu.ended
 	s.mu.Unlock()
-	if ended != nil && s.o.Hooks.Hold != nil {
+	if ended != nil && s.o.Registry.Register != nil {
 		select {
 		case <-o.held:
 		case <-ended:

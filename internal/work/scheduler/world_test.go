@@ -35,22 +35,22 @@ import (
 type world struct {
 	testing.TB
 	*Scheduler
-	dir        string
-	options    Options
-	backoff    deliver.Backoff
-	downtime   time.Duration // that passes before the scheduler starts
-	disk       *kv.CrashFS   // of the directory; nil: the machine's. Its power is cut before stop
-	engine     *engine.Engine
-	service    *service.Service
-	db         *dynamodb.Client
-	streams    *dynamodbstreams.Client
-	dispatcher *deliver.Dispatcher
-	calls      atomic.Int64 // of the endpoint
-	log        *bytes.Buffer
-	logs       sync.Mutex
-	stop       func() // everything
-	halt       func() // the scheduler and its dispatcher, so that nothing follows from what expires
-	events     struct {
+	dir      string
+	options  Options
+	backoff  deliver.Backoff
+	downtime time.Duration // that passes before the scheduler starts
+	disk     *kv.CrashFS   // of the directory; nil: the machine's. Its power is cut before stop
+	engine   *engine.Engine
+	service  *service.Service
+	db       *dynamodb.Client
+	streams  *dynamodbstreams.Client
+	courier  *deliver.Courier
+	calls    atomic.Int64 // of the endpoint
+	log      *bytes.Buffer
+	logs     sync.Mutex
+	stop     func() // everything
+	halt     func() // the scheduler and its courier, so that nothing follows from what expires
+	events   struct {
 		sync.Mutex
 		of map[string]int // by what and group
 	}
@@ -137,20 +137,20 @@ func (w *world) start() {
 	})
 	w.streams = dynamodbstreams.New(dynamodbstreams.Options{Region: "us-east-1", HTTPClient: over, Credentials: aws.AnonymousCredentials{}, Retryer: aws.NopRetryer{}})
 	now := func() time.Time { return store.Now().Time() }
-	hooks := deliver.Hooks{Hold: func(consumer, arn string) deliver.Progress {
+	registry := deliver.Registry{Register: func(consumer, arn string) deliver.Progress {
 		c, err := services.Hold(consumer, arn)
 		if err != nil {
 			panic(fmt.Sprint("a consumer cannot register: ", err))
 		}
 		return progress{c}
 	}}
-	w.dispatcher = deliver.NewDispatcher(deliver.Options{
-		DB: w.db, Streams: w.streams, Now: now, Leases: lease.Options{Exclusive: true}, Hooks: hooks, Logger: logger, Backoff: w.backoff,
+	w.courier = deliver.NewCourier(deliver.Options{
+		DB: w.db, Streams: w.streams, Now: now, Leases: lease.Options{Exclusive: true}, Registry: registry, Logger: logger, Backoff: w.backoff,
 		Resolver: deliver.ResolverFunc(w.resolve),
 	})
 	o := w.options
 	o.DB, o.Streams, o.Now, o.Region, o.Account = w.db, w.streams, now, "us-east-1", "123456789012"
-	o.Dispatcher, o.Leases, o.Hooks, o.Logger = w.dispatcher, lease.Options{Exclusive: true}, hooks, logger
+	o.Courier, o.Leases, o.Registry, o.Logger = w.courier, lease.Options{Exclusive: true}, registry, logger
 	o.Observe = func(e Event) {
 		w.events.Lock()
 		defer w.events.Unlock()
@@ -166,7 +166,7 @@ func (w *world) start() {
 			}
 		})
 	}
-	run("dispatcher", w.dispatcher.Run)
+	run("dispatcher", w.courier.Run)
 	run("scheduler", w.Scheduler.Run)
 	select {
 	case <-w.Scheduler.Ready():

@@ -215,7 +215,7 @@ func TestStreamMissing(t *testing.T) {
 	w.options.Streams = dynamodbstreams.New(o)
 	changed := make(chan chan struct{}, 1)
 	changed <- make(chan struct{})
-	w.options.Hooks.Changed = func() <-chan struct{} {
+	w.options.Registry.Changed = func() <-chan struct{} {
 		is := <-changed
 		changed <- is
 		return is

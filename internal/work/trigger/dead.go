@@ -64,9 +64,9 @@ func (l *lane) giveUp(ctx context.Context, p *part, condition string) {
 	d := l.delivery(p.entries, max(p.invoked, 1))
 	if l.onFailure != "" {
 		left.Add(1)
-		l.o.Dispatcher.Dispatch(ctx, deliver.Job{Delivery: l.notice(d, p, condition), Group: l.group()}, done)
+		l.o.Courier.Deliver(ctx, deliver.Parcel{Delivery: l.notice(d, p, condition), Group: l.group()}, done)
 	}
-	l.o.Dispatcher.Bury(ctx, deliver.Job{Delivery: d, Policy: l.policy(), Group: l.group(), Last: p.reason(condition)}, exhaustedBy[condition], done)
+	l.o.Courier.Bury(ctx, deliver.Parcel{Delivery: d, Policy: l.policy(), Group: l.group(), Last: p.reason(condition)}, exhaustedBy[condition], done)
 	select {
 	case <-buried: // the next batch of the lane does not overtake its dead letter
 	case <-ctx.Done():

@@ -43,12 +43,12 @@ func (l *lane) one(e entry, attempt int) target.Delivery {
 	return d
 }
 
-// job is a record by itself, for the dispatcher to bring to an end.
-func (l *lane) job(e entry) deliver.Job {
-	return deliver.Job{Delivery: l.one(e, 1), Policy: l.policy(), DeadLetter: l.onFailure, Group: l.group(), First: l.o.Clock.Now()}
+// parcel is a record by itself, for the courier to bring to an end.
+func (l *lane) parcel(e entry) deliver.Parcel {
+	return deliver.Parcel{Delivery: l.one(e, 1), Policy: l.policy(), DeadLetter: l.onFailure, Group: l.group(), First: l.o.Clock.Now()}
 }
 
-// policy is how often and how long the dispatcher tries.
+// policy is how often and how long the courier tries.
 func (p *plan) policy() (policy deliver.Policy) {
 	if p.retries != infinite {
 		policy.MaxAttempts = p.retries + 1

@@ -89,7 +89,7 @@ func (l *lane) try(ctx context.Context, p part) []part {
 
 // attempt hands a part over. The first done of its records need nothing more; where that is not all of them, those behind are to be tried again.
 func (l *lane) attempt(ctx context.Context, p *part) (done int, err error) {
-	answer, err := l.o.Dispatcher.Invoke(ctx, deliver.Job{Delivery: l.delivery(p.entries, p.invoked), Group: l.group()})
+	answer, err := l.o.Courier.Invoke(ctx, deliver.Parcel{Delivery: l.delivery(p.entries, p.invoked), Group: l.group()})
 	var named []int
 	if err == nil && l.partial {
 		named = failures(answer, p.entries)
@@ -215,12 +215,12 @@ func firstOfKeys(parts []*part) (round []*part) {
 
 // tryRound makes an attempt for records of different keys. Those that are settled have no entries after it.
 func (l *lane) tryRound(ctx context.Context, round []*part) {
-	jobs := make([]deliver.Job, len(round))
+	parcels := make([]deliver.Parcel, len(round))
 	for i, p := range round {
-		jobs[i] = deliver.Job{Delivery: l.one(p.entries[0], p.invoked+1), Group: l.group()}
+		parcels[i] = deliver.Parcel{Delivery: l.one(p.entries[0], p.invoked+1), Group: l.group()}
 	}
 	result, wait := resultOK, time.Duration(-1)
-	for i, err := range l.o.Dispatcher.Call(ctx, jobs...) {
+	for i, err := range l.o.Courier.Call(ctx, parcels...) {
 		p := round[i]
 		if errors.Is(err, deliver.ErrHeldBack) {
 			continue
@@ -253,7 +253,7 @@ func (l *lane) tryRound(ctx context.Context, round []*part) {
 	l.pause(ctx, wait)
 }
 
-// handUnordered makes one attempt for a batch, and leaves what fails to the dispatcher, record by record. Where each record is a delivery of its own the dispatcher
+// handUnordered makes one attempt for a batch, and leaves what fails to the courier, record by record. Where each record is a delivery of its own the courier
 // has them at once.
 func (l *lane) handUnordered(ctx context.Context, batch []entry) {
 	p := part{entries: batch, invoked: 1}
@@ -274,7 +274,7 @@ func (l *lane) handUnordered(ctx context.Context, batch []entry) {
 		if !l.parking.enter(ctx) {
 			return
 		}
-		l.o.Dispatcher.Dispatch(ctx, l.job(e), func() {
+		l.o.Courier.Deliver(ctx, l.parcel(e), func() {
 			l.parking.leave()
 			e.done()
 		})

@@ -33,14 +33,14 @@ func TestMain(m *testing.M) {
 // patience is how long a test waits for what has to happen.
 const patience = 30 * time.Second
 
-// world is a database with a dispatcher and triggers that run.
+// world is a database with a courier and triggers that run.
 type world struct {
 	*mayfly.DB
-	t          testing.TB
-	dispatcher *deliver.Dispatcher
-	triggers   *trigger.Triggers
-	options    trigger.Options
-	mu         struct {
+	t        testing.TB
+	courier  *deliver.Courier
+	triggers *trigger.Triggers
+	options  trigger.Options
+	mu       struct {
 		sync.Mutex
 		targets map[string]deliver.Lane
 		rests   time.Time // until when the trigger rests
@@ -78,16 +78,16 @@ func newWorldOf(t testing.TB, o mayfly.Options) *world {
 	t.Cleanup(func() { _ = db.Close() })
 	w := &world{DB: db, t: t}
 	w.mu.targets = map[string]deliver.Lane{}
-	w.dispatcher = deliver.NewDispatcher(deliver.Options{
+	w.courier = deliver.NewCourier(deliver.Options{
 		DB: db.DynamoDB(), Streams: db.Streams(), Resolver: deliver.ResolverFunc(w.resolve), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true},
 		Backoff: deliver.Backoff{First: time.Millisecond, Most: time.Millisecond}, Grace: 10 * time.Millisecond, Logger: testkit.Logger(t),
 	})
-	w.background(w.dispatcher.Run)
+	w.background(w.courier.Run)
 	w.options = trigger.Options{
-		DB: db.DynamoDB(), Streams: db.Streams(), Clock: testClock{db.Clock()}, Resolver: deliver.ResolverFunc(w.resolve), Dispatcher: w.dispatcher,
+		DB: db.DynamoDB(), Streams: db.Streams(), Clock: testClock{db.Clock()}, Resolver: deliver.ResolverFunc(w.resolve), Courier: w.courier,
 		Region: "us-east-1", Account: "000000000000", Leases: lease.Options{Exclusive: true}, Logger: testkit.Logger(t),
-		Backoff: deliver.Backoff{First: time.Millisecond, Most: time.Millisecond},
-		Hooks:   deliver.Hooks{Hold: func(string, string) deliver.Progress { return progress{w} }},
+		Backoff:  deliver.Backoff{First: time.Millisecond, Most: time.Millisecond},
+		Registry: deliver.Registry{Register: func(string, string) deliver.Progress { return progress{w} }},
 	}
 	return w
 }

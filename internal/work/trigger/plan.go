@@ -29,10 +29,10 @@ type plan struct {
 	onFailure string        // ARN that is told of what was given up; may be empty
 }
 
-// GroupPrefix is what the group of a trigger's jobs begins with; its id follows. No schedule group has a name like that.
+// GroupPrefix is what the group of a trigger's parcels begins with; its id follows. No schedule group has a name like that.
 const GroupPrefix = "trigger:"
 
-// group is that of the trigger's jobs, in metrics and dead letters.
+// group is that of the trigger's parcels, in metrics and dead letters.
 func (p *plan) group() string { return GroupPrefix + p.id }
 
 // starts are the words for where to begin.

@@ -58,7 +58,7 @@ func TestFullBatchIsNoRest(t *testing.T) {
 	p := &restless{progress: progress{w}}
 	noticed := make(chan struct{})
 	w.options.Clock = drowsyClock{testClock{w.Clock()}, noticed}
-	w.options.Hooks = deliver.Hooks{Hold: func(string, string) deliver.Progress { return p }}
+	w.options.Registry = deliver.Registry{Register: func(string, string) deliver.Progress { return p }}
 	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Window = 2, 10*time.Second }))
 	w.put("things", "a", 0, 0)
 	await(t, "the trigger rests", func() bool { return !w.resting().IsZero() && len(p.taken()) == 1 })

@@ -40,7 +40,7 @@ func newRun(t *Triggers, p *plan, revision int64, cancel context.CancelFunc) *ru
 	r := &run{plan: p, o: &t.o, triggers: t, revision: revision, cancel: cancel, log: t.o.Logger.With("trigger", p.id)}
 	r.mu.shards = map[string]*shard{}
 	r.held = make(chan struct{})
-	if t.o.Hooks.Hold == nil {
+	if t.o.Registry.Register == nil {
 		r.hold()
 	}
 	return r
@@ -59,13 +59,13 @@ func (r *run) isHeld() bool {
 	}
 }
 
-// hooks are the database's, and note besides that it knows of the consumer.
-func (r *run) hooks() deliver.Hooks {
-	if r.o.Hooks.Hold == nil {
-		return r.o.Hooks
+// registry is the database's, and note besides that it knows of the consumer.
+func (r *run) registry() deliver.Registry {
+	if r.o.Registry.Register == nil {
+		return r.o.Registry
 	}
-	return deliver.Hooks{Hold: func(consumer, streamARN string) deliver.Progress {
-		p := r.o.Hooks.Hold(consumer, streamARN)
+	return deliver.Registry{Register: func(consumer, streamARN string) deliver.Progress {
+		p := r.o.Registry.Register(consumer, streamARN)
 		r.hold()
 		return p
 	}}
@@ -78,7 +78,7 @@ const windowRecords = 10_000
 func (r *run) newConsumer(stream string, start deliver.Start) *deliver.Consumer {
 	return &deliver.Consumer{
 		Name: consumerName(r.id), StreamARN: stream, Start: start, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
-		Hooks: r.hooks(), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
+		Registry: r.registry(), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
 		Lost: func(shard string) {
 			r.log.Error("records were lost: they were trimmed before they were read", "shard", shard)
 		},
@@ -152,7 +152,7 @@ func (r *run) nextStream(ctx context.Context, last string) string {
 		}
 		return r.stream
 	}
-	return deliver.AwaitStream(ctx, r.o.DB, r.o.Hooks, r.table, last, func(err error) {
+	return deliver.AwaitStream(ctx, r.o.DB, r.o.Registry, r.table, last, func(err error) {
 		r.hold()
 		deliver.LogNoStream(r.log, r.table, err)
 	})
@@ -163,8 +163,8 @@ func (r *run) nextStream(ctx context.Context, last string) string {
 func (r *run) awaitAgain(ctx context.Context) bool {
 	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
 		var changed <-chan struct{}
-		if r.o.Hooks.Changed != nil {
-			changed = r.o.Hooks.Changed()
+		if r.o.Registry.Changed != nil {
+			changed = r.o.Registry.Changed()
 		}
 		result, err := r.triggers.missing(ctx, r.stream)
 		switch {
@@ -216,7 +216,7 @@ func (r *run) handle(ctx context.Context, id string, records []deliver.Record) e
 	return s.take(ctx, records)
 }
 
-// settle waits until the lanes of a shard that is read no longer have ended, with the calls of the target that are under way, and what the dispatcher has of it.
+// settle waits until the lanes of a shard that is read no longer have ended, with the calls of the target that are under way, and what the courier has of it.
 func (r *run) settle(ctx context.Context, id string) {
 	r.mu.Lock()
 	s := r.mu.shards[id]
@@ -231,7 +231,7 @@ func (r *run) settle(ctx context.Context, id string) {
 	}()
 	select {
 	case <-ended:
-		r.o.Dispatcher.Settle(ctx, id)
+		r.o.Courier.Settle(ctx, id)
 	case <-ctx.Done():
 	}
 }

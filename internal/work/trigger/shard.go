@@ -17,7 +17,7 @@ const payloadMax = 6 << 20
 // queuedMax bounds the records of a shard that wait in its lanes, in bytes.
 const queuedMax = 32 << 20
 
-// parkingMax is how many records of a shard the dispatcher has at a time, where they keep no order. It is more than the queue of its lane takes.
+// parkingMax is how many records of a shard the courier has at a time, where they keep no order. It is more than the queue of its lane takes.
 const parkingMax = 1000
 
 // shard is one stretch of reading a shard, with the lanes that its records go through.
@@ -28,7 +28,7 @@ type shard struct {
 	lanes   []*lane
 	seed    maphash.Seed
 	ends    sync.WaitGroup // of the lanes
-	parking gate           // for records that the dispatcher has
+	parking gate           // for records that the courier has
 	room    chan struct{}  // has an element when bytes has fallen
 	bytes   struct {
 		sync.Mutex

@@ -36,7 +36,7 @@ const (
 	orderKey, orderNone = "key", "none"
 	perBatch, perRecord = "batch", "record"
 	parallelDeclaredMax = 1000
-	retriesUnorderedMax = 185 // the dispatcher's
+	retriesUnorderedMax = 185 // the courier's
 	ageUnorderedMax     = 24 * time.Hour
 	targetMax           = 2048
 )

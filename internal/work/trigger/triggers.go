@@ -16,23 +16,23 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// Options says what triggers work with. DB, Streams, Clock, Resolver, Dispatcher, Region and Account must be set.
+// Options says what triggers work with. DB, Streams, Clock, Resolver, Courier, Region and Account must be set.
 type Options struct {
-	DB         *dynamodb.Client
-	Streams    *dynamodbstreams.Client
-	Clock      Clock               // the database's: windows, pauses between attempts and the age of records go by it
-	Resolver   deliver.Resolver    // finds targets
-	Dispatcher *deliver.Dispatcher // makes the attempts, and keeps what is parked or dead
-	Region     string              // of the ARNs of functions and mappings
-	Account    string              // twelve digits
-	Declared   []Spec              // triggers that run besides the mappings; they have passed CheckSpecs
-	OnlyThose  bool                // the mappings are another's to run
-	Leases     lease.Options
-	Hooks      deliver.Hooks
-	Poll       time.Duration   // real time after which the mappings are looked at again, where other workers can change them. Default: never
-	Backoff    deliver.Backoff // between the attempts for a batch that keeps its place. Default: from 100 ms to a minute
-	Jitter     func() float64  // from 0 to below 1; spreads the attempts. Default: random
-	Logger     *slog.Logger    // Default: nothing is logged
+	DB        *dynamodb.Client
+	Streams   *dynamodbstreams.Client
+	Clock     Clock            // the database's: windows, pauses between attempts and the age of records go by it
+	Resolver  deliver.Resolver // finds targets
+	Courier   *deliver.Courier // makes the attempts, and keeps what is parked or dead
+	Region    string           // of the ARNs of functions and mappings
+	Account   string           // twelve digits
+	Declared  []Spec           // triggers that run besides the mappings; they have passed CheckSpecs
+	OnlyThose bool             // the mappings are another's to run
+	Leases    lease.Options
+	Registry  deliver.Registry
+	Poll      time.Duration   // real time after which the mappings are looked at again, where other workers can change them. Default: never
+	Backoff   deliver.Backoff // between the attempts for a batch that keeps its place. Default: from 100 ms to a minute
+	Jitter    func() float64  // from 0 to below 1; spreads the attempts. Default: random
+	Logger    *slog.Logger    // Default: nothing is logged
 }
 
 // Clock is the database's time.

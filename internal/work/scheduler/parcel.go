@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Whom the dispatcher tells of a delivery's attempts and its end.
+// Whom the courier tells of a delivery's attempts and its end.
 const (
 	originAttempt = "scheduler.attempt" // the input names the attempt's number
 	originEnd     = "scheduler.end"     // besides, the schedule is complete with it
@@ -19,10 +19,10 @@ const (
 
 const typeScheduled = "Scheduled Event"
 
-// job is the delivery of a schedule's firing. end is what comes after it; nil: nothing.
-func (s *Scheduler) job(group string, f *firing, d *document, end *completion) deliver.Job {
+// parcel is the delivery of a schedule's firing. end is what comes after it; nil: nothing.
+func (s *Scheduler) parcel(group string, f *firing, d *document, end *completion) deliver.Parcel {
 	arn := s.scheduleARN(group, f.name)
-	j := deliver.Job{
+	j := deliver.Parcel{
 		Delivery: target.Delivery{
 			ID: f.id(arn), Source: arn, Type: typeScheduled, Subject: f.name, Time: f.occurrence,
 			TargetARN: *d.Target.Arn, Parameters: parameters(d.Target), Key: orderKey(d.Target),
@@ -172,7 +172,7 @@ func replacer(values ...string) *strings.Replacer {
 func namesAttempt(input string) bool { return strings.Contains(input, contextPrefix+contextAttempt) }
 
 // attempt is what the target gets in one attempt.
-func attempt(j deliver.Job) target.Delivery {
+func attempt(j deliver.Parcel) target.Delivery {
 	d := j.Delivery
 	if body := string(d.Body); namesAttempt(body) {
 		d.Body = []byte(replacer(contextAttempt, fmt.Sprint(d.Attempt)).Replace(body))

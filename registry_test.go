@@ -57,8 +57,8 @@ func wait(ms string) func(*dynamodbstreams.Options) {
 	}
 }
 
-// A consumer that is told of by hooks, in the API's names, holds records and the clock until it is done with them.
-func TestHooks(t *testing.T) {
+// A consumer that is told of by registry, in the API's names, holds records and the clock until it is done with them.
+func TestRegistry(t *testing.T) {
 	var log bytes.Buffer
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	db := open(t, "", Options{Start: start, Frozen: true, Shards: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -66,7 +66,7 @@ func TestHooks(t *testing.T) {
 	url := serve(t, db)
 	makeTable(t, db.DynamoDB(), "events")
 	arn, shard := firstShard(t, db, "events")
-	p := db.hooks().Hold("consumer", arn)
+	p := db.registry().Register("consumer", arn)
 	putUntil(t, db.DynamoDB(), "events", "a", start.Add(10*time.Second))
 
 	if status, body := send(t, "POST", url+"/_mayfly/clock/advance", `{"by":"1s","limit":"20ms"}`); status != 200 || !strings.Contains(body, `"unfinished":true,"busy":["consumer"]`) {
@@ -132,7 +132,7 @@ func TestHooks(t *testing.T) {
 		t.Error("records are held that are behind every checkpoint")
 	}
 	p.Close()
-	p = db.hooks().Hold("consumer", arn+"9") // a stream that is gone
+	p = db.registry().Register("consumer", arn+"9") // a stream that is gone
 	p.Checkpoint(shard, "1")
 	p.Passed(shard, "1")
 	p.Rest(start)
@@ -227,12 +227,12 @@ func TestWaitInProcess(t *testing.T) {
 func consume(t *testing.T, db *DB, name, table string, handle func(*deliver.Consumer, []deliver.Record) error) *deliver.Consumer {
 	t.Helper()
 	c := &deliver.Consumer{
-		Name: name, Table: table, DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Hooks: db.hooks(),
+		Name: name, Table: table, DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.registry(),
 	}
 	c.Handle = func(_ context.Context, _ string, records []deliver.Record) error { return handle(c, records) }
-	registered, hold := make(chan struct{}), c.Hooks.Hold
+	registered, hold := make(chan struct{}), c.Registry.Register
 	known := sync.OnceFunc(func() { close(registered) })
-	c.Hooks.Hold = func(consumer, stream string) deliver.Progress {
+	c.Registry.Register = func(consumer, stream string) deliver.Progress {
 		defer known()
 		return hold(consumer, stream)
 	}

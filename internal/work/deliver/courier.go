@@ -17,16 +17,16 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Options says what a dispatcher works with. DB, Streams, Resolver and Now must be set.
+// Options says what a courier works with. DB, Streams, Resolver and Now must be set.
 type Options struct {
-	DB       *dynamodb.Client        // keeps parked jobs and dead letters
-	Streams  *dynamodbstreams.Client // brings parked jobs back
+	DB       *dynamodb.Client        // keeps parked parcels and dead letters
+	Streams  *dynamodbstreams.Client // brings parked parcels back
 	Resolver Resolver
-	Name     string           // of dispatchers that share their parked jobs and resolve alike: letters, digits, "-", "_" and ".". Default: the endpoint's own
+	Name     string           // of couriers that share their parked parcels and resolve alike: letters, digits, "-", "_" and ".". Default: the endpoint's own
 	Now      func() time.Time // the database's clock
 	Observe  func(Event)      // is told what happens; must be quick. Default: nobody is told
-	Leases   lease.Options    // how parked jobs are shared with other workers
-	Hooks    Hooks            // the embedded database's
+	Leases   lease.Options    // how parked parcels are shared with other workers
+	Registry Registry         // the embedded database's
 	Mark     string           // attribute by which guard marks what it expires, on tables elsewhere; "": none
 	Jitter   func() float64   // from 0 to below 1; spreads the attempts. May be called from many goroutines. Default: random
 	Backoff  Backoff
@@ -34,7 +34,7 @@ type Options struct {
 	Logger   *slog.Logger  // Default: nothing is logged
 }
 
-// Backoff says when a job is tried again: after a random part of First, doubled with each attempt, but of at most Most. A target that asks for more
+// Backoff says when a parcel is tried again: after a random part of First, doubled with each attempt, but of at most Most. A target that asks for more
 // gets it.
 type Backoff struct {
 	First time.Duration // Default: 1 s
@@ -69,10 +69,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Dispatcher hands jobs to targets, through a lane for each.
-type Dispatcher struct {
+// Courier hands parcels to targets, through a lane for each.
+type Courier struct {
 	o       Options
-	parked  string // the table of parked jobs
+	parked  string // the table of parked parcels
 	elapsed clock.Elapsed
 	ready   chan struct{}      // closed when Run has begun
 	origins map[string]*origin // by kind; set before Run
@@ -92,9 +92,9 @@ type Dispatcher struct {
 	}
 }
 
-// NewDispatcher makes a dispatcher. It does nothing until Run.
-func NewDispatcher(o Options) *Dispatcher {
-	d := &Dispatcher{o: o.withDefaults(), elapsed: clock.Stopwatch(), ready: make(chan struct{}), origins: map[string]*origin{}, retries: newRetries()}
+// NewCourier makes a courier. It does nothing until Run.
+func NewCourier(o Options) *Courier {
+	d := &Courier{o: o.withDefaults(), elapsed: clock.Stopwatch(), ready: make(chan struct{}), origins: map[string]*origin{}, retries: newRetries()}
 	d.parked = retriesOf(o.Name)
 	d.lanes.byName = map[string]*lane{}
 	d.attempts.stopped, d.attempts.settled = make(chan struct{}), make(chan struct{})
@@ -103,28 +103,28 @@ func NewDispatcher(o Options) *Dispatcher {
 	return d
 }
 
-// OnEnd registers who is told of the ends of jobs of a kind, in batches, success or final failure. The job is done only when f has returned nil; after an error f
+// OnEnd registers who is told of the ends of parcels of a kind, in batches, success or final failure. The parcel is done only when f has returned nil; after an error f
 // is called again with the same. After a crash f may be told of an end again. It is called before Run.
-func (d *Dispatcher) OnEnd(kind string, f func(ctx context.Context, ended []Ended) error) {
+func (d *Courier) OnEnd(kind string, f func(ctx context.Context, ended []Ended) error) {
 	d.origin(kind).end = f
 }
 
-// OnAttempt registers what makes the delivery of an attempt out of a job of a kind: it gets the job as it was dispatched, with the number of
+// OnAttempt registers what makes the delivery of an attempt out of a parcel of a kind: it gets the parcel as it was handed over, with the number of
 // the attempt. It is called before Run.
-func (d *Dispatcher) OnAttempt(kind string, f func(Job) target.Delivery) {
+func (d *Courier) OnAttempt(kind string, f func(Parcel) target.Delivery) {
 	d.origin(kind).attempt = f
 }
 
-func (d *Dispatcher) origin(kind string) *origin {
+func (d *Courier) origin(kind string) *origin {
 	if d.origins[kind] == nil {
 		d.origins[kind] = newOrigin(d.o.Logger.With("origin", kind))
 	}
 	return d.origins[kind]
 }
 
-// Run hands jobs over, and brings parked ones back when they are due, until ctx is done. Attempts under way then have the grace to end; jobs that were not begun are
-// not done, so they come again from where they came. A dispatcher runs once.
-func (d *Dispatcher) Run(ctx context.Context) error {
+// Run hands parcels over, and brings parked ones back when they are due, until ctx is done. Attempts under way then have the grace to end; parcels that were not begun are
+// not done, so they come again from where they came. A courier runs once.
+func (d *Courier) Run(ctx context.Context) error {
 	if err := d.check(); err != nil {
 		return fmt.Errorf("dispatcher: %w", err)
 	}
@@ -150,7 +150,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-func (d *Dispatcher) check() error {
+func (d *Courier) check() error {
 	if d.o.DB == nil || d.o.Streams == nil || d.o.Resolver == nil || d.o.Now == nil {
 		return errors.New("DB, Streams, Resolver and Now must be set")
 	}
@@ -158,7 +158,7 @@ func (d *Dispatcher) check() error {
 }
 
 // stop lets attempts under way end, for as long as the grace is, and what they leave to be written and told.
-func (d *Dispatcher) stop(cut func()) {
+func (d *Courier) stop(cut func()) {
 	close(d.attempts.stopped)
 	d.lanes.Lock()
 	d.lanes.closed = true
@@ -175,10 +175,10 @@ func (d *Dispatcher) stop(cut func()) {
 	}
 }
 
-// Settle returns, where Run is ending, when no job will be done any more that was not: attempts under way have had their grace, and what came of them is
+// Settle returns, where Run is ending, when no parcel will be done any more that was not: attempts under way have had their grace, and what came of them is
 // durable. That takes at most twice the grace and the second in which a target that is cut off has to answer. Where Run goes on, it returns after 250 ms. It is what
-// consumers have for Settle whose records are done with their jobs.
-func (d *Dispatcher) Settle(ctx context.Context, _ string) {
+// consumers have for Settle whose records are done with their parcels.
+func (d *Courier) Settle(ctx context.Context, _ string) {
 	goesOn := make(chan struct{})
 	timer := clock.AfterFunc(settleLimit, func() { close(goesOn) })
 	defer timer.Stop()
@@ -195,10 +195,10 @@ func (d *Dispatcher) Settle(ctx context.Context, _ string) {
 	}
 }
 
-const idleLook = time.Millisecond // while the dispatcher ends
+const idleLook = time.Millisecond // while the courier ends
 
 // idle reports whether all that attempts have left is written and told.
-func (d *Dispatcher) idle() bool {
+func (d *Courier) idle() bool {
 	for _, o := range d.origins {
 		if !o.idle() {
 			return false
@@ -207,42 +207,42 @@ func (d *Dispatcher) idle() bool {
 	return d.writer.idle()
 }
 
-// Dispatch hands a job to its target's lane and returns soon: when the lane is full it waits as long as the lane is fast, and parks the job when it is not. done is called
-// once the job needs nothing more from its source: it is delivered, parked durably, or durably a dead letter. It is not called when ctx is done or the
-// dispatcher ends before; then the source dispatches the job again.
+// Deliver hands a parcel to its target's lane and returns soon: when the lane is full it waits as long as the lane is fast, and parks the parcel when it is not. done is called
+// once the parcel needs nothing more from its source: it is delivered, parked durably, or durably a dead letter. It is not called when ctx is done or the
+// courier ends before; then the source hands over the parcel again.
 //
-// A job that names what no table can keep, because it is too large, is a dead letter of what can be kept of it.
-func (d *Dispatcher) Dispatch(ctx context.Context, job Job, done func()) {
-	d.dispatch(ctx, &task{job: job, done: done})
+// A parcel that names what no table can keep, because it is too large, is a dead letter of what can be kept of it.
+func (d *Courier) Deliver(ctx context.Context, parcel Parcel, done func()) {
+	d.accept(ctx, &task{parcel: parcel, done: done})
 }
 
-func (d *Dispatcher) dispatch(ctx context.Context, t *task) {
+func (d *Courier) accept(ctx context.Context, t *task) {
 	select {
 	case <-d.ready:
 	case <-ctx.Done():
 		return
 	}
-	t.job = d.prepare(t.job)
+	t.parcel = d.prepare(t.parcel)
 	var err error
-	if wrong := t.job.fits(); wrong != "" {
-		t.job.shrink()
+	if wrong := t.parcel.fits(); wrong != "" {
+		t.parcel.shrink()
 		err = target.Permanent(codeTooLarge, wrong)
 	}
 	if err == nil {
-		if t.lane, err = d.lane(t.job.Delivery.TargetARN); err == nil {
+		if t.lane, err = d.lane(t.parcel.Delivery.TargetARN); err == nil {
 			defer t.lane.letGo()
 		}
 	}
 	switch {
 	case err != nil:
-		t.lane = unresolved(d, t.job)
+		t.lane = unresolved(d, t.parcel)
 		t.state = over
 		d.observeFailure(t, err)
 		d.failed(t, err)
-	case t.job.Waits > 0 && d.o.Now().Sub(t.job.First) > t.job.Policy.MaxAge:
+	case t.parcel.Waits > 0 && d.o.Now().Sub(t.parcel.First) > t.parcel.Policy.MaxAge:
 		t.state = over
-		if t.job.Last.Code == "" {
-			t.job.Last = Failure{codeBusy, "the target is too busy"}
+		if t.parcel.Last.Code == "" {
+			t.parcel.Last = Failure{codeBusy, "the target is too busy"}
 		}
 		d.bury(t, ExhaustedAge)
 	default:
@@ -250,34 +250,34 @@ func (d *Dispatcher) dispatch(ctx context.Context, t *task) {
 	}
 }
 
-// The codes of jobs that have not come to their target.
+// The codes of parcels that have not come to their target.
 const (
 	codeUnmapped = "ResourceNotFoundException"
 	codeTooLarge = "PayloadTooLarge"
 	codeBusy     = "TargetBusy"
 )
 
-// prepare fills in what a new job leaves out.
-func (d *Dispatcher) prepare(job Job) Job {
-	job.Delivery.Attempt = max(job.Delivery.Attempt, 1)
-	job.Policy = job.Policy.withDefaults()
-	if job.First.IsZero() {
-		job.First = d.o.Now()
+// prepare fills in what a new parcel leaves out.
+func (d *Courier) prepare(parcel Parcel) Parcel {
+	parcel.Delivery.Attempt = max(parcel.Delivery.Attempt, 1)
+	parcel.Policy = parcel.Policy.withDefaults()
+	if parcel.First.IsZero() {
+		parcel.First = d.o.Now()
 	}
-	return job
+	return parcel
 }
 
 // observe tells of something that happened to a task.
-func (d *Dispatcher) observe(t *task, what What, code string) {
-	e := Event{What: what, Group: t.job.Group, Target: t.lane.name, Code: code, Attempt: t.job.Delivery.Attempt}
+func (d *Courier) observe(t *task, what What, code string) {
+	e := Event{What: what, Group: t.parcel.Group, Target: t.lane.name, Code: code, Attempt: t.parcel.Delivery.Attempt}
 	if what == Attempted || what == Delivered {
-		e.Lateness = d.o.Now().Sub(t.job.Delivery.Time)
+		e.Lateness = d.o.Now().Sub(t.parcel.Delivery.Time)
 	}
 	d.o.Observe(e)
 }
 
 // observeFailure tells of a failed attempt.
-func (d *Dispatcher) observeFailure(t *task, err error) {
+func (d *Courier) observeFailure(t *task, err error) {
 	e := target.AsError(err)
 	d.observe(t, Failed, e.Code)
 	if e.Throttled {

@@ -6,21 +6,21 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Job is a delivery and what is to be done about it until it is made or given up.
-type Job struct {
-	Delivery   target.Delivery // with its attempt: 1 for a new job, which 0 means too
+// Parcel is a delivery and what is to be done about it until it is made or given up.
+type Parcel struct {
+	Delivery   target.Delivery // with its attempt: 1 for a new parcel, which 0 means too
 	Policy     Policy
 	DeadLetter string    // ARN of a target that gets the dead letter; "": only the table does
-	Group      string    // schedule group or trigger, for metrics; jobs of one group keep their order within a lane
+	Group      string    // schedule group or trigger, for metrics; parcels of one group keep their order within a lane
 	Origin     Origin    // who is told of the end
-	First      time.Time // when the job came up, by the database's clock: its age counts from here. Default: when it is dispatched
-	Last       Failure   // of the attempt before; empty for a new job
+	First      time.Time // when the parcel came up, by the database's clock: its age counts from here. Default: when it is handed over
+	Last       Failure   // of the attempt before; empty for a new parcel
 	Waits      int       // how often it was parked since the last attempt because its lane was full
 
 	deadLetter bool // it brings a dead letter: when it fails for good, that is counted and no more
 }
 
-// Policy says how often and how long a job is tried.
+// Policy says how often and how long a parcel is tried.
 type Policy struct {
 	MaxAttempts int           // the API's MaximumRetryAttempts + 1. Default (0): 186. Range: 1 to 186
 	MaxAge      time.Duration // the API's MaximumEventAgeInSeconds. Default (0): 24 h. Range: 60 s to 24 h
@@ -41,7 +41,7 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// Origin says where a job came from, also after a restart.
+// Origin says where a parcel came from, also after a restart.
 type Origin struct {
 	Kind string // whose OnEnd and OnAttempt it is; "": nobody's
 	Data []byte // theirs; at most 2 KB
@@ -54,7 +54,7 @@ type Failure struct {
 	Code, Message string
 }
 
-// Ended is a job's end.
+// Ended is a parcel's end.
 type Ended struct {
 	Delivery  target.Delivery // with the number of its last attempt
 	Group     string

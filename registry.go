@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// hooks is what this database adds for consumers of its streams in its own process: it keeps what they have not got to, and its clock waits for
+// registry is what this database adds for consumers of its streams in its own process: it keeps what they have not got to, and its clock waits for
 // them.
 //
 // Consumers register as they begin to run, and after a start some are yet to come when the database opens its doors. So whoever starts them
@@ -21,8 +21,8 @@ import (
 //	registered()
 //
 // A consumer of a new table has to call Hold before the answer that tells of the table, or an advance that follows may run ahead of it.
-func (db *DB) hooks() deliver.Hooks {
-	return deliver.Hooks{Changed: db.changes.next, Hold: func(consumer, streamARN string) deliver.Progress {
+func (db *DB) registry() deliver.Registry {
+	return deliver.Registry{Changed: db.changes.next, Register: func(consumer, streamARN string) deliver.Progress {
 		log := db.options.Logger.With("consumer", consumer, "stream", streamARN)
 		c, err := db.service.Hold(consumer, streamARN)
 		if err != nil {
@@ -33,9 +33,9 @@ func (db *DB) hooks() deliver.Hooks {
 	}}
 }
 
-// Hooks is what this database adds for those who read its streams in its own process, such as lifecycle.Options.Hooks takes: what they have not got to is kept, and an advance of the
+// Registry is what this database adds for those who read its streams in its own process, such as lifecycle.Options.Registry takes: what they have not got to is kept, and an advance of the
 // clock waits until they are done. It can be passed on, and no more.
-func (db *DB) Hooks() deliver.Hooks { return db.hooks() }
+func (db *DB) Registry() deliver.Registry { return db.registry() }
 
 // progress tells the service of a consumer's progress. What it cannot mean is a fault of the consumer's, and as if it had not been said.
 type progress struct {

@@ -2,10 +2,10 @@ package deliver
 
 import "time"
 
-// Hooks is what the embedded database adds for consumers in its own process. The zero value adds nothing.
-type Hooks struct {
+// Registry is what the embedded database adds for consumers in its own process. The zero value adds nothing.
+type Registry struct {
 	// Hold registers a consumer: the stream is not trimmed past its checkpoint, and `advance` of the clock waits until it has passed all durable records.
-	Hold func(consumer, streamARN string) Progress
+	Register func(consumer, streamARN string) Progress
 
 	// Changed gives a channel that is closed when a table is made or changed next.
 	Changed func() <-chan struct{}
@@ -30,9 +30,9 @@ func (unheld) Rest(time.Time)            {}
 func (unheld) Close()                    {}
 
 // hold registers a consumer where there is somebody to register with.
-func (h Hooks) hold(consumer, streamARN string) Progress {
-	if h.Hold == nil {
+func (h Registry) hold(consumer, streamARN string) Progress {
+	if h.Register == nil {
 		return unheld{}
 	}
-	return h.Hold(consumer, streamARN)
+	return h.Register(consumer, streamARN)
 }
