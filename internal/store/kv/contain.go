@@ -138,13 +138,13 @@ func (db *DB) compactionEnded(info pebble.CompactionInfo) {
 		}
 		return
 	case errors.Is(info.Err, errNoRoom):
-		c.hold(&c.short)
+		c.pause(&c.short)
 	case pebble.IsCorruptionError(info.Err):
 		db.damages.mu.Lock()
 		db.damages.compactions = append(db.damages.compactions, info.Err)
 		db.damages.mu.Unlock()
 		if upper {
-			c.hold(&c.damaged)
+			c.pause(&c.damaged)
 		}
 	}
 	c.failed.Add(1)

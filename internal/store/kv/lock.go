@@ -3,16 +3,17 @@ package kv
 import (
 	"errors"
 	"io/fs"
-	"strings"
 	"syscall"
 )
 
-// isLockHeld reports whether a lock failed because it is taken, and not because the lock file cannot be made. Within one process
-// Pebble says so only in words.
+// isLockHeld reports whether a lock failed because a process holds it. An error about making the lock
+// file has another cause. Pebble returns an error without an errno in one case only: this process
+// holds the lock.
 func isLockHeld(err error) bool {
 	var making *fs.PathError
 	if errors.As(err, &making) {
 		return false
 	}
-	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || strings.Contains(err.Error(), "lock held by current process")
+	var errno syscall.Errno
+	return !errors.As(err, &errno) || errno == syscall.EAGAIN || errno == syscall.EACCES
 }

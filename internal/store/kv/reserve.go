@@ -239,7 +239,7 @@ func (db *DB) TryRestore() bool {
 	}
 	r.unmade = nil
 	r.full.Store(false)
-	db.compactions.roomier()
+	db.compactions.resume()
 	r.log.Info("disk has room again: writes are accepted", "reserve", r.size.Load())
 	return true
 }

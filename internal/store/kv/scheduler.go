@@ -12,40 +12,48 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// The pause after failed compactions doubles from holdFirst to holdMost.
+// The pause after failed compactions doubles from pauseFirst to pauseMost.
 const (
-	holdFirst = time.Second
-	holdMost  = time.Minute
+	pauseFirst = time.Second
+	pauseMost  = time.Minute
 )
 
-// scheduler lets a fixed number of compactions run at once, and none for a while after one failed over damage or for want of room.
-// Unlike Pebble's default it does not wake ten times a second: it grants when a compaction ends or is asked for, so an idle store does
+// scheduler limits how many compactions run at once, and pauses them after one failed because of
+// damage or a full disk. It implements pebble.CompactionScheduler. Pebble's own scheduler wakes ten
+// times a second; this one grants only when a compaction ends or Pebble asks, so an idle store does
 // nothing.
 type scheduler struct {
-	*pebble.ConcurrencyLimitScheduler
 	background *background
-	failed     atomic.Int64 // compactions, of all causes
-	damaged    hold         // after damage in level 0
-	short      hold         // after a lack of room
+	db         pebble.DBForCompaction // set by Register, before any other call
+	failed     atomic.Int64           // compactions, of all causes
+	damaged    pause                  // after damage in level 0
+	short      pause                  // after a lack of room
+
+	granting sync.Mutex // one grant at a time; taken before Pebble's locks and mu
+	mu       struct {
+		sync.Mutex // taken after Pebble's locks
+		running    int
+		closed     bool
+	}
 }
 
-// hold keeps compactions from beginning after one failed.
-type hold struct {
+// pause keeps compactions from beginning after one failed.
+type pause struct {
 	failures atomic.Int32 // in a row
 	mu       sync.Mutex
-	on       context.Context // done when the hold is to end early; nil while there is none
-	end      context.CancelFunc
+	current  context.Context // done when the pause is to end early; nil between pauses
+	cancel   context.CancelFunc
 }
 
-// held reports whether no compaction may begin.
-func (h *hold) held() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.on != nil
+// active reports whether no compaction may begin.
+func (p *pause) active() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current != nil
 }
 
-// compactionsAtOnce limits compactions to half of the processors, so that they do not delay calls. On a full disk one at a time gets all
-// the room.
+// compactionsAtOnce returns the limits on concurrent compactions: half of the processors, so that
+// calls are not delayed, and one on a full disk, so that it gets all the room.
 func (db *DB) compactionsAtOnce() (least, most int) {
 	if db.Full() {
 		return 1, 1
@@ -53,92 +61,130 @@ func (db *DB) compactionsAtOnce() (least, most int) {
 	return 1, max(1, runtime.NumCPU()/2)
 }
 
-// flushEnded lets the compactions begin again that found no room: with the deletes that were flushed they may need less.
+// flushEnded resumes the compactions that found no room. With the flushed deletes they may need less.
 func (db *DB) flushEnded(info pebble.FlushInfo) {
 	if info.Err == nil {
-		db.compactions.roomier()
+		db.compactions.resume()
 	}
 }
 
-func newScheduler(b *background) *scheduler {
-	return &scheduler{ConcurrencyLimitScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest(), background: b}
-}
+func newScheduler(b *background) *scheduler { return &scheduler{background: b} }
 
 // Register implements pebble.CompactionScheduler.
-func (s *scheduler) Register(goroutines int, db pebble.DBForCompaction) {
-	s.ConcurrencyLimitScheduler.Register(goroutines, heldCompactions{db, s})
+func (s *scheduler) Register(_ int, db pebble.DBForCompaction) { s.db = db }
+
+// Unregister stops all grants and waits for the one in progress.
+func (s *scheduler) Unregister() {
+	s.mu.Lock()
+	s.mu.closed = true
+	s.mu.Unlock()
+	s.granting.Lock()
+	defer s.granting.Unlock()
 }
 
 // TrySchedule implements pebble.CompactionScheduler.
 func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
-	if s.held() {
+	if !s.reserve() {
 		return false, nil
 	}
-	return s.ConcurrencyLimitScheduler.TrySchedule()
+	return true, grant{s}
 }
 
-func (s *scheduler) held() bool { return s.damaged.held() || s.short.held() }
+// UpdateGetAllowedWithoutPermission does nothing: Pebble calls it with its locks held, and asks again
+// at the next flush or compaction.
+func (s *scheduler) UpdateGetAllowedWithoutPermission() {}
 
-// hold lets no compaction begin for a while, which is longer after each failure of the same cause in a row. Pebble calls it with its
-// locks held, so what ends the hold runs by itself. It does not end after the store was closed, since Pebble must not begin a
-// compaction then.
-func (s *scheduler) hold(h *hold) {
-	wait := min(holdFirst<<min(h.failures.Add(1)-1, 30), holdMost)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.on != nil {
-		h.end()
+// reserve takes a place for one compaction, and reports whether there was one.
+func (s *scheduler) reserve() bool {
+	if s.paused() {
+		return false
 	}
-	on, end := context.WithCancel(s.background.ctx)
-	h.on, h.end = on, end
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed || s.mu.running >= s.db.GetAllowedWithoutPermission() {
+		return false
+	}
+	s.mu.running++
+	return true
+}
+
+func (s *scheduler) free() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.running--
+}
+
+// grantWaiting offers the free places to waiting compactions. The caller must hold none of Pebble's locks.
+func (s *scheduler) grantWaiting() {
+	s.granting.Lock()
+	defer s.granting.Unlock()
+	for s.reserve() {
+		if waiting, _ := s.db.GetWaitingCompaction(); !waiting || !s.db.Schedule(grant{s}) {
+			s.free()
+			return
+		}
+	}
+}
+
+// grant is the permission for one compaction. It implements pebble.CompactionGrantHandle.
+type grant struct{ scheduler *scheduler }
+
+// Started implements pebble.CompactionGrantHandle.
+func (grant) Started() {}
+
+// MeasureCPU implements pebble.CompactionGrantHandle.
+func (grant) MeasureCPU(pebble.CompactionGoroutineKind) {}
+
+// CumulativeStats implements pebble.CompactionGrantHandle.
+func (grant) CumulativeStats(pebble.CompactionGrantHandleStats) {}
+
+// Done passes the place on to a compaction that waits.
+func (g grant) Done() {
+	g.scheduler.free()
+	g.scheduler.grantWaiting()
+}
+
+func (s *scheduler) paused() bool { return s.damaged.active() || s.short.active() }
+
+// pause lets no compaction begin for a while, which doubles with each failure of the same cause in a
+// row. Pebble calls it with its locks held, so a goroutine of its own ends the pause. A pause does not
+// end once the store is closed, since Pebble must not begin a compaction then.
+func (s *scheduler) pause(p *pause) {
+	wait := min(pauseFirst<<min(p.failures.Add(1)-1, 30), pauseMost)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current != nil {
+		p.cancel()
+	}
+	current, cancel := context.WithCancel(s.background.ctx)
+	p.current, p.cancel = current, cancel
 	s.background.start(func(ctx context.Context) {
-		clock.Pause(wait, on.Done())
-		if ctx.Err() == nil && h.ended(on) && !s.held() {
-			s.release()
+		clock.Pause(wait, current.Done())
+		if ctx.Err() == nil && p.finish(current) {
+			s.grantWaiting()
 		}
 	})
 }
 
-// ended ends a hold, and reports whether it was the latest one.
-func (h *hold) ended(on context.Context) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.on != on {
+// finish ends a pause, and reports whether it was the latest one.
+func (p *pause) finish(current context.Context) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current != current {
 		return false
 	}
-	h.end()
-	h.on = nil
+	p.cancel()
+	p.current = nil
 	return true
 }
 
-// release has the scheduler look for a compaction that waits: it does so when a grant is returned.
-func (s *scheduler) release() {
-	if granted, handle := s.ConcurrencyLimitScheduler.TrySchedule(); granted {
-		handle.Done()
+// resume ends the pause after a lack of room.
+func (s *scheduler) resume() {
+	p := &s.short
+	p.failures.Store(0)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current != nil {
+		p.cancel()
 	}
-}
-
-// roomier ends the hold after a lack of room.
-func (s *scheduler) roomier() {
-	h := &s.short
-	h.failures.Store(0)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.on != nil {
-		h.end()
-	}
-}
-
-// heldCompactions is a store without waiting compactions while they are held.
-type heldCompactions struct {
-	pebble.DBForCompaction
-	scheduler *scheduler
-}
-
-// GetWaitingCompaction implements pebble.DBForCompaction.
-func (h heldCompactions) GetWaitingCompaction() (bool, pebble.WaitingCompaction) {
-	if h.scheduler.held() {
-		return false, pebble.WaitingCompaction{}
-	}
-	return h.DBForCompaction.GetWaitingCompaction()
 }

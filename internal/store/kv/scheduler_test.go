@@ -1,0 +1,101 @@
+package kv
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// backlog is a store for a scheduler with compactions that wait.
+type backlog struct {
+	limit, waiting int
+	asked          int // calls of the scheduler
+	granted        []pebble.CompactionGrantHandle
+}
+
+func (b *backlog) GetAllowedWithoutPermission() int { b.asked++; return b.limit }
+
+func (b *backlog) GetWaitingCompaction() (bool, pebble.WaitingCompaction) {
+	b.asked++
+	return b.waiting > 0, pebble.WaitingCompaction{}
+}
+
+func (b *backlog) Schedule(g pebble.CompactionGrantHandle) bool {
+	b.waiting--
+	b.granted = append(b.granted, g)
+	return true
+}
+
+func newTestScheduler(t *testing.T, db pebble.DBForCompaction) *scheduler {
+	var b background
+	b.init()
+	t.Cleanup(b.stop)
+	s := newScheduler(&b)
+	s.Register(1, db)
+	return s
+}
+
+// The scheduler never exceeds the limit, and a compaction that ends makes room for one that waits.
+func TestCompactionsAreLimited(t *testing.T) {
+	db := &backlog{limit: 2, waiting: 3}
+	s := newTestScheduler(t, db)
+	_, first := s.TrySchedule()
+	if ok, _ := s.TrySchedule(); !ok {
+		t.Fatal("the second of two was refused")
+	}
+	if ok, _ := s.TrySchedule(); ok {
+		t.Fatal("a third of two was granted")
+	}
+	first.Done()
+	if len(db.granted) != 1 {
+		t.Errorf("one ended, %d granted", len(db.granted))
+	}
+	db.limit = 4
+	db.granted[0].Done()
+	if db.waiting != 0 || s.mu.running != 3 {
+		t.Errorf("after the limit grew %d run and %d wait", s.mu.running, db.waiting)
+	}
+	s.Unregister()
+	db.waiting = 1
+	db.granted[1].Done()
+	if ok, _ := s.TrySchedule(); ok || db.waiting != 1 {
+		t.Error("granted after Unregister")
+	}
+}
+
+// A pause refuses compactions and offers the free places when it ends.
+func TestPausedCompactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &backlog{limit: 1, waiting: 1}
+		s := newTestScheduler(t, db)
+		s.pause(&s.short)
+		if ok, _ := s.TrySchedule(); ok {
+			t.Error("granted during a pause")
+		}
+		time.Sleep(pauseFirst + time.Nanosecond)
+		synctest.Wait()
+		if len(db.granted) != 1 {
+			t.Errorf("%d granted after the pause", len(db.granted))
+		}
+	})
+}
+
+// IdleIsFree: a scheduler without compactions has no timer and asks nothing.
+func TestIdleSchedulerIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &backlog{limit: 1, waiting: 1}
+		s := newTestScheduler(t, db)
+		_, first := s.TrySchedule()
+		first.Done()
+		db.granted[0].Done()
+		asked, began := db.asked, wakeups()
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		if n := wakeups() - began; n > 1000 || db.asked != asked {
+			t.Errorf("%d calls and %d wake-ups in an idle day", db.asked-asked, n)
+		}
+		s.Unregister()
+	})
+}
