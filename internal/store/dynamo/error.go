@@ -30,10 +30,22 @@ const (
 // Error is a failure the DynamoDB API defines: code and message are part of the wire contract.
 type Error struct {
 	Code    Code
-	Message string   // empty: the body has no message member at all
-	Item    Item     // ConditionalCheckFailed: the item as it is, when the caller asked for it
-	Reasons []Reason // TransactionCanceled: one for each action, in their order
+	Message string     // empty: the body has no message member at all
+	Item    Item       // ConditionalCheckFailed: the item as it is, when the caller asked for it
+	Reasons []Reason   // TransactionCanceled: one for each action, in their order
+	Value   ValueFault // the class of an invalid attribute value
 }
+
+// ValueFault is a class of errors of attribute values that operations word alike.
+type ValueFault uint8
+
+// The classes of ValueFault. FaultOther is also the one of all other errors.
+const (
+	FaultOther   ValueFault = iota // no data type, two data types, too many levels
+	FaultContent                   // a false NULL, an empty set, element or attribute name
+	FaultSet                       // duplicates in a set, or an empty number set
+	FaultNumber                    // not a number, too precise or out of range
+)
 
 // Reason is why one action of a transaction was, or was not, the cause of its cancellation.
 type Reason struct {
@@ -46,3 +58,7 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
 // Invalid is a ValidationException with the given text.
 func Invalid(message string) *Error { return &Error{Code: CodeValidation, Message: message} }
+
+func invalidValue(f ValueFault, message string) *Error {
+	return &Error{Code: CodeValidation, Message: message, Value: f}
+}

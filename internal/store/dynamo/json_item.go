@@ -108,9 +108,9 @@ func (j *JSON) attributes(dst []byte, level int) ([]byte, *Error) {
 func checkName(name []byte) *Error {
 	switch {
 	case len(name) == 0:
-		return Invalid(msgEmptyName)
+		return invalidValue(FaultContent, msgEmptyName)
 	case len(name) > maxNameBytes:
-		return Invalid(msgLongName)
+		return invalidValue(FaultContent, msgLongName)
 	}
 	return nil
 }
@@ -266,7 +266,7 @@ func (j *JSON) payload(dst []byte, kind Kind, level int) ([]byte, *Error) {
 		return AppendBool(dst, j.Bool()), nil
 	case KindNull:
 		if !j.Bool() && j.err == nil {
-			return dst, Invalid(msgNullFalse)
+			return dst, invalidValue(FaultContent, msgNullFalse)
 		}
 		return AppendNull(dst), nil
 	case KindMap:

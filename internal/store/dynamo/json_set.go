@@ -59,17 +59,17 @@ func (j *JSON) appendSetElement(dst []byte, kind Kind) ([]byte, *Error) {
 	switch kind {
 	case KindNS:
 		if null {
-			return dst, Invalid(msgNotNumeric)
+			return dst, invalidValue(FaultNumber, msgNotNumeric)
 		}
 		return j.appendNumber(dst)
 	case KindBS:
 		if null {
-			return dst, Invalid(msgNullInBS)
+			return dst, invalidValue(FaultContent, msgNullInBS)
 		}
 		return j.appendBlob(dst), nil
 	default:
 		if null {
-			return dst, Invalid(msgNullInSS)
+			return dst, invalidValue(FaultContent, msgNullInSS)
 		}
 		s := j.Text()
 		return append(appendUvarint(dst, len(s)), s...), nil
@@ -79,18 +79,18 @@ func (j *JSON) appendSetElement(dst []byte, kind Kind) ([]byte, *Error) {
 func emptySet(kind Kind) *Error {
 	switch kind {
 	case KindSS:
-		return Invalid(msgEmptySS)
+		return invalidValue(FaultContent, msgEmptySS)
 	case KindNS:
-		return Invalid(msgEmptyNS)
+		return invalidValue(FaultSet, msgEmptyNS)
 	default:
-		return Invalid(msgEmptyBS)
+		return invalidValue(FaultContent, msgEmptyBS)
 	}
 }
 
 // duplicates is the error of a set whose elements stand in b, in the order of the request.
 func duplicates(kind Kind, b []byte, count int) *Error {
 	if kind == KindNS {
-		return Invalid(msgDuplicateNS)
+		return invalidValue(FaultSet, msgDuplicateNS)
 	}
 	elems := make([][]byte, count)
 	for i := range elems {
@@ -101,7 +101,7 @@ func duplicates(kind Kind, b []byte, count int) *Error {
 	}
 	text := msgInvalidPrefix + "Input collection [" + string(bytes.Join(elems, []byte(", "))) + "]"
 	if kind == KindBS {
-		return Invalid(text + "of type BS contains duplicates.") // without a blank, as AWS has it
+		return invalidValue(FaultSet, text+"of type BS contains duplicates.") // without a blank, as AWS has it
 	}
-	return Invalid(text + " contains duplicates.")
+	return invalidValue(FaultSet, text+" contains duplicates.")
 }

@@ -62,7 +62,7 @@ func AppendNumber(dst, text []byte) ([]byte, error) {
 // parse reads decimal text; it returns a plain *Error so that the caller decides about the interface.
 func (dec *decimal) parse(text []byte) *Error {
 	if len(text) == 0 {
-		return Invalid(msgNotNumeric)
+		return invalidValue(FaultNumber, msgNotNumeric)
 	}
 	i := 0
 	if text[0] == '-' || text[0] == '+' {
@@ -124,7 +124,7 @@ func (dec *decimal) parse(text []byte) *Error {
 		return err
 	}
 	if lastKept > maxDigits {
-		return Invalid(msgDigits)
+		return invalidValue(FaultNumber, msgDigits)
 	}
 	return nil
 }
@@ -159,15 +159,15 @@ func parseExponent(text []byte) (int, bool) {
 }
 
 func notNumeric(text []byte) *Error {
-	return Invalid(msgNotNumeric + ": " + string(text))
+	return invalidValue(FaultNumber, msgNotNumeric+": "+string(text))
 }
 
 func checkExponent(exp int) *Error {
 	switch {
 	case exp > maxExponent:
-		return Invalid(msgOverflow)
+		return invalidValue(FaultNumber, msgOverflow)
 	case exp < minExponent:
-		return Invalid(msgUnderflow)
+		return invalidValue(FaultNumber, msgUnderflow)
 	}
 	return nil
 }

@@ -1,10 +1,6 @@
 package service
 
-import (
-	"strings"
-
-	"github.com/mayflydb/mayfly/internal/store/dynamo"
-)
+import "github.com/mayflydb/mayfly/internal/store/dynamo"
 
 // envelope begins a message of one shape error. PutItem and UpdateItem also put it before some of their request checks,
 // where every other operation, and the same action in a transaction, gives the bare text.
@@ -31,7 +27,7 @@ func (w wording) request(err error) error {
 // types or are no numbers.
 func (w wording) value(err error) error {
 	e, ok := err.(*dynamo.Error)
-	if ok && (strings.HasPrefix(e.Message, invalidValues) || strings.HasPrefix(e.Message, "Input collection")) {
+	if ok && (e.Value == dynamo.FaultContent || e.Value == dynamo.FaultSet) {
 		return w.request(err)
 	}
 	return err

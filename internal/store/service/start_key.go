@@ -9,16 +9,14 @@ import (
 
 const msgStartKey = "The provided starting key is invalid"
 
-// startKeyArg checks the values of an ExclusiveStartKey. Some messages are given bare.
+// startKeyArg checks the values of an ExclusiveStartKey. The messages about sets and numbers have no prefix.
 func startKeyArg(k ItemArg) error {
 	bad, ok := k.Err.(*dynamo.Error)
 	if !ok {
 		return k.Err
 	}
-	for _, bare := range []string{"duplicates", "number set", "numeric value", "significant digits", "magnitude"} {
-		if strings.Contains(bad.Message, bare) {
-			return bad
-		}
+	if bad.Value == dynamo.FaultSet || bad.Value == dynamo.FaultNumber {
+		return bad
 	}
 	return invalid(msgStartKey + ": " + bad.Message)
 }
