@@ -10,27 +10,30 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Thresholds are the figures above which alarms are raised. A figure of 0 leaves its alarm out.
+// Thresholds are the figures above which alarms fire. A figure of 0 disables its alarm.
 type Thresholds struct {
-	Consumed       []Consumption // of a table of mayfly's and of its global indexes
-	Backlog        float64       // items that are due and not removed, at mayfly, or by guard of one table
-	LateMS         float64       // p99 of how late items are removed, in milliseconds
-	OverdueMS      float64       // how long the oldest deadline that guard has not got to is past
-	GuardWrites    float64       // write units a second that guard consumes at a table
+	Consumed []Consumption // by a table at mayfly and by its global indexes
+	// items past their deadlines and not removed yet, at mayfly or at guard of one table
+	Backlog        float64
+	LateMS         float64 // p99 of the lateness of removals, in milliseconds
+	OverdueMS      float64 // age of the oldest deadline that guard has not handled yet
+	GuardWrites    float64 // write units per second that guard consumes at a table
 	GuardReads     float64
-	CostPerMillion float64 // dollars that a million of guard's removals cost
+	CostPerMillion float64 // dollars per million removals by guard
 }
 
-// Consumption is units a second of a table, with its local indexes (Index is empty then), or of a global index.
+// Consumption is in units per second: of a global index, or, with an empty Index, of a table with
+// its local indexes.
 type Consumption struct {
 	Index         string
 	Writes, Reads float64
 }
 
-// slack is what is left above the plan's own figures.
+// slack is the ratio between a threshold and the plan's own figure.
 const slack = 1.25
 
-// Thresholds are those of the plan: a quarter above its peaks, a minute's expiries as backlog, and a quarter more than a million removals cost with the dearest of guard's strategies.
+// Thresholds returns thresholds for the plan: a quarter above its peaks, a minute's expiries as
+// backlog, and a quarter above the cost of a million removals by guard's most expensive strategy.
 func (r *Report) Thresholds() Thresholds {
 	t := Thresholds{LateMS: 1000, OverdueMS: 60_000, Backlog: math.Max(1000, math.Ceil(r.PeakExpiry*60))}
 	above := func(planned float64) float64 { return math.Ceil(planned * slack) }
@@ -43,8 +46,9 @@ func (r *Report) Thresholds() Thresholds {
 	}
 	if r.Expiries > 0 {
 		e := expiry{w: &r.Workload}
-		t.GuardWrites = above(r.PeakExpiry * (e.delete() + 1)) // with an entry of its own
-		// What a scan may take unless it is told otherwise, and the entries of an index, each seen ahead and asked for again.
+		t.GuardWrites = above(r.PeakExpiry * (e.delete() + 1)) // with the index entry
+		// A scan's default limit, and index entries, each read twice: ahead of its deadline and at
+		// it.
 		t.GuardReads = above(scanReads + r.PeakExpiry*2*pages(r.Workload.KeyBytes+entryText))
 		for _, s := range r.Expiry {
 			if strings.HasPrefix(s.Name, "guard") {
@@ -55,16 +59,16 @@ func (r *Report) Thresholds() Thresholds {
 	return t
 }
 
-// scanReads is the read units a second that mayfly guard takes for scans by default.
+// scanReads is the default limit for guard's scans, in read units per second.
 const scanReads = 100
 
-// How requests to mayfly fail that are no fault of the caller's.
+// Matchers of requests that fail at mayfly and not by a mistake of the caller.
 const (
 	throttle = `code=~"ProvisionedThroughputExceededException|ThrottlingException|RequestLimitExceeded"`
 	fault    = `code=~"InternalServerError|InternalServerException|InternalException"` // of tables and streams, of schedules, of rules
 )
 
-// rule is an alarm as Prometheus reads it.
+// rule is an alarm in Prometheus's form.
 type rule struct {
 	Alert       string            `yaml:"alert"`
 	Expr        string            `yaml:"expr"`
@@ -78,51 +82,51 @@ type ruleGroup struct {
 	Rules ruleSet `yaml:"rules"`
 }
 
-// severities.
+// Severities.
 const (
-	page   = "page"   // somebody is to look now
-	ticket = "ticket" // somebody is to look today
+	page   = "page"   // look now
+	ticket = "ticket" // look today
 )
 
 func alarm(name, expr, lasts, severity, summary, next string) rule {
 	return rule{name, expr, lasts, map[string]string{"severity": severity}, map[string]string{"summary": summary, "description": next}}
 }
 
-// rose is whether a counter has risen in a time. One that appears is taken to have risen from 0, which increase does not see.
+// rose returns an expression: has a counter risen within a time? A counter that appears counts as
+// risen from 0, which increase does not see.
 func rose(series, within, by string) string {
 	return fmt.Sprintf("sum by (%s) (increase(%s[%s])) > 0\nor\nsum by (%s) (%s unless %s offset %s) > 0", by, series, within, by, series, series, within)
 }
 
-// late is whether the 99th percentile of a histogram is above a limit in milliseconds.
+// late returns an expression: is the 99th percentile of a histogram above a limit in milliseconds?
 func late(histogram, by string, limit float64) string {
 	return fmt.Sprintf("histogram_quantile(0.99, sum by (%s, le) (rate(%s_bucket[5m]))) > %s", by, histogram, decimal(limit))
 }
 
-// consuming is whether units of a kind are consumed faster than at a limit.
+// consuming returns an expression: is the consumption of units above a limit?
 func consuming(counter, matchers, by string, limit float64) string {
 	return fmt.Sprintf("sum by (%s) (rate(%s{%s}[5m])) > %s", by, counter, matchers, decimal(limit))
 }
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// ruleSet collects rules.
 type ruleSet []rule
 
 func (to *ruleSet) add(r ...rule) { *to = append(*to, r...) }
 
-// above adds a rule if there is a threshold for it.
+// above adds a rule unless its threshold is 0.
 func (to *ruleSet) above(threshold float64, r rule) {
 	if threshold > 0 {
 		to.add(r)
 	}
 }
 
-// Rules writes Prometheus rules for the metrics that mayfly and mayfly guard export.
+// Rules returns Prometheus rules, as YAML, for the metrics of mayfly and mayfly guard.
 func Rules(t Thresholds) []byte {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	// Encoding to a buffer what is made of texts cannot fail.
+	// Encoding strings to a buffer cannot fail.
 	_ = encoder.Encode(struct {
 		Groups []ruleGroup `yaml:"groups"`
 	}{[]ruleGroup{{"mayfly", serverRules(t)}, {"mayfly-guard", guardRules(t)}}})
@@ -165,8 +169,8 @@ func serverRules(t Thresholds) (all ruleSet) {
 			"the streams of {{ $labels.instance }} keep records that a consumer has not got to", "See mayfly_stream_held_records by consumer; mayfly trigger list and mayfly deadletter list."),
 		alarm("MayflyClockStanding", "mayfly_clock_standing == 1", "1m", page,
 			"the clock of {{ $labels.instance }} stands: the machine's lies behind an instant that was already used", "Set the machine's clock right: nothing expires until then."),
-		alarm("MayflyDeadLetters", rose("mayfly_scheduler_dead_letters_total", "15m", "instance, group"), "", ticket, "firings of {{ $labels.group }} were given up", redrive),
-		alarm("MayflyTriggerDeadLetters", rose("mayfly_trigger_dead_letters_total", "15m", "instance, trigger"), "", ticket, "deliveries of the trigger {{ $labels.trigger }} were given up", redrive))
+		alarm("MayflyDeadLetters", rose("mayfly_scheduler_dead_letters_total", "15m", "instance, group"), "", ticket, "firings of {{ $labels.group }} became dead letters", redrive),
+		alarm("MayflyTriggerDeadLetters", rose("mayfly_trigger_dead_letters_total", "15m", "instance, trigger"), "", ticket, "deliveries of the trigger {{ $labels.trigger }} became dead letters", redrive))
 	return all
 }
 
@@ -182,7 +186,7 @@ func guardRules(t Thresholds) (all ruleSet) {
 	all.add(
 		about("GuardThrottled", "sum by (TableName) (rate(mayfly_guard_throttled_total[5m])) > 1", "5m", ticket,
 			"guard is throttled {{ $value | humanize }} times a second", "The table or its index has too little capacity, or a partition is hot: mayfly plan."),
-		about("GuardGivesUp", rose("mayfly_guard_removals_failed_total", "1h", "TableName"), "", ticket, "removals were given up", "The endpoint refuses them for good; the worker's log says why."),
+		about("GuardGivesUp", rose("mayfly_guard_removals_failed_total", "1h", "TableName"), "", ticket, "removals failed for good", "The endpoint refuses them; the worker's log says why."),
 		about("GuardBadValues", rose("mayfly_guard_bad_values_total", "1d", "TableName"), "", ticket,
 			"some TTL attributes are no number of epoch seconds", "Find the writer: those items never expire."))
 	for _, k := range []struct {

@@ -11,16 +11,18 @@ import (
 
 const month = 30 * 24 * time.Hour
 
-// readings is the published time-series design: 10,000 readings a second, each up to 1 KB, kept for 30 days.
+// readings returns the published time-series design: 10,000 readings a second, each up to 1 KB,
+// kept for 30 days.
 func readings() Workload { return Workload{Writes: 10_000, ItemBytes: 150, Retention: month} }
 
-// fixed is capacity that is never changed.
+// fixed returns the plan of a workload whose capacity never changes.
 func fixed(w Workload, write, read float64) Workload {
 	w.Scaling = Scaling{MinWrite: write, MaxWrite: write, MinRead: read, MaxRead: read}
 	return w
 }
 
-// TestArithmetic has each row of the corrected arithmetic of the published time-series design, to the dollar.
+// TestArithmetic checks each row of the corrected arithmetic of the published time-series design,
+// to the dollar.
 func TestArithmetic(t *testing.T) {
 	now, before := made(t, readings(), USEast1), made(t, readings(), USEast1From2018)
 	withAll := readings()
@@ -32,7 +34,7 @@ func TestArithmetic(t *testing.T) {
 	for _, row := range []struct {
 		what      string
 		got, want float64
-		digits    int // after the point
+		digits    int // after the decimal point
 	}{
 		{"writes a day", now.WritesPerDay, 864e6, 0},
 		{"writes a month", now.WritesPerMonth, 25.92e9, 0},
@@ -61,7 +63,7 @@ func TestArithmetic(t *testing.T) {
 			t.Errorf("%s: %v, want %v", row.what, row.got, row.want)
 		}
 	}
-	// 5,000 write units are half of what is needed.
+	// 5,000 write units are half of the demand.
 	if got := five.Tracks[0].Throttled / five.Tracks[0].Asked; math.Abs(got-0.5) > 1e-6 {
 		t.Errorf("of 5,000 write units %v is throttled", got)
 	}
@@ -70,9 +72,10 @@ func TestArithmetic(t *testing.T) {
 	}
 }
 
-// TestExpiryArithmetic has what the published designs say of a million expiries, corrected, and guard's own page.
+// TestExpiryArithmetic checks the cost of a million expiries against the published designs,
+// corrected, and against the page about guard.
 func TestExpiryArithmetic(t *testing.T) {
-	// A million items of 1 KB a month.
+	// A million items of 1 KB per month.
 	w := Workload{Writes: 1e6 / secondsPerMonth, ItemBytes: 1000, Retention: time.Hour, Sweep: Sweep{Workers: 1}}
 	r := made(t, w, USEast1)
 	part := func(name, of string) float64 {
@@ -97,25 +100,28 @@ func TestExpiryArithmetic(t *testing.T) {
 	cents("schedule per item: firings", part("scheduler per item", partFirings), 1)
 	cents("schedule per item: deletes", part("scheduler per item", partDeletes), 0.63)
 	cents("schedule per item: together", part("scheduler per item", partFirings)+part("scheduler per item", partDeletes), 1.63)
-	// Of 1,000 bytes, an item and its entry are above 1 KB with the attribute of the window: 2 + 2 units to delete, and 1 + 2 more to write.
+	// An item of 1,000 bytes and its index entry exceed 1 KB with the window attribute: 2 + 2 units
+	// to delete, 1 + 2 additional ones to write.
 	cents("window: deletes", part("window sweeper", partDeletes), 4*0.625)
 	cents("window: writers", part("window sweeper", partWriters), 3*0.625)
 	cents("window: 800 s of 2 GB in batches, 43,200 runs of a second", part("window sweeper", partLambda), (800+43_200)*2*0.0000166667+0.0432*0.2)
 	cents("shards: index writes", part("sharded index", partWriters), 0.63)
 	cents("shards: deletes", part("sharded index", partDeletes), 1.25)
 	cents("shards: 8,640 firings", part("sharded index", partFirings), 0.0086)
-	cents("shards: the article's items, but its reads of $0.11, which the rules of reading do not give", part("sharded index", partWriters)+part("sharded index", partDeletes)+part("sharded index", partFirings)+0.11, 1.99) // 2.00 where each item is rounded
+	// 2.00 if each item is rounded
+	cents("shards: the article's items, plus its reads of $0.11, which differ from the rules of reading", part("sharded index", partWriters)+part("sharded index", partDeletes)+part("sharded index", partFirings)+0.11, 1.99)
 	cents("guard's page: local stream", part("guard stream, --deadlines DIR", partDeletes), 0.63)
 	cents("guard's page: table of deadlines", part("guard stream", partDeletes)+part("guard stream", partWriters), 1.88)
 	cents("guard's page: index", part("guard index", partDeletes)+part("guard index", partWriters), 1.88)
 	cents("guard's page: schedules", part("guard schedule", partDeletes)+part("guard schedule", partFirings), 1.63)
 
-	// A scan an hour of a million items that are there: $0.02.
+	// An hourly scan over a million stored items: $0.02.
 	w.Items, w.Sweep.Pass = 1e6, time.Hour
 	r = made(t, w, USEast1)
 	cents("guard's page: scan, an hour", part("guard scan", partReads)/hoursPerMonth, 0.02)
 
-	// A fleet's rows and looks, of a million a month: $2.59 for each worker, and $0.69 for the table.
+	// Rows and polls of a fleet, with a million expiries per month: $2.59 per worker and $0.69 per
+	// table.
 	for i, want := range []float64{0, 5.88, 8.47} {
 		w.Sweep.Workers = i + 1
 		r = made(t, w, USEast1)
@@ -124,7 +130,8 @@ func TestExpiryArithmetic(t *testing.T) {
 	cents("one crew, and no looks", part("guard index", partFleet), 3*2.592/2)
 }
 
-// TestGuardsPrices: guard keeps two prices of its own for a rough idea, so that it needs no price table; they are these.
+// TestGuardsPrices checks that the two prices in guard, which estimates without a price table,
+// equal those of the default table.
 func TestGuardsPrices(t *testing.T) {
 	if p := Default(); p.OnDemand.Write != guard.PriceWrite || p.OnDemand.Read != guard.PriceRead {
 		t.Errorf("guard counts with %v and %v, the table has %v and %v", guard.PriceWrite, guard.PriceRead, p.OnDemand.Write, p.OnDemand.Read)
@@ -143,7 +150,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// An index is written to when an entry comes, twice when its key changes, and not at all where nothing of it does.
+// A new item writes one index entry, a changed index key two, and a change of no projected
+// attribute none.
 func TestIndexWrites(t *testing.T) {
 	w := Workload{Writes: 100, ItemBytes: 3000, Updates: 0.5, Indexes: []Index{
 		{Name: "all"}, {Name: "keys", Projection: KeysOnly}, {Name: "moving", Projection: KeysOnly, Moves: 1}, {Name: "some", Projection: Include, EntryBytes: 2000, Share: 0.5},
@@ -151,10 +159,10 @@ func TestIndexWrites(t *testing.T) {
 	}}
 	r := made(t, w, USEast1)
 	want := map[string]float64{
-		"table":        100*3 + 100*0.5,     // 3 KB each, and the local index's new entries
-		"index all":    100 * 3,             // each write
+		"table":        100*3 + 100*0.5,     // 3 KB each, and the new entries of the local index
+		"index all":    100 * 3,             // every write
 		"index keys":   100 * 0.5,           // new items
-		"index moving": 100*0.5 + 100*0.5*2, // and both writes of each update
+		"index moving": 100*0.5 + 100*0.5*2, // also both writes of each update
 		"index some":   100 * 0.5 * 2,       // half of the items, of 2 KB
 	}
 	for _, track := range r.Tracks {
@@ -167,7 +175,8 @@ func TestIndexWrites(t *testing.T) {
 	}
 }
 
-// A constant partition key of an index gets all its writes, and the count of shards follows from what a partition takes.
+// An index with one partition key receives all its writes there, and the number of shards follows
+// from a partition's capacity.
 func TestHotPartitions(t *testing.T) {
 	w := readings()
 	w.Indexes = []Index{{Name: "metric", Keys: 1}, {Name: "spread", Keys: 100}}

@@ -2,51 +2,55 @@ package planner
 
 import "math"
 
-// Autoscaled is what autoscaling makes of a track.
+// Autoscaled is the result of autoscaling one track.
 type Autoscaled struct {
-	Resource  string  `json:"resource"` // table, or index NAME
-	Kind      Kind    `json:"kind"`
-	Least     float64 `json:"least_units"` // capacity
-	Most      float64 `json:"most_units"`
-	Mean      float64 `json:"mean_units"`
-	Demand    float64 `json:"demand_mean_units"` // a second
-	Peak      float64 `json:"demand_peak_units"`
-	Used      float64 `json:"utilisation"`        // of capacity by demand, throttled included, 0 and up
-	Throttled float64 `json:"throttled_units"`    // units refused in all the shape
-	Requests  float64 `json:"throttled_requests"` // about as many requests, of those of the table that it is the consequence of
-	Asked     float64 `json:"asked_units"`        // units asked for in all the shape
-	Out       int     `json:"scale_outs"`
-	In        int     `json:"scale_ins"`
-	Kept      int     `json:"scale_ins_refused"` // for a time, because the day's decreases were used up
-	Minutes   int     `json:"throttled_minutes"`
-	USD       float64 `json:"usd_per_month"`
+	Resource string  `json:"resource"` // "table", or "index NAME"
+	Kind     Kind    `json:"kind"`
+	Least    float64 `json:"least_units"` // capacity
+	Most     float64 `json:"most_units"`
+	Mean     float64 `json:"mean_units"`
+	Demand   float64 `json:"demand_mean_units"` // per second
+	Peak     float64 `json:"demand_peak_units"`
+	// demand, throttled units included, over capacity; 0 and up
+	Used      float64 `json:"utilisation"`
+	Throttled float64 `json:"throttled_units"` // units refused over the whole shape
+	// an estimate; for an index, requests to the table that cause its writes
+	Requests float64 `json:"throttled_requests"`
+	Asked    float64 `json:"asked_units"` // units demanded over the whole shape
+	Out      int     `json:"scale_outs"`
+	In       int     `json:"scale_ins"`
+	// scale-ins postponed because the day's decreases were used up
+	Kept    int     `json:"scale_ins_refused"`
+	Minutes int     `json:"throttled_minutes"`
+	USD     float64 `json:"usd_per_month"`
 
-	series *series // for charts; nil where none is wanted
+	series *series // for charts; nil unless wanted
 }
 
-// track is a track as autoscaling goes over it.
+// track is a track during its simulation.
 type track struct {
 	Autoscaled
 	least, most float64
-	factor      float64                // demand is factor times the base
-	of          func(p *Point) float64 // base demand of a minute
-	price       float64                // of a unit and hour
+	factor      float64                // demand is factor × base
+	base          func(p *Point) float64 // base demand in a minute
+	price       float64                // per unit and hour
 
-	capacity    float64
-	burst       float64    // unused units of the last 300 s
-	left        [5]float64 // unused of each of the last five minutes, the oldest first from next on
+	capacity float64
+	burst    float64 // unused units of the last 300 s: the sum of left
+	// a ring of the unused units of the last five minutes; the oldest is at next
+	left        [5]float64
 	next        int
-	over, under int     // consecutive minutes
-	refused     bool    // scaling in, since it was last begun or not wanted, because the day's decreases were used up
-	last        float64 // consumption a second of the minute before
+	over, under int     // consecutive minutes above and below the thresholds
+	refused     bool    // the pending scale-in waits for a decrease
+	last        float64 // consumption per second in the previous minute
 	recent      [scaleInMinutes]float64
-	change      float64 // capacity that is on its way
-	wait        int     // minutes until it is there; 0: nothing is on its way
+	change      float64 // capacity after the change under way
+	wait        int     // minutes until the change takes effect; 0: no change is under way
 	hour        float64 // highest capacity of the hour
 	billed      float64 // unit-hours
 }
 
-// What autoscaling goes by: see the package's comment.
+// The rules of autoscaling; the package comment has their sources.
 const (
 	scaleOutMinutes  = 2
 	scaleInMinutes   = 15
@@ -56,10 +60,10 @@ const (
 	peakMinutes      = 30
 )
 
-// decreases are what is left of a resource's decreases.
+// decreases counts the decreases that a resource may still make.
 type decreases struct{ left int }
 
-// tick begins a minute of the day.
+// tick starts a minute of the day: a new hour adds a decrease, a new day resets them.
 func (d *decreases) tick(minute int) {
 	switch {
 	case minute%(24*60) == 0:
@@ -69,18 +73,19 @@ func (d *decreases) tick(minute int) {
 	}
 }
 
-// autoscale goes over the minutes of a shape, minutes long, with the tracks of one resource, which share its decreases. A shape that ends sooner begins again.
+// autoscale simulates the tracks of one resource, which share its decreases, over a number of
+// minutes. A shorter shape repeats.
 func autoscale(s *Shape, minutes int, set *Scaling, tracks []*track) {
 	day := s.Start.UTC().Hour()*60 + s.Start.UTC().Minute()
 	allowed := decreases{left: decreasesAtOnce}
 	for _, t := range tracks {
-		t.begin(set, t.factor*t.of(&s.Points[0]))
+		t.begin(set, t.factor*t.base(&s.Points[0]))
 	}
 	for m, i := 0, 0; m < minutes; m++ {
 		allowed.tick(day + m)
 		p := &s.Points[i]
 		for _, t := range tracks {
-			t.minute(m, t.factor*t.of(p), set, &allowed)
+			t.minute(m, t.factor*t.base(p), set, &allowed)
 		}
 		if i++; i == len(s.Points) {
 			i = 0
@@ -96,13 +101,14 @@ func (t *track) begin(set *Scaling, demand float64) {
 	t.Least, t.Most = t.capacity, t.capacity
 }
 
-// wanted is the capacity for a consumption.
+// wanted returns the capacity for a consumption.
 func (t *track) wanted(units float64, set *Scaling) float64 {
-	// A hair less, so that 7/0.7 is 10 and not 11.
+	// Slightly less, so that 7/0.7 is 10 and not 11.
 	return min(max(math.Ceil(units/set.Target-1e-9), t.least), t.most)
 }
 
-// minute lets one pass.
+// minute simulates one minute: a change that takes effect, billing, burst, throttling, and the
+// alarms.
 func (t *track) minute(m int, demand float64, set *Scaling, allowed *decreases) {
 	if t.wait > 0 {
 		if t.wait--; t.wait == 0 {
@@ -132,7 +138,8 @@ func (t *track) minute(m int, demand float64, set *Scaling, allowed *decreases) 
 	t.decide(m, served/60, set, allowed)
 }
 
-// keep notes what a minute has left unused, and takes what it has borrowed from the oldest.
+// keep stores a minute's unused units for bursts, after it has spent borrowed units from the
+// oldest.
 func (t *track) keep(unused, borrowed float64) {
 	for i := range t.left {
 		if borrowed == 0 {
@@ -152,7 +159,7 @@ func (t *track) keep(unused, borrowed float64) {
 	t.burst = max(t.burst, 0)
 }
 
-// decide is the two alarms. While a change is on its way they count on, and nothing else is begun.
+// decide evaluates the two alarms. During a change the alarms count on, and no other change starts.
 func (t *track) decide(m int, consumed float64, set *Scaling, allowed *decreases) {
 	t.recent[m%scaleInMinutes] = consumed
 	if consumed > set.Target*t.capacity*(1+1e-9) {
@@ -182,7 +189,7 @@ func (t *track) decide(m int, consumed float64, set *Scaling, allowed *decreases
 		to := t.wanted(highest, set)
 		switch {
 		case to >= t.capacity:
-		case allowed.left == 0: // the alarm goes on to ask each minute
+		case allowed.left == 0: // the alarm repeats every minute
 			if !t.refused {
 				t.Kept++
 			}
@@ -199,7 +206,7 @@ func (t *track) turn(to float64, set *Scaling) {
 	t.change, t.wait, t.over, t.under, t.refused = to, max(set.Delay, 1), 0, 0, false
 }
 
-// end makes sums to means, and the price of a month.
+// end turns sums into means, and computes the monthly price.
 func (t *track) end(minutes int) {
 	t.billed += t.hour
 	hours := math.Ceil(float64(minutes) / 60)
@@ -211,17 +218,19 @@ func (t *track) end(minutes int) {
 	}
 }
 
-// OnDemand is what a track does on demand.
+// OnDemand is the result of a track on demand.
 type OnDemand struct {
-	Resource  string  `json:"resource"`
-	Kind      Kind    `json:"kind"`
-	Throttled float64 `json:"throttled_units"` // of a table that is new when the shape begins and has not been warmed
+	Resource string `json:"resource"`
+	Kind     Kind   `json:"kind"`
+	// for a table that is new, and not warmed, when the shape begins
+	Throttled float64 `json:"throttled_units"`
 	Minutes   int     `json:"throttled_minutes"`
-	Warm      float64 `json:"warm_units"` // throughput to warm it to, so that nothing is throttled; 0: not needed
-	USD       float64 `json:"usd_per_month"`
+	// throughput to warm the table to, so that it throttles nothing; 0: not needed
+	Warm float64 `json:"warm_units"`
+	USD  float64 `json:"usd_per_month"`
 }
 
-// onDemand goes over the first days of a shape with a table that is new.
+// onDemand simulates a new table during the first days of a shape.
 func (t *track) onDemand(s *Shape, minutes int, perMillion float64) OnDemand {
 	first := float64(initialOnDemandW)
 	if t.Kind == Reads {
@@ -231,12 +240,12 @@ func (t *track) onDemand(s *Shape, minutes int, perMillion float64) OnDemand {
 	if t.Peak <= first {
 		return o
 	}
-	var served [peakMinutes]float64 // of the last minutes
+	var served [peakMinutes]float64 // in the last minutes
 	peak, i := 0.0, 0
 	for m := range minutes {
 		at := m % peakMinutes
-		peak = max(peak, served[at]) // of 30 minutes ago
-		demand := t.factor * t.of(&s.Points[i])
+		peak = max(peak, served[at]) // 30 minutes ago
+		demand := t.factor * t.base(&s.Points[i])
 		gives := max(first, 2*peak)
 		served[at] = min(demand, gives)
 		if demand > gives*(1+1e-9) {

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// run lets autoscaling go over demands, minute by minute, of writes.
+// run simulates a track of writes, with one demand per minute, and returns its capacity in each
+// minute.
 func run(set Scaling, start time.Time, demands ...float64) (*track, []float64) {
 	set.fill(func(is bool, format string, args ...any) {
 		if is {
@@ -19,7 +20,7 @@ func run(set Scaling, start time.Time, demands ...float64) (*track, []float64) {
 	for _, d := range demands {
 		s.Points = append(s.Points, Point{Writes: d})
 	}
-	t := &track{factor: 1, of: func(p *Point) float64 { return p.Writes }, price: 0.00065, least: set.MinWrite, most: set.MaxWrite}
+	t := &track{factor: 1, base: func(p *Point) float64 { return p.Writes }, price: 0.00065, least: set.MinWrite, most: set.MaxWrite}
 	t.Kind = Writes
 	var capacity []float64
 	t.series = newSeries(len(demands))
@@ -42,10 +43,11 @@ func join(parts ...[]float64) (all []float64) {
 	return all
 }
 
-// Two consecutive minutes above the target, and the delay, bring capacity; one does not.
+// Two consecutive minutes above the target add capacity after the delay; one does not.
 func TestScaleOut(t *testing.T) {
 	track, capacity := run(Scaling{}, time.Time{}, join(minutes(10, 70), minutes(1, 90), minutes(5, 70), minutes(10, 90))...)
-	want := join(minutes(19, 100), minutes(7, 129)) // 90/0.7, two minutes after the second minute of it
+	// 90/0.7, two minutes after the second minute above the target
+	want := join(minutes(19, 100), minutes(7, 129))
 	for m := range capacity {
 		if capacity[m] != want[m] {
 			t.Fatalf("minute %d: %v, want %v\n%v", m, capacity[m], want[m], capacity)
@@ -56,7 +58,8 @@ func TestScaleOut(t *testing.T) {
 	}
 }
 
-// Fifteen consecutive minutes 20 points below the target take capacity back, to the highest of them; without a band it is those below the target.
+// Fifteen consecutive minutes 20 points below the target reduce capacity to fit the highest of
+// them. Without a band, minutes below the target count.
 func TestScaleIn(t *testing.T) {
 	for _, x := range []struct {
 		band   float64
@@ -77,26 +80,26 @@ func TestScaleIn(t *testing.T) {
 	}
 }
 
-// Unused capacity of the last 300 s is spent at any rate, and no more than that.
+// A burst spends the unused capacity of the last 300 s at any rate, and no more.
 func TestBurst(t *testing.T) {
 	set := Scaling{MinWrite: 100, MaxWrite: 100}
 	for _, x := range []struct {
-		idle      int // minutes in which 90 are unused
+		idle      int // minutes with 90 unused units per second
 		spike     float64
 		throttled float64
 	}{
-		{10, 100 + 5*90, 0},      // 27,000 units of five minutes
-		{10, 100 + 5*90 + 1, 60}, // one more a second
-		{3, 100 + 3*90, 0},       // three minutes have been saved
+		{10, 100 + 5*90, 0},      // 27,000 units from five minutes
+		{10, 100 + 5*90 + 1, 60}, // one more per second
+		{3, 100 + 3*90, 0},       // three minutes are saved
 		{3, 100 + 3*90 + 2, 120}, //
-		{0, 101, 60},             // nothing has
+		{0, 101, 60},             // none are saved
 	} {
 		track, _ := run(set, time.Time{}, join(minutes(x.idle, 10), minutes(1, x.spike))...)
 		if math.Abs(track.Throttled-x.throttled) > 1e-6 {
 			t.Errorf("after %d minutes a spike of %v: %v throttled, want %v", x.idle, x.spike, track.Throttled, x.throttled)
 		}
 	}
-	// What is spent is spent; and what is six minutes old is gone.
+	// Units are spent once, and expire after five minutes.
 	if track, _ := run(set, time.Time{}, join(minutes(5, 10), minutes(1, 550), minutes(1, 101))...); math.Abs(track.Throttled-60) > 1e-6 {
 		t.Errorf("it was spent twice: %v", track.Throttled)
 	}
@@ -105,10 +108,11 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// A day begins with four decreases, and has one more each hour, never more than four at a time: 27 a day.
+// A day begins with four decreases, and each hour adds one, never more than four at a time: 27 per
+// day.
 func TestDecreases(t *testing.T) {
 	var all []float64
-	for range 24 * 3 { // up and down three times an hour
+	for range 24 * 3 { // up and down three times per hour
 		all = append(all, join(minutes(4, 700), minutes(16, 70))...)
 	}
 	midnight := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
@@ -116,7 +120,8 @@ func TestDecreases(t *testing.T) {
 	if track.In != 27 || track.Kept == 0 {
 		t.Errorf("%d decreases in a day, %d refused", track.In, track.Kept)
 	}
-	// From noon on: four, one in each of the eleven hours that follow, four at midnight, and one in each of eleven.
+	// From noon: four, one in each of the next eleven hours, four at midnight, and one in each of
+	// eleven.
 	if track, _ = run(Scaling{Delay: -1}, midnight.Add(12*time.Hour), all...); track.In != 4+11+4+11 {
 		t.Errorf("%d decreases from noon to noon", track.In)
 	}
@@ -126,10 +131,13 @@ func TestDecreases(t *testing.T) {
 	}
 }
 
-// What the day's decreases did not allow is done as soon as the next hour brings one, and counts as put off once.
+// A postponed scale-in happens in the next hour, which adds a decrease, and counts as postponed
+// once.
 func TestDecreasesPutOff(t *testing.T) {
 	var all []float64
-	for d := 6400.0; d > 100; d /= 2 { // a decrease at the end of each but the first quarter of an hour: 29, 44, 59, 74, 89, and none is left at 104
+	// a decrease at the end of each quarter of an hour except the first: 29, 44, 59, 74, 89, and
+	// none is left at 104
+	for d := 6400.0; d > 100; d /= 2 {
 		all = append(all, minutes(15, d)...)
 	}
 	track, capacity := run(Scaling{Delay: -1}, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), append(all, minutes(60, 100)...)...)
@@ -154,7 +162,7 @@ func TestDecreasesAreShared(t *testing.T) {
 	set.Delay = -1
 	set.fill(func(bool, string, ...any) {})
 	of := func(p *Point) float64 { return p.Writes }
-	both := []*track{{factor: 1, of: of, least: 1, most: 40_000}, {factor: 1, of: of, least: 1, most: 40_000}}
+	both := []*track{{factor: 1, base: of, least: 1, most: 40_000}, {factor: 1, base: of, least: 1, most: 40_000}}
 	autoscale(s, len(s.Points), &set, both)
 	if in := both[0].In + both[1].In; in != 5 { // four at once, and one more an hour later
 		t.Errorf("%d decreases within two hours", in)
@@ -177,7 +185,7 @@ func TestHoursAreBilled(t *testing.T) {
 	}
 }
 
-// On demand serves what it starts with, then double the peak of half an hour ago.
+// On demand serves its initial throughput, then double the peak of half an hour ago.
 func TestOnDemandGrows(t *testing.T) {
 	r := made(t, Workload{Writes: 10_000, ItemBytes: 100, Mix: Mix{Strong: 12_000}}, USEast1)
 	writes, reads := r.Demands[0], r.Demands[1]
@@ -189,7 +197,7 @@ func TestOnDemandGrows(t *testing.T) {
 	}
 }
 
-// A shape that is shorter than a month is repeated; one that is longer is taken whole.
+// A shape shorter than a month repeats; a longer one counts whole.
 func TestShapesLength(t *testing.T) {
 	day := &Shape{}
 	for m := range 24 * 60 {
@@ -208,7 +216,7 @@ func TestShapesLength(t *testing.T) {
 	}
 }
 
-// The cheaper mode follows from how even the traffic is.
+// Even traffic is cheaper with provisioned capacity, uneven traffic on demand.
 func TestCheaperMode(t *testing.T) {
 	spiky := &Shape{Points: make([]Point, 24*60)}
 	for m := range 3 {
@@ -221,7 +229,7 @@ func TestCheaperMode(t *testing.T) {
 	if r = made(t, readings(), USEast1); r.Modes.Cheaper != ModeAutoscaled {
 		t.Errorf("%+v", r.Modes)
 	}
-	// Spikes of a minute never scale anything out, and are throttled where burst does not bridge them.
+	// Spikes of one minute never scale out, and are throttled unless bursts cover them.
 	r = made(t, Workload{ItemBytes: 100, Shape: spiky}, USEast1)
 	if w := r.Tracks[0]; w.Out != 0 || w.Throttled == 0 {
 		t.Errorf("%+v", w)
@@ -243,7 +251,8 @@ func BenchmarkMonth(b *testing.B) {
 	}
 }
 
-// Whatever the traffic: capacity stays in its bounds, nothing is served that neither capacity nor the last five minutes had, and what was asked for is served or throttled.
+// For any traffic: capacity stays within its bounds, served units come from capacity or the last
+// five minutes, and all demand is either served or throttled.
 func TestAnyTraffic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		low := float64(rapid.IntRange(1, 200).Draw(t, "min"))

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// harness loads the pages into frames of several widths, measures what the browser has made of them, and leaves the measures in its own document, which the browser prints. How many
-// pages there are stands in its address.
+// harness loads each page into frames of several widths, measures the layout, and leaves the
+// measures in its own document, which the browser prints. The query string is the number of pages.
 const harness = `<!DOCTYPE html><meta charset="utf-8"><body><script>
 const all = [...Array(+location.search.slice(1)).keys()].flatMap(page => [360, 1280].map(width => ({page, width})));
 function visible(e) { const r = e.getBoundingClientRect(); return r.width > 0 && r.height >= 0 && r.width + r.height > 0; }
@@ -57,7 +57,7 @@ addEventListener("load", () => {
 
 type rectangle struct{ Left, Top, Right, Bottom float64 }
 
-// overlaps is by more than rounding.
+// overlaps reports an overlap of more than a rounding error.
 func (a rectangle) overlaps(b rectangle) bool {
 	return math.Min(a.Right, b.Right)-math.Max(a.Left, b.Left) > 1 && math.Min(a.Bottom, b.Bottom)-math.Max(a.Top, b.Top) > 1
 }
@@ -66,7 +66,7 @@ func (a rectangle) within(b rectangle) bool {
 	return a.Left >= b.Left-1 && a.Top >= b.Top-1 && a.Right <= b.Right+1 && a.Bottom <= b.Bottom+1
 }
 
-// measured is what the harness leaves of a frame.
+// measured is the harness's output for a frame.
 type measured struct {
 	Page               int
 	Width, ScrollWidth float64
@@ -93,8 +93,9 @@ type measured struct {
 	}
 }
 
-// TestPageInABrowser has Chromium show the page, in light and dark, in a narrow window and a wide one. Its charts are drawn, nothing is cut off or lies upon something else, all of it can be told
-// from the ground, and nothing is asked of anybody.
+// TestPageInABrowser shows the page in Chromium, in light and dark, in a narrow window and a wide
+// one. Its charts have shapes, texts neither overlap nor end at an edge, colors have enough
+// contrast, and the page requests no resource.
 func TestPageInABrowser(t *testing.T) {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
@@ -117,7 +118,7 @@ func TestPageInABrowser(t *testing.T) {
 			t.Fatal(err)
 		}
 		served.HandleFunc(fmt.Sprintf("GET /%d", i), func(w http.ResponseWriter, _ *http.Request) {
-			// What the page asked for would be refused, and the console would say so.
+			// The policy refuses every request of the page, and the console reports it.
 			w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 			w.Write(page.Bytes())
 		})
@@ -143,18 +144,18 @@ func TestPageInABrowser(t *testing.T) {
 	}
 }
 
-// browse gives the measures, and fails where the browser's console has something to say.
+// browse returns the measures, and fails if the browser's console has messages.
 func browse(t *testing.T, chromium, url string, dark bool) (frames []measured) {
 	t.Helper()
 	profile, err := os.MkdirTemp("", "mayfly-chromium-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(profile) // the browser may still be writing: what stays of it is no failure
+	defer os.RemoveAll(profile) // the browser may still be writing, and leftovers are no failure
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	scheme := map[bool]int{true: 0, false: 1}[dark] // as blink numbers them
-	// Without a sandbox, since that does not work for root, as whom CI runs; the page is ours.
+	scheme := map[bool]int{true: 0, false: 1}[dark] // Blink's numbers
+	// The sandbox does not work for root, the user of CI; the page is ours.
 	command := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--no-first-run", "--enable-logging=stderr", "--user-data-dir="+profile, fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme), "--window-size=1700,1000",
 		"--virtual-time-budget=10000", "--dump-dom", url)
@@ -234,7 +235,7 @@ func (f *measured) check(t *testing.T, dark bool) {
 	}
 }
 
-// luminance and contrast are WCAG's, of colours as browsers write them.
+// luminance and contrast are defined by WCAG, for colors in the browsers' form.
 func luminance(t *testing.T, colour string) float64 {
 	t.Helper()
 	var c [3]float64

@@ -1,6 +1,6 @@
-// Package planner computes the needs and costs of a table: capacity, partitions, dollars a month in
-// each capacity mode, and dollars per million expiries for each way to remove items on time. It is
-// arithmetic over a workload and a price table: no network, no clock, no files.
+// Package planner computes the needs and costs of a table: capacity, partitions, dollars per month
+// in each capacity mode, and dollars per million expiries for each way to remove items on time. It
+// is arithmetic over a workload and a price table: no network, no clock, no files.
 //
 //	report, err := planner.Make(planner.Workload{Writes: 10_000, ItemBytes: 150, Retention: 30 * 24 * time.Hour}, planner.Default())
 //	report.WriteText(os.Stdout)
@@ -10,7 +10,7 @@
 // A write unit is a write of 1 KB (1,024 bytes, rounded up per item; a transaction counts twice). A
 // read unit is a strongly consistent read of 4 KB (eventually consistent half, transactional
 // twice). A shape is traffic minute by minute. A track is the capacity of one kind, writes or
-// reads, of the table or of one global index: each is scaled by itself. A month has 30 days.
+// reads, of the table or of one global index; each scales on its own. A month has 30 days.
 //
 // # Rules and sources
 //
@@ -23,8 +23,8 @@
 //   - Scale in once it has been 20 points or more below the target for 15 consecutive minutes
 //     (50 % for a target of 70 %). S: dynamodb-auto-scaling. The developer guide says "below the
 //     target": Band 0
-//   - A continuing alarm asks again each minute: if the day's decreases did not allow a
-//     scale-in, it follows as soon as they do. S: autoscaling-policy-cloudwatch-alarm
+//   - A continuing alarm repeats every minute: if the day's decreases do not allow a scale-in,
+//     it follows as soon as they do. S: autoscaling-policy-cloudwatch-alarm
 //   - A change takes some minutes: Delay, 2 by default. I ("a few minutes")
 //   - Scaling in follows the highest of the 15 minutes, scaling out the higher of the 2. I
 //   - Decreases: 4 at the start of each UTC day, one more each hour, never more than 4 at a
@@ -38,7 +38,7 @@
 //     minutes the difference is a few percent)
 //   - On demand serves 4,000 writes/s and 12,000 reads/s at first, then double the previous
 //     peak, which counts after 30 minutes. D: on-demand-capacity-mode.html
-//   - A partition has 1,000 write and 3,000 read units a second, in either mode, and holds 10
+//   - A partition has 1,000 write and 3,000 read units per second, in either mode, and holds 10
 //     GB. D
 //   - Storage: 100 bytes more per item, and per entry of each index. D
 //   - Removal by Amazon's own TTL costs nothing; any other delete is a write, of the table and

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/planner"
 )
 
-// Readings of sensors: which capacity mode, and how much for exact expiry.
+// Sensor readings: which capacity mode, and the price of exact expiry.
 func Example() {
 	report, err := planner.Make(planner.Workload{Writes: 10_000, ItemBytes: 150, Retention: 30 * 24 * time.Hour}, planner.Default())
 	if err != nil {

@@ -5,57 +5,61 @@ import (
 	"time"
 )
 
-// Strategy is what a way to remove items at their deadlines costs, on demand.
+// Strategy is one way to remove items at their deadlines, with its cost on demand.
 type Strategy struct {
 	Name       string  `json:"name"`
-	Late       string  `json:"late"`            // how late an item goes
+	Late       string  `json:"late"`            // lateness of removals
 	PerMillion float64 `json:"usd_per_million"` // expiries
 	Month      float64 `json:"usd_per_month"`
 	Parts      []Part  `json:"parts"` // of PerMillion
 	Shards     int     `json:"shards,omitempty"`
-	Why        string  `json:"why,omitempty"` // what to know
+	Why        string  `json:"why,omitempty"` // advice
 }
 
-// Part is what a part of it costs.
+// Part is one part of a strategy's cost.
 type Part struct {
 	Of  string  `json:"of"`
 	USD float64 `json:"usd_per_million"`
 }
 
-// The parts.
+// Names of the parts.
 const (
-	partDeletes = "deletes"          // of the items, with their entries in the table's indexes and in the sweeper's
-	partWriters = "writers"          // what the sweeper's index, or guard's table of deadlines, adds to the writes
-	partReads   = "reads"            // of the index or the table
-	partFirings = "firings"          // of schedules
+	// deletes of items, with their entries in the table's indexes and in the sweeper's
+	partDeletes = "deletes"
+	// additional writes for the sweeper's index or guard's table of deadlines
+	partWriters = "writers"
+	partReads   = "reads"            // reads of the index or the table
+	partFirings = "firings"          // firings of schedules
 	partStream  = "stream"           // GetRecords
 	partLambda  = "functions"        // Lambda
-	partFleet   = "leases and looks" // what guard's workers tell each other
+	partFleet   = "leases and looks" // rows and polls by which guard's workers coordinate
 )
 
-// What the published functions are taken to use: their memory, and how long a call of so many items takes.
+// Assumptions about the published functions: their memory, and the duration of their calls.
 const (
 	windowGB       = 2.0   // GB
 	shardedGB      = 0.125 // Lambda's default
 	streamGB       = 0.125
-	runSeconds     = 1.0  // of a run that finds nothing
-	batchSeconds   = 0.02 // of a BatchWriteItem of 25, one after another
+	runSeconds     = 1.0  // of an empty run
+	batchSeconds   = 0.02 // per BatchWriteItem of 25, in sequence
 	batchItems     = 25
-	streamBatch    = 100        // records that a call of the function gets
-	scheduleSecond = 0.02       // of a call of the Scheduler, one after another
+	streamBatch    = 100        // records per call of the function
+	scheduleSecond = 0.02       // per call of the Scheduler, in sequence
 	guardShare     = 16         // partitions of guard's stream strategy
-	windowText     = 49 + 16    // bytes: of a window's text, and the attribute's name
-	entryText      = 2 + 16 + 8 // of a shard's
+	windowText     = 49 + 16    // bytes: a window's text and the attribute's name
+	entryText      = 2 + 16 + 8 // bytes: a shard's
 )
 
-// expire costs the ways to remove. Shares that a month has whatever expires are divided by what expires.
+// expire computes the cost of each strategy. It divides fixed monthly costs by the month's
+// expiries.
 func (r *Report) expire(s *Shape) {
 	w := &r.Workload
 	perS := r.newItems() * w.Expiring
 	if perS == 0 {
 		return
 	}
-	if r.Expiries = perS * secondsPerMonth; r.Expiries < 1 { // what is paid whatever expires would be divided by next to nothing
+	// fixed costs would be divided by almost zero
+	if r.Expiries = perS * secondsPerMonth; r.Expiries < 1 {
 		return
 	}
 	peak := 0.0
@@ -81,7 +85,7 @@ func (r *Report) expire(s *Shape) {
 	}
 }
 
-// expiry has what the ways have in common.
+// expiry has the inputs that all strategies share.
 type expiry struct {
 	r        *Report
 	w        *Workload
@@ -89,25 +93,25 @@ type expiry struct {
 	perMonth float64 // expiries
 }
 
-// writes is what so many write units for each expiry cost a million of them.
+// writes returns the cost of a million expiries that take this many write units each.
 func (e *expiry) writes(units float64) float64 { return units * e.p.OnDemand.Write }
 
 func (e *expiry) reads(units float64) float64 { return units * e.p.OnDemand.Read }
 
-// spread divides what a month costs by its expiries, and gives it for a million.
+// spread returns the share of a million expiries in a monthly cost.
 func (e *expiry) spread(usd float64) float64 { return usd / e.perMonth * 1e6 }
 
-// function is what runs of a function cost in a month, with their seconds.
+// function returns the cost of a month's runs of a function, which take this many seconds together.
 func (e *expiry) function(runs, seconds, gb float64) float64 {
 	return e.spread(runs/1e6*e.p.Lambda.Request + seconds*gb*e.p.Lambda.GBSecond)
 }
 
-// firings is what schedules' firings in a month cost.
+// firings returns the cost of a month's firings of schedules.
 func (e *expiry) firings(n float64) float64 {
 	return e.spread(max(n-e.r.free(e.p.Scheduler.FreeFirings), 0) / 1e6 * e.p.Scheduler.Firing)
 }
 
-// delete is the units of a delete that is not TTL's: of the item, and of its entries.
+// delete returns the units of a delete other than TTL's: the item and its index entries.
 func (e *expiry) delete() float64 {
 	units := WriteUnits(e.w.ItemBytes, false)
 	for i := range e.w.Indexes {
@@ -116,17 +120,20 @@ func (e *expiry) delete() float64 {
 	return units
 }
 
-// entry is the units that an index entry of so many bytes adds to its writers: one write, and two for each renewal, which changes its key.
+// entry returns the units that an index entry adds to its writers: one write, and two for each
+// renewal, which changes its key.
 func (e *expiry) entry(bytes int) float64 { return WriteUnits(bytes, false) * (1 + 2*e.w.Renewals) }
 
-// pages is what reading entries of so many bytes takes, for each of them, in pages of 1 MB.
+// pages returns the units for each entry of this size, read in pages of 1 MB.
 func pages(bytes int) float64 { return float64(bytes) / readBlock / 2 }
 
 func perMonth(every time.Duration) float64 { return secondsPerMonth / every.Seconds() }
 
-// window is the published expiration-window index with projection ALL, and the sweeper that runs once in a window.
+// window returns the published expiration-window index with projection ALL, whose sweeper runs once
+// per window.
 func (e *expiry) window() Strategy {
-	entry, runs := e.w.ItemBytes+windowText, perMonth(e.w.Sweep.Window) // the entry is the item, which has grown by the attribute
+	// the entry is the whole item, which has the window attribute too
+	entry, runs := e.w.ItemBytes+windowText, perMonth(e.w.Sweep.Window)
 	grown := WriteUnits(entry, false) - WriteUnits(e.w.ItemBytes, false)
 	s := Strategy{
 		Name: "window sweeper", Late: "0 to " + short(e.w.Sweep.Window) + ", and the run",
@@ -145,7 +152,7 @@ func (e *expiry) window() Strategy {
 	return s
 }
 
-// sharded is the published index of shards, KEYS_ONLY, and its sweeper.
+// sharded returns the published index of shards, KEYS_ONLY, and its sweeper.
 func (e *expiry) sharded(shards int) Strategy {
 	entry, runs := e.w.KeyBytes+entryText, perMonth(e.w.Sweep.Period)
 	return Strategy{
@@ -161,7 +168,7 @@ func (e *expiry) sharded(shards int) Strategy {
 	}
 }
 
-// schedules is one schedule for each item, made by a function on the table's stream.
+// schedules returns one schedule per item, which a function on the table's stream creates.
 func (e *expiry) schedules() Strategy {
 	calls := (2 + e.w.Renewals) * e.perMonth // create, update, and delete
 	records := e.r.WritesPerMonth + e.perMonth
@@ -189,7 +196,7 @@ const (
 	schedulesMax  = 10e6
 )
 
-// streamReads is what one reader of the stream costs.
+// streamReads returns the cost of one reader of the stream.
 func (e *expiry) streamReads() Part {
 	return Part{partStream, e.spread(max(e.r.readerCalls()-e.r.free(e.p.Streams.FreeReads), 0) / 1e6 * e.p.Streams.Read)}
 }
@@ -198,7 +205,8 @@ func (e *expiry) guardLocal() Strategy {
 	return Strategy{Name: "guard stream, --deadlines DIR", Late: "milliseconds", Parts: []Part{{partDeletes, e.writes(e.delete())}, e.streamReads()}, Why: "one process with a disk"}
 }
 
-// guardStream writes each deadline into a table and deletes it there.
+// guardStream returns guard's stream strategy, which writes each deadline into a table and deletes
+// it there.
 func (e *expiry) guardStream() Strategy {
 	return Strategy{
 		Name: "guard stream", Late: "milliseconds",
@@ -206,13 +214,16 @@ func (e *expiry) guardStream() Strategy {
 			{partDeletes, e.writes(e.delete())},
 			{partWriters, e.writes(2 * (1 + e.w.Renewals))},
 			e.streamReads(),
-			{partFleet, e.fleet(2, guardShare/1.25)}, // readers of the stream and owners of partitions, which look every 5/4 of a lease
+			// readers of the stream and owners of partitions, which poll every 5/4 of a lease
+			{partFleet, e.fleet(2, guardShare/1.25)},
 		},
 	}
 }
 
-// fleet is what workers that know of each other cost: in a lease's time, four writes of each worker's row and four queries of all rows, in each crew that it is in; and looks, which are queries
-// that do not grow with the workers. The queries are consistent, and a unit. A worker that is alone does none of it.
+// fleet returns the cost of coordination. In the time of a lease each worker writes its row four
+// times, and queries all rows four times, for each crew that it joins. Polls are queries whose
+// number does not grow with the workers. A query is consistent and takes one unit. A single worker
+// does none of this.
 func (e *expiry) fleet(crews, looks float64) float64 {
 	if e.w.Sweep.Workers == 1 {
 		return 0
@@ -221,7 +232,7 @@ func (e *expiry) fleet(crews, looks float64) float64 {
 	return e.spread((rows*e.p.OnDemand.Write + (rows+looks)*e.p.OnDemand.Read) * perMonth(e.w.Sweep.Lease) / 1e6)
 }
 
-// guardIndex is an index of shards, KEYS_ONLY.
+// guardIndex returns guard's strategy over an index of shards, KEYS_ONLY.
 func (e *expiry) guardIndex(shards int) Strategy {
 	entry, looks := e.w.KeyBytes+entryText, perMonth(e.w.Sweep.Ahead)*float64(shards)
 	return Strategy{
@@ -229,7 +240,8 @@ func (e *expiry) guardIndex(shards int) Strategy {
 		Parts: []Part{
 			{partDeletes, e.writes(e.delete() + WriteUnits(entry, false))},
 			{partWriters, e.writes(e.entry(entry))},
-			{partReads, e.reads(2*pages(entry)) + e.spread(looks*0.5/1e6*e.p.OnDemand.Read)}, // each is seen ahead, and asked for again
+			// each entry is read ahead of its deadline and at it
+			{partReads, e.reads(2*pages(entry)) + e.spread(looks*0.5/1e6*e.p.OnDemand.Read)},
 			{partFleet, e.fleet(1, 0)},
 		},
 		Why: "if it was written " + short(e.w.Sweep.Ahead) + " before",
@@ -244,7 +256,7 @@ func (e *expiry) guardSchedule() Strategy {
 	}
 }
 
-// guardScan reads the whole table again and again.
+// guardScan returns guard's strategy that reads the whole table repeatedly.
 func (e *expiry) guardScan() Strategy {
 	pass := e.r.StoredItems * pages(e.w.ItemBytes) / 1e6 * e.p.OnDemand.Read
 	return Strategy{

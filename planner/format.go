@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// dollars writes an amount: "$16,200.00", small ones with more digits.
+// dollars formats an amount: "$16,200.00", small amounts with more digits.
 func dollars(v float64) string {
 	if v > 0 && v < 0.995 {
-		digits := min(int(math.Ceil(-math.Log10(v)))+1, 9) // two that count
+		digits := min(int(math.Ceil(-math.Log10(v)))+1, 9) // two significant ones
 		return "$" + strconv.FormatFloat(v, 'f', max(digits, 2), 64)
 	}
 	whole, cents, _ := strings.Cut(strconv.FormatFloat(v, 'f', 2, 64), ".")
 	return "$" + grouped(whole) + "." + cents
 }
 
-// number writes a count or a rate: whole ones with groups of digits, small ones with three that count.
+// number formats a count or a rate: whole ones with groups of digits, small ones with three
+// significant digits.
 func number(v float64) string {
 	switch {
 	case v >= 1e15:
@@ -43,7 +44,7 @@ func grouped(digits string) string {
 	return sign + b.String()
 }
 
-// percent writes a share.
+// percent formats a share.
 func percent(v float64) string {
 	switch p := v * 100; {
 	case p != 0 && math.Abs(p) < 0.1:
@@ -53,7 +54,7 @@ func percent(v float64) string {
 	}
 }
 
-// size writes a number of bytes, by powers of 1000 as storage is priced.
+// size formats a number of bytes by powers of 1000, the unit of storage prices.
 func size(bytes float64) string {
 	for _, u := range []struct {
 		of   float64
@@ -66,7 +67,7 @@ func size(bytes float64) string {
 	return strconv.FormatFloat(bytes, 'f', 0, 64) + " B"
 }
 
-// short writes a duration in its largest unit: "30 days", "5 minutes".
+// short formats a duration in its largest unit: "30 days", "5 minutes".
 func short(d time.Duration) string {
 	for _, u := range []struct {
 		of   time.Duration

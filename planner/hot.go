@@ -5,38 +5,39 @@ import (
 	"math"
 )
 
-// Hot is how near a table or an index comes to what a partition can take.
+// Hot compares the load of a table or an index with the capacity of a partition.
 type Hot struct {
 	Resource   string  `json:"resource"`
-	Partitions float64 `json:"partitions"`          // about how many it will have
-	WritePeak  float64 `json:"hottest_write_units"` // a second, of the busiest partition key
+	Partitions float64 `json:"partitions"`          // an estimate
+	WritePeak  float64 `json:"hottest_write_units"` // per second, of the busiest partition key
 	ReadPeak   float64 `json:"hottest_read_units"`
-	Shards     int     `json:"shards"` // to divide that key into; 1: none are needed
+	Shards     int     `json:"shards"` // number of shards to divide that key into; 1: no need
 	Risk       Risk    `json:"risk"`
 	Why        string  `json:"why,omitempty"`
 }
 
-// Risk is how likely a partition is throttled although the table is not.
+// Risk is the risk that a partition is throttled although the table is not.
 type Risk string
 
 // The risks.
 const (
 	RiskNone Risk = "none"
-	RiskNear Risk = "near" // above fill of what a partition gives
-	RiskOver Risk = "over" // more than it gives
+	RiskNear Risk = "near" // above fill of a partition's capacity
+	RiskOver Risk = "over" // above a partition's capacity
 )
 
-// fill is how far a partition is filled by plan: the published sweeper has 4 shards for 3,000 units a second.
+// fill is the planned use of a partition: the published sweeper has 4 shards for 3,000 units per
+// second.
 const fill = 0.8
 
-// shardsFor is into how many shards a key is divided, so that none is filled further than fill.
+// shardsFor returns the number of shards that keeps each below fill.
 func shardsFor(writes, reads float64) int {
 	return max(1, int(math.Ceil(math.Max(writes/(fill*partitionWrites), reads/(fill*partitionReads))-1e-9)))
 }
 
-// What a shard of a Kinesis data stream takes.
+// Limits of a shard of a Kinesis data stream.
 const (
-	kinesisRecords = 1000 // a second
+	kinesisRecords = 1000 // per second
 	kinesisBytes   = 1e6
 )
 

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// ReadIndex reads an index as a command line has it: NAME, NAME=PROJECTION, and settings behind commas.
+// ReadIndex reads the command line's form of an index: NAME, NAME=PROJECTION, and settings after
+// commas.
 //
 //	byDay
 //	byDay=KEYS_ONLY,share=0.2
@@ -49,7 +50,7 @@ func (x *Index) set(setting string) error {
 		if *part, err = strconv.ParseFloat(value, 64); err != nil || !(*part >= 0) {
 			return fmt.Errorf("%s: %q is not a number of 0 or more", name, value)
 		}
-		if part == &x.Share && x.Share == 0 { // which Index takes for its default
+		if part == &x.Share && x.Share == 0 { // Index would take 0 for its default
 			return errors.New("share: must be above 0")
 		}
 	default:

@@ -33,7 +33,7 @@ func TestPriceTables(t *testing.T) {
 		if err != nil || p.Region != "us-east-1" {
 			t.Fatalf("%s: %v", name, err)
 		}
-		// What is written as JSON is read again.
+		// A table survives its own JSON.
 		text, err := json.Marshal(p)
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestWorkloadsThatAreNone(t *testing.T) {
 			t.Errorf("got %v\nwant %s", err, x.says)
 		}
 	}
-	// All complaints come together.
+	// The error reports all problems together.
 	_, err := Make(Workload{Writes: 1, Updates: 2, HottestKey: 3}, Default())
 	if err == nil || len(strings.Split(err.Error(), "\n")) != 3 {
 		t.Errorf("not three complaints: %v", err)

@@ -7,9 +7,11 @@ import (
 	"strings"
 )
 
-// WritePage writes the report as one HTML page with charts, which needs nothing else: no scripts, no fonts, no network.
+// WritePage writes the report as one HTML page with charts. The page loads nothing: no scripts, no
+// fonts.
 //
-// The page is written by hand and not by html/template: a program that links it keeps every exported method of every type, since a template may call any; for mayfly that is megabytes.
+// The page does not use html/template: a template may call any method, so a program that links it
+// keeps every exported method of every type, for mayfly megabytes.
 func (r *Report) WritePage(out io.Writer) error {
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>mayfly plan: " + html.EscapeString(r.summary()[0]) + "</title>\n<style>" + pageStyle + "</style>\n</head>\n<body>\n<main>\n<h1>Capacity and cost</h1>\n")
@@ -52,12 +54,12 @@ func element(b *strings.Builder, name, text string) {
 	fmt.Fprintf(b, "<%s>%s</%s>\n", name, html.EscapeString(text), name)
 }
 
-// scrolling adds what may be wider than a narrow window, and is then scrolled by itself.
+// scrolling adds a part that may be wider than a narrow window, with a scroll bar of its own.
 func scrolling(b *strings.Builder, part string) {
 	b.WriteString("<div class=\"scroll\">" + part + "</div>\n")
 }
 
-// tiles are the figures that a reader looks for first.
+// tiles adds the figures that a reader looks for first.
 func (r *Report) tiles(b *strings.Builder) {
 	b.WriteString("<div class=\"tiles\">\n")
 	tile := func(label, figure string) {

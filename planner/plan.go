@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Report is a plan: what a workload needs and costs. Dollars are for a month of 30 days.
+// Report is a plan: the needs and costs of a workload. Dollars are per month of 30 days.
 type Report struct {
 	Workload Workload `json:"workload"`
 	Prices   *Prices  `json:"prices"`
 
-	ShapeMinutes int `json:"shape_minutes"` // 0: the same all the time
+	ShapeMinutes int `json:"shape_minutes"` // 0: constant traffic
 	Minutes      int `json:"simulated_minutes"`
 
 	WritesPerS     float64 `json:"writes_per_s"` // mean
@@ -25,12 +25,13 @@ type Report struct {
 	Demands []OnDemand   `json:"on_demand"`
 
 	StoredItems float64 `json:"stored_items"`
-	StoredBytes float64 `json:"stored_bytes"` // with what storage adds to items and index entries
+	StoredBytes float64 `json:"stored_bytes"` // with the overhead of items and index entries
 	StorageUSD  float64 `json:"storage_usd_per_month"`
 	StreamReads float64 `json:"stream_reads_per_month"`
 	StreamUSD   float64 `json:"stream_usd_per_month"`
 	Hot         []Hot   `json:"partitions"`
-	// KinesisShards is how many shards a Kinesis data stream needs, if writes come through one, at the peak.
+	// KinesisShards is the number of shards that a Kinesis data stream needs at the peak, if writes
+	// come through one.
 	KinesisShards int `json:"kinesis_shards"`
 
 	Expiries   float64    `json:"expiries_per_month"`
@@ -41,14 +42,18 @@ type Report struct {
 	start time.Time
 }
 
-// Modes compares the capacity modes. Storage and streams cost the same in each, and are not in it.
+// Modes compares the capacity modes. It excludes storage and streams, which cost the same in each.
 type Modes struct {
-	OnDemandUSD    float64 `json:"on_demand_usd"`
-	AutoscaledUSD  float64 `json:"autoscaled_usd"`
-	PeakUSD        float64 `json:"provisioned_for_the_peak_usd"` // at the target, without autoscaling
-	Cheaper        Mode    `json:"cheaper"`                      // of on demand and autoscaled
-	Throttles      bool    `json:"autoscaled_throttles"`         // some of the traffic is refused with autoscaling, and not paid for
-	CrossingWrites float64 `json:"crossing_writes"`              // utilisation at which both cost the same
+	OnDemandUSD   float64 `json:"on_demand_usd"`
+	AutoscaledUSD float64 `json:"autoscaled_usd"`
+	// provisioned for the peak at the target, without autoscaling
+	PeakUSD float64 `json:"provisioned_for_the_peak_usd"`
+	// the cheaper one of on demand and autoscaled
+	Cheaper Mode `json:"cheaper"`
+	// autoscaling refuses a part of the traffic, which then costs nothing
+	Throttles bool `json:"autoscaled_throttles"`
+	// utilisation at which both modes cost the same
+	CrossingWrites float64 `json:"crossing_writes"`
 	CrossingReads  float64 `json:"crossing_reads"`
 }
 
@@ -61,19 +66,19 @@ const (
 	ModeAutoscaled Mode = "provisioned with autoscaling"
 )
 
-// indexResource stands before an index's name.
+// indexResource is the prefix of an index's name.
 const indexResource = "index "
 
 // resource is the table or a global index.
 type resource struct {
 	name          string
-	writes, reads float64 // units for each write and read of the shape
-	constant      float64 // units of reads a second that do not follow the shape
+	writes, reads float64 // units per write and read of the shape
+	constant      float64 // read units per second that do not follow the shape
 	hottest       float64 // share of the busiest partition key; 0: even
 	bytes         float64 // stored
 }
 
-// Make plans. Whatever is wrong with the workload is in the error, all of it.
+// Make returns the plan of a workload. Its error reports all problems of the workload.
 func Make(w Workload, p *Prices) (*Report, error) {
 	asked := w
 	w, err := w.filled()
@@ -94,7 +99,7 @@ func Make(w Workload, p *Prices) (*Report, error) {
 	r.start = s.Start
 	mean := s.mean()
 	r.WritesPerS, r.ReadsPerS = mean.Writes, mean.Reads
-	if s.Units { // the figures that follow want operations
+	if s.Units { // the rest computes with operations
 		r.WritesPerS, r.ReadsPerS = mean.Writes/w.tableWrite(), mean.Reads/w.tableRead()
 	}
 	r.WritesPerDay, r.WritesPerMonth = r.WritesPerS*24*3600, r.WritesPerS*secondsPerMonth
@@ -109,7 +114,7 @@ func Make(w Workload, p *Prices) (*Report, error) {
 	return r, nil
 }
 
-// tableWrite is the units of a write at the table and its local indexes.
+// tableWrite returns the units of a write at the table and its local indexes.
 func (w *Workload) tableWrite() float64 {
 	units := WriteUnits(w.ItemBytes, false) * (1 + w.TransactionalWrites)
 	for i := range w.Indexes {
@@ -120,7 +125,7 @@ func (w *Workload) tableWrite() float64 {
 	return units
 }
 
-// tableRead is the units of a read of the mix.
+// tableRead returns the mean units of a read.
 func (w *Workload) tableRead() float64 {
 	sum := w.Mix.Sum()
 	if sum == 0 {
@@ -129,7 +134,8 @@ func (w *Workload) tableRead() float64 {
 	return (w.Mix.Strong*ReadUnits(w.ItemBytes, Strong) + w.Mix.Eventual*ReadUnits(w.ItemBytes, Eventual) + w.Mix.Transactional*ReadUnits(w.ItemBytes, Transactional)) / sum
 }
 
-// write is the index's units for a write of the table: an entry for a new item; where an item changes, one write if anything projected does, two if the key does.
+// write returns the index's units per write of the table: an entry for a new item; for a changed
+// item one write if a projected attribute changes, and two if the key does.
 func (x *Index) write(updates float64) float64 {
 	one := x.Share * WriteUnits(x.EntryBytes, false)
 	changed := 1 - x.Moves
@@ -139,7 +145,8 @@ func (x *Index) write(updates float64) float64 {
 	return one * ((1 - updates) + updates*(changed+2*x.Moves))
 }
 
-// resources are what has capacity of its own. A shape of units is the table's: an index's writes follow from the operations behind them.
+// resources returns the table and the global indexes, which have capacity of their own. A shape of
+// units is the table's: an index's writes follow from the operations behind them.
 func (r *Report) resources(s *Shape) []resource {
 	w := &r.Workload
 	perWrite, perRead := 1.0, 1.0
@@ -158,7 +165,7 @@ func (r *Report) resources(s *Shape) []resource {
 		if x.Keys > 0 {
 			of.hottest = 1 / float64(x.Keys)
 		}
-		if mean := r.ReadsPerS; mean > 0 { // its reads come when the table's do
+		if mean := r.ReadsPerS; mean > 0 { // its reads follow the table's
 			of.reads = units / mean * perRead
 		} else {
 			of.constant = units
@@ -171,8 +178,8 @@ func (r *Report) resources(s *Shape) []resource {
 func (r *Report) simulate(s *Shape, all []resource) {
 	w, p := &r.Workload, r.Prices
 	for i, of := range all {
-		writes := &track{factor: of.writes, of: func(p *Point) float64 { return p.Writes }, price: p.Provisioned.Write, least: w.Scaling.MinWrite, most: w.Scaling.MaxWrite}
-		reads := &track{factor: 1, of: func(p *Point) float64 { return of.reads*p.Reads + of.constant }, price: p.Provisioned.Read, least: w.Scaling.MinRead, most: w.Scaling.MaxRead}
+		writes := &track{factor: of.writes, base: func(p *Point) float64 { return p.Writes }, price: p.Provisioned.Write, least: w.Scaling.MinWrite, most: w.Scaling.MaxWrite}
+		reads := &track{factor: 1, base: func(p *Point) float64 { return of.reads*p.Reads + of.constant }, price: p.Provisioned.Read, least: w.Scaling.MinRead, most: w.Scaling.MaxRead}
 		writes.Resource, writes.Kind, reads.Resource, reads.Kind = of.name, Writes, of.name, Reads
 		if i == 0 {
 			writes.series, reads.series = newSeries(r.Minutes), newSeries(r.Minutes)
@@ -201,7 +208,7 @@ func (r *Report) simulate(s *Shape, all []resource) {
 	}
 }
 
-// requests are those of a kind, a second.
+// requests returns the requests of a kind per second.
 func (r *Report) requests(k Kind) float64 {
 	if k == Reads {
 		return r.ReadsPerS
@@ -209,7 +216,7 @@ func (r *Report) requests(k Kind) float64 {
 	return r.WritesPerS
 }
 
-// newItems are those that are new, a second.
+// newItems returns the new items per second.
 func (r *Report) newItems() float64 { return r.WritesPerS * (1 - r.Workload.Updates) }
 
 func (r *Report) store() {
@@ -229,7 +236,7 @@ func (r *Report) store() {
 	r.StorageUSD = max(r.StoredBytes/r.Prices.Storage.GBBytes-r.free(r.Prices.Storage.FreeGB), 0) * r.Prices.Storage.GBMonth
 }
 
-// free is an amount that is free, if it is to be taken off.
+// free returns the amount if the free tier applies, and 0 otherwise.
 func (r *Report) free(amount float64) float64 {
 	if r.Workload.FreeTier {
 		return amount
@@ -237,27 +244,28 @@ func (r *Report) free(amount float64) float64 {
 	return 0
 }
 
-// What a GetRecords call gives at most, and how often a reader asks a shard that is quiet.
+// Limits of a GetRecords call, and a reader's poll rate of a quiet shard.
 const (
 	callRecords   = 1000
 	callBytes     = 1 << 20
-	callsPerShard = 1.0 // a second
+	callsPerShard = 1.0 // per second
 )
 
-// stream counts the calls of its readers: each asks each shard once a second, and more often where a call cannot carry what comes. A shard is a partition's.
+// stream counts the calls of its readers: each polls each shard once a second, and more often if a
+// call cannot carry the records. A partition has one shard.
 func (r *Report) stream(all []resource) {
 	r.StreamReads = float64(r.Workload.StreamReaders) * r.readerCalls()
 	r.StreamUSD = max(r.StreamReads-r.free(r.Prices.Streams.FreeReads), 0) / 1e6 * r.Prices.Streams.Read
 }
 
-// readerCalls are one reader's calls in a month.
+// readerCalls returns the calls of one reader in a month.
 func (r *Report) readerCalls() float64 {
 	shards := r.tablePartitions()
 	records := math.Max(r.WritesPerS/callRecords, r.WritesPerS*2*float64(r.Workload.ItemBytes)/callBytes) // both images
 	return math.Max(shards*callsPerShard, records) * secondsPerMonth
 }
 
-// tablePartitions estimates the table's partitions, from its peak and its size.
+// tablePartitions estimates the table's partitions from its peak and its size.
 func (r *Report) tablePartitions() float64 {
 	return partitionsOf(r.Tracks[0].Peak, r.Tracks[1].Peak, r.StoredItems*float64(r.Workload.ItemBytes))
 }
@@ -266,7 +274,7 @@ func partitionsOf(writes, reads, bytes float64) float64 {
 	return math.Max(1, math.Max(math.Ceil(writes/partitionWrites+reads/partitionReads), math.Ceil(bytes/partitionBytes)))
 }
 
-// note says what a reader of the figures has to know.
+// note adds notes about surprising figures.
 func (r *Report) note(asked Workload) {
 	add := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
 	w := &r.Workload

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A renewal is a write, which is asked for among the updates: where there are fewer of these, the report says so.
+// A renewal is a write and belongs to the updates: if the workload has fewer updates, the report
+// says so.
 func TestRenewalsAreUpdates(t *testing.T) {
 	noted := func(w Workload) bool {
 		return slices.ContainsFunc(made(t, w, USEast1).Notes, func(n string) bool {
@@ -26,7 +27,7 @@ func TestRenewalsAreUpdates(t *testing.T) {
 	}
 }
 
-// Capacity that is cheaper since it refuses what is asked of it is not praised without saying so.
+// A mode that is cheaper because it throttles is reported with that reason.
 func TestCheaperThatThrottles(t *testing.T) {
 	verdict := func(w Workload) string {
 		r := made(t, w, USEast1)

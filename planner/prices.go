@@ -17,7 +17,7 @@ import (
 // Prices is a price table, in US dollars.
 type Prices struct {
 	Region string `yaml:"region" json:"region"`
-	Since  string `yaml:"since" json:"since"`   // date, YYYY-MM-DD, from which on they hold
+	Since  string `yaml:"since" json:"since"`   // YYYY-MM-DD; the first day of the prices
 	Source string `yaml:"source" json:"source"` // where they are from
 
 	OnDemand struct {
@@ -50,13 +50,13 @@ type Prices struct {
 //go:embed prices
 var tables embed.FS
 
-// Names of the price tables that the program brings along.
+// Names of the price tables in the program.
 const (
-	USEast1         = "us-east-1"      // in force
+	USEast1         = "us-east-1"      // current
 	USEast1From2018 = "us-east-1-2018" // until October 2024
 )
 
-// Table gives the text of a price table that the program brings along: USEast1 or USEast1From2018.
+// Table returns the text of a price table in the program: USEast1 or USEast1From2018.
 func Table(name string) ([]byte, error) {
 	text, err := tables.ReadFile("prices/" + name + ".yaml")
 	if err != nil {
@@ -65,11 +65,11 @@ func Table(name string) ([]byte, error) {
 	return text, nil
 }
 
-// Default is the price table USEast1.
+// Default returns the price table USEast1.
 func Default() *Prices {
 	p, err := embedded(USEast1)
 	if err != nil {
-		panic(err) // a test reads it
+		panic(err) // a test reads each table
 	}
 	return p
 }
@@ -82,10 +82,11 @@ func embedded(name string) (*Prices, error) {
 	return ReadPrices(bytes.NewReader(text))
 }
 
-// pricesMax is the size of the largest price table, in bytes.
+// pricesMax is the largest size of a price table, in bytes.
 const pricesMax = 64 << 10
 
-// ReadPrices reads a price table, YAML or JSON. All members are required, none is unknown, and no price is negative: every complaint is in the error.
+// ReadPrices reads a price table, YAML or JSON. All members are required, unknown ones are refused,
+// and no price is negative. The error reports all problems.
 func ReadPrices(r io.Reader) (*Prices, error) {
 	text, err := io.ReadAll(io.LimitReader(r, pricesMax+1))
 	switch {
@@ -96,7 +97,7 @@ func ReadPrices(r io.Reader) (*Prices, error) {
 	}
 	p := &Prices{}
 	for _, f := range p.figures() {
-		*f.at = math.NaN() // what stays so is missing
+		*f.at = math.NaN() // still NaN afterwards: missing
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
@@ -111,7 +112,7 @@ func ReadPrices(r io.Reader) (*Prices, error) {
 	return p, p.check()
 }
 
-// plain returns what the decoder complains of, without its name and without Go's types.
+// plain returns the decoder's complaint without its name and without Go's types.
 func plain(err error) string {
 	var several *yaml.TypeError
 	if !errors.As(err, &several) {
@@ -122,7 +123,7 @@ func plain(err error) string {
 	return noObject.ReplaceAllString(text, "a value stands where an object with prices is expected")
 }
 
-// How the decoder words what is wrong.
+// Texts of the decoder's errors.
 var (
 	unknownMember = regexp.MustCompile(`field (\S+) not found in type [^;\n]*`)
 	noNumber      = regexp.MustCompile("cannot unmarshal !!\\w+ `([^`]*)` into float64")
@@ -145,7 +146,8 @@ func (p *Prices) figures() []figure {
 	}
 }
 
-// figureMax is the largest figure of a price table: beyond it a sum could overflow, and no price is meant.
+// figureMax is the largest figure of a price table: sums beyond it could overflow, and no real
+// price is so large.
 const figureMax = 1e15
 
 func (p *Prices) check() error {
@@ -172,13 +174,15 @@ func (p *Prices) check() error {
 	return errors.Join(all...)
 }
 
-// Crossing is the utilisation of provisioned capacity, 0 to 1, at which both modes cost the same; below it on demand is cheaper. It is 1 where on demand is always cheaper.
+// Crossing returns the utilisation of provisioned capacity, 0 to 1, at which both modes cost the
+// same; below it on demand is cheaper. It returns 1 if on demand is always cheaper.
 func (p *Prices) Crossing(k Kind) float64 {
 	hour, million := p.Provisioned.Write, p.OnDemand.Write
 	if k == Reads {
 		hour, million = p.Provisioned.Read, p.OnDemand.Read
 	}
-	if whole := million / 1e6 * 3600; whole > hour { // what a unit used all the time costs on demand
+	// on-demand cost of one unit per second for an hour
+	if whole := million / 1e6 * 3600; whole > hour {
 		return hour / whole
 	}
 	return 1

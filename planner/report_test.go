@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests compare with anew")
 
-// weekly is traffic with days, a weekend, and a spike that nothing can follow.
+// weekly returns traffic with days, a weekend, and a spike too short for autoscaling.
 func weekly() *Shape {
 	s := &Shape{Start: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)}
 	for m := range 7 * 24 * 60 {
@@ -27,7 +27,7 @@ func weekly() *Shape {
 			v /= 3
 		}
 		p := Point{Writes: v, Reads: 3 * v}
-		if m%1440 >= 60 && m%1440 < 75 { // a job of the night
+		if m%1440 >= 60 && m%1440 < 75 { // a nightly job
 			p.Writes += 3000
 		}
 		s.Points = append(s.Points, p)
@@ -42,7 +42,7 @@ func orders() Workload {
 	}
 }
 
-// TestReport compares the text with testdata/report.txt; -update writes it.
+// TestReport compares the text with testdata/report.txt; -update rewrites the file.
 func TestReport(t *testing.T) {
 	var got bytes.Buffer
 	if err := made(t, orders(), USEast1).WriteText(&got); err != nil {
@@ -83,7 +83,7 @@ func TestReportAsJSON(t *testing.T) {
 	}
 }
 
-// The page is well-formed, needs nothing from elsewhere, shows each chart with something in it, and what a user has named stays text.
+// The page is well-formed, loads nothing, has shapes in each chart, and escapes names of users.
 func TestPage(t *testing.T) {
 	w := orders()
 	p := Default()
@@ -96,7 +96,7 @@ func TestPage(t *testing.T) {
 	if err := r.WritePage(&page); err != nil {
 		t.Fatal(err)
 	}
-	if path := os.Getenv("MAYFLY_PLAN_PAGE"); path != "" { // to look at it
+	if path := os.Getenv("MAYFLY_PLAN_PAGE"); path != "" { // for a look at the page
 		if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A report of any traffic has finite figures, and what it writes is never broken.
+// All figures of a report are finite for any traffic, and its outputs are valid.
 func TestFiguresAreFinite(t *testing.T) {
 	for _, w := range []Workload{
 		{Writes: 1e-9, ItemBytes: 1}, {Mix: Mix{Eventual: 1e9}, ItemBytes: 409_600}, {Writes: 1e9, ItemBytes: 409_600, Retention: retentionMax, Renewals: 1e6},

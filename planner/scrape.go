@@ -11,19 +11,21 @@ import (
 	"strings"
 )
 
-// Scrape is what /metrics has told so far of the units consumed of each table, its local indexes included, its global ones not: counters.
+// Scrape maps tables to the consumed units that /metrics reports as counters. A table includes its
+// local indexes and excludes its global ones.
 type Scrape map[string]Point
 
-// What is read of /metrics.
+// Metrics that ReadScrape uses.
 const (
-	metricConsumed = "mayfly_consumed_units_total"       // of a mayfly's own tables
-	metricGuard    = "mayfly_guard_consumed_units_total" // that guard consumes of a table elsewhere
-	metricTables   = "mayfly_table_expiry"               // one for each table of a mayfly
+	metricConsumed = "mayfly_consumed_units_total"       // tables at mayfly
+	metricGuard    = "mayfly_guard_consumed_units_total" // guard's consumption at a table elsewhere
+	metricTables   = "mayfly_table_expiry"               // one series per table at mayfly
 	scrapeMax      = 32 << 20                            // bytes
 	scrapeLineMax  = 1 << 20
 )
 
-// ReadScrape reads /metrics of mayfly, or of mayfly guard, in Prometheus's text format, and gives the units of one table, or of all of a mayfly's own where table is empty.
+// ReadScrape reads the /metrics of mayfly or of mayfly guard, in Prometheus's text format. It
+// returns the units of one table, or with an empty name those of all tables at mayfly.
 func ReadScrape(r io.Reader, table string) (Scrape, error) {
 	own, guarded, ours, tables := Scrape{}, Scrape{}, false, false
 	lines := bufio.NewScanner(io.LimitReader(r, scrapeMax))
@@ -69,7 +71,7 @@ func ReadScrape(r io.Reader, table string) (Scrape, error) {
 	case tables && len(own) == 0:
 		return nil, fmt.Errorf("it has no %s: that mayfly is too old to count units; upgrade it", metricConsumed)
 	case table == "" && len(guarded) > 0:
-		return nil, fmt.Errorf("these are metrics of guard, which counts each table separately: choose one with --table (%s)", some(guarded))
+		return nil, fmt.Errorf("these are metrics of guard, which counts each table separately: choose one with --table (%s)", names(guarded))
 	case table == "":
 		return own, nil
 	}
@@ -78,14 +80,14 @@ func ReadScrape(r io.Reader, table string) (Scrape, error) {
 			return Scrape{table: p}, nil
 		}
 	}
-	if all := some(own) + some(guarded); all != "" {
+	if all := names(own) + names(guarded); all != "" {
 		return nil, fmt.Errorf("table %s not found in it; it has %s", table, all)
 	}
 	return nil, fmt.Errorf("table %s not found in it; it has no tables", table)
 }
 
-// some names a few of the tables.
-func some(s Scrape) string {
+// names returns the names of a few tables.
+func names(s Scrape) string {
 	const few = 5
 	names := slices.Sorted(maps.Keys(s))
 	if len(names) > few {
@@ -94,7 +96,7 @@ func some(s Scrape) string {
 	return strings.Join(names, ", ")
 }
 
-// readSample reads `{a="b",…} 17`.
+// readSample reads the labels and the value of `{a="b",…} 17`.
 func readSample(text string) (labels map[string]string, v float64, err error) {
 	wrong := fmt.Errorf("invalid sample %q; expected a line such as {TableName=\"orders\"} 17", text)
 	labels = map[string]string{}
@@ -123,7 +125,7 @@ func readSample(text string) (labels map[string]string, v float64, err error) {
 	}
 	rest = strings.TrimPrefix(rest, "}")
 	cells := strings.Fields(rest)
-	if len(cells) < 1 || len(cells) > 2 { // a time may follow
+	if len(cells) < 1 || len(cells) > 2 { // the second is a time
 		return nil, 0, wrong
 	}
 	if v, err = strconv.ParseFloat(cells[0], 64); err != nil || !(v >= 0 && v <= 1e18) {
@@ -132,8 +134,8 @@ func readSample(text string) (labels map[string]string, v float64, err error) {
 	return labels, v, nil
 }
 
-// Since is the units a second between two scrapes, so many seconds apart. A table that is gone has none, and all of a new one's are since. ok is false where a counter has begun anew: the
-// server was started again, or the table made again.
+// Since returns the units per second between two scrapes. A removed table counts as 0, and a new
+// one from 0. It returns false if a counter restarted, because the server or the table did.
 func (s Scrape) Since(before Scrape, seconds float64) (p Point, ok bool) {
 	if seconds <= 0 {
 		return Point{}, false

@@ -1,11 +1,12 @@
 package planner
 
-// seriesPoints is how many points a chart of a track has at most.
+// seriesPoints is the maximum number of points in a chart of a track.
 const seriesPoints = 720
 
-// series is a track over time, thinned out: of each span the highest demand, the highest capacity, and what was refused.
+// series is a track over time, thinned out: for each span the highest demand, the highest capacity
+// and the throttled units.
 type series struct {
-	span                     int // minutes of a point
+	span                     int // minutes per point
 	demand, capacity, refuse []float64
 }
 

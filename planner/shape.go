@@ -14,21 +14,23 @@ import (
 
 // Shape is traffic, minute by minute.
 type Shape struct {
-	Start  time.Time // of the first minute; its time of day in UTC says when a new day's decreases are allowed
+	// time of the first minute; the time of day in UTC decides when a day's decreases reset
+	Start  time.Time
 	Points []Point
-	Units  bool // the points are units and not operations, as CloudWatch's metrics of consumed capacity are
+	// points are units, like CloudWatch's metrics of consumed capacity, and not operations
+	Units bool
 }
 
-// Point is the traffic of a minute, each a second.
+// Point is the traffic of a minute, per second.
 type Point struct{ Writes, Reads float64 }
 
-// ShapeMax is how many minutes a shape has at most: those of 366 days.
+// ShapeMax is the largest number of minutes in a shape: 366 days.
 const ShapeMax = 366 * 24 * 60
 
-// shapeBytesMax is the size of the largest file of a shape: some 120 bytes for each minute.
+// shapeBytesMax is the size of the largest file: about 120 bytes per minute.
 const shapeBytesMax = 64 << 20
 
-// bounded reads up to so many bytes, and fails beyond.
+// bounded reads up to a number of bytes, and fails beyond.
 type bounded struct {
 	io.Reader
 	left int
@@ -42,7 +44,8 @@ func (b *bounded) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// columns of a shape's file. The first is when a row begins; of the others at least one is there.
+// Columns of a shape's file. The first is the start of a row; at least one of the others is
+// required.
 const (
 	columnMinute    = "minute"
 	columnTimestamp = "timestamp"
@@ -52,10 +55,10 @@ const (
 	columnRCU       = "consumedreadcapacityunits"
 )
 
-// spellings are other names of the columns, in lower case.
+// spellings maps other names of the columns, in lower case.
 var spellings = map[string]string{"time": columnTimestamp, "writes/s": columnWrites, "reads/s": columnReads, "writes_per_s": columnWrites, "reads_per_s": columnReads}
 
-// LineError is what is wrong with a line of a file.
+// LineError is an error in a line of a file.
 type LineError struct {
 	Line int
 	Err  error
@@ -69,13 +72,14 @@ func lineErrorf(line int, format string, args ...any) error {
 	return &LineError{line, fmt.Errorf(format, args...)}
 }
 
-// ReadShape reads a CSV file with a heading. A row is from a minute on:
+// ReadShape reads a CSV file with a heading:
 //
-//	minute,writes,reads                 minutes from 0, operations a second: a row holds until the next one
+//	minute,writes,reads                 minutes from 0, operations per second: a row holds until the next one
 //	timestamp,writes,reads              RFC 3339 in whole minutes
-//	timestamp,ConsumedWriteCapacityUnits,ConsumedReadCapacityUnits    sums of units, as CloudWatch has them, of the time that the two closest rows are apart; nothing where a row is missing
+//	timestamp,ConsumedWriteCapacityUnits,ConsumedReadCapacityUnits    CloudWatch's sums of units over the period, the smallest distance between rows; 0 if a row is missing
 //
-// Either column of traffic may be left out. Rows are in the order of time. A shape is up to ShapeMax minutes long, its file up to 64 MB.
+// Either column of traffic may be missing. Rows are in the order of time. A shape has up to
+// ShapeMax minutes, and its file up to 64 MB.
 func ReadShape(r io.Reader) (*Shape, error) {
 	c := csv.NewReader(bufio.NewReaderSize(&bounded{r, shapeBytesMax}, 1<<16))
 	c.ReuseRecord, c.TrimLeadingSpace, c.Comment = true, true, '#'
@@ -116,7 +120,7 @@ func ReadShape(r io.Reader) (*Shape, error) {
 	return h.shape(rows)
 }
 
-// csvError words the errors of the reader as ours.
+// csvError translates an error of the CSV reader.
 func csvError(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
@@ -125,13 +129,13 @@ func csvError(err error) error {
 	return err
 }
 
-// row is a line of the file; minute is since 1970, or since the file's own 0.
+// row is a line of the file; minute counts from 1970, or from the file's own 0.
 type row struct {
 	minute int64
 	Point
 }
 
-// heading is where which column is; -1: nowhere.
+// heading is the index of each column; -1: missing.
 type heading struct {
 	at, writes, reads int
 	timestamps, sums  bool
@@ -190,7 +194,7 @@ func (h heading) row(cells []string) (w row, err error) {
 			continue
 		}
 		v, err := strconv.ParseFloat(strings.TrimSpace(cells[f.in]), 64)
-		if err != nil || !(v >= 0 && v <= rateMax) { // NaN is not
+		if err != nil || !(v >= 0 && v <= rateMax) { // false for NaN
 			return w, fmt.Errorf("%s: %q is not a number between 0 and %v", f.of, cells[f.in], rateMax)
 		}
 		*f.to = v
@@ -217,10 +221,10 @@ func (h heading) minute(cell string) (int64, error) {
 	return t.Unix() / 60, nil
 }
 
-// shape gives each minute its traffic.
+// shape returns the traffic of each minute.
 func (h heading) shape(rows []row) (*Shape, error) {
 	first, last := rows[0].minute, rows[len(rows)-1].minute
-	step := int64(1) // between the two rows that are closest
+	step := int64(1) // the smallest distance between rows
 	for i := 1; i < len(rows); i++ {
 		if d := rows[i].minute - rows[i-1].minute; i == 1 || d < step {
 			step = d
@@ -240,7 +244,7 @@ func (h heading) shape(rows []row) (*Shape, error) {
 			w.Writes, w.Reads = w.Writes/float64(60*step), w.Reads/float64(60*step)
 		}
 		for _, rate := range []*float64{&w.Writes, &w.Reads} {
-			if *rate < rateMin { // a sum of next to nothing
+			if *rate < rateMin { // almost zero
 				*rate = 0
 			}
 		}
@@ -251,7 +255,7 @@ func (h heading) shape(rows []row) (*Shape, error) {
 	return s, nil
 }
 
-// mean is the traffic on average.
+// mean returns the mean traffic.
 func (s *Shape) mean() (p Point) {
 	for _, q := range s.Points {
 		p.Writes += q.Writes

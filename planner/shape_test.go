@@ -67,7 +67,7 @@ func TestShapesThatAreNone(t *testing.T) {
 		}
 		var line *LineError
 		if strings.HasPrefix(x.says, "line") && !errors.As(err, &line) {
-			t.Errorf("%q: the line is not told", x.file)
+			t.Errorf("%q: the error has no line", x.file)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func FuzzShape(f *testing.F) {
 	})
 }
 
-// endless is a file without an end, as a device is.
+// endless is a reader without an end, like a device.
 type endless struct{ read int }
 
 func (e *endless) Read(to []byte) (int, error) {
@@ -96,7 +96,7 @@ func (e *endless) Read(to []byte) (int, error) {
 	return len(to), nil
 }
 
-// A file is read as far as the largest shape goes, and no further.
+// ReadShape reads no further than the largest shape.
 func TestShapesFileHasALimit(t *testing.T) {
 	file := &endless{}
 	if _, err := ReadShape(file); err == nil || err.Error() != "the file is larger than 67108864 bytes" || file.read > shapeBytesMax+1<<20 {
@@ -104,7 +104,7 @@ func TestShapesFileHasALimit(t *testing.T) {
 	}
 }
 
-// Traffic of next to nothing is none: a mean of it could be nothing to divide by.
+// Traffic close to zero counts as zero, because its mean could be a division by zero.
 func TestLeastTraffic(t *testing.T) {
 	s, err := ReadShape(strings.NewReader("minute,writes,reads\n0,1e-300,5e-324\n"))
 	if err != nil || s.Points[0] != (Point{}) {
@@ -115,7 +115,7 @@ func TestLeastTraffic(t *testing.T) {
 	}
 }
 
-// A file of a year is read in a moment, and a shape of units costs what those units cost.
+// A year's file is read quickly, and a shape of units costs as much as its units.
 func TestShapeOfUnits(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("minute,ConsumedWriteCapacityUnits,ConsumedReadCapacityUnits\n")
@@ -130,7 +130,7 @@ func TestShapeOfUnits(t *testing.T) {
 	if r.Tracks[0].Demand != 1000 || r.Tracks[1].Demand != 500 {
 		t.Errorf("%v and %v units", r.Tracks[0].Demand, r.Tracks[1].Demand)
 	}
-	// 3 units a write: 333 writes a second, each of them an entry of the index.
+	// 3 units per write: 333 writes per second, each with an entry in the index.
 	if got := r.Tracks[2].Demand; got < 333.3 || got > 333.4 || r.WritesPerS < 333.3 || r.WritesPerS > 333.4 {
 		t.Errorf("%v entries and %v writes a second", got, r.WritesPerS)
 	}

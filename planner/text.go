@@ -30,10 +30,10 @@ func (r *Report) WriteText(out io.Writer) error {
 	return err
 }
 
-// section is a part of the report: a table with lines below it.
+// section is a part of the report: a table with lines below.
 type section struct {
 	title   string
-	heading []string // of columns; the first is left-aligned, the last too if it is of words
+	heading []string // of columns; the first is left-aligned, and the last too if it has words
 	rows    [][]string
 	below   []string
 }
@@ -62,7 +62,7 @@ func millions(v float64) string {
 	return number(v)
 }
 
-// number2 has up to two decimals.
+// number2 formats a value with up to two decimals.
 func number2(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
 }
@@ -161,7 +161,7 @@ func (r *Report) expirySection() section {
 	return s
 }
 
-// writeColumns writes a table, the first column aligned to the left, and a last one that is words too.
+// writeColumns writes a table: the first column left-aligned, and the last one too if it has words.
 func writeColumns(b *strings.Builder, heading []string, rows [][]string) {
 	widths := make([]int, len(heading))
 	for _, row := range append([][]string{heading}, rows...) {

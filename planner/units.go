@@ -1,24 +1,23 @@
 package planner
 
-// Kind is what capacity is for.
+// Kind is the use of capacity: writes or reads.
 type Kind string
 
-// The kinds.
 const (
 	Writes Kind = "writes"
 	Reads  Kind = "reads"
 )
 
 const (
-	writeBlock = 1 << 10 // bytes that a write unit writes
-	readBlock  = 4 << 10 // bytes that a read unit reads
+	writeBlock = 1 << 10 // bytes per write unit
+	readBlock  = 4 << 10 // bytes per read unit
 
-	partitionWrites = 1000 // units a second of one partition
+	partitionWrites = 1000 // units per second of one partition
 	partitionReads  = 3000
 	partitionBytes  = 10 << 30
 
-	itemOverhead = 100       // bytes that storage adds to each item and index entry
-	itemMax      = 400 << 10 // bytes of the largest item
+	itemOverhead = 100       // overhead of each stored item and index entry
+	itemMax      = 400 << 10 // bytes; the largest item
 
 	hoursPerMonth   = 30 * 24
 	minutesPerMonth = hoursPerMonth * 60
@@ -27,7 +26,8 @@ const (
 
 func blocks(bytes, block int) float64 { return float64(max((bytes+block-1)/block, 1)) }
 
-// WriteUnits is what writing an item of so many bytes takes, as a part of a transaction or not. So does deleting it.
+// WriteUnits returns the units of writing or deleting an item of this size, alone or in a
+// transaction.
 func WriteUnits(bytes int, transactional bool) float64 {
 	if transactional {
 		return 2 * blocks(bytes, writeBlock)
@@ -35,17 +35,16 @@ func WriteUnits(bytes int, transactional bool) float64 {
 	return blocks(bytes, writeBlock)
 }
 
-// Consistency is how a read is consistent.
+// Consistency is the consistency of a read.
 type Consistency string
 
-// The ways to read.
 const (
 	Strong        Consistency = "strong"
 	Eventual      Consistency = "eventual"
 	Transactional Consistency = "transactional"
 )
 
-// ReadUnits is what reading an item of so many bytes takes.
+// ReadUnits returns the units of reading an item of this size.
 func ReadUnits(bytes int, c Consistency) float64 {
 	switch c {
 	case Eventual:

@@ -8,48 +8,56 @@ import (
 	"time"
 )
 
-// Workload is what is asked of a table. The zero value of each field but ItemBytes and one of Writes, Reads and Shape is useful.
+// Workload is the load of a table. Required are ItemBytes and one of Writes, Reads and Shape; the
+// zero value of other fields is useful.
 type Workload struct {
-	ItemBytes int     `json:"item_bytes"` // of an item, names and values; 1 to 409,600
-	Writes    float64 `json:"writes"`     // a second; the mean, if there is a shape
-	Mix       Mix     `json:"reads"`      // reads a second; with a shape they say in which proportion its reads are of each sort, all eventual if none is given
+	ItemBytes int     `json:"item_bytes"` // bytes of an item, names and values; 1 to 409,600
+	Writes    float64 `json:"writes"`     // per second; the mean if there is a shape
+	// reads per second; with a shape only their proportions count, by default all eventual
+	Mix Mix `json:"reads"`
 
 	TransactionalWrites float64 `json:"transactional_writes"` // share of the writes that are part of transactions, 0 to 1
-	Updates             float64 `json:"updates"`              // share of the writes that change an item that is there, 0 to 1; the others make a new one
+	// share of the writes that change an existing item, 0 to 1; the others create one
+	Updates float64 `json:"updates"`
 
 	Indexes []Index `json:"indexes,omitempty"` // up to 20 global and 5 local ones
 
-	Retention time.Duration `json:"retention_ns"` // after which an item expires; 0: never
+	Retention time.Duration `json:"retention_ns"` // lifetime of an item; 0: unlimited
 	Expiring  float64       `json:"expiring"`     // share of the new items that expire, 0 to 1. Default: 1 with a retention
-	Items     float64       `json:"items"`        // that are stored. Default: what is written in the retention, or in a month
-	Renewals  float64       `json:"renewals"`     // how often an item's deadline is moved until it expires, on average
-	KeyBytes  int           `json:"key_bytes"`    // of the primary key, names and values. Default: 64, or the item's size if that is less
+	// stored items. Default: the items written during the retention, or in a month
+	Items float64 `json:"items"`
+	// mean number of renewals of an item's deadline before it expires
+	Renewals float64 `json:"renewals"`
+	// bytes of the primary key, names and values. Default: 64, or the item's size if smaller
+	KeyBytes int `json:"key_bytes"`
 
-	HottestKey float64 `json:"hottest_key"` // share of the traffic that the busiest partition key gets, 0 to 1; 0: it is spread evenly
+	// share of the traffic of the busiest partition key, 0 to 1; 0: even
+	HottestKey float64 `json:"hottest_key"`
 
-	StreamReaders int `json:"stream_readers"` // readers of the stream other than Lambda's, whose calls are free. Range: 0 to 100
+	// readers of the stream other than Lambda, whose calls are free. Range: 0 to 100
+	StreamReaders int `json:"stream_readers"`
 
-	Shape   *Shape  `json:"-"` // nil: the same all the time
+	Shape   *Shape  `json:"-"` // nil: constant traffic
 	Scaling Scaling `json:"scaling"`
 	Sweep   Sweep   `json:"sweep"`
 
-	FreeTier bool `json:"free_tier"` // take off what is free each month per account, as if nothing else used it
+	// subtract the monthly free tier, as if the account had no other use
+	FreeTier bool `json:"free_tier"`
 }
 
-// Mix are reads a second.
+// Mix counts reads per second by consistency.
 type Mix struct {
 	Strong        float64 `json:"strong"`
 	Eventual      float64 `json:"eventual"`
 	Transactional float64 `json:"transactional"`
 }
 
-// Sum is all of them.
+// Sum returns the reads per second of all kinds.
 func (m Mix) Sum() float64 { return m.Strong + m.Eventual + m.Transactional }
 
-// Projection is what an index holds of an item.
+// Projection names the attributes that an index holds.
 type Projection string
 
-// The projections.
 const (
 	All      Projection = "ALL"
 	KeysOnly Projection = "KEYS_ONLY"
@@ -60,28 +68,40 @@ const (
 type Index struct {
 	Name       string     `json:"name"`
 	Projection Projection `json:"projection"`
-	EntryBytes int        `json:"entry_bytes"` // of an entry. Default: the item's for ALL, twice the keys' for KEYS_ONLY; for INCLUDE it must be given
-	Local      bool       `json:"local"`       // its writes take the table's capacity
-	Share      float64    `json:"share"`       // of the items that have an entry, above 0 to 1. Default: 1
-	Moves      float64    `json:"moves"`       // share of the updates that change its key, which takes two writes, 0 to 1
-	Reads      float64    `json:"reads"`       // a second, eventually consistent, of one entry each
-	Keys       int        `json:"keys"`        // distinct partition keys at a time, evenly used; 0: very many
+	// bytes of an entry. Default: the item's for ALL, twice the keys' for KEYS_ONLY; required for
+	// INCLUDE
+	EntryBytes int  `json:"entry_bytes"`
+	Local      bool `json:"local"` // writes take the table's capacity
+	// share of the items that have an entry, above 0 to 1. Default: 1
+	Share float64 `json:"share"`
+	Moves float64 `json:"moves"` // share of the updates that change its key, which takes two writes, 0 to 1
+	// per second, eventually consistent, of one entry each
+	Reads float64 `json:"reads"`
+	// distinct partition keys in use at a time, evenly; 0: very many
+	Keys int `json:"keys"`
 }
 
-// Sweep says how items are to be removed at their deadlines.
+// Sweep configures the removal of items at their deadlines.
 type Sweep struct {
-	Window  time.Duration `json:"window_ns"`       // of the expiration-window index, and how often it is swept. Default: 1 minute
-	Period  time.Duration `json:"period_ns"`       // how often the sharded index is swept. Default: 5 minutes
-	Ahead   time.Duration `json:"guard_period_ns"` // guard's period. Default: 5 seconds
-	Pass    time.Duration `json:"scan_pass_ns"`    // how long guard's scan takes for the table. Default: 1 hour
-	Lease   time.Duration `json:"lease_ns"`        // of guard's workers. Default: 6 seconds
-	Workers int           `json:"workers"`         // of guard. Default: 2; with 1, leases are not needed
+	// length of a window of the expiration-window index, and period of its sweeps. Default: 1
+	// minute
+	Window time.Duration `json:"window_ns"`
+	// period of the sweeps of the sharded index. Default: 5 minutes
+	Period time.Duration `json:"period_ns"`
+	Ahead  time.Duration `json:"guard_period_ns"` // guard's period. Default: 5 seconds
+	// duration of one scan of the table by guard. Default: 1 hour
+	Pass  time.Duration `json:"scan_pass_ns"`
+	Lease time.Duration `json:"lease_ns"` // lease of guard's workers. Default: 6 seconds
+	// number of guard's workers. Default: 2; a single one needs no leases
+	Workers int `json:"workers"`
 }
 
 // Limits of a workload.
 const (
-	rateMax      = 1e9  // operations a second
-	rateMin      = 1e-9 // once in 30 years; what is less often is taken for a slip, and its mean could be nothing to divide by
+	rateMax = 1e9 // operations per second
+	// once in 30 years; a lower rate is probably a mistake, and its mean could be a division by
+	// zero
+	rateMin      = 1e-9
 	itemsMax     = 1e15
 	retentionMax = 100 * 365 * 24 * time.Hour
 	globalMax    = 20
@@ -90,7 +110,7 @@ const (
 
 var indexName = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
-// filled is the workload with its defaults, checked.
+// filled returns the workload with defaults, or an error with all its problems.
 func (w Workload) filled() (Workload, error) {
 	var all []error
 	complain := func(is bool, format string, args ...any) {
@@ -139,7 +159,7 @@ func (w Workload) filled() (Workload, error) {
 			global++
 		}
 		complain(len(x.Name) < 3 || len(x.Name) > 255 || !indexName.MatchString(x.Name), "index %q: a name must have 3 to 255 of a-z, A-Z, 0-9, _, . and -", x.Name)
-		complain(names[x.Name], "index %q is given twice", x.Name)
+		complain(names[x.Name], "index %q is listed twice", x.Name)
 		names[x.Name] = true
 		all = append(all, x.fill(&w)...)
 	}
@@ -204,18 +224,23 @@ func (s *Sweep) fill(complain func(bool, string, ...any)) {
 	complain(s.Workers < 1 || s.Workers > 1000, "workers: %d is not between 1 and 1000", s.Workers)
 }
 
-// Scaling are the settings of autoscaling, for the table and for each global index. The zero value is what a careful user sets.
+// Scaling configures autoscaling of the table and of each global index. The zero value suits most
+// tables.
 type Scaling struct {
-	MinWrite float64 `json:"min_write"` // units a second. Default: 1
+	MinWrite float64 `json:"min_write"` // units per second. Default: 1
 	MaxWrite float64 `json:"max_write"` // Default: 40,000, the quota of a table
 	MinRead  float64 `json:"min_read"`
 	MaxRead  float64 `json:"max_read"`
-	Target   float64 `json:"target"`        // utilisation that is aimed at, 0.2 to 0.9. Default: 0.7
-	Band     float64 `json:"band"`          // how far below the target consumption must be for scaling in. Default: 0.2; below 0: none, as the developer guide has it
-	Delay    int     `json:"delay_minutes"` // from the alarm to the new capacity, 0 to 60. Default: 2; below 0: at once
+	Target   float64 `json:"target"` // desired utilisation, 0.2 to 0.9. Default: 0.7
+	// distance below the target at which capacity scales in. Default: 0.2; below 0: none, as in the
+	// developer guide
+	Band float64 `json:"band"`
+	// minutes from the alarm to the new capacity, 0 to 60. Default: 2; below 0: at once
+	Delay int `json:"delay_minutes"`
 }
 
-// unitsMax is the most units a second that can be asked for: a table's quota can be raised this far, and further.
+// unitsMax is the highest capacity, in units per second, that the planner accepts: table quotas can
+// be raised beyond it.
 const unitsMax = 10_000_000
 
 func (s *Scaling) fill(complain func(bool, string, ...any)) {
