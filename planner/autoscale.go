@@ -32,7 +32,7 @@ type track struct {
 	Autoscaled
 	least, most float64
 	factor      float64                // demand is factor × base
-	base          func(p *Point) float64 // base demand in a minute
+	base        func(p *Point) float64 // base demand in a minute
 	price       float64                // per unit and hour
 
 	capacity float64

@@ -122,7 +122,7 @@ func TestWorkloadsThatAreNone(t *testing.T) {
 		{Workload{Writes: 1, ItemBytes: 10, KeyBytes: 20}, "key size: 20 bytes is more than the item's 10"},
 		{Workload{Writes: 1, ItemBytes: 1, StreamReaders: 101}, "stream readers: 101 is not between 0 and 100"},
 		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "a"}}}, `index "a": a name must have 3 to 255 of a-z, A-Z, 0-9, _, . and -`},
-		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc"}, {Name: "abc"}}}, `index "abc" is given twice`},
+		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc"}, {Name: "abc"}}}, `index "abc" is listed twice`},
 		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc", Projection: "SOME"}}}, `index "abc": unknown projection "SOME"; use ALL, KEYS_ONLY or INCLUDE`},
 		{Workload{Writes: 1, ItemBytes: 1, Indexes: []Index{{Name: "abc", Projection: Include}}}, `index "abc": projection INCLUDE needs the size of an entry (bytes=)`},
 		{Workload{Writes: 1, ItemBytes: 9, Indexes: []Index{{Name: "abc", EntryBytes: 5}}}, `index "abc": an entry of projection ALL has the item's size`},
