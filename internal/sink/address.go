@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// Address is a broker's URL taken apart, so that what is told of it later has no credentials in it.
+// Address is a broker's URL without its credentials, so that messages can quote it.
 type Address struct {
 	Scheme, Host   string // Host with the port
 	User, Password string
-	Path           string // unescaped, without the slash in front
+	Path           string // unescaped, without the leading slash
 }
 
-// ParseAddress reads a URL of one of some schemes, with a host, and adds the port where there is none. Its error does not quote the URL.
+// ParseAddress parses a URL with a host and one of the schemes in port. It adds the scheme's port
+// if the URL has none. Its error does not quote the URL.
 func ParseAddress(s string, port map[string]string) (Address, error) {
 	u, err := url.Parse(s)
 	var schemes []string

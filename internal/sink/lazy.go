@@ -7,23 +7,26 @@ import (
 	"time"
 )
 
-// Lazy holds one connection: it is made when it is first asked for, by one attempt that all who ask meanwhile wait for, and made again once it has broken. Open, Broken and Shut
-// are set before it is used.
+// Lazy holds one connection. It connects at the first request; concurrent requests wait for the
+// same attempt. It connects again after the connection breaks. Set Open, Broken and Shut before
+// use.
 type Lazy[T any] struct {
-	Open   func(ctx context.Context) (T, error) // connects; ctx is done after Patience, or when the sink is closed
-	Broken func(T) bool                         // says that a connection is of no more use; nil: never
-	Shut   func(T)                              // lets go of a connection
+	// connects; ctx is done after Patience, or when the sink is closed
+	Open func(ctx context.Context) (T, error)
+	// reports whether a connection is broken; nil: never
+	Broken func(T) bool
+	Shut   func(T) // closes a connection
 
 	mu struct {
 		sync.Mutex
 		closed  bool
 		have    bool
 		current T
-		opening *opening[T] // nil when no attempt is under way
+		opening *opening[T] // nil unless an attempt is under way
 	}
 }
 
-// opening is one attempt to connect. What it came to may be read once done is closed.
+// opening is one attempt to connect. Its result may be read once done is closed.
 type opening[T any] struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
@@ -31,10 +34,10 @@ type opening[T any] struct {
 	err     error
 }
 
-// Patience is how long an attempt to connect may take.
+// Patience is the time limit of an attempt to connect.
 const Patience = 10 * time.Second
 
-// Get gives the connection.
+// Get returns the connection, and connects if necessary.
 func (l *Lazy[T]) Get(ctx context.Context) (T, error) {
 	current, have, o := l.look()
 	if have {
@@ -49,7 +52,7 @@ func (l *Lazy[T]) Get(ctx context.Context) (T, error) {
 	}
 }
 
-// look gives the connection there is, or the attempt to wait for.
+// look returns the present connection, or the attempt to wait for.
 func (l *Lazy[T]) look() (current T, have bool, o *opening[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,14 +91,14 @@ func (l *Lazy[T]) open(ctx context.Context, o *opening[T]) {
 		o.err = ErrClosed
 	case o.err == nil:
 		l.mu.current, l.mu.have = o.current, true
-	case errors.Is(o.err, context.Canceled): // not the caller's end, but ours
+	case errors.Is(o.err, context.Canceled): // ended by Close, not by the caller
 		o.err = ErrClosed
 	}
 	l.mu.opening = nil
 	close(o.done)
 }
 
-// Close lets go of the connection. Whoever asks for one later gets ErrClosed.
+// Close closes the connection. Later requests return ErrClosed.
 func (l *Lazy[T]) Close() {
 	l.mu.Lock()
 	l.mu.closed = true

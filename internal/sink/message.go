@@ -8,17 +8,17 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Mode says how a delivery becomes a message. The zero value is Binary.
+// Mode is the conversion of a delivery to a message. The zero value is Binary.
 type Mode string
 
 // The modes: those of the CloudEvents bindings, and the bare body.
 const (
-	Binary     Mode = "binary"     // the body as it is, the event's attributes as headers
+	Binary     Mode = "binary"     // the body unchanged, the event's attributes as headers
 	Structured Mode = "structured" // the whole event as JSON
-	Plain      Mode = "plain"      // the body as it is and nothing else
+	Plain      Mode = "plain"      // the body unchanged and nothing else
 )
 
-// Check says what is wrong with the mode.
+// Check returns an error for an unknown mode.
 func (m Mode) Check() error {
 	if m != "" && !slices.Contains([]Mode{Binary, Structured, Plain}, m) {
 		return fmt.Errorf("mode: %q is not one of binary, structured, plain", string(m))
@@ -26,14 +26,15 @@ func (m Mode) Check() error {
 	return nil
 }
 
-// Message is what a broker gets of a delivery.
+// Message is a delivery as a broker receives it.
 type Message struct {
 	Body        []byte
-	ContentType string                    // of Body; empty where there is none
-	Attributes  iter.Seq2[string, string] // of the event, by name, without a prefix; none but in Binary mode
+	ContentType string // of Body; empty for none
+	// of the event, by name, without a prefix; only in Binary mode
+	Attributes iter.Seq2[string, string]
 }
 
-// Message makes a message of a delivery.
+// Message converts a delivery to a message.
 func (m Mode) Message(d target.Delivery) Message {
 	event := target.CloudEvent(d)
 	switch m {

@@ -7,17 +7,18 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Codes of failures that all brokers have.
+// Codes of failures that all brokers share.
 const (
 	CodeConnection = "ConnectionError" // there is no connection, or it broke
-	CodeTimeout    = "Timeout"         // there was no answer in time
+	CodeTimeout    = "Timeout"         // no answer in time
 	CodeTooLarge   = "MessageTooLarge"
 )
 
-// ErrClosed says that a sink was closed before a delivery was begun.
+// ErrClosed is the error of a delivery to a closed sink.
 var ErrClosed = &target.Error{Code: "TargetClosed", Message: "the target is being closed"}
 
-// GivenUp is the result of what was not answered when ctx was done: a failed attempt where its time had passed, and the context's own error where the program is ending, which
+// GivenUp returns the result of a delivery without an answer when ctx was done. It is a failed
+// attempt if the time limit passed. It is the context's own error if the program ends, since that
 // is no fault of the target.
 func GivenUp(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -26,7 +27,7 @@ func GivenUp(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// All gives n times the same result.
+// All returns the same result n times.
 func All(n int, err error) []error {
 	results := make([]error, n)
 	for i := range results {

@@ -15,7 +15,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// A template fills in parts of a delivery, made fit for where they stand.
+// A template fills in fields of a delivery, cleaned for their place.
 func TestTemplate(t *testing.T) {
 	d := target.Delivery{ID: "i", Source: "s", Type: "Scheduled Event", Subject: "a.b", TargetARN: "arn:aws:sqs:us-east-1:1:jobs"}
 	clean := sink.Word(func(r rune) bool { return r != '.' && r != ' ' })
@@ -42,7 +42,8 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// FuzzTemplate: a template that is accepted is its own text where it has no fields, and a cleaner sees every value.
+// FuzzTemplate: an accepted template without fields is its own text, and a cleaner sees every
+// value.
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{"", "a.b", "{id}", "{{id}}", "x{name}{key}y", "{", "}"} {
 		f.Add(seed, "v.w")
@@ -60,7 +61,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// An address is taken apart without its credentials ever being quoted.
+// An address is parsed, and no error quotes its credentials.
 func TestAddress(t *testing.T) {
 	ports := map[string]string{"amqp": "5672", "amqps": "5671"}
 	a, err := sink.ParseAddress("amqp://u:p%40ss@host/v%2Fhost", ports)
@@ -77,7 +78,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TLS reads what it is told to, and says what is wrong with it.
+// TLS reads the named files, and reports faults in them.
 func TestTLS(t *testing.T) {
 	var off *sink.TLS
 	if c, err := off.Config(); c != nil || err != nil {
@@ -103,7 +104,7 @@ type wire struct {
 	broken, shut atomic.Bool
 }
 
-// connect gives a Lazy whose attempts wait for permission.
+// connect returns a Lazy whose attempts wait for permission.
 func connect() (l *sink.Lazy[*wire], opened *atomic.Int32, permit chan error, made chan *wire) {
 	l, opened, permit, made = &sink.Lazy[*wire]{}, &atomic.Int32{}, make(chan error), make(chan *wire, 10)
 	l.Open = func(ctx context.Context) (*wire, error) {
@@ -125,7 +126,7 @@ func connect() (l *sink.Lazy[*wire], opened *atomic.Int32, permit chan error, ma
 	return l, opened, permit, made
 }
 
-// All who ask while an attempt is under way get what comes of it; a broken connection is shut and made again.
+// Concurrent requests share an attempt and its result; a broken connection is closed and replaced.
 func TestLazy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, opened, permit, made := connect()
@@ -167,7 +168,7 @@ func TestLazy(t *testing.T) {
 	})
 }
 
-// Who does not want to wait any longer does not; closing ends an attempt, and those who wait for it hear that.
+// A caller may stop waiting. Closing ends an attempt, and its callers receive an error.
 func TestLazyGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _, _, _ := connect()
@@ -176,7 +177,8 @@ func TestLazyGivesUp(t *testing.T) {
 		if _, err := l.Get(ctx); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		if _, err := l.Get(t.Context()); !errors.Is(err, context.DeadlineExceeded) { // the attempt's patience
+		// the time limit of the attempt
+		if _, err := l.Get(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		waiting := make(chan error)
@@ -192,7 +194,7 @@ func TestLazyGivesUp(t *testing.T) {
 	})
 }
 
-// All gives a result to each.
+// All returns a result for each delivery.
 func TestAll(t *testing.T) {
 	if got := fmt.Sprint(sink.All(2, sink.ErrClosed)); got != "[TargetClosed: the target is being closed TargetClosed: the target is being closed]" {
 		t.Error(got)

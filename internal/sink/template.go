@@ -9,15 +9,16 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Template makes the name of a place, such as a subject or a topic, of a delivery: text in which {field} stands for a part of the delivery.
+// Template computes a name, such as a subject or a topic, from a delivery. It is text in which
+// {field} is replaced by a field of the delivery:
 //
 //	{id}       its ID
 //	{source}   ARN of the schedule, the rule or the trigger
 //	{type}     such as "Scheduled Event"
-//	{subject}  what it is about
+//	{subject}  its subject
 //	{key}      its ordering key
-//	{target}   the ARN that was asked for
-//	{name}     the last part of that ARN, behind the last ":" or "/"
+//	{target}   its target's ARN
+//	{name}     the last part of that ARN, after the last ":" or "/"
 type Template struct {
 	parts []part
 }
@@ -38,10 +39,10 @@ var fields = map[string]func(target.Delivery) string{
 	"name":    func(d target.Delivery) string { return d.TargetARN[strings.LastIndexAny(d.TargetARN, ":/")+1:] },
 }
 
-// maxTemplate is the longest template, in bytes.
+// maxTemplate is the length of the longest template, in bytes.
 const maxTemplate = 1024
 
-// ParseTemplate reads a template.
+// ParseTemplate parses a template.
 func ParseTemplate(s string) (Template, error) {
 	if len(s) > maxTemplate {
 		return Template{}, fmt.Errorf("is longer than %d bytes", maxTemplate)
@@ -80,7 +81,8 @@ func knownFields() string {
 	return strings.Join(names, ", ")
 }
 
-// Expand fills in a delivery. Each field's value goes through clean, which makes it fit where it stands.
+// Expand returns the template filled in for a delivery. It passes each field's value through clean,
+// which adapts it to its place.
 func (t Template) Expand(d target.Delivery, clean func(string) string) string {
 	var b strings.Builder
 	for _, p := range t.parts {
@@ -93,12 +95,14 @@ func (t Template) Expand(d target.Delivery, clean func(string) string) string {
 	return b.String()
 }
 
-// Text is the template's own text with stand-in where fields are: for checking what can be checked before there are deliveries.
+// Text returns the template's text with standIn for each field, for checks before the first
+// delivery.
 func (t Template) Text(standIn string) string {
 	return t.Expand(target.Delivery{}, func(string) string { return standIn })
 }
 
-// Word gives a cleaner for Expand: it replaces each character that is not allowed by an underscore, and is one underscore for an empty value.
+// Word returns a cleaner for Expand. The cleaner replaces each character that is not allowed by an
+// underscore, and an empty value by one underscore.
 func Word(allowed func(rune) bool) func(string) string {
 	return func(s string) string {
 		if s == "" {

@@ -8,15 +8,16 @@ import (
 	"os"
 )
 
-// TLS says how a broker is trusted, and how it trusts us. Its zero value trusts as the system does.
+// TLS configures trust between us and a broker. The zero value trusts the system's authorities.
 type TLS struct {
-	CA         string // file of certificates, in PEM, one of which has to have signed the broker's. Default: the system's
-	Cert       string // file of our certificate, in PEM. Default: none
+	// file of PEM certificates, one of which must have signed the broker's. Default: the system's
+	CA         string
+	Cert       string // file of our PEM certificate. Default: none
 	Key        string // file of its key
-	ServerName string // the name in the broker's certificate. Default: that of its address
+	ServerName string // the name in the broker's certificate. Default: the host of its address
 }
 
-// Config reads the files. nil gives nil: no TLS.
+// Config reads the files. It returns nil for a nil TLS: no TLS.
 func (t *TLS) Config() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil

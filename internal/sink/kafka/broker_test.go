@@ -17,8 +17,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The broker of these tests is kfake, the protocol fake by the client's author, not Kafka itself: it speaks the protocol over TCP, keeps producers' sequence numbers and writes its
-// records to disk. Where it has to survive kill -9 it runs in a process of its own: this test program, which then is nothing else.
+// The broker of these tests is kfake, the protocol fake by the client's author, not Kafka itself.
+// It speaks the protocol over TCP, keeps producers' sequence numbers and writes its records to
+// disk. For tests with kill -9 it runs in a process of its own: this test program, which then does
+// nothing else.
 const (
 	serveEnv = "MAYFLY_TEST_KAFKA_DATA" // the broker's directory
 	portEnv  = "MAYFLY_TEST_KAFKA_PORT"
@@ -52,7 +54,7 @@ func serve(t testing.TB, options ...kfake.Opt) (brokers []string) {
 	return c.ListenAddrs()
 }
 
-// process is a broker that can be killed and started again on its port and directory.
+// process is a broker that can be killed and restarted on its port and directory.
 type process struct {
 	t    testing.TB
 	dir  string
@@ -97,7 +99,7 @@ func (p *process) kill() {
 	}
 }
 
-// read reads a topic until enough says so.
+// read reads a topic until enough returns true.
 func read(t testing.TB, brokers []string, topic string, enough func([]*kgo.Record) bool, options ...kgo.Opt) (all []*kgo.Record) {
 	t.Helper()
 	options = append(options, kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.FetchMaxWait(100*time.Millisecond))
@@ -122,7 +124,7 @@ func atLeast(n int) func([]*kgo.Record) bool {
 	return func(all []*kgo.Record) bool { return len(all) >= n }
 }
 
-// header is a record's header, or "".
+// header returns a record's header, or "".
 func header(r *kgo.Record, name string) string {
 	for _, h := range r.Headers {
 		if h.Key == name {

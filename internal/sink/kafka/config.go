@@ -16,31 +16,40 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
-// Config says where deliveries go.
+// Config is the destination of deliveries.
 type Config struct {
-	Brokers   []string      // host:port of some of the brokers; the others are found through them
-	Topic     string        // a template; see sink.Template. In values, characters that a topic's name may not contain become underscores
-	Mode      sink.Mode     // Default: binary
-	User      string        // of SASL. Default: no authentication
-	Password  string        // of SASL
-	Mechanism string        // of SASL: plain, scram-sha-256 or scram-sha-512. Default: plain
-	TLS       *sink.TLS     // Default: no TLS
-	ClientID  string        // what the brokers call us in their metrics and quotas. Default: mayfly
-	MaxBytes  int           // of a batch, so of a record too: what the topic's max.message.bytes allows. Default: 1,000,012, as Kafka's. Range: 1 KB to 100 MB
-	Timeout   time.Duration // after which records that could not be sent fail. Default: 10 s. Range: 1 s to 15 minutes
+	// host:port of some of the brokers; the client finds the others through them
+	Brokers []string
+	// a template; see sink.Template. In values, characters that a topic's name may not contain
+	// become underscores
+	Topic     string
+	Mode      sink.Mode // Default: binary
+	User      string    // of SASL. Default: no authentication
+	Password  string    // of SASL
+	Mechanism string    // of SASL: plain, scram-sha-256 or scram-sha-512. Default: plain
+	TLS       *sink.TLS // Default: no TLS
+	ClientID  string    // our name in the brokers' metrics and quotas. Default: mayfly
+	// of a batch, and so of a record: the topic's max.message.bytes. Default: 1,000,012, as in
+	// Kafka. Range: 1 KB to 100 MB
+	MaxBytes int
+	// after which unsent records fail. Default: 10 s. Range: 1 s to 15 minutes
+	Timeout time.Duration
 }
 
 const (
 	defaultMaxBytes = 1_000_012
 	defaultTimeout  = 10 * time.Second
 	maxTopic        = 249
-	linger          = time.Millisecond       // how long a partition waits for more records of a call to send with the first
-	metadataMinAge  = 500 * time.Millisecond // between two questions who leads a partition; a broker that comes back is not noticed sooner
-	maxBuffered     = 50_000                 // records at once, over all calls
-	maxBufferBytes  = 128 << 20
+	// how long a partition waits for more records to send with the first
+	linger = time.Millisecond
+	// between two requests for the partitions' leaders; a broker that comes back is not noticed
+	// sooner
+	metadataMinAge = 500 * time.Millisecond
+	maxBuffered    = 50_000 // records at once, over all calls
+	maxBufferBytes = 128 << 20
 )
 
-// check fills in defaults and gives the client's options.
+// check fills in defaults and returns the client's options.
 func (c *Config) check() (topic sink.Template, options []kgo.Opt, err error) {
 	if c.ClientID == "" {
 		c.ClientID = "mayfly"
@@ -143,7 +152,7 @@ func isTopic(s string) bool {
 	return s != "" && len(s) <= maxTopic && s != "." && s != ".." && strings.IndexFunc(s, func(r rune) bool { return !inTopic(r) }) < 0
 }
 
-// inTopic says whether a topic's name may contain r.
+// inTopic reports whether a topic's name may contain r.
 func inTopic(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
 }

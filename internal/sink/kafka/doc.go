@@ -1,10 +1,14 @@
-// Package kafka delivers to topics of Kafka, and of what speaks its protocol.
+// Package kafka delivers to topics of Kafka, and of brokers with its protocol.
 //
-// A record's key is the delivery's, so deliveries of one key go to one partition; its headers are those of the Kafka binding of CloudEvents in binary mode (ce_id, ce_source, …,
-// content-type), or content-type application/cloudevents+json in structured mode. The producer is idempotent: what it repeats by itself after a lost answer makes no second record. What
-// a later attempt repeats does, with the same ce_id.
+// A record has the delivery's key, so deliveries of one key go to one partition. In binary mode its
+// headers are those of the Kafka binding of CloudEvents (ce_id, ce_source, …, content-type); in
+// structured mode it has content-type application/cloudevents+json. The producer is idempotent: its
+// own retries after a lost answer make no second record. A later attempt of the delivery does, with
+// the same ce_id.
 //
-// A call hands all its deliveries to the client, in their order, and waits for the results, each its own: written by all replicas in sync. The client finds the brokers, the partitions'
-// leaders and its way back after a failure. Records that it has not sent within Timeout fail, and are worth another attempt; so is everything else that time or an administrator can mend. What the
-// broker will never take, such as a record that is too large, is permanent.
+// A call passes all its deliveries to the client in order, and waits for the result of each:
+// written by all replicas in sync. The client finds the brokers and the partitions' leaders, and
+// recovers from failures. Records that are unsent after Timeout fail and may be retried, and so do
+// all failures that time or an administrator can mend. A record that the broker will never accept,
+// for example because of its size, fails permanently.
 package kafka

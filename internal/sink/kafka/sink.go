@@ -26,12 +26,14 @@ type Sink struct {
 	seen   connections
 }
 
-// connections remembers how the last attempt to connect to a broker ended: the client tells nobody when it goes on trying.
+// connections remembers the result of the last attempt to connect to a broker. The client retries
+// silently.
 type connections struct {
 	last atomic.Pointer[error]
 }
 
-// OnBrokerConnect implements kgo.HookBrokerConnect. What a broker answered says more than a connection that ended, so it stays until one is made.
+// OnBrokerConnect implements kgo.HookBrokerConnect. A broker's answer says more than a closed
+// connection, so it stays until a connection succeeds.
 func (c *connections) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	var now, before *kerr.Error
 	if err != nil && !errors.As(err, &now) && errors.As(c.failure(), &before) {
@@ -40,7 +42,7 @@ func (c *connections) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ n
 	c.last.Store(&err)
 }
 
-// failure is why the last attempt failed; nil where it did not.
+// failure returns the error of the last attempt, or nil if it succeeded.
 func (c *connections) failure() error {
 	if last := c.last.Load(); last != nil {
 		return *last
@@ -57,13 +59,14 @@ func New(c Config) (*Sink, error) {
 	s := &Sink{config: c, topic: topic, turn: make(chan struct{}, 1)}
 	options = append(options, kgo.WithHooks(&s.seen))
 	for _, client := range []*sink.Lazy[*kgo.Client]{&s.client, &s.alone} {
-		client.Open = func(context.Context) (*kgo.Client, error) { return kgo.NewClient(options...) } // starts it; it connects by itself
+		// starts the client, which connects by itself
+		client.Open = func(context.Context) (*kgo.Client, error) { return kgo.NewClient(options...) }
 		client.Shut = func(client *kgo.Client) { client.Close() }
 	}
 	return s, nil
 }
 
-// Close ends the clients. What is under way fails.
+// Close closes the clients. Deliveries under way fail.
 func (s *Sink) Close() error {
 	s.client.Close()
 	s.alone.Close()
@@ -92,22 +95,24 @@ func (s *Sink) Deliver(ctx context.Context, deliveries []target.Delivery) []erro
 	return results
 }
 
-// result is what became of one record of a call.
+// result is the result of one record of a call.
 type result struct {
 	place int
 	err   error
 }
 
-// produce hands the records that have no result yet to a client and waits for their results.
+// produce passes the records without a result to a client and waits for their results.
 func produce(ctx context.Context, client *kgo.Client, records []*kgo.Record, results []error) {
-	done := make(chan result, len(records)) // with a place for each, so that the client never waits for a call that has been given up
+	// with a place for each record, so that the client never waits for an abandoned call
+	done := make(chan result, len(records))
 	waiting := map[int]bool{}
 	for i, record := range records {
 		if results[i] != nil {
 			continue
 		}
 		waiting[i] = true
-		// The context is not ctx: where a call's ends, the client would fail the records of other calls that wait in the same batch.
+		// The context is not ctx: at the end of a call's context, the client would fail records of
+		// other calls in the same batch.
 		client.TryProduce(context.WithoutCancel(ctx), record, func(_ *kgo.Record, err error) { done <- result{i, err} })
 	}
 	for len(waiting) > 0 {
@@ -124,15 +129,16 @@ func produce(ctx context.Context, client *kgo.Client, records []*kgo.Record, res
 	}
 }
 
-// ofBatch are the errors that a broker has for a whole batch, whichever record is to blame.
+// ofBatch are the errors of a whole batch, in which any record may be at fault.
 var ofBatch = []error{kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.UnsupportedForMessageFormat, kerr.PolicyViolation}
 
 func isOfBatch(err error) bool {
 	return slices.ContainsFunc(ofBatch, func(e error) bool { return errors.Is(err, e) })
 }
 
-// produceAlone produces a record whose batch was refused: the client makes batches of what many calls give it, so the record may be innocent, and the batch too large only as a whole. Nothing else
-// goes through this client meanwhile, so what the broker says now it says of this record.
+// produceAlone produces a record whose batch was refused. A batch mixes the records of many calls,
+// so this record may be fine, and the batch too large only as a whole. No other record passes
+// through this client meanwhile, so the broker's answer applies to this record.
 func (s *Sink) produceAlone(ctx context.Context, record *kgo.Record) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -150,7 +156,7 @@ func (s *Sink) produceAlone(ctx context.Context, record *kgo.Record) error {
 	return results[0]
 }
 
-// record makes a record of a delivery.
+// record converts a delivery to a record.
 func (s *Sink) record(d target.Delivery) (*kgo.Record, error) {
 	topic := s.topic.Expand(d, clean)
 	if !isTopic(topic) {
@@ -172,10 +178,11 @@ func (s *Sink) record(d target.Delivery) (*kgo.Record, error) {
 
 var clean = sink.Word(inTopic)
 
-// Codes of failures, besides those of all brokers and Kafka's own, such as "MESSAGE_TOO_LARGE".
+// The code for a full buffer. Other failures have the codes of all brokers or Kafka's own, such as
+// "MESSAGE_TOO_LARGE".
 const codeBusy = "TooManyPending"
 
-// classify says what the client's errors mean for a delivery.
+// classify returns the delivery's error for an error of the client.
 func (s *Sink) classify(err error) error {
 	var known *target.Error
 	var broker *kerr.Error
@@ -189,10 +196,11 @@ func (s *Sink) classify(err error) error {
 	case errors.As(err, &broker):
 		return &target.Error{
 			Code: broker.Message, Message: broker.Description, Err: err,
-			Permanent: isOfBatch(err) || errors.Is(err, kerr.InvalidTopicException), // of a batch of one by now
+			// the batch has one record by now
+			Permanent: isOfBatch(err) || errors.Is(err, kerr.InvalidTopicException),
 			Throttled: errors.Is(err, kerr.ThrottlingQuotaExceeded),
 		}
-	case errors.Is(err, kgo.ErrRecordTimeout): // and no broker has said why
+	case errors.Is(err, kgo.ErrRecordTimeout): // no broker has given a reason
 		message := fmt.Sprintf("the record could not be sent within %v", s.config.Timeout)
 		if cause := s.seen.failure(); cause != nil {
 			message, err = fmt.Sprintf("%s: %v", message, cause), cause

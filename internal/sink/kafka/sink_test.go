@@ -64,7 +64,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// The other modes: the whole event in the value, or nothing of it anywhere; without a key there is none.
+// The other modes: the whole event in the value, or only the body; a delivery without a key has a
+// record without one.
 func TestModes(t *testing.T) {
 	brokers := serve(t, kfake.SeedTopics(1, "jobs"))
 	a, b := sinktest.Deliveries("a"), sinktest.Deliveries("b")
@@ -89,13 +90,15 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// The client puts records into batches, and a broker refuses batches. One that is too large only as a whole costs nobody anything; one record that is too large costs nobody else.
+// The client puts records into batches, and a broker refuses batches. If only the batch is too
+// large, every record arrives; if one record is too large, only that one fails.
 func TestTooLarge(t *testing.T) {
 	brokers := serve(t, kfake.SeedTopics(1, "jobs"), kfake.BrokerConfigs(map[string]string{"message.max.bytes": "2000"}))
 	s := open(t, kafka.Config{Brokers: brokers, Topic: "jobs", MaxBytes: 10_000})
 	ds := sinktest.Deliveries("a", "b", "c", "d", "e", "f", "g", "h")
 	for i := range ds {
-		ds[i].Body = []byte(rand.Text() + strings.Repeat(rand.Text(), 10)) // does not become small by compression
+		// compression does not shrink it
+		ds[i].Body = []byte(rand.Text() + strings.Repeat(rand.Text(), 10))
 	}
 	random := make([]byte, 5000)
 	_, _ = rand.Read(random)
@@ -115,7 +118,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// Brokers that are down, that lock us out or say nothing, and a topic that is not there, only mean another attempt; no message tells the password.
+// Brokers that are down, refuse our login or stay silent, and a missing topic, only cause another
+// attempt. No message contains the password.
 func TestNotDelivered(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -129,7 +133,8 @@ func TestNotDelivered(t *testing.T) {
 	}
 	t.Cleanup(answers.Close)
 	var refused atomic.Bool
-	answers.ControlKey(int16(kmsg.SASLAuthenticate), func(r kmsg.Request) (kmsg.Response, error, bool) { // as Kafka does; the fake hangs up without a word, as it does from then on here
+	// answers like Kafka; the fake itself hangs up silently, as it does from then on here
+	answers.ControlKey(int16(kmsg.SASLAuthenticate), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		if refused.Swap(true) {
 			return nil, nil, false
 		}
@@ -178,7 +183,7 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// A context that is done ends a call soon, whatever the brokers do, and harms no other call.
+// A context that is done ends a call soon, in any state of the brokers, and harms no other call.
 func TestGivenUp(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -202,8 +207,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// The broker is not there at first, and is killed with its process and started again while deliveries are made: whatever was acknowledged is in the topic; in the end that is
-// everything, and in order per key.
+// The broker is absent at first, and its process is killed and restarted during deliveries. Every
+// acknowledged delivery is in the topic. In the end all are, and in order per key.
 func TestKilled(t *testing.T) {
 	p := newProcess(t)
 	s := open(t, kafka.Config{Brokers: []string{p.address()}, Topic: "jobs", Timeout: time.Second})
@@ -245,7 +250,7 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d deliveries made %d records in %d attempts", len(distinct), len(all), attempts.Load())
 }
 
-// deliverAll tries until everything has been acknowledged, and gives the number of attempts.
+// deliverAll tries until every delivery has been acknowledged, and returns the number of attempts.
 func deliverAll(t *testing.T, to target.Target, ds []target.Delivery) (attempts int64) {
 	for range 1000 {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -269,7 +274,7 @@ func deliverAll(t *testing.T, to target.Target, ds []target.Delivery) (attempts 
 	return attempts
 }
 
-// Everything that is wrong is said at once, and nothing of it quotes a password.
+// All faults are reported at once, without a password.
 func TestConfig(t *testing.T) {
 	_, err := kafka.New(kafka.Config{
 		Brokers: []string{"h", "u:hunter2@h:1", "h:1"}, Topic: "a b", Mode: "both", User: "u", Password: "hunter2", Mechanism: "md5", ClientID: "a b", MaxBytes: 1, Timeout: time.Hour,

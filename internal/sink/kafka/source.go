@@ -10,7 +10,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
-// Source says which topic's records are read. Its settings are those of Config of the same names, but for the topic, which is no template.
+// Source is a topic to read. Its settings are those of Config of the same names; the topic is no
+// template.
 type Source struct {
 	Brokers   []string
 	Topic     string
@@ -21,13 +22,13 @@ type Source struct {
 	ClientID  string
 }
 
-// Check gives the name of the source, in which there is no password.
+// Check validates the settings and returns the name of the source, without a password.
 func (s *Source) Check() (name string, err error) {
 	_, err = s.Options()
 	return "kafka://" + strings.Join(s.Brokers, ",") + "/" + s.Topic, err
 }
 
-// Options say how the brokers are reached.
+// Options returns the client's options for the brokers.
 func (s *Source) Options() ([]kgo.Opt, error) {
 	c := Config{Brokers: s.Brokers, Topic: "x", User: s.User, Password: s.Password, Mechanism: s.Mechanism, TLS: s.TLS, ClientID: s.ClientID}
 	_, options, err := c.check()

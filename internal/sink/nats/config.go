@@ -12,26 +12,31 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
-// Config says where deliveries go.
+// Config is the destination of deliveries.
 type Config struct {
-	URL         string    // nats://host:4222 or tls://host:4222, several separated by commas; may hold a user and password, of which the first counts. Default: nats://127.0.0.1:4222
-	Subject     string    // a template; see sink.Template. In values, characters that a token may not contain, and dots, become underscores
-	Core        bool      // publish to whoever listens, without JetStream
-	Stream      string    // the stream that has to take the messages. Default: the one that the subject belongs to
+	// nats://host:4222 or tls://host:4222, several separated by commas; may contain a user and
+	// password, of which the first counts. Default: nats://127.0.0.1:4222
+	URL string
+	// a template; see sink.Template. In values, dots and characters that a token may not contain
+	// become underscores
+	Subject string
+	Core    bool // publish to the present subscribers, without JetStream
+	// the stream that must store the messages. Default: the stream of the subject
+	Stream      string
 	Mode        sink.Mode // Default: binary
-	User        string    // Default: that of the URL
-	Password    string    // Default: that of the URL
+	User        string    // Default: the user in the URL
+	Password    string    // Default: the password in the URL
 	Token       string    // in place of a user
 	Credentials string    // file with a JWT and its key, in place of a user
-	TLS         *sink.TLS // Default: what scheme and server ask for
+	TLS         *sink.TLS // Default: as the scheme and the server require
 }
 
-// DefaultURL is where a server is sought that the configuration does not name.
+// DefaultURL is the address of the server if the configuration has none.
 const DefaultURL = "nats://127.0.0.1:4222"
 
 var ports = map[string]string{"nats": "4222", "tls": "4222", "ws": "80", "wss": "443"}
 
-// check fills in defaults and gives the client's options.
+// check fills in defaults and returns the client's options.
 func (c *Config) check() (servers string, subject sink.Template, options []natsgo.Option, err error) {
 	if c.URL == "" {
 		c.URL = DefaultURL
@@ -99,8 +104,9 @@ func (c *Config) options(secure *tls.Config) []natsgo.Option {
 		natsgo.Name("mayfly"),
 		natsgo.MaxReconnects(-1),
 		natsgo.CustomReconnectDelay(reconnectDelay),
-		natsgo.IgnoreAuthErrorAbort(), // whoever locks us out may let us in again
-		natsgo.ReconnectBufSize(-1),   // a message is not kept until there is a connection: its delivery fails, and is tried again
+		natsgo.IgnoreAuthErrorAbort(), // a server that refuses our login may accept it later
+		// no buffer for messages without a connection: their deliveries fail, and are retried
+		natsgo.ReconnectBufSize(-1),
 		natsgo.Timeout(dialTimeout),
 		natsgo.FlusherTimeout(writeTimeout),
 		natsgo.PingInterval(pingInterval),
@@ -122,13 +128,13 @@ func (c *Config) options(secure *tls.Config) []natsgo.Option {
 	return options
 }
 
-// isSubject says whether messages can be published to s.
+// isSubject reports whether s is a subject for messages.
 func isSubject(s string) bool {
 	return s != "" && !strings.HasPrefix(s, ".") && !strings.HasSuffix(s, ".") && !strings.Contains(s, "..") &&
 		strings.IndexFunc(s, func(r rune) bool { return r != '.' && !inToken(r) }) < 0
 }
 
-// inToken says whether a token of a subject may contain r.
+// inToken reports whether a token of a subject may contain r.
 func inToken(r rune) bool {
 	return r > ' ' && r != 0x7f && !strings.ContainsRune(".*>", r)
 }

@@ -17,7 +17,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// A server that has to survive kill -9 runs in a process of its own: this test program, which then is nothing else.
+// For tests with kill -9 a server runs in a process of its own: this test program, which then does
+// nothing else.
 const (
 	serveEnv = "MAYFLY_TEST_NATS_STORE" // the directory of its store
 	portEnv  = "MAYFLY_TEST_NATS_PORT"
@@ -72,7 +73,7 @@ func serve(t testing.TB, change func(*server.Options)) (url string) {
 	return s.ClientURL()
 }
 
-// process is a server that can be killed and started again on its port and store.
+// process is a server that can be killed and restarted on its port and store.
 type process struct {
 	t     testing.TB
 	store string
@@ -106,7 +107,7 @@ func (p *process) kill() {
 	}
 }
 
-// stream creates a stream and gives what can be asked about it.
+// stream creates a stream and returns a handle to it.
 func stream(t testing.TB, url string, c jetstream.StreamConfig) jetstream.Stream {
 	t.Helper()
 	conn, err := natsgo.Connect(url, natsgo.MaxReconnects(-1), natsgo.ReconnectWait(50*time.Millisecond))
@@ -125,7 +126,7 @@ func stream(t testing.TB, url string, c jetstream.StreamConfig) jetstream.Stream
 	return s
 }
 
-// messages reads a whole stream.
+// messages returns all messages of a stream.
 func messages(t testing.TB, s jetstream.Stream) (all []*jetstream.RawStreamMsg) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -17,9 +17,10 @@ const (
 	dialTimeout  = 3 * time.Second // to one server
 	writeTimeout = 5 * time.Second
 	pingInterval = 10 * time.Second
-	ackTimeout   = time.Minute // after which an acknowledgement that nobody waits for any more is forgotten
+	// after which the client forgets an acknowledgement that no call awaits
+	ackTimeout   = time.Minute
 	flushTimeout = 30 * time.Second
-	maxPending   = 1 << 17 // acknowledgements awaited at once, over all calls
+	maxPending   = 1 << 17 // awaited acknowledgements, over all calls
 	maxSubject   = 1024    // bytes; a server drops a connection for a line of more than 4,096
 
 	firstReconnect = 50 * time.Millisecond
@@ -49,12 +50,13 @@ func New(c Config) (*Sink, error) {
 	}
 	s := &Sink{config: c, servers: servers, subject: subject, options: options}
 	s.link.Open = s.open
-	s.link.Broken = func(l link) bool { return l.conn.IsClosed() } // all else the client mends itself
+	// the client mends all else itself
+	s.link.Broken = func(l link) bool { return l.conn.IsClosed() }
 	s.link.Shut = func(l link) { l.conn.Close() }
 	return s, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (s *Sink) Close() error {
 	s.link.Close()
 	return nil
@@ -115,7 +117,7 @@ func (s *Sink) publishToStream(ctx context.Context, l link, deliveries []target.
 	return results
 }
 
-// await waits for an acknowledgement. One that is there counts, also when ctx is done.
+// await waits for an acknowledgement. One that has arrived counts even if ctx is done.
 func await(ctx context.Context, ack jetstream.PubAckFuture) error {
 	select {
 	case <-ack.Ok():
@@ -143,11 +145,11 @@ func (s *Sink) publish(ctx context.Context, conn *natsgo.Conn, deliveries []targ
 		}
 		results[i] = classify(conn, err)
 	}
-	limited, cancel := context.WithTimeout(ctx, flushTimeout) // the client wants a deadline
+	limited, cancel := context.WithTimeout(ctx, flushTimeout) // the client requires a deadline
 	defer cancel()
 	err := conn.FlushWithContext(limited)
 	if err == nil && conn.Stats().Reconnects != reconnects {
-		err = natsgo.ErrDisconnected // the answer came over another connection than the messages went
+		err = natsgo.ErrDisconnected // the answer came over a newer connection than the messages
 	}
 	if err != nil && ctx.Err() != nil {
 		err = sink.GivenUp(ctx)
@@ -160,7 +162,7 @@ func (s *Sink) publish(ctx context.Context, conn *natsgo.Conn, deliveries []targ
 	return results
 }
 
-// message makes a message of a delivery.
+// message converts a delivery to a message.
 func (s *Sink) message(d target.Delivery) (*natsgo.Msg, error) {
 	subject := s.subject.Expand(d, clean)
 	if len(subject) > maxSubject {
@@ -173,7 +175,8 @@ func (s *Sink) message(d target.Delivery) (*natsgo.Msg, error) {
 	}
 	switch {
 	case m.ContentType == "":
-	case s.config.Mode == sink.Binary || s.config.Mode == "": // where content-type would say that the event is structured
+	// content-type would mark the event as structured
+	case s.config.Mode == sink.Binary || s.config.Mode == "":
 		header["ce-datacontenttype"] = []string{target.HeaderValue(m.ContentType)}
 	default:
 		header["content-type"] = []string{m.ContentType}
@@ -184,7 +187,8 @@ func (s *Sink) message(d target.Delivery) (*natsgo.Msg, error) {
 
 var clean = sink.Word(inToken)
 
-// Codes of failures, besides those of all brokers. An error of JetStream is "JetStream" and its number.
+// Codes of failures, besides those of all brokers. The code of a JetStream error is "JetStream" and
+// its number.
 const (
 	codeSubject = "InvalidSubject"
 	codeStream  = "NoStreamResponse"
@@ -199,7 +203,7 @@ func notConnected(conn *natsgo.Conn) error {
 	return &target.Error{Code: sink.CodeConnection, Message: fmt.Sprintf("not connected: %v", cause), Err: cause}
 }
 
-// classify says what the client's errors mean for a delivery.
+// classify returns the delivery's error for an error of the client.
 func classify(conn *natsgo.Conn, err error) error {
 	var api *jetstream.APIError
 	var known *target.Error

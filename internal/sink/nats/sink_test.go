@@ -31,7 +31,8 @@ func open(t testing.TB, c nats.Config) *nats.Sink {
 	return s
 }
 
-// A stream gets the messages in order with the event in their headers, and a repeated attempt makes no second message.
+// A stream receives the messages in order with the event in their headers, and a repeated attempt
+// makes no second message.
 func TestStream(t *testing.T) {
 	url := serve(t, nil)
 	jobs := stream(t, url, jetstream.StreamConfig{Name: "JOBS", Subjects: []string{"jobs.>"}})
@@ -60,7 +61,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// The other modes: the whole event in the body, or nothing of it anywhere.
+// The other modes: the whole event in the body, or only the body.
 func TestModes(t *testing.T) {
 	url := serve(t, nil)
 	jobs := stream(t, url, jetstream.StreamConfig{Name: "JOBS", Subjects: []string{"jobs"}})
@@ -78,7 +79,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// One delivery that cannot be made harms no other of its call; what time can mend is worth another attempt.
+// An impossible delivery harms no other of its call. A failure that time can mend is not permanent.
 func TestRefusals(t *testing.T) {
 	url := serve(t, func(o *server.Options) { o.MaxPayload = 10_000 })
 	stream(t, url, jetstream.StreamConfig{Name: "JOBS", Subjects: []string{"jobs.>"}, MaxMsgSize: 5000})
@@ -105,7 +106,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Without JetStream messages reach whoever listens.
+// Without JetStream messages reach the present subscribers.
 func TestCore(t *testing.T) {
 	url := serve(t, func(o *server.Options) { o.JetStream, o.MaxPayload = false, 10_000 })
 	conn, err := natsgo.Connect(url)
@@ -133,7 +134,8 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// A server that is down, locks us out or says nothing only means another attempt; no message tells the password.
+// A server that is down, refuses our login or stays silent only causes another attempt. No message
+// contains the password.
 func TestNotConnected(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -166,8 +168,8 @@ func TestNotConnected(t *testing.T) {
 	}
 }
 
-// The server is not there at first, and is killed with its process and started again while deliveries are made: whatever was acknowledged is in the stream, once; in the end that
-// is everything.
+// The server is absent at first, and its process is killed and restarted during deliveries. Every
+// acknowledged delivery is in the stream, once. In the end all are.
 func TestKilled(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -217,7 +219,8 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d attempts failed", failed.Load())
 }
 
-// deliverAll tries until everything has been acknowledged.
+// deliverAll tries until every delivery has been acknowledged, and returns the number of failed
+// attempts.
 func deliverAll(t *testing.T, to target.Target, ds []target.Delivery) (failed int64) {
 	for range 2000 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -241,7 +244,7 @@ func deliverAll(t *testing.T, to target.Target, ds []target.Delivery) (failed in
 	return failed
 }
 
-// A context that is done ends a call soon, whatever the server does.
+// A context that is done ends a call soon, in any state of the server.
 func TestGivenUp(t *testing.T) {
 	url := serve(t, nil)
 	stream(t, url, jetstream.StreamConfig{Name: "JOBS", Subjects: []string{"jobs"}})
@@ -249,13 +252,14 @@ func TestGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, err := range s.Deliver(ctx, sinktest.Deliveries("a")) {
-		if err != nil && !errors.Is(err, context.Canceled) { // the acknowledgement may have been faster
+		// the acknowledgement may have been faster
+		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	}
 }
 
-// Everything that is wrong is said at once, and nothing of it quotes a password.
+// All faults are reported at once, without a password.
 func TestConfig(t *testing.T) {
 	_, err := nats.New(nats.Config{
 		URL: "http://hunter2@h, nats://u:hunter2@h?x=y,nats://", Subject: "a..{kay}", Core: true, Stream: "a b", Mode: "both", Token: "hunter2", Credentials: "/nowhere",

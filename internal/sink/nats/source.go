@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
-// Source says which stream's messages are read. Its settings are those of Config of the same names.
+// Source is a stream to read. Its settings are those of Config of the same names.
 type Source struct {
 	URL         string
 	Stream      string
@@ -20,7 +20,7 @@ type Source struct {
 	TLS         *sink.TLS
 }
 
-// Check fills in defaults, and gives the name of the source, in which there is no password.
+// Check fills in defaults, and returns the name of the source, without a password.
 func (s *Source) Check() (name string, err error) {
 	servers, _, err := s.options()
 	return servers + "/" + s.Stream, err
@@ -35,7 +35,8 @@ func (s *Source) options() (servers string, options []natsgo.Option, err error) 
 	return servers, options, err
 }
 
-// Connect connects; the caller closes what it gives. A server that goes away later is sought until it is back.
+// Connect returns a connection, which the caller closes. If the server goes away later, the client
+// reconnects.
 func (s *Source) Connect() (*natsgo.Conn, error) {
 	servers, options, err := s.options()
 	if err != nil {

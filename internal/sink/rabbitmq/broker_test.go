@@ -20,17 +20,19 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The broker of these tests is RabbitMQ, as Debian's package rabbitmq-server installs it, with a name, ports and directories of its own. All tests share one.
+// The broker of these tests is RabbitMQ from Debian's package rabbitmq-server, with a name, ports
+// and directories of its own. All tests share one.
 var shared struct {
 	sync.Once
 	*broker
-	skip string // why there is none
+	skip string // the reason if there is none
 	err  error
 }
 
 const (
-	serverProgram = "/usr/lib/rabbitmq/bin/rabbitmq-server" // not the one of the PATH, which wants to be root's or rabbitmq's and writes below /var
-	maxBody       = 50_000                                  // what the broker takes in a message
+	// not the one of the PATH, which must run as root or rabbitmq and writes below /var
+	serverProgram = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+	maxBody       = 50_000 // the broker's limit for a message
 )
 
 func TestMain(m *testing.M) {
@@ -45,14 +47,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// broker is a RabbitMQ that can be killed and started again on its port and data.
+// broker is a RabbitMQ that can be killed and restarted on its port and data.
 type broker struct {
 	dir               string
 	port, dist, names int
 	epmd, server      *exec.Cmd
 }
 
-// serve gives the broker that all tests share, running.
+// serve returns the shared broker, running.
 func serve(t testing.TB) *broker {
 	t.Helper()
 	shared.Do(func() {
@@ -91,7 +93,8 @@ func newBroker() (b *broker, skip string, err error) {
 	if err := os.WriteFile(filepath.Join(b.dir, "rabbitmq.conf"), []byte(config), 0o600); err != nil {
 		return nil, "", err
 	}
-	b.epmd = exec.Command(names, "-port", strconv.Itoa(b.names), "-address", "127.0.0.1") // else the server would leave one behind
+	// otherwise the server would leave one running
+	b.epmd = exec.Command(names, "-port", strconv.Itoa(b.names), "-address", "127.0.0.1")
 	b.epmd.Env = b.environment()
 	return b, "", nil
 }
@@ -110,7 +113,7 @@ func (b *broker) environment() []string {
 
 func (b *broker) url() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d", b.port) }
 
-// start starts the server if it does not run, and waits until it answers.
+// start starts the server unless it runs, and waits until it answers.
 func (b *broker) start(t testing.TB) {
 	t.Helper()
 	if b.epmd.Process == nil {
@@ -147,7 +150,7 @@ func (b *broker) kill() {
 	_ = syscall.Kill(-b.server.Process.Pid, syscall.SIGKILL)
 	_ = b.server.Wait()
 	b.server = nil
-	for range 1000 { // the Erlang machine itself is nobody's child by now
+	for range 1000 { // the Erlang machine is no longer our child
 		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", b.port)); errors.Is(err, syscall.ECONNREFUSED) {
 			return
 		} else if err == nil {
@@ -166,7 +169,7 @@ func (b *broker) stop() {
 	_ = os.RemoveAll(b.dir)
 }
 
-// declare makes a durable queue and gives a channel to ask about it.
+// declare declares a durable queue and returns a channel for queries about it.
 func declare(t testing.TB, b *broker, queue string, arguments amqp.Table) *amqp.Channel {
 	t.Helper()
 	c, err := amqp.Dial(b.url())
@@ -187,7 +190,7 @@ func declare(t testing.TB, b *broker, queue string, arguments amqp.Table) *amqp.
 	return ch
 }
 
-// drain takes all messages out of a queue.
+// drain removes all messages from a queue and returns them.
 func drain(t testing.TB, ch *amqp.Channel, queue string) (all []amqp.Delivery) {
 	t.Helper()
 	for {
@@ -210,7 +213,7 @@ func ids(all []amqp.Delivery) string {
 	return strings.Join(ids, " ")
 }
 
-// control tells the server something, as its administrator does.
+// control runs an administrator's command on the server.
 func (b *broker) control(t testing.TB, arguments ...string) {
 	t.Helper()
 	command := exec.Command("/usr/lib/rabbitmq/bin/rabbitmqctl", arguments...)

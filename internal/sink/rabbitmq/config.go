@@ -8,25 +8,32 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
-// Config says where deliveries go.
+// Config is the destination of deliveries.
 type Config struct {
-	URL        string    // amqp://user:password@host:5672/vhost, or amqps and port 5671; without a path the vhost is "/". Default: amqp://127.0.0.1:5672
-	User       string    // Default: that of the URL, or guest
-	Password   string    // Default: that of the URL, or guest
-	Exchange   string    // Default: the default exchange, which routes to the queue that the routing key names
-	RoutingKey string    // a template; see sink.Template. In values, dots become underscores, so that a value is one word. May be empty only with an exchange
+	// amqp://user:password@host:5672/vhost, or amqps and port 5671; without a path the vhost is
+	// "/". Default: amqp://127.0.0.1:5672
+	URL      string
+	User     string // Default: the user in the URL, or guest
+	Password string // Default: the password in the URL, or guest
+	// Default: the default exchange, which routes to the queue that the routing key names
+	Exchange string
+	// a template; see sink.Template. In values, dots become underscores, so that a value is one
+	// word. May be empty only with an exchange
+	RoutingKey string
 	Mode       sink.Mode // Default: binary
-	TLS        *sink.TLS // with amqps. Default: trust as the system does
+	TLS        *sink.TLS // with amqps. Default: trust the system's authorities
 }
 
-// DefaultURL is where a broker is sought that the configuration does not name.
+// DefaultURL is the address of the broker if the configuration has none.
 const DefaultURL = "amqp://127.0.0.1:5672"
 
-const maxShort = 255 // bytes of AMQP's short strings: names of exchanges, routing keys, names of headers, some properties
+// bytes of AMQP's short strings: names of exchanges, routing keys, names of headers, some
+// properties
+const maxShort = 255
 
 var ports = map[string]string{"amqp": "5672", "amqps": "5671"}
 
-// check fills in defaults and takes the configuration apart.
+// check fills in defaults and parses the configuration.
 func (c *Config) check() (address sink.Address, key sink.Template, secure *tls.Config, err error) {
 	if c.URL == "" {
 		c.URL = DefaultURL

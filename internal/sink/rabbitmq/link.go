@@ -19,26 +19,28 @@ const (
 	heartbeat    = 10 * time.Second
 	closeTimeout = 5 * time.Second
 	idleChannels = 64   // kept open for later calls
-	maxWaste     = 1000 // channels that wait for being closed
-	maxAtOnce    = 1000 // messages that a channel waits for at a time
+	maxWaste     = 1000 // channels that wait to be closed
+	maxAtOnce    = 1000 // unconfirmed messages of a channel
 )
 
-// link is a connection, with channels that no call uses at the moment.
+// link is a connection with its idle channels.
 type link struct {
 	conn    *amqp.Connection
 	socket  net.Conn
 	idle    chan *channel
 	waste   chan *channel          // to be closed
-	blocked atomic.Pointer[string] // why the broker has blocked publishing; nil: it has not
+	blocked atomic.Pointer[string] // the broker's reason for blocking publishing; nil: not blocked
 	chores  sync.WaitGroup         // the two goroutines that end with the connection
 }
 
 // channel is a channel in confirm mode.
 type channel struct {
 	*amqp.Channel
-	returns chan amqp.Return // messages that no queue took; they come before their confirmations. Has room for all that a call publishes, so that the client never waits
-	closed  chan *amqp.Error // gets why the channel was closed by another than us
-	why     *amqp.Error      // what closed gave
+	// messages without a queue; they come before their confirmations. Has room for all messages of
+	// a call, so that the client never waits
+	returns chan amqp.Return
+	closed  chan *amqp.Error // receives the reason if the broker closes the channel
+	why     *amqp.Error      // the reason received from closed
 }
 
 // connect opens a connection.
@@ -70,7 +72,7 @@ func connect(ctx context.Context, address sink.Address, user, password string, s
 	return l, nil
 }
 
-// watch notes when the broker blocks publishing, until the connection ends.
+// watch records when the broker blocks publishing, until the connection ends.
 func (l *link) watch(blocks <-chan amqp.Blocking) {
 	for b := range blocks {
 		if b.Active {
@@ -81,7 +83,7 @@ func (l *link) watch(blocks <-chan amqp.Blocking) {
 	}
 }
 
-// closeWaste closes channels that are of no more use, for which the client waits for the broker.
+// closeWaste closes useless channels. The client waits for the broker to close a channel.
 func (l *link) closeWaste(ended <-chan struct{}) {
 	for {
 		select {
@@ -97,7 +99,7 @@ func connectionError(host string, err error) error {
 	return &target.Error{Code: sink.CodeConnection, Message: fmt.Sprintf("%s: %v", host, err), Err: err}
 }
 
-// shut ends the connection.
+// shut closes the connection.
 func (l *link) shut() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -108,7 +110,7 @@ func (l *link) shut() {
 	l.chores.Wait()
 }
 
-// take gives a channel that is nobody else's until it is put back.
+// take returns a channel for exclusive use until put.
 func (l *link) take() (*channel, error) {
 	for {
 		select {
@@ -134,7 +136,8 @@ func (l *link) open() (*channel, error) {
 	return ch, nil
 }
 
-// put gives a channel back. One that still waits for confirmations is of no more use.
+// put returns a channel to the pool. A channel that still waits for confirmations is closed
+// instead.
 func (l *link) put(ch *channel, settled bool) {
 	if ch.IsClosed() {
 		return
@@ -148,13 +151,14 @@ func (l *link) put(ch *channel, settled bool) {
 	}
 	select {
 	case l.waste <- ch:
-	default: // a broker that does not even close channels: the connection is not worth keeping
+	default: // the broker does not even close channels, so the connection is useless
 		_ = l.socket.Close()
 	}
 }
 
-// guard closes the socket when ctx is done and the step that it guards goes on for a while all the same: the client's calls and writes take no context, and one of them hangs while the broker
-// reads nothing. What else is under way over the connection is tried again. The function that it returns says that the step is over.
+// guard closes the socket if a step lasts on after ctx is done. The client's calls and writes take
+// no context, and hang while the broker reads nothing. Other deliveries over the connection are
+// retried. The returned function ends the step.
 func (l *link) guard(ctx context.Context) (over func()) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

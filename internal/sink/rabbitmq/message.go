@@ -10,13 +10,14 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// maxHeaders bounds the headers of a message, in bytes. They have to fit into one frame, of 128 KB as a rule; the broker closes a connection for a larger one.
+// maxHeaders is the most bytes of a message's headers. They must fit into one frame, usually of 128
+// KB; the broker closes a connection for a larger one.
 const maxHeaders = 100 << 10
 
-// prefix is that of an event's attributes in headers.
+// prefix begins the names of headers with an event's attributes.
 const prefix = "cloudEvents:"
 
-// message makes a message of a delivery.
+// message converts a delivery to a message.
 func (s *Sink) message(d target.Delivery) (*publishing, error) {
 	m := s.config.Mode.Message(d)
 	p := &publishing{key: s.key.Expand(d, clean)}
@@ -39,7 +40,7 @@ func (s *Sink) message(d target.Delivery) (*publishing, error) {
 	return p, nil
 }
 
-// clean keeps a value one word of a routing key.
+// clean turns a value into one word of a routing key.
 var clean = func(s string) string { return strings.ReplaceAll(s, ".", "_") }
 
 // Codes of failures, besides those of all brokers and AMQP's own, such as "NO_ROUTE".
@@ -50,7 +51,7 @@ const (
 	codeHeaders = "InvalidHeaders"
 )
 
-// replyNames are the names that AMQP 0-9-1 gives to reply codes.
+// replyNames are the names of reply codes in AMQP 0-9-1.
 var replyNames = map[int]string{
 	311: "CONTENT_TOO_LARGE", 312: "NO_ROUTE", 313: "NO_CONSUMERS", 320: "CONNECTION_FORCED", 402: "INVALID_PATH", 403: "ACCESS_REFUSED", 404: "NOT_FOUND",
 	405: "RESOURCE_LOCKED", 406: "PRECONDITION_FAILED", 501: "FRAME_ERROR", 502: "SYNTAX_ERROR", 503: "COMMAND_INVALID", 504: "CHANNEL_ERROR",
@@ -64,13 +65,13 @@ func replyName(code int) string {
 	return fmt.Sprintf("AMQP%d", code)
 }
 
-// isOfMessage says whether the broker closed a channel because of one message.
+// isOfMessage reports whether the broker closed a channel because of one message.
 func isOfMessage(err error) bool {
 	e := target.AsError(err)
 	return e != nil && (e.Code == replyNames[amqp.ContentTooLarge] || e.Code == replyNames[amqp.PreconditionFailed])
 }
 
-// classify says what the client's errors mean for a delivery.
+// classify returns the delivery's error for an error of the client.
 func classify(err error) error {
 	why, ok := err.(*amqp.Error) //nolint:errorlint // the client does not wrap them, and those that it makes itself tell little
 	if !ok || !why.Server {

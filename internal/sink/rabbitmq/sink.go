@@ -33,7 +33,7 @@ func New(c Config) (*Sink, error) {
 	return s, nil
 }
 
-// Close ends the connection. What is under way fails.
+// Close closes the connection. Deliveries under way fail.
 func (s *Sink) Close() error {
 	s.link.Close()
 	return nil
@@ -58,20 +58,21 @@ func (s *Sink) Deliver(ctx context.Context, deliveries []target.Delivery) []erro
 	return results
 }
 
-// publish publishes some messages, and again alone what a message's fault kept from being confirmed.
+// publish publishes some messages. It publishes messages again alone that another one's fault left
+// unconfirmed.
 func (s *Sink) publish(ctx context.Context, batch []*publishing) {
 	s.publishOnce(ctx, batch)
 	for _, p := range batch {
 		if len(batch) > 1 && isOfMessage(*p.result) {
 			s.publishOnce(ctx, []*publishing{p})
 		}
-		if isOfMessage(*p.result) { // which was alone by now
+		if isOfMessage(*p.result) { // the faulty message was alone by now
 			target.AsError(*p.result).Permanent = true
 		}
 	}
 }
 
-// publishing is a message on its way.
+// publishing is a message under way.
 type publishing struct {
 	key     string
 	message amqp.Publishing
@@ -79,7 +80,7 @@ type publishing struct {
 	confirm *amqp.DeferredConfirmation // nil until it was published
 }
 
-// publishOnce publishes some messages over one channel and gives each its result.
+// publishOnce publishes some messages over one channel and sets the result of each.
 func (s *Sink) publishOnce(ctx context.Context, batch []*publishing) {
 	all := func(err error) {
 		for _, p := range batch {
@@ -127,7 +128,7 @@ func (s *Sink) publishOnce(ctx context.Context, batch []*publishing) {
 	ch.sortOut(batch)
 }
 
-// await waits for a confirmation. One that is there counts, also when ctx is done.
+// await waits for a confirmation. One that has arrived counts even if ctx is done.
 func (ch *channel) await(ctx context.Context, confirm *amqp.DeferredConfirmation) error {
 	select {
 	case <-confirm.Done():
@@ -139,20 +140,22 @@ func (ch *channel) await(ctx context.Context, confirm *amqp.DeferredConfirmation
 	switch {
 	case confirm.Acked():
 		return nil
-	case ch.IsClosed(): // the client gives all that was not confirmed a negative confirmation
+	case ch.IsClosed(): // the client then confirms all open messages negatively
 		return ch.failure(ctx, amqp.ErrClosed)
 	}
 	return &target.Error{Code: codeNack, Message: "the broker refused the message: a queue is full or has failed", Throttled: true}
 }
 
-// failure is why nothing more can be published: the broker's reason for closing the channel where it gave one.
+// failure returns the reason why nothing more can be published: the broker's reason for closing the
+// channel if there is one.
 func (ch *channel) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return sink.GivenUp(ctx)
 	}
 	if ch.why == nil && ch.IsClosed() {
 		select {
-		case ch.why = <-ch.closed: // the client says that the channel is closed, and a moment later why
+		// the client reports that the channel is closed, and a moment later the reason
+		case ch.why = <-ch.closed:
 		case <-ctx.Done():
 		}
 	}
@@ -162,7 +165,8 @@ func (ch *channel) failure(ctx context.Context, err error) error {
 	return classify(err)
 }
 
-// sortOut makes failures of the messages that came back because no queue took them. The broker sends a message back before it confirms it.
+// sortOut sets the failures of messages that came back without a queue. The broker returns a
+// message before it confirms it.
 func (ch *channel) sortOut(batch []*publishing) {
 	for {
 		select {

@@ -31,7 +31,8 @@ func open(t testing.TB, c rabbitmq.Config) *rabbitmq.Sink {
 	return s
 }
 
-// The broker is not there at first, and is killed with its process and started again while deliveries are made: whatever was acknowledged is in the queue; in the end that is everything.
+// The broker is absent at first, and its process is killed and restarted during deliveries. Every
+// acknowledged delivery is in the queue. In the end all are.
 func TestKilled(t *testing.T) {
 	b := serve(t)
 	b.kill()
@@ -41,9 +42,10 @@ func TestKilled(t *testing.T) {
 	}
 	b.start(t)
 	declare(t, b, "jobs", nil)
-	b.control(t, "eval", "mnesia:sync_log().") // of a queue that was declared a moment ago the broker knows nothing after it was killed
+	// a killed broker forgets a queue that was declared a moment ago
+	b.control(t, "eval", "mnesia:sync_log().")
 
-	const workers, rounds, batch, kills = 4, 30, 20, 1 // a start takes RabbitMQ long
+	const workers, rounds, batch, kills = 4, 30, 20, 1 // RabbitMQ starts slowly
 	var acknowledged, attempts atomic.Int64
 	var group sync.WaitGroup
 	for w := range workers {
@@ -89,7 +91,7 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d deliveries made %d messages in %d attempts", len(distinct), len(all), attempts.Load())
 }
 
-// A queue gets the messages in order, persistent, with the event in their headers.
+// A queue receives the messages in order, persistent, with the event in their headers.
 func TestQueue(t *testing.T) {
 	b := serve(t)
 	b.start(t)
@@ -99,7 +101,7 @@ func TestQueue(t *testing.T) {
 	for i := range 50 {
 		want = append(want, fmt.Sprint("d", i))
 	}
-	for range 2 { // the second time over a channel that was used before
+	for range 2 { // the second time over a used channel
 		for _, err := range s.Deliver(t.Context(), sinktest.Deliveries(want...)) {
 			if err != nil {
 				t.Fatal(err)
@@ -124,7 +126,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// The other modes, and an exchange that routes by key: a value is one word of it.
+// The other modes, and an exchange that routes by key: a value is one word of the key.
 func TestModesAndExchange(t *testing.T) {
 	b := serve(t)
 	b.start(t)
@@ -149,7 +151,7 @@ func TestModesAndExchange(t *testing.T) {
 	}
 }
 
-// One message that the broker does not like costs no other, although the broker closes the channel for it.
+// One faulty message fails alone, although the broker closes the channel for it.
 func TestRefusals(t *testing.T) {
 	b := serve(t)
 	b.start(t)
@@ -190,7 +192,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Calls at one time have a channel each.
+// Concurrent calls have a channel each.
 func TestConcurrent(t *testing.T) {
 	b := serve(t)
 	b.start(t)
@@ -212,7 +214,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// A broker that is down, locks us out or says nothing only means another attempt; no message tells the password.
+// A broker that is down, refuses our login or stays silent only causes another attempt. No message
+// contains the password.
 func TestNotConnected(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -230,7 +233,8 @@ func TestNotConnected(t *testing.T) {
 	for name, url := range urls {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, rabbitmq.Config{URL: url, RoutingKey: "jobs"})
-			patience := 20 * time.Second // RabbitMQ lets a client with a wrong password wait for three
+			// RabbitMQ delays a client with a wrong password by three seconds
+			patience := 20 * time.Second
 			if name == "silent" {
 				patience = 200 * time.Millisecond
 			}
@@ -251,7 +255,7 @@ func TestNotConnected(t *testing.T) {
 	}
 }
 
-// serveGarbage answers everything with what is not AMQP.
+// serveGarbage answers every request with bytes that are not AMQP.
 func serveGarbage(t *testing.T) (address string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -275,7 +279,7 @@ func serveGarbage(t *testing.T) (address string) {
 	return l.Addr().String()
 }
 
-// proxy stands between the sink and the broker and stops to pass anything on when it is told to.
+// proxy forwards between the sink and the broker until it is told to stop.
 type proxy struct {
 	net.Listener
 	stalled atomic.Bool
@@ -327,7 +331,7 @@ func newProxy(t *testing.T, to string) *proxy {
 	return p
 }
 
-// A context that is done ends a call soon, also when the broker reads nothing any more, and the sink finds its way back.
+// A context that is done ends a call soon, even if the broker reads nothing, and the sink recovers.
 func TestGivenUp(t *testing.T) {
 	b := serve(t)
 	b.start(t)
@@ -338,7 +342,7 @@ func TestGivenUp(t *testing.T) {
 		t.Fatal(got)
 	}
 	p.stalled.Store(true)
-	large := sinktest.Deliveries(make([]string, 1000)...) // more than sockets hold
+	large := sinktest.Deliveries(make([]string, 1000)...) // more than the buffers of sockets
 	for i := range large {
 		large[i].ID, large[i].Body = fmt.Sprint("l", i), make([]byte, maxBody-1000)
 	}
@@ -370,7 +374,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// While the broker has blocked publishing deliveries fail at once, and are made when it takes messages again.
+// While the broker blocks publishing, deliveries fail at once. They succeed when it accepts
+// messages again.
 func TestBlocked(t *testing.T) {
 	b := serve(t)
 	b.start(t)
@@ -383,7 +388,7 @@ func TestBlocked(t *testing.T) {
 	unblock := sync.OnceFunc(func() { b.control(t, "set_vm_memory_high_watermark", "0.6") })
 	defer unblock()
 	want := "ConnectionBlocked!"
-	for range 1000 { // the broker blocks a connection when it publishes
+	for range 1000 { // the broker blocks a connection at its next publishing
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		got := sinktest.Codes(s.Deliver(ctx, sinktest.Deliveries("b")))
 		cancel()
@@ -399,7 +404,7 @@ func TestBlocked(t *testing.T) {
 	deliverAll(t, s, sinktest.Deliveries("c"))
 }
 
-// deliverAll tries until everything has been acknowledged, and gives the number of attempts.
+// deliverAll tries until every delivery has been acknowledged, and returns the number of attempts.
 func deliverAll(t *testing.T, to target.Target, ds []target.Delivery) (attempts int64) {
 	var last error
 	for range 2000 {
@@ -424,7 +429,7 @@ func deliverAll(t *testing.T, to target.Target, ds []target.Delivery) (attempts 
 	return attempts
 }
 
-// Everything that is wrong is said at once, and nothing of it quotes a password.
+// All faults are reported at once, without a password.
 func TestConfig(t *testing.T) {
 	_, err := rabbitmq.New(rabbitmq.Config{URL: "amqp://u:hunter2@h?heartbeat=1", Exchange: strings.Repeat("x", 256), RoutingKey: "{kay}", Mode: "both", TLS: nil})
 	want := `url: must have the form amqp://host:5672: ? and # are not allowed; settings have their own names

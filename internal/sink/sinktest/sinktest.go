@@ -1,4 +1,5 @@
-// Package sinktest is what the tests of the brokers' sinks share: what they deliver, and what comes of it in a form that can be compared.
+// Package sinktest is shared by the tests of the brokers' sinks: their deliveries, and results in a
+// comparable form.
 package sinktest
 
 import (
@@ -8,7 +9,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Deliveries gives deliveries of one schedule and one key with these ids, each of which is in its body.
+// Deliveries returns deliveries of one schedule and one key with these IDs. Each has its ID in its
+// body.
 func Deliveries(ids ...string) (all []target.Delivery) {
 	for _, id := range ids {
 		all = append(all, target.Delivery{
@@ -19,7 +21,8 @@ func Deliveries(ids ...string) (all []target.Delivery) {
 	return all
 }
 
-// Codes are the results' codes, "-" for what was delivered, with * where another attempt is no use and ! where the target throttles.
+// Codes returns the results' codes: "-" for success, with * for a permanent failure and ! for
+// throttling.
 func Codes(results []error) string {
 	var all []string
 	for _, err := range results {

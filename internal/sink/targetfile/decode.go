@@ -13,26 +13,28 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// decoder turns a document into Go values by their types, and collects what does not fit. A decoder of our own because the library's quotes values, which may be secrets, and
-// names Go's types, which mean nothing to who writes the file.
+// decoder decodes a document into Go values by their types, and collects the faults. The library's
+// decoder quotes values, which may be secrets, and names Go types, which mean nothing to the file's
+// author; so this package has its own.
 type decoder struct {
 	env   func(string) (string, bool)
 	wrong []mistake
 }
 
-// mistake is one thing wrong with a file.
+// mistake is one fault of a file.
 type mistake struct {
 	line int
 	text string
 }
 
-const maxMistakes = 100 // that are listed
+const maxMistakes = 100 // most faults that are reported
 
 func (d *decoder) complain(line int, format string, args ...any) {
 	d.wrong = append(d.wrong, mistake{line, fmt.Sprintf(format, args...)})
 }
 
-// complainAll reports what the maker of a target said, at the lines of the settings that it named: "batch-bytes: …" is of the setting batch-bytes.
+// complainAll reports the faults that the constructor of a target found, at the lines of their
+// settings: "batch-bytes: …" belongs to the setting batch-bytes.
 func (d *decoder) complainAll(at places, kind string, err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // it is the outermost that is wanted
 		for _, one := range joined.Unwrap() {
@@ -44,14 +46,14 @@ func (d *decoder) complainAll(at places, kind string, err error) {
 	switch {
 	case at.has(kind, name):
 		d.complain(at.line(kind, name), "%s.%v", kind, err)
-	case named && !strings.Contains(name, " "): // a setting that is missing
+	case named && !strings.Contains(name, " "): // a missing setting
 		d.complain(at.line(kind), "%s.%v", kind, err)
 	default:
 		d.complain(at.line(kind), "%s: %v", kind, err)
 	}
 }
 
-// complaint is everything that is wrong, by line.
+// complaint returns all faults by line, as one error.
 func (d *decoder) complaint() error {
 	slices.SortStableFunc(d.wrong, func(a, b mistake) int { return a.line - b.line })
 	if len(d.wrong) == 1 {
@@ -69,7 +71,7 @@ func (d *decoder) complaint() error {
 	return errors.New(b.String())
 }
 
-// places remembers at which line each setting is, by path: "targets", "0", "webhook", "url".
+// places has the line of each setting, by path: "targets", "0", "webhook", "url".
 type places struct {
 	lines map[string]int
 	root  []string
@@ -79,7 +81,7 @@ func (p places) path(names []string) string {
 	return strings.Join(append(slices.Clip(p.root), names...), "\x00")
 }
 
-// name is what messages call the setting at the place.
+// name returns the name of the setting in messages.
 func (p places) name() string {
 	n := len(p.root)
 	if n == 0 {
@@ -93,7 +95,7 @@ func (p places) name() string {
 
 func (p places) has(names ...string) bool { return p.lines[p.path(names)] != 0 }
 
-// line is the line of a setting, or of the nearest one around it that there is.
+// line returns the line of a setting, or of the nearest existing one around it.
 func (p places) line(names ...string) int {
 	for {
 		if line := p.lines[p.path(names)]; line != 0 || len(names) == 0 {
@@ -107,17 +109,17 @@ func (p places) under(list string, i int) places {
 	return places{p.lines, append(slices.Clip(p.root), list, strconv.Itoa(i))}
 }
 
-// decode fills in what value points to.
+// decode decodes a node into the value behind a pointer.
 func (d *decoder) decode(node *yaml.Node, value any) places {
 	p := places{lines: map[string]int{}}
 	d.into(reflect.ValueOf(value).Elem(), node, p)
 	return p
 }
 
-// into decodes a node into v, which is at a place.
+// into decodes the node at a place into v.
 func (d *decoder) into(v reflect.Value, node *yaml.Node, at places) {
 	for node.Kind == yaml.AliasNode {
-		node = node.Alias // its depth is bounded by that of the types
+		node = node.Alias // the types bound its depth
 	}
 	at.lines[at.path(nil)] = node.Line
 	name := at.name()
@@ -159,7 +161,7 @@ func (d *decoder) expect(node *yaml.Node, kind yaml.Kind, name, what string) boo
 	return true
 }
 
-// pairs gives the keys and values of a mapping and reports keys that are there twice.
+// pairs calls each with the keys and values of a mapping, and reports duplicate keys.
 func (d *decoder) pairs(node *yaml.Node, each func(key string, line int, value *yaml.Node)) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -192,11 +194,11 @@ func (d *decoder) settings(v reflect.Value, node *yaml.Node, at places) {
 		}
 		below := places{at.lines, append(slices.Clip(at.root), key)}
 		d.into(v.Field(i), value, below)
-		at.lines[below.path(nil)] = line // of the name, where one looks for it
+		at.lines[below.path(nil)] = line // the line of the name, where a reader looks for it
 	})
 }
 
-// names decodes a mapping into a map of texts by names.
+// names decodes a mapping into a map of texts.
 func (d *decoder) names(v reflect.Value, node *yaml.Node, at places) {
 	v.Set(reflect.MakeMap(v.Type()))
 	d.pairs(node, func(key string, _ int, value *yaml.Node) {
@@ -206,7 +208,7 @@ func (d *decoder) names(v reflect.Value, node *yaml.Node, at places) {
 	})
 }
 
-// settingsOf are the fields of a struct that a file can set, by the names that they have there.
+// settingsOf returns the fields of a struct that a file can set, by their names in the file.
 func settingsOf(t reflect.Type) map[string]int {
 	fields := map[string]int{}
 	for i := range t.NumField() {
@@ -223,7 +225,8 @@ func settingsOf(t reflect.Type) map[string]int {
 	return fields
 }
 
-// hyphenated is the name of a field in lower case with hyphens between its words: "batch-bytes" for BatchBytes, "client-id" for ClientID, "url" for URL.
+// hyphenated returns a field's name in lower case with hyphens between its words: "batch-bytes" for
+// BatchBytes, "client-id" for ClientID, "url" for URL.
 func hyphenated(name string) string {
 	var b strings.Builder
 	letters := []rune(name)
@@ -267,12 +270,12 @@ func (d *decoder) scalar(v reflect.Value, text string, line int, name string) {
 			wrong("a number")
 		}
 		v.SetFloat(f)
-	default: // a field of an options struct that nobody has thought of here
+	default: // a new type of field in an options struct
 		wrong("cannot be set in a file")
 	}
 }
 
-// number reads a whole number, which of bytes may have a unit.
+// number parses a whole number. A number of bytes may have a unit.
 func number(text string, ofBytes bool) (int64, error) {
 	shift := 0
 	if ofBytes {

@@ -1,5 +1,5 @@
-// Package targetfile reads the settings of brokers and services: the file that says which target the deliveries for an ARN go to, and the one that says which broker's messages are
-// read ([LoadSource]).
+// Package targetfile reads the settings of brokers and services: the file that maps the ARNs of
+// deliveries to targets, and the one that names a source of messages ([LoadSource]).
 //
 // The first is YAML, or JSON, which YAML contains:
 //
@@ -15,11 +15,14 @@
 //	  - arn: "arn:aws:sqs:*:*:*"
 //	    aws: {endpoint: "http://127.0.0.1:4566", region: us-east-1}
 //
-// An entry has an ARN or a pattern of ARNs and exactly one kind of target: aws, exec, kafka, nats, rabbitmq or webhook. The settings of a kind are the fields of its options ([kinds]
-// is the table), in lower case with hyphens: BatchBytes is batch-bytes. Durations are like 500ms, 10s or 15m; sizes in bytes may end with KB, MB or GB. In a value ${NAME} stands for the environment's variable NAME, which
-// there has to be, and $${ for ${ itself; so secrets need not be in the file.
+// An entry has an ARN or a pattern of ARNs and exactly one kind of target: aws, exec, kafka, nats,
+// rabbitmq or webhook. The settings of a kind are the fields of its options ([kinds] is the table),
+// in lower case with hyphens: BatchBytes is batch-bytes. Durations are like 500ms, 10s or 15m;
+// sizes in bytes may end with KB, MB or GB. In a value, ${NAME} is replaced by the environment's
+// variable NAME, which must exist, and $${ by ${. So the file need not contain secrets.
 //
 // The second has the settings of one source: kafka, kinesis or nats.
 //
-// Everything that is wrong with a file is reported together, with its lines, and without the values, which may be secrets.
+// All faults of a file are reported together, with their lines, and without the values, which may
+// be secrets.
 package targetfile

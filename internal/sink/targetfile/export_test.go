@@ -6,5 +6,5 @@ import (
 	"slices"
 )
 
-// Settings are the names that a file has for the fields of a struct.
+// Settings returns the names of a struct's fields in a file.
 func Settings(t reflect.Type) []string { return slices.Sorted(maps.Keys(settingsOf(t))) }

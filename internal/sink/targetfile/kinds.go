@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// entry is one target of a file. Its fields of kinds are set where the file has them.
+// entry is one target of a file. The field of its kind is set.
 type entry struct {
 	ARN    string
 	Name   string
@@ -29,11 +29,11 @@ type entry struct {
 type kind struct {
 	name string
 	has  func(*entry) bool
-	// make makes the target and says what to close, and how many deliveries a call gets where the file does not say.
+	// make returns the target, the function that closes it, and the default of limits.batch.
 	make func(context.Context, *entry, Options) (to target.Target, shut func() error, batch int, err error)
 }
 
-// manyAtOnce is the default of limits.batch for targets that take several deliveries in the time of one.
+// manyAtOnce is the default of limits.batch for targets that deliver several in the time of one.
 const manyAtOnce = 100
 
 var kinds = []kind{
@@ -43,7 +43,8 @@ var kinds = []kind{
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		return s, func() error { s.Close(); return nil }, 10, nil // what SQS and others take at once
+		// the batch limit of SQS and others
+		return s, func() error { s.Close(); return nil }, 10, nil
 	}},
 	{"exec", func(e *entry) bool { return e.Exec != nil }, func(_ context.Context, e *entry, _ Options) (target.Target, func() error, int, error) {
 		s, err := target.NewExec(*e.Exec)
@@ -72,7 +73,7 @@ var kinds = []kind{
 	}},
 }
 
-// present are the names of the kinds that an entry has.
+// present returns the names of the kinds that an entry has.
 func (e *entry) present() (names []string) {
 	for _, k := range kinds {
 		if k.has(e) {

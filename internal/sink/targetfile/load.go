@@ -17,10 +17,12 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Options is what a file's targets need of the program.
+// Options are the program's settings for the targets of a file.
 type Options struct {
-	Now  func() time.Time                           // real time, which the signatures of webhooks carry
-	Self []string                                   // addresses, host:port, at which the program itself listens: no target of AWS's services may lead there
+	Now func() time.Time // real time, for the signatures of webhooks
+	// addresses, host:port, at which the program itself listens: no target of AWS's services may
+	// lead there
+	Self []string
 	Env  func(name string) (value string, set bool) // the environment. Default: os.LookupEnv
 }
 
@@ -35,7 +37,8 @@ const (
 	maxARN                 = 2048
 )
 
-// Load reads a file and makes its targets. None of them connects to anything yet; shut lets go of what they hold, after the last delivery.
+// Load reads a file and creates its targets. They do not connect yet. Call shut after the last
+// delivery to close them.
 func Load(ctx context.Context, path string, o Options) (mappings []target.Mapping, shut func() error, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -52,12 +55,12 @@ func Load(ctx context.Context, path string, o Options) (mappings []target.Mappin
 	return mappings, shut, nil
 }
 
-// file is what a file says.
+// file is the content of a file.
 type file struct {
 	Targets []entry
 }
 
-// parse makes the targets of a file's text.
+// parse creates the targets of a file's text.
 func parse(ctx context.Context, text []byte, o Options) ([]target.Mapping, func() error, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -83,7 +86,7 @@ func parse(ctx context.Context, text []byte, o Options) ([]target.Mapping, func(
 	return m.mappings, m.shut, nil
 }
 
-// document gives the only document of a text.
+// document returns the only document of a text.
 func document(text []byte) (*yaml.Node, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("it is larger than %d bytes", maxFile)
@@ -101,7 +104,7 @@ func document(text []byte) (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// maker makes mappings of entries.
+// maker creates mappings from entries.
 type maker struct {
 	mappings []target.Mapping
 	closers  []func() error
@@ -117,7 +120,7 @@ func (m *maker) shut() error {
 	return errors.Join(all...)
 }
 
-// check looks at the entries as far as that goes without making targets.
+// check checks the entries as far as possible without creating targets.
 func (m *maker) check(d *decoder, f file, list places) {
 	if !list.has("targets") {
 		d.complain(list.line(), `no targets; the file must begin with "targets:"`)
@@ -174,7 +177,7 @@ func checkLimits(d *decoder, l target.Limits, at places) {
 	}
 }
 
-// make makes the target of each entry.
+// make creates the target of each entry.
 func (m *maker) make(ctx context.Context, d *decoder, f file, list places, o Options) {
 	for i := range f.Targets {
 		e := &f.Targets[i]

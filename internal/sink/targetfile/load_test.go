@@ -112,7 +112,7 @@ targets:
 	}
 }
 
-// A target that was made of a file works as one that was made by hand: its settings have arrived.
+// A target from a file works with its settings.
 func TestDelivers(t *testing.T) {
 	var got *http.Request
 	var body []byte
@@ -145,7 +145,7 @@ targets:
 	}
 }
 
-// Everything that does not fit the file's form is said at once, with lines and without values.
+// All faults of the file's form are reported at once, with lines and without values.
 func TestForm(t *testing.T) {
 	_, err := load(t, `targets:
   - arn: arn:a
@@ -199,7 +199,7 @@ surplus: 1
 	}
 }
 
-// What the entries say is looked at together: ARNs, names, limits, kinds.
+// Entries are checked together: ARNs, names, limits, kinds.
 func TestEntries(t *testing.T) {
 	_, err := load(t, `targets:
   - arn: arn:a
@@ -230,7 +230,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// What the makers of targets find is said of all of them, at the lines of the settings.
+// Faults that the constructors of targets find are all reported, at the lines of the settings.
 func TestSettings(t *testing.T) {
 	_, err := load(t, `targets:
   - arn: arn:a
@@ -275,7 +275,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// What is no file of targets at all.
+// Texts that are no file of targets at all.
 func TestNoFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               `targets file FILE: it is empty; it must begin with "targets:"`,
@@ -320,7 +320,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// FuzzLoad: whatever a file holds, there are targets or a message, which does not quote the environment.
+// FuzzLoad: any file yields targets or a message, which does not quote the environment.
 func FuzzLoad(f *testing.F) {
 	f.Add("targets:\n  - arn: arn:a\n    webhook: {url: http://h, secrets: [\"${BAD}\"]}\n")
 	f.Add(`{"targets": [{"arn": "arn:x", "name": "${BAD}", "nats": {"subject": "{key}", "password": "${BAD}", "tls": {}}}]}`)
@@ -328,7 +328,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("targets: [{arn: '*', rabbitmq: {routing-key: x}, exec: {command: [sh], permanent: [1]}}]")
 	path := filepath.Join(f.TempDir(), "targets.yaml")
 	f.Fuzz(func(t *testing.T, text string) {
-		if strings.Contains(text, "aws") { // it reads files and takes its time
+		if strings.Contains(text, "aws") { // it reads files, and is slow
 			t.Skip()
 		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

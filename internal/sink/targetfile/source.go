@@ -13,22 +13,24 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink/nats"
 )
 
-// Source is where messages are read: one of its fields is set. Its settings are spelled as those of the targets of the same brokers.
+// Source is a source of messages: one of its fields is set. Its settings are spelled as those of
+// the targets of the same brokers.
 type Source struct {
 	Kafka   *kafka.Source
 	Kinesis *aws.Source
 	NATS    *nats.Source
 }
 
-// Schemes begin the addresses of sources.
+// The schemes of the addresses of sources.
 const (
 	schemeKafka   = "kafka://"
 	schemeKinesis = "kinesis://"
 	schemeNATS    = "nats://"
 )
 
-// LoadSource reads which messages are meant: an address, nats://host:4222/STREAM, kafka://host:9092/TOPIC or kinesis://STREAM; or the path of a file, in YAML or JSON, with the
-// settings of one of them. name is what it can be called, without passwords. Nothing is connected to.
+// LoadSource reads the settings of a source. text is an address, nats://host:4222/STREAM,
+// kafka://host:9092/TOPIC or kinesis://STREAM; or the path of a YAML or JSON file with the settings
+// of one source. name is a name for messages, without passwords. LoadSource connects to nothing.
 func LoadSource(text string, o Options) (s *Source, name string, err error) {
 	if strings.Contains(text, "://") {
 		if s, err = readAddress(text); err == nil {
@@ -55,7 +57,7 @@ func (s *Source) check() (name string, err error) {
 	return s.NATS.Check()
 }
 
-// readAddress reads the short form. Its errors do not quote it, since it may have a password.
+// readAddress parses the short form. Its errors do not quote it, since it may contain a password.
 func readAddress(text string) (*Source, error) {
 	if stream, ok := strings.CutPrefix(text, schemeKinesis); ok {
 		return &Source{Kinesis: &aws.Source{Stream: stream}}, nil

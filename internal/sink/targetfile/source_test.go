@@ -15,7 +15,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
 )
 
-// loadSource reads a source by an address, or by a file with the text.
+// loadSource reads a source from an address, or from a file with the text.
 func loadSource(t testing.TB, text string) (*targetfile.Source, string, error) {
 	t.Helper()
 	o := targetfile.Options{Env: func(name string) (string, bool) { return "hunter2", name == "PASSWORD" }}
@@ -29,7 +29,7 @@ func loadSource(t testing.TB, text string) (*targetfile.Source, string, error) {
 	return targetfile.LoadSource(path, o)
 }
 
-// Every source, by its address and by a file; and what it is called has no password in it.
+// Every source, by its address and from a file; its name contains no password.
 func TestSources(t *testing.T) {
 	for text, want := range map[string]struct {
 		source targetfile.Source
@@ -61,7 +61,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// What is wrong is said with its line, and no password is.
+// Faults are reported with their line and without a password.
 func TestWrongSources(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://h/x":           "the source's address: must have the form nats://host:4222/STREAM, kafka://host:9092/TOPIC or kinesis://STREAM",
@@ -91,7 +91,7 @@ func TestWrongSources(t *testing.T) {
 	}
 }
 
-// FuzzSource: whatever is given is a source or an error, and neither tells a password.
+// FuzzSource: any text is a source or an error, without a password.
 func FuzzSource(f *testing.F) {
 	for _, text := range []string{"nats://u:hunter2@h:1/S", "kafka://h/readings", "kinesis://s", "kafka:\n  brokers: [a:1]\n  topic: t\n", "nats: {stream: \"${PASSWORD}\"}", "kinesis: {stream: s}\n"} {
 		f.Add(text)
