@@ -12,7 +12,6 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 	"github.com/mayflydb/mayfly/internal/work/reminder"
 	"github.com/mayflydb/mayfly/internal/work/resolve"
-	"github.com/mayflydb/mayfly/internal/work/scheduler"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -210,22 +209,6 @@ const (
 	ClockControlOff
 )
 
-// Trigger declares that the records of a table's stream go to a target: which, how many at once, and what becomes of those that it does not take.
-type Trigger = trigger.Spec
-
-// Reminder declares that a target is called at the instant that an attribute of a table's items names, or some time before or after it. The item's reminder follows its
-// changes, and goes with it.
-type Reminder = reminder.Spec
-
-// CatchUp says what runs of the occurrences that were missed, which are those that come more than a minute late.
-type CatchUp = scheduler.CatchUp
-
-const (
-	CatchUpLast = scheduler.CatchUpLast // "last": the latest of them
-	CatchUpAll  = scheduler.CatchUpAll  // "all": each, one after another
-	CatchUpSkip = scheduler.CatchUpSkip // "skip": none
-)
-
 // Unmapped says what becomes of what is to go to an ARN that has no mapping among the targets.
 type Unmapped int
 
@@ -361,9 +344,9 @@ func (o Options) validate(dir string) error {
 	for _, err := range resolve.Check(o.Targets) {
 		complain(true, "%v", err)
 	}
-	err = trigger.CheckSpecs(o.Triggers)
+	err = trigger.CheckSpecs(o.triggers())
 	complain(err != nil, "Triggers: %v", err)
-	err = reminder.CheckSpecs(o.Reminders)
+	err = reminder.CheckSpecs(o.reminders())
 	complain(err != nil, "Reminders: %v", err)
 	complain(o.DatabaseOnly && len(o.Triggers)+len(o.Reminders)+len(o.Targets) > 0, "DatabaseOnly: cannot be used with targets, triggers or reminders")
 	complain(o.StreamRetention < time.Second || o.StreamRetention > 366*24*time.Hour, "StreamRetention: %s is not between 1s and a year", o.StreamRetention)

@@ -41,8 +41,8 @@ func newWork(db *DB) *work {
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.host = host.New(host.Options{
 		DB: db.dynamoDB, Streams: db.streams, Clock: waitingClock{db.Clock()}, Region: o.Region, Account: o.Account,
-		Targets: o.Targets, Unmapped: o.Unmapped == UnmappedAccept, Advice: adviceUnmapped, CatchUp: o.CatchUp,
-		Triggers: o.Triggers, Reminders: o.Reminders,
+		Targets: o.Targets, Unmapped: o.Unmapped == UnmappedAccept, Advice: adviceUnmapped, CatchUp: o.catchUp(),
+		Triggers: o.triggers(), Reminders: o.reminders(),
 		Leases: lease.Options{Exclusive: true}, Registry: db.registry(), Parked: db.hasTable(deliver.RetriesTable),
 		Refuse: w.refuse, Observe: db.metrics.Delivery, Failed: w.fail, Logger: o.Logger,
 	})

@@ -134,12 +134,19 @@ func (c serveCommand) options() (mayfly.Options, error) {
 			o.ClockControl = mayfly.ClockControlOn
 		}
 	}
-	var err error
-	if o.Triggers, err = readDeclared("triggers", c.Triggers, trigger.ReadSpecs); err != nil {
+	triggers, err := readDeclared("triggers", c.Triggers, trigger.ReadSpecs)
+	if err != nil {
 		return o, err
 	}
-	if o.Reminders, err = readDeclared("reminders", c.Reminders, reminder.ReadSpecs); err != nil {
+	for _, t := range triggers {
+		o.Triggers = append(o.Triggers, mayfly.Trigger(t))
+	}
+	reminders, err := readDeclared("reminders", c.Reminders, reminder.ReadSpecs)
+	if err != nil {
 		return o, err
+	}
+	for _, r := range reminders {
+		o.Reminders = append(o.Reminders, mayfly.Reminder(r))
 	}
 	if c.AccessKey != "" {
 		o.Credentials = []mayfly.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}

@@ -17,6 +17,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/host"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/reminder"
+	schedules "github.com/mayflydb/mayfly/internal/work/scheduler"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/lifecycle"
 )
@@ -29,11 +30,11 @@ type workerCommand struct {
 	SecretKey      string `help:"Secret of the access key." placeholder:"SECRET"`
 
 	targetFlags
-	Triggers  string         `help:"YAML or JSON file of triggers, in addition to those made through the API. See docs/triggers.md." placeholder:"FILE"`
-	Reminders string         `help:"YAML or JSON file of reminders. See docs/reminders.md." placeholder:"FILE"`
-	CatchUp   mayfly.CatchUp `help:"Which missed occurrences fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
-	Account   string         `help:"Account number in ARNs." default:"000000000000"`
-	Lease     time.Duration  `help:"Time after which others take over a silent worker's share." default:"10s"`
+	Triggers  string        `help:"YAML or JSON file of triggers, in addition to those made through the API. See docs/triggers.md." placeholder:"FILE"`
+	Reminders string        `help:"YAML or JSON file of reminders. See docs/reminders.md." placeholder:"FILE"`
+	CatchUp   string        `help:"Which missed occurrences fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
+	Account   string        `help:"Account number in ARNs." default:"000000000000"`
+	Lease     time.Duration `help:"Time after which others take over a silent worker's share." default:"10s"`
 
 	endpointFlags
 	logFlags
@@ -104,7 +105,7 @@ func (c workerCommand) worker(ctx context.Context, s streams, e *endpoint, liste
 	}
 	w := host.Options{
 		DB: e.dynamodb(), Streams: e.streams(), Clock: clock.New(), Region: e.config.Region, Account: c.Account, Targets: o.Targets,
-		Unmapped: o.Unmapped == mayfly.UnmappedAccept, CatchUp: c.CatchUp, Leases: lease.Options{Duration: c.Lease}, Logger: c.logger(s.err),
+		Unmapped: o.Unmapped == mayfly.UnmappedAccept, CatchUp: schedules.CatchUp(c.CatchUp), Leases: lease.Options{Duration: c.Lease}, Logger: c.logger(s.err),
 	}
 	var credentials []sigv4.Credential
 	if c.AccessKey != "" {
