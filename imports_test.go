@@ -50,7 +50,7 @@ var wings = map[string]wing{
 	},
 	"internal/work": {
 		floors: []string{
-			"host", "reminder resolve scheduler trigger", "deliver", "lease", "ensure",
+			"host", "reminder resolve scheduler trigger", "timer", "deliver", "lease", "ensure",
 			"cron declare pattern template", "attr",
 		},
 		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "target"},

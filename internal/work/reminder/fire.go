@@ -4,56 +4,46 @@ import (
 	"context"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
-
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
-// firings is the consumer of the expiries of a rule's reminders. Each version of a rule has its own, and leaves alone what is another's: workers that have different rules
-// may share the table, and a rule that one of them has not, or has otherwise, is fired by those that have it so.
-func (r *rule) firings() *deliver.Consumer {
-	c := &deliver.Consumer{
-		Name: "reminders." + r.Name + "." + r.version, Table: TableName, Start: deliver.TrimHorizon, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now, Leases: r.o.Leases,
-		Registry: r.fires.registry(r.o.Registry),
-		Logger:   r.o.Logger, Handle: r.fire, Settle: r.o.Courier.Settle,
-	}
-	c.Restore = c.Restorer(tableSpec)
-	return c
+// newTimers returns the timers of a rule's reminders. Each version of a rule has its own and skips the
+// reminders of others: workers with different rules may share the table.
+func (r *rule) newTimers() *timer.Timers {
+	return timer.New(timer.Options{
+		Name: "reminders." + r.Name + "." + r.version, Table: tableSpec, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now, Leases: r.o.Leases,
+		Registry: r.o.Registry, Mark: r.o.Mark, Logger: r.o.Logger, Fire: r.fire, Settle: r.o.Courier.Settle,
+	})
 }
 
-// RestoreTable makes what is missing of the table again, if it is the one of reminders and there are rules, and gives the ARN of its stream.
+// RestoreTable creates what is missing of the table of reminders, if that is the table and there are
+// rules. It returns the ARN of its stream, or "".
 func (m *Reminders) RestoreTable(ctx context.Context, table string) (streamARN string, err error) {
-	if table != TableName || len(m.rules) == 0 {
-		return "", nil
+	for _, r := range m.rules {
+		return r.timers.Restore(ctx, table) // the table is the same for every rule
 	}
-	return deliver.Restore(ctx, m.o.DB, m.o.Logger, tableSpec)
+	return "", nil
 }
 
-// fire hands over what is due. A record is done when its delivery is made, parked or a dead letter.
-func (r *rule) fire(ctx context.Context, _ string, records []deliver.Record) error {
-	for _, record := range records {
-		if !deliver.Expired(&record.Record, attrDue, r.o.Mark) {
-			record.Done()
+// fire dispatches the rule's reminders that are due. A firing is done when its delivery is made, parked
+// or a dead letter.
+func (r *rule) fire(ctx context.Context, firings []timer.Firing) error {
+	for _, f := range firings {
+		it := f.Item
+		ours := attr.String(it[attrKind]) == kindReminder && attr.String(it[attrRule]) == r.Name && attr.String(it[attrVersion]) == r.version
+		if ours {
+			var err error
+			if ours, err = r.fired(ctx, it); err != nil {
+				return err
+			}
+		}
+		if !ours {
+			f.Done()
 			continue
 		}
-		old, err := attributevalue.FromDynamoDBStreamsMap(record.Dynamodb.OldImage)
-		if err != nil {
-			return err
-		}
-		if attr.String(old[attrKind]) != kindReminder || attr.String(old[attrRule]) != r.Name || attr.String(old[attrVersion]) != r.version {
-			record.Done()
-			continue
-		}
-		first, err := r.fired(ctx, old)
-		if err != nil {
-			return err
-		}
-		if !first {
-			record.Done()
-			continue
-		}
-		r.o.Courier.Deliver(ctx, r.parcel(attr.String(old[attrKey]), dueOf(old), []byte(attr.String(old[attrInput]))), record.Done)
+		r.o.Courier.Deliver(ctx, r.parcel(attr.String(it[attrKey]), dueOf(it), []byte(attr.String(it[attrInput]))), f.Done)
 	}
 	return nil
 }

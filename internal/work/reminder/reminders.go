@@ -13,11 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
-	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/template"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
 // Options says what reminders work with. DB, Streams, Now, Courier, Region and Account must be set.
@@ -54,50 +53,28 @@ func New(o Options) *Reminders {
 	return m
 }
 
-// Run follows the rules and fires what is due until ctx is done. Without rules it does nothing: what is left of earlier ones stays where it is.
+// Run follows the rules and fires reminders until ctx is done. Without rules it does nothing: the
+// reminders of earlier rules stay in the table.
 func (m *Reminders) Run(ctx context.Context) error {
-	if len(m.rules) == 0 {
-		close(m.ready)
-		<-ctx.Done()
-		return nil
-	}
-	for wait := againFirst; ; wait = min(2*wait, againMost) {
-		_, err := ensure.Table(ctx, m.o.DB, tableSpec)
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		m.o.Logger.Warn("the table of reminders is missing; creating it again", "error", err, "after", wait)
-		clock.Pause(wait, ctx.Done())
-	}
-	var work sync.WaitGroup
-	defer work.Wait()
-	for _, r := range m.rules {
-		work.Go(func() { r.run(ctx) })
-	}
-	work.Go(func() {
-		for _, r := range m.rules {
-			r.fires.wait(ctx)
-			r.held.wait(ctx)
-			r.looked.wait(ctx)
-		}
-		if ctx.Err() == nil {
-			close(m.ready)
-		}
-	})
-	return m.fire(ctx)
-}
-
-// fire fires what is due, of all rules, until ctx is done.
-func (m *Reminders) fire(ctx context.Context) error {
-	var work sync.WaitGroup
 	failed := make(chan error, len(m.rules))
+	var running sync.WaitGroup
 	for _, r := range m.rules {
-		work.Go(func() { failed <- r.firings().Run(ctx) })
+		running.Go(func() { failed <- r.timers.Run(ctx) })
+		running.Go(func() {
+			<-r.timers.Ready() // the table exists
+			r.run(ctx)
+		})
 	}
-	work.Wait()
+	for _, r := range m.rules {
+		<-r.timers.Ready()
+		r.held.wait(ctx)
+		r.looked.wait(ctx)
+	}
+	if ctx.Err() == nil {
+		close(m.ready)
+	}
+	<-ctx.Done()
+	running.Wait()
 	close(failed)
 	var all []error
 	for err := range failed {
@@ -151,7 +128,7 @@ type rule struct {
 	Spec
 	*Reminders
 	held    *held         // of the consumer of the table's stream
-	fires   *held         // of the consumer of firings
+	timers  *timer.Timers // of the reminders
 	looked  *held         // the items that were there have their reminders, as far as there is a table
 	version string        // a hash over all that the reminders of its items follow from
 	path    template.Path // to the attribute
@@ -169,9 +146,11 @@ func newRule(m *Reminders, s Spec) *rule {
 	if err != nil {
 		panic("reminder: a rule does not marshal: " + err.Error()) // it is made of strings and numbers
 	}
-	return &rule{
-		Spec: s, Reminders: m, held: newHeld(), fires: newHeld(), looked: newHeld(), version: hash(string(version))[:8], path: p, input: t, log: m.o.Logger.With("reminder", s.Name),
+	r := &rule{
+		Spec: s, Reminders: m, held: newHeld(), looked: newHeld(), version: hash(string(version))[:8], path: p, input: t, log: m.o.Logger.With("reminder", s.Name),
 	}
+	r.timers = r.newTimers()
+	return r
 }
 
 // arn is the source of the rule's deliveries.

@@ -1,0 +1,23 @@
+package timer_test
+
+import (
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+)
+
+// holding returns a registry that call f when a consumer registers.
+func holding(f func(consumer, streamARN string)) deliver.Registry {
+	return deliver.Registry{Register: func(consumer, streamARN string) deliver.Progress {
+		f(consumer, streamARN)
+		return ignored{}
+	}}
+}
+
+type ignored struct{}
+
+func (ignored) Checkpoint(string, string) {}
+func (ignored) Passed(string, string)     {}
+func (ignored) Taken(string, string)      {}
+func (ignored) Rest(time.Time)            {}
+func (ignored) Close()                    {}

@@ -1,0 +1,298 @@
+package timer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+)
+
+// Options configures timers. Name, Table, DB, Streams, Now and Fire must be set.
+type Options struct {
+	Name     string      // of the consumer: the key of its leases and checkpoints
+	Table    ensure.Spec // has a stream; its TTL attribute is the deadline
+	DB       *dynamodb.Client
+	Streams  *dynamodbstreams.Client
+	Now      func() time.Time // the database's clock
+	Leases   lease.Options
+	Registry deliver.Registry
+	Mark     string       // attribute with which guard marks the items that it expires; "": none
+	Logger   *slog.Logger // Default: nothing is logged
+
+	// OnDemand leaves the table missing until Make creates it, here or in another process.
+	OnDemand bool
+
+	// Wanted reports whether the table should exist. Default: it should.
+	Wanted func(ctx context.Context) (bool, error)
+
+	// Fire handles expired timers in the order of their shard. It calls Done of each, then or later.
+	// After an error, the firings that are not done come again.
+	Fire func(ctx context.Context, firings []Firing) error
+
+	// Settle waits, when Run ends, until no more firings of a shard are done, or ctx is done.
+	Settle func(ctx context.Context, shard string)
+
+	// Search looks for timers that were due before an instant and have not fired, and arms them again.
+	// It runs when records were lost, or may have been: the table had no stream for a while, or the
+	// endpoint trimmed the stream. A timer that it finds may fire nonetheless, so a fence must refuse
+	// the second firing. Default: lost firings stay lost.
+	Search func(ctx context.Context, before time.Time) error
+}
+
+// Firing is an expired timer.
+type Firing struct {
+	Item   attr.Item // the timer's item as it expired
+	record deliver.Record
+}
+
+// Done marks the firing as complete: its effects are durable. Call it once, from any goroutine.
+func (f Firing) Done() { f.record.Done() }
+
+// Timers fires the timers of one table.
+type Timers struct {
+	o        Options
+	made     chan struct{} // has an element after Make and Restore
+	lost     chan struct{} // has an element when a search is due
+	ready    chan struct{} // closed by register
+	register func()
+}
+
+// New returns timers. They do nothing until Run.
+func New(o Options) *Timers {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Wanted == nil {
+		o.Wanted = func(context.Context) (bool, error) { return true, nil }
+	}
+	t := &Timers{o: o, made: make(chan struct{}, 1), lost: make(chan struct{}, 1), ready: make(chan struct{})}
+	t.register = sync.OnceFunc(func() { close(t.ready) })
+	return t
+}
+
+// Ready returns a channel that is closed when the table exists, and the embedded database knows that
+// its stream is read. It is closed at the end of Run at the latest.
+func (t *Timers) Ready() <-chan struct{} { return t.ready }
+
+// Run creates the table and fires its timers until ctx is done, or the table is not wanted. It can be
+// called once. A failing endpoint is called again.
+func (t *Timers) Run(ctx context.Context) error {
+	defer t.register()
+	if wanted := t.prepare(ctx); !wanted {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var searching sync.WaitGroup
+	defer searching.Wait()
+	defer cancel()
+	if t.o.Search != nil {
+		searching.Go(func() { t.search(ctx) })
+	}
+	return t.consumer().Run(ctx)
+}
+
+// lookEvery is the pause between looks for a table that another process may create.
+const lookEvery = 10 * time.Second
+
+// prepare waits until the table can be used. It returns false if the table is not wanted, or ctx is
+// done.
+func (t *Timers) prepare(ctx context.Context) (wanted bool) {
+	for ctx.Err() == nil {
+		exists := true
+		persist(ctx, t.o.Logger, "create the table "+t.o.Table.Name, func() (err error) {
+			if wanted, err = t.o.Wanted(ctx); err != nil || !wanted {
+				return err
+			}
+			if t.o.OnDemand {
+				_, err := t.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.o.Table.Name})
+				if exists = !ensure.Missing(err); !exists || err != nil {
+					return ignoreMissing(err)
+				}
+			}
+			_, err = ensure.Table(ctx, t.o.DB, t.o.Table)
+			return err
+		})
+		switch {
+		case ctx.Err() != nil || !wanted:
+			return false
+		case exists:
+			return true
+		}
+		t.await(ctx)
+	}
+	return false
+}
+
+func ignoreMissing(err error) error {
+	if ensure.Missing(err) {
+		return nil
+	}
+	return err
+}
+
+// await waits until the table may exist.
+func (t *Timers) await(ctx context.Context) {
+	if !t.o.Leases.Exclusive {
+		timer := clock.AfterFunc(lookEvery, func() { nudge(t.made) })
+		defer timer.Stop()
+	}
+	select {
+	case <-t.made:
+	case <-ctx.Done():
+	}
+}
+
+// Make creates the table if it is missing. It returns when the embedded database knows that its stream
+// is read: a timer that is written next fires before the clock passes it. For that, Run must run.
+func (t *Timers) Make(ctx context.Context) error {
+	_, err := ensure.Table(ctx, t.o.DB, t.o.Table)
+	nudge(t.made) // even after an error, since the table may exist
+	if err != nil || t.o.Registry.Register == nil {
+		return err
+	}
+	select {
+	case <-t.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Restore creates what is missing of the table, if its name is table and it is wanted. It returns the
+// ARN of its stream, or "".
+func (t *Timers) Restore(ctx context.Context, table string) (streamARN string, err error) {
+	if table != t.o.Table.Name {
+		return "", nil
+	}
+	streamARN, _, err = t.restore(ctx)
+	nudge(t.made)
+	return streamARN, err
+}
+
+func (t *Timers) restore(ctx context.Context) (streamARN string, wanted bool, err error) {
+	if wanted, err = t.o.Wanted(ctx); err != nil || !wanted {
+		return "", false, err
+	}
+	streamARN, err = deliver.Restore(ctx, t.o.DB, t.o.Logger, t.o.Table)
+	return streamARN, err == nil, err
+}
+
+// consumer returns the reader of the table's stream.
+func (t *Timers) consumer() *deliver.Consumer {
+	c := &deliver.Consumer{
+		Name: t.o.Name, Table: t.o.Table.Name, Start: deliver.TrimHorizon,
+		DB: t.o.DB, Streams: t.o.Streams, Now: t.o.Now, Leases: t.o.Leases, Registry: t.registry(), Logger: t.o.Logger,
+		Settle: t.o.Settle, Handle: t.handle,
+		Restore: func(ctx context.Context) (bool, error) {
+			_, wanted, err := t.restore(ctx)
+			return wanted, err
+		},
+	}
+	if t.o.Search != nil {
+		c.Renewed = func(ctx context.Context, streamARN string) error { return t.o.Search(ctx, t.began(streamARN)) }
+		c.Lost = func(string) { nudge(t.lost) }
+	}
+	return c
+}
+
+// registry returns the database's registry, which also calls register.
+func (t *Timers) registry() deliver.Registry {
+	registry := t.o.Registry
+	if registry.Register == nil {
+		t.register()
+		return registry
+	}
+	registry.Register = func(consumer, streamARN string) deliver.Progress {
+		p := t.o.Registry.Register(consumer, streamARN)
+		t.register()
+		return p
+	}
+	return registry
+}
+
+var errNoImage = errors.New("the stream has no old images")
+
+// handle fires the expired timers in a page of the stream.
+func (t *Timers) handle(ctx context.Context, _ string, records []deliver.Record) error {
+	var firings []Firing
+	for _, r := range records {
+		if !deliver.Expired(&r.Record, t.o.Table.TTL, t.o.Mark) || r.Dynamodb == nil {
+			r.Done()
+			continue
+		}
+		it, err := attributevalue.FromDynamoDBStreamsMap(r.Dynamodb.OldImage)
+		if err == nil && len(it) == 0 {
+			err = errNoImage
+		}
+		if err != nil { // another attempt would read the same
+			t.o.Logger.Error("an expired item cannot be read and is skipped", "table", t.o.Table.Name, "sequence", r.Sequence(), "error", err)
+			r.Done()
+			continue
+		}
+		firings = append(firings, Firing{it, r})
+	}
+	if len(firings) == 0 {
+		return nil
+	}
+	return t.o.Fire(ctx, firings)
+}
+
+// search runs Search whenever the endpoint has trimmed records that were not read.
+func (t *Timers) search(ctx context.Context) {
+	for {
+		select {
+		case <-t.lost:
+			persist(ctx, t.o.Logger, "search for lost firings", func() error { return t.o.Search(ctx, t.o.Now()) })
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// began returns the instant at which a stream began, which its ARN contains. Later expiries are in the
+// stream. It returns the present instant for any other ARN.
+func (t *Timers) began(streamARN string) time.Time {
+	_, label, _ := strings.Cut(streamARN, "/stream/")
+	if began, err := time.Parse("2006-01-02T15:04:05.999", label); err == nil {
+		return began
+	}
+	return t.o.Now()
+}
+
+// nudge puts an element into a channel that has room for one.
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+const (
+	againFirst = 50 * time.Millisecond
+	againMost  = 10 * time.Second
+)
+
+func persist(ctx context.Context, log *slog.Logger, what string, do func() error) {
+	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
+		err := do()
+		if err == nil {
+			return
+		}
+		if ctx.Err() == nil {
+			log.Warn("failed; trying again", "what", what, "error", err, "after", wait)
+		}
+		clock.Pause(wait, ctx.Done())
+	}
+}
