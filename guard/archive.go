@@ -9,9 +9,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/target"
@@ -34,42 +32,6 @@ type Expiry struct {
 	Item      json.RawMessage `json:"item"`  // as DynamoDB's API has it
 }
 
-// read gives the item as it is, and whether it still has the deadline that armed the entry.
-func (g *Guard) read(ctx context.Context, e entry) (item map[string]types.AttributeValue, armed bool, err error) {
-	out, err := g.once.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &g.o.Table, Key: g.attributes(e.key), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-	})
-	if err != nil {
-		return nil, false, err
-	}
-	value, _, err := deadline(out.Item[g.o.Attribute])
-	if err != nil || !sameNumber(value, e.text()) {
-		return nil, false, nil
-	}
-	if g.o.Version != "" {
-		is, err := versionOf(out.Item[g.o.Version])
-		if err != nil || !sameVersion(is, e.version) {
-			return nil, false, nil
-		}
-	}
-	return out.Item, true, nil
-}
-
-func sameNumber(a, b string) bool {
-	x, errX := canonical(a)
-	y, errY := canonical(b)
-	return errX == nil && errY == nil && string(x) == string(y)
-}
-
-func sameVersion(a, b string) bool {
-	if a == b || a == "" || b == "" {
-		return a == b
-	}
-	x, errX := attributevalue.UnmarshalJSON([]byte(a))
-	y, errY := attributevalue.UnmarshalJSON([]byte(b))
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
-}
-
 // archive hands an item over.
 func (g *Guard) archive(ctx context.Context, f removal, item map[string]types.AttributeValue, final bool) error {
 	d, err := g.delivery(f, item, final)
@@ -86,12 +48,6 @@ func (g *Guard) archive(ctx context.Context, f removal, item map[string]types.At
 	g.observe(g.about(Archived, f.key))
 	return nil
 }
-
-// archiveError is a failure of the archive, not of the endpoint.
-type archiveError struct{ cause *target.Error }
-
-func (e *archiveError) Error() string { return "archive: " + e.cause.Error() }
-func (e *archiveError) Unwrap() error { return e.cause }
 
 // delivery is what the archive gets. Its id is the same in every attempt of every worker: it follows from the table, the key and the deadline.
 func (g *Guard) delivery(f removal, item map[string]types.AttributeValue, final bool) (d target.Delivery, err error) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/middleware"
@@ -84,11 +83,4 @@ func (g *Guard) consumed(result any) {
 	if read != 0 || write != 0 {
 		g.observe(Event{What: Consumed, Read: read, Write: write})
 	}
-}
-
-func allUnits(all []types.ConsumedCapacity) (sum float64) {
-	for i := range all {
-		sum += capacity(&all[i])
-	}
-	return sum
 }

@@ -81,11 +81,6 @@ type noCredentials struct{ cause error }
 
 func (e *noCredentials) Error() string { return e.cause.Error() }
 
-// lapse is the error of a call that had no credentials which the endpoint takes, and may have some before long. It does not unwrap either.
-type lapse struct{ cause error }
-
-func (e *lapse) Error() string { return e.cause.Error() }
-
 // see judges the outcome of a call.
 func (w *watchedCredentials) see(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	w.mu.Lock()
@@ -120,8 +115,6 @@ func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times
 	w.g.fail(p)
 	return p
 }
-
-const nextCredentials = "fix the cause or set other credentials, then start guard again"
 
 // stays reports whether renewing credentials will not succeed before somebody mends it: whoever gives them out does not know who asks, or does not let him.
 func stays(err error) bool {

@@ -1,9 +1,21 @@
 package guard
 
-import "time"
+import (
+	"time"
+)
 
 // What is what has happened to guard.
 type What int
+
+// Event is something that has happened.
+type Event struct {
+	What  What
+	Key   string        // of the item, as JSON, where it is about one
+	Late  time.Duration // for Removed: when the endpoint's answer was there, after the deadline
+	Read  float64       // for Consumed: read units
+	Write float64       // for Consumed: write units
+	Err   error         // for Failed, Throttled, Retried and BadValue
+}
 
 // What Observe is told of.
 const (
@@ -21,13 +33,3 @@ const (
 
 	whatCount = iota // how many kinds there are
 )
-
-// Event is something that has happened.
-type Event struct {
-	What  What
-	Key   string        // of the item, as JSON, where it is about one
-	Late  time.Duration // for Removed: when the endpoint's answer was there, after the deadline
-	Read  float64       // for Consumed: read units
-	Write float64       // for Consumed: write units
-	Err   error         // for Failed, Throttled, Retried and BadValue
-}

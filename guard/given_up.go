@@ -116,26 +116,6 @@ func (g *givenUp) count(now int64) (n int) {
 	return n
 }
 
-// giveUp ends a removal that is not taken. It is told once for a while, however often the item is found.
-func (g *Guard) giveUp(f removal, err error) {
-	now := g.local.Millis()
-	g.given.add(f.entry, now)
-	cause := code(err)
-	if cause == "" {
-		cause = err.Error()
-	}
-	switch first, last := g.failed.first(string(f.key)+"\x00"+cause, now); {
-	case last:
-		g.log.Error("items cannot be removed; guard tries again at growing intervals and does not log the next ones one by one", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
-	case first:
-		g.log.Error("an item cannot be removed; guard tries again at growing intervals", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
-	}
-	g.armed.end(f, failed)
-	e := g.about(Failed, f.key)
-	e.Err = err
-	g.observe(e)
-}
-
 // withoutResting ends those whose removal was given up a moment ago, and gives the others.
 func (g *Guard) withoutResting(some []removal) []removal {
 	now := g.local.Millis()
@@ -148,15 +128,4 @@ func (g *Guard) withoutResting(some []removal) []removal {
 		rest = append(rest, f)
 	}
 	return rest
-}
-
-// notNow tells of what is in the way of a removal, and passes: once a minute for each cause.
-func (g *Guard) notNow(f removal, err error) {
-	cause := code(err)
-	if cause == "" {
-		cause = "no answer"
-	}
-	if g.passing.now(cause, g.local.Millis()) {
-		g.log.Warn("an item cannot be removed for now; others may be affected", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
-	}
 }

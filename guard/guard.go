@@ -7,49 +7,13 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
-
-// Guard gives one table exact expiry.
-type Guard struct {
-	o        Options // Attribute is found by Run where it was left out
-	log      *slog.Logger
-	wall     *clock.Clock // the machine's
-	local    *clock.Clock // the same, but monotonic: it does not follow steps of the machine's clock
-	endpoint *endpointClock
-	db       *dynamodb.Client        // watched; with the caller's retries
-	once     *dynamodb.Client        // watched; without any
-	streams  *dynamodbstreams.Client // watched; nil where Options have none
-	watched  []*watchedCredentials   // of these, and of the Scheduler's client
-	table    *table                  // found by Run
-	armed    *armed
-	pace     *pace
-	bad      *toldOnce // values that are no deadlines
-	failed   *toldOnce // removals that were given up
-	given    *givenUp
-	passing  seldom // what is in the way of removals
-	counts   counts
-	late     latenesses
-	units    unitsConsumed
-	failures chan *Problem
-	items    atomic.Int64 // of the table, as the endpoint has last counted
-	waits    atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
-
-	readiness readiness
-	checkEach time.Duration // between looks at the table; tests change it
-	patience  time.Duration // prepareLimit; tests change it
-
-	attributeFound bool // the TTL attribute is that of the table's native TTL; set before a strategy runs
-}
 
 // New checks the options. It asks the endpoint for nothing yet.
 func New(o Options) (*Guard, error) {
@@ -136,20 +100,6 @@ func (g *Guard) checkMark() error {
 		return nil
 	}
 	return &Problem{Code: Misconfigured, Message: fmt.Sprintf("%s cannot mark the expired items of table %s: it %s", g.o.Mark, g.o.Table, why), Next: "choose an attribute that the items do not use (--mark)"}
-}
-
-// atStart gives a problem for whatever goes wrong before guarding has begun.
-func (g *Guard) atStart(doing string, err error) error {
-	if p := g.problem(doing, err); p != nil {
-		return p
-	}
-	if e := smithy.APIError(nil); errors.As(err, &e) && (e.ErrorCode() == "ValidationException" || e.ErrorCode() == "UnknownOperationException") {
-		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the endpoint refuses %s for %s", doing, g.o.Table), Next: "check the table's name, and that the endpoint serves the DynamoDB API", Err: err}
-	}
-	if l := (*lapse)(nil); errors.As(err, &l) {
-		return &Problem{Code: Credentials, Message: "the endpoint accepts none of the credentials", Next: nextCredentials, Err: l}
-	}
-	return &Problem{Code: Unavailable, Message: fmt.Sprintf("the endpoint does not answer %s", doing), Next: "check that it runs, and its address", Err: err}
 }
 
 // work runs the strategy and the removals. First the removals end, then the strategy, so that it can write down what has become of them.

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -54,7 +53,6 @@ func (x *indexing) query(partition string, low, high int64) *dynamodb.QueryInput
 const (
 	patrolEvery = time.Hour
 	patrolUnits = 25 // read units a second that the patrol consumes at most, some 2,000 items
-	leasesMost  = 32 // so many leases at most are divided among workers; more shards or segments than that share them
 
 	sweepPrefix  = "sweep/"
 	patrolPrefix = "patrol/"
@@ -69,61 +67,6 @@ func newIndexing(g *Guard) *indexing {
 		slow = min(slow, g.o.MaxRCU/2)
 	}
 	return &indexing{g: g, ask: &asker{g, newBudget(g.o.MaxRCU)}, slow: &asker{g, newBudget(slow)}, patrol: patrolEvery, back: firstBack, missed: &track{g: g, doing: CatchUp}}
-}
-
-// hasWindowIndex reports whether the table has an index that the index strategy can ask.
-func (g *Guard) hasWindowIndex() bool {
-	_, why := g.table.expirationIndex(g.o)
-	return why == nil
-}
-
-// offersIndex reports whether Auto can go by an index: one that is named, or has a known partition key, or of which Init has noted what it holds.
-func (g *Guard) offersIndex(ctx context.Context) bool {
-	x, why := g.table.expirationIndex(g.o)
-	if why != nil {
-		return false
-	}
-	if g.o.IndexName != "" || x.known() {
-		return true
-	}
-	rows, err := g.shares(Index).Rows(ctx)
-	if _, noted := readLayout(rows[layoutName].Checkpoint); err == nil && noted {
-		return true
-	}
-	g.log.Warn("the table has an index that may hold deadlines; name it with --index to use it", "table", g.o.Table, "index", x.name)
-	return false
-}
-
-// shares are the leases of a strategy's consumer.
-func (g *Guard) shares(strategy Strategy) *lease.Leases {
-	return lease.New(g.db, consumerName(g.table, strategy), g.leaseOptions())
-}
-
-func consumerName(t *table, strategy Strategy) string {
-	return fmt.Sprintf("guard/%s/%s", t.label(), strategy)
-}
-
-// project asks for no more than a deadline needs, and some attributes besides. names are those that the request has already.
-func (g *Guard) project(expression **string, names map[string]string, besides ...string) {
-	var parts []string
-	add := func(attribute string) {
-		if attribute == "" {
-			return
-		}
-		name := fmt.Sprintf("#a%d", len(parts))
-		for n, has := range names {
-			if has == attribute {
-				name = n
-			}
-		}
-		if names[name] = attribute; !slices.Contains(parts, name) { // naming one twice is refused
-			parts = append(parts, name)
-		}
-	}
-	for _, attribute := range slices.Concat(g.table.names(), []string{g.o.Attribute, g.o.Version}, besides) {
-		add(attribute)
-	}
-	*expression = aws.String(strings.Join(parts, ", "))
 }
 
 func (x *indexing) run(ctx context.Context) error {
@@ -152,14 +95,6 @@ func (x *indexing) find() error {
 	}
 	x.index = index
 	return nil
-}
-
-// endOf is what a strategy returns: nothing once it was told to end.
-func endOf(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // divide gives the names of the leases, and the shards that go with each of those of sweeps.

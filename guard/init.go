@@ -74,9 +74,6 @@ const (
 	initPollFirst   = 10 * time.Millisecond
 	initPollMost    = 2 * time.Second
 	initUnseenPolls = 7 // times that an index may be missing from the description after it was made
-
-	windowKeyDefault = "expirationWindow"
-	shardKeyDefault  = "expirationShard"
 )
 
 // Init makes a table ready for the index strategy: it makes the index, or checks the one that there is, waits until it can be used, notes for the sweepers what it holds, and gives

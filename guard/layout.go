@@ -16,6 +16,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
+// The partition keys of the indexes that Init makes.
+const (
+	windowKeyDefault = "expirationWindow"
+	shardKeyDefault  = "expirationShard"
+)
+
 // layout says what the partition key of an index of deadlines holds:
 //
 //	windows              "<window>"                      docs/spec/patterns.md (a)

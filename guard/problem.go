@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/aws/smithy-go"
 )
 
 // Problem is why guarding makes no sense or no longer does, in words for whoever runs it.
@@ -97,3 +99,27 @@ func (g *Guard) fail(p *Problem) {
 	default:
 	}
 }
+
+// gone tells of a missing table that was there before.
+func (g *Guard) gone(p *Problem) *Problem {
+	if p.Code != NoTable {
+		return p
+	}
+	return &Problem{Code: NoTable, Message: fmt.Sprintf("table %s was deleted while it was guarded", g.o.Table), Next: "guard another one", Err: p.Err}
+}
+
+// atStart gives a problem for whatever goes wrong before guarding has begun.
+func (g *Guard) atStart(doing string, err error) error {
+	if p := g.problem(doing, err); p != nil {
+		return p
+	}
+	if e := smithy.APIError(nil); errors.As(err, &e) && (e.ErrorCode() == "ValidationException" || e.ErrorCode() == "UnknownOperationException") {
+		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the endpoint refuses %s for %s", doing, g.o.Table), Next: "check the table's name, and that the endpoint serves the DynamoDB API", Err: err}
+	}
+	if l := (*lapse)(nil); errors.As(err, &l) {
+		return &Problem{Code: Credentials, Message: "the endpoint accepts none of the credentials", Next: nextCredentials, Err: l}
+	}
+	return &Problem{Code: Unavailable, Message: fmt.Sprintf("the endpoint does not answer %s", doing), Next: "check that it runs, and its address", Err: err}
+}
+
+const nextCredentials = "fix the cause or set other credentials, then start guard again"

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -250,39 +249,4 @@ func (s *stream) storeBatches(ctx context.Context, puts, drops []*row) error {
 			return err
 		})
 	})
-}
-
-const parallel = 16 // calls at the deadline table at once, for each shard that is read
-
-// inParallel calls do with 0 to n-1, and gives the first error.
-func inParallel(n int, do func(i int) error) (err error) {
-	if n == 1 {
-		return do(0)
-	}
-	var mu sync.Mutex
-	next := 0
-	var all sync.WaitGroup
-	for range min(n, parallel) {
-		all.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				over := i >= n || err != nil
-				mu.Unlock()
-				if over {
-					return
-				}
-				if failed := do(i); failed != nil {
-					mu.Lock()
-					if err == nil {
-						err = failed
-					}
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	all.Wait()
-	return err
 }

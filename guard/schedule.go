@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -32,13 +31,6 @@ type scheduling struct {
 	*schedules
 	pages *asker
 	lost  chan struct{} // has an element when records were lost
-}
-
-// leaseOptions are those of leases of this worker.
-func (g *Guard) leaseOptions() lease.Options {
-	return lease.Options{
-		Owner: g.o.Owner, Duration: g.o.Lease, Exclusive: g.o.Alone, Logger: g.log, Fatal: func(err error) bool { return g.problem("GetItem", err) != nil },
-	}
 }
 
 const (
@@ -291,35 +283,6 @@ func (x *scheduling) items(ctx context.Context, items []map[string]types.Attribu
 // soon reports whether guard removes the item itself.
 func (s *schedules) soon(e entry) bool { return s.g.o.DryRun || e.at <= s.g.now()+nearMs }
 
-// sideBySide does n things, as many at one time as Options allow, and gives the first error.
-func (g *Guard) sideBySide(ctx context.Context, n int, do func(i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, g.o.Concurrency) {
-		workers.Go(func() {
-			for i := range next {
-				if err := do(i); err != nil {
-					cancel(err)
-					return
-				}
-			}
-		})
-	}
-feed:
-	for i := range n {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-			break feed
-		}
-	}
-	close(next)
-	workers.Wait()
-	return context.Cause(ctx)
-}
-
 // handle brings schedules in line with what a page of records says. Of several records of one item only what has become of them together counts. A record is done when the Scheduler
 // has its schedule, or the item was removed.
 func (x *scheduling) handle(ctx context.Context, label string, records []deliver.Record) error {
@@ -371,17 +334,6 @@ func fieldsOf[V any](g *Guard, image map[string]V) map[string]V {
 		}
 	}
 	return some
-}
-
-// change is what some records, in their order, say of one item.
-type change struct {
-	key     key
-	e       entry // the deadline after them
-	has     bool  // there is one
-	had     bool  // there was one before them, or nobody knows
-	same    bool  // no record has changed it
-	origin  origin
-	records []int // their places
 }
 
 // changes gathers records by item, in the order in which the items first occur.

@@ -379,3 +379,14 @@ func (s *schedules) refused(operation string, err error) *Problem {
 	}
 	return nil
 }
+
+// change is what some records, in their order, say of one item.
+type change struct {
+	key     key
+	e       entry // the deadline after them
+	has     bool  // there is one
+	had     bool  // there was one before them, or nobody knows
+	same    bool  // no record has changed it
+	origin  origin
+	records []int // their places
+}

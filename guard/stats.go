@@ -2,9 +2,6 @@ package guard
 
 import (
 	"math"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -70,24 +67,6 @@ func (l Lateness) Quantile(q float64) time.Duration {
 	return l.Max
 }
 
-// latenesses collects a Lateness.
-type latenesses struct {
-	mu struct {
-		sync.Mutex
-		Lateness
-	}
-}
-
-func (l *latenesses) add(d time.Duration) {
-	i, _ := slices.BinarySearch(LatenessBounds[:], d)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.Buckets[i]++
-	l.mu.Count++
-	l.mu.Sum += d
-	l.mu.Max = max(l.mu.Max, d)
-}
-
 // Stats tells how things stand. It walks over all that is armed: a few ms for a million.
 func (g *Guard) Stats() Stats {
 	s := Stats{Rate: g.pace.limit()}
@@ -141,17 +120,6 @@ func (a *armed) tally(now int64, s *Stats) {
 	s.Overdue = time.Duration(now-oldest) * time.Millisecond
 	if next != math.MaxInt64 {
 		s.Next = time.UnixMilli(next).UTC()
-	}
-}
-
-// counts are numbers of events by What.
-type counts [whatCount]atomic.Int64
-
-// unitsConsumed are sums of units.
-type unitsConsumed struct {
-	mu struct {
-		sync.Mutex
-		read, write float64
 	}
 }
 

@@ -2,12 +2,15 @@ package guard
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // table is what guard knows of the table. It is there before a strategy runs, and does not change after.
@@ -97,4 +100,46 @@ func (g *Guard) ttlAttribute(ctx context.Context) (string, error) {
 		return aws.ToString(d.AttributeName), nil
 	}
 	return "", nil
+}
+
+func (t *table) keyOf(item map[string]types.AttributeValue) (key, error) {
+	var room [64]byte
+	b := room[:0]
+	for _, a := range t.keys {
+		var err error
+		if b, err = a.append(b, item[a.name]); err != nil {
+			return "", fmt.Errorf("key attribute %s: %w", a.name, err)
+		}
+	}
+	return key(b), nil
+}
+
+// attributes is the reverse of keyOf. A key that this table does not have, such as one out of another's checkpoint, gives nil.
+func (t *table) attributes(k key) map[string]types.AttributeValue {
+	item := make(map[string]types.AttributeValue, len(t.keys))
+	rest := string(k)
+	for _, a := range t.keys {
+		if len(rest) == 0 || rest[0] != a.kind[0] {
+			return nil
+		}
+		var head [binary.MaxVarintLen64]byte
+		size, n := binary.Uvarint(head[:copy(head[:], rest[1:])])
+		if n <= 0 || size > uint64(len(rest)-1-n) {
+			return nil
+		}
+		value := rest[1+n : 1+n+int(size)]
+		rest = rest[1+n+int(size):]
+		switch a.kind {
+		case types.ScalarAttributeTypeS:
+			item[a.name] = attr.S(value)
+		case types.ScalarAttributeTypeN:
+			item[a.name] = attr.N(value)
+		case types.ScalarAttributeTypeB:
+			item[a.name] = attr.B([]byte(value))
+		}
+	}
+	if rest != "" {
+		return nil
+	}
+	return item
 }

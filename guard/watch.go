@@ -165,14 +165,6 @@ func (w *watcher) look(ctx context.Context) {
 	}
 }
 
-// gone tells of a missing table that was there before.
-func (g *Guard) gone(p *Problem) *Problem {
-	if p.Code != NoTable {
-		return p
-	}
-	return &Problem{Code: NoTable, Message: fmt.Sprintf("table %s was deleted while it was guarded", g.o.Table), Next: "guard another one", Err: p.Err}
-}
-
 // attributeGone gives the problem with a TTL attribute that was found at the table, and is its attribute no longer: whoever switches its TTL off wants nothing to expire.
 func (g *Guard) attributeGone(ctx context.Context) *Problem {
 	if !g.attributeFound {

@@ -1,0 +1,116 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+const (
+	backoffFirst = 25 * time.Millisecond
+	backoffMost  = 10 * time.Second
+)
+
+// backoff is how long an entry rests after so many attempts have failed before: twice as long each time, and somewhere in the upper half of that, so that those that failed together do not
+// come back together.
+func backoff(tries int, err error) time.Duration {
+	most := min(backoffFirst<<min(tries, 12), backoffMost)
+	var a *archiveError
+	if errors.As(err, &a) {
+		most = max(most, min(2*a.cause.After, time.Hour))
+	}
+	return most/2 + rand.N(most/2)
+}
+
+func pauseFor(ctx context.Context, d time.Duration) { clock.Pause(d, ctx.Done()) }
+
+// renewed reports whether the endpoint has found that the item is no longer as it was when it was armed. The removal is not tried again.
+func renewed(err error) bool {
+	var unmet *types.ConditionalCheckFailedException
+	return errors.As(err, &unmet) || errors.Is(err, errRenewed)
+}
+
+// errRenewed says that the item is no longer as it was when it was armed.
+var errRenewed = errors.New("the item was renewed or is gone")
+
+// removed notes a success.
+func (g *Guard) removed(f removal) {
+	late := time.Duration(max(g.latest()-f.at, 0)) * time.Millisecond
+	g.late.add(late)
+	g.given.end(f.entry)
+	g.armed.end(f, removed)
+	e := g.about(Removed, f.key)
+	e.Late = late
+	g.observe(e)
+}
+
+func (g *Guard) refused(f removal) {
+	g.given.end(f.entry)
+	g.armed.end(f, refused)
+	g.observe(g.about(Refused, f.key))
+}
+
+// failure decides what becomes of a removal that has not worked: an answer that says no, an obstacle that passes, or a mistake that stays.
+func (g *Guard) failure(ctx context.Context, f removal, err error) {
+	if renewed(err) {
+		g.refused(f)
+		return
+	}
+	if ctx.Err() != nil { // the end: nothing is known of it, and whoever comes next finds it
+		g.armed.retry(f, time.Hour)
+		return
+	}
+	e := g.about(Retried, f.key)
+	e.Err = err
+	switch p := g.problem("DeleteItem", err); {
+	case p != nil:
+		g.fail(g.gone(p))
+	case throttling(err):
+		g.pace.throttled()
+		e.What = Throttled
+	case permanent(err):
+		g.giveUp(f, err)
+		return
+	case !conflict(err):
+		g.notNow(f, err)
+		g.pace.troubled()
+	}
+	g.armed.retry(f, backoff(f.tries, err))
+	g.observe(e)
+}
+
+// giveUp ends a removal that is not taken. It is told once for a while, however often the item is found.
+func (g *Guard) giveUp(f removal, err error) {
+	now := g.local.Millis()
+	g.given.add(f.entry, now)
+	cause := code(err)
+	if cause == "" {
+		cause = err.Error()
+	}
+	switch first, last := g.failed.first(string(f.key)+"\x00"+cause, now); {
+	case last:
+		g.log.Error("items cannot be removed; guard tries again at growing intervals and does not log the next ones one by one", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+	case first:
+		g.log.Error("an item cannot be removed; guard tries again at growing intervals", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+	}
+	g.armed.end(f, failed)
+	e := g.about(Failed, f.key)
+	e.Err = err
+	g.observe(e)
+}
+
+// notNow tells of what is in the way of a removal, and passes: once a minute for each cause.
+func (g *Guard) notNow(f removal, err error) {
+	cause := code(err)
+	if cause == "" {
+		cause = "no answer"
+	}
+	if g.passing.now(cause, g.local.Millis()) {
+		g.log.Warn("an item cannot be removed for now; others may be affected", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+	}
+}

@@ -1,0 +1,44 @@
+package guard
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// Guard gives one table exact expiry.
+type Guard struct {
+	o        Options // Attribute is found by Run where it was left out
+	log      *slog.Logger
+	wall     *clock.Clock // the machine's
+	local    *clock.Clock // the same, but monotonic: it does not follow steps of the machine's clock
+	endpoint *endpointClock
+	db       *dynamodb.Client        // watched; with the caller's retries
+	once     *dynamodb.Client        // watched; without any
+	streams  *dynamodbstreams.Client // watched; nil where Options have none
+	watched  []*watchedCredentials   // of these, and of the Scheduler's client
+	table    *table                  // found by Run
+	armed    *armed
+	pace     *pace
+	bad      *toldOnce // values that are no deadlines
+	failed   *toldOnce // removals that were given up
+	given    *givenUp
+	passing  seldom // what is in the way of removals
+	counts   counts
+	late     latenesses
+	units    unitsConsumed
+	failures chan *Problem
+	items    atomic.Int64 // of the table, as the endpoint has last counted
+	waits    atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
+
+	readiness readiness
+	checkEach time.Duration // between looks at the table; tests change it
+	patience  time.Duration // prepareLimit; tests change it
+
+	attributeFound bool // the TTL attribute is that of the table's native TTL; set before a strategy runs
+}
