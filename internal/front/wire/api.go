@@ -17,8 +17,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// handedBodyMax is the size of the largest body of a request for what was handed in, compressed or not.
-const handedBodyMax = 1 << 20
+// mountedBodyMax is the size of the largest body of a request for what was handed in, compressed or not.
+const mountedBodyMax = 1 << 20
 
 const typeAmzJSON11 = "application/x-amz-json-1.1"
 
@@ -89,49 +89,49 @@ func writeJSONError(out *Response, code, message string, status int) {
 	out.w.endObject()
 }
 
-// answerHanded writes the result of a Route or an Action, or its error. It returns the operation's
+// answerMounted writes the result of a Route or an Action, or its error. It returns the operation's
 // name and the error's code; each is empty if there is none.
-func (s *Server) answerHanded(ctx context.Context, a *asked, in *Request, out *Response, body []byte, id string) (name, code string) {
-	if a.op != nil {
-		name = a.op.name
+func (s *Server) answerMounted(ctx context.Context, m *match, in *Request, out *Response, body []byte, id string) (name, code string) {
+	if m.op != nil {
+		name = m.op.name
 	}
-	out.set("Content-Type", a.api.contentType)
+	out.set("Content-Type", m.api.contentType)
 	if _, allowed := s.allowed(in); allowed {
 		out.set("Access-Control-Expose-Headers", headerErrorType+", X-Amzn-Requestid")
 	}
-	result, err := s.checkAndRunHanded(ctx, a, in, body)
+	result, err := s.checkAndRunMounted(ctx, m, in, body)
 	if err == nil {
-		out.Status = a.op.status
+		out.Status = m.op.status
 		err = out.w.marshal(result)
 	}
 	if err != nil {
-		f := s.handedFailure(ctx, a, err, name, id)
+		f := s.mountedFailure(ctx, m, err, name, id)
 		code = f.ErrorCode()
 		out.w.buf = out.w.buf[:0]
-		a.api.writeError(out, code, f.ErrorMessage(), f.HTTPStatus())
+		m.api.writeError(out, code, f.ErrorMessage(), f.HTTPStatus())
 	}
 	out.Body = out.w.buf
 	return name, code
 }
 
-// checkAndRunHanded checks size, operation, origin, signature and the encoding of path and query,
+// checkAndRunMounted checks size, operation, origin, signature and the encoding of path and query,
 // in this order, and then runs the operation, which checks the body.
-func (s *Server) checkAndRunHanded(ctx context.Context, a *asked, in *Request, body []byte) (result any, err error) {
+func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, body []byte) (result any, err error) {
 	switch {
-	case max(len(in.Body), len(body)) > handedBodyMax:
+	case max(len(in.Body), len(body)) > mountedBodyMax:
 		return nil, &failure{http.StatusRequestEntityTooLarge, "RequestEntityTooLargeException",
-			"the body of a request has at most " + strconv.Itoa(handedBodyMax) + " bytes"}
-	case a.op == nil:
-		return nil, &failure{http.StatusNotFound, "UnknownOperationException", unknownHanded(a, in)}
+			"the body of a request has at most " + strconv.Itoa(mountedBodyMax) + " bytes"}
+	case m.op == nil:
+		return nil, &failure{http.StatusNotFound, "UnknownOperationException", unknownMounted(m, in)}
 	case s.foreign(in):
 		return nil, &failure{http.StatusForbidden, "AccessDeniedException",
 			"the request comes from a web page of another origin, and that origin is not among those that may use this server (CORS)"}
 	}
-	if err := s.authenticate(in, a.api.service); err != nil {
-		return nil, a.api.refusal(err)
+	if err := s.authenticate(in, m.api.service); err != nil {
+		return nil, m.api.refusal(err)
 	}
 	call := &Call{Header: in.Header, Body: body, Region: sigv4.Region(in.Header.Get("Authorization"))}
-	if call.Path, err = a.labels(); err != nil {
+	if call.Path, err = m.labels(); err != nil {
 		return nil, err
 	}
 	if call.Query, err = readQuery(in.Query); err != nil {
@@ -142,16 +142,16 @@ func (s *Server) checkAndRunHanded(ctx context.Context, a *asked, in *Request, b
 			err = fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
 		}
 	}()
-	return a.op.do(ctx, call)
+	return m.op.do(ctx, call)
 }
 
-// unknownHanded says what there is not. What it quotes may be any bytes.
-func unknownHanded(a *asked, in *Request) string {
-	what := in.Method + " " + in.Path
+// unknownMounted says what there is not. What it quotes may be any bytes.
+func unknownMounted(m *match, in *Request) string {
+	asked := in.Method + " " + in.Path
 	if in.Path == "/" {
-		what = in.Header.Get("X-Amz-Target")
+		asked = in.Header.Get("X-Amz-Target")
 	}
-	return strings.ToValidUTF8(a.api.service+" has no operation "+what+" here", "\uFFFD")
+	return strings.ToValidUTF8(m.api.service+" has no operation "+asked+" here", "\uFFFD")
 }
 
 // readQuery reads the parameters of a query.
@@ -172,14 +172,14 @@ func readQuery(query string) (url.Values, error) {
 	return values, nil
 }
 
-// handedFailure gives the error to answer with, as apiError does.
-func (s *Server) handedFailure(ctx context.Context, a *asked, err error, operation, id string) Failure {
+// mountedFailure gives the error to answer with, as apiError does.
+func (s *Server) mountedFailure(ctx context.Context, m *match, err error, operation, id string) Failure {
 	var f Failure
 	if errors.As(err, &f) {
 		return f
 	}
 	s.logFault(ctx, err, operation, id)
-	return &failure{http.StatusInternalServerError, a.api.fault, errFault.Message}
+	return &failure{http.StatusInternalServerError, m.api.fault, errFault.Message}
 }
 
 // marshal writes a value by encoding/json's rules; nil is an empty structure.

@@ -38,8 +38,8 @@ func decoding(_ context.Context, c *Call) (any, error) {
 	return in, nil
 }
 
-// newHandedServer serves an API of each kind, with operations that end in every way.
-func newHandedServer(o Options) *Server {
+// newMountedServer serves an API of each kind, with operations that end in every way.
+func newMountedServer(o Options) *Server {
 	gone := &failure{404, "ResourceNotFoundException", "Schedule <a> does not exist."}
 	for _, service := range []string{"scheduler", "lambda"} {
 		at := "/" + service
@@ -78,9 +78,9 @@ func rest(method, target, body string, header ...string) *Request {
 }
 
 // Each API answers and refuses in its own form.
-func TestHandedAnswers(t *testing.T) {
+func TestMountedAnswers(t *testing.T) {
 	var log bytes.Buffer
-	s := newHandedServer(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := newMountedServer(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	const fault = "Internal server error"
 	for _, test := range []struct {
 		in                        *Request
@@ -101,8 +101,8 @@ func TestHandedAnswers(t *testing.T) {
 		{rest("GET", "/scheduler/gone?a;b", ""), 400, `{"Message":"the query is malformed: invalid semicolon separator in query"}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
 		{rest("GET", "/scheduler/gone?a=%ff", ""), 400, `{"Message":"the query is not percent-encoded UTF-8"}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
 		{rest("POST", "/scheduler/decode", `{"Name":"n","Limit":1,"Other":{"x":[1]}}`), 202, `{"Name":"n","Limit":1,"Tags":null,"On":false,"At":0,"Deep":{"Map":null}}`, "", "scheduler:Decode 202 "},
-		{rest("POST", "/scheduler/decode", strings.Repeat(" ", handedBodyMax)+"{}"), 413, `{"Message":"the body of a request has at most 1048576 bytes"}`, "RequestEntityTooLargeException", "scheduler:Decode 413 RequestEntityTooLargeException"},
-		{rest("POST", "/scheduler/decode", strings.Repeat(" ", handedBodyMax-2)+"{}"), 202, `{"Name":"","Limit":null,"Tags":null,"On":false,"At":0,"Deep":{"Map":null}}`, "", "scheduler:Decode 202 "},
+		{rest("POST", "/scheduler/decode", strings.Repeat(" ", mountedBodyMax)+"{}"), 413, `{"Message":"the body of a request has at most 1048576 bytes"}`, "RequestEntityTooLargeException", "scheduler:Decode 413 RequestEntityTooLargeException"},
+		{rest("POST", "/scheduler/decode", strings.Repeat(" ", mountedBodyMax-2)+"{}"), 202, `{"Name":"","Limit":null,"Tags":null,"On":false,"At":0,"Deep":{"Map":null}}`, "", "scheduler:Decode 202 "},
 
 		{rest("GET", "/lambda/gone", ""), 404, `{"Type":"User","Message":"Schedule <a> does not exist."}`, "ResourceNotFoundException", "lambda:Gone 404 ResourceNotFoundException"},
 		{rest("GET", "/lambda/fault", ""), 500, `{"Type":"Service","Message":"` + fault + `"}`, "ServiceException", "lambda:Fault 500 ServiceException"},
@@ -139,7 +139,7 @@ func TestHandedAnswers(t *testing.T) {
 
 // What is wrong with a body is said with its place.
 func TestDecode(t *testing.T) {
-	s := newHandedServer(Options{})
+	s := newMountedServer(Options{})
 	for body, message := range map[string]string{
 		`{`:                         `the body is not valid JSON: unexpected end of JSON input, at byte 1`,
 		`{"Name":"a",}`:             `the body is not valid JSON: invalid character '}' looking for beginning of object key string, at byte 13`,
@@ -174,9 +174,9 @@ func TestDecode(t *testing.T) {
 }
 
 // A client that has gone is no fault here either.
-func TestHandedCancelled(t *testing.T) {
+func TestMountedCancelled(t *testing.T) {
 	var log bytes.Buffer
-	s := newHandedServer(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Routes: []Route{{
+	s := newMountedServer(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Routes: []Route{{
 		Service: "waits", Name: "Wait", Method: "GET", Path: "/waits/here", Do: func(ctx context.Context, _ *Call) (any, error) { return nil, ctx.Err() },
 	}}})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -187,8 +187,8 @@ func TestHandedCancelled(t *testing.T) {
 	want(t, log.String(), "")
 }
 
-func TestHandedGzip(t *testing.T) {
-	s := newHandedServer(Options{})
+func TestMountedGzip(t *testing.T) {
+	s := newMountedServer(Options{})
 	pack := func(text string) string {
 		var packed bytes.Buffer
 		packer := gzip.NewWriter(&packed)
@@ -201,14 +201,14 @@ func TestHandedGzip(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	// A bomb is one byte too large when it is unpacked.
-	got = do(s, rest("POST", "/scheduler/decode", pack(strings.Repeat(" ", handedBodyMax+1)), "Content-Encoding", "gzip"))
+	got = do(s, rest("POST", "/scheduler/decode", pack(strings.Repeat(" ", mountedBodyMax+1)), "Content-Encoding", "gzip"))
 	want(t, got.status, 413)
 	want(t, got.header.Get(headerErrorType), "RequestEntityTooLargeException")
 }
 
 // A request is signed for the service whose operation it asks for, whichever way it fails otherwise.
-func TestHandedUnsigned(t *testing.T) {
-	s := newHandedServer(Options{Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
+func TestMountedUnsigned(t *testing.T) {
+	s := newMountedServer(Options{Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
 	const missing = `"Request is missing Authentication Token"}`
 	for _, test := range []struct {
 		in     *Request
@@ -234,7 +234,7 @@ func TestHandedUnsigned(t *testing.T) {
 
 // A page of another origin changes nothing, even where its browser does not ask first; a page of a configured one may, and reads the error's type.
 func TestForeignPages(t *testing.T) {
-	off, on := newHandedServer(Options{}), newHandedServer(Options{CORS: []string{"https://app.example"}})
+	off, on := newMountedServer(Options{}), newMountedServer(Options{CORS: []string{"https://app.example"}})
 	const app, other, own = "https://app.example", "https://evil.example", "http://localhost:8000"
 	for _, test := range []struct {
 		server *Server
@@ -271,8 +271,8 @@ func TestForeignPages(t *testing.T) {
 }
 
 // Over a socket a HEAD has no body, a size that is too large has its text, and what no route is below is answered as before.
-func TestHandedOverHTTP(t *testing.T) {
-	server := httptest.NewServer(newHandedServer(Options{}))
+func TestMountedOverHTTP(t *testing.T) {
+	server := httptest.NewServer(newMountedServer(Options{}))
 	defer server.Close()
 	for _, test := range []struct {
 		method, path string
@@ -280,7 +280,7 @@ func TestHandedOverHTTP(t *testing.T) {
 		body         string
 	}{
 		{"HEAD", "/scheduler/tell/a", 0, 404, ""},
-		{"POST", "/scheduler/decode", handedBodyMax + 1, 413, `{"Message":"the body of a request has at most 1048576 bytes"}`},
+		{"POST", "/scheduler/decode", mountedBodyMax + 1, 413, `{"Message":"the body of a request has at most 1048576 bytes"}`},
 		{"GET", "/elsewhere", 0, 404, "<UnknownOperationException/>\n"},
 		{"GET", "/scheduler/tell/..", 0, 200, `{"Name":"Read","Path":{"Name":".."},"Query":null,"Body":""}`},
 		{"GET", "/scheduler/tell/a%2Fb", 0, 200, `{"Name":"Read","Path":{"Name":"a/b"},"Query":null,"Body":""}`},

@@ -29,28 +29,28 @@ type Action struct {
 	Do func(ctx context.Context, c *Call) (any, error) // as a Route's
 }
 
-// handed is an operation that the server was handed as a Route or an Action.
-type handed struct {
+// mountedOp is an operation that the server was handed as a Route or an Action.
+type mountedOp struct {
 	api    *api
 	name   string // with its service: "scheduler:TagResource" is not the tables' TagResource
 	status int
 	do     func(ctx context.Context, c *Call) (any, error)
 }
 
-// asked is what a request asks for.
-type asked struct {
-	api *api    // nil: nothing of what was handed in
-	op  *handed // nil: the API is known, and the operation not
+// match is what a request asks for.
+type match struct {
+	api *api       // nil: nothing of what was handed in
+	op  *mountedOp // nil: the API is known, and the operation not
 
-	where    *pattern // nil for an action
+	pattern  *pattern // nil for an action
 	segments []string // of the path, as they came
 }
 
-// handedTable finds the operation of a request.
-type handedTable struct {
-	roots   map[string]*root   // of routes, by their first segment
-	targets map[string]*api    // of actions, by what is before the dot
-	actions map[string]*handed // by their whole target
+// mountTable finds the operation of a request.
+type mountTable struct {
+	roots   map[string]*root      // of routes, by their first segment
+	targets map[string]*api       // of actions, by what is before the dot
+	actions map[string]*mountedOp // by their whole target
 }
 
 // root is all that is below one first segment. It belongs to one API, so that it is known how to say that an operation is not.
@@ -63,12 +63,12 @@ type root struct {
 type pattern struct {
 	segments []string // labels without their braces
 	labels   []bool   // which of them are labels
-	methods  map[string]*handed
+	methods  map[string]*mountedOp
 }
 
-// newHandedTable makes the table, and panics where it would be ambiguous: what is handed in is written down in a program.
-func newHandedTable(routes []Route, actions []Action) *handedTable {
-	t := &handedTable{roots: map[string]*root{}, targets: map[string]*api{}, actions: map[string]*handed{}}
+// newMountTable makes the table, and panics where it would be ambiguous: what is handed in is written down in a program.
+func newMountTable(routes []Route, actions []Action) *mountTable {
+	t := &mountTable{roots: map[string]*root{}, targets: map[string]*api{}, actions: map[string]*mountedOp{}}
 	apis := map[string]*api{}
 	for _, r := range routes {
 		if apis[r.Service] == nil {
@@ -84,12 +84,12 @@ func newHandedTable(routes []Route, actions []Action) *handedTable {
 		if !found || t.actions[a.Target] != nil || t.targets[prefix].service != a.Service {
 			panic("wire: the action " + a.Target + " is there twice, of two services, or not one of an API")
 		}
-		t.actions[a.Target] = &handed{t.targets[prefix], a.Service + ":" + name, http.StatusOK, a.Do}
+		t.actions[a.Target] = &mountedOp{t.targets[prefix], a.Service + ":" + name, http.StatusOK, a.Do}
 	}
 	return t
 }
 
-func (t *handedTable) addRoute(r Route, of *api) {
+func (t *mountTable) addRoute(r Route, of *api) {
 	p := newPattern(r.Path)
 	first := p.segments[0]
 	at := t.roots[first]
@@ -100,7 +100,7 @@ func (t *handedTable) addRoute(r Route, of *api) {
 	if at.api != of || p.labels[0] || first == "" {
 		panic("wire: the path " + r.Path + " has no first segment of its API's own")
 	}
-	op := &handed{of, r.Service + ":" + r.Name, r.Status, r.Do}
+	op := &mountedOp{of, r.Service + ":" + r.Name, r.Status, r.Do}
 	if op.status == 0 {
 		op.status = http.StatusOK
 	}
@@ -114,7 +114,7 @@ func (t *handedTable) addRoute(r Route, of *api) {
 			return
 		}
 	}
-	p.methods = map[string]*handed{r.Method: op}
+	p.methods = map[string]*mountedOp{r.Method: op}
 	at.patterns = append(at.patterns, p)
 }
 
@@ -161,37 +161,37 @@ func split(path string) []string {
 }
 
 // find says what a request asks for.
-func (t *handedTable) find(in *Request) asked {
+func (t *mountTable) find(in *Request) match {
 	if in.Path == "/" {
 		return t.findAction(in)
 	}
 	if in.Method == http.MethodOptions {
-		return asked{} // a browser's question, which is answered alike everywhere
+		return match{} // a browser's question, which is answered alike everywhere
 	}
 	at := t.root(in.Path)
 	if at == nil {
-		return asked{}
+		return match{}
 	}
 	segments := split(in.Path)
 	for _, p := range at.patterns {
 		if op := p.methods[in.Method]; op != nil && p.matches(segments) {
-			return asked{at.api, op, p, segments}
+			return match{at.api, op, p, segments}
 		}
 	}
-	return asked{api: at.api}
+	return match{api: at.api}
 }
 
-func (t *handedTable) findAction(in *Request) asked {
+func (t *mountTable) findAction(in *Request) match {
 	if len(t.actions) == 0 || in.Method != http.MethodPost {
-		return asked{}
+		return match{}
 	}
 	target := in.Header.Get("X-Amz-Target")
 	prefix, _, _ := strings.Cut(target, ".")
-	return asked{api: t.targets[prefix], op: t.actions[target]}
+	return match{api: t.targets[prefix], op: t.actions[target]}
 }
 
 // root gives what is below the first segment of a path; nil: nothing.
-func (t *handedTable) root(path string) *root {
+func (t *mountTable) root(path string) *root {
 	below, absolute := strings.CutPrefix(path, "/")
 	if !absolute {
 		return nil
@@ -214,16 +214,16 @@ func (p *pattern) matches(segments []string) bool {
 }
 
 // labels gives what stands in the path for each label, unescaped.
-func (a *asked) labels() (map[string]string, error) {
-	if a.where == nil {
+func (m *match) labels() (map[string]string, error) {
+	if m.pattern == nil {
 		return nil, nil
 	}
 	labels := make(map[string]string, 1)
-	for i, s := range a.segments {
-		if !a.where.labels[i] {
+	for i, s := range m.segments {
+		if !m.pattern.labels[i] {
 			continue
 		}
-		name := a.where.segments[i]
+		name := m.pattern.segments[i]
 		text, err := url.PathUnescape(s)
 		if err != nil || !utf8.ValidString(text) {
 			return nil, malformed("the path is not percent-encoded UTF-8 at {" + name + "}")
@@ -234,4 +234,4 @@ func (a *asked) labels() (map[string]string, error) {
 }
 
 // Routed reports whether a path is below the first segment of a route. Whatever is asked for there is Do's to answer.
-func (s *Server) Routed(path string) bool { return s.handed.root(path) != nil }
+func (s *Server) Routed(path string) bool { return s.mounted.root(path) != nil }

@@ -43,7 +43,7 @@ func tellCall(name string) func(context.Context, *Call) (any, error) {
 
 // Which operation a request is for, and with what in its path.
 func TestFind(t *testing.T) {
-	table := newHandedTable(tellingRoutes(), []Action{{Service: "events", Target: "AWSEvents.PutRule", Do: tellCall("PutRule")}})
+	table := newMountTable(tellingRoutes(), []Action{{Service: "events", Target: "AWSEvents.PutRule", Do: tellCall("PutRule")}})
 	for _, test := range []struct{ method, path, want string }{
 		{"GET", "/schedules", "scheduler:ListSchedules"},
 		{"GET", "/schedules/", "scheduler:ListSchedules"}, // an empty name is none
@@ -92,7 +92,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func describe(a asked) string {
+func describe(a match) string {
 	switch {
 	case a.api == nil:
 		return "none"
@@ -135,7 +135,7 @@ func TestAmbiguousTables(t *testing.T) {
 					t.Errorf("%s: %q", name, fault)
 				}
 			}()
-			newHandedTable(test.routes, test.actions)
+			newMountTable(test.routes, test.actions)
 		}()
 	}
 }
@@ -151,7 +151,7 @@ func FuzzFind(f *testing.F) {
 		f.Add("PUT", path, "a=%zz;b")
 	}
 	s := New(Options{Routes: tellingRoutes()})
-	table := s.handed
+	table := s.mounted
 	f.Fuzz(func(t *testing.T, method, path, query string) {
 		in := &Request{Method: method, Path: path, Query: query, Header: http.Header{}}
 		got := do(s, in)
@@ -169,7 +169,7 @@ func FuzzFind(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again := a.where.String()
+		again := a.pattern.String()
 		for name, text := range labels {
 			if text == "" {
 				t.Errorf("%q: {%s} is empty", path, name)
@@ -184,7 +184,7 @@ func FuzzFind(f *testing.F) {
 }
 
 func BenchmarkFind(b *testing.B) {
-	table := newHandedTable(tellingRoutes(), []Action{{Service: "events", Target: "AWSEvents.PutRule"}})
+	table := newMountTable(tellingRoutes(), []Action{{Service: "events", Target: "AWSEvents.PutRule"}})
 	for name, in := range map[string]*Request{
 		"Table": post("GetItem", "{}"), "Route": {Method: "POST", Path: "/schedules/a-name-of-usual-length"},
 	} {

@@ -94,7 +94,7 @@ func newSDKClients(endpoint, secret string, over *http.Client) clients {
 }
 
 // The SDK's clients of what is handed in, unchanged, over a socket with signatures, and over the in-process transport.
-func TestSDKClientsOfHanded(t *testing.T) {
+func TestSDKClientsOfMounted(t *testing.T) {
 	s := newSDKServer()
 	server := httptest.NewServer(s)
 	defer server.Close()

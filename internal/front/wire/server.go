@@ -28,8 +28,8 @@ type Options struct {
 	Routes  []Route
 	Actions []Action
 
-	// HandedOnly serves nothing but these: no operation of DynamoDB's is known then, and Service is not needed.
-	HandedOnly bool
+	// MountedOnly serves nothing but these: no operation of DynamoDB's is known then, and Service is not needed.
+	MountedOnly bool
 
 	// Now is the real time, whatever the database's clock says: calls are timed by it.
 	Now func() time.Time
@@ -58,8 +58,8 @@ type Options struct {
 // Server answers requests. It is safe for concurrent use, and an http.Handler.
 type Server struct {
 	Options
-	handed *handedTable
-	date   date
+	mounted *mountTable
+	date    date
 }
 
 // New makes a server. It starts nothing. Routes or Actions of which two could be meant by one request are a mistake in the program: it panics.
@@ -73,7 +73,7 @@ func New(o Options) *Server {
 	if o.Date == nil {
 		o.Date = o.Now
 	}
-	return &Server{Options: o, handed: newHandedTable(o.Routes, o.Actions)}
+	return &Server{Options: o, mounted: newMountTable(o.Routes, o.Actions)}
 }
 
 // Do answers one request. It never fails and never panics: whatever goes wrong is an answer.
@@ -100,8 +100,8 @@ func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (
 	id := newRequestID()
 	out.set("X-Amzn-Requestid", id)
 	s.allowOrigin(in, out)
-	if asked := s.handed.find(in); asked.api != nil {
-		return s.answerHanded(ctx, &asked, in, out, body, id)
+	if m := s.mounted.find(in); m.api != nil {
+		return s.answerMounted(ctx, &m, in, out, body, id)
 	}
 	if !s.answerPlain(in, out) {
 		target, failed := s.answerOperation(ctx, in, out, body, id)
@@ -201,7 +201,7 @@ func (s *Server) logFault(ctx context.Context, err error, operation, id string) 
 // checkAndRun checks the request in AWS's order and then runs the operation.
 func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, body []byte) (target target, err error) {
 	target, known := lookUp(in.Header.Get("X-Amz-Target"))
-	if !known || s.HandedOnly {
+	if !known || s.MountedOnly {
 		err = errUnknownOperation
 	} else {
 		err = s.authenticate(in, serviceDynamoDB)

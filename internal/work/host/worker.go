@@ -34,7 +34,7 @@ func NewWorker(o Options, credentials ...sigv4.Credential) *Worker {
 		verifier = sigv4.NewVerifier(credentials...)
 	}
 	w.server = wire.New(wire.Options{
-		Routes: further, Actions: named, HandedOnly: true, Now: w.now, Verifier: verifier,
+		Routes: further, Actions: named, MountedOnly: true, Now: w.now, Verifier: verifier,
 		Region: o.Region, Observe: w.request, Logger: w.host.o.Logger,
 	})
 	return w
