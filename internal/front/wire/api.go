@@ -17,17 +17,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// mountedBodyMax is the size of the largest body of a request for what was handed in, compressed or not.
+// mountedBodyMax is the size of the largest request body for a mounted API, compressed or not.
 const mountedBodyMax = 1 << 20
 
 const typeAmzJSON11 = "application/x-amz-json-1.1"
 
-// api is what an API that was handed in has of its own on the wire.
+// api holds what a mounted API has of its own on the wire.
 type api struct {
 	service     string
 	contentType string
 	fault       string // the code of an error that the API does not define
-	refused     int    // the status for a request that is not let in
+	refused     int    // the status for a request without a valid signature
 	writeError  func(out *Response, code, message string, status int)
 }
 
@@ -43,7 +43,7 @@ func newJSONAPI(service string) *api {
 	return &api{service, typeAmzJSON11, "InternalException", http.StatusBadRequest, writeJSONError}
 }
 
-// refusal puts what is wrong with a signature in the API's form.
+// refusal returns a signature error in the API's form.
 func (a *api) refusal(err error) error {
 	var refused *dynamo.Error
 	if !errors.As(err, &refused) {
@@ -54,7 +54,7 @@ func (a *api) refusal(err error) error {
 
 const headerErrorType = "X-Amzn-Errortype"
 
-// writeRESTError has the code in a header and the text in the body.
+// writeRESTError writes the code into a header and the text into the body.
 func writeRESTError(out *Response, code, message string, status int) {
 	out.Status = status
 	out.set(headerErrorType, code)
@@ -63,21 +63,22 @@ func writeRESTError(out *Response, code, message string, status int) {
 	out.w.endObject()
 }
 
-// writeLambdaError says besides whose fault it is.
+// writeLambdaError also writes whether the caller or the service is at fault.
 func writeLambdaError(out *Response, code, message string, status int) {
 	out.Status = status
 	out.set(headerErrorType, code)
-	whose := "User"
+	fault := "User"
 	if status >= http.StatusInternalServerError {
-		whose = "Service"
+		fault = "Service"
 	}
 	out.w.beginObject()
-	out.w.name("Type").text(whose)
+	out.w.name("Type").text(fault)
 	out.w.name("Message").text(message)
 	out.w.endObject()
 }
 
-// writeJSONError has all of it in the body, and one status for all that is the client's.
+// writeJSONError writes code and text into the body. The status is 400 for all errors of the
+// client.
 func writeJSONError(out *Response, code, message string, status int) {
 	out.Status = http.StatusBadRequest
 	if status >= http.StatusInternalServerError {
@@ -145,7 +146,8 @@ func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, 
 	return m.op.do(ctx, call)
 }
 
-// unknownMounted says what there is not. What it quotes may be any bytes.
+// unknownMounted returns the message for an unknown operation. The request's text in it may be any
+// bytes.
 func unknownMounted(m *match, in *Request) string {
 	asked := in.Method + " " + in.Path
 	if in.Path == "/" {
@@ -154,7 +156,7 @@ func unknownMounted(m *match, in *Request) string {
 	return strings.ToValidUTF8(m.api.service+" has no operation "+asked+" here", "\uFFFD")
 }
 
-// readQuery reads the parameters of a query.
+// readQuery returns the parameters of a query.
 func readQuery(query string) (url.Values, error) {
 	if query == "" {
 		return nil, nil
@@ -172,7 +174,7 @@ func readQuery(query string) (url.Values, error) {
 	return values, nil
 }
 
-// mountedFailure gives the error to answer with, as apiError does.
+// mountedFailure returns the error to answer with, as apiError does.
 func (s *Server) mountedFailure(ctx context.Context, m *match, err error, operation, id string) Failure {
 	var f Failure
 	if errors.As(err, &f) {
@@ -182,7 +184,7 @@ func (s *Server) mountedFailure(ctx context.Context, m *match, err error, operat
 	return &failure{http.StatusInternalServerError, m.api.fault, errFault.Message}
 }
 
-// marshal writes a value by encoding/json's rules; nil is an empty structure.
+// marshal writes a value by encoding/json's rules. nil is an empty structure.
 func (w *writer) marshal(v any) error {
 	if v == nil {
 		w.buf = append(w.buf, "{}"...)
@@ -193,7 +195,7 @@ func (w *writer) marshal(v any) error {
 	if err := to.Encode(v); err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
-	w.buf = w.buf[:len(w.buf)-1] // Encode ends with a line end
+	w.buf = w.buf[:len(w.buf)-1] // Encode ends with a newline
 	return nil
 }
 

@@ -17,12 +17,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 )
 
-// refusing is an operation that fails.
+// refusing returns an operation that fails.
 func refusing(err error) func(context.Context, *Call) (any, error) {
 	return func(context.Context, *Call) (any, error) { return nil, err }
 }
 
-// decoding is an operation with a body of its own.
+// decoding is an operation with its own body type.
 func decoding(_ context.Context, c *Call) (any, error) {
 	var in struct {
 		Name  string
@@ -38,7 +38,7 @@ func decoding(_ context.Context, c *Call) (any, error) {
 	return in, nil
 }
 
-// newMountedServer serves an API of each kind, with operations that end in every way.
+// newMountedServer returns a server with an API of each kind, whose operations end in every way.
 func newMountedServer(o Options) *Server {
 	gone := &failure{404, "ResourceNotFoundException", "Schedule <a> does not exist."}
 	for _, service := range []string{"scheduler", "lambda"} {
@@ -67,8 +67,8 @@ func newMountedServer(o Options) *Server {
 	return New(o)
 }
 
-// rest is a request for a path and a query.
-func rest(method, target, body string, header ...string) *Request {
+// restRequest returns a request for a path and a query.
+func restRequest(method, target, body string, header ...string) *Request {
 	path, query, _ := strings.Cut(target, "?")
 	h := http.Header{"Content-Type": {typeJSON}}
 	for i := 0; i < len(header); i += 2 {
@@ -77,7 +77,7 @@ func rest(method, target, body string, header ...string) *Request {
 	return &Request{Method: method, Path: path, Query: query, Host: "localhost:8000", Header: h, Body: []byte(body)}
 }
 
-// Each API answers and refuses in its own form.
+// Each API writes answers and errors in its own form.
 func TestMountedAnswers(t *testing.T) {
 	var log bytes.Buffer
 	s := newMountedServer(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -87,26 +87,26 @@ func TestMountedAnswers(t *testing.T) {
 		status                    int
 		body, errorType, observed string
 	}{
-		{rest("POST", "/scheduler/tell/a%2Fb?TagKeys=x&TagKeys=y&groupName=a+b%20c", `{"<":1}`), 200,
+		{restRequest("POST", "/scheduler/tell/a%2Fb?TagKeys=x&TagKeys=y&groupName=a+b%20c", `{"<":1}`), 200,
 			`{"Name":"Tell","Path":{"Name":"a/b"},"Query":{"TagKeys":["x","y"],"groupName":["a b c"]},"Body":"{\"<\":1}"}`, "", "scheduler:Tell 200 "},
-		{rest("GET", "/scheduler/tell/a", ""), 200, `{"Name":"Read","Path":{"Name":"a"},"Query":null,"Body":""}`, "", "scheduler:Read 200 "},
-		{rest("DELETE", "/scheduler/nothing", ""), 200, `{}`, "", "scheduler:Nothing 200 "},
-		{rest("GET", "/scheduler/gone", ""), 404, `{"Message":"Schedule <a> does not exist."}`, "ResourceNotFoundException", "scheduler:Gone 404 ResourceNotFoundException"},
-		{rest("GET", "/scheduler/none", ""), 404, `{"Message":"scheduler has no operation GET /scheduler/none here"}`, "UnknownOperationException", " 404 UnknownOperationException"},
-		{rest("GET", "/scheduler/fault", ""), 500, `{"Message":"` + fault + `"}`, "InternalServerException", "scheduler:Fault 500 InternalServerException"},
-		{rest("GET", "/scheduler/panic", ""), 500, `{"Message":"` + fault + `"}`, "InternalServerException", "scheduler:Panic 500 InternalServerException"},
-		{rest("GET", "/scheduler/garbage", ""), 500, `{"Message":"` + fault + `"}`, "InternalServerException", "scheduler:Garbage 500 InternalServerException"},
-		{rest("GET", "/scheduler/tell/%", ""), 400, `{"Message":"the path is not percent-encoded UTF-8 at {Name}"}`, "SerializationException", "scheduler:Read 400 SerializationException"},
-		{rest("GET", "/scheduler/gone?a=%", ""), 400, `{"Message":"the query is malformed: invalid URL escape \"%\""}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
-		{rest("GET", "/scheduler/gone?a;b", ""), 400, `{"Message":"the query is malformed: invalid semicolon separator in query"}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
-		{rest("GET", "/scheduler/gone?a=%ff", ""), 400, `{"Message":"the query is not percent-encoded UTF-8"}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
-		{rest("POST", "/scheduler/decode", `{"Name":"n","Limit":1,"Other":{"x":[1]}}`), 202, `{"Name":"n","Limit":1,"Tags":null,"On":false,"At":0,"Deep":{"Map":null}}`, "", "scheduler:Decode 202 "},
-		{rest("POST", "/scheduler/decode", strings.Repeat(" ", mountedBodyMax)+"{}"), 413, `{"Message":"the body of a request has at most 1048576 bytes"}`, "RequestEntityTooLargeException", "scheduler:Decode 413 RequestEntityTooLargeException"},
-		{rest("POST", "/scheduler/decode", strings.Repeat(" ", mountedBodyMax-2)+"{}"), 202, `{"Name":"","Limit":null,"Tags":null,"On":false,"At":0,"Deep":{"Map":null}}`, "", "scheduler:Decode 202 "},
+		{restRequest("GET", "/scheduler/tell/a", ""), 200, `{"Name":"Read","Path":{"Name":"a"},"Query":null,"Body":""}`, "", "scheduler:Read 200 "},
+		{restRequest("DELETE", "/scheduler/nothing", ""), 200, `{}`, "", "scheduler:Nothing 200 "},
+		{restRequest("GET", "/scheduler/gone", ""), 404, `{"Message":"Schedule <a> does not exist."}`, "ResourceNotFoundException", "scheduler:Gone 404 ResourceNotFoundException"},
+		{restRequest("GET", "/scheduler/none", ""), 404, `{"Message":"scheduler has no operation GET /scheduler/none here"}`, "UnknownOperationException", " 404 UnknownOperationException"},
+		{restRequest("GET", "/scheduler/fault", ""), 500, `{"Message":"` + fault + `"}`, "InternalServerException", "scheduler:Fault 500 InternalServerException"},
+		{restRequest("GET", "/scheduler/panic", ""), 500, `{"Message":"` + fault + `"}`, "InternalServerException", "scheduler:Panic 500 InternalServerException"},
+		{restRequest("GET", "/scheduler/garbage", ""), 500, `{"Message":"` + fault + `"}`, "InternalServerException", "scheduler:Garbage 500 InternalServerException"},
+		{restRequest("GET", "/scheduler/tell/%", ""), 400, `{"Message":"the path is not percent-encoded UTF-8 at {Name}"}`, "SerializationException", "scheduler:Read 400 SerializationException"},
+		{restRequest("GET", "/scheduler/gone?a=%", ""), 400, `{"Message":"the query is malformed: invalid URL escape \"%\""}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
+		{restRequest("GET", "/scheduler/gone?a;b", ""), 400, `{"Message":"the query is malformed: invalid semicolon separator in query"}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
+		{restRequest("GET", "/scheduler/gone?a=%ff", ""), 400, `{"Message":"the query is not percent-encoded UTF-8"}`, "SerializationException", "scheduler:Gone 400 SerializationException"},
+		{restRequest("POST", "/scheduler/decode", `{"Name":"n","Limit":1,"Other":{"x":[1]}}`), 202, `{"Name":"n","Limit":1,"Tags":null,"On":false,"At":0,"Deep":{"Map":null}}`, "", "scheduler:Decode 202 "},
+		{restRequest("POST", "/scheduler/decode", strings.Repeat(" ", mountedBodyMax)+"{}"), 413, `{"Message":"the body of a request has at most 1048576 bytes"}`, "RequestEntityTooLargeException", "scheduler:Decode 413 RequestEntityTooLargeException"},
+		{restRequest("POST", "/scheduler/decode", strings.Repeat(" ", mountedBodyMax-2)+"{}"), 202, `{"Name":"","Limit":null,"Tags":null,"On":false,"At":0,"Deep":{"Map":null}}`, "", "scheduler:Decode 202 "},
 
-		{rest("GET", "/lambda/gone", ""), 404, `{"Type":"User","Message":"Schedule <a> does not exist."}`, "ResourceNotFoundException", "lambda:Gone 404 ResourceNotFoundException"},
-		{rest("GET", "/lambda/fault", ""), 500, `{"Type":"Service","Message":"` + fault + `"}`, "ServiceException", "lambda:Fault 500 ServiceException"},
-		{rest("PATCH", "/lambda/gone", ""), 404, `{"Type":"User","Message":"lambda has no operation PATCH /lambda/gone here"}`, "UnknownOperationException", " 404 UnknownOperationException"},
+		{restRequest("GET", "/lambda/gone", ""), 404, `{"Type":"User","Message":"Schedule <a> does not exist."}`, "ResourceNotFoundException", "lambda:Gone 404 ResourceNotFoundException"},
+		{restRequest("GET", "/lambda/fault", ""), 500, `{"Type":"Service","Message":"` + fault + `"}`, "ServiceException", "lambda:Fault 500 ServiceException"},
+		{restRequest("PATCH", "/lambda/gone", ""), 404, `{"Type":"User","Message":"lambda has no operation PATCH /lambda/gone here"}`, "UnknownOperationException", " 404 UnknownOperationException"},
 
 		{post("AWSEvents.Tell", `{}`), 200, `{"Name":"Tell","Path":null,"Query":null,"Body":"{}"}`, "", "events:Tell 200 "},
 		{post("AWSEvents.Nothing", `{}`), 200, `{}`, "", "events:Nothing 200 "},
@@ -137,7 +137,7 @@ func TestMountedAnswers(t *testing.T) {
 	}
 }
 
-// What is wrong with a body is said with its place.
+// The error for a malformed body names the place of the fault.
 func TestDecode(t *testing.T) {
 	s := newMountedServer(Options{})
 	for body, message := range map[string]string{
@@ -158,7 +158,7 @@ func TestDecode(t *testing.T) {
 		"{\"Name\":\"\xff\"}":       `the body is not UTF-8`,
 		strings.Repeat("[", 20_000): `the body is not valid JSON: invalid character '[' exceeded max depth, at byte 10001`,
 	} {
-		got := do(s, rest("POST", "/scheduler/decode", body))
+		got := do(s, restRequest("POST", "/scheduler/decode", body))
 		var w writer
 		w.text(message)
 		if got.status != 400 || got.header.Get(headerErrorType) != "SerializationException" || got.body != `{"Message":`+string(w.buf)+`}` {
@@ -166,14 +166,14 @@ func TestDecode(t *testing.T) {
 		}
 	}
 	for _, body := range []string{"", "{}", "null", `{"Name":null,"Limit":null}`} {
-		want(t, do(s, rest("POST", "/scheduler/decode", body)).status, 202)
+		want(t, do(s, restRequest("POST", "/scheduler/decode", body)).status, 202)
 	}
-	if got := do(s, rest("POST", "/scheduler/decode", `{"name":"unknown","limit":"so is this","Name":"as it is written","NAME":1}`)); !strings.Contains(got.body, `"Name":"as it is written","Limit":null`) {
+	if got := do(s, restRequest("POST", "/scheduler/decode", `{"name":"unknown","limit":"so is this","Name":"as it is written","NAME":1}`)); !strings.Contains(got.body, `"Name":"as it is written","Limit":null`) {
 		t.Error(got.body)
 	}
 }
 
-// A client that has gone is no fault here either.
+// A client that has disconnected is not a fault.
 func TestMountedCancelled(t *testing.T) {
 	var log bytes.Buffer
 	s := newMountedServer(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Routes: []Route{{
@@ -181,7 +181,7 @@ func TestMountedCancelled(t *testing.T) {
 	}}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	out := s.Do(ctx, rest("GET", "/waits/here", ""))
+	out := s.Do(ctx, restRequest("GET", "/waits/here", ""))
 	defer out.Release()
 	want(t, out.Status, 500)
 	want(t, log.String(), "")
@@ -196,17 +196,17 @@ func TestMountedGzip(t *testing.T) {
 		packer.Close()
 		return packed.String()
 	}
-	got := do(s, rest("POST", "/scheduler/decode", pack(`{"Name":"n"}`), "Content-Encoding", "gzip"))
+	got := do(s, restRequest("POST", "/scheduler/decode", pack(`{"Name":"n"}`), "Content-Encoding", "gzip"))
 	if got.status != 202 || !strings.Contains(got.body, `"Name":"n"`) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	// A bomb is one byte too large when it is unpacked.
-	got = do(s, rest("POST", "/scheduler/decode", pack(strings.Repeat(" ", mountedBodyMax+1)), "Content-Encoding", "gzip"))
+	// A compression bomb is one byte too large when decompressed.
+	got = do(s, restRequest("POST", "/scheduler/decode", pack(strings.Repeat(" ", mountedBodyMax+1)), "Content-Encoding", "gzip"))
 	want(t, got.status, 413)
 	want(t, got.header.Get(headerErrorType), "RequestEntityTooLargeException")
 }
 
-// A request is signed for the service whose operation it asks for, whichever way it fails otherwise.
+// A request must be signed for the service of its operation, even if it fails for another reason.
 func TestMountedUnsigned(t *testing.T) {
 	s := newMountedServer(Options{Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
 	const missing = `"Request is missing Authentication Token"}`
@@ -215,10 +215,10 @@ func TestMountedUnsigned(t *testing.T) {
 		status int
 		body   string
 	}{
-		{rest("GET", "/scheduler/gone", ""), 403, `{"Message":` + missing},
-		{rest("GET", "/scheduler/gone?a=%", ""), 403, `{"Message":` + missing},
-		{rest("GET", "/lambda/gone", ""), 403, `{"Type":"User","Message":` + missing},
-		{rest("GET", "/scheduler/none", ""), 404, `{"Message":"scheduler has no operation GET /scheduler/none here"}`},
+		{restRequest("GET", "/scheduler/gone", ""), 403, `{"Message":` + missing},
+		{restRequest("GET", "/scheduler/gone?a=%", ""), 403, `{"Message":` + missing},
+		{restRequest("GET", "/lambda/gone", ""), 403, `{"Type":"User","Message":` + missing},
+		{restRequest("GET", "/scheduler/none", ""), 404, `{"Message":"scheduler has no operation GET /scheduler/none here"}`},
 		{post("AWSEvents.Gone", "{"), 400, `{"__type":"MissingAuthenticationTokenException","message":` + missing},
 	} {
 		got := do(s, test.in)
@@ -232,7 +232,8 @@ func TestMountedUnsigned(t *testing.T) {
 	}
 }
 
-// A page of another origin changes nothing, even where its browser does not ask first; a page of a configured one may, and reads the error's type.
+// A page of another origin cannot change anything, even if its browser sends no preflight. A page
+// of a configured origin can, and reads the error's type.
 func TestForeignPages(t *testing.T) {
 	off, on := newMountedServer(Options{}), newMountedServer(Options{CORS: []string{"https://app.example"}})
 	const app, other, own = "https://app.example", "https://evil.example", "http://localhost:8000"
@@ -241,20 +242,21 @@ func TestForeignPages(t *testing.T) {
 		in     *Request
 		status int
 	}{
-		{off, rest("POST", "/scheduler/decode", "{}"), 202},
-		{off, rest("POST", "/scheduler/decode", "{}", "Origin", own), 202},
-		{off, rest("POST", "/scheduler/decode", "{}", "Origin", app), 403},
-		{off, rest("POST", "/scheduler/decode", "{}", "Origin", "null"), 403},
-		{off, rest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "cross-site"), 403},
-		{off, rest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "same-site", "Origin", own), 403},
-		{off, rest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "same-origin", "Origin", own), 202},
-		{off, rest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "none"), 202},
-		{off, rest("DELETE", "/scheduler/nothing", "", "Origin", other), 403},
-		{off, rest("GET", "/scheduler/tell/a", "", "Origin", other), 200}, // which the browser does not show it
-		{on, rest("POST", "/scheduler/decode", "{}", "Origin", app, "Sec-Fetch-Site", "cross-site"), 202},
-		{on, rest("POST", "/scheduler/decode", "{}", "Origin", other, "Sec-Fetch-Site", "cross-site"), 403},
-		{on, rest("OPTIONS", "/scheduler/decode", "", "Origin", app, "Access-Control-Request-Method", "POST"), 200},
-		{on, rest("OPTIONS", "/scheduler/decode", "", "Origin", other, "Access-Control-Request-Method", "POST"), 404},
+		{off, restRequest("POST", "/scheduler/decode", "{}"), 202},
+		{off, restRequest("POST", "/scheduler/decode", "{}", "Origin", own), 202},
+		{off, restRequest("POST", "/scheduler/decode", "{}", "Origin", app), 403},
+		{off, restRequest("POST", "/scheduler/decode", "{}", "Origin", "null"), 403},
+		{off, restRequest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "cross-site"), 403},
+		{off, restRequest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "same-site", "Origin", own), 403},
+		{off, restRequest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "same-origin", "Origin", own), 202},
+		{off, restRequest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "none"), 202},
+		{off, restRequest("DELETE", "/scheduler/nothing", "", "Origin", other), 403},
+		// the browser does not show it to the page
+		{off, restRequest("GET", "/scheduler/tell/a", "", "Origin", other), 200},
+		{on, restRequest("POST", "/scheduler/decode", "{}", "Origin", app, "Sec-Fetch-Site", "cross-site"), 202},
+		{on, restRequest("POST", "/scheduler/decode", "{}", "Origin", other, "Sec-Fetch-Site", "cross-site"), 403},
+		{on, restRequest("OPTIONS", "/scheduler/decode", "", "Origin", app, "Access-Control-Request-Method", "POST"), 200},
+		{on, restRequest("OPTIONS", "/scheduler/decode", "", "Origin", other, "Access-Control-Request-Method", "POST"), 404},
 	} {
 		got := do(test.server, test.in)
 		if got.status != test.status {
@@ -270,7 +272,8 @@ func TestForeignPages(t *testing.T) {
 	}
 }
 
-// Over a socket a HEAD has no body, a size that is too large has its text, and what no route is below is answered as before.
+// Over a socket, a HEAD has no body, an oversized request gets its text, and a path below no route
+// is answered as before.
 func TestMountedOverHTTP(t *testing.T) {
 	server := httptest.NewServer(newMountedServer(Options{}))
 	defer server.Close()

@@ -54,7 +54,8 @@ func BenchmarkEncodeGetItem(b *testing.B) {
 	}
 }
 
-// BenchmarkGetItem compares the ways in: the core alone, the transport of the same process, and net/http without a socket.
+// BenchmarkGetItem compares three ways in: the core alone, the in-process transport, and net/http
+// without a socket.
 func BenchmarkGetItem(b *testing.B) {
 	s := newTestServer(b, Options{})
 	call(s, "CreateTable", createT)

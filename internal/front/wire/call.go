@@ -11,16 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// Call is a request as a Route or an Action gets it. It is its own until Do returns.
+// Call is a request to a Route or an Action. Do may use it until it returns.
 type Call struct {
-	Path   map[string]string // what stands in the path for each label, unescaped
-	Query  url.Values        // unescaped. Of a parameter that is no list the first value counts, and so Get is the way to read it
+	Path map[string]string // the unescaped text of each label in the path
+	// unescaped. If a parameter is no list, its first value counts: read it with Get
+	Query  url.Values
 	Header Header
 	Body   []byte // decompressed; at most 1 MB
-	Region string // that the request says it is signed for; empty where it says none
+	Region string // from the signature; empty if there is none
 }
 
-// Failure is an error that an API defines: a part of its contract, and not a fault.
+// Failure is an error that is part of an API's contract, not a fault.
 type Failure interface {
 	error
 	ErrorCode() string // "ValidationException"
@@ -28,7 +29,7 @@ type Failure interface {
 	HTTPStatus() int
 }
 
-// failure is what the wire itself finds wrong.
+// failure is an error that the wire itself finds.
 type failure struct {
 	status        int
 	code, message string
@@ -39,12 +40,13 @@ func (f *failure) ErrorCode() string    { return f.code }
 func (f *failure) ErrorMessage() string { return f.message }
 func (f *failure) HTTPStatus() int      { return f.status }
 
-// malformed answers what cannot be read.
+// malformed returns the error for unreadable input.
 func malformed(why string) error {
 	return &failure{http.StatusBadRequest, "SerializationException", why}
 }
 
-// Decode reads the body into a structure, by encoding/json's rules, but that the names of members are exact; an empty body is an empty structure. Its error is a Failure, the API's
+// Decode reads the body into a structure by encoding/json's rules, except that members' names are
+// case-sensitive. An empty body is an empty structure. The error is a Failure, the API's
 // SerializationException.
 func (c *Call) Decode(into any) error {
 	if len(c.Body) == 0 {
@@ -63,13 +65,14 @@ func (c *Call) Decode(into any) error {
 	case errors.As(err, &syntax):
 		return malformed("the body is not valid JSON: " + syntax.Error() + ", at byte " + strconv.FormatInt(syntax.Offset, 10))
 	default:
-		return malformed(strings.TrimPrefix(err.Error(), "json: ")) // of a member that reads itself
+		// an error of an UnmarshalJSON method
+		return malformed(strings.TrimPrefix(err.Error(), "json: "))
 	}
 }
 
-// wrongType says which member of a body is of which type instead of which.
+// wrongType returns the message for a member of a wrong type, with the member and both types.
 func wrongType(e *json.UnmarshalTypeError) string {
-	found, _, _ := strings.Cut(e.Value, " ") // "number 1.5" is a number that is no integer
+	found, _, _ := strings.Cut(e.Value, " ") // "number 1.5" means a number that is no integer
 	if kind, known := valueNames[found]; known {
 		found = kind
 	}
@@ -84,7 +87,7 @@ var valueNames = map[string]string{
 	"string": "STRING_VALUE", "number": "NUMBER_VALUE", "bool": "BOOLEAN_VALUE", "array": "LIST_VALUE", "object": "STRUCTURE_VALUE",
 }
 
-// typeName gives a Go type the name that it has in an API's model.
+// typeName returns the name of a Go type in an API's model.
 func typeName(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

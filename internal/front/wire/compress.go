@@ -10,8 +10,9 @@ import (
 	"sync"
 )
 
-// decompress gives the request's body in plain; ok is false when that is too large. A body that is not what
-// Content-Encoding says is given as it came: it is no JSON, and so is refused as any other body that is none.
+// decompress returns the decompressed body of a request; ok is false if it is too large. If the
+// body does not match its Content-Encoding, it is returned unchanged. It is not JSON then, and is
+// refused like any other such body.
 func decompress(in *Request) (body []byte, ok bool) {
 	if in.Header.Get("Content-Encoding") != "gzip" {
 		return in.Body, true
@@ -27,17 +28,19 @@ func decompress(in *Request) (body []byte, ok bool) {
 	return body, len(body) <= bodyMax
 }
 
-// gzipMin is the smallest body that is worth compressing: below it, the answer fits into a network packet anyway.
+// gzipMin is the smallest body that is worth compressing: a smaller answer fits into one network
+// packet anyway.
 const gzipMin = 1024
 
-// packers holds *gzip.Writer. They are large, so they are kept.
+// packers holds *gzip.Writer, which are expensive to allocate.
 var packers = sync.Pool{New: func() any {
-	packer, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a valid one
+	// the level is valid, so there is no error
+	packer, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	return packer
 }}
 
-// seal does what only an answer to the network needs: it compresses the body where the client wants that and it pays, and
-// adds the checksum of what is sent.
+// seal finishes an answer for the network: it compresses the body if the client accepts that and it
+// pays, and adds the checksum of the bytes sent.
 func (r *Response) seal(acceptEncoding string) {
 	if len(r.Body) >= gzipMin && acceptsGzip(acceptEncoding) {
 		r.Body = pack(r.Body)
@@ -50,13 +53,13 @@ func pack(body []byte) []byte {
 	var packed bytes.Buffer
 	packer := packers.Get().(*gzip.Writer)
 	packer.Reset(&packed)
-	packer.Write(body) // a bytes.Buffer does not fail
+	packer.Write(body) // a write to a bytes.Buffer cannot fail
 	packer.Close()
 	packers.Put(packer)
 	return packed.Bytes()
 }
 
-// acceptsGzip reads an Accept-Encoding header: gzip is listed, and not with a quality of zero.
+// acceptsGzip reports whether an Accept-Encoding header lists gzip with a quality above zero.
 func acceptsGzip(header string) bool {
 	for one := range strings.SplitSeq(header, ",") {
 		coding, quality, _ := strings.Cut(one, ";")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The part of Cross-Origin Resource Sharing that DynamoDB has. It is off unless origins are configured: a web page that the
-// user of a local server happens to visit must not read the database.
+// DynamoDB's part of Cross-Origin Resource Sharing. It is off unless origins are configured: a web
+// page that the user of a local server happens to visit must not read the database.
 
 // allowOrigin lets a page of a configured origin read the answer.
 func (s *Server) allowOrigin(in *Request, out *Response) {
@@ -19,7 +19,8 @@ func (s *Server) allowOrigin(in *Request, out *Response) {
 	}
 }
 
-// preflight answers a browser's question whether a request may be sent; false: the question is not answered.
+// preflight answers a browser's preflight request. It reports false, without an answer, if the
+// origin is not configured.
 func (s *Server) preflight(in *Request, out *Response) bool {
 	if _, allowed := s.allowed(in); !allowed {
 		return false
@@ -34,8 +35,8 @@ func (s *Server) preflight(in *Request, out *Response) bool {
 	return true
 }
 
-// allowed tells whether the request comes from a page of a configured origin, and what to call that origin. Never for what
-// is mayfly's own, like the clock.
+// allowed returns the request's origin if it is a configured one. It never allows mayfly's own
+// endpoints, such as the clock.
 func (s *Server) allowed(in *Request) (origin string, allowed bool) {
 	if len(s.CORS) == 0 || strings.HasPrefix(in.Path, "/_mayfly/") {
 		return "", false
@@ -51,9 +52,10 @@ func (s *Server) allowed(in *Request) (origin string, allowed bool) {
 	}
 }
 
-// foreign tells whether a browser sends the request on behalf of a page of another origin that is not a configured one, and the request is of the
-// kind that changes something. Browsers send some of those without asking first, so that not letting the page read the answer comes too late. A call
-// of the tables' API has a header that makes them ask; a POST to a path has none.
+// foreign reports whether a browser sends a request that can change something, on behalf of a page
+// of another origin that is not configured. Browsers send some of those without a preflight, so
+// hiding the answer from the page would be too late. A call of the tables' API has a header that
+// forces a preflight; a POST to a path has none.
 func (s *Server) foreign(in *Request) bool {
 	if in.Method == http.MethodGet || in.InProcess {
 		return false

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// date is the Date header, whose text changes once a second.
+// date caches the Date header, whose text changes once a second.
 type date struct {
 	last atomic.Pointer[dated]
 }
@@ -16,7 +16,7 @@ type dated struct {
 	values []string
 }
 
-// at is the header's value at an instant. It must not be changed.
+// at returns the header's value at an instant. The caller must not change it.
 func (d *date) at(now time.Time) []string {
 	second := now.Unix()
 	if last := d.last.Load(); last != nil && last.second == second {
@@ -27,7 +27,8 @@ func (d *date) at(now time.Time) []string {
 	return next.values
 }
 
-// Dated is for what the same port serves: it lets next's answers tell the database's clock in their Date header.
+// Dated makes the answers of next, which shares the port, show the database's clock in their Date
+// header.
 func (s *Server) Dated(next http.Handler) http.Handler {
 	if s.Date == nil {
 		return next

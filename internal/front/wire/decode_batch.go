@@ -21,7 +21,8 @@ func decodeBatchGetItem(d *decoder, in *service.BatchGetItemInput) {
 	in.Expired = d.expired()
 }
 
-// batchGetTables reads the map of tables, in the order of the request. Of equal names the last counts.
+// batchGetTables reads the map of tables in the order of the request. Of equal names, the last
+// counts.
 func (d *decoder) batchGetTables() []service.BatchGetTable {
 	const typ = "KeysAndAttributes"
 	if !d.Map(typ) {
@@ -95,10 +96,10 @@ func (d *decoder) batchWriteTables() []service.BatchWriteTable {
 	return tables
 }
 
-// putTable adds a table's part of a batch, and drops an earlier one of the same name.
+// putTable adds a table's part of a batch, and drops an earlier part of the same table.
 func putTable[T any](tables []T, one T, same func(*T) bool) []T {
 	if len(tables) == keepMembers {
-		return tables // which the service refuses, so what else is in it does not matter
+		return tables // the service refuses so many tables
 	}
 	for i := range tables {
 		if same(&tables[i]) {
@@ -122,7 +123,7 @@ func decodeWriteRequest(d *decoder, in *service.WriteRequest) {
 	}
 }
 
-// itemIn reads a structure whose only member is an item.
+// itemIn reads a structure with an item as its only member.
 func (d *decoder) itemIn(typ, member string) *service.ItemArg {
 	return structure(d, typ, func(d *decoder, item *service.ItemArg) {
 		var name []byte

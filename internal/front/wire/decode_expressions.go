@@ -21,7 +21,8 @@ func (d *decoder) names() service.Names {
 	return names
 }
 
-// values reads ExpressionAttributeValues. What is wrong with a value is worded here, because the text names its key.
+// values reads ExpressionAttributeValues. It words the error for a bad value, since the text has
+// the value's key.
 func (d *decoder) values() service.Values {
 	if !d.Map("AttributeValue") {
 		return service.Values{}
@@ -47,7 +48,7 @@ func inValues(err error, key string) error {
 	return dynamo.Invalid("ExpressionAttributeValues contains invalid value: " + invalid.Message + " for key " + key)
 }
 
-// The parameters from before expressions.
+// The parameters that expressions replaced.
 
 func (d *decoder) expected(legacy *service.Legacy) {
 	legacy.Expected = legacyMap(d, "ExpectedAttributeValue", func(d *decoder, e *service.ExpectedValue) {

@@ -218,11 +218,11 @@ func decodeScan(d *decoder, in *service.ScanInput) {
 	in.Expired = d.expired()
 }
 
-// headerExpired asks a read for the items alone that have expired and are still there ("only"), or for the others alone ("hide"). The answer carries
-// it as well, by which a client knows that the endpoint has understood.
+// headerExpired limits a read to items that have expired and are not removed yet ("only"), or to
+// the others ("hide"). The answer repeats it, so that a client knows that the endpoint supports it.
 const headerExpired = "X-Mayfly-Expired"
 
-// expired reads the header, and has the answer repeat it.
+// expired reads the header and copies it to the answer.
 func (d *decoder) expired() (e service.Expired) {
 	value := d.request.Header.Get(headerExpired)
 	switch value {

@@ -78,11 +78,12 @@ func decodeGetRecords(d *decoder, in *service.GetRecordsInput) {
 	in.Wait = d.wait()
 }
 
-// headerBefore says in an answer of GetShardIterator where an iterator of type LATEST begins: behind this sequence number. It is for consumers that note
-// where they begin, since an iterator cannot be kept.
+// headerBefore is in an answer of GetShardIterator for the type LATEST: the last sequence number
+// before the iterator. A consumer can store it as its position, which it cannot do with an
+// iterator.
 const headerBefore = "X-Mayfly-Before"
 
-// getShardIterator is the operation, with that header.
+// getShardIterator is the operation GetShardIterator with headerBefore.
 func getShardIterator(ctx context.Context, s *service.Service, d *decoder, w *writer) error {
 	method := func(s *service.Service, ctx context.Context, in *service.GetShardIteratorInput) (*service.GetShardIteratorOutput, error) {
 		out, err := s.GetShardIterator(ctx, in)
@@ -94,7 +95,8 @@ func getShardIterator(ctx context.Context, s *service.Service, d *decoder, w *wr
 	return bind(decodeGetShardIterator, method, encodeGetShardIterator)(ctx, s, d, w)
 }
 
-// getRecords reads records; where it waits for some, then no longer than until held answers are released.
+// getRecords reads records. If it waits for some, it waits at most until the server releases held
+// answers.
 func getRecords(s *service.Service, ctx context.Context, in *service.GetRecordsInput) (*service.GetRecordsOutput, error) {
 	if in.Wait > 0 {
 		released, stop := releasing(ctx)
@@ -104,18 +106,18 @@ func getRecords(s *service.Service, ctx context.Context, in *service.GetRecordsI
 	return s.GetRecords(ctx, in)
 }
 
-// headerWait asks GetRecords to hold its answer for so many milliseconds while there is no record. The answer carries it as
-// well, by which a client knows that the endpoint has understood.
+// headerWait asks GetRecords to wait up to so many milliseconds for a record. The answer repeats
+// it, so that a client knows that the endpoint supports it.
 const headerWait = "X-Mayfly-Wait-Ms"
 
-// The longest that an answer is held; who asks for more gets this. Over a network something on the way may take a silent connection for dead. In
-// the process nothing does: there the bound is a shard iterator's life, less a margin.
+// The longest wait; longer ones are shortened to it. A device on a network may drop a silent
+// connection. In process nothing does, so the bound is the life of a shard iterator, less a margin.
 const (
 	waitMax          = 20 * time.Second
 	waitMaxInProcess = 15*time.Minute - 30*time.Second
 )
 
-// wait reads the header, and has the answer repeat it.
+// wait reads the header and copies it to the answer.
 func (d *decoder) wait() time.Duration {
 	value := d.request.Header.Get(headerWait)
 	if value == "" {

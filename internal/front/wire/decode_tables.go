@@ -115,7 +115,7 @@ func decodeTag(d *decoder, t *service.Tag) {
 	t.Key, t.Value = d.twoTexts("Key", "Value")
 }
 
-// twoTexts reads the members of a structure that has two strings.
+// twoTexts reads a structure with two strings.
 func (d *decoder) twoTexts(first, second string) (a, b service.Opt[string]) {
 	var name []byte
 	for d.NextMember(&name) {
@@ -131,7 +131,7 @@ func (d *decoder) twoTexts(first, second string) (a, b service.Opt[string]) {
 	return a, b
 }
 
-// twoLongs reads the members of a structure that has two Longs.
+// twoLongs reads a structure with two Longs.
 func (d *decoder) twoLongs(first, second string) (a, b service.Opt[int64]) {
 	var name []byte
 	for d.NextMember(&name) {
@@ -206,7 +206,7 @@ func decodeStreamSpec(d *decoder, s *service.StreamSpec) {
 	}
 }
 
-// sseEnabled reads SSESpecification, of which only Enabled means something here.
+// sseEnabled reads SSESpecification. Only its Enabled is used.
 func (d *decoder) sseEnabled() (enabled service.Opt[bool]) {
 	if !d.Struct("SSESpecification") {
 		return enabled

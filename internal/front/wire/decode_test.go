@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
-// decodeAs reads body with one decode function, and requires that it goes well.
+// decodeAs reads body with one decode function and fails the test on an error.
 func decodeAs[In any](t *testing.T, decode func(*decoder, *In), body string, header ...string) In {
 	t.Helper()
 	in, err := tryDecode(decode, body, header...)
@@ -42,7 +42,7 @@ func tryDecode[In any](decode func(*decoder, *In), body string, header ...string
 	return in, d.invalid
 }
 
-// item makes an item of its JSON.
+// item returns the item of a JSON text.
 func item(t *testing.T, text string) dynamo.Item {
 	t.Helper()
 	out, invalid, fatal := dynamo.NewJSON([]byte(text)).AppendItem(nil)
@@ -63,7 +63,7 @@ func value(t *testing.T, text string) dynamo.Value {
 
 func arg(t *testing.T, text string) service.ItemArg { return service.ItemArg{Item: item(t, text)} }
 
-func some(s string) service.Opt[string] { return service.Some(s) }
+func text(s string) service.Opt[string] { return service.Some(s) }
 
 func want[T any](t *testing.T, got, want T) {
 	t.Helper()
@@ -80,25 +80,25 @@ func TestDecodePutItem(t *testing.T) {
 		"ReturnValues":"ALL_OLD","ReturnValuesOnConditionCheckFailure":"NONE","ReturnConsumedCapacity":"TOTAL",
 		"ReturnItemCollectionMetrics":"SIZE","Unknown":{"x":[1,{}]},"ConditionalOperator":null}`)
 	want(t, got, service.PutItemInput{
-		TableName: some("T"), Item: arg(t, `{"a":{"S":"x"},"b":{"N":"1.5"}}`), Condition: some("#a = :v"),
+		TableName: text("T"), Item: arg(t, `{"a":{"S":"x"},"b":{"N":"1.5"}}`), Condition: text("#a = :v"),
 		Names:        service.Names{"#a": "a"},
 		Values:       service.Values{V: map[string]dynamo.Value{":v": value(t, `{"L":[{"BOOL":true},{"NULL":true}]}`)}},
-		ReturnValues: some("ALL_OLD"), ReturnValuesOnConditionFail: some("NONE"), ReturnConsumedCapacity: some("TOTAL"),
-		ReturnItemCollectionMetrics: some("SIZE"),
+		ReturnValues: text("ALL_OLD"), ReturnValuesOnConditionFail: text("NONE"), ReturnConsumedCapacity: text("TOTAL"),
+		ReturnItemCollectionMetrics: text("SIZE"),
 	})
 }
 
 func TestDecodeKeepsEmptyApartFromAbsent(t *testing.T) {
 	want(t, decodeAs(t, decodePutItem, `{"Item":{},"ExpressionAttributeNames":{},"ExpressionAttributeValues":{},"ConditionExpression":""}`),
 		service.PutItemInput{Item: service.ItemArg{Item: dynamo.Item{0}}, Names: service.Names{},
-			Values: service.Values{V: map[string]dynamo.Value{}}, Condition: some("")})
+			Values: service.Values{V: map[string]dynamo.Value{}}, Condition: text("")})
 	want(t, decodeAs(t, decodePutItem, `{"Item":null,"ExpressionAttributeNames":null,"ExpressionAttributeValues":null,"ConditionExpression":null}`),
 		service.PutItemInput{})
 	want(t, decodeAs(t, decodeCreateTable, `{"LocalSecondaryIndexes":[],"Tags":null}`),
 		service.CreateTableInput{Local: []service.IndexSpec{}})
 }
 
-// A bad value does not end the reading: it waits until the service has had its say about the rest.
+// A bad value does not end the reading; the service reports it after its own earlier checks.
 func TestDecodePutsInvalidValuesAside(t *testing.T) {
 	const notNumber = "The parameter cannot be converted to a numeric value: x"
 	got := decodeAs(t, decodeUpdateItem, `{"Key":{"k":{"N":"x"},"l":{"N":""}},
@@ -107,7 +107,7 @@ func TestDecodePutsInvalidValuesAside(t *testing.T) {
 	want(t, got.Key.Err, error(dynamo.Invalid(notNumber)))
 	want(t, got.Values.Err, error(dynamo.Invalid("ExpressionAttributeValues contains invalid value: "+notNumber+" for key :b")))
 	want(t, got.Legacy.Err, error(dynamo.Invalid(notNumber)))
-	want(t, got.TableName, some("T"))
+	want(t, got.TableName, text("T"))
 }
 
 func TestDecodeLegacyParameters(t *testing.T) {
@@ -116,39 +116,39 @@ func TestDecodeLegacyParameters(t *testing.T) {
 		"ConditionalOperator":"OR"}`)
 	x := value(t, `{"S":"x"}`)
 	want(t, got.Legacy, service.Legacy{
-		AttributeUpdates: map[string]service.AttributeUpdate{"a": {Action: some("PUT"), Value: x}, "b": {Action: some("DELETE")}, "c": {}},
+		AttributeUpdates: map[string]service.AttributeUpdate{"a": {Action: text("PUT"), Value: x}, "b": {Action: text("DELETE")}, "c": {}},
 		Expected: map[string]service.ExpectedValue{
-			"a": {Exists: service.Some(false)}, "b": {Operator: some("EQ"), List: []dynamo.Value{x}}, "c": {Value: x},
+			"a": {Exists: service.Some(false)}, "b": {Operator: text("EQ"), List: []dynamo.Value{x}}, "c": {Value: x},
 		},
-		ConditionalOperator: some("OR"),
+		ConditionalOperator: text("OR"),
 	})
 	query := decodeAs(t, decodeQuery, `{"KeyConditions":{"a":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"x"}]}},
 		"QueryFilter":{"b":{"ComparisonOperator":"NULL"}},"AttributesToGet":["a","b"],"ConditionalOperator":"AND"}`)
 	want(t, query.Legacy, service.Legacy{
-		KeyConditions:   map[string]service.LegacyCondition{"a": {Operator: some("EQ"), List: []dynamo.Value{x}}},
-		QueryFilter:     map[string]service.LegacyCondition{"b": {Operator: some("NULL")}},
-		AttributesToGet: []string{"a", "b"}, ConditionalOperator: some("AND"),
+		KeyConditions:   map[string]service.LegacyCondition{"a": {Operator: text("EQ"), List: []dynamo.Value{x}}},
+		QueryFilter:     map[string]service.LegacyCondition{"b": {Operator: text("NULL")}},
+		AttributesToGet: []string{"a", "b"}, ConditionalOperator: text("AND"),
 	})
 	scan := decodeAs(t, decodeScan, `{"ScanFilter":{"b":{"ComparisonOperator":"NULL"}},"AttributesToGet":[]}`)
 	want(t, scan.Legacy, service.Legacy{
-		ScanFilter: map[string]service.LegacyCondition{"b": {Operator: some("NULL")}}, AttributesToGet: []string{},
+		ScanFilter: map[string]service.LegacyCondition{"b": {Operator: text("NULL")}}, AttributesToGet: []string{},
 	})
 }
 
 func TestDecodeReads(t *testing.T) {
 	want(t, decodeAs(t, decodeGetItem, `{"TableName":"T","Key":{"k":{"B":"AQI="}},"ProjectionExpression":"a.b","ExpressionAttributeNames":{"#a":"a"},
 		"ConsistentRead":"yes","ReturnConsumedCapacity":"INDEXES"}`),
-		service.GetItemInput{TableName: some("T"), Key: arg(t, `{"k":{"B":"AQI="}}`), Projection: some("a.b"),
-			Names: service.Names{"#a": "a"}, ConsistentRead: service.Some(true), ReturnConsumedCapacity: some("INDEXES")})
+		service.GetItemInput{TableName: text("T"), Key: arg(t, `{"k":{"B":"AQI="}}`), Projection: text("a.b"),
+			Names: service.Names{"#a": "a"}, ConsistentRead: service.Some(true), ReturnConsumedCapacity: text("INDEXES")})
 	want(t, decodeAs(t, decodeQuery, `{"TableName":"T","IndexName":"I","KeyConditionExpression":"k = :k","FilterExpression":"f","ProjectionExpression":"p",
 		"ExpressionAttributeValues":{":k":{"S":"x"}},"Select":"COUNT","Limit":3.7,"ConsistentRead":true,"ScanIndexForward":false,
 		"ExclusiveStartKey":{"k":{"S":"x"}},"ReturnConsumedCapacity":"NONE"}`),
-		service.QueryInput{TableName: some("T"), IndexName: some("I"), KeyCondition: some("k = :k"), Filter: some("f"), Projection: some("p"),
-			Values: service.Values{V: map[string]dynamo.Value{":k": value(t, `{"S":"x"}`)}}, Select: some("COUNT"),
+		service.QueryInput{TableName: text("T"), IndexName: text("I"), KeyCondition: text("k = :k"), Filter: text("f"), Projection: text("p"),
+			Values: service.Values{V: map[string]dynamo.Value{":k": value(t, `{"S":"x"}`)}}, Select: text("COUNT"),
 			Limit: service.Some[int64](3), ConsistentRead: service.Some(true), ScanIndexForward: service.Some(false),
-			ExclusiveStartKey: arg(t, `{"k":{"S":"x"}}`), ReturnConsumedCapacity: some("NONE")})
+			ExclusiveStartKey: arg(t, `{"k":{"S":"x"}}`), ReturnConsumedCapacity: text("NONE")})
 	want(t, decodeAs(t, decodeScan, `{"TableName":"T","IndexName":"I","FilterExpression":"f","Segment":0,"TotalSegments":4,"Limit":-1}`),
-		service.ScanInput{TableName: some("T"), IndexName: some("I"), Filter: some("f"), Segment: service.Some[int64](0),
+		service.ScanInput{TableName: text("T"), IndexName: text("I"), Filter: text("f"), Segment: service.Some[int64](0),
 			TotalSegments: service.Some[int64](4), Limit: service.Some[int64](-1)})
 }
 
@@ -156,21 +156,21 @@ func TestDecodeBatches(t *testing.T) {
 	want(t, decodeAs(t, decodeBatchGetItem, `{"RequestItems":{"T":{"Keys":[{"k":{"S":"a"}},{"k":{"N":"x"}}],"ConsistentRead":true,
 		"AttributesToGet":["a"],"ProjectionExpression":"p","ExpressionAttributeNames":{"#a":"a"}},"U":{},"V":null,"U":{"Keys":[]}},"ReturnConsumedCapacity":"TOTAL"}`),
 		service.BatchGetItemInput{RequestItems: []service.BatchGetTable{
-			{Table: "T", ConsistentRead: service.Some(true), Projection: some("p"), Names: service.Names{"#a": "a"},
+			{Table: "T", ConsistentRead: service.Some(true), Projection: text("p"), Names: service.Names{"#a": "a"},
 				Legacy: service.Legacy{AttributesToGet: []string{"a"}},
 				Keys: []service.ItemArg{arg(t, `{"k":{"S":"a"}}`), {
 					Item: decodeAs(t, decodePutItem, `{"Item":{"k":{"N":"x"}}}`).Item.Item,
 					Err:  dynamo.Invalid("The parameter cannot be converted to a numeric value: x")}}},
 			{Table: "V"},
 			{Table: "U", Keys: []service.ItemArg{}},
-		}, ReturnConsumedCapacity: some("TOTAL")})
+		}, ReturnConsumedCapacity: text("TOTAL")})
 	a := arg(t, `{"k":{"S":"a"}}`)
 	want(t, decodeAs(t, decodeBatchWriteItem, `{"RequestItems":{"T":[{"PutRequest":{"Item":{"k":{"S":"a"}}}},{"DeleteRequest":{"Key":{"k":{"S":"a"}}}},{},
 		{"PutRequest":{},"DeleteRequest":{}}],"U":[]},"ReturnItemCollectionMetrics":"SIZE"}`),
 		service.BatchWriteItemInput{RequestItems: []service.BatchWriteTable{
 			{Table: "T", Requests: []service.WriteRequest{{Put: &a}, {Delete: &a}, {}, {Put: &service.ItemArg{}, Delete: &service.ItemArg{}}}},
 			{Table: "U", Requests: []service.WriteRequest{}},
-		}, ReturnItemCollectionMetrics: some("SIZE")})
+		}, ReturnItemCollectionMetrics: text("SIZE")})
 }
 
 // A body of many small members does not become an input many times its size.
@@ -192,22 +192,23 @@ func TestDecodeTransactions(t *testing.T) {
 	want(t, decodeAs(t, decodeTransactGetItems, `{"TransactItems":[{"Get":{"TableName":"T","Key":{"k":{"S":"a"}},"ProjectionExpression":"p",
 		"ExpressionAttributeNames":{"#a":"a"}}},{}],"ReturnConsumedCapacity":"TOTAL"}`),
 		service.TransactGetItemsInput{Items: []service.TransactGet{
-			{Present: true, TableName: some("T"), Key: key, Projection: some("p"), Names: service.Names{"#a": "a"}}, {}},
-			ReturnConsumedCapacity: some("TOTAL")})
+			{Present: true, TableName: text("T"), Key: key, Projection: text("p"), Names: service.Names{"#a": "a"}}, {}},
+			ReturnConsumedCapacity: text("TOTAL")})
 	want(t, decodeAs(t, decodeTransactWriteItems, `{"TransactItems":[
 		{"ConditionCheck":{"TableName":"T","Key":{"k":{"S":"a"}},"ConditionExpression":"c","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}},
 		{"Put":{"TableName":"T","Item":{"k":{"S":"a"}}}},
 		{"Update":{"TableName":"T","Key":{"k":{"S":"a"}},"UpdateExpression":"u"}},
 		{"Delete":{"TableName":"T","Key":{"k":{"S":"a"}}},"Put":{}}]}`),
 		service.TransactWriteItemsInput{Items: []service.TransactAction{
-			{Check: &service.ConditionCheck{TableName: some("T"), Key: key, Condition: some("c"), ReturnValuesOnConditionFail: some("ALL_OLD")}},
-			{Put: &service.PutItemInput{TableName: some("T"), Item: key}},
-			{Update: &service.UpdateItemInput{TableName: some("T"), Key: key, Update: some("u")}},
-			{Delete: &service.DeleteItemInput{TableName: some("T"), Key: key}, Put: &service.PutItemInput{}},
+			{Check: &service.ConditionCheck{TableName: text("T"), Key: key, Condition: text("c"), ReturnValuesOnConditionFail: text("ALL_OLD")}},
+			{Put: &service.PutItemInput{TableName: text("T"), Item: key}},
+			{Update: &service.UpdateItemInput{TableName: text("T"), Key: key, Update: text("u")}},
+			{Delete: &service.DeleteItemInput{TableName: text("T"), Key: key}, Put: &service.PutItemInput{}},
 		}})
 }
 
-// An application that sends a transaction again writes the members of its maps in another order; that is the same content.
+// An application that repeats a transaction may write the members of maps in another order. The
+// content is the same.
 func TestDigestIsOfTheContent(t *testing.T) {
 	digestOf := func(items string) [32]byte {
 		in := decodeAs(t, decodeTransactWriteItems, `{"ClientRequestToken":"t","TransactItems":[`+items+`]}`)
@@ -250,29 +251,29 @@ func TestDecodeCreateTable(t *testing.T) {
 		"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"KEYS_ONLY"},"Tags":[{"Key":"a","Value":"b"}],"TableClass":"STANDARD",
 		"DeletionProtectionEnabled":true,"SSESpecification":{"Enabled":true,"SSEType":"KMS"},"OnDemandThroughput":{"MaxWriteRequestUnits":7}}`),
 		service.CreateTableInput{
-			TableName: some("T"), Attributes: []service.AttributeDefinition{{Name: some("k"), Type: some("S")}},
-			KeySchema:   []service.KeySchemaElement{{Name: some("k"), Type: some("HASH")}},
-			BillingMode: some("PROVISIONED"), Throughput: &service.Throughput{Read: service.Some[int64](5), Write: service.Some[int64](1e15)},
-			Local: []service.IndexSpec{{IndexName: some("L"), KeySchema: []service.KeySchemaElement{},
-				Projection: service.ProjectionSpec{Present: true, Type: some("INCLUDE"), NonKey: []string{"a"}}}},
-			Global: []service.IndexSpec{{IndexName: some("G"), Projection: service.ProjectionSpec{Present: true},
+			TableName: text("T"), Attributes: []service.AttributeDefinition{{Name: text("k"), Type: text("S")}},
+			KeySchema:   []service.KeySchemaElement{{Name: text("k"), Type: text("HASH")}},
+			BillingMode: text("PROVISIONED"), Throughput: &service.Throughput{Read: service.Some[int64](5), Write: service.Some[int64](1e15)},
+			Local: []service.IndexSpec{{IndexName: text("L"), KeySchema: []service.KeySchemaElement{},
+				Projection: service.ProjectionSpec{Present: true, Type: text("INCLUDE"), NonKey: []string{"a"}}}},
+			Global: []service.IndexSpec{{IndexName: text("G"), Projection: service.ProjectionSpec{Present: true},
 				Throughput: &service.Throughput{Read: service.Some[int64](1)}, OnDemand: &service.OnDemandThroughput{MaxRead: service.Some[int64](-1)}}},
-			Stream: &service.StreamSpec{Enabled: service.Some(true), ViewType: some("KEYS_ONLY")},
-			Tags:   []service.Tag{{Key: some("a"), Value: some("b")}}, TableClass: some("STANDARD"),
+			Stream: &service.StreamSpec{Enabled: service.Some(true), ViewType: text("KEYS_ONLY")},
+			Tags:   []service.Tag{{Key: text("a"), Value: text("b")}}, TableClass: text("STANDARD"),
 			DeletionProtection: service.Some(true), SSEEnabled: service.Some(true),
 			OnDemand: &service.OnDemandThroughput{MaxWrite: service.Some[int64](7)},
 		})
 }
 
 func TestDecodeUpdateTable(t *testing.T) {
-	index := some("G")
+	index := text("G")
 	want(t, decodeAs(t, decodeUpdateTable, `{"TableName":"T","AttributeDefinitions":[],"BillingMode":"PAY_PER_REQUEST",
 		"StreamSpecification":{"StreamEnabled":false},"DeletionProtectionEnabled":false,"TableClass":"X","SSESpecification":{},
 		"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"G"}},{"Update":{"IndexName":"G","ProvisionedThroughput":{}},"Delete":{"IndexName":"G"}},{}],
 		"ReplicaUpdates":[],"WarmThroughput":{"ReadUnitsPerSecond":1},"MultiRegionConsistency":null}`),
 		service.UpdateTableInput{
-			TableName: some("T"), Attributes: []service.AttributeDefinition{}, BillingMode: some("PAY_PER_REQUEST"),
-			Stream: &service.StreamSpec{Enabled: service.Some(false)}, DeletionProtection: service.Some(false), TableClass: some("X"),
+			TableName: text("T"), Attributes: []service.AttributeDefinition{}, BillingMode: text("PAY_PER_REQUEST"),
+			Stream: &service.StreamSpec{Enabled: service.Some(false)}, DeletionProtection: service.Some(false), TableClass: text("X"),
 			GlobalUpdates: []service.IndexUpdate{
 				{Create: &service.IndexSpec{IndexName: index}, Actions: 1},
 				{UpdateName: index, Update: &service.Throughput{}, Delete: &index, Actions: 2}, {},
@@ -282,24 +283,24 @@ func TestDecodeUpdateTable(t *testing.T) {
 }
 
 func TestDecodeTheRest(t *testing.T) {
-	want(t, decodeAs(t, decodeTableName, `{"TableName":"T","x":1}`), service.TableNameInput{TableName: some("T")})
+	want(t, decodeAs(t, decodeTableName, `{"TableName":"T","x":1}`), service.TableNameInput{TableName: text("T")})
 	want(t, decodeAs(t, decodeEmpty, `{"x":{"y":[]}}`), service.Empty{})
 	want(t, decodeAs(t, decodeListTables, `{"Limit":5,"ExclusiveStartTableName":"S"}`),
-		service.ListTablesInput{Limit: service.Some[int64](5), Start: some("S")})
+		service.ListTablesInput{Limit: service.Some[int64](5), Start: text("S")})
 	want(t, decodeAs(t, decodeUpdateTimeToLive, `{"TableName":"T","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"a"}}`),
-		service.UpdateTimeToLiveInput{TableName: some("T"), Present: true, Enabled: service.Some(true), Attribute: some("a")})
+		service.UpdateTimeToLiveInput{TableName: text("T"), Present: true, Enabled: service.Some(true), Attribute: text("a")})
 	want(t, decodeAs(t, decodeUpdateTimeToLive, `{"TimeToLiveSpecification":{}}`), service.UpdateTimeToLiveInput{Present: true})
 	want(t, decodeAs(t, decodeTagResource, `{"ResourceArn":"arn","Tags":[{"Key":"a","Value":""},null]}`),
-		service.TagResourceInput{ARN: some("arn"), Tags: []service.Tag{{Key: some("a"), Value: some("")}, {}}})
+		service.TagResourceInput{ARN: text("arn"), Tags: []service.Tag{{Key: text("a"), Value: text("")}, {}}})
 	want(t, decodeAs(t, decodeUntagResource, `{"ResourceArn":"arn","TagKeys":["a"]}`),
-		service.UntagResourceInput{ARN: some("arn"), Keys: []string{"a"}})
-	want(t, decodeAs(t, decodeListTags, `{"ResourceArn":"arn","NextToken":"n"}`), service.ListTagsInput{ARN: some("arn"), NextToken: some("n")})
+		service.UntagResourceInput{ARN: text("arn"), Keys: []string{"a"}})
+	want(t, decodeAs(t, decodeListTags, `{"ResourceArn":"arn","NextToken":"n"}`), service.ListTagsInput{ARN: text("arn"), NextToken: text("n")})
 	want(t, decodeAs(t, decodeListStreams, `{"TableName":"T","Limit":1,"ExclusiveStartStreamArn":"arn"}`),
-		service.ListStreamsInput{TableName: some("T"), Limit: service.Some[int64](1), StartARN: some("arn")})
+		service.ListStreamsInput{TableName: text("T"), Limit: service.Some[int64](1), StartARN: text("arn")})
 	want(t, decodeAs(t, decodeDescribeStream, `{"StreamArn":"arn","Limit":1,"ExclusiveStartShardId":"s","ShardFilter":{"Type":"CHILD_SHARDS","ShardId":"p"}}`),
-		service.DescribeStreamInput{ARN: some("arn"), Limit: service.Some[int64](1), StartShardID: some("s"), FilterType: some("CHILD_SHARDS"), ParentOnly: some("p")})
+		service.DescribeStreamInput{ARN: text("arn"), Limit: service.Some[int64](1), StartShardID: text("s"), FilterType: text("CHILD_SHARDS"), ParentOnly: text("p")})
 	want(t, decodeAs(t, decodeGetShardIterator, `{"StreamArn":"arn","ShardId":"s","ShardIteratorType":"LATEST","SequenceNumber":"1"}`),
-		service.GetShardIteratorInput{ARN: some("arn"), ShardID: some("s"), Type: some("LATEST"), Sequence: some("1")})
+		service.GetShardIteratorInput{ARN: text("arn"), ShardID: text("s"), Type: text("LATEST"), Sequence: text("1")})
 }
 
 func TestDecodeWait(t *testing.T) {
@@ -309,7 +310,7 @@ func TestDecodeWait(t *testing.T) {
 		wait   time.Duration
 	}{{"", 0}, {"0", 0}, {"1500", 1500 * time.Millisecond}, {"20001", 20 * time.Second}, {"4294967295", 20 * time.Second}} {
 		want(t, decodeAs(t, decodeGetRecords, body, headerWait, test.header),
-			service.GetRecordsInput{Iterator: some("i"), Limit: service.Some[int64](9), Wait: test.wait})
+			service.GetRecordsInput{Iterator: text("i"), Limit: service.Some[int64](9), Wait: test.wait})
 	}
 	for _, header := range []string{"-1", "1.5", "soon", "4294967296"} {
 		_, err := tryDecode(decodeGetRecords, body, headerWait, header)
@@ -340,7 +341,7 @@ func wantError(t *testing.T, err error, code dynamo.Code, message string) {
 	}
 }
 
-// The texts are AWS's.
+// The texts are those of AWS.
 func TestSerializationErrors(t *testing.T) {
 	const structure = "Unrecognized collection type class com.amazonaws.dynamodb.v20120810."
 	const unexpected = "Start of structure or map found where not expected"
@@ -385,7 +386,7 @@ func TestSerializationErrors(t *testing.T) {
 		{"BatchWriteItem", `{"RequestItems":{"T":[{"PutRequest":[]}]}}`, structure + "PutRequest"},
 		{"TransactWriteItems", `{"TransactItems":[{"Put":"x"}]}`, "Unexpected field type"},
 		{"TransactGetItems", `{"TransactItems":["x"]}`, "Unexpected value type in payload"},
-		// A body that is no JSON object has no text, and comes before every type error.
+		// The error for a body that is no JSON object has no text, and precedes every type error.
 		{"GetItem", `{"TableName":1`, ""},
 		{"GetItem", `{"TableName":1} {}`, ""},
 		{"GetItem", `[]`, ""},

@@ -116,9 +116,9 @@ func decodeConditionCheck(d *decoder, in *service.ConditionCheck) {
 	}
 }
 
-// digest tells whether two requests with one token have the same content. It is over what was read and not over the
-// request's text, because SDKs write the members of maps in any order: the same request sent again by its application must
-// have the same digest.
+// digest returns a hash of a transaction's content, to compare requests with the same token. It
+// covers the decoded content, not the request's text, because SDKs write the members of maps in any
+// order: an application's retry must have the same digest.
 func digest(actions []service.TransactAction) [sha256.Size]byte {
 	h := digester{sha256.New()}
 	for i := range actions {
@@ -137,7 +137,7 @@ func digest(actions []service.TransactAction) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// digester hashes strings with their lengths, so that none can run into the next.
+// digester hashes strings with their lengths, so that adjacent ones cannot be confused.
 type digester struct{ hash.Hash }
 
 func (h digester) bytes(b []byte) {

@@ -5,19 +5,23 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
-// decoder reads one request body into a service input. Its errors stick, as dynamo.JSON's do: the decode functions read on
-// without checking, and the caller asks for the error at the end. Each decode function is called inside a structure and
-// reads its members; members that it does not know are passed over, and null members never arrive.
+// decoder reads one request body into a service input. Its errors stick, as dynamo.JSON's do: the
+// decode functions read on without checks, and the caller asks for the error at the end. A decode
+// function is called inside a structure and reads its members. It skips unknown members, and null
+// members never reach it.
 type decoder struct {
 	dynamo.JSON
 	request  *Request
 	response *Response
-	body     []byte // of the request, decompressed
-	arena    []byte // items and values of this request, one after the other; never reused, since inputs refer to it
-	invalid  error  // a ValidationException that is not about the body; it ranks behind the body's errors of type
+	body     []byte // the decompressed body of the request
+	// items and values of this request, one after the other. It is never reused, since inputs refer
+	// to it
+	arena []byte
+	// a ValidationException from outside the body; type errors of the body come first
+	invalid error
 }
 
-// store makes the bytes that were appended to the arena since start a value of their own.
+// store makes the bytes appended to the arena since start a separate value.
 func (d *decoder) store(out []byte, start int) []byte {
 	d.arena = out
 	if len(out) == start {
@@ -26,8 +30,8 @@ func (d *decoder) store(out []byte, start int) []byte {
 	return out[start:len(out):len(out)]
 }
 
-// space gives the arena. It is made when the first item is read, in the size of what is to come: the binary form of an item
-// is smaller than its JSON.
+// space returns the arena. The first item allocates it with the size of the remaining body, because
+// an item's binary form is smaller than its JSON.
 func (d *decoder) space() []byte {
 	if d.arena == nil {
 		d.arena = make([]byte, 0, len(d.body))
@@ -49,7 +53,8 @@ func (d *decoder) itemElement() service.ItemArg {
 	return service.ItemArg{Item: d.store(out, start), Err: invalid}
 }
 
-// value reads an AttributeValue that is an element of a list or map. The first that is invalid goes into bad.
+// value reads an AttributeValue in a list or map. It stores the error of the first invalid one in
+// bad.
 func (d *decoder) value(bad *error) dynamo.Value {
 	start := len(d.arena)
 	out, invalid, _ := d.AppendValue(d.space())
@@ -57,7 +62,7 @@ func (d *decoder) value(bad *error) dynamo.Value {
 	return d.store(out, start)
 }
 
-// valueMember is value for the member of a structure.
+// valueMember is value for a member of a structure.
 func (d *decoder) valueMember(bad *error) dynamo.Value {
 	start := len(d.arena)
 	out, invalid, _ := d.AppendValueMember(d.space())
@@ -65,9 +70,9 @@ func (d *decoder) valueMember(bad *error) dynamo.Value {
 	return d.store(out, start)
 }
 
-func keepFirst(kept *error, err error) {
-	if *kept == nil {
-		*kept = err
+func keepFirst(first *error, err error) {
+	if *first == nil {
+		*first = err
 	}
 }
 
@@ -79,12 +84,12 @@ func (d *decoder) integer() service.Opt[int64] { return service.Some(int64(d.Int
 
 func (d *decoder) long() service.Opt[int64] { return service.Some(d.Long()) }
 
-// texts reads a list of strings; the result is nil for null only.
+// texts reads a list of strings. It returns nil for null only.
 func (d *decoder) texts() []string {
 	return list(d, func(d *decoder, s *string) { *s = d.CopyText() })
 }
 
-// list reads a list with one call of read for each element; the result is nil for null only.
+// list reads a list with one call of read for each element. It returns nil for null only.
 func list[T any](d *decoder, read func(*decoder, *T)) []T {
 	if !d.List() {
 		return nil
@@ -92,11 +97,12 @@ func list[T any](d *decoder, read func(*decoder, *T)) []T {
 	return elements(d, read)
 }
 
-// keepMembers is how many members of a list, and how many tables of a batch, are kept. The API allows no more than a few
-// hundred of any, so the service refuses what is longer; without this, a body of 16 MB could become an input of gigabytes.
+// keepMembers limits the members of a list and the tables of a batch that are stored. The API
+// allows at most a few hundred, so the service refuses longer lists. Without the limit, a body of
+// 16 MB could become an input of gigabytes.
 const keepMembers = 1000
 
-// elements reads the rest of a list that has begun.
+// elements reads the elements of a list after its opening bracket.
 func elements[T any](d *decoder, read func(*decoder, *T)) []T {
 	all := []T{}
 	for d.NextElement() {
@@ -109,7 +115,7 @@ func elements[T any](d *decoder, read func(*decoder, *T)) []T {
 	return all
 }
 
-// structs reads a list of structures of the type typ. A null among them is an empty structure.
+// structs reads a list of structures of the type typ. A null in it is an empty structure.
 func structs[T any](d *decoder, typ string, read func(*decoder, *T)) []T {
 	return list(d, func(d *decoder, one *T) {
 		if d.StructElement(typ) {
@@ -118,7 +124,7 @@ func structs[T any](d *decoder, typ string, read func(*decoder, *T)) []T {
 	})
 }
 
-// structure reads a structure that is a member of another; nil: it was null.
+// structure reads a member that is a structure. It returns nil for null.
 func structure[T any](d *decoder, typ string, read func(*decoder, *T)) *T {
 	if !d.Struct(typ) {
 		return nil

@@ -25,7 +25,8 @@ func encodeBatchGetItem(w *writer, out *service.BatchGetItemOutput) {
 	w.endObject()
 }
 
-// encodeKeysAndAttributes repeats what was asked of a table, so that a client can send it again as it is.
+// encodeKeysAndAttributes writes a table's part of the request unchanged, so that a client can send
+// it again.
 func encodeKeysAndAttributes(w *writer, t *service.BatchGetTable) {
 	w.beginObject()
 	w.name("Keys").beginArray()

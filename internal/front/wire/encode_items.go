@@ -53,7 +53,7 @@ func encodeItemList(w *writer, items []dynamo.Item) {
 	w.endArray()
 }
 
-// encodeCapacity writes the member ConsumedCapacity of a single operation, where it was asked for.
+// encodeCapacity writes the member ConsumedCapacity of a single operation, if it was requested.
 func encodeCapacity(w *writer, c *service.Capacity) {
 	if c != nil {
 		w.name("ConsumedCapacity")
@@ -61,7 +61,8 @@ func encodeCapacity(w *writer, c *service.Capacity) {
 	}
 }
 
-// encodeCapacities writes the member ConsumedCapacity of a batch or a transaction: one object for each table.
+// encodeCapacities writes the member ConsumedCapacity of a batch or a transaction: one object for
+// each table.
 func encodeCapacities(w *writer, list []*service.Capacity) {
 	if list == nil {
 		return
@@ -124,7 +125,8 @@ func encodeCollection(w *writer, m *service.CollectionMetrics) {
 	w.endObject()
 }
 
-// encodeCollections writes the member ItemCollectionMetrics of a batch or a transaction: a list for each table.
+// encodeCollections writes the member ItemCollectionMetrics of a batch or a transaction: a list for
+// each table.
 func encodeCollections(w *writer, tables []service.TableCollections) {
 	if tables == nil {
 		return

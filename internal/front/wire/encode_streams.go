@@ -86,7 +86,8 @@ func encodeRecord(w *writer, r *service.StreamRecord) {
 	w.name("eventSource").text("aws:dynamodb")
 	w.name("awsRegion").text(r.Region)
 	w.name("dynamodb").beginObject()
-	w.name("ApproximateCreationDateTime").integer(r.Created.Unix()) // rounds down: whole seconds, as AWS gives them
+	// rounds down to whole seconds, as AWS does
+	w.name("ApproximateCreationDateTime").integer(r.Created.Unix())
 	w.name("Keys").item(r.Keys)
 	if r.New != nil {
 		w.name("NewImage").item(r.New)

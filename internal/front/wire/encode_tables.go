@@ -2,7 +2,7 @@ package wire
 
 import "github.com/mayflydb/mayfly/internal/store/service"
 
-// encodeTableDescription answers CreateTable, UpdateTable and DeleteTable.
+// encodeTableDescription writes the answer to CreateTable, UpdateTable and DeleteTable.
 func encodeTableDescription(w *writer, out *service.TableDescription) {
 	w.beginObject()
 	w.name("TableDescription")
@@ -64,7 +64,7 @@ func encodeThroughput(w *writer, t *service.TableDescription) {
 	w.endObject()
 }
 
-// encodeBilling writes what AWS shows of an on-demand table only, and the maximum that one may have.
+// encodeBilling writes the members that AWS shows only for an on-demand table, and its maximum.
 func encodeBilling(w *writer, t *service.TableDescription) {
 	if t.BillingMode == "PAY_PER_REQUEST" {
 		w.name("BillingModeSummary").beginObject()
@@ -86,7 +86,8 @@ func encodeBilling(w *writer, t *service.TableDescription) {
 	}
 }
 
-// encodeStream writes the specification of an enabled stream, and the name of the latest, which may be disabled.
+// encodeStream writes the specification of an enabled stream, and the name of the latest stream,
+// which may be disabled.
 func encodeStream(w *writer, t *service.TableDescription) {
 	if t.StreamViewType != "" {
 		w.name("StreamSpecification").beginObject()
@@ -194,7 +195,7 @@ func encodeListTags(w *writer, out *service.ListTagsOutput) {
 	w.endObject()
 }
 
-// encodeNothing answers TagResource and UntagResource, whose success has no body at all.
+// encodeNothing is for TagResource and UntagResource, which answer success without a body.
 func encodeNothing(*writer, *service.Empty) {}
 
 func encodeDescribeLimits(w *writer, out *service.DescribeLimitsOutput) {

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
-// encoded writes out with one encode function, and checks that it is JSON.
+// encoded returns the JSON that one encode function writes for out, after a check of its syntax.
 func encoded[Out any](t *testing.T, encode func(*writer, *Out), out Out) string {
 	t.Helper()
 	w := writer{}
@@ -52,7 +52,7 @@ func TestEncodeCapacity(t *testing.T) {
 func TestEncodeBatches(t *testing.T) {
 	k := arg(t, `{"k":{"S":"a"}}`)
 	want(t, encoded(t, encodeBatchGetItem, service.BatchGetItemOutput{}), `{"Responses":{},"UnprocessedKeys":{}}`)
-	unprocessed := service.BatchGetTable{Table: "T", Keys: []service.ItemArg{k}, Projection: some("#a"),
+	unprocessed := service.BatchGetTable{Table: "T", Keys: []service.ItemArg{k}, Projection: text("#a"),
 		Names: service.Names{"#a": "a"}, ConsistentRead: service.Some(true), Legacy: service.Legacy{AttributesToGet: []string{"a"}}}
 	got := encoded(t, encodeBatchGetItem, service.BatchGetItemOutput{
 		Responses:   []service.TableItems{{Table: "T", Items: []dynamo.Item{k.Item}}, {Table: "U"}},

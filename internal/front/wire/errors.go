@@ -6,18 +6,18 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// The namespaces that __type gives error names.
+// The namespaces of error names in __type.
 const (
 	nsService  = "com.amazon.coral.service#"
 	nsValidate = "com.amazon.coral.validate#"
 	nsDynamo   = "com.amazonaws.dynamodb.v20120810#"
 )
 
-// errorForm is how an error is put on the wire. The zero form is that of most modelled errors: DynamoDB's namespace,
-// a member "message", status 400.
+// errorForm is the form of an error on the wire. The zero value is right for most modelled errors:
+// DynamoDB's namespace, a member "message", status 400.
 type errorForm struct {
 	namespace string // empty: nsDynamo
-	member    string // of the text; empty: "message"
+	member    string // with the text; empty: "message"
 	status    int    // 0: 400
 }
 
@@ -36,16 +36,16 @@ var errorForms = map[dynamo.Code]errorForm{
 	dynamo.CodeInternal:              {status: http.StatusInternalServerError},
 }
 
-// errFault is what a client is told of a failure that the API does not define. The log has the rest.
+// errFault is the answer for an error that the API does not define. The log has the details.
 var errFault = &dynamo.Error{Code: dynamo.CodeInternal, Message: "Internal server error"}
 
-// errSerialization answers a body that is no JSON object, or empty: it has a type and no text.
+// errSerialization answers a body that is empty or no JSON object: it has a type and no text.
 var errSerialization = &dynamo.Error{Code: dynamo.CodeSerialization}
 
 // errUnknownOperation answers a target that names no operation.
 var errUnknownOperation = &dynamo.Error{Code: dynamo.CodeUnknownOperation}
 
-// status gives the HTTP status of an error.
+// status returns the HTTP status of an error.
 func status(code dynamo.Code) int {
 	if s := errorForms[code].status; s != 0 {
 		return s

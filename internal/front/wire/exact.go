@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// exactNames gives a body for encoding/json, which takes a member for a field whose name differs in case, so that it does not: AWS's names are what they are, and a
-// member that is not known is ignored. The names of members that are not those of a field are blanked out, in a copy of the same length. What is not valid JSON stays as it is.
+// exactNames returns a body in which encoding/json finds only members with exact names; by itself,
+// it ignores case. AWS's names are case-sensitive, and unknown members are ignored. The names of
+// other members are blanked out in a copy of the same length. Invalid JSON stays as it is.
 func exactNames(body []byte, into reflect.Type) []byte {
 	if !json.Valid(body) {
 		return body
@@ -19,25 +20,26 @@ func exactNames(body []byte, into reflect.Type) []byte {
 	return x.body
 }
 
-// exact walks over valid JSON, and over the type that it is read into. The zero type is one whose names are anything.
+// exact walks over valid JSON and the type that it is decoded into. A nil type stands for a value
+// in which any name is allowed.
 type exact struct {
 	body   []byte
 	at     int
 	copied bool
 }
 
-// field is what a structure has under a name.
+// fieldTypes holds the types of a structure's fields, by their names in JSON.
 type fieldTypes = map[string]reflect.Type
 
 var fieldsOf sync.Map // by reflect.Type: fieldTypes
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// value passes a value.
+// value skips a value and blanks out the names in it.
 func (x *exact) value(t reflect.Type) {
 	for t != nil {
 		if reflect.PointerTo(t).Implements(unmarshaler) {
-			t = nil // it reads itself
+			t = nil // it has an UnmarshalJSON method
 			break
 		}
 		if t.Kind() != reflect.Pointer {
@@ -61,7 +63,7 @@ func (x *exact) value(t reflect.Type) {
 
 func (x *exact) object(t reflect.Type) {
 	var fields fieldTypes
-	var each reflect.Type // of a map's values
+	var each reflect.Type // the type of a map's values
 	if t != nil {
 		switch t.Kind() {
 		case reflect.Struct:
@@ -73,16 +75,16 @@ func (x *exact) object(t reflect.Type) {
 	for x.next('}') {
 		from := x.at
 		raw := x.text()
-		of := each
+		member := each
 		if fields != nil {
 			found, known := fields[unquoted(raw)]
-			if of = found; !known {
+			if member = found; !known {
 				x.blank(from+1, x.at-1)
 			}
 		}
 		x.space()
 		x.at++ // the colon
-		x.value(of)
+		x.value(member)
 	}
 }
 
@@ -97,7 +99,8 @@ func (x *exact) array(t reflect.Type) {
 	}
 }
 
-// next goes to the next element behind a bracket or a comma, or past the closing bracket.
+// next moves to the next element after a bracket or a comma, or past the closing bracket. It
+// reports whether there is one.
 func (x *exact) next(closing byte) bool {
 	x.space()
 	if x.body[x.at] != closing {
@@ -111,7 +114,7 @@ func (x *exact) next(closing byte) bool {
 	return true
 }
 
-// text passes a string, and gives it with its quotes.
+// text skips a string and returns it with its quotes.
 func (x *exact) text() []byte {
 	from := x.at
 	for x.at++; x.body[x.at] != '"'; x.at++ {
@@ -134,7 +137,7 @@ func (x *exact) blank(from, to int) {
 		x.body, x.copied = bytes.Clone(x.body), true
 	}
 	for i := from; i < to; i++ {
-		x.body[i] = '_' // no field has a name of these
+		x.body[i] = '_' // no field's name consists of these
 	}
 }
 
@@ -143,7 +146,7 @@ func unquoted(raw []byte) string {
 		return string(raw[1 : len(raw)-1])
 	}
 	var name string
-	_ = json.Unmarshal(raw, &name) // it is valid
+	_ = json.Unmarshal(raw, &name) // it is valid, so there is no error
 	return name
 }
 
@@ -157,7 +160,8 @@ func fieldsOfType(t reflect.Type) fieldTypes {
 	return fields
 }
 
-// addFields adds the fields of a structure as encoding/json names them. Those of an embedded one are the structure's own.
+// addFields adds the fields of a structure by encoding/json's names. The fields of an embedded
+// structure count as its own.
 func addFields(to fieldTypes, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)

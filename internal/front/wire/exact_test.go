@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// exactInner and exactBody are structures of every kind that a body may have.
+// exactInner and exactBody have a member of every kind that a body may have.
 type exactInner struct {
 	Key   string
 	Lower string `json:"awsvpcConfiguration,omitempty"`
@@ -15,7 +15,7 @@ type exactInner struct {
 
 type exactEmbedded struct{ Deep *exactInner }
 
-// selfRead reads itself.
+// selfRead has an UnmarshalJSON method.
 type selfRead string
 
 func (s *selfRead) UnmarshalJSON(text []byte) error {
@@ -34,7 +34,7 @@ type exactBody struct {
 	Number *int64
 }
 
-// Names count as they are written, at every depth; a name that differs in case is one that is not known.
+// Names are case-sensitive at every depth; a name in another case is unknown.
 func TestExactNames(t *testing.T) {
 	for _, tt := range []struct{ body, want string }{
 		{`{"Name":"a"}`, `{"Name":"a"}`},
@@ -64,7 +64,8 @@ func TestExactNames(t *testing.T) {
 	}
 }
 
-// FuzzExactNames: what comes of any body is as long and as valid, and has nothing more to blank out; and what is read of it is what encoding/json reads of the exact names alone.
+// FuzzExactNames checks that for any body the result has the same length and validity, that a
+// second pass changes nothing, and that encoding/json reads from it only the exact names.
 func FuzzExactNames(f *testing.F) {
 	for _, s := range []string{`{"Name":"a","tags":[{"Key":"b"}]}`, `[1,{"x":"\""}]`, `{"Map":{"a":{"key":[[]]}}}`, "\t{\n} ", `{"Self":{"a":1},"Deep":{"Key":"\\"}}`, `{"a":{"b":`, `"\ud800"`} {
 		f.Add([]byte(s))

@@ -11,8 +11,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// FuzzRequest sends any body to any operation. Whatever it is, the answer has a status that the protocol knows, and a body
-// that is JSON; and a fault is never the answer, because no request can cause one.
+// FuzzRequest sends any body to any operation. The answer must have a status of the protocol and a
+// body that is JSON. It is never a fault, because no request can cause one.
 func FuzzRequest(f *testing.F) {
 	var log bytes.Buffer
 	s := newTestServer(f, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -43,8 +43,8 @@ func FuzzRequest(f *testing.F) {
 	seed("GetRecords", `{"ShardIterator":`)
 
 	call(s, "CreateTable", createT)
-	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
-		name := names[int(which)%len(names)]
+	f.Fuzz(func(t *testing.T, operation uint8, body []byte) {
+		name := names[int(operation)%len(names)]
 		prefix := targetTables
 		if _, streams := streamOperations[name]; streams {
 			prefix = targetStreams

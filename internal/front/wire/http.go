@@ -24,10 +24,11 @@ func releaseBuffer(b *bytes.Buffer) {
 	}
 }
 
-// readMin is how much room a body gets before its first byte has come, whatever length was announced.
+// readMin is the space that a body gets before its first byte arrives, even if a longer one was
+// announced.
 const readMin = 64 << 10
 
-// readBody reads at most one byte more than is allowed.
+// readBody reads at most one byte more than is allowed, and reports whether the body is larger.
 func readBody(b *bytes.Buffer, r *http.Request) (oversize bool, err error) {
 	if r.Body == nil {
 		return false, nil
@@ -42,13 +43,13 @@ func readBody(b *bytes.Buffer, r *http.Request) (oversize bool, err error) {
 	return b.Len() > bodyMax, err
 }
 
-// ServeHTTP answers a request that came over the network.
+// ServeHTTP answers a request from the network.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := newBuffer()
 	defer releaseBuffer(body)
 	oversize, err := readBody(body, r)
 	if err != nil {
-		// The client has gone, or does not keep to HTTP.
+		// The client has disconnected or violates HTTP.
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
@@ -76,11 +77,12 @@ func (r *Response) write(w http.ResponseWriter) {
 	}
 	header["Content-Length"] = []string{strconv.Itoa(len(r.Body))}
 	w.WriteHeader(r.Status)
-	w.Write(r.Body) // an error is the client's going, which nothing here depends on
+	w.Write(r.Body) // an error means that the client has disconnected, and changes nothing here
 }
 
-// Signed is for what the same port serves beside the API, like the clock: it lets requests through to next that are signed
-// as the API's are, and answers the others as the API does. Without a Verifier it is next itself.
+// Signed returns a handler for endpoints that share the port, such as the clock. It passes requests
+// to next if they are signed like the API's, and answers others as the API does. Without a Verifier
+// it returns next.
 func (s *Server) Signed(next http.Handler) http.Handler {
 	if s.Verifier == nil {
 		return next
@@ -103,7 +105,7 @@ func (s *Server) Signed(next http.Handler) http.Handler {
 	})
 }
 
-// refuse answers a request that did not get as far as an operation.
+// refuse answers a request with an error before it reaches an operation.
 func (s *Server) refuse(w http.ResponseWriter, in *Request, err error) {
 	out := newResponse()
 	defer out.Release()

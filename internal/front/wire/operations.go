@@ -8,14 +8,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
-// The prefixes of X-Amz-Target: one for each of the two APIs.
+// The prefixes of X-Amz-Target for the two APIs.
 const (
 	targetTables  = "DynamoDB_20120810."
 	targetStreams = "DynamoDBStreams_20120810."
 )
 
-// operations maps the suffix of X-Amz-Target to the method that serves it.
-// To add an operation: a method on the service, a decode and an encode function, a line here.
+// operations has the operation for each suffix of X-Amz-Target. To add one, write a method of the
+// service, a decode and an encode function, and a line here.
 var operations = map[string]operation{
 	"CreateTable":        bind(decodeCreateTable, (*service.Service).CreateTable, encodeTableDescription),
 	"DescribeTable":      bind(decodeTableName, (*service.Service).DescribeTable, encodeDescribeTable),
@@ -41,7 +41,7 @@ var operations = map[string]operation{
 	"DescribeEndpoints":  bind(decodeEmpty, (*service.Service).DescribeEndpoints, encodeDescribeEndpoints),
 }
 
-// streamOperations is the same for the streams API.
+// streamOperations is operations for the streams API.
 var streamOperations = map[string]operation{
 	"ListStreams":      bind(decodeListStreams, (*service.Service).ListStreams, encodeListStreams),
 	"DescribeStream":   bind(decodeDescribeStream, (*service.Service).DescribeStream, encodeDescribeStream),
@@ -52,7 +52,7 @@ var streamOperations = map[string]operation{
 // operation reads a request's body, calls the service, and writes the answer's body.
 type operation func(ctx context.Context, s *service.Service, d *decoder, w *writer) error
 
-// bind makes an operation of its three parts.
+// bind returns an operation made of its three parts.
 func bind[In, Out any](
 	decode func(*decoder, *In),
 	method func(*service.Service, context.Context, *In) (*Out, error),
@@ -63,7 +63,7 @@ func bind[In, Out any](
 			return errSerialization
 		}
 		in := new(In)
-		d.Struct("") // an object, as has just been seen
+		d.Struct("") // it is an object, as the check before shows
 		decode(d, in)
 		if err := d.End(); err != nil {
 			return err
@@ -80,13 +80,13 @@ func bind[In, Out any](
 	}
 }
 
-// target is an operation with its name. The zero target is none.
+// target is an operation with its name. The zero value means none.
 type target struct {
 	name string
 	operation
 }
 
-// lookUp finds what X-Amz-Target names.
+// lookUp returns the operation that X-Amz-Target names.
 func lookUp(header string) (target, bool) {
 	table := operations
 	name, found := strings.CutPrefix(header, targetTables)

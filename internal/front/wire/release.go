@@ -4,13 +4,15 @@ import "context"
 
 type releaseKey struct{}
 
-// ReleaseBy gives the context of requests whose answers are no longer held (see headerWait) once release is done: GetRecords answers then at once with what there is, as when
-// its time is up. A server that stops so need not wait for its readers, and they learn that it does.
+// ReleaseBy returns a context for requests whose waits (see headerWait) end when release is done:
+// GetRecords then answers at once, as if its time were up. So a server can stop without waiting for
+// its readers, and they learn of it.
 func ReleaseBy(ctx, release context.Context) context.Context {
 	return context.WithValue(ctx, releaseKey{}, release)
 }
 
-// releasing gives a context that ends with the given one, and when held answers are released. stop gives back what that costs.
+// releasing returns a context that ends with ctx or when held answers are released. The caller must
+// call stop.
 func releasing(ctx context.Context) (_ context.Context, stop func()) {
 	release, _ := ctx.Value(releaseKey{}).(context.Context)
 	if release == nil {

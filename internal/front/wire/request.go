@@ -5,42 +5,45 @@ import (
 	"sync"
 )
 
-// Request is an HTTP request as the core sees it, whichever loop has read it.
+// Request is an HTTP request in the form that both loops pass to the core.
 type Request struct {
 	Method string
 	Path   string // escaped, as in the request line, without the query
-	Query  string // what follows the question mark
+	Query  string // the part after the question mark
 	Host   string
 	Header Header
-	Body   []byte // as it was sent, before any decompression. It may be reused when Do has returned
+	// as it was sent, before any decompression. It may be reused after Do has returned
+	Body []byte
 
-	// Oversize says that the body is larger than 16 MB, and was not read to its end. Body then does not count.
+	// Oversize reports that the body is larger than 16 MB and was not read to its end. Body is
+	// ignored then.
 	Oversize bool
 
-	// InProcess says that the request comes from this process and has crossed no network: it needs no signature, and the
-	// answer no checksum and no compression.
+	// InProcess reports that the request comes from this process, not from a network. It needs no
+	// signature, and the answer no checksum and no compression.
 	InProcess bool
 }
 
-// Header gives request headers by name, in any case. http.Header is one.
+// Header returns request headers by name, in any case. http.Header is one.
 type Header interface {
-	Get(name string) string // the first value; empty when absent
+	Get(name string) string // the first value; empty if absent
 	Values(name string) []string
 }
 
-// Response is the answer to a Request. It comes from a pool: whoever has written it out calls Release.
+// Response is the answer to a Request. It comes from a pool; call Release after writing it out.
 type Response struct {
 	Status int
-	Header []Field // all but Date, Content-Length and Connection, which belong to the loop
-	Body   []byte  // until Release
+	Header []Field // all but Date, Content-Length and Connection, which the loop adds
+	Body   []byte  // valid until Release
 
-	w writer // what Body is a view of, or was before compression
+	w writer // holds Body, or its uncompressed form
 }
 
 // Field is one response header.
 type Field struct{ Name, Value string }
 
-// Unsized reports that the answer is sent without a length: in chunks, of which there are none. DynamoDB sends a 413 like that.
+// Unsized reports whether the answer is sent without a length: in chunks, with no chunk. DynamoDB
+// sends a 413 this way.
 func (r *Response) Unsized() bool {
 	return r.Status == http.StatusRequestEntityTooLarge && len(r.Body) == 0
 }
@@ -51,7 +54,8 @@ func (r *Response) set(name, value string) {
 
 var responses = sync.Pool{New: func() any { return new(Response) }}
 
-// keepMax is the largest buffer that goes back to a pool, so that one large answer does not stay in memory.
+// keepMax is the largest buffer that returns to a pool, so that one large answer does not stay in
+// memory.
 const keepMax = 1 << 20
 
 func newResponse() *Response {
@@ -63,7 +67,7 @@ func newResponse() *Response {
 	return r
 }
 
-// Release gives the response and its body back. Neither may be used afterwards.
+// Release returns the response and its body to the pool. Neither may be used afterwards.
 func (r *Response) Release() {
 	if cap(r.w.buf) <= keepMax {
 		responses.Put(r)

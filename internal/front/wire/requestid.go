@@ -6,7 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// newRequestID makes the name of a request: 52 digits and upper-case letters. It is random, and no secret.
+// newRequestID returns a new request id: 52 digits and upper-case letters. It is random, but not
+// secret.
 func newRequestID() string {
 	var bits [32]byte
 	for i := 0; i < len(bits); i += 8 {

@@ -8,28 +8,30 @@ import (
 	"unicode/utf8"
 )
 
-// Route is an operation of an API that is asked for by method and path: REST with JSON bodies.
+// Route is an operation of a REST API with JSON bodies, found by method and path.
 type Route struct {
-	Service string // what its requests are signed for, such as "scheduler"; it also says how errors are written
+	// the service in signatures, such as "scheduler"; it also selects the form of errors
+	Service string
 	Name    string // of the operation, such as "CreateSchedule"
 	Method  string
-	Path    string // a segment in braces is a label, which stands for any text but the empty one: "/schedules/{Name}"
-	Status  int    // of its success. Default 200
+	// a segment in braces is a label, which matches any text but the empty one: "/schedules/{Name}"
+	Path   string
+	Status int // on success; default 200
 
-	// Do answers a call. A [Failure] is an answer too, and any other error a fault. What it returns is written by encoding/json; nil is an
-	// empty structure.
+	// Do executes a call. A [Failure] is an error of the API, and any other error a fault.
+	// encoding/json writes the result; nil is an empty structure.
 	Do func(ctx context.Context, c *Call) (any, error)
 }
 
 // Action is an operation of an API in AWS JSON 1.1: POST / with a header X-Amz-Target.
 type Action struct {
-	Service string // what its requests are signed for, such as "events"
-	Target  string // "AWSEvents.PutRule"; behind the dot is the operation's name
+	Service string // the service in signatures, such as "events"
+	Target  string // "AWSEvents.PutRule": the operation's name is after the dot
 
-	Do func(ctx context.Context, c *Call) (any, error) // as a Route's
+	Do func(ctx context.Context, c *Call) (any, error) // as in Route
 }
 
-// mountedOp is an operation that the server was handed as a Route or an Action.
+// mountedOp is the operation of a Route or an Action.
 type mountedOp struct {
 	api    *api
 	name   string // with its service: "scheduler:TagResource" is not the tables' TagResource
@@ -37,23 +39,24 @@ type mountedOp struct {
 	do     func(ctx context.Context, c *Call) (any, error)
 }
 
-// match is what a request asks for.
+// match is the mounted operation that a request asks for.
 type match struct {
-	api *api       // nil: nothing of what was handed in
-	op  *mountedOp // nil: the API is known, and the operation not
+	api *api       // nil: no mounted API
+	op  *mountedOp // nil: the API is known, but not the operation
 
 	pattern  *pattern // nil for an action
-	segments []string // of the path, as they came
+	segments []string // of the path, still escaped
 }
 
 // mountTable finds the operation of a request.
 type mountTable struct {
 	roots   map[string]*root      // of routes, by their first segment
-	targets map[string]*api       // of actions, by what is before the dot
+	targets map[string]*api       // of actions, by the part of their target before the dot
 	actions map[string]*mountedOp // by their whole target
 }
 
-// root is all that is below one first segment. It belongs to one API, so that it is known how to say that an operation is not.
+// root holds the paths below one first segment. They all belong to one API, whose form the error
+// for an unknown operation has.
 type root struct {
 	api      *api
 	patterns []*pattern
@@ -62,11 +65,12 @@ type root struct {
 // pattern is a path with the operations at it.
 type pattern struct {
 	segments []string // labels without their braces
-	labels   []bool   // which of them are labels
+	labels   []bool   // reports which segments are labels
 	methods  map[string]*mountedOp
 }
 
-// newMountTable makes the table, and panics where it would be ambiguous: what is handed in is written down in a program.
+// newMountTable returns the table of operations. It panics if a request could match two of them,
+// since that is a mistake in the program.
 func newMountTable(routes []Route, actions []Action) *mountTable {
 	t := &mountTable{roots: map[string]*root{}, targets: map[string]*api{}, actions: map[string]*mountedOp{}}
 	apis := map[string]*api{}
@@ -89,18 +93,18 @@ func newMountTable(routes []Route, actions []Action) *mountTable {
 	return t
 }
 
-func (t *mountTable) addRoute(r Route, of *api) {
+func (t *mountTable) addRoute(r Route, owner *api) {
 	p := newPattern(r.Path)
 	first := p.segments[0]
 	at := t.roots[first]
 	if at == nil {
-		at = &root{api: of}
+		at = &root{api: owner}
 		t.roots[first] = at
 	}
-	if at.api != of || p.labels[0] || first == "" {
+	if at.api != owner || p.labels[0] || first == "" {
 		panic("wire: the path " + r.Path + " has no first segment of its API's own")
 	}
-	op := &mountedOp{of, r.Service + ":" + r.Name, r.Status, r.Do}
+	op := &mountedOp{owner, r.Service + ":" + r.Name, r.Status, r.Do}
 	if op.status == 0 {
 		op.status = http.StatusOK
 	}
@@ -129,7 +133,7 @@ func newPattern(path string) *pattern {
 	return p
 }
 
-// String is the path that the pattern was made of.
+// String returns the path of the pattern.
 func (p *pattern) String() string {
 	var path strings.Builder
 	for i, s := range p.segments {
@@ -141,7 +145,7 @@ func (p *pattern) String() string {
 	return path.String()
 }
 
-// overlaps reports whether there is a path that both stand for.
+// overlaps reports whether a path can match both patterns.
 func (p *pattern) overlaps(other *pattern) bool {
 	if len(p.segments) != len(other.segments) {
 		return false
@@ -154,19 +158,20 @@ func (p *pattern) overlaps(other *pattern) bool {
 	return true
 }
 
-// split gives the segments of a path. One slash at its end does not count: Lambda's paths have come with and without it.
+// split returns the segments of a path without one slash at its end. Lambda's paths exist with and
+// without it.
 func split(path string) []string {
 	path = strings.TrimPrefix(path, "/")
 	return strings.Split(strings.TrimSuffix(path, "/"), "/")
 }
 
-// find says what a request asks for.
+// find returns the operation that a request asks for.
 func (t *mountTable) find(in *Request) match {
 	if in.Path == "/" {
 		return t.findAction(in)
 	}
 	if in.Method == http.MethodOptions {
-		return match{} // a browser's question, which is answered alike everywhere
+		return match{} // a preflight, which all APIs answer alike
 	}
 	at := t.root(in.Path)
 	if at == nil {
@@ -190,7 +195,7 @@ func (t *mountTable) findAction(in *Request) match {
 	return match{api: t.targets[prefix], op: t.actions[target]}
 }
 
-// root gives what is below the first segment of a path; nil: nothing.
+// root returns the paths below the first segment of a path, or nil.
 func (t *mountTable) root(path string) *root {
 	below, absolute := strings.CutPrefix(path, "/")
 	if !absolute {
@@ -200,7 +205,7 @@ func (t *mountTable) root(path string) *root {
 	return t.roots[first]
 }
 
-// matches reports whether a path has the pattern's literals where it has them, and something for each label.
+// matches reports whether a path equals the pattern's literals and has a text for each label.
 func (p *pattern) matches(segments []string) bool {
 	if len(segments) != len(p.segments) {
 		return false
@@ -213,7 +218,7 @@ func (p *pattern) matches(segments []string) bool {
 	return true
 }
 
-// labels gives what stands in the path for each label, unescaped.
+// labels returns the unescaped text of each label in the path.
 func (m *match) labels() (map[string]string, error) {
 	if m.pattern == nil {
 		return nil, nil
@@ -233,5 +238,6 @@ func (m *match) labels() (map[string]string, error) {
 	return labels, nil
 }
 
-// Routed reports whether a path is below the first segment of a route. Whatever is asked for there is Do's to answer.
+// Routed reports whether a path is below the first segment of a route. Do answers all requests
+// there.
 func (s *Server) Routed(path string) bool { return s.mounted.root(path) != nil }

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// tellingRoutes answer with what they were asked.
+// tellingRoutes returns routes that answer with their request.
 func tellingRoutes() []Route {
 	var all []Route
 	for _, r := range []Route{
@@ -41,12 +41,12 @@ func tellCall(name string) func(context.Context, *Call) (any, error) {
 	}
 }
 
-// Which operation a request is for, and with what in its path.
+// A request finds its operation and the labels in its path.
 func TestFind(t *testing.T) {
 	table := newMountTable(tellingRoutes(), []Action{{Service: "events", Target: "AWSEvents.PutRule", Do: tellCall("PutRule")}})
 	for _, test := range []struct{ method, path, want string }{
 		{"GET", "/schedules", "scheduler:ListSchedules"},
-		{"GET", "/schedules/", "scheduler:ListSchedules"}, // an empty name is none
+		{"GET", "/schedules/", "scheduler:ListSchedules"}, // an empty name matches no label
 		{"GET", "/schedules//", "scheduler: no such operation"},
 		{"GET", "/schedules/a", "scheduler:GetSchedule Name=a"},
 		{"GET", "/schedules/a/", "scheduler:GetSchedule Name=a"},
@@ -110,7 +110,7 @@ func describe(a match) string {
 	return text
 }
 
-// A table in which one request could mean two operations is refused when it is made.
+// A table in which a request could match two operations panics.
 func TestAmbiguousTables(t *testing.T) {
 	route := func(service, method, path string) Route {
 		return Route{Service: service, Name: "N", Method: method, Path: path}
@@ -140,8 +140,8 @@ func TestAmbiguousTables(t *testing.T) {
 	}
 }
 
-// FuzzFind sends any method, path and query. Whatever comes of it, the answer is one that the API has, and an operation gets exactly what net/url reads
-// out of the path.
+// FuzzFind sends any method, path and query. Every answer has a form of the API, and an operation
+// gets exactly the labels that net/url reads out of the path.
 func FuzzFind(f *testing.F) {
 	for _, path := range []string{
 		"/schedules/a", "/schedules", "/schedules/", "/schedules/a%2Fb", "/schedules/%", "/tags/arn:aws:x%2Fy", "/2015-03-31/event-source-mappings/",

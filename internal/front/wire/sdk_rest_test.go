@@ -25,7 +25,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 )
 
-// notedCall is what an operation was asked.
+// notedCall is an operation's record of its request.
 type notedCall struct {
 	Name, Body string
 	Region     string
@@ -33,7 +33,8 @@ type notedCall struct {
 	Query      url.Values
 }
 
-// sdkServer has the paths and targets of the real APIs. Each operation notes what it was asked, and answers what it is told to.
+// sdkServer has the paths and targets of the real APIs. Each operation records its request and
+// answers as the test says.
 type sdkServer struct {
 	*Server
 	last   notedCall
@@ -76,7 +77,7 @@ func newSDKServer() *sdkServer {
 	return s
 }
 
-// clients are the SDK's, over a socket with signatures or in this process without.
+// clients are the SDK's clients, over a socket with signatures or in this process without.
 type clients struct {
 	scheduler *scheduler.Client
 	lambda    *lambda.Client
@@ -93,7 +94,8 @@ func newSDKClients(endpoint, secret string, over *http.Client) clients {
 	return clients{scheduler.NewFromConfig(config), lambda.NewFromConfig(config), eventbridge.NewFromConfig(config)}
 }
 
-// The SDK's clients of what is handed in, unchanged, over a socket with signatures, and over the in-process transport.
+// The SDK's clients for mounted APIs work unchanged, over a socket with signatures and over the
+// in-process transport.
 func TestSDKClientsOfMounted(t *testing.T) {
 	s := newSDKServer()
 	server := httptest.NewServer(s)
@@ -198,7 +200,7 @@ func (s *sdkServer) exerciseScheduler(t *testing.T, c *scheduler.Client) {
 		t.Errorf("got %v", err)
 	}
 	_, err = c.GetScheduleGroup(ctx, &scheduler.GetScheduleGroupInput{Name: aws.String("default")})
-	if err == nil { // there is no such route in this server
+	if err == nil { // this server has no such route
 		t.Error("an unknown operation was answered")
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 )
 
-// The SDK's clients, unchanged, over a socket with signatures, and over the in-process transport.
+// The SDK's clients work unchanged, over a socket with signatures and over the in-process
+// transport.
 func TestSDKClients(t *testing.T) {
 	s := newTestServer(t, Options{
 		Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "AKID", SecretKey: "secret"}),
@@ -48,7 +49,8 @@ func TestSDKClients(t *testing.T) {
 	})
 }
 
-// exercise writes, reads and reads back by stream one large item in a table of its own.
+// exercise writes a large item to a new table, and reads it back from the table and from its
+// stream.
 func exercise(t *testing.T, o dynamodb.Options, table string) {
 	ctx := t.Context()
 	db := dynamodb.New(o)

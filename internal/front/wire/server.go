@@ -20,49 +20,53 @@ import (
 // bodyMax is the size of the largest request body, compressed or not.
 const bodyMax = 16 << 20
 
-// Options are what a Server is made of. Service is required, and Now where Verifier or Observe is set.
+// Options configure a Server. Service is required, and Now if Verifier or Observe is set.
 type Options struct {
 	Service *service.Service
 
-	// Routes and Actions are further APIs on the same port, which the wire knows nothing of but what these say.
+	// Routes and Actions are the operations of further APIs to mount on the same port.
 	Routes  []Route
 	Actions []Action
 
-	// MountedOnly serves nothing but these: no operation of DynamoDB's is known then, and Service is not needed.
+	// MountedOnly serves only the mounted operations: DynamoDB's are unknown then, and Service is
+	// not needed.
 	MountedOnly bool
 
-	// Now is the real time, whatever the database's clock says: calls are timed by it.
+	// Now returns the real time, not the database's. Calls are timed by it.
 	Now func() time.Time
 
-	// Date is the database's clock, which answers tell in their Date header. Clients sign by the time that they know of, or, as the SDKs do where these are far apart, by
-	// that header's; so signatures age by both, and by all between them. Default: Now.
+	// Date returns the time of the database's clock, for the Date header of answers. A client signs
+	// by its own clock or, if the two differ much, by that header, as the SDKs do. So a signature
+	// is valid if it is fresh by either clock or by an instant between them. Default: Now.
 	Date func() time.Time
 
-	// Verifier checks the signatures of requests that come over the network; nil: they are not checked.
+	// Verifier checks the signatures of requests from the network. nil: no checks.
 	Verifier *sigv4.Verifier
 
-	// Region is what GET / names. Default "us-east-1".
+	// Region is shown by GET /. Default "us-east-1".
 	Region string
 
-	// CORS lists the origins whose pages may read answers: "https://example.org", or "*" for all. Empty: none.
+	// CORS lists the origins whose pages may read answers: "https://example.org", or "*" for all.
 	CORS []string
 
-	// Observe is told of every request when its answer is ready: the operation (empty where none was recognized; of a Route or an Action with
-	// its service, "scheduler:GetSchedule"), the status, the error's code (empty on success) and how long it took. nil: nobody is.
+	// Observe is called for every request when its answer is ready. operation is empty if the
+	// request names none; a mounted one has its service, "scheduler:GetSchedule". code is the
+	// error's, and empty on success.
 	Observe func(operation string, status int, code string, took time.Duration)
 
-	// Logger gets the faults. Default slog.Default().
+	// Logger receives the faults. Default slog.Default().
 	Logger *slog.Logger
 }
 
-// Server answers requests. It is safe for concurrent use, and an http.Handler.
+// Server answers requests. It is an http.Handler, and safe for concurrent use.
 type Server struct {
 	Options
 	mounted *mountTable
 	date    date
 }
 
-// New makes a server. It starts nothing. Routes or Actions of which two could be meant by one request are a mistake in the program: it panics.
+// New returns a server. It starts nothing. It panics if a request could match two Routes or
+// Actions, since that is a mistake in the program.
 func New(o Options) *Server {
 	if o.Region == "" {
 		o.Region = "us-east-1"
@@ -76,7 +80,7 @@ func New(o Options) *Server {
 	return &Server{Options: o, mounted: newMountTable(o.Routes, o.Actions)}
 }
 
-// Do answers one request. It never fails and never panics: whatever goes wrong is an answer.
+// Do returns the answer to a request. It never panics: every failure is an answer.
 func (s *Server) Do(ctx context.Context, in *Request) *Response {
 	out := newResponse()
 	if s.Observe == nil {
@@ -141,7 +145,8 @@ const (
 	typeAmzJSON = "application/x-amz-json-1.0"
 )
 
-// answerType gives the content type of the answer to a request of the given one, and whether that is one we understand.
+// answerType returns the content type of the answer to a request with this content type, and
+// reports whether the server supports that.
 func answerType(contentType string) (answer string, known bool) {
 	base, _, _ := strings.Cut(contentType, ";")
 	switch strings.TrimSpace(base) {
@@ -175,8 +180,8 @@ func (r *Response) writeError(e *dynamo.Error) {
 	r.Body = r.w.buf
 }
 
-// apiError gives the error to answer with. What the API does not define is a fault: the client gets to know that there was
-// one, and the log gets the rest.
+// apiError returns the error to answer with. An error that the API does not define is a fault: the
+// log gets its details, and the client only InternalServerError.
 func (s *Server) apiError(ctx context.Context, err error, operation, id string) *dynamo.Error {
 	var answer *dynamo.Error
 	if errors.As(err, &answer) {
@@ -186,8 +191,9 @@ func (s *Server) apiError(ctx context.Context, err error, operation, id string) 
 	return errFault
 }
 
-// logFault logs a failure of which the client learns nothing but that there was one. It leaves out a context that has ended, since the
-// client has gone, and an error that says itself that one like it was logged a moment ago.
+// logFault logs an error whose details the client does not see. It skips the error of a context
+// that has ended, since the client has disconnected, and an error that reports itself as a
+// repetition of one logged a moment ago.
 func (s *Server) logFault(ctx context.Context, err error, operation, id string) {
 	var again interface{ Repeated() bool }
 	if errors.As(err, &again) && again.Repeated() {
@@ -208,7 +214,8 @@ func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, bo
 	}
 	switch {
 	case err != nil && len(body) > 0 && !dynamo.ValidJSON(body):
-		// Malformed JSON comes before both. It is looked for here so that only refused requests are read twice.
+		// Malformed JSON precedes both errors. Checking here means that only refused requests are
+		// read twice.
 		return target, errSerialization
 	case err != nil:
 		return target, err
@@ -225,10 +232,10 @@ func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, bo
 	return target, target.operation(ctx, s.Service, d, &out.w)
 }
 
-// serviceDynamoDB is what requests of the tables' API, and of the streams', are signed for.
+// serviceDynamoDB is the service in signatures for the tables' API and the streams' API.
 const serviceDynamoDB = "dynamodb"
 
-// authenticate checks the signature of a request that came over the network, and that it is for the service.
+// authenticate checks that a request from the network is signed, and for this service.
 func (s *Server) authenticate(in *Request, service string) error {
 	if s.Verifier == nil || in.InProcess {
 		return nil
@@ -251,14 +258,14 @@ func newDecoder(in *Request, out *Response, body []byte) *decoder {
 	return d
 }
 
-// release gives the decoder back, without anything of the request.
+// release returns the decoder to the pool, without references to the request.
 func (d *decoder) release() {
 	d.Reset(nil)
 	d.request, d.response, d.body, d.arena, d.invalid = nil, nil, nil, nil, nil
 	decoders.Put(d)
 }
 
-// Operations lists the names of all operations, sorted.
+// Operations returns the names of all operations, sorted.
 func Operations() []string {
 	var names []string
 	for name := range operations {

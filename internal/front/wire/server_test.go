@@ -21,7 +21,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
-// newTestServer makes a server over an empty database in memory.
+// newTestServer returns a server over an empty database in memory.
 func newTestServer(tb testing.TB, o Options) *Server {
 	tb.Helper()
 	e, err := engine.Open(engine.Options{})
@@ -57,7 +57,7 @@ func do(s *Server, in *Request) answer {
 	return a
 }
 
-// post is a call of an operation of the tables' API, or with a full target of any.
+// post returns a call of an operation of the tables' API or, with a full target, of any API.
 func post(operation, body string, header ...string) *Request {
 	h := http.Header{"Content-Type": {typeAmzJSON}}
 	if operation != "" && !strings.Contains(operation, ".") {
@@ -222,7 +222,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Malformed JSON ranks before the target, the target before the signature, and the signature before an empty body.
+// Malformed JSON precedes an unknown target, which precedes the signature, which precedes an empty
+// body.
 func TestOrderOfChecks(t *testing.T) {
 	s := newTestServer(t, Options{Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
 	open := newTestServer(t, Options{})
@@ -309,7 +310,7 @@ func TestCompressedAnswers(t *testing.T) {
 	if err != nil || string(body) != plain.body {
 		t.Errorf("unpacked %q: %v", body, err)
 	}
-	// Small answers stay as they are.
+	// Small answers are not compressed.
 	want(t, call(s, "ListTables", `{}`, "Accept-Encoding", "gzip").header.Get("Content-Encoding"), "")
 }
 
@@ -346,7 +347,7 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// A fault is answered, logged once under its request id, and does not end the server.
+// A fault is answered and logged once under its request id. The server goes on.
 func TestFaults(t *testing.T) {
 	var log bytes.Buffer
 	observed := ""
@@ -364,7 +365,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A client that has gone is no fault.
+// A client that has disconnected is no fault.
 func TestCancelledContext(t *testing.T) {
 	var log bytes.Buffer
 	s := New(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -395,7 +396,7 @@ func TestObserve(t *testing.T) {
 	want(t, seen, []string{"ListTables 200  1s", "GetItem 400 ValidationException 1s", " 400 UnknownOperationException 1s", " 200  1s", " 413  1s"})
 }
 
-// What only a network needs is left out in process.
+// In process, the parts that only a network needs are left out.
 func TestInProcess(t *testing.T) {
 	s := newTestServer(t, Options{Verifier: sigv4.NewVerifier()})
 	in := post("ListTables", "{}", "Accept-Encoding", "gzip")

@@ -6,12 +6,13 @@ import (
 	"strconv"
 )
 
-// Transport is an http.RoundTripper that hands requests to a Server in the same process: no socket, no signature, no
-// checksum. An AWS SDK client that uses it needs credentials only because the SDK asks for some.
+// Transport is an http.RoundTripper that passes requests to a Server in the same process: no
+// socket, no signature, no checksum. An AWS SDK client that uses it needs credentials only because
+// the SDK insists on some.
 type Transport struct{ Server *Server }
 
-// RoundTrip answers the request. The only errors are that of the request's body, and that of its context where that has ended
-// the call.
+// RoundTrip answers the request. It returns only errors of the request's body, and of its context
+// if that ended the call.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := newBuffer()
 	defer releaseBuffer(body)
@@ -26,7 +27,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	in.InProcess = true
 	out := t.Server.Do(r.Context(), in)
 	if err := r.Context().Err(); err != nil && out.Status == http.StatusInternalServerError {
-		out.Release() // the call was given up half-way
+		out.Release() // the call was cancelled while it ran
 		return nil, err
 	}
 	answer := out.http(r)
@@ -36,7 +37,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// http gives the response in net/http's form. It is released when its body is closed.
+// http returns the response in net/http's form. Closing its body releases it.
 func (r *Response) http(to *http.Request) *http.Response {
 	header := make(http.Header, len(r.Header)+1)
 	values := make([]string, len(r.Header))
@@ -49,31 +50,31 @@ func (r *Response) http(to *http.Request) *http.Response {
 		StatusCode: r.Status,
 		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:        header,
-		Body:          &responseBody{response: r, rest: r.Body},
+		Body:          &responseBody{response: r, unread: r.Body},
 		ContentLength: int64(len(r.Body)),
 		Request:       to,
 	}
 }
 
-// responseBody reads a response's body, and gives the response back when it is closed.
+// responseBody reads a response's body and releases the response when it is closed.
 type responseBody struct {
 	response *Response
-	rest     []byte
+	unread   []byte
 }
 
 func (b *responseBody) Read(p []byte) (int, error) {
-	if len(b.rest) == 0 {
+	if len(b.unread) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p, b.rest)
-	b.rest = b.rest[n:]
+	n := copy(p, b.unread)
+	b.unread = b.unread[n:]
 	return n, nil
 }
 
 func (b *responseBody) Close() error {
 	if b.response != nil {
 		b.response.Release()
-		b.response, b.rest = nil, nil
+		b.response, b.unread = nil, nil
 	}
 	return nil
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// writer appends JSON to a buffer. It puts the commas itself: a value or a name gets one unless it follows an opening
-// bracket or a colon, which the last byte tells, since a string always ends in a quote.
+// writer appends JSON to a buffer. It writes the commas itself: a value or a name gets one unless
+// it follows an opening bracket or a colon. The last byte shows that, since a string always ends in
+// a quote.
 type writer struct{ buf []byte }
 
 func (w *writer) separate() {
@@ -35,7 +36,8 @@ func (w *writer) beginArray() {
 
 func (w *writer) endArray() { w.buf = append(w.buf, ']') }
 
-// name begins a member. n is one of the API's own names, which need no escaping; see key for others.
+// name begins a member. n is one of the API's own names, which need no escaping; see key for
+// others.
 func (w *writer) name(n string) *writer {
 	w.separate()
 	w.buf = append(w.buf, '"')
@@ -44,7 +46,7 @@ func (w *writer) name(n string) *writer {
 	return w
 }
 
-// key begins a member whose name a client chose.
+// key begins a member with a client's name.
 func (w *writer) key(n string) *writer {
 	w.text(n)
 	w.buf = append(w.buf, ':')
