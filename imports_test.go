@@ -51,7 +51,7 @@ var wings = map[string]wing{
 	"internal/work": {
 		floors: []string{
 			"host", "reminder resolve scheduler trigger", "timer", "deliver", "lease", "ensure",
-			"cron declare pattern template", "attr",
+			"cron declare pattern template", "attr retry",
 		},
 		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "target"},
 		tests: []string{"", "internal/faulttest", "internal/testkit"},
@@ -59,7 +59,7 @@ var wings = map[string]wing{
 	},
 	"internal/sink": {
 		floors: []string{"targetfile", "aws kafka nats rabbitmq", ".", "aws/lambdatest sinktest"},
-		may:    []string{"internal/constraint", "target"},
+		may:    []string{"internal/constraint", "internal/work/retry", "target"},
 		why:    sinkWhy,
 	},
 	"internal": {
@@ -123,7 +123,7 @@ var exceptions = map[string]exception{
 	"internal/work/cron":     {not: []string{"internal/clock"}, why: "schedule expressions are arithmetic: the time is an argument"},
 
 	"internal/sink/aws":   {tests: []string{"internal/front/sigv4"}, why: sinkWhy},
-	"internal/bench":      {may: []string{"internal/store/kv"}, why: "the bench is a client of any endpoint, and compares it with the bare store"},
+	"internal/bench":      {may: []string{"internal/store/kv", "internal/work/retry"}, why: "the bench is a client of any endpoint, and compares it with the bare store"},
 	"internal/demo":       {tests: []string{""}, why: "the demo is a client of any endpoint"},
 	"internal/brokertest": {may: []string{"", "timeseries"}, why: "the tests of the readers of brokers share a series; only tests use it"},
 
@@ -154,7 +154,7 @@ var exceptions = map[string]exception{
 	"conformance": {tests: []string{""}, why: "the suite runs against any endpoint, so it knows clients of the AWS SDK only"},
 	"guard": {
 		may: []string{
-			"internal/clock", "internal/invariant", "internal/skew", "internal/store/dynamo", "internal/work/attr", "internal/work/deliver", "internal/work/ensure",
+			"internal/clock", "internal/invariant", "internal/skew", "internal/store/dynamo", "internal/work/attr", "internal/work/deliver", "internal/work/ensure", "internal/work/retry",
 			"internal/work/lease", "target",
 		},
 		tests: []string{"", "conformance", "internal/faulttest", "internal/testkit"},
