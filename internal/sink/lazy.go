@@ -76,10 +76,10 @@ func (l *Lazy[T]) look() (current T, have bool, o *opening[T]) {
 func (l *Lazy[T]) open(ctx context.Context, o *opening[T]) {
 	defer o.cancel()
 	l.mu.Lock()
-	broken, had := l.mu.current, l.mu.have
+	broken, connected := l.mu.current, l.mu.have
 	l.mu.have = false
 	l.mu.Unlock()
-	if had {
+	if connected {
 		l.Shut(broken)
 	}
 	o.current, o.err = l.Open(ctx)

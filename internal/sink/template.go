@@ -49,7 +49,7 @@ func ParseTemplate(s string) (Template, error) {
 	}
 	var t Template
 	for s != "" {
-		text, rest, opened := strings.Cut(s, "{")
+		text, tail, opened := strings.Cut(s, "{")
 		if strings.Contains(text, "}") {
 			return Template{}, errors.New(`has a "}" without its "{"`)
 		}
@@ -59,7 +59,7 @@ func ParseTemplate(s string) (Template, error) {
 		if !opened {
 			return t, nil
 		}
-		name, after, closed := strings.Cut(rest, "}")
+		name, after, closed := strings.Cut(tail, "}")
 		if !closed {
 			return Template{}, errors.New(`has a "{" without its "}"`)
 		}

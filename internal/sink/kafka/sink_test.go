@@ -196,9 +196,9 @@ func TestGivenUp(t *testing.T) {
 	if got := sinktest.Codes(s.Deliver(short, sinktest.Deliveries("a", "b"))); got != "Timeout Timeout" {
 		t.Error(got)
 	}
-	ended, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if results := s.Deliver(ended, sinktest.Deliveries("a")); !errors.Is(results[0], context.Canceled) {
+	if results := s.Deliver(canceled, sinktest.Deliveries("a")); !errors.Is(results[0], context.Canceled) {
 		t.Error(results)
 	}
 	_ = s.Close()

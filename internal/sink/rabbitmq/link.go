@@ -63,12 +63,12 @@ func connect(ctx context.Context, address sink.Address, user, password string, s
 	}
 	l := &link{conn: conn, socket: socket, idle: make(chan *channel, idleChannels), waste: make(chan *channel, maxWaste)}
 	blocks := conn.NotifyBlocked(make(chan amqp.Blocking, 1))
-	ended := make(chan struct{})
+	closed := make(chan struct{})
 	l.chores.Go(func() {
-		defer close(ended)
+		defer close(closed)
 		l.watch(blocks)
 	})
-	l.chores.Go(func() { l.closeWaste(ended) })
+	l.chores.Go(func() { l.closeWaste(closed) })
 	return l, nil
 }
 
@@ -84,12 +84,12 @@ func (l *link) watch(blocks <-chan amqp.Blocking) {
 }
 
 // closeWaste closes useless channels. The client waits for the broker to close a channel.
-func (l *link) closeWaste(ended <-chan struct{}) {
+func (l *link) closeWaste(closed <-chan struct{}) {
 	for {
 		select {
 		case ch := <-l.waste:
 			_ = ch.Close()
-		case <-ended:
+		case <-closed:
 			return
 		}
 	}
@@ -160,18 +160,18 @@ func (l *link) put(ch *channel, settled bool) {
 // no context, and hang while the broker reads nothing. Other deliveries over the connection are
 // retried. The returned function ends the step.
 func (l *link) guard(ctx context.Context) (over func()) {
-	ended := make(chan struct{})
+	finished := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		patience, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		select {
-		case <-ended:
+		case <-finished:
 		case <-patience.Done():
 			_ = l.socket.Close()
 		}
 	})
 	return func() {
 		stop()
-		close(ended)
+		close(finished)
 	}
 }

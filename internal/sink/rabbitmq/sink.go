@@ -112,8 +112,8 @@ func (s *Sink) publishOnce(ctx context.Context, batch []*publishing) {
 	for i, p := range batch {
 		p.confirm, err = ch.PublishWithDeferredConfirmWithContext(ctx, s.config.Exchange, p.key, true, false, p.message)
 		if err != nil {
-			for _, rest := range batch[i:] {
-				rest.confirm, *rest.result = nil, ch.failure(ctx, err)
+			for _, unpublished := range batch[i:] {
+				unpublished.confirm, *unpublished.result = nil, ch.failure(ctx, err)
 			}
 			break
 		}

@@ -367,9 +367,9 @@ func TestGivenUp(t *testing.T) {
 	if got := " " + ids(drain(t, ch, "jobs")) + " "; !strings.Contains(got, " a ") || !strings.Contains(got, " c ") {
 		t.Error(got)
 	}
-	ended, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if results := s.Deliver(ended, sinktest.Deliveries("a")); !errors.Is(results[0], context.Canceled) {
+	if results := s.Deliver(canceled, sinktest.Deliveries("a")); !errors.Is(results[0], context.Canceled) {
 		t.Error(results)
 	}
 }

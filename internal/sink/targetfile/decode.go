@@ -153,9 +153,9 @@ func (d *decoder) into(v reflect.Value, node *yaml.Node, at places) {
 	}
 }
 
-func (d *decoder) expect(node *yaml.Node, kind yaml.Kind, name, what string) bool {
+func (d *decoder) expect(node *yaml.Node, kind yaml.Kind, name, wanted string) bool {
 	if node.Kind != kind {
-		d.complain(node.Line, "%s: must be %s", name, what)
+		d.complain(node.Line, "%s: must be %s", name, wanted)
 		return false
 	}
 	return true
@@ -242,7 +242,7 @@ func hyphenated(name string) string {
 
 // scalar decodes a text by the type of v.
 func (d *decoder) scalar(v reflect.Value, text string, line int, name string) {
-	wrong := func(what string) { d.complain(line, "%s: must be %s", name, what) }
+	wrong := func(wanted string) { d.complain(line, "%s: must be %s", name, wanted) }
 	switch {
 	case v.Type() == reflect.TypeFor[time.Duration]():
 		duration, err := time.ParseDuration(text)
@@ -296,16 +296,16 @@ func number(text string, ofBytes bool) (int64, error) {
 // expand replaces ${NAME} in a value by the environment's variable.
 func (d *decoder) expand(node *yaml.Node, name string) (text string, ok bool) {
 	var b strings.Builder
-	rest := node.Value
+	tail := node.Value
 	for {
-		before, behind, found := strings.Cut(rest, "${")
+		before, behind, found := strings.Cut(tail, "${")
 		if !found {
-			b.WriteString(rest)
+			b.WriteString(tail)
 			return b.String(), true
 		}
 		if literal, escaped := strings.CutSuffix(before, "$"); escaped {
 			b.WriteString(literal + "${")
-			rest = behind
+			tail = behind
 			continue
 		}
 		variable, after, closed := strings.Cut(behind, "}")
@@ -319,7 +319,7 @@ func (d *decoder) expand(node *yaml.Node, name string) (text string, ok bool) {
 			return "", false
 		}
 		b.WriteString(before + value)
-		rest = after
+		tail = after
 	}
 }
 
