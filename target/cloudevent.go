@@ -12,13 +12,17 @@ import (
 	"unicode/utf8"
 )
 
-// CloudEvent is a delivery as an event of CloudEvents 1.0: CloudEvent(d) converts.
+// CloudEvent is a delivery in the form of a CloudEvents 1.0 event; CloudEvent(d) converts a
+// delivery.
 //
-// The delivery's ID, Source, Type, Subject and Time are the event's attributes of these names, ContentType is datacontenttype and Body the data. The
-// extensions are "attempt" (1 is the first), "partitionkey" (the delivery's Key, as the specification's partitioning extension has it), and the delivery's
-// Attributes, whose names are made to fit: "ERROR_CODE" becomes "errorcode". What the specification demands is always there and well-formed: an
-// event without a source is of "urn:mayfly", one without a type is a "mayfly.delivery", characters that no attribute may hold are replaced by U+FFFD, and those
-// that no URI may hold are percent-encoded in the source.
+// ID, Source, Type, Subject and Time of the delivery become the event's attributes of these names,
+// ContentType becomes datacontenttype, and Body the data. The extensions are "attempt" (1 is the
+// first), "partitionkey" (the delivery's Key, as in the specification's partitioning extension),
+// and the delivery's Attributes under adapted names: "ERROR_CODE" becomes "errorcode".
+//
+// Required attributes are always present and well-formed. An event without a source has
+// "urn:mayfly", and one without a type has "mayfly.delivery". Characters that no attribute may
+// contain become U+FFFD, and characters that no URI may contain are percent-encoded in the source.
 type CloudEvent Delivery
 
 const (
@@ -33,13 +37,14 @@ const (
 	CloudEventBatchType = "application/cloudevents-batch+json; charset=utf-8"
 )
 
-// reservedNames are the attributes that the specification or we give a meaning.
+// reservedNames are the attributes with a meaning in the specification or in this package.
 var reservedNames = []string{
 	"data", "database64", "specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema", "attempt", "partitionkey",
 }
 
-// Context gives the names and canonical values of the event's context attributes without datacontenttype, which most protocols keep in a place of its
-// own (see [CloudEvent.DataContentType]). The order is always the same.
+// Context returns the names and canonical values of the event's context attributes, in a fixed
+// order. It omits datacontenttype, for which most protocols have a place of its own (see
+// [CloudEvent.DataContentType]).
 func (e CloudEvent) Context() iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for _, a := range e.attributes() {
@@ -80,7 +85,8 @@ func (e CloudEvent) attributes() []eventAttribute {
 	return append(all, e.extensions()...)
 }
 
-// extensions are the delivery's attributes under names that the specification allows, sorted. A name that is taken gets x in front.
+// extensions returns the delivery's attributes under valid names, sorted. A name that is taken gets
+// the prefix x.
 func (e CloudEvent) extensions() []eventAttribute {
 	if len(e.Attributes) == 0 {
 		return nil
@@ -101,7 +107,7 @@ func (e CloudEvent) extensions() []eventAttribute {
 	return all
 }
 
-// extensionName keeps letters and digits, in lower case.
+// extensionName keeps the letters and digits of a name, in lower case.
 func extensionName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -114,17 +120,18 @@ func extensionName(s string) string {
 	}, s)
 }
 
-// attributeText replaces what the type String of the specification leaves out: control characters, noncharacters and invalid UTF-8.
+// attributeText replaces characters that the specification's type String excludes: control
+// characters, noncharacters and invalid UTF-8.
 func attributeText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe {
 			return utf8.RuneError
 		}
 		return r
-	}, s) // Map gives invalid bytes as U+FFFD
+	}, s) // strings.Map passes invalid bytes as U+FFFD
 }
 
-// uriMarks are the characters besides letters and digits that RFC 3986 lets a URI contain.
+// uriMarks are the characters besides letters and digits that a URI may contain by RFC 3986.
 const uriMarks = "-._~:/?#[]@!$&'()*+,;=%"
 
 // uriReference percent-encodes the bytes that no URI may contain.
@@ -134,8 +141,8 @@ func uriReference(s string) string {
 	})
 }
 
-// HeaderValue percent-encodes a context attribute's value for a header, as the HTTP binding of CloudEvents says: what remains is printable ASCII without
-// spaces and quotes.
+// HeaderValue percent-encodes a context attribute's value for a header, as in the HTTP binding of
+// CloudEvents: the result is printable ASCII without spaces and quotes.
 func HeaderValue(s string) string {
 	return percentEncode(s, func(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '%' })
 }
@@ -161,8 +168,8 @@ func appendPercent(dst []byte, s string, keep func(byte) bool) []byte {
 	return dst
 }
 
-// DataContentType is the media type of the data: the delivery's, or where that is empty or none the one that the body itself shows: JSON, text or octets. It
-// is empty where there is no body.
+// DataContentType returns the media type of the data. If the delivery's is empty or invalid, it
+// follows from the body: JSON, text or octets. It is empty for an empty body.
 func (e CloudEvent) DataContentType() string {
 	if len(e.Body) == 0 {
 		return ""
@@ -183,8 +190,8 @@ func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// AppendJSON appends the event in the JSON event format. JSON data stands in it as it is, text as a string, and everything else, also what only claims to be JSON
-// or text, in base64.
+// AppendJSON appends the event in the JSON event format. It embeds JSON data unchanged, text as a
+// string, and all other data in base64, including invalid JSON or text.
 func (e CloudEvent) AppendJSON(dst []byte) []byte {
 	dst = append(dst, '{')
 	for i, a := range e.attributes() {
@@ -244,7 +251,7 @@ const (
 	formText
 )
 
-// dataForm says how the JSON event format holds data of a media type.
+// dataForm returns the form of data of a media type in the JSON event format.
 func dataForm(contentType string) form {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil {

@@ -23,7 +23,7 @@ func firing() target.Delivery {
 	}
 }
 
-// The JSON event format: where the data goes follows from its media type, and from whether it is what it claims to be.
+// The JSON event format: the form of the data follows from its media type, and from its validity.
 func TestCloudEventJSON(t *testing.T) {
 	const head = `{"specversion":"1.0","id":"0123456789abcdef0123456789abcdef",` +
 		`"source":"arn:aws:scheduler:us-east-1:000000000000:schedule/default/nightly","type":"Scheduled Event",` +
@@ -56,7 +56,7 @@ func TestCloudEventJSON(t *testing.T) {
 	}
 }
 
-// What the specification demands is there whatever the delivery lacks, and attributes get names that it allows, each its own.
+// Required attributes are present for any delivery, and attributes get valid, unique names.
 func TestCloudEventAttributes(t *testing.T) {
 	d := target.Delivery{Source: "a b%41ü", Subject: "x\x00y\xff\ufffe", Attributes: map[string]string{
 		"ERROR_CODE": "E", "ERROR.CODE": "F", "id": "G", "data_base64": "H", "äö": "I",
@@ -72,7 +72,7 @@ func TestCloudEventAttributes(t *testing.T) {
 	}
 }
 
-// The HTTP binding's own example, and that what was encoded is printable ASCII.
+// The HTTP binding's own example; encoded text is printable ASCII.
 func TestHeaderValue(t *testing.T) {
 	if got := target.HeaderValue("Euro € 😀"); got != "Euro%20%E2%82%AC%20%F0%9F%98%80" {
 		t.Error(got)
@@ -87,8 +87,8 @@ func TestHeaderValue(t *testing.T) {
 
 var attributeName = regexp.MustCompile(`^[a-z0-9]+$`)
 
-// FuzzCloudEvent: whatever a delivery holds, the event is JSON in UTF-8 with the required attributes, names are as the specification has them, the data can be got back, and each attribute
-// survives a header.
+// FuzzCloudEvent: for any delivery, the event is JSON in UTF-8 with the required attributes and
+// valid names. The data can be decoded again, and each attribute survives a header.
 func FuzzCloudEvent(f *testing.F) {
 	f.Add("id", "arn:x", "t", "s", "k", "application/json", []byte(`{"a":1}`), "NAME", "value")
 	f.Add("", "", "", "\x00", "\xff", "text/plain", []byte("\xff\x00"), "id", "\u2028")

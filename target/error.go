@@ -5,13 +5,17 @@ import (
 	"time"
 )
 
-// Error is a failed attempt. An error of another type is one that is worth another attempt, with the code "TargetError".
+// Error is a failed attempt. An error of another type may be retried, and has the code
+// "TargetError".
 type Error struct {
-	Code      string        // what the target's API calls it, such as "ResourceNotFoundException"; a dead letter's ERROR_CODE
-	Message   string        // what it said; a dead letter's ERROR_MESSAGE
-	Permanent bool          // another attempt cannot succeed: the target is gone, or refuses this delivery
-	Throttled bool          // the target has too much to do
-	After     time.Duration // the target asked to be left alone for so long; 0 where it did not
+	// the error code of the target's API, such as "ResourceNotFoundException"; a dead letter's
+	// ERROR_CODE
+	Code    string
+	Message string // the target's message; a dead letter's ERROR_MESSAGE
+	// another attempt cannot succeed: the target is missing, or refuses this delivery
+	Permanent bool
+	Throttled bool          // the target is overloaded
+	After     time.Duration // the pause that the target asked for; 0 for none
 	Err       error         // the cause; may be nil
 }
 
@@ -24,10 +28,11 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// codeUnknown is the code of an error that has none.
+// codeUnknown is the code of an error without one.
 const codeUnknown = "TargetError"
 
-// AsError is err as an *Error: itself, one that it wraps, or one with the code "TargetError" and its text. It is nil for nil.
+// AsError returns err as an *Error: err itself, one that it wraps, or one with the code
+// "TargetError" and its text. It returns nil for nil.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -39,7 +44,7 @@ func AsError(err error) *Error {
 	return &Error{Code: codeUnknown, Message: err.Error(), Err: err}
 }
 
-// Permanent is a failure that another attempt cannot mend.
+// Permanent returns a failure that another attempt cannot mend.
 func Permanent(code, message string) error {
 	return &Error{Code: code, Message: message, Permanent: true}
 }

@@ -13,30 +13,40 @@ import (
 	"time"
 )
 
-// ExecOptions configure a local command. Only Command is needed.
+// ExecOptions configure a local command. Only Command is required.
 type ExecOptions struct {
-	Command   []string          // the program and its arguments; no shell reads them, and nothing of a delivery is put into them. At most 100
-	Dir       string            // where it runs. Default: where mayfly does
-	Env       map[string]string // added to its environment, which otherwise holds only what [Exec] lists
-	Permanent []int             // exit codes after which another attempt is no use, 1 to 255. Default: none
-	Timeout   time.Duration     // of one run. Default: none besides that of the lane. Range: 10 ms to 24 hours
-	Grace     time.Duration     // from SIGTERM to SIGKILL, where there are signals. Default: 2 s. Range: 1 ms to 1 minute
-	Output    int               // bytes of its output's end that a failure's message quotes. Default: 2,048. Range: 0 to 64 KB; -1 for none
+	// the program and its arguments, without a shell, and independent of the delivery. At most 100
+	Command []string
+	Dir     string // its working directory. Default: that of mayfly
+	// added to its environment, which otherwise has only the variables that [Exec] lists
+	Env       map[string]string
+	Permanent []int         // exit codes of permanent failures, 1 to 255. Default: none
+	Timeout   time.Duration // of one run. Default: only the lane's. Range: 10 ms to 24 hours
+	// from SIGTERM to SIGKILL, on systems with signals. Default: 2 s. Range: 1 ms to 1 minute
+	Grace time.Duration
+	// bytes at the end of its output that a failure's message quotes. Default: 2,048. Range: 0 to
+	// 64 KB; -1 for none
+	Output int
 }
 
-// Exec delivers by running a local command, once for each delivery, one after another within a call of Deliver.
+// Exec delivers by running a local command, once for each delivery, one after another within a call
+// of Deliver.
 //
-// The command gets the delivery's body as its standard input, and of the delivery in its environment MAYFLY_DELIVERY_ID, _SOURCE, _TYPE, _SUBJECT, _TIME (RFC 3339), _ATTEMPT, _KEY, _CONTENT_TYPE and
-// _TARGET (the ARN), and MAYFLY_ATTRIBUTE_ and the name in capitals for each of its attributes; of mayfly's own environment, which may hold secrets, only PATH, HOME, USER,
-// LOGNAME, SHELL, LANG, LC_ALL, TZ, TMPDIR and what programs on Windows cannot do without.
+// The command receives the delivery's body as its standard input. Its environment has
+// MAYFLY_DELIVERY_ID, _SOURCE, _TYPE, _SUBJECT, _TIME (RFC 3339), _ATTEMPT, _KEY, _CONTENT_TYPE and
+// _TARGET (the ARN), and for each of the delivery's attributes MAYFLY_ATTRIBUTE_ and the name in
+// capitals. From mayfly's own environment, which may contain secrets, it has only PATH, HOME, USER,
+// LOGNAME, SHELL, LANG, LC_ALL, TZ, TMPDIR and the variables that programs on Windows require.
 //
-// It exits with 0 when the delivery has arrived. Any other code, or a signal, is a failed attempt, whose message ends with the last of what the command wrote to its standard
-// output and error. When the timeout passes or the call is given up, it and all processes of its group get SIGTERM, and SIGKILL after the grace. On systems without process
-// groups only the command itself is killed. What a command that has exited leaves running in the background is left alone, and its output is not waited for longer than a second.
+// Exit code 0 means delivered. Any other code, or a signal, is a failed attempt. Its message ends
+// with the end of the command's standard output and error. At the timeout, or when the call is
+// given up, the command and its process group get SIGTERM, and SIGKILL after the grace. On systems
+// without process groups only the command itself is killed. Background processes of a command that
+// has exited are left alone, and their output delays the result by at most a second.
 type Exec struct {
 	options ExecOptions
-	program string   // the path that Command[0] stands for
-	env     []string // what does not depend on the delivery
+	program string   // the path of Command[0]
+	env     []string // the variables that do not depend on the delivery
 }
 
 const (
@@ -45,8 +55,9 @@ const (
 	maxOutput     = 64 << 10
 	maxArguments  = 100
 	maxEnv        = 100
-	maxVariable   = 16 << 10    // bytes of a variable; systems refuse to start a program with too large an environment
-	leftOutput    = time.Second // how long the output of what a command left in the background is waited for
+	// bytes of a variable; systems refuse to start a program with too large an environment
+	maxVariable = 16 << 10
+	leftOutput  = time.Second // how long to wait for the output of background processes
 )
 
 // Codes of a command's failures.
@@ -55,13 +66,14 @@ const (
 	codeStart = "CommandNotStarted"
 )
 
-// inherited are the variables that a command gets from mayfly's environment.
+// inherited are the variables that a command inherits from mayfly's environment.
 var inherited = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR",
 	"SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "WINDIR",
 }
 
-// NewExec checks the options, also that the program is there, and runs nothing. It reports all that is wrong with them.
+// NewExec checks the options, including that the program exists, and runs nothing. It reports all
+// faults together.
 func NewExec(o ExecOptions) (*Exec, error) {
 	setDefault(&o.Grace, defaultGrace)
 	setDefault(&o.Output, defaultOutput)
@@ -123,7 +135,7 @@ func NewExec(o ExecOptions) (*Exec, error) {
 
 func hasNUL(s string) bool { return strings.ContainsRune(s, 0) }
 
-// environment is what every run has in common.
+// environment returns the variables that all runs share.
 func (e *Exec) environment() (env []string) {
 	for _, name := range inherited {
 		if value, set := os.LookupEnv(name); set {
@@ -133,7 +145,7 @@ func (e *Exec) environment() (env []string) {
 	for name, value := range e.options.Env {
 		env = append(env, name+"="+value)
 	}
-	return env // of two of a name the later counts
+	return env // the later of two duplicates counts
 }
 
 // Deliver runs the command for each delivery.
@@ -161,7 +173,8 @@ func (e *Exec) run(ctx context.Context, d Delivery) error {
 	command.Dir = e.options.Dir
 	command.Env = append(slices.Clip(e.env), variables(d)...)
 	command.Stdin = bytes.NewReader(d.Body)
-	command.Stdout, command.Stderr = output, output // one writer for both, so os/exec writes from one goroutine
+	// one writer for both, so os/exec writes from one goroutine
+	command.Stdout, command.Stderr = output, output
 	command.WaitDelay = leftOutput
 	ownGroup(command)
 	if err := command.Start(); err != nil {
@@ -176,7 +189,8 @@ func (e *Exec) run(ctx context.Context, d Delivery) error {
 	}
 	err := e.stop(command, ended)
 	switch {
-	case command.ProcessState != nil && command.ProcessState.Success(): // it was done before it heard of the end
+	// it finished before it noticed the end
+	case command.ProcessState != nil && command.ProcessState.Success():
 		return nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
@@ -184,14 +198,14 @@ func (e *Exec) run(ctx context.Context, d Delivery) error {
 	return &Error{Code: codeTimeout, Message: withOutput(fmt.Sprintf("%s exceeded its timeout and was killed", e.options.Command[0]), output), Err: err}
 }
 
-// stop ends the command and its group, politely first.
+// stop ends the command and its group, first with SIGTERM.
 func (e *Exec) stop(command *exec.Cmd, ended <-chan error) error {
 	terminate(command)
 	grace, cancel := context.WithTimeout(context.Background(), e.options.Grace)
 	defer cancel()
 	select {
 	case err := <-ended:
-		kill(command) // what it has left of its group
+		kill(command) // the rest of its group
 		return err
 	case <-grace.Done():
 		kill(command)
@@ -199,7 +213,7 @@ func (e *Exec) stop(command *exec.Cmd, ended <-chan error) error {
 	}
 }
 
-// result says what the end of the command means.
+// result returns the delivery's result for the end of the command.
 func (e *Exec) result(command *exec.Cmd, err error, output *tail) error {
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) && command.ProcessState.Success() {
 		return nil
@@ -220,7 +234,8 @@ func withOutput(message string, output *tail) string {
 	return message
 }
 
-// variables describe the delivery. They have a prefix of their own because mayfly takes its flags from MAYFLY_ variables, and a command may well run mayfly.
+// variables returns the variables that describe the delivery. They have a prefix of their own,
+// since mayfly reads its flags from MAYFLY_ variables, and a command may run mayfly.
 func variables(d Delivery) []string {
 	env := []string{
 		"MAYFLY_DELIVERY_ID=" + variable(d.ID),
@@ -244,12 +259,13 @@ func variables(d Delivery) []string {
 	return env
 }
 
-// variable makes a value fit for an environment.
+// variable makes a value valid for an environment.
 func variable(value string) string {
 	return strings.ReplaceAll(value[:min(len(value), maxVariable)], "\x00", "")
 }
 
-// variableName is a name in capitals, with an underscore for what no name of a variable contains.
+// variableName returns a name in capitals, with underscores for characters that no name of a
+// variable contains.
 func variableName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -262,7 +278,7 @@ func variableName(s string) string {
 	}, s)
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of its input.
 type tail struct {
 	limit int
 	kept  []byte
@@ -278,7 +294,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what was kept, as text. It is called once nothing writes any more.
+// String returns the kept text. Call it after the last write.
 func (t *tail) String() string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\uFFFD"))
 	if t.cut && text != "" {

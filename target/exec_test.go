@@ -17,7 +17,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// shell makes a target of a script.
+// shell returns a target that runs a script.
 func shell(t *testing.T, script string, o target.ExecOptions) *target.Exec {
 	t.Helper()
 	o.Command = []string{"sh", "-c", script, "name"}
@@ -28,7 +28,8 @@ func shell(t *testing.T, script string, o target.ExecOptions) *target.Exec {
 	return e
 }
 
-// A command gets the body, what the delivery is, and of mayfly's environment only what holds no secrets.
+// A command receives the body, the variables of the delivery, and no secrets of mayfly's
+// environment.
 func TestExecInput(t *testing.T) {
 	t.Setenv("MAYFLY_SECRET_KEY", "hunter2")
 	dir := t.TempDir()
@@ -71,7 +72,7 @@ func contents(t *testing.T, dir, name string) string {
 	return string(b)
 }
 
-// How a command ends decides; what it wrote last is in the message, within bounds.
+// The exit code decides the result; the message quotes the end of the output, within bounds.
 func TestExecResults(t *testing.T) {
 	for name, test := range map[string]struct {
 		script, want string
@@ -102,7 +103,7 @@ func TestExecResults(t *testing.T) {
 	}
 }
 
-// A program that was there when the options were checked may be gone later: worth another attempt.
+// A program that disappears after the check is no permanent failure.
 func TestExecNotStarted(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
@@ -120,7 +121,8 @@ func TestExecNotStarted(t *testing.T) {
 	}
 }
 
-// At the timeout the whole group is ended, also what the command has started and what does not listen.
+// The timeout ends the whole group, including processes that the command started or that ignore
+// signals.
 func TestExecTimeout(t *testing.T) {
 	dir := t.TempDir()
 	e := shell(t, `trap '' TERM; (trap '' TERM; exec sleep 60) & echo $! > child; echo $$ > parent; echo begun; while :; do sleep 60; done`,
@@ -138,7 +140,7 @@ func TestExecTimeout(t *testing.T) {
 	}
 }
 
-// gone says that a process has ended; one that nobody has waited for yet counts.
+// gone reports whether a process has ended, even if no parent has waited for it yet.
 func gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true
@@ -158,7 +160,8 @@ func waitFor(t *testing.T, what string, done func() bool) {
 	t.Fatalf("waited too long for %s", what)
 }
 
-// A command that listens to SIGTERM may still end well; one that is given up with the program gives the context's error, and the next is not begun.
+// A command that handles SIGTERM may still succeed. One that is given up with the program returns
+// the context's error, and the next is not started.
 func TestExecGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	polite := shell(t, `trap 'echo saved > end; exit 0' TERM; echo > begun; while :; do sleep 0.01; done`, target.ExecOptions{Dir: dir, Grace: time.Minute})
@@ -179,7 +182,7 @@ func TestExecGivenUp(t *testing.T) {
 	}
 }
 
-// What a command leaves running in the background neither delays the result for long nor spoils it.
+// A background process neither delays the result for long nor changes it.
 func TestExecLeavesSomethingBehind(t *testing.T) {
 	dir := t.TempDir()
 	e := shell(t, `sleep 60 & echo $! > child; exit 0`, target.ExecOptions{Dir: dir})
@@ -193,7 +196,7 @@ func TestExecLeavesSomethingBehind(t *testing.T) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// Everything that is wrong with the options is said at once.
+// All faults of the options are reported at once.
 func TestExecOptions(t *testing.T) {
 	_, err := target.NewExec(target.ExecOptions{
 		Command: []string{"/nowhere/at/all"}, Dir: "/nowhere", Permanent: []int{0, 256}, Timeout: time.Microsecond, Grace: time.Hour, Output: 1 << 20,

@@ -7,11 +7,12 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the command the leader of a process group, so that what it starts can be ended with it.
+// ownGroup makes the command the leader of a process group, so that its child processes end with
+// it.
 func ownGroup(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// terminate asks the command and its group to end. That there is nobody left is no error.
+// terminate sends SIGTERM to the command and its group. An empty group is no error.
 func terminate(command *exec.Cmd) { _ = syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 
-// kill ends them.
+// kill sends SIGKILL to them.
 func kill(command *exec.Cmd) { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// The signatures of Standard Webhooks 1.0: HMAC-SHA256 over "id.timestamp.body", one for each secret.
+// The signatures of Standard Webhooks 1.0: HMAC-SHA256 over "id.timestamp.body", one for each
+// secret.
 const (
 	secretPrefix = "whsec_"
 	minSecret    = 24 // bytes, as the specification says
@@ -40,7 +41,7 @@ func parseSecret(s string) ([]byte, error) {
 	return key, nil
 }
 
-// sign sets the three headers. The body is signed as it is sent.
+// sign sets the three headers. body is the request's body as sent.
 func sign(h http.Header, keys [][]byte, id string, now time.Time, body []byte) {
 	id = messageID(id)
 	timestamp := strconv.FormatInt(now.Unix(), 10)
@@ -58,7 +59,8 @@ func sign(h http.Header, keys [][]byte, id string, now time.Time, body []byte) {
 	}
 }
 
-// messageID is id where it fits a header and has no full stop, and otherwise its hash: with a stop in it, one signature would be that of two messages.
+// messageID returns id if it fits a header and has no full stop, and otherwise its hash. With a
+// stop in the ID, one signature would fit two messages.
 func messageID(id string) string {
 	if id != "" && len(id) <= 128 && strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '.' }) < 0 {
 		return id
@@ -66,7 +68,7 @@ func messageID(id string) string {
 	return hashID(id)
 }
 
-// hashID gives 32 hex digits for one or more ids in their order.
+// hashID returns 32 hex digits for one or more IDs in their order.
 func hashID(ids ...string) string {
 	h := sha256.New()
 	for _, id := range ids {

@@ -9,7 +9,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// A function gets each delivery, its results keep their places, and it gets none once the context is done.
+// A function receives each delivery, the results keep their order, and no call is made once the
+// context is done.
 func TestFunc(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var got []string
@@ -35,7 +36,7 @@ func TestFunc(t *testing.T) {
 	}
 }
 
-// Whatever a target returns has a code and a message for the dead letter.
+// Every error of a target has a code and a message for the dead letter.
 func TestAsError(t *testing.T) {
 	if e := target.AsError(nil); e != nil {
 		t.Errorf("of nil: %v", e)

@@ -12,48 +12,68 @@ import (
 	"time"
 )
 
-// WebhookMode says how deliveries become requests.
+// WebhookMode is the form of requests.
 type WebhookMode string
 
 // The modes of webhooks: those of the HTTP binding of CloudEvents 1.0, and the bare body.
 const (
-	Structured WebhookMode = "structured" // one delivery a request, the whole event as JSON: application/cloudevents+json
-	Binary     WebhookMode = "binary"     // one delivery a request, its body as it is, the event's attributes in ce- headers
-	Batched    WebhookMode = "batch"      // several deliveries a request: application/cloudevents-batch+json
-	Plain      WebhookMode = "plain"      // one delivery a request, its body as it is, no CloudEvent
+	// one delivery a request, the whole event as JSON: application/cloudevents+json
+	Structured WebhookMode = "structured"
+	// one delivery a request, its body unchanged, the event's attributes in ce- headers
+	Binary WebhookMode = "binary"
+	// several deliveries a request: application/cloudevents-batch+json
+	Batched WebhookMode = "batch"
+	// one delivery a request, its body unchanged, no CloudEvent
+	Plain WebhookMode = "plain"
 )
 
-// WebhookOptions configure a webhook. Only URL and Now are needed.
+// WebhookOptions configure a webhook. Only URL and Now are required.
 type WebhookOptions struct {
-	URL     string            // http or https. A user and password in it are sent as basic authentication
-	Method  string            // Default: POST
-	Mode    WebhookMode       // Default: Structured
-	Secrets []string          // "whsec_" and 24 to 64 bytes in base64; each makes a signature, so that secrets can be changed in turn. At most 10. Default: none, unsigned
-	Headers map[string]string // sent with every request. Not those that the modes and signatures use
+	URL    string      // http or https. A user and password in it are sent as basic authentication
+	Method string      // Default: POST
+	Mode   WebhookMode // Default: Structured
+	// "whsec_" and 24 to 64 bytes in base64; each makes a signature, so that secrets can be
+	// rotated. At most 10. Default: none, unsigned
+	Secrets []string
+	// sent with every request. Headers of the modes and signatures are not allowed
+	Headers map[string]string
 
-	Timeout    time.Duration // of one request with its answer. Default: 30 s. Range: 10 ms to 15 minutes
-	BatchBytes int           // size of a request in Batched mode from which on the deliveries go in several; one delivery goes whatever its size. Default: 1 MB. Range: 1 KB to 64 MB
-	Parallel   int           // in the other modes: requests under way at once for one call of Deliver; deliveries of one key go one after another all the same. Default: 8. Range: 1 to 100
+	// of one request with its answer. Default: 30 s. Range: 10 ms to 15 minutes
+	Timeout time.Duration
+	// largest request in Batched mode; a single delivery may be larger. Default: 1 MB. Range: 1 KB
+	// to 64 MB
+	BatchBytes int
+	// in the other modes: concurrent requests of one call of Deliver; deliveries of one key still
+	// go one after another. Default: 8. Range: 1 to 100
+	Parallel int
 
-	Now       func() time.Time  // the time that signatures carry, and that a Retry-After date counts from. Receivers compare it with theirs, so it is real time
-	Transport http.RoundTripper // Default: HTTP/1.1 and HTTP/2 with connections kept, through the proxy that the environment names
+	// the time in signatures, and the start of a Retry-After date. Receivers compare it with their
+	// clocks, so it is real time
+	Now func() time.Time
+	// Default: HTTP/1.1 and HTTP/2 with kept connections, through the environment's proxy
+	Transport http.RoundTripper
 }
 
 // Webhook delivers by HTTP requests.
 //
-// An answer from 200 to 299 means delivered. 408, 425, 429 and from 500 on are worth another attempt, after the time that a Retry-After header gives, in
-// seconds or as a date; 429 and 503 say that the receiver is throttling. Redirects are not followed: a permanent one (300, 301, 304, 305, 308) cannot be mended by another
-// attempt, a temporary one may be gone by then. All other answers from 400 to 499 are permanent, 410 Gone among them. An answer that is not HTTP, that ends early or takes
-// longer than the timeout is worth another attempt.
+// An answer from 200 to 299 means delivered. 408, 425, 429 and from 500 on may be retried, after
+// the time in a Retry-After header, in seconds or as a date; 429 and 503 mean that the receiver
+// throttles. Redirects are not followed: a permanent one (300, 301, 304, 305, 308) is a permanent
+// failure, and a temporary one may be retried. All other answers from 400 to 499 are permanent
+// failures, including 410 Gone. An answer that is not HTTP, that ends early or exceeds the timeout
+// may be retried.
 //
-// In Batched mode the receiver may take some deliveries and not others: it answers from 200 to 299 with a JSON object like that of an AWS Lambda function,
+// In Batched mode the receiver may accept some deliveries and not others. It answers from 200 to
+// 299 with a JSON object like the answer of an AWS Lambda function,
 //
 //	{"batchItemFailures": [{"itemIdentifier": "the id of an event"}]}
 //
-// and gets only those again. Any other body means that all arrived, except that where the failures cannot be made out (the list is broken or too long, or it names an id that
-// was not in the request), all count as failed: as with Lambda, nothing is lost by a garbled answer.
+// and receives only those again. Any other body means that all arrived. If the list of failures is
+// broken, too long, or names an ID that was not in the request, all count as failed: as with
+// Lambda, a garbled answer loses nothing.
 //
-// Requests carry the headers of Standard Webhooks: webhook-id (the delivery's ID, the same in every attempt; in Batched mode a hash of the IDs), webhook-timestamp, and with secrets
+// Requests carry the headers of Standard Webhooks: webhook-id (the delivery's ID, the same in every
+// attempt; in Batched mode a hash of the IDs), webhook-timestamp, and with secrets
 // webhook-signature.
 type Webhook struct {
 	options WebhookOptions
@@ -77,7 +97,8 @@ const (
 	maxTimeout        = 15 * time.Minute
 )
 
-// NewWebhook checks the options and connects to nothing. It reports all that is wrong with them, and never quotes a secret.
+// NewWebhook checks the options and connects to nothing. It reports all faults together, without
+// quoting a secret.
 func NewWebhook(o WebhookOptions) (*Webhook, error) {
 	o.setDefaults()
 	w := &Webhook{options: o, headers: http.Header{}}
@@ -145,7 +166,8 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// newTransport keeps as many connections as a lane may use, all of which go to one host.
+// newTransport returns a transport that keeps as many connections as a lane may use, all to one
+// host.
 func newTransport() http.RoundTripper {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -153,19 +175,20 @@ func newTransport() http.RoundTripper {
 	}
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1000
 	t.MaxResponseHeaderBytes = 64 << 10
-	t.DisableCompression = true // so that the bound on an answer is one on what is read
+	t.DisableCompression = true // so that the limit of an answer bounds the bytes read
 	return t
 }
 
 func parseWebhookURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
-		return nil, errors.New("url: must have the form https://example.com/path, with http or https, a host and no fragment") // the URL may hold a password
+		// the URL may contain a password
+		return nil, errors.New("url: must have the form https://example.com/path, with http or https, a host and no fragment")
 	}
 	return u, nil
 }
 
-// setHeaders checks the configured headers and keeps them.
+// setHeaders checks and stores the configured headers.
 func (w *Webhook) setHeaders(headers map[string]string) (wrong []error) {
 	if len(headers) > maxHeaders {
 		wrong = append(wrong, fmt.Errorf("headers: %d are too many; the limit is %d", len(headers), maxHeaders))
@@ -185,7 +208,8 @@ func (w *Webhook) setHeaders(headers map[string]string) (wrong []error) {
 		case w.headers[http.CanonicalHeaderKey(name)] != nil:
 			wrong = append(wrong, fmt.Errorf("headers: %s is given twice", name))
 		case len(value) > maxHeaderBytes || strings.IndexFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) >= 0:
-			wrong = append(wrong, fmt.Errorf("headers: the value of %s has a control character or more than %d bytes", name, maxHeaderBytes)) // and may be a password
+			// the value may be a password
+			wrong = append(wrong, fmt.Errorf("headers: the value of %s has a control character or more than %d bytes", name, maxHeaderBytes))
 		case lower == "host":
 			w.host = value
 		default:
@@ -200,14 +224,14 @@ var ownHeaders = []string{
 	"content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
 }
 
-// isToken says whether s can be the name of a header or a method.
+// isToken reports whether s is a valid name of a header or a method.
 func isToken(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
 	}) < 0
 }
 
-// Close lets go of connections that are kept for later requests.
+// Close closes idle connections.
 func (w *Webhook) Close() error {
 	w.client.CloseIdleConnections()
 	return nil
@@ -240,7 +264,7 @@ func (w *Webhook) Deliver(ctx context.Context, deliveries []Delivery) []error {
 	return results
 }
 
-// perKey gives the places of the deliveries that have to go one after another: those of one key.
+// perKey returns the positions of the deliveries of each key, which must go one after another.
 func perKey(deliveries []Delivery) (queues [][]int) {
 	queueOf := map[string]int{}
 	for i, d := range deliveries {

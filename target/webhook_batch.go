@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// failures are the ids that a batch's answer says have failed; an error where it does not let itself be understood.
+// failures returns the failed IDs in a batch's answer, or an error if the answer is unclear.
 func (a answer) failures(sent []string) (map[string]bool, error) {
 	body := bytes.TrimSpace(a.body)
 	if len(body) == 0 || body[0] != '{' {

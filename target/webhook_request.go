@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	maxAnswer = 1 << 20        // bytes of an answer that are read; a connection with a longer one is not used again
+	maxAnswer = 1 << 20        // bytes of an answer that are read; a longer one ends its connection
 	maxQuoted = 512            // bytes of an answer that a failure's message quotes
-	maxAfter  = 24 * time.Hour // longest Retry-After that is believed: a delivery gets no older
+	maxAfter  = 24 * time.Hour // longest Retry-After that counts: the most age of a delivery
 	agent     = "mayfly"
 )
 
-// Codes of a webhook's failures. Those of answers are "HTTP" and the status.
+// Codes of a webhook's failures. The code of an HTTP status is "HTTP" and the status.
 const (
 	codeTimeout    = "Timeout"
 	codeConnection = "ConnectionError"
 	codeAnswer     = "InvalidAnswer"
 )
 
-// deliverOne sends one delivery in a mode that has no batches.
+// deliverOne sends one delivery in a mode without batches.
 func (w *Webhook) deliverOne(ctx context.Context, d Delivery) error {
 	h, body := w.newHeader(), d.Body
 	switch event := CloudEvent(d); w.options.Mode {
@@ -53,7 +53,7 @@ func setContentType(h http.Header, e CloudEvent) {
 	}
 }
 
-// deliverBatches sends deliveries in as few requests as their sizes allow, one after another.
+// deliverBatches sends deliveries one request after another, in as few as their sizes allow.
 func (w *Webhook) deliverBatches(ctx context.Context, deliveries []Delivery, results []error) {
 	for len(deliveries) > 0 {
 		body, ids := []byte{'['}, make([]string, 0, len(deliveries))
@@ -100,16 +100,16 @@ func (w *Webhook) newHeader() http.Header {
 	return h
 }
 
-// answer is what came back with a status that means success.
+// answer is the answer of a successful status.
 type answer struct {
 	body []byte // up to maxAnswer
-	err  error  // why there is not more of it
+	err  error  // the reason if the body is incomplete
 }
 
-// errTooLong is that the answer's body goes on behind its bound.
+// errTooLong is the error for an answer's body beyond the limit.
 var errTooLong = errors.New("the answer is too long")
 
-// send makes one request. It gives an answer where the status means success, and else the failure.
+// send makes one request. It returns the answer for a successful status, and otherwise the failure.
 func (w *Webhook) send(ctx context.Context, h http.Header, id string, body []byte) (answer, error) {
 	if err := ctx.Err(); err != nil {
 		return answer{}, err
@@ -134,7 +134,7 @@ func (w *Webhook) send(ctx context.Context, h http.Header, id string, body []byt
 	return answer{}, statusError(response, got.body, w.options.Now())
 }
 
-// read takes what the bound allows of a body; having met the end, the connection can be used again.
+// read reads a body up to the limit. Reading to the end allows the connection to be reused.
 func read(body io.Reader) answer {
 	b, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
 	if len(b) > maxAnswer {
@@ -143,11 +143,12 @@ func read(body io.Reader) answer {
 	return answer{b, err}
 }
 
-// failure says why there is no answer. It does not tell the URL, which may hold a secret.
+// failure returns the reason for a missing answer, without the URL, which may contain a secret.
 func (w *Webhook) failure(ctx, limited context.Context, err error) error {
 	var network net.Error
 	switch cause := withoutURL(err); {
-	case errors.Is(ctx.Err(), context.Canceled): // the program is ending; nothing is wrong with the webhook
+	// the program is ending; the webhook is not at fault
+	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case limited.Err() != nil, errors.As(err, &network) && network.Timeout():
 		return &Error{Code: codeTimeout, Message: fmt.Sprintf("%s did not answer before the timeout", w.url.Host), Err: cause}
@@ -164,7 +165,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// statusError says what an answer other than success means.
+// statusError returns the failure for an unsuccessful status.
 func statusError(response *http.Response, body []byte, now time.Time) error {
 	status := response.StatusCode
 	e := &Error{Code: fmt.Sprintf("HTTP%d", status), Message: statusText(status)}
@@ -194,7 +195,7 @@ func statusText(status int) string {
 	return fmt.Sprintf("the webhook answered %d", status)
 }
 
-// retryAfter reads seconds or a date. What is neither, or past, is as if it were not there.
+// retryAfter parses seconds or a date. It returns 0 for an invalid or past value.
 func retryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
@@ -206,7 +207,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// quote gives the beginning of an answer on one line.
+// quote returns the beginning of an answer on one line.
 func quote(body []byte) string {
 	text := strings.ToValidUTF8(string(body[:min(len(body), maxQuoted)]), "\uFFFD")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {

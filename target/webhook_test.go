@@ -21,7 +21,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// The secret, id, time, body and signature of the reference implementation's own test.
+// The secret, ID, time, body and signature of the reference implementation's own test.
 const (
 	knownSecret    = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	knownID        = "msg_p5jXN8AQM9LWM0D4loKWxJek"
@@ -31,13 +31,13 @@ const (
 
 var knownTime = time.Unix(1614265330, 0)
 
-// received is a request as the server saw it.
+// received is a request as the server received it.
 type received struct {
 	*http.Request
 	body string
 }
 
-// hook is a server that remembers what it got and answers as told.
+// hook is a server that records requests and returns configured answers.
 type hook struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -76,7 +76,7 @@ func newWebhook(t testing.TB, o target.WebhookOptions) *target.Webhook {
 	return w
 }
 
-// one delivers one delivery and gives its result.
+// one delivers one delivery and returns its result.
 func one(t testing.TB, to target.Target, d target.Delivery) *target.Error {
 	t.Helper()
 	results := to.Deliver(t.Context(), []target.Delivery{d})
@@ -86,7 +86,8 @@ func one(t testing.TB, to target.Target, d target.Delivery) *target.Error {
 	return target.AsError(results[0])
 }
 
-// The signature of a known message is the one that the reference implementation gives, and each secret makes one.
+// The signature of a known message equals the reference implementation's, and each secret makes
+// one.
 func TestWebhookSignature(t *testing.T) {
 	h := serveHook(t, nil)
 	other := "whsec_" + base64.StdEncoding.EncodeToString([]byte("another secret of 24 bytes"))
@@ -105,7 +106,8 @@ func TestWebhookSignature(t *testing.T) {
 	}
 }
 
-// An id with a full stop would make one signature that of two messages, so its hash goes in its place; the same at every attempt.
+// An ID with a full stop would let one signature fit two messages, so its hash replaces it; the
+// same at every attempt.
 func TestWebhookIDWithStop(t *testing.T) {
 	h := serveHook(t, nil)
 	w := newWebhook(t, target.WebhookOptions{URL: h.URL})
@@ -120,7 +122,7 @@ func TestWebhookIDWithStop(t *testing.T) {
 	}
 }
 
-// The modes put the same delivery into requests as the HTTP binding of CloudEvents says.
+// The modes convert the same delivery to requests as in the HTTP binding of CloudEvents.
 func TestWebhookModes(t *testing.T) {
 	h := serveHook(t, nil)
 	d := firing()
@@ -158,7 +160,8 @@ func TestWebhookModes(t *testing.T) {
 	}
 }
 
-// What each answer means. Nothing is followed, and a failure quotes the beginning of the answer on one line.
+// The result of each answer. No redirect is followed, and a failure quotes the beginning of the
+// answer on one line.
 func TestWebhookAnswers(t *testing.T) {
 	var status int
 	var header http.Header
@@ -224,7 +227,8 @@ func outcome(e *target.Error) string {
 	return s + " " + e.After.String()
 }
 
-// Answers that are no HTTP, that end early or that never come are worth another attempt, and no message tells the URL's secrets.
+// Answers that are not HTTP, that end early or never come are no permanent failures, and no message
+// contains the URL's secrets.
 func TestWebhookGarbage(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer string // "" hangs
@@ -316,7 +320,7 @@ func TestWebhookGivenUp(t *testing.T) {
 	}
 }
 
-// In batch mode a request carries many deliveries, and its answer may name those that failed.
+// In batch mode a request carries many deliveries, and its answer may name the failed ones.
 func TestWebhookBatchFailures(t *testing.T) {
 	deliveries := []target.Delivery{{ID: "a"}, {ID: "b"}, {ID: "c"}}
 	var answer string
@@ -367,7 +371,8 @@ func TestWebhookBatchFailures(t *testing.T) {
 	}
 }
 
-// A batch too large for one request goes in several, each delivery in exactly one, in order; a single large one goes alone.
+// A batch too large for one request is split, each delivery into exactly one request, in order; a
+// single large one goes alone.
 func TestWebhookBatchSizes(t *testing.T) {
 	h := serveHook(t, func(w http.ResponseWriter, r received) {
 		if strings.Contains(r.body, `"d4"`) {
@@ -406,7 +411,7 @@ func TestWebhookBatchSizes(t *testing.T) {
 	}
 }
 
-// Deliveries of one key go one after another, in order; others at the same time, up to the limit.
+// Deliveries of one key go one after another, in order; others concurrently, up to the limit.
 func TestWebhookParallel(t *testing.T) {
 	var underWay, most atomic.Int32
 	release := make(chan struct{})
@@ -414,7 +419,7 @@ func TestWebhookParallel(t *testing.T) {
 		if n := underWay.Add(1); n > most.Load() {
 			most.Store(n)
 			if n == 3 {
-				close(release) // three at once were seen
+				close(release) // three concurrent requests were seen
 			}
 		}
 		<-release
@@ -450,7 +455,7 @@ func TestWebhookParallel(t *testing.T) {
 	}
 }
 
-// Connections are used again, whatever the answers were, and a server that closes them in between does no harm.
+// Connections are reused after any answer, and a server that closes them in between does no harm.
 func TestWebhookReusesConnections(t *testing.T) {
 	h := serveHook(t, func(w http.ResponseWriter, r received) {
 		if r.Header.Get("Ce-Id") == "bad" {
@@ -480,7 +485,7 @@ func TestWebhookReusesConnections(t *testing.T) {
 	}
 }
 
-// Everything that is wrong with the options is said at once, without the secrets.
+// All faults of the options are reported at once, without the secrets.
 func TestWebhookOptions(t *testing.T) {
 	_, err := target.NewWebhook(target.WebhookOptions{
 		URL: "ftp://hunter2@example.com", Method: "PO ST", Mode: "both", Secrets: []string{"hunter2", "whsec_hunter2!", "whsec_aHVudGVyMg=="},
@@ -516,7 +521,7 @@ a webhook needs a clock: set Now, for instance to time.Now`
 	}
 }
 
-// FuzzBatchAnswer: whatever a receiver answers, each delivery has a result, and none is permanent.
+// FuzzBatchAnswer: for any answer of a receiver, each delivery has a result, and none is permanent.
 func FuzzBatchAnswer(f *testing.F) {
 	for _, seed := range []string{``, `{}`, `{"batchItemFailures":[{"itemIdentifier":"a"}]}`, `{"batchItemFailures":[{"itemIdentifier":null}]}`, `[`, "\x00"} {
 		f.Add([]byte(seed))
