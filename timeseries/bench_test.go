@@ -9,13 +9,14 @@ import (
 	"github.com/mayflydb/mayfly"
 )
 
-// durable is a series in a directory, with the clock of the machine.
+// durable returns a series in a directory, with the machine's clock.
 func durable(b *testing.B, spec Spec) *world {
 	b.Helper()
 	return newWorldIn(b, b.TempDir(), mayfly.Options{}, spec)
 }
 
-// devicesFile is a CSV file of readings: so many devices, one after another at each instant, until now.
+// devicesFile returns a CSV file with readings of many devices, one after another at each instant,
+// until a time.
 func devicesFile(devices, readings int, until time.Time) string {
 	var text strings.Builder
 	text.WriteString("device,time,temperature,pressure,wind\n")
@@ -43,7 +44,7 @@ func BenchmarkIngest(b *testing.B) {
 	b.ReportMetric(readings*float64(b.N)/b.Elapsed().Seconds(), "readings/s")
 }
 
-// BenchmarkLatest asks for the latest samples of 10,000 devices.
+// BenchmarkLatest reads the latest samples of 10,000 devices.
 func BenchmarkLatest(b *testing.B) {
 	const devices = 10_000
 	x := durable(b, Spec{Retention: 366 * Day})

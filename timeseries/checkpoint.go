@@ -11,8 +11,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// LoadCheckpoint reads how far a source has been ingested into to, and reports whether there is such a checkpoint. It is kept in ConfigTable and goes with the series,
-// so that whoever goes on may be another machine.
+// LoadCheckpoint reads the checkpoint of a source into to, and reports whether there is one.
+// ConfigTable keeps it with the series, so another machine can continue.
 func (s *Series) LoadCheckpoint(ctx context.Context, source string, to any) (bool, error) {
 	row, err := getConfig(ctx, s.db, s.spec.Table, prefixCheckpoint+source)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Series) LoadCheckpoint(ctx context.Context, source string, to any) (boo
 	return true, nil
 }
 
-// SaveCheckpoint writes down how far a source has been ingested: what lies before is written.
+// SaveCheckpoint stores the checkpoint of a source: everything before it is written.
 func (s *Series) SaveCheckpoint(ctx context.Context, source string, checkpoint any) error {
 	doc, err := json.Marshal(checkpoint)
 	if err != nil {

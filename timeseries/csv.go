@@ -9,21 +9,22 @@ import (
 	"unicode/utf8"
 )
 
-// csvParser reads CSV, a sample a line. A value in quotes has no line end in it: so a quote that is missing spoils its own line and not the rest of the file.
+// csvParser reads CSV, one sample per line. A quoted value contains no line end, so a missing quote
+// spoils its own line and not the rest of the file.
 type csvParser struct {
 	m        Mapping
 	names    []string
-	device   int // columns; -1: Mapping.As
+	device   int // columns; -1: Mapping.As names the device
 	time     int
 	isMetric []bool
-	isTag    []bool // kept as it is
+	isTag    []bool // columns stored as tags
 	cells    []string
 }
 
 const columnsMax = 1000
 
 func (p *csvParser) header(line []byte) (bool, error) {
-	if p.names != nil { // they are given
+	if p.names != nil { // Mapping.Header has the names
 		return false, nil
 	}
 	names, err := p.split(line, nil)
@@ -64,7 +65,7 @@ func (p *csvParser) setNames(names []string) error {
 	return nil
 }
 
-// ErrMapping says that a file does not have what it is to be read by.
+// ErrMapping reports that a file lacks a column of its mapping.
 var ErrMapping = errors.New("not found")
 
 func missingName(what, wanted string, names, usual []string) error {
@@ -101,14 +102,14 @@ func (p *csvParser) parse(line []byte) (*reading, *SampleError) {
 	return r, nil
 }
 
-// cell takes a value that is neither device nor time.
+// cell reads a value that is neither device nor time.
 func (p *csvParser) cell(r *reading, i int, name, cell string) *SampleError {
 	if i == p.device || i == p.time || name == "" {
 		return nil
 	}
 	value := strings.TrimSpace(cell)
 	if value == "" || value == "null" || value == "NULL" {
-		return nil // nothing was measured
+		return nil // no measurement
 	}
 	if p.isTag[i] {
 		r.tag(name, value)
@@ -121,7 +122,7 @@ func (p *csvParser) cell(r *reading, i int, name, cell string) *SampleError {
 	v, err := strconv.ParseFloat(value, 64)
 	switch {
 	case err == nil || errors.Is(err, strconv.ErrRange):
-		r.Values[metricName(name)] = v // NaN and infinite ones are refused with the sample
+		r.Values[metricName(name)] = v // the series refuses a sample with NaN or infinity
 	case len(p.m.Metrics) > 0:
 		return refuse(ReasonNumber, "%s is %q", name, value)
 	default:
@@ -139,7 +140,7 @@ func (r *reading) tag(name, value string) {
 
 var errQuote = errors.New("a quote is not closed, or is inside a value")
 
-// split appends a line's values. Two quotes within quotes are one.
+// split appends the values of a line. A doubled quote within quotes is one quote.
 func (p *csvParser) split(line []byte, cells []string) ([]string, error) {
 	if !utf8.Valid(line) {
 		return cells, errors.New("it is not UTF-8")
@@ -172,7 +173,7 @@ func (p *csvParser) split(line []byte, cells []string) ([]string, error) {
 	}
 }
 
-// unquote reads up to the quote that closes, and gives what is behind it.
+// unquote returns the text up to the closing quote, and the text behind it.
 func unquote(text string) (value, after string, err error) {
 	var b strings.Builder
 	for {

@@ -13,7 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
-// startDynalite runs dynalite, an implementation of DynamoDB that shares nothing with ours, as it is in .ci/clients.
+// startDynalite starts dynalite from .ci/clients, an independent implementation of DynamoDB.
 func startDynalite(t *testing.T) *dynamodb.Client {
 	t.Helper()
 	url := testkit.Dynalite(t)
@@ -25,7 +25,8 @@ func startDynalite(t *testing.T) *dynamodb.Client {
 	})
 }
 
-// elsewhere is a series at dynalite, which has neither TTL nor a clock that can be moved: the time is the test's.
+// elsewhere returns a series at dynalite, which has neither TTL nor a clock to move: the test sets
+// the time.
 func elsewhere(t *testing.T, spec Spec, now *time.Time) *world {
 	t.Helper()
 	x := &world{t: t}
@@ -34,7 +35,8 @@ func elsewhere(t *testing.T, spec Spec, now *time.Time) *world {
 	return x
 }
 
-// A part of the year goes into an implementation that is not ours, over HTTP, and comes back; what has expired is left out by readers although nobody removes it.
+// Part of a year's readings makes the round trip through another implementation over HTTP. Readers
+// omit expired samples although the endpoint removes none.
 func TestDynalite(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2010, 3, 1, 0, 0, 0, 0, time.UTC)

@@ -10,7 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// Readings go in, come back, are summed up, and are gone when their retention has passed.
+// Store readings, read them, summarize them, and see them expire at the end of their retention.
 func Example() {
 	ctx := context.Background()
 	noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)

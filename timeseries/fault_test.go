@@ -23,12 +23,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// narrow stands before a database, and takes of a BatchWriteItem what take says: the rest stays unprocessed, as where capacity is used up.
+// narrow is a transport that processes a part of each BatchWriteItem: take selects the partitions,
+// and the rest stays unprocessed, like at an endpoint without spare capacity.
 type narrow struct {
 	http.RoundTripper
 	mu    sync.Mutex
-	take  func(partition string) bool         // nil: everything
-	fails func(operation, body string) string // the code of an error; "" for none. nil: nothing fails
+	take  func(partition string) bool         // nil: all partitions
+	fails func(operation, body string) string // returns an error code, or "". nil: nothing fails
 	calls map[string]int
 }
 
@@ -71,7 +72,7 @@ func (n *narrow) RoundTrip(r *http.Request) (*http.Response, error) {
 	return out, err
 }
 
-// split gives what goes through, nil for nothing, and what stays, "" for nothing.
+// split returns the part of a body to process, or nil, and the unprocessed part, or "".
 func (n *narrow) split(body []byte) (through []byte, stays string) {
 	var all, in, out batch
 	if json.Unmarshal(body, &all) != nil {
@@ -107,7 +108,7 @@ func answer(r *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// newNarrowWorld is a series behind such a transport.
+// newNarrowWorld returns a series behind such a transport.
 func newNarrowWorld(t *testing.T, spec Spec) (*world, *narrow) {
 	t.Helper()
 	db, err := mayfly.Open("", mayfly.Options{Start: start, Frozen: true})
@@ -137,7 +138,7 @@ func readings(device string, n int) (samples []Sample) {
 	return samples
 }
 
-// What stays unprocessed, is throttled, or fails inside the endpoint is tried again until it is written.
+// Write retries unprocessed, throttled and failed items until they are written.
 func TestWriteTriesAgain(t *testing.T) {
 	x, n := newNarrowWorld(t, Spec{})
 	chance := rand.New(rand.NewPCG(1, 2))
@@ -155,7 +156,7 @@ func TestWriteTriesAgain(t *testing.T) {
 	}
 }
 
-// Where the endpoint does not recover, Write says which samples are not there; the others are.
+// If the endpoint does not recover, Write lists the samples that are not written; the others are.
 func TestWriteGivesUp(t *testing.T) {
 	x, n := newNarrowWorld(t, Spec{})
 	w := x.writer(WriterOptions{RetryFor: 50 * time.Millisecond})
@@ -178,7 +179,7 @@ func TestWriteGivesUp(t *testing.T) {
 	}
 }
 
-// A sample that the endpoint does not take for itself keeps none of those out that are in one batch with it.
+// A sample that the endpoint refuses fails alone: the others of its batch are written.
 func TestWriteIsolatesWhatIsRefused(t *testing.T) {
 	x, n := newNarrowWorld(t, Spec{})
 	n.set(nil, func(operation, body string) string {
@@ -200,7 +201,7 @@ func TestWriteIsolatesWhatIsRefused(t *testing.T) {
 	}
 }
 
-// The latest sample of a device whose write failed is put right when the samples are written again.
+// After a failed write of a device's latest sample, writing the samples again repairs it.
 func TestLatestFailsAndIsPutRight(t *testing.T) {
 	x, n := newNarrowWorld(t, Spec{})
 	w := x.writer(WriterOptions{RetryFor: 20 * time.Millisecond})
@@ -225,13 +226,14 @@ func TestLatestFailsAndIsPutRight(t *testing.T) {
 	}
 }
 
-// A device that is throttled gets more shards, which take effect when all readers must know of them; one that is not hot gets none.
+// A throttled device gets more shards, which take effect when all readers must know of them;
+// another device gets none.
 func TestThrottledDeviceIsSpread(t *testing.T) {
 	x, n := newNarrowWorld(t, Spec{CacheFor: time.Minute})
 	w := x.writer(WriterOptions{ShardRate: -1, MaxShards: 4})
 	w.meter.window = time.Millisecond
 	taken := map[string]int{}
-	n.set(func(partition string) bool { // of a hot partition every other item is refused
+	n.set(func(partition string) bool { // a hot partition refuses every other item
 		taken[partition]++
 		return partition != "roof" || taken[partition]%2 == 0
 	}, nil)
@@ -274,7 +276,8 @@ func TestThrottledDeviceIsSpread(t *testing.T) {
 	}
 }
 
-// A device that writes more than its shards are given is spread, too; by how much follows from its rate, up to the bound.
+// A device above the rate of its shards gets more; their number follows from the rate, up to the
+// bound.
 func TestFastDeviceIsSpread(t *testing.T) {
 	x := newWorld(t, Spec{})
 	w := x.writer(WriterOptions{ShardRate: 1, MaxShards: 3})
@@ -291,7 +294,7 @@ func TestFastDeviceIsSpread(t *testing.T) {
 	}
 }
 
-// An endpoint that goes away ends an ingest; run again it goes on, and everything is there once.
+// A failing endpoint ends an ingest. The next run continues, and every sample is stored once.
 func TestIngestSurvivesTheEndpoint(t *testing.T) {
 	x, n := newNarrowWorld(t, Spec{})
 	w := x.writer(WriterOptions{RetryFor: 10 * time.Millisecond})

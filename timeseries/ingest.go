@@ -13,45 +13,52 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// IngestOptions say how a file is ingested.
+// IngestOptions configure Ingest.
 type IngestOptions struct {
 	Format  Format
 	Mapping Mapping
 
-	// Checkpoint names the source, under which Ingest writes down how far it is, and goes on there. Default: "", it does not. At most 1,000 bytes.
+	// Checkpoint names the source. Ingest stores its progress under this name, and continues from
+	// it. Default: "", no checkpoint. At most 1,000 bytes.
 	Checkpoint string
-	// Restart begins at the beginning, whatever is written down.
+	// Restart ignores a stored checkpoint.
 	Restart bool
-	// Rejects gets the lines that cannot be used: one JSON object each with "line", "reason", "message" and "text". Default: they are counted only.
+	// Rejects receives the unusable lines: one JSON object each with "line", "reason", "message"
+	// and "text". Default: they are only counted.
 	Rejects Rejects
-	// Progress is told now and then, and at the end, how far it is. Default: nobody is.
+	// Progress is called from time to time, and at the end. Default: no calls.
 	Progress func(Report)
 }
 
-// Rejects is a file for lines that are put aside, such as an *os.File. Where Ingest goes on from a checkpoint it is cut to what it was then.
+// Rejects is a file for rejected lines, such as an *os.File. When Ingest continues from a
+// checkpoint it truncates the file to its length at that time.
 type Rejects interface {
 	io.Writer
 	Seek(offset int64, whence int) (int64, error)
 	Truncate(size int64) error
 }
 
-// Report is what has become of a file's lines, or of a broker's messages. After going on from a file's checkpoint it is about all of them.
+// Report counts what became of the lines of a file, or of a broker's messages. After a file's
+// checkpoint it includes the earlier runs.
 type Report struct {
-	Messages   int64            `json:"messages,omitempty"` // of a broker
-	Lines      int64            `json:"lines"`              // read, the line of names and empty ones as well
-	Bytes      int64            `json:"bytes"`              // read
-	Written    int64            `json:"written"`            // samples
-	OutOfOrder int64            `json:"outOfOrder"`         // of those: older than what was read of the same device before. They are in order all the same
-	Rejected   int64            `json:"rejected"`           // lines
+	Messages int64 `json:"messages,omitempty"` // of a broker
+	Lines    int64 `json:"lines"`              // read, with the header and empty lines
+	Bytes    int64 `json:"bytes"`              // read
+	Written  int64 `json:"written"`            // samples
+	// written samples that are older than an earlier line of their device; readers see them in
+	// order
+	OutOfOrder int64            `json:"outOfOrder"`
+	Rejected   int64            `json:"rejected"` // lines
 	Reasons    map[Reason]int64 `json:"reasons,omitempty"`
-	Unknown    map[string]int64 `json:"unknown,omitempty"` // columns that were left out, with the number of their values; at most 100
-	Resumed    int64            `json:"resumed"`           // lines that an earlier run had done
-	First      []Rejected       `json:"first,omitempty"`   // of the rejected lines, at most 10
+	// ignored columns, with the number of their values; at most 100
+	Unknown map[string]int64 `json:"unknown,omitempty"`
+	Resumed int64            `json:"resumed"`         // lines of earlier runs
+	First   []Rejected       `json:"first,omitempty"` // the first rejected lines, at most 10
 }
 
-// Rejected is a line that was put aside.
+// Rejected is an unusable line.
 type Rejected struct {
-	From    string `json:"from,omitempty"` // the message that it is a line of; "" where it is a file's
+	From    string `json:"from,omitempty"` // the broker's message; "" for a file
 	Line    int64  `json:"line"`           // counted from 1
 	Reason  Reason `json:"reason"`
 	Message string `json:"message"`
@@ -59,31 +66,34 @@ type Rejected struct {
 }
 
 const (
-	chunkMax        = 2000 // samples that are written together
+	chunkMax        = 2000 // samples per write
 	chunksAtOnce    = 4
 	checkpointEvery = 2 * time.Second // of real time
 	firstMax        = 10
 	unknownMax      = 100
-	recentMax       = 500_000 // samples among which duplicates are found, twice
-	knownDevices    = 200_000 // of which the order is watched
+	recentMax       = 500_000 // samples in each of the two generations that detect duplicates
+	knownDevices    = 200_000 // devices whose order is checked
 	sourceMax       = 1000
 )
 
-// progress is what is written down.
+// progress is the stored checkpoint.
 type progress struct {
-	Offset  int64  `json:"offset"` // bytes before which everything is written
-	Line    int64  `json:"line"`
-	Head    string `json:"head"` // hash of the file's first bytes, by which another file of the same name is known
+	Offset int64 `json:"offset"` // bytes before it are written
+	Line   int64 `json:"line"`
+	// hash of the file's first bytes; another file of the same name has another one
+	Head    string `json:"head"`
 	HeadLen int64  `json:"headLen"`
-	Rejects int64  `json:"rejects"` // bytes of the rejects file
+	Rejects int64  `json:"rejects"` // length of the rejects file
 	Report  Report `json:"report"`
 }
 
-// headMax is how many of a file's bytes tell it from another.
+// headMax is the number of bytes that identify a file.
 const headMax = 4096
 
-// Ingest writes the samples of a file. What it cannot use it puts aside, with number and reason, and goes on; what the endpoint does not take for longer than the
-// writer is patient ends it. Everything before its checkpoint is written, and what it writes twice after an interruption is there once.
+// Ingest writes the samples of a file. It rejects unusable lines, with number and reason, and
+// continues. It ends with an error if the endpoint fails for longer than the writer retries.
+// Everything before the checkpoint is written; samples that a later run writes again are stored
+// once.
 func Ingest(ctx context.Context, w *Writer, from io.Reader, o IngestOptions) (Report, error) {
 	o.Mapping = o.Mapping.withDefaults(o.Format)
 	if err := o.Mapping.validate(); err != nil {
@@ -104,7 +114,7 @@ func Ingest(ctx context.Context, w *Writer, from io.Reader, o IngestOptions) (Re
 	if late := in.drain(); err == nil {
 		err = late
 	}
-	// Also after a failure: what was written before it need not be written again.
+	// Also after a failure: a later run need not write these again.
 	if late := in.save(context.WithoutCancel(ctx)); err == nil {
 		err = late
 	}
@@ -114,7 +124,7 @@ func Ingest(ctx context.Context, w *Writer, from io.Reader, o IngestOptions) (Re
 	return in.tally.report, err
 }
 
-// ingesting is a file on its way.
+// ingesting is the state of one Ingest.
 type ingesting struct {
 	w      *Writer
 	o      IngestOptions
@@ -126,23 +136,23 @@ type ingesting struct {
 	rejects int64  // bytes of the file
 
 	chunk  *chunk
-	flying []*chunk // in the order of the file
-	failed bool     // to write one of them: what lies behind it is not done
+	flying []*chunk // chunks being written, in the order of the file
+	failed bool     // a chunk failed, so progress must not pass it
 	recent recent
-	done   progress // what is written, and not yet written down
+	done   progress // written, but not stored as progress yet
 	saved  clock.Elapsed
 }
 
-// chunk is samples that are written together.
+// chunk is a set of samples for one write.
 type chunk struct {
 	samples []Sample
 	at      []int64  // their lines
-	texts   []string // of those lines, only where rejects are kept
+	texts   []string // of those lines; nil without a file for rejects
 	err     error
 	done    chan struct{}
 }
 
-// begin finds the place where to go on.
+// begin positions the input at the checkpoint, or at the start.
 func (in *ingesting) begin(ctx context.Context, from io.Reader) error {
 	var before progress
 	found := false
@@ -159,7 +169,7 @@ func (in *ingesting) begin(ctx context.Context, from io.Reader) error {
 	}
 	in.head = in.head[:n]
 	if found && (before.HeadLen > int64(n) || before.Head != in.headHash(before.HeadLen)) {
-		found = false // another file of the same name, or the same read in another way
+		found = false // another file of the same name, or another mapping
 	}
 	from = io.MultiReader(bytes.NewReader(in.head), from)
 	if err := in.beginRejects(found, before); err != nil {
@@ -202,7 +212,7 @@ func (in *ingesting) beginRejects(found bool, before progress) error {
 	return err
 }
 
-// readHeader reads the first line where it has names.
+// readHeader reads the line of names, if the format has one.
 func (in *ingesting) readHeader() error {
 	if in.o.Format != CSV || len(in.o.Mapping.Header) > 0 {
 		return nil
@@ -219,18 +229,18 @@ func (in *ingesting) readHeader() error {
 	return err
 }
 
-// headHash tells a file, and how it is read, from another.
+// headHash returns the hash of the file's first n bytes and of the mapping.
 func (in *ingesting) headHash(n int64) string {
 	m := in.o.Mapping
 	zone := m.Zone.String()
-	m.Zone = nil // an address tells nothing
+	m.Zone = nil // a pointer differs in each run
 	sum := sha256.Sum256(fmt.Appendf(in.head[:n:n], "%s %+v %s", in.o.Format, m, zone))
 	return hex.EncodeToString(sum[:8])
 }
 
 func (in *ingesting) newChunk() *chunk { return &chunk{done: make(chan struct{})} }
 
-// run reads lines to the end.
+// run reads all lines.
 func (in *ingesting) run(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -239,13 +249,14 @@ func (in *ingesting) run(ctx context.Context) error {
 		switch err := in.lines.next(); {
 		case errors.Is(err, io.EOF):
 			return in.launch(ctx)
-		case err != nil: // what could be read is worth writing
+		case err != nil: // write the lines before the error
 			return errors.Join(fmt.Errorf("read line %d: %w", in.lines.number+1, err), in.launch(ctx))
 		}
 		if err := in.line(); err != nil {
 			return err
 		}
-		if len(in.chunk.samples) < chunkMax && in.lines.number%(10*chunkMax) != 0 { // the latter for a file that is all rejects
+		// the second condition saves progress in a file of rejects
+		if len(in.chunk.samples) < chunkMax && in.lines.number%(10*chunkMax) != 0 {
 			continue
 		}
 		if err := in.launch(ctx); err != nil {
@@ -254,7 +265,7 @@ func (in *ingesting) run(ctx context.Context) error {
 	}
 }
 
-// line takes a line: into the chunk, or aside.
+// line adds a line's sample to the chunk, or rejects the line.
 func (in *ingesting) line() error {
 	if in.lines.long {
 		return in.reject(in.lines.number, string(in.lines.text[:1000]), refuse(ReasonLong, "the line has more than %d bytes", lineMax))

@@ -21,7 +21,7 @@ import (
 	"github.com/mayflydb/mayfly"
 )
 
-// seattle is a year of hourly readings, as they are in the file.
+// seattle returns the file with a year of hourly readings.
 func seattle(t testing.TB) string {
 	t.Helper()
 	f, err := os.Open("../internal/demo/seattle-weather-hourly-normals.csv.gz")
@@ -34,7 +34,7 @@ func seattle(t testing.TB) string {
 	return string(text)
 }
 
-// plain reads the file with nothing of this package.
+// plain is a reading, read from the file without this package.
 type plain struct {
 	at                          time.Time
 	pressure, temperature, wind float64
@@ -58,12 +58,13 @@ func plainly(t testing.TB, text string) (all []plain) {
 	return all
 }
 
-// afterSeattle is a database whose clock shows the end of the year that the readings are of.
+// afterSeattle returns a database whose clock shows the end of the readings' year.
 func afterSeattle(t testing.TB, spec Spec) *world {
 	return newWorldIn(t, "", mayfly.Options{Start: time.Date(2011, 1, 1, 0, 0, 0, 0, time.UTC), Frozen: true}, spec)
 }
 
-// A year of hourly readings goes in, comes back exactly, rolls up to what plain loops say, and each expires at its instant.
+// A year of hourly readings comes back exactly, its rollups equal those of plain loops, and each
+// reading expires at its instant.
 func TestSeattle(t *testing.T) {
 	const retention = 366 * 24 * time.Hour
 	x := afterSeattle(t, Spec{Retention: retention})
@@ -94,7 +95,7 @@ func TestSeattle(t *testing.T) {
 	expiresOneByOne(t, x, want, retention)
 }
 
-// expiresOneByOne looks at a few deadlines from just before and just after.
+// expiresOneByOne checks a few deadlines just before and just after.
 func expiresOneByOne(t *testing.T, x *world, want []plain, retention time.Duration) {
 	for _, i := range []int{0, 1, 100, 5000, 8758} {
 		deadline := want[i].at.Add(retention)
@@ -109,7 +110,7 @@ func expiresOneByOne(t *testing.T, x *world, want []plain, retention time.Durati
 	}
 }
 
-// compareRollups holds the rollups against loops over the file.
+// compareRollups compares rollups with loops over the file.
 func compareRollups(t *testing.T, got []Sample, want []plain) {
 	t.Helper()
 	samples := func(yield func(Sample, error) bool) {
@@ -150,7 +151,7 @@ func compareRollups(t *testing.T, got []Sample, want []plain) {
 	}
 }
 
-// What is wrong with a line is counted, and put aside with its number and the reason; everything else is stored.
+// An unusable line is counted, and rejected with its number and the reason; all others are stored.
 func TestIngestPutsBadLinesAside(t *testing.T) {
 	x := newWorld(t, Spec{Retention: 24 * time.Hour, Ahead: time.Hour})
 	text := strings.Join([]string{
@@ -168,7 +169,7 @@ func TestIngestPutsBadLinesAside(t *testing.T) {
 		",2030-01-01T11:01:00Z,1,2,",                    // 12: no device
 		"a,2030-01-01T11:01:00Z,,,",                     // 13: no values
 		"a,2030-01-01T11:01:00Z,1,2,\xff",               // 14
-		"",                                              // 15: nothing
+		"",                                              // 15: empty
 		strings.Repeat("x", lineMax+7),                  // 16
 		`"b, the ""second""",1893495600,4,5,"said, so"`, // 17
 		"a,2030-01-01 11:02:00,1e999,2,",                // 18: infinite
@@ -229,7 +230,7 @@ func TestIngestOneBrokenLine(t *testing.T) {
 	}
 }
 
-// stops is a file that ends with an error at a place.
+// stops is a file that ends with an error.
 type stops struct{ io.Reader }
 
 func (s stops) Read(b []byte) (int, error) {
@@ -240,7 +241,8 @@ func (s stops) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// An ingest that was interrupted goes on behind what is written; another file of the same name begins anew.
+// An interrupted ingest continues after the written samples; another file of the same name starts
+// from its beginning.
 func TestIngestGoesOn(t *testing.T) {
 	x := afterSeattle(t, Spec{})
 	text := seattle(t)
@@ -248,15 +250,17 @@ func TestIngestGoesOn(t *testing.T) {
 	must(t, err)
 	defer rejects.Close()
 	o := IngestOptions{Format: CSV, Mapping: Mapping{As: "seattle"}, Checkpoint: "file.csv", Rejects: rejects}
-	text = strings.Replace(text, "2010-01-02T03:00:00,", "never,", 1)            // an early line that is put aside
-	text = strings.Replace(text, "2010-12-02T03:00:00,", "never,", 1)            // and a late one
-	for _, end := range []int{len(text) / 3, len(text) / 2, 7 * len(text) / 8} { // wherever in a line that is
+	// an early rejected line
+	text = strings.Replace(text, "2010-01-02T03:00:00,", "never,", 1)
+	text = strings.Replace(text, "2010-12-02T03:00:00,", "never,", 1) // and a late one
+	// at any place within a line
+	for _, end := range []int{len(text) / 3, len(text) / 2, 7 * len(text) / 8} {
 		report, err := Ingest(t.Context(), x.w, stops{strings.NewReader(text[:end])}, o)
 		if err == nil || report.Lines != int64(strings.Count(text[:end], "\n")) || report.Written < report.Lines-3 {
 			t.Fatalf("reports %+v, %v", report, err)
 		}
 	}
-	for range 2 { // the second time there is nothing left to do
+	for range 2 { // the second run has nothing to do
 		report, err := Ingest(t.Context(), x.w, strings.NewReader(text), o)
 		must(t, err)
 		if report.Written != 8757 || report.Rejected != 2 || report.Lines != 8760 {

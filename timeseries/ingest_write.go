@@ -11,7 +11,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// launch starts to write what was read, and waits while too much is being written. Now and then it waits for all of it, and writes down how far the file is done.
+// launch starts to write the current chunk, and waits while too many are in progress. From time to
+// time it waits for all of them and saves the progress.
 func (in *ingesting) launch(ctx context.Context) error {
 	c := in.chunk
 	in.chunk = in.newChunk()
@@ -35,7 +36,7 @@ func (in *ingesting) launch(ctx context.Context) error {
 	return nil
 }
 
-// land waits for the first of the chunks that are being written.
+// land waits for the oldest chunk in progress.
 func (in *ingesting) land() error {
 	c := in.flying[0]
 	<-c.done
@@ -58,7 +59,7 @@ func (in *ingesting) land() error {
 	return nil
 }
 
-// drain waits for all of them. Where nothing has failed, all that was read is written then.
+// drain waits for all chunks in progress. Without an error, all lines read so far are written.
 func (in *ingesting) drain() (err error) {
 	for len(in.flying) > 0 {
 		if bad := in.land(); bad != nil && err == nil {
@@ -71,7 +72,8 @@ func (in *ingesting) drain() (err error) {
 	return err
 }
 
-// checkpoint makes everything that was read durable, with the latest samples, and writes that down.
+// checkpoint waits until all lines read so far are written, and the latest samples too, and saves
+// the progress.
 func (in *ingesting) checkpoint(ctx context.Context) error {
 	if err := in.drain(); err != nil {
 		return err
@@ -79,7 +81,7 @@ func (in *ingesting) checkpoint(ctx context.Context) error {
 	return in.save(ctx)
 }
 
-// save writes down how far the file is done.
+// save stores the progress.
 func (in *ingesting) save(ctx context.Context) error {
 	if err := in.w.latest.settleAll(ctx); err != nil {
 		return err
@@ -91,7 +93,7 @@ func (in *ingesting) save(ctx context.Context) error {
 	return in.w.series.SaveCheckpoint(ctx, in.o.Checkpoint, in.done)
 }
 
-// progress is how far the file has been read.
+// progress returns the current position in the file.
 func (in *ingesting) progress() progress {
 	in.tally.report.Lines, in.tally.report.Bytes = in.lines.number, in.lines.offset
 	report := in.tally.report
@@ -101,7 +103,7 @@ func (in *ingesting) progress() progress {
 	}
 }
 
-// reject puts a line aside.
+// reject counts a line and writes it to the file of rejects.
 func (in *ingesting) reject(number int64, text string, why *SampleError) error {
 	r := rejected(number, text, why)
 	in.tally.reject(r)
@@ -120,13 +122,13 @@ func (in *ingesting) reject(number int64, text string, why *SampleError) error {
 	return nil
 }
 
-// recent remembers samples, the last half million at least, by a hash.
+// recent remembers at least the last half million samples, by a hash.
 type recent struct {
 	seed        maphash.Seed
 	now, before map[uint64]struct{}
 }
 
-// holds reports whether a sample was there before, and remembers it.
+// holds reports whether it remembers a sample, and remembers it.
 func (r *recent) holds(s *Sample) bool {
 	if r.now == nil || len(r.now) >= recentMax {
 		if r.now == nil {

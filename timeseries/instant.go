@@ -9,10 +9,12 @@ import (
 	"time"
 )
 
-// TimeFormat says how instants are written: "auto", "s", "ms", "us" or "ns" for numbers since the beginning of 1970, or a layout of Go's package time.
+// TimeFormat is the form of instants: "auto"; "s", "ms", "us" or "ns" for numbers since 1970; or a
+// layout of package time.
 type TimeFormat string
 
-// FormatAuto reads RFC 3339, the same without a zone, with a space for the T, without seconds or time, and numbers, whose size tells seconds from milliseconds,
+// FormatAuto accepts RFC 3339 and numbers. RFC 3339 may lack the zone, the seconds or the time, and
+// may have a space for the T. The size of a number distinguishes seconds, milliseconds,
 // microseconds and nanoseconds.
 const FormatAuto TimeFormat = "auto"
 
@@ -29,7 +31,7 @@ func (f TimeFormat) validate() error {
 	return nil
 }
 
-// read gives the instant of a text. One that names no zone is in the given one.
+// read returns the instant of a text. The zone applies to texts without one.
 func (f TimeFormat) read(text string, zone *time.Location) (time.Time, error) {
 	if unit, ok := epochUnits[f]; ok {
 		return readNumber(text, unit)
@@ -44,7 +46,8 @@ func (f TimeFormat) read(text string, zone *time.Location) (time.Time, error) {
 	return inGap(t, text, zone)
 }
 
-// withoutZone are the forms that auto reads besides RFC 3339; fractions are read behind seconds wherever there are any.
+// withoutZone are the layouts that auto accepts besides RFC 3339. package time reads fractions
+// after seconds in each.
 var withoutZone = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"}
 
 func readAuto(text string, zone *time.Location) (time.Time, error) {
@@ -69,8 +72,8 @@ func readAuto(text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("invalid time %q; use 2030-01-01T12:00:00Z, 2030-01-01 12:00:00.250 or 1893499200", text)
 }
 
-// inGap refuses what no clock of the zone has ever shown, because it was put forward: the wall clock of an instant must read as the text does. Of an hour that comes
-// twice it is the first.
+// inGap refuses a wall time that a zone skips when its clock moves forward: the instant formatted
+// again must read as the text. For an hour that occurs twice it returns the first.
 func inGap(t time.Time, text string, zone *time.Location) (time.Time, error) {
 	if zone == time.UTC {
 		return t, nil
@@ -78,7 +81,8 @@ func inGap(t time.Time, text string, zone *time.Location) (time.Time, error) {
 	if wall := t.Format("2006-01-02T15:04:05"); len(text) >= 16 && text[10] == 'T' && !strings.HasPrefix(wall, text[:16]) {
 		return t, fmt.Errorf("%q does not exist in %s: the clocks were put forward", text, zone)
 	}
-	// ParseInLocation does not say which of two instants it gives; earlier is within the two hours before.
+	// ParseInLocation may return either of two instants; the earlier one is at most two hours
+	// before.
 	for _, by := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
 		if before := t.Add(-by); before.Format(timeLayout[:19]) == t.Format(timeLayout[:19]) {
 			return before.UTC(), nil
@@ -89,7 +93,8 @@ func inGap(t time.Time, text string, zone *time.Location) (time.Time, error) {
 
 var errNumber = errors.New("out of range")
 
-// readNumber gives the instant of a number of units since 1970; unit 0: its size tells.
+// readNumber returns the instant of a number of units since 1970. With unit 0 the size of the
+// number decides.
 func readNumber(text string, unit time.Duration) (time.Time, error) {
 	wrong := func(err error) (time.Time, error) { return time.Time{}, fmt.Errorf("%q is not a time: %w", text, err) }
 	whole, fraction, isFraction := strings.Cut(text, ".")

@@ -15,7 +15,7 @@ import (
 
 type item = map[string]types.AttributeValue
 
-// readEpoch reads what epoch has written; a value from elsewhere counts to the millisecond, rounded up.
+// readEpoch reads the text of epoch. It rounds more precise values up to the millisecond.
 func readEpoch(s string) (time.Time, error) {
 	seconds, fraction, _ := strings.Cut(s, ".")
 	n, err := strconv.ParseInt(seconds, 10, 64)
@@ -34,12 +34,13 @@ func readEpoch(s string) (time.Time, error) {
 	return time.UnixMilli(n*1000 + millis).UTC(), nil
 }
 
-// formatNumber is the shortest text that reads back as the same number.
+// formatNumber returns the shortest text that reads back as the same number.
 func formatNumber(v float64) string {
-	return strconv.FormatFloat(v+0, 'g', -1, 64) // +0: -0 is 0 to DynamoDB too
+	return strconv.FormatFloat(v+0, 'g', -1, 64) // adding 0 turns -0 into 0, as in DynamoDB
 }
 
-// newItem is a sample as it is stored in the latest samples' table. deadline is zero where samples are kept for ever.
+// newItem returns the item of a sample in the table of the latest samples. A zero deadline means
+// unlimited retention.
 func newItem(s *Sample, key, metadata string, deadline time.Time) item {
 	it := make(item, len(s.Values)+4)
 	it[attrDevice], it[attrTime] = attr.S(s.Device), attr.S(key)
@@ -55,7 +56,7 @@ func newItem(s *Sample, key, metadata string, deadline time.Time) item {
 	return it
 }
 
-// readItem is the sample of an item, and its deadline; zero for none.
+// readItem returns the sample of an item, and its deadline, or zero without one.
 func readItem(it item) (s Sample, deadline time.Time, err error) {
 	device, ok := attr.AsString(it[attrDevice])
 	if !ok {
@@ -87,7 +88,7 @@ func readItem(it item) (s Sample, deadline time.Time, err error) {
 	}
 	if m, ok := attr.AsString(it[attrMetadata]); ok {
 		if err := json.Unmarshal([]byte(m), &s.Tags); err != nil {
-			s.Tags = map[string]string{attrMetadata: m} // somebody else's: it is kept as it is
+			s.Tags = map[string]string{attrMetadata: m} // not JSON of ours: keep the text
 		}
 	}
 	return s, deadline, nil

@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// timeLayout has a fixed width, so that text orders as time does.
+// timeLayout has a fixed width, so that texts sort by time.
 const timeLayout = "2006-01-02T15:04:05.000000000Z"
 
-// fingerprintHex is how many hexadecimal digits tell samples of one instant apart: 48 bits, of which two that differ are alike once in 10^14 pairs.
+// fingerprintHex is the number of hexadecimal digits that distinguish samples of one instant: 48
+// bits, so that two different ones collide once in 10^14 pairs.
 const fingerprintHex = 12
 
 const (
@@ -24,7 +25,7 @@ const (
 	keyLast  = ":" // above every sort key
 )
 
-// bound is the sort key below which are all samples before t, and from which on all others.
+// bound returns a sort key that separates the samples before t from all others.
 func bound(t time.Time) string {
 	switch y := t.UTC().Year(); {
 	case y < 1970:
@@ -35,19 +36,20 @@ func bound(t time.Time) string {
 	return t.UTC().Format(timeLayout)
 }
 
-// sortKey gives a sample's sort key, which follows from the sample alone.
+// sortKey returns a sample's sort key, which follows from the sample alone.
 func sortKey(s *Sample, metadata string) string {
 	b := make([]byte, 0, len(timeLayout)+1+fingerprintHex)
 	b = s.Time.UTC().AppendFormat(b, timeLayout)
 	b = append(b, '#')
-	if s.Sequence > 0 { // an s is above every hexadecimal digit, so that a number is never taken for a fingerprint
+	// an s sorts above every hexadecimal digit and distinguishes a sequence from a fingerprint
+	if s.Sequence > 0 {
 		return string(fmt.Appendf(b, "s%0*d", fingerprintHex-1, s.Sequence))
 	}
 	sum := fingerprint(s, metadata)
 	return string(hex.AppendEncode(b, sum[:fingerprintHex/2]))
 }
 
-// fingerprint is a hash of what a sample says.
+// fingerprint returns a hash of a sample's values and tags.
 func fingerprint(s *Sample, metadata string) [sha256.Size]byte {
 	var space [8]string
 	names := space[:0]
@@ -60,12 +62,13 @@ func fingerprint(s *Sample, metadata string) [sha256.Size]byte {
 	for _, name := range names {
 		b = binary.BigEndian.AppendUint16(b, uint16(len(name))) // a metric's name is short
 		b = append(b, name...)
-		b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Values[name]+0)) // -0 and 0 are one number
+		// -0 and 0 are equal
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Values[name]+0))
 	}
 	return sha256.Sum256(append(b, metadata...))
 }
 
-// splitKey reads a sort key.
+// splitKey returns the parts of a sort key.
 func splitKey(key string) (at time.Time, sequence uint32, err error) {
 	if len(key) != len(timeLayout)+1+fingerprintHex || key[len(timeLayout)] != '#' {
 		return time.Time{}, 0, fmt.Errorf("%q is not the sort key of a sample", key)
@@ -85,7 +88,8 @@ func splitKey(key string) (at time.Time, sequence uint32, err error) {
 
 const shardMark = "#shard"
 
-// partition is the partition key of a device's shard. The first one is the device itself, so that one that is not hot is stored as the pattern has it.
+// partition returns the partition key of a device's shard. The key of the first shard is the device
+// itself, as in the published pattern.
 func partition(device string, shard int) string {
 	if shard == 0 {
 		return device
@@ -93,7 +97,7 @@ func partition(device string, shard int) string {
 	return fmt.Sprintf("%s%s%02d", device, shardMark, shard)
 }
 
-// splitPartition gives the device of a partition key, and the shard.
+// splitPartition returns the device and the shard of a partition key.
 func splitPartition(key string) (device string, shard int) {
 	at := len(key) - len(shardMark) - 2
 	if at < 0 || key[at:at+len(shardMark)] != shardMark {
@@ -106,7 +110,8 @@ func splitPartition(key string) (device string, shard int) {
 	return key[:at], int(tens-'0')*10 + int(ones-'0')
 }
 
-// shardOf chooses the shard of a sample out of so many. It follows from the sort key, so that a sample written again goes where it is.
+// shardOf returns the shard of a sample. It follows from the sort key, so that a sample written
+// again is the same item.
 func shardOf(key string, shards int) int {
 	if shards <= 1 {
 		return 0
@@ -116,10 +121,11 @@ func shardOf(key string, shards int) int {
 	return int(h.Sum32() % uint32(shards))
 }
 
-// bucket is a partition key of a metric's index: the metric, a day, and a shard that follows from the device.
+// bucket returns a partition key of a metric's index: the metric, a day, and a shard that follows
+// from the device.
 func bucket(metric string, day time.Time, shard int) string {
 	return fmt.Sprintf("%s#%s#%02d", metric, day.UTC().Format(time.DateOnly), shard)
 }
 
-// bucketShard is the shard of a metric's index in which a device's samples are.
+// bucketShard returns the shard of a device in a metric's index.
 func bucketShard(device string, shards int) int { return shardOf(device, shards) }

@@ -16,8 +16,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// Latest gives the newest sample of each of the devices; one that has none, or none any more, is not in it. It asks for 100 devices with one call; in a series
-// without latest samples (Spec.NoLatest) for one.
+// Latest returns the newest sample of each device, without devices that have none. One call reads
+// 100 devices; in a series without latest samples (Spec.NoLatest) one.
 func (r *Reader) Latest(ctx context.Context, devices ...string) (map[string]Sample, error) {
 	for _, device := range devices {
 		if err := checkDevice(device); err != nil {
@@ -47,7 +47,7 @@ func (r *Reader) Latest(ctx context.Context, devices ...string) (map[string]Samp
 			defer mu.Unlock()
 			if err != nil {
 				errs = append(errs, err)
-				cancel() // nobody gets a part
+				cancel() // the result is an error
 			}
 			for _, s := range samples {
 				all[s.Device] = s
@@ -61,7 +61,7 @@ func (r *Reader) Latest(ctx context.Context, devices ...string) (map[string]Samp
 	return all, nil
 }
 
-// latestOf asks for up to 100 devices.
+// latestOf reads up to 100 devices.
 func (r *Reader) latestOf(ctx context.Context, devices []string) (samples []Sample, err error) {
 	table := r.series.spec.LatestTable()
 	keys := make([]map[string]types.AttributeValue, len(devices))
@@ -95,7 +95,7 @@ func (r *Reader) latestOf(ctx context.Context, devices []string) (samples []Samp
 	}
 }
 
-// missing says of a table that is not there that the series is not.
+// missing turns a missing table into a missing series.
 func (r *Reader) missing(err error) error {
 	if ensure.Missing(err) {
 		return fmt.Errorf("%w: %w", ErrNoSeries, err)
@@ -103,7 +103,7 @@ func (r *Reader) missing(err error) error {
 	return err
 }
 
-// appendLive adds the samples of items that have not expired.
+// appendLive appends the samples of items that have not expired.
 func (r *Reader) appendLive(samples []Sample, items []map[string]types.AttributeValue) ([]Sample, error) {
 	now := r.series.spec.Now()
 	for _, it := range items {
@@ -118,7 +118,7 @@ func (r *Reader) appendLive(samples []Sample, items []map[string]types.Attribute
 	return samples, nil
 }
 
-// newestOf asks the shards of one device.
+// newestOf reads the shards of one device.
 func (r *Reader) newestOf(ctx context.Context, devices []string) (samples []Sample, err error) {
 	for _, device := range devices {
 		for s, err := range r.Range(ctx, Query{Device: device, Newest: true, Limit: 1}) {
@@ -131,10 +131,10 @@ func (r *Reader) newestOf(ctx context.Context, devices []string) (samples []Samp
 	return samples, nil
 }
 
-// ErrNoLatest says that a series keeps no latest samples (Spec.NoLatest), so that it cannot tell which devices there are.
+// ErrNoLatest reports that a series without latest samples (Spec.NoLatest) cannot list its devices.
 var ErrNoLatest = errors.New("the series was created with --no-latest, so it has no list of devices")
 
-// AllLatest gives the newest sample of every device, in no order.
+// AllLatest returns the newest sample of every device, unordered.
 func (r *Reader) AllLatest(ctx context.Context) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		if r.series.spec.NoLatest {

@@ -13,16 +13,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// latestWriter keeps the latest sample of each device. What is newest is noted; whoever needs it written settles it, for all that was noted meanwhile. The condition of
-// the write makes sure that a later sample is never replaced by an earlier one, whoever writes them.
+// latestWriter stores the latest sample of each device. note remembers a candidate; settle writes
+// the candidates of a device, for all callers at once. A condition on the write keeps an earlier
+// sample from replacing a later one, whichever process writes.
 type latestWriter struct {
 	w    *Writer
-	slot chan struct{} // as many writes at one time as there are batches
+	slot chan struct{} // limits concurrent writes to the number of batches
 	mu   struct {
 		sync.Mutex
-		noted   map[string]noted   // newer than what is known to be written
-		flights map[string]*flight // being written
-		known   map[string]string  // sort keys that are written, or older than what is; some of them
+		noted   map[string]noted   // newer than any sample known to be written
+		flights map[string]*flight // being written, by device
+		known   map[string]string  // sort keys of some devices: the stored one is the same or newer
 	}
 }
 
@@ -31,20 +32,20 @@ type noted struct {
 	item func() item
 }
 
-// flight is a write that goes on. Others wait for it.
+// flight is a write in progress. Other callers wait for it.
 type flight struct {
 	done chan struct{}
 	err  error
 }
 
-const knownMax = 200_000 // devices; what is forgotten costs a write that is refused
+const knownMax = 200_000 // devices; a forgotten one costs a write that the condition refuses
 
 func (l *latestWriter) init(w *Writer) {
 	l.w, l.slot = w, make(chan struct{}, w.o.Parallel)
 	l.mu.noted, l.mu.flights, l.mu.known = map[string]noted{}, map[string]*flight{}, map[string]string{}
 }
 
-// note says that a sample is written, of which one may be the device's latest.
+// note remembers a written sample that may be its device's latest.
 func (l *latestWriter) note(device, key string, it func() item) {
 	if l.w.series.spec.NoLatest {
 		return
@@ -56,7 +57,7 @@ func (l *latestWriter) note(device, key string, it func() item) {
 	}
 }
 
-// settle comes back when the latest samples of devices, by sort key, are written, or later ones.
+// settle returns when the latest samples of these devices, by sort key, or newer ones are written.
 func (l *latestWriter) settle(ctx context.Context, newest map[string]string) error {
 	if l.w.series.spec.NoLatest {
 		return nil
@@ -81,7 +82,7 @@ func (l *latestWriter) settle(ctx context.Context, newest map[string]string) err
 			if err := l.settleOne(ctx, device, key); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				if len(errs) < 3 { // the others say the same
+				if len(errs) < 3 { // more errors would say the same
 					errs = append(errs, err)
 				}
 			}
@@ -91,7 +92,7 @@ func (l *latestWriter) settle(ctx context.Context, newest map[string]string) err
 	return errors.Join(errs...)
 }
 
-// settleAll settles all that is noted.
+// settleAll settles every noted sample.
 func (l *latestWriter) settleAll(ctx context.Context) error {
 	newest := map[string]string{}
 	l.mu.Lock()
@@ -127,7 +128,7 @@ func (l *latestWriter) settleOne(ctx context.Context, device, key string) error 
 		}
 	}
 	n, ok := l.mu.noted[device]
-	if !ok { // it was known, and has been forgotten
+	if !ok { // it was known once and forgotten
 		l.mu.Unlock()
 		return nil
 	}
@@ -155,7 +156,7 @@ func (l *latestWriter) settleOne(ctx context.Context, device, key string) error 
 	return err
 }
 
-// write puts a latest sample, and gives the sort key of the one that is there then.
+// write puts a latest sample, and returns the sort key of the sample stored afterwards.
 func (l *latestWriter) write(n noted) (key string, err error) {
 	s := l.w.series
 	err = patiently(l.w.ctx, l.w.o.RetryFor, func() error {

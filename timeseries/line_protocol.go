@@ -13,8 +13,9 @@ import (
 //
 //	measurement[,tag=value…] field=value[,field=value…] timestamp
 //
-// Fields are metrics: numbers as 1.5, integers as 15i and 15u, truth as t, true, f, false. Those that are text in quotes are tags. Where none of the tags names the
-// device, the measurement with all its tags in order does, as they name a series there. A backslash before a comma, a space or an equals sign takes them by their word.
+// Fields are metrics: numbers as 1.5, integers as 15i and 15u, booleans as t, true, f, false.
+// Quoted fields are tags. If no tag names the device, its name is the measurement with all tags in
+// order, like the name of a series there. A backslash escapes a comma, a space or an equals sign.
 type lineProtocolParser struct{ m Mapping }
 
 func (p *lineProtocolParser) header([]byte) (bool, error) { return false, nil }
@@ -90,7 +91,7 @@ func (p *lineProtocolParser) series(r *reading, text string) (measurement string
 	default:
 		slices.Sort(pairs)
 		r.Device = strings.Join(append([]string{measurement}, pairs...), ",")
-		r.Tags = nil // the name says it all
+		r.Tags = nil // the device's name contains them
 	}
 	if len(r.Tags) == 0 {
 		r.Tags = nil
@@ -131,7 +132,8 @@ func (p *lineProtocolParser) field(r *reading, measurement, name, value string) 
 
 var errField = errors.New("no value")
 
-// exactMax is the greatest integer up to which a float64 holds all of them. Greater ones are refused: they would not come back as they were.
+// exactMax is the greatest integer up to which float64 is exact. Greater integers are refused,
+// because they would change.
 const exactMax = 1 << 53
 
 func fieldNumber(value string) (float64, error) {
@@ -157,7 +159,7 @@ func fieldNumber(value string) (float64, error) {
 	}
 	v, err := strconv.ParseFloat(value, 64)
 	if errors.Is(err, strconv.ErrRange) {
-		return v, nil // infinite: refused with the sample
+		return v, nil // the series refuses a sample with infinity
 	}
 	if err != nil {
 		return 0, errField
@@ -165,7 +167,7 @@ func fieldNumber(value string) (float64, error) {
 	return v, nil
 }
 
-// cutUnescaped cuts at the first separator that no backslash takes by its word, nor, if so wanted, quotes.
+// cutUnescaped cuts at the first separator without a backslash, and, on request, outside quotes.
 func cutUnescaped(text string, separator byte, quotes bool) (before, after string, found bool) {
 	quoted := false
 	for i := 0; i < len(text); i++ {
@@ -181,7 +183,7 @@ func cutUnescaped(text string, separator byte, quotes bool) (before, after strin
 	return text, "", false
 }
 
-// closingQuote is where the text in quotes ends; -1: nowhere.
+// closingQuote returns the index of the closing quote, or -1.
 func closingQuote(text string) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -194,7 +196,7 @@ func closingQuote(text string) int {
 	return -1
 }
 
-// unescape takes away the backslashes before what they take by its word; others stay.
+// unescape removes backslashes before characters that they escape.
 func unescape(text string) string {
 	if !strings.Contains(text, `\`) {
 		return text

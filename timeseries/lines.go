@@ -7,24 +7,26 @@ import (
 	"io"
 )
 
-// lineMax is how many bytes a line may have. Of a longer one the beginning is kept, to be put aside.
+// lineMax is the maximum length of a line in bytes. The beginning of a longer one is kept for the
+// rejects.
 const lineMax = 1 << 20
 
-// lines reads the lines of a file, and knows where each ends.
+// lines reads the lines of a file and their offsets.
 type lines struct {
 	from   *bufio.Reader
-	offset int64 // behind the last line
+	offset int64 // after the last line
 	number int64 // of the last line
 	text   []byte
-	long   bool // it has more than lineMax bytes
+	long   bool // the last line is longer than lineMax
 }
 
-// newLines reads from a place in a file: so many bytes and lines lie before it.
+// newLines returns a reader that starts after this number of bytes and lines.
 func newLines(from io.Reader, offset, number int64) *lines {
 	return &lines{from: bufio.NewReaderSize(from, 256<<10), offset: offset, number: number}
 }
 
-// next reads a line: text is what it has before its end, until the next call. io.EOF: there is none.
+// next reads a line into text, without its end and until the next call. It returns io.EOF at the
+// end.
 func (l *lines) next() error {
 	l.text, l.long = l.text[:0], false
 	begin := l.offset
@@ -41,7 +43,7 @@ func (l *lines) next() error {
 		case errors.Is(err, io.EOF) && len(l.text) == 0 && !l.long:
 			return io.EOF
 		case err != nil && !errors.Is(err, io.EOF):
-			l.offset = begin // a part of a line is none
+			l.offset = begin // an incomplete line does not count
 			return err
 		}
 		l.number++

@@ -8,40 +8,46 @@ import (
 	"time"
 )
 
-// Format is how a file's lines are written.
+// Format is the format of a file's lines.
 type Format string
 
 const (
-	CSV          Format = "csv"    // values by commas, or another character, under a line of names
-	NDJSON       Format = "ndjson" // a JSON object a line
+	CSV          Format = "csv"    // comma-separated values, after a line of names
+	NDJSON       Format = "ndjson" // one JSON object per line
 	LineProtocol Format = "influx" // InfluxDB's line protocol
 )
 
-// Mapping says what of a line is what. The zero value goes by the usual names.
+// Mapping assigns the parts of a line to device, time, metrics and tags. The zero value uses common
+// names.
 type Mapping struct {
-	// Device is the column, member or tag that names the device. Default: the first of DeviceNames that is there.
+	// Device is the column, member or tag with the device's name. Default: the first existing one
+	// of DeviceNames.
 	Device string
-	// As is the name of the device of every line, whatever stands in it. Default: none.
+	// As is the device of every line. Default: "", the line names it.
 	As string
-	// Time is the column or member that says when. Default: the first of TimeNames that is there. The line protocol has a place for it.
+	// Time is the column or member with the instant. Default: the first existing one of TimeNames.
+	// The line protocol has a fixed place for it.
 	Time string
-	// Metrics are those that are read; others are counted as unknown. Default: all columns, members and fields that are numbers. What is no number is then a tag.
+	// Metrics are the metrics to read; others count as unknown. Default: all columns, members and
+	// fields with numbers. Other values are then tags.
 	Metrics []string
-	// Tags are columns and members that are kept as they are, also where they look like numbers. Default: none but those that are no numbers.
+	// Tags are columns and members stored as text, even if they look like numbers. Default: those
+	// that are not numbers.
 	Tags []string
-	// Measurement puts the line protocol's measurement in front of its fields' names: cpu_idle. Default: no; but a field "value" is named after it.
+	// Measurement adds the line protocol's measurement to the names of fields: cpu_idle. Default:
+	// false; but a field "value" has the measurement's name.
 	Measurement bool
-	// TimeFormat is how instants are written. Default: FormatAuto; in the line protocol "ns".
+	// TimeFormat is the form of instants. Default: FormatAuto; in the line protocol "ns".
 	TimeFormat TimeFormat
-	// Zone is that of instants that name none. Default: UTC.
+	// Zone applies to instants without a zone. Default: UTC.
 	Zone *time.Location
-	// Comma is between the values of CSV. Default: ",".
+	// Comma separates the values of CSV. Default: ",".
 	Comma rune
-	// Header are the names of CSV's columns. Default: the first line has them.
+	// Header has the names of CSV's columns. Default: the first line.
 	Header []string
 }
 
-// The names by which devices and instants go where nothing is said; capitals and small letters are the same.
+// Default names of devices and instants, in any case.
 var (
 	DeviceNames = []string{"deviceId", "device_id", "device", "sensorId", "sensor_id", "sensor", "station", "host", "id", "name"}
 	TimeNames   = []string{"timestamp", "time", "datetime", "date_time", "date", "ts", "_time"}
@@ -81,7 +87,8 @@ func (m Mapping) validate() error {
 	return errors.Join(all...)
 }
 
-// named finds the one of some names that is meant: wanted, or else the first of those that are usual.
+// named returns the index of the wanted name, or by default of the first usual one; -1 if there is
+// none.
 func named(names []string, wanted string, usual []string) (at int) {
 	if wanted != "" {
 		return slices.Index(names, wanted)
@@ -94,7 +101,7 @@ func named(names []string, wanted string, usual []string) (at int) {
 	return -1
 }
 
-// metricName makes a metric's name of one that is taken by the table.
+// metricName renames a metric whose name the table uses.
 func metricName(name string) string {
 	switch name {
 	case attrDevice, attrTime, attrTTL, attrMetadata:
@@ -103,22 +110,23 @@ func metricName(name string) string {
 	return name
 }
 
-// wants reports whether a metric is to be read.
+// wants reports whether the mapping includes a metric.
 func (m *Mapping) wants(name string) bool {
 	return len(m.Metrics) == 0 || slices.Contains(m.Metrics, name)
 }
 
-// reading is what a line says, as far as it is understood.
+// reading is the content of a line.
 type reading struct {
 	Sample
-	unknown []string // what of it was left out, by name
+	unknown []string // names of ignored values
 }
 
-// parser makes samples of lines.
+// parser turns lines into samples.
 type parser interface {
-	// header takes the first line, and reports whether it was one that has names and no sample.
+	// header reads the first line, and reports whether it has names and no sample.
 	header(line []byte) (bool, error)
-	// parse reads a line without its end. A line that says nothing, such as an empty one, gives nil and nil.
+	// parse reads a line without its end. It returns nil and nil for a line without content, such
+	// as an empty one.
 	parse(line []byte) (*reading, *SampleError)
 }
 
@@ -138,7 +146,7 @@ func newParser(f Format, m Mapping) (parser, error) {
 	return nil, fmt.Errorf("invalid format %q; use csv, ndjson or influx", f)
 }
 
-// FormatOf is the format that a file's name tells; "" for none.
+// FormatOf returns the format of a file by its name, or "".
 func FormatOf(name string) Format {
 	name = strings.TrimSuffix(strings.ToLower(name), ".gz")
 	for suffix, f := range map[string]Format{

@@ -10,11 +10,13 @@ import (
 
 const (
 	meterWindow   = 10 * time.Second
-	throttledMany = 50   // throttled samples of a device within a window from which on it is taken for hot
-	throttledPart = 0.25 // of all that were throttled: where it is spread over many devices the table is short of capacity, and shards are of no use
+	throttledMany = 50 // throttled samples per window that make a device hot
+	// least share in all throttled samples: if many devices are throttled, the table lacks
+	// capacity, and shards would not help
+	throttledPart = 0.25
 )
 
-// meter counts what each device writes within a window of real time.
+// meter counts the writes of each device in a window of real time.
 type meter struct {
 	window time.Duration
 	mu     struct {
@@ -22,14 +24,14 @@ type meter struct {
 		elapsed   clock.Elapsed
 		units     map[string]float64
 		throttled map[string]int
-		refused   int // of all devices
+		refused   int // throttled samples of all devices
 	}
 }
 
 // hot is a device that needs more shards.
 type hot struct {
 	device    string
-	rate      float64 // units a second
+	rate      float64 // units per second
 	throttled bool
 }
 
@@ -50,7 +52,8 @@ func (m *meter) noteThrottled(device string) {
 	m.mu.refused++
 }
 
-// take ends a window that is over, and gives what may be hot: devices with at least this rate, or much throttled ones.
+// take ends a window that is over, and returns the hot devices: with at least this rate, or often
+// throttled.
 func (m *meter) take(rate float64) (all []hot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +73,7 @@ func (m *meter) take(rate float64) (all []hot) {
 	return all
 }
 
-// grow gives hot devices more shards, now and then.
+// grow adds shards to hot devices, at the end of each window.
 func (w *Writer) grow() {
 	if w.o.MaxShards == 1 {
 		return
@@ -86,7 +89,7 @@ func (w *Writer) grow() {
 			continue
 		}
 		next, err := w.series.SetShards(w.ctx, h.device, want)
-		if err != nil { // another writer may have done it
+		if err != nil { // another writer may have changed them
 			w.log.Info("the shard count of a hot device was not changed", "device", h.device, "shards", want, "error", err)
 			continue
 		}
@@ -94,7 +97,7 @@ func (w *Writer) grow() {
 	}
 }
 
-// shardsFor is how many shards a device should have that has some.
+// shardsFor returns the number of shards that a hot device should have.
 func (w *Writer) shardsFor(h hot, there int) int {
 	want := there
 	if w.o.ShardRate > 0 {

@@ -13,19 +13,21 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// MetricQuery says which samples of a metric are wanted, of all devices.
+// MetricQuery selects samples of a metric, of all devices.
 type MetricQuery struct {
 	Metric   string    // one of Spec.Metrics
-	From, To time.Time // the first instant, and the one behind the last; at most 10 years apart
+	From, To time.Time // from the first instant to before the last; at most 10 years apart
 	Newest   bool      // newest first
 	Limit    int       // of samples; 0: all
-	// After goes on where a MetricPage ended, or behind a sample (MetricPlaceAfter). It belongs to the same Metric and order.
+	// After continues after a MetricPage, or after a sample (MetricPlaceAfter). It belongs to one
+	// Metric and order.
 	After string
 }
 
-// Metric gives what all devices have measured of a metric, in the order of time, and where their Keys are the same, of the devices' names. The samples have that metric
-// and no other. It asks one day after another, each day's shards at once, of an index, and so sees a write a moment later than Range does. An error ends it;
-// MetricPlaceAfter the last sample is where to go on.
+// Metric returns the samples of a metric from all devices, ordered by time, and with equal Keys by
+// device. They contain that metric and no other. It queries an index, one day after another and all
+// shards of a day at once. The index is eventually consistent, so a write may appear later than in
+// Range. An error ends the sequence; it can continue from MetricPlaceAfter the last sample.
 func (r *Reader) Metric(ctx context.Context, q MetricQuery) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		err := r.checkMetricQuery(&q)
@@ -55,15 +57,16 @@ func (r *Reader) Metric(ctx context.Context, q MetricQuery) iter.Seq2[Sample, er
 	}
 }
 
-// MetricPage gives a part of what Metric gives: up to Limit samples, or 1,000. Next is the After of the next one; it is a place in the order of Keys and devices and in no day or
-// shard, so that it stays right when samples come and expire, in any process.
+// MetricPage returns a part of Metric's samples: up to Limit, or 1,000. Next is the After of the
+// next page. It is a position in the order of Keys and devices, so it stays valid when samples
+// arrive or expire, in any process.
 func (r *Reader) MetricPage(ctx context.Context, q MetricQuery) (p Page, err error) {
 	if q.Limit == 0 {
 		q.Limit = pageDefault
 	}
 	limit := q.Limit
 	if limit > 0 {
-		q.Limit++ // one more tells whether there is a next page
+		q.Limit++ // an additional one shows that there is a next page
 	}
 	for s, err := range r.Metric(ctx, q) {
 		if err != nil {
@@ -78,8 +81,8 @@ func (r *Reader) MetricPage(ctx context.Context, q MetricQuery) (p Page, err err
 	return p, nil
 }
 
-// rest is what is still to be asked for: the days in their order, and the bounds of sort keys. The samples with the Key of the one behind which it goes on are among it, since
-// other devices may have it too.
+// rest returns the days to query, in their order, and the bounds of sort keys. The bounds include
+// the Key of the sample before, because other devices may have the same one.
 func (q *MetricQuery) rest(behind *Sample) (low, high string, days []time.Time) {
 	low, high = bound(q.From), bound(q.To)
 	days = daysOf(q.From, q.To)
@@ -98,7 +101,7 @@ func (q *MetricQuery) rest(behind *Sample) (low, high string, days []time.Time) 
 	return low, high, slices.DeleteFunc(days, day.After)
 }
 
-// follows reports whether a sample comes behind another one.
+// follows reports whether a sample comes after another one.
 func (q *MetricQuery) follows(s, behind *Sample) bool {
 	order := byKeyAndDevice(s, behind)
 	if q.Newest {
@@ -119,7 +122,7 @@ func (r *Reader) checkMetricQuery(q *MetricQuery) error {
 	return nil
 }
 
-// daysOf are the days in UTC that a range touches.
+// daysOf returns the days in UTC that a range touches.
 func daysOf(from, to time.Time) (days []time.Time) {
 	for day := from.UTC().Truncate(24 * time.Hour); day.Before(to); day = day.Add(24 * time.Hour) {
 		days = append(days, day)
@@ -158,8 +161,9 @@ func (r *Reader) metricDay(ctx context.Context, q *MetricQuery, day time.Time, l
 	}
 }
 
-// settled gives samples that come in the order of Keys in that of Keys and devices: an index has no order among those with one Key, which have come from many devices at one
-// instant with the same values. It has those in memory. Of the same sample twice it gives one.
+// settled sorts samples in the order of Keys by device too, and removes duplicates. An index leaves
+// samples with equal Keys unordered: many devices may have the same values at one instant. It holds
+// the samples of one Key in memory.
 func settled(samples iter.Seq2[Sample, error], newest bool) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		var alike []Sample

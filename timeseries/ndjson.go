@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// jsonParser reads a JSON object a line. Members of an object within it are named after both: {"air": {"temperature": 4}} has air.temperature.
+// jsonParser reads one JSON object per line. It joins the names of nested members: {"air":
+// {"temperature": 4}} has air.temperature.
 type jsonParser struct{ m Mapping }
 
 func (p *jsonParser) header([]byte) (bool, error) { return false, nil }
@@ -76,10 +77,10 @@ func (p *jsonParser) parse(line []byte) (*reading, *SampleError) {
 	return r, nil
 }
 
-// member takes a value that is neither device nor time.
+// member reads a value that is neither device nor time.
 func (p *jsonParser) member(r *reading, name string, value any, depth int) *SampleError {
 	switch v := value.(type) {
-	case nil: // nothing was measured
+	case nil: // no measurement
 	case map[string]any:
 		if depth == nestedMax {
 			return refuse(ReasonSyntax, "%s: objects are nested deeper than %d levels", name, nestedMax)
@@ -121,7 +122,8 @@ func (p *jsonParser) number(r *reading, name string, n float64) {
 	}
 }
 
-// text is a tag; but NaN, which JSON has no number for, is a number that is refused, and so is what is to be a metric.
+// text stores a text as a tag. It refuses a text for a selected metric, and NaN, for which JSON has
+// no number.
 func (p *jsonParser) text(r *reading, name, v string) *SampleError {
 	n, err := strconv.ParseFloat(v, 64)
 	isNumber := err == nil

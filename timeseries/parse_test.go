@@ -103,7 +103,7 @@ func TestNDJSON(t *testing.T) {
 			}
 		}
 	}
-	// NaN in quotes is a number, and a bad one.
+	// NaN in quotes is an invalid number.
 	r, bad := mustParser(t, NDJSON, Mapping{}).parse([]byte(`{"device":"a","time":1,"t":"NaN"}`))
 	if bad != nil || r.check() == nil || r.check().Reason != ReasonNumber {
 		t.Errorf("NaN: %v, %v", r, bad)
@@ -150,9 +150,9 @@ func TestTimes(t *testing.T) {
 		{"2030-01-01 12:00:00.5", "auto", time.UTC, "2030-01-01T12:00:00.5Z"},
 		{"2030-01-01T12:00", "auto", berlin, "2030-01-01T11:00:00Z"},
 		{"2030-01-01", "auto", time.UTC, "2030-01-01T00:00:00Z"},
-		{"2030-03-31T02:30:00", "auto", berlin, ""}, // the clocks were put forward
+		{"2030-03-31T02:30:00", "auto", berlin, ""}, // skipped when the clock moves forward
 		{"2030-03-31T03:00:00", "auto", berlin, "2030-03-31T01:00:00Z"},
-		{"2030-10-27T02:30:00", "auto", berlin, "2030-10-27T00:30:00Z"}, // twice: the first
+		{"2030-10-27T02:30:00", "auto", berlin, "2030-10-27T00:30:00Z"}, // occurs twice: the first
 		{"2030-10-27T03:30:00", "auto", berlin, "2030-10-27T02:30:00Z"},
 		{"1893499200", "auto", time.UTC, "2030-01-01T12:00:00Z"},
 		{"1893499200.25", "auto", time.UTC, "2030-01-01T12:00:00.25Z"},
@@ -172,7 +172,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Whatever stands in a line, the parsers come to an end, and what they take the series can store or refuses.
+// For any line the parsers terminate, and the series stores or refuses their samples.
 func FuzzParsers(f *testing.F) {
 	for _, line := range []string{
 		"device,time,v", `a,1,2`, `"a ""b""",2030-01-01,1`, `{"device":"a","time":1,"v":{"w":1}}`, `m,t=a\ b v=1,w="x" 1`, `m v=1i 1`, "\xff", `"`, `m, =`, `a\`,
@@ -204,7 +204,7 @@ func FuzzParsers(f *testing.F) {
 	})
 }
 
-// What a file says of instants is read or refused, in every format.
+// Any instant in a file is read or refused, in every format.
 func FuzzTimes(f *testing.F) {
 	for _, text := range []string{"2030-01-01T12:00:00Z", "1893499200.25", "-1", "2030-10-27 02:30"} {
 		f.Add(text)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// place is where a page of a range ended: behind a sample.
+// place is the position in a range after a sample.
 type place struct {
 	Version int    `json:"v"`
 	Metric  string `json:"m,omitempty"` // of a range across devices
@@ -18,18 +18,19 @@ type place struct {
 
 const (
 	placeVersion = 1
-	placeMax     = 16 << 10 // bytes: the longest names of a device and a metric, with every character escaped
+	// bytes: the longest names of a device and a metric, with all characters escaped
+	placeMax = 16 << 10
 )
 
-// ErrPlace says that what was given as Query.After or MetricQuery.After is no place of that query.
+// ErrPlace reports a Query.After or MetricQuery.After that belongs to another query.
 var ErrPlace = errors.New("the value of --after does not belong to this range")
 
-// PlaceAfter is Query.After for what comes behind a sample that the query gave.
+// PlaceAfter returns the Query.After that continues after a sample of the query.
 func PlaceAfter(q Query, s Sample) string {
 	return place{Version: placeVersion, Device: q.Device, Newest: q.Newest, Key: s.Key}.String()
 }
 
-// MetricPlaceAfter is MetricQuery.After for what comes behind a sample that the query gave.
+// MetricPlaceAfter returns the MetricQuery.After that continues after a sample of the query.
 func MetricPlaceAfter(q MetricQuery, s Sample) string {
 	return place{placeVersion, q.Metric, s.Device, q.Newest, s.Key}.String()
 }
@@ -37,12 +38,12 @@ func MetricPlaceAfter(q MetricQuery, s Sample) string {
 func (p place) String() string {
 	doc, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // strings and numbers can be marshalled
+		panic(err) // strings and numbers always marshal
 	}
 	return base64.RawURLEncoding.EncodeToString(doc)
 }
 
-// readPlace gives the sort key behind which a query goes on.
+// readPlace returns the sort key after which a query continues.
 func readPlace(text string, q *Query) (key string, err error) {
 	p, err := parsePlace(text)
 	if err == nil && (p.Metric != "" || p.Device != q.Device || p.Newest != q.Newest) {
@@ -54,7 +55,8 @@ func readPlace(text string, q *Query) (key string, err error) {
 	return p.Key, nil
 }
 
-// readMetricPlace gives the sample behind which a query goes on, by its Key and Device; nil where it begins at its beginning.
+// readMetricPlace returns the sample, with Key and Device, after which a query continues; nil for
+// the start.
 func readMetricPlace(q *MetricQuery) (*Sample, error) {
 	if q.After == "" {
 		return nil, nil

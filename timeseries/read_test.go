@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A range begins with its first instant and ends before its last, in both orders, and pages go on where they ended.
+// A range begins at its first instant and ends before its last, in both orders, and a page
+// continues the one before.
 func TestRange(t *testing.T) {
 	x := newWorld(t, Spec{Ahead: 24 * time.Hour})
 	var written []Sample
@@ -80,7 +81,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// A place belongs to its device and order; anything else is refused.
+// A place belongs to its device and order; others are refused.
 func TestPlaces(t *testing.T) {
 	x := newWorld(t, Spec{})
 	x.write(temperature("roof", 0, 1), temperature("roof", 1, 2))
@@ -127,7 +128,7 @@ func FuzzPlace(f *testing.F) {
 	})
 }
 
-// The index of a metric gives all devices' samples, day by day, over several shards.
+// A metric's index returns the samples of all devices, day by day, over several shards.
 func TestMetricAcrossDevices(t *testing.T) {
 	x := newWorld(t, Spec{Metrics: []string{"temperature", "wind"}, MetricShards: 3, Ahead: 100 * time.Hour})
 	for device := range 10 {
@@ -162,12 +163,13 @@ func TestMetricAcrossDevices(t *testing.T) {
 	}
 }
 
-// The pages of a metric across devices are what Metric gives, at every length and in both orders, also where many devices have the same Key in one shard or in several, over days,
-// and while what was given is gone. Places of anything else are refused.
+// The pages of a metric across devices have the samples of Metric, at every length and in both
+// orders: also if many devices have the same Key in one shard or in several, over several days, and
+// after the last sample has expired. Places of other queries are refused.
 func TestMetricPages(t *testing.T) {
 	x := newWorld(t, Spec{Metrics: []string{"temperature", "wind"}, MetricShards: 3, Ahead: 100 * time.Hour})
 	var written []Sample
-	for device := range 17 { // at one instant all have the same value, and so one Key
+	for device := range 17 { // at each instant all devices have the same value, and so one Key
 		for hour := range 4 {
 			s := temperature(fmt.Sprintf("device-%02d", (device*7)%17), time.Duration(hour)*13*time.Hour, 20)
 			s.Values["wind"] = float64(hour)
@@ -210,7 +212,7 @@ func TestMetricPages(t *testing.T) {
 				}
 			}
 		}
-		narrow := q // behind a sample outside of the range it goes on with the range
+		narrow := q // after a sample before the range it begins at the range's start
 		narrow.From, narrow.To = start.Add(time.Hour), start.Add(30*time.Hour)
 		for i, s := range want {
 			narrow.After = MetricPlaceAfter(narrow, s)
@@ -243,7 +245,7 @@ func TestMetricPages(t *testing.T) {
 	}
 }
 
-// The place of a device with the longest name, every character of which is escaped, is read again.
+// The place for the longest device name, with every character escaped, can be read again.
 func TestLongestPlace(t *testing.T) {
 	s := Sample{Device: strings.Repeat("\x01", deviceMax), Time: start, Values: map[string]float64{"a": 1}}
 	s.Key = sortKey(&s, "")
@@ -253,7 +255,7 @@ func TestLongestPlace(t *testing.T) {
 	}
 }
 
-// Buckets begin at multiples of their length, and those of a day at the zone's midnight.
+// Buckets begin at multiples of their length, and days at the zone's midnight.
 func TestRollup(t *testing.T) {
 	x := newWorld(t, Spec{Ahead: 1000 * 24 * time.Hour})
 	berlin, err := time.LoadLocation("Europe/Berlin")
@@ -290,7 +292,7 @@ func TestRollup(t *testing.T) {
 	}
 }
 
-// Sort keys are read as they are written, and order as time does.
+// Sort keys survive a round trip, and sort by time.
 func FuzzSortKey(f *testing.F) {
 	f.Add(int64(0), int64(1), uint32(0))
 	f.Add(int64(1<<60), int64(-1), uint32(7))

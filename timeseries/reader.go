@@ -9,21 +9,23 @@ import (
 	"time"
 )
 
-// ReaderOptions say how a Reader reads. The zero value is ready to use.
+// ReaderOptions configure a Reader. The zero value is valid.
 type ReaderOptions struct {
-	// Strong reads see every write that was acknowledged before them, at twice the cost. Default: eventually consistent reads. Indexes know no other.
+	// Strong reads see every write acknowledged before them, at twice the cost. Default: eventually
+	// consistent reads. Indexes support no other.
 	Strong bool
-	// Parallel is how many calls go on at one time for Latest. Default: 8. Range: 1 to 256.
+	// Parallel is the number of concurrent calls of Latest. Default: 8. Range: 1 to 256.
 	Parallel int
 }
 
-// Reader reads samples. What has expired it leaves out, also where the endpoint is late. All methods may be called at once from many goroutines.
+// Reader reads samples. It omits expired ones even if the endpoint removes them late. Its methods
+// are safe for concurrent use.
 type Reader struct {
 	series *Series
 	o      ReaderOptions
 }
 
-// Reader makes a reader.
+// Reader returns a new reader.
 func (s *Series) Reader(o ReaderOptions) *Reader {
 	if o.Parallel == 0 {
 		o.Parallel = 8
@@ -32,18 +34,20 @@ func (s *Series) Reader(o ReaderOptions) *Reader {
 	return &Reader{s, o}
 }
 
-// Query says which samples of a device are wanted.
+// Query selects samples of a device.
 type Query struct {
 	Device string
-	// From is the first instant, and To the one behind the last. Zero: no bound.
+	// From is the first instant, and To the first one after the range. Zero: no bound.
 	From, To time.Time
 	// Newest first. Default: oldest first.
 	Newest bool
-	// Metrics leaves out all others, tags as well, and samples that have none of them. Default: everything. At most 50.
+	// Metrics selects metrics: it omits others, tags, and samples with none of them. Default:
+	// everything. At most 50.
 	Metrics []string
-	// Limit is how many samples there are at most. Default: 0, all.
+	// Limit is the maximum number of samples. Default: 0, all.
 	Limit int
-	// After goes on where a Page ended, or behind a sample (PlaceAfter). It belongs to the same Device and order.
+	// After continues after a Page, or after a sample (PlaceAfter). It belongs to one Device and
+	// order.
 	After string
 }
 
@@ -69,7 +73,8 @@ func (q *Query) validate() error {
 	return nil
 }
 
-// bounds are the sort keys between which all samples of the range are; the one behind which it goes on is among them, and is to be passed over.
+// bounds returns the sort keys around all samples of the range. They include the sample after which
+// the range continues, which callers skip.
 func (q *Query) bounds() (low, high, behind string, err error) {
 	low, high = keyFirst, keyLast
 	if !q.From.IsZero() {
@@ -92,7 +97,8 @@ func (q *Query) bounds() (low, high, behind string, err error) {
 	return low, high, behind, nil
 }
 
-// Range gives the samples of a device in the order of their keys, which is that of time. It reads ahead. An error ends it; PlaceAfter the last sample is where to go on.
+// Range returns the samples of a device in the order of Keys, and so of time. It reads ahead. An
+// error ends the sequence; it can continue from PlaceAfter the last sample.
 func (r *Reader) Range(ctx context.Context, q Query) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		low, high, behind, err := q.bounds()
@@ -140,10 +146,10 @@ func (r *Reader) Range(ctx context.Context, q Query) iter.Seq2[Sample, error] {
 	}
 }
 
-// byKey orders the samples of one device. Two that are the same are one, wherever they are.
+// byKey orders the samples of one device. Samples with equal keys are equal, in any shard.
 func byKey(a, b *Sample) int { return cmp.Compare(a.Key, b.Key) }
 
-// byKeyAndDevice orders the samples of many.
+// byKeyAndDevice orders the samples of many devices.
 func byKeyAndDevice(a, b *Sample) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Device, b.Device))
 }
@@ -151,14 +157,14 @@ func byKeyAndDevice(a, b *Sample) int {
 // Page is a part of a range.
 type Page struct {
 	Samples []Sample
-	Next    string // Query.After of the next page; "": there is none
+	Next    string // Query.After of the next page; "" on the last one
 }
 
-// pageDefault is how many samples a page has where no limit is given.
+// pageDefault is the default limit of a page.
 const pageDefault = 1000
 
-// Page gives a part of a range: up to Limit samples, or 1,000. Next is a place in the order of keys and not in a shard, so that it stays right when the device is
-// spread over more shards, or samples expire, or the process is another one.
+// Page returns a part of a range: up to Limit samples, or 1,000. Next is a position in the order of
+// keys, so it stays valid when the number of shards changes or samples expire, in any process.
 func (r *Reader) Page(ctx context.Context, q Query) (Page, error) {
 	if err := q.validate(); err != nil {
 		return Page{}, err
@@ -167,7 +173,7 @@ func (r *Reader) Page(ctx context.Context, q Query) (Page, error) {
 		q.Limit = pageDefault
 	}
 	limit := q.Limit
-	q.Limit++ // one more tells whether there is a next page
+	q.Limit++ // an additional one shows that there is a next page
 	var p Page
 	for s, err := range r.Range(ctx, q) {
 		if err != nil {
@@ -182,7 +188,8 @@ func (r *Reader) Page(ctx context.Context, q Query) (Page, error) {
 	return p, nil
 }
 
-// merge gives the samples of sources in one order; of two that are alike by it, one. Each source is in that order, or newest first in the opposite one.
+// merge returns the samples of ordered sources in one order, and drops duplicates. With newest the
+// sources and the result have the opposite order.
 func merge(sources []*source, newest bool, order func(a, b *Sample) int) iter.Seq2[Sample, error] {
 	if newest {
 		forward := order

@@ -12,20 +12,21 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// Message is what a broker delivers: one line of its format, or several.
+// Message is a broker's message: one line of its format, or several.
 type Message struct {
-	Text []byte // not changed while Receive has it
-	From string // where the broker has it, for whoever reads what was put aside: "READINGS 17"
-	// Unfit says why the message is none of samples, as far as its reader knows: then it is put aside as a whole. Default: "", it is read.
+	Text []byte // Receive does not change it
+	From string // the message's place at the broker, for readers of rejected lines: "READINGS 17"
+	// Unfit is the reason why the reader knows that the message has no samples; Receive then
+	// rejects it whole. Default: "", Receive reads it.
 	Unfit string
 }
 
-// Receiver writes what a broker's messages say. It is what every broker's reader needs of this package: timeseries/fromnats, fromkafka and fromkinesis are built on it. Its methods may be
-// called from many goroutines.
+// Receiver writes the samples of a broker's messages. Packages timeseries/fromnats, fromkafka and
+// fromkinesis build on it. Its methods are safe for concurrent use.
 type Receiver struct {
 	w     *Writer
 	aside func([]Rejected) error
-	// telling is held while aside is called.
+	// telling serializes calls of aside.
 	telling sync.Mutex
 	mu      struct {
 		sync.Mutex
@@ -35,13 +36,15 @@ type Receiver struct {
 }
 
 const (
-	receiveMax = 10_000          // samples of messages that are written together
-	grace      = 5 * time.Second // for what is being received when a context ends
-	asideText  = 1000            // bytes of a message that is put aside as a whole
+	receiveMax = 10_000          // samples per write
+	grace      = 5 * time.Second // time to finish after the context ends
+	asideText  = 1000            // bytes of a message rejected as a whole
 )
 
-// NewReceiver makes a receiver of a format; CSV needs Mapping.Header, since a message has no line of names. aside gets the lines of a call of Receive that cannot be used, before that
-// comes back; calls of it do not overlap. Its error is that of Receive, so that a message is acknowledged only when what cannot be used of it is kept. nil: they are counted only.
+// NewReceiver returns a receiver for a format; CSV needs Mapping.Header, since a message has no
+// line of names. A call of Receive passes its rejected lines to aside before it returns; these
+// calls never overlap. An error of aside is the error of Receive, so that a message is acknowledged
+// only after its rejects are stored. With nil they are only counted.
 func NewReceiver(w *Writer, format Format, mapping Mapping, aside func([]Rejected) error) (*Receiver, error) {
 	mapping = mapping.withDefaults(format)
 	if err := mapping.validate(); err != nil {
@@ -62,9 +65,10 @@ func NewReceiver(w *Writer, format Format, mapping Mapping, aside func([]Rejecte
 	return r, nil
 }
 
-// Receive writes the samples of some messages, and comes back when all are durable, with how many they are: then the messages may be acknowledged. After an error nothing is to be
-// acknowledged; what was written already is the same when it comes again. Lines that cannot be used are no error. Where ctx ends meanwhile it has five seconds more, so that what is
-// in hand is done and need not come again.
+// Receive writes the samples of messages, and returns their number when all are durable; then the
+// messages may be acknowledged. After an error none may be acknowledged: samples already written
+// stay the same when they are written again. Rejected lines are no error. After ctx ends Receive
+// has five more seconds, so that most messages need not be delivered again.
 func (r *Receiver) Receive(ctx context.Context, messages ...Message) (written int, err error) {
 	ctx, end := gracious(ctx)
 	defer end()
@@ -88,7 +92,7 @@ func (r *Receiver) Receive(ctx context.Context, messages ...Message) (written in
 	return in.written, nil
 }
 
-// Report says what has become of the messages so far. What comes again is counted again.
+// Report counts what became of the messages so far. A message delivered again counts again.
 func (r *Receiver) Report() Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +101,7 @@ func (r *Receiver) Report() Report {
 	return report
 }
 
-// gracious is a context that ends a while after another.
+// gracious returns a context that ends a grace period after another.
 func gracious(ctx context.Context) (context.Context, context.CancelFunc) {
 	later, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -110,7 +114,7 @@ func gracious(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// receiving is one call of Receive.
+// receiving is the state of one call of Receive.
 type receiving struct {
 	*Receiver
 	samples []Sample
@@ -121,14 +125,14 @@ type receiving struct {
 	written int
 }
 
-// origin is where a sample stands.
+// origin is a sample's place: its message and line.
 type origin struct {
 	message *Message
 	line    int64
 	text    []byte
 }
 
-// message reads the lines of one.
+// message reads the lines of a message.
 func (in *receiving) message(ctx context.Context, m *Message) error {
 	in.bytes += int64(len(m.Text))
 	if m.Unfit != "" {
@@ -184,7 +188,7 @@ func (in *receiving) reject(from origin, why *SampleError) {
 	in.rejects = append(in.rejects, r)
 }
 
-// write writes what was read.
+// write writes the samples read so far.
 func (in *receiving) write(ctx context.Context) error {
 	if len(in.samples) == 0 {
 		return nil
@@ -201,7 +205,7 @@ func (in *receiving) write(ctx context.Context) error {
 	return nil
 }
 
-// count takes what was received into the report.
+// count adds the received messages to the report.
 func (in *receiving) count(messages []Message) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

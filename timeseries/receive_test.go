@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// receiver makes one of a world's series that keeps what is put aside.
+// receiver returns a receiver of the world's series, and its rejected lines.
 func (x *world) receiver(f Format, m Mapping) (r *Receiver, aside *[]Rejected) {
 	x.t.Helper()
 	aside = &[]Rejected{}
@@ -24,7 +24,8 @@ func (x *world) receiver(f Format, m Mapping) (r *Receiver, aside *[]Rejected) {
 	return r, aside
 }
 
-// Messages of one line or several become samples; what cannot be used of them is put aside with its message, its line and the reason, and the rest is written.
+// Messages of one line or several become samples. Unusable lines are rejected with message, line
+// and reason, and all others are written.
 func TestReceive(t *testing.T) {
 	x := newWorld(t, Spec{Retention: 30 * Day})
 	r, aside := x.receiver(NDJSON, Mapping{})
@@ -65,7 +66,8 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// Nothing is acknowledged where what was put aside cannot be kept, or the endpoint fails; and nothing is put aside twice because of that.
+// No message is acknowledged if its rejects cannot be stored or the endpoint fails, and no line is
+// rejected twice because of that.
 func TestReceiveFails(t *testing.T) {
 	x, n := newNarrowWorld(t, Spec{})
 	full := true
@@ -98,7 +100,8 @@ func TestReceiveFails(t *testing.T) {
 	}
 }
 
-// A sample that the endpoint never takes is put aside; one that it does not take for the moment, or whose device's latest one is not yet known, is not put aside with it: all come again.
+// Receive rejects a sample that the endpoint refuses for good. It rejects none that the endpoint
+// refuses temporarily, or whose device's latest sample is unknown: those are delivered again.
 func TestReceiveFailsAndRefuses(t *testing.T) {
 	for _, fails := range []string{"BatchWriteItem", "PutItem"} {
 		x, n := newNarrowWorld(t, Spec{})
@@ -109,7 +112,8 @@ func TestReceiveFailsAndRefuses(t *testing.T) {
 		})
 		must(t, err)
 		var messages []Message
-		for _, device := range append(slices.Repeat([]string{"bad"}, 20), "roof") { // whichever comes first
+		// in either order
+		for _, device := range append(slices.Repeat([]string{"bad"}, 20), "roof") {
 			messages = append(messages, Message{Text: fmt.Appendf(nil, `{"device":%q,"time":%q,"t":1}`, device, start.Add(time.Duration(len(messages))*time.Second).Format(time.RFC3339))})
 		}
 		refuse := func(operation, body string) string {
@@ -134,7 +138,7 @@ func TestReceiveFailsAndRefuses(t *testing.T) {
 	}
 }
 
-// What is in hand when a context ends is done.
+// Receive finishes its messages when its context ends.
 func TestReceiveIsGracious(t *testing.T) {
 	x := newWorld(t, Spec{})
 	r, _ := x.receiver(NDJSON, Mapping{})
@@ -146,7 +150,7 @@ func TestReceiveIsGracious(t *testing.T) {
 	}
 }
 
-// Readers of many shards have one receiver.
+// Readers of many shards share a receiver.
 func TestReceiveAtOnce(t *testing.T) {
 	x := newWorld(t, Spec{})
 	r, aside := x.receiver(CSV, Mapping{Header: []string{"device", "time", "a"}})
@@ -168,7 +172,7 @@ func TestReceiveAtOnce(t *testing.T) {
 	}
 }
 
-// A message larger than what is written together is written in parts.
+// A message with more samples than one write has is written in parts.
 func TestReceiveMuch(t *testing.T) {
 	x := newWorld(t, Spec{})
 	r, _ := x.receiver(LineProtocol, Mapping{Device: "host"})

@@ -6,28 +6,29 @@ import (
 	"time"
 )
 
-// Stat sums up what a metric was within a bucket.
+// Stat summarizes a metric within a bucket.
 type Stat struct {
 	Count          int64
 	Min, Max, Mean float64
 }
 
-// Bucket is a stretch of time and what was measured in it.
+// Bucket is a span of time with its statistics.
 type Bucket struct {
-	Start time.Time       // and it lasts until the next one would begin
+	Start time.Time       // the end is the start of the next bucket
 	Stats map[string]Stat // by metric
 }
 
-// Lengths of buckets that are usual. Any other that a day is a multiple of, or that is some days, is as good.
+// Common lengths of buckets. Any length that divides a day, or is a number of days, is valid.
 const (
 	Minute = time.Minute
 	Hour   = time.Hour
 	Day    = 24 * time.Hour
 )
 
-// Rollup sums up samples that come in the order of time, or against it, by buckets of a length. A bucket in which nothing was measured is left out. Buckets begin at
-// multiples of their length since the beginning of 1970 in UTC; those of a day begin at midnight in zone, nil for UTC, and have 23 or 25 hours where its clocks change.
-// It works on any samples: those of a Reader, of an archive, of both.
+// Rollup summarizes samples, in either order of time, by buckets of equal length. It omits empty
+// buckets. Buckets begin at multiples of their length since 1970 in UTC; days begin at midnight in
+// zone, nil for UTC, and have 23 or 25 hours when its clocks change. The samples may come from a
+// Reader, an archive, or both.
 func Rollup(samples iter.Seq2[Sample, error], every time.Duration, zone *time.Location) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
 		if err := checkEvery(every); err != nil {
@@ -68,7 +69,7 @@ func checkEvery(every time.Duration) error {
 	return nil
 }
 
-// bucketStart is when the bucket of an instant begins.
+// bucketStart returns the start of an instant's bucket.
 func bucketStart(t time.Time, every time.Duration, zone *time.Location) time.Time {
 	if every == Day && zone != nil {
 		y, m, d := t.In(zone).Date()

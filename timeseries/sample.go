@@ -9,24 +9,27 @@ import (
 	"unicode/utf8"
 )
 
-// Sample is a reading of a device: what it measured at an instant.
+// Sample is a reading of a device at an instant.
 type Sample struct {
-	// Device names what was read: 1 to 1,024 bytes of UTF-8, not ending in "#shard" and two digits.
+	// Device names the source: 1 to 1,024 bytes of UTF-8, not ending in "#shard" and two digits.
 	Device string
-	// Time is when, to the nanosecond, from 1970 to 9999.
+	// Time is the instant of the reading, to the nanosecond, from 1970 to 9999.
 	Time time.Time
-	// Sequence tells samples of one device and one instant apart, and orders them. With 0 their values and tags do: then two that are alike are one. A writer that
-	// always gives the same number replaces a sample by a corrected one.
+	// Sequence distinguishes and orders samples of one device and instant. With 0 their values and
+	// tags distinguish them, and equal ones are one sample. A writer that always uses the same
+	// number replaces a sample by its correction.
 	Sequence uint32
-	// Values are the metrics, by name: 1 to 200. Neither NaN nor infinite, and of a size that DynamoDB's numbers have (0, or 1E-130 to 9.9E+125).
+	// Values are the metrics by name: 1 to 200 finite numbers within DynamoDB's range (0, or 1E-130
+	// to 9.9E+125).
 	Values map[string]float64
-	// Tags are what else is known of the reading; at most 32 KB as JSON. They are kept, and are not searched by.
+	// Tags are further facts about the reading; at most 32 KB as JSON. They are stored, but not
+	// searchable.
 	Tags map[string]string
-	// Key is the sort key that it has in the table. Readers fill it in, writers do not look at it.
+	// Key is the sort key in the table. Readers set it, writers ignore it.
 	Key string
 }
 
-// Reason says in a word why a sample, or a line, cannot be used.
+// Reason is a word for the reason why a sample or a line is unusable.
 type Reason string
 
 const (
@@ -44,7 +47,7 @@ const (
 	ReasonRefused   Reason = "refused by the endpoint"
 )
 
-// SampleError says why a sample cannot be stored, or a line not be used.
+// SampleError reports why a sample cannot be stored, or a line not be used.
 type SampleError struct {
 	Reason  Reason
 	Message string
@@ -57,26 +60,27 @@ func refuse(reason Reason, format string, args ...any) *SampleError {
 }
 
 const (
-	deviceMax  = 1024     // bytes, so that shards' names fit into a partition key
+	deviceMax  = 1024     // bytes; with a shard's suffix it fits into a partition key
 	metricsMax = 200      // of a sample
 	metricMax  = 255      // bytes of a metric's name
 	tagsMax    = 32 << 10 // bytes of a sample's tags as JSON
 
-	numberLeast    = 1e-130 // DynamoDB's numbers other than 0
+	numberLeast    = 1e-130 // range of DynamoDB's numbers other than 0
 	numberGreatest = 9.9e125
 )
 
-// Attributes of the samples' table that are no metrics.
+// Attributes in the samples' table besides metrics.
 const (
 	attrDevice   = "deviceId"
 	attrTime     = "timestamp"
 	attrTTL      = "ttl"
 	attrMetadata = "metadata"
 
-	bucketPrefix = "metric#" // before a metric's name: the attribute that is the partition key of its index
+	// prefix of the attribute that is the partition key of a metric's index
+	bucketPrefix = "metric#"
 )
 
-// check says what of a sample keeps it from being stored, whatever the time is.
+// check returns the reason why a sample cannot be stored, apart from its time.
 func (s *Sample) check() *SampleError {
 	if err := checkDevice(s.Device); err != nil {
 		return err
@@ -140,7 +144,7 @@ func checkNumber(name string, v float64) *SampleError {
 	return nil
 }
 
-// metadata is the sample's tags as they are stored: JSON, with names in order; empty for none.
+// metadata returns the stored form of a sample's tags: JSON with sorted names, or "" without tags.
 func (s *Sample) metadata() (string, *SampleError) {
 	if len(s.Tags) == 0 {
 		return "", nil

@@ -13,8 +13,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// Scan gives all samples of the series, or of one of so many segments that may be read at once, in the order in which the table has them: a device's shard is in the
-// order of time. What has expired is left out. A device whose shard count changes may show one sample twice, with the same Key.
+// Scan returns all samples of the series, or of one of several segments, in the order of the table:
+// within a shard of a device by time. It omits expired ones. While the shard count of a device
+// changes, a sample may appear twice, with the same Key.
 func (r *Reader) Scan(ctx context.Context, segment, segments int) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		in := &dynamodb.ScanInput{TableName: r.series.table(), ConsistentRead: aws.Bool(r.o.Strong)}
@@ -55,7 +56,8 @@ func (r *Reader) Scan(ctx context.Context, segment, segments int) iter.Seq2[Samp
 	}
 }
 
-// Count is about how many samples the series has, as the endpoint tells: Amazon counts anew every six hours.
+// Count returns the endpoint's estimate of the number of samples; Amazon updates it every six
+// hours.
 func (s *Series) Count(ctx context.Context) (int64, error) {
 	out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: s.table()})
 	if err != nil {
@@ -64,14 +66,14 @@ func (s *Series) Count(ctx context.Context) (int64, error) {
 	return aws.ToInt64(out.Table.ItemCount), nil
 }
 
-// Attributes of a series' table that are its key, and its deadline.
+// Key and deadline attributes of a series' table.
 const (
 	AttributeDevice = attrDevice
 	AttributeTime   = attrTime
 	AttributeTTL    = attrTTL
 )
 
-// IsLayout reports whether a table has the key of a series'.
+// IsLayout reports whether a table has the key schema of a series.
 func IsLayout(table *types.TableDescription) bool {
 	want := map[string]types.KeyType{attrDevice: types.KeyTypeHash, attrTime: types.KeyTypeRange}
 	for _, k := range table.KeySchema {
@@ -87,13 +89,15 @@ func IsLayout(table *types.TableDescription) bool {
 	return len(table.KeySchema) == len(want)
 }
 
-// ReadItem is the sample of an item of a series' table, such as a stream's image, and its deadline; zero for none.
+// ReadItem returns the sample of an item of a series' table, such as a stream's image, and its
+// deadline, or zero without one.
 func ReadItem(it map[string]types.AttributeValue) (Sample, time.Time, error) { return readItem(it) }
 
-// ReadKey is what a sample's Key says: its instant, and its sequence where it has one.
+// ReadKey returns the instant in a sample's Key, and the sequence, if it has one.
 func ReadKey(key string) (at time.Time, sequence uint32, err error) { return splitKey(key) }
 
-// PlaceKey is the sort key behind which a query with After goes on; "" without one. For readers of samples that are elsewhere.
+// PlaceKey returns the sort key after which a query with After continues, or "". It is for readers
+// of samples in other places.
 func PlaceKey(q Query) (string, error) {
 	if q.After == "" {
 		return "", nil

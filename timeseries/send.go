@@ -24,9 +24,9 @@ const (
 	backoffMost  = 5 * time.Second
 )
 
-// send writes a batch, however many calls that takes, and tells each entry's call what became of it.
+// send writes a batch in one or several calls, and reports the outcome of each entry to its Write.
 func (w *Writer) send(batch []*entry) {
-	alike := map[string][]*entry{} // by key: a call must not name one twice
+	alike := map[string][]*entry{} // by key: a call must not have one key twice
 	for _, e := range batch {
 		alike[e.partition+"\x00"+e.key] = append(alike[e.partition+"\x00"+e.key], e)
 	}
@@ -44,7 +44,7 @@ func (w *Writer) send(batch []*entry) {
 	})
 }
 
-// sendRequests writes what may be up to a batch; done is told of all of it, in parts.
+// sendRequests writes up to a batch, and calls done with the outcome of parts of it.
 func (w *Writer) sendRequests(left []types.WriteRequest, done func([]types.WriteRequest, error)) {
 	table := w.series.spec.Table
 	again := newRetry(w.o.RetryFor)
@@ -58,12 +58,12 @@ func (w *Writer) sendRequests(left []types.WriteRequest, done func([]types.Write
 			rest := out.UnprocessedItems[table]
 			if len(rest) < len(left) {
 				done(without(left, rest), nil)
-				again.restart() // it goes on, if slowly
+				again.restart() // some progress
 			}
 			left, err = rest, errors.New("the endpoint leaves items unprocessed, as its capacity is used up")
 			w.noteThrottled(left)
 		case permanent(err) && len(left) > 1 && isValidation(err):
-			// One that the endpoint does not take must not keep the others out.
+			// An item that the endpoint refuses must not fail the others.
 			half := len(left) / 2
 			w.sendRequests(left[:half:half], done)
 			w.sendRequests(left[half:], done)
@@ -88,7 +88,7 @@ func (w *Writer) noteThrottled(requests []types.WriteRequest) {
 	}
 }
 
-// without gives the requests that are not among others.
+// without returns the requests of all that are not among others.
 func without(all, others []types.WriteRequest) (rest []types.WriteRequest) {
 	type id struct{ partition, key string }
 	of := func(r types.WriteRequest) id {
@@ -106,7 +106,7 @@ func without(all, others []types.WriteRequest) (rest []types.WriteRequest) {
 	return rest
 }
 
-// units is about how many write units an item costs: one for each KB begun.
+// units estimates an item's write units: one per KB or part of it.
 func units(it item) float64 {
 	size := 0
 	for name, v := range it {
@@ -192,8 +192,8 @@ func patiently(ctx context.Context, most time.Duration, do func() error) error {
 	}
 }
 
-// readFor is how long a read that the endpoint does not answer for the moment is tried again.
+// readFor is the time during which a failing read is retried.
 const readFor = 30 * time.Second
 
-// table names the samples' table for a request.
+// table returns the name of the samples' table for a request.
 func (s *Series) table() *string { return aws.String(s.spec.Table) }

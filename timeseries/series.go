@@ -19,10 +19,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// ConfigTable keeps what is known of all series at an endpoint: settings, shard counts of hot devices, checkpoints.
+// ConfigTable stores the settings of all series at an endpoint, shard counts of hot devices, and
+// checkpoints.
 const ConfigTable = "mayfly.series"
 
-// Its attributes, and how its sort keys begin.
+// Attributes of ConfigTable, and prefixes of its sort keys.
 const (
 	attrSeries  = "series" // partition key: the table's name
 	attrName    = "name"   // sort key
@@ -36,19 +37,20 @@ const (
 
 var configSpec = ensure.Spec{Name: ConfigTable, Key: attrSeries, Sort: attrName}
 
-// ErrNoSeries says that there is no series of a name.
+// ErrNoSeries reports that no series has this name.
 var ErrNoSeries = errors.New("series not found")
 
-// Series is a table of samples. All methods may be called at once from many goroutines.
+// Series is a table of samples. Its methods are safe for concurrent use.
 type Series struct {
 	db     *dynamodb.Client
 	spec   Spec
 	shards *shardCache
-	lacks  struct{ ttl, stream bool } // what the endpoint does not have
+	lacks  struct{ ttl, stream bool } // features that the endpoint lacks
 }
 
-// Create makes a series: its tables, with stream and TTL, and its settings. One that is there already and has the same settings is as good; with others it is an
-// error that names them. Where the endpoint has no TTL, Lacks says so.
+// Create creates a series: its tables, with stream and TTL, and its settings. It accepts an
+// existing series with equal settings; otherwise its error names the different ones. If the
+// endpoint has no TTL, Lacks says so.
 func Create(ctx context.Context, db *dynamodb.Client, spec Spec) (*Series, error) {
 	spec = spec.withDefaults()
 	if err := spec.validate(); err != nil {
@@ -69,11 +71,12 @@ func Create(ctx context.Context, db *dynamodb.Client, spec Spec) (*Series, error
 	if err := s.makeTables(ctx); err != nil {
 		return nil, err
 	}
-	// The settings come last: where they are, the tables are.
+	// The settings come last: if they exist, the tables do.
 	return s, s.saveSpec(ctx)
 }
 
-// Open is for a series that was created before. Of the spec it takes Table, Now and Logger; the settings are those of its creation.
+// Open opens an existing series. It uses Table, Now and Logger of the spec; the settings are
+// stored.
 func Open(ctx context.Context, db *dynamodb.Client, spec Spec) (*Series, error) {
 	there, err := loadSpec(ctx, db, spec.Table)
 	if err != nil {
@@ -93,32 +96,33 @@ func newSeries(db *dynamodb.Client, spec Spec) *Series {
 	return s
 }
 
-// Spec is what the series is like.
+// Spec returns the settings of the series.
 func (s *Series) Spec() Spec { return s.spec }
 
-// Lacks says in words what the endpoint does not have of what a series needs, after Create; "" for nothing. Readers make up for it.
+// Lacks describes the features that the endpoint lacks, after Create; "" for none. Readers work
+// without them.
 func (s *Series) Lacks() string {
 	var all []string
 	if s.lacks.ttl {
 		all = append(all, "the endpoint has no TTL: readers hide expired samples, but nothing removes them")
 	}
 	if s.lacks.stream {
-		all = append(all, "the endpoint has no streams: nothing can follow what is written and what expires")
+		all = append(all, "the endpoint has no streams: writes and expiries cannot be followed")
 	}
 	return strings.Join(all, "; ")
 }
 
-// LatestTable is the name of the table of the latest samples.
+// LatestTable returns the name of the table of the latest samples.
 func (o Spec) LatestTable() string { return o.Table + ".latest" }
 
-// indexOf names the index of a metric, and bucketOf its partition key.
+// indexOf returns the name of a metric's index, and bucketOf its partition key.
 func indexOf(metric string) string  { return "metric-" + metric }
 func bucketOf(metric string) string { return bucketPrefix + metric }
 
 func (s *Series) makeTables(ctx context.Context) error {
 	samples := ensure.Spec{Name: s.spec.Table, Key: attrDevice, Sort: attrTime, Stream: true, TTL: attrTTL}
 	for _, m := range s.spec.Metrics {
-		// The index holds what is asked of it and nothing else. The samples' own keys are in it anyway.
+		// The index has the metric and the deadline only; the sample's keys are part of any index.
 		samples.Indexes = append(samples.Indexes, ensure.Index{Name: indexOf(m), Key: bucketOf(m), Sort: attrTime, Include: []string{m, attrTTL}})
 	}
 	tables := []ensure.Spec{samples}
@@ -136,10 +140,12 @@ func (s *Series) makeTables(ctx context.Context) error {
 	return nil
 }
 
-// makeTable makes a table with what the endpoint has of what it is to have.
+// makeTable creates a table with those of its features that the endpoint has.
 func (s *Series) makeTable(ctx context.Context, table ensure.Spec) error {
 	_, err := ensure.Table(ctx, s.db, table)
-	if table.Stream && isValidation(err) { // some take the order of a stream and forget it; whatever else is wrong is wrong without it too
+	// some endpoints accept a stream specification and ignore it; other errors occur again without
+	// it
+	if table.Stream && isValidation(err) {
 		table.Stream = false
 		if _, err = ensure.Table(ctx, s.db, table); err == nil || unknownOperation(err) {
 			s.lacks.stream = true
@@ -175,7 +181,7 @@ func loadSpec(ctx context.Context, db *dynamodb.Client, table string) (spec Spec
 	return spec, nil
 }
 
-// getConfig reads a row of ConfigTable; nil: there is none.
+// getConfig returns a row of ConfigTable, or nil.
 func getConfig(ctx context.Context, db *dynamodb.Client, table, name string) (row item, err error) {
 	err = patiently(ctx, readFor, func() error {
 		out, err := db.GetItem(ctx, &dynamodb.GetItemInput{
@@ -197,7 +203,7 @@ func (s *Series) saveSpec(ctx context.Context) error {
 	_, err = s.db.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: aws.String(ConfigTable),
 		Item:      item{attrSeries: attr.S(s.spec.Table), attrName: attr.S(nameSettings), attrJSON: attr.S(string(settings))},
-		// Of two that create a series at once the first settles it.
+		// If two processes create a series at once, the first decides.
 		ConditionExpression:      aws.String("attribute_not_exists(#s)"),
 		ExpressionAttributeNames: map[string]string{"#s": attrSeries},
 	})
@@ -212,7 +218,8 @@ func (s *Series) saveSpec(ctx context.Context) error {
 	return sameSpec(there, s.spec)
 }
 
-// sameSpec names the settings in which a series that is there differs from what is wanted.
+// sameSpec returns an error that names the settings in which an existing series differs from the
+// wanted one.
 func sameSpec(there, want Spec) error {
 	there, want = there.withDefaults(), want.withDefaults()
 	if len(there.Metrics)+len(want.Metrics) == 0 {
@@ -230,5 +237,5 @@ func sameSpec(there, want Spec) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w; the settings of a series cannot be changed: give the same ones, or another name", errors.Join(all...))
+	return fmt.Errorf("%w; the settings of a series cannot be changed: use the same settings, or another name", errors.Join(all...))
 }

@@ -19,10 +19,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// start is when the clocks of the tests' databases begin to stand still.
+// start is the initial time of the databases' frozen clocks.
 var start = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a series in a database whose clock stands still until it is moved.
+// world is a series in a database with a frozen clock.
 type world struct {
 	t  testing.TB
 	db *mayfly.DB
@@ -88,12 +88,12 @@ func all[T any](t testing.TB, seq iter.Seq2[T, error]) (list []T) {
 	return list
 }
 
-// temperature is a sample so long after the start.
+// temperature returns a sample at a time after the start.
 func temperature(device string, after time.Duration, v float64) Sample {
 	return Sample{Device: device, Time: start.Add(after), Values: map[string]float64{"temperature": v}}
 }
 
-// says is what samples say, in short.
+// says returns the samples in short form.
 func says(samples []Sample) (texts []string) {
 	for _, s := range samples {
 		texts = append(texts, fmt.Sprintf("%s %s %g", s.Device, s.Time.Sub(start), s.Values["temperature"]))

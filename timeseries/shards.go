@@ -18,20 +18,21 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// Shards is over how many partitions a device is spread, and what of that changes when.
+// Shards is the number of partitions of a device, and the schedule of its change.
 type Shards struct {
-	Count     int       `json:"count"`     // that writers use until NextAt
-	Next      int       `json:"next"`      // that they use from then on
-	NextAt    time.Time `json:"nextAt"`    // zero: they are the same
-	Asked     int       `json:"asked"`     // that readers ask at least until AskedEnds
-	AskedEnds time.Time `json:"askedEnds"` // when retention has emptied what writers no longer use; zero: never
-	Version   int64     `json:"-"`         // counts changes; 0: there was none
+	Count  int       `json:"count"`  // used by writers until NextAt
+	Next   int       `json:"next"`   // used by writers from NextAt on
+	NextAt time.Time `json:"nextAt"` // zero: Count and Next are equal
+	Asked  int       `json:"asked"`  // least number that readers query, until AskedEnds
+	// time when retention has emptied the shards that writers left; zero: never
+	AskedEnds time.Time `json:"askedEnds"`
+	Version   int64     `json:"-"` // number of changes
 }
 
-// oneShard is what a device has that is not spread.
+// oneShard is the value of a device that was never spread.
 var oneShard = Shards{Count: 1, Next: 1, Asked: 1}
 
-// Writers is the count by which writers choose shards.
+// Writers returns the number of shards among which writers choose.
 func (s Shards) Writers(now time.Time) int {
 	if now.Before(s.NextAt) {
 		return s.Count
@@ -39,7 +40,7 @@ func (s Shards) Writers(now time.Time) int {
 	return s.Next
 }
 
-// Readers is how many shards readers ask.
+// Readers returns the number of shards that readers query.
 func (s Shards) Readers(now time.Time) int {
 	most := max(s.Count, s.Next)
 	if s.AskedEnds.IsZero() || now.Before(s.AskedEnds) {
@@ -48,10 +49,11 @@ func (s Shards) Readers(now time.Time) int {
 	return most
 }
 
-// errChanging says that the last change of a device's shard count is not over.
+// errChanging reports that a device's shard count is changing already.
 var errChanging = errors.New("the shard count is changing already")
 
-// change is the same with another count for writers. All caches are younger than cacheFor; samples are kept for as long as keep after they were written, zero for ever.
+// change returns the shards after a change of the writers' count. Caches are at most cacheFor old,
+// and samples last for keep after they are written, zero for ever.
 func (s Shards) change(to int, now time.Time, cacheFor, keep time.Duration) (Shards, error) {
 	from := s.Writers(now)
 	if now.Before(s.NextAt) {
@@ -60,23 +62,23 @@ func (s Shards) change(to int, now time.Time, cacheFor, keep time.Duration) (Sha
 	asked := s.Readers(now)
 	n := Shards{Count: from, Next: to, Asked: max(asked, to), Version: s.Version + 1}
 	if to > from {
-		// Readers see it within cacheFor; as much again is for clocks that differ.
+		// Readers see it within cacheFor; the other half allows for different clocks.
 		n.NextAt = now.Add(2 * cacheFor)
 	}
 	switch {
 	case n.Asked <= to:
-	case keep == 0: // never emptied
+	case keep == 0: // no sample expires
 	default:
-		// The last writer learns of it within cacheFor, and what it wrote until then lasts that long.
+		// The last writer sees the change within cacheFor, and its samples last for keep.
 		n.AskedEnds = now.Add(2*cacheFor + keep)
-		if to >= from && asked > from { // only what an earlier change has left behind is asked for longer
+		if to >= from && asked > from { // only shards of an earlier change still need readers
 			n.AskedEnds = s.AskedEnds
 		}
 	}
 	return n, nil
 }
 
-// Shards tells over how many shards a device is spread, as it is written down at this moment.
+// Shards returns the stored shard counts of a device.
 func (s *Series) Shards(ctx context.Context, device string) (Shards, error) {
 	row, err := getConfig(ctx, s.db, s.spec.Table, prefixShards+device)
 	if err != nil {
@@ -88,8 +90,9 @@ func (s *Series) Shards(ctx context.Context, device string) (Shards, error) {
 	return readShards(row)
 }
 
-// SetShards changes over how many shards, 1 to 100, a device is spread. Growing takes effect after twice CacheFor; until then, and until the endpoint has
-// emptied the shards that are no longer written to, readers ask the greater number. While a change is not over the next one is refused.
+// SetShards changes the number of shards, 1 to 100, of a device. An increase takes effect after
+// twice CacheFor. Readers query the greater number until then, and after a decrease until the
+// endpoint has emptied the old shards. A change in progress refuses another one.
 func (s *Series) SetShards(ctx context.Context, device string, count int) (Shards, error) {
 	if count < 1 || count > shardsMax {
 		return Shards{}, fmt.Errorf("%d is not between 1 and %d shards", count, shardsMax)
@@ -120,7 +123,7 @@ func (s *Series) SetShards(ctx context.Context, device string, count int) (Shard
 	return next, nil
 }
 
-// saveShards writes a change down, unless another process has been faster.
+// saveShards stores a change, unless another process was faster.
 func (s *Series) saveShards(ctx context.Context, device string, n Shards) error {
 	doc, err := json.Marshal(n)
 	if err != nil {
@@ -160,33 +163,34 @@ func readShards(it item) (n Shards, err error) {
 	return n, err
 }
 
-// shardCache is what this process knows of the shard counts of a series: all of them, read together. It never goes by what is older than Spec.CacheFor: a reader
-// that did would miss shards, and so would all readers of what a writer puts by a count that is long gone.
+// shardCache caches the shard counts of all devices of a series, read together. It never uses
+// counts older than Spec.CacheFor: a reader with old counts would miss shards, and a writer with
+// old counts would hide samples from all readers.
 type shardCache struct {
 	series *Series
 	mu     struct {
 		sync.Mutex
-		at    time.Time // when what is known was asked for; zero: it has to be
+		at    time.Time // start of the read that loaded the counts; zero: they must be read
 		known map[string]Shards
 	}
-	load sync.Mutex // held by who asks
+	load sync.Mutex // held while reading
 }
 
-// forget lets the next caller ask again.
+// forget makes the next caller read again.
 func (c *shardCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.at = time.Time{}
 }
 
-// get gives the shard counts of all devices that have more than one, or had.
+// get returns the shard counts of all devices that have, or had, more than one.
 func (c *shardCache) get(ctx context.Context) (map[string]Shards, error) {
 	if known, ok := c.fresh(); ok {
 		return known, nil
 	}
 	c.load.Lock()
 	defer c.load.Unlock()
-	if known, ok := c.fresh(); ok { // another was faster
+	if known, ok := c.fresh(); ok { // another caller has read them
 		return known, nil
 	}
 	at := c.series.spec.Now()
@@ -208,7 +212,7 @@ func (c *shardCache) fresh() (map[string]Shards, bool) {
 	return c.mu.known, c.mu.known != nil && !c.mu.at.IsZero() && age >= 0 && age < c.series.spec.CacheFor
 }
 
-// of gives a device's shard count.
+// of returns the shard counts of a device.
 func (c *shardCache) of(ctx context.Context, device string) (Shards, error) {
 	known, err := c.get(ctx)
 	if err != nil {
@@ -220,7 +224,7 @@ func (c *shardCache) of(ctx context.Context, device string) (Shards, error) {
 	return oneShard, nil
 }
 
-// allShards asks for the rows of all devices that have one.
+// allShards reads the stored shard counts.
 func (s *Series) allShards(ctx context.Context) (map[string]Shards, error) {
 	known := map[string]Shards{}
 	in := &dynamodb.QueryInput{

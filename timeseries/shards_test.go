@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A device is spread over more shards, readers first, and over fewer; whoever reads, at whatever moment and with whatever cache, sees every sample once.
+// While a device gets more shards, or fewer, every reader sees each sample once, at any time and
+// with any cache.
 func TestShardsChange(t *testing.T) {
 	const retention = 10 * time.Minute
 	x := newWorld(t, Spec{Retention: retention, CacheFor: time.Minute, Ahead: time.Second})
@@ -24,7 +25,8 @@ func TestShardsChange(t *testing.T) {
 			written = append(written, s)
 			must(t, []*Writer{x.w, slowWriter}[i%2].Write(t.Context(), s))
 		}
-		must(t, x.w.Write(t.Context(), written[len(written)-10:]...)) // once more, by whichever count holds now
+		// again, with the shard count of this moment
+		must(t, x.w.Write(t.Context(), written[len(written)-10:]...))
 		want := 0
 		for _, s := range written {
 			if s.Time.Add(retention).After(now) {
@@ -77,14 +79,15 @@ func TestShardsChange(t *testing.T) {
 	}
 }
 
-// The arithmetic of a change: readers never ask fewer shards than writers use, or have used within the retention, at any later instant.
+// At any time after a change readers query at least as many shards as writers use, or have used
+// within the retention.
 func FuzzShards(f *testing.F) {
 	f.Add([]byte{4, 10, 2, 200, 9, 1, 1, 255})
 	f.Fuzz(func(t *testing.T, changes []byte) {
 		const cacheFor, keep = time.Minute, 10 * time.Minute
 		type used struct {
 			count int
-			until time.Time // the last instant at which somebody's cache may have let him write by it
+			until time.Time // the last instant at which a writer's cache may have had this count
 		}
 		n, now := oneShard, start
 		var history []used

@@ -12,7 +12,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// request is the Query of one shard.
+// request returns the Query of one shard.
 func (r *Reader) request(q *Query, partition, low, high string) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{
 		TableName: r.series.table(), ConsistentRead: aws.Bool(r.o.Strong), ScanIndexForward: aws.Bool(!q.Newest),
@@ -23,14 +23,15 @@ func (r *Reader) request(q *Query, partition, low, high string) *dynamodb.QueryI
 	if len(q.Metrics) > 0 {
 		project(in, q.Metrics)
 	}
-	// A page of a few samples need not be read as one of 1 MB. One more is asked for, because the one behind which the range goes on may be among them.
+	// A page of a few samples need not be a page of 1 MB. The limit has room for the sample after
+	// which the range continues.
 	if q.Limit > 0 && q.Limit < 1000 {
 		in.Limit = aws.Int32(int32(q.Limit + 1))
 	}
 	return in
 }
 
-// project asks for keys, TTL and some metrics.
+// project limits a query to keys, TTL and some metrics.
 func project(in *dynamodb.QueryInput, metrics []string) {
 	in.ExpressionAttributeNames["#l"] = attrTTL
 	names := []string{"#d", "#t", "#l"}
@@ -42,13 +43,14 @@ func project(in *dynamodb.QueryInput, metrics []string) {
 	in.ProjectionExpression = aws.String(strings.Join(names, ", "))
 }
 
-// source is the samples that one Query gives, page by page. The next page is on its way while one is used.
+// source reads the samples of one Query page by page, and requests the next page while the caller
+// uses one.
 type source struct {
 	series *Series
 	in     *dynamodb.QueryInput
 	ctx    context.Context
-	coming chan page // holds one; nil: there is none to come
-	page   []Sample  // what is left of it, ready first
+	coming chan page // receives the requested page; nil: no further page
+	page   []Sample  // unused samples of the current page
 	ready  *Sample
 }
 
@@ -64,21 +66,21 @@ func newSource(ctx context.Context, series *Series, in *dynamodb.QueryInput) *so
 	return s
 }
 
-// fetch starts to ask for the next page.
+// fetch requests the next page.
 func (s *source) fetch() {
 	coming := make(chan page, 1)
 	s.coming = coming
 	go func() { coming <- s.get() }()
 }
 
-// end waits until nothing is asked any more. Its context is done by then, or soon.
+// end waits for a pending request. The caller cancels its context before.
 func (s *source) end() {
 	if s.coming != nil {
 		<-s.coming
 	}
 }
 
-// get asks for a page. Only one call of it runs at one time.
+// get reads a page. Calls never overlap.
 func (s *source) get() (p page) {
 	var out *dynamodb.QueryOutput
 	err := patiently(s.ctx, readFor, func() (err error) {
@@ -99,7 +101,7 @@ func (s *source) get() (p page) {
 			return page{err: fmt.Errorf("read series %q: %w", s.series.spec.Table, err)}
 		}
 		if deadline.IsZero() || deadline.After(now) {
-			if len(sample.Values) > 0 { // there are none where the metrics that are asked for are not
+			if len(sample.Values) > 0 { // empty if the sample has none of the selected metrics
 				p.samples = append(p.samples, sample)
 			}
 		}
@@ -108,7 +110,7 @@ func (s *source) get() (p page) {
 	return p
 }
 
-// head is the next sample; nil: there is none.
+// head returns the next sample, or nil at the end.
 func (s *source) head() (*Sample, error) {
 	for s.ready == nil {
 		switch {
@@ -131,7 +133,7 @@ func (s *source) head() (*Sample, error) {
 	return s.ready, nil
 }
 
-// take gives the head away.
+// take returns the head and removes it.
 func (s *source) take() *Sample {
 	sample := s.ready
 	s.ready = nil

@@ -10,26 +10,34 @@ import (
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
-// Spec says what a series is like. It is settled when the series is created, and kept with it.
+// Spec has the settings of a series. They are stored with the series at its creation and never
+// change.
 type Spec struct {
-	// Table is the name of the samples' table, and of the series: 3 to 248 of the characters a-z, A-Z, 0-9, "_", "-" and ".".
+	// Table is the name of the samples' table, and of the series: 3 to 248 of the characters a-z,
+	// A-Z, 0-9, "_", "-" and ".".
 	Table string `json:"table"`
-	// Retention is how long a sample is kept, counted from its own instant. Default: 0, for ever. Range: one second to 100 years.
+	// Retention is the lifetime of a sample, from its own instant. Default: 0, unlimited. Range:
+	// one second to 100 years.
 	Retention time.Duration `json:"retention"`
-	// Metrics are those that get an index across all devices, for Reader.Metric. Each costs a write more for each sample that has it. Default: none. At most 5.
+	// Metrics have an index across all devices, for Reader.Metric. Each adds a write to each sample
+	// that has it. Default: none. At most 5.
 	Metrics []string `json:"metrics,omitempty"`
-	// MetricShards is over how many partitions a day of a metric's index is spread. One takes 1,000 samples a second. Default: 4. Range: 1 to 100.
+	// MetricShards is the number of partitions for a day in a metric's index. A partition takes
+	// 1,000 samples per second. Default: 4. Range: 1 to 100.
 	MetricShards int `json:"metricShards"`
-	// NoLatest leaves the latest samples out: then each write is one item less, and Latest asks each device's shards.
+	// NoLatest omits the table of latest samples: each write has one item less, and Latest reads
+	// each device's shards.
 	NoLatest bool `json:"noLatest,omitempty"`
-	// Ahead is how far in the future a sample may be; one further ahead is refused. Default: one hour. Range: 0 to 10 years; it counts as the default when 0.
+	// Ahead is the maximum distance of a sample's time in the future. Default: 0, one hour. Range:
+	// up to 10 years.
 	Ahead time.Duration `json:"ahead"`
-	// CacheFor is how long readers and writers go by the shard counts that they know, all of them alike. Default: one minute. Range: one second to one hour.
+	// CacheFor is the maximum age of cached shard counts in all readers and writers. Default: one
+	// minute. Range: one second to one hour.
 	CacheFor time.Duration `json:"cacheFor"`
 
-	// Now tells the time by which samples expire and shards change. Default: the machine's. It is not kept.
+	// Now returns the time for expiry and shard changes. Default: the machine's. It is not stored.
 	Now func() time.Time `json:"-"`
-	// Logger is told what an operator has to know. Default: nobody is. It is not kept.
+	// Logger receives messages for operators. Default: none. It is not stored.
 	Logger *slog.Logger `json:"-"`
 }
 
@@ -61,20 +69,21 @@ func (o Spec) withDefaults() Spec {
 	return o
 }
 
-// A series has tables whose names are its own with up to seven letters more, and a metric has an index whose name begins with its own.
+// The names of a series' tables have up to seven more letters than its own, and an index's name
+// contains a metric's.
 const (
 	tableMax = 248
 	indexMax = 200
 )
 
-// SpecError says what is wrong with a Spec, all of it.
+// SpecError lists all problems of a Spec.
 type SpecError struct{ Err error }
 
 func (e *SpecError) Error() string { return e.Err.Error() }
 
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// validate reports everything that is wrong with a spec that is filled in.
+// validate returns an error with all problems of a spec after defaults.
 func (o Spec) validate() error {
 	var all []error
 	complain := func(bad bool, format string, args ...any) {
@@ -88,7 +97,7 @@ func (o Spec) validate() error {
 	seen := map[string]bool{}
 	for _, m := range o.Metrics {
 		complain(checkMetric(m) != nil || !constraint.Name(m, 1, indexMax), `Metrics: %q cannot name an index: 1 to 200 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, m)
-		complain(seen[m], "Metrics: %q is given twice", m)
+		complain(seen[m], "Metrics: %q is listed twice", m)
 		seen[m] = true
 	}
 	complain(o.MetricShards < 1 || o.MetricShards > shardsMax, "MetricShards: %d is not between 1 and %d", o.MetricShards, shardsMax)

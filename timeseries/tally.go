@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// tally counts what has become of lines.
+// tally counts lines by their outcome.
 type tally struct {
 	report Report
 	newest map[string]time.Time // by device
@@ -17,7 +17,7 @@ func newTally() tally {
 	return tally{Report{Reasons: map[Reason]int64{}, Unknown: map[string]int64{}}, map[string]time.Time{}}
 }
 
-// read counts what of a line was left out, and whether it was in order.
+// read counts a line's ignored values, and whether it was out of order.
 func (t *tally) read(r *reading) {
 	for _, name := range r.unknown {
 		if _, known := t.report.Unknown[name]; known || len(t.report.Unknown) < unknownMax {
@@ -33,7 +33,7 @@ func (t *tally) read(r *reading) {
 	}
 }
 
-// reject counts a line that was put aside.
+// reject counts a rejected line.
 func (t *tally) reject(r Rejected) {
 	t.report.Rejected++
 	t.report.Reasons[r.Reason]++
@@ -43,7 +43,7 @@ func (t *tally) reject(r Rejected) {
 	}
 }
 
-// rejected is a line that is put aside, with a text that can be written as JSON.
+// rejected returns the report of an unusable line, with a text that is valid JSON.
 func rejected(line int64, text string, why *SampleError) Rejected {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\ufffd")
@@ -51,8 +51,8 @@ func rejected(line int64, text string, why *SampleError) Rejected {
 	return Rejected{Line: line, Reason: why.Reason, Message: why.Message, Text: text}
 }
 
-// unusable takes what a write says apart: the samples that can never be written, among them those that the endpoint does not take, now or ever; or the error after which all are to be
-// written again.
+// unusable divides the error of a write. It returns either the samples that can never be written,
+// including those that the endpoint refuses, or the error after which all must be written again.
 func unusable(err error) ([]Refused, error) {
 	var partly *WriteError
 	if !errors.As(err, &partly) {

@@ -2,8 +2,10 @@ package timeseries
 
 import "iter"
 
-// Union gives the samples of one device out of two places, such as the live table and an archive, in one order, without doubles: of two with the same Key the
-// first place's. Both come in the order of keys, or with newest both against it; a Range does. An error of either ends it.
+// Union returns the samples of one device from two places, such as the live table and an archive,
+// in one order and without duplicates: of two with the same Key it takes the first place's. Both
+// must be in the order of keys, or with newest in the opposite one, as Range returns them. An error
+// of either ends the sequence.
 func Union(first, second iter.Seq2[Sample, error], newest bool) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		nextA, stopA := iter.Pull2(first)

@@ -13,7 +13,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// What is written comes back as it was, to the nanosecond and to the last bit, also where many things are said at one instant.
+// Samples survive a round trip, to the nanosecond and to the last bit, also if several share an
+// instant.
 func TestSamplesComeBack(t *testing.T) {
 	x := newWorld(t, Spec{Retention: time.Hour})
 	at := start.Add(-time.Second - 1)
@@ -27,7 +28,7 @@ func TestSamplesComeBack(t *testing.T) {
 		{Device: "roof", Time: start.Add(time.Minute), Values: map[string]float64{"a": 0}},
 	}
 	x.write(want...)
-	x.write(want...) // twice is once
+	x.write(want...) // writing twice stores once
 	x.write(Sample{Device: "roof", Time: start.Add(time.Minute), Values: map[string]float64{"a": math.Copysign(0, -1)}})
 	got := all(t, x.r.Range(t.Context(), Query{Device: "roof"}))
 	if len(got) != len(want) || !slices.IsSortedFunc(got, func(a, b Sample) int { return a.Time.Compare(b.Time) }) {
@@ -41,7 +42,8 @@ func TestSamplesComeBack(t *testing.T) {
 	}
 }
 
-// A sample is gone at the millisecond in which its retention ends, from range, latest and the metric's index, and from the tables.
+// A sample disappears at the millisecond at which its retention ends, from range, latest and the
+// metric's index, and from the tables.
 func TestRetentionIsExact(t *testing.T) {
 	x := newWorld(t, Spec{Retention: 30 * 24 * time.Hour, Metrics: []string{"temperature"}})
 	x.write(temperature("roof", 250*time.Millisecond, 1), temperature("roof", time.Second, 2))
@@ -72,7 +74,7 @@ func TestRetentionIsExact(t *testing.T) {
 	}
 }
 
-// What cannot be stored is refused, each with its reason; the rest of the call is written.
+// Invalid samples are refused, each with its reason; the rest of the call is written.
 func TestRefusedSamples(t *testing.T) {
 	x := newWorld(t, Spec{Retention: time.Hour, Ahead: time.Minute})
 	good := temperature("roof", 0, 1)
@@ -115,7 +117,7 @@ func TestRefusedSamples(t *testing.T) {
 	}
 }
 
-// The latest sample is the newest one, in whatever order they are written, and by however many writers.
+// The latest sample is the newest, in any order of writes and with any number of writers.
 func TestLatestIsTheNewest(t *testing.T) {
 	x := newWorld(t, Spec{})
 	other := x.writer(WriterOptions{Parallel: 1})
@@ -150,7 +152,7 @@ func TestLatestIsTheNewest(t *testing.T) {
 	}
 }
 
-// Without latest items the shards are asked.
+// Without latest items readers query the shards.
 func TestLatestWithoutItems(t *testing.T) {
 	x := newWorld(t, Spec{NoLatest: true})
 	var devices []string
@@ -176,7 +178,7 @@ func TestLatestWithoutItems(t *testing.T) {
 	}
 }
 
-// A deadline is rounded up to the millisecond, and never early.
+// A deadline is rounded up to the millisecond, never down.
 func TestEpoch(t *testing.T) {
 	for at, want := range map[time.Duration]string{0: "1893499200", 1: "1893499200.001", time.Millisecond: "1893499200.001", 250 * time.Millisecond: "1893499200.25", time.Second - 1: "1893499201"} {
 		got := attr.SecondsText(start.Add(at))

@@ -12,18 +12,21 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// WriterOptions say how a Writer writes. The zero value is ready to use.
+// WriterOptions configure a Writer. The zero value is valid.
 type WriterOptions struct {
-	// Parallel is how many calls go on at one time. Default: 32. Range: 1 to 256.
+	// Parallel is the number of concurrent calls. Default: 32. Range: 1 to 256.
 	Parallel int
-	// Queue is how many samples wait at most; Write blocks while there are more. Default: 10,000. Range: 25 to 1,000,000.
+	// Queue is the maximum number of waiting samples; Write blocks while it is full. Default:
+	// 10,000. Range: 25 to 1,000,000.
 	Queue int
-	// RetryFor is how long what the endpoint does not take for the moment is tried again, in real time. Default: one minute. Range: a millisecond to a day.
+	// RetryFor is how long a temporary failure of the endpoint is retried, in real time. Default:
+	// one minute. Range: a millisecond to a day.
 	RetryFor time.Duration
-	// ShardRate is how many writes a second, of 1 KB each, one partition is given before its device gets more shards. Default: 700, since a partition takes 1,000.
-	// Less than 0: devices are not spread because of their rate.
+	// ShardRate is the rate, in writes of 1 KB per second, above which a device gets more shards.
+	// Default: 700, since a partition takes 1,000. Negative: rates never add shards.
 	ShardRate float64
-	// MaxShards is how many shards a device gets of itself at most. Default: 16. Range: 1, which is none, to 100.
+	// MaxShards is the maximum number of shards that a writer chooses for a device. Default: 16.
+	// Range: 1, which means no sharding, to 100.
 	MaxShards int
 }
 
@@ -60,12 +63,13 @@ func (o WriterOptions) validate() error {
 	return errors.Join(all...)
 }
 
-// Writer writes samples: in batches of 25 out of all that its callers give it, several batches at a time. Goroutines run while there is something to write; Close waits
-// for them. All methods may be called at once from many goroutines.
+// Writer writes samples in batches of 25 from all its callers, several batches at a time. Its
+// goroutines run while the queue has samples; Close waits for them. Its methods are safe for
+// concurrent use.
 type Writer struct {
 	series *Series
 	o      WriterOptions
-	ctx    context.Context // bounds what it does for all callers
+	ctx    context.Context // bounds calls on behalf of all callers
 	log    *slog.Logger
 	queue  chan *entry
 	wait   sync.WaitGroup // senders
@@ -77,34 +81,36 @@ type Writer struct {
 	meter  meter
 }
 
-// entry is a sample on its way.
+// entry is a queued sample.
 type entry struct {
 	partition, key string
 	device         string
 	item           item
-	index          int // in the call's samples
+	index          int // in the samples of the call
 	call           *call
 }
 
-// call is what a Write waits for.
+// call is the state of one Write.
 type call struct {
-	done chan struct{} // closed when nothing is left
+	done chan struct{} // closed when no sample is left
 	mu   struct {
 		sync.Mutex
 		left      int
 		unwritten []int
-		err       error // the first
+		err       error // the first one
 	}
 }
 
-// finish says what has become of one of a call's samples.
+// finish records the outcome of one sample of a call.
 func (c *call) finish(index int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
 		c.mu.unwritten = append(c.mu.unwritten, index)
 		if c.mu.err == nil || isValidation(c.mu.err) {
-			c.mu.err = err // what passes is told before what does not, so that nobody takes all of them for lost
+			// a temporary error takes precedence over a validation error, which would count all
+			// samples as refused
+			c.mu.err = err
 		}
 	}
 	if c.mu.left--; c.mu.left == 0 {
@@ -114,15 +120,18 @@ func (c *call) finish(index int, err error) {
 
 // Refused is a sample that can never be stored.
 type Refused struct {
-	Index int // among those that were given to Write
+	Index int // in the arguments of Write
 	Err   *SampleError
 }
 
-// WriteError says which samples were not written. All others were.
+// WriteError lists the samples that were not written. All others were.
 type WriteError struct {
-	Refused   []Refused // for good: because of what they say, or of when they are from
-	Unwritten []int     // indexes of those that the endpoint did not take; writing them again does no harm
-	Err       error     // what it said; nil: there are only refused ones. A ValidationException: it does not take any of them, now or ever
+	Refused []Refused // never storable, because of their contents or their time
+	// indexes of samples that the endpoint did not take; writing them again is safe
+	Unwritten []int
+	// the endpoint's error; nil if there are only refused ones. After a ValidationException the
+	// endpoint will never take the unwritten samples
+	Err error
 }
 
 func (e *WriteError) Error() string {
@@ -137,7 +146,8 @@ func (e *WriteError) Error() string {
 
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// Writer makes a writer. Its calls go on until ctx is done, whatever becomes of the contexts of those who wait for them.
+// Writer returns a new writer. Its calls continue until ctx is done, even if the contexts of all
+// callers end.
 func (s *Series) Writer(ctx context.Context, o WriterOptions) (*Writer, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -150,12 +160,15 @@ func (s *Series) Writer(ctx context.Context, o WriterOptions) (*Writer, error) {
 	return w, nil
 }
 
-// Close waits for the calls that go on. Nothing is lost without it that Write has not reported.
+// Close waits for calls in progress. Without it no sample is lost whose Write has returned.
 func (w *Writer) Close() { w.wait.Wait() }
 
-// Write writes samples, and comes back when they are as durable as the endpoint makes a write, and the latest sample of each device is known; or else with a
-// *WriteError that says which were not written. Order, repetition and mixture of devices do not matter. It blocks while the queue is full.
-// Where ctx is done before, the error is ctx's, and samples may be written nevertheless: writing them again does no harm.
+// Write writes samples. It returns nil when they are durable at the endpoint and the latest sample
+// of each device is stored, and otherwise a *WriteError with the samples that were not written.
+// Samples may be in any order, repeat, and mix devices. Write blocks while the queue is full.
+//
+// If ctx ends first, Write returns its error, and samples may be written nevertheless: writing them
+// again is safe.
 func (w *Writer) Write(ctx context.Context, samples ...Sample) error {
 	newest, err := w.put(ctx, samples)
 	var partly *WriteError
@@ -166,7 +179,8 @@ func (w *Writer) Write(ctx context.Context, samples ...Sample) error {
 		if partly == nil {
 			partly = &WriteError{}
 		}
-		// The samples are there, but a device's latest one may not be known as such. Written again they are put right.
+		// The samples are stored, but a device's latest one may not be. Writing them again repairs
+		// it.
 		for i := range samples {
 			if _, ok := newest[samples[i].Device]; ok && !slices.Contains(partly.Unwritten, i) {
 				partly.Unwritten = append(partly.Unwritten, i)
@@ -181,14 +195,14 @@ func (w *Writer) Write(ctx context.Context, samples ...Sample) error {
 	return err
 }
 
-// put writes samples without their latest ones, of which it gives the sort keys by device; they are noted.
+// put writes samples and notes their latest ones, whose sort keys it returns by device.
 func (w *Writer) put(ctx context.Context, samples []Sample) (newest map[string]string, err error) {
 	shards, err := w.series.shards.get(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c := &call{done: make(chan struct{})}
-	c.mu.left = 1 // this function
+	c.mu.left = 1 // counts this function
 	var refused []Refused
 	candidates := map[string]candidate{}
 	now := w.series.spec.Now()
@@ -239,7 +253,7 @@ func (w *Writer) noteNewest(samples []Sample, candidates map[string]candidate, c
 	newest := map[string]string{}
 	for device, best := range candidates {
 		if slices.Contains(c.mu.unwritten, best.index) {
-			continue // whoever writes it again settles it
+			continue // a later write of the sample settles it
 		}
 		newest[device] = best.key
 		w.latest.note(device, best.key, best.item)
@@ -247,7 +261,8 @@ func (w *Writer) noteNewest(samples []Sample, candidates map[string]candidate, c
 	return newest
 }
 
-// entry makes of a sample what is queued, and of it as a latest one what is written then.
+// entry returns the queue entry of a sample, and a function that makes the item for the table of
+// latest samples.
 func (w *Writer) entry(s *Sample, shards map[string]Shards, now time.Time) (*entry, func() item, *SampleError) {
 	if err := w.series.Check(s, now); err != nil {
 		return nil, nil, err
@@ -277,7 +292,7 @@ func (w *Writer) entry(s *Sample, shards map[string]Shards, now time.Time) (*ent
 	return e, func() item { return newItem(s, key, metadata, deadline) }, nil
 }
 
-// Check says why a sample cannot be stored at this instant; nil: it can.
+// Check returns the reason why a sample cannot be stored at this instant, or nil.
 func (s *Series) Check(sample *Sample, now time.Time) *SampleError {
 	if err := sample.check(); err != nil {
 		return err
@@ -291,7 +306,7 @@ func (s *Series) Check(sample *Sample, now time.Time) *SampleError {
 	return nil
 }
 
-// enqueue waits for room.
+// enqueue adds an entry, and waits while the queue is full.
 func (w *Writer) enqueue(ctx context.Context, e *entry) error {
 	select {
 	case w.queue <- e:
@@ -310,7 +325,8 @@ func (w *Writer) enqueue(ctx context.Context, e *entry) error {
 	}
 }
 
-// startSenders starts one more goroutine if there is a batch for it, or anything at all, and there are not as many as there may be.
+// startSenders starts another goroutine if a batch is queued, or any sample if anything is set, and
+// the limit allows one more.
 func (w *Writer) startSenders(anything bool) {
 	if n := len(w.queue); n == 0 || !anything && n%batchMax != 0 {
 		return
@@ -323,7 +339,7 @@ func (w *Writer) startSenders(anything bool) {
 	}
 }
 
-// sendAll sends batches until nothing is queued.
+// sendAll sends batches until the queue is empty.
 func (w *Writer) sendAll() {
 	for {
 		batch := w.take()
@@ -335,9 +351,11 @@ func (w *Writer) sendAll() {
 	}
 }
 
-// take gives what is queued, up to a batch. Where there is nothing the sender is no more.
+// take returns up to a batch of the queue. If the queue is empty, the caller's sender must end.
 func (w *Writer) take() (batch []*entry) {
-	w.mu.Lock() // so that what is queued behind this look finds that there is a sender less
+	// checking the queue and counting the sender out are one step, so that a later entry starts a
+	// new one
+	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(batch) < batchMax {
 		select {
