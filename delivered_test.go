@@ -87,7 +87,7 @@ func (p *post) Deliver(ctx context.Context, deliveries []target.Delivery) []erro
 // run runs the consumer and the courier of a database until ctx is done, and the database's failure is theirs.
 func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *dynamodbstreams.Client) {
 	d := deliver.NewCourier(deliver.Options{
-		DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.registry(),
+		DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
 		Backoff: deliver.Backoff{First: 20 * time.Millisecond, Most: 100 * time.Millisecond}, Grace: time.Millisecond,
 		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 			return deliver.Lane{Name: "outside", Target: p, Limits: target.Limits{Batch: 5, Concurrency: 3}}, nil
@@ -105,7 +105,7 @@ func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *d
 		return nil
 	})
 	c := &deliver.Consumer{
-		Name: "post", Table: "events", DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.registry(),
+		Name: "post", Table: "events", DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
 		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
 			for _, r := range records {
 				pk := r.Dynamodb.Keys["pk"].(*str.AttributeValueMemberS).Value
@@ -274,7 +274,7 @@ func TestAdvanceThroughRetries(t *testing.T) {
 	var made []attempt
 	ended := map[string]deliver.Ended{}
 	d := deliver.NewCourier(deliver.Options{
-		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.registry(),
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
 		Jitter: func() float64 { return 0.5 },
 		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 			return deliver.Lane{Name: "x", Target: target.Func(func(_ context.Context, d target.Delivery) error {

@@ -11,7 +11,7 @@ import (
 // observe counts an answered request.
 func (db *DB) observe(operation string, _ int, code string, took time.Duration) {
 	db.metrics.Request(operation, code, took)
-	db.changes.note(operation)
+	db.changes.answered(operation)
 }
 
 // reaped measures a durable removal. The engine calls it once readers of the stream can see the records.

@@ -9,70 +9,65 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// registry is what this database adds for consumers of its streams in its own process: it keeps what they have not got to, and its clock waits for
-// them.
+// Registry connects readers of streams in this process to the database. It has no use but to be
+// passed on, to lifecycle.Options for example.
+type Registry = deliver.Registry
+
+// Registry returns the registry of this database. Records that a registered reader has not read are
+// not trimmed, and Clock.Advance waits until the reader is done with them.
 //
-// Consumers register as they begin to run, and after a start some are yet to come when the database opens its doors. So whoever starts them
-// does it in this order, or records that are past their retention may go before a consumer is there to hold them:
+// A reader registers when it begins to run. The database itself starts its readers in this order,
+// since records beyond their retention could be trimmed before a reader registers:
 //
 //	registered := db.engine.HoldAll() // before db.run
 //	go db.run(ctx)
-//	… start the consumers, wait until each has called Hold …
+//	… start the readers, wait until each has registered …
 //	registered()
 //
-// A consumer of a new table has to call Hold before the answer that tells of the table, or an advance that follows may run ahead of it.
-func (db *DB) registry() deliver.Registry {
-	return deliver.Registry{Changed: db.changes.next, Register: func(consumer, streamARN string) deliver.Progress {
-		log := db.options.Logger.With("consumer", consumer, "stream", streamARN)
-		c, err := db.service.Hold(consumer, streamARN)
-		if err != nil {
-			log.Warn("a consumer reads a stream that keeps no records for it", "error", err)
-			return nothingHeld{}
-		}
-		return progress{c, log}
-	}}
+// The reader of a new table must register before the answer that announces the table. Otherwise an
+// advance after that answer may overtake the reader.
+func (db *DB) Registry() Registry {
+	return Registry{Changed: db.changes.next, Register: db.register}
 }
 
-// Registry is what this database adds for those who read its streams in its own process, such as lifecycle.Options.Registry takes: what they have not got to is kept, and an advance of the
-// clock waits until they are done. It can be passed on, and no more.
-func (db *DB) Registry() deliver.Registry { return db.registry() }
+func (db *DB) register(consumer, streamARN string) deliver.Progress {
+	log := db.options.Logger.With("consumer", consumer, "stream", streamARN)
+	c, err := db.service.Hold(consumer, streamARN)
+	if err != nil {
+		log.Warn("a consumer reads a stream that keeps no records for it", "error", err)
+		return deliver.Unregistered{}
+	}
+	return progress{c, log}
+}
 
-// progress tells the service of a consumer's progress. What it cannot mean is a fault of the consumer's, and as if it had not been said.
+// progress reports a consumer's progress to the service. It logs progress that is impossible, which
+// is a fault of the consumer's, and drops it.
 type progress struct {
 	consumer *service.Consumer
 	log      *slog.Logger
 }
 
 func (p progress) Checkpoint(shard, sequence string) {
-	p.note(p.consumer.Checkpoint(shard, sequence))
+	p.check(p.consumer.Checkpoint(shard, sequence))
 }
-func (p progress) Passed(shard, sequence string) { p.note(p.consumer.Passed(shard, sequence)) }
-func (p progress) Taken(shard, sequence string)  { p.note(p.consumer.Taken(shard, sequence)) }
+func (p progress) Passed(shard, sequence string) { p.check(p.consumer.Passed(shard, sequence)) }
+func (p progress) Taken(shard, sequence string)  { p.check(p.consumer.Taken(shard, sequence)) }
 func (p progress) Rest(until time.Time)          { p.consumer.Rest(until) }
 func (p progress) Close()                        { p.consumer.Close() }
 
-func (p progress) note(err error) {
+func (p progress) check(err error) {
 	if err != nil {
 		p.log.Error("a consumer reported impossible progress", "error", err)
 	}
 }
 
-// nothingHeld is the progress of a consumer whose stream is gone.
-type nothingHeld struct{}
-
-func (nothingHeld) Checkpoint(string, string) {}
-func (nothingHeld) Passed(string, string)     {}
-func (nothingHeld) Taken(string, string)      {}
-func (nothingHeld) Rest(time.Time)            {}
-func (nothingHeld) Close()                    {}
-
-// changes tells those who wait for a table or its stream when there may be one.
+// changes announces changes of tables to goroutines that wait for a table or its stream.
 type changes struct {
 	mu     sync.Mutex
-	change chan struct{} // closed at the next change; nil: nobody waits
+	change chan struct{} // closed at the next change; nil: no goroutine waits
 }
 
-// next gives a channel that is closed when a table is made or changed next.
+// next returns a channel that is closed when a table is created, updated or deleted.
 func (c *changes) next() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,8 +77,8 @@ func (c *changes) next() <-chan struct{} {
 	return c.change
 }
 
-// note is called when an operation has been answered.
-func (c *changes) note(operation string) {
+// answered announces a change if an operation that was answered made one.
+func (c *changes) answered(operation string) {
 	if operation != "CreateTable" && operation != "UpdateTable" && operation != "DeleteTable" {
 		return
 	}

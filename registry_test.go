@@ -66,7 +66,7 @@ func TestRegistry(t *testing.T) {
 	url := serve(t, db)
 	makeTable(t, db.DynamoDB(), "events")
 	arn, shard := firstShard(t, db, "events")
-	p := db.registry().Register("consumer", arn)
+	p := db.Registry().Register("consumer", arn)
 	putUntil(t, db.DynamoDB(), "events", "a", start.Add(10*time.Second))
 
 	if status, body := send(t, "POST", url+"/_mayfly/clock/advance", `{"by":"1s","limit":"20ms"}`); status != 200 || !strings.Contains(body, `"unfinished":true,"busy":["consumer"]`) {
@@ -132,7 +132,7 @@ func TestRegistry(t *testing.T) {
 		t.Error("records are held that are behind every checkpoint")
 	}
 	p.Close()
-	p = db.registry().Register("consumer", arn+"9") // a stream that is gone
+	p = db.Registry().Register("consumer", arn+"9") // a stream that is gone
 	p.Checkpoint(shard, "1")
 	p.Passed(shard, "1")
 	p.Rest(start)
@@ -227,7 +227,7 @@ func TestWaitInProcess(t *testing.T) {
 func consume(t *testing.T, db *DB, name, table string, handle func(*deliver.Consumer, []deliver.Record) error) *deliver.Consumer {
 	t.Helper()
 	c := &deliver.Consumer{
-		Name: name, Table: table, DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.registry(),
+		Name: name, Table: table, DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
 	}
 	c.Handle = func(_ context.Context, _ string, records []deliver.Record) error { return handle(c, records) }
 	registered, hold := make(chan struct{}), c.Registry.Register

@@ -196,7 +196,7 @@ func (r *runner) read(ctx context.Context, f *follower, lifecycle string) error 
 	}
 	c := &deliver.Consumer{
 		Name: consumerOf(lifecycle), Table: EntityTable(lifecycle), Start: deliver.TrimHorizon, DB: l.o.DB, Streams: l.o.Streams, Now: l.o.Now, Leases: l.leases(),
-		Registry: f.registry(l.o.Registry), Logger: l.o.Logger, Settle: r.courier.Settle,
+		Registry: l.o.Registry.Notify(f.note), Logger: l.o.Logger, Settle: r.courier.Settle,
 		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
 			return l.handle(ctx, lifecycle, records)
 		},
@@ -222,18 +222,3 @@ func (r *runner) read(ctx context.Context, f *follower, lifecycle string) error 
 }
 
 func (f *follower) note() { f.once.Do(func() { close(f.registered) }) }
-
-// registry returns the database's registry, extended to record the registration of the consumer.
-func (f *follower) registry(of deliver.Registry) deliver.Registry {
-	if of.Register == nil {
-		f.note()
-		return of
-	}
-	hold := of.Register
-	of.Register = func(consumer, streamARN string) deliver.Progress {
-		p := hold(consumer, streamARN)
-		f.note()
-		return p
-	}
-	return of
-}

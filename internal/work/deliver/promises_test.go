@@ -56,7 +56,7 @@ func TestLatestKeepsItsSecond(t *testing.T) {
 
 // told notes what a consumer says of itself.
 type told struct {
-	unheld
+	Unregistered
 	checkpoints, passed []string
 }
 

@@ -20,19 +20,35 @@ type Progress interface {
 	Close()                            // the consumer ends
 }
 
-// unheld is the progress of a consumer that nobody holds.
-type unheld struct{}
-
-func (unheld) Checkpoint(string, string) {}
-func (unheld) Passed(string, string)     {}
-func (unheld) Taken(string, string)      {}
-func (unheld) Rest(time.Time)            {}
-func (unheld) Close()                    {}
-
-// hold registers a consumer where there is somebody to register with.
-func (h Registry) hold(consumer, streamARN string) Progress {
-	if h.Register == nil {
-		return unheld{}
+// Notify returns a registry that also calls note after each registration. Without a database in this
+// process there is nothing to register with, and Notify calls note at once. note may be called more
+// than once, from any goroutine.
+func (r Registry) Notify(note func()) Registry {
+	register := r.Register
+	if register == nil {
+		note()
+		return r
 	}
-	return h.Register(consumer, streamARN)
+	r.Register = func(consumer, streamARN string) Progress {
+		p := register(consumer, streamARN)
+		note()
+		return p
+	}
+	return r
+}
+
+// Unregistered is the progress of a consumer that is not registered. It ignores all calls.
+type Unregistered struct{}
+
+func (Unregistered) Checkpoint(string, string) {}
+func (Unregistered) Passed(string, string)     {}
+func (Unregistered) Taken(string, string)      {}
+func (Unregistered) Rest(time.Time)            {}
+func (Unregistered) Close()                    {}
+
+func (r Registry) register(consumer, streamARN string) Progress {
+	if r.Register == nil {
+		return Unregistered{}
+	}
+	return r.Register(consumer, streamARN)
 }

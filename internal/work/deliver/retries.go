@@ -133,13 +133,7 @@ func (r *retries) consumer(d *Courier) *Consumer {
 		Handle: d.handleRetries,
 	}
 	c.Restore = c.Restorer(retriesSpec(d.parked))
-	if hold := d.o.Registry.Register; hold != nil {
-		c.Registry.Register = func(consumer, streamARN string) Progress {
-			p := hold(consumer, streamARN)
-			r.once.Do(func() { close(r.held) })
-			return p
-		}
-	}
+	c.Registry = d.o.Registry.Notify(func() { r.once.Do(func() { close(r.held) }) })
 	return c
 }
 

@@ -65,7 +65,7 @@ func newWorker(c *Consumer, arn string) *worker {
 
 // run reads until ctx is done or the stream is at its end.
 func (w *worker) run(ctx context.Context) {
-	w.progress = w.Registry.hold(w.Name, w.arn)
+	w.progress = w.Registry.register(w.Name, w.arn)
 	w.setProgress(w.progress)
 	for over := false; !over; {
 		err := persist(ctx, w.log, "look at the shards", func() (err error) {

@@ -92,10 +92,14 @@ type Host struct {
 func New(o Options) *Host {
 	o = o.withDefaults()
 	h := &Host{o: o, parked: make(chan struct{})}
+	registered := sync.OnceFunc(func() { close(h.parked) })
+	if !o.Parked {
+		registered()
+	}
 	resolver := h.resolver()
 	h.courier = deliver.NewCourier(deliver.Options{
 		DB: o.DB, Streams: o.Streams, Resolver: resolver, Name: o.Aside, Now: o.Clock.Now,
-		Observe: h.delivery, Leases: o.Leases, Registry: h.noteParked(), Logger: o.Logger,
+		Observe: h.delivery, Leases: o.Leases, Registry: o.Registry.Notify(registered), Logger: o.Logger,
 	})
 	h.scheduler = scheduler.New(scheduler.Options{
 		DB: o.DB, Streams: o.Streams, Now: o.Clock.Now, Region: o.Region, Account: o.Account,
@@ -129,23 +133,6 @@ func (h *Host) resolver() *resolve.Resolver {
 		ARN: scheduler.DynamoPattern, Target: scheduler.DynamoTarget(h.o.DB), Name: "dynamodb",
 	}
 	return resolve.New(append(h.o.Targets[:len(h.o.Targets):len(h.o.Targets)], own), unmapped, h.o.Advice)
-}
-
-// noteParked returns the registry, extended to record the registration of the consumer of parked
-// deliveries.
-func (h *Host) noteParked() deliver.Registry {
-	registry, once := h.o.Registry, sync.OnceFunc(func() { close(h.parked) })
-	if !h.o.Parked || registry.Register == nil {
-		once()
-		return registry
-	}
-	hold := registry.Register
-	registry.Register = func(consumer, streamARN string) deliver.Progress {
-		p := hold(consumer, streamARN)
-		once()
-		return p
-	}
-	return registry
 }
 
 // Run works until ctx is done, or a part has stopped for good; see Options.Failed.

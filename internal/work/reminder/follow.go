@@ -74,7 +74,7 @@ func (r *rule) read(ctx context.Context, stream string) {
 	again := make(chan struct{}, 1)
 	consumer := &deliver.Consumer{
 		Name: "reminder." + r.Name + "." + r.version, StreamARN: stream, Start: deliver.Latest, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now,
-		Leases: r.o.Leases, Registry: r.held.registry(r.o.Registry), Logger: r.o.Logger,
+		Leases: r.o.Leases, Registry: r.o.Registry.Notify(r.held.note), Logger: r.o.Logger,
 		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
 			return r.handle(ctx, stream, records)
 		},

@@ -103,21 +103,6 @@ func (h *held) wait(ctx context.Context) {
 	}
 }
 
-// registry is the database's, and note besides that it knows of the consumer.
-func (h *held) registry(of deliver.Registry) deliver.Registry {
-	if of.Register == nil {
-		h.note()
-		return of
-	}
-	hold := of.Register
-	of.Register = func(consumer, streamARN string) deliver.Progress {
-		p := hold(consumer, streamARN)
-		h.note()
-		return p
-	}
-	return of
-}
-
 const (
 	againFirst = 50 * time.Millisecond // real time after which an endpoint that failed is asked again
 	againMost  = 10 * time.Second

@@ -210,7 +210,7 @@ func (s *Scheduler) consume(ctx context.Context, o *open) {
 	p := o.place
 	c := &deliver.Consumer{
 		Name: consumerOf(p), Table: p.table, Start: deliver.TrimHorizon,
-		DB: s.o.DB, Streams: s.o.Streams, Now: s.o.Now, Leases: s.o.Leases, Registry: o.registry(s.o.Registry), Logger: s.o.Logger,
+		DB: s.o.DB, Streams: s.o.Streams, Now: s.o.Now, Leases: s.o.Leases, Registry: s.o.Registry.Notify(o.hold), Logger: s.o.Logger,
 		Settle: s.o.Courier.Settle,
 		Handle: func(ctx context.Context, _ string, records []deliver.Record) error { return s.fire(ctx, p, records) },
 	}
@@ -272,16 +272,4 @@ func (s *Scheduler) gone(ctx context.Context, table string) error {
 			return err
 		}
 	}
-}
-
-// registry is the database's, and note besides that it knows of the place's consumer.
-func (o *open) registry(of deliver.Registry) deliver.Registry {
-	if of.Register == nil {
-		return of
-	}
-	return deliver.Registry{Register: func(consumer, streamARN string) deliver.Progress {
-		p := of.Register(consumer, streamARN)
-		o.holding.Do(func() { close(o.held) })
-		return p
-	}}
 }

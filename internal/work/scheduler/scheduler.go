@@ -86,6 +86,9 @@ type open struct {
 	holding sync.Once
 }
 
+// hold records that the database has registered the consumer.
+func (o *open) hold() { o.holding.Do(func() { close(o.held) }) }
+
 // New makes a scheduler, and registers it with the courier. It fires nothing until Run.
 func New(o Options) *Scheduler {
 	s := &Scheduler{o: o.withDefaults(), changed: make(chan struct{}, 1), ready: make(chan struct{})}

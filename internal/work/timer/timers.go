@@ -193,7 +193,7 @@ func (t *Timers) restore(ctx context.Context) (streamARN string, wanted bool, er
 func (t *Timers) consumer() *deliver.Consumer {
 	c := &deliver.Consumer{
 		Name: t.o.Name, Table: t.o.Table.Name, Start: deliver.TrimHorizon,
-		DB: t.o.DB, Streams: t.o.Streams, Now: t.o.Now, Leases: t.o.Leases, Registry: t.registry(), Logger: t.o.Logger,
+		DB: t.o.DB, Streams: t.o.Streams, Now: t.o.Now, Leases: t.o.Leases, Registry: t.o.Registry.Notify(t.register), Logger: t.o.Logger,
 		Settle: t.o.Settle, Handle: t.handle,
 		Restore: func(ctx context.Context) (bool, error) {
 			_, wanted, err := t.restore(ctx)
@@ -205,21 +205,6 @@ func (t *Timers) consumer() *deliver.Consumer {
 		c.Lost = func(string) { nudge(t.lost) }
 	}
 	return c
-}
-
-// registry returns the database's registry, which also calls register.
-func (t *Timers) registry() deliver.Registry {
-	registry := t.o.Registry
-	if registry.Register == nil {
-		t.register()
-		return registry
-	}
-	registry.Register = func(consumer, streamARN string) deliver.Progress {
-		p := t.o.Registry.Register(consumer, streamARN)
-		t.register()
-		return p
-	}
-	return registry
 }
 
 var errNoImage = errors.New("the stream has no old images")

@@ -59,18 +59,6 @@ func (r *run) isHeld() bool {
 	}
 }
 
-// registry is the database's, and note besides that it knows of the consumer.
-func (r *run) registry() deliver.Registry {
-	if r.o.Registry.Register == nil {
-		return r.o.Registry
-	}
-	return deliver.Registry{Register: func(consumer, streamARN string) deliver.Progress {
-		p := r.o.Registry.Register(consumer, streamARN)
-		r.hold()
-		return p
-	}}
-}
-
 // windowRecords is how far a consumer reads ahead of the first record that is not done.
 const windowRecords = 10_000
 
@@ -78,7 +66,7 @@ const windowRecords = 10_000
 func (r *run) newConsumer(stream string, start deliver.Start) *deliver.Consumer {
 	return &deliver.Consumer{
 		Name: consumerName(r.id), StreamARN: stream, Start: start, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
-		Registry: r.registry(), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
+		Registry: r.o.Registry.Notify(r.hold), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
 		Lost: func(shard string) {
 			r.log.Error("records were lost: they were trimmed before they were read", "shard", shard)
 		},
