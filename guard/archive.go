@@ -15,21 +15,23 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// The archive gets an item before it is removed. An item can be written between the two with its deadline unchanged; then the removal's answer shows another item than the archive has, and that is
-// handed over too, as the final one.
+// The archive gets an item before its removal. An item can be written between the two with its
+// deadline unchanged. Then the response to the removal shows another item than the archive has, and
+// guard delivers that too, as the final one.
 
 // typeExpiry is the type of the archive's deliveries.
 const typeExpiry = "DynamoDB Item Expiry"
 
-// Expiry is the body of what the archive gets, in JSON.
+// Expiry is the JSON body of a delivery to the archive.
 type Expiry struct {
-	Table     string          `json:"table"`     // ARN, or the name where the endpoint tells none
-	Key       json.RawMessage `json:"key"`       // as DynamoDB's API has it
+	Table     string          `json:"table"`     // ARN, or the name if the endpoint has no ARNs
+	Key       json.RawMessage `json:"key"`       // in the API's JSON
 	Attribute string          `json:"attribute"` // the TTL attribute
 	Value     string          `json:"value"`     // its value
 	Deadline  time.Time       `json:"deadline"`
-	Final     bool            `json:"final"` // the item was changed after it had been archived, and this is how it went
-	Item      json.RawMessage `json:"item"`  // as DynamoDB's API has it
+	// the item changed after its first delivery, and this is its last state
+	Final bool            `json:"final"`
+	Item  json.RawMessage `json:"item"` // in the API's JSON
 }
 
 // archive hands an item over.
@@ -49,7 +51,8 @@ func (g *Guard) archive(ctx context.Context, f removal, item map[string]types.At
 	return nil
 }
 
-// delivery is what the archive gets. Its id is the same in every attempt of every worker: it follows from the table, the key and the deadline.
+// delivery returns the archive's delivery of an item. Its id follows from the table, the key and
+// the deadline, so all attempts of all workers have the same one.
 func (g *Guard) delivery(f removal, item map[string]types.AttributeValue, final bool) (d target.Delivery, err error) {
 	image, err := attributevalue.MarshalMapJSON(item)
 	if err != nil {
@@ -75,7 +78,8 @@ func (g *Guard) delivery(f removal, item map[string]types.AttributeValue, final 
 	}, nil
 }
 
-// archiveFinal hands over how the item went where that is not what the archive has. It goes on until that has worked, since the item is gone; ctx ends soon after guard is told to end.
+// archiveFinal delivers the last state of an item if that differs from the one in the archive. It
+// retries until that succeeds, since the item is gone. ctx ends soon after the end of guard.
 func (g *Guard) archiveFinal(ctx context.Context, f removal, had, went map[string]types.AttributeValue) {
 	if went == nil || reflect.DeepEqual(had, went) {
 		return

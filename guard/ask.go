@@ -21,7 +21,8 @@ const (
 	askMost  = 10 * time.Second
 )
 
-// asker reads pages within a budget. What the endpoint has no answer for at the moment is asked again, ever more slowly; what it refuses for good is a *Problem.
+// asker reads pages within a budget. It retries transient errors with growing pauses; a permanent
+// error is a *Problem.
 type asker struct {
 	g      *Guard
 	budget *budget
@@ -45,7 +46,8 @@ func (a *asker) query(ctx context.Context, in *dynamodb.QueryInput) (items []map
 	return out.Items, nil
 }
 
-// scan reads a page of a scan. It gives also how many items were read, of which a filter may have left some out.
+// scan reads a page of a scan. It returns the items and the number of items read, which is larger
+// if a filter excludes some.
 func (a *asker) scan(ctx context.Context, in *dynamodb.ScanInput) (items []map[string]types.AttributeValue, read int, err error) {
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 	in.Limit = a.budget.limit()
@@ -87,7 +89,7 @@ func (a *asker) again(ctx context.Context, doing string, ask func() (read int, c
 	}
 }
 
-// refused gives the problem where asking again would be of no use.
+// refused returns the problem if another attempt would fail in the same way, else nil.
 func (a *asker) refused(doing string, err error) *Problem {
 	if p := a.g.problem(doing, err); p != nil {
 		return p
@@ -100,8 +102,9 @@ func (a *asker) refused(doing string, err error) *Problem {
 	return nil
 }
 
-// budget is how many units a second may be consumed. The units of an answer are known only when it is there, so who has spent too much waits before asking next. After the endpoint has refused to
-// answer, the rate is half of what it was, and grows back within a minute.
+// budget limits the units consumed per second. The units of a response are known only afterwards,
+// so after spending too much the next request waits. A throttled request halves the rate, which
+// recovers within a minute.
 type budget struct {
 	elapsed clock.Elapsed
 	mu      struct {
@@ -115,10 +118,12 @@ type budget struct {
 }
 
 const (
-	budgetGrowth   = 60.0 // seconds in which a rate grows by the most
-	budgetLeast    = 0.01 // of the most: as low as a rate falls
-	unitsWithout   = 0.5  // units of an item, where the endpoint does not tell what an answer has consumed: 4 KB
-	pagesPerSecond = 4    // so many answers are to use up the budget, rather than one of a megabyte, which costs 128 units
+	budgetGrowth = 60.0 // seconds in which a rate grows by the most
+	budgetLeast  = 0.01 // of the most: as low as a rate falls
+	// units of an item of 4 KB, if the endpoint does not return the consumption
+	unitsWithout = 0.5
+	// responses that use up the budget of a second; a single one of a megabyte costs 128 units
+	pagesPerSecond = 4
 )
 
 func newBudget(most float64) *budget {
@@ -127,7 +132,7 @@ func newBudget(most float64) *budget {
 	return b
 }
 
-// share makes the budget a part of what is to be spent in all.
+// share sets this worker's part of the budget.
 func (b *budget) share(most float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -171,7 +176,7 @@ func (b *budget) due() time.Duration {
 	return time.Duration((-b.mu.balance/b.mu.rate + 0.001) * float64(time.Second))
 }
 
-// spend takes in what an answer has consumed, in which so many items were read.
+// spend records the consumption of a response with so many items.
 func (b *budget) spend(read int, consumed *types.ConsumedCapacity) {
 	spent := unitsWithout * float64(max(read, 1))
 	if consumed != nil && consumed.CapacityUnits != nil {
@@ -192,7 +197,7 @@ func (b *budget) cut() {
 	b.mu.rate = max(b.mu.rate/2, b.mu.most*budgetLeast)
 }
 
-// limit is how many items are to be read at once; nil: as many as the endpoint gives.
+// limit returns the maximum number of items in the next response; nil if there is no limit.
 func (b *budget) limit() *int32 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// A batch is a transaction, because BatchWriteItem, which the published sweepers use, knows no conditions. It goes through whole or not at all. An item that was renewed is
-// left out of the next one.
+// A batch is a transaction, because BatchWriteItem, which the published sweepers use, has no
+// conditions. It succeeds or fails as a whole. The next one leaves out an item that was renewed.
 
 // removeAll removes items by transactions.
 func (g *Guard) removeAll(ctx context.Context, some []removal) {
@@ -41,7 +41,8 @@ func (g *Guard) removeAll(ctx context.Context, some []removal) {
 	}
 }
 
-// sortOut ends, or puts off, what a transaction has failed by, and gives the others. sorted is false where it cannot tell.
+// sortOut ends or postpones the removals that made a transaction fail, and returns the others.
+// sorted is false if the error does not name them.
 func (g *Guard) sortOut(ctx context.Context, some []removal, err error) (rest []removal, sorted bool) {
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != len(some) {
@@ -63,7 +64,7 @@ func (g *Guard) sortOut(ctx context.Context, some []removal, err error) (rest []
 			g.failure(ctx, some[i], &types.TransactionConflictException{Message: reason.Message})
 		case "ThrottlingError", "ProvisionedThroughputExceeded":
 			g.failure(ctx, some[i], &types.ProvisionedThroughputExceededException{Message: reason.Message})
-		default: // by itself, it says what is wrong
+		default: // alone, it fails with its own error
 			g.removeOne(ctx, some[i])
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// noStream says why the stream strategy is out of the question.
+// noStream returns the reason that excludes the stream strategy.
 func (g *Guard) noStream() string {
 	switch {
 	case g.streams == nil:
@@ -17,7 +17,7 @@ func (g *Guard) noStream() string {
 	return "the stream has the view type " + string(g.table.view)
 }
 
-// choose gives the strategy that Options name, or what the table offers: see Auto.
+// choose returns the strategy of Options, or for Auto the first that the table offers.
 func (g *Guard) choose(ctx context.Context) (Strategy, strategy) {
 	name := g.o.Strategy
 	if name == Auto {
@@ -48,7 +48,8 @@ func (g *Guard) hasWindowIndex() bool {
 	return why == nil
 }
 
-// offersIndex reports whether Auto can go by an index: one that is named, or has a known partition key, or of which Init has noted what it holds.
+// offersIndex reports whether Auto can use an index: a named one, one with a known partition key,
+// or one whose layout Init has stored.
 func (g *Guard) offersIndex(ctx context.Context) bool {
 	x, why := g.table.expirationIndex(g.o)
 	if why != nil {

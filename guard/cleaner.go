@@ -11,8 +11,9 @@ import (
 
 var errUnprocessed = errors.New("the endpoint left part of a batch unprocessed")
 
-// cleaner deletes what is not needed any more from the deadline table: what was refused, what was in an inbox, and among several workers what has been removed. It gives way to
-// removals. Where it fails, or dies, a deadline that is left is tried once more, refused, and deleted some minutes later.
+// cleaner deletes finished rows from the deadline table: refused ones, those of an inbox, and in a
+// fleet the rows of removed items. Removals go first. If it fails or dies, the row remains, and a
+// later attempt is refused and deletes it some minutes later.
 type cleaner struct {
 	wake chan struct{} // has an element when there is something to do
 	mu   struct {
@@ -22,14 +23,17 @@ type cleaner struct {
 }
 
 const (
-	cleanLimit   = 5 * time.Second
-	cleanMost    = 50_000        // deadlines that wait; the reader of the stream deletes what is beyond that itself, and falls behind
-	cleanAll     = 4 * cleanMost // with those of removals; what is beyond that is left in the table for now, as where the cleaner fails
+	cleanLimit = 5 * time.Second
+	// waiting rows; beyond that the reader of the stream deletes rows itself, and falls behind
+	cleanMost = 50_000
+	// with the rows of removals; further ones stay in the table for now, as if the cleaner had
+	// failed
+	cleanAll     = 4 * cleanMost
 	cleanPatient = 10 * time.Second
 	cleanPause   = 20 * time.Millisecond
 )
 
-// clean has a deadline deleted from the table before long, if it is still the one that was armed. It does not block.
+// clean deletes a row soon, if the table still has the same one. It does not block.
 func (s *stream) clean(e *row) {
 	s.cleaner.mu.Lock()
 	if len(s.cleaner.mu.all) < cleanAll {
@@ -39,7 +43,8 @@ func (s *stream) clean(e *row) {
 	s.cleaner.look()
 }
 
-// cleanLater has deadlines deleted that are past, and gives those for which there is no room. In a burst they are as many calls as the removals, and nothing depends on them.
+// cleanLater deletes past rows soon, and returns the rows that do not fit into the queue. In a
+// burst there are as many as removals, and nothing depends on them.
 func (s *stream) cleanLater(past []*row) (now []*row) {
 	s.cleaner.mu.Lock()
 	n := min(max(cleanMost-len(s.cleaner.mu.all), 0), len(past))
@@ -64,7 +69,7 @@ func (s *stream) toClean() []*row {
 	return some
 }
 
-// cleans deletes until ctx is done, and then what is left, as far as it comes within a limit.
+// cleans deletes rows until ctx is done, and then the remaining rows within a time limit.
 func (s *stream) cleans(ctx context.Context) {
 	all, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()

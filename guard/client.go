@@ -11,8 +11,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// guard's clients are the caller's, and look at each answer besides: what time the endpoint has, what the call has consumed, and whether it lets guard go on. They also wait no longer than silence.go
-// says.
+// guard's clients are copies of the caller's that also inspect each response: the endpoint's time,
+// the consumed units, and errors that end guard. Their attempts have a time limit: see silence.go.
 
 // derive makes guard's clients.
 func (g *Guard) derive() {
@@ -35,7 +35,8 @@ func (g *Guard) derive() {
 	}
 }
 
-// watch adds what looks at answers: at each attempt's head next to the transport, and at what the call gives.
+// watch adds the inspection of responses: of each attempt's header next to the transport, and of
+// the operation's output.
 func (g *Guard) watch(stack *middleware.Stack) error {
 	head := middleware.DeserializeMiddlewareFunc("GuardDate", g.seeHead)
 	if err := stack.Deserialize.Add(head, middleware.After); err != nil {
@@ -61,7 +62,7 @@ func (g *Guard) seeOutput(ctx context.Context, in middleware.InitializeInput, ne
 	return out, meta, err
 }
 
-// consumed counts the units that a call tells of, where it was asked to tell.
+// consumed counts the units in an output that has them.
 func (g *Guard) consumed(result any) {
 	var read, write float64
 	switch out := result.(type) {

@@ -33,7 +33,7 @@ func (g *Guard) condition(e entry) (condition string, names map[string]string, v
 	return condition + " AND #version = :version", names, values
 }
 
-// read gives the item as it is, and whether it still has the deadline that armed the entry.
+// read returns the item and whether it still has the deadline that armed the entry.
 func (g *Guard) read(ctx context.Context, e entry) (item map[string]types.AttributeValue, armed bool, err error) {
 	out, err := g.once.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &g.o.Table, Key: g.attributes(e.key), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// counts are numbers of events by What.
+// counts are the numbers of events, by What.
 type counts [whatCount]atomic.Int64
 
 // latenesses collects a Lateness.

@@ -17,31 +17,37 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Who asks, and what he may, is the same for all parts of guard, some of which would ask again for ever. So it is judged where every call comes by:
+// All parts of guard share one identity and its permissions, and some parts would retry for ever.
+// So every call is judged in one place:
 //
-//	refused   the endpoint takes no call with these credentials, or does not allow the action: guard ends, whichever part has asked
-//	expired   and they are of the kind that is renewed, or renewing them fails: guard asks on, ever more slowly, says so once, and ends after credentialsPatience. Nothing is
-//	          lost meanwhile, since nothing is written down as done that is not
+//	refused   the endpoint rejects the credentials, or forbids the action: guard ends
+//	expired   the credentials are renewable, or renewing them fails: guard retries with growing
+//	          pauses, logs it once, and ends after credentialsPatience. Nothing is lost
+//	          meanwhile, since only finished work is recorded as done
 //
-// An endpoint that does not answer, or has trouble of its own, is asked for as long as it takes: no restart would mend that.
+// guard retries without limit if the endpoint does not respond or has a fault of its own: a restart
+// would not help.
 
-// credentialsPatience is how long guard goes on without credentials that the endpoint takes. What renews them (the metadata of a machine, a token's service, a person who logs in) is often away for some minutes.
+// credentialsPatience is how long guard continues without valid credentials. Their source (a
+// machine's metadata, a token service, a person who logs in) is often unavailable for some minutes.
 const credentialsPatience = 15 * time.Minute
 
-// watchedCredentials are those of guard's clients, or of one that has others, and how calls with them end.
+// watchedCredentials are the credentials of one or more of guard's clients, and the outcome of
+// calls with them.
 type watchedCredentials struct {
 	g         *Guard
 	from      aws.CredentialsProvider
-	renewable atomic.Bool // what was had last expires, and others will be had then
+	renewable atomic.Bool // the last ones expire, and can be renewed then
 	mu        struct {
 		sync.Mutex
 		without bool
-		since   int64 // ms by the local clock: from then on, where without is true, no call had credentials that the endpoint takes
-		times   int   // how often without has become true
+		// ms by the local clock: while without is true, no call since then had valid credentials
+		since int64
+		times int // how often without has become true
 	}
 }
 
-// watchCredentials puts itself between a client and its credentials, and in the way of all its calls.
+// watchCredentials wraps a client's credentials and adds a middleware that judges its calls.
 func (g *Guard) watchCredentials(from *aws.CredentialsProvider, stack *[]func(*middleware.Stack) error) {
 	w := g.watchedOf(*from)
 	if w.from != nil {
@@ -53,7 +59,7 @@ func (g *Guard) watchCredentials(from *aws.CredentialsProvider, stack *[]func(*m
 	})
 }
 
-// watchedOf gives what watches some credentials, of which clients mostly have the same.
+// watchedOf returns the watchedCredentials of some credentials. Most clients share the same.
 func (g *Guard) watchedOf(from aws.CredentialsProvider) *watchedCredentials {
 	kind := reflect.TypeOf(from)
 	for _, w := range g.watched {
@@ -76,7 +82,8 @@ func (w *watchedCredentials) Retrieve(ctx context.Context) (aws.Credentials, err
 	return c, nil
 }
 
-// noCredentials says that there are none for a call. It does not unwrap: what a service of tokens has answered is not to be taken for the endpoint's answer.
+// noCredentials is the error of a call without credentials. It does not unwrap: the response of a
+// token service must not be mistaken for the endpoint's.
 type noCredentials struct{ cause error }
 
 func (e *noCredentials) Error() string { return e.cause.Error() }
@@ -93,7 +100,8 @@ func (w *watchedCredentials) see(ctx context.Context, in middleware.InitializeIn
 	return out, meta, err
 }
 
-// judge gives the error as the caller gets it. Where it is for good, guard ends. times is how often there were no credentials before the call.
+// judge returns the error for the caller. A permanent one ends guard. times is how often
+// credentials had been missing before the call.
 func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times int) error {
 	var none *noCredentials
 	switch missing := errors.As(err, &none); {
@@ -116,7 +124,8 @@ func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times
 	return p
 }
 
-// stays reports whether renewing credentials will not succeed before somebody mends it: whoever gives them out does not know who asks, or does not let him.
+// stays reports whether renewing credentials fails until a person acts: their source does not know
+// the identity, or refuses it.
 func stays(err error) bool {
 	switch code(err) {
 	case "AccessDenied", "AccessDeniedException", "InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch":
@@ -147,7 +156,8 @@ func (w *watchedCredentials) lapsed(err error) error {
 	return p
 }
 
-// work notes a call whose credentials the endpoint has taken. What began before they were found to be missing says nothing.
+// work records a call with valid credentials. A call that began before they were missing proves
+// nothing.
 func (w *watchedCredentials) work(times int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +167,7 @@ func (w *watchedCredentials) work(times int) {
 	}
 }
 
-// subject is what a call is about, in words.
+// subject returns the thing that a call is about, in words.
 func (g *Guard) subject(service string, in any) string {
 	v := reflect.Indirect(reflect.ValueOf(in))
 	text := func(field string) string {
@@ -192,7 +202,8 @@ type optionalKey struct{}
 
 func isOptional(ctx context.Context) bool { return ctx.Value(optionalKey{}) != nil }
 
-// quietly leaves out of a log what says no more than that there are no credentials, which every part of guard would say again and again: it is told once, when it begins.
+// quietly drops log records whose only cause is missing credentials. Every part of guard would
+// repeat them; one message at the beginning is enough.
 type quietly struct{ slog.Handler }
 
 func (q quietly) Handle(ctx context.Context, r slog.Record) error {

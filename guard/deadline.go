@@ -13,12 +13,14 @@ import (
 )
 
 const (
-	secondsMax = 100_000_000_000               // of the year 5138: what is larger are milliseconds
-	fiveYears  = 5 * 365 * 24 * 60 * 60 * 1000 // ms: what is further past is a mistake and no deadline, as with Amazon (docs/spec/ttl.md §1, §9)
+	secondsMax = 100_000_000_000 // of the year 5138: larger values are milliseconds
+	// ms: a deadline further in the past is a mistake, as with Amazon (docs/spec/ttl.md §1, §9)
+	fiveYears = 5 * 365 * 24 * 60 * 60 * 1000
 )
 
-// entryOf gives the deadline of an item, or of a projection that has its key, its TTL attribute and the version attribute where there is one. ok is false where it has none. A
-// value that is no number of epoch seconds is reported as BadValue, once per key for a while, and is none.
+// entryOf returns the deadline of an item, or of a projection with its key, TTL attribute and
+// version attribute. ok is false if it has none. It reports a value that is not epoch seconds as
+// BadValue, once per key for a while.
 func (g *Guard) entryOf(item map[string]types.AttributeValue) (e entry, ok bool) {
 	v, has := item[g.o.Attribute]
 	if !has {
@@ -47,7 +49,8 @@ func (g *Guard) entryOf(item map[string]types.AttributeValue) (e entry, ok bool)
 	return e, true
 }
 
-// deadline reads a TTL attribute. The instant is in ms since the epoch, a fraction of one rounded up: law NeverEarly.
+// deadline parses a TTL attribute. It returns its text and the instant in ms since the epoch, with
+// a fraction rounded up: law NeverEarly.
 func deadline(v types.AttributeValue) (value string, at int64, err error) {
 	n, isNumber := attr.AsNumber(v)
 	if !isNumber {

@@ -22,18 +22,22 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// The stream strategy keeps the deadlines that it knows of in the table mayfly.deadlines, so that nothing is forgotten when a worker dies. Its items, by part and at:
+// The stream strategy keeps its deadlines in the table mayfly.deadlines, so that a worker's death
+// loses none. The items, by part and at:
 //
 //	<label>               settings        how the table is divided: see settings
-//	<label>/<p>           <minute>        there may be deadlines in this minute of partition p
-//	<label>/<p>           <ms>/<key>      a deadline that was due when it was written, or nearly: the partition's inbox, which sorts before the minutes
-//	<label>/<p>/<minute>  <ms>/<key>      another deadline: v, ver, by, tag, and key where it is too long for at
+//	<label>/<p>           <minute>        partition p may have deadlines in this minute
+//	<label>/<p>           <ms>/<key>      a deadline that was due, or nearly, when it was written: the
+//	                                      partition's inbox, which sorts before the minutes
+//	<label>/<p>/<minute>  <ms>/<key>      another deadline: v, ver, by, tag, and key if it is too long for at
 //
-// label is the guarded table's ARN; p the hash of the item's key modulo the number of partitions; minute the deadline's, as 2030-01-01T00:00Z; ms the deadline in 15 digits;
-// key the item's key in base64, or "#" and its hash where that is long.
+// label is the guarded table's ARN; p the hash of the item's key modulo the number of partitions;
+// minute the deadline's, as 2030-01-01T00:00Z; ms the deadline in 15 digits; key the item's key in
+// base64, or "#" and its hash if that is long.
 //
-// by is what the deadline was learnt from: the stream record's sequence number behind the stream's epoch, or "" for a scan. A deadline is written and deleted only where no
-// later record has written it, so that a worker which was paused and goes on undoes nothing.
+// by is the source of the deadline: the stream's epoch and the record's sequence number, or "" for
+// a scan. A deadline is written and deleted only if no later record has written it, so a worker
+// that resumes after a pause undoes nothing.
 const deadlinesTable = "mayfly.deadlines"
 
 var deadlinesSpec = ensure.Spec{Name: deadlinesTable, Key: attrPart, Sort: attrAt}
@@ -41,11 +45,11 @@ var deadlinesSpec = ensure.Spec{Name: deadlinesTable, Key: attrPart, Sort: attrA
 const (
 	attrPart    = "part"
 	attrAt      = "at"
-	attrValue   = "v"   // the TTL as the item had it; absent where it is the deadline in whole seconds
-	attrVersion = "ver" // the version attribute as JSON; absent where there is none
+	attrValue   = "v"   // the item's TTL value; absent if it is the deadline in whole seconds
+	attrVersion = "ver" // the version attribute as JSON; absent if the item has none
 	attrBy      = "by"
 	attrTag     = "tag" // a hash of by
-	attrKey     = "key" // the item's key, where at has its hash
+	attrKey     = "key" // the item's key, if at has its hash
 
 	sortKeyMax = 1000 // bytes; the API allows 1,024
 )
@@ -103,7 +107,7 @@ func tagOf(by string) int64 {
 	return int64(h.Sum64()>>12) | 1 // a number that JSON has no trouble with
 }
 
-// byOf is where a record stands among all: text that sorts as the records of a key do.
+// byOf returns the position of a record as text. Positions sort like the records of one key.
 func byOf(epoch int64, sequence string) string {
 	return fmt.Sprintf("%06d/%s%s", epoch, strings.Repeat("0", max(40-len(sequence), 0)), sequence)
 }
@@ -157,7 +161,7 @@ func (s *store) keyOf(e *row) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attrPart: attr.S(part), attrAt: attr.S(at)}
 }
 
-// sortKey is a deadline's sort key. whole is false where it has only the key's hash.
+// sortKey returns a deadline's sort key. whole is false if it has only the key's hash.
 func sortKey(at int64, k key) (sort string, whole bool) {
 	encoded := base64.RawURLEncoding.EncodeToString([]byte(k))
 	if len(encoded) < sortKeyMax-16 {
@@ -208,8 +212,8 @@ func readRow(item map[string]types.AttributeValue) (*row, error) {
 	return r, nil
 }
 
-// query calls each with the items of a partition key whose sort keys are from low to high, in order, until it returns false. No sort key
-// is equal to a bound that its callers have for high.
+// query calls each with the items of a partition key whose sort keys are from low to high, in
+// order, until it returns false. No caller uses a high bound that is itself a sort key.
 func (s *store) query(ctx context.Context, part, low, high string, limit int32, each func(map[string]types.AttributeValue) bool) error {
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(deadlinesTable), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
@@ -246,7 +250,8 @@ func (s *store) minutes(ctx context.Context, p int, low, high int64) (all []int6
 	return all, err
 }
 
-// firstMinute returns the first minute from low on in which a partition may have deadlines; math.MaxInt64 if there is none.
+// firstMinute returns the first minute, from low on, in which a partition may have deadlines;
+// math.MaxInt64 if there is none.
 func (s *store) firstMinute(ctx context.Context, p int, low int64) (first int64, err error) {
 	first = math.MaxInt64
 	err = s.query(ctx, s.directory(p), minuteText(low), "~", 1, func(item map[string]types.AttributeValue) bool {
@@ -274,7 +279,8 @@ func (s *store) noteMinute(ctx context.Context, p int, at int64) error {
 	return err
 }
 
-// put writes a deadline, unless a later record has. A scan's is written only where there is none.
+// put writes a row, unless a later record has written it. A scan's row is written only if there is
+// none.
 func (s *store) put(ctx context.Context, e *row) error {
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String(deadlinesTable), Item: s.item(e), ConditionExpression: aws.String("attribute_not_exists(#p)"),
@@ -292,7 +298,7 @@ func (s *store) put(ctx context.Context, e *row) error {
 	return unlessUnmet(err)
 }
 
-// drop deletes a deadline, unless a later record has written it. A row without a record deletes what
+// drop deletes a row, unless a later record has written it. Without a record it deletes a row that
 // has its tag or is from a scan.
 func (s *store) drop(ctx context.Context, e *row) error {
 	in := &dynamodb.DeleteItemInput{TableName: aws.String(deadlinesTable), Key: s.keyOf(e)}
@@ -319,7 +325,8 @@ func unlessUnmet(err error) error {
 
 const batchMax = 25 // of BatchWriteItem
 
-// batch writes and deletes up to 25 deadlines in one call, whatever is there. It gives those that are to be written again.
+// batch writes and deletes up to 25 rows in one call, without conditions. It returns the requests
+// that have to be repeated.
 func (s *store) batch(ctx context.Context, puts, drops []*row) (again []types.WriteRequest, err error) {
 	var all []types.WriteRequest
 	for _, e := range puts {

@@ -11,7 +11,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/skew"
 )
 
-// The endpoint's clock is the one that counts: nothing is removed before its deadline by that. What is known of it is skew's to find out.
+// Only the endpoint's clock counts: guard removes nothing before its deadline by that clock.
+// Package skew computes its bounds.
 
 const (
 	drift     = skew.Drift
@@ -25,15 +26,16 @@ const (
 type endpointClock struct {
 	skew.Bounds
 	trust    bool   // the local clock is the endpoint's
-	narrower func() // called when the lower bound has risen, so that what waits by it can look again
+	narrower func() // called when the lower bound has risen, to wake the pump
 	stepped  func(by int64)
 	mu       struct {
 		sync.Mutex
-		turned chan struct{} // closed and replaced when the lower bound has risen; nil: nobody waits for that
+		// closed and replaced when the lower bound has risen; nil while no sleeper needs it
+		turned chan struct{}
 	}
 }
 
-// saw takes in the Date header of an answer, and when, by the local clock, its request was sent and it was there.
+// saw records the Date header of a response, with the local times of the request and the response.
 func (c *endpointClock) saw(date string, sent, received int64) {
 	if c.trust {
 		return
@@ -48,7 +50,7 @@ func (c *endpointClock) saw(date string, sent, received int64) {
 	}
 }
 
-// turns gives what is closed when the lower bound has risen.
+// turns returns a channel that is closed when the lower bound has risen.
 func (c *endpointClock) turns() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +69,7 @@ func (c *endpointClock) turn() {
 	}
 }
 
-// bounds gives the least and the most by which the endpoint's clock is ahead of the local one, which shows now.
+// bounds returns the least and the greatest lead of the endpoint's clock over the local one at now.
 func (c *endpointClock) bounds(now int64) (low, high int64, known bool) {
 	if c.trust {
 		return 0, 0, true
@@ -75,7 +77,8 @@ func (c *endpointClock) bounds(now int64) (low, high int64, known bool) {
 	return c.At(now)
 }
 
-// now is the endpoint's clock in ms since the epoch: a lower bound, so that what is due by it is due. It is 0 as long as nothing is known.
+// now returns a lower bound of the endpoint's clock in ms since the epoch: a deadline that is due
+// by it is due. It returns 0 while the clock is unknown.
 func (g *Guard) now() int64 {
 	now := g.local.Millis()
 	low, known := g.low(now)
@@ -88,8 +91,9 @@ func (g *Guard) now() int64 {
 	return now + low
 }
 
-// low is the least by which the endpoint's clock is ahead of the local one, which shows now, as far as guard goes by it: never further ahead of the machine's clock than MaxSkew. That the
-// two are further apart is found when the table is looked at next; until then one answer with a wrong Date must not remove what there is.
+// low returns the least lead of the endpoint's clock over the local one, but never a lead over the
+// machine's clock of more than MaxSkew. The next look at the table detects a larger difference;
+// until then one response with a wrong Date must not remove everything.
 func (g *Guard) low(now int64) (low int64, known bool) {
 	low, _, known = g.endpoint.bounds(now)
 	if g.o.trust {
@@ -108,8 +112,9 @@ func (g *Guard) latest() int64 {
 	return now + high
 }
 
-// sleep returns nil once now is at least until, or something is received from wake, or a clock was moved, or more is known of the endpoint's, whichever is first, so the caller looks at the
-// clock again; and ctx's error once ctx is done.
+// sleep returns nil as soon as now is at least until, wake receives, a clock has moved, or the
+// endpoint's bounds have narrowed, so that the caller looks at the clock again. It returns ctx's
+// error once ctx is done.
 func (g *Guard) sleep(ctx context.Context, until int64, wake <-chan struct{}) error {
 	turned := g.endpoint.turns() // before the bound is read
 	low, _ := g.low(g.local.Millis())
@@ -119,7 +124,7 @@ func (g *Guard) sleep(ctx context.Context, until int64, wake <-chan struct{}) er
 	if wake == nil {
 		return g.local.Sleep(ctx, until, turned)
 	}
-	if wake == (<-chan struct{})(g.armed.wake) { // to which that is told anyway
+	if wake == (<-chan struct{})(g.armed.wake) { // narrower wakes it anyway
 		return g.local.Sleep(ctx, until, wake)
 	}
 	sleeping, rouse := context.WithCancel(ctx)
@@ -137,7 +142,8 @@ func (g *Guard) sleep(ctx context.Context, until int64, wake <-chan struct{}) er
 	return nil
 }
 
-// pass waits until so many ms have gone by since an instant, by the endpoint's clock. Where that was set back meanwhile it does not wait until the clock shows again what it showed before.
+// pass waits until the endpoint's clock has advanced by span ms since an instant. If that clock was
+// set back meanwhile, it does not wait for the old time to come again.
 func (g *Guard) pass(ctx context.Context, since, span int64) error {
 	for now := g.now(); now < since+span && now > since-span; now = g.now() {
 		if err := g.sleep(ctx, since+span, nil); err != nil {
@@ -147,7 +153,8 @@ func (g *Guard) pass(ctx context.Context, since, span int64) error {
 	return nil
 }
 
-// skewed gives a problem where the machine's clock is too far from the endpoint's: one of them is wrong, and by a wrong one all could be removed that there is.
+// skewed returns a problem if the machine's clock is too far from the endpoint's. One of them is
+// wrong, and a wrong clock could remove every item.
 func (g *Guard) skewed() *Problem {
 	now := g.local.Millis()
 	low, high, known := g.endpoint.bounds(now)

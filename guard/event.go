@@ -4,20 +4,20 @@ import (
 	"time"
 )
 
-// What is what has happened to guard.
+// What is the kind of an event.
 type What int
 
 // Event is something that has happened.
 type Event struct {
 	What  What
-	Key   string        // of the item, as JSON, where it is about one
+	Key   string        // of the item, as JSON, if the event is about one
 	Late  time.Duration // for Removed: when the endpoint's answer was there, after the deadline
 	Read  float64       // for Consumed: read units
 	Write float64       // for Consumed: write units
 	Err   error         // for Failed, Throttled, Retried and BadValue
 }
 
-// What Observe is told of.
+// The kinds of events.
 const (
 	Armed     What = iota // a deadline is waited for
 	Disarmed              // one is no longer, because the item was renewed, lost its deadline or was deleted
@@ -25,11 +25,13 @@ const (
 	Refused               // a removal was refused, because the item was renewed or gone
 	Spared                // a dry run would have removed an item
 	Throttled             // the endpoint wanted to be asked less often
-	Failed                // a removal was given up; Err says why
+	Failed                // guard gave up a removal; Err has the reason
 	BadValue              // a TTL attribute that is no number of epoch seconds; the item stays
 	Consumed              // Units were consumed, read or written
 	Archived              // an item was handed to the archive
-	Retried               // an attempt at a removal has failed, other than by throttling, and is made again; Err says why
+	// an attempt at a removal failed, other than by throttling, and will be repeated; Err has the
+	// reason
+	Retried
 
 	whatCount = iota // how many kinds there are
 )

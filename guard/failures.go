@@ -12,7 +12,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// code is the endpoint's name of an error; "" where it has not answered.
+// code returns the endpoint's name of an error; "" if there was no response.
 func code(err error) string {
 	var e smithy.APIError
 	if errors.As(err, &e) {
@@ -34,7 +34,8 @@ func throttling(err error) bool {
 	return false
 }
 
-// conflict reports whether the item was being written by another at that moment, or the archive has not taken it: nothing that the endpoint's load has to do with.
+// conflict reports whether another writer had the item at that moment, or the archive refused it
+// for now. Neither indicates load at the endpoint.
 func conflict(err error) bool {
 	var a *archiveError
 	if errors.As(err, &a) {
@@ -47,7 +48,8 @@ func conflict(err error) bool {
 	return false
 }
 
-// permanent reports whether another attempt would fail as well: the endpoint has understood, and does not take the request; or the archive.
+// permanent reports whether another attempt would fail as well, because the endpoint or the archive
+// has rejected the request.
 func permanent(err error) bool {
 	var a *archiveError
 	if errors.As(err, &a) {
@@ -87,7 +89,8 @@ func (e *archiveError) Error() string { return "archive: " + e.cause.Error() }
 
 func (e *archiveError) Unwrap() error { return e.cause }
 
-// lapse is the error of a call that had no credentials which the endpoint takes, and may have some before long. It does not unwrap either.
+// lapse is the error of a call without valid credentials, which may become valid soon. It does not
+// unwrap.
 type lapse struct{ cause error }
 
 func (e *lapse) Error() string { return e.cause.Error() }

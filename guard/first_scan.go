@@ -18,13 +18,15 @@ import (
 )
 
 const (
-	begunFirst  = 10 * time.Millisecond // between looks whether the place in the stream is noted; then twice as long each time
-	rescanEvery = 30 * time.Second      // between looks whether another worker wants a scan
+	// pause before the second look for the noted position in the stream; doubles each time
+	begunFirst  = 10 * time.Millisecond
+	rescanEvery = 30 * time.Second // between checks for another worker's request for a scan
 	roomEvery   = 100 * time.Millisecond
-	roomParts   = 20 // a scan waits where there is less room than this part of all
+	roomParts   = 20 // a scan waits while there is less room than this part of the maximum
 )
 
-// scans scans the table once the place in the stream is noted, so that nothing is between the two, and again whenever records may have been missed.
+// scans scans the table once the position in the stream is noted, so that no write falls between
+// the two, and again whenever records may have been missed.
 func (s *stream) scans(ctx context.Context, c *deliver.Consumer) error {
 	wait := begunFirst
 	for begun := false; !begun && ctx.Err() == nil; wait = min(2*wait, againMost) {
@@ -100,13 +102,15 @@ func scanNumber(name string) (scan int64) {
 	return scan
 }
 
-// forgetScans deletes the leases of scans that are done, up to a number. It is called a while after that, when the other workers have seen it, too; one that has not asks the settings before
-// it begins anew.
+// forgetScans deletes the leases of finished scans, up to a number. It is called some time after
+// their end, when the other workers have noticed it too. A worker that has not reads the settings
+// before it starts again.
 func (s *stream) forgetScans(ctx context.Context, upTo int64) {
 	leases := s.leases("scan")
 	rows, err := leases.Rows(ctx)
 	for name, row := range rows {
-		if err == nil && scanNumber(name) >= 1 && scanNumber(name) <= upTo { // the scan strategy's leases, and the workers' own, are no such
+		// not the leases of the scan strategy or the workers' own
+		if err == nil && scanNumber(name) >= 1 && scanNumber(name) <= upTo {
 			err = leases.Forget(ctx, row)
 		}
 	}
@@ -115,7 +119,7 @@ func (s *stream) forgetScans(ctx context.Context, upTo int64) {
 	}
 }
 
-// isScanned reports whether a scan is done, however little its leases say.
+// isScanned reports whether a scan is finished, by the settings, since its leases may be gone.
 func (s *stream) isScanned(ctx context.Context, scan int64) (over bool, err error) {
 	err = s.persist(ctx, "GetItem", func() error {
 		set, _, err := s.store.readSettings(ctx)
@@ -143,7 +147,8 @@ func (s *stream) lookForScan() {
 	}
 }
 
-// missed has the table scanned because the stream may not tell all, however long it takes to say so. Of all that have read the same settings only the first brings a scan about.
+// missed requests a scan because the stream may lack records. It retries until the request is
+// written. Of several requests based on the same settings only the first counts.
 func (s *stream) missed(ctx context.Context, why string, read func(context.Context) (settings, error)) {
 	s.g.log.Warn("the table is scanned again", "table", s.g.o.Table, "why", why)
 	err := s.persist(ctx, "PutItem", func() error {
@@ -161,8 +166,8 @@ func (s *stream) missed(ctx context.Context, why string, read func(context.Conte
 	}
 }
 
-// awayForLong is told by owners whose watermarks are old. All owners of this worker that say so at about the same time want one scan, and those of other workers that have read the same
-// settings want the same.
+// awayForLong is called by owners with old watermarks. All such owners of this worker, and of
+// others with the same settings, request one scan.
 func (s *stream) awayForLong(ctx context.Context) {
 	now := s.g.now()
 	s.mu.Lock()
@@ -183,7 +188,8 @@ func (s *stream) know(set settings) {
 	s.mu.known = set
 }
 
-// trimmed is told when records were trimmed before they were read, or the place in the stream is gone.
+// trimmed is called when records were trimmed before they were read, or the position in the stream
+// is gone.
 func (s *stream) trimmed(ctx context.Context, shard string) {
 	why := "records of shard " + shard + " were trimmed before they were read"
 	if shard == "" {
@@ -195,13 +201,15 @@ func (s *stream) trimmed(ctx context.Context, shard string) {
 	})
 }
 
-// scanSegment puts the deadlines of a segment into the table, where there are none for the same item and instant. The checkpoint is the last key of the last page.
+// scanSegment writes the deadlines of a segment into the table, except for those that it already
+// has. The checkpoint is the last key of the last page.
 func (s *stream) scanSegment(ctx context.Context, l *lease.Lease, part *trackPart) error {
 	in, err := s.scanInput(l.Shard())
 	if err != nil {
 		return err
 	}
-	if l.Checkpoint() == "" { // it may be a new one because that of a scan which is done was deleted
+	// the lease may be new, because the one of a finished scan was deleted
+	if l.Checkpoint() == "" {
 		over, err := s.isScanned(ctx, scanNumber(l.Shard()))
 		if err == nil && over {
 			err = s.persist(ctx, "PutItem", func() error { return l.Save(ctx, lease.Done) })
@@ -247,7 +255,8 @@ func (s *stream) scanSegment(ctx context.Context, l *lease.Lease, part *trackPar
 	}
 }
 
-// scanInput asks for what a deadline needs. The reads are consistent: what was written before the place in the stream was noted has to be there.
+// scanInput returns a scan that reads the attributes of a deadline. Its reads are consistent,
+// because it has to find all writes from before the noted position in the stream.
 func (s *stream) scanInput(name string) (*dynamodb.ScanInput, error) {
 	parts := strings.Split(name, "/")
 	var total, segment int32
@@ -269,7 +278,7 @@ func (s *stream) scanInput(name string) (*dynamodb.ScanInput, error) {
 	}, nil
 }
 
-// writeFound puts what a scan has found into the deadline table.
+// writeFound writes the deadlines of a scan's page into the deadline table.
 func (s *stream) writeFound(ctx context.Context, items []map[string]types.AttributeValue) error {
 	now := s.g.now()
 	var puts []*row

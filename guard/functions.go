@@ -8,13 +8,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// Functions are guard as cloud functions, which run for a while and are called again: see Sweep and StreamRecords, which are the same for a single call. They keep the name of the TTL
-// attribute from one call to the next. Options' Strategy does not matter.
+// Functions runs guard as cloud functions, which run for a while and are called again: see Sweep
+// and StreamRecords, which do the same for a single call. It remembers the name of the TTL
+// attribute between calls. It ignores Options.Strategy.
 type Functions struct {
 	o  Options
 	mu struct {
 		sync.Mutex
-		attribute string // found by the first call where Options do not name it
+		attribute string // found by the first call if Options does not name it
 	}
 }
 
@@ -31,8 +32,8 @@ const (
 	reserveMost  = 3 * time.Second
 )
 
-// call runs a guard for one call. work is done while removals run, and has waited for those that it wants to have ended. watch, which may be nil, gets the caller's Observe and gives
-// the one that is told.
+// call runs a guard for one call. work runs beside the removals, and returns when the removals it
+// needs have ended. watch, which may be nil, wraps the caller's Observe.
 func (f *Functions) call(ctx context.Context, watch func(func(Event)) func(Event), work func(ctx context.Context, g *Guard) error) error {
 	o := f.o
 	o.Strategy = Auto
@@ -55,7 +56,8 @@ func (f *Functions) call(ctx context.Context, watch func(func(Event)) func(Event
 	return g.work(within, once(func(ctx context.Context) error { return work(ctx, g) }))
 }
 
-// reserve ends ctx a little before its own deadline, so that what was reached can be told.
+// reserve returns a context that ends a little before ctx, so that there is time to save and report
+// the progress.
 func reserve(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, has := ctx.Deadline()
 	if !has {

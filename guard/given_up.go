@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// givenUp are removals that the endpoint, or the archive, did not take, and would not take if asked again at once. Strategies find such items again with each pass; here it is
-// remembered until when each is left alone: a minute at first, then twice as long each time.
+// givenUp remembers the removals that the endpoint or the archive has rejected. Strategies find
+// such items again with each pass; here is until when each is left alone: a minute at first, then
+// twice as long each time.
 type givenUp struct {
 	seed maphash.Seed
 	most int
@@ -19,7 +20,7 @@ type givenUp struct {
 	}
 }
 
-// setback is what is known of a removal that was given up.
+// setback is the state of a removal that was abandoned.
 type setback struct {
 	until int64 // ms by the local clock
 	pause time.Duration
@@ -28,8 +29,9 @@ type setback struct {
 const (
 	givenUpFirst = time.Minute
 	givenUpMost  = 30 * time.Minute
-	givenUpSweep = time.Minute // between two looks at all of them, for room
-	givenUpKept  = 100_000     // of these, some 5 MB; of what goes beyond, each is tried whenever it is found
+	givenUpSweep = time.Minute // between two passes over all of them that make room
+	// entries, some 5 MB; a removal beyond that is tried whenever it is found
+	givenUpKept = 100_000
 )
 
 func newGivenUp() *givenUp {
@@ -38,7 +40,7 @@ func newGivenUp() *givenUp {
 	return g
 }
 
-// hash tells removals apart: an item that is renewed, or written again, is another.
+// hash returns a hash of a removal. An item that is renewed, or written again, has another.
 func (g *givenUp) hash(e entry) uint64 {
 	var h maphash.Hash
 	h.SetSeed(g.seed)
@@ -48,7 +50,7 @@ func (g *givenUp) hash(e entry) uint64 {
 	return h.Sum64()
 }
 
-// rests reports whether a removal is to be left alone for now.
+// rests reports whether a removal is left alone for now.
 func (g *givenUp) rests(e entry, now int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -59,7 +61,7 @@ func (g *givenUp) rests(e entry, now int64) bool {
 	return has && now < s.until
 }
 
-// add notes that an attempt was made in vain.
+// add records a rejected attempt.
 func (g *givenUp) add(e entry, now int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -84,7 +86,7 @@ func (g *givenUp) end(e entry) {
 	}
 }
 
-// forgetLocked makes room, now and then: what was not found again for long is no longer there.
+// forgetLocked makes room, now and then: an item that was not found again for long is gone.
 func (g *givenUp) forgetLocked(now int64) {
 	if len(g.mu.all) < g.most || g.mu.swept != 0 && now >= g.mu.swept && now-g.mu.swept < givenUpSweep.Milliseconds() {
 		return
@@ -116,7 +118,7 @@ func (g *givenUp) count(now int64) (n int) {
 	return n
 }
 
-// withoutResting ends those whose removal was given up a moment ago, and gives the others.
+// withoutResting ends the removals that were rejected a moment ago, and returns the others.
 func (g *Guard) withoutResting(some []removal) []removal {
 	now := g.local.Millis()
 	rest := some[:0]

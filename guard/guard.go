@@ -36,7 +36,8 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-// Run guards the table until ctx is done, and returns nil then. It returns an error where guarding makes no sense or no longer does: see Problem. It is called once.
+// Run guards the table until ctx is done, and returns nil then. It returns an error, mostly a
+// *Problem, if guarding is impossible or no longer possible. It is called once.
 func (g *Guard) Run(ctx context.Context) error {
 	if err := g.prepare(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -56,7 +57,7 @@ func (g *Guard) Run(ctx context.Context) error {
 // prepareLimit is how long an endpoint has for the first answers.
 const prepareLimit = 30 * time.Second
 
-// prepare learns what there is to guard.
+// prepare finds the table, its clock and its TTL attribute.
 func (g *Guard) prepare(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
@@ -83,7 +84,8 @@ func (g *Guard) prepare(ctx context.Context) (err error) {
 	return g.checkMark()
 }
 
-// checkMark gives a problem where the attribute that marks expiries cannot be set, or would tell nothing.
+// checkMark returns a problem if the attribute that marks expiries cannot be set, or would have
+// another meaning.
 func (g *Guard) checkMark() error {
 	kind, isKey := g.table.kinds[g.o.Mark]
 	why := ""
@@ -102,7 +104,8 @@ func (g *Guard) checkMark() error {
 	return &Problem{Code: Misconfigured, Message: fmt.Sprintf("%s cannot mark the expired items of table %s: it %s", g.o.Mark, g.o.Table, why), Next: "choose an attribute that the items do not use (--mark)"}
 }
 
-// work runs the strategy and the removals. First the removals end, then the strategy, so that it can write down what has become of them.
+// work runs the strategy and the removals. The removals end first, so that the strategy can record
+// their outcomes.
 func (g *Guard) work(ctx context.Context, s strategy) error {
 	removing, stopRemoving := context.WithCancel(ctx)
 	defer stopRemoving()
@@ -131,13 +134,14 @@ func (g *Guard) work(ctx context.Context, s strategy) error {
 			return nil
 		}
 		select {
-		case p := <-g.failures: // what the strategy ended by, or the cause of that
+		case p := <-g.failures: // the cause of the strategy's end
 			if ctx.Err() == nil {
 				return p
 			}
 		default:
 		}
-		if p := g.problem("Query, GetItem, PutItem and DeleteItem on "+lease.TableName, err); p != nil { // lease.Hold gives errors as they are
+		// lease.Hold does not wrap its errors
+		if p := g.problem("Query, GetItem, PutItem and DeleteItem on "+lease.TableName, err); p != nil {
 			return p
 		}
 		return err

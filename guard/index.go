@@ -17,12 +17,16 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// The index strategy sweeps an index of deadlines (docs/spec/patterns.md (a) and (b)), which the table's writers fill. What it does about the published sweepers' flaws:
+// The index strategy sweeps an index of deadlines (docs/spec/patterns.md (a) and (b)) that the
+// table's writers maintain. It avoids the flaws of the published sweepers:
 //
-//	each period   every shard is asked, page by page, for the TTLs from a while before the last sweep to two periods ahead, edges included, so items go at their instant
-//	watermark     in the checkpoint of the shard's lease: after a crash, a failure or a pause all that lies between is caught up
-//	patrol        a slow scan of the whole index finds what no sweep asks for: items that were written long after they had expired, or lie in another window than their TTL's, or
-//	              in a shard that nobody knows of, and TTLs that are no seconds
+//	each period   every shard is queried, page by page, for the TTLs from a while before the last
+//	              sweep to two periods ahead, both included, so items go at their instant
+//	watermark     in the checkpoint of the shard's lease: after a crash, a failure or a pause the
+//	              sweep catches up from there
+//	patrol        a slow scan of the whole index finds the items that no sweep queries: items
+//	              written long after their expiry, in another window than their TTL's or in an
+//	              unknown shard, and TTLs that are not seconds
 //
 // Removal is guard's own: conditional, one by one, with backoff.
 type indexing struct {
@@ -32,13 +36,14 @@ type indexing struct {
 	index  *expirationIndex
 	layout layout
 	patrol time.Duration                       // between the beginnings of two patrols; 0: there are none
-	back   int64                               // s that a first sweep looks back
+	back   int64                               // seconds that a first sweep reaches back
 	sweeps atomic.Pointer[map[string]*sweeper] // that run, by their shards
 	held   atomic.Int64                        // leases of sweeps that this worker has
 	missed *track                              // how far catching up is
 }
 
-// query asks for the items of one of the index's partitions with TTLs from low to high, both in epoch seconds and included.
+// query returns a query of one of the index's partitions for TTLs from low to high, both in epoch
+// seconds and included.
 func (x *indexing) query(partition string, low, high int64) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: &x.g.o.Table, IndexName: &x.index.name,
@@ -56,7 +61,7 @@ const (
 
 	sweepPrefix  = "sweep/"
 	patrolPrefix = "patrol/"
-	layoutName   = "layout" // of the row whose checkpoint is the layout that Init has made
+	layoutName   = "layout" // row whose checkpoint is the layout that Init has stored
 )
 
 func newIndex(g *Guard) strategy { return newIndexing(g) }
@@ -87,7 +92,7 @@ func (x *indexing) run(ctx context.Context) error {
 	}))
 }
 
-// find looks for the index among those that the table had when guard began.
+// find finds the index among the indexes of the table's first description.
 func (x *indexing) find() error {
 	index, why := x.g.table.expirationIndex(x.g.o)
 	if why != nil {
@@ -97,7 +102,7 @@ func (x *indexing) find() error {
 	return nil
 }
 
-// divide gives the names of the leases, and the shards that go with each of those of sweeps.
+// divide returns the names of the leases, and the shards of each lease of a sweep.
 func (x *indexing) divide() (names []string, shards map[string][]string) {
 	shards = map[string][]string{}
 	for i, shard := range x.layout.shards() {
@@ -113,7 +118,7 @@ func (x *indexing) divide() (names []string, shards map[string][]string) {
 	return names, shards
 }
 
-// sweepUnder sweeps shards as long as the lease is held.
+// sweepUnder sweeps shards while the lease is held.
 func (x *indexing) sweepUnder(ctx context.Context, leases *lease.Leases, l *lease.Lease, shards []string) error {
 	from, err := x.from(ctx, leases, l)
 	if err != nil {
@@ -141,7 +146,8 @@ func (x *indexing) share(more int64) {
 	}
 }
 
-// tell notes who knows what of a shard is armed; nil: nobody any more.
+// tell sets the sweeper of a shard, which knows its armed deadlines; nil if there is none any
+// longer.
 func (x *indexing) tell(shard string, s *sweeper) {
 	for {
 		before := x.sweeps.Load()
@@ -158,7 +164,8 @@ func (x *indexing) tell(shard string, s *sweeper) {
 	}
 }
 
-// from is where a sweep begins: at the watermark; or, of shards that were not swept yet, where the others are; or a day ago: what lies further back is found by the patrol.
+// from returns where a sweep begins: at its watermark; for a new shard at the earliest watermark of
+// the others; else a day ago. The patrol finds older deadlines.
 func (x *indexing) from(ctx context.Context, leases *lease.Leases, l *lease.Lease) (int64, error) {
 	if mark, ok := readWatermark(l.Checkpoint()); ok {
 		return mark, nil
@@ -187,7 +194,8 @@ func readWatermark(text string) (mark int64, ok bool) {
 	return mark, err == nil && mark >= 0
 }
 
-// learnLayout takes the layout that Init has noted, or else what the items of the index tell, as soon as there are any.
+// learnLayout finds the layout: the one that Init has stored, or else the one that the index's
+// items have, as soon as there are any.
 func (x *indexing) learnLayout(ctx context.Context, leases *lease.Leases) error {
 	for told := false; ; told = true {
 		known, err := x.tryLayout(ctx, leases)
@@ -252,7 +260,7 @@ func (x *indexing) patrols(ctx context.Context, l *lease.Lease) error {
 	return w.run(ctx)
 }
 
-// inspect arms an item of the index that no sweep asks for. What is no deadline is reported by entryOf.
+// inspect arms an item of the index that no sweep queries. entryOf reports bad values.
 func (x *indexing) inspect(ctx context.Context, seen *sightings, item map[string]types.AttributeValue, until int64) error {
 	e, ok := x.g.entryOf(item)
 	if !ok || e.at > until {
@@ -275,7 +283,8 @@ func (x *indexing) inspect(ctx context.Context, seen *sightings, item map[string
 	return err
 }
 
-// horizonAt is up to where this worker has armed what its sweeps have asked for; 0 where it has none.
+// horizonAt returns the instant before which this worker's sweeps have armed everything; 0 if it
+// has none.
 func (x *indexing) horizonAt() (at int64) {
 	if sweeps := x.sweeps.Load(); sweeps != nil {
 		for _, s := range *sweeps {

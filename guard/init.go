@@ -20,48 +20,55 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// InitOptions say what index a table is to have for the index strategy. DB and Table must be set.
+// InitOptions describe the index that a table needs for the index strategy. DB and Table must be
+// set.
 type InitOptions struct {
 	DB        *dynamodb.Client
 	Table     string
 	Attribute string // the TTL attribute. Default: the one of the table's native TTL
 	Version   string // of Options, if it is used: the index has to have it, too
 
-	// IndexName is the index that is to be there. Default: the one that has the shape, else the partition key's name and "Index".
+	// IndexName is the name of the index. Default: an existing index of the right shape, else the
+	// partition key's name and "Index".
 	IndexName string
-	// Key is the attribute that is the index's partition key. Default: that of the index that there is, else "expirationWindow" or "expirationShard".
+	// Key is the index's partition key. Default: the key of an existing index, else
+	// "expirationWindow" or "expirationShard".
 	Key string
-	// Granularity is the length of the windows that the partition key holds: whole seconds up to a day. Default: none, and then it holds shards alone, which is the better choice: an item whose
-	// TTL changes needs no other window then, and what was missed is found by one query.
+	// Granularity is the length of the windows in the partition key: whole seconds up to a day.
+	// Default: none, so it holds only shards. That is the better choice: an item with a new TTL
+	// needs no other window, and one query finds all missed items.
 	Granularity time.Duration
-	// Shards is how many shards there are. Default: 4 without windows, else 1. Range: 1 to 10,000.
+	// Shards is the number of shards. Default: 4 without windows, else 1. Range: 1 to 10,000.
 	Shards int
 
 	Segments int     // into how many parts the scan is divided. Default: 4. Range: 1 to 1,000,000
 	MaxRCU   float64 // read units a second that the scan consumes at most. Default: 100
 	MaxWCU   float64 // write units a second that the backfill consumes at most, over table and index. Default: 500
-	DryRun   bool    // nothing is made or written, and the report says what would be
+	DryRun   bool    // make and write nothing, and report the changes
 
-	Observe func(Event)  // is told of what is consumed, throttled and of bad values. Default: nobody
+	// is called with events about consumption, throttling and bad values. Default: none
+	Observe func(Event)
 	Logger  *slog.Logger // Default: nothing is logged
 
 	clock *clock.Clock // as in Options
 	trust bool
 }
 
-// InitReport says what Init has found and done, or in a dry run would have done. It counts this run alone where another had begun.
+// InitReport is the result of Init, or in a dry run its plan. It counts only this run, even if that
+// continues an earlier one.
 type InitReport struct {
 	Index   string // its name
 	Key     string // its partition key
-	Layout  string // what that holds, in words
+	Layout  string // layout of the partition key, in words
 	Created bool   // the index was made
 	Scanned int64  // items that were read
 	Written int64  // items that got the partition key, or another value of it
 	Right   int64  // items that had the right one
 	Without int64  // items without TTL: they belong in no index
-	Bad     int64  // items whose TTL is no number of epoch seconds: they are left as they are
-	Renewed int64  // items whose TTL changed while they were to be written, and were looked at again
-	Failed  int64  // items that the endpoint does not let be written, such as those that are as large as may be
+	Bad     int64  // items whose TTL is not epoch seconds: they are left unchanged
+	Renewed int64  // items whose TTL changed before the write, and which were read again
+	// items that the endpoint refuses to write, for example because they have the maximum size
+	Failed int64
 }
 
 const (
@@ -69,18 +76,20 @@ const (
 	initUnitsRead   = 100
 	initUnitsWrite  = 500
 	initWriters     = 8 // per segment
-	initTries       = 5 // at an item whose TTL changes each time
+	initTries       = 5 // attempts at an item whose TTL changes each time
 	initFailures    = 10
 	initPollFirst   = 10 * time.Millisecond
 	initPollMost    = 2 * time.Second
 	initUnseenPolls = 7 // times that an index may be missing from the description after it was made
 )
 
-// Init makes a table ready for the index strategy: it makes the index, or checks the one that there is, waits until it can be used, notes for the sweepers what it holds, and gives
-// each item with a TTL its partition key, unless it has the right one. It may run beside the table's writers, which are to write the attribute themselves by then (Window, Shard), and beside guard. A run that was
-// ended goes on where it was. progress, if not nil, is called by one goroutine at a time; total is what the endpoint thinks.
+// Init prepares a table for the index strategy. It creates or checks the index, waits until it is
+// active, stores its layout for the sweepers, and sets the partition key of each item with a TTL,
+// unless it is right. It may run beside guard and beside the table's writers, which should set the
+// attribute themselves by then (Window, Shard). An interrupted run continues from its checkpoint.
+// progress, if not nil, is called by one goroutine at a time; total is the endpoint's own count.
 //
-// The error is a *Problem where somebody has to do something.
+// The error is a *Problem if a person has to act.
 func Init(ctx context.Context, o InitOptions, progress func(done, total int64)) (InitReport, error) {
 	n, err := newInitializing(o, progress)
 	if err != nil {
@@ -181,7 +190,8 @@ func (n *initializing) find() (wanted, error) {
 			return wanted{}, why
 		}
 		named := x != nil && (x.name == o.IndexName || x.key == n.o.Key)
-		if why == nil && (o.IndexName == "" || x.name == o.IndexName) && (n.o.Key == "" || x.key == n.o.Key) && (named || x.known()) { // else it may be the application's
+		// an unnamed one may be the application's
+		if why == nil && (o.IndexName == "" || x.name == o.IndexName) && (n.o.Key == "" || x.key == n.o.Key) && (named || x.known()) {
 			shaped = append(shaped, x)
 		}
 	}
@@ -227,7 +237,8 @@ func (n *initializing) find() (wanted, error) {
 	return w, nil
 }
 
-// sample looks at a page of the index that there is, before anything is written: it must not be one of the application's.
+// sample checks a page of the existing index before anything is written: it may be the
+// application's.
 func (n *initializing) sample(ctx context.Context, index string) error {
 	items, _, err := n.ask.scan(ctx, &dynamodb.ScanInput{
 		TableName: &n.o.Table, IndexName: &index, ProjectionExpression: aws.String("#key"), ExpressionAttributeNames: map[string]string{"#key": n.key},
@@ -241,7 +252,8 @@ func (n *initializing) sample(ctx context.Context, index string) error {
 	return nil
 }
 
-// strange is the problem with an item that has something else in the place of the index's partition key.
+// strange returns the problem with an item that has another value in place of the index's partition
+// key.
 func (n *initializing) strange(odd string) *Problem {
 	return &Problem{
 		Code: Misconfigured, Message: fmt.Sprintf("an item of table %s has %s, which is neither a shard nor a window: the application seems to use that attribute", n.o.Table, odd),
@@ -249,7 +261,7 @@ func (n *initializing) strange(odd string) *Problem {
 	}
 }
 
-// create makes the index: of keys alone, since each write of an item writes what its index has of it, too.
+// create creates the index with keys only, since each write of an item also writes its projection.
 func (n *initializing) create(ctx context.Context, name string) error {
 	d, err := n.describe(ctx)
 	if err != nil {
@@ -297,7 +309,8 @@ func (n *initializing) describe(ctx context.Context) (d *types.TableDescription,
 	return d, err
 }
 
-// awaitActive waits until the index can be used, which at Amazon takes minutes at least. It also learns how large the table is.
+// awaitActive waits until the index is active, which takes minutes or more at Amazon. It also
+// learns the table's item count.
 func (n *initializing) awaitActive(ctx context.Context, name string) error {
 	unseen := 0
 	for pause := initPollFirst; ; pause = min(2*pause, initPollMost) {
@@ -326,7 +339,7 @@ func (n *initializing) awaitActive(ctx context.Context, name string) error {
 	}
 }
 
-// note writes down what the index holds, for sweepers that begin later.
+// note stores the layout for later sweepers.
 func (n *initializing) note(ctx context.Context) error {
 	leases := n.g.shares(Index)
 	return n.ask.again(ctx, "PutItem", func() (int, *types.ConsumedCapacity, error) {
@@ -343,7 +356,7 @@ func (n *initializing) note(ctx context.Context) error {
 	})
 }
 
-// backfill gives each item with a TTL its partition key.
+// backfill sets the partition key of each item with a TTL.
 func (n *initializing) backfill(ctx context.Context) error {
 	segments := min(n.g.o.Segments, leasesMost)
 	n.progress(0, n.total)
@@ -372,7 +385,8 @@ func (n *initializing) backfill(ctx context.Context) error {
 	if err == nil {
 		err = ctx.Err()
 	}
-	if p := (*Problem)(nil); err == nil || errors.As(err, &p) && p.Code == Misconfigured { // another run is to look at everything again, what could not be written included
+	// so that another run reads everything again, including the items that could not be written
+	if p := (*Problem)(nil); err == nil || errors.As(err, &p) && p.Code == Misconfigured {
 		if e := lease.Clear(ctx, n.g.db, consumer); err == nil {
 			err = e
 		}
@@ -403,7 +417,8 @@ func (n *initializing) walk(l *lease.Lease, number, segments int) *walk {
 	}
 }
 
-// each runs a function for each number below n, side by side, and gives the first error, with which the others are ended.
+// each calls f for each number below times, concurrently. It returns the first error, which ends
+// the other calls.
 func (n *initializing) each(ctx context.Context, times int, f func(ctx context.Context, number int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -428,7 +443,7 @@ func (n *initializing) count(change func(*InitReport)) {
 	change(&n.mu.report)
 }
 
-// item gives an item its partition key, as long as its TTL is what was seen.
+// item sets an item's partition key, if its TTL is still the same.
 func (n *initializing) item(ctx context.Context, item map[string]types.AttributeValue) error {
 	for range initTries {
 		_, has := item[n.g.o.Attribute]
@@ -463,10 +478,11 @@ func (n *initializing) item(ctx context.Context, item map[string]types.Attribute
 			return err
 		}
 	}
-	return nil // whoever changes it so often writes the attribute himself, or is found by the patrol
+	// a writer that changes it so often also sets the attribute, or the patrol finds the item
+	return nil
 }
 
-// failure counts an item that cannot be written. Where none can be, it is the run that fails.
+// failure counts an item that cannot be written. If many fail and none succeeds, the run fails.
 func (n *initializing) failure(e entry, err error) error {
 	if p := (*Problem)(nil); !errors.As(err, &p) || p.Code != Misconfigured {
 		return err
@@ -483,7 +499,7 @@ func (n *initializing) failure(e entry, err error) error {
 	return nil
 }
 
-// update writes the partition key. written is false where the TTL is another by now, or the item is gone.
+// update writes the partition key. written is false if the TTL has changed, or the item is gone.
 func (n *initializing) update(ctx context.Context, e entry) (written bool, err error) {
 	if n.o.DryRun {
 		return true, nil
@@ -506,12 +522,13 @@ func (n *initializing) update(ctx context.Context, e entry) (written bool, err e
 			return 0, nil, err
 		}
 		written = true
-		return 4, out.ConsumedCapacity, nil // where the endpoint tells nothing: two units, of table and index
+		// without a reported consumption: two units, of table and index
+		return 4, out.ConsumedCapacity, nil
 	})
 	return written, err
 }
 
-// look reads an item as it is now; nil: it is gone.
+// look reads an item; it returns nil if the item is gone.
 func (n *initializing) look(ctx context.Context, k key) (item map[string]types.AttributeValue, err error) {
 	err = n.ask.again(ctx, "GetItem", func() (int, *types.ConsumedCapacity, error) {
 		out, err := n.g.db.GetItem(ctx, &dynamodb.GetItemInput{
@@ -526,7 +543,8 @@ func (n *initializing) look(ctx context.Context, k key) (item map[string]types.A
 	return item, err
 }
 
-// shardText is the text of a key that Init draws an item's shard from: the values of the partition key and the sort key, numbers in plain digits, with "/" between.
+// shardText returns the text from which Init computes an item's shard: the values of the partition
+// key and the sort key, numbers in plain digits, with "/" between.
 func (g *Guard) shardText(k key) string {
 	var parts []string
 	attributes := g.attributes(k)

@@ -11,16 +11,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// key is an item's key in canonical bytes, so that equal keys are equal strings, in every process:
+// key is an item's key in canonical bytes, so that equal keys are equal strings in every process:
 //
-//	key  = part [part]               the partition key, and the sort key where the table has one
-//	part = type length bytes         type: 'S', 'N' or 'B'; length: uvarint; a number's bytes are its decimal digits, without exponent or needless zeros
+//	key  = part [part]          the partition key, and the sort key if the table has one
+//	part = type length bytes    type: 'S', 'N' or 'B'; length: uvarint; a number's bytes are its
+//	                            decimal digits, without exponent or needless zeros
 type key string
 
-// keyOf gives the key of an item, or of anything that has its key attributes.
+// keyOf returns the key of an item, or of any map with its key attributes.
 func (g *Guard) keyOf(item map[string]types.AttributeValue) (key, error) { return g.table.keyOf(item) }
 
-// attributes gives the key's attributes.
+// attributes returns the key's attributes.
 func (g *Guard) attributes(k key) map[string]types.AttributeValue { return g.table.attributes(k) }
 
 // keyAttribute is a part of the table's key.
@@ -63,7 +64,7 @@ func canonical(text string) ([]byte, error) {
 	return dynamo.Number(n).AppendText(nil), nil
 }
 
-// keyJSON is a key as events and logs tell it: the API's JSON of its attributes.
+// keyJSON returns a key for events and logs: the API's JSON of its attributes.
 func (g *Guard) keyJSON(k key) string {
 	text, err := attributevalue.MarshalMapJSON(g.attributes(k))
 	if err != nil {

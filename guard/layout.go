@@ -22,11 +22,12 @@ const (
 	shardKeyDefault  = "expirationShard"
 )
 
-// layout says what the partition key of an index of deadlines holds:
+// layout is the form of the partition key of an index of deadlines:
 //
 //	windows              "<window>"                      docs/spec/patterns.md (a)
-//	windows of n shards  "<window>#0" … "<window>#n-1"   a, with flaw 9 corrected; "<window>" is asked for too, as long as there may be items from before
-//	n shards             "0" … "n-1"                     b
+//	windows of n shards  "<window>#0" … "<window>#n-1"   (a) with flaw 9 corrected; "<window>" is
+//	                                                     queried too, for items from before
+//	n shards             "0" … "n-1"                     docs/spec/patterns.md (b)
 type layout struct {
 	Granularity int64 `json:"granularity,omitempty"` // of the windows, in seconds; 0: there are none, but shards
 	Shards      int   `json:"shards"`
@@ -46,7 +47,8 @@ func (l layout) String() string {
 	return fmt.Sprintf("windows of %v", l.length())
 }
 
-// shards are the parts of the index that can be swept apart from each other; "" stands for windows without a shard.
+// shards returns the parts of the index that can be swept independently; "" is the windows without
+// a shard.
 func (l layout) shards() (all []string) {
 	if l.windows() {
 		all = append(all, "")
@@ -59,7 +61,8 @@ func (l layout) shards() (all []string) {
 	return all
 }
 
-// partitions gives the values of the partition key under which a shard's items lie that have a TTL from low to high, in the order of their TTLs.
+// partitions returns the partition keys of a shard's items with a TTL from low to high, in the
+// order of their TTLs.
 func (l layout) partitions(shard string, low, high int64) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !l.windows() {
@@ -81,7 +84,8 @@ func (l layout) name(w window, shard string) string {
 	return WindowShard(w.String(), shard)
 }
 
-// place is where an item belongs that has none yet. The TTL is in whole seconds, rounded up; text differs among items.
+// place returns the partition key of an item. The TTL is in whole seconds, rounded up; text differs
+// among items.
 func (l layout) place(ttl int64, text string) string {
 	if !l.windows() {
 		return Shard(text, l.Shards)
@@ -92,7 +96,8 @@ func (l layout) place(ttl int64, text string) string {
 	return Window(ttl, l.length())
 }
 
-// shardOf gives the shard that an item is swept with. ok is false where no sweep comes upon it: it lies in another window than its TTL's, or in a shard that there is not.
+// shardOf returns the shard whose sweep finds an item. ok is false if none does: the item is in
+// another window than its TTL's, or in an unknown shard.
 func (l layout) shardOf(partition string, ttl int64) (shard string, ok bool) {
 	if !l.windows() {
 		return partition, l.isShard(partition)
@@ -115,7 +120,7 @@ func (l layout) text() string {
 	return string(b)
 }
 
-// readLayout reads what was noted. ok is false where it says nothing that can be.
+// readLayout parses a stored layout. ok is false if it is invalid.
 func readLayout(text string) (l layout, ok bool) {
 	if json.Unmarshal([]byte(text), &l) != nil || l.Granularity < 0 || l.Granularity > 86_400 || l.Shards < 1 || l.Shards > shardsMost {
 		return layout{}, false
@@ -125,7 +130,8 @@ func readLayout(text string) (l layout, ok bool) {
 
 const shardsMost = 10_000
 
-// guess tells the layout from items of the index, and from how many shards the options say that there are. known is false where the items do not tell.
+// guess derives the layout from items of the index and the number of shards in the options. known
+// is false if the items do not show it.
 func guess(items []map[string]types.AttributeValue, key string, shards int) (l layout, known bool, err *Problem) {
 	counts, highest, sharded := map[int64]int{}, -1, false
 	for _, item := range items {
@@ -142,7 +148,8 @@ func guess(items []map[string]types.AttributeValue, key string, shards int) (l l
 			highest = max(highest, n)
 		}
 	}
-	for length, n := range counts { // what the published code makes of milliseconds looks like a longer window, and there are few of those
+	// milliseconds in the published code result in longer windows, which are few
+	for length, n := range counts {
 		if n > counts[l.Granularity] || n == counts[l.Granularity] && length < l.Granularity {
 			l.Granularity = length
 		}
@@ -165,7 +172,8 @@ func guess(items []map[string]types.AttributeValue, key string, shards int) (l l
 	return l, true, nil
 }
 
-// expirationIndex finds the index of deadlines that the strategy can ask: one with the TTL attribute as its sort key, a number, and a string as its partition key.
+// expirationIndex finds the index of deadlines for the strategy: its sort key is the TTL attribute,
+// a number, and its partition key a string.
 func (t *table) expirationIndex(o Options) (*expirationIndex, *Problem) {
 	advice := fmt.Sprintf("create one with `mayfly guard init --table %s --attribute %s`", o.Table, o.Attribute)
 	var found []*expirationIndex
@@ -200,13 +208,14 @@ func (t *table) expirationIndex(o Options) (*expirationIndex, *Problem) {
 	return found[0], nil
 }
 
-// knownKeys are the partition keys of indexes of deadlines that Init makes, and that were published. An index of the same shape with another partition key may be the application's, such
-// as one of users by the end of their sessions.
+// knownKeys are the partition keys of the indexes that Init makes, and of the published ones. An
+// index of the same shape with another partition key may be the application's, for example one of
+// users by the end of their sessions.
 var knownKeys = []string{windowKeyDefault, shardKeyDefault, "GSI_PK"}
 
 func (x *expirationIndex) known() bool { return slices.Contains(knownKeys, x.key) }
 
-// onlyKnown gives the one index with a known partition key; nil where there are several, or none.
+// onlyKnown returns the only index with a known partition key; nil if there are several, or none.
 func onlyKnown(all []*expirationIndex) (only *expirationIndex) {
 	for _, x := range all {
 		if x.known() && only != nil {
@@ -219,13 +228,15 @@ func onlyKnown(all []*expirationIndex) (only *expirationIndex) {
 	return only
 }
 
-// placed reports whether a value of the index's partition key looks like a window or a shard of some layout.
+// placed reports whether a value of the index's partition key looks like a window or a shard of
+// some layout.
 func placed(value types.AttributeValue) bool {
 	v, isText := attr.AsString(value)
 	if !isText {
 		return false
 	}
-	if start, end, two := strings.Cut(v, "_"); two && len(end) >= windowEndLength { // also one that the published code has made of milliseconds
+	// including windows that the published code has made of milliseconds
+	if start, end, two := strings.Cut(v, "_"); two && len(end) >= windowEndLength {
 		_, wrongStart := time.Parse(windowEnd, start)
 		_, wrongEnd := time.Parse(windowEnd, end[:windowEndLength])
 		return wrongStart == nil && wrongEnd == nil
@@ -234,7 +245,8 @@ func placed(value types.AttributeValue) bool {
 	return err == nil && n >= 0
 }
 
-// stranger gives the first value of the index's partition key that is neither a window nor a shard, as text; "" where there is none.
+// stranger returns the first value of the index's partition key that is neither a window nor a
+// shard, as text; "" if there is none.
 func stranger(items []map[string]types.AttributeValue, key string) string {
 	for _, item := range items {
 		if v, has := item[key]; has && !placed(v) {
@@ -255,7 +267,7 @@ type expirationIndex struct {
 	ready bool
 }
 
-// indexOf looks at the shape of an index; why is the problem with it.
+// indexOf checks the shape of an index; why is the problem with it.
 func (t *table) indexOf(d *types.GlobalSecondaryIndexDescription, o Options) (x *expirationIndex, why *Problem) {
 	x = &expirationIndex{name: aws.ToString(d.IndexName), ready: d.IndexStatus == types.IndexStatusActive || d.IndexStatus == types.IndexStatusUpdating}
 	var sort string

@@ -2,10 +2,12 @@ package guard
 
 import "hash/maphash"
 
-// ledger finds slots by the hashes of their keys: an open table of numbers. A map from keys to numbers would hold each key's text a second time, and takes 40 bytes an entry
-// where this takes 13, none of which the collector looks at.
+// ledger finds slots by the hashes of their keys: an open hash table of numbers. A map from keys to
+// numbers would hold each key's text a second time, and takes 40 bytes per entry. The ledger takes
+// 13, which the garbage collector skips.
 type ledger struct {
-	cells []uint64 // a power of two; a hash in the upper half, and the slot's number and 1 in the lower; 0 is an empty one
+	// length: a power of two; upper half: a hash, lower half: the slot's number plus 1; 0 is empty
+	cells []uint64
 	n     int
 }
 
@@ -15,7 +17,7 @@ func hash(k key) uint32 { return uint32(maphash.String(ledgerSeed, string(k))) }
 
 func (l *ledger) home(cell uint64) int { return int(cell>>32) & (len(l.cells) - 1) }
 
-// find gives the slot that has the hash and is the one.
+// find returns the slot with the hash for which is returns true.
 func (l *ledger) find(h uint32, is func(slot int32) bool) (slot int32, has bool) {
 	if l.n == 0 {
 		return 0, false
@@ -54,7 +56,8 @@ func (l *ledger) place(cell uint64) {
 	l.cells[c] = cell
 }
 
-// drop forgets a slot that is in, and moves those behind it up that would not be found across the gap.
+// drop removes an existing slot, and moves up the following ones that would not be found across the
+// gap.
 func (l *ledger) drop(h uint32, slot int32) {
 	mask := len(l.cells) - 1
 	gap := l.home(uint64(h) << 32)

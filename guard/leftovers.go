@@ -13,8 +13,10 @@ import (
 
 const leftoversLimit = 10 * time.Second
 
-// leaveNothing deletes the leases and checkpoints of a table that was deleted while it was guarded: nobody comes back to them, since another table of the same name has another stream and is
-// scanned anew. Each worker does so when it ends, so that those which end later leave nothing either. A table that was made again keeps them, as another guard may follow it by now.
+// leaveNothing deletes the leases and checkpoints of a table that was deleted while it was guarded.
+// They are useless: a new table of the same name has another stream and is scanned anew. Each
+// worker does so at its end, so that the last one leaves nothing. A table that was created again
+// keeps them, as another guard may already follow it.
 func (g *Guard) leaveNothing(ctx context.Context, why error) {
 	var p *Problem
 	if !errors.As(why, &p) || p.Code != NoTable {

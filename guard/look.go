@@ -13,7 +13,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// Look reads how guarding a table goes. It writes nothing. minutes is how far ahead deadlines are counted, at most LookMinutes.
+// Look returns the state of guarding a table. It writes nothing. It counts the deadlines of the
+// next minutes, at most LookMinutes.
 func Look(ctx context.Context, o Options, minutes int) (*Status, error) {
 	g, err := New(o)
 	if err != nil {
@@ -79,7 +80,7 @@ func leaseStatus(name string, r lease.Row) LeaseStatus {
 	return l
 }
 
-// lookAhead counts what is due and what will be.
+// lookAhead counts the due and the upcoming deadlines.
 func (g *Guard) lookAhead(ctx context.Context, s *Status, minutes int) error {
 	s.Upcoming = make([]int64, minutes)
 	known, err := g.lookIntoDeadlines(ctx, s)
@@ -100,7 +101,7 @@ func (g *Guard) lookAhead(ctx context.Context, s *Status, minutes int) error {
 	return nil
 }
 
-// lookIntoIndex counts in the index, where a worker sweeps one or could.
+// lookIntoIndex counts in the index, if a worker sweeps one or could.
 func (g *Guard) lookIntoIndex(ctx context.Context, s *Status) (known bool, err error) {
 	if !g.hasWindowIndex() {
 		return false, nil
@@ -113,7 +114,7 @@ func (g *Guard) lookIntoIndex(ctx context.Context, s *Status) (known bool, err e
 	if known, err = x.tryLayout(ctx, g.shares(Index)); err != nil || !known {
 		var p *Problem
 		if errors.As(err, &p) && p.Code == Misconfigured {
-			return false, nil // how many shards there are was not told; that is no reason to say nothing
+			return false, nil // the number of shards is unknown, which is no error here
 		}
 		return false, err
 	}
@@ -150,7 +151,8 @@ func (g *Guard) lookIntoIndex(ctx context.Context, s *Status) (known bool, err e
 	return true, nil
 }
 
-// count counts the items of a shard with TTLs from low to high, both in epoch seconds and included, and gives the first TTL.
+// count counts the items of a shard with TTLs from low to high, both in epoch seconds and included.
+// It also returns the first TTL.
 func (x *indexing) count(ctx context.Context, shard string, low, high int64) (n, first int64, err error) {
 	for partition := range x.layout.partitions(shard, low, high) {
 		in := x.query(partition, low, high)

@@ -7,10 +7,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// A mark is set before the removal to the deadline that armed it, and the removal is conditional on both. So the stream's REMOVE record of an expiry has an old image whose mark equals its TTL: what anyone else
-// deletes has no mark, or, where it was renewed between guard's two steps, one of another value. See deliver.Expired for the reader's side.
+// A mark is set, before the removal, to the deadline that armed it; the removal is conditional on
+// both. So in the stream's REMOVE record of an expiry the old image has a mark that equals its TTL.
+// An item deleted by another client has no mark, or another value if it was renewed between guard's
+// two steps. See deliver.Expired for the reader's side.
 
-// mark marks the item, and gives it as it is then.
+// mark sets the item's mark. It returns the item after that if there is an archive.
 func (g *Guard) mark(ctx context.Context, e entry) (item map[string]types.AttributeValue, units float64, err error) {
 	condition, names, values := g.condition(e)
 	names["#mark"] = g.o.Mark

@@ -18,8 +18,9 @@ import (
 // Strategy is how guard learns of deadlines.
 type Strategy string
 
-// The strategies. Auto takes stream where the table has one with both images, else index where it has an index of deadlines, else scan.
-// An index is one of deadlines where IndexName says so, or Init has made it, or it has one of the published designs.
+// The strategies. Auto is Stream if the table has a stream with both images, else Index if it has
+// an index of deadlines, else Scan. An index of deadlines is one that IndexName names, that Init
+// has made, or that has a published design.
 const (
 	Auto     Strategy = ""
 	Stream   Strategy = "stream"
@@ -28,72 +29,90 @@ const (
 	Scan     Strategy = "scan"
 )
 
-// Options says what is guarded, and how. DB and Table must be set.
+// Options configure a guard. DB and Table must be set.
 type Options struct {
 	DB      *dynamodb.Client        // the table's endpoint
 	Streams *dynamodbstreams.Client // the same endpoint's streams; for the stream and schedule strategies
 
 	Table     string // the table that is guarded
 	Attribute string // its TTL attribute: a number of epoch seconds. Default: the one of the table's native TTL
-	// Version names an attribute that changes with each write of the item: a removal is conditional on it too. Default: none.
+	// Version names an attribute that changes with each write of the item. Removals are conditional
+	// on it too. Default: none.
 	Version string
 
 	Strategy Strategy
 
-	// Deadlines is where the stream strategy keeps the deadlines it knows of: a client of an embedded database (mayfly.DB.DynamoDB) for one worker, or DB itself for
-	// a fleet. Default: DB.
+	// Deadlines is the client of the store for the stream strategy's deadlines: an embedded
+	// database (mayfly.DB.DynamoDB) for one worker, or DB itself for a fleet. Default: DB.
 	Deadlines *dynamodb.Client
 
 	// Scheduler is the EventBridge Scheduler that the schedule strategy makes its schedules with.
 	Scheduler *scheduler.Client
-	// Role is the ARN of the role that these schedules run as: it may delete the table's items. mayfly takes any.
+	// Role is the ARN of the role that these schedules run as. It may delete the table's items.
+	// mayfly accepts any.
 	Role string
-	// DeadLetters is the ARN of the queue of Amazon SQS that gets the deletions which these schedules could not make. Default: none.
+	// DeadLetters is the ARN of the SQS queue for the deletions that these schedules could not
+	// make. Default: none.
 	DeadLetters string
 
-	// IndexName is the secondary index of the index strategy. Default: found by its shape: sort key Attribute.
+	// IndexName is the secondary index of the index strategy. Default: the index with the sort key
+	// Attribute.
 	IndexName string
-	// Granularity is the length of an expiration window where the index's partition key holds windows: whole seconds. Default: a minute.
+	// Granularity is the length of a window in the index's partition key: whole seconds. Default: a
+	// minute.
 	Granularity time.Duration
-	// Shards is the number of shards, "0" to "n-1", that the index's partition key holds, or that end a window's name ("<window>#<shard>"). Default: 1 for windows; it must be set
-	// for an index of shards.
+	// Shards is the number of shards in the index's partition key, "0" to "n-1" or
+	// "<window>#<shard>". Default: 1 for windows; an index of shards needs it, unless Init has
+	// stored it.
 	Shards int
 	// Period is how often the index is asked, and how far ahead. Default: 5 s. Range: 1 s to an hour.
 	Period time.Duration
 
 	// Segments is into how many parts a scan is divided. Default: 4. Range: 1 to 1,000,000.
 	Segments int
-	// MaxRCU bounds what scans and sweeps read, in read units a second. Default: 100 for the scan strategy, else no bound.
+	// MaxRCU limits the reads of scans and sweeps, in read units per second. Default: 100 for the
+	// scan strategy, else no limit.
 	MaxRCU float64
 
-	// MaxWCU bounds what this worker's removals write, in write units a second, over table and indexes; each worker of a fleet has its own. Default: no bound.
+	// MaxWCU limits the writes of this worker's removals, in write units per second, over table and
+	// indexes. Each worker of a fleet has its own limit. Default: none.
 	MaxWCU float64
 	// Concurrency is how many removals are under way at most. Default: 64. Range: 1 to 1,024.
 	Concurrency int
-	// Batch puts up to so many removals into one transaction, each conditional; 0 removes one by one. Range: 0 to 100; the published sweepers have 25.
+	// Batch is the number of removals in a transaction, each conditional; 0 removes one by one.
+	// Range: 0 to 100; the published sweepers use 25.
 	Batch int
-	// DryRun removes nothing, and reports what would go.
+	// DryRun removes nothing, and reports the removals that would happen.
 	DryRun bool
 
-	// Mark names an attribute that is set, right before the removal, to the TTL value that armed it. In the stream's REMOVE record, a mark that equals the TTL
-	// tells an expiry from a deletion. Default: none.
+	// Mark names an attribute that is set, right before the removal, to the TTL value that armed
+	// it. In the stream's REMOVE record, a mark that equals the TTL distinguishes an expiry from a
+	// deletion. Default: none.
 	Mark string
-	// Archive gets each item before it is removed. Default: nobody. Where an item is changed between the two and keeps its deadline, Archive gets it as it went in a final delivery, after the
-	// removal: that one is lost if the process dies in between. With a Version that every write changes, such an item is not removed, and archived anew by whoever learns of its change.
+	// Archive gets each item before its removal. Default: none. If an item changes between the two
+	// and keeps its deadline, Archive gets its last state in a final delivery after the removal,
+	// which is lost if the process dies in between. With a Version that every write changes, such
+	// an item is not removed, and archived anew when a worker finds its change.
 	Archive target.Target
 
-	// MaxSkew is the most by which the local clock may be away from the endpoint's. Beyond it, Run ends with an error. Default: 5 s. Range: 100 ms to an hour.
+	// MaxSkew is the maximum difference between the local clock and the endpoint's. Beyond it, Run
+	// ends with an error. Default: 5 s. Range: 100 ms to an hour.
 	MaxSkew time.Duration
-	// Lease is the time after which a silent worker's share is taken over by the others: that takes half as long again at most. All workers have to have the same. Default: 6 s. Range: 1 s to an hour.
+	// Lease is the time after which other workers take over a silent worker's share; they need up
+	// to half as long again. All workers must use the same value. Default: 6 s. Range: 1 s to an
+	// hour.
 	Lease time.Duration
-	// Owner is this worker's name among the others. It must be one process's only, and a new one's after a restart: two of a name take each other's leases for their own. Default: random.
+	// Owner is this worker's name, unique to the process: two workers of one name share their
+	// leases by mistake, also across a restart. Default: random.
 	Owner string
-	// Alone says that no other worker guards the table, so that shares are taken at once and no leases are renewed.
+	// Alone promises that no other worker guards the table, so shares are taken at once and leases
+	// are not renewed.
 	Alone bool
 
-	// Observe is told of what happens. It is called from many goroutines and must not block. Default: nobody.
+	// Observe is called with each event, from many goroutines. It must not block. Default: none.
 	Observe func(Event)
-	// Progress is told how far what takes a while is: scans, catching up. It is called for each page that is read, and must not block. Default: nobody.
+	// Progress is called with the progress of scans and of catching up, for each page read. It must
+	// not block. Default: none.
 	Progress func(Progress)
 	Logger   *slog.Logger // Default: nothing is logged.
 
@@ -101,7 +120,7 @@ type Options struct {
 	trust bool         // clock is the endpoint's: tests move both
 }
 
-// withDefaults fills in what was left out.
+// withDefaults returns the options with the default of each missing field.
 func (o Options) withDefaults() Options {
 	if o.Deadlines == nil {
 		o.Deadlines = o.DB

@@ -16,8 +16,9 @@ const (
 	backoffMost  = 10 * time.Second
 )
 
-// backoff is how long an entry rests after so many attempts have failed before: twice as long each time, and somewhere in the upper half of that, so that those that failed together do not
-// come back together.
+// backoff returns how long an entry rests after its failed attempts. The maximum doubles each time;
+// the pause is random in its upper half, so that removals which failed together do not return
+// together.
 func backoff(tries int, err error) time.Duration {
 	most := min(backoffFirst<<min(tries, 12), backoffMost)
 	var a *archiveError
@@ -29,13 +30,14 @@ func backoff(tries int, err error) time.Duration {
 
 func pauseFor(ctx context.Context, d time.Duration) { clock.Pause(d, ctx.Done()) }
 
-// renewed reports whether the endpoint has found that the item is no longer as it was when it was armed. The removal is not tried again.
+// renewed reports whether the item no longer is as it was when it was armed. The removal is not
+// repeated.
 func renewed(err error) bool {
 	var unmet *types.ConditionalCheckFailedException
 	return errors.As(err, &unmet) || errors.Is(err, errRenewed)
 }
 
-// errRenewed says that the item is no longer as it was when it was armed.
+// errRenewed means that the item no longer is as it was when it was armed.
 var errRenewed = errors.New("the item was renewed or is gone")
 
 // removed notes a success.
@@ -55,13 +57,14 @@ func (g *Guard) refused(f removal) {
 	g.observe(g.about(Refused, f.key))
 }
 
-// failure decides what becomes of a removal that has not worked: an answer that says no, an obstacle that passes, or a mistake that stays.
+// failure handles a failed removal: it ends as refused, is repeated, or is given up.
 func (g *Guard) failure(ctx context.Context, f removal, err error) {
 	if renewed(err) {
 		g.refused(f)
 		return
 	}
-	if ctx.Err() != nil { // the end: nothing is known of it, and whoever comes next finds it
+	// guard ends: the outcome is unknown, and another worker finds the item again
+	if ctx.Err() != nil {
 		g.armed.retry(f, time.Hour)
 		return
 	}
@@ -84,7 +87,7 @@ func (g *Guard) failure(ctx context.Context, f removal, err error) {
 	g.observe(e)
 }
 
-// giveUp ends a removal that is not taken. It is told once for a while, however often the item is found.
+// giveUp ends a rejected removal. It logs that once for a while, however often the item is found.
 func (g *Guard) giveUp(f removal, err error) {
 	now := g.local.Millis()
 	g.given.add(f.entry, now)
@@ -104,7 +107,7 @@ func (g *Guard) giveUp(f removal, err error) {
 	g.observe(e)
 }
 
-// notNow tells of what is in the way of a removal, and passes: once a minute for each cause.
+// notNow logs a transient failure of a removal, once a minute for each cause.
 func (g *Guard) notNow(f removal, err error) {
 	cause := code(err)
 	if cause == "" {

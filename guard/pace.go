@@ -9,8 +9,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// pace says how fast guard removes. There is no bound at first. When the endpoint refuses to keep up, guard's rate becomes a part of what it has got through lately, and grows from there steadily, so that
-// guard and the table's users share what capacity is spare; when the bound has not mattered for a while, there is none again. Besides, the units that removals consume may have a bound, MaxWCU.
+// pace limits the speed of removals. There is no limit at first. When the endpoint throttles,
+// guard's rate becomes a part of its recent throughput and grows steadily from there, so that guard
+// and the table's users share the spare capacity. When the limit has not mattered for a while, it
+// is lifted. MaxWCU may limit the consumed units besides.
 type pace struct {
 	elapsed clock.Elapsed
 	most    float64 // write units a second; 0: no bound
@@ -25,13 +27,13 @@ type pace struct {
 		each    float64       // write units that a removal consumes, as a running mean
 
 		second    time.Duration // begin of the present one, in which
-		succeeded int           // so many removals have ended
+		succeeded int           // removals that have ended in it
 		lately    float64       // and in the one before, a second
 	}
 }
 
 const (
-	paceCut    = 0.7 // of what was got through
+	paceCut    = 0.7 // of the recent throughput
 	paceStep   = 0.1 // of the same, by which the rate grows each second
 	paceLeast  = 2.0 // removals a second
 	paceFirst  = 50.0
@@ -61,8 +63,8 @@ func (p *pace) wait(ctx context.Context, n int) error {
 	}
 }
 
-// take takes what n removals need, or says how long to wait until there is enough. A balance may become negative by more than one removal's, as batches and large items are paid for
-// afterwards.
+// take takes the tokens of n removals, or returns how long to wait for them. A balance may fall
+// below zero by more than one removal, as batches and large items are paid for afterwards.
 func (p *pace) take(n float64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +84,7 @@ func (p *pace) take(n float64) time.Duration {
 	return 0
 }
 
-// passLocked lets what is allowed grow with the time that has passed.
+// passLocked adds the tokens for the time that has passed.
 func (p *pace) passLocked() {
 	t := p.elapsed()
 	passed := (t - p.mu.at).Seconds()
@@ -107,7 +109,8 @@ func (p *pace) passLocked() {
 	}
 }
 
-// consumed tells what n removals have consumed, which take had to guess; 0 where the endpoint has not told.
+// consumed records the consumption of n removals, which take had to guess; units is 0 if the
+// endpoint has not returned it.
 func (p *pace) consumed(n int, units float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +122,7 @@ func (p *pace) consumed(n int, units float64) {
 	}
 }
 
-// throttled cuts the rate. What comes back within half a second of a cut is of the rate before it.
+// throttled cuts the rate. Responses within half a second of a cut belong to the rate before it.
 func (p *pace) throttled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +133,8 @@ func (p *pace) throttled() {
 	}
 	got := max(p.mu.lately, float64(p.mu.succeeded)/max((t-p.mu.second).Seconds(), 0.1))
 	if p.mu.rate > 0 {
-		p.mu.rate = max(min(got, p.mu.rate)*paceCut, p.mu.rate/2, paceLeast) // never less than half at once: what was got through is a poor measure where there was little to do
+		// never less than half at once: throughput is a poor measure when there was little to do
+		p.mu.rate = max(min(got, p.mu.rate)*paceCut, p.mu.rate/2, paceLeast)
 	} else {
 		p.mu.rate = max(got*paceCut, paceFirst)
 	}
@@ -139,7 +143,8 @@ func (p *pace) throttled() {
 	p.mu.balance = 0
 }
 
-// troubled tells of an attempt that has failed otherwise. Where none has worked for a while, the endpoint is away or overloaded, and is not to be hammered at.
+// troubled records another failed attempt. If none has succeeded for a while, the endpoint is away
+// or overloaded, so the rate is cut.
 func (p *pace) troubled() {
 	p.mu.Lock()
 	p.passLocked()
@@ -150,7 +155,7 @@ func (p *pace) troubled() {
 	}
 }
 
-// limit is the present rate in removals a second; +Inf where there is no bound.
+// limit returns the present rate in removals per second; +Inf if there is no limit.
 func (p *pace) limit() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// inParallel calls do with 0 to n-1, and gives the first error.
+// inParallel calls do with 0 to n-1, up to parallel at a time. It returns the first error.
 func inParallel(n int, do func(i int) error) (err error) {
 	if n == 1 {
 		return do(0)
@@ -38,7 +38,8 @@ func inParallel(n int, do func(i int) error) (err error) {
 	return err
 }
 
-// sideBySide does n things, as many at one time as Options allow, and gives the first error.
+// sideBySide calls do with 0 to n-1, up to Options.Concurrency at a time. It returns the first
+// error.
 func (g *Guard) sideBySide(ctx context.Context, n int, do func(i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -5,25 +5,31 @@ import (
 	"sync"
 )
 
-// partition is what this process knows of a part of the deadlines: those that it has armed, as the owner of the part or because it has learnt of them too late to leave
-// them to the owner.
+// partition is a part of the deadlines as this process knows it: the rows that it has armed, as the
+// part's owner or because it found them too late for the owner.
 //
-// An item may have several deadlines in the table for a while, of which the later of two is not necessarily the right one: what a scan has found may be older than what the
-// stream has told already, and a worker that was paused may have written one that is no longer. So all are tried, each in its turn: an item's deadlines are chained in their order,
-// and the first one is armed. The wrong ones are refused. A renewal takes its old deadline out, so this costs nothing where all is well.
+// The table may hold several deadlines of an item for a while, and the last is not necessarily the
+// right one. A scan may have found one that is older than the stream's, or a worker may have
+// written an outdated one after a pause. So all are tried in order: an item's rows are chained, and
+// the first one is armed. The wrong ones are refused. A renewal removes its old deadline, so this
+// usually costs nothing.
 type partition struct {
 	s      *stream
 	number int
-	wake   chan struct{} // has an element when the owner has to look again
+	wake   chan struct{} // has an element when the owner has to poll again
 	mu     struct {
 		sync.Mutex
-		items    map[key]*row          // the first of each chain
-		owned    bool                  // this worker has the lease
-		loaded   int64                 // the owner has armed all deadlines before this instant, ms, and arms those that are written from now on
-		next     int64                 // when the owner looks again, if it is not told to before
-		known    map[int64]bool        // minutes that are in the directory for certain
-		track    bool                  // what has ended is noted, because it may be found once more
-		finished [2]map[entry]finished // by key and instant: what has ended since the owner's last look began, and since the one before
+		items map[key]*row // the first of each chain
+		owned bool         // this worker has the lease
+		// ms: the owner has armed all deadlines before this instant, and arms new ones as they are
+		// written
+		loaded int64
+		next   int64          // ms: when the owner polls next, unless it is woken before
+		known  map[int64]bool // minutes that are in the directory for certain
+		// finished deadlines are recorded, because a query may find them once more
+		track bool
+		// by key and instant: finished since the owner's last poll began, and since the one before
+		finished [2]map[entry]finished
 	}
 }
 
@@ -97,7 +103,7 @@ type chain struct {
 	p      *partition
 	key    key
 	before *row
-	first  bool // what was set is the first
+	first  bool // the last set changed the first row
 }
 
 func (c *chain) get() *row {
@@ -109,7 +115,7 @@ func (c *chain) get() *row {
 
 func (c *chain) move() { c.before = c.get() }
 
-// set puts n, and what follows it, where the chain is.
+// set puts n, and its followers, at the chain's position.
 func (c *chain) set(n *row) {
 	c.first = c.before == nil
 	switch {
@@ -122,7 +128,7 @@ func (c *chain) set(n *row) {
 	}
 }
 
-// drop removes a deadline from memory because a record shows that the item has it no longer. It
+// drop removes a deadline from memory because a record shows that the item no longer has it. It
 // returns the row if that has to be deleted from the inbox.
 func (p *partition) drop(gone *row) *row {
 	p.mu.Lock()
@@ -186,7 +192,8 @@ func (r *row) finished(_ entry, how outcome) {
 	}
 }
 
-// unfinished is the earliest deadline of the table, before the instant given, that is not done with; else that instant. What is in the inbox is found there again.
+// unfinished returns the earliest unfinished deadline of the table before an instant, else that
+// instant. Rows of the inbox do not count: every owner finds them there.
 func (p *partition) unfinished(before int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,8 +207,9 @@ func (p *partition) unfinished(before int64) int64 {
 	return before
 }
 
-// arms reports whether a deadline that was just written is to be armed here and now: the owner has looked there already, or will not in time. Where there is no room in
-// memory, an owner will look there again instead; what is due too soon for that has to wait for room.
+// arms reports whether a deadline that was just written is armed by its writer: the owner has
+// polled past it, or will poll too late. Without room in memory, the owner polls there again
+// instead; a deadline that is due too soon for that waits for room.
 func (p *partition) arms(at, soon int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,7 +236,7 @@ func (p *partition) knows(minute int64) bool {
 // knownMax bounds how many minutes of the directory are remembered, for each partition.
 const knownMax = 10_000
 
-// learn notes that a minute is in the directory, and tells an owner that would look too late.
+// learn records that a minute is in the directory, and wakes an owner that would poll too late.
 func (p *partition) learn(minute int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

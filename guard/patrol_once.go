@@ -11,20 +11,22 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// A single run has no time for a whole patrol, so each makes some pages of it, and the next goes on there. When a pass is through, the next begins an hour later.
+// A single run has no time for a whole patrol, so each reads some pages of it, and the next run
+// continues. When a pass is complete, the next begins an hour later.
 const (
 	patrolRow   = "patrol/runs" // its checkpoint is a round
 	patrolPages = 4             // pages of a run, of a megabyte each at most
 )
 
-// round is where the runs' patrol has come to.
+// round is the position of the runs' patrol.
 type round struct {
 	Key   string `json:"key,omitempty"`   // the last that was read, see keyText; "": none
 	Ended int64  `json:"ended,omitempty"` // ms: when the last whole pass did
 }
 
-// patrolOnce makes some pages of the patrol, and waits until what they have armed has ended. Nobody waits for its row: where two runs overlap, one takes it from the other, and what both
-// see is removed once all the same.
+// patrolOnce reads some pages of the patrol, and waits until the deadlines it has armed have ended.
+// It does not wait for its row: of two overlapping runs one takes it from the other, and an item
+// that both find is removed only once.
 func (o *oneSweep) patrolOnce(ctx context.Context, leases *lease.Leases) error {
 	var rows map[string]lease.Row
 	err := o.ask.again(ctx, "Query on "+lease.TableName, func() (int, *types.ConsumedCapacity, error) {
@@ -62,7 +64,7 @@ func (o *oneSweep) patrolOnce(ctx context.Context, leases *lease.Leases) error {
 	return err
 }
 
-// readRound reads a checkpoint. One that makes no sense is none.
+// readRound parses a checkpoint. An invalid one counts as none.
 func readRound(text string) (at round) {
 	if json.Unmarshal([]byte(text), &at) != nil {
 		return round{}

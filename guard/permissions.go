@@ -1,8 +1,8 @@
 package guard
 
-// Permission is an action of IAM that a function needs, and on what.
+// Permission is an IAM action that a function needs, and its resource.
 type Permission struct {
-	Action string // such as "dynamodb:Query"
+	Action string // for example "dynamodb:Query"
 	On     Resource
 }
 
@@ -18,13 +18,14 @@ const (
 	OnRole      Resource = "role"      // the role that schedules run as
 )
 
-// SweepPermissions are what Sweep needs, where Attribute is given, there are no marks and no archive, and the leases' table exists.
+// SweepPermissions returns the permissions of Sweep, if Attribute is set, there is no mark and no
+// archive, and the table of leases exists.
 func SweepPermissions() []Permission {
 	return []Permission{
 		{"dynamodb:DescribeTable", OnTable},
 		{"dynamodb:DeleteItem", OnTable},
 		{"dynamodb:Query", OnIndex},
-		{"dynamodb:Scan", OnIndex}, // to learn what the index's partition key holds, and for the patrol
+		{"dynamodb:Scan", OnIndex}, // for the layout of the index, and for the patrol
 		{"dynamodb:GetItem", OnLeases},
 		{"dynamodb:PutItem", OnLeases},
 		{"dynamodb:Query", OnLeases},
@@ -32,11 +33,12 @@ func SweepPermissions() []Permission {
 	}
 }
 
-// StreamPermissions are what StreamRecords needs, where Attribute is given and the group of the schedules exists. The event source mapping needs its own.
+// StreamPermissions returns the permissions of StreamRecords, if Attribute is set and the group of
+// the schedules exists. The event source mapping needs further ones.
 func StreamPermissions() []Permission {
 	return []Permission{
 		{"dynamodb:DescribeTable", OnTable},
-		{"dynamodb:DeleteItem", OnTable}, // of what has expired already
+		{"dynamodb:DeleteItem", OnTable}, // for items that have expired already
 		{"scheduler:CreateSchedule", OnSchedules},
 		{"scheduler:GetSchedule", OnSchedules},
 		{"scheduler:UpdateSchedule", OnSchedules},
@@ -45,7 +47,8 @@ func StreamPermissions() []Permission {
 	}
 }
 
-// SchedulePermissions are what the role needs that schedules run as, without a dead letter queue.
+// SchedulePermissions returns the permissions of the role that schedules run as, without a
+// dead-letter queue.
 func SchedulePermissions() []Permission {
 	return []Permission{{"dynamodb:DeleteItem", OnTable}}
 }

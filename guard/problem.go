@@ -8,11 +8,12 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Problem is why guarding makes no sense or no longer does, in words for whoever runs it.
+// Problem is the reason why guarding is impossible or no longer possible, in words for the
+// operator.
 type Problem struct {
 	Code    Code
-	Message string // what is wrong
-	Next    string // what to do about it
+	Message string // the fault
+	Next    string // the next step for the operator
 	Err     error  // the cause; may be nil
 }
 
@@ -21,16 +22,17 @@ type Code string
 
 // The kinds of problems.
 const (
-	NoTable       Code = "NoTable"       // there is no such table, or no longer
-	NewTable      Code = "NewTable"      // the table was deleted, and made again under the same name
-	NoAttribute   Code = "NoAttribute"   // no TTL attribute is given, and the table's TTL names none
-	NoStream      Code = "NoStream"      // the table has no stream, or not the one that the strategy needs
+	NoTable     Code = "NoTable"     // the table does not exist, or no longer exists
+	NewTable    Code = "NewTable"    // the table was deleted, and made again under the same name
+	NoAttribute Code = "NoAttribute" // Options has no TTL attribute, and the table's TTL is off
+	// the table has no stream, or not the kind that the strategy needs
+	NoStream      Code = "NoStream"
 	NoIndex       Code = "NoIndex"       // the table has no index that the strategy could ask
 	AccessDenied  Code = "AccessDenied"  // a permission is missing
 	Credentials   Code = "Credentials"   // credentials are missing, wrong or expired
 	Skew          Code = "Skew"          // the local clock is further from the endpoint's than MaxSkew
-	NoDate        Code = "NoDate"        // the endpoint does not tell its time
-	Misconfigured Code = "Misconfigured" // something else that only whoever runs it can mend
+	NoDate        Code = "NoDate"        // the endpoint does not send its time
+	Misconfigured Code = "Misconfigured" // another fault that the operator has to fix
 	Unavailable   Code = "Unavailable"   // the endpoint cannot be reached, or does not work, at the beginning
 )
 
@@ -47,7 +49,8 @@ func (p *Problem) Error() string {
 
 func (p *Problem) Unwrap() error { return p.Err }
 
-// problem gives what an endpoint's error means for good, nil for one that may pass by itself. doing says what was asked, as the API calls it: "DeleteItem".
+// problem returns the problem behind an endpoint's error; nil for a transient one. doing is the
+// operation's name in the API, for example "DeleteItem".
 func (g *Guard) problem(doing string, err error) *Problem {
 	var already *Problem
 	if errors.As(err, &already) {
@@ -67,7 +70,8 @@ func (g *Guard) problem(doing string, err error) *Problem {
 	return nil
 }
 
-// notAllowed gives the problem where the endpoint does not take the credentials, or does not allow a call with them.
+// notAllowed returns the problem if the endpoint rejects the credentials, or forbids a call with
+// them; else nil.
 func notAllowed(operation, on string, err error) *Problem {
 	switch code(err) {
 	case "AccessDeniedException", "AccessDenied", "NotAuthorized":
@@ -83,7 +87,7 @@ func notAllowed(operation, on string, err error) *Problem {
 	return nil
 }
 
-// hasExpired reports whether the endpoint has said that the credentials have.
+// hasExpired reports whether the endpoint has rejected the credentials as expired.
 func hasExpired(err error) bool {
 	switch code(err) {
 	case "ExpiredTokenException", "ExpiredToken", "RequestExpired":
@@ -100,7 +104,7 @@ func (g *Guard) fail(p *Problem) {
 	}
 }
 
-// gone tells of a missing table that was there before.
+// gone returns the problem of a table that is missing although it existed at the start.
 func (g *Guard) gone(p *Problem) *Problem {
 	if p.Code != NoTable {
 		return p
@@ -108,7 +112,7 @@ func (g *Guard) gone(p *Problem) *Problem {
 	return &Problem{Code: NoTable, Message: fmt.Sprintf("table %s was deleted while it was guarded", g.o.Table), Next: "guard another one", Err: p.Err}
 }
 
-// atStart gives a problem for whatever goes wrong before guarding has begun.
+// atStart returns the problem for any error before guarding has begun.
 func (g *Guard) atStart(doing string, err error) error {
 	if p := g.problem(doing, err); p != nil {
 		return p

@@ -9,34 +9,44 @@ import (
 // Doing is something that takes a while.
 type Doing string
 
-// What Options.Progress is told of.
+// The kinds of long work.
 const (
-	FirstScan    Doing = "first scan"   // the stream and schedule strategies learn of what was there before they followed the stream
-	WholeScan    Doing = "scan"         // a pass of the scan strategy; or those two read the table once more, because records were lost
-	CatchUp      Doing = "catch-up"     // the index strategy looks for what came due while nobody swept
-	BoundingTime Doing = "clock bounds" // the endpoint's clock is asked again and again, until it is known well enough for removals at the instant
+	// the stream and schedule strategies find the items from before they followed the stream
+	FirstScan Doing = "first scan"
+	// a pass of the scan strategy; or those two scan once more, because records were lost
+	WholeScan Doing = "scan"
+	// the index strategy finds the deadlines that came due while no worker swept
+	CatchUp Doing = "catch-up"
+	// guard probes the endpoint's clock until it is accurate enough for removals at the instant
+	BoundingTime Doing = "clock bounds"
 )
 
-// Progress is how far this worker is with something. Of a table that several workers share, each tells of its own part.
+// Progress is how far this worker is with long work. Workers that share a table each report their
+// own part.
 type Progress struct {
 	Doing Doing
-	Done  int64  // units so far; of what was begun by another worker, or by this one before it was started again, only those since
-	Total int64  // of how many, about: of items what the endpoint last counted, which at Amazon can be six hours ago. 0: nobody knows. Done can become more
-	Unit  string // "items" that were read; "windows" that were asked for; "ms" of the uncertainty that were taken away
+	// units so far; if another worker, or this one before a restart, began the work: only those
+	// since
+	Done int64
+	// estimate: for items the endpoint's last count, which at Amazon can be six hours old. 0:
+	// unknown. Done may exceed it
+	Total int64
+	Unit  string // "items" read; "windows" queried; "ms" of uncertainty removed
 	Ended bool   // it is through
-	Left  bool   // it is not, and this worker goes on with it no more: it is left to others, or there is no use in it at present
+	// this worker has stopped before the end: others continue, or continuing is useless at present
+	Left bool
 
-	Within time.Duration // of BoundingTime: what is still not known of the endpoint's clock
+	Within time.Duration // of BoundingTime: the remaining uncertainty of the endpoint's clock
 }
 
-// tell tells whoever wants to know.
+// tell calls Options.Progress, if set.
 func (g *Guard) tell(p Progress) {
 	if g.o.Progress != nil {
 		g.o.Progress(p)
 	}
 }
 
-// track adds up how far this worker is with parts of something, such as the segments of a scan.
+// track adds up this worker's progress with parts of some work, for example the segments of a scan.
 type track struct {
 	g     *Guard
 	doing Doing
@@ -49,7 +59,7 @@ type track struct {
 	}
 }
 
-// ending says when what is tracked has ended.
+// ending is the condition for the end of tracked work.
 type ending int
 
 const (
@@ -58,17 +68,18 @@ const (
 	roundByRound               // again and again, when each part has been gone through once more
 )
 
-// trackPart is a part of what is tracked.
+// trackPart is a part of tracked work.
 type trackPart struct {
-	t       *track
-	total   int64 // windows of it; 0: it is of items
-	of      int   // it is one of so many parts of the table, about equal; 0: how many items it has nobody knows
+	t     *track
+	total int64 // windows of it; 0: it is of items
+	// it is one of so many equal parts of the table; 0: its number of items is unknown
+	of      int
 	done    int64 // units of this round
 	ahead   int64 // and of the next, in which it is already
 	through bool
 }
 
-// part is to be called when this worker begins with a part.
+// part is called when this worker begins a part.
 func (t *track) part(total int64, of int) *trackPart {
 	p := &trackPart{t: t, total: total, of: of}
 	t.mu.Lock()
@@ -77,7 +88,7 @@ func (t *track) part(total int64, of int) *trackPart {
 	return p
 }
 
-// add notes what has been done.
+// add adds finished units.
 func (p *trackPart) add(units int) {
 	p.t.mu.Lock()
 	defer p.t.mu.Unlock()
@@ -117,7 +128,7 @@ func (p *trackPart) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p.through && t.until != roundByRound {
-		return // it counts as long as there are others
+		return // it still counts while other parts are unfinished
 	}
 	if busy := slices.ContainsFunc(t.mu.parts, func(other *trackPart) bool { return other != p && !other.through }); t.mu.told && !busy {
 		t.tellLocked(Progress{Left: true})
@@ -132,7 +143,7 @@ func (p *trackPart) leave() {
 	}
 }
 
-// over notes that all parts have ended, whoever had them. A worker that had none tells nothing.
+// over is called when all parts have ended, in any worker. A worker without parts reports nothing.
 func (t *track) over() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,7 +152,7 @@ func (t *track) over() {
 	}
 }
 
-// tellLocked tells the sum of the parts.
+// tellLocked reports the sum of the parts.
 func (t *track) tellLocked(p Progress) {
 	p.Doing, p.Unit, p.Done = t.doing, "items", t.mu.left
 	known := true

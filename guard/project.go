@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// project asks for no more than a deadline needs, and some attributes besides. names are those that the request has already.
+// project sets a projection of the attributes of a deadline, and some others. names are the
+// request's attribute names so far.
 func (g *Guard) project(expression **string, names map[string]string, besides ...string) {
 	var parts []string
 	add := func(attribute string) {
@@ -32,7 +33,7 @@ func (g *Guard) project(expression **string, names map[string]string, besides ..
 	*expression = aws.String(strings.Join(parts, ", "))
 }
 
-// endOf is what a strategy returns: nothing once it was told to end.
+// endOf returns a strategy's error; nil once ctx is done.
 func endOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

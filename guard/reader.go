@@ -12,7 +12,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// handle brings the deadline table up to what a page of a shard's records says.
+// handle updates the deadline table with a page of a shard's records.
 func (s *stream) handle(ctx context.Context, shard string, records []deliver.Record) error {
 	if invariant.Injected(invariant.DoneEarly) {
 		for i := range records {
@@ -51,11 +51,13 @@ func (s *stream) handle(ctx context.Context, shard string, records []deliver.Rec
 	return nil
 }
 
-// handledMax bounds of how many shards it is remembered what was handled.
+// handledMax is the number of shards whose last handled record is remembered.
 const handledMax = 10_000
 
-// unhandled leaves out, and is done with, what this worker has handled of a shard before: a page may come again, alone and after newer ones, and what an older record says of an item is no
-// longer so. That of another worker, which this one does not know of, is undone by no older record because by tells.
+// unhandled returns the records that this worker has not handled yet, and marks the others as done.
+// A page may come again after newer ones, and its records are outdated then. This worker does not
+// know the records that another one has handled; there, the condition on by prevents that an older
+// record undoes a newer one.
 func (s *stream) unhandled(shard string, records []deliver.Record) []deliver.Record {
 	s.mu.Lock()
 	last := s.mu.handled[shard]
@@ -71,7 +73,7 @@ func (s *stream) unhandled(shard string, records []deliver.Record) []deliver.Rec
 	return fresh
 }
 
-// handled notes that what some records of a shard say is in the deadline table.
+// handled records that the deadline table contains the changes of these records.
 func (s *stream) handled(shard string, records []deliver.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +92,8 @@ func (s *stream) disarm(drops []*row) {
 	}
 }
 
-// changes sums the records up by item: the rows to put, at most one for an item, and those to delete.
+// changes sums the records up by item. It returns the rows to put, at most one for an item, and the
+// rows to delete.
 func (s *stream) changes(records []deliver.Record) (puts, drops []*row) {
 	last := map[key]string{} // the last record of each item
 	put, drop := map[key]entry{}, map[entry]bool{}
@@ -128,7 +131,7 @@ func (s *stream) changes(records []deliver.Record) (puts, drops []*row) {
 	return puts, drops
 }
 
-// entryOf gives the deadline of an image.
+// entryOf returns the deadline of an image.
 func (s *stream) entryOf(image map[string]streamtypes.AttributeValue) (entry, bool) {
 	if image[s.g.o.Attribute] == nil {
 		return entry{}, false
@@ -146,7 +149,8 @@ func (s *stream) entryOf(image map[string]streamtypes.AttributeValue) (entry, bo
 	return s.g.entryOf(item)
 }
 
-// write puts deadlines into the table and takes others out, and arms those that an owner would not see in time.
+// write puts rows into the table and deletes others. It arms those that an owner would see too
+// late.
 func (s *stream) write(ctx context.Context, puts, drops []*row) error {
 	if err := s.noteMinutes(ctx, puts); err != nil {
 		return err
@@ -154,7 +158,7 @@ func (s *stream) write(ctx context.Context, puts, drops []*row) error {
 	if err := s.put(ctx, puts, drops); err != nil {
 		return err
 	}
-	var slow []*row // those for which it took so long that their owners may have gone past them
+	var slow []*row // rows that took so long to write that their owners may have polled past them
 	now := s.g.now()
 	for _, e := range puts {
 		if !e.inbox && e.at < now+margin {
@@ -177,7 +181,8 @@ func (s *stream) write(ctx context.Context, puts, drops []*row) error {
 	return nil
 }
 
-// waitForRoom waits until a deadline may be armed. What is armed is due soon, so that removals make room before long; what is written meanwhile waits in the stream.
+// waitForRoom waits until a deadline may be armed. Armed deadlines are due soon, so removals make
+// room before long; records wait in the stream meanwhile.
 func (s *stream) waitForRoom(ctx context.Context) error {
 	for s.g.room() == 0 {
 		clock.Pause(roomPause, ctx.Done())
@@ -188,7 +193,7 @@ func (s *stream) waitForRoom(ctx context.Context) error {
 	return nil
 }
 
-// noteMinutes puts those minutes into the directory that are not known to be there.
+// noteMinutes writes the minutes into the directory that may be missing there.
 func (s *stream) noteMinutes(ctx context.Context, puts []*row) error {
 	type part struct {
 		p      *partition
@@ -218,7 +223,8 @@ func (s *stream) noteMinutes(ctx context.Context, puts []*row) error {
 	})
 }
 
-// put makes the writes. A worker with a table of its own makes them by batches; among others each is conditional, so that one which comes late undoes nothing.
+// put writes the rows. A worker with its own table writes batches; in a fleet each write is
+// conditional, so that a late one undoes nothing.
 func (s *stream) put(ctx context.Context, puts, drops []*row) error {
 	if s.local && (len(puts) == 0 || puts[0].by != "") {
 		return s.storeBatches(ctx, puts, drops)

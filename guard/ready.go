@@ -1,6 +1,6 @@
 package guard
 
-// readiness says when Run has found all that it needs.
+// readiness is the state of Run's preparation.
 type readiness struct {
 	yes      chan struct{}
 	strategy Strategy // valid once yes is closed, as is
@@ -10,7 +10,8 @@ type readiness struct {
 // Ready is closed when Run has checked the table and begun to guard it.
 func (g *Guard) Ready() <-chan struct{} { return g.readiness.yes }
 
-// Guarded says what is guarded and how, once Ready is closed: the strategy that was chosen and the TTL attribute that was found, where Options left that open.
+// Guarded returns the TTL attribute and the strategy, which Options may leave open, once Ready is
+// closed; before, "" and Auto.
 func (g *Guard) Guarded() (attribute string, by Strategy) {
 	select {
 	case <-g.readiness.yes:

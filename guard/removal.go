@@ -11,27 +11,28 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// arm waits in memory until the entry's deadline, and removes the item then. There is one entry per key: a later one takes its place, and the earlier one's done is told replaced.
-// arm never blocks. Who loads many deadlines asks room first. done is called once and must not block; it may arm and disarm.
+// arm keeps the entry in memory until its deadline, and removes the item then. A later entry of the
+// same key replaces an earlier one. arm never blocks; to load many deadlines, ask room first. The
+// armer gets the outcome once; it must not block, and may arm and disarm.
 func (g *Guard) arm(e entry) {
 	g.armed.arm(e)
 	g.observe(g.about(Armed, e.key))
 }
 
-// disarm takes the key's entry away; its done is told replaced.
+// disarm removes the key's entry, which ends as replaced.
 func (g *Guard) disarm(k key) {
 	if g.armed.disarm(k) {
 		g.observe(g.about(Disarmed, k))
 	}
 }
 
-// room is how many deadlines more may be armed: strategies that load ahead load less where there is little.
+// room returns how many more deadlines may be armed. Strategies load less ahead when it is low.
 func (g *Guard) room() int { return max(g.armed.most-g.armed.len(), 0) }
 
 // graceRemovals is how long removals that are under way may take once guard is to end.
 const graceRemovals = 5 * time.Second
 
-// remove removes what is due, until ctx is done and what was under way has ended.
+// remove removes due items until ctx is done and all removals under way have ended.
 func (g *Guard) remove(ctx context.Context) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -52,7 +53,7 @@ func (g *Guard) remove(ctx context.Context) {
 	g.armed.stop()
 }
 
-// pump hands what is due to the workers, in the order of the deadlines.
+// pump passes due entries to the workers, in the order of their deadlines.
 func (g *Guard) pump(ctx context.Context, jobs chan<- []removal) error {
 	for {
 		some, next := g.armed.take(g.now(), max(g.o.Batch, 1))
@@ -145,7 +146,7 @@ func (g *Guard) delete(ctx context.Context, f removal) (units float64, err error
 	return units + capacity(out.ConsumedCapacity), nil
 }
 
-// spare looks whether the item would go.
+// spare reads the item in place of its removal in a dry run.
 func (g *Guard) spare(ctx context.Context, f removal) {
 	_, armed, err := g.read(ctx, f.entry)
 	switch {

@@ -22,22 +22,24 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// The scan strategy reads the whole table again and again, in segments that are divided among the workers, within a budget. Deadlines that come before a segment will have been read
-// once more are armed, so items go at their instant, but for those whose whole life lies between two passes.
+// The scan strategy reads the whole table again and again, in segments shared by the workers,
+// within a budget. It arms the deadlines that come before the next read of their segment. So items
+// go at their instant, except for an item that is written and expires between two passes.
 type scanning struct {
-	g    *Guard
-	ask  *asker
-	seen *sightings   // of a dry run, which tells of an item and its deadline once however often it is read; else nil
+	g   *Guard
+	ask *asker
+	// of a dry run, so that it reports an item and its deadline only once; else nil
+	seen *sightings
 	held atomic.Int64 // leases that this worker has
 	mu   struct {
 		sync.Mutex
-		walks map[*walk]bool // under those leases
+		walks map[*walk]bool // of those leases
 	}
 }
 
 const (
 	scanPrefix = "scan/"
-	roomKept   = 100_000 // deadlines that there has to be room for, so that those are armed that are not near
+	roomKept   = 100_000 // room below which only near deadlines are armed
 	nearby     = 60_000  // ms: a deadline that is near
 	firstPass  = time.Hour
 )
@@ -54,7 +56,7 @@ func newScan(g *Guard) strategy {
 	return x
 }
 
-// scanUnits is what scans read a second where the options do not say, and Auto has chosen the strategy.
+// scanUnits is the default of MaxRCU if Auto has chosen the strategy.
 const scanUnits = 100
 
 func (x *scanning) run(ctx context.Context) error {
@@ -102,7 +104,8 @@ func (x *scanning) note(w *walk, walks bool) {
 	}
 }
 
-// horizonAt is up to where this worker has armed what it has read of its segments, each wholly; 0 where it has none, or not read all of one yet.
+// horizonAt returns the instant before which this worker has armed all deadlines of its segments; 0
+// if it has none, or has not read one to its end yet.
 func (x *scanning) horizonAt() (at int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -116,7 +119,8 @@ func (x *scanning) horizonAt() (at int64) {
 	return at
 }
 
-// estimate is how long the first pass will take, by the table's size, which the endpoint knows roughly.
+// estimate returns how long the first pass will take, by the endpoint's approximate size of the
+// table.
 func (x *scanning) estimate(ctx context.Context) (took time.Duration, err error) {
 	err = x.ask.again(ctx, "DescribeTable", func() (int, *types.ConsumedCapacity, error) {
 		out, err := x.g.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &x.g.o.Table})
@@ -132,7 +136,8 @@ func (x *scanning) estimate(ctx context.Context) (took time.Duration, err error)
 	return max(took, firstPass), err
 }
 
-// visit arms what is due before the items are read again. left is told the deadlines that are not armed for want of room.
+// visit arms the deadlines that are due before their items are read again. It calls left with
+// deadlines that it leaves out for lack of room.
 func (x *scanning) visit(ctx context.Context, items []map[string]types.AttributeValue, until int64, left func(at int64)) error {
 	arm := x.g.arm
 	if x.seen != nil {
@@ -152,7 +157,8 @@ func (x *scanning) visit(ctx context.Context, items []map[string]types.Attribute
 	return nil
 }
 
-// armWithRoom arms a deadline. Where there is little room, one that is not near is left to a later pass, and one that is near waits for room.
+// armWithRoom arms a deadline. With little room, it leaves a distant deadline to a later pass, and
+// waits for room for a near one.
 func armWithRoom(ctx context.Context, g *Guard, e entry, arm func(entry)) (armed bool, err error) {
 	if g.room() < roomKept && e.at > g.now()+nearby {
 		return false, nil
@@ -167,18 +173,19 @@ func armWithRoom(ctx context.Context, g *Guard, e entry, arm func(entry)) (armed
 	return true, nil
 }
 
-// walk reads some segments of a table or an index again and again, under a lease whose checkpoint is where it has come to. A worker that takes the lease goes on from there, and is through
-// with its first pass when it comes to the end; the next begins at once.
+// walk reads some segments of a table or an index again and again, under a lease whose checkpoint
+// is its position. A worker that takes the lease continues there. The end of the last segment
+// completes its first pass; the next begins at once.
 type walk struct {
 	g       *Guard
 	ask     *asker
-	lease   *lease.Lease // nil: where it has come to is kept nowhere
-	number  int          // of the lease, among so many: its segments are those that are congruent
+	lease   *lease.Lease // nil: the position is not saved
+	number  int          // of the lease, among leases many: its segments are congruent to it
 	leases  int
 	every   time.Duration // between the beginnings of two passes, at least
-	first   time.Duration // how long a pass takes as long as that is not known
+	first   time.Duration // estimated duration of the first pass
 	scan    dynamodb.ScanInput
-	extra   []string // attributes that are read besides those of a deadline
+	extra   []string // attributes to read besides those of a deadline
 	visit   func(ctx context.Context, items []map[string]types.AttributeValue, until int64) error
 	through func()       // a pass has ended
 	saved   int64        // ms
@@ -186,7 +193,7 @@ type walk struct {
 	armed   atomic.Int64 // ms: the same of the last pass that has read all; 0: there was none
 }
 
-// place is where a walk has come to: its checkpoint.
+// place is the position of a walk: its checkpoint.
 type place struct {
 	Segment int    `json:"segment"`
 	Key     string `json:"key,omitempty"`    // the last that was read, see keyText; "": none of the segment
@@ -227,7 +234,8 @@ func (w *walk) run(ctx context.Context) error {
 	}
 }
 
-// resume reads the checkpoint. One that makes no sense, such as one of other segments, is none.
+// resume parses the checkpoint. An invalid one, for example one of another number of segments,
+// counts as none.
 func (w *walk) resume() (at place) {
 	if w.lease == nil {
 		return place{Segment: w.number}
@@ -287,7 +295,8 @@ func (w *walk) segment(ctx context.Context, at *place, began int64) (err error) 
 	}
 }
 
-// until is the instant before which what is read now will have been read again: passes take as long as the last one, or this one so far, and there is room for twice as much.
+// until returns the instant before which the present item will be read again: passes take as long
+// as the last one, or this one so far, with a factor of two in reserve.
 func (w *walk) until(at *place, began int64) int64 {
 	now := w.g.now()
 	took := at.TookMs
@@ -300,7 +309,7 @@ func (w *walk) until(at *place, began int64) int64 {
 // leave notes that this pass does not arm all that lies from an instant on.
 func (w *walk) leave(at int64) { w.arms = min(w.arms, at) }
 
-// save writes the checkpoint. What cannot be written is so the next time.
+// save writes the checkpoint. If that fails, the next save repeats it.
 func (w *walk) save(ctx context.Context, at place) {
 	if w.lease == nil {
 		return

@@ -20,13 +20,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// The schedule strategy follows the table's stream and keeps one schedule per item at an EventBridge Scheduler (docs/spec/patterns.md (c)), which deletes the item at its deadline: see
-// schedules. Guard itself removes only what has expired, or is about to, when it learns of it.
+// The schedule strategy follows the table's stream and keeps one schedule per item at an
+// EventBridge Scheduler (docs/spec/patterns.md (c)), which deletes the item at its deadline: see
+// schedules. Guard itself removes only items that have expired, or are about to, when it finds
+// them.
 //
-//	stream   each record that adds, changes or takes away a deadline makes, updates or deletes the schedule; it is done only when the Scheduler has said so
-//	scan     makes the schedules of the items from before the stream, once, and again when records were lost. One that it makes while the item's deadline goes away stays until
-//	         it fires, and is refused then
-//	dry run  deadlines are waited for in memory instead, and told of
+//	stream   each record that adds, changes or removes a deadline creates, updates or deletes the
+//	         schedule; it is done only when the Scheduler has confirmed that
+//	scan     creates the schedules of the items from before the stream, once, and again when records
+//	         were lost. One that it creates while the item loses its deadline stays until it
+//	         fires, and is refused then
+//	dry run  deadlines wait in memory instead, and are reported
 type scheduling struct {
 	*schedules
 	pages *asker
@@ -37,7 +41,7 @@ const (
 	nearMs         = 5_000 // a schedule that is due sooner could be refused as past by the time it is made
 	schedulePrefix = "scan/"
 
-	streamPause = 500 * time.Millisecond // between two looks for another stream
+	streamPause = 500 * time.Millisecond // between two checks for another stream
 	streamLooks = 20                     // then a table that has none is a problem
 )
 
@@ -45,7 +49,7 @@ func newSchedule(g *Guard) strategy {
 	return &scheduling{schedules: newSchedules(g), pages: &asker{g, newBudget(g.o.MaxRCU)}, lost: make(chan struct{}, 1)}
 }
 
-// run follows the table's stream, and the next one where it is switched off and on again.
+// run follows the table's stream, and the next one if it is switched off and on again.
 func (x *scheduling) run(ctx context.Context) error {
 	if p := x.followable(x.g.table); p != nil {
 		return p
@@ -67,7 +71,7 @@ func (x *scheduling) run(ctx context.Context) error {
 	}
 }
 
-// nextStream waits for a stream to take the place of one that has ended.
+// nextStream waits for the successor of a stream that has ended.
 func (x *scheduling) nextStream(ctx context.Context, last string) (arn string, err error) {
 	for looks := streamLooks; ; looks-- {
 		var t *table
@@ -97,7 +101,7 @@ func (x *scheduling) nextStream(ctx context.Context, last string) (arn string, e
 	}
 }
 
-// followable gives the problem with a table's stream: new images are needed.
+// followable returns the problem with a table's stream, which must have new images; else nil.
 func (x *scheduling) followable(t *table) *Problem {
 	const next = "enable a stream with NEW_AND_OLD_IMAGES, or choose the strategy index or scan"
 	switch {
@@ -109,7 +113,8 @@ func (x *scheduling) followable(t *table) *Problem {
 	return nil
 }
 
-// stream follows one stream. Before the scan it notes where the stream stands, so nothing is written between the two that neither sees.
+// stream follows one stream. It notes the position in the stream before the scan, so that one of
+// the two sees each write.
 func (x *scheduling) stream(ctx context.Context, arn string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -147,10 +152,10 @@ func (x *scheduling) stream(ctx context.Context, arn string) error {
 	return err
 }
 
-// streamLabel is what tells a table's streams apart.
+// streamLabel returns the part of the ARN in which a table's streams differ.
 func streamLabel(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
-// begun waits until a consumer has noted where it begins.
+// begun waits until a consumer has noted its first position.
 func (x *scheduling) begun(ctx context.Context, c *deliver.Consumer) error {
 	for wait := begunFirst; ; wait = min(2*wait, schedulePauses) {
 		is := false
@@ -165,11 +170,13 @@ func (x *scheduling) begun(ctx context.Context, c *deliver.Consumer) error {
 	}
 }
 
-// scanName is the consumer whose leases say how far the scan is that goes with a stream. As long as they do not say that it is done it is made, by whoever comes.
+// scanName returns the consumer for the scan of a stream. Any worker continues the scan until all
+// its leases are done.
 func scanName(t *table, label string) string { return consumerName(t, Schedule) + "/scan/" + label }
 
-// forgetScan has the scan made again. The consumer of the stream goes on only after that, so the wish is not lost with the process that has it: the leases lack, or the loss is found again. A worker
-// that is in the midst of the scan loses its lease, and begins anew.
+// forgetScan makes the workers repeat the scan. The consumer of the stream continues only after
+// that, so a crash does not lose the request: either the leases are missing, or the loss is found
+// again. A worker in the middle of the scan loses its lease, and begins anew.
 func (x *scheduling) forgetScan(ctx context.Context, label string) {
 	err := x.ask(ctx, "DeleteItem", func() error { return lease.Clear(ctx, x.g.db, scanName(x.g.table, label)) })
 	var p *Problem
@@ -178,7 +185,8 @@ func (x *scheduling) forgetScan(ctx context.Context, label string) {
 	}
 }
 
-// scanTable makes the schedules of the items that there are, together with the other workers, unless that has been done. again says that it has been done once, for those who look on.
+// scanTable creates the schedules of the existing items, together with the other workers, unless
+// that has been done. again distinguishes a repeated scan in the progress.
 func (x *scheduling) scanTable(ctx context.Context, label string, again bool) error {
 	name := scanName(x.g.table, label)
 	var names []string
@@ -200,7 +208,8 @@ func (x *scheduling) scanTable(ctx context.Context, label string, again bool) er
 	return err
 }
 
-// segment scans a part of the table. The checkpoint is behind what has its schedule, or is gone.
+// segment scans a part of the table. All items before the checkpoint have their schedule, or are
+// gone.
 func (x *scheduling) segment(ctx context.Context, l *lease.Lease, of int, part *trackPart) error {
 	start, err := readKeyText(l.Checkpoint())
 	if err != nil {
@@ -230,7 +239,7 @@ func (x *scheduling) segment(ctx context.Context, l *lease.Lease, of int, part *
 	}
 }
 
-// save writes a checkpoint, as often as it takes.
+// save writes a checkpoint, with retries.
 func (x *scheduling) save(ctx context.Context, l *lease.Lease, checkpoint string) error {
 	lost := false
 	err := x.ask(ctx, "PutItem", func() error {
@@ -267,7 +276,7 @@ func (x *scheduling) items(ctx context.Context, items []map[string]types.Attribu
 	if err != nil {
 		return err
 	}
-	if x.g.o.DryRun { // what is waited for may be years away
+	if x.g.o.DryRun { // the waiting deadlines may be years away
 		return nil
 	}
 	for range items {
@@ -283,8 +292,8 @@ func (x *scheduling) items(ctx context.Context, items []map[string]types.Attribu
 // soon reports whether guard removes the item itself.
 func (s *schedules) soon(e entry) bool { return s.g.o.DryRun || e.at <= s.g.now()+nearMs }
 
-// handle brings schedules in line with what a page of records says. Of several records of one item only what has become of them together counts. A record is done when the Scheduler
-// has its schedule, or the item was removed.
+// handle updates the schedules with a page of records. Of several records of one item only their
+// sum counts. A record is done when the Scheduler has its schedule, or the item was removed.
 func (x *scheduling) handle(ctx context.Context, label string, records []deliver.Record) error {
 	changes, err := x.changes(label, len(records), func(i int) (news, error) { return x.g.newsOf(&records[i].Record) })
 	if err == nil {
@@ -304,7 +313,7 @@ func (x *scheduling) handle(ctx context.Context, label string, records []deliver
 	return err
 }
 
-// news is what a record tells. Of the images it has what a deadline is made of.
+// news is the content of a record. Its images have the attributes of a deadline only.
 type news struct {
 	sequence string
 	insert   bool
@@ -340,7 +349,8 @@ func fieldsOf[V any](g *Guard, image map[string]V) map[string]V {
 func (s *schedules) changes(label string, n int, read func(i int) (news, error)) (all []*change, err error) {
 	of := map[key]*change{}
 	var first, last []news // by change
-	var between []bool     // a record but the last has told of a deadline, for which there may be a schedule if it was handled before
+	// a record before the last had a deadline, so there may be a schedule if it was handled before
+	var between []bool
 	place := map[key]int{}
 	for i := range n {
 		r, err := read(i)
@@ -374,8 +384,9 @@ func (s *schedules) changes(label string, n int, read func(i int) (news, error))
 	return all, nil
 }
 
-// unchanged reports whether a record leaves its item the deadline that it had. That several records together do so says nothing: the first of them may have been handled before, and be handed
-// over again with the others.
+// unchanged reports whether a record leaves the item's deadline as it was. For several records
+// together that proves nothing: the first of them may have been handled before, and be delivered
+// again with the others.
 func (s *schedules) unchanged(r news) bool {
 	was, _, err := deadline(r.old[s.g.o.Attribute])
 	is, _, none := deadline(r.new[s.g.o.Attribute])
@@ -390,7 +401,7 @@ func (s *schedules) unchanged(r news) bool {
 	return before == after
 }
 
-// follow brings an item's schedule in line. done is called when nothing more is to be done.
+// follow updates an item's schedule. It calls done when nothing remains to be done.
 func (s *schedules) follow(ctx context.Context, c *change, done func()) error {
 	var err error
 	if invariant.Injected(invariant.DoneEarly) {
@@ -422,7 +433,8 @@ func (s *schedules) follow(ctx context.Context, c *change, done func()) error {
 	return err
 }
 
-// outdated reports whether an item was armed because of a later record: one that is older has come again, and must not take that deadline out.
+// outdated reports whether the item is armed because of a later record. An older record that comes
+// again must not disarm it.
 func (s *schedules) outdated(c *change) bool {
 	s.armed.Lock()
 	defer s.armed.Unlock()
@@ -436,7 +448,7 @@ func (s *schedules) note(c *change) {
 	s.armed.of[c.key] = c
 }
 
-// forget is told when what was armed because of a change has ended.
+// forget removes a change whose entry has ended.
 func (s *schedules) forget(c *change) {
 	s.armed.Lock()
 	defer s.armed.Unlock()
