@@ -7,18 +7,22 @@ import (
 	"time"
 )
 
-// AdvanceReport says what happened while the clock was advanced.
+// AdvanceReport is the result of an advance of the clock.
 type AdvanceReport struct {
 	From, To   Instant
-	Steps      int      // due instants that the clock stopped at
-	Unfinished bool     // the real-time limit ended the advance: To is where the clock stands, and work due then may remain
-	Busy       []string // of an unfinished one: the consumers of streams that it waited for, in no order
+	Steps      int  // due instants that the clock stopped at
+	Unfinished bool // the real-time limit ended the advance at To; due work may be left
+	// of an unfinished advance: the stream consumers that it waited for, in no order
+	Busy []string
 }
 
-// Advance moves the clock forward by d. It walks from due instant to due instant, those that consumers rest for among them, and moves on only when
-// everything due there has been reaped, every registered consumer has passed every record of its stream or rests, and nothing is in flight; so what
-// happens is the same as if the time had passed. After realLimit (0: none) it stops where it is and says so. Run must be running; where the
-// engine closes or the store stops meanwhile, that is the error.
+// Advance moves the clock forward by d and stops at every due instant on the way, including the
+// instants that consumers rest until. It leaves an instant when the reaper has removed everything
+// due, every registered consumer has passed its stream's last record or rests, and nothing is in
+// flight. The outcome is therefore the same as if the time had passed.
+//
+// After realLimit (0: none) Advance stops where it is and reports so. Run must be running. Advance
+// returns an error if the engine closes or the store stops meanwhile.
 func (e *Engine) Advance(ctx context.Context, d, realLimit time.Duration) (AdvanceReport, error) {
 	if d < 0 {
 		return AdvanceReport{}, fmt.Errorf("advance by %s: the clock only goes forward", d)
@@ -51,7 +55,7 @@ func (e *Engine) Advance(ctx context.Context, d, realLimit time.Duration) (Advan
 	}
 }
 
-// settle waits until everything due now is done and nothing is in flight.
+// settle returns when everything due now is done and nothing is in flight.
 func (e *Engine) settle(ctx context.Context) error {
 	for {
 		now := e.Now()
@@ -65,15 +69,16 @@ func (e *Engine) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// What a consumer has written meanwhile may be due, and what was due then may have made another consumer busy. Looked at in this
-		// order, nothing was left at one and the same moment.
+		// A consumer may have written an item that is due, and a removal may have made another
+		// consumer busy. Only this order of the checks proves one moment at which nothing was left.
 		if e.queue.IsSettled(int64(now)) && e.activity.Count() == 0 && e.stands(at) {
 			return nil
 		}
 	}
 }
 
-// advanced completes the report. Running into the real-time limit is a result and not an error.
+// advanced completes the report. An advance that reaches the real-time limit has a result, not an
+// error.
 func (e *Engine) advanced(r AdvanceReport, err error) (AdvanceReport, error) {
 	r.To = e.Now()
 	switch stopped := e.ready(); {

@@ -12,33 +12,36 @@ import (
 )
 
 const (
-	// backfillSlice is how many items one step of a backfill does under their locks.
+	// backfillSlice is the number of items that one step of a backfill handles under their locks.
 	backfillSlice = 256
-	// backfillPause is how long a backfill waits for room on a full disk before it looks again: it grows data like any write.
+	// backfillPause is the pause between a backfill's attempts on a full disk. A backfill grows
+	// data like any write.
 	backfillPause = time.Second
 )
 
-// errBackfillDamaged ends a backfill that has done all items but those that cannot be read.
+// errBackfillDamaged ends a backfill that has handled every readable item.
 var errBackfillDamaged = errors.New("items in a damaged file are missing from it")
 
-// ahead is where a backfill is that has skipped items in a damaged file. The progress on disk stays before the first of them.
+// ahead is the position of a backfill that has skipped items in a damaged file. The progress on
+// disk stays before the first of them.
 type ahead struct {
 	d    *TableDesc
-	from []byte // the item key to go on from
-	done bool   // all items that can be read are done
+	from []byte // the next item key
+	done bool   // every readable item is done
 }
 
-// wantBackfill tells Run that a table has something to backfill. It is in flight from here on, so an advance of the clock waits for it.
+// wantBackfill asks Run to backfill a table. The request counts as work in flight, so an advance of
+// the clock waits for it.
 func (e *Engine) wantBackfill() {
 	done := e.activity.Begin()
 	select {
 	case e.backfills <- done:
-	default: // one token is enough: the run looks at every table
+	default: // one token is enough: a run visits every table
 		done()
 	}
 }
 
-// runBackfills carries every wanted backfill to its end, until ctx is done.
+// runBackfills runs every requested backfill until ctx is done.
 func (e *Engine) runBackfills(ctx context.Context) error {
 	for {
 		var done func()
@@ -55,8 +58,8 @@ func (e *Engine) runBackfills(ctx context.Context) error {
 	}
 }
 
-// backfillAll carries out what there is to do, a step of each backfill in turn, so that a small table does not wait for a large one. A table
-// whose items cannot be read keeps its status and does not hold up the others.
+// backfillAll runs one step of each backfill in turn, so that a small table does not wait for a
+// large one. A table with unreadable items keeps its status and does not delay the others.
 func (e *Engine) backfillAll(ctx context.Context) error {
 	failed := map[*Table]bool{}
 	for more := true; more; {
@@ -84,7 +87,8 @@ func (e *Engine) backfillAll(ctx context.Context) error {
 	return nil
 }
 
-// backfillRound does a step of each of the table's backfills, and ends those that have nothing left; more says whether to come again.
+// backfillRound runs a step of each of the table's backfills and ends those without items left. It
+// reports whether another round is needed.
 func (t *Table) backfillRound(ctx context.Context) (more bool, err error) {
 	d, err := t.live()
 	if err != nil {
@@ -113,19 +117,20 @@ func (t *Table) backfillRound(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// backfill is work on every item that a table holds, in key order: after a change of its TTL setting, or for a new index. It keeps where it is in
-// the batches themselves, so after a crash it goes on from there.
+// backfill visits every item of a table in key order, after a change of its TTL setting or for a
+// new index. Each batch carries the progress, so a backfill continues after a crash.
 type backfill struct {
 	t        *Table
-	d        *TableDesc // what it goes by; once there is another description, a step is stale
-	progress []byte     // the catalogue key of the last item key that is done, from its hash on
-	// item puts into a plan what one stored item needs. It is called under the item's lock.
+	d        *TableDesc // the description that started it; under another one a step is stale
+	progress []byte     // the catalogue key that holds the last finished item key, from its hash on
+	// item adds the changes for one stored item to a plan. Its caller holds the item's lock.
 	item func(p *plan, k Key, h header, stored dynamo.Item)
-	// end changes the description when no item is left; errStale: it is about something else by now.
+	// end changes the description when no item is left. It returns errStale if the description has
+	// moved on.
 	end func(d *TableDesc) error
 }
 
-// backfills gives what a table's description wants done.
+// backfills returns the backfills that a description asks for.
 func (t *Table) backfills(d *TableDesc) (todo []*backfill) {
 	if d.TTL.Backfill {
 		todo = append(todo, t.ttlBackfill(d))
@@ -138,7 +143,7 @@ func (t *Table) backfills(d *TableDesc) (todo []*backfill) {
 	return todo
 }
 
-// finish makes the description say that the backfill has come to its end.
+// finish records the end of the backfill in the description.
 func (b *backfill) finish(ctx context.Context) error {
 	_, err := b.t.e.Alter(ctx, b.d.Namespace, b.d.Name, func(d *TableDesc, _ Instant) error {
 		if d.ID != b.d.ID {
@@ -149,7 +154,7 @@ func (b *backfill) finish(ctx context.Context) error {
 	return err
 }
 
-// step does the next slice of items; done says that there was none left.
+// step handles the next slice of items. It reports whether no item was left.
 func (b *backfill) step() (done bool, err error) {
 	e := b.t.e
 	keys, err := b.keys()
@@ -174,10 +179,11 @@ func (b *backfill) step() (done bool, err error) {
 	return false, e.finishWrite(c, p)
 }
 
-// keys gives the next keys behind the stored progress.
+// keys returns the next keys behind the stored progress.
 func (b *backfill) keys() ([]Key, error) {
 	lower, upper := tableSpan(spaceItems, b.d.ID)
-	// A description is seen before the batch is applied that sets its progress back: in the commit section the two fit.
+	// A new description is visible before the batch that resets its progress. In the commit section
+	// the two match.
 	b.t.e.order.Lock()
 	after, ok, err := b.t.e.get(b.t.e.kv, b.progress)
 	b.t.e.order.Unlock()
@@ -192,7 +198,7 @@ func (b *backfill) keys() ([]Key, error) {
 		if ok, err := readable(b.t.e.kv, lower, upper); err != nil || !ok {
 			return nil, err
 		}
-		delete(b.t.ahead, string(b.progress)) // what was skipped can be read again
+		delete(b.t.ahead, string(b.progress)) // skipped items may be readable again
 	} else if a != nil {
 		lower = a.from
 	}
@@ -213,7 +219,7 @@ func (b *backfill) keys() ([]Key, error) {
 	return keys, err
 }
 
-// ahead returns where the backfill is that has skipped items; nil: it has skipped none.
+// ahead returns the backfill's position if it has skipped items, and otherwise nil.
 func (b *backfill) ahead() *ahead {
 	a := b.t.ahead[string(b.progress)]
 	if a == nil || a.d != b.d {
@@ -222,7 +228,7 @@ func (b *backfill) ahead() *ahead {
 	return a
 }
 
-// skip makes the backfill leave its progress on disk where it is.
+// skip freezes the backfill's progress on disk.
 func (b *backfill) skip() {
 	if b.ahead() != nil {
 		return
@@ -233,7 +239,8 @@ func (b *backfill) skip() {
 	b.t.ahead[string(b.progress)] = &ahead{d: b.d}
 }
 
-// stepLocked does the items of keys under their locks and commits, with the progress in the same batch.
+// stepLocked handles the items of keys under their locks and commits them together with the
+// progress.
 func (b *backfill) stepLocked(p *plan, keys []Key) (*commit, error) {
 	for _, k := range keys {
 		value, ok, err := p.e.get(p.e.kv, k.bytes())
@@ -265,7 +272,8 @@ func (b *backfill) stepLocked(p *plan, keys []Key) (*commit, error) {
 	})
 }
 
-// ttlBackfill moves every item that an earlier TTL generation judged to the present one. A further change of the setting starts it over.
+// ttlBackfill returns the backfill that moves every item of an earlier TTL generation to the
+// present one. A further change of the setting restarts it.
 func (t *Table) ttlBackfill(d *TableDesc) *backfill {
 	return &backfill{
 		t: t, d: d, progress: idKey(catBackfill, d.ID),
@@ -274,24 +282,26 @@ func (t *Table) ttlBackfill(d *TableDesc) *backfill {
 			if now.TTL.Generation != d.TTL.Generation {
 				return errStale
 			}
-			// ENABLED or DISABLED: no item carries an earlier generation any more.
+			// ENABLED or DISABLED: no item is left of an earlier generation
 			now.TTL.Backfill, now.TTL.Ended, now.TTL.Backfilled = false, nil, now.TTL.Ended
 			return nil
 		},
 	}
 }
 
-// judgeAgain decides an item's deadline under the table's present TTL setting.
+// judgeAgain computes an item's deadline under the table's present TTL setting.
 func (t *Table) judgeAgain(p *plan, d *TableDesc, k Key, h header, stored dynamo.Item) {
 	if h.generation == d.TTL.Generation {
 		return // written since the setting changed
 	}
 	w := planned{w: &Write{Table: t, Key: k}, desc: d, oldHeader: h, stored: stored, removal: Never}
-	if d.deadlineOf(h) <= p.e.Now() { // it had passed when its generation ended, and stays expired
+	// the deadline passed in its own generation, so the item stays expired
+	if d.deadlineOf(h) <= p.e.Now() {
 		p.expire(&w)
 		return
 	}
-	// The enabling's instant judges, not this step's: the five-year rule must not depend on how long a backfill takes.
+	// Judge at the instant of the enabling: the five-year rule must not depend on the duration of a
+	// backfill.
 	w.newHeader = d.headerFor(k, w.stored, d.TTL.Since)
 	w.removal = w.newHeader.removal
 	d.putItem(p.batch, k, w.stored, w.stored, h, w.newHeader, nil)

@@ -18,8 +18,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// formatVersion names the storage format; FORMAT.md describes it. A directory of an earlier version is opened and raised to this one; a
-// directory of a later version is refused.
+// formatVersion names the storage format, which FORMAT.md describes. Open upgrades a directory of
+// an earlier version and refuses one of a later version.
 const (
 	formatName    = "mayfly format "
 	formatVersion = formatName + "3"
@@ -27,28 +27,30 @@ const (
 
 type tableName struct{ namespace, name string }
 
-// catalogue holds the open tables. Descriptions are stored as JSON: they are small and rare, and gain members over time.
+// catalogue holds the open tables. Their descriptions are stored as JSON, because they are small,
+// rarely change and gain members over time.
 type catalogue struct {
 	mu     sync.RWMutex
 	tables map[tableName]*Table
 
-	changing sync.Mutex    // one change of a description at a time
+	changing sync.Mutex    // serializes changes of descriptions
 	ids      ids           // guarded by changing
 	commit   atomic.Uint64 // the last commit that changed a description
 }
 
-// ids are the last identifiers given out; none is ever used twice.
+// ids holds the last identifier of each kind. None is ever used twice.
 type ids struct {
 	Table  uint32
 	Stream uint32
 }
 
-// isFormatBefore reports whether a version is one that this program opens and raises to its own.
+// isFormatBefore reports whether Open upgrades this format version.
 func isFormatBefore(version string) bool {
 	return version == formatName+"1" || version == formatName+"2"
 }
 
-// checkFormat writes the version into a store that is empty or of a version before, and refuses one of another version.
+// checkFormat writes the format version into a store that is empty or of an earlier version. It
+// returns an error for any other version.
 func (e *Engine) checkFormat() error {
 	v, ok, err := e.get(e.kv, catalogueKey(catFormat))
 	if err != nil {
@@ -80,7 +82,7 @@ func (e *Engine) checkFormat() error {
 	return e.kv.Wait(b)
 }
 
-// checkEmpty refuses a store that holds anything.
+// checkEmpty returns an error if the store holds anything.
 func (e *Engine) checkEmpty() error {
 	it := e.kv.NewIter(nil, nil)
 	defer it.Close()
@@ -115,7 +117,7 @@ func (e *Engine) loadTables() error {
 	})
 }
 
-// openTable makes a described table usable.
+// openTable creates the Table of a description.
 func (e *Engine) openTable(d *TableDesc) error {
 	stored := minInstant
 	v, ok, err := e.get(e.kv, idKey(catMark, d.ID))
@@ -130,7 +132,7 @@ func (e *Engine) openTable(d *TableDesc) error {
 	}
 	t := &Table{e: e, id: d.ID, marks: newMarks(stored)}
 	d.countUnits()
-	if d.NextIndex == 0 { // from before indexes could be added and removed
+	if d.NextIndex == 0 { // written before tables could add and remove indexes
 		d.NextIndex = d.firstFreeIndex()
 	}
 	e.publish(t, d)
@@ -150,7 +152,8 @@ func (e *Engine) publish(t *Table, d *TableDesc) {
 	e.catalogue.mu.Unlock()
 }
 
-// change publishes a description that the present commit makes; nil drops the table. It is called inside the commit section.
+// change publishes the description that the present commit makes; nil drops the table. The caller
+// is inside the commit section.
 func (e *Engine) change(t *Table, d *TableDesc) {
 	n := e.lastCommit.Load() + 1
 	e.catalogue.commit.Store(n)
@@ -166,7 +169,8 @@ func (e *Engine) change(t *Table, d *TableDesc) {
 	e.catalogue.mu.Unlock()
 }
 
-// waitCatalogue returns when the last change of descriptions is durable. It is called once they have been looked at.
+// waitCatalogue returns when the last change of descriptions is durable. The caller has already
+// read the descriptions.
 func (e *Engine) waitCatalogue(changed *atomic.Uint64) error {
 	if err := e.ready(); err != nil {
 		return err
@@ -174,7 +178,7 @@ func (e *Engine) waitCatalogue(changed *atomic.Uint64) error {
 	return e.waitDurable(changed.Load())
 }
 
-// Table finds a table. It waits until the change that made the table as it is now is durable.
+// Table returns a table by name, once the last change of its description is durable.
 func (e *Engine) Table(namespace, name string) (*Table, error) {
 	e.catalogue.mu.RLock()
 	t := e.catalogue.tables[tableName{namespace, name}]
@@ -188,8 +192,8 @@ func (e *Engine) Table(namespace, name string) (*Table, error) {
 	return t, nil
 }
 
-// TableNames lists table names of a namespace in ascending order, those behind after, at most limit; more says whether some remain.
-// Like Table it waits for what it shows.
+// TableNames returns up to limit table names of a namespace that follow after, in ascending order,
+// and reports whether more exist. Like Table it waits until the answer is durable.
 func (e *Engine) TableNames(namespace, after string, limit int) (names []string, more bool, err error) {
 	e.catalogue.mu.RLock()
 	for n := range e.catalogue.tables {
@@ -208,7 +212,7 @@ func (e *Engine) TableNames(namespace, after string, limit int) (names []string,
 	return names, false, nil
 }
 
-// Tables gives every open table, in no order.
+// Tables returns every open table, in no order.
 func (e *Engine) Tables() []*Table {
 	e.catalogue.mu.RLock()
 	defer e.catalogue.mu.RUnlock()
@@ -219,7 +223,8 @@ func (e *Engine) Tables() []*Table {
 	return out
 }
 
-// CreateTable makes a table from a description; identifiers, creation time and the stream are filled in. ErrTableExists.
+// CreateTable creates a table from a description, and fills in the identifiers, the creation time
+// and the stream. It returns ErrTableExists if the name is taken.
 func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -241,7 +246,7 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	d.Indexes = slices.Clone(d.Indexes)
 	d.countUnits()
 	t := &Table{e: e, id: d.ID, marks: newMarks(Never)}
-	t.due = e.queue.Add(&reaper{t: t}) // before anyone can find the table: a write wakes the reaper
+	t.due = e.queue.Add(&reaper{t: t}) // before a call can find the table: a write wakes the reaper
 
 	b := e.kv.NewBatch()
 	defer b.Close()
@@ -273,7 +278,8 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	return t, e.finish(c)
 }
 
-// setDesc writes a description, and the identifiers where they moved. It is called inside the commit section.
+// setDesc writes a description, and the identifiers if they have changed. The caller is inside the
+// commit section.
 func (e *Engine) setDesc(b *kv.Batch, d *TableDesc, next *ids) error {
 	value, err := json.Marshal(d)
 	if err != nil {
@@ -290,10 +296,13 @@ func (e *Engine) setDesc(b *kv.Batch, d *TableDesc, next *ids) error {
 	return nil
 }
 
-// Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry, Stream.ViewType (empty: off) and Stream.Shards, Indexes, to
-// which it may add (ID 0) and from which it may remove, and API; the engine derives TTL generation, stream, backfills and the indexes' numbers from it. An
-// added index is Building until a backfill has given every item its entry. An error from change is returned as it is, and nothing
-// changes. ErrDiskFull and ErrIndexesUsedUp are of added indexes.
+// Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry,
+// Stream.ViewType (empty: off), Stream.Shards, API, and Indexes, where it adds entries with ID 0 or
+// removes entries. The engine derives the TTL generation, the stream, the backfills and the
+// indexes' numbers. An added index is Building until a backfill has added an entry for every item.
+//
+// Alter returns an error of change unchanged, and then alters nothing. For an added index it may
+// return ErrDiskFull or ErrIndexesUsedUp.
 func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(d *TableDesc, now Instant) error) (*TableDesc, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -350,7 +359,8 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 	return d, e.finish(c)
 }
 
-// startGeneration ends the present TTL generation at now. Items keep what it decided until the backfill has rewritten them.
+// startGeneration ends the present TTL generation at now. Items keep its deadlines until the
+// backfill has rewritten them.
 func (e *Engine) startGeneration(b *kv.Batch, old, d *TableDesc, now Instant) {
 	for i := range d.TTL.Ended {
 		d.TTL.Ended[i].At = min(d.TTL.Ended[i].At, now)
@@ -361,9 +371,9 @@ func (e *Engine) startGeneration(b *kv.Batch, old, d *TableDesc, now Instant) {
 	case old.TTL.Expiry.Mode == ExpiryStrict:
 		d.TTL.Ended = append(d.TTL.Ended, end)
 	case d.TTL.Expiry.Mode == ExpiryStrict && d.TTL.Attribute == old.TTL.Attribute:
-		end.At = Never // strict from this instant on, and not only from the backfill on
+		end.At = Never // strict from this instant on, not only after the backfill
 		d.TTL.Ended = append(d.TTL.Ended, end)
-	default: // aws expiry hid nothing that would have to stay hidden
+	default: // aws expiry has hidden nothing that must stay hidden
 	}
 	d.TTL.Generation = old.TTL.Generation + 1
 	d.TTL.Since = now
@@ -371,7 +381,7 @@ func (e *Engine) startGeneration(b *kv.Batch, old, d *TableDesc, now Instant) {
 	b.Delete(idKey(catBackfill, d.ID))
 }
 
-// clone copies a description deeply enough to be edited.
+// clone returns a copy deep enough to edit.
 func (d *TableDesc) clone() *TableDesc {
 	c := *d
 	c.Indexes = slices.Clone(d.Indexes)
@@ -386,8 +396,9 @@ func (d *TableDesc) clone() *TableDesc {
 	return &c
 }
 
-// DropTable deletes a table with all its items in one batch, unless allow refuses; nil: never. Its stream is disabled and stays readable until
-// it ages out. An error from allow is returned as it is.
+// DropTable deletes a table with all its items in one batch. It returns an error of allow
+// unchanged, and then deletes nothing; a nil allow permits the deletion. The stream is disabled and
+// stays readable until its records age out.
 func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow func(d *TableDesc) error) (*TableDesc, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -399,7 +410,7 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 	if err != nil {
 		return nil, err
 	}
-	d := t.Desc() // nobody changes it meanwhile
+	d := t.Desc() // stable: this call holds changing
 	if allow != nil {
 		if err := allow(d); err != nil {
 			return nil, err
@@ -428,7 +439,7 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 	return d, e.finish(c)
 }
 
-// get reads one key and copies its value, so that nothing of the store stays pinned.
+// get returns a copy of a key's value, so that it pins nothing of the store.
 func (e *Engine) get(r kv.Reader, key []byte) (value []byte, ok bool, err error) {
 	v, closer, err := r.Get(key)
 	if errors.Is(err, kv.ErrNotFound) {
@@ -441,7 +452,7 @@ func (e *Engine) get(r kv.Reader, key []byte) (value []byte, ok bool, err error)
 	return value, true, closer.Close()
 }
 
-// newUUID is a random (version 4) UUID.
+// newUUID returns a random (version 4) UUID.
 func newUUID() string {
 	var b [16]byte
 	rand.Read(b[:])

@@ -12,13 +12,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// Fault is damage of a file, or a disagreement between the parts of a store.
+// Fault is damage of a file, or a contradiction between the parts of a store.
 type Fault struct {
 	File   string  // empty: the files are sound
 	Offset int64   // of the first bad byte or block in File; -1 if unknown
 	Table  string  // empty: the fault concerns no single table
-	Fault  string  // a clause that names the entry and what is wrong with it
-	Places []Place // of a damaged file: what may be unreadable
+	Fault  string  // a clause that names the entry and the fault
+	Places []Place // of a damaged file: the parts that may be unreadable
 }
 
 // String returns the fault as one line.
@@ -43,11 +43,11 @@ func (f Fault) String() string {
 	return text
 }
 
-// verifyFaults is how many faults an error of Verify lists.
+// verifyFaults limits the faults that an error of Verify lists.
 const verifyFaults = 20
 
-// Verify reads the whole store and checks every relation between its parts. Its error lists the first faults. It looks at one
-// state, so others may be at work meanwhile.
+// Verify reads the whole store and checks every relation between its parts. It returns an error
+// that lists the first faults. It reads one snapshot, so writes may run meanwhile.
 func (e *Engine) Verify(ctx context.Context) error { return e.verifyTables(ctx, nil) }
 
 // verifyTables is Verify for the relations of some tables only; nil: everything.
@@ -87,17 +87,18 @@ func (e *Engine) verifyTables(ctx context.Context, tables []*Table) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// Check checks a directory that no process has open: every byte of its files, and if they are sound every relation between items, index
-// entries, deadline entries, low-water marks, descriptions and stream records. It changes nothing. report gets each fault. progress
-// gets how much of the work is done. Its error says that the check could not be carried to its end. It keeps descriptions in
-// memory, and no items.
+// Check checks a directory that no process has open: every byte of its files and, if they are
+// sound, every relation between items, index entries, deadline entries, low-water marks,
+// descriptions and stream records. It changes nothing. It calls report with each fault and progress
+// with the work done so far. It returns an error if it could not finish the check. Only
+// descriptions stay in memory, no items.
 func Check(ctx context.Context, fs kv.FS, dir string, progress func(done, total int64), report func(Fault)) (err error) {
 	files, err := kv.OpenStopped(fs, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
-	total := 2 * files.Bytes() // the files once by themselves, and once as keys
+	total := 2 * files.Bytes() // the files are read once as bytes and once as keys
 	done := int64(0)
 	step := func(n int64) {
 		done = min(done+n, total)
@@ -126,10 +127,10 @@ func Check(ctx context.Context, fs kv.FS, dir string, progress func(done, total 
 	return c.all()
 }
 
-// damageMax bounds the faults of files that are kept until the tables are known.
+// damageMax bounds the faults of files that wait for the table names.
 const damageMax = 100_000
 
-// reportDamage reports faults of files with the tables and keys that they concern.
+// reportDamage reports faults of files with the affected tables and keys.
 func reportDamage(ctx context.Context, files *kv.Stopped, damage []kv.Damage, more int, report func(Fault)) error {
 	var p places
 	ignore := func(kv.Damage) {}
@@ -153,12 +154,14 @@ func reportDamage(ctx context.Context, files *kv.Stopped, damage []kv.Damage, mo
 	return nil
 }
 
-// checker checks one state of a store. For each item it looks up the deadline entry and the index entries that the item asks for. Only
-// if a table has more entries than its items ask for does it look up the item of each.
+// checker checks one state of a store. For each item it reads the deadline entry and the index
+// entries that the item requires. Only if a table has more entries than its items require does it
+// look for the item of each entry.
 type checker struct {
-	ctx    context.Context
-	kv     kv.Reader
-	lows   map[uint32]position // by table: the low-water mark in memory, which is not below the one on disk; missing: the one on disk
+	ctx context.Context
+	kv  kv.Reader
+	// by table: the low-water mark in memory, at or above the one on disk; missing: the one on disk
+	lows   map[uint32]position
 	step   func(bytes int)
 	report func(Fault)
 
@@ -192,7 +195,7 @@ func (c *checker) all() error {
 	return c.strays()
 }
 
-// each calls fn for every key in [lower, upper), which are valid until fn returns.
+// each calls fn for every key in [lower, upper). The slices are valid until fn returns.
 func (c *checker) each(lower, upper []byte, fn func(key, value []byte) error) error {
 	it := c.kv.NewIter(lower, upper)
 	defer it.Close()
@@ -208,7 +211,7 @@ func (c *checker) each(lower, upper []byte, fn func(key, value []byte) error) er
 	return it.Error()
 }
 
-// get calls fn with the value of key; nil: the key is absent.
+// get calls fn with the value of key, or with nil if the key is absent.
 func (c *checker) get(key []byte, fn func(value []byte)) error {
 	value, closer, err := c.kv.Get(key)
 	if errors.Is(err, kv.ErrNotFound) {
@@ -311,7 +314,7 @@ func last[T any](of []*T) *T {
 	return of[len(of)-1]
 }
 
-// catalogueKind returns the kind of a catalogue key; 0 if the key has not the length of its kind.
+// catalogueKind returns the kind of a catalogue key, or 0 if the length does not match the kind.
 func catalogueKind(key []byte) byte {
 	lengths := map[byte]int{catFormat: 2, catClock: 2, catIDs: 2, catStream: 6, catMark: 6, catBackfill: 6, catBuild: 8}
 	if len(key) < 2 {
@@ -449,7 +452,7 @@ func (c *checker) stream(d *StreamDesc) error {
 	})
 }
 
-// strays names what belongs to no table and to no stream.
+// strays reports the keys that belong to no table and to no stream.
 func (c *checker) strays() error {
 	tables := make([]uint32, len(c.tables))
 	for i, d := range c.tables {
@@ -475,7 +478,7 @@ func (c *checker) strays() error {
 	return errors.Join(err, c.straysIn([]byte{spaceStreams + 1}, nil, "keyspace"))
 }
 
-// straysIn names the keys in a range that should be empty, with one fault for each owner.
+// straysIn reports the keys in a range that should be empty, one fault for each owner.
 func (c *checker) straysIn(lower, upper []byte, owner string) error {
 	var prefix []byte
 	n := 0

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// table checks one table: what its items ask for must be there, and nothing else.
+// table checks one table: every entry that its items require exists, and no other.
 func (c *checker) table(d *TableDesc) error {
 	t := &tableCheck{checker: c, d: d, low: position{removal: minInstant}}
 	if stored, known := c.stored[d.ID]; known {
@@ -49,11 +49,12 @@ func (c *checker) table(d *TableDesc) error {
 // tableCheck is the check of one table.
 type tableCheck struct {
 	*checker
-	d                  *TableDesc
-	low                position
-	stored             Instant
-	built              map[uint16][]byte // of each index that is being built: the last item key that is done
-	deadlines, entries int               // that items ask for, and that are there
+	d      *TableDesc
+	low    position
+	stored Instant
+	// of each index under construction: the last finished item key
+	built              map[uint16][]byte
+	deadlines, entries int // the entries that items require and that exist
 }
 
 func (t *tableCheck) fault(format string, args ...any) { t.checker.fault(t.d.Name, format, args...) }
@@ -66,7 +67,7 @@ func (d *TableDesc) shown(suffix []byte) string {
 	return fmt.Sprintf("%x", suffix)
 }
 
-// readBuilt reads how far each index that is being built has come.
+// readBuilt reads the progress of each index under construction.
 func (t *tableCheck) readBuilt() error {
 	t.built = map[uint16][]byte{}
 	for i := range t.d.Indexes {
@@ -93,7 +94,7 @@ func (d *TableDesc) readItem(key, value []byte) (h header, item dynamo.Item, k K
 	return h, item, k, err
 }
 
-// item checks one item, and looks up the entries that it asks for.
+// item checks one item, and reads the entries that it requires.
 func (t *tableCheck) item(key, value []byte) error {
 	d := t.d
 	h, item, k, err := d.readItem(key, value)
@@ -111,7 +112,8 @@ func (t *tableCheck) item(key, value []byte) error {
 		if !ok {
 			continue
 		}
-		mayMiss := ix.Building && bytes.Compare(k.suffix(), t.built[ix.ID]) > 0 // the backfill has yet to come here
+		// the backfill has not reached this key
+		mayMiss := ix.Building && bytes.Compare(k.suffix(), t.built[ix.ID]) > 0
 		if !mayMiss {
 			indexed = d.deadlineOf(h) != Never
 		}
@@ -133,7 +135,8 @@ func (t *tableCheck) item(key, value []byte) error {
 	if h.removal == Never {
 		return nil
 	}
-	// The entry of a deadline that an ended generation decided and that counts as none goes when it is due, or with the backfill.
+	// A deadline of an ended generation may count as none. Its entry goes when it is due, or with
+	// the backfill.
 	mayMiss := d.deadlineOf(h) == Never
 	err = t.get(appendDeadlineKey(nil, d.ID, h.removal, k.suffix()), func(got []byte) {
 		want := deadlineEntry{generation: h.generation, size: h.size, indexed: indexed}.append(nil)
@@ -153,7 +156,8 @@ func (t *tableCheck) item(key, value []byte) error {
 	return err
 }
 
-// headerFault returns what of an item's header does not fit the item and the table's TTL setting; empty: nothing.
+// headerFault returns the contradiction between an item's header, the item and the table's TTL
+// setting, or "" if there is none.
 func (d *TableDesc) headerFault(h header, item dynamo.Item) string {
 	switch {
 	case h.size != item.Size():
@@ -171,8 +175,9 @@ func (d *TableDesc) headerFault(h header, item dynamo.Item) string {
 	return ""
 }
 
-// armsAs reports whether a deadline entry is the one that its item asks for. It may say that the item has index entries when their index has been
-// removed since: the reaper then reads an item for nothing. The other way round the reaper would leave index entries behind.
+// armsAs reports whether a deadline entry matches its item. The entry may claim index entries
+// although their index has been removed: the reaper then reads an item needlessly. The opposite
+// claim would leave index entries behind.
 func armsAs(got, want []byte) bool {
 	g, err := decodeDeadlineEntry(got)
 	w, wantErr := decodeDeadlineEntry(want)
@@ -180,7 +185,7 @@ func armsAs(got, want []byte) bool {
 	return err == nil && wantErr == nil && g == w
 }
 
-// deadlineEntry names a deadline entry that no item asks for.
+// deadlineEntry reports a deadline entry that no item requires.
 func (t *tableCheck) deadlineEntry(key, _ []byte) error {
 	d := t.d
 	if len(key) < tablePrefixLen+instantLen+hashLen {
@@ -192,7 +197,7 @@ func (t *tableCheck) deadlineEntry(key, _ []byte) error {
 	return t.get(item, func(value []byte) {
 		h := header{removal: Never}
 		if value != nil {
-			h, _, _ = splitStored(value) // an item that does not decode has been reported
+			h, _, _ = splitStored(value) // an undecodable item has been reported already
 		}
 		if value == nil || h.removal != removal {
 			t.fault("the deadline entry at %d of %s belongs to no item", removal, d.shown(suffix))
@@ -200,7 +205,7 @@ func (t *tableCheck) deadlineEntry(key, _ []byte) error {
 	})
 }
 
-// indexEntry names an index entry that no item asks for.
+// indexEntry reports an index entry that no item requires.
 func (t *tableCheck) indexEntry(key, _ []byte) error {
 	d := t.d
 	if len(key) < tablePrefixLen+2+hashLen {
@@ -224,7 +229,7 @@ func (t *tableCheck) indexEntry(key, _ []byte) error {
 		if value != nil {
 			_, item, k, err := d.readItem(stored, value)
 			if err != nil {
-				return // it has been reported
+				return // already reported
 			}
 			if want, ok := d.appendIndexKey(nil, ix, item, k); ok && bytes.Equal(want, key) {
 				return
@@ -234,7 +239,7 @@ func (t *tableCheck) indexEntry(key, _ []byte) error {
 	})
 }
 
-// suffixInEntry returns the suffix of the item's key that an index entry's key ends in.
+// suffixInEntry returns the suffix of the item's key at the end of an index entry's key.
 func (d *TableDesc) suffixInEntry(ix *IndexDesc, key []byte) ([]byte, error) {
 	rest := key[tablePrefixLen+2:]
 	end, err := partitionEnd(KeySchema{Partition: slices.Concat(ix.Key.Partition, ix.Key.Sort)}, rest)

@@ -10,30 +10,33 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// The commit section is the one place where order is made. A commit that holds Engine.order reads the clock, checks its decisions
-// again, takes its sequence numbers and applies its batch without waiting for the disk. So clock readings, stream sequence numbers,
-// visibility and the log all have the same order. The wait for the disk comes after, outside every lock, and one sync of Pebble's
-// serves all that wait at that moment.
+// The commit section alone makes order. A commit that holds Engine.order reads the clock, re-checks
+// its decisions, takes its sequence numbers and applies its batch without waiting for the disk.
+// Clock readings, stream sequence numbers, visibility and the log therefore have the same order.
+// The wait for the disk follows outside every lock, and one sync of Pebble serves all waiting
+// commits.
 //
-// An alternative is to let batches apply concurrently and to order them by number afterwards. Then the durable watermark has holes
-// and a reader must track which, so every stream read and every refused write would pay; a section of microseconds costs less.
+// The alternative is to apply batches concurrently and to order them by number afterwards. Then the
+// durable watermark has holes that a reader must track, at a cost for every stream read and every
+// refused write. A section of microseconds costs less.
 
 // commit is one pass through the commit section.
 type commit struct {
 	n       uint64  // this commit's number; numbers are dense and ascending
 	now     Instant // the commit's instant
-	lastSeq uint64  // the last stream sequence number taken up to and including this commit
+	lastSeq uint64  // the last stream sequence number up to and including this commit
 	batch   *kv.Batch
 }
 
-// order is the state that the commit section guards.
+// order holds the state that the commit section guards.
 type order struct {
 	sync.Mutex
-	instant Instant // of the last commit that carried one; no lower than what is on disk
+	instant Instant // of the last commit that carried one; at or after the one on disk
 	lastSeq uint64  // the last stream sequence number taken
 }
 
-// durability tracks how much of the log is on disk. A prefix always is: when commit n is durable, all before it are.
+// durability tracks the durable prefix of the log: when commit n is durable, every commit before it
+// is.
 type durability struct {
 	commit  atomic.Uint64 // every commit up to this number is durable
 	seq     atomic.Uint64 // every stream record up to this number is durable
@@ -44,8 +47,9 @@ type durability struct {
 	waiting int
 }
 
-// commitSection runs fill inside the commit section and applies the batch. fill sees the commit's instant and may refuse: then
-// nothing is applied and its error is returned. After a nil error the caller must call finish exactly once.
+// commitSection runs fill inside the commit section and applies the batch. fill sees the commit's
+// instant. If fill returns an error, commitSection applies nothing and returns that error. After
+// success the caller must call finish exactly once.
 func (e *Engine) commitSection(b *kv.Batch, fill func(c *commit) error) (*commit, error) {
 	c := &commit{batch: b}
 	var early Instant
@@ -63,9 +67,11 @@ func (e *Engine) commitSection(b *kv.Batch, fill func(c *commit) error) (*commit
 	if err := fill(c); err != nil {
 		return nil, err
 	}
-	// The first commit of each instant stores the last sequence number. The numbers after it are found in their records, which only
-	// a commit at a later instant removes.
-	// The store does not wait for the disk on behalf of an empty batch: that a later commit is durable would then not say that this one is.
+	// The first commit of each instant stores the last sequence number. Later numbers are in their
+	// records, which only a commit at a later instant removes.
+	//
+	// The store does not sync an empty batch, so a later durable commit would not prove this one
+	// durable. The clock key makes every batch non-empty.
 	if c.now > e.order.instant || b.Empty() {
 		e.order.instant = max(e.order.instant, c.now)
 		b.Set(catalogueKey(catClock), appendClock(nil, e.order.instant, e.order.lastSeq))
@@ -79,8 +85,8 @@ func (e *Engine) commitSection(b *kv.Batch, fill func(c *commit) error) (*commit
 	return c, nil
 }
 
-// touch records that commit c changes something under a stripe. It is called inside the commit section, before the apply; the
-// number is the one that this commit is about to take.
+// touch marks the stripes as changed by the present commit, which takes the next number. The caller
+// is inside the commit section and has not applied the batch.
 func (e *Engine) touch(ids []uint32) {
 	n := e.lastCommit.Load() + 1
 	for _, id := range ids {
@@ -88,7 +94,7 @@ func (e *Engine) touch(ids []uint32) {
 	}
 }
 
-// finish waits until the commit is durable and makes that known. It holds no lock while it waits.
+// finish waits until the commit is durable, without a lock, and publishes that.
 func (e *Engine) finish(c *commit) error {
 	if !invariant.Injected(invariant.AckBeforeSync) {
 		if err := e.kv.Wait(c.batch); err != nil {
@@ -112,7 +118,8 @@ func (e *Engine) finish(c *commit) error {
 	return nil
 }
 
-// release frees a batch. Close waits for the batch to be synced, so the fault that answers before the sync closes it in the background.
+// release frees a batch. Batch.Close waits for the sync, so the fault that answers before the sync
+// closes the batch in the background.
 func (e *Engine) release(b *kv.Batch) {
 	if invariant.Injected(invariant.AckBeforeSync) {
 		go b.Close()
@@ -140,7 +147,8 @@ func (e *Engine) waitDurable(n uint64) error {
 	return nil
 }
 
-// waitAnswer waits until an answer may be sent that depends on commit n and on an item that was hidden at the instant hidden.
+// waitAnswer waits until an answer is durable that depends on commit n and on an item hidden at the
+// instant hidden.
 func (e *Engine) waitAnswer(n uint64, hidden Instant) error {
 	if err := e.waitDurable(n); err != nil {
 		return err
@@ -148,8 +156,9 @@ func (e *Engine) waitAnswer(n uint64, hidden Instant) error {
 	return e.waitInstant(hidden)
 }
 
-// waitInstant waits until a durable batch carries the instant at or a later one. No crash can bring back then what was hidden at that
-// instant. Usually the reaper's batch carries it; if there is none yet, waitInstant commits the instant itself.
+// waitInstant waits until a durable batch carries the instant at or a later one. From then on no
+// crash can revive an item hidden at that instant. Usually the reaper's batch carries it; otherwise
+// waitInstant commits the instant itself.
 func (e *Engine) waitInstant(at Instant) error {
 	if Instant(e.durable.instant.Load()) >= at || invariant.Injected(invariant.ServeUndurable) {
 		return nil
@@ -169,7 +178,7 @@ func (e *Engine) waitInstant(at Instant) error {
 	return e.finish(c)
 }
 
-// fail stops the store: from now on every call reports why.
+// fail stops the store: every later call returns the reason.
 func (e *Engine) fail(err error) {
 	e.failOnce.Do(func() {
 		e.failure.Store(&err)
@@ -183,7 +192,7 @@ func (e *Engine) fail(err error) {
 	e.wakeStreamReaders()
 }
 
-// ready is nil while the store accepts work.
+// ready returns nil while the store accepts work, and otherwise the reason.
 func (e *Engine) ready() error {
 	if f := e.failure.Load(); f != nil {
 		return fmt.Errorf("%w: %w", ErrStopped, *f)
@@ -197,13 +206,16 @@ func (e *Engine) ready() error {
 	return nil
 }
 
-// full says whether the disk has been full and still is: then nothing may grow. Where space is back, the reserve is taken again.
+// full reports whether the disk is still full, so that nothing may grow. If space is back it
+// restores the reserve.
 func (e *Engine) full() bool { return e.kv.Full() && !e.kv.TryRestore() }
 
-// FullReason returns why writes that grow the data are refused; nil while they are accepted.
+// FullReason returns the reason why writes that grow the data are refused, or nil while they are
+// accepted.
 func (e *Engine) FullReason() error { return e.kv.FullReason() }
 
-// appendClock is the value of the clock key: the instant, and the last stream sequence number taken before it.
+// appendClock appends the value of the clock key: the instant, and the last stream sequence number
+// before it.
 func appendClock(dst []byte, now Instant, lastSeq uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendInstant(dst, now), lastSeq)
 }

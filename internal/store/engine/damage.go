@@ -16,28 +16,30 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// A damaged table file makes the reads fail that need it, and nothing else. What runs by itself here (the reaper, the trimmer,
-// backfills, counts, the start) skips the keys that it cannot read, goes on behind them, and comes back later.
+// A damaged table file fails only the reads that need it. The background work (the reaper, the
+// trimmer, backfills, counts, the start) skips unreadable keys, continues behind them, and tries
+// them again later.
 
 // isDamage reports whether an error is about damaged bytes on disk.
 func isDamage(err error) bool { return errors.Is(err, kv.ErrCorrupt) || errors.Is(err, ErrCorrupt) }
 
-// repeated reports whether a log may leave an error out, because one about the same file was logged within the last minute.
+// repeated reports whether a log may omit an error, because it had one about the same file within
+// the last minute.
 func repeated(err error) bool {
 	var r interface{ Repeated() bool }
 	return errors.As(err, &r) && r.Repeated()
 }
 
-// DamagedFile is a table file with blocks that cannot be read.
+// DamagedFile is a table file with unreadable blocks.
 type DamagedFile struct {
 	File   string // base name
 	Fault  string
-	Ranges []DamagedRange // what the file may hold, and so what may be unreadable
+	Ranges []DamagedRange // the keys that the file may hold
 }
 
 // DamagedRange is a part of a table that a damaged file may hold.
 type DamagedRange struct {
-	Table string // its name; empty: the catalogue, or what a dropped table left behind
+	Table string // its name; empty: the catalogue, or data of a dropped table
 	Range string // "all items", "items from {…} to {…}", "entries of index byName", "deadlines from … to …", "stream records"
 }
 
@@ -58,7 +60,7 @@ func (f DamagedFile) String() string {
 // maxRanges is how many ranges of one file are listed.
 const maxRanges = 50
 
-// Damages returns the damaged table files that have been found, in that order.
+// Damages returns the damaged table files in the order of their discovery.
 func (e *Engine) Damages() (files []DamagedFile) {
 	if e.enter() != nil {
 		return nil
@@ -74,7 +76,8 @@ func (e *Engine) damages() (files []DamagedFile) {
 	return files
 }
 
-// ranges names what lies between two keys, both inclusive. Nil bounds are unknown, and name everything.
+// ranges returns the names of the ranges between two keys, both inclusive. A nil bound is unknown
+// and selects everything.
 func (e *Engine) ranges(lower, upper []byte) (out []DamagedRange) {
 	within := func(from, to []byte) bool { // [from, to)
 		return bytes.Compare(lower, to) < 0 && (upper == nil || bytes.Compare(upper, from) >= 0)
@@ -161,7 +164,7 @@ func (e *Engine) watchDamage(ctx context.Context) error {
 	}
 }
 
-// logDamage logs what failed over a damaged file, but not the same file more than once a minute.
+// logDamage logs a failure caused by a damaged file, at most once a minute for each file.
 func (e *Engine) logDamage(err error, message string, args ...any) {
 	if !repeated(err) {
 		e.log.Error(message, append(args, "error", err)...)
@@ -171,11 +174,13 @@ func (e *Engine) logDamage(err error, message string, args ...any) {
 // probeLen is how many bytes behind a table's prefix a probe of readableFrom varies: an instant and a hash.
 const probeLen = instantLen + hashLen
 
-// readableFrom returns a key in (from, upper] from which on the store can be read again: a read at from needs a damaged block. It is
-// upper if there is none before. from and upper share the first tablePrefixLen bytes, or upper is the end of these.
+// readableFrom returns a key in (from, upper] from which the store is readable again, given that a
+// read at from needs a damaged block. It returns upper if there is no earlier key. from and upper
+// share the first tablePrefixLen bytes, or upper is the end of this prefix.
 //
-// Pebble says which file is damaged, and not which keys the block holds. So this looks for its end with reads of single keys at
-// distances that double, and then bisects. If several blocks are damaged it may skip readable keys between them.
+// Pebble names the damaged file but not the keys of the block. So readableFrom probes single keys
+// at doubling distances and then bisects. If several blocks are damaged it may skip readable keys
+// between them.
 func readableFrom(r kv.Reader, from, upper []byte) ([]byte, error) {
 	var head [probeLen]byte
 	copy(head[:], from[tablePrefixLen:])
@@ -235,12 +240,12 @@ func readable(r kv.Reader, from, upper []byte) (bool, error) {
 	return err == nil, err
 }
 
-// gaps remembers the ranges that could not be read, so that their ends are looked for once.
+// gaps caches the unreadable ranges, so that their ends are searched once.
 type gaps struct{ list []gap }
 
 type gap struct{ from, to []byte } // [from, to)
 
-// maxGaps bounds what is remembered; the oldest gives way.
+// maxGaps bounds the cache; the oldest gap is dropped.
 const maxGaps = 64
 
 // end returns the end of the gap that key lies in.
@@ -260,8 +265,9 @@ func (g *gaps) add(from, to []byte) {
 	g.list = append(g.list, gap{slices.Clone(from), to})
 }
 
-// eachReadable calls fn for each key in [lower, upper) that can be read, until it returns false, and skipped for each range that
-// cannot: it begins at from. The error is fn's, or one that is not about damage. known may hold the gaps of an earlier call.
+// eachReadable calls fn for each readable key in [lower, upper) until fn returns false, and skipped
+// for each unreadable range, with its first key. It returns an error of fn, or one that is not
+// about damage. known may hold the gaps of an earlier call.
 func eachReadable(r kv.Reader, known *gaps, lower, upper []byte, fn func(key, value []byte) (more bool, err error), skipped func(from []byte, err error)) error {
 	for bytes.Compare(lower, upper) < 0 {
 		more, failed, err := eachUntilDamage(r, &lower, upper, fn)
@@ -281,7 +287,7 @@ func eachReadable(r kv.Reader, known *gaps, lower, upper []byte, fn func(key, va
 	return nil
 }
 
-// eachUntilDamage is a stretch of eachReadable. It moves lower behind the last key that it read.
+// eachUntilDamage is a stretch of eachReadable. It moves lower behind the last key read.
 func eachUntilDamage(r kv.Reader, lower *[]byte, upper []byte, fn func(key, value []byte) (bool, error)) (more bool, failed, err error) {
 	it := r.NewIter(*lower, upper)
 	defer it.Close()
@@ -306,11 +312,12 @@ func eachUntilDamage(r kv.Reader, lower *[]byte, upper []byte, fn func(key, valu
 }
 
 const (
-	retryFirst = time.Minute // real time until something that was skipped is tried again, twice as long after each failure in a row
+	// real time before skipped keys are tried again; doubles with each failure in a row
+	retryFirst = time.Minute
 	retryMost  = time.Hour
 )
 
-// retry decides when background work comes back to the keys that it skipped.
+// retry decides when background work returns to the keys that it skipped.
 type retry struct {
 	reached  atomic.Bool // it is time
 	pending  atomic.Bool // a timer is set
@@ -320,7 +327,8 @@ type retry struct {
 // due reports whether it is time to try again.
 func (r *retry) due() bool { return r.reached.Swap(false) }
 
-// later calls wake after a while, from then on due is true once. While a call is pending it does nothing.
+// later calls wake after a pause, and due is then true once. It does nothing while a call is
+// pending.
 func (r *retry) later(life context.Context, wake func()) {
 	if r.pending.Swap(true) {
 		return
@@ -335,5 +343,5 @@ func (r *retry) later(life context.Context, wake func()) {
 	context.AfterFunc(life, func() { timer.Stop() })
 }
 
-// succeeded makes the next pause a short one.
+// succeeded resets the pause to its shortest.
 func (r *retry) succeeded() { r.failures = 0 }

@@ -5,7 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// deadlineEntry is the value of an entry in the due index. It says what a reap needs to know without reading the item.
+// deadlineEntry is the value of an entry in the due index. It holds the facts that a reap needs
+// without the item.
 type deadlineEntry struct {
 	generation uint32 // the TTL generation that armed it
 	size       int    // of the item, as DynamoDB counts it
@@ -39,20 +40,20 @@ func decodeDeadlineEntry(b []byte) (deadlineEntry, error) {
 	return deadlineEntry{generation: uint32(generation), size: int(size), indexed: b[0]&entryIndexed != 0}, nil
 }
 
-// armed is a deadline entry as the reaper found it.
+// armed is a deadline entry as the reaper read it.
 type armed struct {
 	removal Instant
 	key     Key
-	raw     []byte // the entry's value, to compare with what is there under the lock
+	raw     []byte // the entry's value, for comparison with the store under the lock
 	entry   deadlineEntry
 }
 
-// position is where the entry lies.
+// position returns the entry's position.
 func (a *armed) position() position {
 	return position{removal: a.removal, suffix: a.key.enc[tablePrefixLen:]}
 }
 
-// decodeArmed takes a deadline entry apart.
+// decodeArmed decodes a deadline entry.
 func (d *TableDesc) decodeArmed(key, value []byte) (armed, error) {
 	if len(key) < tablePrefixLen+instantLen+hashLen {
 		return armed{}, corrupt("deadline key of %d bytes", len(key))

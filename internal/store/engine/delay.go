@@ -43,11 +43,12 @@ type quantile struct {
 
 const quantileUnit = 100_000_000 // the whole, in millionths of a percent
 
-// observedDelays follows measurements at Amazon: 485 to 791 s, 636 s on average (published in 2026), and 8 to 28 minutes for a table of 100,000 items
+// observedDelays follows measurements at Amazon: 485 to 791 s, 636 s on average (published in
+// 2026), and 8 to 28 minutes for a table of 100,000 items
 // (https://bahr.dev/2019/05/29/ddb-ttl-analysis/).
 var observedDelays = [...]quantile{{0, 480_000}, {50_000_000, 600_000}, {97_000_000, 791_000}, {quantileUnit, 1_800_000}}
 
-// draw is the number from which a key's delay follows.
+// draw returns the number that determines a key's delay.
 func draw(seed uint64, key Key) uint64 {
 	var d xxhash.Digest
 	d.ResetWithSeed(seed)
@@ -55,7 +56,7 @@ func draw(seed uint64, key Key) uint64 {
 	return d.Sum64()
 }
 
-// of is the delay that belongs to a draw.
+// of returns the delay for a draw.
 func (d Delay) of(draw uint64) Instant {
 	if d.spread {
 		part, _ := bits.Mul64(draw, uint64(d.most-d.least+1))
@@ -70,7 +71,7 @@ func (d Delay) of(draw uint64) Instant {
 	return from.delay + (to.delay-from.delay)*Instant(at-from.at)/Instant(to.at-from.at)
 }
 
-// ParseDelay reads a distribution as Delay describes it.
+// ParseDelay parses a distribution in the syntax that Delay describes.
 func ParseDelay(text string) (Delay, error) {
 	if text == observed {
 		return Delay{}, nil
@@ -98,7 +99,7 @@ func ParseDelay(text string) (Delay, error) {
 	return d, nil
 }
 
-// parseDelay reads one duration.
+// parseDelay parses one duration.
 func parseDelay(text string) (Instant, error) {
 	d, err := time.ParseDuration(text)
 	switch {
@@ -112,7 +113,7 @@ func parseDelay(text string) (Instant, error) {
 	return Instant(d.Milliseconds()), nil
 }
 
-// String is the distribution as ParseDelay takes it, in one way only.
+// String returns the canonical text of the distribution, which ParseDelay accepts.
 func (d Delay) String() string {
 	switch {
 	case !d.spread:
@@ -124,7 +125,7 @@ func (d Delay) String() string {
 	}
 }
 
-// duration writes milliseconds as a duration, without the zeros behind its last unit.
+// duration returns milliseconds as a duration without zero units at its end.
 func (i Instant) duration() string {
 	text := (time.Duration(i) * time.Millisecond).String()
 	if strings.HasSuffix(text, "m0s") {
@@ -136,10 +137,10 @@ func (i Instant) duration() string {
 	return text
 }
 
-// MarshalText is String.
+// MarshalText implements encoding.TextMarshaler.
 func (d Delay) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText is ParseDelay.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Delay) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDelay(string(text))
 	return err

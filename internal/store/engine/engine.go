@@ -15,13 +15,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// Options says where an engine keeps its data and how. The zero value is a memory engine on the real clock.
+// Options configures an engine. The zero value is a memory engine on the real clock.
 type Options struct {
-	// Dir is the data directory. Empty: everything is kept in memory and lost with the process.
+	// Dir is the data directory. Empty: all data is in memory and lost with the process.
 	Dir string
 	// FS is the file system of Dir. Nil: the real one. Tests pass one that crashes.
 	FS kv.FS
-	// Durability is what an acknowledgement means. Default kv.Sync, or kv.Memory where Dir is empty.
+	// Durability is the meaning of an acknowledgement. Default kv.Sync, or kv.Memory if Dir is
+	// empty.
 	Durability kv.Durability
 	// CacheBytes bounds the block cache. Default: kv's.
 	CacheBytes int64
@@ -29,31 +30,38 @@ type Options struct {
 	ReserveBytes int64
 	// Clock is the engine's time. Nil: the wall clock.
 	Clock *clock.Clock
-	// Start is a new database's first instant; zero: the clock's own. An existing one goes by the wall clock, and never below its last instant.
+	// Start is a new database's first instant; zero: the clock's own. An existing database follows
+	// the wall clock, and never goes below its last instant.
 	Start time.Time
-	// Frozen lets the clock stand still from the beginning on, so that a new database shows Start itself. It means nothing to a Clock of the caller's.
+	// Frozen stops the clock from the beginning, so that a new database shows Start itself. It has
+	// no effect on a Clock of the caller.
 	Frozen bool
-	// ClockControl allows a directory whose last instant is far ahead of the wall clock: the clock then goes on from there.
+	// ClockControl allows a directory whose last instant is far ahead of the wall clock. The clock
+	// then continues from there.
 	ClockControl bool
-	// StreamShards is how many shards a new stream has, 1 to 256. Default 4.
+	// StreamShards is the number of shards of a new stream, 1 to 256. Default 4.
 	StreamShards int
 	// ShardBytes is the size at which a shard is closed and gets a child. Default 64 MB.
 	ShardBytes int64
-	// StreamRetention is how long stream records are kept, by the engine's clock. Default 24 h.
+	// StreamRetention is the lifetime of stream records by the engine's clock. Default 24 h.
 	StreamRetention time.Duration
-	// HoldBytes is how much the streams may keep beyond the retention for consumers before HoldsFull says so. Default 8 GB.
+	// HoldBytes is the volume beyond the retention that streams keep for consumers before HoldsFull
+	// reports it. Default 8 GB.
 	HoldBytes int64
-	// Logger gets warnings and faults. Default: discards.
+	// Logger receives warnings and faults. Default: discards.
 	Logger *slog.Logger
-	// OnReap is told of every removal of expired items once it is durable, outside all locks. It must not block. Nil: nobody is told.
+	// OnReap is called with every durable removal of expired items, outside all locks. It must not
+	// block. Nil: not called.
 	OnReap func(Reap)
 }
 
-// Reap is one durable removal of some of a table's expired items: by the reaper, by a write in their place or by a backfill.
+// Reap is one durable removal of expired items of a table, by the reaper, by a write in their place
+// or by a backfill.
 type Reap struct {
 	Namespace, Table string
-	Due              []Instant // from when on each was to be removed: its deadline, and in aws expiry some time after it
-	Durable          time.Time // the clock's time at the end of the disk sync
+	// when each was to be removed: its deadline, and in aws expiry some time after it
+	Due     []Instant
+	Durable time.Time // the clock's time at the end of the disk sync
 }
 
 func (o Options) withDefaults() Options {
@@ -78,17 +86,19 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// aheadMax is how far a directory's last instant may lie ahead of the wall clock before it opens only with clock control.
+// aheadMax is the greatest lead of a directory's last instant over the wall clock without clock
+// control.
 const aheadMax = time.Minute
 
-// Engine is an open database. Its methods may be called from any goroutine.
+// Engine is an open database. Its methods are safe for concurrent use.
 type Engine struct {
 	opts  Options
 	log   *slog.Logger
 	kv    *kv.DB
 	clock *clock.Clock
 	queue *due.Queue
-	// activity counts what is in flight beside the due queue: an advance of the clock waits for it.
+	// activity counts the work in flight beside the due queue: an advance of the clock waits for
+	// it.
 	activity clock.Activity
 
 	stripes    [stripeCount]stripe
@@ -96,17 +106,19 @@ type Engine struct {
 	lastCommit atomic.Uint64 // the number of the last commit; raised inside the commit section, before the apply
 	durable    durability
 
-	catalogue  catalogue
-	streams    streams
-	consumers  consumers
-	heldBytes  atomic.Int64   // what the streams keep beyond the retention for consumers
-	background sync.WaitGroup // what goes on outside of calls: counts of items, slices of the reaper that wait for the disk
-	reaping    chan struct{}  // has a token for each such slice
+	catalogue catalogue
+	streams   streams
+	consumers consumers
+	heldBytes atomic.Int64 // volume that the streams keep beyond the retention for consumers
+	// work outside of calls: counts of items, reaper slices that wait for the disk
+	background sync.WaitGroup
+	reaping    chan struct{} // holds a token for each such slice
 
-	snapshot      func() *kv.Snapshot // NewSnapshot of kv, but for tests that commit just before or after
-	backfills     chan func()         // has a token when a table may need a backfill; calling it says that it is done
-	backfillRetry retry               // of those that met a damaged file
-	backfillItems int                 // backfillSlice, but for tests that want many steps
+	snapshot func() *kv.Snapshot // kv's NewSnapshot; tests commit just before or after it
+	// holds a token when a table may need a backfill; call it at its end
+	backfills     chan func()
+	backfillRetry retry // of the backfills that met a damaged file
+	backfillItems int   // backfillSlice, except in tests that need many steps
 
 	calls    calls
 	pace     pace
@@ -115,10 +127,13 @@ type Engine struct {
 	failed   chan struct{} // closed when the store stops
 	closed   atomic.Bool
 	life     context.Context
-	stop     context.CancelFunc // ends life: with it Run, the counts and every Advance, when the engine closes or the store stops
+	// ends life, and with it Run, the counts and every Advance, when the engine closes or the store
+	// stops
+	stop context.CancelFunc
 }
 
-// Open opens or creates a database and brings it to the state of its last durable commit. It starts nothing: Run does.
+// Open opens or creates a database in the state of its last durable commit. It starts no background
+// work; Run does.
 func Open(opts Options) (*Engine, error) {
 	opts = opts.withDefaults()
 	store, err := kv.Open(kv.Options{
@@ -146,7 +161,8 @@ func Open(opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// recover reads the catalogue, sets the clock and the sequence numbers behind what is on disk, and rolls the shards over.
+// recover reads the catalogue, sets the clock and the sequence numbers behind those on disk, and
+// rolls the shards over.
 func (e *Engine) recover() error {
 	if err := e.checkFormat(); err != nil {
 		return err
@@ -164,7 +180,7 @@ func (e *Engine) recover() error {
 	return e.rollAll()
 }
 
-// recoverClock makes sure that now never falls below the last instant on disk.
+// recoverClock ensures that now never falls below the last instant on disk.
 func (e *Engine) recoverClock() error {
 	last, lastSeq, err := e.loadClock()
 	if err != nil {
@@ -186,7 +202,7 @@ func (e *Engine) recoverClock() error {
 		}
 		e.clock.OnStep(e.wallStepped)
 	}
-	ahead := last - e.Now() // in ms: a time.Duration ends at 292 years
+	ahead := last - e.Now() // in ms: a time.Duration overflows at 292 years
 	if fresh || ahead <= 0 || invariant.Injected(invariant.NoRestartInstant) {
 		return nil
 	}
@@ -202,7 +218,7 @@ func (e *Engine) recoverClock() error {
 	return e.clock.Set(last.Time())
 }
 
-// wallStepped says what a step of the machine's clock means.
+// wallStepped logs a step of the machine's clock with its effect.
 func (e *Engine) wallStepped(by time.Duration) {
 	if by < 0 {
 		e.log.Warn("the machine's clock went back; the database's clock waits until it has caught up", "by", -by)
@@ -211,20 +227,20 @@ func (e *Engine) wallStepped(by time.Duration) {
 	e.log.Warn("the machine's clock went forward; items that fell due meanwhile expire now", "by", by)
 }
 
-// Now is the engine's present instant.
+// Now returns the engine's present instant.
 func (e *Engine) Now() Instant { return Instant(e.clock.Millis()) }
 
-// Clock is the engine's clock.
+// Clock returns the engine's clock.
 func (e *Engine) Clock() *clock.Clock { return e.clock }
 
-// Failed is closed when the store stops after a failed write or sync.
+// Failed returns a channel that is closed when the store stops after a failed write or sync.
 func (e *Engine) Failed() <-chan struct{} { return e.failed }
 
-// Err is nil, or why the store does not accept work.
+// Err returns nil, or the reason why the store does not accept work.
 func (e *Engine) Err() error { return e.ready() }
 
-// Run reaps, trims and backfills until ctx is done, the engine closes or the store fails. Nothing that a read answers depends on it. It is
-// called once at a time.
+// Run reaps, trims and backfills until ctx is done, the engine closes or the store fails. No answer
+// of a read depends on it. Only one call may run at a time.
 func (e *Engine) Run(ctx context.Context) error {
 	if err := e.enter(); err != nil {
 		e.hearFailure()
@@ -251,7 +267,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// watchStore hears of a store that stops while nobody waits for it: a flush or a compaction may be what fails.
+// watchStore notices a store that stops between calls, because of a flush or a compaction.
 func (e *Engine) watchStore(ctx context.Context) error {
 	select {
 	case <-e.kv.Stopped():
@@ -268,7 +284,7 @@ func (e *Engine) hearFailure() {
 	}
 }
 
-// notEnded drops the errors by which background work ends when it is told to.
+// notEnded drops the errors of background work that was asked to stop.
 func notEnded(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed) {
 		return nil
@@ -276,7 +292,8 @@ func notEnded(err error) error {
 	return err
 }
 
-// dueFailed hears of errors of the reaper and the trimmer. A store that failed ends the loop; anything else is tried again.
+// dueFailed handles errors of the reaper and the trimmer. A failed store ends the loop; any other
+// error is retried.
 func (e *Engine) dueFailed(_ due.Source, err error) error {
 	if stopped := e.ready(); stopped != nil {
 		return stopped
@@ -285,8 +302,8 @@ func (e *Engine) dueFailed(_ due.Source, err error) error {
 	return nil
 }
 
-// Close stops the background work, waits for it and for every call that is inside, and closes the store. It must not be called from within
-// Read or Decide.
+// Close stops the background work, waits for it and for every call inside, and closes the store.
+// Read and Decide must not call it.
 func (e *Engine) Close() error {
 	if e.closed.Swap(true) {
 		return nil
@@ -296,7 +313,7 @@ func (e *Engine) Close() error {
 	e.durable.mu.Lock()
 	e.durable.cond.Broadcast()
 	e.durable.mu.Unlock()
-	e.waitCalls() // Run among them
+	e.waitCalls() // including Run
 	e.background.Wait()
 	return e.kv.Close()
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Facts that the engine reports. The service translates them into what the API promises.
+// Facts that the engine reports. The service translates them into errors of the API.
 var (
 	ErrTableExists    = errors.New("a table of that name exists")
 	ErrTableNotFound  = errors.New("no such table")
@@ -25,7 +25,7 @@ var (
 	ErrAhead          = errors.New("the last time on disk is ahead of the machine's clock")
 )
 
-// KeyProblem says what is wrong with a key attribute.
+// KeyProblem is a class of invalid key attributes.
 type KeyProblem int
 
 const (
@@ -36,7 +36,7 @@ const (
 	KeySortTooLong                        // a sort key over 1,024 bytes
 )
 
-// KeyError is a key that its schema does not allow.
+// KeyError reports a key that its schema does not allow.
 type KeyError struct {
 	Attribute string
 	Index     string // the secondary index whose key it is; empty: the table's
@@ -63,7 +63,7 @@ func (e *KeyError) Error() string {
 	}
 }
 
-// IndexError is a read of an index that is not there to be read: it has been removed, or is still being built.
+// IndexError reports a read of an index that has been removed or is still under construction.
 type IndexError struct {
 	Index    string
 	Building bool
@@ -76,7 +76,7 @@ func (e *IndexError) Error() string {
 	return fmt.Sprintf("there is no index %s", e.Index)
 }
 
-// corrupt marks an error as the store's own data being wrong.
+// corrupt returns an error that marks the store's own data as wrong.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }

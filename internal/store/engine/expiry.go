@@ -2,25 +2,26 @@ package engine
 
 import "fmt"
 
-// ExpiryMode says what becomes of an item between its deadline and its removal.
+// ExpiryMode decides about an item between its deadline and its removal.
 type ExpiryMode string
 
 const (
-	// ExpiryStrict hides an item from its deadline on, and removes it as soon as can be.
+	// ExpiryStrict hides an item from its deadline on, and removes it as soon as possible.
 	ExpiryStrict ExpiryMode = ""
-	// ExpiryAWS leaves an item visible and writable until it is removed, a delay after its deadline, as Amazon does.
+	// ExpiryAWS leaves an item visible and writable until its removal, a delay after its deadline,
+	// as Amazon does.
 	ExpiryAWS ExpiryMode = "aws"
 )
 
-// Expiry is how a table's items expire. It is strict where it is zero; Seed and Delay are for ExpiryAWS only, and zero in strict expiry, so that
-// equal settings are equal values.
+// Expiry is a table's expiry setting. Its zero value is strict. Seed and Delay are for ExpiryAWS
+// only and zero in strict expiry, so that equal settings are equal values.
 type Expiry struct {
 	Mode  ExpiryMode
-	Seed  uint64 // of the draws: the same seed and key give the same delay, always and everywhere
-	Delay Delay  // what the delays are drawn from
+	Seed  uint64 // of the draws: the same seed and key always yield the same delay
+	Delay Delay  // the distribution of the delays
 }
 
-// String names the mode, and what belongs to it.
+// String returns the mode with its parameters.
 func (x Expiry) String() string {
 	if x.Mode == ExpiryStrict {
 		return "strict"
@@ -28,9 +29,10 @@ func (x Expiry) String() string {
 	return fmt.Sprintf("%s, %s, seed %d", x.Mode, x.Delay, x.Seed)
 }
 
-// removal is the instant at which an item is to be removed whose deadline is armed at now. In aws expiry it is later than the deadline by the
-// key's delay, which counts from now where the deadline was past already: nothing can be found to be expired before it is written. And it is
-// not before the first whole second after the deadline, since there an item expires when now > value, both in whole seconds.
+// removal returns the instant of removal of an item whose deadline is armed at now. In aws expiry
+// it is the key's delay after the deadline, or after now if the deadline has passed: no item can be
+// found expired before it is written. It is at least the first whole second after the deadline,
+// because Amazon expires an item when now > value, both in whole seconds.
 func (x Expiry) removal(deadline, now Instant, key Key) Instant {
 	if x.Mode != ExpiryAWS || deadline >= farthest {
 		return deadline
@@ -38,10 +40,11 @@ func (x Expiry) removal(deadline, now Instant, key Key) Instant {
 	return max(max(deadline, now)+x.Delay.of(draw(x.Seed, key)), secondAfter(deadline))
 }
 
-// farthest is the deadline from which on none is put off, some 292 million years from now: an instant does not hold more.
+// farthest is the first deadline without a delay, some 292 million years from now: later instants
+// overflow.
 const farthest = Never - delayMax - 1000
 
-// secondAfter is the first whole second after an instant.
+// secondAfter returns the first whole second after an instant.
 func secondAfter(i Instant) Instant {
 	into := i % 1000
 	if into < 0 { // before 1970
@@ -50,12 +53,13 @@ func secondAfter(i Instant) Instant {
 	return i - into + 1000
 }
 
-// late says whether the item's removal was put off: then it is not hidden at its deadline. Only aws expiry makes such headers, and it makes
-// no others, so a header says by itself how it is to be judged.
+// late reports whether the item's removal is after its deadline, so that the deadline does not hide
+// it. Only aws expiry makes such headers, and no others, so a header alone shows how to judge the
+// item.
 func (h header) late() bool { return h.removal != h.deadline }
 
-// keep gives h the instant of removal of the header that it replaces, where that armed the same deadline: an item is not kept alive by being
-// written again.
+// keep copies the instant of removal from the replaced header if that armed the same deadline.
+// Writing an item again does not keep it alive.
 func (h *header) keep(old header) {
 	if h.generation == old.generation && h.deadline == old.deadline {
 		h.removal = old.removal

@@ -6,13 +6,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// header stands before every stored item and every index entry (FORMAT.md "Header"). It is all that the judgement of whether an
-// item exists needs, so hidden items are never decoded.
+// header precedes every stored item and every index entry (FORMAT.md "Header"). It suffices to
+// judge whether an item exists, so hidden items are never decoded.
 type header struct {
 	deadline   Instant // Never: none
-	removal    Instant // when the reaper is to remove it; equals deadline in strict mode. Never: none
+	removal    Instant // when the reaper removes it; equals deadline in strict mode. Never: none
 	generation uint32  // the TTL generation that decided the deadline
-	size       int     // the item's size as DynamoDB counts it, bytes
+	size       int     // the item's size in DynamoDB bytes
 }
 
 const (
@@ -21,7 +21,7 @@ const (
 	flagGeneration = 1 << 2
 )
 
-// noDeadline is the header of an item that never expires.
+// noDeadline returns the header of an item that never expires.
 func noDeadline(generation uint32, size int) header {
 	return header{deadline: Never, removal: Never, generation: generation, size: size}
 }
@@ -46,7 +46,7 @@ func (h header) append(dst []byte) []byte {
 	return binary.AppendUvarint(dst, uint64(h.size))
 }
 
-// splitStored takes a stored value apart.
+// splitStored splits a stored value into header and item.
 func splitStored(b []byte) (header, dynamo.Item, error) {
 	h := header{deadline: Never, removal: Never}
 	if len(b) == 0 || b[0]&^(flagDeadline|flagRemoval|flagGeneration) != 0 {

@@ -12,16 +12,18 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// Hold is a consumer of a stream in the database's own process. What it says of itself does two things:
+// Hold is the registration of a stream consumer in the database's own process. The positions that
+// the consumer reports have two effects:
 //
-//   - No record is trimmed that lies behind its checkpoint, however old, nor is a shard or a disabled stream that has such records. Until it has
-//     said anything of a shard, that is all of the shard.
-//   - An advance of the clock moves on only when it has passed every record of the stream, or rests.
+//   - The trimmer keeps every record behind its checkpoint, however old, and every shard or disabled stream with such records. Before the first report about a shard it keeps the whole shard.
+//   - An advance of the clock waits until the consumer has passed every record of the stream, or rests.
 //
-// Nothing of it is on disk: a consumer registers anew at every start, and Engine.HoldAll keeps everything until it has.
+// A Hold is not on disk: a consumer registers at every start, and Engine.HoldAll keeps everything
+// until then.
 //
-// Shards are read parents first, so whatever is said of a shard says also that all before it in its line are done. A consumer that begins at the
-// end of a stream thereby need not speak of shards that closed before. What is said of a shard that is gone means nothing.
+// Consumers read parents before children, so a report about a shard implies that its ancestors are
+// done. A consumer that begins at the end of a stream therefore need not report shards that closed
+// before. A report about a missing shard has no effect.
 type Hold struct {
 	e        *Engine
 	s        *stream
@@ -30,27 +32,29 @@ type Hold struct {
 
 	// Guarded by e.consumers.
 	durable map[uint32]uint64 // by shard: the checkpoint
-	passed  map[uint32]uint64 // by shard: it is done with the records up to here
-	taken   map[uint32]uint64 // by shard: it has taken in the records up to here
-	rest    Instant           // 0: it does not
+	passed  map[uint32]uint64 // by shard: records up to here are done
+	taken   map[uint32]uint64 // by shard: records up to here have been taken in
+	rest    Instant           // 0: the consumer does not rest
 	closed  bool
 }
 
 // wholeShard is a position behind every record.
 const wholeShard = math.MaxUint64
 
-// consumers is who holds what.
+// consumers holds every registration.
 type consumers struct {
 	sync.Mutex
 	of       map[uint32][]*Hold // by stream
-	starting int                // HoldAlls that are not released
-	changes  uint64             // raised by whatever may make a consumer busy that was not
-	moved    chan struct{}      // closed when a consumer may no longer be busy; nil while nobody waits for that
+	starting int                // calls of HoldAll that are not released
+	changes  uint64             // raised by every event that may make an idle consumer busy
+	// closed when a consumer may no longer be busy; nil without a waiter
+	moved chan struct{}
 
 	tips sync.Mutex // guards stream.tips of all streams; taken before the other lock
 }
 
-// Hold registers a consumer of a stream. It can be called before Run. ErrStreamNotFound.
+// Hold registers a consumer of a stream. It may be called before Run. It returns ErrStreamNotFound
+// if the stream does not exist.
 func (e *Engine) Hold(consumer string, streamID uint32) (*Hold, error) {
 	e.consumers.Lock()
 	defer e.consumers.Unlock()
@@ -71,8 +75,9 @@ func (e *Engine) HasConsumer(streamID uint32) bool {
 	return len(e.consumers.of[streamID]) > 0
 }
 
-// HoldAll keeps every record of every stream, and every advance of the clock waiting, until release is called: for as long as consumers are yet
-// to register. Called between Open and Run it leaves no moment at which a record that one of them needs could be trimmed.
+// HoldAll keeps every record of every stream, and delays every advance of the clock, until release
+// is called. Call it between Open and Run, before the consumers have registered: then no record
+// that one of them needs can be trimmed.
 func (e *Engine) HoldAll() (release func()) {
 	e.consumers.Lock()
 	defer e.consumers.Unlock()
@@ -87,7 +92,8 @@ func (e *Engine) HoldAll() (release func()) {
 	})
 }
 
-// Checkpoint says that the consumer would go on behind seq after a crash: its checkpoint there is durable. It is done with those records then.
+// Checkpoint reports that the consumer's durable checkpoint is at seq: after a crash it continues
+// behind it. The consumer is also done with those records.
 func (h *Hold) Checkpoint(shard uint32, seq uint64) {
 	h.e.consumers.Lock()
 	defer h.e.consumers.Unlock()
@@ -97,7 +103,8 @@ func (h *Hold) Checkpoint(shard uint32, seq uint64) {
 	h.s.letTrim()
 }
 
-// Passed says that the consumer is done with the shard's records up to seq: whatever they ask for has been done, or is an item with a deadline.
+// Passed reports that the consumer is done with the shard's records up to seq: their work is
+// finished, or stored as an item with a deadline.
 func (h *Hold) Passed(shard uint32, seq uint64) {
 	h.e.consumers.Lock()
 	defer h.e.consumers.Unlock()
@@ -105,7 +112,8 @@ func (h *Hold) Passed(shard uint32, seq uint64) {
 	h.e.consumers.tellLocked()
 }
 
-// Taken says that the consumer has taken in the shard's records up to seq, so that Rest speaks of them too.
+// Taken reports that the consumer has taken in the shard's records up to seq, so that Rest covers
+// them.
 func (h *Hold) Taken(shard uint32, seq uint64) {
 	h.e.consumers.Lock()
 	defer h.e.consumers.Unlock()
@@ -113,7 +121,7 @@ func (h *Hold) Taken(shard uint32, seq uint64) {
 	h.e.consumers.tellLocked()
 }
 
-// reachLocked raises a position, and ends the shards before it in its line.
+// reachLocked raises a position, and ends the shard's ancestors.
 func (h *Hold) reachLocked(positions map[uint32]uint64, shard uint32, seq uint64) {
 	d := h.s.desc.Load()
 	sh := d.shard(shard)
@@ -130,9 +138,10 @@ func (h *Hold) reachLocked(positions map[uint32]uint64, shard uint32, seq uint64
 	}
 }
 
-// Rest says that whatever of what it has taken in it has not passed waits for an instant: a batching window that ends then. Until then the consumer
-// is busy only while there are records that it could take in and has not, and an advance stops there. 0 says that it waits no longer, before it begins to
-// work; an instant that has come is as good as that, and so is Never.
+// Rest reports that all records taken in but not passed wait for an instant, the end of a batching
+// window. Until then only records that it has not taken in keep the consumer busy, and an advance
+// stops at that instant. Call Rest with 0 before the work begins; an instant that has passed, or
+// Never, has the same effect.
 func (h *Hold) Rest(until Instant) {
 	h.e.consumers.Lock()
 	defer h.e.consumers.Unlock()
@@ -144,7 +153,7 @@ func (h *Hold) Rest(until Instant) {
 	h.e.consumers.tellLocked()
 }
 
-// Close ends the registration: the consumer holds nothing any more.
+// Close ends the registration.
 func (h *Hold) Close() {
 	h.e.consumers.Lock()
 	defer h.e.consumers.Unlock()
@@ -161,7 +170,7 @@ func (h *Hold) Close() {
 	h.s.letTrim()
 }
 
-// tellLocked lets those look again who wait for consumers.
+// tellLocked wakes the calls that wait for consumers.
 func (cs *consumers) tellLocked() {
 	if cs.moved != nil {
 		close(cs.moved)
@@ -169,8 +178,9 @@ func (cs *consumers) tellLocked() {
 	}
 }
 
-// untilLocked is the instant before which nothing of a stream is trimmed: somebody is to register yet, or has only just and is given a moment to
-// say where its checkpoint is. In the past: there is none.
+// untilLocked returns the instant before which no record of a stream is trimmed. It lies in the
+// future while a HoldAll is open, or a consumer has just registered and may still report its
+// checkpoint. An instant in the past sets no limit.
 func (cs *consumers) untilLocked(stream uint32, moment Instant) Instant {
 	if invariant.Injected(invariant.TrimHeld) {
 		return minInstant
@@ -187,7 +197,8 @@ func (cs *consumers) untilLocked(stream uint32, moment Instant) Instant {
 	return until
 }
 
-// floorLocked is how far a shard can be trimmed, and the consumer that is the furthest behind there; nil: none holds it.
+// floorLocked returns the sequence number up to which a shard may be trimmed, and the consumer
+// furthest behind there, or nil.
 func (cs *consumers) floorLocked(stream, shard uint32) (uint64, *Hold) {
 	floor, last := uint64(wholeShard), (*Hold)(nil)
 	if invariant.Injected(invariant.TrimHeld) {
@@ -201,7 +212,7 @@ func (cs *consumers) floorLocked(stream, shard uint32) (uint64, *Hold) {
 	return floor, last
 }
 
-// forgetLocked drops what is known of a shard that is gone.
+// forgetLocked drops the positions of a removed shard.
 func (cs *consumers) forgetLocked(stream, shard uint32) {
 	for _, h := range cs.of[stream] {
 		delete(h.durable, shard)
@@ -210,7 +221,7 @@ func (cs *consumers) forgetLocked(stream, shard uint32) {
 	}
 }
 
-// nextRest is the first instant to come for which a consumer rests; Never: none does.
+// nextRest returns the next instant that a consumer rests until; Never: no consumer rests.
 func (e *Engine) nextRest(now Instant) Instant {
 	e.consumers.Lock()
 	defer e.consumers.Unlock()
@@ -231,7 +242,7 @@ type stood struct {
 	tips    map[*stream]uint64
 }
 
-// stands says whether no consumer can have become busy since.
+// stands reports whether no consumer can have become busy since.
 func (e *Engine) stands(at stood) bool {
 	if invariant.Injected(invariant.LeaveBehind) {
 		return true
@@ -246,7 +257,8 @@ func (e *Engine) stands(at stood) bool {
 	return e.consumers.changes == at.changes
 }
 
-// consumersIdle waits until every registered consumer has passed every record of its stream, or rests.
+// consumersIdle waits until every registered consumer has passed every record of its stream, or
+// rests.
 func (e *Engine) consumersIdle(ctx context.Context) (stood, error) {
 	for {
 		moved := e.consumerMoves()
@@ -262,7 +274,7 @@ func (e *Engine) consumersIdle(ctx context.Context) (stood, error) {
 	}
 }
 
-// consumerMoves gives a channel that is closed when a consumer says anything.
+// consumerMoves returns a channel that is closed at the next report of a consumer.
 func (e *Engine) consumerMoves() <-chan struct{} {
 	e.consumers.Lock()
 	defer e.consumers.Unlock()
@@ -272,8 +284,8 @@ func (e *Engine) consumerMoves() <-chan struct{} {
 	return e.consumers.moved
 }
 
-// busyConsumers names the consumers that have something to do at this moment. Where there are none, all of them had nothing to do at once: no
-// record was written while they were looked at.
+// busyConsumers returns the names of the consumers that have work at this moment. An empty result
+// proves that all were idle at once: no record was written during the check.
 func (e *Engine) busyConsumers() (at stood, busy []string, err error) {
 	for {
 		at, busy, err = e.lookAtConsumers()
@@ -305,7 +317,8 @@ func (e *Engine) lookAtConsumers() (at stood, busy []string, err error) {
 	}
 	e.consumers.Unlock()
 	for s := range at.tips {
-		if at.tips[s], err = s.readTips(); err != nil { // outside of the lock: it may have to read
+		// outside of the lock, since it may read from disk
+		if at.tips[s], err = s.readTips(); err != nil {
 			return at, nil, err
 		}
 	}
@@ -321,9 +334,11 @@ func (e *Engine) lookAtConsumers() (at stood, busy []string, err error) {
 	return at, busy, nil
 }
 
-// busyLocked says whether the consumer has something to do, when the stream's last record is tip.
+// busyLocked reports whether the consumer has work, given the sequence number of the stream's last
+// record.
 func (h *Hold) busyLocked(now Instant, tip uint64) bool {
-	if h.s.tips.of != tip { // the last records were not durable when they were looked for: it will have
+	// the last records were not yet durable when they were read, so work follows
+	if h.s.tips.of != tip {
 		return true
 	}
 	d := h.s.desc.Load()
@@ -339,12 +354,13 @@ func (h *Hold) busyLocked(now Instant, tip uint64) bool {
 	return false
 }
 
-// doneLocked says whether the consumer has passed all of a shard.
+// doneLocked reports whether the consumer has passed all of a shard.
 func (h *Hold) doneLocked(sh *ShardDesc) bool {
 	return sh == nil || h.s.tips.last[sh.No] <= max(sh.Trimmed, h.passed[sh.No])
 }
 
-// waitsLocked says whether a shard before this one is to be done first: then its own records cannot be taken in.
+// waitsLocked reports whether an ancestor of this shard is not done, so that the shard's records
+// cannot be taken in.
 func (h *Hold) waitsLocked(d *StreamDesc, sh *ShardDesc) bool {
 	for p := d.shard(sh.Parent); p != nil; p = d.shard(p.Parent) {
 		if !h.doneLocked(p) {
@@ -354,14 +370,15 @@ func (h *Hold) waitsLocked(d *StreamDesc, sh *ShardDesc) bool {
 	return false
 }
 
-// tips are the last records of a stream's shards.
+// tips holds the last sequence number of each shard of a stream.
 type tips struct {
-	of   uint64            // what stream.tip was when they were read
+	of   uint64            // stream.tip at the time of the read
 	last map[uint32]uint64 // by shard; one without records is missing
 }
 
-// readTips brings s.tips up to date, and gives the last sequence number of them all. It costs a look at every shard where something was written
-// since the last time, and nothing otherwise. With records that are not durable yet it leaves them as they are. consumers.tips is held.
+// readTips updates s.tips and returns their greatest sequence number. It reads every shard if
+// records were written since the last call, and otherwise nothing. While records are not durable it
+// leaves the tips unchanged. The caller holds consumers.tips.
 func (s *stream) readTips() (uint64, error) {
 	tip := s.tip.Load()
 	if tip > s.e.durable.seq.Load() || s.tips.last != nil && tip == s.tips.of {
@@ -382,30 +399,31 @@ func (s *stream) readTips() (uint64, error) {
 	return tip, nil
 }
 
-// kept is what a stream keeps beyond the retention because a consumer has not got there, as of the last look at it.
+// kept describes the records beyond the retention that a stream keeps for a consumer, as of the
+// trimmer's last pass.
 type kept struct {
 	parts map[uint32]keptPart // by shard; touched by the trimmer only
-	told  Instant             // when the log was told, by the trimmer; 0: not since it began
+	told  Instant             // when the trimmer last logged it; 0: not since it began
 
 	mu      sync.Mutex // guards the fields below
 	stream  HeldStream
-	waits   bool    // the trimmer has stopped short for a consumer, and is to be woken when one moves
-	nextRun Instant // not before this
+	waits   bool    // the trimmer waits for a consumer and must be woken by its next report
+	nextRun Instant // the earliest next pass
 }
 
-// keptPart is a shard's part of it.
+// keptPart counts the kept records of one shard.
 type keptPart struct {
-	counted        uint64 // what lies beyond the retention is counted up to this sequence number
+	counted        uint64 // the records beyond the retention are counted up to this sequence number
 	bytes, records int64
 }
 
-// add counts the record that the iterator is at.
+// add counts the iterator's present record.
 func (p *keptPart) add(it *kv.Iter) {
 	p.records++
 	p.bytes += int64(len(it.Key()) + len(it.Value()))
 }
 
-// without takes off what has been trimmed.
+// without subtracts the trimmed records.
 func (k *kept) without(cuts []cut) {
 	for _, c := range cuts {
 		p := k.parts[c.shard]
@@ -417,15 +435,17 @@ func (k *kept) without(cuts []cut) {
 	}
 }
 
-// HeldStream is a stream that keeps records beyond the retention, because a consumer in this process has not got there.
+// HeldStream is a stream that keeps records beyond the retention for a slow consumer in this
+// process.
 type HeldStream struct {
 	Namespace, Table, Label string
-	Consumer                string // the one that is the furthest behind
+	Consumer                string // the consumer furthest behind
 	Bytes, Records          int64
-	Oldest                  Instant // when the oldest of them was written
+	Oldest                  Instant // when the oldest of the records was written
 }
 
-// Held gives the streams that keep records beyond the retention. What it says is as old as the last look, a minute at most while records age.
+// Held returns the streams that keep records beyond the retention, as of the trimmer's last pass.
+// While records age that is a minute ago at most.
 func (e *Engine) Held() []HeldStream {
 	var out []HeldStream
 	e.streams.mu.RLock()
@@ -444,14 +464,16 @@ func (e *Engine) Held() []HeldStream {
 	return out
 }
 
-// HoldsFull says whether the streams keep Options.HoldBytes or more beyond the retention. Whoever can take on less work then should. Nothing is
-// dropped for it, at whatever size: the next bound is the disk, and on a full disk writes that grow data are refused.
+// HoldsFull reports whether the streams keep Options.HoldBytes or more beyond the retention, so
+// that callers should accept less work. The engine never drops kept records: the next limit is a
+// full disk, which refuses writes that grow data.
 func (e *Engine) HoldsFull() bool { return e.heldBytes.Load() >= e.opts.HoldBytes }
 
-// tellEvery is how often the log hears that a stream keeps records beyond the retention, in milliseconds of the database's clock.
+// tellEvery is the pause between two log lines about a stream that keeps records beyond the
+// retention, in milliseconds of the database's clock.
 const tellEvery = Instant(time.Hour / time.Millisecond)
 
-// keep takes over what a look at the stream's records has found, and tells the log where it is time to.
+// keep stores the result of a pass over the stream's records, and logs it if the pause is over.
 func (s *stream) keep(f *found) {
 	d := s.desc.Load()
 	is := HeldStream{Namespace: d.Namespace, Table: d.Table, Label: d.Label, Oldest: f.oldest}
@@ -493,7 +515,7 @@ func (s *stream) letTrim() {
 	}
 }
 
-// wakeTrimmers lets every trimmer look again.
+// wakeTrimmers starts a pass of every trimmer.
 func (e *Engine) wakeTrimmers() {
 	e.streams.mu.RLock()
 	defer e.streams.mu.RUnlock()

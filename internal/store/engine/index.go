@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// Index finds a secondary index by name; nil when there is none.
+// Index returns a secondary index by name, or nil.
 func (d *TableDesc) Index(name string) *IndexDesc {
 	for i := range d.Indexes {
 		if d.Indexes[i].Name == name {
@@ -18,8 +18,9 @@ func (d *TableDesc) Index(name string) *IndexDesc {
 	return nil
 }
 
-// CheckIndexKeys says whether each index key attribute that the item has is one that its index can hold. An absent one is fine:
-// the item is then not in that index. Only attributes of which of says so are looked at; nil: all. Its error is a *KeyError with Index set.
+// CheckIndexKeys checks that each index can hold the key attributes that the item has. An item
+// without an attribute is valid: it is then not in that index. of selects the attributes to check;
+// nil selects all. It returns a *KeyError with Index set.
 func (d *TableDesc) CheckIndexKeys(item dynamo.Item, of func(attribute string) bool) error {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
@@ -29,7 +30,8 @@ func (d *TableDesc) CheckIndexKeys(item dynamo.Item, of func(attribute string) b
 			bad.Index = ix.Name
 			return bad
 		}
-		// The encoding stops at the first missing attribute; those behind it are held to the schema too.
+		// The encoding stops at the first missing attribute. The attributes behind it are checked
+		// against the schema too.
 		for a := range ix.Key.Attrs {
 			v := item.Get(a.Name)
 			if v == nil || of != nil && !of(a.Name) {
@@ -44,7 +46,8 @@ func (d *TableDesc) CheckIndexKeys(item dynamo.Item, of func(attribute string) b
 	return nil
 }
 
-// project gives an index's entry for an item that is in it: the index key, the table key and what is projected.
+// project returns the entry of an indexed item: the index key, the table key and the projected
+// attributes.
 func (d *TableDesc) project(ix *IndexDesc, item dynamo.Item) dynamo.Item {
 	if ix.Projection.Type == "ALL" {
 		return item
@@ -64,7 +67,8 @@ func (d *TableDesc) project(ix *IndexDesc, item dynamo.Item) dynamo.Item {
 	return b.Item()
 }
 
-// appendIndexKey appends the storage key of an item's entry; false: the item is not in the index.
+// appendIndexKey appends the storage key of an item's entry, or returns false if the item is not in
+// the index.
 func (d *TableDesc) appendIndexKey(dst []byte, ix *IndexDesc, item dynamo.Item, primary Key) ([]byte, bool) {
 	out, _, err := appendKey(indexPrefix(dst, d.ID, ix.ID), ix.Key, item)
 	if err != nil {
@@ -73,7 +77,8 @@ func (d *TableDesc) appendIndexKey(dst []byte, ix *IndexDesc, item dynamo.Item, 
 	return append(out, primary.suffix()[hashLen:]...), true
 }
 
-// indexChange keeps every index in step with one change of an item. Either item may be nil. told gets what becomes of entries; nil: nobody asks.
+// indexChange updates every index for one change of an item. Either item may be nil. It appends the
+// changes of entries to told, unless that is nil, and reports whether the new item has entries.
 func (d *TableDesc) indexChange(b *kv.Batch, key Key, old, new dynamo.Item, oldHeader, newHeader header, told *[]IndexWrite) (entries bool) {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
@@ -117,13 +122,14 @@ func (d *TableDesc) indexChange(b *kv.Batch, key Key, old, new dynamo.Item, oldH
 	return entries
 }
 
-// indexValue is what is stored as an item's entry.
+// indexValue returns the stored value of an item's entry.
 func (d *TableDesc) indexValue(ix *IndexDesc, item dynamo.Item, h header) []byte {
 	entry := d.project(ix, item)
 	return storedEntry(entry, entry.Size(), h)
 }
 
-// storedEntry is an entry's stored value: the item's header with the entry's own size, and the projected item.
+// storedEntry returns an entry's stored value: the item's header with the entry's own size, and the
+// projected item.
 func storedEntry(entry dynamo.Item, size int, h header) []byte {
 	h.size = size
 	return append(h.append(make([]byte, 0, len(entry)+32)), entry...)

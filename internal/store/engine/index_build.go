@@ -8,13 +8,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// An index that is added to a table is kept in step by every write from the commit on that describes it: a write that was decided under the
-// description before is stale there. What the table held already gets its entries from a backfill, and nobody reads the index before that
-// has come to its end. An index that is removed goes with all its entries in the batch of the commit that describes it no more, and for the same
-// reason no entry can come after. Its number is never used again.
+// From the commit that adds an index to the description, every write updates it: a write decided
+// under the earlier description is stale there. A backfill adds the entries of the existing items,
+// and reads return an error until it ends. The commit that removes an index from the description
+// deletes all its entries, and no entry can follow, for the same reason. An index number is never
+// used again.
 
-// changeIndexes numbers the indexes that a change of the description has added, and takes away the entries of those that it has removed. It is
-// called inside the commit section; full says that nothing may grow.
+// changeIndexes numbers the indexes that a change of the description adds, and deletes the entries
+// of those that it removes. If full, nothing may grow. The caller is inside the commit section.
 func changeIndexes(b *kv.Batch, old, d *TableDesc, now Instant, full bool) error {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
@@ -43,7 +44,8 @@ func changeIndexes(b *kv.Batch, old, d *TableDesc, now Instant, full bool) error
 	return nil
 }
 
-// firstFreeIndex is the id of the next index of a table whose description does not say it: no index of it has ever been removed.
+// firstFreeIndex returns the next index id of a table whose description does not store it, because
+// none of its indexes has ever been removed.
 func (d *TableDesc) firstFreeIndex() uint32 {
 	next := uint32(1)
 	for i := range d.Indexes {
@@ -52,7 +54,7 @@ func (d *TableDesc) firstFreeIndex() uint32 {
 	return next
 }
 
-// indexByID finds a secondary index by number; nil when there is none.
+// indexByID returns a secondary index by number, or nil.
 func (d *TableDesc) indexByID(id uint16) *IndexDesc {
 	for i := range d.Indexes {
 		if d.Indexes[i].ID == id {
@@ -62,7 +64,7 @@ func (d *TableDesc) indexByID(id uint16) *IndexDesc {
 	return nil
 }
 
-// readable says whether an index, as an earlier description had it, can be read; its error is an *IndexError.
+// readable checks that an index from an earlier description can be read. It returns an *IndexError.
 func (d *TableDesc) readable(was *IndexDesc) error {
 	ix := d.indexByID(was.ID)
 	if ix == nil || was.Building || ix.Building {
@@ -71,7 +73,7 @@ func (d *TableDesc) readable(was *IndexDesc) error {
 	return nil
 }
 
-// readableIndexes gives the numbers of the indexes that are built.
+// readableIndexes returns the numbers of the finished indexes.
 func (d *TableDesc) readableIndexes() (ids []uint16) {
 	for i := range d.Indexes {
 		if !d.Indexes[i].Building {
@@ -81,7 +83,7 @@ func (d *TableDesc) readableIndexes() (ids []uint16) {
 	return ids
 }
 
-// wantsBackfill says whether there is something to do for items that are there already.
+// wantsBackfill reports whether existing items need a backfill.
 func (d *TableDesc) wantsBackfill() bool {
 	for i := range d.Indexes {
 		if d.Indexes[i].Building {
@@ -91,7 +93,7 @@ func (d *TableDesc) wantsBackfill() bool {
 	return d.TTL.Backfill
 }
 
-// indexBackfill gives every item its entry in an index that is being built.
+// indexBackfill returns the backfill that adds the entries of an index.
 func (t *Table) indexBackfill(d *TableDesc, ix *IndexDesc) *backfill {
 	return &backfill{
 		t: t, d: d, progress: buildKey(d.ID, ix.ID),
@@ -107,21 +109,24 @@ func (t *Table) indexBackfill(d *TableDesc, ix *IndexDesc) *backfill {
 	}
 }
 
-// addEntry puts an item's entry into an index; an item that lacks a key attribute, or has one of another type, gets none. An expired item gets
-// its entry like any other: reads judge it by its header, and the reaper takes both.
+// addEntry adds an item's entry to an index, unless the item lacks a key attribute or has one of
+// another type. An expired item has its entry like any other: reads judge it by its header, and the
+// reaper removes both.
 func (t *Table) addEntry(p *plan, d *TableDesc, ix *IndexDesc, k Key, h header, stored dynamo.Item) {
 	key, ok := d.appendIndexKey(nil, ix, stored, k)
 	if !ok {
 		return
 	}
 	p.batch.Set(key, d.indexValue(ix, stored, h))
-	// The reaper goes by the deadline entry: one that says nothing of index entries would leave this one behind. A deadline that no longer
-	// counts may have lost its entry already, and the reaper reads the items of earlier generations anyway.
+	// The reaper trusts the deadline entry: without the flag it would leave this index entry
+	// behind. A deadline that no longer counts may have lost its entry already, and the reaper
+	// reads items of earlier generations anyway.
 	if d.deadlineOf(h) == Never || invariant.Injected(invariant.ForgetIndexed) {
 		return
 	}
 	entry := deadlineEntry{generation: h.generation, size: h.size, indexed: true}
 	p.batch.Set(appendDeadlineKey(nil, d.ID, h.removal, k.suffix()), entry.append(nil))
-	// As for a write that arms: a pass of the reaper that took the entry as it was must not raise the mark over it.
+	// As for a write that arms: a pass of the reaper that read the old entry must not raise the
+	// mark over it.
 	p.writes = append(p.writes, planned{w: &Write{Table: t, Key: k}, desc: d, removal: h.removal})
 }

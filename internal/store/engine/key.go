@@ -16,25 +16,27 @@ const (
 	sortKeyBytesMax      = 1024
 )
 
-// Key is an item's primary key, encoded. Keys of one table are equal when == says so.
+// Key is an item's encoded primary key. Two keys of one table are equal if they compare equal with
+// ==.
 type Key struct {
 	enc       string // the item's complete storage key: table prefix, hash, partition key, sort key
-	partition int    // where the partition key ends in enc
+	partition int    // the end of the partition key in enc
 }
 
-// bytes gives the storage key without copying; it must not be written to.
+// bytes returns the storage key without copying it; the caller must not modify it.
 func (k Key) bytes() []byte { return unsafe.Slice(unsafe.StringData(k.enc), len(k.enc)) }
 
-// suffix is the part after the table's prefix: hash, partition key, sort key. Deadline entries end in it.
+// suffix returns the part after the table's prefix: hash, partition key, sort key. Deadline entries
+// end in it.
 func (k Key) suffix() []byte { return k.bytes()[tablePrefixLen:] }
 
-// hash is the hash of the partition key.
+// hash returns the hash of the partition key.
 func (k Key) hash() uint32 { return binary.BigEndian.Uint32(k.suffix()) }
 
-// Len is the number of key attributes.
+// Len returns the number of key attributes.
 func (s KeySchema) Len() int { return len(s.Partition) + len(s.Sort) }
 
-// Attrs calls yield for each key attribute, the partition key's first.
+// Attrs calls yield for each key attribute, first those of the partition key.
 func (s KeySchema) Attrs(yield func(KeyAttr) bool) {
 	for _, a := range s.Partition {
 		if !yield(a) {
@@ -48,7 +50,7 @@ func (s KeySchema) Attrs(yield func(KeyAttr) bool) {
 	}
 }
 
-// Has says whether the attribute is part of the key.
+// Has reports whether the attribute is part of the key.
 func (s KeySchema) Has(name string) bool {
 	for a := range s.Attrs {
 		if a.Name == name {
@@ -58,7 +60,8 @@ func (s KeySchema) Has(name string) bool {
 	return false
 }
 
-// KeyOf encodes the primary key found in item, which may be a whole item or only a key. Its error is a *KeyError.
+// KeyOf returns the encoded primary key of item, which may be a whole item or only a key. Its error
+// is a *KeyError.
 func (d *TableDesc) KeyOf(item dynamo.Item) (Key, error) {
 	var scratch [256]byte
 	buf := appendTablePrefix(scratch[:0], spaceItems, d.ID)
@@ -69,7 +72,7 @@ func (d *TableDesc) KeyOf(item dynamo.Item) (Key, error) {
 	return Key{enc: string(buf), partition: partition}, nil
 }
 
-// keyFromSuffix makes the Key whose suffix was read from a deadline entry or an item key.
+// keyFromSuffix returns the Key for a suffix read from a deadline entry or an item key.
 func (d *TableDesc) keyFromSuffix(suffix []byte) (Key, error) {
 	partition, err := partitionEnd(d.Key, suffix)
 	if err != nil {
@@ -81,7 +84,7 @@ func (d *TableDesc) keyFromSuffix(suffix []byte) (Key, error) {
 	return Key{enc: unsafe.String(unsafe.SliceData(buf), len(buf)), partition: tablePrefixLen + partition}, nil
 }
 
-// partitionEnd is where the partition key ends in a suffix.
+// partitionEnd returns the end of the partition key in a suffix.
 func partitionEnd(schema KeySchema, suffix []byte) (int, error) {
 	if len(suffix) < hashLen {
 		return 0, corrupt("key of %d bytes", len(suffix))
@@ -96,7 +99,8 @@ func partitionEnd(schema KeySchema, suffix []byte) (int, error) {
 	return len(suffix) - len(rest), nil
 }
 
-// appendKey appends hash, partition key and sort key of item under schema; partition is where the partition key ends.
+// appendKey appends hash, partition key and sort key of item under schema, and returns the end of
+// the partition key.
 func appendKey(dst []byte, schema KeySchema, item dynamo.Item) (out []byte, partition int, err error) {
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
@@ -129,7 +133,7 @@ func appendKey(dst []byte, schema KeySchema, item dynamo.Item) (out []byte, part
 	return dst, partition, nil
 }
 
-// checkKeyValue says whether v may be the value of key attribute a.
+// checkKeyValue returns an error if v must not be the value of key attribute a.
 func checkKeyValue(a KeyAttr, v dynamo.Value) error {
 	switch {
 	case v == nil:
@@ -142,11 +146,11 @@ func checkKeyValue(a KeyAttr, v dynamo.Value) error {
 	return nil
 }
 
-// partitionHash spreads partition keys over segments, shards and stripes. It is part of the storage format: the upper half of
-// XXH64 of the encoded partition key.
+// partitionHash returns the hash that spreads partition keys over segments, shards and stripes: the
+// upper half of XXH64 of the encoded partition key. The storage format depends on it.
 func partitionHash(encoded []byte) uint32 { return uint32(xxhash.Sum64(encoded) >> 32) }
 
-// keyItem decodes a suffix into an item that holds the key attributes.
+// keyItem returns an item of the key attributes in a suffix.
 func keyItem(schema KeySchema, suffix []byte) (dynamo.Item, error) {
 	if len(suffix) < hashLen {
 		return nil, corrupt("key of %d bytes", len(suffix))
@@ -164,7 +168,7 @@ func keyItem(schema KeySchema, suffix []byte) (dynamo.Item, error) {
 	return b.Item(), nil
 }
 
-// pick copies the key attributes of schema out of an item.
+// pick returns a copy of an item's key attributes under schema.
 func (s KeySchema) pick(item dynamo.Item) dynamo.Item {
 	var b dynamo.Builder
 	for a := range s.Attrs {

@@ -19,12 +19,12 @@ const (
 const (
 	catFormat   = 'v' // the format's version
 	catClock    = 'c' // the last instant and the last stream sequence number
-	catIDs      = 'i' // the last table id and stream id given out
+	catIDs      = 'i' // the last table id and stream id in use
 	catTable    = 't' // namespace, name → table description
 	catStream   = 's' // stream id → stream description
 	catMark     = 'm' // table id → low-water mark
-	catBackfill = 'b' // table id → the last key that a TTL backfill has done
-	catBuild    = 'x' // table id, index id → the last key that the building of an index has done
+	catBackfill = 'b' // table id → the last key that a TTL backfill has finished
+	catBuild    = 'x' // table id, index id → the last key that the build of an index has finished
 )
 
 const (
@@ -37,19 +37,20 @@ func appendTablePrefix(dst []byte, space byte, id uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, space), id)
 }
 
-// tableSpan gives the bounds of everything of a table in a keyspace.
+// tableSpan returns the bounds of a table's keys in a keyspace.
 func tableSpan(space byte, id uint32) (lower, upper []byte) {
 	return appendTablePrefix(nil, space, id), appendTablePrefix(nil, space, id+1)
 }
 
-// appendDeadlineKey appends the key of a deadline entry; with no suffix it is the lower bound of everything at or after the instant.
+// appendDeadlineKey appends the key of a deadline entry. Without a suffix it is the lower bound of
+// all entries at or after the instant.
 func appendDeadlineKey(dst []byte, table uint32, removal Instant, suffix []byte) []byte {
 	dst = appendTablePrefix(dst, spaceDeadlines, table)
 	dst = appendInstant(dst, removal)
 	return append(dst, suffix...)
 }
 
-// appendInstant appends an instant so that byte order is time order, instants before 1970 included.
+// appendInstant appends an instant so that byte order is time order, also before 1970.
 func appendInstant(dst []byte, i Instant) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(i)^(1<<63))
 }
@@ -68,7 +69,7 @@ func idKey(kind byte, id uint32) []byte {
 	return binary.BigEndian.AppendUint32(catalogueKey(kind), id)
 }
 
-// buildKey is where the building of an index keeps its progress.
+// buildKey returns the key of the progress of an index under construction.
 func buildKey(table uint32, index uint16) []byte {
 	return binary.BigEndian.AppendUint16(idKey(catBuild, table), index)
 }
@@ -87,7 +88,7 @@ func indexPrefix(dst []byte, table uint32, index uint16) []byte {
 	return binary.BigEndian.AppendUint16(dst, index)
 }
 
-// indexSpan gives the bounds of everything of an index.
+// indexSpan returns the bounds of an index's entries.
 func indexSpan(table uint32, index uint16) (lower, upper []byte) {
 	lower = indexPrefix(nil, table, index)
 	return lower, keyenc.PrefixSuccessor(lower)
