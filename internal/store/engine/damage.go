@@ -40,7 +40,9 @@ type DamagedFile struct {
 // DamagedRange is a part of a table that a damaged file may hold.
 type DamagedRange struct {
 	Table string // its name; empty: the catalogue, or data of a dropped table
-	Range string // "all items", "items from {…} to {…}", "entries of index byName", "deadlines from … to …", "stream records"
+	// "all items", "items from {…} to {…}", "entries of index byName", "deadlines from … to …",
+	// "stream records"
+	Range string
 }
 
 // String returns the file as one line.
@@ -171,7 +173,8 @@ func (e *Engine) logDamage(err error, message string, args ...any) {
 	}
 }
 
-// probeLen is how many bytes behind a table's prefix a probe of readableFrom varies: an instant and a hash.
+// probeLen is how many bytes behind a table's prefix a probe of readableFrom varies: an instant and
+// a hash.
 const probeLen = instantLen + hashLen
 
 // readableFrom returns a key in (from, upper] from which the store is readable again, given that a

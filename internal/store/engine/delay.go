@@ -16,9 +16,11 @@ import (
 //	fixed:10m           always the same
 //	uniform:8m-30m      anything between the two, ends included
 //
-// with durations of time.ParseDuration in whole milliseconds, from 0 to 8784h (366 days). The zero value is observed.
+// with durations of time.ParseDuration in whole milliseconds, from 0 to 8784h (366 days). The zero
+// value is observed.
 //
-// A delay is a function of a 64-bit number, the draw: the XXH64, with the table's seed, of the encoded key parts (FORMAT.md, "Keys").
+// A delay is a function of a 64-bit number, the draw: the XXH64, with the table's seed, of the
+// encoded key parts (FORMAT.md, "Keys").
 //
 //	uniform:a-b    a + ⌊draw·(b-a+1) / 2⁶⁴⌋, in milliseconds; fixed:a is uniform:a-a
 //	observed       q = ⌊draw·10⁸ / 2⁶⁴⌋, the quantile in millionths of a percent; the delay lies on straight lines between

@@ -101,9 +101,10 @@ type Engine struct {
 	// it.
 	activity clock.Activity
 
-	stripes    [stripeCount]stripe
-	order      order
-	lastCommit atomic.Uint64 // the number of the last commit; raised inside the commit section, before the apply
+	stripes [stripeCount]stripe
+	order   order
+	// the number of the last commit; raised inside the commit section, before the apply
+	lastCommit atomic.Uint64
 	durable    durability
 
 	catalogue catalogue

@@ -6,7 +6,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
-// position is a place in a table's deadline entries, which are ordered by instant of removal and then by key.
+// position is a place in a table's deadline entries, which are ordered by instant of removal and
+// then by key.
 type position struct {
 	removal Instant
 	suffix  string
@@ -26,17 +27,20 @@ func firstOf(p, q position) position {
 	return p
 }
 
-// marks say where a table's deadline entries begin. Without them the reaper would seek the head through the tombstones of all that it
-// has removed, which takes up to a second. They are guarded by the commit section.
+// marks holds the lower bounds of a table's deadline entries. Without them the reaper would seek
+// the first entry through the tombstones of all that it has removed, which takes up to a second.
+// The commit section guards them.
 //
-// In memory the mark is a whole position: TTL values are whole seconds, so tens of thousands of entries may share an instant. On
-// disk it is the instant alone.
+// In memory the mark is a whole position: TTL values are whole seconds, so tens of thousands of
+// entries may share an instant. On disk it is the instant alone.
 type marks struct {
 	low    position // no live entry lies below it, except those that were skipped
-	stored Instant  // the mark on disk: not above low.removal, nor above skipped.removal
-	// skipped is the first entry that the reaper left behind because it, or its item, lies in a damaged file. Never: there is none.
+	stored Instant  // the mark on disk: at or below low.removal and skipped.removal
+	// skipped is the first entry that the reaper left because it, or its item, lies in a damaged
+	// file. Never: none.
 	skipped position
-	// since is the least position committed since the reaper last took a snapshot: what a pass has not seen, it must not pass over.
+	// since is the least position committed since the reaper last took a snapshot. The mark must
+	// not pass it, because the reaper has not seen it.
 	since position
 }
 
@@ -44,14 +48,14 @@ func newMarks(stored Instant) marks {
 	return marks{low: position{removal: stored}, stored: stored, since: position{removal: Never}, skipped: position{removal: Never}}
 }
 
-// reset is called before the reaper takes a snapshot; it gives the position to read from.
+// reset prepares for a snapshot of the reaper, and returns the position to read from.
 func (m *marks) reset() position {
 	m.since = position{removal: Never}
 	return m.low
 }
 
-// lower keeps the marks below an entry that the present commit carries. It says whether the mark on disk has to be lowered to the
-// entry's instant, in the same batch.
+// lower keeps the marks below an entry of the present commit. It reports whether the same batch
+// must lower the mark on disk to the entry's instant.
 func (m *marks) lower(p position) (store bool) {
 	if invariant.Injected(invariant.KeepMark) {
 		return false
@@ -64,7 +68,7 @@ func (m *marks) lower(p position) (store bool) {
 	return false
 }
 
-// pass raises the mark in memory behind a pass of the reaper that left everything from left on.
+// pass raises the mark in memory after a pass of the reaper that left all entries from left on.
 func (m *marks) pass(left position) {
 	left = firstOf(m.since, left)
 	if left.compare(m.low) > 0 {
@@ -72,7 +76,7 @@ func (m *marks) pass(left position) {
 	}
 }
 
-// raise is pass in the commit section of a reap. It says whether the mark on disk moves.
+// raise is pass in the commit section of a reap. It reports whether the mark on disk moves.
 func (m *marks) raise(left position) (store bool) {
 	m.pass(left)
 	if removal := min(m.low.removal, m.skipped.removal); removal > m.stored {
@@ -82,14 +86,14 @@ func (m *marks) raise(left position) (store bool) {
 	return false
 }
 
-// skip keeps the mark on disk below an entry that is left behind. It is called before the pass that leaves it.
+// skip keeps the mark on disk below an entry that the coming pass leaves.
 func (m *marks) skip(p position) { m.skipped = firstOf(m.skipped, p) }
 
-// retry lowers the mark in memory to the first entry that was left behind.
+// retry lowers the mark in memory to the first skipped entry.
 func (m *marks) retry() {
 	m.low = firstOf(m.low, m.skipped)
 	m.skipped = position{removal: Never}
 }
 
-// lowest is the position below which no live entry lies.
+// lowest returns the position below which no live entry lies.
 func (m *marks) lowest() position { return firstOf(m.low, m.skipped) }

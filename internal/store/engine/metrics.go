@@ -2,7 +2,7 @@ package engine
 
 import "github.com/mayflydb/mayfly/internal/store/kv"
 
-// Metrics is what the store says of itself at this moment; nothing once it is closed.
+// Metrics returns the store's present metrics, or zeros once it is closed.
 func (e *Engine) Metrics() kv.Metrics {
 	if e.enter() != nil {
 		return kv.Metrics{}
@@ -11,5 +11,5 @@ func (e *Engine) Metrics() kv.Metrics {
 	return e.kv.Metrics()
 }
 
-// DuePasses is how often the due queue has looked for something due: with nothing due it stays where it is.
+// DuePasses returns the number of passes of the due queue. It does not grow while nothing is due.
 func (e *Engine) DuePasses() int64 { return e.queue.Passes() }

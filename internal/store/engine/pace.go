@@ -7,32 +7,37 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// pace is how the reaper lets calls go first while it has a backlog: after a slice it pauses. Nothing that a read answers depends on the reaper, so
-// a backlog is late for its stream alone. It belongs to the goroutine of the due queue.
+// pace lets calls go first while the reaper has a backlog: the reaper pauses after a slice. No
+// answer of a read depends on the reaper, so a backlog delays only stream records. pace belongs to
+// the goroutine of the due queue.
 //
-// How long it pauses follows from how crowded the processors are. The pause itself tells: it ends late by as much as anybody who is woken has to
-// wait for a processor. With processors to spare the reaper takes a ninth of one; where more than one
-// pause in a hundred is late it falls back, to half of that at the least. What it takes is not all that a removal costs: stream readers and compactions follow it. With two
-// thirds of a processor, which drain twice to three times as fast, the p99 of calls beside a burst was three times as high.
+// The length of the pause follows the load of the processors, which the pause itself measures: it
+// ends as late as any woken goroutine waits for a processor. With free processors the reaper uses a
+// ninth of one. If more than one pause in a hundred ends late, its share falls, to half of that at
+// the least. A removal costs more than this share, since stream readers and compactions follow it.
+// With two thirds of a processor, which drain two to three times as fast, the p99 of calls beside a
+// burst was three times as high.
 //
-// A backlog that grows older than patience has its turn: from there on the pauses become shorter in proportion to its age, so a load that brings ever more deadlines cannot
-// put it off for ever.
+// Once the backlog is older than patience, the pauses shrink in proportion to its age. So a load
+// that adds ever more deadlines cannot delay it for ever.
 type pace struct {
-	calls int64   // that had begun at the last pause
-	share float64 // the pause's length over the slice's
+	calls int64   // begun by the last pause
+	share float64 // the pause's length divided by the slice's
 }
 
 const (
-	shareLeast   = 8
-	shareMost    = 16
-	shareUp      = 1.5
-	shareDown    = 0.995
-	pauseMost    = 8 * time.Millisecond
-	pauseCrowded = 1500 * time.Microsecond // late by more than the runtime rounds up to, which is a millisecond
+	shareLeast = 8
+	shareMost  = 16
+	shareUp    = 1.5
+	shareDown  = 0.995
+	pauseMost  = 8 * time.Millisecond
+	// later than the millisecond to which the runtime rounds up
+	pauseCrowded = 1500 * time.Microsecond
 	patience     = 5 * time.Second
 )
 
-// giveWay pauses, if there have been calls since the last time. took is how long the slice took, and age that of the oldest entry that is left.
+// giveWay pauses if calls have begun since the last pause. took is the duration of the slice, and
+// age the age of the oldest entry left.
 func (p *pace) giveWay(ctx context.Context, calls int64, took, age time.Duration) {
 	if calls == p.calls {
 		return
@@ -48,7 +53,7 @@ func (p *pace) giveWay(ctx context.Context, calls int64, took, age time.Duration
 	p.learn(elapsed() - pause)
 }
 
-// learn adapts to how late a pause ended.
+// learn adjusts the share to the lateness of a pause.
 func (p *pace) learn(late time.Duration) {
 	if late > pauseCrowded {
 		p.share = min(p.share*shareUp, shareMost)

@@ -15,7 +15,8 @@ import (
 type Place struct {
 	Table string // empty: any table
 	What  string // "items", "stream records", "descriptions of tables", "anything"
-	// From and To bound the part, both inclusive, in the order of a Scan: keys as JSON, or shard and sequence number. Empty: no bound.
+	// From and To bound the part, both inclusive, in the order of a Scan: keys as JSON, or shard
+	// and sequence number. Empty: no bound.
 	From, To string
 }
 
@@ -40,8 +41,8 @@ type places struct {
 	streams []*StreamDesc
 }
 
-// in returns the places with which a range of keys overlaps, both bounds inclusive; nil: none. Index entries and deadline entries are
-// left out: they follow from the items.
+// in returns the places that overlap a range of keys, both bounds inclusive. It omits index entries
+// and deadline entries, which follow from the items.
 func (p places) in(lower, upper []byte) (out []Place) {
 	if lower == nil && upper == nil {
 		return []Place{{What: "anything"}}
@@ -91,7 +92,7 @@ func (p places) in(lower, upper []byte) (out []Place) {
 // errEnough ends a walk over the keys early.
 var errEnough = errors.New("enough has been read")
 
-// add takes the description under a key of the catalogue, if one is there.
+// add adds the description under a catalogue key, if the key holds one.
 func (p *places) add(key, value []byte) error {
 	switch catalogueKind(key) {
 	case catTable:
@@ -132,7 +133,7 @@ func (p *places) streamByID(id uint32) *StreamDesc {
 	return p.streams[i]
 }
 
-// damaged turns a fault of a file into one that names the places.
+// damaged returns a file's fault as one that names the affected places.
 func (p places) damaged(d kv.Damage) Fault {
 	f := Fault{File: d.File, Offset: d.Offset, Fault: d.Fault}
 	if d.Lower != nil || d.Upper != nil {

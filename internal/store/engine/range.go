@@ -12,13 +12,15 @@ import (
 
 // Range names a part of a table or of an index, in key order.
 type Range struct {
-	Index     *IndexDesc     // of a description from before the read began; nil: the table
-	Partition []dynamo.Value // the partition key's values, in the schema's order; nil: all partitions
-	Sort      SortRange      // with Partition only
-	Segment   int            // with Segments > 0 and without Partition: the part of the hashes to read
-	Segments  int
-	Backward  bool
-	After     dynamo.Item // read on behind this entry (before it, when Backward); nil: from the start
+	Index *IndexDesc // of a description from before the read began; nil: the table
+	// the partition key's values, in the schema's order; nil: all partitions
+	Partition []dynamo.Value
+	Sort      SortRange // with Partition only
+	// with Segments > 0 and without Partition: the part of the hashes to read
+	Segment  int
+	Segments int
+	Backward bool
+	After    dynamo.Item // start behind this entry (before it, if Backward); nil: at the beginning
 }
 
 // SortRange is a condition on the first attribute of the sort key.
@@ -43,10 +45,11 @@ const (
 	SortBegins
 )
 
-// errStartKey is an exclusive start key that does not fit the schema; the service checks start keys before they come here.
+// errStartKey reports an exclusive start key that contradicts the schema. The service checks start
+// keys before, so clients never see it.
 var errStartKey = errors.New("the exclusive start key does not fit the schema")
 
-// bounds gives the storage keys between which the range lies.
+// bounds returns the storage keys of the range's ends.
 func (r Range) bounds(d *TableDesc) (lower, upper []byte, err error) {
 	prefix, schema := appendTablePrefix(nil, spaceItems, d.ID), d.Key
 	if r.Index != nil {
@@ -93,12 +96,13 @@ func appendHash(prefix []byte, hash uint32) []byte {
 	return binary.BigEndian.AppendUint32(bytes.Clone(prefix), hash)
 }
 
-// segmentStart is the first hash of a segment.
+// segmentStart returns the first hash of a segment.
 func (r Range) segmentStart(segment int) uint32 {
 	return uint32(uint64(segment) * (math.MaxUint32 + 1) / uint64(r.Segments))
 }
 
-// SegmentOf is the segment that holds a key, for checking an exclusive start key against the segment it is used in.
+// SegmentOf returns the segment that holds a key. The service uses it to check that an exclusive
+// start key lies in the requested segment.
 func (d *TableDesc) SegmentOf(ix *IndexDesc, start dynamo.Item, segments int) (int, error) {
 	schema := d.Key
 	if ix != nil {
@@ -148,7 +152,7 @@ func (r Range) partitionBounds(prefix []byte, schema KeySchema) (lower, upper []
 	}
 }
 
-// startKey is the storage key of the entry that the range goes on behind.
+// startKey returns the storage key of the entry before the range's first.
 func (r Range) startKey(d *TableDesc) ([]byte, error) {
 	key, err := d.KeyOf(r.After)
 	if err != nil {
@@ -164,5 +168,5 @@ func (r Range) startKey(d *TableDesc) ([]byte, error) {
 	return out, nil
 }
 
-// hashOf reads the hash out of a table's storage key or a bound of one.
+// hashOf returns the hash in a table's storage key or a bound of one.
 func hashOf(key []byte) uint32 { return binary.BigEndian.Uint32(key[tablePrefixLen:]) }

@@ -12,22 +12,25 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// What one pass of the reaper takes. It bounds how long their stripes and the commit section are held, and thereby how long a writer or another
-// table can be made to wait, and the memory of the batch.
+// The limits of one pass of the reaper. They bound the time under the stripes and in the commit
+// section, and so the wait of a writer or another table, and the memory of the batch.
 const (
-	reapSlice  = 128     // entries
-	sliceBytes = 4 << 20 // bytes of the items that have to be read; the one that passes it is the last. A backfill's bound too
-	reapAhead  = 4       // slices that wait for the disk at once, of all tables
+	reapSlice = 128 // entries
+	// bytes of the items to read; the item that exceeds it is the last. Also the bound of a
+	// backfill
+	sliceBytes = 4 << 20
+	reapAhead  = 4 // slices that wait for the disk at once, of all tables
 )
 
-// reaper removes a table's items as their instants of removal pass. It is a source of the due queue.
+// reaper removes a table's items as their instants of removal pass. It is a source of the due
+// queue.
 type reaper struct {
 	t     *Table
 	gaps  gaps // of the deadline entries; touched by Drain only
 	retry retry
 }
 
-// Drain reaps one slice of what is due at now and says when the next entry is.
+// Drain reaps one slice of the entries due at now, and returns the instant of the next entry.
 func (r *reaper) Drain(ctx context.Context, now int64) (next int64, err error) {
 	elapsed := clock.Stopwatch()
 	next, err = r.drain(now)
@@ -41,7 +44,7 @@ func (r *reaper) drain(now int64) (next int64, err error) {
 	t, e := r.t, r.t.e
 	d, err := t.live()
 	if err != nil {
-		return int64(Never), nil // dropped: its entries went with it
+		return int64(Never), nil // dropped together with its entries
 	}
 	again := r.retry.due()
 	if again {
@@ -66,12 +69,13 @@ func (r *reaper) drain(now int64) (next int64, err error) {
 	if len(s.found) == 0 {
 		e.order.Lock()
 		s.skipMarked()
-		t.marks.pass(s.left) // over the tombstones of what was renewed or deleted in time
+		t.marks.pass(s.left) // over the tombstones of renewed or deleted items
 		e.order.Unlock()
 		return int64(s.left.removal), nil
 	}
 	switch err := s.reap(); {
-	case errors.Is(err, errStale), errors.Is(err, ErrTableNotFound): // the table has changed and nothing was done
+	// the table has changed and nothing was done
+	case errors.Is(err, errStale), errors.Is(err, ErrTableNotFound):
 		return now, nil
 	case err != nil:
 		return 0, err
@@ -83,19 +87,19 @@ func (r *reaper) drain(now int64) (next int64, err error) {
 type slice struct {
 	t       *Table
 	d       *TableDesc
-	seen    uint64   // every commit up to this number is in what was collected
+	seen    uint64   // the collected entries include every commit up to this number
 	found   []armed  // due, in order
-	left    position // the first entry that was not taken
+	left    position // the first entry left
 	batch   *kv.Batch
 	ids     []uint32
 	records []pending
-	reaped  []Instant // the instants of removal of what is removed
+	reaped  []Instant // the instants of removal of the removed items
 	gaps    *gaps
-	damaged bool     // some entries were skipped, because they or their items cannot be read
+	damaged bool     // some entries were skipped, because they or their items are unreadable
 	skipped position // the first of them
 }
 
-// skip leaves an entry behind.
+// skip leaves an unreadable entry in place.
 func (s *slice) skip(p position, err error) {
 	if !s.damaged {
 		s.damaged, s.skipped = true, p
@@ -104,16 +108,17 @@ func (s *slice) skip(p position, err error) {
 	s.t.e.logDamage(err, "expired items in a damaged file stay hidden; their removal is tried again", "table", s.d.Name)
 }
 
-// skipMarked keeps the mark on disk below what was skipped. The commit section is held.
+// skipMarked keeps the mark on disk below the skipped entries. The caller is inside the commit
+// section.
 func (s *slice) skipMarked() {
 	if s.damaged {
 		s.t.marks.skip(s.skipped)
 	}
 }
 
-// newSlice begins a pass and returns the position from which it collects. From here on every commit
-// lowers marks.since to the deadlines that it brings, so the mark that this pass sets cannot pass
-// over an entry that its snapshot does not hold.
+// newSlice begins a pass and returns the position to collect from. From here on every commit lowers
+// marks.since to its deadlines, so the mark of this pass cannot pass over an entry that its
+// snapshot does not hold.
 func (t *Table) newSlice(d *TableDesc) (s *slice, from position) {
 	t.e.order.Lock()
 	defer t.e.order.Unlock()
@@ -124,7 +129,7 @@ func (t *Table) newSlice(d *TableDesc) (s *slice, from position) {
 	return s, t.marks.reset()
 }
 
-// collect takes up to reapSlice entries that are due.
+// collect reads up to reapSlice due entries.
 func (s *slice) collect(from position, now Instant) error {
 	e := s.t.e
 	s.left = position{removal: Never}
@@ -158,7 +163,8 @@ func (s *slice) collect(from position, now Instant) error {
 	})
 }
 
-// reap removes what was found, under the locks of its keys. It does not wait for the disk: the next slice is under way meanwhile.
+// reap removes the collected entries under the locks of their keys. It does not wait for the disk,
+// so the next slice can begin.
 func (s *slice) reap() error {
 	e := s.t.e
 	s.batch = e.kv.NewBatch()
@@ -169,7 +175,7 @@ func (s *slice) reap() error {
 		s.batch.Close()
 		return err
 	}
-	e.reaping <- struct{}{} // waits where the disk is behind
+	e.reaping <- struct{}{} // blocks while the disk is behind
 	done := e.activity.Begin()
 	e.background.Go(func() {
 		s.finish(c)
@@ -179,7 +185,8 @@ func (s *slice) reap() error {
 	return nil
 }
 
-// finish waits for the disk and then tells of the removals. Its only failure is that the store has stopped, which everybody learns.
+// finish waits for the disk and then reports the removals. It fails only if the store has stopped,
+// which every later call reports.
 func (s *slice) finish(c *commit) {
 	e := s.t.e
 	defer s.batch.Close()
@@ -194,7 +201,7 @@ func (s *slice) finish(c *commit) {
 	}
 }
 
-// tellReap tells of expired items whose removal has just become durable.
+// tellReap reports expired items after their removal has become durable.
 func (e *Engine) tellReap(r Reap) {
 	if e.opts.OnReap != nil {
 		r.Durable = e.clock.Now()
@@ -228,7 +235,8 @@ func (s *slice) fill(c *commit) error {
 	s.t.e.sequence(s.batch, s.records, c.now)
 	s.t.e.touch(s.ids)
 	left := s.left
-	if left.removal > c.now { // a mark in the future would be lowered again by every write with a nearer deadline
+	// a mark in the future would be lowered by every write with a nearer deadline
+	if left.removal > c.now {
 		left = position{removal: c.now}
 	}
 	s.skipMarked()
@@ -238,7 +246,7 @@ func (s *slice) fill(c *commit) error {
 	return nil
 }
 
-// remove puts the removal of one entry into the batch, if it is still what armed it.
+// remove adds the removal of one entry to the batch, if the entry still arms its item.
 func (s *slice) remove(a *armed) error {
 	e := s.t.e
 	entryKey := appendDeadlineKey(nil, s.d.ID, a.removal, a.key.suffix())
@@ -270,7 +278,7 @@ func (s *slice) remove(a *armed) error {
 		return s.orphan(a, entryKey)
 	}
 	if s.d.deadlineOf(h) == Never && !invariant.Injected(invariant.SkipRecheck) {
-		s.batch.Delete(entryKey) // armed under an earlier generation and no longer a deadline
+		s.batch.Delete(entryKey) // armed under an earlier generation; no longer a deadline
 		return nil
 	}
 	s.batch.Delete(entryKey)
@@ -280,8 +288,9 @@ func (s *slice) remove(a *armed) error {
 	return nil
 }
 
-// stillArmed looks an entry up again under the lock of its key: it may have been renewed, disarmed or overwritten since it was
-// collected. Where no commit has touched the stripe since, what was collected is what is there.
+// stillArmed re-reads an entry under the lock of its key: it may have been renewed, disarmed or
+// overwritten since the collection. If no commit has touched the stripe since, the collected entry
+// is current.
 func (s *slice) stillArmed(a *armed, entryKey []byte) (bool, error) {
 	e := s.t.e
 	if invariant.Injected(invariant.SkipRecheck) {
@@ -297,7 +306,8 @@ func (s *slice) stillArmed(a *armed, entryKey []byte) (bool, error) {
 	return ok && bytes.Equal(now, a.raw), err
 }
 
-// needsItem says whether the removal needs the item itself: for whether its deadline counts, the record's old image or to find its index entries.
+// needsItem reports whether the removal must read the item: to judge its deadline, for the record's
+// old image or to find its index entries.
 func (s *slice) needsItem(a *armed) bool {
 	if a.entry.generation != s.d.TTL.Generation && !invariant.Injected(invariant.IgnoreGeneration) || a.entry.indexed {
 		return true
@@ -305,7 +315,7 @@ func (s *slice) needsItem(a *armed) bool {
 	return s.d.Stream.ViewType == "OLD_IMAGE" || s.d.Stream.ViewType == "NEW_AND_OLD_IMAGES"
 }
 
-// recordKeysOnly adds the record of a removal that did not read the item.
+// recordKeysOnly adds the stream record of a removal that did not read the item.
 func (s *slice) recordKeysOnly(a *armed) error {
 	if s.d.Stream.ViewType == "" {
 		return nil
@@ -324,20 +334,21 @@ func (s *slice) addRecord(key Key, old dynamo.Item) {
 	}
 }
 
-// looksOnce reports whether a fault keeps the reaper from looking again at what it has collected.
+// looksOnce reports whether a fault keeps the reaper from re-reading the collected entries.
 func looksOnce() bool {
 	return invariant.Injected(invariant.SkipRecheck) || invariant.Injected(invariant.ReapMissing) || invariant.Injected(invariant.SeenAhead)
 }
 
-// orphan drops a deadline entry whose item does not answer to it. While every batch keeps the two in step that happens only when the table
-// has been dropped since; then the commit section refuses this slice.
+// orphan drops a deadline entry that does not match an item. Every batch changes both together, so
+// this happens only after the table was dropped; the commit section then refuses this slice.
 func (s *slice) orphan(a *armed, entryKey []byte) error {
 	invariant.Check(s.t.desc.Load() != s.d || looksOnce(), "%s: a deadline entry at %d without its item", s.d.Name, a.removal)
 	s.batch.Delete(entryKey)
 	return nil
 }
 
-// Backlog is how many of a table's entries are due and not reaped yet, counted up to limit, and the oldest's instant (Never: none).
+// Backlog returns the number of a table's due entries, counted up to limit, and the instant of the
+// oldest (Never: none).
 func (t *Table) Backlog(limit int) (n int, oldest Instant, err error) {
 	e := t.e
 	if err := e.enter(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Event is what a stream record tells of.
+// Event is the kind of change in a stream record.
 type Event byte
 
 // The events; the numbers are part of the storage format.
@@ -30,7 +30,7 @@ type Record struct {
 	New     dynamo.Item
 }
 
-// Size is the bytes of keys and images as DynamoDB counts them.
+// Size returns the DynamoDB bytes of keys and images.
 func (r *Record) Size() int {
 	n := r.Keys.Size()
 	if r.Old != nil {
@@ -51,7 +51,8 @@ const (
 	recordFlags     = recordEventMask | recordService | recordOld | recordNew | recordKeys
 )
 
-// append encodes a record but for its sequence number, which is in its key. The instant is filled in by setRecordInstant.
+// append encodes a record without its sequence number, which is in its key. setRecordInstant fills
+// in the instant.
 func (r *Record) append(dst []byte) []byte {
 	flags := byte(r.Event)
 	if r.Service {
@@ -95,7 +96,7 @@ func recordInstant(value []byte) (Instant, error) {
 	return readInstant(value[1:]), nil
 }
 
-// decodeRecord takes a stored record apart; its items alias value.
+// decodeRecord decodes a stored record. Its items alias value.
 func decodeRecord(key KeySchema, seq uint64, value []byte) (Record, error) {
 	at, err := recordInstant(value)
 	if err != nil {
@@ -142,15 +143,16 @@ func decodeRecord(key KeySchema, seq uint64, value []byte) (Record, error) {
 
 func seqOfKey(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
-// RecordPage is what one read of a shard gives.
+// RecordPage is the result of one read of a shard.
 type RecordPage struct {
 	Records []Record
-	Next    uint64 // where to go on
+	Next    uint64 // the first sequence number of the next page
 	End     bool   // the shard is closed and has been read to its end
 }
 
-// Records reads durable records of a shard from sequence number from on, at most limit records or about maxBytes. With none there
-// and the shard open it waits up to wait (real time) for one. ErrStreamNotFound, ErrShardNotFound, ErrTrimmed.
+// Records returns durable records of a shard from sequence number from on, up to limit records or
+// about maxBytes. If the shard is open and has no such record, Records waits up to wait (real time)
+// for one. It returns ErrStreamNotFound, ErrShardNotFound or ErrTrimmed.
 func (e *Engine) Records(ctx context.Context, streamID, shardNo uint32, from uint64, limit, maxBytes int, wait time.Duration) (RecordPage, error) {
 	if err := e.enter(); err != nil {
 		return RecordPage{}, err
@@ -169,7 +171,7 @@ func (e *Engine) Records(ctx context.Context, streamID, shardNo uint32, from uin
 	defer st.waiting.Add(-1)
 	for {
 		signal := st.signalled()
-		if err := e.ready(); err != nil { // what ends everything wakes once: later than that, nobody would
+		if err := e.ready(); err != nil { // a closing or failing engine wakes its readers only once
 			return RecordPage{}, err
 		}
 		page, err := e.readShard(st, shardNo, from, limit, maxBytes)
@@ -187,8 +189,9 @@ func (e *Engine) Records(ctx context.Context, streamID, shardNo uint32, from uin
 
 // readShard is one read without waiting.
 func (e *Engine) readShard(st *stream, shardNo uint32, from uint64, limit, maxBytes int) (RecordPage, error) {
-	// The description is read before the number of the commit that it is waited for with, which is set first; and before the durable
-	// watermark: a shard that it shows as closed has all its records behind it.
+	// Load the description before the durable watermark: a shard that it shows as closed then has
+	// all its records below the watermark. Load it also before the number of the commit to wait
+	// for, which its writer sets first.
 	d := st.desc.Load()
 	changed := e.streams.commit.Load()
 	sh := d.shard(shardNo)
@@ -214,7 +217,8 @@ func (e *Engine) readShard(st *stream, shardNo uint32, from uint64, limit, maxBy
 	}
 	it := e.kv.NewIter(appendRecordKey(nil, d.ID, shardNo, from), appendRecordKey(nil, d.ID, shardNo, durable+1))
 	defer it.Close()
-	// A trim says so before it removes: what this iterator misses for it is told, and not skipped.
+	// A trim publishes its mark before it deletes. So this check reports records that the iterator
+	// misses, and does not skip them.
 	now := st.desc.Load().shard(shardNo)
 	trimmed := now == nil || from <= now.Trimmed || e.streamByID(d.ID) == nil
 	if trimmed && !invariant.Injected(invariant.SkipTrimCheck) {
@@ -239,5 +243,6 @@ func (e *Engine) readShard(st *stream, shardNo uint32, from uint64, limit, maxBy
 	return page, nil
 }
 
-// NextSeq is the sequence number from which a reader sees only what is written from now on.
+// NextSeq returns the sequence number of the next durable record. A reader from there sees only
+// later writes.
 func (e *Engine) NextSeq() uint64 { return e.durable.seq.Load() + 1 }

@@ -12,19 +12,19 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// Salvaged is how much of a table was copied.
+// Salvaged counts the copied parts of a table.
 type Salvaged struct {
 	Table          string
 	Items, Records int64
 }
 
-// salvageBatch is how many bytes go into one batch of the new store.
+// salvageBatch is the size of a batch of the new store, in bytes.
 const salvageBatch = 1 << 20
 
-// Salvage copies everything that can be read of a directory into a new one, which must be missing or empty. It does not change the directory.
-// Items and stream records are copied as they are; index entries, deadline entries and low-water marks are made from the
-// items. lost gets each part that is missing or may be old. now is an instant that the clock of the new database does not
-// fall below.
+// Salvage copies every readable part of a directory into a new one, which must be missing or empty.
+// The source stays unchanged. Items and stream records are copied; index entries, deadline entries
+// and low-water marks are derived from the items. Salvage calls lost with each part that is missing
+// or may be old. The clock of the new database starts at now or later.
 func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progress func(done, total int64), lost func(Fault)) (tables []Salvaged, err error) {
 	files, err := kv.OpenStopped(fs, dir)
 	if err != nil {
@@ -58,7 +58,8 @@ func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progres
 	return tables, nil
 }
 
-// salvage is one run. The keys of the source come in order: the catalogue first, then items, then stream records.
+// salvage is one run. The source yields its keys in order: the catalogue, then items, then stream
+// records.
 type salvage struct {
 	places
 	store *kv.DB
@@ -66,9 +67,9 @@ type salvage struct {
 	lost  func(Fault)
 
 	faults       []kv.Damage // reported at the end, when all tables are known
-	more         int         // faults beyond damageMax, which are not kept
+	more         int         // the number of faults beyond damageMax, which are dropped
 	format       string
-	instant      Instant // no commit of the source is known to be later
+	instant      Instant // the latest known commit of the source
 	wall         Instant
 	lastSeq      uint64
 	ids          ids
@@ -76,16 +77,17 @@ type salvage struct {
 	progressKeys map[string][]byte
 	marks        map[uint32]Instant // by table: the earliest removal
 	copied       map[uint32]*Salvaged
-	unknown      map[string]int64 // items and records without a description, by the text that names them
-	seen         map[string]bool  // faults that have been reported once
-	clockKnown   bool
+	// items and records without a description, by the text that names them
+	unknown    map[string]int64
+	seen       map[string]bool // faults that have been reported once
+	clockKnown bool
 }
 
 func (s *salvage) fault(table, format string, args ...any) {
 	s.lost(Fault{Table: table, Fault: fmt.Sprintf(format, args...)})
 }
 
-// damage keeps a fault of a file; neighbours with the same bounds count as one.
+// damage records a fault of a file; neighbours with the same bounds count as one.
 func (s *salvage) damage(d kv.Damage) {
 	name := fmt.Sprintf("%s %x %x", d.File, d.Lower, d.Upper)
 	if s.seen[name] {
@@ -99,7 +101,7 @@ func (s *salvage) damage(d kv.Damage) {
 	s.faults = append(s.faults, d)
 }
 
-// key takes one key of the source.
+// key handles one key of the source.
 func (s *salvage) key(key, value []byte) error {
 	if len(key) > 0 && key[0] == spaceCatalogue {
 		return s.catalogueKey(key, value)
@@ -127,7 +129,7 @@ func (s *salvage) key(key, value []byte) error {
 	return nil
 }
 
-// catalogueKey takes one key of the catalogue.
+// catalogueKey handles one key of the catalogue.
 func (s *salvage) catalogueKey(key, value []byte) error {
 	switch catalogueKind(key) {
 	case catFormat:
@@ -152,7 +154,7 @@ func (s *salvage) catalogueKey(key, value []byte) error {
 	return nil
 }
 
-// begin is called when the catalogue has been read.
+// begin runs after the last key of the catalogue.
 func (s *salvage) begin() error {
 	s.began = true
 	if s.format != formatVersion && s.format != "" && !isFormatBefore(s.format) {
@@ -202,7 +204,8 @@ func (s *salvage) item(id uint32, key, value []byte) error {
 		s.fault(d.Name, "item %s is not copied: %v", d.shown(key[tablePrefixLen:]), err)
 		return nil
 	}
-	if d.headerFault(h, item) != "" { // item and description are of different times: the present setting judges it anew
+	// item and description are of different times: apply the present setting
+	if d.headerFault(h, item) != "" {
 		h = d.headerFor(k, item, max(s.instant, s.wall))
 		value = append(h.append(nil), item...)
 	}
@@ -249,7 +252,7 @@ func (s *salvage) record(id uint32, key, value []byte) error {
 	return s.flush(salvageBatch)
 }
 
-// flush writes the batch if it holds more than some bytes.
+// flush writes the batch if it is larger than over bytes.
 func (s *salvage) flush(over int) error {
 	if s.batch.Size() < over || s.batch.Empty() {
 		return nil
@@ -259,7 +262,8 @@ func (s *salvage) flush(over int) error {
 	return err
 }
 
-// finish writes the catalogue. The format version comes last: without it the new directory is refused.
+// finish writes the catalogue. The format version is last: without it Open refuses the new
+// directory.
 func (s *salvage) finish() error {
 	if !s.began {
 		if err := s.begin(); err != nil {
@@ -268,7 +272,7 @@ func (s *salvage) finish() error {
 	}
 	s.reportLost()
 	if !s.clockKnown || len(s.faults) > 0 {
-		s.lastSeq += seqGap // more than the lost commits can have taken
+		s.lastSeq += seqGap // more than the lost commits can have used
 	}
 	s.instant = max(s.instant, 0)
 	if !s.clockKnown {
@@ -313,7 +317,7 @@ func (s *salvage) setJSON(key []byte, v any) error {
 	return err
 }
 
-// reportLost reports the places that could not be read, and the items and records without a description.
+// reportLost reports the unreadable places, and the items and records without a description.
 func (s *salvage) reportLost() {
 	if s.format == "" {
 		s.fault("", "the format version is missing: the latest one was assumed")
@@ -332,7 +336,7 @@ func (s *salvage) reportLost() {
 	}
 }
 
-// joinStream makes a new stream for a table whose stream lost its description.
+// joinStream creates a stream for a table whose stream lost its description.
 func (s *salvage) joinStream(d *TableDesc) {
 	if d.Stream.ViewType == "" {
 		return
@@ -370,7 +374,7 @@ func (s *salvage) joinStream(d *TableDesc) {
 	s.fault(d.Name, "the description of its stream is lost: it has a new stream, %s", next.Label)
 }
 
-// disable ends a stream whose table does not write to it.
+// disable ends a stream without a table that writes to it.
 func (s *salvage) disable(d *StreamDesc) {
 	d.Disabled = max(s.instant, 1)
 	for i := range d.Shards {

@@ -14,7 +14,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// StreamDesc describes a stream: one enabling of change data for a table. A published description is never edited.
+// StreamDesc describes a stream: one enabling of change data for a table. A published description
+// is never edited.
 type StreamDesc struct {
 	ID        uint32
 	Namespace string
@@ -27,14 +28,14 @@ type StreamDesc struct {
 	Disabled  Instant     // 0: enabled
 	Shards    []ShardDesc // ascending by number
 	NextShard uint32
-	Slots     int // how many open shards share the records
+	Slots     int // the number of open shards that share the records
 }
 
 // ShardDesc describes a shard of a stream.
 type ShardDesc struct {
 	No      uint32 // from 1; a child has a higher number than its parent
 	Parent  uint32 // 0: none
-	Slot    int    // which part of the partition keys' hashes it holds
+	Slot    int    // its part of the partition keys' hashes
 	Created Instant
 	Closed  Instant // 0: open
 	First   uint64  // no record of the shard has a lower sequence number
@@ -42,13 +43,13 @@ type ShardDesc struct {
 	Trimmed uint64  // records up to this number are gone
 }
 
-// Open says whether records are still added to the shard.
+// Open reports whether the shard still receives records.
 func (s ShardDesc) Open() bool { return s.Closed == 0 }
 
 // labelLayout is the form of a stream label (docs/spec/streams.md §3).
 const labelLayout = "2006-01-02T15:04:05.000"
 
-// streams holds every stream that can be read.
+// streams holds every readable stream.
 type streams struct {
 	mu     sync.RWMutex
 	byID   map[uint32]*stream
@@ -59,32 +60,34 @@ type streams struct {
 type stream struct {
 	e    *Engine
 	desc atomic.Pointer[StreamDesc] // replaced inside the commit section, never edited
-	due  *due.Handle                // trims it
+	due  *due.Handle                // runs the trimmer
 
-	open []openShard   // by slot; guarded by the commit section
-	tip  atomic.Uint64 // the sequence number of the last record; set inside the commit section, before the apply
-	tips tips          // guarded by Engine.consumers.tips
+	open []openShard // by slot; guarded by the commit section
+	// the sequence number of the last record; set inside the commit section, before the apply
+	tip  atomic.Uint64
+	tips tips // guarded by Engine.consumers.tips
 	kept kept
 
 	waiting atomic.Int32  // readers that wait for a record
 	mu      sync.Mutex    // guards signal
-	signal  chan struct{} // closed when records have become durable, or the stream has changed
+	signal  chan struct{} // closed when records become durable, or the stream changes
 }
 
 func newStream(e *Engine) *stream {
 	return &stream{e: e, signal: make(chan struct{}), kept: kept{parts: map[uint32]keptPart{}}}
 }
 
-// openShard is the shard that takes a slot's records.
+// openShard is the shard that receives a slot's records.
 type openShard struct {
 	no    uint32
 	bytes int64 // keys and values written since it was opened
 }
 
-// startStream makes the stream that d asks for. It is called inside the commit section.
+// startStream creates the stream that d asks for. The caller is inside the commit section.
 func (e *Engine) startStream(b *kv.Batch, d *TableDesc, id uint32, now Instant) {
 	label := now.Time().Format(labelLayout)
-	// A label is unique for its table: off and on within a millisecond of a frozen clock must not give one stream twice.
+	// A label is unique for its table, even if the stream goes off and on within one millisecond of
+	// a frozen clock.
 	for e.findStream(d.Namespace, d.Name, label) != nil {
 		now++
 		label = now.Time().Format(labelLayout)
@@ -101,7 +104,8 @@ func (e *Engine) startStream(b *kv.Batch, d *TableDesc, id uint32, now Instant) 
 		s.addShard(slot, 0, e.order.lastSeq+1, now)
 	}
 	st := newStream(e)
-	st.due = e.queue.Add(&trimmer{s: st}) // before anyone can see the stream, and wake its trimmer
+	// before the stream is visible and its trimmer can be woken
+	st.due = e.queue.Add(&trimmer{s: st})
 	e.publishStream(b, st, s)
 }
 
@@ -111,12 +115,13 @@ func (d *StreamDesc) addShard(slot int, parent uint32, first uint64, now Instant
 	d.NextShard++
 }
 
-// publishStream writes a description and makes it the current one. It is called inside the commit section.
+// publishStream writes a description and makes it current. The caller is inside the commit section.
 func (e *Engine) publishStream(b *kv.Batch, st *stream, d *StreamDesc) {
 	value, err := json.Marshal(d)
 	invariant.Check(err == nil, "stream description does not marshal: %v", err)
 	b.Set(idKey(catStream, d.ID), value)
-	e.streams.commit.Store(e.lastCommit.Load() + 1) // before anyone can see d: whoever does waits for this commit
+	// before d is visible: a call that sees it waits for this commit
+	e.streams.commit.Store(e.lastCommit.Load() + 1)
 	st.adopt(d)
 	e.streams.mu.Lock()
 	e.streams.byID[d.ID] = st
@@ -138,14 +143,14 @@ func (s *stream) adopt(d *StreamDesc) {
 	s.desc.Store(d)
 }
 
-// clone copies a description so that it can be edited.
+// clone returns a copy that may be edited.
 func (d *StreamDesc) clone() *StreamDesc {
 	c := *d
 	c.Shards = slices.Clone(d.Shards)
 	return &c
 }
 
-// shard finds a shard by number; nil when there is none.
+// shard returns a shard by number, or nil.
 func (d *StreamDesc) shard(no uint32) *ShardDesc {
 	i, ok := slices.BinarySearchFunc(d.Shards, no, func(s ShardDesc, no uint32) int { return int(int64(s.No) - int64(no)) })
 	if !ok {
@@ -154,10 +159,11 @@ func (d *StreamDesc) shard(no uint32) *ShardDesc {
 	return &d.Shards[i]
 }
 
-// close ends a shard.
+// close closes a shard.
 func (s *ShardDesc) close(last uint64, now Instant) { s.Closed, s.Last = max(now, 1), last }
 
-// disableStream closes a stream's shards; it stays readable until it ages out. It is called inside the commit section.
+// disableStream closes a stream's shards. It stays readable until its records age out. The caller
+// is inside the commit section.
 func (e *Engine) disableStream(b *kv.Batch, id uint32, now Instant) {
 	st := e.streamByID(id)
 	if st == nil {
@@ -175,7 +181,8 @@ func (e *Engine) disableStream(b *kv.Batch, id uint32, now Instant) {
 	st.wake()
 }
 
-// roll closes the slot's shard behind sequence number last and opens its child. It is called inside the commit section.
+// roll closes the slot's shard behind sequence number last and opens its child. The caller is
+// inside the commit section.
 func (d *StreamDesc) roll(no uint32, last uint64, now Instant) {
 	sh := d.shard(no)
 	sh.close(last, now)
@@ -200,7 +207,7 @@ func (e *Engine) findStream(namespace, table, label string) *stream {
 	return nil
 }
 
-// Streams gives every stream that can be read, enabled or not yet aged out, oldest first.
+// Streams returns every readable stream, enabled or not yet aged out, oldest first.
 func (e *Engine) Streams() ([]*StreamDesc, error) {
 	e.streams.mu.RLock()
 	out := make([]*StreamDesc, 0, len(e.streams.byID))
@@ -212,7 +219,7 @@ func (e *Engine) Streams() ([]*StreamDesc, error) {
 	return out, e.waitCatalogue(&e.streams.commit)
 }
 
-// StreamByLabel finds a stream by its table's name and its label; ErrStreamNotFound.
+// StreamByLabel returns the stream with a table's name and a label, or ErrStreamNotFound.
 func (e *Engine) StreamByLabel(namespace, table, label string) (*StreamDesc, error) {
 	var d *StreamDesc
 	s := e.findStream(namespace, table, label)
@@ -228,7 +235,8 @@ func (e *Engine) StreamByLabel(namespace, table, label string) (*StreamDesc, err
 	return d, nil
 }
 
-// loadStreams opens every stream of the catalogue and puts the sequence numbers behind every record on disk.
+// loadStreams opens every stream of the catalogue and sets the next sequence number behind every
+// record on disk.
 func (e *Engine) loadStreams() error {
 	bound := e.order.lastSeq + seqGap // no record's number is greater: see seqGap
 	err := e.eachCatalogue(catStream, func(_, value []byte) error {
@@ -256,7 +264,7 @@ func (e *Engine) loadStreams() error {
 	return err
 }
 
-// lastRecord is the sequence number of a shard's newest record; 0 when it has none.
+// lastRecord returns the sequence number of a shard's newest record, or 0 if it is empty.
 func (e *Engine) lastRecord(stream, shard uint32) (uint64, error) {
 	it := e.kv.NewIter(appendRecordKey(nil, stream, shard, 0), appendRecordKey(nil, stream, shard+1, 0))
 	defer it.Close()
@@ -266,7 +274,7 @@ func (e *Engine) lastRecord(stream, shard uint32) (uint64, error) {
 	return seqOfKey(it.Key()), nil
 }
 
-// lastRecordOr is lastRecord, or bound if a damaged file hides the record.
+// lastRecordOr returns lastRecord, or bound if a damaged file hides the record.
 func (e *Engine) lastRecordOr(bound uint64, stream, shard uint32) (uint64, error) {
 	last, err := e.lastRecord(stream, shard)
 	if isDamage(err) {
@@ -276,12 +284,15 @@ func (e *Engine) lastRecordOr(bound uint64, stream, shard uint32) (uint64, error
 	return last, err
 }
 
-// seqGap is how many sequence numbers a start leaves out. In async durability readers are given records that a crash takes back, and those
-// of later records must lie behind them, or a consumer that goes on from its checkpoint would miss these. It is more than a stalled disk lets pile up.
+// seqGap is the number of sequence numbers that a start skips. In async durability readers see
+// records that a crash takes back. Later records must lie behind those, or a consumer that
+// continues from its checkpoint would miss them. The gap exceeds the records that can pile up
+// before a stalled disk.
 const seqGap = 1 << 24
 
-// rollAll closes every open shard that has records and opens its child: a consumer that forgets about parents and children fails
-// on its first restart and not in production. It leaves a gap in the sequence numbers, on disk before any is used.
+// rollAll closes every open shard that has records and opens its child. So a consumer that ignores
+// parents and children fails at its first restart and not in production. It leaves a gap in the
+// sequence numbers, which is on disk before any is used.
 func (e *Engine) rollAll() error {
 	if len(e.streams.byID) == 0 {
 		return nil
@@ -326,7 +337,8 @@ type pending struct {
 	value  []byte // complete but for the instant
 }
 
-// record adds the record of one change to the plan; a change that leaves the item as it was makes none.
+// record adds the stream record of one change to the plan. A change that leaves the item equal has
+// none.
 func (p *plan) record(d *TableDesc, key Key, old, next dynamo.Item, service bool) {
 	if r, ok := p.e.recordFor(d, key, old, next, service); ok {
 		p.records = append(p.records, r)
@@ -354,7 +366,7 @@ func (e *Engine) recordFor(d *TableDesc, key Key, old, next dynamo.Item, service
 	if d.Stream.ViewType != "KEYS_ONLY" && d.Stream.ViewType != "OLD_IMAGE" {
 		r.New = next
 	}
-	if r.Old == nil && r.New == nil { // an image holds them otherwise
+	if r.Old == nil && r.New == nil { // otherwise an image holds them
 		image := old
 		if image == nil {
 			image = next
@@ -364,12 +376,13 @@ func (e *Engine) recordFor(d *TableDesc, key Key, old, next dynamo.Item, service
 	return pending{stream: st, slot: st.slotOf(key.hash()), value: r.append(nil)}, true
 }
 
-// slotOf chooses the slot of a partition key.
+// slotOf returns the slot of a partition key.
 func (s *stream) slotOf(hash uint32) int {
 	return int(uint64(hash) * uint64(s.desc.Load().Slots) >> 32)
 }
 
-// sequence gives records their numbers and puts them into the batch. It is called inside the commit section.
+// sequence assigns sequence numbers to records and adds them to the batch. The caller is inside the
+// commit section.
 func (e *Engine) sequence(b *kv.Batch, records []pending, now Instant) {
 	for i := range records {
 		r := &records[i]
@@ -391,7 +404,8 @@ func (e *Engine) sequence(b *kv.Batch, records []pending, now Instant) {
 	}
 }
 
-// published tells of durable records: it wakes the readers that wait for them, and has them trimmed when they are old.
+// published handles records that have become durable: it wakes the waiting readers, and the trimmer
+// when the records age.
 func (s *stream) published() {
 	s.due.Wake(int64(s.e.Now() + s.e.retention()))
 	if s.waiting.Load() > 0 {
@@ -420,5 +434,5 @@ func (e *Engine) wakeStreamReaders() {
 	}
 }
 
-// retention is how long records are kept, in milliseconds.
+// retention returns the lifetime of records in milliseconds.
 func (e *Engine) retention() Instant { return Instant(e.opts.StreamRetention / time.Millisecond) }

@@ -9,15 +9,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/due"
 )
 
-// Table is an open table. It stays valid after the table is dropped; calls then report ErrTableNotFound.
+// Table is an open table. It stays valid after a drop; calls then return ErrTableNotFound.
 type Table struct {
-	e    *Engine
-	id   uint32
-	desc atomic.Pointer[TableDesc] // replaced inside the commit section, never edited; nil once the table is dropped
-	last atomic.Pointer[TableDesc] // as desc, but kept when the table is dropped
+	e  *Engine
+	id uint32
+	// replaced inside the commit section, never edited; nil once the table is dropped
+	desc atomic.Pointer[TableDesc]
+	last atomic.Pointer[TableDesc] // like desc, but not cleared by a drop
 	due  *due.Handle
-	// changed is the number of the last commit that changed the description; 0: none since the engine was opened. It is set before that
-	// description can be seen, so whoever has seen it finds a number not lower.
+	// changed is the number of the last commit that changed the description; 0: none since Open. It
+	// is set before that description is visible, so a reader of the description finds a number at
+	// least as high.
 	changed atomic.Uint64
 
 	marks marks // guarded by the commit section (Engine.order)
@@ -28,13 +30,14 @@ type Table struct {
 		sync.Mutex
 		stats   TableStats
 		at      Instant  // when stats were counted; 0: never
-		large   bool     // they were too many to count while the caller waits
-		indexes []uint16 // that could be read when stats were counted: when they change, it is time to count again
+		large   bool     // too large to count during a call
+		indexes []uint16 // the indexes counted in stats; another set requires a new count
 		running bool
 	}
 }
 
-// Describe gives the table's description as it is now, when no crash can take it back; ErrTableNotFound once the table is dropped.
+// Describe returns the table's present description once it is durable, or ErrTableNotFound after a
+// drop.
 func (t *Table) Describe() (*TableDesc, error) {
 	d, err := t.live()
 	if err := t.e.waitCatalogue(&t.changed); err != nil {
@@ -43,10 +46,10 @@ func (t *Table) Describe() (*TableDesc, error) {
 	return d, err
 }
 
-// Desc is the table's description as it is now; after a drop the last one.
+// Desc returns the table's present description, or the last one after a drop.
 func (t *Table) Desc() *TableDesc { return t.last.Load() }
 
-// live is the description to decide on; ErrTableNotFound once the table is dropped.
+// live returns the description to decide with, or ErrTableNotFound after a drop.
 func (t *Table) live() (*TableDesc, error) {
 	d := t.desc.Load()
 	if d == nil {
@@ -55,27 +58,30 @@ func (t *Table) live() (*TableDesc, error) {
 	return d, nil
 }
 
-// needsOld says whether a change needs the item that was there before: for its deadline, its index entries or its record.
+// needsOld reports whether a change needs the previous item: for its deadline, its index entries or
+// its record.
 func (d *TableDesc) needsOld() bool {
 	return d.TTL.Generation != 0 || d.Stream.ViewType != "" || len(d.Indexes) > 0
 }
 
-// TableStats is how much a table holds; Items and Bytes of the table itself, and of each index by name.
+// TableStats counts the items and bytes of a table, and of each index by name.
 type TableStats struct {
 	Items, Bytes int64
 	Indexes      map[string]IndexStats
 }
 
-// IndexStats is how much an index holds.
+// IndexStats counts the entries of an index.
 type IndexStats struct{ Items, Bytes int64 }
 
 const (
-	countNow    = 100_000            // entries counted while the caller waits
-	countMaxAge = 6 * 60 * 60 * 1000 // ms after which a large table is counted again, as often as Amazon does
+	countNow = 100_000 // entries counted during the call
+	// ms after which a large table is counted again, as often as Amazon does
+	countMaxAge = 6 * 60 * 60 * 1000
 )
 
-// Stats counts items and bytes. Up to 100,000 entries they are exact at every call; a larger table is counted in the background at
-// most every six hours, or when an index has been built or removed, and until the first count ends the part counted so far is given.
+// Stats returns the number of items and bytes. Up to 100,000 entries the count is exact at every
+// call. A larger table is counted in the background at most every six hours, or after an index was
+// built or removed; until the first count ends, Stats returns the part counted so far.
 func (t *Table) Stats(ctx context.Context) (TableStats, error) {
 	if err := t.e.enter(); err != nil {
 		return TableStats{}, err
@@ -107,7 +113,7 @@ func (t *Table) Stats(ctx context.Context) (TableStats, error) {
 	return stats, nil
 }
 
-// countAll counts a large table and keeps the result; it gives up when the engine closes.
+// countAll counts a large table and stores the result. It stops when the engine closes.
 func (t *Table) countAll(d *TableDesc) {
 	now := t.e.Now()
 	stats, complete, err := t.e.countTable(t.e.life, d, now, int(^uint(0)>>1))
@@ -119,7 +125,7 @@ func (t *Table) countAll(d *TableDesc) {
 	}
 }
 
-// countTable counts what is alive at now, up to limit entries in all.
+// countTable counts the items alive at now, up to limit entries in all.
 func (e *Engine) countTable(ctx context.Context, d *TableDesc, now Instant, limit int) (stats TableStats, complete bool, err error) {
 	stats.Indexes = map[string]IndexStats{}
 	lower, upper := tableSpan(spaceItems, d.ID)

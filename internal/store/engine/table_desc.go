@@ -6,7 +6,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Instant is a point in time in whole milliseconds since the Unix epoch: the engine's only notion of time.
+// Instant is a point in time in whole milliseconds since the Unix epoch: the engine's only notion
+// of time.
 type Instant int64
 
 // Never is later than every deadline.
@@ -15,10 +16,11 @@ const Never Instant = 1<<63 - 1
 // minInstant is before every instant that occurs.
 const minInstant Instant = -1 << 62
 
-// Time gives the instant as a time.Time in UTC.
+// Time returns the instant as a time.Time in UTC.
 func (i Instant) Time() time.Time { return time.UnixMilli(int64(i)).UTC() }
 
-// TableDesc is everything that the catalogue says of a table. A published description is never edited: Alter hands out a copy.
+// TableDesc is a table's entry in the catalogue. A published description is never edited: Alter
+// edits a copy.
 type TableDesc struct {
 	Namespace string
 	Name      string
@@ -31,8 +33,9 @@ type TableDesc struct {
 	TTL       TTLDesc
 	Stream    StreamSpec // the stream to write to; ViewType empty: none
 	API       APIDesc    // carried for the API; means nothing to the engine
-	Units     *Units     `json:"-"` // carried for the service; one for the table's life in this process
-	Version   uint64     // raised by every change
+	// carried for the service; one for the table's life in this process
+	Units   *Units `json:"-"`
+	Version uint64 // raised by every change
 }
 
 // KeySchema names the attributes of a key: one to eight in all, at least one of them in Partition.
@@ -49,7 +52,7 @@ type KeyAttr struct {
 
 // IndexDesc describes a secondary index.
 type IndexDesc struct {
-	ID         uint16 // 0: new, in what a change of a description hands to Alter
+	ID         uint16 // 0: an index that a change hands to Alter
 	Name       string
 	Global     bool
 	Key        KeySchema
@@ -57,11 +60,11 @@ type IndexDesc struct {
 	Read       int64 // throughput as the API shows it
 	Write      int64
 	Created    Instant
-	Building   bool   // items of before its creation may lack their entries: nobody reads it yet
-	Units      *Units `json:"-"` // as the table's
+	Building   bool   // existing items may lack their entries, so reads are refused
+	Units      *Units `json:"-"` // as for the table
 }
 
-// Projection says what an index holds beside its own key and the table's key.
+// Projection selects the attributes of an index beside its own key and the table's key.
 type Projection struct {
 	Type   string   // ALL, KEYS_ONLY, INCLUDE
 	NonKey []string // INCLUDE
@@ -71,16 +74,18 @@ type Projection struct {
 type TTLDesc struct {
 	Attribute  string  // empty: TTL is off
 	Expiry     Expiry  `json:",omitzero"`
-	Generation uint32  // raised whenever what counts as a deadline changes
+	Generation uint32  // raised by every change of the rules for deadlines
 	Since      Instant // when the present generation began
 	Ended      []GenerationEnd
-	Backfill   bool // items of earlier generations remain: ENABLING or DISABLING
-	// Backfilled is what Ended was until the last backfill ended: a reader's snapshot may be older than the description that judges it.
+	Backfill   bool // items of earlier generations exist: ENABLING or DISABLING
+	// Backfilled is Ended as it was until the last backfill ended: a reader's snapshot may be older
+	// than its description.
 	Backfilled []GenerationEnd `json:"-"`
 }
 
-// GenerationEnd is the instant at which an earlier TTL generation ended. A deadline of that generation at or before it stays
-// expired; a later one counts as none. Never means that the generation's deadlines count as they stand: only aws expiry ended, for strict.
+// GenerationEnd is the instant at which an earlier TTL generation ended. A deadline of that
+// generation at or before the instant stays expired; a later one counts as none. Never means that
+// all its deadlines count: the change was only from aws to strict expiry.
 type GenerationEnd struct {
 	Generation uint32
 	At         Instant
@@ -89,12 +94,13 @@ type GenerationEnd struct {
 // StreamSpec is the stream that a table writes to.
 type StreamSpec struct {
 	ViewType string // KEYS_ONLY, NEW_IMAGE, OLD_IMAGE, NEW_AND_OLD_IMAGES; empty: no stream
-	ID       uint32 // set by the engine, kept after disabling: the latest stream
+	ID       uint32 // set by the engine and not cleared by disabling: the latest stream
 	Label    string // set by the engine
-	Shards   int    `json:",omitzero"` // how many shards the next stream has, 1 to 64; 0: Options.StreamShards
+	// the number of shards of the next stream, 1 to 64; 0: Options.StreamShards
+	Shards int `json:",omitzero"`
 }
 
-// APIDesc is what the API shows of a table and the engine does not use.
+// APIDesc holds the settings of a table that the API shows and the engine ignores.
 type APIDesc struct {
 	OnDemand           bool
 	OnDemandSince      Instant
@@ -103,7 +109,7 @@ type APIDesc struct {
 	Decreases          int64
 	LastIncrease       Instant
 	LastDecrease       Instant
-	Definitions        []KeyAttr // AttributeDefinitions in the order given
+	Definitions        []KeyAttr // AttributeDefinitions in the order of the request
 	TableClass         string
 	DeletionProtection bool
 	SSEEnabled         bool

@@ -8,43 +8,45 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// trimmer removes a stream's records once they are older than the retention and behind the checkpoints of all consumers in this process, whole
-// shards once all of theirs are, and the stream itself once it has been disabled for as long. It is a source of the due queue like any table: it
-// sleeps until the oldest record ages out and does nothing while there is none. Where it has stopped short for a consumer, the next
-// checkpoint of one wakes it.
+// trimmer removes a stream's records once they are older than the retention and behind the
+// checkpoints of all consumers in this process. It removes a shard with its last record, and the
+// stream itself once it has been disabled for the whole retention. It is a source of the due queue
+// like any table: it sleeps until the oldest record ages out. If it stopped for a consumer, the
+// next checkpoint wakes it.
 type trimmer struct{ s *stream }
 
 const (
 	trimFew   = 100            // records of a shard that are removed one by one
-	trimSlice = 10_000         // records looked at in one go
-	trimAgain = 60 * 60 * 1000 // ms until a shard with records that cannot be read is looked at again
-	trimEvery = 60 * 1000      // ms between trims of one stream: one range deletion then covers many records
+	trimSlice = 10_000         // records read in one pass
+	trimAgain = 60 * 60 * 1000 // ms until a shard with unreadable records is tried again
+	// ms between trims of one stream: one range deletion then covers many records
+	trimEvery = 60 * 1000
 )
 
-// cut is what to remove of one shard.
+// cut is the part of one shard to remove.
 type cut struct {
 	shard   uint32
 	through uint64   // records up to this number
-	last    uint64   // no lower than the last that there is among them
-	few     []uint64 // their numbers, where they are a few
-	whole   bool     // and the shard with them
-	counted keptPart // what of them is counted as kept for consumers
+	last    uint64   // at or above the last record among them
+	few     []uint64 // their numbers, if they are few
+	whole   bool     // remove the shard too
+	counted keptPart // the part counted as kept for consumers
 }
 
-// found is what one look at a stream's records gives.
+// found is the result of one pass over a stream's records.
 type found struct {
 	desc    *StreamDesc
 	now     Instant
 	horizon Instant // records up to it have aged out
-	budget  int     // how many records may still be looked at
+	budget  int     // the number of records still to read
 	cuts    []cut
-	left    Instant // when the next record will have aged out
-	more    bool    // this look was not at all that has
-	behind  *Hold   // the consumer for which the oldest of those that have is kept; nil: none is
-	oldest  Instant // when that one was written
+	left    Instant // when the next record ages out
+	more    bool    // aged records are left
+	behind  *Hold   // the consumer that needs the oldest aged record; nil: none
+	oldest  Instant // when that record was written
 }
 
-// aged says whether a record has aged out and may be looked at now.
+// aged reports whether a record has aged out and the budget allows it.
 func (f *found) aged(value []byte) (bool, error) {
 	at, err := recordInstant(value)
 	switch {
@@ -61,12 +63,12 @@ func (f *found) aged(value []byte) (bool, error) {
 	return true, nil
 }
 
-// all says whether nothing of the stream is left.
+// all reports whether nothing of the stream is left.
 func (f *found) all() bool {
 	return len(f.cuts) == len(f.desc.Shards) && !slices.ContainsFunc(f.cuts, func(c cut) bool { return !c.whole })
 }
 
-// Drain trims what is due at now.
+// Drain trims the records due at now.
 func (t *trimmer) Drain(ctx context.Context, now int64) (next int64, err error) {
 	e, at := t.s.e, Instant(now)
 	pause := min(trimEvery, e.retention()/10+1)
@@ -106,7 +108,8 @@ func (t *trimmer) Drain(ctx context.Context, now int64) (next int64, err error) 
 	}
 }
 
-// await returns the instant until which the trimmer waits for consumers to report their positions. From now on each report wakes it.
+// await returns the instant until which the trimmer waits for consumers to report their positions.
+// From now on each report wakes it.
 func (t *trimmer) await(now, pause Instant) (until Instant) {
 	k := &t.s.kept
 	k.mu.Lock()
@@ -118,7 +121,7 @@ func (t *trimmer) await(now, pause Instant) (until Instant) {
 	return cs.untilLocked(t.s.desc.Load().ID, pause)
 }
 
-// find looks for what has aged out.
+// find collects the aged records.
 func (t *trimmer) find(now Instant) (*found, error) {
 	f := &found{desc: t.s.desc.Load(), now: now, horizon: now - t.s.e.retention(), budget: trimSlice, left: Never}
 	for i := range f.desc.Shards {
@@ -134,7 +137,7 @@ func (t *trimmer) find(now Instant) (*found, error) {
 	return f, nil
 }
 
-// findIn looks at one shard.
+// findIn collects the aged records of one shard.
 func (t *trimmer) findIn(f *found, sh *ShardDesc) error {
 	e, id := t.s.e, f.desc.ID
 	e.consumers.Lock()
@@ -144,7 +147,7 @@ func (t *trimmer) findIn(f *found, sh *ShardDesc) error {
 		f.left = min(f.left, sh.Closed+f.now-f.horizon)
 	} else if !sh.Open() {
 		c := cut{shard: sh.No, through: sh.Last, last: sh.Last, whole: true}
-		if behind != nil { // the shard may well end before Last
+		if behind != nil { // the shard may end before Last
 			var err error
 			if c.last, err = e.lastRecord(id, sh.No); err != nil {
 				return err
@@ -163,7 +166,8 @@ func (t *trimmer) findIn(f *found, sh *ShardDesc) error {
 	return errors.Join(err, it.Error(), it.Close())
 }
 
-// walk reads a shard's records in order. Records up to floor may be removed. Each record after it is kept, and counted once.
+// walk reads a shard's records in order. Records up to floor may be removed. Each record after it
+// is kept, and counted once.
 func (t *trimmer) walk(f *found, shard uint32, it *kv.Iter, floor uint64, behind *Hold) (c cut, err error) {
 	c.shard = shard
 	kept := t.s.kept.parts[shard]
@@ -211,7 +215,8 @@ func (t *trimmer) apply(f *found) error {
 		if t.s.desc.Load() != f.desc {
 			return errStale
 		}
-		e.consumers.Lock() // a consumer that registers now finds the description that says what is gone
+		// a consumer that registers now finds the description that shows the trim
+		e.consumers.Lock()
 		defer e.consumers.Unlock()
 		if !t.stillFreeLocked(f) {
 			return errStale
@@ -236,8 +241,9 @@ func (t *trimmer) apply(f *found) error {
 	return e.finish(c)
 }
 
-// remove removes the records of a cut. A range deletion makes every iterator dearer until the store's next flush, the more so the more there are; a clock that is moved through a
-// year comes by here at every step, with a record or two.
+// remove removes the records of a cut. Each range deletion makes every iterator more expensive
+// until the store's next flush. A clock that advances through a year trims a record or two at every
+// step, so a few records are deleted one by one.
 func (t *trimmer) remove(b *kv.Batch, stream uint32, c cut) {
 	if c.whole || len(c.few) > trimFew {
 		b.DeleteRange(appendRecordKey(nil, stream, c.shard, 0), appendRecordKey(nil, stream, c.shard, c.through+1))
@@ -248,7 +254,7 @@ func (t *trimmer) remove(b *kv.Batch, stream uint32, c cut) {
 	}
 }
 
-// stillFreeLocked says whether no consumer holds what is to be cut.
+// stillFreeLocked reports whether no consumer needs the cuts.
 func (t *trimmer) stillFreeLocked(f *found) bool {
 	cs, id := &t.s.e.consumers, f.desc.ID
 	if cs.untilLocked(id, 0) == Never {
@@ -262,7 +268,7 @@ func (t *trimmer) stillFreeLocked(f *found) bool {
 	return true
 }
 
-// drop forgets a stream that has been disabled for the whole retention.
+// drop removes a stream that has been disabled for the whole retention.
 func (t *trimmer) drop(f *found) error {
 	e, id := t.s.e, f.desc.ID
 	b := e.kv.NewBatch()
@@ -275,7 +281,7 @@ func (t *trimmer) drop(f *found) error {
 		}
 		b.DeleteRange(appendRecordKey(nil, id, 0, 0), appendRecordKey(nil, id+1, 0, 0))
 		b.Delete(idKey(catStream, id))
-		e.streams.commit.Store(e.lastCommit.Load() + 1) // before anyone can miss it
+		e.streams.commit.Store(e.lastCommit.Load() + 1) // before its absence is visible
 		e.streams.mu.Lock()
 		delete(e.streams.byID, id)
 		e.streams.mu.Unlock()

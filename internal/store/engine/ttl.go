@@ -5,11 +5,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// fiveYears is the age from which a TTL value is taken for a mistake and arms nothing: 5 × 365 days (docs/spec/ttl.md §9).
+// fiveYears is the age from which a TTL value counts as a mistake and arms nothing: 5 × 365 days
+// (docs/spec/ttl.md §9).
 const fiveYears = Instant(5 * 365 * 24 * 60 * 60 * 1000)
 
-// headerFor decides, once, which deadline the item under a key gets by the table's present TTL setting. now is the write's instant, or the
-// enabling's for an item that was there before.
+// headerFor returns the header of the item under a key, with its deadline under the table's present
+// TTL setting. now is the instant of the write, or of the enabling for an older item.
 func (d *TableDesc) headerFor(key Key, item dynamo.Item, now Instant) header {
 	h := noDeadline(d.TTL.Generation, item.Size())
 	if d.TTL.Attribute == "" {
@@ -24,7 +25,7 @@ func (d *TableDesc) headerFor(key Key, item dynamo.Item, now Instant) header {
 	return h
 }
 
-// millisOf returns the instant that a TTL attribute names; false: it names none.
+// millisOf returns the instant in a TTL attribute, or false if there is none.
 func millisOf(v dynamo.Value) (at Instant, ok bool) {
 	if v == nil || v.Kind() != dynamo.KindNumber {
 		return 0, false
@@ -33,13 +34,13 @@ func millisOf(v dynamo.Value) (at Instant, ok bool) {
 	return Instant(ms), ok
 }
 
-// deadlineOf is the deadline that counts for a stored item: its own under the present TTL generation; under an earlier one only
-// a deadline that had passed when that generation ended.
+// deadlineOf returns the deadline that counts for a stored item: its own under the present TTL
+// generation; under an earlier one only a deadline that had passed when that generation ended.
 func (d *TableDesc) deadlineOf(h header) Instant {
 	if h.deadline == Never {
 		return Never
 	}
-	if h.generation >= d.TTL.Generation { // a later one: the item was written since d was asked for
+	if h.generation >= d.TTL.Generation { // a later one: the item was written after d was loaded
 		return h.deadline
 	}
 	if at, ok := d.TTL.endOf(h.generation); ok && h.deadline <= at {
@@ -48,7 +49,7 @@ func (d *TableDesc) deadlineOf(h header) Instant {
 	return Never
 }
 
-// endOf is the instant at which an earlier generation ended.
+// endOf returns the instant at which an earlier generation ended.
 func (t *TTLDesc) endOf(generation uint32) (at Instant, ok bool) {
 	for _, ends := range [][]GenerationEnd{t.Ended, t.Backfilled} {
 		for _, e := range ends {
@@ -60,7 +61,8 @@ func (t *TTLDesc) endOf(generation uint32) (at Instant, ok bool) {
 	return 0, false
 }
 
-// expired says whether a stored item no longer exists at now. In aws expiry it does until it is removed.
+// expired reports whether a stored item no longer exists at now. In aws expiry it exists until its
+// removal.
 func (d *TableDesc) expired(h header, now Instant) bool {
 	if h.late() && h.generation >= d.TTL.Generation || invariant.Injected(invariant.ShowExpired) {
 		return false

@@ -9,41 +9,43 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// View is one read: an instant at which everything is judged, and the state that fits it.
+// View is one read: an instant that judges every item, and a state that matches it.
 //
-// Instant and state fit when every commit with an earlier clock is in the state and every later commit has a clock not earlier.
-// Taking both inside the commit section would give that and make every read queue behind the writers. So a view reads freely
-// first. What it has seen can be wrong in one way only: an item that it hid by the clock alone may have been renewed by a commit
-// with an earlier clock that it missed. Only then does it pass once through the commit section, take instant and snapshot there, and
-// read again.
+// Instant and state match when the state holds every commit with an earlier clock, and every later
+// commit has a clock at or after the instant. Taking both inside the commit section would ensure
+// that, but every read would queue behind the writers. So a view reads freely first. It can then be
+// wrong in one way only: an item that it hid by the clock alone may have been renewed by a commit
+// with an earlier clock that it missed. Only then does it enter the commit section once, take
+// instant and snapshot there, and read again.
 type View struct {
 	e      *Engine
 	now    Instant
 	snap   *kv.Snapshot // nil: each read sees the latest state
-	rests  uint64       // the last commit that what was read can come from
-	hidden Instant      // the latest deadline by which the clock decided what is shown
+	rests  uint64       // the last commit that the answer may depend on
+	hidden Instant      // the latest deadline that the clock decided
 	show   Expired
 }
 
-// Expired says which of the items that aws expiry leaves past their deadlines a view shows. In strict expiry there are none.
+// Expired selects the items past their deadlines that a view shows in aws expiry. In strict expiry
+// there are none.
 type Expired int
 
 const (
-	ExpiredShown  Expired = iota // they are items like others
-	ExpiredHidden                // none, as strict expiry would have it
-	ExpiredOnly                  // them alone
+	ExpiredShown  Expired = iota // like other items
+	ExpiredHidden                // none, as in strict expiry
+	ExpiredOnly                  // only them
 )
 
-// Show narrows what the view shows from here on.
+// Show changes the selection of later reads.
 func (v *View) Show(e Expired) { v.show = e }
 
-// Read runs fn on a view in which each Get and Range sees the latest state. fn may run twice, so it builds its results afresh. Read
-// returns when what fn saw is durable.
+// Read runs fn on a view in which each Get and Range reads the latest state. fn may run twice, so
+// it must build its results anew. Read returns once everything that fn saw is durable.
 func (e *Engine) Read(ctx context.Context, fn func(v *View) error) error {
 	return e.read(ctx, false, fn)
 }
 
-// ReadSnapshot is Read with all of fn seeing one state.
+// ReadSnapshot is Read with one state for all of fn.
 func (e *Engine) ReadSnapshot(ctx context.Context, fn func(v *View) error) error {
 	return e.read(ctx, true, fn)
 }
@@ -62,8 +64,9 @@ func (e *Engine) read(ctx context.Context, snapshot bool, fn func(v *View) error
 		v.snap = e.snapshot()
 		v.rests = e.lastCommit.Load()
 	}
-	// After the snapshot: what expired before it was taken is hidden, although a later write may be in it. What expired since is hidden
-	// too, and then the second look decides.
+	// Read the clock after the snapshot: an item that expired before the snapshot is hidden,
+	// although the snapshot may hold a later write. An item that expired since is hidden too, and
+	// then the second read decides.
 	if v.now = e.Now(); snapshot && early != minInstant {
 		v.now = early
 	}
@@ -81,13 +84,14 @@ func (e *Engine) read(ctx context.Context, snapshot bool, fn func(v *View) error
 	return err
 }
 
-// restsOnDescription says whether an error is what a table's description says, which no crash may take back once it is told.
+// restsOnDescription reports whether an error depends on a table's description, which must be
+// durable before the error is returned.
 func restsOnDescription(err error) bool {
 	var index *IndexError
 	return errors.Is(err, ErrTableNotFound) || errors.As(err, &index)
 }
 
-// again reads once more, at an instant and on a snapshot between which no commit lies.
+// again reads once more, with an instant and a snapshot from one moment of the commit section.
 func (v *View) again(fn func(v *View) error) error {
 	v.e.order.Lock()
 	v.now = v.e.Now()
@@ -106,7 +110,7 @@ func (v *View) release() {
 	}
 }
 
-// Now is the instant at which the view judges.
+// Now returns the instant at which the view judges.
 func (v *View) Now() Instant { return v.now }
 
 func (v *View) reader() kv.Reader {
@@ -116,7 +120,8 @@ func (v *View) reader() kv.Reader {
 	return v.e.kv
 }
 
-// Get reads one item, nil when there is none or it has expired, and its size as DynamoDB counts it, in bytes. The item stays valid.
+// Get returns one item and its size in DynamoDB bytes, or nil if the item is missing or has
+// expired. The item stays valid.
 func (v *View) Get(t *Table, k Key) (item dynamo.Item, size int, err error) {
 	d, err := v.live(t)
 	if err != nil {
@@ -137,17 +142,17 @@ func (v *View) Get(t *Table, k Key) (item dynamo.Item, size int, err error) {
 	return item, h.size, nil
 }
 
-// live is the description to judge by, and the answer rests on the change that made it. It is asked for before the read, so that items are not
-// older than the description that judges them.
+// live returns the description to judge by, and makes the answer depend on the change that made it.
+// Call it before the read, so that no item is older than its description.
 func (v *View) live(t *Table) (*TableDesc, error) {
 	d, err := t.live()
 	v.rests = max(v.rests, t.changed.Load())
 	return d, err
 }
 
-// follow is called when what a read finds is settled. Where that is the latest state, the instant follows it, as it follows a snapshot: an item
-// may have been written since the view began, and with a deadline that lay between. And a table that was dropped meanwhile shows nothing, nor
-// does an index that was removed.
+// follow runs after a read has its state. Without a snapshot the instant moves to the present, as
+// it follows a snapshot otherwise: an item may have been written since the view began, with a
+// deadline between. It returns an error if the table was dropped or the index removed meanwhile.
 func (v *View) follow(t *Table, ix *IndexDesc) error {
 	if v.snap == nil {
 		v.now = v.e.Now()
@@ -159,15 +164,15 @@ func (v *View) follow(t *Table, ix *IndexDesc) error {
 	return d.readable(ix)
 }
 
-// restOnStripe notes that the answer rests on the last commit under a stripe. It is called after the read.
+// restOnStripe makes the answer depend on the last commit under a stripe. Call it after the read.
 func (v *View) restOnStripe(id uint32) {
 	if v.snap == nil {
 		v.rests = max(v.rests, v.e.stripes[id].last.Load())
 	}
 }
 
-// hides says whether an item is not shown: it does not exist at the view's instant, or the view was narrowed. It remembers what the clock
-// decided.
+// hides reports whether the view omits an item: the item does not exist at the view's instant, or
+// Show excludes it. It records a decision by the clock.
 func (v *View) hides(d *TableDesc, h header) bool {
 	if h.deadline == Never {
 		return v.show == ExpiredOnly
@@ -183,8 +188,9 @@ func (v *View) hides(d *TableDesc, h header) bool {
 	return gone || past == (v.show == ExpiredHidden)
 }
 
-// Range calls visit for each item in order until it says that it wants no more. The item's bytes are valid during the visit only. An index
-// that has been removed, or is still being built, is an *IndexError.
+// Range calls visit for each item in order until visit returns false. The item's bytes are valid
+// during the visit only. Range returns an *IndexError if the index has been removed or is still
+// under construction.
 func (v *View) Range(t *Table, r Range, visit func(item dynamo.Item) (more bool, err error)) error {
 	d, err := v.live(t)
 	if err != nil {
@@ -223,8 +229,9 @@ func (v *View) Range(t *Table, r Range, visit func(item dynamo.Item) (more bool,
 	return it.Error()
 }
 
-// restOnRange notes what a range rests on: one stripe for an item collection of the table, everything for anything else. It is
-// called after the iterator, which is the range's snapshot, was made.
+// restOnRange makes the answer depend on the commits of a range: one stripe for an item collection
+// of the table, everything otherwise. Call it after the iterator was created, which is the range's
+// snapshot.
 func (v *View) restOnRange(d *TableDesc, r Range, lower []byte) {
 	switch {
 	case v.snap != nil || invariant.Injected(invariant.ServeUndurable):

@@ -10,39 +10,42 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// Decide says what becomes of an item. old is the item as it is, nil when there is none or it has expired; the result is the item
-// as it shall be, nil for none, or old itself to leave it alone. An error refuses the write. Decide may run more than once before
-// one run counts, so it must be pure.
+// Decide decides about an item. old is the existing item, or nil if it is missing or has expired.
+// The result is the new item, nil to delete it, or old itself to leave it unchanged. An error
+// refuses the write. Decide must be pure: it may run several times.
 type Decide func(old dynamo.Item, now Instant) (dynamo.Item, error)
 
 // Write is one item's change.
 type Write struct {
-	Table   *Table
-	Key     Key
-	Decide  Decide
-	ReadOld bool // Decide looks at old, or the caller wants Old; without it old may be nil although there is an item
+	Table  *Table
+	Key    Key
+	Decide Decide
+	// Decide reads old, or the caller wants Old; otherwise old may be nil although the item exists
+	ReadOld bool
 
-	// Results, valid when Engine.Write returned nil; Old without ReadOld only where the change needed it. OldBytes, and what Decide gave as
-	// New, are valid when it returned ErrRefused, too.
+	// Results, valid when Engine.Write returned nil. Without ReadOld, Old is set only if the change
+	// needed it. OldBytes and New are also valid after ErrRefused.
 	Old, New           dynamo.Item
-	OldBytes, NewBytes int          // their sizes as DynamoDB counts them; 0: there is none, or it was not read
-	Indexes            []IndexWrite // what became of entries of the table's indexes
-	// Err is what Decide said, valid when Engine.Write returned ErrRefused.
+	OldBytes, NewBytes int          // their sizes in DynamoDB bytes; 0: missing, or not read
+	Indexes            []IndexWrite // the changes of entries of the table's indexes
+	// Err is the error of Decide, valid when Engine.Write returned ErrRefused.
 	Err error
 }
 
-// IndexWrite is what a write does to one item's entry of an index.
+// IndexWrite is the effect of a write on one item's entry of an index.
 type IndexWrite struct {
 	Index              *IndexDesc
-	OldBytes, NewBytes int  // of the entry before and after, as DynamoDB counts them; 0: there is none
-	Moved              bool // the index's key has changed, so there are two entries: one goes and one comes
+	OldBytes, NewBytes int  // sizes of the entry before and after, in DynamoDB bytes; 0: none
+	Moved              bool // the index key has changed: one entry is deleted and another inserted
 }
 
-// errStale ends a pass through the commit section whose decision no longer holds; the write is planned again.
+// errStale ends a pass through the commit section whose decision no longer holds. The write is then
+// planned again.
 var errStale = errors.New("what was decided on has changed")
 
-// Write applies all changes as one atomic batch, or none. Where some Decide fails it is ErrRefused, and each Err tells. It
-// returns when the outcome is durable, a refusal or an unchanged item included: they rest on commits that must be.
+// Write applies all changes as one atomic batch, or none. If a Decide refuses, Write returns
+// ErrRefused and sets the Err of each refused write. It returns once the outcome is durable; a
+// refusal or an unchanged item waits for the commits that it depends on.
 func (e *Engine) Write(ctx context.Context, ws ...*Write) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -66,7 +69,8 @@ func (e *Engine) Write(ctx context.Context, ws ...*Write) error {
 	case c != nil:
 		p.wakeReapers()
 		return e.finishWrite(c, p)
-	case err == nil, errors.Is(err, ErrRefused), errors.Is(err, ErrTableNotFound): // the answer rests on what others committed
+	// the answer depends on commits of other calls
+	case err == nil, errors.Is(err, ErrRefused), errors.Is(err, ErrTableNotFound):
 		if err := e.waitAnswer(rests, p.hidden); err != nil {
 			return err
 		}
@@ -74,7 +78,7 @@ func (e *Engine) Write(ctx context.Context, ws ...*Write) error {
 	return err
 }
 
-// finishWrite waits for the disk and then tells the streams' readers, and of what expired.
+// finishWrite waits for the disk, then wakes the streams' readers and reports expired items.
 func (e *Engine) finishWrite(c *commit, p *plan) error {
 	if err := e.finish(c); err != nil {
 		return err
@@ -93,7 +97,8 @@ func (e *Engine) finishWrite(c *commit, p *plan) error {
 	return nil
 }
 
-// commitRecords writes records in a batch of their own, as fault DropRecordBatch wants it: a crash before it loses them.
+// commitRecords writes records in a batch of their own, for the fault DropRecordBatch: a crash
+// before it loses them.
 func (e *Engine) commitRecords(records []pending) error {
 	b := e.kv.NewBatch()
 	defer e.release(b)
@@ -107,7 +112,7 @@ func (e *Engine) commitRecords(records []pending) error {
 	return e.finish(c)
 }
 
-// repeats says whether two writes have one key.
+// repeats reports whether two writes have the same key.
 func repeats(ws []*Write) bool {
 	seen := make(map[string]struct{}, len(ws))
 	for _, w := range ws {
@@ -119,7 +124,7 @@ func repeats(ws []*Write) bool {
 	return false
 }
 
-// plan is a batch in the making, with all that has to hold still when it is applied.
+// plan is a batch under construction, with all facts that must still hold when it is applied.
 type plan struct {
 	e       *Engine
 	writes  []planned
@@ -136,14 +141,14 @@ type planned struct {
 	w         *Write
 	desc      *TableDesc
 	oldHeader header
-	stored    dynamo.Item // what the store holds, expired or not; nil: nothing, or not read
-	old       dynamo.Item // what exists; nil: nothing, expired, or not read
+	stored    dynamo.Item // the stored item, expired or not; nil: none, or not read
+	old       dynamo.Item // the existing item; nil: none, expired, or not read
 	newHeader header
 	removal   Instant // of the deadline entry that the plan sets; Never: none
 }
 
-// commit plans and commits under the stripes' locks. A nil commit without error means that nothing changes. rests is the last commit that
-// the decision rests on.
+// commit plans and commits under the stripes' locks. It returns a nil commit without an error if
+// nothing changes. rests is the last commit that the decision depends on.
 func (p *plan) commit() (c *commit, rests uint64, err error) {
 	p.ids = p.e.lockStripes(p.ids)
 	defer p.e.unlockStripes(p.ids)
@@ -157,7 +162,7 @@ func (p *plan) commit() (c *commit, rests uint64, err error) {
 	return c, rests, err
 }
 
-// commitLocked plans, and commits what changes; again for as long as the plan is stale.
+// commitLocked plans and commits, again while the plan is stale.
 func (p *plan) commitLocked() (*commit, error) {
 	for {
 		err := p.build(p.e.Now())
@@ -175,8 +180,9 @@ func (p *plan) commitLocked() (*commit, error) {
 	}
 }
 
-// described passes through the commit section and says whether the tables still are as the plan took them. A change of TTL with an
-// earlier clock may have been under way, and what it ended before its deadline is alive.
+// described passes through the commit section and reports whether the plan's descriptions are still
+// current. A change of TTL with an earlier clock may have been under way; an item whose deadline it
+// ended in time is alive.
 func (p *plan) described() bool {
 	p.e.order.Lock()
 	defer p.e.order.Unlock()
@@ -188,7 +194,8 @@ func (p *plan) described() bool {
 	return true
 }
 
-// build reads, decides, and fills the batch with all but what only the commit section knows.
+// build reads, decides, and fills the batch except for the parts that only the commit section
+// knows.
 func (p *plan) build(now Instant) error {
 	p.batch.Reset()
 	p.records, p.reaps, p.hidden, p.changed = p.records[:0], p.reaps[:0], minInstant, false
@@ -221,7 +228,7 @@ func (p *plan) build(now Instant) error {
 	return nil
 }
 
-// read finds what the store holds under the key, if anything needs it.
+// read reads the stored item, if the write needs it.
 func (p *plan) read(w *planned, now Instant) error {
 	desc, err := w.w.Table.live()
 	if err != nil {
@@ -246,11 +253,11 @@ func (p *plan) read(w *planned, now Instant) error {
 	return nil
 }
 
-// add puts one decided change into the batch.
+// add adds one decided change to the batch.
 func (p *plan) add(w *planned, now Instant) error {
 	next := w.w.New
 	if next == nil && w.old == nil && (w.stored != nil || w.desc.needsOld() || w.w.ReadOld) {
-		return nil // nothing there, nothing wanted; an expired item is the reaper's
+		return nil // no item before or after; the reaper removes an expired one
 	}
 	if next != nil {
 		w.newHeader = w.desc.headerFor(w.w.Key, next, now)
@@ -277,8 +284,8 @@ func (p *plan) add(w *planned, now Instant) error {
 	return nil
 }
 
-// expire removes an item whose deadline has passed before the write that replaces it, with its own record: nobody may see an
-// item gone and later alive without a REMOVE and an INSERT in between.
+// expire removes an expired item before the write that replaces it, with its own record: no reader
+// may see an item vanish and return without a REMOVE and an INSERT in between.
 func (p *plan) expire(w *planned) {
 	w.desc.putItem(p.batch, w.w.Key, w.stored, nil, w.oldHeader, header{}, nil)
 	p.reaped(w.desc, w.desc.deadlineOf(w.oldHeader))
@@ -288,7 +295,7 @@ func (p *plan) expire(w *planned) {
 	p.record(w.desc, w.w.Key, w.stored, nil, true)
 }
 
-// reaped notes an expired item that the plan removes.
+// reaped records an expired item that the plan removes.
 func (p *plan) reaped(d *TableDesc, deadline Instant) {
 	if n := len(p.reaps); n == 0 || p.reaps[n-1].Table != d.Name || p.reaps[n-1].Namespace != d.Namespace {
 		p.reaps = append(p.reaps, Reap{Namespace: d.Namespace, Table: d.Name})
@@ -297,8 +304,8 @@ func (p *plan) reaped(d *TableDesc, deadline Instant) {
 	last.Due = append(last.Due, deadline)
 }
 
-// putItem puts an item's change into a batch: the item, its index entries and its deadline entry. Either item may be nil. told is as in
-// indexChange.
+// putItem adds an item's change to a batch: the item, its index entries and its deadline entry.
+// Either item may be nil. told is as in indexChange.
 func (d *TableDesc) putItem(b *kv.Batch, key Key, old, next dynamo.Item, oldHeader, newHeader header, told *[]IndexWrite) {
 	entries := d.indexChange(b, key, old, next, oldHeader, newHeader, told)
 	if old != nil && oldHeader.removal != Never && (next == nil || newHeader.removal != oldHeader.removal) {
@@ -316,7 +323,8 @@ func (d *TableDesc) putItem(b *kv.Batch, key Key, old, next dynamo.Item, oldHead
 	}
 }
 
-// fill re-checks the plan at the commit's instant and adds what only the commit section knows: sequence numbers and marks.
+// fill re-checks the plan at the commit's instant and adds the parts that only the commit section
+// knows: sequence numbers and marks.
 func (p *plan) fill(c *commit) error {
 	for i := range p.writes {
 		w := &p.writes[i]
@@ -340,7 +348,7 @@ func (p *plan) fill(c *commit) error {
 	return nil
 }
 
-// wakeReapers tells the due queue of deadlines that the plan brought in.
+// wakeReapers wakes the due queue for the plan's deadlines.
 func (p *plan) wakeReapers() {
 	for i := range p.writes {
 		if w := &p.writes[i]; w.removal != Never {
