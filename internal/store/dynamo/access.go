@@ -5,10 +5,11 @@ import (
 	"iter"
 )
 
-// The methods in this file read the binary form in place: what they return aliases the value. They expect a well-formed
-// value (CheckItem is for bytes from elsewhere), and a method of one kind must not be called on another.
+// The methods in this file read the binary form in place: their results alias the value. They
+// expect a well-formed value (see CheckItem), and a method of one kind must not be called on
+// another.
 
-// Kind is the value's type; 0 for the nil Value.
+// Kind returns the value's type, or 0 for the nil Value.
 func (v Value) Kind() Kind {
 	if len(v) == 0 {
 		return 0
@@ -16,37 +17,37 @@ func (v Value) Kind() Kind {
 	return Kind(v[0])
 }
 
-// Bool is the payload of a BOOL.
+// Bool returns the payload of a BOOL.
 func (v Value) Bool() bool { return v[1] != 0 }
 
-// Bytes is the payload of an S or a B.
+// Bytes returns the payload of an S or a B.
 func (v Value) Bytes() []byte {
 	head, _ := cut(v[1:])
 	return head
 }
 
-// Number is the payload of an N.
+// Number returns the payload of an N.
 func (v Value) Number() Number {
 	head, _ := cutNumber(v[1:])
 	return Number(head)
 }
 
-// body is what stands behind the length of an L, M or set: count and elements.
+// body returns the part after the length of an L, M or set: count and elements.
 func (v Value) body() []byte {
 	head, _ := cut(v[1:])
 	return head
 }
 
-// Len counts the elements of an L, M, SS, NS or BS.
+// Len returns the number of elements of an L, M, SS, NS or BS.
 func (v Value) Len() int {
 	n, _ := uvarint(v.body())
 	return n
 }
 
-// Map is the content of an M, as an item.
+// Map returns the content of an M as an item.
 func (v Value) Map() Item { return Item(v.body()) }
 
-// Index is the i-th element of an L, counted from zero; nil beyond the end.
+// Index returns the i-th element of an L, counted from zero, or nil beyond the end.
 func (v Value) Index(i int) Value {
 	rest := v.body()
 	n, at := uvarint(rest)
@@ -61,8 +62,8 @@ func (v Value) Index(i int) Value {
 	return e
 }
 
-// Elements gives the elements of an L; of a set, each element as a value of kind S, N or B, which costs an allocation
-// each: Payloads costs none.
+// Elements returns the elements of an L, or of a set as values of kind S, N or B. Each element of a
+// set costs an allocation; Payloads costs none.
 func (v Value) Elements() iter.Seq[Value] {
 	return func(yield func(Value) bool) { v.eachElement(yield) }
 }
@@ -93,8 +94,8 @@ func (v Value) eachValue(yield func(Value) bool) {
 	}
 }
 
-// Payloads gives the elements of a set in ascending order: strings and binaries as they are, numbers as Number. It does
-// not allocate.
+// Payloads returns the elements of a set in ascending order: strings and binaries unchanged,
+// numbers as Number. It does not allocate.
 func (v Value) Payloads() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) { v.eachPayload(yield) }
 }
@@ -116,7 +117,7 @@ func (v Value) eachPayload(yield func([]byte) bool) {
 	}
 }
 
-// payload is what an S, N or B holds.
+// payload returns the contents of an S, N or B.
 func (v Value) payload() []byte {
 	if v.Kind() == KindNumber {
 		return v.Number()
@@ -124,7 +125,8 @@ func (v Value) payload() []byte {
 	return v.Bytes()
 }
 
-// Contains reports whether e is an element of the list, or of the set. An e of another kind than the set's elements is not.
+// Contains reports whether e is an element of the list or set. An e of another kind than the set's
+// elements is not.
 func (v Value) Contains(e Value) bool {
 	switch {
 	case v.Kind() == KindList:
@@ -144,13 +146,15 @@ func (v Value) Contains(e Value) bool {
 	return false
 }
 
-// Compare orders two values of the same kind, which is S, N or B: strings and binaries by their bytes, numbers by value.
+// Compare orders two values of the same kind, which is S, N or B: strings and binaries by their
+// bytes, numbers by value.
 func Compare(a, b Value) int { return bytes.Compare(a.payload(), b.payload()) }
 
-// Equal reports whether two values are the same, whatever their kinds. The form is canonical, so this is bytes.Equal.
+// Equal reports whether two values are the same, whatever their kinds. The form is canonical, so
+// this is bytes.Equal.
 func Equal(a, b Value) bool { return bytes.Equal(a, b) }
 
-// Size is what the value counts in DynamoDB bytes (docs/spec/limits-and-capacity.md §5).
+// Size returns the value's size in DynamoDB bytes (docs/spec/limits-and-capacity.md §5).
 func (v Value) Size() int {
 	switch v.Kind() {
 	case KindString, KindBinary:
@@ -183,8 +187,8 @@ func (v Value) Size() int {
 	}
 }
 
-// Depth counts the levels of nesting: 1 for a value without values inside. A value deeper than MaxDepth is not allowed in
-// an item.
+// Depth returns the levels of nesting: 1 for a scalar. An item's values must not be deeper than
+// MaxDepth.
 func (v Value) Depth() int {
 	deepest := 0
 	switch v.Kind() {
@@ -198,7 +202,7 @@ func (v Value) Depth() int {
 	return 1 + deepest
 }
 
-// String gives the value as JSON, for tests and messages.
+// String returns the value as JSON, for tests and messages.
 func (v Value) String() string {
 	if v == nil {
 		return "(none)"

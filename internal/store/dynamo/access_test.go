@@ -149,7 +149,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// AppendSet brings any order into the canonical one.
+// AppendSet writes elements in any order in the canonical one.
 func TestAppendSetIsCanonical(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]Kind{KindSS, KindNS, KindBS}).Draw(t, "kind")

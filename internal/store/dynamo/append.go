@@ -36,7 +36,7 @@ func AppendN(dst []byte, n Number) []byte {
 	return append(dst, n...)
 }
 
-// appendScalar appends an S, N or B with the given payload.
+// appendScalar appends an S, N or B with this payload.
 func appendScalar(dst []byte, kind Kind, payload []byte) []byte {
 	switch kind {
 	case KindNumber:
@@ -48,7 +48,7 @@ func appendScalar(dst []byte, kind Kind, payload []byte) []byte {
 	}
 }
 
-// AppendList appends an L of the given elements.
+// AppendList appends an L of elems.
 func AppendList(dst []byte, elems []Value) []byte {
 	size := uvarintLen(len(elems))
 	for _, e := range elems {
@@ -69,8 +69,8 @@ func AppendMap(dst []byte, it Item) []byte {
 	return append(appendUvarint(dst, len(it)), it...)
 }
 
-// AppendSet appends a set of kind SS, NS or BS. The elements are payloads: strings, Numbers, binaries, in any order; what
-// occurs twice goes in once. It reorders elems.
+// AppendSet appends a set of kind SS, NS or BS. The elements are payloads in any order: strings,
+// Numbers, binaries. A repeated element is stored once. It reorders elems.
 func AppendSet(dst []byte, kind Kind, elems [][]byte) []byte {
 	slices.SortFunc(elems, bytes.Compare)
 	elems = slices.CompactFunc(elems, bytes.Equal)

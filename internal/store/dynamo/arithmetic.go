@@ -1,7 +1,7 @@
 package dynamo
 
-// AddNumbers appends a + b. The sum is exact; where it does not fit into 38 digits it is refused and never rounded, and
-// the text is DynamoDB's for that case too: "Number overflow". dst may be what a or b is a part of.
+// AddNumbers appends a + b. The sum is exact. If it does not fit into 38 digits it is refused,
+// never rounded, with DynamoDB's text "Number overflow". dst may overlap a or b.
 func AddNumbers(dst []byte, a, b Number) ([]byte, error) {
 	var x, y decimal
 	a.decimal(&x)
@@ -39,8 +39,9 @@ func (sum *decimal) add(x, y *decimal) *Error {
 	}
 	low := min(x.exp-x.n, y.exp-y.n) + 1 // the exponent of the last digit of the result
 	span := x.exp - low + 1
-	// A difference can lose leading digits only if the operands' first digits are at most one place apart, and then the
-	// span is 39 at most. Any wider span leaves more than 38 digits, since the last one comes from one operand alone.
+	// A difference can lose leading digits only if the operands' first digits are at most one place
+	// apart, and then the span is 39 at most. Any wider span leaves more than 38 digits, since the
+	// last one comes from one operand alone.
 	if span > maxDigits+1 {
 		return Invalid(msgOverflow)
 	}
@@ -90,7 +91,7 @@ func (x *decimal) less(y *decimal) bool {
 	return x.n < y.n
 }
 
-// normalize drops zeros at both ends and checks what is left against the limits.
+// normalize drops zeros at both ends and checks the result against the limits.
 func (sum *decimal) normalize() *Error {
 	first := 0
 	for first < sum.n && sum.d[first] == 0 {

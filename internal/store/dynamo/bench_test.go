@@ -2,7 +2,7 @@ package dynamo
 
 import "testing"
 
-// benchItem is a device reading of 8 attributes and 405 bytes, in an order that is not the canonical one.
+// benchItem is a device reading of 8 attributes and 405 bytes, not in canonical order.
 const benchItem = `{"pk":{"S":"device#7f3a9c21-55d0-4b1e-9a77-0c2f8de41b06"},"sk":{"N":"1761667200123"},` +
 	`"temperature":{"N":"21.375"},"humidity":{"N":"48.2"},"status":{"S":"ok: nominal, battery charged"},` +
 	`"expiresAt":{"N":"1761670800"},"tags":{"SS":["outdoor","north","solar"]},` +

@@ -1,14 +1,14 @@
 package dynamo
 
-// Builder collects the attributes of an item, or of a map, in any order. The zero Builder is ready; one that is used again
-// after Reset allocates nothing but the items that it gives.
+// Builder collects the attributes of an item, or of a map, in any order. The zero Builder is ready
+// for use. After Reset, one allocates only the items that it returns.
 type Builder struct {
 	buf     []byte // entries, one after the other
 	entries entries
 	mixed   bool // not in ascending order
 }
 
-// Set gives an attribute a value, which it copies. Setting an attribute again replaces its value; a nil v is ignored.
+// Set adds or replaces an attribute, and copies its value. It ignores a nil v.
 func (b *Builder) Set(name string, v Value) {
 	if v == nil {
 		return
@@ -19,7 +19,7 @@ func (b *Builder) Set(name string, v Value) {
 	b.setValue(start, len(name), v)
 }
 
-// SetBytes is Set for a name that is bytes.
+// SetBytes is Set for a name in bytes.
 func (b *Builder) SetBytes(name []byte, v Value) {
 	if v == nil {
 		return
@@ -38,7 +38,7 @@ func (b *Builder) setValue(start, nameLen int, v Value) {
 	}
 }
 
-// Item gives the item, in memory of its own. More attributes may be set afterwards.
+// Item returns the item, in its own memory. More attributes may be set afterwards.
 func (b *Builder) Item() Item {
 	return Item(b.AppendItem(make([]byte, 0, len(b.buf)+uvarintLen(len(b.entries.list)))))
 }
@@ -56,7 +56,7 @@ func (b *Builder) AppendItem(dst []byte) []byte {
 	return append(dst, b.buf...)
 }
 
-// Reset forgets the attributes and keeps the memory.
+// Reset removes the attributes and keeps the memory.
 func (b *Builder) Reset() {
 	b.buf = b.buf[:0]
 	b.entries.list = b.entries.list[:0]

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// errTruncated is what a checker finds where the bytes end too early, or a length points behind their end.
+// errTruncated is the error for bytes that end too early, or a length that points beyond them.
 var errTruncated = errors.New("dynamo: binary form is truncated")
 
-// CheckItem says what is wrong with bytes that should be an item; nil means that every method of Item and Value is safe on
-// them, and that they are canonical: the only form of what they say.
+// CheckItem returns an error unless b is a canonical item, on which every method of Item and Value
+// is safe.
 func CheckItem(b []byte) error {
 	rest, err := checkAttributes(b, 1)
 	if err == nil && len(rest) > 0 {
@@ -30,7 +30,7 @@ func CheckValue(b []byte) error {
 	return err
 }
 
-// checkUvarint takes a uvarint off the head of b that is no longer than it needs to be.
+// checkUvarint cuts a uvarint of minimal length off the head of b.
 func checkUvarint(b []byte) (v int, rest []byte, err error) {
 	u, n := binary.Uvarint(b)
 	if n <= 0 || u > 1<<31 {
@@ -42,7 +42,7 @@ func checkUvarint(b []byte) (v int, rest []byte, err error) {
 	return int(u), b[n:], nil
 }
 
-// checkCut takes a uvarint and as many bytes off the head of b.
+// checkCut cuts a uvarint and as many bytes off the head of b.
 func checkCut(b []byte) (head, rest []byte, err error) {
 	n, rest, err := checkUvarint(b)
 	if err != nil {
@@ -112,7 +112,7 @@ func checkValue(b []byte, level int) (rest []byte, err error) {
 	return nil, fmt.Errorf("dynamo: unknown kind %d", kind)
 }
 
-// checkNumber takes a length byte and a number off the head of b.
+// checkNumber cuts a length byte and a number off the head of b.
 func checkNumber(b []byte) (head, rest []byte, err error) {
 	if len(b) == 0 || len(b) <= int(b[0]) || b[0] == 0 {
 		return nil, nil, errTruncated

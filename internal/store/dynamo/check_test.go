@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each form is one step away from a well-formed one.
+// Each form differs in one step from a well-formed one.
 func TestCheckItemRefuses(t *testing.T) {
 	for what, b := range map[string]string{
 		"nothing":                      "",

@@ -7,23 +7,24 @@ import (
 	"slices"
 )
 
-// entry is one attribute of a map, or one element of a set, that stands in a buffer: where it begins and ends, and where
-// its name (the element itself) lies within.
+// entry is the position of a map's attribute, or of a set's element, in a buffer, and the
+// position of its name (the element itself) in it.
 type entry struct {
 	prefix             uint64 // the name's first eight bytes, which decide most comparisons
 	start, name        uint32
 	nameLen, entrySize uint32
 }
 
-// entries brings maps and sets that are being collected into their canonical order. Maps nest, so the list is a stack: a
-// map's entries begin at a base, and its nested maps have taken theirs off again before the next one is added.
+// entries sorts maps and sets under construction into their canonical order. Maps nest, so the list
+// is a stack: a map's entries begin at a base, and its nested maps have removed their entries
+// before the next one is added.
 type entries struct {
 	list  []entry
 	moved []byte // scratch for arrange
 }
 
-// add notes the entry that starts at start and ends where buf ends. It reports whether the entry is greater than the one
-// before it, if any since base.
+// add records the entry from start to the end of buf. It reports whether the entry is greater than
+// the one before it, if any since base.
 func (s *entries) add(base int, buf []byte, start, name, nameLen int) (ascending bool) {
 	e := entry{
 		prefix:    prefixOf(buf, name, nameLen),
@@ -37,8 +38,8 @@ func (s *entries) add(base int, buf []byte, start, name, nameLen int) (ascending
 	return ascending
 }
 
-// prefixOf is the head of the name that stands in buf, as a number that orders like it: a shorter one is filled up with
-// zeros.
+// prefixOf returns the head of the name in buf as a number that orders like it. A shorter name is
+// padded with zeros.
 func prefixOf(buf []byte, name, nameLen int) uint64 {
 	if name+8 <= len(buf) {
 		p := binary.BigEndian.Uint64(buf[name:])
@@ -66,11 +67,11 @@ func (e *entry) compare(f *entry, buf []byte) int {
 	return bytes.Compare(e.nameIn(buf), f.nameIn(buf))
 }
 
-// insertionMax is the count of entries up to which insertion sort is the faster one.
+// insertionMax is the number of entries up to which insertion sort is faster.
 const insertionMax = 16
 
-// sort orders the entries since base by name, equal names as they came. It reports whether a name occurs twice. The bytes
-// stay where they are.
+// sort orders the entries since base by name, and keeps the order of equal names. It reports
+// whether a name occurs twice. It does not move the bytes.
 func (s *entries) sort(base int, buf []byte) (duplicates bool) {
 	list := s.list[base:]
 	if len(list) <= insertionMax {
@@ -90,8 +91,8 @@ func (s *entries) sort(base int, buf []byte) (duplicates bool) {
 	return false
 }
 
-// insertionSort is sort for few entries. An entry always meets the one that it comes to stand behind, so that equal ones
-// show.
+// insertionSort is sort for few entries. It compares each entry with its later predecessor, so it
+// detects equal names.
 func insertionSort(list []entry, buf []byte) (duplicates bool) {
 	for i := 1; i < len(list); i++ {
 		e := list[i]
@@ -109,7 +110,7 @@ func insertionSort(list []entry, buf []byte) (duplicates bool) {
 	return duplicates
 }
 
-// dropReplaced leaves only the last of several sorted entries with the same name.
+// dropReplaced keeps only the last of several sorted entries with the same name.
 func (s *entries) dropReplaced(base int, buf []byte) {
 	list := s.list[base:]
 	kept := list[:1]
@@ -123,8 +124,9 @@ func (s *entries) dropReplaced(base int, buf []byte) {
 	s.list = s.list[:base+len(kept)]
 }
 
-// arrange brings the bytes of the entries since base, which stand in buf from first to its end, into the order of the
-// list, and gives buf up to the end of the last one. The entries tell where they are then.
+// arrange moves the bytes of the entries since base, which lie in buf from first to its end, into
+// the order of the list. It returns buf up to the end of the last one, and updates the entries'
+// positions.
 func (s *entries) arrange(base int, buf []byte, first int) []byte {
 	s.moved = append(s.moved[:0], buf[first:]...)
 	out := buf[:first]

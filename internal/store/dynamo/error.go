@@ -1,9 +1,10 @@
 package dynamo
 
-// Code names a failure that the API defines, without its namespace: "ValidationException".
+// Code is the name of an error of the API, without its namespace: "ValidationException".
 type Code string
 
-// The codes that mayfly answers with (docs/spec/errors.md §3). Which JSON namespace and HTTP status belong to each is wire's business.
+// The codes of mayfly's answers (docs/spec/errors.md §3). Package wire maps them to JSON namespaces
+// and HTTP statuses.
 const (
 	CodeValidation              Code = "ValidationException"
 	CodeSerialization           Code = "SerializationException"
@@ -27,19 +28,19 @@ const (
 	CodeUnrecognizedClient      Code = "UnrecognizedClientException"
 )
 
-// Error is a failure the DynamoDB API defines: code and message are part of the wire contract.
+// Error is an error that the DynamoDB API defines. Code and message are part of the wire contract.
 type Error struct {
 	Code    Code
-	Message string     // empty: the body has no message member at all
-	Item    Item       // ConditionalCheckFailed: the item as it is, when the caller asked for it
+	Message string     // empty: the body has no message member
+	Item    Item       // ConditionalCheckFailed: the stored item, if the caller asked for it
 	Reasons []Reason   // TransactionCanceled: one for each action, in their order
 	Value   ValueFault // the class of an invalid attribute value
 }
 
-// ValueFault is a class of errors of attribute values that operations word alike.
+// ValueFault is a class of errors of attribute values. Operations word all errors of a class alike.
 type ValueFault uint8
 
-// The classes of ValueFault. FaultOther is also the one of all other errors.
+// The classes of ValueFault. FaultOther also covers all other errors.
 const (
 	FaultOther   ValueFault = iota // no data type, two data types, too many levels
 	FaultContent                   // a false NULL, an empty set, element or attribute name
@@ -47,16 +48,16 @@ const (
 	FaultNumber                    // not a number, too precise or out of range
 )
 
-// Reason is why one action of a transaction was, or was not, the cause of its cancellation.
+// Reason is the part of one action of a transaction in its cancellation.
 type Reason struct {
 	Code    string // "None", "ConditionalCheckFailed", "ValidationError", …
 	Message string // empty for None
-	Item    Item   // the item as it is, when the action asked for it
+	Item    Item   // the stored item, if the action asked for it
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// Invalid is a ValidationException with the given text.
+// Invalid returns a ValidationException with this text.
 func Invalid(message string) *Error { return &Error{Code: CodeValidation, Message: message} }
 
 func invalidValue(f ValueFault, message string) *Error {

@@ -10,7 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// wellFormed is what jsontext says about a body: one value, strict UTF-8. It allows equal names, as the reader does.
+// wellFormed returns jsontext's verdict on a body: one value, strict UTF-8. Like the reader, it
+// allows equal names.
 func wellFormed(body []byte) bool {
 	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true))
 	if _, err := d.ReadValue(); err != nil {
@@ -49,7 +50,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// Whatever is accepted as an item is well-formed JSON, is canonical, and comes back from its own JSON as it is.
+// An accepted item is well-formed JSON and canonical, and its JSON reads back as the same item.
 func FuzzItemJSON(f *testing.F) {
 	f.Add([]byte(benchItem))
 	for _, body := range []string{
@@ -84,12 +85,13 @@ func FuzzItemJSON(f *testing.F) {
 	})
 }
 
-// sameForOracle checks, with a decoder of its own, that the item's JSON says of strings what the request said.
+// sameForOracle checks with a decoder of its own that the item's JSON has the same strings as the
+// request.
 func sameForOracle(t *testing.T, request, answer []byte) {
 	type scalar struct{ S *string }
 	var want, got map[string]scalar
 	if jsonv2.Unmarshal(request, &want, jsontext.AllowDuplicateNames(true)) != nil {
-		return // the reader is more lenient about types: spelled booleans, members to ignore
+		return // the reader accepts more: spelled booleans, and members to ignore
 	}
 	if err := jsonv2.Unmarshal(answer, &got); err != nil {
 		t.Fatalf("%s: %v", answer, err)
@@ -101,7 +103,7 @@ func sameForOracle(t *testing.T, request, answer []byte) {
 	}
 }
 
-// Once CheckItem has passed, no accessor panics, and the JSON comes back as the same bytes.
+// After CheckItem has passed, no accessor panics, and the JSON reads back as the same bytes.
 func FuzzCheckItem(f *testing.F) {
 	it, _, _ := NewJSON([]byte(benchItem)).AppendItem(nil)
 	f.Add(it)
@@ -136,7 +138,7 @@ func FuzzCheckItem(f *testing.F) {
 	})
 }
 
-// touch calls every accessor that the value's kind allows.
+// touch calls every accessor of the value's kind.
 func touch(v Value) {
 	switch v.Kind() {
 	case KindBool:

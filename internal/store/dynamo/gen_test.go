@@ -20,7 +20,7 @@ var genNumber = rapid.Custom(func(t *rapid.T) []byte {
 
 var genBytes = rapid.SliceOfN(rapid.Byte(), 0, 30)
 
-// genValue draws a value that nests at most depth levels.
+// genValue draws a value of at most depth levels.
 func genValue(depth int) *rapid.Generator[Value] {
 	return rapid.Custom(func(t *rapid.T) Value {
 		kinds := []Kind{KindNull, KindBool, KindString, KindNumber, KindBinary, KindSS, KindNS, KindBS}
@@ -70,7 +70,7 @@ func genItem(depth int) *rapid.Generator[Item] {
 	})
 }
 
-// mustItem reads an item from JSON.
+// mustItem returns the item of a JSON text.
 func mustItem(t testing.TB, json string) Item {
 	t.Helper()
 	j := NewJSON([]byte(json))
@@ -81,7 +81,7 @@ func mustItem(t testing.TB, json string) Item {
 	return it
 }
 
-// mustValue reads a value from JSON.
+// mustValue returns the value of a JSON text.
 func mustValue(t testing.TB, json string) Value {
 	t.Helper()
 	j := NewJSON([]byte(json))

@@ -2,10 +2,11 @@ package dynamo
 
 import "iter"
 
-// MaxDepth is how many levels an attribute's value may nest: a scalar attribute is one level, a list of scalars two.
+// MaxDepth is the number of levels that an attribute's value may nest: one for a scalar, two for a
+// list of scalars.
 const MaxDepth = 32
 
-// Len counts the attributes.
+// Len returns the number of attributes.
 func (it Item) Len() int {
 	if len(it) == 0 {
 		return 0
@@ -14,7 +15,7 @@ func (it Item) Len() int {
 	return n
 }
 
-// Get gives the value of an attribute; nil where the item has none of that name.
+// Get returns the value of an attribute, or nil.
 func (it Item) Get(name string) Value {
 	if len(it) == 0 {
 		return nil
@@ -36,7 +37,7 @@ func (it Item) Get(name string) Value {
 	return nil
 }
 
-// All gives the attributes in ascending order of their names. It does not allocate.
+// All returns the attributes in ascending order of their names. It does not allocate.
 func (it Item) All() iter.Seq2[[]byte, Value] {
 	return func(yield func([]byte, Value) bool) { it.each(yield) }
 }
@@ -60,7 +61,8 @@ func (it Item) each(yield func([]byte, Value) bool) {
 	}
 }
 
-// Size is what the item counts in DynamoDB bytes: the names and the values (docs/spec/limits-and-capacity.md §5).
+// Size returns the item's size in DynamoDB bytes: the names and the values
+// (docs/spec/limits-and-capacity.md §5).
 func (it Item) Size() int {
 	size := 0
 	for name, v := range it.All() {
@@ -69,7 +71,7 @@ func (it Item) Size() int {
 	return size
 }
 
-// Depth is the greatest Depth of the attributes' values; 0 for an item without attributes.
+// Depth returns the greatest Depth of the attributes' values, or 0 for an item without attributes.
 func (it Item) Depth() int {
 	deepest := 0
 	for _, v := range it.All() {
@@ -78,7 +80,8 @@ func (it Item) Depth() int {
 	return deepest
 }
 
-// With gives a copy of the item in which the attribute has the value v; a nil v takes the attribute out.
+// With returns a copy of the item in which the attribute has the value v. A nil v removes the
+// attribute.
 func (it Item) With(name string, v Value) Item {
 	var (
 		count, at = 0, 0
@@ -87,7 +90,7 @@ func (it Item) With(name string, v Value) Item {
 	if len(it) > 0 {
 		count, at = uvarint(it)
 	}
-	// before and after are the attributes on both sides of the one that changes.
+	// before and after are the attributes on both sides of the changed one.
 	before, after := []byte(it[at:]), []byte(nil)
 	for rest := before; len(rest) > 0; {
 		have, behind := cut(rest)
@@ -116,7 +119,7 @@ func (it Item) With(name string, v Value) Item {
 	return Item(append(out, after...))
 }
 
-// String gives the item as JSON, for tests and messages.
+// String returns the item as JSON, for tests and messages.
 func (it Item) String() string {
 	if it == nil {
 		return "(none)"

@@ -32,7 +32,7 @@ func TestItemGet(t *testing.T) {
 	}
 }
 
-// A Builder and With, in any order of calls, say the same as a map of Go.
+// A Builder and With, in any order of calls, behave like a Go map.
 func TestItemIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := map[string]Value{}
@@ -96,7 +96,7 @@ func TestBuilderReset(t *testing.T) {
 	}
 }
 
-// More attributes than the count's byte holds, in an order that needs sorting, with names that share a long head.
+// More attributes than one byte can count, unsorted, with names that share a long head.
 func TestManyAttributes(t *testing.T) {
 	var json strings.Builder
 	for i := range 1000 {

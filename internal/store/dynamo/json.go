@@ -1,8 +1,9 @@
 package dynamo
 
-// JSON reads a complete request body in one pass, without building anything that the caller did not ask for and without
-// allocating for well-formed input. Errors stick: after the first, every method answers zero, nil or false, loops end, and
-// Err gives the error. So a structure is read without checking in between:
+// JSON reads a complete request body in one pass. It builds only the values that the caller asks
+// for, and does not allocate for well-formed input. Errors stick: after the first, every method
+// returns zero, nil or false, loops end, and Err returns the error. So the caller reads a structure
+// without checks in between:
 //
 //	j := dynamo.NewJSON(body)
 //	var name []byte
@@ -36,40 +37,42 @@ package dynamo
 //	}
 //	if err := j.End(); err != nil { … }
 //
-// The rules of use: within each turn of a loop, exactly one value is read (Skip where it does not matter); a loop runs
-// until it ends by itself. NextMember passes over members that are null, since those count as absent; elsewhere null can
-// occur (NextEntry, NextElement, the body itself), and there the value methods take it for absent too: they consume it and
-// answer nil or false without an error. Null and Peek tell it apart.
+// Rules of use: each turn of a loop reads exactly one value (Skip an unwanted one), and a loop runs
+// until it ends by itself. NextMember skips null members, since those count as absent. Elsewhere
+// null can occur (NextEntry, NextElement, the body itself). The value methods treat it as absent
+// too: they consume it and return nil or false without an error. Null and Peek distinguish it.
 //
-// Byte slices that the reader hands out are views that stay valid until Reset, as long as the body does.
+// Returned byte slices are views that stay valid until Reset, as long as the body does.
 //
-// Errors are *Error with code SerializationException and AWS's texts (docs/spec/errors.md §6). Malformed JSON has no message and
-// comes before every type error, wherever in the body it is: a type error makes the reader check the rest of the body.
-// Malformed means: not RFC 8259, deeper than 1,000 levels, not UTF-8, or with half of a surrogate pair in an escape. (AWS's
-// parser stores such halves as question marks. Refusing keeps what is stored equal to what was sent.) Of equal member names
-// the last one wins.
+// Errors are *Error with code SerializationException and AWS's texts (docs/spec/errors.md §6).
+// Malformed JSON has no message and precedes every type error, wherever in the body it is: a type
+// error makes the reader check the rest of the body. Malformed means: not RFC 8259, deeper than
+// 1,000 levels, not UTF-8, or with half of a surrogate pair in an escape. (AWS's parser stores such
+// halves as question marks. Refusing them keeps the stored text equal to the sent one.) Of equal
+// member names, the last one wins.
 type JSON struct {
 	body    []byte
 	pos     int
-	depth   int  // containers that are open
+	depth   int  // open containers
 	first   bool // nothing has been read in the innermost container yet
 	err     *Error
 	text    []byte // strings that needed unescaping, one after the other
 	entries entries
 }
 
-// maxJSONDepth is how deep arrays and objects may nest. An attribute value of MaxDepth levels needs twice that many.
+// maxJSONDepth limits the nesting of arrays and objects. An attribute value of MaxDepth levels
+// needs twice that many.
 const maxJSONDepth = 1000
 
-// NewJSON gives a reader of body.
+// NewJSON returns a reader of body.
 func NewJSON(body []byte) *JSON { return &JSON{body: body} }
 
-// Reset makes the reader read another body. Views of the one before become invalid.
+// Reset starts reading another body. Views of the previous one become invalid.
 func (j *JSON) Reset(body []byte) {
 	*j = JSON{body: body, text: j.text[:0], entries: entries{list: j.entries.list[:0], moved: j.entries.moved[:0]}}
 }
 
-// Err is nil, or the *Error that ended the reading.
+// Err returns nil, or the *Error that ended the reading.
 func (j *JSON) Err() error {
 	if j.err == nil {
 		return nil
@@ -77,7 +80,8 @@ func (j *JSON) Err() error {
 	return j.err
 }
 
-// End says that the last value has been read: whatever but blanks follows makes the body malformed. It gives Err.
+// End declares that the last value has been read, and returns Err. Anything but blanks after it
+// makes the body malformed.
 func (j *JSON) End() error {
 	if j.next() != 0 || j.pos < len(j.body) {
 		j.malformed()
@@ -92,11 +96,11 @@ func ValidJSON(body []byte) bool {
 	return j.End() == nil
 }
 
-// Token says what kind of JSON value comes next.
+// Token is the kind of the next JSON value.
 type Token byte
 
 const (
-	TokenNone Token = iota // the end, or nothing that can begin a value
+	TokenNone Token = iota // the end, or no valid beginning of a value
 	TokenObject
 	TokenArray
 	TokenString
@@ -106,7 +110,7 @@ const (
 	TokenNull
 )
 
-// Peek tells what comes next without consuming it.
+// Peek returns the kind of the next value without consuming it.
 func (j *JSON) Peek() Token {
 	switch c := j.next(); c {
 	case '{':
@@ -134,7 +138,7 @@ func (j *JSON) Null() bool {
 	return j.next() == 'n' && j.literal("null")
 }
 
-// next passes over blanks and gives the byte after them; 0 at the end.
+// next skips blanks and returns the byte after them, or 0 at the end.
 func (j *JSON) next() byte {
 	for j.pos < len(j.body) {
 		c := j.body[j.pos]
@@ -150,7 +154,7 @@ func (j *JSON) next() byte {
 	return 0
 }
 
-// malformed ends the reading with the bare error.
+// malformed ends the reading with an error without text.
 func (j *JSON) malformed() {
 	if j.err == nil {
 		j.err = &Error{Code: CodeSerialization}
@@ -179,7 +183,7 @@ func (j *JSON) literal(word string) bool {
 	return false
 }
 
-// Skip passes over the next value, whatever it is.
+// Skip skips the next value.
 func (j *JSON) Skip() {
 	switch c := j.next(); c {
 	case '{':
@@ -204,14 +208,14 @@ func (j *JSON) Skip() {
 	}
 }
 
-// passString is str for a string that nobody wants: it forgets what had to be unescaped.
+// passString skips a string, and drops its unescaped form.
 func (j *JSON) passString() {
 	kept := len(j.text)
 	j.str()
 	j.text = j.text[:kept]
 }
 
-// Raw passes over the next value and gives its text.
+// Raw skips the next value and returns its text.
 func (j *JSON) Raw() []byte {
 	j.next()
 	start := j.pos

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// AppendItemJSON appends the item as the JSON object that DynamoDB answers with: {"name":{"S":"…"},…}, names and elements
-// of sets in ascending order. It does not allocate.
+// AppendItemJSON appends the item as JSON in DynamoDB's form: {"name":{"S":"…"},…}, with names and
+// elements of sets in ascending order. It does not allocate.
 func AppendItemJSON(dst []byte, it Item) []byte {
 	dst = append(dst, '{')
 	if len(it) > 0 {
@@ -37,7 +37,7 @@ func AppendValueJSON(dst []byte, v Value) []byte {
 	return dst
 }
 
-// appendNextJSON appends the value at the head of b, and gives what follows it in b.
+// appendNextJSON appends the value at the head of b, and returns the rest of b.
 func appendNextJSON(dst, b []byte) (out, rest []byte) {
 	kind := Kind(b[0])
 	var payload []byte
@@ -76,7 +76,7 @@ func appendNextJSON(dst, b []byte) (out, rest []byte) {
 	return append(dst, '}'), rest
 }
 
-// appendElements appends the elements of a list or set, given its count and elements.
+// appendElements appends the elements of a list or set; body has their count and the elements.
 func appendElements(dst []byte, kind Kind, body []byte) []byte {
 	n, at := uvarint(body)
 	rest := body[at:]
@@ -110,7 +110,8 @@ func appendBase64(dst, b []byte) []byte {
 	return append(dst, '"')
 }
 
-// AppendQuoted appends s, which is UTF-8, as a JSON string. Only quotes, backslashes and control characters are escaped.
+// AppendQuoted appends s, which is UTF-8, as a JSON string. Only quotes, backslashes and control
+// characters are escaped.
 func AppendQuoted[T ~string | ~[]byte](dst []byte, s T) []byte {
 	dst = append(dst, '"')
 	start := len(dst)
@@ -121,7 +122,7 @@ func AppendQuoted[T ~string | ~[]byte](dst []byte, s T) []byte {
 	return append(dst, '"')
 }
 
-// plainRun counts the bytes at the head of s that stand for themselves in a JSON string.
+// plainRun returns the number of bytes at the head of s that need no escape in a JSON string.
 func plainRun(s []byte) int {
 	i := 0
 	for ; i+8 <= len(s); i += 8 {

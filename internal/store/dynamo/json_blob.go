@@ -2,7 +2,7 @@ package dynamo
 
 import "strconv"
 
-// base64Bits gives the six bits that a character stands for; 0xFF for characters that are none.
+// base64Bits maps a character to its six bits, and other characters to 0xFF.
 var base64Bits = func() (table [256]byte) {
 	for i := range table {
 		table[i] = 0xFF
@@ -39,7 +39,8 @@ func (j *JSON) blobText() []byte {
 	return text
 }
 
-// base64Len is how many bytes text, whose length is a multiple of 4, stands for if it is well-formed.
+// base64Len returns the number of decoded bytes of text, whose length is a multiple of 4, if it is
+// well-formed.
 func base64Len(text []byte) int {
 	n := len(text) / 4 * 3
 	if n > 0 && text[len(text)-1] == '=' {
@@ -63,7 +64,7 @@ func (j *JSON) appendBase64(dst, text []byte) []byte {
 	if len(text) == 0 {
 		return dst
 	}
-	// The last four may end in padding, in front of which no bit may be left over.
+	// The last four may end in padding. The bits before it must be used up.
 	n := base64Len(text)
 	var bits [4]byte
 	for i, c := range text[:n+1] {
@@ -80,7 +81,7 @@ func (j *JSON) appendBase64(dst, text []byte) []byte {
 	return append(dst, group[:n]...)
 }
 
-// badBase64 names the first character of text that is not one of base64's.
+// badBase64 reports the first character of text that is not one of base64's.
 func (j *JSON) badBase64(text []byte) {
 	for _, c := range text {
 		if base64Bits[c] == 0xFF {

@@ -12,7 +12,8 @@ func (j *JSON) open() bool {
 	return true
 }
 
-// more moves to the next entry of the innermost container, or past its closing bracket.
+// more moves to the next entry of the innermost container, or past its closing bracket. It reports
+// whether there is one.
 func (j *JSON) more(closing byte) bool {
 	c := j.next()
 	if c == closing {
@@ -37,11 +38,11 @@ func (j *JSON) fail() bool {
 	return false
 }
 
-// NextElement moves to the next element of the array that is being read; false at its end.
+// NextElement moves to the next element of the array, and reports whether there is one.
 func (j *JSON) NextElement() bool { return j.more(']') }
 
-// NextEntry moves to the next entry of the object that is being read and gives its key; false at its end. The value may be
-// null.
+// NextEntry moves to the next entry of the object, stores its key, and reports whether there is
+// one. The value may be null.
 func (j *JSON) NextEntry(key *[]byte) bool {
 	if !j.more('}') {
 		return false
@@ -57,7 +58,7 @@ func (j *JSON) NextEntry(key *[]byte) bool {
 	return true
 }
 
-// NextMember is NextEntry for structures: it passes over members that are null.
+// NextMember is NextEntry for structures: it skips members that are null.
 func (j *JSON) NextMember(name *[]byte) bool {
 	for j.NextEntry(name) {
 		if j.next() != 'n' {
@@ -73,12 +74,13 @@ const (
 	msgUnexpectedField = "Unexpected field type"
 	msgUnexpectedValue = "Unexpected value type in payload"
 	msgUnexpectedToken = "Unexpected token received from parser"
-	// What a collection as the element of a collection answers to a scalar.
+	// AWS's error for a scalar in place of a collection in a collection.
 	msgParameterizedType = "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class" +
 		" (sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module java.base of loader 'bootstrap')"
 )
 
-// Struct begins a structure that is a member of another one; typ is its name in the service model. False: null, or an error.
+// Struct begins a structure that is a member of another one; typ is its name in the service model.
+// It returns false for null or an error.
 func (j *JSON) Struct(typ string) bool { return j.structure(typ, msgUnexpectedField) }
 
 // StructElement begins a structure that is an element of a list or map.
@@ -96,8 +98,8 @@ func (j *JSON) structure(typ, scalar string) bool {
 	return j.notCollection(c, scalar)
 }
 
-// Map begins a map that is a member of a structure, with values of the type typ in the service model ("String" for
-// strings). False: null, or an error.
+// Map begins a map that is a member of a structure, with values of the type typ in the service
+// model ("String" for strings). It returns false for null or an error.
 func (j *JSON) Map(typ string) bool { return j.mapOf(typ, msgUnexpectedField) }
 
 // MapElement begins a map that is an element of a list or map.
@@ -115,7 +117,7 @@ func (j *JSON) mapOf(typ, scalar string) bool {
 	return j.notCollection(c, scalar)
 }
 
-// List begins a list that is a member of a structure. False: null, or an error.
+// List begins a list that is a member of a structure. It returns false for null or an error.
 func (j *JSON) List() bool { return j.list(msgUnexpectedField) }
 
 // ListElement begins a list that is an element of a list or map.
@@ -133,7 +135,7 @@ func (j *JSON) list(scalar string) bool {
 	return j.notCollection(c, scalar)
 }
 
-// notCollection is what remains where a collection is expected: null, or a scalar.
+// notCollection reads null or a scalar in place of a collection.
 func (j *JSON) notCollection(c byte, message string) bool {
 	if c == 'n' {
 		j.literal("null")
@@ -143,7 +145,7 @@ func (j *JSON) notCollection(c byte, message string) bool {
 	return false
 }
 
-// javaType is the name by which AWS's texts call a type of the service model.
+// javaType returns the name of a model's type in AWS's texts.
 func javaType(typ string) string {
 	switch typ {
 	case "String", "Boolean", "Integer", "Long":
@@ -153,7 +155,7 @@ func javaType(typ string) string {
 	}
 	for _, c := range []byte(typ) {
 		if c == '.' {
-			return typ // written out by the caller
+			return typ // the caller passes the final name
 		}
 	}
 	return "com.amazonaws.dynamodb.v20120810." + typ

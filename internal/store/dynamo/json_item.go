@@ -11,7 +11,7 @@ const (
 	msgEmptyBS       = msgInvalidPrefix + "Binary sets should not be empty"
 	msgDuplicateNS   = "Input collection contains duplicates"
 	msgNesting       = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
-	// AWS's texts for these are not established beyond the words that tell them apart.
+	// AWS's texts for these are not established, except the words that distinguish them.
 	msgEmptyName = msgInvalidPrefix + "Empty attribute name"
 	msgLongName  = msgInvalidPrefix + "Attribute name is too large, must be at most 65535 bytes"
 	msgNullInSS  = msgInvalidPrefix + "An string set may not have a null string as a member"
@@ -23,11 +23,12 @@ const maxNameBytes = 65535
 
 const attributeValue = "AttributeValue"
 
-// AppendItem reads an AttributeMap, as the member of a structure, and appends it as an item. invalid is the first
-// ValidationException among its attributes, in the order of the request; the reading goes on behind it, and out then
-// ends with a useless item. fatal is Err. Null appends nothing.
+// AppendItem reads an AttributeMap that is a member of a structure, and appends it as an item.
+// invalid is the first ValidationException among its attributes, in the order of the request.
+// Reading goes on after it, and the appended item is useless then. fatal is Err. Null appends
+// nothing.
 //
-// Of equal attribute names the last one wins, but an error in an earlier one still counts.
+// Of equal attribute names, the last one wins, but an error in an earlier one still counts.
 func (j *JSON) AppendItem(dst []byte) (out []byte, invalid, fatal error) {
 	if !j.Map(attributeValue) {
 		return dst, nil, j.Err()
@@ -35,7 +36,8 @@ func (j *JSON) AppendItem(dst []byte) (out []byte, invalid, fatal error) {
 	return j.outcome(j.attributes(dst, 1))
 }
 
-// AppendItemElement is AppendItem for an AttributeMap that is an element of a list, like the Keys of BatchGetItem.
+// AppendItemElement is AppendItem for an AttributeMap that is an element of a list, like the Keys
+// of BatchGetItem.
 func (j *JSON) AppendItemElement(dst []byte) (out []byte, invalid, fatal error) {
 	if !j.MapElement(attributeValue) {
 		return dst, nil, j.Err()
@@ -43,13 +45,13 @@ func (j *JSON) AppendItemElement(dst []byte) (out []byte, invalid, fatal error) 
 	return j.outcome(j.attributes(dst, 1))
 }
 
-// AppendValue reads an AttributeValue that is an element of a list or map, and appends it; the results are as AppendItem's,
-// except that null is an empty AttributeValue and as such invalid.
+// AppendValue reads an AttributeValue in a list or map, and appends it. The results are those of
+// AppendItem, except that null is an empty AttributeValue and so invalid.
 func (j *JSON) AppendValue(dst []byte) (out []byte, invalid, fatal error) {
 	return j.outcome(j.value(dst, 1))
 }
 
-// AppendValueMember is AppendValue for the member of a structure; null appends nothing.
+// AppendValueMember is AppendValue for the member of a structure. Null appends nothing.
 func (j *JSON) AppendValueMember(dst []byte) (out []byte, invalid, fatal error) {
 	switch j.Peek() {
 	case TokenObject:
@@ -67,7 +69,8 @@ func (j *JSON) outcome(dst []byte, bad *Error) (out []byte, invalid, fatal error
 	return dst, invalid, j.Err()
 }
 
-// attributes reads the rest of an object of attribute values at the given level of nesting, and appends it as an item.
+// attributes reads the rest of an object of attribute values at nesting level, and appends it as an
+// item.
 func (j *JSON) attributes(dst []byte, level int) ([]byte, *Error) {
 	var (
 		bad       *Error
@@ -115,7 +118,7 @@ func checkName(name []byte) *Error {
 	return nil
 }
 
-// fillUvarint puts v where dst has one byte for it, and moves what follows if it needs more.
+// fillUvarint writes v in place of one byte of dst, and moves the bytes after it if v needs more.
 func fillUvarint(dst []byte, at, v int) []byte {
 	if v < 0x80 {
 		dst[at] = byte(v)
@@ -129,7 +132,7 @@ func fillUvarint(dst []byte, at, v int) []byte {
 	return dst
 }
 
-// value reads an AttributeValue at the given level of nesting, as an element of a collection, and appends it.
+// value reads an AttributeValue in a collection at nesting level, and appends it.
 func (j *JSON) value(dst []byte, level int) ([]byte, *Error) {
 	if j.next() == 'n' {
 		j.literal("null")
@@ -183,10 +186,11 @@ func (j *JSON) value(dst []byte, level int) ([]byte, *Error) {
 	return dst, nil
 }
 
-// plainValue is value for what most values look like: {"S":"…"}, {"N":"…"} or {"B":"…"} without blanks. Not ok: it is
-// something else, and nothing has been consumed.
+// plainValue is value for the most common forms: {"S":"…"}, {"N":"…"} or {"B":"…"} without blanks.
+// If ok is false, the value has another form and nothing has been consumed.
 func (j *JSON) plainValue(dst []byte) (out []byte, bad *Error, ok bool) {
-	const quoted, name = len(`{"S":`), len(`{"`) // where the payload's quote and the kind's name stand
+	// the positions of the payload's quote and of the kind's name
+	const quoted, name = len(`{"S":`), len(`{"`)
 	b, start := j.body[j.pos:], j.pos
 	if len(b) <= quoted || string(b[:name]) != `{"` || string(b[name+1:quoted+1]) != `":"` {
 		return dst, nil, false
@@ -208,7 +212,7 @@ func (j *JSON) plainValue(dst []byte) (out []byte, bad *Error, ok bool) {
 	return dst, nil, false
 }
 
-// rank is the place of a kind in the order in which DynamoDB checks a value that has several.
+// rank returns the place of a kind in DynamoDB's order of checks for a value with several kinds.
 func rank(kind Kind) int {
 	switch kind {
 	case KindNumber:
@@ -221,7 +225,7 @@ func rank(kind Kind) int {
 	return 2
 }
 
-// kindOf gives the kind that the wire calls name; 0 where there is none.
+// kindOf returns the kind with this name on the wire, or 0.
 func kindOf(name []byte) Kind {
 	if len(name) == 1 {
 		switch name[0] {
@@ -253,7 +257,7 @@ func kindOf(name []byte) Kind {
 	return 0
 }
 
-// payload reads what stands behind the kind's name and appends the value.
+// payload reads the part after the kind's name and appends the value.
 func (j *JSON) payload(dst []byte, kind Kind, level int) ([]byte, *Error) {
 	switch kind {
 	case KindString:

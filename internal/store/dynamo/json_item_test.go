@@ -31,7 +31,7 @@ func TestItemRoundTrip(t *testing.T) {
 	})
 }
 
-// Equal items have equal bytes, in whatever way they are written down.
+// Equal items have equal bytes, however they are written.
 func TestCanonicalForm(t *testing.T) {
 	want := mustItem(t, `{"a":{"N":"100"},"b":{"M":{"x":{"SS":["p","q"]},"y":{"NS":["1","2"]}}},"c":{"L":[{"S":"é"}]}}`)
 	for _, body := range []string{
@@ -45,7 +45,8 @@ func TestCanonicalForm(t *testing.T) {
 	}
 }
 
-// The texts of docs/spec/errors.md §9. Reading goes on behind the bad value: the element that follows is counted.
+// The texts of docs/spec/errors.md §9. Reading goes on after the bad value: the test counts the
+// next element.
 func TestInvalidValues(t *testing.T) {
 	const p = "One or more parameter values were invalid: "
 	for _, c := range []struct{ value, message string }{
@@ -93,7 +94,7 @@ func TestInvalidValues(t *testing.T) {
 	}
 }
 
-// The first bad value of the request is the one that is reported.
+// The first bad value of a request is reported.
 func TestFirstInvalidValue(t *testing.T) {
 	j := NewJSON([]byte(`{"z":{"S":"fine"},"y":{"N":"first"},"a":{"N":"second"},"":{"S":"x"}}`))
 	_, invalid, fatal := j.AppendItem(nil)
@@ -114,7 +115,7 @@ func TestAttributeNames(t *testing.T) {
 	}
 }
 
-// Thirty-two levels, the attribute's own value being the first, are allowed; the thirty-third is not.
+// An attribute's value may have thirty-two levels, and not thirty-three.
 func TestNesting(t *testing.T) {
 	nested := func(open, leaf, end string, wraps int) string {
 		return `{"a":` + strings.Repeat(open, wraps) + leaf + strings.Repeat(end, wraps) + `}`
@@ -164,7 +165,7 @@ func TestTypeErrorsInValues(t *testing.T) {
 		{`{"a":{"L":["b"]}}`, "Unexpected value type in payload"},
 		{`{"a":{"M":[]}}`, "Unrecognized collection type java.util.Map<java.lang.String, " + java + "AttributeValue>"},
 		{`{"a":{"M":{"b":1}}}`, "Unexpected value type in payload"},
-		// They outrank invalid values, before and behind them.
+		// They outrank invalid values, before and after them.
 		{`{"a":{"N":"x"},"b":{"S":1},"c":{}}`, "NUMBER_VALUE cannot be converted to String"},
 	} {
 		j := NewJSON([]byte(c.item))

@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// Text reads a string and gives a view of it. nil: null, or an error; an empty string is not nil.
+// Text reads a string and returns a view of it. It returns nil for null or an error; an empty
+// string is not nil.
 func (j *JSON) Text() []byte {
 	if c := j.next(); c != '"' {
 		j.notScalar(c, "String")
@@ -14,10 +15,10 @@ func (j *JSON) Text() []byte {
 	return j.str()
 }
 
-// CopyText reads a string and gives a copy of it.
+// CopyText reads a string and returns a copy of it.
 func (j *JSON) CopyText() string { return string(j.Text()) }
 
-// notScalar is a scalar of the type typ that is something else: null, or an error.
+// notScalar reads another value in place of a scalar of type typ: null, or an error.
 func (j *JSON) notScalar(c byte, typ string) {
 	switch c {
 	case 'n':
@@ -35,7 +36,7 @@ func (j *JSON) notScalar(c byte, typ string) {
 	}
 }
 
-// tokenName is what AWS's parser calls the scalar that begins with c.
+// tokenName returns the name that AWS's parser has for the scalar that begins with c.
 func (j *JSON) tokenName(c byte) string {
 	switch c {
 	case 't':
@@ -51,7 +52,8 @@ func (j *JSON) tokenName(c byte) string {
 	return "NUMBER_VALUE"
 }
 
-// Bool reads a Boolean: true, false, or a string that spells one (true, yes, 1, false, no, 0 in any case).
+// Bool reads a Boolean: true, false, or a string that spells one (true, yes, 1, false, no, 0 in any
+// case).
 func (j *JSON) Bool() bool {
 	switch c := j.next(); c {
 	case 't':
@@ -87,8 +89,8 @@ func (j *JSON) spelledBool(s []byte) bool {
 	return false
 }
 
-// Int reads an Integer, whose errors name that type. A decimal is cut down to the integer below it; what does not fit into
-// an Integer becomes the nearest that does, so that range checks refuse it.
+// Int reads an Integer, and its errors name that type. It rounds a decimal down. A value outside
+// the range of an Integer becomes the nearest one inside, so that range checks refuse it.
 func (j *JSON) Int() int {
 	return int(min(max(j.integer("Integer"), math.MinInt32), math.MaxInt32))
 }
@@ -107,14 +109,14 @@ func (j *JSON) integer(typ string) int64 {
 	case decimal:
 		return floor(text)
 	case len(text) > 18:
-		v, _ := strconv.ParseInt(string(text), 10, 64) // the nearest int64 where it does not fit
+		v, _ := strconv.ParseInt(string(text), 10, 64) // the nearest int64 if it does not fit
 		return v
 	}
 	return smallInteger(text)
 }
 
-// floor reads a decimal and cuts it down. Only the first 53 bits of it are exact, which is enough for every member that is
-// an Integer or a Long.
+// floor reads a decimal and rounds it down. Only the first 53 bits are exact, which is enough for
+// every member that is an Integer or a Long.
 func floor(text []byte) int64 {
 	f, _ := strconv.ParseFloat(string(text), 64)
 	switch f = math.Floor(f); {
@@ -140,7 +142,7 @@ func smallInteger(text []byte) int64 {
 	return v
 }
 
-// number consumes a JSON number; decimal says that it has a point or an exponent.
+// number consumes a JSON number; decimal reports that it has a point or an exponent.
 func (j *JSON) number() (text []byte, decimal bool) {
 	b, start := j.body, j.pos
 	i := start

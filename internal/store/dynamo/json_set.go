@@ -87,7 +87,7 @@ func emptySet(kind Kind) *Error {
 	}
 }
 
-// duplicates is the error of a set whose elements stand in b, in the order of the request.
+// duplicates returns the error for a set whose elements are in b, in the order of the request.
 func duplicates(kind Kind, b []byte, count int) *Error {
 	if kind == KindNS {
 		return invalidValue(FaultSet, msgDuplicateNS)
@@ -101,7 +101,8 @@ func duplicates(kind Kind, b []byte, count int) *Error {
 	}
 	text := msgInvalidPrefix + "Input collection [" + string(bytes.Join(elems, []byte(", "))) + "]"
 	if kind == KindBS {
-		return invalidValue(FaultSet, text+"of type BS contains duplicates.") // without a blank, as AWS has it
+		// without a blank, as AWS writes it
+		return invalidValue(FaultSet, text+"of type BS contains duplicates.")
 	}
 	return invalidValue(FaultSet, text+" contains duplicates.")
 }

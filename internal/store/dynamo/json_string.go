@@ -14,18 +14,19 @@ const (
 	allBlank  = ' ' * eachByte
 )
 
-// special marks, in their highest bits, the bytes of eight that cannot stand for themselves in a JSON string: controls,
-// quotes and backslashes. Above the lowest such byte it may mark others too.
+// special sets the highest bit of those of eight bytes that must be escaped in a JSON string:
+// controls, quotes and backslashes. Above the lowest such byte, it may mark others too.
 func special(word uint64) uint64 {
 	quotes, slashes := word^allQuotes, word^allSlash
 	return ((word-allBlank)&^word | (quotes-eachByte)&^quotes | (slashes-eachByte)&^slashes) & highBits
 }
 
-// str reads the string whose opening quote is next. It gives a view of the body where nothing was escaped.
+// str reads the string whose opening quote is next. It returns a view of the body if the string has
+// no escapes.
 func (j *JSON) str() []byte {
 	b, start := j.body, j.pos+1
 	i := start
-	var high uint64 // has high bits where a byte is not ASCII
+	var high uint64 // high bits of bytes that are not ASCII
 	for ; i+8 <= len(b); i += 8 {
 		word := binary.LittleEndian.Uint64(b[i:])
 		if s := special(word); s != 0 {
@@ -43,7 +44,7 @@ func (j *JSON) str() []byte {
 	return j.endOfRun(start, i, high)
 }
 
-// endOfRun decides what the byte at i means after plain ones since start.
+// endOfRun handles the byte at i, which is not plain, after plain ones since start.
 func (j *JSON) endOfRun(start, i int, high uint64) []byte {
 	if i < len(j.body) && j.body[i] == '"' {
 		s := j.body[start:i:i]
@@ -58,7 +59,7 @@ func (j *JSON) endOfRun(start, i int, high uint64) []byte {
 	return nil
 }
 
-// unescape reads on from the first backslash, at i, of the string that began at start.
+// unescape continues at the first backslash, at i, of the string that began at start.
 func (j *JSON) unescape(start, i int) []byte {
 	b, from := j.body, len(j.text)
 	j.text = append(j.text, b[start:i]...)
@@ -93,7 +94,8 @@ func (j *JSON) unescape(start, i int) []byte {
 	return nil
 }
 
-// escaped reads an escape sequence at the head of b, a surrogate pair as one; size 0: there is none.
+// escaped reads an escape sequence at the head of b, and a surrogate pair as one. size is 0 if
+// there is none.
 func escaped(b []byte) (r rune, size int) {
 	if len(b) < 2 {
 		return 0, 0

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The example of JSON's comment, as one flat record of what was read.
+// The example in JSON's comment, with all values read as one flat text.
 func TestReadingAStructure(t *testing.T) {
 	const body = ` { "TableName" : "T\u00e4\/b", "Limit": 7.9, "Absent": null, "ConsistentRead": "YES",
 		"AttributesToGet": ["a", "b\n"], "ExpressionAttributeNames": {"#a": "x", "#b\t": null}, "Total": -1.5,
@@ -78,7 +78,7 @@ func TestPeekAndNull(t *testing.T) {
 	if j.Null() || j.Err() == nil {
 		t.Error("half a null")
 	}
-	// Values take null for absent.
+	// The value methods treat null as absent.
 	j = NewJSON([]byte("[null,null,null,null,null,null,null,null]"))
 	j.List()
 	for i := 0; j.NextElement(); i++ {
@@ -210,7 +210,7 @@ func TestTypeErrors(t *testing.T) {
 		if j.NextMember(&name) || j.Peek() != TokenNone {
 			t.Errorf("%s: goes on after the error", c.body)
 		}
-		// Malformed JSON comes first, even behind the type error.
+		// Malformed JSON comes first, even after the type error.
 		j = NewJSON([]byte(`{"a":` + c.body + `,"b":[1,2}`))
 		j.Struct("In")
 		j.NextMember(&name)
@@ -233,7 +233,7 @@ func TestSpelledBooleans(t *testing.T) {
 	}
 }
 
-// malformed bodies: none is valid for encoding/json either, except where a comment says so.
+// malformed bodies. encoding/json refuses them too, except where a comment says so.
 var malformed = []string{
 	"", " ", "{", "}", "[", "]", `"`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a":1 "b":2}`, `{a:1}`, `{"a":1}}`, `[1,]`, `[,1]`, `[1 2]`,
 	`[1}`, `{"a":1]`, "01", "-", "1.", ".5", "1e", "1e+", "+1", "0x1", "tru", "truefalse", "nulll", "[nul]", `"a`, `"\`, `"\x"`, `"\u12"`,
@@ -255,7 +255,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// Absurd nesting is refused, whatever reads it.
+// Every method refuses absurd nesting.
 func TestAbsurdDepth(t *testing.T) {
 	for _, open := range []string{"[", `{"a":`, `{"L":[`, `{"M":{"a":`} {
 		body := []byte(strings.Repeat(open, 10_000))
@@ -275,7 +275,8 @@ func TestAbsurdDepth(t *testing.T) {
 	}
 }
 
-// Strings of every length around the eight bytes that the scanner takes at once, with every kind of byte in every place.
+// Strings of every length around the eight bytes that the scanner handles at once, with every kind
+// of byte in every position.
 func TestStrings(t *testing.T) {
 	for length := range 20 {
 		for at := range length {
@@ -317,7 +318,7 @@ func TestQuotedControls(t *testing.T) {
 	}
 }
 
-// What the reader hands out stays while it goes on reading.
+// Returned views stay valid while the reader goes on.
 func TestViewsStay(t *testing.T) {
 	j := NewJSON([]byte(`["a\u0062", "c\u0064", "` + strings.Repeat(`\n`, 5000) + `"]`))
 	var views [][]byte

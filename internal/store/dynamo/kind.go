@@ -1,12 +1,12 @@
 package dynamo
 
-// kindNames are the names that the wire uses, by Kind.
+// kindNames are the kinds' names on the wire.
 var kindNames = [...]string{
 	KindNull: "NULL", KindBool: "BOOL", KindString: "S", KindNumber: "N", KindBinary: "B",
 	KindList: "L", KindMap: "M", KindSS: "SS", KindNS: "NS", KindBS: "BS",
 }
 
-// String gives the wire's name of the kind: "S", "N", "BOOL", …; "?" for what is no kind.
+// String returns the kind's name on the wire: "S", "N", "BOOL", …; "?" for an invalid kind.
 func (k Kind) String() string {
 	if k.valid() {
 		return kindNames[k]
@@ -19,7 +19,7 @@ func (k Kind) valid() bool { return k >= KindNull && k <= KindBS }
 // IsSet reports whether the kind is SS, NS or BS.
 func (k Kind) IsSet() bool { return k >= KindSS && k <= KindBS }
 
-// Element is the kind of a set's elements: S, N or B; 0 where k is no set.
+// Element returns the kind of a set's elements: S, N or B, or 0 if k is no set.
 func (k Kind) Element() Kind {
 	switch k {
 	case KindSS:
@@ -32,7 +32,7 @@ func (k Kind) Element() Kind {
 	return 0
 }
 
-// Set is the kind of a set whose elements have kind k: SS, NS or BS; 0 where there is none.
+// Set returns the kind of a set with elements of kind k: SS, NS or BS, or 0 if there is none.
 func (k Kind) Set() Kind {
 	switch k {
 	case KindString:
@@ -45,7 +45,7 @@ func (k Kind) Set() Kind {
 	return 0
 }
 
-// KindOf gives the kind that the wire calls name; 0 where there is none.
+// KindOf returns the kind with this name on the wire, or 0.
 func KindOf(name string) Kind {
 	for k, n := range kindNames {
 		if n == name && k != 0 {

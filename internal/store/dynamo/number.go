@@ -7,15 +7,16 @@ import "math"
 //	number = sign exponent pair+    sign 0xC0: positive; 0x40: negative, and then every byte after the sign is inverted
 //	       | 0x80                   zero
 //
-// The digits of d.ddd × 10^e, without zeros at the end, stand two to a byte: 2*dd+1 each, and 2*dd for the last, where an
-// odd digit is followed by a zero. The exponent byte is e+130, for e from -130 to 125. So
+// The digits of d.ddd × 10^e, without zeros at the end, stand two to a byte: 2*dd+1 each, and 2*dd
+// for the last, where an odd digit is followed by a zero. The exponent byte is e+130, for e from
+// -130 to 125. So
 //
 //	Order:      bytes.Compare(a, b) == compare(number of a, number of b)
 //	RoundTrip:  AppendNumber(text of n) == n
 //	PrefixFree: no number is a proper prefix of another
 //
-// and equal numbers have equal bytes. A Number has 1 to 21 bytes; methods expect one that AppendNumber, AddNumbers or
-// CheckItem has passed.
+// and equal numbers have equal bytes. A Number has 1 to 21 bytes; methods expect one that
+// AppendNumber, AddNumbers or CheckItem has passed.
 type Number []byte
 
 // Limits of DynamoDB's numbers (docs/spec/limits-and-capacity.md §2).
@@ -39,7 +40,7 @@ const (
 	msgUnderflow  = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 )
 
-// decimal is a number taken apart: ±d[0].d[1]d[2]… × 10^exp. n is 0 for zero; otherwise d[0] is not 0.
+// decimal is a number in parts: ±d[0].d[1]d[2]… × 10^exp. n is 0 for zero; otherwise d[0] is not 0.
 type decimal struct {
 	negative bool
 	exp      int
@@ -47,10 +48,11 @@ type decimal struct {
 	d        [maxDigits + 4]byte // each 0 to 9; room for the aligned operands of add
 }
 
-// AppendNumber appends the number that the decimal text stands for: optional sign, digits with an optional point, optional
-// exponent, no blanks. Errors are ValidationExceptions with the texts of docs/spec/errors.md §9.
+// AppendNumber appends the number that a decimal text denotes: optional sign, digits with an
+// optional point, optional exponent, no blanks. Errors are ValidationExceptions with the texts of
+// docs/spec/errors.md §9.
 //
-// A zero counts with the exponent that it is written with, as in DynamoDB: 0e125 is zero and 0e126 an overflow.
+// The exponent of a zero is checked too, as in DynamoDB: 0e125 is zero and 0e126 an overflow.
 func AppendNumber(dst, text []byte) ([]byte, error) {
 	var dec decimal
 	if err := dec.parse(text); err != nil {
@@ -59,7 +61,8 @@ func AppendNumber(dst, text []byte) ([]byte, error) {
 	return dec.append(dst), nil
 }
 
-// parse reads decimal text; it returns a plain *Error so that the caller decides about the interface.
+// parse reads decimal text. It returns a plain *Error, so that the caller converts it to the
+// interface.
 func (dec *decimal) parse(text []byte) *Error {
 	if len(text) == 0 {
 		return invalidValue(FaultNumber, msgNotNumeric)
@@ -72,7 +75,7 @@ func (dec *decimal) parse(text []byte) *Error {
 	var (
 		digits    int // digits seen, leading zeros included
 		point     = -1
-		first     = -1 // which digit is the first that is not zero
+		first     = -1 // the position of the first digit that is not zero
 		lastKept  int  // significant digits up to the last that is not zero
 		mantissaN int  // significant digits, trailing zeros included
 	)
@@ -129,8 +132,8 @@ func (dec *decimal) parse(text []byte) *Error {
 	return nil
 }
 
-// parseExponent reads e, an optional sign and digits. Absurd exponents stop growing where no text of digits could bring the
-// number back into range.
+// parseExponent reads e, an optional sign and digits. A huge exponent stops growing once no text of
+// digits could bring the number back into range.
 func parseExponent(text []byte) (int, bool) {
 	if text[0]|0x20 != 'e' || len(text) < 2 {
 		return 0, false
@@ -172,7 +175,8 @@ func checkExponent(exp int) *Error {
 	return nil
 }
 
-// append appends the binary form. d[:n] ends in a digit that is not zero, exp is in range.
+// append appends the binary form. d[:n] must end in a digit that is not zero, and exp must be in
+// range.
 func (dec *decimal) append(dst []byte) []byte {
 	if dec.n == 0 {
 		return append(dst, signZero)
@@ -192,7 +196,7 @@ func (dec *decimal) append(dst []byte) []byte {
 	return append(dst, (dec.d[i]*20+dec.d[i+1]*2)^invert)
 }
 
-// decimal takes the number apart.
+// decimal splits the number into its parts.
 func (n Number) decimal(dec *decimal) {
 	if len(n) < 3 {
 		dec.negative, dec.exp, dec.n = false, 0, 0
@@ -220,8 +224,8 @@ func (n Number) decimal(dec *decimal) {
 	dec.n = at
 }
 
-// AppendText appends the number as DynamoDB returns it: plain decimal digits without exponent, without zeros that say
-// nothing: "1000", "1.5", "-0.001".
+// AppendText appends the number as DynamoDB returns it: plain decimal digits without exponent and
+// without redundant zeros: "1000", "1.5", "-0.001".
 func (n Number) AppendText(dst []byte) []byte {
 	var dec decimal
 	n.decimal(&dec)
@@ -261,8 +265,9 @@ func appendZeros(dst []byte, count int) []byte {
 
 func (n Number) String() string { return string(n.AppendText(nil)) }
 
-// Size is what the number counts in DynamoDB bytes: one, and one for every two significant digits on each side of the
-// point, and one more if it is negative; 21 at most (docs/spec/limits-and-capacity.md §5).
+// Size returns the number's size in DynamoDB bytes: one, and one for every two significant digits
+// on each side of the point, and one more if it is negative; 21 at most
+// (docs/spec/limits-and-capacity.md §5).
 func (n Number) Size() int {
 	var dec decimal
 	n.decimal(&dec)
@@ -274,7 +279,7 @@ func (n Number) Size() int {
 	return min(size, 21)
 }
 
-// Int64 gives the number where it is an integer that fits.
+// Int64 returns the number if it is an integer that fits.
 func (n Number) Int64() (int64, bool) {
 	var dec decimal
 	n.decimal(&dec)
@@ -282,8 +287,8 @@ func (n Number) Int64() (int64, bool) {
 	return v, ok && exact
 }
 
-// Millis reads the number as seconds and gives milliseconds, a fraction of one rounded up, toward later instants.
-// ok is false where the result is outside int64.
+// Millis returns the number of seconds as milliseconds, rounded up, toward later instants. ok is
+// false if the result is outside int64.
 func (n Number) Millis() (ms int64, ok bool) {
 	var dec decimal
 	n.decimal(&dec)
@@ -297,7 +302,7 @@ func (n Number) Millis() (ms int64, ok bool) {
 	return ms + 1, true
 }
 
-// scaled gives the number times 10^shift, its fraction cut off; exact says that there was none.
+// scaled returns the number times 10^shift without its fraction; exact reports that there was none.
 func (dec *decimal) scaled(shift int) (v int64, exact, ok bool) {
 	exp := dec.exp + shift
 	if dec.n == 0 {
@@ -323,8 +328,8 @@ func (dec *decimal) scaled(shift int) (v int64, exact, ok bool) {
 	return int64(u), exact, u <= math.MaxInt64
 }
 
-// NumberLen is the length of the number at the head of b, which may go on with anything: numbers are prefix-free.
-// 0 means that no well-formed number stands there.
+// NumberLen returns the length of the number at the head of b, or 0 if there is none. Any bytes may
+// follow it: numbers are prefix-free.
 func NumberLen(b []byte) int {
 	if len(b) == 0 {
 		return 0

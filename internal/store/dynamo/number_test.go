@@ -30,7 +30,7 @@ func mustDecimal(t testing.TB, text string) *apd.Decimal {
 	return d
 }
 
-// numberText draws texts of numbers that DynamoDB accepts, in many spellings.
+// numberText draws texts of valid numbers in many spellings.
 var numberText = rapid.Custom(func(t *rapid.T) string {
 	digits := rapid.StringMatching(`[0-9]{1,38}`).Draw(t, "digits")
 	point := rapid.IntRange(0, len(digits)).Draw(t, "point")
@@ -180,7 +180,7 @@ func TestNumberInt64(t *testing.T) {
 	}
 }
 
-// Law NeverEarly rests on this: a deadline between two milliseconds is the later one.
+// Law NeverEarly depends on this: a deadline between two milliseconds is rounded to the later one.
 func TestNumberMillis(t *testing.T) {
 	for _, c := range []struct {
 		in string
@@ -199,10 +199,10 @@ func TestNumberMillis(t *testing.T) {
 	}
 }
 
-// exact adds and subtracts without ever rounding the operands of these tests.
+// exact adds and subtracts without rounding.
 var exact = apd.BaseContext.WithPrecision(400)
 
-// checkArithmetic holds AddNumbers and SubNumbers against apd.
+// checkArithmetic compares AddNumbers and SubNumbers with apd.
 func checkArithmetic(t testing.TB, a, b string) {
 	t.Helper()
 	var sum, difference apd.Decimal
@@ -293,7 +293,8 @@ func FuzzNumber(f *testing.F) {
 	})
 }
 
-// checkParse holds AppendNumber against the grammar and apd, and reports whether text is a number in range.
+// checkParse compares AppendNumber with the grammar and apd, and reports whether text is a number
+// in range.
 func checkParse(t *testing.T, text string) bool {
 	n, err := AppendNumber(nil, []byte(text))
 	if !numberGrammar.MatchString(text) {
@@ -304,7 +305,7 @@ func checkParse(t *testing.T, text string) bool {
 	}
 	d, _, bad := apd.NewFromString(text)
 	if bad != nil || d.IsZero() {
-		return err == nil && bad == nil // exponents that apd does not hold
+		return err == nil && bad == nil // exponents that apd does not support
 	}
 	var reduced apd.Decimal
 	reduced.Reduce(d)

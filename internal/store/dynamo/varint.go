@@ -2,7 +2,7 @@ package dynamo
 
 import "encoding/binary"
 
-// uvarint reads a length or a count of the binary form. The binary form is trusted here: CheckItem is for the other kind.
+// uvarint reads a length or a count of the binary form, without checks; see checkUvarint.
 func uvarint(b []byte) (v, size int) {
 	if c := b[0]; c < 0x80 {
 		return int(c), 1
@@ -10,7 +10,7 @@ func uvarint(b []byte) (v, size int) {
 	return longUvarint(b)
 }
 
-// longUvarint is apart so that uvarint can be inlined.
+// longUvarint is separate so that uvarint can be inlined.
 func longUvarint(b []byte) (v, size int) {
 	u, n := binary.Uvarint(b)
 	return int(u), n
@@ -23,7 +23,7 @@ func appendUvarint(dst []byte, v int) []byte {
 	return binary.AppendUvarint(dst, uint64(v))
 }
 
-// uvarintLen is how many bytes appendUvarint takes for v.
+// uvarintLen returns the number of bytes that appendUvarint writes for v.
 func uvarintLen(v int) int {
 	n := 1
 	for ; v >= 0x80; v >>= 7 {
@@ -32,25 +32,25 @@ func uvarintLen(v int) int {
 	return n
 }
 
-// cut takes a uvarint and as many bytes off the head of b.
+// cut cuts a uvarint and as many bytes off the head of b.
 func cut(b []byte) (head, rest []byte) {
 	n, at := uvarint(b)
 	return b[at : at+n : at+n], b[at+n:]
 }
 
-// cutNumber takes a length byte and a number off the head of b.
+// cutNumber cuts a length byte and a number off the head of b.
 func cutNumber(b []byte) (head, rest []byte) {
 	n := int(b[0]) + 1
 	return b[1:n:n], b[n:]
 }
 
-// cutValue takes a value off the head of b.
+// cutValue cuts a value off the head of b.
 func cutValue(b []byte) (v Value, rest []byte) {
 	n := valueLen(b)
 	return Value(b[:n:n]), b[n:]
 }
 
-// valueLen is the length of the value at the head of b.
+// valueLen returns the length of the value at the head of b.
 func valueLen(b []byte) int {
 	switch Kind(b[0]) {
 	case KindNull:

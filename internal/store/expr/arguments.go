@@ -6,8 +6,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// The kinds of value that the operators of the legacy parameters take. Key condition expressions are checked by the same
-// rules, because the service turns them into the legacy form.
+// The kinds of value that the operators of the legacy parameters take. AWS checks key condition
+// expressions by the same rules, because it turns them into the legacy form.
 var (
 	scalarKinds = []dynamo.Kind{dynamo.KindString, dynamo.KindNumber, dynamo.KindBinary}
 	textKinds   = []dynamo.Kind{dynamo.KindString, dynamo.KindBinary}
@@ -16,7 +16,7 @@ var (
 // comparison is one of the thirteen values of ComparisonOperator.
 type comparison struct {
 	least, most int           // number of arguments; most < 0: any number
-	kinds       []dynamo.Kind // that the arguments may have; nil: all of them
+	kinds       []dynamo.Kind // the allowed kinds of the arguments; nil: all
 }
 
 var comparisons = map[string]comparison{
@@ -35,7 +35,8 @@ var comparisons = map[string]comparison{
 	"NOT_NULL":     {0, 0, nil},
 }
 
-// checkArguments checks number, types and order of the arguments of a comparison (docs/spec/errors.md §12).
+// checkArguments checks number, types and order of the arguments of a comparison
+// (docs/spec/errors.md §12).
 func checkArguments(operator string, values []dynamo.Value) error {
 	c := comparisons[operator]
 	if len(values) < c.least || c.most >= 0 && len(values) > c.most {

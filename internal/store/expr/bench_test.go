@@ -6,7 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// benchItem has ten attributes and 400 bytes, as a typical item has.
+// benchItem is a typical item: ten attributes and 400 bytes.
 var benchItem = mustItem(`{"pk":"device#0042","sk":"2026-01-01T00:00:00Z","owner":"someone","temperature":21.5,
 	"expiresAt":1767225600,"status":"ok","tags":{"SS":["a","b","c"]},"place":{"lat":52.5,"lon":13.4,"city":"Berlin"},
 	"history":[1,2,3,4,5],"note":"Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation"}`)
@@ -29,7 +29,7 @@ func benchmarkCondition(b *testing.B, text string, names map[string]string, valu
 	}
 }
 
-// BenchmarkConditionNotExists is a whole request's work with the commonest condition.
+// BenchmarkConditionNotExists measures a request's whole work with the most common condition.
 func BenchmarkConditionNotExists(b *testing.B) {
 	benchmarkCondition(b, "attribute_not_exists(pk)", nil, nil)
 }
@@ -39,7 +39,7 @@ func BenchmarkConditionCompare(b *testing.B) {
 		mustValues(`{":ok":"ok",":low":20,":high":25}`))
 }
 
-// BenchmarkFilter is the work per item of a Scan with a filter.
+// BenchmarkFilter measures the work per item of a Scan with a filter.
 func BenchmarkFilter(b *testing.B) {
 	s, err := NewSession(map[string]string{"#s": "status"}, mustValues(`{":bad":"bad"}`))
 	if err != nil {
@@ -75,7 +75,7 @@ func benchmarkUpdate(b *testing.B, text string, names map[string]string, values 
 	}
 }
 
-// BenchmarkUpdateSet is a whole request's work with the commonest update.
+// BenchmarkUpdateSet measures a request's whole work with the most common update.
 func BenchmarkUpdateSet(b *testing.B) {
 	benchmarkUpdate(b, "SET #a = :v", map[string]string{"#a": "status"}, mustValues(`{":v":"late"}`))
 }
@@ -100,7 +100,7 @@ func BenchmarkProjection(b *testing.B) {
 	}
 }
 
-// BenchmarkParse is what a text costs that the cache does not know.
+// BenchmarkParse measures the parsing of a text that is not in the cache.
 func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -6,19 +6,21 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// binding is what the placeholders of a tree stand for in one request, by their numbers in the tree.
+// binding holds the names and values of a tree's placeholders in one request, by their numbers in
+// the tree.
 type binding struct {
 	names  []string
 	values []dynamo.Value
 
-	// The first placeholder of each sort, in order of appearance, that is not defined.
+	// The first undefined placeholder of each sort, in order of appearance.
 	undefinedName, undefinedValue error
 
 	nameBuf  [4]string
 	valueBuf [4]dynamo.Value
 }
 
-// bind looks the placeholders up. One that is not defined stands for "" or nil, in a tree that a check then refuses.
+// bind looks the placeholders up. An undefined one becomes "" or nil, and a later check refuses the
+// tree.
 func (s *Session) bind(b *binding, p *placeholders) {
 	s.bound = append(s.bound, p)
 	b.names = slices.Grow(b.nameBuf[:0], len(p.names))
@@ -39,7 +41,8 @@ func (s *Session) bind(b *binding, p *placeholders) {
 	}
 }
 
-// typeOf gives the type that an operand has whatever the item is: a value's, a number for size; 0 where the item decides.
+// typeOf returns the type that an operand has for every item: the type of a value, and a number for
+// size. It returns 0 if the type depends on the item.
 func (b *binding) typeOf(n *node) dynamo.Kind {
 	switch {
 	case n.op == opValue:
@@ -50,7 +53,7 @@ func (b *binding) typeOf(n *node) dynamo.Kind {
 	return 0
 }
 
-// undefined gives the first placeholder below n that is not defined.
+// undefined returns the error for the first undefined placeholder below n.
 func (b *binding) undefined(n *node, p *placeholders) error {
 	switch n.op {
 	case opPath:

@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// cache keeps the trees of texts that parsed without a problem. Applications send few texts, with ever new values behind
-// the placeholders, so nearly every parse is found here.
+// cache stores the trees of texts that parse without a problem. Applications send few texts, with
+// ever new values for the placeholders, so nearly every lookup succeeds.
 //
-// It has two generations. What is found in the old one moves to the young one; when the young one is full it becomes the
-// old one, and what was in the old one is forgotten. So it is bounded, and texts in use stay.
+// It has two generations. A text found in the old one moves to the young one; when the young one is
+// full, it replaces the old one. So the cache is bounded, and texts in use stay.
 type cache[T any] struct {
 	parse func(text string) (*T, error)
 
 	mu struct {
 		sync.RWMutex
 		young, old map[string]*T
-		cost       int // of young, as cacheCost counts
+		cost       int // of young, by cacheCost
 	}
 }
 
-// Bounds of one generation. A tree takes some sixty times as many bytes as its text has, at the most.
+// Bounds of one generation. A tree takes at most about sixty times the bytes of its text.
 const (
 	cacheEntries = 1024
 	cacheBytes   = 4 << 20
@@ -34,7 +34,7 @@ var (
 	projections = cache[projectionTree]{parse: parseProjection}
 )
 
-// tree gives the parsed form of text.
+// tree returns the parsed form of text.
 func (c *cache[T]) tree(text string) (*T, error) {
 	c.mu.RLock()
 	t := c.mu.young[text]
@@ -45,8 +45,8 @@ func (c *cache[T]) tree(text string) (*T, error) {
 	return c.miss(text)
 }
 
-// miss finds text in the old generation or parses it. The text is copied first: a tree refers to its text, which may
-// be a part of a request body.
+// miss returns the tree of a text from the old generation, or parses it. It copies the text first:
+// a tree refers to its text, which may be a part of a request body.
 func (c *cache[T]) miss(text string) (*T, error) {
 	c.mu.RLock()
 	t := c.mu.old[text]

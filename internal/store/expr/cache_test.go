@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// TestCacheIsBounded fills the cache with more texts than it keeps, and looks for one that stays in use.
+// TestCacheIsBounded fills the cache with more texts than it stores, and checks that a text in use
+// stays.
 func TestCacheIsBounded(t *testing.T) {
 	parses := map[string]int{}
 	c := cache[string]{parse: func(text string) (*string, error) { parses[text]++; return &text, nil }}
@@ -30,7 +31,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestCacheBytes fills the cache with the longest texts: then it keeps fewer of them.
+// TestCacheBytes fills the cache with the longest texts, and checks that it stores fewer.
 func TestCacheBytes(t *testing.T) {
 	c := cache[string]{parse: func(text string) (*string, error) { return &text, nil }}
 	for i := range 200 {
@@ -46,8 +47,8 @@ func TestCacheBytes(t *testing.T) {
 	}
 }
 
-// TestCacheCopiesText checks that a tree does not refer to the text it was made from: that may be a part of a request
-// body whose memory is used again.
+// TestCacheCopiesText checks that a tree does not refer to the caller's text, which may be a part
+// of a reused request body.
 func TestCacheCopiesText(t *testing.T) {
 	body := []byte("attribute_exists(volatile)")
 	text := unsafe.String(&body[0], len(body))
@@ -81,7 +82,7 @@ func TestCacheForgetsProblems(t *testing.T) {
 	}
 }
 
-// TestCacheConcurrently lets several goroutines fill and read one cache; the race detector watches.
+// TestCacheConcurrently lets several goroutines fill and read one cache, for the race detector.
 func TestCacheConcurrently(t *testing.T) {
 	c := cache[conditionTree]{parse: parseCondition}
 	var wg sync.WaitGroup

@@ -15,7 +15,8 @@ type Condition struct {
 	binding
 }
 
-// Attributes gives the top-level attributes that the condition names, each once, in order of first appearance.
+// Attributes returns the top-level attributes that the condition names, each once, in order of
+// first appearance.
 func (c *Condition) Attributes() []string {
 	var list []string
 	for _, p := range c.tree.paths {
@@ -26,11 +27,12 @@ func (c *Condition) Attributes() []string {
 	return list
 }
 
-// Eval reports whether the item satisfies the condition; nil is no item. It reads the attributes that the condition
-// names and no others.
+// Eval reports whether the item satisfies the condition; nil is no item. It reads only the
+// attributes that the condition names.
 func (c *Condition) Eval(item dynamo.Item) bool {
 	e := evaluation{&c.binding, item}
-	return c.tree.root == nil || e.test(c.tree.root) // no root: an older parameter without conditions
+	// no root: a legacy parameter without conditions
+	return c.tree.root == nil || e.test(c.tree.root)
 }
 
 // evaluation is a condition's placeholders together with an item.
@@ -39,7 +41,7 @@ type evaluation struct {
 	item dynamo.Item
 }
 
-// test gives the truth of a condition.
+// test reports whether the item satisfies the condition n.
 func (e evaluation) test(n *node) bool {
 	switch n.op {
 	case opAnd:
@@ -61,7 +63,7 @@ func (e evaluation) test(n *node) bool {
 	}
 }
 
-// operand gives the value of an operand; nil where there is none.
+// operand returns the value of an operand, or nil if there is none.
 func (e evaluation) operand(n *node) dynamo.Value {
 	switch n.op {
 	case opPath:
@@ -107,8 +109,8 @@ func contains(a, b dynamo.Value) bool {
 	return a.Contains(b)
 }
 
-// compare applies one of the six comparisons. What is missing is unequal to everything and in no order with anything,
-// and so are values of different types.
+// compare applies one of the six comparisons. A missing value is unequal to every value, and so are
+// values of different types; no order holds between them.
 func compare(o op, a, b dynamo.Value) bool {
 	switch o {
 	case opEQ:
@@ -136,7 +138,7 @@ func isOrdered(kind dynamo.Kind) bool {
 	return kind == dynamo.KindString || kind == dynamo.KindNumber || kind == dynamo.KindBinary
 }
 
-// sizeOf gives size(v) as a number; nil where v is missing or of a type that has no size.
+// sizeOf returns size(v) as a number, or nil if v is missing or has a type without size.
 func sizeOf(v dynamo.Value) dynamo.Value {
 	var n int
 	switch v.Kind() {
@@ -151,11 +153,12 @@ func sizeOf(v dynamo.Value) dynamo.Value {
 	}
 	var digits [20]byte
 	var number [32]byte
-	num, _ := dynamo.AppendNumber(number[:0], strconv.AppendInt(digits[:0], int64(n), 10)) // a length is always a valid number
+	// a length is always a valid number
+	num, _ := dynamo.AppendNumber(number[:0], strconv.AppendInt(digits[:0], int64(n), 10))
 	return dynamo.AppendN(nil, num)
 }
 
-// utf16Len counts the UTF-16 units of a string, which is how the service measures one.
+// utf16Len returns the number of UTF-16 units of a string: AWS measures strings so.
 func utf16Len(s []byte) int {
 	n := 0
 	for len(s) > 0 {

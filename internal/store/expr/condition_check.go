@@ -2,8 +2,9 @@ package expr
 
 import "github.com/mayflydb/mayfly/internal/store/dynamo"
 
-// check finds what is wrong with the first bad leaf of a condition, in the order of docs/spec/errors.md §11: undefined names and
-// values, operand counts, equal operands, operand types.
+// check returns the error for the first bad leaf of a condition, in the order of
+// docs/spec/errors.md §11: undefined names and values, operand counts, equal operands, operand
+// types.
 func (b *binding) check(t *conditionTree) error {
 	complete := b.undefinedName == nil && b.undefinedValue == nil
 	for _, leaf := range t.leaves {
@@ -41,7 +42,8 @@ func checkCounts(n *node) error {
 	return nil
 }
 
-// checkDistinct refuses an operator or function whose first operand, a path, is also one of the others.
+// checkDistinct refuses an operator or function whose first operand, a path, occurs again among the
+// others.
 func (b *binding) checkDistinct(n *node) error {
 	if len(n.args) == 0 {
 		return nil
@@ -102,7 +104,7 @@ func (b *binding) checkCallTypes(n *node) error {
 	return nil
 }
 
-// checkKinds refuses an operand whose type is known and none of the kinds.
+// checkKinds refuses an operand with a known type that is none of the kinds.
 func (b *binding) checkKinds(n *node, kinds ...dynamo.Kind) error {
 operands:
 	for _, arg := range n.args {
@@ -135,7 +137,7 @@ func (b *binding) checkTypeName(n *node) error {
 	return nil
 }
 
-// checkBounds compares the bounds of BETWEEN where both are values.
+// checkBounds checks the order of BETWEEN's bounds if both are values.
 func (b *binding) checkBounds(lower, upper *node) error {
 	if lower.op != opValue || upper.op != opValue {
 		return nil

@@ -7,17 +7,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// fuzzItem has values of all types, and documents for paths to lead into.
+// fuzzItem has values of all types, and nested documents for paths.
 var fuzzItem = mustItem(`{"a":1,"b":"text","c":{"B":"AAEC"},"d":[1,"x",[2,{"e":3}]],"e":{"a":{"b":[1,2]},"c":null},"f":{"SS":["a","b"]},
 	"g":{"NS":[1,2]},"h":{"BS":["AA=="]},"i":true,"j":null,"pk":"k"}`)
 
-// fuzzValues are what the placeholders of a fuzzed expression stand for, one after the other.
+// fuzzValues are assigned to the placeholders of a fuzzed expression in turn.
 var fuzzValues = []dynamo.Value{
 	mustValue(`1`), mustValue(`"text"`), mustValue(`[1,2]`), mustValue(`{"SS":["a","c"]}`), mustValue(`{"NS":[2,3]}`),
 	mustValue(`{"a":1}`), mustValue(`{"B":"AAEC"}`), mustValue(`true`), mustValue(`null`), mustValue(`"S"`),
 }
 
-// fuzzSession defines every placeholder of p; shift turns the values.
+// fuzzSession returns a session that defines every placeholder of p; shift rotates the values.
 func fuzzSession(t *testing.T, p *placeholders, shift uint) *Session {
 	var (
 		names  map[string]string
@@ -56,7 +56,8 @@ func sameError(a, b error) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error())
 }
 
-// FuzzCondition: parsing does not panic and always comes to the same; neither does evaluation.
+// FuzzCondition checks that parsing is deterministic, and that neither parsing nor evaluation
+// panics.
 func FuzzCondition(f *testing.F) {
 	for _, text := range []string{
 		"a = :v AND NOT (b <> :w OR #c.d[1] BETWEEN :x AND :y)", "size(d) IN (:a, :b, a)", "contains(f, :x) or begins_with(b, :y)",
@@ -94,7 +95,8 @@ func FuzzCondition(f *testing.F) {
 	})
 }
 
-// FuzzUpdate: Apply does not panic, does not change the item that it reads, and what it makes is a well-formed item.
+// FuzzUpdate checks that Apply does not panic or change its input, and that it returns a
+// well-formed item.
 func FuzzUpdate(f *testing.F) {
 	for _, text := range []string{
 		"SET a = a + :v, d[9] = list_append(d, :l) REMOVE e.a.b[0], e.a.b[1] ADD g :n DELETE f :s",
@@ -135,7 +137,8 @@ func FuzzUpdate(f *testing.F) {
 	})
 }
 
-// FuzzProjection: what a projection selects is a well-formed item, and no larger than what it was selected from.
+// FuzzProjection checks that a projection returns a well-formed item that is no larger than its
+// source.
 func FuzzProjection(f *testing.F) {
 	for _, text := range []string{"a, b, d[2][1].e, d[0], e.a.b[1]", "#a.#b", "d[3], d[0], d[0].x", "a,"} {
 		f.Add(text)

@@ -11,8 +11,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// TestOnlyNamedAttributesAreRead gives expressions an item in which every attribute but the named ones is rubbish: reading
-// one of these would panic, and losing a byte of them would show.
+// TestOnlyNamedAttributesAreRead passes an item in which all attributes except the named ones are
+// rubbish. Reading one of these would panic, and losing a byte of them would show.
 func TestOnlyNamedAttributesAreRead(t *testing.T) {
 	rubbish := dynamo.Value{byte(dynamo.KindMap), 4, 0xFF, 0xFF, 0xFF, 0xFF}
 	var b dynamo.Builder
@@ -48,7 +48,7 @@ func TestOnlyNamedAttributesAreRead(t *testing.T) {
 	}
 }
 
-// TestProjectionAppends checks that a projection leaves alone what dst holds.
+// TestProjectionAppends checks that a projection preserves the contents of dst.
 func TestProjectionAppends(t *testing.T) {
 	s, _ := NewSession(nil, nil)
 	p, err := s.Projection("a")
@@ -62,7 +62,7 @@ func TestProjectionAppends(t *testing.T) {
 	}
 }
 
-// TestNesting places values as deep as an item allows, and one level deeper.
+// TestNesting places values at the greatest depth of an item, and one level deeper.
 func TestNesting(t *testing.T) {
 	nested := func(levels int) string {
 		return strings.Repeat(`{"a":`, levels-1) + "1" + strings.Repeat("}", levels-1)
@@ -95,7 +95,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestUpdateAgainstModel compares random updates of random documents with a plain implementation over Go maps and slices.
+// TestUpdateAgainstModel compares random updates of random documents with a plain implementation
+// over Go maps and slices.
 func TestUpdateAgainstModel(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -143,7 +144,8 @@ func randomDoc(r *rand.Rand, depth int) any {
 	}
 }
 
-// model is an update as it is meant: sets and removals by path, all positions as they were before.
+// model is the intended effect of an update: sets and removals by path, with positions from before
+// the update.
 type model struct {
 	doc     map[string]any
 	sets    map[string]bool
@@ -151,7 +153,7 @@ type model struct {
 	beyond  map[string][]int // list path → indices beyond its end that are set
 }
 
-// randomUpdate makes an expression whose paths exist or could, and do not overlap.
+// randomUpdate returns an expression whose paths exist or could exist, and do not overlap.
 func (m *model) randomUpdate(r *rand.Rand) string {
 	m.sets, m.removed, m.beyond = map[string]bool{}, map[string]bool{}, map[string][]int{}
 	var set, remove []string

@@ -12,16 +12,17 @@ type KeyAttr struct {
 	Kind dynamo.Kind
 }
 
-// KeySchema is the key of a table or an index: at least one partition key attribute, and sort key attributes in order.
+// KeySchema is the key of a table or an index: at least one partition key attribute, and sort key
+// attributes in order.
 type KeySchema struct {
 	Partition []KeyAttr
 	Sort      []KeyAttr
 }
 
-// SortOp is how a sort key attribute is compared.
+// SortOp is the comparison in a condition on a sort key attribute.
 type SortOp int
 
-// The operators; SortAny is no condition.
+// The operators. SortAny means no condition.
 const (
 	SortAny SortOp = iota
 	SortEQ
@@ -39,8 +40,9 @@ type SortCondition struct {
 	Low, High dynamo.Value
 }
 
-// KeyRange is what a Query reads: a value for each attribute of the partition key, and conditions on the leading attributes
-// of the sort key, both in the order of the schema. Every condition of Sort but the last is SortEQ.
+// KeyRange is the part of a table or index that a Query reads: a value for each attribute of the
+// partition key, and conditions on the leading attributes of the sort key, both in the order of the
+// schema. Every condition of Sort except the last is SortEQ.
 type KeyRange struct {
 	Partition []dynamo.Value
 	Sort      []SortCondition
@@ -55,14 +57,16 @@ type KeyCondition struct {
 // keyTerm is the condition on one attribute.
 type keyTerm struct {
 	name  string
-	op    string // as the legacy parameter KeyConditions calls it: EQ, BEGINS_WITH, …
+	op    string // by its legacy name: EQ, BEGINS_WITH, …
 	value []dynamo.Value
 }
 
-// maxKeyAttributes is how many attributes the widest key has: four of the partition and four of the sort key.
+// maxKeyAttributes is the number of attributes in the widest key: four each of the partition key
+// and the sort key.
 const maxKeyAttributes = 8
 
-// newKeyCondition reads a condition as conditions on attributes, or keeps why it is none.
+// newKeyCondition returns a condition in the form of conditions on attributes. If that is
+// impossible, it records the error for Check.
 func newKeyCondition(c *Condition) *KeyCondition {
 	k := &KeyCondition{}
 	if k.problem = k.read(&c.binding, c.tree.root); k.problem == nil {
@@ -71,8 +75,8 @@ func newKeyCondition(c *Condition) *KeyCondition {
 	return k
 }
 
-// checkTerms checks what the conditions are by themselves, and that there is at least one. How many there may be depends on
-// the schema, except that no key has more than maxKeyAttributes.
+// checkTerms checks each condition by itself, and that there is at least one. Their number depends
+// on the schema, but no key has more than maxKeyAttributes.
 func (k *KeyCondition) checkTerms() error {
 	for i := range k.conditions {
 		if err := checkArguments(k.conditions[i].op, k.conditions[i].value); err != nil {
@@ -85,8 +89,8 @@ func (k *KeyCondition) checkTerms() error {
 	return nil
 }
 
-// Check gives the errors that need neither a table nor the other expressions of the request; they come after
-// Session.Unused.
+// Check returns the errors that need neither a table nor the request's other expressions. They rank
+// after Session.Unused.
 func (k *KeyCondition) Check() error { return k.problem }
 
 // Texts of docs/spec/errors.md §11, "Key conditions".
@@ -103,7 +107,7 @@ const (
 	msgKeyType      = msgInvalid + "Condition parameter type does not match schema type"
 )
 
-// read adds the conditions below n, which AND connects.
+// read adds the conditions below n, which are joined by AND.
 func (k *KeyCondition) read(b *binding, n *node) error {
 	switch {
 	case n.op == opAnd:
@@ -124,7 +128,7 @@ func (k *KeyCondition) read(b *binding, n *node) error {
 // readTerm adds one condition: an operator, the name of an attribute, and values.
 func (k *KeyCondition) readTerm(b *binding, n *node) error {
 	term := keyTerm{op: keyOps[n.op]}
-	at := -1 // which operand is the name
+	at := -1 // the operand that is the name
 	for i, arg := range n.args {
 		switch {
 		case arg.op == opCall:
@@ -156,14 +160,14 @@ var keyOps = map[op]string{
 	opEQ: "EQ", opLT: "LT", opLE: "LE", opGT: "GT", opGE: "GE", opBetween: "BETWEEN", opCall: "BEGINS_WITH",
 }
 
-// mirrored gives the operator for the operands in the opposite order.
+// mirrored maps an operator to its equivalent for exchanged operands.
 var mirrored = map[string]string{"EQ": "EQ", "LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
 
 var sortOps = map[string]SortOp{
 	"EQ": SortEQ, "LT": SortLT, "LE": SortLE, "GT": SortGT, "GE": SortGE, "BETWEEN": SortBetween, "BEGINS_WITH": SortBegins,
 }
 
-// find gives the condition on an attribute; nil where there is none.
+// find returns the condition on an attribute, or nil.
 func (k *KeyCondition) find(name string) *keyTerm {
 	for i := range k.conditions {
 		if k.conditions[i].name == name {
@@ -173,7 +177,8 @@ func (k *KeyCondition) find(name string) *keyTerm {
 	return nil
 }
 
-// Range holds the condition against the key of the table or index that is queried. Its errors are those of the schema.
+// Range returns the range for the key of the queried table or index. Its errors are about the
+// schema.
 func (k *KeyCondition) Range(schema KeySchema) (KeyRange, error) {
 	if k.problem != nil {
 		return KeyRange{}, k.problem
@@ -204,7 +209,8 @@ func (t *keyTerm) sort() SortCondition {
 	return c
 }
 
-// checkSchema checks in AWS's order: what is missing, what no index can answer, operators, types.
+// checkSchema checks in AWS's order: missing conditions, combinations that no index can answer,
+// operators, types.
 func (k *KeyCondition) checkSchema(schema KeySchema) error {
 	attrs := slices.Concat(schema.Partition, schema.Sort)
 	for i, attr := range attrs {
@@ -237,8 +243,8 @@ func (k *KeyCondition) checkSchema(schema KeySchema) error {
 	return nil
 }
 
-// checkValues checks the values of a condition against the attribute's type, and that a key which must be equal to one
-// can be.
+// checkValues checks the values of a condition against the attribute's type, and for equality also
+// that they are valid keys.
 func (t *keyTerm) checkValues(attr KeyAttr) error {
 	for _, v := range t.value {
 		if v.Kind() != attr.Kind {

@@ -4,8 +4,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// The parameters that are older than expressions become the same trees. Their attributes come in the order in which the
-// checks are to run; the first bad one is reported. Errors are *dynamo.Error of the request (docs/spec/errors.md §12).
+// The legacy parameters become the same trees as expressions. Their attributes come in the order of
+// the checks; the first bad one is reported. Errors are *dynamo.Error of the request
+// (docs/spec/errors.md §12).
 
 // LegacyCondition is one member of KeyConditions, QueryFilter or ScanFilter.
 type LegacyCondition struct {
@@ -14,8 +15,8 @@ type LegacyCondition struct {
 	Values    []dynamo.Value // AttributeValueList
 }
 
-// LegacyFilter compiles QueryFilter or ScanFilter. The ConditionalOperator "OR" asks for any one of the conditions, every
-// other for all of them. Without conditions everything passes.
+// LegacyFilter returns the compiled QueryFilter or ScanFilter. The ConditionalOperator "OR" means
+// any of the conditions, every other operator all of them. Without conditions, every item passes.
 func LegacyFilter(list []LegacyCondition, conditionalOperator string) (*Condition, error) {
 	b := newLegacyBuilder(conditionalOperator)
 	for _, c := range list {
@@ -27,8 +28,8 @@ func LegacyFilter(list []LegacyCondition, conditionalOperator string) (*Conditio
 	return b.c, nil
 }
 
-// LegacyKeyCondition compiles KeyConditions. What is wrong with the conditions by themselves is KeyCondition.Check's to
-// say, as it is for a key condition expression.
+// LegacyKeyCondition returns the compiled KeyConditions. KeyCondition.Check returns the errors of
+// the conditions themselves, as for a key condition expression.
 func LegacyKeyCondition(list []LegacyCondition) *KeyCondition {
 	k := &KeyCondition{}
 	for _, c := range list {
@@ -47,7 +48,7 @@ type ExpectedValue struct {
 	Exists    *bool          // nil: absent
 }
 
-// Expected compiles the condition of a write. Without members it is always true.
+// Expected returns the compiled condition of a write. Without members it is always true.
 func Expected(list []ExpectedValue, conditionalOperator string) (*Condition, error) {
 	b := newLegacyBuilder(conditionalOperator)
 	for i := range list {
@@ -60,7 +61,7 @@ func Expected(list []ExpectedValue, conditionalOperator string) (*Condition, err
 	return b.c, nil
 }
 
-// condition gives what the member asks for as a comparison.
+// condition returns the member as a comparison.
 func (e *ExpectedValue) condition() (LegacyCondition, error) {
 	c := LegacyCondition{Attribute: e.Attribute, Operator: e.Operator, Values: e.List}
 	if e.Value != nil {
@@ -97,7 +98,7 @@ func (e *ExpectedValue) condition() (LegacyCondition, error) {
 	return c, nil
 }
 
-// legacyBuilder puts comparisons together to a condition.
+// legacyBuilder joins comparisons to a condition.
 type legacyBuilder struct {
 	c       *Condition
 	connect op
@@ -111,7 +112,7 @@ func newLegacyBuilder(conditionalOperator string) legacyBuilder {
 	return b
 }
 
-// add adds a comparison, whose arguments are valid.
+// add adds a comparison with valid arguments.
 func (b legacyBuilder) add(c LegacyCondition) {
 	t := b.c.tree
 	at := path{nameStep(c.Attribute)}
@@ -123,7 +124,8 @@ func (b legacyBuilder) add(c LegacyCondition) {
 	t.root = n
 }
 
-// legacyOps are the operators that are operators in expressions, too; legacyFunctions those that are functions.
+// legacyOps are the legacy operators that are operators in expressions; legacyFunctions are
+// functions there.
 var (
 	legacyOps = map[string]op{
 		"EQ": opEQ, "NE": opNE, "LE": opLE, "LT": opLT, "GE": opGE, "GT": opGT, "BETWEEN": opBetween, "IN": opIn,
@@ -133,7 +135,7 @@ var (
 	}
 )
 
-// compare gives the condition that a comparison of the attribute with its arguments means.
+// compare returns the condition for a comparison of the attribute with its arguments.
 func (b legacyBuilder) compare(c LegacyCondition, attribute *node) *node {
 	args := []*node{attribute}
 	for _, v := range c.Values {
@@ -146,9 +148,9 @@ func (b legacyBuilder) compare(c LegacyCondition, attribute *node) *node {
 	if fn, ok := legacyFunctions[c.Operator]; ok {
 		return &node{op: opCall, fn: fn, args: args}
 	}
-	// NOT_CONTAINS is false where the attribute is missing, like CONTAINS.
-	without := &node{op: opNot, args: []*node{{op: opCall, fn: fnContains, args: args}}}
-	return &node{op: opAnd, args: []*node{{op: opCall, fn: fnExists, args: []*node{attribute}}, without}}
+	// NOT_CONTAINS is false if the attribute is missing, like CONTAINS.
+	notContains := &node{op: opNot, args: []*node{{op: opCall, fn: fnContains, args: args}}}
+	return &node{op: opAnd, args: []*node{{op: opCall, fn: fnExists, args: []*node{attribute}}, notContains}}
 }
 
 // AttributeUpdate is one member of AttributeUpdates.
@@ -158,8 +160,8 @@ type AttributeUpdate struct {
 	Value     dynamo.Value // nil: absent
 }
 
-// AttributeUpdates compiles the older form of an update. Without members it changes nothing, and makes the item if there
-// is none.
+// AttributeUpdates returns the compiled legacy form of an update. Without members it changes
+// nothing, but creates a missing item.
 func AttributeUpdates(list []AttributeUpdate) (*Update, error) {
 	u := &Update{legacy: true}
 	for i := range list {
@@ -173,7 +175,7 @@ func AttributeUpdates(list []AttributeUpdate) (*Update, error) {
 	return u, nil
 }
 
-// action gives the member as an action, whose value has the given number.
+// action returns the member as an action whose value has this number.
 func (u *AttributeUpdate) action(number int) (action, error) {
 	a := action{path: path{nameStep(u.Attribute)}, value: &node{op: opValue, value: int32(number)}}
 	kind := u.Value.Kind()
@@ -196,7 +198,8 @@ func (u *AttributeUpdate) action(number int) (action, error) {
 	return a, nil
 }
 
-// AttributesToGet compiles the older form of a projection: whole attributes, by names that may be any.
+// AttributesToGet returns the compiled legacy form of a projection: whole attributes, with any
+// names.
 func AttributesToGet(names []string) (*Projection, error) {
 	paths := make([]path, 0, len(names))
 	seen := make(map[string]struct{}, len(names))

@@ -6,7 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// values reads the elements of a list in the notation of the tests.
+// values returns the elements of a list in the notation of the tests.
 func values(text string) []dynamo.Value {
 	list := []dynamo.Value{}
 	for v := range mustValue(text).Elements() {
@@ -15,7 +15,7 @@ func values(text string) []dynamo.Value {
 	return list
 }
 
-// TestLegacyConditions checks what each ComparisonOperator means, as a filter and as an expected value.
+// TestLegacyConditions checks the meaning of each ComparisonOperator, in a filter and in Expected.
 func TestLegacyConditions(t *testing.T) {
 	item := mustItem(`{"n":5,"s":"hello","b":{"B":"aGVsbG8="},"l":[1,"x"],"ss":{"SS":["a"]},"a.b":1,"status":"ok"}`)
 	tests := []struct {
@@ -88,7 +88,8 @@ func TestConditionalOperator(t *testing.T) {
 	}
 }
 
-// TestExistsAndValue checks the oldest form of Expected, and what is wrong with mixtures (docs/spec/errors.md §12).
+// TestExistsAndValue checks the oldest form of Expected, and the errors for mixtures
+// (docs/spec/errors.md §12).
 func TestExistsAndValue(t *testing.T) {
 	yes, no := true, false
 	one := mustValue(`1`)
@@ -133,7 +134,7 @@ func TestExistsAndValue(t *testing.T) {
 	}
 }
 
-// TestArguments checks what is wrong with the arguments of comparisons (docs/spec/errors.md §12).
+// TestArguments checks the errors for arguments of comparisons (docs/spec/errors.md §12).
 func TestArguments(t *testing.T) {
 	tests := []struct{ operator, values, want string }{
 		{"EQ", `[]`, msgInvalid + "Invalid number of argument(s) for the EQ ComparisonOperator"},
@@ -153,7 +154,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestLegacyKeyConditions checks the ranges that KeyConditions give, and their errors.
+// TestLegacyKeyConditions checks the ranges and errors of KeyConditions.
 func TestLegacyKeyConditions(t *testing.T) {
 	schema := KeySchema{[]KeyAttr{{"p", dynamo.KindString}}, []KeyAttr{{"s", dynamo.KindNumber}}}
 	p := LegacyCondition{"p", "EQ", values(`["x"]`)}
@@ -187,7 +188,7 @@ func TestLegacyKeyConditions(t *testing.T) {
 	}
 }
 
-// TestAttributeUpdates checks the older form of an update.
+// TestAttributeUpdates checks the legacy form of an update.
 func TestAttributeUpdates(t *testing.T) {
 	item := `{"pk":"k","n":5,"l":[1],"ss":{"SS":["a","b"]},"s":"x"}`
 	v := mustValue
@@ -236,7 +237,8 @@ func TestAttributeUpdates(t *testing.T) {
 	}
 }
 
-// TestAttributesToGet selects whole attributes, whatever they are called.
+// TestAttributesToGet selects whole attributes, including those whose names an expression could not
+// write.
 func TestAttributesToGet(t *testing.T) {
 	p, err := AttributesToGet([]string{"status", "a.b", "gone"})
 	if err != nil {

@@ -2,7 +2,8 @@ package expr
 
 import "unicode/utf8"
 
-// tokenKind says what a token is. Keywords are words here: which words are keywords depends on the kind of expression.
+// tokenKind is the kind of a token. Keywords are words: which words are keywords depends on the
+// kind of expression.
 type tokenKind uint8
 
 const (
@@ -21,8 +22,9 @@ type token struct {
 	start, end uint16
 }
 
-// lex splits text, which is at most maxExpression bytes long, into tokens; the last one is tokEOF. Every text has tokens:
-// a character that begins none becomes tokInvalid, and the parser refuses it where it stands.
+// lex returns the tokens of text, which is at most maxExpression bytes long. The last one is
+// tokEOF. Every text has tokens: a character that begins none becomes tokInvalid, and the parser
+// refuses it there.
 func lex(text string) []token {
 	toks := make([]token, 0, 8+len(text)/4)
 	for at := 0; at < len(text); {
@@ -37,7 +39,7 @@ func lex(text string) []token {
 	return append(toks, token{tokEOF, uint16(len(text)), uint16(len(text))})
 }
 
-// lexOne gives the token that begins at a character which is no space.
+// lexOne returns the kind and the end of the token at a character that is not a space.
 func lexOne(text string, at int) (tokenKind, int) {
 	switch c := text[at]; {
 	case isLetter(c):
@@ -69,7 +71,7 @@ func lexOne(text string, at int) (tokenKind, int) {
 	}
 }
 
-// wordEnd is where the letters, digits and underscores from at on end.
+// wordEnd returns the end of the letters, digits and underscores from at on.
 func wordEnd(text string, at int) int {
 	for at < len(text) && isWordPart(text[at]) {
 		at++

@@ -10,10 +10,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// The tests write items and values in plain JSON: 1 is an N, "a" an S, [] an L, {} an M; and {"SS": […]}, {"NS": […]},
-// {"BS": […]} and {"B": "base64"} are what DynamoDB's own notation means by them.
+// The tests write items and values in plain JSON: 1 is an N, "a" an S, [] an L, {} an M. {"SS":
+// […]}, {"NS": […]}, {"BS": […]} and {"B": "base64"} mean the same as in DynamoDB's own notation.
 
-// mustItem reads an item in the notation of the tests.
+// mustItem returns an item in the notation of the tests.
 func mustItem(text string) dynamo.Item {
 	v := mustValue(text)
 	if v.Kind() != dynamo.KindMap {
@@ -22,7 +22,7 @@ func mustItem(text string) dynamo.Item {
 	return v.Map()
 }
 
-// mustValue reads a value in the notation of the tests.
+// mustValue returns a value in the notation of the tests.
 func mustValue(text string) dynamo.Value {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -33,7 +33,7 @@ func mustValue(text string) dynamo.Value {
 	return encode(v)
 }
 
-// mustValues reads an object of values.
+// mustValues returns the values of an object.
 func mustValues(text string) map[string]dynamo.Value {
 	values := map[string]dynamo.Value{}
 	for name, v := range mustItem(text).All() {
@@ -112,7 +112,7 @@ func decodeBase64(text string) []byte {
 	return b
 }
 
-// show writes a value in the notation of the tests; "(none)" for nil.
+// show returns a value in the notation of the tests, or "(none)" for nil.
 func show(v dynamo.Value) string {
 	switch v.Kind() {
 	case 0:
@@ -146,7 +146,7 @@ func show(v dynamo.Value) string {
 	return `{"` + v.Kind().String() + `":` + list + `}`
 }
 
-// showItem writes an item in the notation of the tests; "(none)" for nil.
+// showItem returns an item in the notation of the tests, or "(none)" for nil.
 func showItem(item dynamo.Item) string {
 	if item == nil {
 		return "(none)"

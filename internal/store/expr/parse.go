@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// parser holds the state of one parse. Its methods return a problem (and nothing else) as their error.
+// parser holds the state of one parse. All errors of its methods are problems.
 //
-// Problems of meaning that the text alone shows do not end the parse, for a syntax error anywhere precedes them all; the
-// first of each class is kept, and worst picks the one to report.
+// A problem of meaning does not end the parse, since a syntax error anywhere ranks before it. The
+// parser records the first of each class, and worst picks the one to report.
 type parser struct {
 	placeholders
 	text      string
@@ -18,17 +18,18 @@ type parser struct {
 	depth     int // parentheses and calls around the current token
 	deepest   int
 	keywords  []string // words that cannot be names here
-	article   string   // "a condition" or "an update": what a function of the other kind is not allowed in
-	update    bool
+	// "a condition" or "an update": in the error for a function of the other kind
+	article string
+	update  bool
 
 	parens   bool  // redundant parentheses
 	function error // unknown, or of another kind of expression
-	misused  error // a function where its result has no use
+	misused  error // a function whose result is unused
 	reserved error
 	section  error // section used twice
 }
 
-// newParser checks what precedes every parse.
+// newParser makes the checks that precede every parse.
 func newParser(text string) (*parser, error) {
 	if len(text) > maxExpression {
 		return nil, problemSize(len(text))
@@ -39,7 +40,8 @@ func newParser(text string) (*parser, error) {
 	return &parser{text: text, toks: lex(text)}, nil
 }
 
-// worst gives the problem to report of a complete parse: docs/spec/errors.md §11, "Order when several apply".
+// worst returns the problem to report of a complete parse: docs/spec/errors.md §11, "Order when
+// several apply".
 func (p *parser) worst() error {
 	switch {
 	case p.operators > maxOperators:
@@ -62,7 +64,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// keep remembers the first problem of a class.
+// keep records the first problem of a class.
 func keep(class *error, err problem) {
 	if *class == nil {
 		*class = err
@@ -71,13 +73,13 @@ func keep(class *error, err problem) {
 
 func (p *parser) peek() token { return p.toks[p.at] }
 
-// word gives the text of the current token.
+// word returns the text of the current token.
 func (p *parser) word() string {
 	t := p.toks[p.at]
 	return p.text[t.start:t.end]
 }
 
-// take gives the text of the current token and goes on to the next.
+// take returns the text of the current token and advances to the next.
 func (p *parser) take() string {
 	text := p.word()
 	if p.peek().kind != tokEOF {
@@ -86,10 +88,10 @@ func (p *parser) take() string {
 	return text
 }
 
-// isSymbol reports whether the current token is the given punctuation.
+// isSymbol reports whether the current token is this punctuation.
 func (p *parser) isSymbol(text string) bool { return p.peek().kind == tokSymbol && p.word() == text }
 
-// isKeyword reports whether the current token is the given word, in whatever case.
+// isKeyword reports whether the current token is this word, in any case.
 func (p *parser) isKeyword(text string) bool {
 	return p.peek().kind == tokWord && strings.EqualFold(p.word(), text)
 }
@@ -97,7 +99,7 @@ func (p *parser) isKeyword(text string) bool {
 // atKeyword reports whether the current token is a word that cannot be a name here.
 func (p *parser) atKeyword() bool { return slices.ContainsFunc(p.keywords, p.isKeyword) }
 
-// accept takes the given punctuation if it comes next.
+// accept takes this punctuation if it comes next, and reports whether it did.
 func (p *parser) accept(text string) bool {
 	if !p.isSymbol(text) {
 		return false
@@ -106,7 +108,7 @@ func (p *parser) accept(text string) bool {
 	return true
 }
 
-// expect takes the given punctuation, which must come next.
+// expect takes this punctuation, which must come next.
 func (p *parser) expect(text string) error {
 	if !p.accept(text) {
 		return p.syntax()
@@ -114,7 +116,7 @@ func (p *parser) expect(text string) error {
 	return nil
 }
 
-// end makes sure that nothing follows.
+// end refuses further text.
 func (p *parser) end() error {
 	if p.peek().kind != tokEOF {
 		return p.syntax()
@@ -122,8 +124,8 @@ func (p *parser) end() error {
 	return nil
 }
 
-// syntax is the error at the current token. What it is near to is the text from the token before to the token behind;
-// at the end, the last token.
+// syntax returns the error at the current token. It quotes the text from the token before to the
+// token after; at the end, the last token.
 func (p *parser) syntax() error {
 	if p.deepest > maxNesting {
 		return problemNesting
@@ -140,7 +142,8 @@ func (p *parser) syntax() error {
 	return problem(`Syntax error; token: "` + token + `", near: "` + near + `"`)
 }
 
-// enter goes one level of nesting deeper, leave comes back. The length of the text bounds the depth of the recursion.
+// enter goes one level of nesting deeper, and leave comes back. The length of the text bounds the
+// depth.
 func (p *parser) enter() {
 	p.depth++
 	p.deepest = max(p.deepest, p.depth)
@@ -172,7 +175,7 @@ func (p *parser) parseName() (step, error) {
 	return step{}, p.syntax()
 }
 
-// parseSteps reads what continues a path.
+// parseSteps reads the continuation of a path.
 func (p *parser) parseSteps(to path) (path, error) {
 	for {
 		switch {
@@ -202,7 +205,7 @@ func (p *parser) atCall() bool {
 	return p.peek().kind == tokWord && !p.atKeyword() && next.kind == tokSymbol && p.text[next.start:next.end] == "("
 }
 
-// parseCall reads a function call. Its operands are operands: operators and conditions cannot stand there.
+// parseCall reads a function call. Its arguments are operands, not sums or conditions.
 func (p *parser) parseCall() (*node, error) {
 	name := p.take()
 	p.at++ // the parenthesis
@@ -248,7 +251,8 @@ func (p *parser) parseOperand() (*node, error) {
 	}
 }
 
-// parseGroup reads a parenthesis, what inner reads, and the parenthesis that ends it. A path may go on behind it.
+// parseGroup reads a group in parentheses, with inner for its contents. A path may continue after
+// it.
 func (p *parser) parseGroup(inner func() (*node, error)) (*node, error) {
 	p.at++
 	p.enter()
@@ -271,7 +275,7 @@ func (p *parser) parseGroup(inner func() (*node, error)) (*node, error) {
 	return n, err
 }
 
-// checkCall keeps the problems of a call that the text alone shows, except for those that belong to its condition.
+// checkCall records the problems of a call, except misuse in a condition.
 func (p *parser) checkCall(n *node, name string) {
 	switch {
 	case n.fn == fnUnknown:
@@ -282,8 +286,8 @@ func (p *parser) checkCall(n *node, name string) {
 	p.checkOperands(n)
 }
 
-// checkOperands keeps the misuse of functions as operands: of a condition, nothing but size has a value to work with; of
-// an update, list_append cannot be an operand of a function.
+// checkOperands records the misuse of functions as operands: only size may be an operand in a
+// condition, and list_append cannot be an argument in an update.
 func (p *parser) checkOperands(n *node) {
 	for _, arg := range n.args {
 		if arg.op != opCall {

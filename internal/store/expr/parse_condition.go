@@ -10,8 +10,8 @@ const (
 
 var conditionKeywords = []string{"AND", "OR", "NOT", "BETWEEN", "IN"}
 
-// parseCondition parses a condition, filter or key condition expression: a Pratt parser, which tells operands from
-// conditions by what it has read.
+// parseCondition parses a condition, filter or key condition expression. It is a Pratt parser,
+// which distinguishes operands from conditions after it has read them.
 func parseCondition(text string) (*conditionTree, error) {
 	p, err := newParser(text)
 	if err != nil {
@@ -37,7 +37,8 @@ func parseCondition(text string) (*conditionTree, error) {
 	return t, nil
 }
 
-// parseExpression reads an operand or a condition whose operators bind at least as strongly as power.
+// parseExpression reads an operand or a condition whose operators bind at least as strongly as
+// power.
 func (p *parser) parseExpression(power int) (*node, error) {
 	left, err := p.parsePrefix()
 	for err == nil {
@@ -50,7 +51,7 @@ func (p *parser) parseExpression(power int) (*node, error) {
 	return nil, err
 }
 
-// parsePrefix reads what an expression can begin with.
+// parsePrefix reads the beginning of an expression: NOT, a group, a call or an operand.
 func (p *parser) parsePrefix() (*node, error) {
 	switch {
 	case p.isKeyword("NOT"):
@@ -67,18 +68,18 @@ func (p *parser) parseNot() (*node, error) {
 	p.operators++
 	p.enter()
 	defer p.leave()
-	of, err := p.parseExpression(powerNot)
+	operand, err := p.parseExpression(powerNot)
 	if err == nil {
-		err = p.mustBeCondition(of)
+		err = p.mustBeCondition(operand)
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.checkAlone(of)
-	return &node{op: opNot, args: []*node{of}}, nil
+	p.checkAlone(operand)
+	return &node{op: opNot, args: []*node{operand}}, nil
 }
 
-// infix gives the operator that comes next and its binding power; 0 where none does.
+// infix returns the operator that comes next and its binding power, or 0.
 func (p *parser) infix() (op, int) {
 	switch p.peek().kind {
 	case tokSymbol:
@@ -102,7 +103,7 @@ func (p *parser) infix() (op, int) {
 	return 0, 0
 }
 
-// parseInfix reads the operator o, which stands behind left, and its further operands.
+// parseInfix reads the operator o, which follows left, and its further operands.
 func (p *parser) parseInfix(left *node, o op, binds int) (*node, error) {
 	if binds != powerCompare {
 		return p.parseConnective(left, o, binds)
@@ -154,7 +155,7 @@ func (p *parser) parseArg(n *node) error {
 	return err
 }
 
-// parseBounds reads what follows BETWEEN.
+// parseBounds reads the bounds after BETWEEN.
 func (p *parser) parseBounds(n *node) error {
 	if err := p.parseArg(n); err != nil {
 		return err
@@ -166,7 +167,7 @@ func (p *parser) parseBounds(n *node) error {
 	return p.parseArg(n)
 }
 
-// parseList reads what follows IN.
+// parseList reads the list after IN.
 func (p *parser) parseList(n *node) error {
 	if err := p.expect("("); err != nil {
 		return err
@@ -176,8 +177,8 @@ func (p *parser) parseList(n *node) error {
 	return err
 }
 
-// mustBeCondition refuses an operand where a condition must stand. The error is at the token behind it, where the
-// operator is missing.
+// mustBeCondition refuses an operand in place of a condition. The error is at the next token, where
+// the operator is missing.
 func (p *parser) mustBeCondition(n *node) error {
 	if n.isOperand() {
 		return p.syntax()
@@ -185,7 +186,7 @@ func (p *parser) mustBeCondition(n *node) error {
 	return nil
 }
 
-// checkAlone keeps the misuse of size as a condition.
+// checkAlone records the misuse of size as a condition.
 func (p *parser) checkAlone(n *node) {
 	if n.op == opCall && n.fn == fnSize {
 		keep(&p.misused, problemMisused(n.fn.String()))

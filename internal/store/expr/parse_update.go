@@ -33,7 +33,7 @@ func parseUpdate(text string) (*updateTree, error) {
 	return t, nil
 }
 
-// atSection gives the section that begins here, if one does.
+// atSection returns the section that begins here, if one does.
 func (p *parser) atSection() (section, bool) {
 	if p.peek().kind != tokWord {
 		return 0, false
@@ -95,7 +95,7 @@ func (p *parser) parseSum() (*node, error) {
 	return &node{op: o, args: []*node{left, right}}, err
 }
 
-// parseTerm reads an operand of a sum; parentheses may hold a sum again.
+// parseTerm reads an operand of a sum; parentheses may contain another sum.
 func (p *parser) parseTerm() (*node, error) {
 	if p.isSymbol("(") {
 		return p.parseGroup(p.parseSum)

@@ -11,8 +11,9 @@ import (
 // path is a document path: the name of an attribute, then names of map members and list indices.
 type path []step
 
-// step is one element of a path. Its name is written in the expression (ref < 0, index < 0), or stands behind the
-// placeholder number ref of the tree (ref ≥ 0), or it is a list index (index ≥ 0). The first step is never an index.
+// step is one element of a path. Its name is written in the expression (ref < 0, index < 0) or is
+// the name of placeholder number ref (ref ≥ 0), or it is a list index (index ≥ 0). The first step
+// is never an index.
 type step struct {
 	name  string
 	ref   int32
@@ -23,7 +24,7 @@ func nameStep(name string) step { return step{name: name, ref: -1, index: -1} }
 
 func (s *step) isIndex() bool { return s.index >= 0 }
 
-// nameIn is the step's name, given what the tree's placeholders stand for.
+// nameIn returns the step's name; names belong to the tree's placeholders.
 func (s *step) nameIn(names []string) string {
 	if s.ref >= 0 {
 		return names[s.ref]
@@ -31,7 +32,8 @@ func (s *step) nameIn(names []string) string {
 	return s.name
 }
 
-// parseIndex reads a list index. One that is too large for a list to have is cut down to the largest: it is beyond every end.
+// parseIndex returns a list index. An index that no list can have is reduced to the largest: it is
+// beyond every end.
 func parseIndex(digits string) int32 {
 	n, err := strconv.ParseInt(digits, 10, 32)
 	if err != nil {
@@ -40,7 +42,7 @@ func parseIndex(digits string) int32 {
 	return int32(n)
 }
 
-// find gives the value at the path; nil where there is none.
+// find returns the value at the path, or nil.
 func (p path) find(item dynamo.Item, names []string) dynamo.Value {
 	v := item.Get(p[0].nameIn(names))
 	for i := 1; i < len(p) && v != nil; i++ {
@@ -49,7 +51,7 @@ func (p path) find(item dynamo.Item, names []string) dynamo.Value {
 	return v
 }
 
-// in gives the member of v that the step names; nil where v has none, or is not of a kind that could.
+// in returns the member of v that the step names, or nil.
 func (s *step) in(v dynamo.Value, names []string) dynamo.Value {
 	switch {
 	case s.isIndex():
@@ -67,7 +69,7 @@ func (p path) same(q path, names []string) bool {
 	return len(p) == len(q) && p.common(q, names) == len(p)
 }
 
-// common counts the steps that both paths begin with.
+// common returns the number of leading steps that both paths share.
 func (p path) common(q path, names []string) int {
 	n := min(len(p), len(q))
 	for i := range n {
@@ -78,7 +80,7 @@ func (p path) common(q path, names []string) int {
 	return n
 }
 
-// text writes the path as AWS's messages do: [a, [0], b].
+// text returns the path in the form of AWS's messages: [a, [0], b].
 func (p path) text(names []string) string {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -96,8 +98,8 @@ func (p path) text(names []string) string {
 	return b.String()
 }
 
-// checkPaths finds the first two paths of which one contains the other, and then the first two that disagree on
-// whether something is a list or a map.
+// checkPaths refuses a path that contains another, and then paths that disagree on whether a
+// value is a list or a map. It reports the first two.
 func checkPaths(paths []path, names []string) error {
 	if len(paths) < 2 {
 		return nil

@@ -14,16 +14,16 @@ const (
 	maxOperators   = 300     // operators and functions
 	maxIn          = 100     // values in the list of an IN
 	maxPlaceholder = 255     // bytes of a placeholder, its # or : included
-	maxSubstituted = 2 << 20 // bytes of all placeholders with what they stand for
+	maxSubstituted = 2 << 20 // bytes of all placeholders with their names and values
 	maxNesting     = maxOperators + 1
 )
 
-// problem is what is wrong with an expression: the message without its prefix "Invalid …Expression: ".
+// problem is the message of an error in an expression, without its prefix "Invalid …Expression: ".
 type problem string
 
 func (p problem) Error() string { return string(p) }
 
-// in gives the answer to a request whose expression of the given kind has the problem.
+// in returns the error for a problem in an expression of this kind.
 func (p problem) in(kind string) *dynamo.Error {
 	return dynamo.Invalid("Invalid " + kind + ": " + string(p))
 }
@@ -35,7 +35,7 @@ const (
 	problemOperators problem = "The expression contains too many operators; operator count: 301"
 	problemNesting   problem = "Syntax error; expression nested too deeply"
 
-	// msgInvalid begins what is wrong with a parameter rather than with an expression.
+	// msgInvalid begins messages about a parameter, as opposed to an expression.
 	msgInvalid = "One or more parameter values were invalid: "
 )
 
@@ -112,7 +112,7 @@ func problemOperand(section, kind string) problem {
 	return problem("Incorrect operand type for operator or function; operator: " + section + ", operand type: " + kind)
 }
 
-// describe writes a scalar as AWS writes it in the messages about BETWEEN: AttributeValue: {N:1}.
+// describe returns a scalar in the form of AWS's messages about BETWEEN: AttributeValue: {N:1}.
 func describe(v dynamo.Value) string {
 	var b strings.Builder
 	b.WriteString("AttributeValue: {" + v.Kind().String() + ":")

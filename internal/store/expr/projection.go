@@ -7,15 +7,17 @@ type Projection struct {
 	selector *selector
 }
 
-// Apply appends what the projection selects of the item to dst, and returns that part: an item without attributes where
-// nothing is selected. Several elements of one list come in ascending order and close together.
+// Apply appends the selected part of the item to dst and returns that part: an item without
+// attributes if nothing is selected. Several elements of one list come in ascending order, without
+// gaps.
 func (p *Projection) Apply(dst []byte, item dynamo.Item) dynamo.Item {
 	at := len(dst)
 	out, _ := p.selector.item(dst, item)
 	return dynamo.Item(out[at:])
 }
 
-// Attributes gives the top-level attributes that the projection names, each once, in ascending order.
+// Attributes returns the top-level attributes that the projection names, each once, in ascending
+// order.
 func (p *Projection) Attributes() []string {
 	list := make([]string, len(p.selector.children))
 	for i, c := range p.selector.children {
@@ -24,7 +26,7 @@ func (p *Projection) Attributes() []string {
 	return list
 }
 
-// Takes reports whether the projection names the attribute, and whether it takes it whole rather than in parts.
+// Takes reports whether the projection names the attribute, and whether it selects all of it.
 func (p *Projection) Takes(attribute string) (named, whole bool) {
 	for _, c := range p.selector.children {
 		if c.name == attribute {

@@ -2,7 +2,7 @@ package expr
 
 import "strings"
 
-// isReserved reports whether a bare word must not be an attribute name, in whatever case it is written.
+// isReserved reports whether a bare word, in any case, is reserved and cannot be an attribute name.
 func isReserved(word string) bool {
 	if len(word) > longestReserved {
 		return false
@@ -14,7 +14,8 @@ func isReserved(word string) bool {
 // longestReserved is the length of the longest reserved word.
 const longestReserved = 14
 
-// reserved is DynamoDB's list of reserved words (docs/spec/errors.md §13, AWS "Reserved words in DynamoDB").
+// reserved is DynamoDB's list of reserved words (docs/spec/errors.md §13, AWS "Reserved words in
+// DynamoDB").
 var reserved = wordSet(`
 ABORT ABSOLUTE ACTION ADD AFTER AGENT AGGREGATE ALL ALLOCATE ALTER ANALYZE AND ANY ARCHIVE ARE ARRAY AS ASC ASCII ASENSITIVE ASSERTION
 ASYMMETRIC AT ATOMIC ATTACH ATTRIBUTE AUTH AUTHORIZATION AUTHORIZE AUTO AVG BACK BACKUP BASE BATCH BEFORE BEGIN BETWEEN BIGINT BINARY BIT

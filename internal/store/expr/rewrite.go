@@ -7,13 +7,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// rewrite gives the item with the edits made. Their paths do not overlap, and every path leads into what exists.
+// rewrite returns the item with the edits made. Their paths do not overlap, and the parent of each
+// exists.
 func (u *Update) rewrite(item dynamo.Item, edits []edit) dynamo.Item {
 	return dynamo.Item(u.rewriteItem(nil, item, edits, 0))
 }
 
-// rewriteItem appends an item, or the content of a map, with the edits made; depth is how many steps of their paths lead
-// to it. Members that no edit names are copied as bytes.
+// rewriteItem appends an item, or the contents of a map, with the edits made; depth is the number
+// of steps in their paths that lead to it. It copies members without edits as bytes.
 func (u *Update) rewriteItem(dst []byte, item dynamo.Item, edits []edit, depth int) []byte {
 	b := builders.Get().(*dynamo.Builder)
 	defer builders.Put(b)
@@ -38,7 +39,8 @@ func (u *Update) rewriteItem(dst []byte, item dynamo.Item, edits []edit, depth i
 	return b.AppendItem(dst)
 }
 
-// rewriteValue gives a value with the edits made whose paths lead to it in depth steps; nil where it is taken away.
+// rewriteValue returns a value with the edits made whose paths lead to it in depth steps, or nil if
+// it is removed.
 func (u *Update) rewriteValue(v dynamo.Value, edits []edit, depth int) dynamo.Value {
 	switch {
 	case len(edits) == 0:
@@ -52,8 +54,8 @@ func (u *Update) rewriteValue(v dynamo.Value, edits []edit, depth int) dynamo.Va
 	}
 }
 
-// rewriteList gives a list with the edits made. All indices are positions in the list as it was; elements beyond its
-// end are appended in the order of their indices.
+// rewriteList returns a list with the edits made. All indices are positions in the old list.
+// Elements beyond its end are appended in the order of their indices.
 func (u *Update) rewriteList(v dynamo.Value, edits []edit, depth int) dynamo.Value {
 	index := func(e edit) int { return int(e.path[depth].index) }
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(index(a), index(b)) })

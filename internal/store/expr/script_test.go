@@ -14,18 +14,19 @@ import (
 
 var rewriteScripts = flag.Bool("rewrite", false, "rewrite the expected output in testdata")
 
-// TestScripts runs the scripts in testdata. A script is a list of cases with blank lines between them; a command that
-// gives something is followed by what it gives:
+// TestScripts runs the scripts in testdata. A script is a list of cases with blank lines between
+// them. A command is followed by its expected result, if it has one:
 //
 //	# A comment.
 //	values {":v": 2}
 //	condition a < :v
 //	= true
 //
-// Commands: item JSON (none: no item) stays for the cases that follow, as does schema "p:S | s:N", partition key before
-// the "|" and sort key behind it. names JSON and values JSON hold for their case. condition, filter, update, projection and
-// query (a key condition) give what the expression gives, or the error. old and new do the update and give what
-// UPDATED_OLD and UPDATED_NEW return. unused gives the placeholders that were not used.
+// Commands: item JSON (none: no item) sets the item for the following cases, and schema "p:S | s:N"
+// the key, partition key before the "|" and sort key after it. names JSON and values JSON apply to
+// their case. condition, filter, update, projection and query (a key condition) return the result
+// of the expression, or the error. old and new execute the update and return the attributes for
+// UPDATED_OLD and UPDATED_NEW. unused returns the unused placeholders.
 //
 // Run with -rewrite to replace the expected results with the actual ones.
 func TestScripts(t *testing.T) {

@@ -9,16 +9,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// selector is the tree of some document paths that do not overlap: which parts of a document they name. At the root the
-// children are names of attributes; a selector without children takes its part whole.
+// selector is the tree of document paths that do not overlap: the parts of a document that they
+// name. At the root, the children are names of attributes. A selector without children takes its
+// part whole.
 type selector struct {
 	name     string
-	index    int32 // of an element of a list; -1: name counts
+	index    int32 // the index of a list element; -1: name counts
 	children []*selector
 }
 
-// newSelector makes the tree of paths whose placeholders stand for names. Where two paths disagree on whether something
-// is a list or a map, the document decides which one finds something.
+// newSelector returns the tree of paths; names are those of the placeholders. If two paths disagree
+// on whether a value is a list or a map, the document decides which one finds something.
 func newSelector(paths []path, names []string) *selector {
 	root := &selector{index: -1}
 	for _, p := range paths {
@@ -31,7 +32,7 @@ func newSelector(paths []path, names []string) *selector {
 	return root
 }
 
-// child gives the child for a step, made if there is none yet.
+// child returns the child for a step, and adds it if it is missing.
 func (s *selector) child(index int32, st *step, names []string) *selector {
 	name := ""
 	if index < 0 {
@@ -47,7 +48,7 @@ func (s *selector) child(index int32, st *step, names []string) *selector {
 	return c
 }
 
-// sort brings names and indices into the order in which items and lists hold them.
+// sort orders names and indices as items and lists do.
 func (s *selector) sort() {
 	slices.SortFunc(s.children, func(a, b *selector) int {
 		return cmp.Or(cmp.Compare(a.index, b.index), strings.Compare(a.name, b.name))
@@ -57,25 +58,25 @@ func (s *selector) sort() {
 	}
 }
 
-// builders holds builders between uses: one is needed for every map that is put together.
+// builders holds builders between uses; each map under construction needs one.
 var builders = sync.Pool{New: func() any { return new(dynamo.Builder) }}
 
-// item appends the selected part of an item to dst and reports whether there is any. It goes through the attributes and
-// the selector side by side and stops at the last name that it looks for.
+// item appends the selected part of an item to dst and reports whether there is any. It walks the
+// attributes and the selector in parallel, and stops after the last name.
 func (s *selector) item(dst []byte, item dynamo.Item) ([]byte, bool) {
 	b := builders.Get().(*dynamo.Builder)
 	defer builders.Put(b)
 	b.Reset()
-	rest, found := s.names(), false
+	unread, found := s.names(), false
 	for name, v := range item.All() {
-		for len(rest) > 0 && rest[0].name < string(name) {
-			rest = rest[1:]
+		for len(unread) > 0 && unread[0].name < string(name) {
+			unread = unread[1:]
 		}
-		if len(rest) == 0 {
+		if len(unread) == 0 {
 			break
 		}
-		if rest[0].name == string(name) {
-			if part := rest[0].value(v); part != nil {
+		if unread[0].name == string(name) {
+			if part := unread[0].value(v); part != nil {
 				b.SetBytes(name, part)
 				found = true
 			}
@@ -84,7 +85,8 @@ func (s *selector) item(dst []byte, item dynamo.Item) ([]byte, bool) {
 	return b.AppendItem(dst), found
 }
 
-// names gives the children that are names: the indices stand behind them, for -1 is less than every index.
+// names returns the children that are names. They stand before the indices, since -1 is less than
+// every index.
 func (s *selector) names() []*selector {
 	n := 0
 	for n < len(s.children) && s.children[n].index < 0 {
@@ -93,7 +95,7 @@ func (s *selector) names() []*selector {
 	return s.children[:n]
 }
 
-// value gives the selected part of a value; nil where there is none.
+// value returns the selected part of a value, or nil.
 func (s *selector) value(v dynamo.Value) dynamo.Value {
 	switch {
 	case len(s.children) == 0:
@@ -108,19 +110,19 @@ func (s *selector) value(v dynamo.Value) dynamo.Value {
 	return nil
 }
 
-// list gives the selected elements of a list, in ascending order and close together.
+// list returns the selected elements of a list, in ascending order and without gaps.
 func (s *selector) list(v dynamo.Value) dynamo.Value {
 	var parts []dynamo.Value
-	rest, i := s.children[len(s.names()):], int32(0)
+	unread, i := s.children[len(s.names()):], int32(0)
 	for e := range v.Elements() {
-		if len(rest) == 0 {
+		if len(unread) == 0 {
 			break
 		}
-		if rest[0].index == i {
-			if part := rest[0].value(e); part != nil {
+		if unread[0].index == i {
+			if part := unread[0].value(e); part != nil {
 				parts = append(parts, part)
 			}
-			rest = rest[1:]
+			unread = unread[1:]
 		}
 		i++
 	}

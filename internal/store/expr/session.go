@@ -7,7 +7,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// The kinds of expression, as requests and messages name them.
+// The kinds of expression, with their names in requests and messages.
 const (
 	ConditionExpression    = "ConditionExpression"
 	FilterExpression       = "FilterExpression"
@@ -21,12 +21,12 @@ const (
 	paramValues = "ExpressionAttributeValues"
 )
 
-// Session is the expressions of one request: it binds their placeholders and knows which of them were used. It is not
-// safe for concurrent use; what it compiles is.
+// Session compiles the expressions of one request: it binds their placeholders and records which
+// ones they use. It is not safe for concurrent use; the compiled expressions are.
 //
-// Every error of NewSession and of a Session's methods is a *dynamo.Error that the request alone has earned: on PutItem
-// and UpdateItem it comes in the envelope of docs/spec/errors.md §8. What depends on a table or an item is an error of
-// KeyCondition.Range and Update.Apply.
+// Every error of NewSession and of a Session's methods is a *dynamo.Error about the request alone.
+// On PutItem and UpdateItem it comes in the envelope of docs/spec/errors.md §8. Errors that depend
+// on a table or an item come from KeyCondition.Range and Update.Apply.
 type Session struct {
 	names  map[string]string
 	values map[string]dynamo.Value
@@ -34,9 +34,9 @@ type Session struct {
 	buf    [4]*placeholders
 }
 
-// NewSession checks the placeholders: their syntax, their number and their size. A nil map is an absent parameter, an
-// empty one an error. It keeps the maps. That the values themselves are valid is checked by whoever has read them;
-// in the order of checks it comes next.
+// NewSession returns a session after a check of the placeholders' syntax, number and size. A nil
+// map is an absent parameter, and an empty one an error. The session keeps the maps. The caller
+// checks the values themselves; that check ranks after these.
 func NewSession(names map[string]string, values map[string]dynamo.Value) (*Session, error) {
 	if err := checkKeys(paramNames, '#', names); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func NewSession(names map[string]string, values map[string]dynamo.Value) (*Sessi
 	return s, nil
 }
 
-// checkKeys checks the placeholders of one parameter. Of several bad ones the first in order of the bytes is reported.
+// checkKeys checks the placeholders of one parameter. It reports the first bad one in byte order.
 func checkKeys[V any](param string, sigil byte, m map[string]V) error {
 	if m != nil && len(m) == 0 {
 		return dynamo.Invalid(param + " must not be empty")
@@ -89,7 +89,7 @@ func isPlaceholder(key string, sigil byte) bool {
 	return wordEnd(key, 1) == len(key)
 }
 
-// emptyName gives the first placeholder that stands for an empty name.
+// emptyName returns the first placeholder with an empty name.
 func emptyName(names map[string]string) string {
 	first := ""
 	for key, name := range names {
@@ -100,7 +100,8 @@ func emptyName(names map[string]string) string {
 	return first
 }
 
-// Condition compiles a condition or filter expression; kind is ConditionExpression or FilterExpression.
+// Condition returns a compiled condition or filter expression; kind is ConditionExpression or
+// FilterExpression.
 func (s *Session) Condition(kind, text string) (*Condition, error) {
 	tree, err := conditions.tree(text)
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *Session) Condition(kind, text string) (*Condition, error) {
 	return c, nil
 }
 
-// KeyCondition compiles a key condition expression; KeyCondition.Check and KeyCondition.Range go on from there.
+// KeyCondition returns a compiled key condition expression. Call its Check and Range next.
 func (s *Session) KeyCondition(text string) (*KeyCondition, error) {
 	c, err := s.Condition(KeyConditionExpression, text)
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *Session) KeyCondition(text string) (*KeyCondition, error) {
 	return newKeyCondition(c), nil
 }
 
-// Update compiles an update expression.
+// Update returns a compiled update expression.
 func (s *Session) Update(text string) (*Update, error) {
 	tree, err := updates.tree(text)
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *Session) Update(text string) (*Update, error) {
 	return u, nil
 }
 
-// Projection compiles a projection expression.
+// Projection returns a compiled projection expression.
 func (s *Session) Projection(text string) (*Projection, error) {
 	tree, err := projections.tree(text)
 	if err != nil {
@@ -161,7 +162,8 @@ func (s *Session) Projection(text string) (*Projection, error) {
 	return &Projection{newSelector(tree.paths, b.names)}, nil
 }
 
-// Unused reports placeholders that no expression has used. It comes after the last expression of the request.
+// Unused returns the error for placeholders that no expression has used. Call it after the
+// request's last expression.
 func (s *Session) Unused() error {
 	if err := reportUnused(paramNames, s.names, s.bound, func(p *placeholders) []string { return p.names }); err != nil {
 		return err
@@ -171,7 +173,7 @@ func (s *Session) Unused() error {
 
 func reportUnused[V any](param string, given map[string]V, bound []*placeholders, list func(*placeholders) []string) error {
 	if len(given) == 0 || len(bound) == 1 && len(list(bound[0])) == len(given) {
-		return nil // one expression, whose placeholders are distinct and all defined, used as many as there are
+		return nil // one expression, with distinct and defined placeholders, as many as there are
 	}
 	used := map[string]struct{}{}
 	for _, p := range bound {
@@ -192,21 +194,22 @@ func reportUnused[V any](param string, given map[string]V, bound []*placeholders
 	return dynamo.Invalid("Value provided in " + param + " unused in expressions: keys: {" + strings.Join(unused, ", ") + "}")
 }
 
-// MixedParameters is the error of a request that has parameters of both generations, whose names it is given in the
-// order of docs/spec/errors.md §11.
+// MixedParameters returns the error for a request with legacy parameters and expressions, named in
+// the order of docs/spec/errors.md §11.
 func MixedParameters(legacy, expressions []string) error {
 	return dynamo.Invalid("Can not use both expression and non-expression parameters in the same request: " +
 		"Non-expression parameters: {" + strings.Join(legacy, ", ") + "} " +
 		"Expression parameters: {" + strings.Join(expressions, ", ") + "}")
 }
 
-// NamesWithoutExpression is the error of a request that has ExpressionAttributeNames and no expression.
+// NamesWithoutExpression returns the error for a request with ExpressionAttributeNames and no
+// expression.
 func NamesWithoutExpression() error {
 	return dynamo.Invalid(paramNames + " can only be specified when using expressions")
 }
 
-// ValuesWithoutExpression is the error of a request that has ExpressionAttributeValues and none of the expressions that
-// could use them, which are named in the order of the message.
+// ValuesWithoutExpression returns the error for a request with ExpressionAttributeValues and no
+// expression that could use them. kinds are those expressions, in the order of the message.
 func ValuesWithoutExpression(kinds ...string) error {
 	verb := " is null"
 	if len(kinds) > 1 {

@@ -7,7 +7,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// TestPlaceholderKeys checks what is wrong with the placeholders themselves, which precedes every expression.
+// TestPlaceholderKeys checks the errors of the placeholders themselves, which precede those of
+// every expression.
 func TestPlaceholderKeys(t *testing.T) {
 	one := mustValue(`1`)
 	long := strings.Repeat("x", maxPlaceholder)
@@ -41,7 +42,7 @@ func TestPlaceholderKeys(t *testing.T) {
 	}
 }
 
-// checkMessage checks the message of a ValidationException; "" is no error.
+// checkMessage checks the message of a ValidationException; "" means no error.
 func checkMessage(t *testing.T, err error, want string) {
 	t.Helper()
 	got := ""
@@ -79,7 +80,7 @@ func TestUnused(t *testing.T) {
 	checkMessage(t, s.Unused(), "")
 }
 
-// TestParameterMisuse checks the messages about parameters that the caller has found to be misused.
+// TestParameterMisuse checks the messages about misused parameters.
 func TestParameterMisuse(t *testing.T) {
 	checkMessage(t, MixedParameters([]string{"AttributeUpdates", "Expected"}, []string{"UpdateExpression"}),
 		"Can not use both expression and non-expression parameters in the same request: "+
@@ -91,7 +92,7 @@ func TestParameterMisuse(t *testing.T) {
 		"ExpressionAttributeValues can only be specified when using expressions: FilterExpression and KeyConditionExpression are null")
 }
 
-// TestLimits checks the limits of one expression at both of their sides.
+// TestLimits checks both sides of each limit of an expression.
 func TestLimits(t *testing.T) {
 	v := map[string]dynamo.Value{":v": mustValue(`1`)}
 	list := func(n int) string { return strings.TrimSuffix(strings.Repeat(":v,", n), ",") }
@@ -137,7 +138,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestAttributes checks what a caller learns of the attributes that an expression names.
+// TestAttributes checks the attributes that expressions report.
 func TestAttributes(t *testing.T) {
 	s, err := NewSession(map[string]string{"#c": "c.d"}, map[string]dynamo.Value{":v": mustValue(`1`)})
 	if err != nil {

@@ -2,13 +2,13 @@ package expr
 
 import "strings"
 
-// op says what a node is.
+// op is the kind of a node.
 type op uint8
 
 const (
 	opPath  op = iota // path
 	opValue           // value placeholder
-	opCall            // function: fn, or the name where it is unknown
+	opCall            // function: fn, or the name if it is unknown
 	opAnd
 	opOr
 	opNot
@@ -24,7 +24,7 @@ const (
 	opMinus
 )
 
-// opTexts are the operators as messages name them.
+// opTexts are the operators' names in messages.
 var opTexts = [...]string{
 	opAnd: "AND", opOr: "OR", opNot: "NOT", opEQ: "=", opNE: "<>", opLT: "<", opLE: "<=", opGT: ">", opGE: ">=",
 	opBetween: "BETWEEN", opIn: "IN", opPlus: "+", opMinus: "-",
@@ -32,7 +32,7 @@ var opTexts = [...]string{
 
 func (o op) String() string { return opTexts[o] }
 
-// isOrder reports whether the operator compares by order, which S, N and B alone have.
+// isOrder reports whether the operator compares by order, which only S, N and B have.
 func (o op) isOrder() bool { return o >= opLT && o <= opGE || o == opBetween }
 
 // function is one of the functions of all kinds of expression.
@@ -50,11 +50,11 @@ const (
 	fnListAppend
 )
 
-// functions gives each function its name and its number of operands. Names are case-sensitive.
+// functions has the name and the number of operands of each function. Names are case-sensitive.
 var functions = [...]struct {
 	name     string
 	operands int
-	update   bool // belongs to update expressions, and no others
+	update   bool // allowed in update expressions only
 }{
 	fnExists:      {"attribute_exists", 1, false},
 	fnNotExists:   {"attribute_not_exists", 1, false},
@@ -77,25 +77,25 @@ func functionNamed(name string) function {
 
 func (fn function) String() string { return functions[fn].name }
 
-// node is a part of an expression: an operand, or something done with operands.
+// node is a part of an expression: an operand, or an operation on operands.
 type node struct {
 	op      op
 	fn      function // of opCall
-	grouped bool     // it stood in parentheses of its own
+	grouped bool     // was in parentheses
 	value   int32    // of opValue: number of the placeholder in the tree
 	path    path     // of opPath
 	args    []*node
 }
 
-// isOperand reports whether the node has a value, rather than being true or false.
+// isOperand reports whether the node has a value, as opposed to being true or false.
 func (n *node) isOperand() bool {
 	return n.op == opPath || n.op == opValue || n.op == opPlus || n.op == opMinus
 }
 
-// isLeaf reports whether the node is a condition by itself, and not made of conditions.
+// isLeaf reports whether the node is a condition that is not made of conditions.
 func (n *node) isLeaf() bool { return n.op != opAnd && n.op != opOr && n.op != opNot }
 
-// name is what messages call the node's operator or function.
+// name returns the name of the node's operator or function in messages.
 func (n *node) name() string {
 	if n.op == opCall {
 		return n.fn.String()
@@ -109,7 +109,7 @@ type placeholders struct {
 	values []string
 }
 
-// number finds text in list, or adds it.
+// number returns the position of text in list, after adding it if it is missing.
 func number(list *[]string, text string) int32 {
 	for i, have := range *list {
 		if have == text {
@@ -120,11 +120,12 @@ func number(list *[]string, text string) int32 {
 	return int32(len(*list) - 1)
 }
 
-// conditionTree is a parsed condition, filter or key condition expression. It is immutable and has no static problems.
+// conditionTree is a parsed condition, filter or key condition expression. It is immutable and has
+// no static problems.
 type conditionTree struct {
 	placeholders
 	root   *node
-	leaves []*node // the conditions that AND, OR and NOT connect, in order
+	leaves []*node // the conditions that AND, OR and NOT join, in order
 	paths  []path  // in order
 }
 
@@ -132,8 +133,9 @@ type conditionTree struct {
 type projectionTree struct {
 	placeholders
 	paths    []path
-	selector *selector // ready for use; nil where it depends on placeholders
-	problem  error     // overlapping paths; nil, and not checked yet, where that depends on placeholders
+	selector *selector // ready for use; nil if it depends on placeholders
+	// overlapping paths; nil, and not checked yet, if that depends on placeholders
+	problem error
 }
 
 // section is one of the four parts of an update expression.
@@ -150,7 +152,7 @@ var sectionNames = [...]string{sectionSet: "SET", sectionRemove: "REMOVE", secti
 
 func (s section) String() string { return sectionNames[s] }
 
-// sectionNamed gives the section that a word begins, in whatever case it is written.
+// sectionNamed returns the section that a word begins, in any case.
 func sectionNamed(word string) (section, bool) {
 	for s, name := range sectionNames {
 		if strings.EqualFold(name, word) {

@@ -7,20 +7,22 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Update is a compiled update expression, or AttributeUpdates. It is immutable; Apply may run more than once.
+// Update is a compiled update expression, or AttributeUpdates. It is immutable; Apply may run more
+// than once.
 type Update struct {
 	actions []action
 	binding
-	legacy bool // AttributeUpdates: ADD takes lists, and a type mismatch has a text of its own
+	// AttributeUpdates: ADD takes lists, and the error for a type mismatch has another text
+	legacy bool
 }
 
 // UpdatePath is a document path that an update writes.
 type UpdatePath struct {
 	Attribute string // top level
-	Nested    bool   // the path goes on into the attribute
+	Nested    bool   // the path continues inside the attribute
 }
 
-// Paths gives the paths that the update writes, in the order of the expression.
+// Paths returns the paths that the update writes, in the order of the expression.
 func (u *Update) Paths() []UpdatePath {
 	list := make([]UpdatePath, len(u.actions))
 	for i := range u.actions {
@@ -30,7 +32,7 @@ func (u *Update) Paths() []UpdatePath {
 	return list
 }
 
-// Texts of the errors of run time (docs/spec/errors.md §11, §9).
+// Texts of the errors of Apply (docs/spec/errors.md §11, §9).
 const (
 	msgOperandType = "An operand in the update expression has an incorrect data type"
 	msgPath        = "The document path provided in the update expression is invalid for update"
@@ -39,17 +41,18 @@ const (
 	msgDepth       = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )
 
-// edit is what an action does to one item: the value goes to the path; nil takes away what is there.
+// edit is the effect of an action on one item: it stores the value at the path, or with nil removes
+// it.
 type edit struct {
 	path  path
 	value dynamo.Value
 }
 
-// Apply gives the item after the update, in memory of its own. Every operand is read from old, whatever the order of the
-// actions. Where there is no item (old is nil) the result begins as key, except that an update which only removes makes
-// no item: the result is nil then. The attributes that the update does not name are copied unread.
+// Apply returns the item after the update, in its own memory. Every operand is read from old,
+// independent of the order of the actions. If there is no item (old is nil), the result begins as
+// key; an update that only removes returns nil then. Attributes without changes are copied unread.
 //
-// Errors are *dynamo.Error of run time; the size of the result and its index keys are the caller's to check.
+// Errors are *dynamo.Error. The caller checks the size of the result and its index keys.
 func (u *Update) Apply(old, key dynamo.Item) (dynamo.Item, error) {
 	if old == nil {
 		if u.onlyRemoves() && len(u.actions) > 0 {
@@ -68,13 +71,13 @@ func (u *Update) Apply(old, key dynamo.Item) (dynamo.Item, error) {
 	return u.rewrite(old, edits), nil
 }
 
-// onlyRemoves reports whether no action of the update can make an attribute.
+// onlyRemoves reports whether no action of the update can create an attribute.
 func (u *Update) onlyRemoves() bool {
 	return !slices.ContainsFunc(u.actions, func(a action) bool { return a.section == sectionSet || a.section == sectionAdd })
 }
 
-// edits works out what the update does to the item. The errors come in AWS's order: the right sides of all assignments,
-// then path by path.
+// edits returns the update's effects on the item. Errors come in AWS's order: the right sides of
+// all assignments, then path by path.
 func (u *Update) edits(list []edit, item dynamo.Item) ([]edit, error) {
 	e := evaluation{&u.binding, item}
 	var buf [4]dynamo.Value
@@ -119,7 +122,7 @@ func (u *Update) edits(list []edit, item dynamo.Item) ([]edit, error) {
 	return list, nil
 }
 
-// canUpdate reports whether what the path leads into exists and is of the kind that the last step needs.
+// canUpdate reports whether the parent of the path's last step exists and is of the right kind.
 func (e evaluation) canUpdate(p path) bool {
 	if len(p) == 1 {
 		return true
@@ -131,7 +134,7 @@ func (e evaluation) canUpdate(p path) bool {
 	return parent.Kind() == dynamo.KindMap
 }
 
-// result gives the value of the right side of an assignment.
+// result returns the value of the right side of an assignment.
 func (e evaluation) result(n *node) (dynamo.Value, error) {
 	switch n.op {
 	case opPath:
@@ -154,7 +157,7 @@ func (e evaluation) result(n *node) (dynamo.Value, error) {
 	}
 }
 
-// both gives the values of the two operands of n, which must be of the given kind.
+// both returns the values of the two operands of n, which must be of this kind.
 func (e evaluation) both(n *node, kind dynamo.Kind) (a, b dynamo.Value, err error) {
 	if a, err = e.result(n.args[0]); err != nil {
 		return nil, nil, err
@@ -199,7 +202,7 @@ func (e evaluation) append(n *node) (dynamo.Value, error) {
 	return concat(a, b), nil
 }
 
-// concat gives the list of the elements of a, then those of b.
+// concat returns a list of the elements of a, then those in b.
 func concat(a, b dynamo.Value) dynamo.Value {
 	elems := slices.Grow([]dynamo.Value(nil), a.Len()+b.Len())
 	elems = slices.AppendSeq(elems, a.Elements())
@@ -207,7 +210,7 @@ func concat(a, b dynamo.Value) dynamo.Value {
 	return dynamo.AppendList(nil, elems)
 }
 
-// mismatch is the error of ADD and DELETE where the attribute is of another type than the operand.
+// mismatch returns the error of ADD and DELETE for an attribute of another type than the operand.
 func (u *Update) mismatch() error {
 	if u.legacy {
 		return dynamo.Invalid(msgMismatch)
@@ -215,7 +218,7 @@ func (u *Update) mismatch() error {
 	return dynamo.Invalid(msgOperandType)
 }
 
-// add gives what ADD makes of the value that is there, which may be none.
+// add returns the result of ADD for the present value, which may be nil.
 func (u *Update) add(have, operand dynamo.Value) (dynamo.Value, error) {
 	switch {
 	case have == nil:
@@ -233,23 +236,24 @@ func (u *Update) add(have, operand dynamo.Value) (dynamo.Value, error) {
 	return dynamo.AppendSet(nil, have.Kind(), elems), nil
 }
 
-// subtract gives what DELETE leaves of the set that is there. An empty rest is nil; keep says that nothing is to be done.
-func (u *Update) subtract(have, operand dynamo.Value) (rest dynamo.Value, keep bool, err error) {
+// subtract returns the present set without the elements in operand, or nil if none is left. keep
+// reports that there is nothing to do.
+func (u *Update) subtract(have, operand dynamo.Value) (remainder dynamo.Value, keep bool, err error) {
 	switch {
 	case have == nil:
 		return nil, true, nil
 	case have.Kind() != operand.Kind():
 		return nil, false, u.mismatch()
 	}
-	elems := without(slices.Collect(have.Payloads()), slices.Collect(operand.Payloads()))
+	elems := difference(slices.Collect(have.Payloads()), slices.Collect(operand.Payloads()))
 	if len(elems) == 0 {
 		return nil, false, nil
 	}
 	return dynamo.AppendSet(nil, have.Kind(), elems), false, nil
 }
 
-// without takes the elements of b out of a, in place; both ascend.
-func without(a, b [][]byte) [][]byte {
+// difference returns a without the elements of b, in place of a. Both ascend.
+func difference(a, b [][]byte) [][]byte {
 	return slices.DeleteFunc(a, func(e []byte) bool {
 		for len(b) > 0 && bytes.Compare(b[0], e) < 0 {
 			b = b[1:]
@@ -258,23 +262,23 @@ func without(a, b [][]byte) [][]byte {
 	})
 }
 
-// UpdatedOld gives what ReturnValues UPDATED_OLD returns of the item before the update: the parts at the paths that the
-// update writes; nil where there are none.
+// UpdatedOld returns the attributes for ReturnValues UPDATED_OLD: the parts of the old item at the
+// paths that the update writes, or nil if there are none.
 func (u *Update) UpdatedOld(old dynamo.Item) dynamo.Item {
 	return u.parts(old, func(section) bool { return true })
 }
 
-// UpdatedNew gives what ReturnValues UPDATED_NEW returns of the item after the update: the parts at the paths that it has
-// written, and not those that it has removed; nil where there are none. An element that was appended to a list is not
-// among them when its index was beyond the end.
+// UpdatedNew returns the attributes for ReturnValues UPDATED_NEW: the parts of the updated item at
+// the paths that the update has written and not removed, or nil if there are none. An element
+// appended to a list is omitted if its index was beyond the end.
 func (u *Update) UpdatedNew(updated dynamo.Item) dynamo.Item {
 	return u.parts(updated, func(s section) bool { return s != sectionRemove })
 }
 
-func (u *Update) parts(item dynamo.Item, of func(section) bool) dynamo.Item {
+func (u *Update) parts(item dynamo.Item, written func(section) bool) dynamo.Item {
 	var paths []path
 	for i := range u.actions {
-		if of(u.actions[i].section) {
+		if written(u.actions[i].section) {
 			paths = append(paths, u.actions[i].path)
 		}
 	}

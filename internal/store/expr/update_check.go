@@ -2,7 +2,8 @@ package expr
 
 import "github.com/mayflydb/mayfly/internal/store/dynamo"
 
-// check finds what is wrong with an update expression whose placeholders are bound, in the order of docs/spec/errors.md §11.
+// check returns the error for an update expression with bound placeholders, in the order of
+// docs/spec/errors.md §11.
 func (u *Update) check(t *updateTree) error {
 	if err := firstOf(u.undefinedName, u.undefinedValue, checkPaths(t.paths, u.names)); err != nil {
 		return err
@@ -20,7 +21,8 @@ func (u *Update) check(t *updateTree) error {
 	return nil
 }
 
-// operandNames are the types that ADD and DELETE refuse, as their messages name them. ADD takes numbers.
+// operandNames are the types that ADD and DELETE refuse, by their names in messages. ADD takes
+// numbers.
 var operandNames = map[dynamo.Kind]string{
 	dynamo.KindString: "STRING", dynamo.KindNumber: "NUMBER", dynamo.KindBinary: "BINARY", dynamo.KindNull: "NULL",
 	dynamo.KindBool: "BOOLEAN", dynamo.KindList: "LIST", dynamo.KindMap: "MAP",
