@@ -7,21 +7,18 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // The real time after which a stream is looked for again: the longer the more often it was not there, so that waiting for one that never comes costs next to nothing.
-const (
-	awaitFirst = time.Second
-	awaitMost  = time.Minute
-)
+var awaiting = retry.Policy{First: time.Second, Most: time.Minute}
 
 // AwaitStream waits until a table has a stream other than the one of the ARN last, which may be empty: a table that was named in a file may come later, and its stream
 // may be renewed. It gives the stream's ARN; "" once ctx is done. The stream may have been switched off by then: what it holds can still be read.
 // Where the database says when tables change, nothing is asked meanwhile. missing is told once, and of the error if it was one, when it has to wait.
 func AwaitStream(ctx context.Context, db *dynamodb.Client, registry Registry, table, last string, missing func(error)) string {
 	said := false
-	for wait := awaitFirst; ctx.Err() == nil; wait = min(2*wait, awaitMost) {
+	for pauses := awaiting.Start(); ctx.Err() == nil; {
 		var changed <-chan struct{}
 		if registry.Changed != nil {
 			changed = registry.Changed()
@@ -35,7 +32,7 @@ func AwaitStream(ctx context.Context, db *dynamodb.Client, registry Registry, ta
 			said = true
 		}
 		if changed == nil || err != nil && !gone(err) {
-			clock.Pause(wait, ctx.Done())
+			pauses.Wait(ctx)
 			continue
 		}
 		select {

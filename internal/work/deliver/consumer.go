@@ -16,6 +16,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // Start says where a consumer begins that has no checkpoint.
@@ -79,7 +80,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("consumer %q: %w", c.Name, err)
 	}
-	for last, wait := "", againFirst; ctx.Err() == nil; {
+	for last, pauses := "", afterFailure.Start(); ctx.Err() == nil; {
 		arn, err := c.stream(ctx)
 		if err != nil {
 			return err
@@ -88,8 +89,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 			if !c.restored(ctx) {
 				return nil
 			}
-			clock.Pause(wait, ctx.Done())
-			wait = min(2*wait, againMost)
+			pauses.Wait(ctx)
 			continue
 		}
 		if !c.renewed(ctx, arn) {
@@ -97,8 +97,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 		}
 		ran := clock.Stopwatch()
 		newWorker(c, arn).run(ctx)
-		if ran() > againMost {
-			wait = againFirst
+		if ran() > afterFailure.Most {
+			pauses.Reset()
 		}
 		if c.StreamARN != "" {
 			return nil
@@ -117,7 +117,7 @@ func (c *Consumer) renewed(ctx context.Context, arn string) bool {
 		return true
 	}
 	leases := lease.New(c.DB, c.Name, c.Leases)
-	return nil == persist(ctx, c.Logger.With("consumer", c.Name), "switch to the table's new stream", func() error {
+	return nil == retry.Until(ctx, c.Logger.With("consumer", c.Name), afterFailure, "switch to the table's new stream", func() error {
 		rows, err := leases.Rows(ctx)
 		row := rows[rowStream]
 		if err != nil || row.Checkpoint == arn {
@@ -142,7 +142,7 @@ func (c *Consumer) restored(ctx context.Context) (again bool) {
 	if c.Restore == nil || c.Table == "" {
 		return false
 	}
-	err := persist(ctx, c.Logger.With("consumer", c.Name), "enable the stream of a table again", func() (err error) {
+	err := retry.Until(ctx, c.Logger.With("consumer", c.Name), afterFailure, "enable the stream of a table again", func() (err error) {
 		again, err = c.Restore(ctx)
 		return err
 	})
@@ -206,7 +206,7 @@ func (c *Consumer) stream(ctx context.Context) (string, error) {
 		return c.StreamARN, nil
 	}
 	var arn string
-	err := persist(ctx, c.Logger.With("consumer", c.Name), "find the stream of a table", func() error {
+	err := retry.Until(ctx, c.Logger.With("consumer", c.Name), afterFailure, "find the stream of a table", func() error {
 		out, err := c.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
 		if gone(err) {
 			return nil

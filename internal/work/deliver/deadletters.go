@@ -19,6 +19,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // DeadLetter is a parcel that has failed for good.
@@ -318,11 +319,11 @@ func (w *writer) all(ctx context.Context, writes []write) error {
 		unprocessed := func() error {
 			err := w.try(ctx, in)
 			if err != nil && !errors.Is(err, errUnprocessed) {
-				return &final{err}
+				return retry.Final(err)
 			}
 			return err
 		}
-		if err := persist(ctx, w.log, "write items", unprocessed); err != nil {
+		if err := retry.Until(ctx, w.log, afterFailure, "write items", unprocessed); err != nil {
 			return err
 		}
 	}

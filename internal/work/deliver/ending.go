@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -67,7 +68,7 @@ func (o *origin) run(ctx context.Context) {
 		for i := range batch {
 			ended[i] = batch[i].Ended
 		}
-		if err := persist(ctx, o.log, "report the end of deliveries", func() error { return o.end(ctx, ended) }); err != nil {
+		if err := retry.Until(ctx, o.log, afterFailure, "report the end of deliveries", func() error { return o.end(ctx, ended) }); err != nil {
 			return
 		}
 		for i := range batch {

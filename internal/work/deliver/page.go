@@ -13,6 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 const (
@@ -42,10 +44,10 @@ func (r *reading) page(ctx context.Context, iterator *string, limit int) (record
 	call, cancel := r.untilLeave(ctx)
 	defer cancel()
 	var out *dynamodbstreams.GetRecordsOutput
-	err = persist(call, r.log, "read records", func() (err error) {
+	err = retry.Until(call, r.log, afterFailure, "read records", func() (err error) {
 		out, err = r.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(int32(limit))}, askToWait)
 		if gone(err) || lostPlace(err) {
-			return &final{err}
+			return retry.Final(err)
 		}
 		return err
 	})
@@ -102,10 +104,10 @@ func (r *reading) iterator(ctx context.Context) (*string, error) {
 // iteratorFor asks for an iterator. Where its place was trimmed it begins at the oldest record that there is.
 func (r *reading) iteratorFor(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput) (*string, error) {
 	var out *dynamodbstreams.GetShardIteratorOutput
-	err := persist(ctx, r.log, "find the place in a shard", func() (err error) {
+	err := retry.Until(ctx, r.log, afterFailure, "find the place in a shard", func() (err error) {
 		out, err = r.Streams.GetShardIterator(ctx, in)
 		if trimmed(err) || gone(err) || in.SequenceNumber != nil && noPlace(err) {
-			return &final{err}
+			return retry.Final(err)
 		}
 		return err
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -149,7 +150,7 @@ func (d *Courier) retry(ctx context.Context, r Record) error {
 	}
 	if p.kept.parts > 0 {
 		needed, missing := false, 0
-		err := persist(ctx, d.o.Logger, "read the parts of a body", func() (err error) {
+		err := retry.Until(ctx, d.o.Logger, afterFailure, "read the parts of a body", func() (err error) {
 			needed, missing, err = d.gather(ctx, &p)
 			return err
 		})

@@ -8,18 +8,18 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 const (
 	pageMax = 1000 // the most that GetRecords gives
 
-	pollFirst = 10 * time.Millisecond // between calls to a server that does not hold them
-	pollMost  = time.Second
-
 	settleLimit = 250 * time.Millisecond // for records under way when Run ends, where Settle does not say
 )
+
+// polling is how often a server is asked that does not hold calls itself.
+var polling = retry.Policy{First: 10 * time.Millisecond, Most: time.Second}
 
 // checkpointEnd is the checkpoint of a shard that was read to its end.
 const checkpointEnd = "end"
@@ -114,7 +114,7 @@ func (r *reading) settleLast(ctx context.Context) {
 // read hands over the records of the shard, until its end: that is nil.
 func (r *reading) read(ctx context.Context) error {
 	iterator, err := r.iterator(ctx)
-	for wait := pollFirst; err == nil && iterator != nil; {
+	for pauses := polling.Start(); err == nil && iterator != nil; {
 		var room int
 		if room, err = r.waitForRoom(ctx); err != nil {
 			return err
@@ -126,11 +126,10 @@ func (r *reading) read(ctx context.Context) error {
 		case err != nil:
 			return err
 		case len(page) > 0:
-			wait = pollFirst
+			pauses.Reset()
 			err = r.hand(ctx, page)
 		case !held && iterator != nil:
-			r.pause(ctx, wait)
-			wait = min(2*wait, pollMost)
+			r.pause(ctx, pauses)
 		}
 		if err == nil {
 			err = r.mayGoOn(ctx)
@@ -151,10 +150,10 @@ func (r *reading) mayGoOn(ctx context.Context) error {
 }
 
 // pause waits, or until the shard is to be left.
-func (r *reading) pause(ctx context.Context, d time.Duration) {
+func (r *reading) pause(ctx context.Context, pauses *retry.Backoff) {
 	ctx, cancel := r.untilLeave(ctx)
 	defer cancel()
-	clock.Pause(d, ctx.Done())
+	pauses.Wait(ctx)
 }
 
 // untilLeave is a context that is also done when the shard is to be left.

@@ -17,6 +17,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // consumerRetries is the name of the consumer that brings parked parcels back.
@@ -41,7 +42,7 @@ func newRetries() *retries {
 func (r *retries) run(ctx context.Context, d *Courier) {
 	for ctx.Err() == nil {
 		exists := false
-		err := persist(ctx, d.o.Logger, "look for parked deliveries", func() (err error) {
+		err := retry.Until(ctx, d.o.Logger, afterFailure, "look for parked deliveries", func() (err error) {
 			exists, err = r.exists(ctx, d)
 			return err
 		})
@@ -189,7 +190,7 @@ func (d *Courier) expired(ctx context.Context, r Record) error {
 		return nil
 	}
 	id := idOf(&r)
-	return persist(ctx, d.o.Logger, "look for a parked delivery", func() error {
+	return retry.Until(ctx, d.o.Logger, afterFailure, "look for a parked delivery", func() error {
 		out, err := d.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.parked, Key: retryKey(id, partParcel), ConsistentRead: aws.Bool(true)})
 		if err == nil && out.Item == nil { // else it was handed over once more
 			d.writer.add(kept{parts, generation}.removals(d.parked, id)...)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // worker reads the shards of one stream for a consumer: those that it has leases of, parents before their children.
@@ -68,7 +69,7 @@ func (w *worker) run(ctx context.Context) {
 	w.progress = w.Registry.register(w.Name, w.arn)
 	w.setProgress(w.progress)
 	for over := false; !over; {
-		err := persist(ctx, w.log, "look at the shards", func() (err error) {
+		err := retry.Until(ctx, w.log, afterFailure, "look at the shards", func() (err error) {
 			over, err = w.look(ctx)
 			return err
 		})
@@ -97,7 +98,7 @@ func (w *worker) depart(ctx context.Context) {
 func (w *worker) wait(ctx context.Context) {
 	next := w.leases.Duration() / lookParts
 	if w.changed || w.vanished {
-		next = min(next, againFirst)
+		next = min(next, afterFailure.First)
 	}
 	if w.changed || w.vanished || !w.leases.Exclusive() {
 		timer := clock.AfterFunc(next, func() { tell(w.again) })
@@ -342,7 +343,7 @@ func (w *worker) take(ctx context.Context, row lease.Row, since time.Time) (bool
 // readShard reads a shard until its end, until ctx is done, or until another worker is to have the shard or has it. After a failure it goes on from the checkpoint.
 func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, latest *string, since time.Time) {
 	log := w.log.With("shard", taken.Shard(), "term", taken.Term())
-	for wait := againFirst; ; wait = min(2*wait, againMost) {
+	for pauses := afterFailure.Start(); ; pauses.Wait(ctx) {
 		before := taken.Checkpoint()
 		r := &reading{
 			Consumer: w.Consumer, window: newWindow(), arn: w.arn, shard: taken.Shard(), lease: taken, leases: w.leases, progress: w.progress, log: log,
@@ -366,10 +367,9 @@ func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, lat
 			return
 		}
 		if taken.Checkpoint() != before {
-			wait = againFirst
+			pauses.Reset()
 		}
-		log.Warn("reading a shard failed; continuing from the checkpoint", "error", err, "after", wait)
-		clock.Pause(wait, ctx.Done())
+		log.Warn("reading a shard failed; continuing from the checkpoint", "error", err, "after", pauses.Next())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // writer puts and deletes items in batches. While one is written, the next one gathers; it need not wait when it is full. Writes of one key keep their order.
@@ -211,9 +212,8 @@ func (w *writer) write(ctx context.Context, batch []write) error {
 	for _, b := range batch {
 		in.RequestItems[b.at.table] = append(in.RequestItems[b.at.table], b.request)
 	}
-	err := persist(ctx, w.log, "write items", func() error { return w.try(ctx, in) })
-	var refused *final
-	if !errors.As(err, &refused) {
+	err := retry.Until(ctx, w.log, afterFailure, "write items", func() error { return w.try(ctx, in) })
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	if len(batch) == 1 {
@@ -243,7 +243,7 @@ func (w *writer) try(ctx context.Context, in *dynamodb.BatchWriteItemInput) erro
 	var api smithy.APIError
 	switch {
 	case errors.As(err, &api) && api.ErrorCode() == "ValidationException":
-		return &final{err}
+		return retry.Final(err)
 	case err != nil:
 		return err
 	case len(out.UnprocessedItems) > 0:

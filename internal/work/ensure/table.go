@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // Spec says what a table is like. Its keys are strings, and it is billed on demand.
@@ -42,9 +43,10 @@ const (
 	tagExpiry = "mayfly:expiry" // what mayfly's own workers wait for is gone at its deadline, whatever the server's default
 
 	activeLimit = 2 * time.Minute // within which a table has to become usable
-	activeFirst = 5 * time.Millisecond
-	activeEvery = time.Second
 )
+
+// activation is how often a table is looked at that is being created.
+var activation = retry.Policy{First: 5 * time.Millisecond, Most: time.Second}
 
 // Table gives the description of a table that can be used. Where there is none it is made, and what of it was switched off is switched on.
 func Table(ctx context.Context, db *dynamodb.Client, spec Spec) (*types.TableDescription, error) {
@@ -180,7 +182,7 @@ func invalid(err error) bool {
 // active waits until a table can be used.
 func active(ctx context.Context, db *dynamodb.Client, name string) (*types.TableDescription, error) {
 	elapsed := clock.Stopwatch()
-	for wait := activeFirst; ; wait = min(2*wait, activeEvery) {
+	for pauses := activation.Start(); ; {
 		out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
 		switch {
 		case err != nil:
@@ -190,9 +192,8 @@ func active(ctx context.Context, db *dynamodb.Client, name string) (*types.Table
 		case elapsed() > activeLimit:
 			return nil, fmt.Errorf("it has been %s for %s", out.Table.TableStatus, activeLimit)
 		}
-		clock.Pause(wait, ctx.Done())
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if !pauses.Wait(ctx) {
+			return nil, ctx.Err()
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // Done is the checkpoint of a lease that needs nothing more: Hold leaves it alone.
@@ -88,8 +89,7 @@ func (f *failure) Error() string { return f.err.Error() }
 
 // hold looks at the leases until ctx is done or there is nothing more to do: that is nil.
 func (h *holder) hold(ctx context.Context) error {
-	pause := againFirst
-	for {
+	for pauses := (retry.Policy{First: againFirst, Most: h.leases.Duration() / lookParts}).Start(); ; {
 		left, next, err := h.look(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -97,13 +97,12 @@ func (h *holder) hold(ctx context.Context) error {
 		case err != nil && h.leases.o.Fatal(err):
 			return fmt.Errorf("look at the leases of %q: %w", h.leases.consumer, err)
 		case err != nil:
-			h.leases.o.Logger.Warn("reading leases failed; trying again", "consumer", h.leases.consumer, "error", err, "after", pause)
-			clock.Pause(pause, ctx.Done())
-			pause = min(2*pause, max(againFirst, h.leases.Duration()/lookParts))
+			h.leases.o.Logger.Warn("reading leases failed; trying again", "consumer", h.leases.consumer, "error", err, "after", pauses.Next())
+			pauses.Wait(ctx)
 		case left == 0:
 			return nil
 		default:
-			pause = againFirst
+			pauses.Reset()
 			h.wait(ctx, next)
 		}
 	}

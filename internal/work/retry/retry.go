@@ -77,6 +77,8 @@ func (b *Backoff) Ease() {
 // final is an error that ends Until.
 type final struct{ error }
 
+func (f *final) Unwrap() error { return f.error }
+
 // Final marks an error that another attempt cannot mend. Until returns the error without the mark.
 func Final(err error) error { return &final{err} }
 
