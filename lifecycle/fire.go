@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
 // Limits of a batch of firings.
@@ -24,26 +23,19 @@ const (
 	batchesAhead = 4       // concurrent transactions
 )
 
-// handle processes a page of the stream of a lifecycle's table. Expired items are transitions and
-// calls; it ignores all other records.
-func (l *Lifecycles) handle(ctx context.Context, lifecycle string, records []deliver.Record) error {
+// fireExpired makes the transitions and calls whose items have expired. It ignores all other items.
+func (l *Lifecycles) fireExpired(ctx context.Context, lifecycle string, expired []timer.Firing) error {
 	var firings, calls []*firing
-	for _, r := range records {
-		if !deliver.Expired(&r.Record, attrDue, l.o.Mark) || r.Dynamodb == nil {
-			r.Done() // a change, or a deletion by a client: not a transition
-			continue
-		}
-		old, err := attributevalue.FromDynamoDBStreamsMap(r.Dynamodb.OldImage)
-		if err != nil {
-			return err
-		}
-		switch part := attr.String(old[attrPart]); {
+	for _, x := range expired {
+		it := x.Item
+		f := &firing{id: attr.String(it[attrEntity]), incarnation: attr.String(it[attrIncarnation]), generation: attr.Integer(it[attrGeneration]), done: x.Done}
+		switch part := attr.String(it[attrPart]); {
 		case part == partNext:
-			firings = append(firings, &firing{id: attr.String(old[attrEntity]), incarnation: attr.String(old[attrIncarnation]), generation: attr.Integer(old[attrGeneration]), done: r.Done})
+			firings = append(firings, f)
 		case strings.HasPrefix(part, partCall):
-			calls = append(calls, &firing{id: attr.String(old[attrEntity]), incarnation: attr.String(old[attrIncarnation]), generation: attr.Integer(old[attrGeneration]), done: r.Done})
+			calls = append(calls, f)
 		default:
-			r.Done()
+			f.done()
 		}
 	}
 	if len(firings)+len(calls) == 0 {
@@ -234,7 +226,7 @@ func (l *Lifecycles) readAll(ctx context.Context, lifecycle string, batch []*fir
 			ProjectionExpression: aws.String("#v"), ExpressionAttributeNames: map[string]string{"#v": attrVersion},
 		},
 	}
-	for pause := passingPause; len(left) > 0; pause = min(2*pause, time.Second) {
+	for pauses := conflicts.Start(); len(left) > 0; {
 		page, err := l.o.DB.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: left})
 		if err != nil {
 			return nil, 0, err
@@ -247,9 +239,8 @@ func (l *Lifecycles) readAll(ctx context.Context, lifecycle string, batch []*fir
 			version = attr.Integer(it[attrVersion])
 		}
 		if left = page.UnprocessedKeys; len(left) > 0 {
-			clock.Pause(pause, ctx.Done())
-			if err := ctx.Err(); err != nil {
-				return nil, 0, err
+			if !pauses.Wait(ctx) {
+				return nil, 0, ctx.Err()
 			}
 		}
 	}

@@ -2,47 +2,24 @@ package lifecycle
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// makeTable creates the table of a lifecycle's entities if it does not exist.
-func (l *Lifecycles) makeTable(ctx context.Context, lifecycle string) error {
-	_, err := ensure.Table(ctx, l.o.DB, entitiesSpec(lifecycle))
-	return err
-}
-
-// searchAgain repeats search until it succeeds.
-func (l *Lifecycles) searchAgain(ctx context.Context, lifecycle string, log *slog.Logger) {
-	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
-		armed, called, err := l.search(ctx, lifecycle)
-		if err == nil {
-			log.Warn("stream records were lost; a scan found the changes in them", "transitions", armed, "calls", called)
-			return
-		}
-		if ctx.Err() == nil {
-			log.Warn("looking for lost transitions failed; trying again", "error", err, "after", wait)
-			clock.Pause(wait, ctx.Done())
-		}
-	}
-}
-
-// search scans a lifecycle's table for overdue transitions whose item is gone and for calls that
-// were never handed over, and arms them again. Run calls it after a loss of stream records. If a
-// record was not lost after all, the generation refuses the second firing, and a repeated call has
-// the same ID.
-func (l *Lifecycles) search(ctx context.Context, lifecycle string) (armed, called int, err error) {
+// search scans a lifecycle's table for transitions that were due before an instant and whose item
+// is gone, and for calls that were never handed over, and arms them again. Run calls it after a
+// loss of stream records. If a record was not lost after all, the generation refuses the second
+// firing, and a repeated call has the same ID.
+func (l *Lifecycles) search(ctx context.Context, lifecycle string, before time.Time) (armed, called int, err error) {
 	table, now := EntityTable(lifecycle), l.now()
 	err = l.each(ctx, lifecycle, func(e *entity) error {
-		if e.end != "" || e.next == nil || !e.paused.IsZero() || e.next.at.After(now) {
+		if e.end != "" || e.next == nil || !e.paused.IsZero() || !e.next.at.Before(before) {
 			return nil
 		}
 		_, err := l.o.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
@@ -97,7 +74,7 @@ func (l *Lifecycles) searchCalls(ctx context.Context, lifecycle string, now time
 
 // unlessCancelled returns nil for a transaction whose conditions failed, and otherwise err.
 func unlessCancelled(err error) error {
-	if c := cancelledBy(err); c != nil && !passing(c) {
+	if c := cancelledBy(err); c != nil && !retry.Cancelled(c.CancellationReasons) {
 		return nil
 	}
 	return err

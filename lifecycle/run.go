@@ -9,15 +9,17 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/retry"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
+// again is the pauses between attempts at an endpoint that failed, in real time.
+var again = retry.Policy{First: 50 * time.Millisecond, Most: 10 * time.Second}
+
 const (
-	// real time before the first retry at an endpoint that failed
-	againFirst = 50 * time.Millisecond
-	againMost  = 10 * time.Second
 	// interval of the search for new lifecycles, at an endpoint that does not announce changes
-	look    = 5 * time.Second
-	courier = "lifecycle" // its name among the couriers of the endpoint
+	searchEvery = 5 * time.Second
+	courier     = "lifecycle" // its name among the couriers of the endpoint
 )
 
 // runner reads the streams of lifecycles, and hands over calls.
@@ -29,24 +31,17 @@ type runner struct {
 	mu      struct {
 		sync.Mutex
 		begun     bool
-		ctx       context.Context      // of Run; nil before and after
-		following map[string]*follower // by lifecycle
+		ctx       context.Context          // of Run; nil before and after
+		following map[string]*timer.Timers // the transitions and calls of each lifecycle
 		work      sync.WaitGroup
 		failed    error
 		cancel    context.CancelFunc
 	}
 }
 
-// follower reads the stream of one lifecycle.
-type follower struct {
-	once sync.Once
-	// closed when the database has registered the consumer, or needs no registration
-	registered chan struct{}
-}
-
 func newRunner(l *Lifecycles) *runner {
 	r := &runner{l: l, ready: make(chan struct{}), wake: make(chan struct{}, 1)}
-	r.mu.following = map[string]*follower{}
+	r.mu.following = map[string]*timer.Timers{}
 	if l.o.Streams == nil {
 		return r
 	}
@@ -76,7 +71,8 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 	r.mu.begun, r.mu.ctx, r.mu.cancel = true, ctx, cancel
 	r.mu.Unlock()
 	r.start("calls", r.courier.Run)
-	for first, wait := true, againFirst; ctx.Err() == nil; {
+	first, pauses := true, again.Start()
+	for ctx.Err() == nil {
 		var changed <-chan struct{}
 		if l.o.Registry.Changed != nil {
 			changed = l.o.Registry.Changed()
@@ -85,13 +81,12 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 		names, err := l.names(ctx, true)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.o.Logger.Warn("looking for lifecycles failed; trying again", "error", err, "after", wait)
-				clock.Pause(wait, ctx.Done())
-				wait = min(2*wait, againMost)
+				l.o.Logger.Warn("looking for lifecycles failed; trying again", "error", err, "after", pauses.Next())
+				pauses.Wait(ctx)
 			}
 			continue
 		}
-		wait = againFirst
+		pauses.Reset()
 		for _, name := range names {
 			if err := r.follow(ctx, name); err != nil {
 				break
@@ -116,7 +111,7 @@ func (l *Lifecycles) Ready() <-chan struct{} { return l.runner.ready }
 // await waits until there may be another lifecycle.
 func (r *runner) await(ctx context.Context, changed <-chan struct{}) {
 	if changed == nil {
-		timer := clock.AfterFunc(look, func() {
+		timer := clock.AfterFunc(searchEvery, func() {
 			select {
 			case r.wake <- struct{}{}:
 			default:
@@ -150,19 +145,19 @@ func (r *runner) start(name string, part func(context.Context) error) {
 // returns when the database has registered the consumer.
 func (r *runner) follow(ctx context.Context, lifecycle string) error {
 	r.mu.Lock()
-	f := r.mu.following[lifecycle]
-	if f == nil {
+	t := r.mu.following[lifecycle]
+	if t == nil {
 		if r.mu.ctx == nil {
 			r.mu.Unlock()
 			return nil
 		}
-		f = &follower{registered: make(chan struct{})}
-		r.mu.following[lifecycle] = f
-		r.start("transitions of "+lifecycle, func(ctx context.Context) error { return r.read(ctx, f, lifecycle) })
+		t = r.timers(lifecycle)
+		r.mu.following[lifecycle] = t
+		r.start("transitions of "+lifecycle, t.Run)
 	}
 	r.mu.Unlock()
 	select {
-	case <-f.registered:
+	case <-t.Ready():
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -172,53 +167,20 @@ func (r *runner) follow(ctx context.Context, lifecycle string) error {
 // consumerOf returns the name of the consumer of a lifecycle's stream.
 func consumerOf(lifecycle string) string { return "lifecycle." + lifecycle }
 
-// read reads a lifecycle's stream until ctx is done.
-func (r *runner) read(ctx context.Context, f *follower, lifecycle string) error {
+// timers returns the timers in a lifecycle's table: its pending transitions, and calls.
+func (r *runner) timers(lifecycle string) *timer.Timers {
 	l := r.l
-	defer f.note()
 	log := l.o.Logger.With("lifecycle", lifecycle)
-	for wait := againFirst; ; wait = min(2*wait, againMost) {
-		if err := l.makeTable(ctx, lifecycle); err == nil {
-			break
-		} else if ctx.Err() != nil {
-			return nil
-		} else {
-			log.Warn("the table of entities is missing; creating it again", "error", err, "after", wait)
-		}
-		clock.Pause(wait, ctx.Done())
-	}
-	search := make(chan struct{}, 1)
-	lost := func() {
-		select {
-		case search <- struct{}{}:
-		default:
-		}
-	}
-	c := &deliver.Consumer{
-		Name: consumerOf(lifecycle), Table: EntityTable(lifecycle), Start: deliver.TrimHorizon, DB: l.o.DB, Streams: l.o.Streams, Now: l.o.Now, Leases: l.leases(),
-		Registry: l.o.Registry.Notify(f.note), Logger: l.o.Logger, Settle: r.courier.Settle,
-		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
-			return l.handle(ctx, lifecycle, records)
-		},
-		Lost:    func(string) { lost() },
-		Renewed: func(context.Context, string) error { lost(); return nil },
-	}
-	c.Restore = c.Restorer(entitiesSpec(lifecycle))
-	var work sync.WaitGroup
-	defer work.Wait()
-	searching, cancel := context.WithCancel(ctx)
-	defer cancel()
-	work.Go(func() {
-		for {
-			select {
-			case <-search:
-				l.searchAgain(searching, lifecycle, log)
-			case <-searching.Done():
-				return
+	return timer.New(timer.Options{
+		Name: consumerOf(lifecycle), Table: entitiesSpec(lifecycle), DB: l.o.DB, Streams: l.o.Streams, Now: l.o.Now, Leases: l.leases(),
+		Registry: l.o.Registry, Mark: l.o.Mark, Logger: log, Settle: r.courier.Settle,
+		Fire: func(ctx context.Context, expired []timer.Firing) error { return l.fireExpired(ctx, lifecycle, expired) },
+		Search: func(ctx context.Context, before time.Time) error {
+			armed, called, err := l.search(ctx, lifecycle, before)
+			if err == nil {
+				log.Warn("stream records were lost; a scan found the changes in them", "transitions", armed, "calls", called)
 			}
-		}
+			return err
+		},
 	})
-	return c.Run(ctx)
 }
-
-func (f *follower) note() { f.once.Do(func() { close(f.registered) }) }

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 const batchFirings = 20 // firings in a transaction; each has up to four actions
@@ -135,10 +135,9 @@ func same(a, b types.AttributeValue) bool {
 }
 
 // Retries of a transaction that conflicts with another one.
-const (
-	passingTries = 8
-	passingPause = 5 * time.Millisecond // doubled after each attempt
-)
+const conflictTries = 8
+
+var conflicts = retry.Policy{First: 5 * time.Millisecond, Most: time.Second}
 
 // transact writes several changes in one transaction. If conditions fail, nothing is written, and
 // refused has the positions of the refused changes.
@@ -151,7 +150,7 @@ func (l *Lifecycles) transact(ctx context.Context, changes []*change) (refused [
 		actions = append(actions, c.actions(now)...)
 	}
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: actions}
-	for pause, tries := passingPause, 1; ; pause, tries = 2*pause, tries+1 {
+	for pauses, tries := conflicts.Start(), 1; ; tries++ {
 		// The transaction has no token of its own: the generation reveals a repetition.
 		_, err := l.o.DB.TransactWriteItems(ctx, in, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil })
 		if err == nil {
@@ -178,29 +177,13 @@ func (l *Lifecycles) transact(ctx context.Context, changes []*change) (refused [
 		if len(refused) > 0 {
 			return refused, nil
 		}
-		if !passing(cancelled) || tries == passingTries {
+		if !retry.Cancelled(cancelled.CancellationReasons) || tries == conflictTries {
 			return nil, err
 		}
-		clock.Pause(pause, ctx.Done())
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if !pauses.Wait(ctx) {
+			return nil, ctx.Err()
 		}
 	}
-}
-
-// passing reports whether a retry of the same transaction may succeed.
-func passing(c *types.TransactionCanceledException) bool {
-	busy := false
-	for _, r := range c.CancellationReasons {
-		switch aws.ToString(r.Code) {
-		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
-			busy = true
-		case "None", "":
-		default:
-			return false
-		}
-	}
-	return busy
 }
 
 // impossible reports whether a transaction fails at every attempt, for example because an item is
