@@ -12,12 +12,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
-// httpClient is a transport as the SDK calls it, without what net/http's client would add.
+// httpClient is a transport as an HTTP client of the SDK, without the additions of net/http's
+// client.
 type httpClient struct{ http.RoundTripper }
 
 func (c httpClient) Do(r *http.Request) (*http.Response, error) { return c.RoundTrip(r) }
 
-// inProcess is the way of requests to a database in this process. Clients can be made before the server that answers them is.
+// inProcess answers requests with a database in this process. A client can be created before the
+// database's server.
 type inProcess struct{ db *DB }
 
 // RoundTrip answers a request.
@@ -25,7 +27,8 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	return wire.Transport{Server: p.db.server}.RoundTrip(r)
 }
 
-// newClients makes the SDK clients of one database over a transport in this process. They are safe for concurrent use.
+// newClients returns the SDK clients of a database over a transport in this process. They are safe
+// for concurrent use.
 func newClients(in http.RoundTripper, region string) (*dynamodb.Client, *dynamodbstreams.Client) {
 	over := httpClient{in}
 	db := dynamodb.New(dynamodb.Options{
@@ -46,7 +49,7 @@ func newClients(in http.RoundTripper, region string) (*dynamodb.Client, *dynamod
 	return db, streams
 }
 
-// newSchedulerClient makes such a client for EventBridge Scheduler.
+// newSchedulerClient returns a client for EventBridge Scheduler, like newClients.
 func newSchedulerClient(in http.RoundTripper, region string) *scheduler.Client {
 	return scheduler.New(scheduler.Options{
 		Region:      region,
@@ -57,8 +60,9 @@ func newSchedulerClient(in http.RoundTripper, region string) *scheduler.Client {
 	})
 }
 
-// The SDK's middlewares that only a network needs: who sends, where to, signed how, compressed, tried again. Without them a call
-// costs less than half. What callers may rest on stays: validation, serialization, interceptors, typed errors, request ids.
+// The SDK's middlewares for a network: user agent, endpoint, signature, compression, retries.
+// Without them a call costs less than half. Everything that callers rely on stays: validation,
+// serialization, interceptors, typed errors, request ids.
 var (
 	buildNetworking    = []string{"ClientRequestID", "UserAgent", "RecursionDetection", "SetCredentialSourceMiddleware"}
 	finalizeNetworking = []string{
@@ -68,8 +72,8 @@ var (
 	deserializeNetworking = []string{"RecordResponseTiming"}
 )
 
-// dropNetworking takes them out of an operation's stack. One that the operation does not have is not missed: Remove reports it,
-// and the services differ in a few.
+// dropNetworking removes them from an operation's stack. It ignores the error of Remove for a
+// missing one, since the services differ in a few.
 func dropNetworking(stack *middleware.Stack) error {
 	for _, id := range buildNetworking {
 		_, _ = stack.Build.Remove(id)

@@ -12,57 +12,63 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// Clock is a database's time, by which items expire. It runs with the machine's until it is frozen, set, advanced or given another
-// rate, and only ever goes forward. Moving the clock of a directory is for good: see Options.ClockControl.
+// Clock is a database's time, which decides about expiry. It runs with the machine's clock until it
+// is frozen, set, advanced or given another rate, and it never goes back. Moving the clock of a
+// directory is permanent; see Options.ClockControl.
 type Clock struct {
 	engine  *engine.Engine
 	expired *atomic.Int64 // items removed by their deadlines since the database was opened
 }
 
-// ClockState is what a clock shows and how it goes.
+// ClockState is the reading and the mode of a clock.
 type ClockState struct {
-	Now      time.Time     // in UTC, to the millisecond
-	Frozen   bool          // it stands still until it is moved or given a rate
-	Rate     float64       // its seconds per second of real time while it is not frozen
-	Offset   time.Duration // Now minus the machine's clock
-	Standing bool          // it waits for the machine's clock, which lies behind an instant that was already used
+	Now    time.Time     // in UTC, to the millisecond
+	Frozen bool          // the clock stands still until it is moved or given a rate
+	Rate   float64       // seconds per second of real time, unless frozen
+	Offset time.Duration // Now minus the machine's clock
+	// the clock waits for the machine's, which is behind an instant that was already used
+	Standing bool
 }
 
-// Moved is what happened while a clock was moved.
+// Moved is the result of moving a clock.
 type Moved struct {
-	From, To   time.Time // where it was and where it is
-	Expired    int64     // items removed by their deadlines meanwhile
-	Unfinished bool      // the time limit passed before the clock got there, or before everything due was done
-	Busy       []string  // then: the consumers of streams in this process that were not done, in no order
+	From, To time.Time // before and after
+	Expired  int64     // items removed by their deadlines during the move
+	// the time limit passed before the clock arrived, or before all due work was done
+	Unfinished bool
+	// the consumers of streams in this process that were not done by then, in no order
+	Busy []string
 }
 
-// Now is the present instant, in UTC and to the millisecond.
+// Now returns the present instant, in UTC and to the millisecond.
 func (c *Clock) Now() time.Time { return c.engine.Now().Time() }
 
-// State describes the clock at this moment.
+// State returns the clock's present state.
 func (c *Clock) State() ClockState {
 	s := c.engine.Clock().State()
 	return ClockState{Now: s.Now, Frozen: s.Frozen, Rate: s.Rate, Offset: s.Offset, Standing: s.Standing}
 }
 
-// Freeze stops the clock where it is. SetRate lets it run again.
+// Freeze stops the clock. SetRate starts it again.
 func (c *Clock) Freeze() { c.engine.Clock().Freeze() }
 
-// SetRate lets the clock run from where it is: 1 with real time, 60 an hour a minute. Zero freezes it. Range: 0 to 1e9.
+// SetRate sets the clock's speed: 1 is real time, 60 is an hour a minute, 0 freezes it. Range: 0 to
+// 1e9.
 func (c *Clock) SetRate(rate float64) error { return c.engine.Clock().SetRate(rate) }
 
 // advanceLimit bounds the real time that Advance and Set take.
 const advanceLimit = time.Minute
 
-// Advance moves the clock forward by a duration, from due instant to due instant: it stops at each deadline on the way until what is
-// due there has been removed and its stream record can be read, and until the consumers of streams that run in this process are done with
-// it, as if the time had passed. After a minute of real time it returns what has happened, with Unfinished set.
+// Advance moves the clock forward by a duration, as if the time had passed. It stops at each
+// deadline on the way until the due items are removed, their stream records can be read, and the
+// consumers of streams in this process are done with them. After a minute of real time it returns
+// with Unfinished set.
 func (c *Clock) Advance(ctx context.Context, by time.Duration) (Moved, error) {
 	return c.advance(ctx, by, advanceLimit)
 }
 
-// Set moves the clock forward to an instant, rounded up to the millisecond, as Advance does. An instant that lies behind is
-// ErrBackward.
+// Set moves the clock forward to an instant, rounded up to the millisecond, as Advance does. For an
+// instant in the past it returns ErrBackward.
 func (c *Clock) Set(ctx context.Context, to time.Time) (Moved, error) {
 	return c.set(ctx, to, advanceLimit)
 }
@@ -89,7 +95,7 @@ func (c *Clock) set(ctx context.Context, to time.Time, limit time.Duration) (Mov
 	switch {
 	case by < 0:
 		return Moved{}, fmt.Errorf("set to %s, which is before %s: %w", stamp(to), stamp(now), ErrBackward)
-	case !now.Add(by).Equal(to): // a duration holds 292 years
+	case !now.Add(by).Equal(to): // a duration has at most 292 years
 		return Moved{}, fmt.Errorf("set to %s: %w: move it by at most 292 years at a time", stamp(to), clock.ErrRange)
 	}
 	return c.advance(ctx, by, limit)
@@ -97,7 +103,7 @@ func (c *Clock) set(ctx context.Context, to time.Time, limit time.Duration) (Mov
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// functions is the clock as the clock endpoints move it.
+// functions returns the clock for the HTTP endpoints.
 func (c *Clock) functions() admin.Clock {
 	here := func(err error) (admin.Moved, error) {
 		now := c.Now()
@@ -121,7 +127,7 @@ func (c *Clock) functions() admin.Clock {
 	}
 }
 
-// refused marks what the clock does not do, as against what went wrong.
+// refused marks a request that the clock refuses, in contrast to a failure.
 func refused(err error) error {
 	if errors.Is(err, clock.ErrBackward) || errors.Is(err, clock.ErrRange) {
 		return &admin.MoveError{Reason: err.Error()}

@@ -21,16 +21,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
-// What Open runs into, for errors.Is.
+// Errors of Open and of the clock, for errors.Is.
 var (
-	ErrLocked     = kv.ErrLocked      // another process has the directory open
-	ErrFormat     = engine.ErrFormat  // a newer version wrote the directory
-	ErrCorrupt    = kv.ErrCorrupt     // the directory is damaged
-	ErrDamaged    = kv.ErrDamaged     // the directory is damaged, and nothing in it was changed; matches ErrCorrupt too
-	ErrForeign    = kv.ErrForeign     // the directory holds other files, and no database
+	ErrLocked  = kv.ErrLocked     // another process has the directory open
+	ErrFormat  = engine.ErrFormat // a newer version wrote the directory
+	ErrCorrupt = kv.ErrCorrupt    // the directory is damaged
+	// the directory is damaged, and no file was changed; matches ErrCorrupt too
+	ErrDamaged    = kv.ErrDamaged
+	ErrForeign    = kv.ErrForeign     // the directory has other files, and no database
 	ErrNoSpace    = kv.ErrNoSpace     // the disk is too full to open the directory
 	ErrClockAhead = engine.ErrAhead   // the directory's clock is more than a minute ahead of the machine's
-	ErrBackward   = clock.ErrBackward // a clock was to go back
+	ErrBackward   = clock.ErrBackward // a clock cannot go back
 )
 
 // DB is an open database. Its methods may be called from any goroutine.
@@ -50,17 +51,18 @@ type DB struct {
 	changes   changes
 
 	stop      context.CancelFunc // ends the background work
-	ran       chan struct{}      // closed when it has ended
+	ran       chan struct{}      // closed when the background work has ended
 	failed    chan struct{}      // closed when the database has stopped by itself
-	failure   error              // why; set before failed is closed
+	failure   error              // the reason; set before failed is closed
 	closeOnce sync.Once
 	closeErr  error
 }
 
-// Open opens the database in a directory, and makes it where there is none. With an empty dir it lives in memory. Items expire
-// from then on; Close ends that.
+// Open opens the database in a directory, and creates the directory if it is missing. If dir is
+// empty, the database is in memory. Items expire until Close.
 //
-// One process at a time can have a directory open. The errors of the package's variables say what a caller can do something about.
+// Only one process can have a directory open. The package's error variables are the failures that a
+// caller can act on.
 func Open(dir string, options Options) (*DB, error) {
 	options = options.withDefaults(dir)
 	if err := options.validate(dir); err != nil {
@@ -94,7 +96,7 @@ func Open(dir string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mayfly: change how tables expire: %w", err), store.Close())
 	}
-	registered := store.HoldAll() // what the consumers need that are yet to run stays meanwhile
+	registered := store.HoldAll() // keeps the records for consumers that are still to register
 	ctx, stop := context.WithCancel(context.Background())
 	db.stop = stop
 	go db.run(ctx)
@@ -102,7 +104,8 @@ func Open(dir string, options Options) (*DB, error) {
 	return db, nil
 }
 
-// openError makes ErrCorrupt of what either layer calls corrupt: the store its files, the engine their content. It makes ErrFormat of a newer store.
+// openError adds the package's errors: ErrCorrupt if the files or their contents are corrupt, and
+// ErrFormat for a newer store.
 func openError(err error) error {
 	if errors.Is(err, kv.ErrNewer) {
 		return fmt.Errorf("mayfly: %w: %w", ErrFormat, err)
@@ -113,7 +116,7 @@ func openError(err error) error {
 	return fmt.Errorf("mayfly: %w", err)
 }
 
-// assemble puts the layers together over the engine. It starts nothing.
+// assemble connects the layers above the engine. It starts no goroutine.
 func (db *DB) assemble() {
 	o := db.options
 	db.metrics = admin.NewMetrics(db.sources())
@@ -139,7 +142,7 @@ func (db *DB) assemble() {
 		Service:  db.service,
 		Routes:   further,
 		Actions:  named,
-		Now:      time.Now, // real time, whatever the clock says
+		Now:      time.Now, // real time, whatever the database's clock shows
 		Date:     db.Clock().Now,
 		Verifier: o.verifier(),
 		Region:   o.Region,
@@ -157,7 +160,7 @@ func (db *DB) assemble() {
 	})
 }
 
-// ready says why requests, or what schedules ask for, cannot be served at present.
+// ready returns the reason why requests or schedules cannot be served at present.
 func (db *DB) ready() error {
 	if err := db.engine.Err(); err != nil {
 		return err
@@ -165,7 +168,8 @@ func (db *DB) ready() error {
 	return db.work.err()
 }
 
-// run is the background work, until ctx is done or the store fails. A failure may find the work asleep, so it is watched for.
+// run does the background work until ctx is done or the store fails. It watches for a failure,
+// since the work may be asleep then.
 func (db *DB) run(ctx context.Context) {
 	defer close(db.ran)
 	ctx, cancel := context.WithCancel(ctx)
@@ -184,8 +188,8 @@ func (db *DB) run(ctx context.Context) {
 	}
 }
 
-// Handler serves the API over HTTP, and beside it /healthz, /readyz, /metrics and /_mayfly/clock, to be mounted
-// on a server of yours. Serve is for where there is no other.
+// Handler returns a handler for a server of yours: the API, /healthz, /readyz, /metrics and
+// /_mayfly/clock. Serve needs no server.
 func (db *DB) Handler() http.Handler {
 	return db.server.Dated(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if admin.Serves(r.URL.Path) {
@@ -196,36 +200,41 @@ func (db *DB) Handler() http.Handler {
 	}))
 }
 
-// DynamoDB is a client of the AWS SDK whose calls stay in this process: no socket, no signature, no retry. It can be used until
-// Close, by any number of goroutines.
+// DynamoDB returns a client of the AWS SDK whose calls stay in this process, without sockets,
+// signatures or retries. It is safe for concurrent use, until Close.
 func (db *DB) DynamoDB() *dynamodb.Client { return db.dynamoDB }
 
-// Streams is such a client for DynamoDB Streams.
+// Streams returns a client for DynamoDB Streams, like DynamoDB.
 func (db *DB) Streams() *dynamodbstreams.Client { return db.streams }
 
-// Scheduler is such a client for EventBridge Scheduler: schedules whose targets are those of Options.Targets, or operations of DynamoDB on this database. Nothing of
-// the scheduler runs, and no table of it is there, until the first schedule is.
+// Scheduler returns a client for EventBridge Scheduler, like DynamoDB. The targets of schedules are
+// those of Options.Targets, and operations of DynamoDB on this database. The scheduler has no
+// goroutine and no table until the first schedule.
 func (db *DB) Scheduler() *schedulerapi.Client { return db.scheduler }
 
-// Transport answers, in this process, whatever the port does that Serve serves. It is for further clients of the AWS SDK, such as EventBridge's for classic rules and
-// Lambda's for event source mappings, which take it as their HTTPClient's Transport. Their requests need no signature, and an endpoint only for its form.
+// Transport returns a transport that serves in this process all requests that Serve serves on a
+// port. It is the HTTPClient's Transport of further clients of the AWS SDK, such as EventBridge's
+// for classic rules and Lambda's for event source mappings. Their requests need no signature, and
+// any endpoint.
 func (db *DB) Transport() http.RoundTripper { return inProcess{db} }
 
-// Clock is the database's clock.
+// Clock returns the database's clock.
 func (db *DB) Clock() *Clock { return &Clock{db.engine, &db.expired} }
 
-// Failed is closed when the database stops by itself, because the log could not be written. What was acknowledged is on disk;
-// every call fails from then on. Err tells why.
+// Failed returns a channel that is closed when the database stops by itself because it could not
+// write its log. Acknowledged writes are on disk, and every later call fails. Err returns the
+// reason.
 func (db *DB) Failed() <-chan struct{} { return db.failed }
 
-// Err is nil while the database takes requests, and otherwise says why it does not.
+// Err returns nil while the database accepts requests, and otherwise the reason why it does not.
 func (db *DB) Err() error { return db.engine.Err() }
 
-// Close ends the background work and closes the store. Deliveries that are under way have a second to end; what has not been delivered is when the directory is opened
-// again. Calls that are under way end first, or fail. Closing again does nothing.
+// Close ends the background work and closes the store. Running deliveries have a second to end;
+// undelivered ones resume when the directory is opened again. Running calls end first, or fail.
+// Further calls of Close do nothing.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
-		db.work.end() // before what it works with
+		db.work.end() // before the store and the background work that it needs
 		db.stop()
 		<-db.ran
 		db.closeErr = errors.Join(db.failure, db.engine.Close())

@@ -14,7 +14,8 @@ func (db *DB) observe(operation string, _ int, code string, took time.Duration) 
 	db.changes.answered(operation)
 }
 
-// reaped measures a durable removal. The engine calls it once readers of the stream can see the records.
+// reaped records a durable removal in the metrics. The engine calls it when readers of the stream
+// can see the records.
 func (db *DB) reaped(r engine.Reap) {
 	table, err := db.engine.Table(r.Namespace, r.Table)
 	streamed := err == nil && table.Desc().Stream.ViewType != ""
@@ -29,23 +30,23 @@ func (db *DB) reaped(r engine.Reap) {
 	db.expired.Add(int64(len(r.Due)))
 }
 
-// backlogMax bounds what a scrape counts of one table's backlog.
+// backlogMax bounds the count of one table's backlog in a scrape.
 const backlogMax = 100_000
 
-// backlog is how many items are due and not yet reaped.
+// backlog returns the number of due items that are not yet reaped.
 func (db *DB) backlog() int64 {
 	total := 0
 	for _, t := range db.engine.Tables() {
 		n, _, err := t.Backlog(backlogMax)
 		if err != nil {
-			continue // dropped meanwhile
+			continue // the table was deleted meanwhile
 		}
 		total += n
 	}
 	return int64(total)
 }
 
-// expiries is how each table's items expire.
+// expiries returns the expiry of each table's items.
 func (db *DB) expiries() (out []admin.TableExpiry) {
 	for table, x := range db.service.Expiries() {
 		of := admin.TableExpiry{Table: table, Mode: ExpiryStrict.String()}
@@ -57,7 +58,7 @@ func (db *DB) expiries() (out []admin.TableExpiry) {
 	return out
 }
 
-// consumed is what each table and global index was used for.
+// consumed returns the consumed units of each table and global index.
 func (db *DB) consumed() (out []admin.Consumed) {
 	for _, c := range db.service.Consumed() {
 		out = append(out, admin.Consumed(c))
@@ -65,7 +66,7 @@ func (db *DB) consumed() (out []admin.Consumed) {
 	return out
 }
 
-// held is what the streams keep beyond the retention for consumers.
+// held returns the records that streams keep beyond their retention for consumers.
 func (db *DB) held() (out []admin.HeldStream) {
 	now := db.engine.Now().Time()
 	for _, h := range db.engine.Held() {
@@ -76,7 +77,7 @@ func (db *DB) held() (out []admin.HeldStream) {
 	return out
 }
 
-// damaged is which table files are damaged.
+// damaged returns the damaged table files.
 func (db *DB) damaged() (out []admin.DamagedFile) {
 	for _, f := range db.engine.Damages() {
 		file := admin.DamagedFile{File: f.File}
@@ -88,7 +89,8 @@ func (db *DB) damaged() (out []admin.DamagedFile) {
 	return out
 }
 
-// degraded returns a line for each thing that is broken while the rest is served: a full disk, and each damaged file.
+// degraded returns a line for each broken part while the others are served: a full disk, and each
+// damaged file.
 func (db *DB) degraded() (lines []string) {
 	if err := db.engine.FullReason(); err != nil {
 		lines = append(lines, err.Error())
@@ -99,7 +101,7 @@ func (db *DB) degraded() (lines []string) {
 	return lines
 }
 
-// sources is what a scrape asks of the engine.
+// sources returns the functions that a scrape calls.
 func (db *DB) sources() admin.Sources {
 	return admin.Sources{
 		Backlog:  db.backlog,
@@ -115,7 +117,7 @@ func (db *DB) sources() admin.Sources {
 	}
 }
 
-// storeSamples names what the store says of itself.
+// storeSamples returns the store's figures under the names of metrics.
 func (db *DB) storeSamples() []admin.Sample {
 	m := db.engine.Metrics()
 	gauge := func(name, help string, v float64) admin.Sample { return admin.Sample{Name: name, Help: help, Value: v} }

@@ -16,95 +16,109 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Options says how to open a database. The zero value is ready to use.
+// Options configures a database. The zero value is ready to use.
 type Options struct {
-	// Durability says what an acknowledged write has survived. Default: Sync with a directory, Memory without one.
-	// A directory cannot be opened with Memory, nor a database in memory with anything else.
+	// Durability is the kind of failure that an acknowledged write survives. Default: Sync with a
+	// directory, Memory without one. A directory cannot be opened with Memory, and a database in
+	// memory takes no other value.
 	Durability Durability
 
-	// Start is the first instant of a new database: its clock runs on from there. Default: the machine's time. It means nothing
-	// for a directory that holds a database already: that goes by the machine's time, and never below its own last instant. Range: from
-	// 1970 to 9999.
+	// Start is the first instant of a new database; its clock runs on from there. Default: the
+	// machine's time. It has no effect on a directory with a database: that one follows the
+	// machine's time, and never goes below its own last instant. Range: 1970 to 9999.
 	Start time.Time
 
-	// Frozen opens the database with its clock standing still, where it first stands: at Start to the millisecond in a new one. DB.Clock moves it. Default: it runs.
+	// Frozen opens the database with its clock stopped, in a new one at Start to the millisecond.
+	// DB.Clock moves it. Default: the clock runs.
 	Frozen bool
 
-	// ClockControl lets requests to /_mayfly/clock move the clock, and lets a directory be opened whose clock is more than a minute
-	// ahead of the machine's. Default (ClockControlAuto): on in memory, off for a directory. DB.Clock moves it in either case.
+	// ClockControl lets requests to /_mayfly/clock move the clock. It also allows a directory whose
+	// clock is more than a minute ahead of the machine's. Default (ClockControlAuto): on in memory,
+	// off for a directory. DB.Clock moves the clock in either case.
 	ClockControl ClockControl
 
-	// Expiry says what becomes of an item between its deadline and its removal, in every table that has no tag "mayfly:expiry" for it.
-	// Default: ExpiryStrict. Where it is not what it was when the directory was last open, such tables change, as with a change of the tag.
+	// Expiry is the visibility of an item between its deadline and its removal, in every table
+	// without the tag "mayfly:expiry". If it differs from the last time the directory was open,
+	// these tables change as if by the tag. Default: ExpiryStrict.
 	Expiry Expiry
 
-	// ExpiryDelay is the distribution from which aws expiry draws how long after its deadline an item is removed, in every table that has no
-	// tag "mayfly:expiry-delay": "observed", "fixed:10m" or "uniform:8m-30m", with durations of your own from 0s to 8784h in whole
-	// milliseconds. Default: "observed", which is 8 to 30 minutes, 636 s on average. Measurements at Amazon found 8 to 28 minutes
+	// ExpiryDelay is the distribution of the time between an item's deadline and its removal in aws
+	// expiry, in every table without the tag "mayfly:expiry-delay". It is "observed", "fixed:10m"
+	// or "uniform:8m-30m", with durations from 0s to 8784h in whole milliseconds. Default:
+	// "observed": 8 to 30 minutes, 636 s on average. Measurements at Amazon found 8 to 28 minutes
 	// (https://bahr.dev/2019/05/29/ddb-ttl-analysis/).
 	ExpiryDelay string
 
-	// ExpirySeed makes other draws, in every table that has no tag "mayfly:expiry-seed". The same seed and key give the same delay, on every
-	// machine. Default: 0.
+	// ExpirySeed selects the delays, in every table without the tag "mayfly:expiry-seed". The same
+	// seed and key have the same delay on every machine. Default: 0.
 	ExpirySeed uint64
 
-	// Region is what ARNs and stream records name. Requests for any region are served. Default: "us-east-1".
+	// Region is the region in ARNs and stream records. Requests for any region are served. Default:
+	// "us-east-1".
 	Region string
 
-	// Account is the account number that ARNs name: twelve digits. Default: "000000000000".
+	// Account is the account number in ARNs: twelve digits. Default: "000000000000".
 	Account string
 
-	// Credentials are the pairs that requests over HTTP must be signed with. Default: none, then any credentials are accepted and
-	// signatures are not checked. The clients of DynamoDB and Streams need none.
+	// Credentials are the pairs that requests over HTTP must be signed with. The clients in this
+	// process need none. Default: none, so all requests are accepted and no signature is checked.
 	Credentials []Credential
 
-	// CORS lists the origins ("https://app.example", or "*" for all) whose web pages may use the API. Default: none.
+	// CORS lists the origins ("https://app.example", or "*" for all) whose web pages may use the
+	// API. Default: none.
 	CORS []string
 
-	// Targets say where deliveries go: what schedules, rules and triggers call, by ARN. DynamoDB's own operations need no mapping. Default: none.
+	// Targets map the ARNs that schedules, rules and triggers call. DynamoDB's own operations need
+	// no mapping. Default: none.
 	Targets []target.Mapping
 
-	// Unmapped says what becomes of a schedule whose target has no mapping. Default: it is accepted in memory, and what it delivers is recorded;
-	// with a directory it is refused.
+	// Unmapped is the treatment of ARNs without a mapping. Default: in memory, they are accepted
+	// and their deliveries recorded; with a directory, they are refused.
 	Unmapped Unmapped
 
-	// CatchUp says what runs of the occurrences of schedules and rules that were missed while the database was closed, where neither a schedule nor its
-	// group says it. Default: CatchUpLast, as with AWS.
+	// CatchUp selects the occurrences that run of those missed while the database was closed,
+	// unless the schedule or its group sets it. Default: CatchUpLast, as at AWS.
 	CatchUp CatchUp
 
-	// Triggers run as long as the database is open, besides those that are made through the API of Lambda's event source mappings. Default: none.
+	// Triggers run while the database is open, in addition to those created through Lambda's API of
+	// event source mappings. Default: none.
 	Triggers []Trigger
 
-	// Reminders are rules that call a target at instants that items name. They are followed as long as the database is open. Default: none.
+	// Reminders are rules that call a target at instants named by items, while the database is
+	// open. Default: none.
 	Reminders []Reminder
 
-	// DatabaseOnly leaves schedules, triggers and reminders to other processes (mayfly worker, mayfly trigger run): their APIs are not served, and nothing of theirs
-	// runs here. Default: false.
+	// DatabaseOnly leaves schedules, triggers and reminders to other processes (mayfly worker,
+	// mayfly trigger run). Their APIs are not served, and none of them runs here. Default: false.
 	DatabaseOnly bool
 
-	// StreamRetention is how long stream records are kept, by the database's clock. Default: 24 hours. Range: one second to a year.
+	// StreamRetention is the time for which stream records are kept, by the database's clock.
+	// Default: 24 hours. Range: one second to a year.
 	StreamRetention time.Duration
 
-	// HoldBytes is how much of stream records may be kept beyond StreamRetention because a consumer in this process, such as the scheduler, has
-	// not got to them: in bytes, over all streams. Once there is more, new schedules are refused; nothing is dropped, however much more it becomes. The next
-	// bound is the disk: once that is full, writes that grow data are refused. Default: 8 GB. Range: 1 MB and more.
+	// HoldBytes limits the stream records that are kept beyond StreamRetention for a slow consumer
+	// in this process, such as the scheduler: in bytes, over all streams. Beyond the limit, new
+	// schedules are refused, but no record is dropped. The next limit is the disk: if it is full,
+	// writes that grow data are refused. Default: 8 GB. Range: from 1 MB.
 	HoldBytes int64
 
-	// Shards is how many open shards the stream of a table has. Default: 4. Range: 1 to 64.
+	// Shards is the number of open shards of a table's stream. Default: 4. Range: 1 to 64.
 	Shards int
 
-	// ShardBytes is the size in bytes at which a shard is closed and gets a child. Default: 64 MB. Range: 4 KB to 1 TB.
+	// ShardBytes is the size in bytes at which a shard is closed and gets a child. Default: 64 MB.
+	// Range: 4 KB to 1 TB.
 	ShardBytes int64
 
-	// CacheBytes is the size in bytes of the store's block cache. Default: 64 MB. Range: 1 MB and more.
+	// CacheBytes is the size in bytes of the store's block cache. Default: 64 MB. Range: from 1 MB.
 	CacheBytes int64
 
-	// Logger receives what an operator has to know. Default: nothing is logged.
+	// Logger receives messages for an operator. Default: nothing is logged.
 	Logger *slog.Logger
 
-	fs      kv.FS // the file system of the directory; nil: the machine's. Tests pass one that crashes.
-	reserve int64 // the most bytes of the reserve in fs; 0: there is none
-	noWork  bool  // what is left from before is not gone on with: a test does that itself
+	// the file system of the directory; nil: the machine's. Tests pass one that crashes
+	fs      kv.FS
+	reserve int64 // the most bytes of the reserve in fs; 0: no reserve
+	noWork  bool  // leaves the work from before to a test
 }
 
 // Credential is an access key and its secret.
@@ -113,23 +127,24 @@ type Credential struct {
 	SecretKey string // not empty
 }
 
-// Durability says what an acknowledged write has survived.
+// Durability is the kind of failure that an acknowledged write survives.
 type Durability int
 
 const (
 	// DurabilityDefault is Sync with a directory and Memory without one.
 	DurabilityDefault Durability = iota
-	// Sync: acknowledged means on disk.
+	// Sync: an acknowledged write is on disk.
 	Sync
-	// Async: written to the log, which is synced soon after; a crash of the machine may take the last moments back.
+	// Async: an acknowledged write is in the log, which is synced soon after. A crash of the
+	// machine may lose the last moments.
 	Async
-	// Memory: no files; gone when the database is closed.
+	// Memory: the database has no files, and Close discards it.
 	Memory
 )
 
 var durabilityNames = [...]string{"default", "sync", "async", "memory"}
 
-// String is the name that UnmarshalText takes.
+// String returns the name that UnmarshalText accepts.
 func (d Durability) String() string {
 	if d < 0 || int(d) >= len(durabilityNames) {
 		return fmt.Sprintf("Durability(%d)", int(d))
@@ -137,7 +152,7 @@ func (d Durability) String() string {
 	return durabilityNames[d]
 }
 
-// kv is the same in the store's words.
+// kv returns the store's value for d.
 func (d Durability) kv() kv.Durability {
 	switch d {
 	case Async:
@@ -148,7 +163,7 @@ func (d Durability) kv() kv.Durability {
 	return kv.Sync
 }
 
-// UnmarshalText takes "default", "sync", "async" or "memory".
+// UnmarshalText accepts "default", "sync", "async" or "memory".
 func (d *Durability) UnmarshalText(text []byte) error {
 	for i, name := range durabilityNames {
 		if string(text) == name {
@@ -159,19 +174,20 @@ func (d *Durability) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not one of sync, async, memory", text)
 }
 
-// Expiry says what becomes of an item between its deadline and its removal.
+// Expiry is the visibility of an item between its deadline and its removal.
 type Expiry int
 
 const (
-	// ExpiryStrict: it does not exist from its deadline on, for anyone.
+	// ExpiryStrict: from its deadline on, no reader sees the item.
 	ExpiryStrict Expiry = iota
-	// ExpiryAWS: it is an item like others until it is removed some time after its deadline, as with Amazon.
+	// ExpiryAWS: readers see the item until it is removed, some time after its deadline, as at
+	// Amazon.
 	ExpiryAWS
 )
 
 var expiryNames = [...]string{"strict", "aws"}
 
-// String is the name that UnmarshalText takes.
+// String returns the name that UnmarshalText accepts.
 func (e Expiry) String() string {
 	if e < 0 || int(e) >= len(expiryNames) {
 		return fmt.Sprintf("Expiry(%d)", int(e))
@@ -179,7 +195,7 @@ func (e Expiry) String() string {
 	return expiryNames[e]
 }
 
-// UnmarshalText takes "strict" or "aws".
+// UnmarshalText accepts "strict" or "aws".
 func (e *Expiry) UnmarshalText(text []byte) error {
 	for i, name := range expiryNames {
 		if string(text) == name {
@@ -190,7 +206,7 @@ func (e *Expiry) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is neither strict nor aws", text)
 }
 
-// expiry is the same, with what belongs to it, in the engine's words. It is called once the options are validated.
+// expiry returns the engine's setting. The options must be valid.
 func (o Options) expiry() engine.Expiry {
 	x := engine.Expiry{Seed: o.ExpirySeed}
 	if o.Expiry == ExpiryAWS {
@@ -200,7 +216,7 @@ func (o Options) expiry() engine.Expiry {
 	return x
 }
 
-// ClockControl says whether the clock can be moved over the wire.
+// ClockControl allows or forbids moving the clock over HTTP.
 type ClockControl int
 
 const (
@@ -209,21 +225,22 @@ const (
 	ClockControlOff
 )
 
-// Unmapped says what becomes of what is to go to an ARN that has no mapping among the targets.
+// Unmapped is the treatment of ARNs that no mapping in Options.Targets fits.
 type Unmapped int
 
 const (
 	// UnmappedDefault is UnmappedAccept in memory and UnmappedRefuse with a directory.
 	UnmappedDefault Unmapped = iota
-	// UnmappedAccept: what is delivered there becomes an item of the table "mayfly.recorded", for a day, in which it can be looked at.
+	// UnmappedAccept: each delivery becomes an item of the table "mayfly.recorded", for a day.
 	UnmappedAccept
-	// UnmappedRefuse: schedules, rules and triggers that name it are refused, with advice. What was accepted before becomes a dead letter.
+	// UnmappedRefuse: schedules, rules and triggers with such an ARN are refused, with advice.
+	// Deliveries of those accepted earlier become dead letters.
 	UnmappedRefuse
 )
 
 var unmappedNames = [...]string{"default", "accept", "refuse"}
 
-// String is the name that UnmarshalText takes.
+// String returns the name that UnmarshalText accepts.
 func (u Unmapped) String() string {
 	if u < 0 || int(u) >= len(unmappedNames) {
 		return fmt.Sprintf("Unmapped(%d)", int(u))
@@ -231,7 +248,7 @@ func (u Unmapped) String() string {
 	return unmappedNames[u]
 }
 
-// UnmarshalText takes "default", "accept" or "refuse".
+// UnmarshalText accepts "default", "accept" or "refuse".
 func (u *Unmapped) UnmarshalText(text []byte) error {
 	for i, name := range unmappedNames {
 		if string(text) == name {
@@ -253,7 +270,7 @@ const (
 	cacheBytesDefault      = 64 << 20
 )
 
-// withDefaults is a copy in which nothing is left open.
+// withDefaults returns a copy with all defaults filled in.
 func (o Options) withDefaults(dir string) Options {
 	if o.Durability == DurabilityDefault {
 		o.Durability = Sync
@@ -295,7 +312,7 @@ func orDefault[T comparable](field *T, value T) {
 	}
 }
 
-// verifier checks signatures against the credentials; nil when there are none.
+// verifier returns a verifier of signatures, or nil without credentials.
 func (o Options) verifier() *sigv4.Verifier {
 	if len(o.Credentials) == 0 {
 		return nil
@@ -314,7 +331,7 @@ var (
 	originForm  = regexp.MustCompile(`^(\*|https?://[^/\s]+)$`)
 )
 
-// validate reports everything that is wrong with filled-in options, together.
+// validate returns all errors of filled-in options, joined.
 func (o Options) validate(dir string) error {
 	var all []error
 	complain := func(bad bool, format string, args ...any) {

@@ -10,17 +10,21 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/httploop"
 )
 
-// Serve answers what Handler answers to the connections of the listener, and the API's own requests at about half of the cost that
-// they have behind net/http. It is what `mayfly serve` does. A listener that makes TLS connections is served too, by net/http alone.
+// Serve serves the same as Handler on a listener, until ctx is done. The API's own requests cost
+// about half as much as behind net/http. `mayfly serve` uses it. A listener of TLS connections is
+// served too, by net/http alone.
 //
-// It returns when ctx is done, and closes the listener. Connections that wait for a request are closed then; readers that wait for stream records get an empty page at
-// once; other requests under way have 5 seconds to end, are cancelled, and after 2 more seconds cut off. It returns nil when that was not necessary or has worked. Before, it
-// ends only if the listener fails or the database stops by itself: with an error that says so and wraps Err's.
+// When ctx is done, Serve closes the listener and idle connections. Readers that wait for stream
+// records receive an empty page at once. Other requests have 5 seconds to end; then their contexts
+// are cancelled, and after 2 more seconds their connections closed. Serve returns nil if all ended
+// in time. It returns early only with an error: the listener failed, or the database stopped by
+// itself; then the error wraps Err's.
 //
-// A client has 10 seconds to send a request's headers, of at most 64 KB, 2 minutes to send all of a request, and 3 minutes until the next. A
-// request's context does not end with its client: a wait for stream records (at most 20 seconds) goes on when that has gone.
+// A client has 10 seconds to send the headers of a request, of at most 64 KB, 2 minutes for the
+// whole request, and 3 minutes until the next one. A request's context does not end with its
+// client: a wait for stream records (at most 20 seconds) continues without it.
 //
-// Serve does not close the database. Serving several listeners at once is fine.
+// Serve does not close the database. It may run on several listeners at once.
 func (db *DB) Serve(ctx context.Context, l net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

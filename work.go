@@ -60,10 +60,10 @@ func (c waitingClock) Sleep(ctx context.Context, until int64, wake <-chan struct
 // adviceUnmapped ends the error about an ARN that leads nowhere.
 const adviceUnmapped = `map one (option Targets, or mayfly serve --targets FILE), or record such deliveries (option Unmapped, or --unmapped accept)`
 
-// errHeld is why no new schedules are taken.
+// errHeld is the reason why new schedules are refused.
 var errHeld = errors.New("the streams keep the most that they may for late deliveries; new schedules are refused until some are made")
 
-// refuse says why no new schedules are taken; nil: they are.
+// refuse returns the reason why new schedules are refused, or nil.
 func (w *work) refuse() error {
 	if w.db.engine.HoldsFull() {
 		return errHeld
@@ -71,13 +71,14 @@ func (w *work) refuse() error {
 	return nil
 }
 
-// tablesOwn is what the names of all tables begin with that are mayfly's own.
+// tablesOwn begins the names of all of mayfly's own tables.
 const tablesOwn = "mayfly."
 
-// tablesOfWork are what the names of the tables begin with in which there is work. Whoever has none of them has none.
+// tablesOfWork begin the names of the tables that store work. A database without such tables has
+// none.
 var tablesOfWork = []string{"mayfly.schedule", "mayfly.rules", trigger.TableName, deliver.RetriesTable}
 
-// hasTable reports whether there is a table whose name is one of those, or goes on behind it.
+// hasTable reports whether the name of a table begins with one of names.
 func (db *DB) hasTable(names ...string) bool {
 	for _, t := range db.engine.Tables() {
 		for _, name := range names {
@@ -89,7 +90,8 @@ func (db *DB) hasTable(names ...string) bool {
 	return false
 }
 
-// resume goes on with what is left from before or declared, and calls registered when all that takes part is known to the database.
+// resume continues work from before, and begins declared work. It calls registered when the
+// database has registered all consumers.
 func (w *work) resume(registered func()) {
 	if w.db.options.noWork || w.db.options.DatabaseOnly || len(w.db.options.Triggers) == 0 && len(w.db.options.Reminders) == 0 && !w.db.hasTable(tablesOfWork...) {
 		registered()
@@ -102,7 +104,7 @@ func (w *work) resume(registered func()) {
 	})
 }
 
-// begin starts the work, if that has not happened.
+// begin starts the work, once.
 func (w *work) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +115,7 @@ func (w *work) begin() {
 	w.running.Go(func() { _ = w.host.Run(w.ctx) }) // fail receives its errors
 	w.running.Go(func() {
 		select {
-		case <-w.db.engine.Failed(): // there is no endpoint any more
+		case <-w.db.engine.Failed(): // without it there is no endpoint
 			w.cancel()
 		case <-w.ctx.Done():
 		}
@@ -134,10 +136,11 @@ func (w *work) await(ctx context.Context) {
 	w.host.Await(ctx)
 }
 
-// restoreLimit is how long the clock waits for a table that is made again.
+// restoreLimit is the time for which the clock waits for a table that is created again.
 const restoreLimit = 30 * time.Second
 
-// switchedOff makes what somebody has switched off of a table that the work rests on again. An advance of the clock waits for it, until the table is read again.
+// switchedOff restores a table of the work after its stream or TTL was switched off, or the table
+// was deleted. An advance of the clock waits until the table is read again.
 func (w *work) switchedOff(table string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,7 +162,7 @@ func (w *work) switchedOff(table string) {
 	})
 }
 
-// end ends the work, and waits for it. Nothing begins afterwards.
+// end ends the work and waits for its end. No work begins afterwards.
 func (w *work) end() {
 	w.mu.Lock()
 	w.mu.over = true
@@ -168,7 +171,7 @@ func (w *work) end() {
 	w.running.Wait()
 }
 
-// err says which part of the work has stopped; nil: none has.
+// err returns the error of a part of the work that has stopped, or nil.
 func (w *work) err() error {
 	if failure := w.failure.Load(); failure != nil {
 		return *failure
@@ -176,8 +179,9 @@ func (w *work) err() error {
 	return nil
 }
 
-// making makes an operation one that may leave the first work of all: once it has succeeded the work goes on, and the database knows of all who take part in it
-// before the answer is given. So whoever moves the clock then has it wait for them.
+// making wraps an operation that may create the first work. After a success it begins the work, and
+// answers when all consumers have registered. So an advance of the clock after the answer waits for
+// them.
 func (w *work) making(do routes.Do) routes.Do {
 	return func(ctx context.Context, c *wire.Call) (any, error) {
 		if w.begun.Load() {
