@@ -53,24 +53,24 @@ var wings = map[string]wing{
 			"host", "reminder resolve scheduler trigger", "timer", "deliver", "lease", "ensure",
 			"cron declare pattern template", "attr retry",
 		},
-		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "target"},
+		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "internal/option", "target"},
 		tests: []string{"", "internal/faulttest", "internal/testkit"},
 		why:   "work runs at any endpoint, so it knows clients of the AWS SDK only",
 	},
 	"internal/sink": {
 		floors: []string{"targetfile", "aws kafka nats rabbitmq", ".", "aws/lambdatest sinktest"},
-		may:    []string{"internal/constraint", "internal/work/retry", "target"},
+		may:    []string{"internal/constraint", "internal/option", "internal/work/retry", "target"},
 		why:    sinkWhy,
 	},
 	"internal": {
 		floors: []string{
-			"bench brokertest command demo faulttest testkit", "chart clock constraint invariant skew",
+			"bench brokertest command demo faulttest testkit", "chart clock constraint invariant option skew",
 		},
 		why: "leaves are used by all wings and know none",
 	},
 	"timeseries": {
 		floors: []string{"archive/bucket", "archive fromkafka fromkinesis fromnats", "."},
-		may:    []string{"internal/clock", "internal/constraint", "internal/work/...", "target"},
+		may:    []string{"internal/clock", "internal/constraint", "internal/option", "internal/work/...", "target"},
 		tests:  []string{"", "guard", "internal/brokertest", "internal/front/sigv4", "internal/testkit"},
 		why:    "series run at any endpoint, so they know clients of the AWS SDK only; a broker, Parquet and S3 link to those who use them",
 	},
@@ -128,7 +128,7 @@ var exceptions = map[string]exception{
 	"internal/brokertest": {may: []string{"", "timeseries"}, why: "the tests of the readers of brokers share a series; only tests use it"},
 
 	"": {
-		may: []string{"internal/clock", "internal/front/...", "internal/store/engine", "internal/store/kv", "internal/store/service", "internal/work/...", "target"},
+		may: []string{"internal/clock", "internal/front/...", "internal/option", "internal/store/engine", "internal/store/kv", "internal/store/service", "internal/work/...", "target"},
 		tests: []string{
 			"", "conformance", "internal/faulttest", "internal/store/dynamo", "lifecycle",
 		},
@@ -137,7 +137,7 @@ var exceptions = map[string]exception{
 	"cmd/mayfly": {
 		may: []string{
 			"", "guard", "guard/strict", "internal/bench", "internal/chart", "internal/clock", "internal/command", "internal/demo", "internal/front/...",
-			"internal/sink/targetfile", "internal/work/...", "lifecycle", "planner", "target", "timeseries/...",
+			"internal/option", "internal/sink/targetfile", "internal/work/...", "lifecycle", "planner", "target", "timeseries/...",
 		},
 		tests: []string{"conformance", "internal/brokertest", "internal/testkit"},
 		why:   "main is wiring: it uses the library as anyone would",
@@ -154,7 +154,7 @@ var exceptions = map[string]exception{
 	"conformance": {tests: []string{""}, why: "the suite runs against any endpoint, so it knows clients of the AWS SDK only"},
 	"guard": {
 		may: []string{
-			"internal/clock", "internal/invariant", "internal/skew", "internal/store/dynamo", "internal/work/attr", "internal/work/deliver", "internal/work/ensure", "internal/work/retry",
+			"internal/clock", "internal/invariant", "internal/option", "internal/skew", "internal/store/dynamo", "internal/work/attr", "internal/work/deliver", "internal/work/ensure", "internal/work/retry",
 			"internal/work/lease", "target",
 		},
 		tests: []string{"", "conformance", "internal/faulttest", "internal/testkit"},
@@ -173,7 +173,7 @@ var exceptions = map[string]exception{
 		why:   "lifecycles run at any endpoint, so they know clients of the AWS SDK only; expr knows the meaning of a condition",
 	},
 	"planner": {may: []string{"internal/chart"}, tests: []string{"guard"}, why: "the planner is arithmetic over a workload and a price table"},
-	"target":  {why: "the author of a target imports this and nothing else of ours"},
+	"target":  {may: []string{"internal/option"}, why: "the author of a target imports this and nothing else of ours"},
 }
 
 // ban keeps an import, with everything below its path, to some packages.

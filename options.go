@@ -1,13 +1,13 @@
 package mayfly
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/kv"
 	"github.com/mayflydb/mayfly/internal/work/reminder"
@@ -333,43 +333,38 @@ var (
 
 // validate returns all errors of filled-in options, joined.
 func (o Options) validate(dir string) error {
-	var all []error
-	complain := func(bad bool, format string, args ...any) {
-		if bad {
-			all = append(all, fmt.Errorf("mayfly: "+format, args...))
-		}
-	}
-	complain(o.Durability < Sync || o.Durability > Memory, "Durability: unknown value %d", int(o.Durability))
-	complain(dir != "" && o.Durability == Memory, "Durability: memory keeps no files, but a directory is given: %q", dir)
-	complain(dir == "" && o.Durability < Memory, "Durability: %s needs a directory", o.Durability)
-	complain(!o.Start.IsZero() && (o.Start.Year() < 1970 || o.Start.Year() > 9999), "Start: %s is not between the years 1970 and 9999", o.Start)
-	complain(o.ClockControl < ClockControlAuto || o.ClockControl > ClockControlOff, "ClockControl: unknown value %d", int(o.ClockControl))
-	complain(o.Expiry < ExpiryStrict || o.Expiry > ExpiryAWS, "Expiry: unknown value %d", int(o.Expiry))
+	var all option.Complaints
+	all.AddIf(o.Durability < Sync || o.Durability > Memory, "Durability", "unknown value %d", int(o.Durability))
+	all.AddIf(dir != "" && o.Durability == Memory, "Durability", "memory keeps no files, but a directory is given: %q", dir)
+	all.AddIf(dir == "" && o.Durability < Memory, "Durability", "%s needs a directory", o.Durability)
+	all.AddIf(!o.Start.IsZero() && (o.Start.Year() < 1970 || o.Start.Year() > 9999), "Start", "%s is not between the years 1970 and 9999", o.Start)
+	all.AddIf(o.ClockControl < ClockControlAuto || o.ClockControl > ClockControlOff, "ClockControl", "unknown value %d", int(o.ClockControl))
+	all.AddIf(o.Expiry < ExpiryStrict || o.Expiry > ExpiryAWS, "Expiry", "unknown value %d", int(o.Expiry))
 	_, err := engine.ParseDelay(o.ExpiryDelay)
-	complain(err != nil, "ExpiryDelay: %v", err)
-	complain(!regionForm.MatchString(o.Region), "Region: %q is not a region name", o.Region)
-	complain(!accountForm.MatchString(o.Account), "Account: %q is not twelve digits", o.Account)
+	all.AddIf(err != nil, "ExpiryDelay", "%v", err)
+	all.AddIf(!regionForm.MatchString(o.Region), "Region", "%q is not a region name", o.Region)
+	all.AddIf(!accountForm.MatchString(o.Account), "Account", "%q is not twelve digits", o.Account)
 	for i, c := range o.Credentials {
-		complain(!keyForm.MatchString(c.AccessKey), `Credentials[%d]: an access key has 1 to 128 characters, without "/" or white space`, i)
-		complain(c.SecretKey == "", "Credentials[%d]: the secret key is empty", i)
+		all.AddIf(!keyForm.MatchString(c.AccessKey), fmt.Sprintf("Credentials[%d]", i), `an access key has 1 to 128 characters, without "/" or white space`)
+		all.AddIf(c.SecretKey == "", fmt.Sprintf("Credentials[%d]", i), "the secret key is empty")
 	}
 	for i, origin := range o.CORS {
-		complain(!originForm.MatchString(origin), `CORS[%d]: %q is neither "*" nor an origin such as "https://app.example"`, i, origin)
+		all.AddIf(!originForm.MatchString(origin), fmt.Sprintf("CORS[%d]", i), `%q is neither "*" nor an origin such as "https://app.example"`, origin)
 	}
-	complain(o.Unmapped < UnmappedDefault || o.Unmapped > UnmappedRefuse, "Unmapped: unknown value %d", int(o.Unmapped))
-	complain(o.CatchUp != CatchUpLast && o.CatchUp != CatchUpAll && o.CatchUp != CatchUpSkip, "CatchUp: %q is not one of last, all, skip", o.CatchUp)
+	all.AddIf(o.Unmapped < UnmappedDefault || o.Unmapped > UnmappedRefuse, "Unmapped", "unknown value %d", int(o.Unmapped))
+	all.AddIf(o.CatchUp != CatchUpLast && o.CatchUp != CatchUpAll && o.CatchUp != CatchUpSkip, "CatchUp", "%q is not one of last, all, skip", o.CatchUp)
 	for _, err := range resolve.Check(o.Targets) {
-		complain(true, "%v", err)
+		all.Join(err)
 	}
 	err = trigger.CheckSpecs(o.triggers())
-	complain(err != nil, "Triggers: %v", err)
+	all.AddIf(err != nil, "Triggers", "%v", err)
 	err = reminder.CheckSpecs(o.reminders())
-	complain(err != nil, "Reminders: %v", err)
-	complain(o.DatabaseOnly && len(o.Triggers)+len(o.Reminders)+len(o.Targets) > 0, "DatabaseOnly: cannot be used with targets, triggers or reminders")
-	complain(o.StreamRetention < time.Second || o.StreamRetention > 366*24*time.Hour, "StreamRetention: %s is not between 1s and a year", o.StreamRetention)
-	complain(o.HoldBytes < 1<<20, "HoldBytes: %d is less than 1 MB", o.HoldBytes)
-	complain(o.Shards < 1 || o.Shards > 64, "Shards: %d is not between 1 and 64", o.Shards)
-	complain(o.ShardBytes < 4<<10 || o.ShardBytes > 1<<40, "ShardBytes: %d is not between 4 KB and 1 TB", o.ShardBytes)
-	complain(o.CacheBytes < 1<<20, "CacheBytes: %d is less than 1 MB", o.CacheBytes)
-	return errors.Join(all...)
+	all.AddIf(err != nil, "Reminders", "%v", err)
+	all.AddIf(o.DatabaseOnly && len(o.Triggers)+len(o.Reminders)+len(o.Targets) > 0, "DatabaseOnly", "cannot be used with targets, triggers or reminders")
+	all.AddIf(o.StreamRetention < time.Second || o.StreamRetention > 366*24*time.Hour, "StreamRetention", "%s is not between 1s and a year", o.StreamRetention)
+	all.AddIf(o.HoldBytes < 1<<20, "HoldBytes", "%d is less than 1 MB", o.HoldBytes)
+	all.AddIf(o.Shards < 1 || o.Shards > 64, "Shards", "%d is not between 1 and 64", o.Shards)
+	all.AddIf(o.ShardBytes < 4<<10 || o.ShardBytes > 1<<40, "ShardBytes", "%d is not between 4 KB and 1 TB", o.ShardBytes)
+	all.AddIf(o.CacheBytes < 1<<20, "CacheBytes", "%d is less than 1 MB", o.CacheBytes)
+	return all.Err("mayfly: ")
 }

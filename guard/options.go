@@ -3,7 +3,6 @@ package guard
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -151,29 +151,26 @@ func setDefault[T comparable](field *T, value T) {
 
 // check reports all that is wrong with the options, which have their defaults.
 func (o Options) check() error {
-	var all []error
-	complain := func(wrong bool, format string, args ...any) {
-		if wrong {
-			all = append(all, fmt.Errorf(format, args...))
-		}
+	var all option.Complaints
+	all.AddIf(o.DB == nil, "DB", "missing client")
+	all.AddIf(o.Table == "", "Table", "missing")
+	all.AddIf((o.Strategy == Stream || o.Strategy == Schedule) && o.Streams == nil, "Streams", "the %s strategy needs a client", o.Strategy)
+	all.AddIf(o.Strategy == Schedule && o.Scheduler == nil, "Scheduler", "the schedule strategy needs a client")
+	all.AddIf(o.Strategy == Schedule && o.Role == "", "Role", "the schedule strategy needs the ARN of the role that its schedules run as")
+	if o.Strategy == Schedule && (o.Mark != "" || o.Archive != nil) {
+		all.Join(&option.Error{Options: []string{"Mark", "Archive"}, Err: errors.New("with the schedule strategy the Scheduler deletes items and neither marks nor archives them")})
 	}
-	complain(o.DB == nil, "DB: missing client")
-	complain(o.Table == "", "Table: missing")
-	complain((o.Strategy == Stream || o.Strategy == Schedule) && o.Streams == nil, "Streams: the %s strategy needs a client", o.Strategy)
-	complain(o.Strategy == Schedule && o.Scheduler == nil, "Scheduler: the schedule strategy needs a client")
-	complain(o.Strategy == Schedule && o.Role == "", "Role: the schedule strategy needs the ARN of the role that its schedules run as")
-	complain(o.Strategy == Schedule && (o.Mark != "" || o.Archive != nil), "Mark, Archive: with the schedule strategy the Scheduler deletes items and neither marks nor archives them")
-	complain(o.Granularity < time.Second || o.Granularity > 24*time.Hour || o.Granularity%time.Second != 0, "Granularity: %v is not whole seconds from 1s to 24h", o.Granularity)
-	complain(o.Period < time.Second || o.Period > time.Hour, "Period: %v is not between 1s and 1h", o.Period)
-	complain(o.Shards < 0 || o.Shards > 10_000, "Shards: %d is not between 1 and 10,000", o.Shards)
-	complain(o.Segments < 1 || o.Segments > 1_000_000, "Segments: %d is not between 1 and 1,000,000", o.Segments)
-	complain(o.MaxRCU < 0, "MaxRCU: %v is negative", o.MaxRCU)
-	complain(o.MaxWCU < 0, "MaxWCU: %v is negative", o.MaxWCU)
-	complain(o.Concurrency < 1 || o.Concurrency > 1024, "Concurrency: %d is not between 1 and 1,024", o.Concurrency)
-	complain(o.Batch < 0 || o.Batch > 100, "Batch: %d is not between 0 and 100", o.Batch)
-	complain(o.Mark != "" && (o.Mark == o.Attribute || o.Mark == o.Version), "Mark: %q is an attribute with another use", o.Mark)
-	complain(o.Batch > 0 && (o.Mark != "" || o.Archive != nil), "Batch: a mark or an archive needs removals one by one")
-	complain(o.MaxSkew < 100*time.Millisecond || o.MaxSkew > time.Hour, "MaxSkew: %v is not between 100ms and 1h", o.MaxSkew)
-	complain(o.Lease < time.Second || o.Lease > time.Hour, "Lease: %v is not between 1s and 1h", o.Lease)
-	return errors.Join(all...)
+	all.AddIf(o.Granularity < time.Second || o.Granularity > 24*time.Hour || o.Granularity%time.Second != 0, "Granularity", "%v is not whole seconds from 1s to 24h", o.Granularity)
+	all.AddIf(o.Period < time.Second || o.Period > time.Hour, "Period", "%v is not between 1s and 1h", o.Period)
+	all.AddIf(o.Shards < 0 || o.Shards > 10_000, "Shards", "%d is not between 1 and 10,000", o.Shards)
+	all.AddIf(o.Segments < 1 || o.Segments > 1_000_000, "Segments", "%d is not between 1 and 1,000,000", o.Segments)
+	all.AddIf(o.MaxRCU < 0, "MaxRCU", "%v is negative", o.MaxRCU)
+	all.AddIf(o.MaxWCU < 0, "MaxWCU", "%v is negative", o.MaxWCU)
+	all.AddIf(o.Concurrency < 1 || o.Concurrency > 1024, "Concurrency", "%d is not between 1 and 1,024", o.Concurrency)
+	all.AddIf(o.Batch < 0 || o.Batch > 100, "Batch", "%d is not between 0 and 100", o.Batch)
+	all.AddIf(o.Mark != "" && (o.Mark == o.Attribute || o.Mark == o.Version), "Mark", "%q is an attribute with another use", o.Mark)
+	all.AddIf(o.Batch > 0 && (o.Mark != "" || o.Archive != nil), "Batch", "a mark or an archive needs removals one by one")
+	all.AddIf(o.MaxSkew < 100*time.Millisecond || o.MaxSkew > time.Hour, "MaxSkew", "%v is not between 100ms and 1h", o.MaxSkew)
+	all.AddIf(o.Lease < time.Second || o.Lease > time.Hour, "Lease", "%v is not between 1s and 1h", o.Lease)
+	return all.Err("")
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 // ExecOptions configure a local command. Only Command is required.
@@ -78,56 +80,55 @@ func NewExec(o ExecOptions) (*Exec, error) {
 	setDefault(&o.Grace, defaultGrace)
 	setDefault(&o.Output, defaultOutput)
 	e := &Exec{options: o}
-	var wrong []error
-	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	var wrong option.Complaints
 
 	switch {
 	case len(o.Command) == 0 || o.Command[0] == "":
-		complain("command: missing; give the program and its arguments as a list")
+		wrong.Add("command", "missing; give the program and its arguments as a list")
 	case len(o.Command) > maxArguments:
-		complain("command: %d arguments are too many; the limit is %d", len(o.Command), maxArguments)
+		wrong.Add("command", "%d arguments are too many; the limit is %d", len(o.Command), maxArguments)
 	case slices.ContainsFunc(o.Command, hasNUL):
-		complain("command: it contains a NUL character")
+		wrong.Add("command", "it contains a NUL character")
 	default:
 		path, err := exec.LookPath(o.Command[0])
 		switch {
 		case errors.Is(err, exec.ErrNotFound):
-			complain("command: program %q not found on the PATH", o.Command[0])
+			wrong.Add("command", "program %q not found on the PATH", o.Command[0])
 		case err != nil:
-			complain("command: %w", err)
+			wrong.Add("command", "%w", err)
 		}
 		e.program = path
 	}
 	if info, err := os.Stat(o.Dir); o.Dir != "" && (err != nil || !info.IsDir()) {
-		complain("dir: %s is not a directory", o.Dir)
+		wrong.Add("dir", "%s is not a directory", o.Dir)
 	}
 	for _, code := range o.Permanent {
 		if code < 1 || code > 255 {
-			complain("permanent: %d is not an exit code from 1 to 255", code)
+			wrong.Add("permanent", "%d is not an exit code from 1 to 255", code)
 		}
 	}
 	if o.Timeout != 0 && (o.Timeout < minTimeout || o.Timeout > 24*time.Hour) {
-		complain("timeout: %v is not between %v and %v", o.Timeout, minTimeout, 24*time.Hour)
+		wrong.Add("timeout", "%v is not between %v and %v", o.Timeout, minTimeout, 24*time.Hour)
 	}
 	if o.Grace < time.Millisecond || o.Grace > time.Minute {
-		complain("grace: %v is not between %v and %v", o.Grace, time.Millisecond, time.Minute)
+		wrong.Add("grace", "%v is not between %v and %v", o.Grace, time.Millisecond, time.Minute)
 	}
 	if o.Output < -1 || o.Output > maxOutput {
-		complain("output: %d is not between 0 and %d, or -1", o.Output, maxOutput)
+		wrong.Add("output", "%d is not between 0 and %d, or -1", o.Output, maxOutput)
 	}
 	if len(o.Env) > maxEnv {
-		complain("env: %d variables are too many; the limit is %d", len(o.Env), maxEnv)
+		wrong.Add("env", "%d variables are too many; the limit is %d", len(o.Env), maxEnv)
 	}
 	for name, value := range o.Env {
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "MAYFLY_DELIVERY_") || strings.HasPrefix(name, "MAYFLY_ATTRIBUTE_"):
-			complain("env: %q cannot be set", name)
+			wrong.Add("env", "%q cannot be set", name)
 		case hasNUL(value) || len(value) > maxVariable:
-			complain("env: the value of %s has a NUL character or more than %d bytes", name, maxVariable)
+			wrong.Add("env", "the value of %s has a NUL character or more than %d bytes", name, maxVariable)
 		}
 	}
-	if len(wrong) > 0 {
-		return nil, errors.Join(wrong...)
+	if err := wrong.Err(""); err != nil {
+		return nil, err
 	}
 	e.env = e.environment()
 	return e, nil

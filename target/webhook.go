@@ -2,14 +2,14 @@ package target
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 // WebhookMode is the form of requests.
@@ -102,44 +102,42 @@ const (
 func NewWebhook(o WebhookOptions) (*Webhook, error) {
 	o.setDefaults()
 	w := &Webhook{options: o, headers: http.Header{}}
-	var wrong []error
-	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	var wrong option.Complaints
 
 	var err error
-	if w.url, err = parseWebhookURL(o.URL); err != nil {
-		wrong = append(wrong, err)
-	}
+	w.url, err = parseWebhookURL(o.URL)
+	wrong.Join(err)
 	if !isToken(o.Method) || o.Method == http.MethodConnect {
-		complain("method: must be one with a body, such as POST or PUT")
+		wrong.Add("method", "must be one with a body, such as POST or PUT")
 	}
 	if !slices.Contains([]WebhookMode{Structured, Binary, Batched, Plain}, o.Mode) {
-		complain("mode: %q is not one of structured, binary, batch, plain", o.Mode)
+		wrong.Add("mode", "%q is not one of structured, binary, batch, plain", o.Mode)
 	}
 	if len(o.Secrets) > maxSecrets {
-		complain("secrets: %d are too many; the limit is %d", len(o.Secrets), maxSecrets)
+		wrong.Add("secrets", "%d are too many; the limit is %d", len(o.Secrets), maxSecrets)
 	}
 	for i, secret := range o.Secrets {
 		key, err := parseSecret(secret)
 		if err != nil {
-			complain("secrets: number %d %w", i+1, err)
+			wrong.Add("secrets", "number %d %w", i+1, err)
 		}
 		w.keys = append(w.keys, key)
 	}
-	wrong = append(wrong, w.setHeaders(o.Headers)...)
+	wrong.Join(w.setHeaders(o.Headers))
 	if o.Timeout < minTimeout || o.Timeout > maxTimeout {
-		complain("timeout: %v is not between %v and %v", o.Timeout, minTimeout, maxTimeout)
+		wrong.Add("timeout", "%v is not between %v and %v", o.Timeout, minTimeout, maxTimeout)
 	}
 	if o.BatchBytes < 1<<10 || o.BatchBytes > maxBatchBytes {
-		complain("batch-bytes: %d is not between %d and %d", o.BatchBytes, 1<<10, maxBatchBytes)
+		wrong.Add("batch-bytes", "%d is not between %d and %d", o.BatchBytes, 1<<10, maxBatchBytes)
 	}
 	if o.Parallel < 1 || o.Parallel > maxParallel {
-		complain("parallel: %d is not between 1 and %d", o.Parallel, maxParallel)
+		wrong.Add("parallel", "%d is not between 1 and %d", o.Parallel, maxParallel)
 	}
 	if o.Now == nil {
-		complain("a webhook needs a clock: set Now, for instance to time.Now")
+		wrong.Add("", "a webhook needs a clock: set Now, for instance to time.Now")
 	}
-	if len(wrong) > 0 {
-		return nil, errors.Join(wrong...)
+	if err := wrong.Err(""); err != nil {
+		return nil, err
 	}
 	w.client = http.Client{
 		Transport:     o.Transport,
@@ -183,15 +181,16 @@ func parseWebhookURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
 		// the URL may contain a password
-		return nil, errors.New("url: must have the form https://example.com/path, with http or https, a host and no fragment")
+		return nil, option.Errorf("url", "must have the form https://example.com/path, with http or https, a host and no fragment")
 	}
 	return u, nil
 }
 
 // setHeaders checks and stores the configured headers.
-func (w *Webhook) setHeaders(headers map[string]string) (wrong []error) {
+func (w *Webhook) setHeaders(headers map[string]string) error {
+	var wrong option.Complaints
 	if len(headers) > maxHeaders {
-		wrong = append(wrong, fmt.Errorf("headers: %d are too many; the limit is %d", len(headers), maxHeaders))
+		wrong.Add("headers", "%d are too many; the limit is %d", len(headers), maxHeaders)
 	}
 	names := make([]string, 0, len(headers))
 	for name := range headers {
@@ -202,21 +201,21 @@ func (w *Webhook) setHeaders(headers map[string]string) (wrong []error) {
 		value, lower := headers[name], strings.ToLower(name)
 		switch {
 		case !isToken(name):
-			wrong = append(wrong, fmt.Errorf("headers: %q is not a header name", name))
+			wrong.Add("headers", "%q is not a header name", name)
 		case slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "ce-") || strings.HasPrefix(lower, "webhook-"):
-			wrong = append(wrong, fmt.Errorf("headers: %s is set by the webhook itself", name))
+			wrong.Add("headers", "%s is set by the webhook itself", name)
 		case w.headers[http.CanonicalHeaderKey(name)] != nil:
-			wrong = append(wrong, fmt.Errorf("headers: %s is given twice", name))
+			wrong.Add("headers", "%s is given twice", name)
 		case len(value) > maxHeaderBytes || strings.IndexFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) >= 0:
 			// the value may be a password
-			wrong = append(wrong, fmt.Errorf("headers: the value of %s has a control character or more than %d bytes", name, maxHeaderBytes))
+			wrong.Add("headers", "the value of %s has a control character or more than %d bytes", name, maxHeaderBytes)
 		case lower == "host":
 			w.host = value
 		default:
 			w.headers.Set(name, value)
 		}
 	}
-	return wrong
+	return wrong.Err("")
 }
 
 // ownHeaders cannot be configured.

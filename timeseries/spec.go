@@ -1,13 +1,12 @@
 package timeseries
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/constraint"
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 // Spec has the settings of a series. They are stored with the series at its creation and never
@@ -85,25 +84,20 @@ func (e *SpecError) Unwrap() error { return e.Err }
 
 // validate returns an error with all problems of a spec after defaults.
 func (o Spec) validate() error {
-	var all []error
-	complain := func(bad bool, format string, args ...any) {
-		if bad {
-			all = append(all, fmt.Errorf("timeseries: "+format, args...))
-		}
-	}
-	complain(!constraint.Name(o.Table, 3, tableMax), `Table: %q is not 3 to 248 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, o.Table)
-	complain(o.Retention != 0 && (o.Retention < time.Second || o.Retention > 100*year), "Retention: %s is not between a second and 100 years", o.Retention)
-	complain(len(o.Metrics) > indexesMax, "Metrics: %d indexes are too many; the limit is %d", len(o.Metrics), indexesMax)
+	var all option.Complaints
+	all.AddIf(!constraint.Name(o.Table, 3, tableMax), "Table", `%q is not 3 to 248 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, o.Table)
+	all.AddIf(o.Retention != 0 && (o.Retention < time.Second || o.Retention > 100*year), "Retention", "%s is not between a second and 100 years", o.Retention)
+	all.AddIf(len(o.Metrics) > indexesMax, "Metrics", "%d indexes are too many; the limit is %d", len(o.Metrics), indexesMax)
 	seen := map[string]bool{}
 	for _, m := range o.Metrics {
-		complain(checkMetric(m) != nil || !constraint.Name(m, 1, indexMax), `Metrics: %q cannot name an index: 1 to 200 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, m)
-		complain(seen[m], "Metrics: %q is listed twice", m)
+		all.AddIf(checkMetric(m) != nil || !constraint.Name(m, 1, indexMax), "Metrics", `%q cannot name an index: 1 to 200 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, m)
+		all.AddIf(seen[m], "Metrics", "%q is listed twice", m)
 		seen[m] = true
 	}
-	complain(o.MetricShards < 1 || o.MetricShards > shardsMax, "MetricShards: %d is not between 1 and %d", o.MetricShards, shardsMax)
-	complain(o.Ahead < 0 || o.Ahead > 10*year, "Ahead: %s is not between 0 and 10 years", o.Ahead)
-	complain(o.CacheFor < time.Second || o.CacheFor > time.Hour, "CacheFor: %s is not between a second and an hour", o.CacheFor)
-	if err := errors.Join(all...); err != nil {
+	all.AddIf(o.MetricShards < 1 || o.MetricShards > shardsMax, "MetricShards", "%d is not between 1 and %d", o.MetricShards, shardsMax)
+	all.AddIf(o.Ahead < 0 || o.Ahead > 10*year, "Ahead", "%s is not between 0 and 10 years", o.Ahead)
+	all.AddIf(o.CacheFor < time.Second || o.CacheFor > time.Hour, "CacheFor", "%s is not between a second and an hour", o.CacheFor)
+	if err := all.Err("timeseries: "); err != nil {
 		return &SpecError{err}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
@@ -50,17 +51,12 @@ func (o WriterOptions) withDefaults() WriterOptions {
 }
 
 func (o WriterOptions) validate() error {
-	var all []error
-	complain := func(bad bool, format string, args ...any) {
-		if bad {
-			all = append(all, fmt.Errorf("timeseries: "+format, args...))
-		}
-	}
-	complain(o.Parallel < 1 || o.Parallel > 256, "Parallel: %d is not between 1 and 256", o.Parallel)
-	complain(o.Queue < batchMax || o.Queue > 1_000_000, "Queue: %d is not between %d and 1,000,000", o.Queue, batchMax)
-	complain(o.RetryFor < time.Millisecond || o.RetryFor > 24*time.Hour, "RetryFor: %s is not between a millisecond and a day", o.RetryFor)
-	complain(o.MaxShards < 1 || o.MaxShards > shardsMax, "MaxShards: %d is not between 1 and %d", o.MaxShards, shardsMax)
-	return errors.Join(all...)
+	var all option.Complaints
+	all.AddIf(o.Parallel < 1 || o.Parallel > 256, "Parallel", "%d is not between 1 and 256", o.Parallel)
+	all.AddIf(o.Queue < batchMax || o.Queue > 1_000_000, "Queue", "%d is not between %d and 1,000,000", o.Queue, batchMax)
+	all.AddIf(o.RetryFor < time.Millisecond || o.RetryFor > 24*time.Hour, "RetryFor", "%s is not between a millisecond and a day", o.RetryFor)
+	all.AddIf(o.MaxShards < 1 || o.MaxShards > shardsMax, "MaxShards", "%d is not between 1 and %d", o.MaxShards, shardsMax)
+	return all.Err("timeseries: ")
 }
 
 // Writer writes samples in batches of 25 from all its callers, several batches at a time. Its

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
 	"syscall"
 
@@ -16,13 +15,14 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 // adviseOpen adds what to do to the failures of opening a database that a user can do something about.
 func adviseOpen(err error, dir string) error {
 	switch {
-	case optionError.MatchString(err.Error()):
-		return misusedOptions(errors.New(strings.ReplaceAll(err.Error(), "mayfly: ", "")), "mayfly serve")
+	case isOption(err):
+		return misusedOptions(err, optionFlag, "mayfly serve --help")
 	case errors.Is(err, mayfly.ErrLocked):
 		return advise(err, "stop the other process that uses %s, or choose another --data", dir)
 	case errors.Is(err, mayfly.ErrFormat):
@@ -42,9 +42,6 @@ func adviseOpen(err error, dir string) error {
 	}
 	return err
 }
-
-// optionError matches the errors of mayfly.Options, which begin with the name of an option.
-var optionError = regexp.MustCompile(`^mayfly: [A-Z]`)
 
 // advise says what a failed call of an endpoint means: the API's own error without the SDK's words around it, or what is wrong with the way there.
 func (e *endpoint) advise(err error) error {
@@ -154,4 +151,33 @@ func (r *refusal) Unwrap() error { return r.APIError }
 func answered(err error, code string) bool {
 	var answer smithy.APIError
 	return errors.As(err, &answer) && answer.ErrorCode() == code
+}
+
+// isOption reports whether an error is about options.
+func isOption(err error) bool {
+	var about *option.Error
+	return errors.As(err, &about)
+}
+
+// misusedOptions returns the error for wrong options, in one line, with the names of flags in place of
+// the options'. It leaves out a complaint about an option for which flag returns nothing.
+func misusedOptions(err error, flag func(option string) string, help string) error {
+	var all []string
+	for _, err := range option.Split(err) {
+		var about *option.Error
+		if !errors.As(err, &about) {
+			all = append(all, err.Error())
+			continue
+		}
+		var flags []string
+		for _, name := range about.Options {
+			if f := flag(name); f != "" {
+				flags = append(flags, f)
+			}
+		}
+		if len(flags) > 0 {
+			all = append(all, strings.Join(flags, ", ")+": "+about.Err.Error())
+		}
+	}
+	return misused(errors.New(strings.Join(all, "; ")), "%s", help)
 }

@@ -177,7 +177,7 @@ func adviseBench(err error) error {
 	case errors.Is(err, bench.ErrNotLoopback):
 		return advise(err, "add --allow-remote if the endpoint is yours and may be loaded to its limits")
 	case errors.As(err, &wrong):
-		return misused(errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")), "mayfly bench --help")
+		return misusedOptions(wrong.Err, nil, "mayfly bench --help")
 	}
 	return err
 }

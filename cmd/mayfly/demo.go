@@ -85,7 +85,7 @@ func (c demoCommand) show(ctx context.Context, s streams, db *mayfly.DB, at stag
 		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Items: c.Items, Spread: c.Spread,
 	})
 	if err != nil {
-		return misused(errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")), "mayfly demo --help")
+		return misusedOptions(err, nil, "mayfly demo --help")
 	}
 	at.items, at.spread = c.Items, c.Spread
 	screen, interactive := c.display(s)

@@ -28,28 +28,19 @@ It removes expired items on time from tables at any endpoint with the DynamoDB A
 mayfly guard run --help shows the flags.`
 }
 
-// flagsOf are the flags of options whose names are others.
-var flagsOf = map[string]string{"DB": "endpoint", "Credentials": "access-key", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute"}
+// optionFlags maps the guard's and the server's options to flags that have other names.
+var optionFlags = map[string]string{"DB": "endpoint", "Credentials": "access-key", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute"}
 
-// misusedOptions says what is wrong with options, one a line, in terms of flags.
-func misusedOptions(err error, help string) error {
-	lines := strings.Split(err.Error(), "\n")
-	for i, line := range lines {
-		names, why, _ := strings.Cut(line, ": ")
-		all := strings.Split(names, ", ")
-		for j, name := range all {
-			name, _, _ = strings.Cut(name, "[")
-			if all[j] = flagsOf[name]; all[j] == "" {
-				all[j] = strings.ToLower(capital.ReplaceAllString(name, "$1-$2"))
-			}
-			all[j] = "--" + all[j]
-		}
-		lines[i] = strings.Join(all, ", ") + ": " + why
+// optionFlag returns the flag that sets an option: --max-wcu for MaxWCU, --access-key for Credentials[2].
+func optionFlag(name string) string {
+	name, _, _ = strings.Cut(name, "[")
+	if flag := optionFlags[name]; flag != "" {
+		return "--" + flag
 	}
-	return misused(errors.New(strings.Join(lines, "; ")), "%s --help", help)
+	return "--" + strings.ToLower(capital.ReplaceAllString(name, "$1-$2"))
 }
 
-var capital = regexp.MustCompile("([a-z])([A-Z])") // MaxWCU: --max-wcu
+var capital = regexp.MustCompile("([a-z])([A-Z])")
 
 // What mayfly guard exits with where it cannot guard, so that whoever restarts it knows whether that helps.
 const (

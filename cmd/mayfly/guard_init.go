@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -57,8 +56,8 @@ func (c guardInitCommand) Run(ctx context.Context, s streams) error {
 	if ctx.Err() != nil {
 		return advise(fmt.Errorf("interrupted after %d items read and %d written", report.Scanned, report.Written), "run the same command again to continue")
 	}
-	if p := (*guard.Problem)(nil); err != nil && !errors.As(err, &p) && report.Index == "" {
-		return misusedOptions(err, "mayfly guard init")
+	if isOption(err) {
+		return misusedOptions(err, optionFlag, "mayfly guard init --help")
 	}
 	if err != nil {
 		return e.adviseGuard(err)

@@ -171,7 +171,7 @@ func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e
 		o.Progress = progress.observer(name)
 		var err error
 		if t.Guard, err = guard.New(o); err != nil {
-			return misusedOptions(err, "mayfly guard run")
+			return misusedOptions(err, optionFlag, "mayfly guard run --help")
 		}
 		metrics.Begin(name)
 		tables = append(tables, t)

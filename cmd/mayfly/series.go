@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/mayflydb/mayfly/timeseries"
@@ -53,23 +52,15 @@ func (f seriesFlags) openSeries(ctx context.Context) (*endpoint, *timeseries.Ser
 // seriesParallel is how many calls a command of series has going on at one time.
 const seriesParallel = 64
 
-// misusedSeries names the flags in the errors of a series' settings.
-func misusedSeries(err *timeseries.SpecError) error {
-	names := map[string]string{"Table": "series name", "Metrics": "--index", "MetricShards": "--index-shards", "CacheFor": "--cache", "Retention": "--retention", "Ahead": "--ahead"}
-	lines := strings.Split(err.Error(), "\n")
-	for i, line := range lines {
-		setting, why, _ := strings.Cut(strings.TrimPrefix(line, "timeseries: "), ": ")
-		lines[i] = orText(names[setting], setting) + ": " + why
-	}
-	return misused(errors.New(strings.Join(lines, "; ")), "mayfly series create --help")
-}
+// seriesFlagNames maps the settings of a series to the arguments of the command line.
+var seriesFlagNames = map[string]string{"Table": "series name", "Metrics": "--index", "MetricShards": "--index-shards", "CacheFor": "--cache", "Retention": "--retention", "Ahead": "--ahead"}
 
 // adviseSeries says what an error of package timeseries means.
 func (e *endpoint) adviseSeries(err error, name string) error {
 	var unfit *timeseries.SpecError
 	switch {
 	case errors.As(err, &unfit):
-		return misusedSeries(unfit)
+		return misusedOptions(unfit.Err, func(setting string) string { return orText(seriesFlagNames[setting], setting) }, "mayfly series create --help")
 	case errors.Is(err, timeseries.ErrNoSeries):
 		return advise(fmt.Errorf("series %q not found at %s", name, e.name()), "mayfly series create %s --retention 30d", name)
 	case errors.Is(err, timeseries.ErrNoLatest):

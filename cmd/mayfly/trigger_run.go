@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
 	"github.com/mayflydb/mayfly/internal/work/host"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -111,26 +112,23 @@ func (c triggerRunCommand) spec() (trigger.Spec, error) {
 	if c.PerRecord {
 		s.Per = "record"
 	}
-	return s, c.misusedSpec(s.Name, trigger.CheckSpecs([]trigger.Spec{s}))
+	return s, c.misusedSpec(trigger.CheckSpecs([]trigger.Spec{s}))
 }
 
 // misusedSpec names the flags in the errors of a trigger's settings.
-func (c triggerRunCommand) misusedSpec(name string, err error) error {
+func (c triggerRunCommand) misusedSpec(err error) error {
 	if err == nil {
 		return nil
 	}
-	var lines []string
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		setting, why, _ := strings.Cut(strings.TrimPrefix(line, fmt.Sprintf("trigger %q: ", name)), ": ")
-		if setting == "name" && c.Name == "" { // it is made of the table's or the stream's, which is wrong too
-			continue
-		}
-		if setting == "age" {
+	return misusedOptions(err, func(setting string) string {
+		switch {
+		case setting == "name" && c.Name == "": // it is derived from the table or the stream, which is wrong too
+			return ""
+		case setting == "age":
 			setting = "max-age"
 		}
-		lines = append(lines, "--"+setting+": "+why)
-	}
-	return misused(errors.New(strings.Join(lines, "; ")), "mayfly trigger run --help")
+		return "--" + setting
+	}, "mayfly trigger run --help")
 }
 
 // shortenedName keeps a name that is made of another within the 64 characters of a trigger's.
@@ -152,7 +150,8 @@ func (c triggerRunCommand) mappings(ctx context.Context, out io.Writer, arn stri
 	case c.Webhook != "":
 		if here.Target, err = target.NewWebhook(target.WebhookOptions{URL: c.Webhook, Secrets: c.WebhookSecret, Now: time.Now}); err != nil {
 			next := "for example --webhook https://example.com/hook"
-			if strings.HasPrefix(err.Error(), "secrets: ") {
+			var about *option.Error
+			if errors.As(err, &about) && about.Options[0] == "secrets" {
 				next = "a --webhook-secret is whsec_ followed by 24 to 64 bytes in base64"
 			}
 			err = misused(fmt.Errorf("--webhook: %w", err), "%s", next)

@@ -1,10 +1,10 @@
 package sink
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -21,7 +21,7 @@ const (
 // Check returns an error for an unknown mode.
 func (m Mode) Check() error {
 	if m != "" && !slices.Contains([]Mode{Binary, Structured, Plain}, m) {
-		return fmt.Errorf("mode: %q is not one of binary, structured, plain", string(m))
+		return option.Errorf("mode", "%q is not one of binary, structured, plain", string(m))
 	}
 	return nil
 }

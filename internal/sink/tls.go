@@ -3,9 +3,9 @@ package sink
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
 	"os"
+
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 // TLS configures trust between us and a broker. The zero value trusts the system's authorities.
@@ -26,20 +26,20 @@ func (t *TLS) Config() (*tls.Config, error) {
 	if t.CA != "" {
 		pem, err := os.ReadFile(t.CA)
 		if err != nil {
-			return nil, fmt.Errorf("tls: %w", err)
+			return nil, option.Errorf("tls", "%w", err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("tls: no certificate in %s", t.CA)
+			return nil, option.Errorf("tls", "no certificate in %s", t.CA)
 		}
 	}
 	if (t.Cert == "") != (t.Key == "") {
-		return nil, errors.New("tls: certificate and key need each other")
+		return nil, option.Errorf("tls", "certificate and key need each other")
 	}
 	if t.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, fmt.Errorf("tls: %w", err)
+			return nil, option.Errorf("tls", "%w", err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/smithy-go/logging"
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 // Config says where the services are and who calls them. The zero value is Amazon's own services, with the credentials and the region that any program of the
@@ -65,52 +66,56 @@ func canonical(service string) string {
 
 // validate reports every mistake at once, and gives the endpoints by their services' names.
 func (c Config) validate() (endpoints map[string]string, err error) {
-	var wrong []error
+	var wrong option.Complaints
 	endpoints = make(map[string]string, len(c.Endpoints))
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		service := canonical(name)
 		if _, known := sdkIDs[service]; !known {
-			wrong = append(wrong, fmt.Errorf("endpoints: unknown service %q; use %s", name, services()))
+			wrong.Add("endpoints", "unknown service %q; use %s", name, services())
 			continue
 		}
 		if _, twice := endpoints[service]; twice {
-			wrong = append(wrong, fmt.Errorf("endpoints: %s is given twice", service))
+			wrong.Add("endpoints", "%s is given twice", service)
 		}
 		endpoints[service] = c.Endpoints[name]
-		wrong = append(wrong, c.checkEndpoint("endpoints: "+name, c.Endpoints[name]))
+		if err := c.checkEndpoint(c.Endpoints[name]); err != nil {
+			wrong.Add("endpoints", "%s: %w", name, err)
+		}
 	}
 	if c.Endpoint != "" {
-		wrong = append(wrong, c.checkEndpoint("endpoint", c.Endpoint))
+		if err := c.checkEndpoint(c.Endpoint); err != nil {
+			wrong.Add("endpoint", "%w", err)
+		}
 	}
 	if (c.AccessKey == "") != (c.SecretKey == "") {
-		wrong = append(wrong, errors.New("access-key and secret-key need each other"))
+		wrong.Add("", "access-key and secret-key need each other")
 	}
 	if c.SessionToken != "" && c.AccessKey == "" {
-		wrong = append(wrong, errors.New("session-token needs access-key and secret-key"))
+		wrong.Add("", "session-token needs access-key and secret-key")
 	}
 	if c.AccessKey != "" && c.Profile != "" {
-		wrong = append(wrong, errors.New("profile and access-key cannot be used together"))
+		wrong.Add("", "profile and access-key cannot be used together")
 	}
 	if c.Region != "" && !regionLike(c.Region) {
-		wrong = append(wrong, fmt.Errorf("invalid region %q; use a name such as eu-west-1", c.Region))
+		wrong.Add("", "invalid region %q; use a name such as eu-west-1", c.Region)
 	}
-	return endpoints, errors.Join(wrong...)
+	return endpoints, wrong.Err("")
 }
 
-func (c Config) checkEndpoint(what, address string) error {
+func (c Config) checkEndpoint(address string) error {
 	if address == Amazon {
 		return nil
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%s: invalid address %q; use http://host:port, https://host:port, or %q for Amazon's service", what, address, Amazon)
+		return fmt.Errorf("invalid address %q; use http://host:port, https://host:port, or %q for Amazon's service", address, Amazon)
 	}
 	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return fmt.Errorf("%s: the address must have only a scheme, host and path", what)
+		return errors.New("the address must have only a scheme, host and path")
 	}
 	for _, own := range c.Self {
 		if samePlace(u, own) {
-			return fmt.Errorf("%s: %s is this server itself, so deliveries would come back to it; use the address of the service", what, address)
+			return fmt.Errorf("%s is this server itself, so deliveries would come back to it; use the address of the service", address)
 		}
 	}
 	return nil

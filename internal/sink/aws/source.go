@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 
 	"github.com/mayflydb/mayfly/internal/constraint"
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 // Source says which stream of Kinesis is read. Its settings are those of Config of the same names; but an endpoint that the environment or the profile names for Kinesis is followed.
@@ -27,7 +28,7 @@ type Source struct {
 func (s *Source) Check() (name string, err error) {
 	_, err = s.config().validate()
 	if !constraint.Name(s.Stream, 1, 128) {
-		err = errors.Join(err, errors.New("stream: use up to 128 letters, digits, dots, underscores and hyphens"))
+		err = errors.Join(err, option.Errorf("stream", "use up to 128 letters, digits, dots, underscores and hyphens"))
 	}
 	return "kinesis://" + s.Stream, err
 }

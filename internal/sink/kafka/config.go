@@ -2,8 +2,6 @@ package kafka
 
 import (
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
@@ -60,48 +59,41 @@ func (c *Config) check() (topic sink.Template, options []kgo.Opt, err error) {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
-	var wrong []error
-	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	var wrong option.Complaints
 
 	if len(c.Brokers) == 0 {
-		complain("brokers: give at least one, as host:port")
+		wrong.Add("brokers", "give at least one, as host:port")
 	}
 	for i, broker := range c.Brokers {
 		if host, port, err := net.SplitHostPort(broker); err != nil || host == "" || port == "" || strings.ContainsAny(broker, "@/") {
-			complain("brokers: number %d must have the form host:9092", i+1)
+			wrong.Add("brokers", "number %d must have the form host:9092", i+1)
 		}
 	}
 	if topic, err = sink.ParseTemplate(c.Topic); err != nil {
-		complain("topic: %w", err)
+		wrong.Add("topic", "%w", err)
 	} else if text := topic.Text("x"); !isTopic(text) {
-		complain("topic: use up to %d letters, digits, dots, underscores and hyphens", maxTopic)
+		wrong.Add("topic", "use up to %d letters, digits, dots, underscores and hyphens", maxTopic)
 	}
-	if err := c.Mode.Check(); err != nil {
-		wrong = append(wrong, err)
-	}
+	wrong.Join(c.Mode.Check())
 	mechanism, err := c.authentication()
-	if err != nil {
-		wrong = append(wrong, err)
-	}
+	wrong.Join(err)
 	secure, err := c.TLS.Config()
-	if err != nil {
-		wrong = append(wrong, err)
-	}
+	wrong.Join(err)
 	if strings.ContainsFunc(c.ClientID, func(r rune) bool { return r <= ' ' || r > '~' }) || len(c.ClientID) > maxTopic {
-		complain("client-id: use up to %d printable characters without spaces", maxTopic)
+		wrong.Add("client-id", "use up to %d printable characters without spaces", maxTopic)
 	}
 	if c.MaxBytes < 1<<10 || c.MaxBytes > 100<<20 {
-		complain("max-bytes: %d is not between %d and %d", c.MaxBytes, 1<<10, 100<<20)
+		wrong.Add("max-bytes", "%d is not between %d and %d", c.MaxBytes, 1<<10, 100<<20)
 	}
 	if c.Timeout < time.Second || c.Timeout > 15*time.Minute {
-		complain("timeout: %v is not between %v and %v", c.Timeout, time.Second, 15*time.Minute)
+		wrong.Add("timeout", "%v is not between %v and %v", c.Timeout, time.Second, 15*time.Minute)
 	}
-	if len(wrong) > 0 {
-		return sink.Template{}, nil, errors.Join(wrong...)
+	if err := wrong.Err(""); err != nil {
+		return sink.Template{}, nil, err
 	}
 	options = c.options(mechanism, secure)
 	if err := kgo.ValidateOpts(options...); err != nil {
-		return sink.Template{}, nil, fmt.Errorf("brokers: %w", err)
+		return sink.Template{}, nil, option.Errorf("brokers", "%w", err)
 	}
 	return topic, options, nil
 }
@@ -109,12 +101,12 @@ func (c *Config) check() (topic sink.Template, options []kgo.Opt, err error) {
 func (c *Config) authentication() (sasl.Mechanism, error) {
 	if c.User == "" && c.Password == "" {
 		if c.Mechanism != "" {
-			return nil, errors.New("mechanism: needs user and password")
+			return nil, option.Errorf("mechanism", "needs user and password")
 		}
 		return nil, nil
 	}
 	if c.User == "" || c.Password == "" {
-		return nil, errors.New("user: user and password need each other")
+		return nil, option.Errorf("user", "user and password need each other")
 	}
 	switch c.Mechanism {
 	case "", "plain":
@@ -124,7 +116,7 @@ func (c *Config) authentication() (sasl.Mechanism, error) {
 	case "scram-sha-512":
 		return scram.Auth{User: c.User, Pass: c.Password}.AsSha512Mechanism(), nil
 	}
-	return nil, fmt.Errorf("mechanism: %q is not one of plain, scram-sha-256, scram-sha-512", c.Mechanism)
+	return nil, option.Errorf("mechanism", "%q is not one of plain, scram-sha-256, scram-sha-512", c.Mechanism)
 }
 
 func (c *Config) options(mechanism sasl.Mechanism, secure *tls.Config) []kgo.Opt {

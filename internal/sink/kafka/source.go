@@ -2,11 +2,11 @@ package kafka
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
@@ -33,7 +33,7 @@ func (s *Source) Options() ([]kgo.Opt, error) {
 	c := Config{Brokers: s.Brokers, Topic: "x", User: s.User, Password: s.Password, Mechanism: s.Mechanism, TLS: s.TLS, ClientID: s.ClientID}
 	_, options, err := c.check()
 	if !isTopic(s.Topic) {
-		err = errors.Join(err, fmt.Errorf("topic: use up to %d letters, digits, dots, underscores and hyphens", maxTopic))
+		err = errors.Join(err, option.Errorf("topic", "use up to %d letters, digits, dots, underscores and hyphens", maxTopic))
 	}
 	return options, err
 }

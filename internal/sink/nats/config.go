@@ -2,13 +2,12 @@ package nats
 
 import (
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"os"
 	"strings"
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
@@ -41,14 +40,13 @@ func (c *Config) check() (servers string, subject sink.Template, options []natsg
 	if c.URL == "" {
 		c.URL = DefaultURL
 	}
-	var wrong []error
-	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	var wrong option.Complaints
 
 	var hosts []string
 	for i, url := range strings.Split(c.URL, ",") {
 		a, err := sink.ParseAddress(strings.TrimSpace(url), ports)
 		if err != nil {
-			complain("url: number %d %w", i+1, err)
+			wrong.Add("url", "number %d %w", i+1, err)
 			continue
 		}
 		hosts = append(hosts, a.Scheme+"://"+a.Host)
@@ -57,25 +55,21 @@ func (c *Config) check() (servers string, subject sink.Template, options []natsg
 		}
 	}
 	if subject, err = sink.ParseTemplate(c.Subject); err != nil {
-		complain("subject: %w", err)
+		wrong.Add("subject", "%w", err)
 	} else if !isSubject(subject.Text("x")) {
-		complain("subject: use tokens separated by dots, without spaces and wildcards")
+		wrong.Add("subject", "use tokens separated by dots, without spaces and wildcards")
 	}
 	if c.Core && c.Stream != "" {
-		complain("stream: cannot be used with core")
+		wrong.Add("stream", "cannot be used with core")
 	}
 	if strings.ContainsAny(c.Stream, ". *>/\\\t\r\n") {
-		complain("stream: %q is not a stream name", c.Stream)
+		wrong.Add("stream", "%q is not a stream name", c.Stream)
 	}
-	if err := c.Mode.Check(); err != nil {
-		wrong = append(wrong, err)
-	}
-	if err := c.checkAuthentication(); err != nil {
-		wrong = append(wrong, err)
-	}
+	wrong.Join(c.Mode.Check())
+	wrong.Join(c.checkAuthentication())
 	secure, err := c.TLS.Config()
-	wrong = append(wrong, err)
-	if err := errors.Join(wrong...); err != nil {
+	wrong.Join(err)
+	if err := wrong.Err(""); err != nil {
 		return "", sink.Template{}, nil, err
 	}
 	return strings.Join(hosts, ","), subject, c.options(secure), nil
@@ -89,11 +83,11 @@ func (c *Config) checkAuthentication() error {
 		}
 	}
 	if ways > 1 {
-		return errors.New("user: give only one of user and password, token, and credentials")
+		return option.Errorf("user", "give only one of user and password, token, and credentials")
 	}
 	if c.Credentials != "" {
 		if _, err := os.Stat(c.Credentials); err != nil {
-			return fmt.Errorf("credentials: %w", err)
+			return option.Errorf("credentials", "%w", err)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
@@ -30,7 +31,7 @@ func (s *Source) options() (servers string, options []natsgo.Option, err error) 
 	c := Config{URL: s.URL, Subject: "x", Stream: s.Stream, User: s.User, Password: s.Password, Token: s.Token, Credentials: s.Credentials, TLS: s.TLS}
 	servers, _, options, err = c.check()
 	if s.Stream == "" {
-		err = errors.Join(err, errors.New("stream: missing; give the name of the stream to read"))
+		err = errors.Join(err, option.Errorf("stream", "missing; give the name of the stream to read"))
 	}
 	return servers, options, err
 }

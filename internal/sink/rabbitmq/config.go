@@ -2,9 +2,8 @@ package rabbitmq
 
 import (
 	"crypto/tls"
-	"errors"
-	"fmt"
 
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
@@ -38,11 +37,10 @@ func (c *Config) check() (address sink.Address, key sink.Template, secure *tls.C
 	if c.URL == "" {
 		c.URL = DefaultURL
 	}
-	var wrong []error
-	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	var wrong option.Complaints
 
 	if address, err = sink.ParseAddress(c.URL, ports); err != nil {
-		complain("url: %w", err)
+		wrong.Add("url", "%w", err)
 	}
 	if address.Path == "" {
 		address.Path = "/"
@@ -54,23 +52,21 @@ func (c *Config) check() (address sink.Address, key sink.Template, secure *tls.C
 		c.User, c.Password = "guest", "guest"
 	}
 	if len(c.Exchange) > maxShort {
-		complain("exchange: longer than %d bytes", maxShort)
+		wrong.Add("exchange", "longer than %d bytes", maxShort)
 	}
 	if key, err = sink.ParseTemplate(c.RoutingKey); err != nil {
-		complain("routing-key: %w", err)
+		wrong.Add("routing-key", "%w", err)
 	} else if c.RoutingKey == "" && c.Exchange == "" {
-		complain("routing-key: missing; give the name of the queue, or set exchange")
+		wrong.Add("routing-key", "missing; give the name of the queue, or set exchange")
 	}
-	if err := c.Mode.Check(); err != nil {
-		wrong = append(wrong, err)
-	}
+	wrong.Join(c.Mode.Check())
 	if secure, err = c.TLS.Config(); err != nil {
-		wrong = append(wrong, err)
+		wrong.Join(err)
 	} else if secure != nil && address.Scheme == "amqp" {
-		complain("tls: the url must begin with amqps://")
+		wrong.Add("tls", "the url must begin with amqps://")
 	}
-	if len(wrong) > 0 {
-		return sink.Address{}, sink.Template{}, nil, errors.Join(wrong...)
+	if err := wrong.Err(""); err != nil {
+		return sink.Address{}, sink.Template{}, nil, err
 	}
 	return address, key, secure, nil
 }

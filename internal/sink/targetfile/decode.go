@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/mayflydb/mayfly/internal/option"
 	"gopkg.in/yaml.v3"
 )
 
@@ -33,23 +34,15 @@ func (d *decoder) complain(line int, format string, args ...any) {
 	d.wrong = append(d.wrong, mistake{line, fmt.Sprintf(format, args...)})
 }
 
-// complainAll reports the faults that the constructor of a target found, at the lines of their
-// settings: "batch-bytes: …" belongs to the setting batch-bytes.
+// complainAll adds the complaints of the maker of a target, each at the line of its setting.
 func (d *decoder) complainAll(at places, kind string, err error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // it is the outermost that is wanted
-		for _, one := range joined.Unwrap() {
-			d.complainAll(at, kind, one)
+	for _, err := range option.Split(err) {
+		var about *option.Error
+		if errors.As(err, &about) {
+			d.complain(at.line(kind, about.Options[0]), "%s.%v", kind, err)
+		} else {
+			d.complain(at.line(kind), "%s: %v", kind, err)
 		}
-		return
-	}
-	name, _, named := strings.Cut(err.Error(), ":")
-	switch {
-	case at.has(kind, name):
-		d.complain(at.line(kind, name), "%s.%v", kind, err)
-	case named && !strings.Contains(name, " "): // a missing setting
-		d.complain(at.line(kind), "%s.%v", kind, err)
-	default:
-		d.complain(at.line(kind), "%s: %v", kind, err)
 	}
 }
 

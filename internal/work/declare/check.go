@@ -11,7 +11,7 @@ const specsMax = 1000
 // Check returns all faults of the declarations of a kind, joined. Each fault has the declaration's
 // name, or its position if it has no name. Names must be unique. inspect returns a declaration's
 // name and its own faults. kind is a noun.
-func Check[T any](kind string, things []T, inspect func(*T) (name string, problems []string)) error {
+func Check[T any](kind string, things []T, inspect func(*T) (name string, problems []error)) error {
 	var all []error
 	if len(things) > specsMax {
 		all = append(all, fmt.Errorf("%d %ss are too many; the limit is %d", len(things), kind, specsMax))
@@ -27,7 +27,7 @@ func Check[T any](kind string, things []T, inspect func(*T) (name string, proble
 		}
 		seen[name] = true
 		for _, problem := range problems {
-			all = append(all, fmt.Errorf("%s: %s", named, problem))
+			all = append(all, fmt.Errorf("%s: %w", named, problem))
 		}
 	}
 	return errors.Join(all...)

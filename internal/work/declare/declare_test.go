@@ -1,6 +1,7 @@
 package declare
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -94,16 +95,16 @@ func FuzzRead(f *testing.F) {
 // All faults are reported at once, with names if there are any; a duplicate name is a fault.
 func TestCheck(t *testing.T) {
 	type named struct{ name, wrong string }
-	err := Check("thing", []named{{"a", ""}, {"", "it has no name"}, {"a", "it is blue"}}, func(t *named) (string, []string) {
+	err := Check("thing", []named{{"a", ""}, {"", "it has no name"}, {"a", "it is blue"}}, func(t *named) (string, []error) {
 		if t.wrong == "" {
 			return t.name, nil
 		}
-		return t.name, []string{t.wrong}
+		return t.name, []error{errors.New(t.wrong)}
 	})
 	if got, want := fmt.Sprint(err), "thing 2: it has no name\nthing \"a\" is declared twice\nthing \"a\": it is blue"; got != want {
 		t.Errorf("%s\nnot\n%s", got, want)
 	}
-	if err := Check("thing", make([]named, 1001), func(*named) (string, []string) { return "", nil }); err == nil || err.Error() != "1001 things are too many; the limit is 1000" {
+	if err := Check("thing", make([]named, 1001), func(*named) (string, []error) { return "", nil }); err == nil || err.Error() != "1001 things are too many; the limit is 1000" {
 		t.Errorf("of too many: %v", err)
 	}
 }

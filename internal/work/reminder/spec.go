@@ -1,11 +1,11 @@
 package reminder
 
 import (
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/constraint"
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/work/declare"
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
@@ -44,31 +44,26 @@ func ReadSpecs(r io.Reader) ([]Spec, error) {
 
 // CheckSpecs reports everything that is wrong with rules, each complaint with the rule's name.
 func CheckSpecs(specs []Spec) error {
-	return declare.Check("reminder", specs, func(s *Spec) (string, []string) { return s.Name, s.problems() })
+	return declare.Check("reminder", specs, func(s *Spec) (string, []error) { return s.Name, s.problems() })
 }
 
 // problems is everything that is wrong with a rule.
-func (s *Spec) problems() (all []string) {
-	complain := func(bad bool, format string, args ...any) {
-		if bad {
-			all = append(all, fmt.Sprintf(format, args...))
-		}
-	}
-	complain(!constraint.IsName(s.Name), `name: %q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
-	complain(!constraint.IsTable(s.Table), "table: %q is not a table name", s.Table)
-	complain(s.Table == TableName, "table: %q is the table that stores reminders", s.Table)
-	complain(s.Attribute == "", "attribute is missing")
+func (s *Spec) problems() (all option.Complaints) {
+	all.AddIf(!constraint.IsName(s.Name), "name", `%q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
+	all.AddIf(!constraint.IsTable(s.Table), "table", "%q is not a table name", s.Table)
+	all.AddIf(s.Table == TableName, "table", "%q is the table that stores reminders", s.Table)
+	all.AddIf(s.Attribute == "", "", "attribute is missing")
 	_, err := template.ParsePath(s.Attribute)
-	complain(s.Attribute != "" && err != nil, "attribute: %v", err)
-	complain(s.Offset.Abs() > offsetMax, "offset: %s is more than ten years", s.Offset)
-	complain(s.Target == "", "target is missing")
-	complain(len(s.Target) > targetMax || len(s.OnFailure) > targetMax, "the ARN of a target has at most %d characters", targetMax)
-	complain(s.Past != "" && s.Past != pastDrop && s.Past != pastFire, "past: %q is neither %s nor %s", s.Past, pastDrop, pastFire)
+	all.AddIf(s.Attribute != "" && err != nil, "attribute", "%v", err)
+	all.AddIf(s.Offset.Abs() > offsetMax, "offset", "%s is more than ten years", s.Offset)
+	all.AddIf(s.Target == "", "", "target is missing")
+	all.AddIf(len(s.Target) > targetMax || len(s.OnFailure) > targetMax, "", "the ARN of a target has at most %d characters", targetMax)
+	all.AddIf(s.Past != "" && s.Past != pastDrop && s.Past != pastFire, "past", "%q is neither %s nor %s", s.Past, pastDrop, pastFire)
 	if s.Retries != nil {
-		complain(*s.Retries < 0 || *s.Retries > retriesMax, "retries: %d is not between 0 and %d", *s.Retries, retriesMax)
+		all.AddIf(*s.Retries < 0 || *s.Retries > retriesMax, "retries", "%d is not between 0 and %d", *s.Retries, retriesMax)
 	}
-	complain(s.Age != 0 && (s.Age < ageMin || s.Age > ageMax), "age: %s is not between %s and %s", s.Age, ageMin, ageMax)
+	all.AddIf(s.Age != 0 && (s.Age < ageMin || s.Age > ageMax), "age", "%s is not between %s and %s", s.Age, ageMin, ageMax)
 	_, err = readInput(s.Input)
-	complain(err != nil, "input: %v", err)
+	all.AddIf(err != nil, "input", "%v", err)
 	return all
 }

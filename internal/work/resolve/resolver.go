@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -89,7 +90,7 @@ func Check(mappings []target.Mapping) (all []error) {
 	for i, m := range mappings {
 		complain := func(bad bool, format string, args ...any) {
 			if bad {
-				all = append(all, fmt.Errorf("Targets[%d]: "+format, append([]any{i}, args...)...))
+				all = append(all, option.Errorf(fmt.Sprintf("Targets[%d]", i), format, args...))
 			}
 		}
 		complain(m.ARN == "", "the ARN is empty")

@@ -1,11 +1,11 @@
 package trigger
 
 import (
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/constraint"
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/work/declare"
 	"github.com/mayflydb/mayfly/internal/work/pattern"
 )
@@ -53,41 +53,36 @@ func ReadSpecs(r io.Reader) ([]Spec, error) {
 
 // CheckSpecs reports everything that is wrong with triggers, each complaint with the trigger's name.
 func CheckSpecs(specs []Spec) error {
-	return declare.Check("trigger", specs, func(s *Spec) (string, []string) { return s.Name, s.problems() })
+	return declare.Check("trigger", specs, func(s *Spec) (string, []error) { return s.Name, s.problems() })
 }
 
 // problems is everything that is wrong with a trigger.
-func (s *Spec) problems() (all []string) {
-	complain := func(bad bool, format string, args ...any) {
-		if bad {
-			all = append(all, fmt.Sprintf(format, args...))
-		}
-	}
-	complain(!constraint.IsName(s.Name), `name: %q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
-	complain(uuidForm.MatchString(s.Name), "name: %q is a UUID, which is reserved for event source mappings", s.Name)
-	complain((s.Table == "") == (s.Stream == ""), "set either table or stream")
-	complain(s.Table != "" && !constraint.IsTable(s.Table), "table: %q is not a table name", s.Table)
-	complain(s.Stream != "" && streamTable(s.Stream) == "", "stream: %q is not the ARN of a DynamoDB stream", s.Stream)
-	complain(s.Target == "", "target is missing")
-	complain(len(s.Target) > targetMax || len(s.OnFailure) > targetMax, "the ARN of a target has at most %d characters", targetMax)
+func (s *Spec) problems() (all option.Complaints) {
+	all.AddIf(!constraint.IsName(s.Name), "name", `%q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
+	all.AddIf(uuidForm.MatchString(s.Name), "name", "%q is a UUID, which is reserved for event source mappings", s.Name)
+	all.AddIf((s.Table == "") == (s.Stream == ""), "", "set either table or stream")
+	all.AddIf(s.Table != "" && !constraint.IsTable(s.Table), "table", "%q is not a table name", s.Table)
+	all.AddIf(s.Stream != "" && streamTable(s.Stream) == "", "stream", "%q is not the ARN of a DynamoDB stream", s.Stream)
+	all.AddIf(s.Target == "", "", "target is missing")
+	all.AddIf(len(s.Target) > targetMax || len(s.OnFailure) > targetMax, "", "the ARN of a target has at most %d characters", targetMax)
 	_, known := starts[s.Start]
-	complain(s.Start != "" && !known, "start: %q is neither %s nor %s", s.Start, trimHorizon, latest)
-	complain(len(s.Filter) > filtersQuota, "filter: %d patterns are too many; the limit is %d", len(s.Filter), filtersQuota)
+	all.AddIf(s.Start != "" && !known, "start", "%q is neither %s nor %s", s.Start, trimHorizon, latest)
+	all.AddIf(len(s.Filter) > filtersQuota, "filter", "%d patterns are too many; the limit is %d", len(s.Filter), filtersQuota)
 	_, err := pattern.Compile(s.Filter...)
-	complain(err != nil, "filter: %v", err)
-	complain(s.Batch < 0 || s.Batch > batchMax, "batch: %d is not between 1 and %d", s.Batch, batchMax)
-	complain(s.Window < 0 || s.Window > windowMax*time.Second, "window: %s is not between 0s and %ds", s.Window, windowMax)
-	complain(s.Parallel < 0 || s.Parallel > parallelDeclaredMax, "parallel: %d is not between 1 and %d", s.Parallel, parallelDeclaredMax)
-	complain(s.Order != "" && s.Order != orderKey && s.Order != orderNone, "order: %q is neither %s nor %s", s.Order, orderKey, orderNone)
-	complain(s.Per != "" && s.Per != perBatch && s.Per != perRecord, "per: %q is neither %s nor %s", s.Per, perBatch, perRecord)
-	complain(s.Bisect && (s.Order == orderNone || s.Per == perRecord), "bisect needs order: %s and per: %s", orderKey, perBatch)
-	complain(s.Partial && (s.Order == orderNone || s.Per == perRecord), "partial needs order: %s and per: %s", orderKey, perBatch)
+	all.AddIf(err != nil, "filter", "%v", err)
+	all.AddIf(s.Batch < 0 || s.Batch > batchMax, "batch", "%d is not between 1 and %d", s.Batch, batchMax)
+	all.AddIf(s.Window < 0 || s.Window > windowMax*time.Second, "window", "%s is not between 0s and %ds", s.Window, windowMax)
+	all.AddIf(s.Parallel < 0 || s.Parallel > parallelDeclaredMax, "parallel", "%d is not between 1 and %d", s.Parallel, parallelDeclaredMax)
+	all.AddIf(s.Order != "" && s.Order != orderKey && s.Order != orderNone, "order", "%q is neither %s nor %s", s.Order, orderKey, orderNone)
+	all.AddIf(s.Per != "" && s.Per != perBatch && s.Per != perRecord, "per", "%q is neither %s nor %s", s.Per, perBatch, perRecord)
+	all.AddIf(s.Bisect && (s.Order == orderNone || s.Per == perRecord), "", "bisect needs order: %s and per: %s", orderKey, perBatch)
+	all.AddIf(s.Partial && (s.Order == orderNone || s.Per == perRecord), "", "partial needs order: %s and per: %s", orderKey, perBatch)
 	retries, age := retriesMax, ageMax*time.Second
 	if s.Order == orderNone {
 		retries, age = retriesUnorderedMax, ageUnorderedMax
 	}
-	complain(s.Retries != nil && (*s.Retries < infinite || *s.Retries > retries), "retries: %d is not between -1 and %d", deref(s.Retries), retries)
-	complain(s.Age != 0 && (s.Age < ageMin*time.Second || s.Age > age), "age: %s is not between 1m0s and %s", s.Age, age)
+	all.AddIf(s.Retries != nil && (*s.Retries < infinite || *s.Retries > retries), "retries", "%d is not between -1 and %d", deref(s.Retries), retries)
+	all.AddIf(s.Age != 0 && (s.Age < ageMin*time.Second || s.Age > age), "age", "%s is not between 1m0s and %s", s.Age, age)
 	return all
 }
 
