@@ -82,17 +82,6 @@ func (s *shape) pipeline(path string, list []PipelineParameter) {
 	}
 }
 
-// arn is an ARN taken apart.
-type arn struct{ partition, service, region, account, resource string }
-
-func parseARN(text string) (arn, bool) {
-	parts := strings.SplitN(text, ":", 6)
-	if len(parts) != 6 || parts[0] != "arn" || !strings.HasPrefix(parts[1], "aws") || parts[2] == "" || parts[5] == "" {
-		return arn{}, false
-	}
-	return arn{parts[1], parts[2], parts[3], parts[4], parts[5]}, true
-}
-
 // isOwn says whether an ARN is one that the configuration's mappings name what is nothing of AWS's by, such as arn:mayfly:exec:::backup. No service's rules apply to it: the
 // mappings alone decide.
 func isOwn(text string) bool {
@@ -167,24 +156,6 @@ func checkUniversal(a arn, t *Target) error {
 		return invalid("You must provide an input to set this target for your schedule")
 	}
 	return nil
-}
-
-// universalOf takes the resource of a universal target apart.
-func universalOf(a arn) (service, operation string, ok bool) {
-	rest, ok := strings.CutPrefix(a.resource, "aws-sdk:")
-	if !ok || a.region != "" || a.account != "" {
-		return "", "", false
-	}
-	service, operation, ok = strings.Cut(rest, ":")
-	word := func(s string) bool {
-		for i := 0; i < len(s); i++ {
-			if !alphanumeric(s[i]) {
-				return false
-			}
-		}
-		return s != "" && 'a' <= s[0] && s[0] <= 'z'
-	}
-	return service, operation, ok && word(service) && word(operation)
 }
 
 // checkTemplated checks a target that is a resource of a service.

@@ -124,7 +124,7 @@ func (s *Scheduler) deleteComplete(ctx context.Context, table string, all []*com
 	actions := make([]action, 0, 2*len(all))
 	now := s.now()
 	for _, c := range all {
-		same := current(c.Incarnation, c.Version)
+		same := fenced(current(c.Incarnation, c.Version))
 		if c.end().After(now) {
 			actions = append(actions, expire(table, key(c.Name, partDefinition), same, c.end()))
 		} else {

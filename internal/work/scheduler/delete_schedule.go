@@ -34,7 +34,7 @@ func (s *Scheduler) delete(ctx context.Context, table, name string, token *strin
 		return s.deletedBefore(ctx, table, name, token)
 	}
 	actions := []action{
-		remove(table, key(name, partDefinition), current(e.incarnation, e.version)),
+		remove(table, key(name, partDefinition), fenced(current(e.incarnation, e.version))),
 		remove(table, key(name, partFiring), nil),
 	}
 	if e.remains.pending() {

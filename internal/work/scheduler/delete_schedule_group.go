@@ -77,3 +77,19 @@ func (s *Scheduler) clear(ctx context.Context, g *group) error {
 	}
 	return err
 }
+
+// gone waits until a table that is being deleted is no more.
+func (s *Scheduler) gone(ctx context.Context, table string) error {
+	for pause := again.Start(); ; {
+		_, err := s.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+		if noTable(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !pause.Wait(ctx) {
+			return ctx.Err()
+		}
+	}
+}

@@ -6,15 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -59,15 +61,26 @@ func DynamoTarget(db *dynamodb.Client) target.Target {
 	})
 }
 
-// callDynamo calls an operation with a body. The SDK has no call for that, so one is made of an operation whose answer nobody reads: its body and the name of
-// its operation are replaced before it is signed. So its endpoint, credentials, retries and errors are those of any other call of the client.
-func callDynamo(ctx context.Context, db *dynamodb.Client, operation string, body []byte) error {
-	in := &dynamodb.UntagResourceInput{ResourceArn: aws.String("-"), TagKeys: []string{"-"}}
-	_, err := db.UntagResource(ctx, in, func(o *dynamodb.Options) {
+// callDynamo calls an operation with a body. The SDK has no such call, so this replaces body and
+// operation of another request before it is signed. Endpoint, credentials and retries are those of any
+// call of the client.
+//
+// Most operations use UntagResource, which ignores the response. A transaction uses an operation of its
+// own shape, so that the SDK reads the reasons of a cancellation.
+func callDynamo(ctx context.Context, db *dynamodb.Client, operation string, body []byte) (err error) {
+	replace := func(o *dynamodb.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			return stack.Serialize.Add(&otherRequest{operation, body}, middleware.After)
 		})
-	})
+	}
+	switch operation {
+	case "TransactWriteItems":
+		_, err = db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{}}, replace)
+	case "ExecuteTransaction":
+		_, err = db.ExecuteTransaction(ctx, &dynamodb.ExecuteTransactionInput{TransactStatements: []types.ParameterizedStatement{}}, replace)
+	default:
+		_, err = db.UntagResource(ctx, &dynamodb.UntagResourceInput{ResourceArn: aws.String("-"), TagKeys: []string{"-"}}, replace)
+	}
 	return err
 }
 
@@ -95,31 +108,25 @@ func (o *otherRequest) HandleSerialize(ctx context.Context, in middleware.Serial
 	return next.HandleSerialize(ctx, in)
 }
 
-// passing are the codes of refusals that may not last.
-var passing = map[string]bool{
-	codeThroughput: true, codeRequestLimit: true, codeThrottled: true, "Throttling": true, codeDynamoLimit: true, codeTxConflict: true, codeTxInProgress: true,
-	codeTableInUse: true, "InternalServerError": true, "InternalFailure": true, "ServiceUnavailable": true, "ExpiredTokenException": true,
-	"ReplicatedWriteConflictException": true,
-}
-
-// dynamoFailure is what a target says of an error of the API.
+// dynamoFailure returns the target's error for an error of the API.
 func dynamoFailure(err error) error {
 	if err == nil {
 		return nil
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		return &target.Error{Code: "ServiceUnavailable", Message: err.Error(), Err: err} // no answer
+		return &target.Error{Code: "ServiceUnavailable", Message: err.Error(), Err: err} // no response
 	}
-	e := &target.Error{Code: api.ErrorCode(), Message: api.ErrorMessage(), Err: err}
-	var answer *smithyhttp.ResponseError
-	fault := errors.As(err, &answer) && answer.HTTPStatusCode() >= http.StatusInternalServerError
-	switch {
-	case e.Code == codeCancelled:
-		e.Permanent = !strings.Contains(e.Message, "TransactionConflict") && !strings.Contains(e.Message, "Throttl") && !strings.Contains(e.Message, "Throughput")
-	default:
-		e.Permanent = !fault && !passing[e.Code]
+	class := retry.Classify(err)
+	var cancelled *types.TransactionCanceledException
+	if errors.As(err, &cancelled) && slices.ContainsFunc(cancelled.CancellationReasons, passing) || api.ErrorCode() == codeTableInUse {
+		class = retry.Passing
 	}
-	e.Throttled = e.Code == codeThroughput || e.Code == codeRequestLimit || strings.HasPrefix(e.Code, "Throttl")
-	return e
+	return &target.Error{
+		Code: api.ErrorCode(), Message: api.ErrorMessage(), Err: err,
+		Permanent: class == retry.Permanent, Throttled: class == retry.Throttled,
+	}
 }
+
+// passing reports whether a reason of a cancellation may not last.
+func passing(r types.CancellationReason) bool { return retry.Cancelled([]types.CancellationReason{r}) }

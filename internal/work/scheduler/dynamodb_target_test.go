@@ -95,7 +95,7 @@ func TestDynamoTargetOverHTTP(t *testing.T) {
 	answers := []struct {
 		status    int
 		code      string
-		message   string
+		more      string // members of the body
 		permanent bool
 		throttled bool
 	}{
@@ -105,8 +105,8 @@ func TestDynamoTargetOverHTTP(t *testing.T) {
 		{400, "ProvisionedThroughputExceededException", "", false, true},
 		{400, "ThrottlingException", "", false, true},
 		{400, "ResourceInUseException", "", false, false},
-		{400, "TransactionCanceledException", "cancelled for specific reasons [ConditionalCheckFailed, None]", true, false},
-		{400, "TransactionCanceledException", "cancelled for specific reasons [ConditionalCheckFailed, TransactionConflict]", false, false},
+		{400, "TransactionCanceledException", `,"CancellationReasons":[{"Code":"ConditionalCheckFailed"},{"Code":"None"}]`, true, false},
+		{400, "TransactionCanceledException", `,"CancellationReasons":[{"Code":"ConditionalCheckFailed"},{"Code":"TransactionConflict"}]`, false, false},
 		{500, "InternalServerError", "", false, false},
 		{503, "SomethingElse", "", false, false},
 	}
@@ -123,7 +123,7 @@ func TestDynamoTargetOverHTTP(t *testing.T) {
 		a := answers[answer]
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.WriteHeader(a.status)
-		_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#` + a.code + `","message":"` + a.message + `"}`))
+		_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#` + a.code + `","message":""` + a.more + `}`))
 	}))
 	defer server.Close()
 	client := dynamodb.New(dynamodb.Options{
@@ -134,12 +134,17 @@ func TestDynamoTargetOverHTTP(t *testing.T) {
 	for i, a := range answers {
 		answer = i
 		const input = `{ "TableName" : "t", "Key": {"pk":{"S":"ä"}} }`
-		err := to.Deliver(context.Background(), []target.Delivery{{TargetARN: universal + "deleteItem", Body: []byte(input)}})[0]
+		operation := "DeleteItem"
+		if a.more != "" {
+			operation = "TransactWriteItems"
+		}
+		name := strings.ToLower(operation[:1]) + operation[1:]
+		err := to.Deliver(context.Background(), []target.Delivery{{TargetARN: universal + name, Body: []byte(input)}})[0]
 		var e *target.Error
 		if !errors.As(err, &e) || e.Code != a.code || e.Permanent != a.permanent || e.Throttled != a.throttled {
 			t.Errorf("%+v: %#v", a, err)
 		}
-		if body != input || got.Header.Get("X-Amz-Target") != "DynamoDB_20120810.DeleteItem" || !strings.Contains(got.Header.Get("Authorization"), "Credential=AKID/") {
+		if body != input || got.Header.Get("X-Amz-Target") != "DynamoDB_20120810."+operation || !strings.Contains(got.Header.Get("Authorization"), "Credential=AKID/") {
 			t.Errorf("it was sent %s with %v", body, got.Header)
 		}
 	}

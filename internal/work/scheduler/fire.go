@@ -5,10 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
 // outcome is what follows from a firing.
@@ -23,65 +22,44 @@ type outcome struct {
 
 // How firings are taken together.
 const (
-	batchFirings = 50      // of one transaction, which has two actions for each
 	batchBytes   = 3 << 20 // of one transaction; DynamoDB takes 4 MB
 	batchesAhead = 4       // transactions under way at one time
 )
 
-// fire deals with a page of a group's stream: it arms what follows from its firings, and hands the deliveries over. A firing's record is done when its
-// deliveries are.
-func (s *Scheduler) fire(ctx context.Context, p place, records []deliver.Record) error {
+// fire arms the occurrences that follow expired firings, and hands over their deliveries. A firing is
+// done when its deliveries are.
+func (s *Scheduler) fire(ctx context.Context, p place, expired []timer.Firing) error {
 	now := s.now()
 	var all []*outcome
-	for i := range records {
-		r := records[i]
-		f := s.firingOf(&r.Record, p)
+	for _, e := range expired {
+		f := s.firingOf(e.Item, p)
 		if f == nil {
-			r.Done()
+			e.Done()
 			continue
 		}
 		o, err := s.outcome(p, f, now)
 		if err != nil {
 			s.o.Logger.Error("a firing cannot be read and is skipped", "group", p.group, "name", f.name, "error", err)
-			r.Done()
+			e.Done()
 			continue
 		}
-		o.done = r.Done
+		o.done = e.Done
 		all = append(all, o)
 	}
 	return s.follow(ctx, all)
 }
 
-// firingOf reads the firing that a record brings; nil where it brings none.
-func (s *Scheduler) firingOf(r *streams.Record, p place) *firing {
-	if !deliver.Expired(r, attrDue, s.o.Mark) || r.Dynamodb == nil {
+// firingOf returns the firing that an expired item stands for, or nil.
+func (s *Scheduler) firingOf(expired item, p place) *firing {
+	if part := attr.String(expired[attrPart]); part != partFiring && part != partRemains {
 		return nil
 	}
-	if part := attr.String(r.Dynamodb.Keys[attrPart]); part != partFiring && part != partRemains {
-		return nil
-	}
-	f, err := readFiring(image(r.Dynamodb.OldImage))
+	f, err := readFiring(expired)
 	if err != nil {
 		s.o.Logger.Error("the item of a firing cannot be read and is skipped", "group", p.group, "error", err)
 		return nil
 	}
 	return f
-}
-
-// image is an image with the attributes that a firing has, in the other package's types.
-func image(of map[string]streams.AttributeValue) item {
-	it := make(item, len(of))
-	for name, v := range of {
-		switch v := v.(type) {
-		case *streams.AttributeValueMemberS:
-			it[name] = attr.S(v.Value)
-		case *streams.AttributeValueMemberN:
-			it[name] = attr.N(v.Value)
-		case *streams.AttributeValueMemberB:
-			it[name] = attr.B(v.Value)
-		}
-	}
-	return it
 }
 
 // outcome works out what follows from a firing.

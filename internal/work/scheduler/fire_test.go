@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -292,8 +294,8 @@ func TestUpdateWaitsForExpiry(t *testing.T) {
 	}
 }
 
-// records reads the records of a group's stream from its beginning, as a consumer gets them again.
-func (w *world) records(table string) (all []deliver.Record) {
+// expired returns the expiries in the stream of a table.
+func (w *world) expired(table string) (all []timer.Firing) {
 	w.Helper()
 	ctx := context.Background()
 	d, err := w.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
@@ -322,7 +324,14 @@ func (w *world) records(table string) (all []deliver.Record) {
 			return all
 		}
 		for _, r := range out.Records {
-			all = append(all, deliver.Record{Record: r})
+			if !deliver.Expired(&r, attrDue, "") {
+				continue
+			}
+			it, err := attributevalue.FromDynamoDBStreamsMap(r.Dynamodb.OldImage)
+			if err != nil {
+				w.Fatal(err)
+			}
+			all = append(all, timer.Firing{Item: it})
 		}
 		iterator = out.NextShardIterator
 	}
@@ -344,7 +353,7 @@ func TestRedelivery(t *testing.T) {
 		t.Fatalf("%d firings", len(ids))
 	}
 	for range 2 {
-		if err := w.fire(t.Context(), groupPlace("default"), w.records(defaultTable)); err != nil {
+		if err := w.fire(t.Context(), groupPlace("default"), w.expired(defaultTable)); err != nil {
 			t.Fatal(err)
 		}
 		w.await("the deliveries", func() bool {
@@ -368,8 +377,8 @@ func TestRedelivery(t *testing.T) {
 
 // firings are those that have expired, in their order.
 func (w *world) firings(table string) (all []*firing) {
-	for _, r := range w.records(table) {
-		if f := w.firingOf(&r.Record, groupPlace("default")); f != nil {
+	for _, e := range w.expired(table) {
+		if f := w.firingOf(e.Item, groupPlace("default")); f != nil {
 			all = append(all, f)
 		}
 	}

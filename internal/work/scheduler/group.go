@@ -305,3 +305,11 @@ func (s *Scheduler) groups(ctx context.Context) ([]*group, error) {
 		}
 	}
 }
+
+// consumerOf is the name of a place's consumer.
+func consumerOf(p place) string {
+	if p.rules {
+		return "rules"
+	}
+	return "schedules." + p.group
+}

@@ -285,3 +285,12 @@ func (e *entry) checkSize() error {
 	}
 	return nil
 }
+
+// remains is what is left of an earlier version of a schedule: occurrences until an instant.
+type remains struct {
+	version int64     // 0: nothing remains
+	armed   int64     // number of its occurrence armed last
+	until   time.Time // of the update: what is due afterwards is the next version's
+}
+
+func (r remains) pending() bool { return r.version != 0 }

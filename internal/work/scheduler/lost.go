@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,17 +11,16 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// armLost looks, once for each stream that a place's table gets after another, for recurring schedules whose firing expired when there was none: no record says so, and without
-// that the next one is never armed. The firing is put again, long due: what becomes of it is the catch-up's, as after a downtime. The same firing has the same
-// ID, should it have been delivered after all.
+// armLost arms recurring schedules again whose firing was due before an instant and was lost, for
+// example because its table had no stream. It puts the firing again, long overdue, so catching up
+// decides about it as after a downtime. The firing has the same ID, in case it was delivered.
 //
-// Of a firing that nothing follows it cannot be told whether it was lost.
-func (s *Scheduler) armLost(ctx context.Context, p place, streamARN string) error {
-	began := s.streamBegan(streamARN)
+// It cannot find a lost firing that is the last of its schedule.
+func (s *Scheduler) armLost(ctx context.Context, p place, before time.Time) error {
 	in := &dynamodb.ScanInput{
-		TableName: &p.table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("#part = :definition AND #next <= :began"),
+		TableName: &p.table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("#part = :definition AND #next <= :before"),
 		ExpressionAttributeNames:  map[string]string{"#part": attrPart, "#next": attrNext},
-		ExpressionAttributeValues: item{":definition": attr.S(partDefinition), ":began": attr.Seconds(began)},
+		ExpressionAttributeValues: item{":definition": attr.S(partDefinition), ":before": attr.Seconds(before)},
 	}
 	armed := 0
 	for {
@@ -47,15 +45,6 @@ func (s *Scheduler) armLost(ctx context.Context, p place, streamARN string) erro
 		s.o.Logger.Warn("firings expired while their table had no stream; they are armed again", "table", p.table, "schedules", armed)
 	}
 	return nil
-}
-
-// streamBegan is when a stream began, as its ARN says; what expired later is in it. An ARN that does not say leaves it at now.
-func (s *Scheduler) streamBegan(arn string) time.Time {
-	_, label, _ := strings.Cut(arn, "/stream/")
-	if t, err := time.Parse("2006-01-02T15:04:05.999", label); err == nil {
-		return t
-	}
-	return s.now()
 }
 
 // armAgain puts the firing that a definition has armed where that is not there, and another follows it.

@@ -70,13 +70,15 @@ func advance(o *outcome) action {
 	if !o.firing.until.IsZero() {
 		return advanceRemains(o)
 	}
-	c := current(o.firing.incarnation, o.firing.version)
+	f := current(o.firing.incarnation, o.firing.version)
+	f[attrArmed] = attr.Int(o.firing.number)
+	c := fenced(f)
 	c.names["#armed"], c.names["#next"] = attrArmed, attrNext
-	c.values[":was"], c.values[":armed"], c.values[":next"] = attr.Int(o.firing.number), attr.Int(o.next.number), attr.Seconds(o.next.deadline)
+	c.values[":armed"], c.values[":next"] = attr.Int(o.next.number), attr.Seconds(o.next.deadline)
 	return action{Update: &types.Update{
 		TableName: &o.place.table, Key: key(o.firing.name, partDefinition),
 		UpdateExpression:          aws.String("SET #armed = :armed, #next = :next"),
-		ConditionExpression:       aws.String(c.text + " AND #armed = :was"),
+		ConditionExpression:       &c.text,
 		ExpressionAttributeNames:  c.names,
 		ExpressionAttributeValues: c.values,
 

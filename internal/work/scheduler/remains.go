@@ -5,25 +5,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/cron"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
 // Where firings lag behind by more than a period, an update finds occurrences that were due before it and are not even armed. They remain to the version that it ends:
 // the definition says so, and the record of that version's last firing, which is still to be processed and carries all that its deliveries need, is followed
 // by firings in a part of their own until the instant of the update.
-
-// remains is what is left of an earlier version of a schedule: occurrences until an instant.
-type remains struct {
-	version int64     // 0: nothing remains
-	armed   int64     // number of its occurrence armed last
-	until   time.Time // of the update: what is due afterwards is the next version's
-}
-
-func (r remains) pending() bool { return r.version != 0 }
 
 // outlive lets what was due before an update, and is not armed, remain to the version that it ends, whose timing is was. e is the definition after the update.
 //
@@ -51,32 +42,23 @@ func (t timing) before(until time.Time) timing {
 	return t
 }
 
-// untouched is the condition that nothing of the remains was armed meanwhile.
-func (r remains) untouched(c *condition) {
-	if r.pending() {
-		c.text += " AND #remains = :rv AND #remained = :ra"
-		c.names["#remains"], c.names["#remained"] = attrRemains, attrRemained
-		c.values[":rv"], c.values[":ra"] = attr.Int(r.version), attr.Int(r.armed)
-	}
-}
-
-// advanceRemains counts the occurrences of what remains up; after the last one, nothing remains.
+// advanceRemains counts the occurrences of the earlier version; after its last one it forgets the
+// version.
 func advanceRemains(o *outcome) action {
 	f := o.firing
-	u := &types.Update{
-		TableName: &o.place.table, Key: key(f.name, partDefinition),
-		ConditionExpression: aws.String("#incarnation = :i AND #remains = :v AND #remained = :was"),
-		ExpressionAttributeNames: map[string]string{
-			"#incarnation": attrIncarnation, "#remains": attrRemains, "#remained": attrRemained,
-		},
-		ExpressionAttributeValues: item{":i": attr.S(f.incarnation), ":v": attr.Int(f.version), ":was": attr.Int(f.number)},
-	}
+	c := fenced(timer.Fence{attrIncarnation: attr.S(f.incarnation), attrRemains: attr.Int(f.version), attrRemained: attr.Int(f.number)})
+	c.names["#remained"] = attrRemained
+	update := "SET #remained = :remained"
 	if o.next != nil {
-		u.UpdateExpression, u.ExpressionAttributeValues[":armed"] = aws.String("SET #remained = :armed"), attr.Int(o.next.number)
-		return action{Update: u}
+		c.values[":remained"] = attr.Int(o.next.number)
+	} else {
+		c.names["#remains"], c.names["#until"] = attrRemains, attrUntil
+		update = "REMOVE #remains, #remained, #until"
 	}
-	u.UpdateExpression, u.ExpressionAttributeNames["#until"] = aws.String("REMOVE #remains, #remained, #until"), attrUntil
-	return action{Update: u}
+	return action{Update: &types.Update{
+		TableName: &o.place.table, Key: key(f.name, partDefinition), UpdateExpression: &update,
+		ConditionExpression: &c.text, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}
 }
 
 // outlived works out anew what follows from a firing whose version was found to have ended: nothing, but for what remains; some says that this may be something. found is the

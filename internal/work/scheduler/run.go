@@ -8,14 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/retry"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
-// Pauses between tries at an endpoint that fails.
-const (
-	againFirst = 50 * time.Millisecond
-	againMost  = 5 * time.Second
-)
+// again is the policy of calls to a failing endpoint.
+var again = retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
 // Run reads what fires in every group, and deletes the groups that are to be, until ctx is done. Groups that are made meanwhile are read from then on. An
 // endpoint that fails is asked again.
@@ -33,7 +31,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		s.mu.Unlock()
 	}()
 	look := true
-	for pause := againFirst; ; {
+	for pause := again.Start(); ; {
 		var err error
 		if look {
 			err = s.look(ctx)
@@ -46,11 +44,11 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		}
 		if err != nil {
 			s.o.Logger.Warn("the schedule groups cannot be read or deleted; trying again", "error", err)
-			clock.Pause(pause, ctx.Done())
-			pause = min(2*pause, againMost)
+			pause.Wait(ctx)
 			continue
 		}
-		pause, look = againFirst, s.wait(ctx)
+		pause.Reset()
+		look = s.wait(ctx)
 	}
 }
 
@@ -71,39 +69,27 @@ func (s *Scheduler) wait(ctx context.Context) (elsewhere bool) {
 	}
 }
 
-// look finds out which groups there are, and sees to it that they have their tables. The default group and the rules have theirs from the first schedule or rule on; that of
-// another group was left out only if a process ended just then.
+// look reads the groups and opens their tables. The tables of the default group and of the rules are
+// created with the first schedule or rule.
 func (s *Scheduler) look(ctx context.Context) error {
 	all, err := s.groups(ctx)
 	if err != nil {
 		return err
 	}
-	places := []place{groupPlace(groupDefault), rulesPlace}
 	for _, g := range all {
 		s.know(g)
-		if p := groupPlace(g.name); g.state == stateActive && g.name != groupDefault {
-			if err := s.makeTable(ctx, p); err != nil {
-				return err
-			}
-			places = append(places, p)
+		if g.state == stateActive && g.name != groupDefault {
+			s.open(groupPlace(g.name))
 		}
 	}
-	for _, p := range places {
+	for _, p := range []place{groupPlace(groupDefault), rulesPlace} {
 		_, err := s.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &p.table})
-		if noTable(err) {
-			continue
-		}
-		if err == nil {
-			err = s.makeTable(ctx, p)
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+			s.open(p)
+		case !noTable(err):
 			return err
 		}
-		s.mu.Lock()
-		if s.mu.opened[p.table] == nil {
-			s.mu.opened[p.table] = &open{place: p, held: make(chan struct{})}
-		}
-		s.mu.Unlock()
 	}
 	return nil
 }
@@ -148,7 +134,7 @@ func (r *readers) match(ctx context.Context) error {
 	if s.o.Registry.Register != nil {
 		for _, o := range places {
 			select {
-			case <-o.held:
+			case <-o.timers.Ready():
 			case <-r.running[o.table].ended:
 			case <-ctx.Done():
 				return nil
@@ -197,55 +183,36 @@ func (r *readers) stop() {
 	r.work.Wait()
 }
 
-// consumerOf is the name of a place's consumer.
-func consumerOf(p place) string {
-	if p.rules {
-		return "rules"
-	}
-	return "schedules." + p.group
+// newTimers returns the timers of a place.
+func (s *Scheduler) newTimers(p place) *timer.Timers {
+	return timer.New(timer.Options{
+		Name: consumerOf(p), Table: p.spec(), DB: s.o.DB, Streams: s.o.Streams, Now: s.o.Now, Leases: s.o.Leases, Registry: s.o.Registry,
+		Mark: s.o.Mark, Logger: s.o.Logger, Settle: s.o.Courier.Settle,
+		Fire:   func(ctx context.Context, firings []timer.Firing) error { return s.fire(ctx, p, firings) },
+		Search: func(ctx context.Context, before time.Time) error { return s.armLost(ctx, p, before) },
+		Wanted: func(ctx context.Context) (bool, error) {
+			if p.rules {
+				return true, nil
+			}
+			g, err := s.readGroupNamed(ctx, p.group)
+			return g != nil && g.state != stateDeleting, err
+		},
+	})
 }
 
-// consume hands the firings of a place on until ctx is done, or its stream is gone.
+// consume fires the schedules of a place until ctx is done, or its table is not wanted.
 func (s *Scheduler) consume(ctx context.Context, o *open) {
-	p := o.place
-	c := &deliver.Consumer{
-		Name: consumerOf(p), Table: p.table, Start: deliver.TrimHorizon,
-		DB: s.o.DB, Streams: s.o.Streams, Now: s.o.Now, Leases: s.o.Leases, Registry: s.o.Registry.Notify(o.hold), Logger: s.o.Logger,
-		Settle: s.o.Courier.Settle,
-		Handle: func(ctx context.Context, _ string, records []deliver.Record) error { return s.fire(ctx, p, records) },
+	if err := o.timers.Run(ctx); err != nil {
+		s.o.Logger.Error("the firings of a group cannot be read", "group", o.group, "error", err)
 	}
-	c.Renewed = func(ctx context.Context, streamARN string) error { return s.armLost(ctx, p, streamARN) }
-	c.Restore = func(ctx context.Context) (bool, error) {
-		_, wanted, err := s.restore(ctx, p)
-		return wanted, err
-	}
-	for pause := againFirst; ctx.Err() == nil; pause = min(2*pause, againMost) {
-		err := c.Run(ctx)
-		if err == nil && ctx.Err() == nil {
-			s.closed(o) // the group is being deleted, or is no more
-			s.o.Observe(Event{What: Ended, Group: p.group})
-			return
-		}
-		if ctx.Err() == nil {
-			s.o.Logger.Warn("the firings of a group cannot be read; trying again", "group", p.group, "error", err)
-			clock.Pause(pause, ctx.Done())
-		}
+	if ctx.Err() == nil {
+		s.closed(o)
+		s.o.Observe(Event{What: Ended, Group: o.group})
 	}
 }
 
-// restore makes what is missing of a place's table again, unless it is that of a group that is being deleted or is no more: that is not wanted.
-func (s *Scheduler) restore(ctx context.Context, p place) (streamARN string, wanted bool, err error) {
-	if !p.rules {
-		g, err := s.readGroupNamed(ctx, p.group)
-		if err != nil || g == nil || g.state == stateDeleting {
-			return "", false, err
-		}
-	}
-	streamARN, err = deliver.Restore(ctx, s.o.DB, s.o.Logger, p.spec())
-	return streamARN, true, err
-}
-
-// RestoreTable makes what is missing of a table again, if it is one whose firings are read, and gives the ARN of its stream.
+// RestoreTable creates what is missing of a table that holds schedules or rules. It returns the ARN of
+// its stream, or "".
 func (s *Scheduler) RestoreTable(ctx context.Context, table string) (streamARN string, err error) {
 	s.mu.Lock()
 	o := s.mu.opened[table]
@@ -253,23 +220,5 @@ func (s *Scheduler) RestoreTable(ctx context.Context, table string) (streamARN s
 	if o == nil {
 		return "", nil
 	}
-	streamARN, _, err = s.restore(ctx, o.place)
-	return streamARN, err
-}
-
-// gone waits until a table that is being deleted is no more.
-func (s *Scheduler) gone(ctx context.Context, table string) error {
-	for pause := againFirst; ; pause = min(2*pause, againMost) {
-		_, err := s.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
-		if noTable(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		clock.Pause(pause, ctx.Done())
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
+	return o.timers.Restore(ctx, table)
 }

@@ -125,6 +125,3 @@ func (s *Scheduler) scheduleARN(group, name string) string {
 func (s *Scheduler) groupARN(name string) string {
 	return s.arnPrefix("scheduler") + "schedule-group/" + name
 }
-
-// now is the present instant, to the millisecond.
-func (s *Scheduler) now() time.Time { return time.UnixMilli(s.o.Now().UnixMilli()).UTC() }

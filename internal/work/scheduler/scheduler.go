@@ -11,6 +11,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
 // Options says what a scheduler works with. DB, Streams, Now, Region, Account and Courier must be set.
@@ -79,15 +80,11 @@ type Scheduler struct {
 	}
 }
 
-// open is a place that has its table.
+// open is a place whose table exists, or is being created.
 type open struct {
 	place
-	held    chan struct{} // closed when the database knows of its consumer
-	holding sync.Once
+	timers *timer.Timers
 }
-
-// hold records that the database has registered the consumer.
-func (o *open) hold() { o.holding.Do(func() { close(o.held) }) }
 
 // New makes a scheduler, and registers it with the courier. It fires nothing until Run.
 func New(o Options) *Scheduler {
@@ -124,21 +121,29 @@ func (s *Scheduler) tellLocked() {
 	}
 }
 
-// opened notes that a place has a table. Its firings are read from then on: an advance of the embedded database's clock that follows waits for them, so it returns only when the
-// database knows of the consumer.
-func (s *Scheduler) opened(ctx context.Context, p place) {
+// open returns the open place of a table. Run reads its firings from then on.
+func (s *Scheduler) open(p place) *open {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	o := s.mu.opened[p.table]
 	if o == nil {
-		o = &open{place: p, held: make(chan struct{})}
+		o = &open{p, s.newTimers(p)}
 		s.mu.opened[p.table] = o
 		s.tellLocked()
 	}
+	return o
+}
+
+// opened opens a place. While Run runs, it returns when the embedded database knows that the firings
+// are read, so that a later advance of the clock waits for them.
+func (s *Scheduler) opened(ctx context.Context, p place) {
+	o := s.open(p)
+	s.mu.Lock()
 	ended := s.mu.ended
 	s.mu.Unlock()
 	if ended != nil && s.o.Registry.Register != nil {
 		select {
-		case <-o.held:
+		case <-o.timers.Ready():
 		case <-ended:
 		case <-ctx.Done():
 		}
@@ -174,3 +179,6 @@ func (s *Scheduler) catchUpOf(name string) CatchUp {
 	}
 	return s.o.CatchUp
 }
+
+// now is the present instant, to the millisecond.
+func (s *Scheduler) now() time.Time { return time.UnixMilli(s.o.Now().UnixMilli()).UTC() }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/retry"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
 // action is one action of a transaction.
@@ -60,30 +62,33 @@ func check(table string, k item, c *condition) action {
 // absent is the condition that there is no such item.
 var absent = &condition{text: "attribute_not_exists(#name)", names: map[string]string{"#name": attrName}}
 
-// current is the condition that a definition has not been updated, nor deleted and made again. It may have fired.
-func current(incarnation string, version int64) *condition {
-	return &condition{
-		text:   "#incarnation = :i AND #version = :v",
-		names:  map[string]string{"#incarnation": attrIncarnation, "#version": attrVersion},
-		values: item{":i": attr.S(incarnation), ":v": attr.Int(version)},
-	}
+// fenced returns the condition that an item is in a state.
+func fenced(f timer.Fence) *condition {
+	text, names, values := f.Condition()
+	return &condition{text, names, values}
 }
 
-// unchanged is the condition that a definition is still as it was read: neither has it fired.
+// current returns the state of a definition that is neither updated, nor deleted and created again. It
+// may have fired.
+func current(incarnation string, version int64) timer.Fence {
+	return timer.Fence{attrIncarnation: attr.S(incarnation), attrVersion: attr.Int(version)}
+}
+
+// unchanged returns the condition that a definition is as it was read, so it has not fired either.
 func (e *entry) unchanged() *condition {
-	c := current(e.incarnation, e.version)
-	c.text += " AND #armed = :a"
-	c.names["#armed"], c.values[":a"] = attrArmed, attr.Int(e.armed)
-	e.remains.untouched(c)
-	return c
+	f := current(e.incarnation, e.version)
+	f[attrArmed] = attr.Int(e.armed)
+	if r := e.remains; r.pending() {
+		f[attrRemains], f[attrRemained] = attr.Int(r.version), attr.Int(r.armed)
+	}
+	return fenced(f)
 }
 
-// waiting is the condition that the firing that was armed last has not come yet.
+// waiting returns the condition that a firing's item is the one that was armed last.
 func (e *entry) waiting() *condition {
-	c := current(e.incarnation, e.version)
-	c.text += " AND #occurrence = :n"
-	c.names["#occurrence"], c.values[":n"] = attrOccurrence, attr.Int(e.armed)
-	return c
+	f := current(e.incarnation, e.version)
+	f[attrOccurrence] = attr.Int(e.armed)
+	return fenced(f)
 }
 
 // cancelled says why a transaction was not made: a reason for each action.
@@ -107,21 +112,6 @@ func (c *cancelled) failed(i int) bool {
 // found is the item on which the condition of an action did not hold; nil where there is none, or the endpoint does not say.
 func (c *cancelled) found(i int) item { return c.reasons[i].Item }
 
-// passing reports whether the same transaction may be made when tried again: nothing is wrong with it, but another one was in its way.
-func (c *cancelled) passing() bool {
-	busy := false
-	for _, r := range c.reasons {
-		switch aws.ToString(r.Code) {
-		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
-			busy = true
-		case "None", "":
-		default:
-			return false
-		}
-	}
-	return busy
-}
-
 // How often and how soon a transaction is tried that met another one.
 const (
 	passingTries = 6
@@ -142,7 +132,7 @@ func (s *Scheduler) transact(ctx context.Context, actions []action) (*cancelled,
 		switch c := (&cancelled{cancellation.CancellationReasons}); {
 		case c.refused():
 			return c, nil
-		case !c.passing() || tries == passingTries:
+		case !retry.Cancelled(c.reasons) || tries == passingTries:
 			return nil, err
 		}
 		clock.Pause(pause, ctx.Done())
@@ -169,3 +159,34 @@ func (s *Scheduler) entry(ctx context.Context, table, name string) (*entry, erro
 	}
 	return readEntry(it)
 }
+
+// errChanged says that something was not what it was taken for, and is to be looked at again.
+var errChanged = errors.New("changed meanwhile")
+
+// persevere calls f until it does not find that something has changed meanwhile. From the second time on, missing lets it take a firing that is not there although it is
+// not due yet for deleted by somebody.
+func (s *Scheduler) persevere(ctx context.Context, name string, f func(missing bool) error) error {
+	pause := changePause
+	for try := range changeTries {
+		if try > 1 {
+			clock.Pause(pause, ctx.Done())
+			pause *= 2
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f(try > 0); !errors.Is(err, errChanged) {
+			return err
+		}
+	}
+	return conflict(name + " is changed or fires at this moment. Try again.")
+}
+
+// How often a change is worked out anew because the schedule fired or was changed meanwhile, or a firing that is due has not expired yet where expiry takes a moment.
+const (
+	changeTries = 13
+	changePause = time.Millisecond // real time, from the second failure on, doubled with each: 2 s in all
+)
+
+// batchFirings is the number of firings in a transaction, which has two actions for each.
+const batchFirings = 50

@@ -2,21 +2,11 @@ package scheduler
 
 import (
 	"context"
-	"errors"
+	"maps"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
-
-// How often a change is worked out anew because the schedule fired or was changed meanwhile, or a firing that is due has not expired yet where expiry takes a moment.
-const (
-	changeTries = 13
-	changePause = time.Millisecond // real time, from the second failure on, doubled with each: 2 s in all
-)
-
-// errChanged says that something was not what it was taken for, and is to be looked at again.
-var errChanged = errors.New("changed meanwhile")
 
 // UpdateSchedule replaces all of a schedule but its name and group: what is left out is reset. When it returns, definition and next firing are durable.
 func (s *Scheduler) UpdateSchedule(ctx context.Context, in *UpdateScheduleInput) (*UpdateScheduleOutput, error) {
@@ -51,25 +41,6 @@ func (s *Scheduler) update(ctx context.Context, table string, in *ScheduleInput,
 		}
 		return s.apply(ctx, ch)
 	})
-}
-
-// persevere calls f until it does not find that something has changed meanwhile. From the second time on, missing lets it take a firing that is not there although it is
-// not due yet for deleted by somebody.
-func (s *Scheduler) persevere(ctx context.Context, name string, f func(missing bool) error) error {
-	pause := changePause
-	for try := range changeTries {
-		if try > 1 {
-			clock.Pause(pause, ctx.Done())
-			pause *= 2
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := f(try > 0); !errors.Is(err, errChanged) {
-			return err
-		}
-	}
-	return conflict(name + " is changed or fires at this moment. Try again.")
 }
 
 // updated works out what becomes of a schedule.
@@ -137,7 +108,8 @@ func (s *Scheduler) apply(ctx context.Context, ch *change) error {
 	if waits {
 		expected = ch.before.waiting()
 		if ch.missing {
-			expected.text = "attribute_not_exists(#version) OR " + expected.text
+			expected.text = absent.text + " OR " + expected.text
+			maps.Copy(expected.names, absent.names)
 		}
 	}
 	switch {

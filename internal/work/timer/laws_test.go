@@ -359,3 +359,33 @@ func TestRestore(t *testing.T) {
 		t.Errorf("got %q, %v; want %q", arn, err, w.stream())
 	}
 }
+
+// A write that is fenced by a state succeeds in that state only.
+func TestFenced(t *testing.T) {
+	w := newWorld(t, "")
+	w.run()
+	state := timer.Fence{"incarnation": attr.S("i"), "generation": attr.Int(7)}
+	for name, c := range map[string]struct {
+		item attr.Item
+		want bool
+	}{
+		"same":              {attr.Item{"incarnation": attr.S("i"), "generation": attr.Int(7)}, true},
+		"later":             {attr.Item{"incarnation": attr.S("i"), "generation": attr.Int(8)}, false},
+		"other incarnation": {attr.Item{"incarnation": attr.S("j"), "generation": attr.Int(7)}, false},
+		"half":              {attr.Item{"incarnation": attr.S("i")}, false},
+		"empty":             {attr.Item{}, false},
+	} {
+		c.item["id"] = attr.S(name)
+		_, err := w.DynamoDB().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: c.item})
+		w.must(err)
+		text, names, values := state.Condition()
+		_, err = w.DynamoDB().DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+			TableName: aws.String(table), Key: attr.Item{"id": attr.S(name)},
+			ConditionExpression: &text, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		})
+		var failed *types.ConditionalCheckFailedException
+		if (err == nil) != c.want || err != nil && !errors.As(err, &failed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // Options configures timers. Name, Table, DB, Streams, Now and Fire must be set.
@@ -111,7 +112,7 @@ const lookEvery = 10 * time.Second
 func (t *Timers) prepare(ctx context.Context) (wanted bool) {
 	for ctx.Err() == nil {
 		exists := true
-		persist(ctx, t.o.Logger, "create the table "+t.o.Table.Name, func() (err error) {
+		t.persist(ctx, "create the table "+t.o.Table.Name, func() (err error) {
 			if wanted, err = t.o.Wanted(ctx); err != nil || !wanted {
 				return err
 			}
@@ -239,7 +240,7 @@ func (t *Timers) search(ctx context.Context) {
 	for {
 		select {
 		case <-t.lost:
-			persist(ctx, t.o.Logger, "search for lost firings", func() error { return t.o.Search(ctx, t.o.Now()) })
+			t.persist(ctx, "search for lost firings", func() error { return t.o.Search(ctx, t.o.Now()) })
 		case <-ctx.Done():
 			return
 		}
@@ -264,20 +265,10 @@ func nudge(c chan struct{}) {
 	}
 }
 
-const (
-	againFirst = 50 * time.Millisecond
-	againMost  = 10 * time.Second
-)
+// again is the policy of calls to a failing endpoint.
+var again = retry.Policy{First: 50 * time.Millisecond, Most: 10 * time.Second}
 
-func persist(ctx context.Context, log *slog.Logger, what string, do func() error) {
-	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
-		err := do()
-		if err == nil {
-			return
-		}
-		if ctx.Err() == nil {
-			log.Warn("failed; trying again", "what", what, "error", err, "after", wait)
-		}
-		clock.Pause(wait, ctx.Done())
-	}
+// persist calls f until it succeeds, or ctx is done.
+func (t *Timers) persist(ctx context.Context, what string, f func() error) {
+	_ = retry.Until(ctx, t.o.Logger, again, what, f) // an error is that of ctx
 }
