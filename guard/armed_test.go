@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// plainArmed is what armed does, written plainly.
+// plainArmed is a simple model of armed.
 type plainArmed struct {
 	waiting map[key]entry
 	flying  map[key]entry
@@ -17,7 +17,7 @@ type plainArmed struct {
 	gone    map[key]bool
 }
 
-// Armed entries do what the plain model does: one per key, due in order, each told of its end once.
+// armed agrees with the simple model: one entry per key, due in order, one outcome for each.
 func TestArmedIsAsTheModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -106,7 +106,7 @@ func TestArmedIsAsTheModel(t *testing.T) {
 	}
 }
 
-// An entry whose attempt has failed rests, and comes back by itself; one that was replaced meanwhile does not.
+// An entry with a failed attempt rests and returns; one that was replaced meanwhile does not.
 func TestArmedRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newArmed()
@@ -142,7 +142,7 @@ func TestArmedRests(t *testing.T) {
 	})
 }
 
-// A million deadlines fit into 300 MB, with what the collector needs on top left out.
+// A million deadlines fit into 300 MB, without the garbage collector's overhead.
 func TestMillionArmed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million entries take a second or two")

@@ -26,7 +26,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// What guard does in a world that is broken, from the start or from some moment on: the table in docs/guard.md, "When something is broken".
+// The reactions of guard to faults, from the start or later: the table in docs/guard.md, "When
+// something is broken".
 
 // site is a world with a guard of one of the strategies behind a line on which all can be broken.
 type site struct {
@@ -40,10 +41,10 @@ type site struct {
 	running  *guarding
 	items    int          // written so far
 	refused  atomic.Int64 // requests that the test has refused
-	vain     atomic.Int64 // requests that were refused, but for those on a condition
+	vain     atomic.Int64 // requests that were refused, except by a condition
 }
 
-// logged keeps what a guard logs.
+// logged collects a guard's log.
 type logged struct {
 	t   testing.TB
 	mu  sync.Mutex
@@ -57,7 +58,7 @@ func (l *logged) Write(line []byte) (int, error) {
 	return writerTo{l.t}.Write(line)
 }
 
-// count is how many lines there are that say something.
+// count returns the number of log lines that contain a text.
 func (l *logged) count(text string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +91,7 @@ func (k *keys) breaks(err error) {
 	k.broken = err
 }
 
-// newSite makes a world whose table has all that any strategy needs, unless it is changed.
+// newSite makes a world whose table suits every strategy, unless options change it.
 func newSite(t *testing.T, strategy Strategy, with ...func(*world)) *site {
 	s := &site{world: newWorld(t, append([]func(*world){overHTTP, withWindows}, with...)...), strategy: strategy, keys: &keys{}, line: newLine(nil), events: &recorder{}, log: &logged{t: t}}
 	t.Cleanup(func() { // readers of the stream that have gone are noticed with the next record
@@ -120,7 +121,7 @@ func (s *site) start() {
 	s.running = s.run(g, nil)
 }
 
-// live has something happen of every kind: items come, are renewed, lose their deadline, are due and go.
+// live makes items of each kind: new, renewed, without a deadline, due.
 func (s *site) live() {
 	s.items++
 	near, far, gone, past := s.name("near"), s.name("far"), s.name("gone"), s.name("past")
@@ -157,7 +158,8 @@ func (s *site) ends(codes ...Code) *Problem {
 	return s.endsWhile(func() bool { return true }, codes...)
 }
 
-// endsWhile does something again and again meanwhile; where that gives false, guard is stopped, and there is no problem.
+// endsWhile calls meanwhile repeatedly until guard ends, and returns its problem. If meanwhile
+// returns false, it stops guard, and there is no problem.
 func (s *site) endsWhile(meanwhile func() bool, codes ...Code) *Problem {
 	s.t.Helper()
 	began := time.Now()
@@ -186,14 +188,15 @@ func (s *site) endsWhile(meanwhile func() bool, codes ...Code) *Problem {
 	return p
 }
 
-// asked is how often credentials were asked for: for each request once, whether it was sent then or not.
+// asked returns the number of requests for credentials: one for each call, whether it was sent or
+// not.
 func (s *site) asked() int {
 	s.keys.mu.Lock()
 	defer s.keys.mu.Unlock()
 	return s.keys.asked
 }
 
-// bounded checks that not more was asked in vain than there was any sense in.
+// bounded checks that guard made no more useless requests than necessary.
 func (s *site) bounded(began time.Time) {
 	s.t.Helper()
 	if n, most := s.vain.Load(), 200+int64(60*time.Since(began).Seconds()); n > most {
@@ -201,7 +204,7 @@ func (s *site) bounded(began time.Time) {
 	}
 }
 
-// pass lets a request go, and counts it where the endpoint says no.
+// pass sends a request, and counts a refusal.
 func (s *site) pass(r *request) (*http.Response, error) {
 	answer, err := r.pass()
 	if err != nil || answer.StatusCode < 400 {
@@ -268,7 +271,7 @@ func TestBrokenAtStart(t *testing.T) {
 		name   string
 		with   func(*world)
 		breaks func(*site)
-		want   map[Strategy][]Code // of those that are not named, guarding goes on
+		want   map[Strategy][]Code // guarding continues for strategies without an entry
 	}{
 		{name: "no table", breaks: func(s *site) { s.options.Table = "another" }, want: all(NoTable)},
 		{name: "no TTL attribute", breaks: func(s *site) { s.disableTTL(); s.options.Attribute = "" }, want: all(NoAttribute)},
@@ -317,13 +320,13 @@ func TestBrokenWhileRunning(t *testing.T) {
 		found  bool // the TTL attribute is the table's
 		fixed  bool // the credentials never expire
 		breaks func(*site)
-		want   map[Strategy][]Code // of those that are not named, guarding goes on
+		want   map[Strategy][]Code // guarding continues for strategies without an entry
 	}{
 		{name: "the table is deleted", breaks: func(s *site) { s.deleteTable() }, want: all(NoTable)},
 		{name: "the table is made again", breaks: func(s *site) {
 			s.deleteTable()
 			s.createTable(worldTable)
-		}, want: all(NewTable, NoTable)}, // it may look in between
+		}, want: all(NewTable, NoTable)}, // it may check in between
 		{name: "the stream is switched off", breaks: func(s *site) { s.stream(false) }, want: streamed},
 		{name: "the stream has only keys by now", breaks: func(s *site) {
 			s.stream(false)
@@ -365,7 +368,7 @@ func TestBrokenWhileRunning(t *testing.T) {
 	}
 }
 
-// What passes by itself is waited for: nothing is lost, little is asked, and it is told once.
+// guard waits for transient faults to pass: it loses nothing, asks rarely, and logs them once.
 func TestBrokenForAWhile(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -395,7 +398,7 @@ func TestBrokenForAWhile(t *testing.T) {
 					s.works()
 					before, began := s.asked(), time.Now()
 					c.breaks(s)
-					s.live() // what comes meanwhile
+					s.live() // during the fault
 					s.advance(time.Minute)
 					await(t, "guard has asked in vain", func() bool { return s.asked() > before+3 })
 					if lasts {
@@ -426,7 +429,8 @@ func TestBrokenForAWhile(t *testing.T) {
 	}
 }
 
-// A permission that is missing, whichever, ends guard with a message that names it; from the start, and when it is taken away. docs/guard.md lists them all.
+// Any missing permission ends guard with a message that names it, from the start and when it is
+// withdrawn later. docs/guard.md lists them all.
 func TestBrokenPermissions(t *testing.T) {
 	page, err := os.ReadFile("../docs/guard.md")
 	must(t, err)
@@ -471,7 +475,8 @@ func TestBrokenPermissions(t *testing.T) {
 						return true
 					}, AccessDenied)
 					if p == nil {
-						return // what is asked for only now and then was asked for again in the sound world, and is not in this one
+						// rare requests were repeated in the sound world, but not in this one
+						return
 					}
 					if !strings.Contains(p.Message, operation) {
 						t.Errorf("%q does not name %s", p.Message, operation)
@@ -482,7 +487,7 @@ func TestBrokenPermissions(t *testing.T) {
 	})
 }
 
-// sent is how often was asked for what.
+// sent returns the number of requests by operation.
 func (s *site) sent() map[string]int {
 	s.line.mu.Lock()
 	defer s.line.mu.Unlock()

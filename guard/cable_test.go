@@ -17,13 +17,14 @@ import (
 
 var errCut = errors.New("network is unreachable")
 
-// cable sits between a guard and endpoints. It counts calls, and can hold them up, or cut the guard off.
+// cable connects a guard and endpoints. It counts calls, and can delay them, or cut the guard off.
 type cable struct {
 	mu    sync.Mutex
 	calls map[string]int // "operation table", guarded by mu
 	cut   bool           // guarded by mu
-	held  bool           // for what before does; guarded by mu
-	// before is asked before each call, and after once its answer is there; an error is given instead of the answer. They may block. nil: nothing happens. They are set before the cable is used.
+	held  bool           // for the use of before; guarded by mu
+	// before is called before each call, and after when its response is there. Their errors replace
+	// the response; they may block. nil: nothing. They are set before the cable is used.
 	before, after func(operation, table string) error
 }
 
@@ -32,7 +33,7 @@ type plugged struct {
 	to    dynamodb.HTTPClient
 }
 
-// db gives a client that goes through the cable, with no retries of its own.
+// db returns a client over the cable, without retries.
 func (p *cable) db(c *dynamodb.Client) *dynamodb.Client {
 	o := c.Options()
 	o.HTTPClient = plugged{p, o.HTTPClient}
@@ -100,7 +101,7 @@ func (c plugged) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// describeCall gives the operation of a request, and its table.
+// describeCall returns the operation of a request, and its table.
 func describeCall(r *http.Request) (operation, table string) {
 	_, operation, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, _ := io.ReadAll(r.Body)
@@ -125,7 +126,7 @@ func (p *cable) count(call string) {
 	p.calls[call]++
 }
 
-// writes says how often which write was made, in order.
+// writes returns the numbers of calls by write operation, in order.
 func (p *cable) writes() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,7 +2,7 @@ package guard
 
 import "testing"
 
-// What is to be deleted later has a bound, beyond which the reader of the stream deletes by itself.
+// The queue of rows to delete is bounded; beyond that the reader of the stream deletes them itself.
 func TestCleanLater(t *testing.T) {
 	s := &stream{cleaner: cleaner{wake: make(chan struct{}, 1)}}
 	past := make([]*row, cleanMost-10)

@@ -20,7 +20,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// What is no number of epoch seconds is reported, once per key, and the item stays.
+// A value that is not epoch seconds is reported, once per key, and the item stays.
 func TestBadValues(t *testing.T) {
 	w := newWorld(t)
 	events := &recorder{}

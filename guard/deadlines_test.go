@@ -13,9 +13,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// TestDeliveredAtLeastOnceInTable: in the deadline table an older record never overwrites a newer one, and deletes nothing that a newer
-// one has written. A worker that goes on after a pause brings an item's deadline, and its renewal, while the item has that deadline
-// again: if the table forgot the newer record, the deletion would lose the deadline.
+// TestDeliveredAtLeastOnceInTable: in the deadline table an older record never overwrites a newer
+// one, and never deletes its row. A worker that resumes after a pause writes an item's old deadline
+// and its renewal, while the item has that deadline again. If the table forgot the newer record,
+// the deletion would lose the deadline.
 func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 	law := func() (broken string) {
 		w := newWorld(t)
@@ -27,10 +28,11 @@ func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 			return rowOf(entry{key: "S\x01a", at: at, value: "of " + record}, byOf(1, record), 0)
 		}
 		must(t, s.put(t.Context(), of("30"))) // the item has the deadline again
-		must(t, s.put(t.Context(), of("10"))) // what the paused worker learnt first
+		must(t, s.put(t.Context(), of("10"))) // the paused worker's first record
 		must(t, s.put(t.Context(), rowOf(entry{key: "S\x01a", at: at, value: "of a scan"}, "", 0)))
-		must(t, s.drop(t.Context(), of("20")))                                               // and then: the item had another deadline
-		must(t, s.drop(t.Context(), &row{key: "S\x01a", at: at, tag: tagOf(byOf(1, "10"))})) // what it had armed is done
+		must(t, s.drop(t.Context(), of("20"))) // and then: the item had another deadline
+		// the worker's entry has ended
+		must(t, s.drop(t.Context(), &row{key: "S\x01a", at: at, tag: tagOf(byOf(1, "10"))}))
 		var found []*row
 		p := s.partitionOf("S\x01a")
 		must(t, s.query(t.Context(), s.bucket(p, at), "0", "~", 0, func(item map[string]types.AttributeValue) bool {
@@ -66,7 +68,8 @@ func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 	})
 }
 
-// What is written to the deadline table is read back, keys of any length and bytes among it, and sorts by the deadline.
+// A row of the deadline table is read back as written, with keys of any length and bytes, and sorts
+// by its deadline.
 func FuzzRow(f *testing.F) {
 	f.Add("S\x01a", int64(1893456000000), "1893456000", "", 7)
 	f.Add(strings.Repeat("k", 2000), int64(1893456000001), "1893456000.0001", `{"N":"1"}`, 1)
@@ -93,7 +96,7 @@ func FuzzRow(f *testing.F) {
 	})
 }
 
-// Items that are none of guard's are refused, whatever they are.
+// Foreign items are refused, whatever their content.
 func FuzzReadRow(f *testing.F) {
 	f.Add("000001893456000000/UwFh", "1", []byte("x"))
 	f.Add("000001893456000/UwFh", "", []byte(nil))
@@ -107,7 +110,7 @@ func FuzzReadRow(f *testing.F) {
 	})
 }
 
-// Where a record stands among all sorts as its sequence number does, those of a later stream after those of an earlier one.
+// Positions of records sort by sequence number, and those of a later stream after an earlier one's.
 func TestByOf(t *testing.T) {
 	order := []string{"", byOf(1, "9"), byOf(1, "10"), byOf(1, "800000000003126276362"), byOf(1, strings.Repeat("9", 40)), byOf(2, "1")}
 	for i := range order[1:] {
@@ -117,7 +120,8 @@ func TestByOf(t *testing.T) {
 	}
 }
 
-// Settings that somebody has deleted are not made anew by a wish for a scan: they would lack the number of partitions, and guard could not be started again.
+// A request for a scan does not recreate deleted settings. They would lack the number of
+// partitions, and guard could not start again.
 func TestWishForAScanWithoutSettings(t *testing.T) {
 	w := newWorld(t)
 	s := &store{db: w.DynamoDB(), label: "table"}

@@ -18,7 +18,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// startDynalite runs dynalite, an implementation of DynamoDB that shares nothing with ours, as it is in .ci/clients.
+// startDynalite runs dynalite, an independent implementation of DynamoDB, from .ci/clients.
 func startDynalite(t *testing.T) *dynamodb.Client {
 	t.Helper()
 	url := testkit.Dynalite(t)
@@ -30,7 +30,7 @@ func startDynalite(t *testing.T) *dynamodb.Client {
 	})
 }
 
-// elsewhere is the table "items" in dynalite, with sort keys, and a secondary index of what is said.
+// elsewhere is the table "items" in dynalite, with sort keys, and a secondary index on request.
 type elsewhere struct {
 	t  *testing.T
 	db *dynamodb.Client
@@ -72,7 +72,7 @@ func (e *elsewhere) put(n int, ttl int64, more map[string]types.AttributeValue) 
 	must(e.t, err)
 }
 
-// all gives the numbers of the items that are there.
+// all returns the numbers of the existing items.
 func (e *elsewhere) all() map[string]bool {
 	e.t.Helper()
 	all := map[string]bool{}
@@ -87,7 +87,8 @@ func (e *elsewhere) all() map[string]bool {
 	return all
 }
 
-// guards runs guard over items that expire within the next seconds, some of which are renewed in their last second, and looks that each goes in its time and not before.
+// guards runs guard over items that expire within the next seconds, and renews some of them in
+// their last second. It checks that each item goes at its deadline and not before.
 func (e *elsewhere) guards(o Options, place func(n int, ttl int64) map[string]types.AttributeValue) {
 	t := e.t
 	t.Helper()
@@ -172,7 +173,8 @@ func TestDynaliteScan(t *testing.T) {
 	e.guards(Options{Strategy: Scan, Alone: true, MaxRCU: 1000}, func(int, int64) map[string]types.AttributeValue { return nil })
 }
 
-// Init fills an index that is there. One that is not it cannot make at dynalite, which takes the order and forgets it.
+// Init fills an existing index. It cannot create one at dynalite, which accepts the request and
+// forgets it.
 func TestDynaliteInit(t *testing.T) {
 	t.Parallel() // it waits for deadlines most of the time
 	e := newElsewhere(t, shardIndex, shardAttribute)

@@ -16,12 +16,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// model is an endpoint whose clock is off, and gains or loses, and an exchange with it.
+// model is an endpoint with a wrong clock that drifts, and its exchanges with guard.
 type model struct {
 	c      *endpointClock
 	r      *rand.Rand
 	offset float64   // ms, of the first clock behind the address
-	others []float64 // ms by which further ones are ahead of it
+	others []float64 // leads of further clocks over it, in ms
 	rate   float64   // ms that it gains in a ms
 	steps  int
 }
@@ -32,10 +32,10 @@ func newModel(seed uint64) *model {
 	return m
 }
 
-// shows is what the first clock shows at a local instant, both in ms.
+// shows returns the time of the first clock at a local instant, both in ms.
 func (m *model) shows(local float64) float64 { return local + m.offset + local*m.rate }
 
-// ask is one request, and gives the instant after it.
+// ask makes one request, and returns the instant after it.
 func (m *model) ask(local, there, back float64) float64 {
 	shown := m.shows(local + there)
 	if n := m.r.IntN(len(m.others) + 1); n > 0 {
@@ -46,14 +46,15 @@ func (m *model) ask(local, there, back float64) float64 {
 	return local + there + back
 }
 
-// The bounds hold the endpoint's offset, whatever it is, however its clock drifts within what is allowed, and however long answers take; and the lower one is what removals go by.
+// The bounds contain the endpoint's offset, for any offset, any allowed drift, and any delay of
+// responses; removals use the lower one.
 func TestEndpointClockBoundsTheOffset(t *testing.T) {
 	for seed := range uint64(300) {
 		m := newModel(seed)
 		m.offset = m.r.Float64()*1e7 - 5e6
 		m.rate = (m.r.Float64()*2 - 1) * 199e-6
 		local := 1.9e12 + m.r.Float64()*1e6
-		m.offset -= local * m.rate // what counts is the drift from here on
+		m.offset -= local * m.rate // only the drift from here on counts
 		for range 500 {
 			local = m.ask(local, m.r.ExpFloat64()*20, m.r.ExpFloat64()*20)
 			local += m.r.ExpFloat64() * 2000
@@ -80,7 +81,8 @@ func TestEndpointClockNarrowsUnderLoad(t *testing.T) {
 	}
 }
 
-// Behind one address there may be several clocks. What counts is the one that is furthest behind, as soon as it has shown itself, and as far as it has.
+// One address may have several clocks. The slowest one counts, as soon and as far as it has shown
+// itself.
 func TestEndpointClockOfManyMachines(t *testing.T) {
 	for seed := range uint64(50) {
 		m := newModel(seed)
@@ -106,7 +108,8 @@ func TestEndpointClockOfManyMachines(t *testing.T) {
 	}
 }
 
-// An endpoint's clock that is set back is noticed with the first answer that shows it, and one that is set ahead with the second.
+// guard notices an endpoint's clock that is set back with the first response that shows it, and one
+// that is set ahead with the second.
 func TestEndpointClockIsSet(t *testing.T) {
 	for _, by := range []float64{-90_000, 90_000} {
 		m := newModel(1)
@@ -147,7 +150,8 @@ func FuzzDateHeader(f *testing.F) {
 	})
 }
 
-// Over HTTP and by the machine's clock, guard finds out what time the endpoint has, and removes soon after the deadline, but never before.
+// Over HTTP and by the machine's clock, guard learns the endpoint's time, and removes items soon
+// after the deadline, but never before.
 func TestCalibratesAgainstAServer(t *testing.T) {
 	w := newWorld(t, overHTTP, inRealTime)
 	deadline := w.now().Add(4 * time.Second).Truncate(time.Second)
@@ -175,7 +179,8 @@ func TestCalibratesAgainstAServer(t *testing.T) {
 	}
 }
 
-// Guard stops where the clocks are too far apart, in either direction, rather than remove what is not due.
+// If the clocks differ too much, in either direction, guard stops instead of removing items too
+// early.
 func TestStopsBeyondMaxSkew(t *testing.T) {
 	for _, by := range []time.Duration{-time.Minute, time.Minute} {
 		w := newWorld(t, overHTTP)
@@ -189,7 +194,7 @@ func TestStopsBeyondMaxSkew(t *testing.T) {
 	}
 }
 
-// An endpoint that does not tell its time cannot be guarded.
+// An endpoint without Date headers cannot be guarded.
 func TestNoDate(t *testing.T) {
 	w := newWorld(t)
 	o := w.options(Auto)
@@ -202,7 +207,7 @@ func TestNoDate(t *testing.T) {
 	}
 }
 
-// problem waits for the end of Run, and gives the problem that it has ended with.
+// problem waits for the end of Run, and returns its problem.
 func (r *guarding) problem() *Problem {
 	r.t.Helper()
 	await(r.t, "guard ends", func() bool {
@@ -218,7 +223,7 @@ func (r *guarding) problem() *Problem {
 	return p
 }
 
-// must1 gives a value that comes with an error.
+// must1 returns a value that comes with an error.
 func must1[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -227,8 +232,8 @@ func must1[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// NeverEarly: an answer whose Date is far ahead, of one machine or proxy with a wrong clock, does not make guard take for due what is not, in the time until it is found that the clocks are
-// too far apart.
+// NeverEarly: a response with a Date far ahead, from a machine or proxy with a wrong clock, makes
+// nothing due early, until guard finds that the clocks differ too much.
 func TestOneWrongDateRemovesNothing(t *testing.T) {
 	w := newWorld(t, overHTTP)
 	o := w.options(Auto)
@@ -262,8 +267,9 @@ func TestOneWrongDateRemovesNothing(t *testing.T) {
 	}
 }
 
-// One answer whose Date is hours behind is believed for as long as it stands alone, for that is the safe side. What was waited for meanwhile is not waited for by that when the next answers say
-// otherwise: neither removals, nor what looks for deadlines.
+// guard trusts one response with a Date hours in the past while it is the only one, for that is the
+// safe side. The next responses correct it, and neither removals nor the strategies wait for the
+// wrong time.
 func TestOneWrongDateDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -294,7 +300,8 @@ func TestOneWrongDateDelaysNothing(t *testing.T) {
 	})
 }
 
-// What waits for the endpoint's clock to go on does not wait for half an hour where that is set back by so much.
+// A wait for the endpoint's clock does not take half an hour longer when that is set back by half
+// an hour.
 func TestPassWhereTheClockGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := New(Options{DB: dynamodb.New(dynamodb.Options{}), Table: "t", Attribute: "ttl", MaxSkew: time.Hour})
@@ -310,7 +317,7 @@ func TestPassWhereTheClockGoesBack(t *testing.T) {
 			t.Errorf("5 s take %v", took)
 		}
 		for _, early := range []bool{true, false} {
-			says(30 * time.Minute) // of which the second is believed
+			says(30 * time.Minute) // guard trusts the second one
 			time.Sleep(time.Millisecond)
 			says(30 * time.Minute)
 			since, began = g.now(), time.Now()

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFaultsAreRun: the tests that break guard on purpose are all among those that CI runs with the build tag invariants, of which it runs no others.
+// TestFaultsAreRun: CI runs exactly the tests that break guard on purpose with the build tag
+// invariants.
 func TestFaultsAreRun(t *testing.T) {
 	script, err := os.ReadFile("../.ci/run")
 	must(t, err)

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// The flaws of the published designs that guard is made of, by letter: as many as are numbered of each.
+// The numbers of known flaws of the published designs, by the designs' letters.
 var flaws = map[string]int{
 	"A": 15, // the expiration-window index and its sweeper
 	"B": 8,  // the sharded index and its sweeper
 	"C": 19, // a schedule per item
 }
 
-// TestEachFlawHasATest: each numbered flaw has a test that is named after it, and none is named after a flaw that there is not.
+// TestEachFlawHasATest: each numbered flaw has a test of its name, and each such test has a flaw.
 func TestEachFlawHasATest(t *testing.T) {
 	files, err := filepath.Glob("*_test.go")
 	must(t, err)

@@ -28,7 +28,7 @@ func (w *world) join(name string) worker {
 	return worker{w.start(o), p}
 }
 
-// shares says how many of the partitions each worker owns.
+// shares returns the number of partitions of each worker.
 func (w *world) shares() string {
 	w.t.Helper()
 	rows, err := lease.New(w.DynamoDB(), w.fleetName("partitions"), lease.Options{}).Rows(w.t.Context())
@@ -59,7 +59,8 @@ func (w *world) awaitShares(shares string) {
 	await(w.t, "the shares are "+shares, func() bool { return w.shares() == shares })
 }
 
-// Of three workers one dies. The others take its deadlines over, those that it had armed too, within little more than the time of a lease; and what it had begun to read is read again.
+// One of three workers dies. The others take over its deadlines, including the armed ones, within
+// little more than the time of a lease, and read its unfinished records again.
 func TestFleetTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -75,7 +76,7 @@ func TestFleetTakesOver(t *testing.T) {
 		await(t, "all is armed", func() bool { return a.Stats().Armed > 0 && a.Stats().Armed+b.Stats().Armed+c.Stats().Armed >= 400 })
 		a.setCut(true)
 		died := time.Now()
-		w.fill("after", 100, w.in(2)) // of which a may have got some records
+		w.fill("after", 100, w.in(2)) // worker a may have read some of these records
 		w.advance(2 * time.Second)
 		await(t, "all is gone", func() bool { return w.count() == 0 })
 		if took := time.Since(died); took > 4*time.Second { // of virtual time
@@ -93,8 +94,8 @@ func TestFleetTakesOver(t *testing.T) {
 	})
 }
 
-// A worker that is paused for longer than its leases last, at whichever write to the deadline table, and then goes on with that write, breaks no law: what has been renewed since stays, and
-// what is due goes.
+// A worker pauses for longer than its leases last, at any of its writes to the deadline table, and
+// then continues with that write. It breaks no law: renewed items stay, and due items go.
 func TestFleetSplitLeases(t *testing.T) {
 	for _, at := range []string{"PutItem", "DeleteItem", "Query", "GetRecords"} {
 		t.Run(at, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestFleetSplitLeases(t *testing.T) {
 				w.join("b")
 				w.awaitShares("b:16")
 				for i := range 8 {
-					w.renew(fmt.Sprint("x", i), w.in(40)) // and back to what they were before
+					w.renew(fmt.Sprint("x", i), w.in(40)) // and back to the first deadlines
 					w.renew(fmt.Sprint("z", i), w.in(400))
 					w.renew(fmt.Sprint("y", i), w.in(80))
 				}

@@ -11,7 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// An item whose removal is refused for good is tried again ever more seldom, and told of once; the others go as ever. When it can be removed, it goes.
+// If the endpoint rejects the removal of an item, guard retries it with growing pauses and logs it
+// once; others go on time. When it can be removed, it goes.
 func TestGivesUpForAWhile(t *testing.T) {
 	inAll(t, func(t *testing.T, strategy Strategy) {
 		s := newSite(t, strategy)
@@ -41,7 +42,7 @@ func TestGivesUpForAWhile(t *testing.T) {
 		if st.GivenUp != 1 || st.Counts[Failed] != attempts.Load() || int64(len(s.events.of(Failed))) != attempts.Load() {
 			t.Errorf("%d are given up, and %d attempts have failed", st.GivenUp, st.Counts[Failed])
 		}
-		if strategy == Schedule { // which is told of an item once, by its record
+		if strategy == Schedule { // it finds an item only once, by its record
 			return
 		}
 		s.line.set(s.pass)
@@ -53,7 +54,8 @@ func TestGivesUpForAWhile(t *testing.T) {
 	})
 }
 
-// A worker that is alone is told of all that is written, and looks for nothing; what it has given up it tries again all the same, and also where that was overdue when it was found.
+// A worker that is alone never polls, but retries rejected removals, including those that were
+// overdue when it found them.
 func TestGivesUpForAWhileAlone(t *testing.T) {
 	s := newSite(t, Stream)
 	s.options.Alone = true
@@ -73,7 +75,7 @@ func TestGivesUpForAWhileAlone(t *testing.T) {
 	})
 }
 
-// Whatever is in the way of many removals for now is told once a minute.
+// A transient failure of many removals is logged once a minute.
 func TestTellsOfObstaclesSeldom(t *testing.T) {
 	s := newSite(t, Scan)
 	s.line.set(func(r *request) (*http.Response, error) {
@@ -125,7 +127,8 @@ func TestBadValuesOnceForAllPasses(t *testing.T) {
 	}
 }
 
-// What is told of once is remembered for at least half a day, and up to a bound: what comes then is not told of, rather than all again and again.
+// toldOnce remembers messages for at least half a day, up to a limit. Beyond that it rejects new
+// ones, instead of accepting all of them repeatedly.
 func TestToldOnce(t *testing.T) {
 	told := newToldOnce()
 	told.most = 10
@@ -149,7 +152,8 @@ func TestToldOnce(t *testing.T) {
 	}{
 		{0, 0, 5, 5, 0}, {1, 0, 5, 0, 0}, {half - 1, 0, 30, 5, 1}, {half - 1, 0, 30, 0, 0},
 		{half, 0, 10, 0, 0}, {half, 10, 30, 10, 1}, // ten more half a day later
-		{2 * half, 0, 10, 10, 1}, {2 * half, 10, 20, 0, 0}, // and those of the first half day again
+		// and the messages of the first half day again
+		{2 * half, 0, 10, 10, 1}, {2 * half, 10, 20, 0, 0},
 		{half, 0, 10, 0, 0}, // a clock that goes back
 	} {
 		if n, last := round(c.at, c.from, c.to); n != c.wantN || last != c.wantEnd {
@@ -161,7 +165,8 @@ func TestToldOnce(t *testing.T) {
 	}
 }
 
-// What was given up rests twice as long each time, up to half an hour; another deadline of the item does not; and no more is remembered than allowed.
+// A rejected removal rests twice as long each time, up to half an hour; another deadline of the
+// item does not. The memory is bounded.
 func TestGivenUp(t *testing.T) {
 	g := newGivenUp()
 	g.most = 3
@@ -193,7 +198,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// What is given up beyond the bound costs no look at all that is remembered, each time.
+// Adding removals beyond the limit does not visit all of the remembered ones each time.
 func TestGivenUpBeyondTheBound(t *testing.T) {
 	g := newGivenUp()
 	for i := range g.most {
@@ -217,7 +222,7 @@ func TestGivenUpBeyondTheBound(t *testing.T) {
 	}
 }
 
-// What happens to many is told of once a minute, and no more causes are remembered than allowed.
+// seldom accepts a cause once a minute, and its memory is bounded.
 func TestSeldom(t *testing.T) {
 	var s seldom
 	for i, c := range []struct {
@@ -237,7 +242,8 @@ func TestSeldom(t *testing.T) {
 	}
 }
 
-// The table's own TTL may go by another attribute than the one that was given: guard says so, and goes by the one that was given.
+// If the table's own TTL has another attribute than Options, guard logs that, and uses the one in
+// Options.
 func TestAnotherAttributeThanTheTables(t *testing.T) {
 	s := newSite(t, Scan)
 	s.disableTTL()

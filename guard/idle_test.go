@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// idling gives how many requests a second the workers of a fleet make that has nothing to do, by operation and table, with leases of the default length.
+// idling returns the requests per second of an idle fleet, by operation and table, with leases of
+// the default length.
 func idling(t *testing.T, strategy Strategy, workers int, fill func(*world)) (each map[string]float64) {
 	bubbled(t, func(t *testing.T, w *world) {
 		if fill != nil {
@@ -55,7 +56,7 @@ func sentOf(lines []*line) map[string]int {
 	return all
 }
 
-// atMost checks how many requests there are a second of those that match.
+// atMost checks the number of requests per second that match.
 func atMost(t *testing.T, each map[string]float64, matching string, most float64) {
 	t.Helper()
 	sum := 0.0
@@ -69,8 +70,9 @@ func atMost(t *testing.T, each map[string]float64, matching string, most float64
 	}
 }
 
-// A stream fleet that has nothing to do makes few requests, and fewer writes: four in a lease for each worker's share in the stream and in the partitions; each partition is looked at once in
-// 5/4 of a lease. What is far ahead changes nothing of that.
+// An idle stream fleet makes few requests, and fewer writes: four in a lease for each worker's
+// share in the stream and in the partitions, and one poll of each partition in 5/4 of a lease.
+// Distant deadlines do not change that.
 func TestIdleStreamFleet(t *testing.T) {
 	for _, workers := range []int{1, 2, 4} {
 		each := idling(t, Stream, workers, func(w *world) {
@@ -80,7 +82,8 @@ func TestIdleStreamFleet(t *testing.T) {
 		})
 		n := float64(workers)
 		atMost(t, each, "PutItem", 1.4*n)
-		atMost(t, each, deadlinesTable, 2.3+0.1*n) // 16 looks in 7.5 s, and whether somebody wants a scan
+		// 16 polls in 7.5 s, and a check for requested scans
+		atMost(t, each, deadlinesTable, 2.3+0.1*n)
 		atMost(t, each, "DescribeStream", 0.11*n)
 		atMost(t, each, "GetRecords", 0.1) // mayfly holds them
 		atMost(t, each, "", 2.5+3.2*n)

@@ -16,7 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The flaws of the sharded index (patterns b), each by its number. What both indexes share is in index_test.go.
+// The flaws of the sharded index (patterns b), by number. index_test.go has the flaws of both
+// indexes.
 
 // b: the batch writer's deletes have no condition.
 func TestFlawB1RenewedBetweenQueryAndDelete(t *testing.T) {
@@ -57,7 +58,7 @@ func TestFlawB3EpochSeconds(t *testing.T) {
 	}
 }
 
-// b: the code calls what its permissions do not have.
+// b: the code calls operations that its permissions lack.
 func TestFlawB4OperationsThatAreCalled(t *testing.T) {
 	w := newWorld(t, withShards)
 	tap := w.tapped()
@@ -74,7 +75,7 @@ func TestFlawB4OperationsThatAreCalled(t *testing.T) {
 	}
 }
 
-// b: a run that is ended half-way begins again where it was; nothing is left out.
+// b: a run that is interrupted half-way resumes at its position; nothing is left out.
 func TestFlawB5EndedHalfWay(t *testing.T) {
 	w := newWorld(t, withWindows, withShards)
 	tap := w.tapped()
@@ -100,7 +101,7 @@ func TestFlawB5EndedHalfWay(t *testing.T) {
 	})
 	r = w.startSweeps(o)
 	r.await("half is gone", func() bool { return n.Load() >= 100 && r.Stats().Counts[Armed] == 200 })
-	w.advance(o.Period) // so that a checkpoint is written, and that is of what is not gone
+	w.advance(o.Period) // so that a checkpoint is written, before the remaining items
 	r.await("the watermark is where the removals are", func() bool { return w.watermark(1) >= (first+50)*1000 })
 	close(half)
 	must(t, r.stop())
@@ -147,7 +148,8 @@ func TestFlawB6ShardsInParallel(t *testing.T) {
 	r.awaitCount(Removed, 4)
 }
 
-// b: an item goes up to a period and a minute after its deadline. Here it goes at its instant, however long the period.
+// b: an item goes up to a period and a minute after its deadline. With guard it goes at its
+// instant, however long the period.
 func TestFlawB7Latency(t *testing.T) {
 	w := newWorld(t, withShards)
 	o := w.indexOptions()
@@ -167,7 +169,8 @@ func TestFlawB7Latency(t *testing.T) {
 	}
 }
 
-// b: runs overlap. A shard is swept by one worker at a time, and by another one when that one ends. See TestFlawA11TwoWorkers, too.
+// b: runs overlap. A shard is swept by one worker at a time, and by another when that one ends. See
+// also TestFlawA11TwoWorkers.
 func TestFlawB8OverlappingRuns(t *testing.T) {
 	w := newWorld(t, withShards)
 	w.putShard("keeps", w.in(1000), "0")

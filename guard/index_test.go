@@ -28,7 +28,7 @@ const (
 	shardIndex      = "shards"
 )
 
-// withIndex gives the table a secondary index whose sort key is ttl, a number unless said otherwise.
+// withIndex adds to the table a secondary index with the sort key ttl, a number by default.
 func withIndex(name, key string, kind types.ScalarAttributeType) func(*world) {
 	return withTable(func(in *dynamodb.CreateTableInput) {
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &key, AttributeType: "S"})
@@ -43,11 +43,11 @@ func withIndex(name, key string, kind types.ScalarAttributeType) func(*world) {
 	})
 }
 
-// withWindows gives the table the index of docs/spec/patterns.md (a), and withShards the one of (b).
+// withWindows adds the index of docs/spec/patterns.md (a), and withShards the one of (b).
 func withWindows(w *world) { withIndex(windowIndex, windowAttribute, "N")(w) }
 func withShards(w *world)  { withIndex(shardIndex, shardAttribute, "N")(w) }
 
-// windowed is what a writer adds to an item of a TTL.
+// windowed returns the attributes that a writer adds to an item with a TTL.
 func windowed(ttl string, granularity time.Duration) map[string]types.AttributeValue {
 	n, _ := strconv.ParseInt(ttl, 10, 64)
 	return text(windowAttribute, Window(n, granularity))
@@ -57,7 +57,7 @@ func text(attribute, value string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attribute: &types.AttributeValueMemberS{Value: value}}
 }
 
-// putWindowed writes an item as the writers of a do, and putShard as those of b.
+// putWindowed writes an item like the writers of (a), and putShard like those of (b).
 func (w *world) putWindowed(name, ttl string) {
 	w.t.Helper()
 	w.put(name, ttl, windowed(ttl, time.Minute))
@@ -67,10 +67,11 @@ func (w *world) putShard(name, ttl, shard string) {
 	w.put(name, ttl, text(shardAttribute, shard))
 }
 
-// testBack is how many seconds a test's first sweep looks back: the queries of a day's windows would be most of what a small test does.
+// testBack is how many seconds a test's first sweep reaches back: a whole day's windows would be
+// most of a small test's queries.
 const testBack = 3600
 
-// startSweeps runs a guard with the index strategy, without patrol, so that only sweeps find anything.
+// startSweeps runs a guard with the index strategy, without patrol, so that only sweeps find items.
 func (w *world) startSweeps(o Options) *guarding {
 	w.t.Helper()
 	return w.startWith(o, func(g *Guard) strategy {
@@ -100,7 +101,8 @@ func (w *world) watermark(leases int) int64 {
 	return least
 }
 
-// awaitSwept waits until all that is due now has been swept and has ended. Checkpoints are written only every few seconds of the clock, so it moves, but no faster than guard follows.
+// awaitSwept waits until all due items were swept and have ended. Checkpoints are written only
+// every few seconds of the clock, so it advances the clock, but no faster than guard follows.
 func (r *guarding) awaitSwept(w *world, leases int) {
 	r.t.Helper()
 	due := w.now().UnixMilli()
@@ -122,7 +124,8 @@ func (w *world) indexOptions() Options {
 	return o
 }
 
-// a1: the published query asks for ttl < :exp of a window that ends at :exp, so what expires on a full minute is never swept.
+// a1: the published query is for ttl < :exp in a window that ends at :exp, so items that expire on
+// a full minute are never swept.
 func TestFlawA1TTLOnTheEdgeOfItsWindow(t *testing.T) {
 	w := newWorld(t, withWindows)
 	w.putWindowed("edge", w.in(60))
@@ -157,7 +160,8 @@ func TestFlawA2WindowOfSeveralPages(t *testing.T) {
 	}
 }
 
-// a3: the published sweeper asks for one window, once, so that of a run that was late, or failed, nobody sees it again.
+// a3: the published sweeper queries one window, once, so the items of a late or failed run are
+// never found.
 func TestFlawA3MissedRuns(t *testing.T) {
 	for _, layout := range []string{"windows", "shards"} {
 		t.Run(layout, func(t *testing.T) {
@@ -176,7 +180,7 @@ func TestFlawA3MissedRuns(t *testing.T) {
 			r.awaitCount(Removed, 1)
 			r.awaitSwept(w, 1)
 			must(t, r.stop())
-			for i := range int64(50) { // two days, which is more than a first sweep looks back
+			for i := range int64(50) { // two days: more than a first sweep reaches back
 				put(fmt.Sprint("missed", i), 10+i*3500)
 			}
 			put("later", 200_000)
@@ -212,7 +216,8 @@ func TestFlawA3FailedRuns(t *testing.T) {
 	r.awaitCount(Removed, 1)
 }
 
-// a4: the published sweeper never sees an item that has expired when it is written, or whose window is past.
+// a4: the published sweeper never finds an item that has expired when it is written, or whose
+// window is past.
 func TestFlawA4WrittenExpired(t *testing.T) {
 	w := newWorld(t, withWindows)
 	w.advance(time.Hour)
@@ -226,7 +231,7 @@ func TestFlawA4WrittenExpired(t *testing.T) {
 	r.awaitCount(Removed, 2)
 	must(t, r.stop())
 
-	r = w.start(o) // with the patrol, which finds what is older
+	r = w.start(o) // with the patrol, which finds older items
 	r.awaitCount(Armed, 0)
 	w.advance(2 * patrolEvery)
 	w.putWindowed("long expired", w.in(-3*86_400))
@@ -267,7 +272,8 @@ func TestFlawA5IndexIsLate(t *testing.T) {
 	r.awaitCount(Removed, 2)
 }
 
-// a6: the published deletes have no condition, so an item that is renewed, or made anew, between query and delete is lost.
+// a6: the published deletes have no condition, so an item that is renewed, or made anew, between
+// query and delete is lost.
 func TestFlawA6RenewedBetweenQueryAndDelete(t *testing.T) {
 	for _, layout := range []string{"windows", "shards"} {
 		t.Run(layout, func(t *testing.T) {
@@ -323,7 +329,7 @@ func renewedBetweenQueryAndDelete(t *testing.T, w *world, layout string) {
 	}
 }
 
-// a7: the published sweeper tries three times without a pause, whatever the error.
+// a7: the published sweeper retries three times without a pause, whatever the error.
 func TestFlawA7Backoff(t *testing.T) {
 	w := newWorld(t, withWindows)
 	tap := w.tapped()
@@ -351,7 +357,8 @@ func TestFlawA7Backoff(t *testing.T) {
 	if r.Stats().Counts[Throttled] != 5 {
 		t.Errorf("throttled %d times", r.Stats().Counts[Throttled])
 	}
-	// Present and past are asked side by side, so the least is that each has asked three times: with pauses of 25 and 50 ms.
+	// Present and past are swept concurrently, so the minimum is three attempts of each, with
+	// pauses of 25 and 50 ms.
 	if took := times[5].Sub(times[0]); took < 75*time.Millisecond {
 		t.Errorf("asked six times within %v", took)
 	}
@@ -395,7 +402,7 @@ func TestFlawA8MissingPermission(t *testing.T) {
 	}
 }
 
-// A permission that is missing on the table of leases is told as what it is.
+// A missing permission on the table of leases is reported as such.
 func TestIndexMayNotLease(t *testing.T) {
 	for _, denied := range []string{"Query", "PutItem"} {
 		w := newWorld(t, withWindows)
@@ -424,7 +431,7 @@ func sweeperOfOneShard(g *Guard, from, now int64) (*sweeper, error) {
 	return x.newSweeper(nil, []string{"0"}, from, now), nil
 }
 
-// A sweep goes on where the endpoint's clock has gone back by more than it looks back.
+// Sweeping continues after the endpoint's clock was set back by more than a sweep repeats.
 func TestSweepAfterTheClockWentBack(t *testing.T) {
 	w := newWorld(t, withShards)
 	w.putShard("a", w.in(-5), "0")
@@ -444,7 +451,7 @@ func TestSweepAfterTheClockWentBack(t *testing.T) {
 	r.awaitCount(Removed, 1)
 }
 
-// What could not be caught up is not taken for caught up: the watermark stays, and the next worker begins there.
+// A failed catch-up leaves the watermark where it was, and the next worker begins there.
 func TestFailedCatchUp(t *testing.T) {
 	w := newWorld(t, withShards)
 	from, kept := int64(0), int64(0)
@@ -507,11 +514,12 @@ func TestFlawA9WindowsOfShards(t *testing.T) {
 	}
 }
 
-// a10: with milliseconds the published function gives windows that no sweeper asks for.
+// a10: for milliseconds the published function returns windows that no sweeper queries.
 func TestFlawA10Milliseconds(t *testing.T) {
 	w := newWorld(t, withWindows)
 	w.putWindowed("keeps", w.in(100_000))
-	malformed := windowOf(w.now().Unix(), 2*time.Minute).String() // what the function gives for the fraction after a full minute
+	// the function's result for the fraction after a full minute
+	malformed := windowOf(w.now().Unix(), 2*time.Minute).String()
 	w.put("milliseconds", strconv.FormatInt(w.now().UnixMilli()+5000, 10), text(windowAttribute, malformed))
 	w.put("fraction", w.in(0)+".4", text(windowAttribute, malformed))
 	var seen recorder
@@ -549,7 +557,8 @@ func TestFlawA11TwoWorkers(t *testing.T) {
 			} else {
 				o.Lease = 30 * time.Second // the first is not to lose its only one, however slow the machine is
 			}
-			w.put("keeps", w.in(100_000), windowed(w.in(100_000), time.Minute), text(shardAttribute, "0")) // or the second would not know what the index holds
+			// or the second one would not know the index's layout
+			w.put("keeps", w.in(100_000), windowed(w.in(100_000), time.Minute), text(shardAttribute, "0"))
 			const n = 400
 			for i := range int64(n) {
 				ttl := w.in(20 + i%10)
@@ -585,7 +594,7 @@ func TestFlawA11TwoWorkers(t *testing.T) {
 			if removed != n {
 				t.Errorf("%d removals of %d items", removed, n)
 			}
-			// What the first had armed of a shard that it has left is removed by whoever comes first.
+			// The next worker removes the armed items of a shard that the first one has left.
 			if deletes := len(tap.of("DeleteItem")); layout == "windows" && deletes != n {
 				t.Errorf("%d deletes of %d items", deletes, n)
 			}
@@ -593,7 +602,7 @@ func TestFlawA11TwoWorkers(t *testing.T) {
 	}
 }
 
-// a12: an item whose TTL is changed, but not its window, is swept by nobody.
+// a12: no sweep finds an item with a new TTL and its old window.
 func TestFlawA12TTLChangedAndNotTheWindow(t *testing.T) {
 	w := newWorld(t, withWindows)
 	w.putWindowed("a", w.in(30))
@@ -633,7 +642,8 @@ func TestFlawA13SortKey(t *testing.T) {
 	}
 }
 
-// a14: each change of an item changes a whole copy of it in the index; keys are enough, and nothing is written but the removals.
+// a14: each change of an item changes a full copy of it in the index. Keys are enough, and guard
+// writes nothing but the removals.
 func TestFlawA14KeysOnlyAndNoOtherWrites(t *testing.T) {
 	w := newWorld(t, withWindows) // KEYS_ONLY
 	tap := w.tapped()
@@ -655,7 +665,8 @@ func TestFlawA14KeysOnlyAndNoOtherWrites(t *testing.T) {
 	}
 }
 
-// The published rule that a window must be a multiple of the trigger's period is none here: minutes 4 to 5 of its counter-example are swept.
+// The published rule that a window must be a multiple of the trigger's period does not apply:
+// minutes 4 to 5 of its counter-example are swept.
 func TestFlawAPeriodAndGranularityOfAnyLength(t *testing.T) {
 	for _, c := range []struct{ granularity, period time.Duration }{
 		{5 * time.Minute, 2 * time.Minute}, {time.Second, time.Minute}, {7 * time.Second, 5 * time.Second}, {24 * time.Hour, time.Second}, {time.Minute, time.Hour},
@@ -677,7 +688,9 @@ func TestFlawAPeriodAndGranularityOfAnyLength(t *testing.T) {
 			if counts[Removed] != 40 {
 				t.Errorf("%d removals of 40 items", counts[Removed])
 			}
-			// A removed item that a page still shows is known for a minute of the clock. Sweeps of a long period are asked for so far ahead that the clock can pass one while a page is read.
+			// guard remembers a removed item, which a page may still show, for a minute of the
+			// clock. Sweeps of a long period reach so far ahead that the clock can pass a minute
+			// while a page is read.
 			if c.period <= sightRemoved*time.Millisecond/4 && counts[Refused] != 0 {
 				t.Error("something was removed twice")
 			}
@@ -685,7 +698,7 @@ func TestFlawAPeriodAndGranularityOfAnyLength(t *testing.T) {
 	}
 }
 
-// Missed runs heal by themselves, as b's do: whatever is overdue is found, however it came there.
+// Missed runs heal by themselves, as in (b): every overdue item is found, however it came there.
 func TestShardsHeal(t *testing.T) {
 	w := newWorld(t, withShards)
 	o := w.indexOptions()
@@ -698,7 +711,7 @@ func TestShardsHeal(t *testing.T) {
 	r.awaitCount(Removed, 1)
 }
 
-// An item that a dry run would remove is told of once, and stays.
+// A dry run reports an item that it would remove once, and leaves it.
 func TestIndexDryRun(t *testing.T) {
 	w := newWorld(t, withShards)
 	o := w.indexOptions()
@@ -717,14 +730,14 @@ func TestIndexDryRun(t *testing.T) {
 	}
 }
 
-// What an index of an unknown layout holds is learnt from its first item.
+// guard learns an unknown layout from the index's first item.
 func TestIndexIsEmptyAtFirst(t *testing.T) {
 	w := newWorld(t, withWindows)
 	o := w.indexOptions()
 	r := w.startSweeps(o)
 	w.advance(o.Period)
 	ttl := w.in(20)
-	w.put("a", ttl, windowed(ttl, 10*time.Minute)) // which is not what the options say
+	w.put("a", ttl, windowed(ttl, 10*time.Minute)) // not the one in the options
 	r.await("it is gone", func() bool {
 		w.advance(time.Second)
 		return !w.has("a")
@@ -734,7 +747,7 @@ func TestIndexIsEmptyAtFirst(t *testing.T) {
 	}
 }
 
-// What is wrong with an index is said, with the next step.
+// The fault of an index is reported, with the next step.
 func TestIndexProblems(t *testing.T) {
 	state := func(status types.IndexStatus) func(*tap) {
 		return func(t *tap) {
@@ -791,7 +804,8 @@ func TestIndexProblems(t *testing.T) {
 	})
 }
 
-// a15: what the published sweeper deletes looks like a user's deletion. With a mark, the stream tells them apart.
+// a15: a deletion by the published sweeper looks like a user's. With a mark, the stream
+// distinguishes them.
 func TestFlawA15ExpiryCanBeToldFromDeletion(t *testing.T) {
 	w := newWorld(t, withWindows)
 	w.putWindowed("expires", w.in(10))

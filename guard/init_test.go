@@ -47,7 +47,7 @@ func (w *world) partition(name, attribute string) string {
 	return v.Value
 }
 
-// Init makes the index and gives each item its place in it; guard then needs no options to sweep it.
+// Init makes the index and places each item in it; then guard needs no options to sweep it.
 func TestInit(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -104,7 +104,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// Init notes what the index holds; with another layout, items are put where they belong then.
+// Init stores the index's layout; with another layout it moves the items.
 func TestInitAnotherLayout(t *testing.T) {
 	w := newWorld(t)
 	for i := range int64(50) {
@@ -125,7 +125,8 @@ func TestInitAnotherLayout(t *testing.T) {
 	r.awaitCount(Removed, 50)
 }
 
-// An item that is renewed while it is to be written gets the place of its new TTL; one that is deleted does not come back.
+// An item that is renewed before Init writes it is placed by its new TTL; one that is deleted does
+// not come back.
 func TestInitBesideWriters(t *testing.T) {
 	w := newWorld(t, withWindows)
 	tap := w.tapped()
@@ -161,7 +162,7 @@ func TestInitBesideWriters(t *testing.T) {
 	}
 }
 
-// A run that was ended goes on where it was.
+// An interrupted run resumes at its position.
 func TestInitResumes(t *testing.T) {
 	w := newWorld(t, withShards)
 	tap := w.tapped()
@@ -193,7 +194,8 @@ func TestInitResumes(t *testing.T) {
 	}
 }
 
-// An index of the shape may be the application's: of users by the end of their sessions, say. Nothing of it is taken for an index of deadlines, and nothing of it is overwritten.
+// An index of the same shape may be the application's, for example of users by the end of their
+// sessions. It is not used as an index of deadlines, and nothing in it is overwritten.
 func TestInitLeavesTheApplicationsAttributesAlone(t *testing.T) {
 	w := newWorld(t, withIndex("byUser", "user", "N"))
 	w.put("a", w.in(100), text("user", "alice"))
@@ -261,7 +263,8 @@ func TestInitBudget(t *testing.T) {
 		if report := w.initTable(o); report.Written != 30 {
 			t.Errorf("reports %+v", report)
 		}
-		if took := time.Since(began); took < 200*time.Millisecond { // 30 items of 2 units each, of which 25 are free at first, and what is under way at the end
+		// 30 items of 2 units each; 25 are free at first, and some are under way at the end
+		if took := time.Since(began); took < 200*time.Millisecond {
 			t.Errorf("took %v", took)
 		}
 	})
@@ -364,7 +367,7 @@ func TestInitProblems(t *testing.T) {
 	}
 }
 
-// A budget lets through what it is to, whatever the requests cost.
+// A budget's rate is as configured, whatever the requests cost.
 func TestBudget(t *testing.T) {
 	now := time.Duration(0)
 	b := newBudget(100)
@@ -407,7 +410,7 @@ func TestBudget(t *testing.T) {
 	if newBudget(0).limit() != nil {
 		t.Error("without a bound, pages have one")
 	}
-	b.spend(3, nil) // an endpoint that tells nothing
+	b.spend(3, nil) // an endpoint that does not return the consumption
 	if b.mu.each != unitsWithout {
 		t.Errorf("each is taken to cost %v", b.mu.each)
 	}

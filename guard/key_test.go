@@ -12,7 +12,7 @@ func s(v string) types.AttributeValue { return &types.AttributeValueMemberS{Valu
 func n(v string) types.AttributeValue { return &types.AttributeValueMemberN{Value: v} }
 func b(v string) types.AttributeValue { return &types.AttributeValueMemberB{Value: []byte(v)} }
 
-// tableOfKeys is a table with a partition key p and a sort key s of the given types; "" for none.
+// tableOfKeys returns a table with a partition key p and a sort key s of these types; "" for none.
 func tableOfKeys(partition, sort types.ScalarAttributeType) *table {
 	t := &table{keys: []keyAttribute{{"p", partition}}}
 	if sort != "" {

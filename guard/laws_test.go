@@ -19,17 +19,18 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// The laws of guard, over all strategies, at a database over HTTP in which nothing but guard removes what has expired. With the build tag invariants each is also run
-// with guard broken on purpose, and must notice.
+// The laws of guard, for all strategies, at a database over HTTP in which only guard removes
+// expired items. With the build tag invariants each is also run with guard broken on purpose, and
+// must notice.
 
 var allStrategies = []Strategy{Stream, Index, Schedule, Scan}
 
-// subject is a world with a strategy whose laws are tested.
+// subject is a world, and a strategy whose laws are tested.
 type subject struct {
 	*world
 	strategy Strategy
 	patience time.Duration
-	broken   []string // what was found wrong, in place of failing the test
+	broken   []string // violations, instead of failing the test
 	all      []*hand
 }
 
@@ -81,8 +82,9 @@ func holds(t *testing.T, law func(s *subject), faults ...lawFault) {
 	}
 }
 
-// faultPatience is how long a law waits with a fault. A worker of streams may need two seconds to learn of its first items, and what
-// takes longer counts as noticed: NullExperiment fails if this is too short.
+// faultPatience is how long a law waits with a fault. A worker of streams may need two seconds to
+// find its first items. A longer time counts as a violation: NullExperiment fails if this is too
+// short.
 const faultPatience = 10 * time.Second
 
 // lawFault is a fault that a law has to notice, with all strategies or only some.
@@ -107,11 +109,11 @@ func (s *subject) start(change func(*Options)) *hand {
 	return s.startBehind(nil, change)
 }
 
-// startBehind runs a worker whose requests are sent by send. Both may be nil.
+// startBehind runs a worker whose requests go through send. Both may be nil.
 func (s *subject) startBehind(send func(*request) (*http.Response, error), change func(*Options)) *hand {
 	s.t.Helper()
 	o := s.options(s.strategy)
-	o.Logger = nil // what is broken on purpose has much to tell
+	o.Logger = nil // a broken guard logs a lot
 	if s.strategy == Schedule {
 		o.Scheduler, o.Role = s.Scheduler(), testRole
 	}
@@ -133,7 +135,8 @@ func (s *subject) startBehind(send func(*request) (*http.Response, error), chang
 			w.err = g.Run(w.ctx)
 			return
 		}
-		if w.err = g.prepare(w.ctx); w.err == nil { // without patrol, which would find by itself what sweeps forget
+		// without the patrol, which would find the items that sweeps forget
+		if w.err = g.prepare(w.ctx); w.err == nil {
 			x := newIndexing(g)
 			x.patrol, x.back = 0, testBack
 			w.err = g.work(w.ctx, x)
@@ -180,7 +183,7 @@ func (s *subject) within(what string, w *hand, holds func() bool) {
 	}
 }
 
-// counted waits until a worker has counted so many events.
+// counted waits for a number of events of a worker.
 func (s *subject) counted(w *hand, what What, n int64) {
 	s.within(fmt.Sprintf("%d events of kind %d", n, what), w, func() bool { return w.Stats().Counts[what] >= n })
 }
@@ -198,8 +201,8 @@ func (s *subject) gone(name string, advance func(time.Duration)) {
 	s.within(name+" is gone", nil, func() bool { return !s.has(name) })
 }
 
-// TestNeverEarly: nothing is removed before its deadline by the endpoint's clock, although the workers' clock is ahead of it or behind, and all that they have of the endpoint's
-// are whole seconds.
+// TestNeverEarly: nothing is removed before its deadline by the endpoint's clock, although the
+// workers' clock is ahead of it or behind, and they see only whole seconds of it.
 func TestNeverEarly(t *testing.T) {
 	holds(t, func(s *subject) {
 		for _, ahead := range []time.Duration{700 * time.Millisecond, -700 * time.Millisecond} {
@@ -208,7 +211,7 @@ func TestNeverEarly(t *testing.T) {
 			s.put("near", near)
 			s.put("far", far)
 			w := s.start(func(o *Options) { o.trust = false })
-			var moving sync.RWMutex // the two clocks move together, as far as answers tell
+			var moving sync.RWMutex // the two clocks move together, as far as responses show
 			w.line.set(func(r *request) (*http.Response, error) {
 				if r.operation == "GetRecords" { // which waits for records, over any number of moves
 					answer, err := r.pass()
@@ -228,7 +231,8 @@ func TestNeverEarly(t *testing.T) {
 			}
 			s.counted(w, Armed, 2)
 			advance(time.Second)
-			advance(epochOf(near).Add(-time.Millisecond).Sub(s.now())) // what its answers tell now, it can hold against what they told before
+			// guard may compare new responses with those from before
+			advance(epochOf(near).Add(-time.Millisecond).Sub(s.now()))
 			s.within("an answer was there", w, func() bool { return w.now() > 0 && w.line.requests() > 0 })
 			time.Sleep(30 * time.Millisecond)
 			if !s.has("near") {
@@ -255,7 +259,8 @@ func epochOf(ttl string) time.Time {
 	return time.UnixMilli(seconds*1000 + millis)
 }
 
-// TestRenewedLives: what was renewed is not removed on the deadline before, even where a worker learns nothing of it until it has tried.
+// TestRenewedLives: a renewed item is not removed at its old deadline, even if a worker learns of
+// the renewal only from its attempt.
 func TestRenewedLives(t *testing.T) {
 	const n = 100
 	each := func(do func(name string)) {
@@ -303,8 +308,9 @@ func TestRenewedLives(t *testing.T) {
 	}, lawFault{fault: invariant.Unconditional})
 }
 
-// TestDeliveredAtLeastOnce: what has a deadline goes, and where guard marks, the record of each removal says that it was an expiry, although workers die at any point, or end while
-// they are at it.
+// TestDeliveredAtLeastOnce: each item with a deadline goes, and with marks the record of each
+// removal shows that it was an expiry, although workers die at any point, or end in the middle of
+// their work.
 func TestDeliveredAtLeastOnce(t *testing.T) {
 	t.Run("crash", func(t *testing.T) {
 		if testing.Short() {
@@ -341,17 +347,19 @@ func crashes(s *subject, start func() *hand, write func()) {
 			}
 		}
 		w.line.kill()
-		w.stop() // how long it takes to notice matters to nobody
+		w.stop() // the time until it notices is irrelevant
 	}
 }
 
-// ends has a worker end in an orderly way whose writes were not answered.
+// ends stops a worker in an orderly way whose writes got no response.
 func ends(s *subject, start func() *hand, write func()) {
 	write()
 	w := start()
 	write()
 	s.within("it has begun", w, func() bool { return w.Stats().Counts[Armed] >= 3 })
-	for range 10 { // a first scan that is over is not made again, and it is when what was due in a moment is gone
+	// a finished first scan is not repeated; it is finished when the items that were due in a
+	// moment are gone
+	for range 10 {
 		s.advance(time.Second)
 		time.Sleep(30 * time.Millisecond)
 	}
@@ -369,22 +377,22 @@ func ends(s *subject, start func() *hand, write func()) {
 		return r.pass()
 	})
 	write()
-	for range 40 { // it learns of what there is, and some of that is due
+	for range 40 { // it finds the items, some of which are due
 		s.advance(500 * time.Millisecond)
 		time.Sleep(5 * time.Millisecond)
 	}
 	s.within("it is at something", w, func() bool { return len(stuck) > 0 })
-	for range 60 { // longer than what lies behind is asked for again anyway
+	for range 60 { // longer than a sweep repeats anyway
 		s.advance(10 * time.Second)
 		time.Sleep(5 * time.Millisecond)
 	}
 	w.end()
-	s.advance(20 * time.Minute) // nobody is there
+	s.advance(20 * time.Minute) // no worker runs
 }
 
 const deadlinesName = "mayfly.deadlines"
 
-// atLeastOnce writes items, has something happen to workers, and looks whether the last one finds all.
+// atLeastOnce writes items, disturbs the workers, and checks that the last worker finds all items.
 func (s *subject) atLeastOnce(happen func(s *subject, start func() *hand, write func())) {
 	mark := "mark"
 	if s.strategy == Schedule {
@@ -436,7 +444,7 @@ func (s *subject) atLeastOnce(happen func(s *subject, start func() *hand, write 
 	}
 }
 
-// besides is what an item of a TTL has besides, for the index strategy.
+// besides returns the attributes that an item with a TTL needs for the index strategy.
 func (s *subject) besides(ttl string) map[string]types.AttributeValue {
 	whole, fraction, _ := strings.Cut(ttl, ".")
 	n, _ := strconv.ParseInt(whole, 10, 64)

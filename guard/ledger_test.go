@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A ledger finds what a map finds, also where all hashes are much alike.
+// A ledger finds the same slots as a map, also if all hashes are similar.
 func TestLedger(t *testing.T) {
 	for _, hashes := range []uint32{1, 3, 64, 1 << 20} {
 		random := rand.New(rand.NewPCG(1, uint64(hashes)))

@@ -18,7 +18,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// bubbled opens a world in virtual time and gives it to a test.
+// bubbled runs a test with a world in virtual time.
 func bubbled(t *testing.T, test func(*testing.T, *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -32,7 +32,7 @@ func bubbled(t *testing.T, test func(*testing.T, *world)) {
 	})
 }
 
-// leases are the rows of leases of a table of leases, as "strategy name", but for those of workers themselves.
+// leasesIn returns the rows of a table of leases as "strategy name", without the workers' own.
 func leasesIn(t *testing.T, db *dynamodb.Client, like string) (all []string) {
 	t.Helper()
 	out, err := db.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(lease.TableName), ConsistentRead: aws.Bool(true)})
@@ -47,8 +47,8 @@ func leasesIn(t *testing.T, db *dynamodb.Client, like string) (all []string) {
 	return all
 }
 
-// The leases of a scan are deleted when it is done, and it is not made again: neither by workers that start then, nor by one that comes to a lease that is no longer there. A scan that is wanted
-// later is made.
+// The leases of a finished scan are deleted, and it is not repeated: neither by workers that start
+// then, nor by one whose lease has gone. A scan that is requested later is made.
 func TestScansLeaveNoLeases(t *testing.T) {
 	bubbled(t, func(t *testing.T, w *world) {
 		for i := range 50 {
@@ -65,7 +65,7 @@ func TestScansLeaveNoLeases(t *testing.T) {
 		a, scansA := start("a", false)
 		b, scansB := start("b", false)
 		time.Sleep(10 * time.Second)
-		first := scansA() + scansB() // a segment is given to another worker in its midst, perhaps
+		first := scansA() + scansB() // another worker may get a half-finished segment
 		if first < 4 || len(leasesIn(t, w.db, "/scan")) != 4 {
 			t.Errorf("at first there are %d scans and the leases %v", first, leasesIn(t, w.db, "/scan"))
 		}
@@ -105,7 +105,8 @@ func TestScansLeaveNoLeases(t *testing.T) {
 	})
 }
 
-// When the table that is guarded is deleted, no leases and checkpoints of it stay behind; when it was made again, others may need them.
+// If the guarded table is deleted, its leases and checkpoints are deleted too; if it was created
+// again, others may need them.
 func TestDeletedTablesLeaveNoLeases(t *testing.T) {
 	for _, strategy := range []Strategy{Stream, Index, Scan} {
 		t.Run(fmt.Sprint(strategy), func(t *testing.T) {
@@ -126,7 +127,8 @@ func TestDeletedTablesLeaveNoLeases(t *testing.T) {
 				if before == 0 {
 					t.Fatal("there are no leases")
 				}
-				all[0].leaveNothing(t.Context(), &Problem{Code: NoTable}) // as where it was made again since this worker missed it
+				// as if it was created again after this worker missed it
+				all[0].leaveNothing(t.Context(), &Problem{Code: NoTable})
 				if n := len(leasesIn(t, w.db, "guard/")); n != before {
 					t.Errorf("%d of %d leases are left, and the table is there", n, before)
 				}

@@ -14,7 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 )
 
-// line is the way of a worker's requests to the endpoint, for all of its clients: it can be cut, and each request can be held up, refused, sent twice, or robbed of its answer.
+// line carries all requests of a worker's clients to the endpoint. It can be cut, and each request
+// can be delayed, refused, sent twice, or lose its response.
 type line struct {
 	mu   sync.Mutex
 	cut  bool // guarded by mu
@@ -35,7 +36,8 @@ type doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// errDead is what a worker's request meets that has died. The SDK is to make nothing of it: that would only delay the worker's end.
+// errDead is the error of a dead worker's requests. The SDK must not retry it: that would only
+// delay the worker's end.
 var errDead error = dead{}
 
 type dead struct{}
@@ -46,7 +48,8 @@ func (dead) RetryableError() bool { return false }
 // newLine is a line that all goes through. send may be nil.
 func newLine(send func(*request) (*http.Response, error)) *line { return &line{send: send} }
 
-// lay puts the line between the clients of some options and the endpoint. A store of deadlines elsewhere is the worker's own, and not behind it.
+// lay puts the line between the clients in some options and the endpoint. A separate store of
+// deadlines is the worker's own, and not behind it.
 func (l *line) lay(o Options) Options {
 	over := func(d doer) doer { return end{l, d} }
 	deadlines := o.Deadlines == o.DB
@@ -80,7 +83,7 @@ func (l *line) requests() (all int) {
 	return all
 }
 
-// set says what is done with requests from now on.
+// set sets the function that handles the following requests.
 func (l *line) set(send func(*request) (*http.Response, error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +132,7 @@ func operationOf(r *http.Request) string {
 	return verb + "Schedule"
 }
 
-// pass lets the request go to the endpoint, once more where it has been there.
+// pass sends the request to the endpoint, again if it was sent before.
 func (r *request) pass() (*http.Response, error) {
 	if r.body != "" {
 		r.Body = io.NopCloser(strings.NewReader(r.body))
@@ -147,7 +150,7 @@ func (r *request) lose() (*http.Response, error) {
 	return nil, errors.Join(errors.New("the answer was lost"), err)
 }
 
-// refuse gives an error of the API as answer.
+// refuse returns an API error as the response.
 func (r *request) refuse(status int, code string) (*http.Response, error) {
 	body := fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"by the test","Message":"by the test"}`, code)
 	return &http.Response{
@@ -164,7 +167,7 @@ func (r *request) throttle() (*http.Response, error) {
 	return r.refuse(http.StatusBadRequest, "ProvisionedThroughputExceededException")
 }
 
-// hold waits until go on is closed, or the worker gives up, and then lets the request go.
+// hold waits until goOn is closed, or the worker cancels, and then sends the request.
 func (r *request) hold(goOn <-chan struct{}) (*http.Response, error) {
 	select {
 	case <-goOn:

@@ -14,41 +14,48 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// The owner of a partition looks at its deadlines ahead of time, and arms them. Where there are others it looks now and then, since they write deadlines too; a worker that is alone is
-// told of all that is written, and looks once in a while at what comes next.
+// The owner of a partition polls its deadlines ahead of time, and arms them. In a fleet it polls
+// periodically, since others write deadlines too. A worker that is alone knows every write, and
+// polls only before the next deadline.
 //
-// That the owner need not look often, and so costs little when nothing is due, rests on the reader of the stream: it arms itself whatever it has written that is due before the owner has
-// looked for certain, so nothing is late for want of a look. A look is needed for what a reader takes with it when it dies, and for that it is soon enough every 5/4 of a lease: so long it
-// takes until other workers have the leases of one that has died. A look is one query, of the partition's inbox and directory together, where nothing is in them.
+// The owner may poll rarely, and costs little when nothing is due, because the reader of the stream
+// arms its own deadlines that are due before the owner's next poll. So nothing is late for lack of
+// a poll. A poll is needed for the deadlines of a reader that has died. Every 5/4 of a lease is
+// enough, because other workers take over its leases no sooner. A poll of an empty partition is one
+// query, of the inbox and the directory together.
 //
-// Its watermark is the checkpoint of its lease: all deadlines before it are done with. The next owner begins there. No deadline is written before the watermark, because whoever
-// writes one that is due within the margin puts it into the inbox, in which every owner looks; and neither do owners go past their clock.
+// The owner's watermark is the checkpoint of its lease: all deadlines before it are finished, and
+// the next owner begins there. No deadline is written before the watermark, because one that is due
+// within the margin goes into the inbox, which every owner polls, and owners do not advance past
+// their clock.
 const (
-	starvedEvery   = time.Second    // between two looks of an owner that had no room for all
-	saveMarkEvery  = time.Minute    // between two watermarks: after a crash what has come due in between is asked for once more, of which little is left in the table
-	watermarkEvery = time.Hour      // a watermark that moves although nothing is due
-	staleAfter     = 20 * time.Hour // a watermark this old: what the stream had to tell may be gone, as streams are kept for 24 hours, and a scan has to make up for it
+	starvedEvery = time.Second // between two polls of an owner without room for all deadlines
+	// between two watermarks: a crash repeats the queries of the time between, which find few rows
+	saveMarkEvery  = time.Minute
+	watermarkEvery = time.Hour // a watermark that moves although nothing is due
+	// a watermark this old needs a scan: streams are kept for 24 hours, so records may be gone
+	staleAfter = 20 * time.Hour
 
-	minutesMax = 2 // so many minutes are asked without a look into the directory
+	minutesMax = 2 // minutes that are queried without reading the directory
 )
 
 // owner is one stretch of owning a partition.
 type owner struct {
 	*partition
 	lease    *lease.Lease
-	from     int64  // where the next look begins
+	from     int64  // where the next poll begins
 	saved    int64  // the watermark in the lease
-	triedAt  int64  // when it was last looked whether that is to be written
+	triedAt  int64  // when saving it was last considered
 	oldest   int64  // before this minute, there are none left in the directory; 0: owners before may have left some
-	again    int64  // until then, those that are left are not tried once more
-	begun    bool   // there was a look
+	again    int64  // until then, remaining old rows are not tried once more
+	begun    bool   // there was a poll
 	lookedAt int64  // when the last one began, ms
 	found    bool   // there was something in the table since the watermark was saved
-	inbox    string // where the next look into the inbox goes on
+	inbox    string // where the next poll of the inbox continues
 	starved  bool   // there was no room for all
 }
 
-// own looks until ctx is done or the lease is lost.
+// own polls until ctx is done or the lease is lost.
 func (p *partition) own(ctx context.Context, l *lease.Lease) error {
 	o := &owner{partition: p, lease: l, from: p.s.set.born}
 	if at, err := strconv.ParseInt(l.Checkpoint(), 10, 64); err == nil {
@@ -84,7 +91,8 @@ func (p *partition) begin(from int64) {
 	p.mu.owned, p.mu.loaded, p.mu.next, p.mu.track = true, from, math.MaxInt64, true
 }
 
-// leave lets others look. What is due in a moment stays armed, so that nothing is late because of it.
+// leave ends the ownership. Deadlines that are due in a moment stay armed, so the change makes
+// nothing late.
 func (p *partition) leave() {
 	now := p.s.g.now()
 	p.mu.Lock()
@@ -105,18 +113,19 @@ func (p *partition) endTrackLocked() {
 	clear(p.mu.finished[1])
 }
 
-// look arms what is due within the horizon.
+// look polls: it arms the deadlines within the horizon.
 func (o *owner) look(ctx context.Context) (err error) {
 	now := o.s.g.now()
 	from, to := o.raise(now)
 	o.starved, o.lookedAt = false, now
 	defer func() {
 		if err != nil {
-			o.lower(from) // the next look begins there again
+			o.lower(from) // the next poll begins there again
 		}
 	}()
 	var minutes []int64
-	if !o.begun || !o.s.alone || o.inbox != "" || o.s.g.given.any() { // what was given up may be in there
+	// the inbox may have rejected removals
+	if !o.begun || !o.s.alone || o.inbox != "" || o.s.g.given.any() {
 		minutes, err = o.lookIntoInbox(ctx, from, to)
 	} else {
 		minutes, err = o.minutes(ctx, from, to)
@@ -141,7 +150,7 @@ func (o *owner) hasLooked(now int64) {
 	defer o.mu.Unlock()
 	o.begun = true
 	o.from = max(o.from, min(now, o.mu.loaded))
-	if o.s.alone { // what it looks at next has not been armed before
+	if o.s.alone { // the next poll covers deadlines that were not armed before
 		o.endTrackLocked()
 	}
 }
@@ -153,7 +162,8 @@ func (o *owner) lower(at int64) {
 	o.mu.loaded = min(o.mu.loaded, at)
 }
 
-// raise says from where to where is to be looked. What is written there from now on is armed by the one who writes it, so between the two nothing is overlooked.
+// raise returns the range of the next poll. From now on, writers arm their deadlines in that range
+// themselves, so none is missed between the two.
 func (o *owner) raise(now int64) (from, to int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -199,7 +209,8 @@ func (o *owner) lookInto(ctx context.Context, m, from, to int64) error {
 	})
 }
 
-// lookIntoInbox arms what is in the inbox, and gives the minutes between two instants in which there may be deadlines: the directory is behind the inbox.
+// lookIntoInbox arms the deadlines of the inbox. It returns the minutes between two instants that
+// may have deadlines: the directory follows the inbox in the table.
 func (o *owner) lookIntoInbox(ctx context.Context, from, to int64) (minutes []int64, err error) {
 	s := o.s.store
 	begin := max(o.inbox, "0")
@@ -242,7 +253,7 @@ func (o *owner) read(item map[string]types.AttributeValue) (*row, bool) {
 	return r, true
 }
 
-// plan says when a worker that is alone looks again.
+// plan sets the next poll of a worker that is alone.
 func (o *owner) plan(ctx context.Context) error {
 	if !o.s.alone {
 		return nil
@@ -263,7 +274,7 @@ func (o *owner) plan(ctx context.Context) error {
 	return nil
 }
 
-// wait waits until it is time to look, or for the owner to be told to.
+// wait waits for the next poll, or until the owner is woken.
 func (o *owner) wait(ctx context.Context) error {
 	hour := o.triedAt + watermarkEvery.Milliseconds()
 	if !o.s.alone || o.starved {
@@ -273,7 +284,8 @@ func (o *owner) wait(ctx context.Context) error {
 		}
 		timer := clock.AfterFunc(every+every/4, o.partition.look) // the endpoint's clock may stand still
 		defer timer.Stop()
-		return o.s.g.sleep(ctx, o.lookedAt+every.Milliseconds(), o.wake) // where the clock leaps past it, there is one look
+		// if the clock leaps past it, there is one poll
+		return o.s.g.sleep(ctx, o.lookedAt+every.Milliseconds(), o.wake)
 	}
 	for {
 		o.mu.Lock()
@@ -288,7 +300,8 @@ func (o *owner) wait(ctx context.Context) error {
 	}
 }
 
-// save writes the watermark where it has moved, now and then. A worker that is alone does so when it has looked.
+// save writes the watermark if it has moved, now and then. A worker that is alone does so after
+// each poll.
 func (o *owner) save(ctx context.Context) error {
 	now, every := o.s.g.now(), watermarkEvery.Milliseconds()
 	if o.found {
@@ -311,8 +324,9 @@ func (o *owner) save(ctx context.Context) error {
 	})
 }
 
-// forget deletes the minutes that are done with from the directory. What is still in one although a minute more has passed, by which the stream should have told of its removal, is
-// tried once more: its record was lost, or it was written by a worker that should not have.
+// forget deletes finished minutes from the directory. A row that remains a minute later, although
+// the stream should have shown its removal by then, is tried once more: its record was lost, or an
+// outdated worker wrote it.
 func (o *owner) forget(ctx context.Context, to int64) error {
 	end := minuteOf(to) - minute
 	now := o.s.g.now()

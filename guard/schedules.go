@@ -23,19 +23,23 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// schedules keeps the schedules of a table's items at an EventBridge Scheduler. Each item with a deadline has one, which deletes it then if that is still its deadline:
+// schedules maintains the schedules of a table's items at an EventBridge Scheduler. Each item with
+// a deadline has one, which deletes the item at that instant if it still has that deadline:
 //
-//	Named:       by a hash of the table and the key, in a group of the table's own, so that any key will do and none collide
-//	Conditional: what it deletes still has the TTL value that it was made for
-//	NeverEarly:  it is for the first whole second that is not before the deadline, in UTC
-//	Ordered:     it tells of which record it was made, and no older record changes it
-//	Clean:       it deletes itself once it has fired, after an update too
+//	Named:       by a hash of the table and the key, in a group for the table, so any key is
+//	             possible and none collide
+//	Conditional: it deletes an item only with the TTL value that it was made for
+//	NeverEarly:  its time is the first whole second not before the deadline, in UTC
+//	Ordered:     its description names its record, and no older record changes it
+//	Clean:       it deletes itself after it has fired, also after an update
 type schedules struct {
 	g     *Guard
 	group string
 	armed struct {
 		sync.Mutex
-		of map[key]*change // because of which the items are armed that guard removes itself, until that has ended
+		// by key, the changes that armed the items which guard removes itself, until they have
+		// ended
+		of map[key]*change
 	}
 }
 
@@ -55,7 +59,8 @@ func newSchedules(g *Guard) *schedules {
 	return s
 }
 
-// ScheduleGroup is the name of the group that the schedule strategy makes a table's schedules in: "guard." and the table's name, or where that is too long its beginning and a hash of it.
+// ScheduleGroup returns the name of the schedule group for a table: "guard." and the table's name,
+// or if that is too long its beginning and a hash of it.
 func ScheduleGroup(table string) string {
 	if len(groupPrefix)+len(table) <= groupMax {
 		return groupPrefix + table
@@ -73,7 +78,7 @@ func (s *schedules) nameOf(k key) string {
 	return "item." + hex.EncodeToString(hash.Sum(nil)[:20])
 }
 
-// origin is what a schedule was made of: its description.
+// origin is the source of a schedule, which is in its description.
 type origin struct {
 	stream   string // the label of the stream; "": it was a scan
 	sequence string // number of the record
@@ -86,7 +91,7 @@ func (o origin) String() string {
 	return "guard stream " + o.stream + " " + o.sequence
 }
 
-// originOf reads a description. One that is not guard's is as old as a scan's.
+// originOf parses a description. A foreign one is as old as a scan's.
 func originOf(description string) (o origin) {
 	if words := strings.Fields(description); len(words) == 4 && words[0] == "guard" && words[1] == "stream" {
 		o.stream, o.sequence = words[2], words[3]
@@ -94,7 +99,8 @@ func originOf(description string) (o origin) {
 	return o
 }
 
-// newer reports whether this is of a later record. Records of another stream are those of one that was switched off: older ones.
+// newer reports whether o is a later record. Records of another stream are older: that stream was
+// switched off.
 func (o origin) newer(than origin) bool {
 	switch {
 	case o.stream == "":
@@ -130,7 +136,7 @@ func (s *schedules) request(e entry, o origin) (*scheduler.CreateScheduleInput, 
 // wholeSecondsUp is the first second that is not before an instant in ms.
 func wholeSecondsUp(ms int64) int64 { return (ms + 999) / 1000 }
 
-// partition is that of the table's ARN: "aws" but in a few regions.
+// partition returns the partition in the table's ARN: "aws" in most regions.
 func (s *schedules) partition() string {
 	if parts := strings.SplitN(s.g.table.arn, ":", 3); len(parts) == 3 && parts[1] != "" {
 		return parts[1]
@@ -138,8 +144,9 @@ func (s *schedules) partition() string {
 	return "aws"
 }
 
-// input is the request that the schedule makes: the same text for the same entry. The Scheduler replaces <aws.scheduler.execution-id> and the like within it, wherever that
-// stands, so a key that happens to contain such words is written in a way in which it is not recognized.
+// input returns the request of the schedule: the same text for the same entry. The Scheduler
+// replaces <aws.scheduler.execution-id> and other keywords anywhere in it, so a key with such text
+// is escaped.
 func (s *schedules) input(e entry) (string, error) {
 	condition, names, values := s.g.condition(e)
 	in := map[string]any{"TableName": s.g.table.name, "ConditionExpression": condition, "ExpressionAttributeNames": names}
@@ -158,7 +165,7 @@ func (s *schedules) input(e entry) (string, error) {
 	return strings.ReplaceAll(string(text), "aws.scheduler.", `aws\u002escheduler.`), err
 }
 
-// put sees to it that an item has the schedule for its deadline, of which a record tells.
+// put makes an item's schedule for the deadline in a record.
 func (s *schedules) put(ctx context.Context, e entry, o origin) error {
 	in, err := s.request(e, o)
 	if err != nil {
@@ -186,8 +193,9 @@ func (s *schedules) put(ctx context.Context, e entry, o origin) error {
 	return fmt.Errorf("schedule %s in group %s keeps changing", *in.Name, s.group)
 }
 
-// settle sees to it that an item that a scan has found has the schedule for the deadline that it has now, whatever was missed before. A schedule that is there already may be of a
-// record that is newer than what the scan has read, so then the item is read again, also after the change, since the next record may have been handled in between.
+// settle makes the schedule of an item that a scan has found, for its present deadline. An existing
+// schedule may be newer than the scan's read. So the item is then read again, also after the
+// change, since the next record may have been handled in between.
 func (s *schedules) settle(ctx context.Context, e entry) error {
 	for range disagreements {
 		in, err := s.request(e, origin{})
@@ -236,7 +244,7 @@ func (s *schedules) current(ctx context.Context, k key) (e entry, has bool, err 
 	return e, has, err
 }
 
-// same reports whether a schedule is the one that is wanted, of whatever record.
+// same reports whether a schedule is as wanted, whichever its record.
 func same(there *scheduler.GetScheduleOutput, wanted *scheduler.CreateScheduleInput) bool {
 	t := there.Target
 	return t != nil && aws.ToString(t.Input) == *wanted.Target.Input && aws.ToString(t.RoleArn) == *wanted.Target.RoleArn && aws.ToString(t.Arn) == *wanted.Target.Arn &&
@@ -251,7 +259,7 @@ func deadLetters(t *schedulertypes.Target) string {
 	return aws.ToString(t.DeadLetterConfig.Arn)
 }
 
-// create makes a schedule. It is false where there is one of that name.
+// create creates a schedule. It returns false if there is one of that name.
 func (s *schedules) create(ctx context.Context, in *scheduler.CreateScheduleInput) (made bool, err error) {
 	for range disagreements {
 		err = s.ask(ctx, "CreateSchedule", func() error {
@@ -298,7 +306,8 @@ func (s *schedules) get(ctx context.Context, name string) (there *scheduler.GetS
 	return there, err
 }
 
-// update replaces a schedule as a whole: what is left out of an update goes back to its default. It is false where there is none any more.
+// update replaces a schedule entirely, since an update resets missing fields to their defaults. It
+// returns false if the schedule no longer exists.
 func (s *schedules) update(ctx context.Context, in *scheduler.CreateScheduleInput) (updated bool, err error) {
 	err = s.ask(ctx, "UpdateSchedule", func() error {
 		_, err := s.g.o.Scheduler.UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
@@ -317,7 +326,7 @@ func (s *schedules) update(ctx context.Context, in *scheduler.CreateScheduleInpu
 	return false, err
 }
 
-// remove deletes an item's schedule, if there is one that is not of a later record.
+// remove deletes an item's schedule, unless it is from a later record.
 func (s *schedules) remove(ctx context.Context, k key, o origin) error {
 	there, err := s.get(ctx, s.nameOf(k))
 	if there == nil || err != nil || !o.newer(originOf(aws.ToString(there.Description))) {
@@ -330,7 +339,7 @@ func (s *schedules) remove(ctx context.Context, k key, o origin) error {
 	switch {
 	case err == nil:
 		s.g.observe(Event{What: Disarmed})
-	case isNotFound(err), isConflict(err): // there is none any more, or its group is being deleted
+	case isNotFound(err), isConflict(err): // it no longer exists, or its group is being deleted
 		return nil
 	}
 	return err
@@ -346,7 +355,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// ask calls until there is an answer. Conflicts and what is not found are the caller's; what asking again would not change is a *Problem.
+// ask retries a call until there is a response. It returns errors for conflicts and missing
+// schedules as they are, and permanent errors as a *Problem.
 func (s *schedules) ask(ctx context.Context, operation string, call func() error) error {
 	for pause := schedulePause; ; pause = min(2*pause, schedulePauses) {
 		err := call()
@@ -367,7 +377,7 @@ func (s *schedules) ask(ctx context.Context, operation string, call func() error
 	}
 }
 
-// refused gives the problem where asking again would be of no use.
+// refused returns the problem if another attempt would fail in the same way, else nil.
 func (s *schedules) refused(operation string, err error) *Problem {
 	if p := s.g.problem(operation, err); p != nil {
 		return p
@@ -380,12 +390,12 @@ func (s *schedules) refused(operation string, err error) *Problem {
 	return nil
 }
 
-// change is what some records, in their order, say of one item.
+// change is the sum of consecutive records of one item.
 type change struct {
 	key     key
 	e       entry // the deadline after them
 	has     bool  // there is one
-	had     bool  // there was one before them, or nobody knows
+	had     bool  // there was, or may have been, one before them
 	same    bool  // no record has changed it
 	origin  origin
 	records []int // their places

@@ -11,19 +11,22 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// settings are what all workers of the stream strategy have to agree on about a table. They lie in the deadline table.
+// settings are shared by all workers of the stream strategy for a table. They are in the deadline
+// table.
 type settings struct {
 	born       int64  // when they were made, ms
 	partitions int    // never changes
 	stream     string // the ARN of the stream that is followed
-	epoch      int64  // goes up with each new stream: what an older stream says undoes nothing of it
-	scans      int64  // how many scans there are to be in all: one at first, and one more when records may have been missed
-	scanned    int64  // how many of them need not be made any more: what their leases say is not needed either
+	epoch      int64  // grows with each new stream: records of an older stream undo nothing of it
+	// number of scans requested in all: one at first, and one more whenever records may have been
+	// missed
+	scans   int64
+	scanned int64 // number of scans that are finished: their leases are not needed either
 }
 
 const (
 	partitionsDefault = 16
-	partitionsMax     = 4096 // that a row may say
+	partitionsMax     = 4096 // in a valid row
 
 	attrBorn       = "born"
 	attrPartitions = "partitions"
@@ -37,7 +40,7 @@ func (s *store) settingsKey() map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attrPart: attr.S(s.label), attrAt: attr.S("settings")}
 }
 
-// readSettings gives the settings; ok is false where there are none.
+// readSettings returns the settings; ok is false if there are none.
 func (s *store) readSettings(ctx context.Context) (set settings, ok bool, err error) {
 	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(deadlinesTable), Key: s.settingsKey(), ConsistentRead: aws.Bool(true)})
 	if err != nil || out.Item == nil {
@@ -53,8 +56,9 @@ func (s *store) readSettings(ctx context.Context) (set settings, ok bool, err er
 	return set, true, nil
 }
 
-// settle gives the settings, and makes them where there are none. A stream that is not the one followed so far is followed from now on, and as nobody knows what was missed
-// between the two, there is to be a scan.
+// settle returns the settings, and creates them if there are none. If the table has a new stream,
+// guard follows that from now on. Changes between the two streams may be missing, so it also
+// requests a scan.
 func (s *store) settle(ctx context.Context, now int64, stream string) (settings, error) {
 	for {
 		set, ok, err := s.readSettings(ctx)
@@ -76,8 +80,9 @@ func (s *store) settle(ctx context.Context, now int64, stream string) (settings,
 	}
 }
 
-// wantScan notes that there is to be one more scan than when the settings were read. Where there were none, because somebody has deleted them, it makes none, which would lack the rest: guard
-// does when it is started again, and scans then.
+// wantScan requests one more scan than the given settings have. If the settings were deleted in
+// between, it does nothing, since it would create incomplete ones; guard creates them at its next
+// start, and scans then.
 func (s *store) wantScan(ctx context.Context, set settings) error {
 	if set.partitions == 0 {
 		return nil
@@ -87,7 +92,7 @@ func (s *store) wantScan(ctx context.Context, set settings) error {
 	return unlessUnmet(s.replaceSettings(ctx, set, after))
 }
 
-// noteScanned notes that a scan is done, and those before it.
+// noteScanned records that a scan, and those before it, are finished.
 func (s *store) noteScanned(ctx context.Context, scan int64) error {
 	for {
 		set, ok, err := s.readSettings(ctx)

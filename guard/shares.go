@@ -19,13 +19,14 @@ func consumerName(t *table, strategy Strategy) string {
 	return fmt.Sprintf("guard/%s/%s", t.label(), strategy)
 }
 
-// leaseOptions are those of leases of this worker.
+// leaseOptions returns the options of this worker's leases.
 func (g *Guard) leaseOptions() lease.Options {
 	return lease.Options{
 		Owner: g.o.Owner, Duration: g.o.Lease, Exclusive: g.o.Alone, Logger: g.log, Fatal: func(err error) bool { return g.problem("GetItem", err) != nil },
 	}
 }
 
-// settled is the Settle of guard's consumers. A strategy is to end only when the last removal has ended, and Settle is called when Handle has returned: so nothing more will come of
-// the records that are not done by then, and there is nothing to wait for.
+// settled is the Settle function of guard's consumers; it does nothing. A strategy ends after the
+// last removal, and Settle is called after Handle has returned. The records that are not done by
+// then will not be.
 func settled(context.Context, string) {}

@@ -10,19 +10,20 @@ import (
 const (
 	sightRemoved = 60_000 // ms for which an index that still shows a removed item is not believed
 	sightRefused = 10_000 // the same of an item that was renewed or deleted
-	sightFailed  = 60_000 // until a removal that was given up is tried again
+	sightFailed  = 60_000 // until a rejected removal is tried again
 	sightsMost   = 1_000_000
 )
 
-// sightings are the deadlines that one reader of an index has armed. The same deadline is seen again and again, since windows are asked for more than once and an index
-// shows an item for a while after it was removed: it is armed once. And what has not ended holds the watermark back.
+// sightings are the deadlines that one reader of an index has armed. It finds the same deadline
+// repeatedly, since sweeps overlap and an index shows an item for a while after its removal.
+// sightings arms it once. The earliest unfinished one limits the watermark.
 type sightings struct {
 	g    *Guard
-	most int         // how many of those that have ended are remembered
+	most int         // maximum of over
 	news atomic.Bool // something was armed since this was last false
 	mu   struct {
 		sync.Mutex
-		over map[key]sighting // those that have ended a while ago; what is armed is known to armed
+		over map[key]sighting // deadlines that have ended lately; armed has the others
 	}
 }
 
@@ -71,13 +72,14 @@ func (s *sightings) remember(e entry, how outcome) {
 	case failed:
 		until += sightFailed
 	case spared:
-		until = clock.Never // a dry run tells of it once
+		until = clock.Never // a dry run reports it once
 	case replaced:
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.mu.over) >= s.most { // any other is forgotten: what is seen again of that is refused, or told of twice
+	// forget any other: the next attempt at it is refused, or a dry run reports it twice
+	if len(s.mu.over) >= s.most {
 		for k := range s.mu.over {
 			delete(s.mu.over, k)
 			break
@@ -89,7 +91,7 @@ func (s *sightings) remember(e entry, how outcome) {
 // pending is the earliest deadline that has not ended; clock.Never: none.
 func (s *sightings) pending() int64 { return s.g.armed.pending(s) }
 
-// forget forgets what has ended long ago.
+// forget forgets deadlines that ended long ago.
 func (s *sightings) forget() {
 	now := s.g.now()
 	s.mu.Lock()

@@ -10,18 +10,22 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// An endpoint may fall silent: it takes a connection, and never answers. So each attempt of a call has a limit. After that the call has failed as one whose connection broke: nothing is
-// known of what has become of it, and it is made again, by the SDK and then by whoever asked, ever more slowly. That is safe, as it is after a broken connection: removals and what guard
-// writes down are conditional.
+// An endpoint may accept a connection and never respond. So each attempt of a call has a time
+// limit. After that the attempt has failed like one with a broken connection: its outcome is
+// unknown, and the SDK and then the caller repeat it with growing pauses. That is safe, because
+// removals and guard's own writes are conditional.
 
 const (
 	answerLimit = 10 * time.Second // for an answer that the endpoint does not hold back
 
-	headerWait = "X-Mayfly-Wait-Ms" // asks GetRecords of mayfly to hold its answer so long while there is no record; the answer says how long it may have been
-	waitFirst  = 20 * time.Second   // that is asked for at first, and again at least
+	// asks mayfly's GetRecords to hold its response so long while there is no record; the response
+	// has the granted time
+	headerWait = "X-Mayfly-Wait-Ms"
+	waitFirst  = 20 * time.Second // that is asked for at first, and again at least
 )
 
-// silence is the error of an attempt that was not answered within its limit. To the SDK it is what any other timeout is.
+// silence is the error of an attempt without a response within its limit. For the SDK it is a
+// timeout like any other.
 type silence struct {
 	operation string
 	limit     time.Duration
@@ -32,7 +36,7 @@ func (e *silence) Error() string {
 }
 func (e *silence) Unwrap() error { return context.DeadlineExceeded }
 
-// limitAnswers bounds how long each attempt of a client's calls waits for its answer, to the end of the body.
+// limitAnswers limits how long each attempt of a client's calls waits for the end of its response.
 func (g *Guard) limitAnswers(stack *middleware.Stack) error {
 	if err := stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("GuardWait", g.boundWait), middleware.Before); err != nil { // before it is signed
 		return err
@@ -40,8 +44,9 @@ func (g *Guard) limitAnswers(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("GuardLimit", g.limitAnswer), middleware.Before)
 }
 
-// boundWait lets GetRecords ask for a short wait at first, and for twice as long each time that it was granted in full. Whoever asks for an hour may be granted 20 seconds, or a quarter of an
-// hour, and would learn only by the answer within what time there should have been one.
+// boundWait makes GetRecords ask for a short wait at first, and for twice as long each time that it
+// was granted in full. A request for an hour may be granted 20 seconds, or a quarter of an hour,
+// and only the response would show the limit that applied.
 func (g *Guard) boundWait(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	if r, ok := in.Request.(*smithyhttp.Request); ok {
 		if most := max(waitFirst, time.Duration(g.waits.Load())); waitOf(r.Header.Get(headerWait)) > most {
@@ -74,7 +79,7 @@ func (g *Guard) limitAnswer(ctx context.Context, in middleware.DeserializeInput,
 	return out, meta, err
 }
 
-// waitOf reads the header; 0 is none, or one that makes no sense.
+// waitOf parses the header; it returns 0 for a missing or invalid one.
 func waitOf(text string) time.Duration {
 	ms, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {

@@ -11,24 +11,24 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// Guard gives one table exact expiry.
+// Guard removes the expired items of one table.
 type Guard struct {
-	o        Options // Attribute is found by Run where it was left out
+	o        Options // Run finds Attribute if it is missing
 	log      *slog.Logger
 	wall     *clock.Clock // the machine's
 	local    *clock.Clock // the same, but monotonic: it does not follow steps of the machine's clock
 	endpoint *endpointClock
 	db       *dynamodb.Client        // watched; with the caller's retries
 	once     *dynamodb.Client        // watched; without any
-	streams  *dynamodbstreams.Client // watched; nil where Options have none
+	streams  *dynamodbstreams.Client // watched; nil without Options.Streams
 	watched  []*watchedCredentials   // of these, and of the Scheduler's client
 	table    *table                  // found by Run
 	armed    *armed
 	pace     *pace
 	bad      *toldOnce // values that are no deadlines
-	failed   *toldOnce // removals that were given up
+	failed   *toldOnce // rejected removals that were logged
 	given    *givenUp
-	passing  seldom // what is in the way of removals
+	passing  seldom // logged causes of transient failures
 	counts   counts
 	late     latenesses
 	units    unitsConsumed
@@ -37,8 +37,9 @@ type Guard struct {
 	waits    atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
 
 	readiness readiness
-	checkEach time.Duration // between looks at the table; tests change it
+	checkEach time.Duration // between two checks of the table; tests change it
 	patience  time.Duration // prepareLimit; tests change it
 
-	attributeFound bool // the TTL attribute is that of the table's native TTL; set before a strategy runs
+	// the TTL attribute is the one of the table's native TTL; set before a strategy runs
+	attributeFound bool
 }

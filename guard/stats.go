@@ -5,35 +5,39 @@ import (
 	"time"
 )
 
-// Stats is what guard has done since it was made, and what it waits for.
+// Stats is the work of a guard since New, and its present state.
 type Stats struct {
-	Strategy Strategy            // the one that runs; Auto before
-	Counts   [whatCount]int64    // events by What; units are not counted here
+	Strategy Strategy            // the running one; Auto before Ready
+	Counts   [whatCount]int64    // events by What; Consumed counts responses, not units
 	Lateness Lateness            // of removals
-	Read     float64             // units consumed by reads whose answers have told of it
+	Read     float64             // units consumed by reads, as far as responses contain them
 	Write    float64             // and by writes
 	Armed    int                 // deadlines that are waited for in memory
-	Due      int                 // of these, those that are past
-	Overdue  time.Duration       // how long the oldest of those is past
+	Due      int                 // armed deadlines that have passed
+	Overdue  time.Duration       // age of the oldest of those
 	Next     time.Time           // the earliest deadline that is not past; zero: none
-	Upcoming [UpcomingSpan]int64 // deadlines per minute, from now on, of what is armed
-	GivenUp  int                 // items whose removal the endpoint or the archive did not take when it was last tried, and that are tried again ever more seldom
-	Rate     float64             // removals a second that the endpoint is asked for at most; +Inf: no bound
+	Upcoming [UpcomingSpan]int64 // armed deadlines per minute from now on
+	// items whose last removal the endpoint or the archive rejected; guard retries with growing
+	// pauses
+	GivenUp int
+	Rate    float64 // removals a second that the endpoint is asked for at most; +Inf: no bound
 
-	// Ahead are the bounds of the endpoint's clock minus this machine's, at the most MaxSkew; both 0 before it is known.
+	// Ahead has the bounds of the endpoint's clock minus this machine's; both 0 before it is known.
 	Ahead [2]time.Duration
 }
 
-// UpcomingSpan is how many minutes Stats looks ahead.
+// UpcomingSpan is the number of minutes in Stats.Upcoming.
 const UpcomingSpan = 60
 
-// Prices of us-east-1 on demand, standard table class, since November 2024: dollars per million units. They are for a rough idea; other regions and provisioned capacity differ.
+// Prices of us-east-1 on demand, standard table class, since November 2024: dollars per million
+// units. Other regions and provisioned capacity differ.
 const (
 	PriceRead  = 0.125
 	PriceWrite = 0.625
 )
 
-// CostPerMillion estimates what a million removals cost, in dollars, from the units that have been consumed; NaN before the first.
+// CostPerMillion returns an estimate of the price of a million removals, in dollars, from the units
+// consumed; NaN before the first removal.
 func (s Stats) CostPerMillion() float64 {
 	if s.Counts[Removed] == 0 {
 		return math.NaN()
@@ -41,14 +45,16 @@ func (s Stats) CostPerMillion() float64 {
 	return (s.Read*PriceRead + s.Write*PriceWrite) / float64(s.Counts[Removed])
 }
 
-// LatenessBounds are the upper bounds of the histogram's buckets. One more bucket has what is above them all.
+// LatenessBounds are the upper bounds of the histogram's buckets. One more bucket holds the later
+// removals.
 var LatenessBounds = [...]time.Duration{
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 75 * time.Millisecond, 100 * time.Millisecond,
 	150 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute,
 	10 * time.Minute, time.Hour, 24 * time.Hour,
 }
 
-// Lateness is a histogram of how long after their deadlines items were gone, by the upper bound of the endpoint's clock.
+// Lateness is a histogram of the time from deadline to removal, by the upper bound of the
+// endpoint's clock.
 type Lateness struct {
 	Buckets [len(LatenessBounds) + 1]int64 // numbers of removals, each in one bucket
 	Count   int64
@@ -56,7 +62,8 @@ type Lateness struct {
 	Max     time.Duration
 }
 
-// Quantile gives the bound below which a part q of removals was: the upper bound of a bucket, or the maximum.
+// Quantile returns an upper bound of the lateness of a part q of the removals: the bound of a
+// bucket, or the maximum.
 func (l Lateness) Quantile(q float64) time.Duration {
 	rank, sum := int64(math.Ceil(q*float64(l.Count))), int64(0)
 	for i, n := range l.Buckets {
@@ -67,7 +74,7 @@ func (l Lateness) Quantile(q float64) time.Duration {
 	return l.Max
 }
 
-// Stats tells how things stand. It walks over all that is armed: a few ms for a million.
+// Stats returns the present statistics. It visits all armed deadlines: a few ms for a million.
 func (g *Guard) Stats() Stats {
 	s := Stats{Rate: g.pace.limit()}
 	_, s.Strategy = g.Guarded()
@@ -91,7 +98,7 @@ func (g *Guard) Stats() Stats {
 	return s
 }
 
-// tally counts what is armed, page by page, so that nobody is kept waiting.
+// tally counts the armed deadlines, page by page, to hold the lock only briefly.
 func (a *armed) tally(now int64, s *Stats) {
 	oldest, next := now, int64(math.MaxInt64)
 	for page := 0; ; page++ {
@@ -123,7 +130,7 @@ func (a *armed) tally(now int64, s *Stats) {
 	}
 }
 
-// observe counts an event, and tells whoever wants to know.
+// observe counts an event and calls Options.Observe, if set.
 func (g *Guard) observe(e Event) {
 	g.counts[e.What].Add(1)
 	if e.What == Consumed {
@@ -137,7 +144,7 @@ func (g *Guard) observe(e Event) {
 	}
 }
 
-// about is an event about a key, which is spelled out only where somebody wants to know.
+// about returns an event about a key. It renders the key only for Options.Observe.
 func (g *Guard) about(what What, k key) Event {
 	if g.o.Observe == nil {
 		return Event{What: what}

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// Status is how guarding a table goes, as the tables of the workers tell it.
+// Status is the state of guarding a table, from the tables of its workers.
 type Status struct {
 	Table     string    `json:"table"`
 	Attribute string    `json:"attribute"`
@@ -19,19 +19,21 @@ type Status struct {
 	Workers   []Worker  `json:"workers"`
 	Shares    []Share   `json:"shares"`
 
-	// What is due, where the deadline table or the index tells it; nil where only the workers could.
+	// Backlog counts the due items in the deadline table or the index; nil if only the workers know
+	// them.
 	Backlog *Backlog `json:"backlog,omitempty"`
-	// Upcoming are the deadlines per minute from At on: all that there are, where Backlog is not nil, else those that the workers have armed.
+	// Upcoming has the deadlines per minute from At on: all of them if Backlog is not nil, else
+	// those that the workers have armed.
 	Upcoming []int64 `json:"upcoming"`
 }
 
-// Backlog is what is past its deadline and not removed yet.
+// Backlog counts the items that are past their deadlines and not yet removed.
 type Backlog struct {
 	Items  int64     `json:"items"`
-	Oldest time.Time `json:"oldest,omitzero"` // deadline; zero where there is none
+	Oldest time.Time `json:"oldest,omitzero"` // deadline; zero if there is none
 }
 
-// Share is what workers divide among each other.
+// Share is a set of leases that workers divide among each other.
 type Share struct {
 	Of     string        `json:"of"` // "stream", "partitions", "index", …
 	Leases []LeaseStatus `json:"leases"`
@@ -39,34 +41,37 @@ type Share struct {
 
 // LeaseStatus is a lease on a part of it.
 type LeaseStatus struct {
-	Name       string    `json:"name"`
-	Owner      string    `json:"owner,omitempty"` // "": nobody's at present
-	Term       int64     `json:"term"`
-	Watermark  time.Time `json:"watermark,omitzero"`   // all deadlines before it are done with; zero where the checkpoint is none
-	Checkpoint string    `json:"checkpoint,omitempty"` // as it is written, where it is no watermark
+	Name  string `json:"name"`
+	Owner string `json:"owner,omitempty"` // "": free at present
+	Term  int64  `json:"term"`
+	// all deadlines before it are finished; zero if the checkpoint is not a time
+	Watermark  time.Time `json:"watermark,omitzero"`
+	Checkpoint string    `json:"checkpoint,omitempty"` // the text, if it is not a watermark
 }
 
-// Worker is what a worker tells of itself, at most every 10 seconds.
+// Worker is a worker's report about itself, written every 10 seconds.
 type Worker struct {
-	Name     string           `json:"name"`
-	Strategy Strategy         `json:"strategy"`
-	DryRun   bool             `json:"dry_run,omitempty"`
-	Local    bool             `json:"local,omitempty"` // it keeps the deadlines in a store of its own
-	Since    time.Time        `json:"since"`           // by the endpoint's clock
-	At       time.Time        `json:"at"`              // when it told this
-	Armed    int              `json:"armed"`
-	Due      int              `json:"due"`
-	Overdue  int64            `json:"overdue_ms"`         // of the oldest of those that are due
-	GivenUp  int              `json:"given_up,omitempty"` // items whose removal was not taken when it was last tried
-	Horizon  time.Time        `json:"horizon,omitzero"`   // of all deadlines before it those are armed that this worker has to remove
-	Counts   map[string]int64 `json:"counts"`             // of what has happened since it began, by the names of What
+	Name     string    `json:"name"`
+	Strategy Strategy  `json:"strategy"`
+	DryRun   bool      `json:"dry_run,omitempty"`
+	Local    bool      `json:"local,omitempty"` // it keeps the deadlines in a store of its own
+	Since    time.Time `json:"since"`           // by the endpoint's clock
+	At       time.Time `json:"at"`              // time of the report
+	Armed    int       `json:"armed"`
+	Due      int       `json:"due"`
+	Overdue  int64     `json:"overdue_ms"`         // age of the oldest due deadline
+	GivenUp  int       `json:"given_up,omitempty"` // items whose last removal was rejected
+	// all deadlines before it that this worker has to remove are armed
+	Horizon time.Time `json:"horizon,omitzero"`
+	// events since it began, by the names of What
+	Counts   map[string]int64 `json:"counts"`
 	LateMS   LateMS           `json:"late_ms"`
 	Read     float64          `json:"read_units"`
 	Write    float64          `json:"write_units"`
-	Upcoming []int64          `json:"upcoming"` // of what is armed, per minute from At on
+	Upcoming []int64          `json:"upcoming"` // armed deadlines per minute from At on
 }
 
-// LateMS is how late removals were, in milliseconds: bounds of a histogram's buckets, and the greatest.
+// LateMS is the lateness of removals in milliseconds: bounds of histogram buckets, and the maximum.
 type LateMS struct {
 	P50 int64 `json:"p50"`
 	P99 int64 `json:"p99"`
@@ -76,7 +81,7 @@ type LateMS struct {
 const (
 	reportEvery  = 10 * time.Second
 	reportLimit  = 5 * time.Second
-	reportForget = 24 * time.Hour // a worker that has been silent for so long is not told of any more
+	reportForget = 24 * time.Hour // after so long, a silent worker's row is deleted
 )
 
 // horizoner is a strategy that knows how far it has armed.
@@ -84,8 +89,9 @@ type horizoner interface {
 	horizonAt() int64 // ms; all deadlines before it that this worker has to remove are armed. 0: not known
 }
 
-// Report tells other processes every 10 seconds how this worker does, for Look: in a row of its own in the table mayfly.leases, which it deletes at the end. It begins when Ready is
-// closed, and blocks until ctx is done. Where a row cannot be written, that is logged once; guarding does not depend on it.
+// Report publishes this worker's state for Look every 10 seconds, in a row of its own in the table
+// mayfly.leases, which it deletes at the end. It begins when Ready is closed, and blocks until ctx
+// is done. It logs the first failed write; guarding does not depend on it.
 func (g *Guard) Report(ctx context.Context) {
 	select {
 	case <-g.Ready():
@@ -110,7 +116,8 @@ func (g *Guard) Report(ctx context.Context) {
 	if row != nil {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportLimit)
 		defer cancel()
-		_ = leases.Forget(last, row.Row()) // else it is shown as silent, and forgotten after a day
+		// else the worker is shown as silent, and forgotten after a day
+		_ = leases.Forget(last, row.Row())
 	}
 }
 
@@ -148,7 +155,7 @@ func (g *Guard) forgetSilent(ctx context.Context, leases *lease.Leases) {
 // shownNow is the endpoint's clock, for people.
 func (g *Guard) shownNow() time.Time { return time.UnixMilli(g.now()).UTC() }
 
-// worker is what this worker tells of itself.
+// worker returns this worker's report.
 func (g *Guard) worker(since time.Time) Worker {
 	s := g.Stats()
 	w := Worker{
@@ -178,7 +185,7 @@ func readWorker(text string) (w Worker, ok bool) {
 	return w, json.Unmarshal([]byte(text), &w) == nil && w.Name != "" && !w.At.IsZero()
 }
 
-// whatNames are the names of What, as metrics have them.
+// whatNames are the names of What in metrics.
 var whatNames = [whatCount]string{
 	Armed: "armed", Disarmed: "disarmed", Removed: "removed", Refused: "refused", Spared: "spared", Throttled: "throttled", Failed: "failed", BadValue: "bad_value",
 	Consumed: "consumed", Archived: "archived", Retried: "retried",
@@ -193,11 +200,12 @@ func (w What) String() string {
 }
 
 const (
-	// LookMinutes is how many minutes ahead Look counts at most.
+	// LookMinutes is the maximum number of minutes that Look counts.
 	LookMinutes = UpcomingSpan
 
-	lookQueries = 4_000 // that Look makes to count what is upcoming, at most; beyond that it looks fewer minutes ahead
-	pastWindows = 60    // that Look counts the backlog in, where the index is of windows
+	// queries of Look for upcoming deadlines; if it needs more, it counts fewer minutes
+	lookQueries = 4_000
+	pastWindows = 60 // windows in which Look counts the backlog
 )
 
 func (b *Backlog) add(n, oldest int64) {

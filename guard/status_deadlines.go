@@ -12,7 +12,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// lookIntoDeadlines counts in the deadline table. known is false where that has nothing of the guarded table.
+// lookIntoDeadlines counts in the deadline table. known is false if that has no rows of the guarded
+// table.
 func (g *Guard) lookIntoDeadlines(ctx context.Context, s *Status) (known bool, err error) {
 	db := g.db
 	if g.o.Deadlines != g.o.DB {
@@ -51,7 +52,7 @@ func (g *Guard) lookIntoDeadlines(ctx context.Context, s *Status) (known bool, e
 			if m <= now {
 				add(t.bucket(p, m), m, min(m+minute, now), func(n, first int64) { s.Backlog.add(n, first) })
 			}
-			for i := range s.Upcoming { // a minute of the clock lies in two of those from now on
+			for i := range s.Upcoming { // a minute of the clock overlaps two of those from now on
 				low, high := max(now+int64(i)*minute, m), min(now+int64(i+1)*minute, m+minute)
 				if low < high {
 					add(t.bucket(p, m), low, high, func(n, _ int64) { s.Upcoming[i] += n })
@@ -63,7 +64,8 @@ func (g *Guard) lookIntoDeadlines(ctx context.Context, s *Status) (known bool, e
 	return err == nil, err
 }
 
-// horizonAt is up to where this worker has armed all of its partitions; 0 where it has none.
+// horizonAt returns the instant before which this worker has armed all of its partitions; 0 if it
+// has none.
 func (s *stream) horizonAt() (at int64) {
 	for _, p := range s.parts {
 		p.mu.Lock()
@@ -75,7 +77,8 @@ func (s *stream) horizonAt() (at int64) {
 	return at
 }
 
-// count counts the deadlines of a partition key whose sort keys are from low, and below high, and gives the first deadline, in ms.
+// count counts the deadlines of a partition key with sort keys from low to high, without high. It
+// also returns the first deadline, in ms.
 func (s *store) count(ctx context.Context, part, low, high string) (n, first int64, err error) {
 	err = s.query(ctx, part, low, high, 1, func(item map[string]types.AttributeValue) bool {
 		if r, err := readRow(item); err == nil {

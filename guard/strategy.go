@@ -4,8 +4,9 @@ import (
 	"context"
 )
 
-// strategy finds deadlines and arms them until ctx is done. That is after the last removal has ended, so that what is to be written down of it can be.
+// strategy finds deadlines and arms them until ctx is done. It ends after the last removal, so that
+// it can record all outcomes.
 type strategy interface {
-	// run returns nil once ctx is done, and a *Problem where it cannot go on.
+	// run returns nil once ctx is done, and a *Problem if it cannot continue.
 	run(ctx context.Context) error
 }

@@ -24,18 +24,20 @@ import (
 //	first scan ────────────────►     │
 //	                                 └─ due in a moment: armed by the reader itself
 //
-// The reader puts each deadline that a record tells of into the deadline table and takes out the one before, and a record is done when that is written. So of all that a
-// record has told nothing is forgotten, whoever dies. What was there before the stream was followed is found by a scan, which begins after the place in the stream has been noted;
-// where the two disagree the stream is right.
+// For each record, the reader writes the new deadline into the deadline table and deletes the old
+// one; then the record is done. So no worker's death loses a deadline. A scan finds the deadlines
+// from before the stream was followed. It begins after the position in the stream is noted; if the
+// two disagree, the stream is right.
 type stream struct {
 	g       *Guard
 	store   *store
 	set     settings
-	local   bool          // the deadline table is this worker's own, and so are its checkpoints
-	alone   bool          // no other worker takes part
-	horizon int64         // so far ahead an owner arms, ms
-	soon    int64         // so far ahead a reader arms what it has written, ms: an owner may look only after that
-	every   time.Duration // between two looks of an owner among others
+	local   bool  // the deadline table is this worker's own, and so are its checkpoints
+	alone   bool  // no other worker takes part
+	horizon int64 // so far ahead an owner arms, ms
+	// ms: a reader arms its deadlines this far ahead, because an owner may poll too late for them
+	soon    int64
+	every   time.Duration // between two polls of an owner in a fleet
 	ask     *asker        // of scans
 	parts   []*partition
 	cleaner cleaner
@@ -47,24 +49,27 @@ type stream struct {
 		known settings // as they were last read; set stays as it was at the start
 		asked int64    // when an owner last wanted a scan because its watermark was old, ms; 0: never
 
-		handled map[string]string // by shard, the last record that was handled, as byOf gives it
+		handled map[string]string // by shard, the position of the last handled record, from byOf
 	}
 }
 
 const (
 	horizonAlone = 60_000 // ms
 
-	// slack is how much longer than the time between two looks owners and readers look ahead, in ms: more than a look takes and clocks differ.
+	// slack is the time, in ms, that owners and readers look ahead beyond the next poll. It covers
+	// a poll's duration and differences between clocks.
 	slack = 2_000
 
-	// margin is how much later than now a deadline has to be for its place in the order of deadlines, in ms: more than clocks differ, and than it takes to write it. The others
-	// go into the inbox.
+	// margin is the minimum time, in ms, from now to a deadline with a place in its minute. It
+	// covers a write's duration and differences between clocks. Earlier deadlines go into the
+	// inbox.
 	margin = 1_000
 
 	againFirst = 50 * time.Millisecond
 	againMost  = 5 * time.Second
 
-	tableEvery = 10 * time.Second // between two looks whether the table and its stream are still the same
+	// between two checks that the table and its stream are still the same
+	tableEvery = 10 * time.Second
 )
 
 func newStream(g *Guard) strategy {
@@ -80,7 +85,7 @@ func newStream(g *Guard) strategy {
 		db = g.o.Deadlines
 	}
 	label := g.table.label()
-	if g.o.DryRun { // what it passes over is not done with
+	if g.o.DryRun { // a dry run leaves its items unfinished
 		label += "/dry-run"
 	}
 	s.store = &store{db: db, label: label}
@@ -88,7 +93,7 @@ func newStream(g *Guard) strategy {
 	return s
 }
 
-// ahead is how long before what it has armed ends a worker that is alone looks on.
+// ahead returns how long before the end of its armed range a worker that is alone polls again.
 func (s *stream) ahead() int64 { return s.horizon / 6 }
 
 // run follows the stream until ctx is done.
@@ -176,7 +181,8 @@ func (s *stream) check(ctx context.Context) error {
 	return s.g.checkReading(ctx, t.stream)
 }
 
-// checkReading gives the problem with reading a stream, such as a permission that is missing: the consumer asks again and again, whatever the answer.
+// checkReading returns the problem with reading a stream, for example a missing permission; else
+// nil. The consumer would retry on any error.
 func (g *Guard) checkReading(ctx context.Context, arn string) error {
 	out, err := g.streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &arn})
 	if err != nil {
@@ -204,7 +210,7 @@ func (s *stream) noStream(message string) *Problem {
 		"aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES, then start guard again", s.g.table.name)}
 }
 
-// leases are those of one of the things that workers share.
+// leases returns the leases of a kind of share.
 func (s *stream) leases(of string) *lease.Leases {
 	o := s.leaseOptions()
 	o.CrewChanged = s.lookAll
@@ -239,7 +245,8 @@ func (s *stream) follow(ctx context.Context, c *deliver.Consumer) error {
 	return s.noStream(fmt.Sprintf("the stream of table %s has ended", s.g.o.Table))
 }
 
-// watchTable looks now and then whether the table and its stream are still the same: a stream that was switched off ends for its reader only when all its shards are closed.
+// watchTable checks periodically that the table and its stream are still the same. A stream that
+// was switched off ends for its reader only when all its shards are closed.
 func (s *stream) watchTable(ctx context.Context) error {
 	for {
 		clock.Pause(min(tableEvery, s.g.checkEach), ctx.Done())
@@ -252,14 +259,15 @@ func (s *stream) watchTable(ctx context.Context) error {
 	}
 }
 
-// lookAll has all owners of this worker look, because another worker has come or gone. With one that has gone, what it had armed as a reader is gone, too.
+// lookAll wakes all owners of this worker, because another worker has come or gone. The deadlines
+// that a departed reader had armed are gone with it.
 func (s *stream) lookAll() {
 	for _, p := range s.parts {
 		p.look()
 	}
 }
 
-// changed gives a problem where the table or its stream is another one by now.
+// changed returns a problem if the table or its stream was replaced; else nil.
 func (s *stream) changed(ctx context.Context) error {
 	t, err := s.g.describe(ctx)
 	if err != nil {
@@ -294,7 +302,8 @@ func (s *stream) own(ctx context.Context, l *lease.Lease) error {
 	return s.parts[i].own(ctx, l)
 }
 
-// problem is that of an error of the deadline table or of leases.
+// problem returns the problem behind an error of the deadline table or of leases; nil for a
+// transient one.
 func (s *stream) problem(doing string, err error) *Problem {
 	if ensure.Missing(err) {
 		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the deadline table %s is gone", deadlinesTable),
@@ -303,7 +312,8 @@ func (s *stream) problem(doing string, err error) *Problem {
 	return s.g.problem(doing, err)
 }
 
-// persist does something with the deadline table until it succeeds, with growing pauses. Its errors are that of ctx, lease.ErrLost and problems.
+// persist retries an operation on the deadline table with growing pauses. It returns only ctx's
+// error, lease.ErrLost and problems.
 func (s *stream) persist(ctx context.Context, doing string, do func() error) error {
 	for wait := againFirst; ; wait = min(2*wait, againMost) {
 		if err := ctx.Err(); err != nil {

@@ -13,9 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// StreamRecords is the schedule strategy as a function on the table's stream: it brings the schedules of the items in line with a batch of records, and removes what has expired
-// already. Options must have Scheduler and Role. Of what could not be handled in time the answer names the first record, so that Lambda, with ReportBatchItemFailures, goes on from
-// there; an error means that nothing of the batch counts as handled. A record that comes again, or late, does no harm.
+// StreamRecords is the schedule strategy as a function on the table's stream: it updates the
+// schedules of the items with a batch of records, and removes expired items. Options must have
+// Scheduler and Role. If there is no time for all records, the response names the first unfinished
+// one, so that Lambda, with ReportBatchItemFailures, continues there. An error means that no record
+// of the batch counts as handled. A repeated or late record does no harm.
 func StreamRecords(ctx context.Context, o Options, event events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return NewFunctions(o).StreamRecords(ctx, event)
 }
@@ -30,7 +32,7 @@ func (f *Functions) StreamRecords(ctx context.Context, event events.DynamoDBEven
 	case len(event.Records) == 0:
 		return events.DynamoDBEventResponse{}, nil
 	}
-	if f.o.DryRun { // what would go is told when it is due, and a call is over by then
+	if f.o.DryRun { // a dry run reports items when they are due, after the end of a call
 		return events.DynamoDBEventResponse{}, nil
 	}
 	b := &batch{event.Records, make([]bool, len(event.Records)), make(chan struct{}), sync.Mutex{}, len(event.Records)}

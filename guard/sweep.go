@@ -14,35 +14,46 @@ import (
 )
 
 const (
-	settle       = 5 * 60     // s before the present that every sweep asks for again, since an index follows its table late, and items may be written when they have expired already
-	settleMost   = 16         // windows that are asked for again at most, where they are short
-	catchUpMost  = 10_000     // windows that are caught up at most; what lies further back is the patrol's
-	firstBack    = 86_400     // s that a first sweep looks back
-	healEvery    = 300_000    // ms between two sweeps of all that is overdue, where the index is of shards
-	shardsAtOnce = 8          // shards of one lease that are asked at the same time
-	saveEvery    = 3_000      // ms between two checkpoints
-	markEvery    = 60_000     // ms between two of a sweep that finds nothing: so much is asked for again after a crash, a small part of what catching up can afford
-	roomLeast    = 20_000     // deadlines that there has to be room for before a page is read: a page of a megabyte has not many more
-	roomPause    = 50_000_000 // ns between two looks whether there is
-	saveLimit    = 5 * time.Second
+	// s before the present that every sweep repeats: an index lags its table, and items may be
+	// written after their expiry
+	settle     = 5 * 60
+	settleMost = 16 // maximum number of repeated windows, if they are short
+	// maximum number of windows to catch up; the patrol finds older deadlines
+	catchUpMost = 10_000
+	firstBack   = 86_400 // s that a first sweep reaches back
+	// ms between two sweeps of all overdue deadlines in an index of shards
+	healEvery    = 300_000
+	shardsAtOnce = 8     // shards of one lease that are asked at the same time
+	saveEvery    = 3_000 // ms between two checkpoints
+	// ms between two checkpoints of a sweep that finds nothing: a crash repeats this much, which is
+	// cheap
+	markEvery = 60_000
+	// room needed before a page is read: a page of a megabyte has few deadlines more
+	roomLeast = 20_000
+	roomPause = 50_000_000 // ns between two checks for room
+	saveLimit = 5 * time.Second
 )
 
-// sweeper sweeps some shards of an index again and again, under a lease. Its watermark, the lease's checkpoint, is the instant in ms up to which every deadline that the index has shown
-// has ended: removed, or refused, or given up. After a crash a sweep goes on from there.
+// sweeper sweeps some shards of an index again and again, under a lease. Its watermark, the lease's
+// checkpoint, is an instant in ms: every deadline before it that the index has shown was removed,
+// refused or rejected. After a crash the next sweep continues there.
 type sweeper struct {
 	*indexing
 	lease  *lease.Lease
 	shards []string
 	seen   *sightings
-	swept  int64        // ms: all deadlines up to there that the index had at that instant have been asked for, but for what is yet to be caught up
-	caught atomic.Int64 // ms: what was missed is caught up to there; clock.Never: to the end
+	// ms: all deadlines before it were queried at that instant, except those still to be caught up
+	swept  int64
+	caught atomic.Int64 // ms: missed deadlines are caught up to it; clock.Never: all of them
 	ahead  atomic.Int64 // ms: the last sweep has armed up to there
-	left   atomic.Int64 // ms: it has left what lies from there on to the next, for want of room; clock.Never: nothing
-	saved  int64        // ms: when the checkpoint was written last
-	healed int64        // ms: when all that is overdue was last asked for
+	// ms: the last sweep left deadlines from here on to the next, for lack of room; clock.Never:
+	// none
+	left   atomic.Int64
+	saved  int64 // ms: when the checkpoint was written last
+	healed int64 // ms: when all that is overdue was last asked for
 }
 
-// newSweeper has what was missed from an instant until now still to be caught up.
+// newSweeper returns a sweeper that still has to catch up from an instant until now.
 func (x *indexing) newSweeper(l *lease.Lease, shards []string, from, now int64) *sweeper {
 	s := &sweeper{indexing: x, lease: l, shards: shards, seen: newSightings(x.g), swept: now}
 	s.caught.Store(min(from, now))
@@ -54,7 +65,8 @@ func (x *indexing) newSweeper(l *lease.Lease, shards []string, from, now int64) 
 // armedUntil is the instant before which all is armed that the index has shown.
 func (s *sweeper) armedUntil() int64 { return min(s.caught.Load(), s.ahead.Load()) }
 
-// run sweeps until ctx is done. What was missed since the watermark is caught up beside the present, so that it does not delay what is due now.
+// run sweeps until ctx is done. It catches up from the watermark concurrently, so present deadlines
+// are not delayed.
 func (s *sweeper) run(ctx context.Context) error {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -81,7 +93,7 @@ func (s *sweeper) run(ctx context.Context) error {
 	return err
 }
 
-// present sweeps what is due, and ahead of it, each period.
+// present sweeps due and near deadlines, each period.
 func (s *sweeper) present(ctx context.Context) error {
 	period := s.g.o.Period.Milliseconds()
 	for {
@@ -125,7 +137,7 @@ func (s *sweeper) settle() int64 {
 	return settle
 }
 
-// heal asks for all that is overdue, where that is one query a shard: however it was missed.
+// heal queries all overdue deadlines, however they were missed, if that is one query per shard.
 func (s *sweeper) heal(ctx context.Context, now int64) error {
 	if s.layout.windows() || s.caught.Load() != clock.Never || now < s.healed+healEvery {
 		return nil
@@ -134,7 +146,7 @@ func (s *sweeper) heal(ctx context.Context, now int64) error {
 	return s.sweep(ctx, 0, now/1000, nil, nil)
 }
 
-// catchUp asks for what was missed up to an instant.
+// catchUp queries the deadlines from the watermark up to an instant.
 func (s *sweeper) catchUp(ctx context.Context, until int64) error {
 	low := s.caught.Load()/1000 - s.settle()
 	if !s.layout.windows() {
@@ -158,8 +170,9 @@ func (s *sweeper) catchUp(ctx context.Context, until int64) error {
 	return err
 }
 
-// sweep asks all shards for the deadlines from low to high, both in epoch seconds and included, and arms them. through is told when all shards are through with the TTLs up to
-// a second, and part, if there is one, of windows or, where there are none, of items.
+// sweep queries all shards for the deadlines from low to high, both in epoch seconds and included,
+// and arms them. It calls through when all shards have finished the TTLs up to a second. It adds
+// finished windows, or without windows items, to part, which may be nil.
 func (s *sweeper) sweep(ctx context.Context, low, high int64, through func(end int64), part *trackPart) error {
 	low = max(low, 0)
 	if !s.layout.windows() || through == nil {
@@ -235,13 +248,14 @@ func (s *sweeper) shard(ctx context.Context, shard string, low, high int64, part
 	return nil
 }
 
-// leave notes that the sweep under way leaves out what lies from an instant on.
+// leave records that the present sweep leaves out deadlines from an instant on.
 func (s *sweeper) leave(at int64) {
 	for left := s.left.Load(); at < left && !s.left.CompareAndSwap(left, at); left = s.left.Load() {
 	}
 }
 
-// awaitRoom waits until a page of deadlines can be armed. enough says that there is none, and that those which come now are for the next sweep.
+// awaitRoom waits for room for a page of deadlines. enough is true if there is none, and the next
+// deadlines may wait for the next sweep.
 func (s *sweeper) awaitRoom(ctx context.Context, reached int64) (enough bool, err error) {
 	for s.g.room() < roomLeast {
 		if reached > s.g.now()+s.g.o.Period.Milliseconds() {
@@ -255,7 +269,8 @@ func (s *sweeper) awaitRoom(ctx context.Context, reached int64) (enough bool, er
 	return false, nil
 }
 
-// watermark is where a sweep has to go on after a crash. What is pending is asked for last: what is armed meanwhile lies after the others.
+// watermark returns the instant at which a sweep continues after a crash. It reads the pending
+// deadlines last: those armed meanwhile are later.
 func (s *sweeper) watermark() int64 {
 	if invariant.Injected(invariant.DoneEarly) {
 		return min(s.caught.Load(), s.swept)
@@ -271,7 +286,7 @@ func (s *sweeper) saveEvery() int64 {
 	return saveEvery
 }
 
-// save writes the watermark. What cannot be written is so the next time; until then the one before holds.
+// save writes the watermark. If that fails, the last one holds until the next save.
 func (s *sweeper) save(ctx context.Context) {
 	s.seen.news.Store(false)
 	mark := strconv.FormatInt(s.watermark(), 10)

@@ -6,23 +6,28 @@ import (
 	"time"
 )
 
-// SweepReport is what one sweep has done.
+// SweepReport is the result of one sweep.
 type SweepReport struct {
-	Through  time.Time `json:"through"`  // the instant up to which was swept
-	Complete bool      `json:"complete"` // everything due up to there has ended, but for what the patrol has yet to find. Else the next sweep goes on where this one has stopped
-	Removed  int64     `json:"removed"`
-	Refused  int64     `json:"refused"` // renewed or gone meanwhile
-	Spared   int64     `json:"spared"`  // of a dry run
-	Failed   int64     `json:"failed"`
-	BadTTLs  int64     `json:"badTTLs"` // items whose TTL is no number of epoch seconds, and which stay
-	MaxLate  float64   `json:"maxLate"` // seconds from the deadline to the removal, at most
-	Read     float64   `json:"read"`    // units consumed
-	Write    float64   `json:"write"`
+	Through time.Time `json:"through"` // the instant up to which was swept
+	// all removals due by then have ended, except for items that only the patrol finds; else the
+	// next sweep continues
+	Complete bool    `json:"complete"`
+	Removed  int64   `json:"removed"`
+	Refused  int64   `json:"refused"` // renewed or gone meanwhile
+	Spared   int64   `json:"spared"`  // of a dry run
+	Failed   int64   `json:"failed"`
+	BadTTLs  int64   `json:"badTTLs"` // items whose TTL is not epoch seconds; they stay
+	MaxLate  float64 `json:"maxLate"` // seconds from the deadline to the removal, at most
+	Read     float64 `json:"read"`    // units consumed
+	Write    float64 `json:"write"`
 }
 
-// Sweep is the index strategy as a function that a schedule calls: it removes everything that is due at an instant, from where the last sweep has come to, and
-// ends. What lies further back than 10,000 windows, or on the first call than a day, or where no sweep looks, is found by a patrol of the index, of which each call makes a few pages. The zero time is the present; a later instant than the present is waited for, so items go at their deadlines and not at the next sweep's. Sweep ends a little before ctx does,
-// and saves how far it has come.
+// Sweep is the index strategy as a function for a schedule: it removes the items due at an instant,
+// from the last sweep's end on, and returns. Each call also reads a few pages of a patrol of the
+// index. The patrol finds items that no sweep queries, or that expired more than 10,000 windows
+// ago, or more than a day before the first call. A zero time is the present. Sweep waits for a
+// later instant, so items go at their deadlines instead of at the next sweep. It saves its progress
+// and ends a little before ctx does.
 func Sweep(ctx context.Context, o Options, at time.Time) (SweepReport, error) {
 	return NewFunctions(o).Sweep(ctx, at)
 }
@@ -42,7 +47,7 @@ func (f *Functions) Sweep(ctx context.Context, at time.Time) (SweepReport, error
 	return t.report(), err
 }
 
-// tally counts what a sweep does.
+// tally counts the events of a sweep.
 type tally struct {
 	mu sync.Mutex
 	r  SweepReport // guarded by mu

@@ -9,14 +9,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// oneSweep is the index strategy as a single run that ends by itself, for whoever is called by a schedule: everything from the watermarks up to an instant is swept, and removed.
+// oneSweep is the index strategy as a single run for scheduled calls: it removes all items due
+// between the watermarks and an instant.
 type oneSweep struct {
 	*indexing
-	at       int64 // ms; what is due later is left to the next run
-	complete bool  // once run has returned: all shards were swept, and what was due has ended. Else the next run goes on
+	at int64 // ms; later deadlines are for the next run
+	// set by run: all shards were swept, and their due removals have ended; else the next run
+	// continues
+	complete bool
 }
 
-const endedPause = 5 * time.Millisecond // between two looks whether what was armed has ended
+const endedPause = 5 * time.Millisecond // between two checks that armed deadlines have ended
 
 // run returns nil when everything is done, or ctx is.
 func (o *oneSweep) run(ctx context.Context) error {
@@ -75,7 +78,7 @@ func (o *oneSweep) under(ctx context.Context, leases *lease.Leases, l *lease.Lea
 	return o.awaitEnded(ctx, s.seen)
 }
 
-// awaitEnded waits until what was armed and is due has ended.
+// awaitEnded waits until the armed and due deadlines have ended.
 func (o *oneSweep) awaitEnded(ctx context.Context, seen *sightings) error {
 	for seen.pending() <= o.at {
 		clock.Pause(endedPause, ctx.Done())

@@ -13,20 +13,20 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// table is what guard knows of the table. It is there before a strategy runs, and does not change after.
+// table is the description of the table. It is set before a strategy runs, and does not change.
 type table struct {
 	name    string
 	arn     string
-	id      string    // "" where the endpoint tells none
-	created time.Time // zero where the endpoint tells none
+	id      string    // "" if the endpoint returns none
+	created time.Time // zero if the endpoint returns none
 	keys    []keyAttribute
-	stream  string // ARN of its stream; "" where it has none
+	stream  string // ARN of its stream; "" if it has none
 	view    types.StreamViewType
 	indexes []types.GlobalSecondaryIndexDescription
 	kinds   map[string]types.ScalarAttributeType // of the attributes that keys of the table and its indexes are made of
 }
 
-// label is the table's name in the names of leases and checkpoints: its ARN, or where there is none its name.
+// label returns the table's name for leases and checkpoints: its ARN, or its name if it has none.
 func (t *table) label() string {
 	if t.arn != "" {
 		return t.arn
@@ -43,7 +43,7 @@ func (t *table) names() []string {
 	return names
 }
 
-// describe asks for the table, and gives a *Problem where it cannot be guarded.
+// describe describes the table. It returns a *Problem if that cannot be guarded.
 func (g *Guard) describe(ctx context.Context) (*table, error) {
 	out, err := g.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &g.o.Table})
 	if err != nil {
@@ -82,7 +82,7 @@ func (g *Guard) describe(ctx context.Context) (*table, error) {
 	return t, nil
 }
 
-// same reports whether two descriptions are of the same table, and not of one that was made again under its name.
+// same reports whether two descriptions are of the same table, not of a later one with its name.
 func (t *table) same(u *table) bool {
 	if t.id != "" && u.id != "" {
 		return t.id == u.id
@@ -90,7 +90,7 @@ func (t *table) same(u *table) bool {
 	return t.created.Equal(u.created)
 }
 
-// ttlAttribute asks for the table's native TTL: "" where it is off.
+// ttlAttribute returns the attribute of the table's native TTL; "" if that is off.
 func (g *Guard) ttlAttribute(ctx context.Context) (string, error) {
 	out, err := g.db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &g.o.Table})
 	if err != nil {
@@ -114,7 +114,8 @@ func (t *table) keyOf(item map[string]types.AttributeValue) (key, error) {
 	return key(b), nil
 }
 
-// attributes is the reverse of keyOf. A key that this table does not have, such as one out of another's checkpoint, gives nil.
+// attributes is the reverse of keyOf. It returns nil for a key that the table cannot have, for
+// example from another table's checkpoint.
 func (t *table) attributes(k key) map[string]types.AttributeValue {
 	item := make(map[string]types.AttributeValue, len(t.keys))
 	rest := string(k)

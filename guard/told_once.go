@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// toldOnce remembers what was told, so that each thing is told once for a while, however often it is found and however many there are. A while is from half of toldFor to all of it.
+// toldOnce limits repeated messages: it accepts each one once for a while, however often it occurs
+// and however many there are. A while is between half of toldFor and all of it.
 type toldOnce struct {
 	seed maphash.Seed
 	most int // how much of half a while is remembered
@@ -25,7 +26,8 @@ const (
 
 func newToldOnce() *toldOnce { return &toldOnce{seed: maphash.MakeSeed(), most: toldMost} }
 
-// first reports whether something is to be told now: for the first time in a while. last says that it is the last that is told for now, as no more can be remembered.
+// first reports whether a message is accepted: the first of its text in a while. last is true if
+// further messages are rejected for now, because no more can be remembered.
 func (t *toldOnce) first(what string, now int64) (first, last bool) {
 	hash := maphash.String(t.seed, what)
 	t.mu.Lock()
@@ -43,7 +45,7 @@ func (t *toldOnce) first(what string, now int64) (first, last bool) {
 	return true, t.mu.full
 }
 
-// seldom reports whether something is to be told that may happen to each of many removals: each such thing once a minute.
+// seldom limits messages about causes that affect many removals: one per cause and minute.
 type seldom struct {
 	mu struct {
 		sync.Mutex

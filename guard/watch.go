@@ -8,27 +8,30 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// While guard runs it describes the table now and then. The answer tells whether it still is the table that it was, and what time the endpoint has.
+// While it runs, guard describes the table periodically. The response shows whether the table is
+// still the same, and the endpoint's time.
 
 const (
-	checkEach   = time.Minute      // of real time, between looks at the table
-	soon        = 10 * time.Second // before a deadline the endpoint's clock is probed, where its bounds are wide
-	barrenRough = 12               // probes on end that may tell nothing new while the bounds are rough
-	barrenSome  = 3                // and else, before pauses between them become longer
-	barrenMost  = 6                // then a pause is at most 2 to the power of so many seconds
+	checkEach = time.Minute // between checks of the table, in real time
+	// time before a deadline from which guard probes the endpoint's clock, if its bounds are wide
+	soon = 10 * time.Second
+	// successive useless probes that are allowed while the bounds are rough
+	barrenRough = 12
+	barrenSome  = 3 // and otherwise, before the pauses grow
+	barrenMost  = 6 // the maximum pause is 2 to the power of it, in seconds
 )
 
-// watcher looks after the table and the endpoint's clock.
+// watcher checks the table and the endpoint's clock.
 type watcher struct {
 	g      *Guard
 	looked time.Duration // when the table was described last, by elapsed
-	barren int           // probes on end that have told nothing new
-	failed int           // looks on end that have failed
+	barren int           // successive probes that did not narrow the bounds
+	failed int           // successive failed checks
 	widest int64         // ms: the width when probes for removals at the instant began; 0: they have not, or are through
 	clock.Elapsed
 }
 
-// watchTable looks until ctx is done, or guarding makes no sense any more.
+// watchTable checks until ctx is done, or guarding is no longer possible.
 func (g *Guard) watchTable(ctx context.Context) {
 	w := &watcher{g: g, Elapsed: clock.Stopwatch()}
 	for ctx.Err() == nil {
@@ -51,7 +54,8 @@ func (w *watcher) width() int64 {
 	return high - low
 }
 
-// pause waits, and reports whether it is time for a look. Else something has changed that the next pause depends on.
+// pause waits, and reports whether it is time for a check. It returns false if the next pause has
+// changed.
 func (w *watcher) pause(ctx context.Context) bool {
 	check := w.looked + w.g.checkEach - w.Elapsed()
 	if check <= 0 {
@@ -66,7 +70,7 @@ func (w *watcher) pause(ctx context.Context) bool {
 	return w.rest(ctx, probe) && w.width() > narrow
 }
 
-// tellWidth tells how far the bounds of the endpoint's clock have come together, as long as removals wait for that.
+// tellWidth reports the progress of narrowing the clock's bounds, while removals wait for it.
 func (w *watcher) tellWidth(wanted bool) {
 	width := w.width()
 	tired := w.barren > barrenSome && width <= rough || w.barren >= barrenRough // an endpoint that is far away cannot be known better
@@ -86,7 +90,7 @@ func (w *watcher) tellWidth(wanted bool) {
 	w.g.tell(p)
 }
 
-// untilProbe is how long to wait until the next probe is worth while; asked is false where none is.
+// untilProbe returns how long to wait for the next useful probe; asked is false if there is none.
 func (w *watcher) untilProbe() (wait time.Duration, asked bool) {
 	g := w.g
 	if g.o.trust {
@@ -112,12 +116,14 @@ func (w *watcher) untilProbe() (wait time.Duration, asked bool) {
 	default:
 		wait = 0
 	}
-	// The probe that tells most is at the instant at which the endpoint's second turns if its clock is in the middle of the bounds: it halves them.
+	// A probe is most useful when the endpoint's second turns, if its clock is in the middle of the
+	// bounds: it halves them.
 	middle := local + wait.Milliseconds() + (low+high)/2
 	return wait + time.Duration(1000-middle%1000)*time.Millisecond, true
 }
 
-// rest waits for so long of real time, and reports whether it has not ended before, by an entry that is due nearer than all others, and that soon.
+// rest waits in real time, and reports whether it waited to the end. It ends early if a deadline
+// becomes the next one and is that near.
 func (w *watcher) rest(ctx context.Context, wait time.Duration) bool {
 	struck := make(chan struct{})
 	timer := clock.AfterFunc(max(wait, 0), func() { close(struck) })
@@ -136,7 +142,7 @@ func (w *watcher) rest(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// look describes the table.
+// look describes the table and checks the response.
 func (w *watcher) look(ctx context.Context) {
 	g := w.g
 	now, err := g.describe(ctx)
@@ -165,7 +171,8 @@ func (w *watcher) look(ctx context.Context) {
 	}
 }
 
-// attributeGone gives the problem with a TTL attribute that was found at the table, and is its attribute no longer: whoever switches its TTL off wants nothing to expire.
+// attributeGone returns the problem if the TTL attribute came from the table's native TTL, and that
+// has changed. An operator who switches TTL off wants nothing to expire.
 func (g *Guard) attributeGone(ctx context.Context) *Problem {
 	if !g.attributeFound {
 		return nil
@@ -188,7 +195,8 @@ func (g *Guard) attributeGone(ctx context.Context) *Problem {
 // compareLimit is how long the comparison may delay the beginning.
 const compareLimit = 5 * time.Second
 
-// compareAttribute warns where the table's native TTL goes by another attribute than the one that was given, which may be meant or mistaken. Not to know is no problem.
+// compareAttribute warns if the table's native TTL uses another attribute than Options, which may
+// be intended or a mistake. An error is no problem.
 func (g *Guard) compareAttribute(ctx context.Context) {
 	if g.attributeFound {
 		return

@@ -8,35 +8,41 @@ import (
 	"time"
 )
 
-// Expiration windows, as published (docs/spec/patterns.md (a)): a window is named by its two ends, and holds the TTLs after the first of them up to and with the second.
+// Expiration windows, as published (docs/spec/patterns.md (a)): a window is named by its two ends,
+// and holds the TTLs after the first up to and including the second.
 //
-//	AsPublished: Window gives what the published function gives, for each whole second
-//	Covers:      start < ttl ≤ end, and both ends are multiples of the granularity, one granularity apart
+//	AsPublished: Window returns the same as the published function, for each whole second
+//	Covers:      start < ttl ≤ end, and both ends are multiples of the granularity, one apart
 //	Ordered:     a ≤ b  ⇒  Window(a) ≤ Window(b), as texts too
-//	Complete:    the windows that a sweep asks for from one TTL to another are those of all TTLs between
+//	Complete:    the windows of a sweep from one TTL to another hold all TTLs between
 //	RoundTrip:   a window is read back from its name, with its shard
 
-// windowEnd is how the end of a window is written: UTC, with milliseconds and Z, as JavaScript's toISOString does.
+// windowEnd is the format of a window's ends: UTC, with milliseconds and Z, like JavaScript's
+// toISOString.
 const windowEnd = "2006-01-02T15:04:05.000Z"
 
 const windowEndLength = len(windowEnd)
 
-// Window names the expiration window that an item belongs to: the value of the index's partition key for an index of windows. The writer of an item computes it from the item's
-// TTL, in epoch seconds from 0 to 10^11, and writes both in one call, whenever the TTL changes. The granularity is cut to whole seconds, and at least one.
+// Window returns the name of the expiration window of a TTL, in epoch seconds from 0 to 10^11: the
+// partition key in an index of windows. The writer of an item writes it together with the TTL,
+// whenever that changes. The granularity is truncated to whole seconds, and is at least one.
 func Window(ttl int64, granularity time.Duration) string {
 	return windowOf(ttl, granularity).String()
 }
 
-// Shard gives the shard of an item among n, "0" to "n-1": the value of the index's partition key for an index of shards. The key is any text that differs among items that are written
-// at the same time; the text of the item's key serves. It is the FNV-1a hash of 32 bits over the text, modulo n, so that writers in other languages can compute it too; they may as
-// well draw a shard at random, since a sweep asks all of them.
+// Shard returns the shard of an item among n, "0" to "n-1": the partition key in an index of
+// shards. key is any text that differs among items written at the same time, for example the text
+// of the item's key. The shard is the 32-bit FNV-1a hash of the text, modulo n, so that other
+// languages can compute it. Writers may also draw a random shard, since a sweep queries all of
+// them.
 func Shard(key string, n int) string {
 	h := fnv.New32a()
 	h.Write([]byte(key))
 	return strconv.FormatUint(uint64(h.Sum32())%uint64(max(n, 1)), 10)
 }
 
-// WindowShard names a shard of a window, where one partition of an index cannot take all that expires within a window: "<window>#<shard>".
+// WindowShard returns the name of a shard of a window, "<window>#<shard>", for tables whose items
+// of one window are too many for one partition of an index.
 func WindowShard(window, shard string) string { return window + "#" + shard }
 
 // window is an expiration window: the TTLs t with start < t ≤ end, in epoch seconds.
@@ -60,8 +66,8 @@ func (w window) String() string {
 	return time.Unix(w.start, 0).UTC().Format(windowEnd) + "_" + time.Unix(w.end, 0).UTC().Format(windowEnd)
 }
 
-// readWindow reads the value of an index's partition key. ok is false where it names no window as Window does, of whole seconds and at a multiple of its length. The shard is what
-// follows it; "": none.
+// readWindow parses a partition key. ok is false unless it is a name from Window, of whole seconds
+// and at a multiple of its length. shard is the part after "#", or "".
 func readWindow(name string) (w window, shard string, ok bool) {
 	if len(name) < 2*windowEndLength+1 || name[windowEndLength] != '_' {
 		return window{}, "", false
@@ -86,7 +92,7 @@ func readWindow(name string) (w window, shard string, ok bool) {
 	return w, shard, true
 }
 
-// windowsBetween gives the windows that hold the TTLs from low to high, both included, in order.
+// windowsBetween returns the windows of the TTLs from low to high, both included, in order.
 func windowsBetween(low, high int64, granularity time.Duration) iter.Seq[window] {
 	return func(yield func(window) bool) {
 		for w := windowOf(low, granularity); w.start < high; w = w.next() {
