@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// Archive is the files of a series in a store. All methods may be called at once.
+// Archive is the files of a series in a store. Its methods are safe for concurrent use.
 type Archive struct {
 	store Store
 }
 
-// New is an archive in a store; it may be empty, or not be there yet.
+// New returns the archive in a store, which may be empty or missing.
 func New(store Store) *Archive { return &Archive{store} }
 
 const (
 	exported = "samples.parquet"
 	expired  = "expired-"
 	removed  = "removed-"
-	allDays  = "dt=" // begins the names of all files
+	allDays  = "dt=" // prefix of all files
 
-	// fileMax is the size of a file that is written, and read.
+	// fileMax is the maximum size of a file, in bytes.
 	fileMax = 5 << 30
 )
 
@@ -38,13 +38,13 @@ var (
 	removedForm = regexp.MustCompile(`^dt=[0-9]{4}-[0-9]{2}-[0-9]{2}/removed-([0-9a-z]+)-([0-9]{10})-([0-9]{10})\.parquet$`)
 )
 
-// names are those of an archive's files.
+// names are the names of an archive's files.
 type names struct {
-	days     map[string][]string // in order; without those that are included in another
+	days     map[string][]string // by day, in order; without files that another one includes
 	included []string
 }
 
-// list returns the names of the archive's files that begin with a prefix; others in the store are none of its.
+// list returns the names of the archive's files with a prefix. It ignores other files in the store.
 func (a *Archive) list(ctx context.Context, prefix string) (n names, err error) {
 	all, err := a.store.List(ctx, prefix)
 	if err != nil {
@@ -64,13 +64,14 @@ func (a *Archive) list(ctx context.Context, prefix string) (n names, err error) 
 	return n, nil
 }
 
-// files are the names of the archive's files by day.
+// files returns the names of the archive's files by day.
 func (a *Archive) files(ctx context.Context) (map[string][]string, error) {
 	n, err := a.list(ctx, allDays)
 	return n.days, err
 }
 
-// withoutIncluded tells the files of a day, which are in order, from those that a target has put together into another and not removed yet.
+// withoutIncluded divides the sorted files of a day: included are those that a target has combined
+// into another file and not removed yet.
 func withoutIncluded(all []string) (others, included []string) {
 	type file struct{ name, writer, first, last string } // numbers have leading zeros
 	var some []file
@@ -83,7 +84,7 @@ func withoutIncluded(all []string) (others, included []string) {
 		a, b := some[i], some[j]
 		return cmp.Or(cmp.Compare(a.writer, b.writer), cmp.Compare(a.first, b.first), cmp.Compare(b.last, a.last)) < 0
 	})
-	var widest file // of those before it
+	var widest file // the widest file so far
 	for _, f := range some {
 		if f.writer == widest.writer && f.last <= widest.last {
 			included = append(included, f.name)
@@ -97,14 +98,15 @@ func withoutIncluded(all []string) (others, included []string) {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(included, name) }), included
 }
 
-// removeIncluded removes a file that is included in another. Where that fails it stays, and nobody reads it but those who do not go by names.
+// removeIncluded removes a file that another one includes. On failure it stays; only readers that
+// ignore names read it.
 func (a *Archive) removeIncluded(ctx context.Context, name string, log *slog.Logger) {
 	if err := a.store.Remove(ctx, name); err != nil {
 		log.Warn("an archive file was not deleted although a larger one contains its samples", "file", name, "store", a.store, "error", err)
 	}
 }
 
-// kind is who makes a file.
+// kind is the origin of a file.
 type kind int
 
 const (
@@ -125,7 +127,7 @@ func kindOf(name string) kind {
 	return kindExported
 }
 
-// mixed says that an archive has files of another kind.
+// mixed returns an error if an archive has files of another kind.
 func (a *Archive) mixed(days map[string][]string, wanted kind) error {
 	for _, names := range days {
 		for _, name := range names {
@@ -137,7 +139,8 @@ func (a *Archive) mixed(days map[string][]string, wanted kind) error {
 	return nil
 }
 
-// MixedError says that samples would be in an archive more than once: it has files of another kind than are to come.
+// MixedError reports that an archive has files of another kind, so that it would have samples more
+// than once.
 type MixedError struct {
 	Store, Name string
 	wanted      kind
@@ -147,7 +150,7 @@ func (e *MixedError) Error() string {
 	return fmt.Sprintf("%s already has %s, such as %s; adding %s would store samples twice: choose another directory", e.Store, kinds[kindOf(e.Name)], e.Name, kinds[e.wanted])
 }
 
-// put makes a file of rows in order.
+// put writes a file of sorted rows.
 func (a *Archive) put(ctx context.Context, name string, metrics []string, rows iter.Seq2[*row, error]) error {
 	err := a.store.Put(ctx, name, func(to io.Writer) error {
 		w := newWriter(&limited{to, fileMax}, metrics)
@@ -165,7 +168,7 @@ func (a *Archive) put(ctx context.Context, name string, metrics []string, rows i
 		if err := w.close(); err != nil {
 			return err
 		}
-		return ctx.Err() // who was told to end may have a successor by now
+		return ctx.Err() // after its end a process may have a successor
 	})
 	if err != nil {
 		return fmt.Errorf("write %s in %s: %w", name, a.store, err)
@@ -173,10 +176,10 @@ func (a *Archive) put(ctx context.Context, name string, metrics []string, rows i
 	return nil
 }
 
-// rowsUntilLook is after how many rows it is looked whether to go on.
+// rowsUntilLook is the number of rows between checks of the context.
 const rowsUntilLook = 500
 
-// limited is a writer that takes so many bytes.
+// limited is a writer that fails beyond a number of bytes.
 type limited struct {
 	io.Writer
 	left int64
@@ -189,7 +192,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Writer.Write(p)
 }
 
-// daysBetween are those of the archive's days in which a range has a part, in order.
+// daysBetween returns the archive's days that a range touches, in order.
 func daysBetween(days map[string][]string, from, to time.Time) (some []string) {
 	for day := range days {
 		begin, err := time.Parse(time.DateOnly, day)

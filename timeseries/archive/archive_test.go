@@ -28,7 +28,7 @@ func must(t testing.TB, err error) {
 
 var start = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a series in a database whose clock stands still until it is moved.
+// world is a series in a database with a frozen clock.
 type world struct {
 	t      testing.TB
 	db     *mayfly.DB
@@ -71,7 +71,8 @@ func keys(samples []timeseries.Sample) (list []string) {
 	return list
 }
 
-// readings are so many hourly readings of each device until the start, with a second metric now and then, tags, nanoseconds and two of one instant.
+// readings returns hourly readings of each device until the start, some with a second metric, tags,
+// nanoseconds or a common instant.
 func readings(devices, each int) (samples []timeseries.Sample) {
 	for d := range devices {
 		for i := range each {
@@ -109,7 +110,8 @@ func contents(t *testing.T, path string) map[string][]byte {
 	return files
 }
 
-// What is exported comes back as it was, a repeated export makes the same files, also with rows set aside, and what has expired since stays.
+// An export preserves samples exactly, repeating it makes the same files even with temporary ones,
+// and samples that expired since stay.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	x := frozen(t, 10*timeseries.Day)
@@ -152,7 +154,7 @@ func TestExport(t *testing.T) {
 		compare(t, fmt.Sprintf("archive %+v", q), all(t, a.Range(t.Context(), q)), all(t, r.Range(t.Context(), q)))
 		compare(t, fmt.Sprintf("union %+v", q), all(t, a.Union(t.Context(), r, q)), all(t, r.Range(t.Context(), q)))
 	}
-	for _, newest := range []bool{false, true} { // places of a range go on in the archive
+	for _, newest := range []bool{false, true} { // places of a range work in the archive
 		q := timeseries.Query{Device: "device-1", Newest: newest}
 		samples := all(t, r.Range(t.Context(), q))
 		for _, i := range []int{0, 9, 50, len(samples) - 1} {
@@ -161,7 +163,8 @@ func TestExport(t *testing.T) {
 			compare(t, fmt.Sprintf("union behind %d", i), all(t, a.Union(t.Context(), r, q)), samples[i+1:])
 		}
 	}
-	for _, q := range []timeseries.Query{{}, {Device: "device-1", Limit: -1}, {Device: "device-1", From: start, To: start.Add(-1)}} { // as the live table's
+	// the same errors as the live table's
+	for _, q := range []timeseries.Query{{}, {Device: "device-1", Limit: -1}, {Device: "device-1", From: start, To: start.Add(-1)}} {
 		for _, samples := range []iter.Seq2[timeseries.Sample, error]{a.Range(t.Context(), q), a.Union(t.Context(), r, q), r.Range(t.Context(), q)} {
 			for _, err := range samples {
 				if err == nil {
@@ -172,7 +175,8 @@ func TestExport(t *testing.T) {
 	}
 	before := all(t, a.Range(t.Context(), timeseries.Query{Device: "device-1"}))
 
-	_, err = x.db.Clock().Advance(t.Context(), 8*timeseries.Day) // four of the five days go, or parts of them
+	// four of the five days expire, or parts of them
+	_, err = x.db.Clock().Advance(t.Context(), 8*timeseries.Day)
 	must(t, err)
 	late := timeseries.Sample{Device: "device-1", Time: start.Add(-12 * time.Hour), Values: map[string]float64{"rain": 3}}
 	must(t, x.w.Write(t.Context(), late))
@@ -208,7 +212,7 @@ func compare(t *testing.T, what string, got, want []timeseries.Sample) {
 	}
 }
 
-// A write that fails leaves the file as it was, and nothing beside it.
+// A failing write leaves the file unchanged, and no other one.
 func TestPutIsWhole(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -244,7 +248,7 @@ for (const path of process.argv.slice(1)) {
 }
 console.log(JSON.stringify(rows));`
 
-// runNode runs a program that is written against a package of .ci/clients, and gives what it prints.
+// runNode runs a program that uses a package of .ci/clients, and returns its output.
 func runNode(t *testing.T, needs, program string, args ...string) []byte {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -268,7 +272,7 @@ func runNode(t *testing.T, needs, program string, args ...string) []byte {
 	return out
 }
 
-// Another implementation reads the files, and sees what was written.
+// Another implementation reads the same samples from the files.
 func TestHyparquet(t *testing.T) {
 	t.Parallel()
 	x := frozen(t, 0)
@@ -305,7 +309,8 @@ func TestHyparquet(t *testing.T) {
 			switch {
 			case !ok:
 				t.Fatalf("%s %s is missing", s.Device, s.Key)
-			case !got.Time.Equal(s.Time.Truncate(time.Millisecond)): // what a Date of JavaScript has
+			// the precision of JavaScript's Date
+			case !got.Time.Equal(s.Time.Truncate(time.Millisecond)):
 				t.Errorf("%s is at %s", s.Key, got.Time)
 			case got.Temperature == nil || *got.Temperature != s.Values["temperature"], (got.Pressure != nil) != has, has && *got.Pressure != pressure:
 				t.Errorf("%s is %+v, want %v", s.Key, got, s.Values)
@@ -323,7 +328,8 @@ const answers = [];
 for (const sql of process.argv.slice(1)) answers.push((await connection.runAndReadAll(sql)).getRowObjectsJson());
 console.log(JSON.stringify(answers));`
 
-// DuckDB reads an archive as one table, partitioned by day, with the types that the page says: what Export, Follow and what guard removed have left.
+// DuckDB reads an archive as one table, partitioned by day, with the documented types: files of
+// Export, Follow and guard.
 func TestDuckDB(t *testing.T) {
 	t.Parallel()
 	x := frozen(t, 10*timeseries.Day)

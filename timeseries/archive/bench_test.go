@@ -39,7 +39,8 @@ func reading(i, rows int) timeseries.Sample {
 	}
 }
 
-// BenchmarkExport exports 100,000 samples of 100 devices out of a durable series into a directory: the table is read through the API of DynamoDB.
+// BenchmarkExport exports 100,000 samples of 100 devices from a durable series into a directory. It
+// reads the table through the API of DynamoDB.
 func BenchmarkExport(b *testing.B) {
 	const rows = 100_000
 	x := newWorld(b, b.TempDir(), mayfly.Options{Start: start, Frozen: true}, 0)

@@ -12,25 +12,30 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A file is not believed: it may be cut, changed on its way, or made to do harm. The library believes sizes and counts, and allocates by them. So before it gets to see them, the footer
-// (checkFooter) and the header of each page (checkGroup) are held against what the file has and what a reader may use of memory.
+// A file may be truncated, damaged or malicious. The library trusts sizes and counts, and allocates
+// by them. So checkFooter first compares the footer, and checkGroup the header of each page, with
+// the file's contents and with the memory that a reader may use.
 
 const (
 	footerMax      = 64 << 20 // bytes
 	columnsMax     = metricsMax + 100
 	groupRowsMax   = 1 << 24
-	pageBytesMax   = 128 << 20 // of a page, unpacked
+	pageBytesMax   = 128 << 20 // bytes of an uncompressed page
 	pageValuesMax  = 1 << 20
-	pageHeaderMax  = 8 << 20 // bytes: some writers put a page's least and greatest value into it
-	pageHeaderRead = 128     // bytes that most headers fit into
-	groupMemory    = 1 << 30 // bytes that the largest pages of a row group's columns take together, unpacked
-	valueBytes     = 9       // that a value takes at most besides, once its page is unpacked: what it is, and whether it is
-	magic          = "PAR1"
+	pageHeaderMax  = 8 << 20 // bytes: some writers include a page's least and greatest value
+	pageHeaderRead = 128     // bytes; enough for most headers
+	// bytes of the largest uncompressed pages of a row group's columns together
+	groupMemory = 1 << 30
+	// maximum overhead of a decoded value: its type, and whether it is NULL
+	valueBytes = 9
+	magic      = "PAR1"
 
-	plainDictionary format.Encoding = 2 // what older programs call a dictionary's encodings, in pages of either kind
+	// older programs' name of a dictionary's encoding, in pages of either kind
+	plainDictionary format.Encoding = 2
 )
 
-// checkFooter reads a file's metadata before the library does. The schema must be flat, as that of any table of samples.
+// checkFooter checks a file's metadata before the library reads it. The schema must be flat, like
+// any table of samples.
 func checkFooter(file io.ReaderAt, size int64) error {
 	if size < int64(len(magic)+8) {
 		return fmt.Errorf("not a Parquet file: it has only %d bytes", size)
@@ -67,13 +72,14 @@ func checkFooter(file io.ReaderAt, size int64) error {
 	})
 }
 
-// checkGroups reads the list of row groups. Each has every column: the library takes 560 bytes for one that takes three here.
+// checkGroups checks the list of row groups. Each has every column: the library allocates 560 bytes
+// for a column that takes three in the file.
 func checkGroups(c *compact, columns int) error {
 	kind, n, err := c.list()
 	if err != nil {
 		return err
 	}
-	if kind != thriftStruct || n*columns > chunksMax+columnsMax { // a writer's last row group comes on top
+	if kind != thriftStruct || n*columns > chunksMax+columnsMax { // plus a writer's last row group
 		return fmt.Errorf("it has %d row groups of %d columns; the limit is %d column chunks", n, columns, chunksMax+columnsMax)
 	}
 	for range n {
@@ -97,7 +103,7 @@ func checkGroups(c *compact, columns int) error {
 	return nil
 }
 
-// checkSchema reads the list of columns, and gives how many there are: the first element is the root, which they are in.
+// checkSchema checks the list of columns, and returns their number. The first element is the root.
 func checkSchema(c *compact) (columns int, err error) {
 	kind, n, err := c.list()
 	if err != nil {
@@ -125,7 +131,8 @@ func checkSchema(c *compact) (columns int, err error) {
 	return n - 1, nil
 }
 
-// checkGroup reads the headers of all pages of a row group. optional says of which columns values may be missing.
+// checkGroup checks the headers of all pages in a row group. optional reports by column whether
+// values may be missing.
 func checkGroup(ctx context.Context, file File, group *format.RowGroup, optional []bool) error {
 	if group.NumRows < 0 || group.NumRows > groupRowsMax {
 		return fmt.Errorf("a row group has %d rows; the limit is %d", group.NumRows, groupRowsMax)
@@ -147,7 +154,7 @@ func checkGroup(ctx context.Context, file File, group *format.RowGroup, optional
 	return nil
 }
 
-// checkChunk reads the headers of a column's pages, and gives the memory that it takes to read them.
+// checkChunk checks the headers of a column's pages, and returns the memory for reading them.
 func checkChunk(file File, meta *format.ColumnMetaData, rows int64, optional bool) (memory int64, err error) {
 	begin := meta.DataPageOffset
 	if meta.DictionaryPageOffset != 0 {
@@ -162,7 +169,7 @@ func checkChunk(file File, meta *format.ColumnMetaData, rows int64, optional boo
 		return 0, errors.New("its offset lies outside the file")
 	}
 	var dictionary, largest int64
-	first := true // of the pages of data
+	first := true // the first data page
 	end := begin + meta.TotalCompressedSize
 	for at := begin; at < end; {
 		h, err := readPageHeader(file, at, end)
@@ -178,7 +185,7 @@ func checkChunk(file File, meta *format.ColumnMetaData, rows int64, optional boo
 			if at != begin {
 				return 0, errors.New("its dictionary does not come first")
 			}
-			dictionary = 2 * cost // its values have places, too
+			dictionary = 2 * cost // the library also stores the offsets of its values
 		} else {
 			if first && at != meta.DataPageOffset {
 				return 0, errors.New("its first page is not at the given offset")
@@ -197,20 +204,20 @@ func checkChunk(file File, meta *format.ColumnMetaData, rows int64, optional boo
 	return dictionary + largest, nil
 }
 
-// pageHeader is what precedes a page.
+// pageHeader is the header of a page.
 type pageHeader struct {
 	kind             format.PageType
 	unpacked, packed int64
 	values           int64
 	encoding, levels format.Encoding
-	levelBytes       int64 // of definition levels, which are not packed, in a page of version 2
-	repeated         int64 // the same of repetition levels
-	plain            bool  // it is not packed, in a page of version 2
-	optional         bool  // a value may be missing
-	data             int64 // where the page begins
+	levelBytes       int64 // length of definition levels, uncompressed in a page of version 2
+	repeated         int64 // length of repetition levels
+	plain            bool  // a page of version 2 without compression
+	optional         bool  // values may be missing
+	data             int64 // offset of the page after the header
 }
 
-// readPageHeader reads what is at a place of a column that ends at another.
+// readPageHeader reads the page header at an offset of a column that ends at another.
 func readPageHeader(file io.ReaderAt, at, end int64) (h pageHeader, err error) {
 	for length := int64(pageHeaderRead); length <= pageHeaderMax; length *= 16 {
 		b := make([]byte, min(length, end-at))
@@ -228,7 +235,7 @@ func readPageHeader(file io.ReaderAt, at, end int64) (h pageHeader, err error) {
 }
 
 func (h *pageHeader) read(c *compact) error {
-	// Within the header of a kind of page the numbers of fields mean something else.
+	// Within the header of a kind of page, field numbers have other meanings.
 	inner := func(fields map[int]*int64) error {
 		return c.structure(1, func(id int, kind byte) (bool, error) {
 			if to := fields[id]; to != nil && kind == thriftI32 {
@@ -270,7 +277,7 @@ func (h *pageHeader) read(c *compact) error {
 	return err
 }
 
-// check holds a header against the column that it is in, and that which is packed against what it says.
+// check compares a header with its column, and the compressed data with the header.
 func (h *pageHeader) check(file io.ReaderAt, codec format.CompressionCodec, end int64) error {
 	data := h.kind == format.DataPage || h.kind == format.DataPageV2
 	switch {
@@ -311,7 +318,8 @@ func (h *pageHeader) check(file io.ReaderAt, codec format.CompressionCodec, end 
 	return h.checkCounts(file, at, packed, isPacked)
 }
 
-// checkCounts holds how many values the content of a page says to have itself against its header. Runs and deltas can promise any number in a few bytes.
+// checkCounts compares the number of values in a page's contents with its header. Runs and deltas
+// can promise any number in a few bytes.
 func (h *pageHeader) checkCounts(file io.ReaderAt, at, packed int64, isPacked bool) error {
 	read := func(at, n int64) ([]byte, error) {
 		b := make([]byte, n)
@@ -340,7 +348,7 @@ func (h *pageHeader) checkCounts(file io.ReaderAt, at, packed int64, isPacked bo
 	if err != nil {
 		return fmt.Errorf("a page cannot be unpacked: %w", err)
 	}
-	if inside { // the levels are in the page, behind their length
+	if inside { // the page contains the levels, after their length
 		if len(b) < 4 || int64(binary.LittleEndian.Uint32(b)) > int64(len(b)-4) {
 			return errPageEnds
 		}
@@ -352,12 +360,12 @@ func (h *pageHeader) checkCounts(file io.ReaderAt, at, packed int64, isPacked bo
 	}
 	switch h.encoding {
 	case format.RLEDictionary, plainDictionary:
-		if len(b) > 0 { // else all values are missing
+		if len(b) > 0 { // otherwise all values are missing
 			return h.checkRuns(b[1:], int(b[0]))
 		}
 	case format.DeltaLengthByteArray, format.DeltaBinaryPacked:
 		c := &compact{left: b}
-		var header [3]uint64 // the size of blocks, how many parts each has, and how many values there are
+		var header [3]uint64 // size of blocks, parts per block, number of values
 		for i := range header {
 			if header[i], err = c.uvarint(); err != nil {
 				return errPageEnds
@@ -372,7 +380,7 @@ func (h *pageHeader) checkCounts(file io.ReaderAt, at, packed int64, isPacked bo
 
 var errPageEnds = errors.New("a page ends too early")
 
-// checkRuns holds runs of numbers of so many bits against the number of values.
+// checkRuns checks run-length encoded numbers of a bit width against the number of values.
 func (h *pageHeader) checkRuns(b []byte, bits int) error {
 	if bits > 32 {
 		return fmt.Errorf("a page has numbers of %d bits", bits)
@@ -384,26 +392,26 @@ func (h *pageHeader) checkRuns(b []byte, bits int) error {
 			return errPageEnds
 		}
 		n, bytes := run>>1, uint64(bits+7)/8
-		if run&1 == 1 { // so many groups of eight, of which the last one may be filled up
+		if run&1 == 1 { // a number of groups of eight values; the last one may have padding
 			n, bytes = min(n, 1<<40)*8, min(n, 1<<40)*uint64(bits)
 		}
 		if n > left+7 {
 			return fmt.Errorf("a page has more values than the %d that its header says", h.values)
 		}
 		left -= min(n, left)
-		_, _ = c.take(int(min(bytes, uint64(len(c.left))))) // some writers leave out what the last group is filled up with
+		_, _ = c.take(int(min(bytes, uint64(len(c.left))))) // some writers omit the padding
 	}
 	return nil
 }
 
-// broken makes an error of what the library does where it does not expect a file to be broken.
+// broken turns a panic of the library, which it raises for some damaged files, into an error.
 func broken(err *error) {
 	if e := recover(); e != nil {
 		*err = fmt.Errorf("it is broken: %v", e)
 	}
 }
 
-// openParquet reads the end of a file.
+// openParquet reads the footer of a file.
 func openParquet(file File) (p *parquet.File, err error) {
 	if file.Size() > fileMax {
 		return nil, fmt.Errorf("it has %d bytes; the limit is %d", file.Size(), int64(fileMax))

@@ -11,9 +11,10 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// days are the files that a target writes. Each batch makes a small file for each of its days. Its name is one that no other file has ever had: a request to a bucket that was given up
-// for lost can still arrive there, and must not put something older in the place of something newer. A day's small files are put together into one, and removed when that is durable; so
-// nothing is ever missing, and the names tell which files are in which.
+// days are the files that a target writes. Each batch makes a small file for each of its days, with
+// a name that no other file has ever had: an upload that seemed lost can still arrive in a bucket,
+// and must not replace newer data. A day's small files are combined into one, and removed once that
+// is durable. So no sample is ever missing, and the names show which files include which.
 type days struct {
 	a      *Archive
 	o      TargetOptions
@@ -22,7 +23,7 @@ type days struct {
 	open   map[string]*growing
 }
 
-// growing is a day whose files are put together, with all rows of them.
+// growing is a day whose files may still be combined, with all rows of them.
 type growing struct {
 	day     string
 	metrics *metrics
@@ -34,24 +35,25 @@ type growing struct {
 
 type rowID struct{ device, key string }
 
-// part is a file, by its number, or what files of a day were put together into it, by their first and last one's.
+// part is a file, by its number, or a combination of files, by the numbers of its first and last
+// one.
 type part struct{ first, last int }
 
 const (
-	partsMax     = 64        // files of a day that are put together at the latest
+	partsMax     = 64        // files of a day; more are combined
 	openMax      = 400       // days: a backlog of a year
-	openBytesMax = 128 << 20 // rows' bytes of all days that grow, about
-	dayBytesMax  = 16 << 20  // of one
-	writersMax   = 16        // files that are written at one time
+	openBytesMax = 128 << 20 // bytes of rows in all growing days, an estimate
+	dayBytesMax  = 16 << 20  // bytes of rows in one
+	writersMax   = 16        // concurrent writes of files
 )
 
-// write puts samples into files, and gives one error for each: nil where it is in one, durably.
+// write writes samples to files, and returns an error for each: nil if it is durable.
 func (d *days) write(ctx context.Context, samples []timeseries.Sample) []error {
 	type fresh struct { // a file
 		*growing
 		part part
 		rows []*row
-		of   []int // samples
+		of   []int // indexes of its samples
 		err  error
 	}
 	errs := make([]error, len(samples))
@@ -77,7 +79,8 @@ func (d *days) write(ctx context.Context, samples []timeseries.Sample) []error {
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, writersMax)
 	for _, f := range all {
-		f.rows = slices.DeleteFunc(lastOfEach(f.rows), f.has) // those that were delivered before, and are as they were
+		// drop rows delivered before and unchanged
+		f.rows = slices.DeleteFunc(lastOfEach(f.rows), f.has)
 		if len(f.rows) == 0 {
 			continue
 		}
@@ -101,7 +104,7 @@ func (d *days) write(ctx context.Context, samples []timeseries.Sample) []error {
 	return errs
 }
 
-// grow gives the day's files that may still grow, with room for a sample's metrics.
+// grow returns a growing day with room for a sample's metrics.
 func (d *days) grow(day string, s *timeseries.Sample) *growing {
 	g := d.open[day]
 	if g != nil && !g.metrics.room(s) {
@@ -115,13 +118,13 @@ func (d *days) grow(day string, s *timeseries.Sample) *growing {
 	return g
 }
 
-// has reports whether a row is in a file already.
+// has reports whether a file has the same row already.
 func (g *growing) has(r *row) bool {
 	i, ok := g.index[rowID{r.device, r.key}]
 	return ok && sameRow(g.rows[i], r)
 }
 
-// add notes what has come in a file. Of a sample that was there the later state counts.
+// add records the rows of a file. The later state of a sample replaces the earlier one.
 func (g *growing) add(rows []*row, p part) {
 	for _, r := range rows {
 		id := rowID{r.device, r.key}
@@ -137,7 +140,8 @@ func (g *growing) add(rows []*row, p part) {
 	g.files = append(g.files, p)
 }
 
-// merge puts files together: those of days that have many, or that have grown enough; with all, those of each day. Where that fails the small files stay, and are as good.
+// merge combines the files of days that have many or have grown enough, or with all of every day.
+// On failure the small files stay, and serve as well.
 func (d *days) merge(ctx context.Context, all bool) {
 	for _, g := range d.byAge() {
 		full := all || len(g.rows) >= d.o.Rows || g.bytes >= dayBytesMax
@@ -145,7 +149,7 @@ func (d *days) merge(ctx context.Context, all bool) {
 			d.together(ctx, g, full)
 		}
 	}
-	for _, g := range d.byAge() { // what is too much in memory, too: the oldest first
+	for _, g := range d.byAge() { // also bound the memory, oldest first
 		if d.openBytes() <= openBytesMax && len(d.open) <= openMax {
 			return
 		}
@@ -153,11 +157,11 @@ func (d *days) merge(ctx context.Context, all bool) {
 	}
 }
 
-// byAge are the days that grow, those first that have got nothing for the longest time.
+// byAge returns the growing days, those without new samples for the longest time first.
 func (d *days) byAge() (all []*growing) {
 	for _, g := range d.open {
 		if len(g.files) == 0 {
-			delete(d.open, g.day) // its only file has failed
+			delete(d.open, g.day) // its only write failed
 			continue
 		}
 		all = append(all, g)
@@ -175,7 +179,8 @@ func (d *days) openBytes() (n int) {
 	return n
 }
 
-// together makes one file of a day's. A day that is full grows no more; so does one whose files cannot be put together, since they would stay in memory.
+// together combines a day's files. A full day stops growing; so does one whose files cannot be
+// combined, because they would stay in memory.
 func (d *days) together(ctx context.Context, g *growing, full bool) {
 	if full {
 		d.finish(g)
@@ -189,13 +194,13 @@ func (d *days) together(ctx context.Context, g *growing, full bool) {
 		d.o.Logger.Warn("small archive files were not merged", "day", g.day, "files", len(g.files), "error", err)
 		return
 	}
-	for _, p := range g.files { // in order: see Store.List
+	for _, p := range g.files { // in order, for Store.List
 		d.a.removeIncluded(ctx, d.name(g.day, p), d.o.Logger)
 	}
 	g.files = []part{whole}
 }
 
-// finish lets a day's files grow no more. The next sample of the day begins new ones.
+// finish stops a day from growing. The day's next sample starts a new set of files.
 func (d *days) finish(g *growing) {
 	if d.open[g.day] == g {
 		delete(d.open, g.day)
@@ -206,14 +211,14 @@ func (d *days) name(day string, p part) string {
 	return fmt.Sprintf("%s%s%s-%010d-%010d.parquet", dayDir(day), removed, d.writer, p.first, p.last)
 }
 
-// put writes a file of a day's.
+// put writes a file of a day.
 func (d *days) put(ctx context.Context, g *growing, p part, rows []*row) error {
 	rows = slices.Clone(rows)
 	slices.SortFunc(rows, inFile)
 	return d.a.put(ctx, d.name(g.day, p), g.metrics.names, fromSlice(rows))
 }
 
-// lastOfEach keeps of rows with one key the last, which is how the item went.
+// lastOfEach returns the last row of each key: the item's state before its removal.
 func lastOfEach(rows []*row) (some []*row) {
 	at := map[rowID]int{}
 	for _, r := range rows {

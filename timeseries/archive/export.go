@@ -12,30 +12,33 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// ExportOptions say what is exported, and how. The zero value is ready to use.
+// ExportOptions configure Export. The zero value is valid.
 type ExportOptions struct {
-	// From is the first instant, and To the one behind the last. Zero: no bound.
+	// From is the first instant, and To the first one after the range. Zero: no bound.
 	From, To time.Time
-	// Segments is how many parts of the table are read at one time. Default: 4. Range: 1 to 100.
+	// Segments is the number of parts of the table that are read concurrently. Default: 4. Range: 1
+	// to 100.
 	Segments int
-	// Rows is how many samples are kept in memory, at up to 500 bytes each on average; more are set aside in files of TempDir, in order, and merged. Default: 250,000. Range: 1 to
-	// 10,000,000.
+	// Rows is the number of samples in memory, about 500 bytes each; more go to sorted files in
+	// TempDir, which are merged later. Default: 250,000. Range: 1 to 10,000,000.
 	Rows int
-	// TempDir is where they are set aside. Default: the machine's directory for temporary files.
+	// TempDir is the directory of these files. Default: the machine's directory for temporary
+	// files.
 	TempDir string
-	// Eventual reads may miss what was written just before, at half the cost. Default: strong reads.
+	// Eventual reads may miss the latest writes, at half the cost. Default: strong reads.
 	Eventual bool
-	// Progress is told now and then how far it is. Default: nobody is.
+	// Progress is called from time to time. Default: no calls.
 	Progress func(Report)
 }
 
-// Report is what an export has done.
+// Report counts the samples of an export.
 type Report struct {
-	Read    int64 `json:"read"`    // samples of the live table
-	Written int64 `json:"written"` // samples that are in the files
-	Kept    int64 `json:"kept"`    // of those: samples that only the archive had, as the table's have expired
-	Files   int64 `json:"files"`   // days
-	Done    bool  `json:"-"`       // all is read
+	Read    int64 `json:"read"`    // samples in the live table
+	Written int64 `json:"written"` // samples in the files
+	// those of Written that only the archive had, because they expired in the table
+	Kept  int64 `json:"kept"`
+	Files int64 `json:"files"` // files, one per day
+	Done  bool  `json:"-"`     // the table is read
 }
 
 const (
@@ -47,8 +50,9 @@ const (
 	scanBatch       = 500
 )
 
-// Export writes what the live table has into a file a day, and keeps what the files have that are there. Repeated, it makes the same files; stopped, each day's file is as it was or
-// complete. Two exports into one archive must not run at one time.
+// Export writes the live table's samples to one file per day, and keeps samples that existing files
+// have. Repeating it makes the same files. When interrupted, each day's file is complete or as
+// before. Exports into one archive must not run concurrently.
 func (a *Archive) Export(ctx context.Context, s *timeseries.Series, o ExportOptions) (Report, error) {
 	if o.Rows == 0 {
 		o.Rows = rowsDefault
@@ -79,22 +83,22 @@ func (a *Archive) Export(ctx context.Context, s *timeseries.Series, o ExportOpti
 	return e.report, e.write(ctx)
 }
 
-// export is an export on its way.
+// export is the state of one Export.
 type export struct {
 	a       *Archive
 	o       ExportOptions
 	metrics *metrics
-	devices map[string]string // names, so that each is in memory once
+	devices map[string]string // interned names
 	there   map[string][]string
 	rows    []*row
-	bytes   int // of rows, about
+	bytes   int // of rows, an estimate
 	runs    []*run
 	report  Report
 }
 
 func (e *export) close() {
 	for _, r := range e.runs {
-		_ = r.close() // its rows are merged, or not wanted
+		_ = r.close() // its rows are merged or not needed
 	}
 }
 
@@ -104,7 +108,7 @@ func (e *export) tell() {
 	}
 }
 
-// read gathers what the table has.
+// read reads the table.
 func (e *export) read(ctx context.Context, s *timeseries.Series) error {
 	ctx, cancel := context.WithCancel(ctx)
 	batches := make(chan []timeseries.Sample, e.o.Segments)
@@ -138,7 +142,7 @@ func (e *export) read(ctx context.Context, s *timeseries.Series) error {
 	return nil
 }
 
-// scan sends the samples of a segment.
+// scan sends the samples of a segment in slices.
 func scan(ctx context.Context, samples iter.Seq2[timeseries.Sample, error], to chan<- []timeseries.Sample) error {
 	var batch []timeseries.Sample
 	send := func() error {
@@ -208,7 +212,7 @@ func (e *export) setAside() error {
 	return nil
 }
 
-// write merges what is gathered, and makes the file of each day.
+// write merges the rows and writes the file of each day.
 func (e *export) write(ctx context.Context) error {
 	sources := []iter.Seq2[*row, error]{fromSlice(e.rows)}
 	for _, r := range e.runs {
@@ -219,7 +223,7 @@ func (e *export) write(ctx context.Context) error {
 	r, err, more := next()
 	for more && err == nil {
 		day := r.day()
-		rest := func(yield func(*row, error) bool) { // of the day
+		rest := func(yield func(*row, error) bool) { // yields the rows of the day
 			for more && err == nil && r.day() == day {
 				if !yield(r, nil) {
 					return
@@ -237,7 +241,7 @@ func (e *export) write(ctx context.Context) error {
 	return err
 }
 
-// day makes the file of a day, with what it has already.
+// day writes the file of a day, including the rows of the existing file.
 func (e *export) day(ctx context.Context, day string, live iter.Seq2[*row, error]) error {
 	name := dayDir(day) + exported
 	kept, source := int64(0), live
@@ -288,7 +292,7 @@ func (e *export) day(ctx context.Context, day string, live iter.Seq2[*row, error
 	return nil
 }
 
-// learn reads which metrics the file has that is there, since the columns are settled before the first row.
+// learn reads the metrics of an existing file: the columns must be known before the first row.
 func (e *export) learn(ctx context.Context, name string) error {
 	file, err := e.a.store.Open(ctx, name)
 	if err != nil {

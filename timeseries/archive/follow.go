@@ -22,23 +22,28 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// FollowOptions say how expired samples are archived. DB and Streams are required.
+// FollowOptions configure Follow. DB and Streams are required.
 type FollowOptions struct {
-	DB      *dynamodb.Client        // of the series, also for leases and checkpoints
-	Streams *dynamodbstreams.Client // of the same endpoint
-	// Name is whose checkpoints they are: one name for one archive. Default: "archive." and the table's name. Up to 1 KB.
+	DB      *dynamodb.Client        // endpoint of the series; also stores leases and checkpoints
+	Streams *dynamodbstreams.Client // the same endpoint
+	// Name identifies the checkpoints: one name per archive. Default: "archive." and the table's
+	// name. Up to 1 KB.
 	Name string
-	// Every is how long a sample waits for others at most, in real time. Default: one minute. Range: a millisecond to an hour.
+	// Every is the longest time that a sample waits for others, in real time. Default: one minute.
+	// Range: a millisecond to an hour.
 	Every time.Duration
-	// Rows is how many samples make a file at most; 64 MB of them do as well. Default: 50,000. Range: 1 to 400,000.
+	// Rows is the maximum number of samples in a file, which also ends at 64 MB. Default: 50,000.
+	// Range: 1 to 400,000.
 	Rows int
-	// Mark is the attribute in which guard notes that it has removed a sample because it has expired, where the endpoint's TTL does not. Default: none.
+	// Mark is the attribute with which guard marks an expired sample before it removes it, at an
+	// endpoint without TTL. Default: none.
 	Mark string
-	// Lease is after how long a silent follower's shards are taken over. Default: 10 s.
+	// Lease is the time after which others take over the shards of a silent follower. Default: 10
+	// s.
 	Lease time.Duration
-	// Archived is told of each file. Default: nobody is.
+	// Archived is called after each file. Default: no calls.
 	Archived func(name string, samples int)
-	// Logger is told what an operator has to know. Default: nobody is.
+	// Logger receives messages for operators. Default: none.
 	Logger *slog.Logger
 }
 
@@ -75,9 +80,11 @@ func (o FollowOptions) validate() error {
 	return nil
 }
 
-// Follow archives samples as they expire, until ctx is done or the table is gone. It reads the table's stream: a sample is gone from the table first, and its image is in the stream until
-// it is in a file; the stream's checkpoint passes it only then. So nothing is lost while it is away for less than the stream keeps (24 hours), and what is read twice after a crash
-// is known by the sequence numbers in the files' names. What somebody deletes is not archived.
+// Follow archives samples as they expire, until ctx is done or the table is deleted. It reads the
+// table's stream: a sample leaves the table first, and the stream's checkpoint passes its image
+// only when a file has it. So no sample is lost unless Follow pauses for longer than the stream's
+// retention (24 hours). The sequence numbers in the files' names identify records read twice after
+// a crash. Follow ignores deletes by clients.
 func (a *Archive) Follow(ctx context.Context, s *timeseries.Series, o FollowOptions) error {
 	table := s.Spec().Table
 	o = o.withDefaults(table)
@@ -108,7 +115,7 @@ func (a *Archive) Follow(ctx context.Context, s *timeseries.Series, o FollowOpti
 	return err
 }
 
-// follower gathers the expired samples of shards.
+// follower collects the expired samples of shards.
 type follower struct {
 	a      *Archive
 	o      FollowOptions
@@ -116,17 +123,17 @@ type follower struct {
 	shards map[string]*gathering
 }
 
-// gathering is what of a shard is not yet in a file.
+// gathering is the samples of a shard that no file has yet.
 type gathering struct {
 	shard   string
 	mu      sync.Mutex
-	ctx     context.Context // of the reading; once it is done another may have the shard
-	last    string          // sequence number that was handed over last
-	covered []stretch       // by files that are there
+	ctx     context.Context // of the reading; when it is done another process may read the shard
+	last    string          // sequence number of the last record
+	covered []stretch       // stretches in existing files
 	metrics *metrics
 	rows    []expiredRow
-	bytes   int           // of rows, about
-	since   clock.Elapsed // of the first
+	bytes   int           // of rows, an estimate
+	since   clock.Elapsed // since the first row
 }
 
 type expiredRow struct {
@@ -135,7 +142,7 @@ type expiredRow struct {
 	record   deliver.Record
 }
 
-// stretch says that a day's file has all that expired in a shard between two sequence numbers.
+// stretch is the sequence numbers of a shard whose expired samples a day's file has.
 type stretch struct{ day, first, last string }
 
 var expiredForm = regexp.MustCompile(`^dt=([0-9]{4}-[0-9]{2}-[0-9]{2})/expired-(.+)-([0-9]{1,40})-([0-9]{1,40})\.parquet$`)
@@ -157,7 +164,7 @@ func (f *follower) handle(ctx context.Context, shard string, records []deliver.R
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.ctx == nil || g.ctx.Err() != nil || compareSequences(records[0].Sequence(), g.last) <= 0 {
-		if err := f.begin(ctx, g); err != nil { // it is read again, from its checkpoint on
+		if err := f.begin(ctx, g); err != nil { // the shard is read again from its checkpoint
 			return err
 		}
 	}
@@ -199,7 +206,7 @@ func (f *follower) handle(ctx context.Context, shard string, records []deliver.R
 	return nil
 }
 
-// begin forgets what was gathered, and looks which files the shard has.
+// begin drops unwritten samples, and lists the shard's files.
 func (f *follower) begin(ctx context.Context, g *gathering) error {
 	days, err := f.a.files(ctx)
 	if err != nil {
@@ -222,7 +229,7 @@ func (g *gathering) covers(day, sequence string) bool {
 	})
 }
 
-// readExpired gives the sample that a record tells of.
+// readExpired returns the expired sample in a record.
 func readExpired(record deliver.Record, mark string) (s timeseries.Sample, err error) {
 	if record.Dynamodb == nil || len(record.Dynamodb.OldImage) == 0 {
 		return s, errors.New("the stream has no old images")
@@ -231,15 +238,16 @@ func readExpired(record deliver.Record, mark string) (s timeseries.Sample, err e
 	if err != nil {
 		return s, err
 	}
-	delete(image, mark) // it is no metric
+	delete(image, mark) // not a metric
 	s, _, err = timeseries.ReadItem(image)
 	return s, err
 }
 
-// flush writes what is gathered, by day, and lets go of the records. It goes on trying until the shard is no longer its own.
+// flush writes the collected samples by day, and releases their records. It retries until the shard
+// has another reader.
 func (f *follower) flush(g *gathering) error {
 	if len(g.rows) == 0 {
-		g.metrics = newMetrics() // those of samples that were in files already
+		g.metrics = newMetrics() // drop metrics of samples that files had already
 		return nil
 	}
 	days := map[string][]*row{}
@@ -274,12 +282,12 @@ func (f *follower) flush(g *gathering) error {
 	return nil
 }
 
-// prune forgets files that lie before what can still be handed over.
+// prune forgets files before the first record that can still arrive.
 func (g *gathering) prune(first string) {
 	g.covered = slices.DeleteFunc(g.covered, func(s stretch) bool { return compareSequences(s.last, first) < 0 })
 }
 
-// flushOld writes what has waited for long enough, until ctx is done.
+// flushOld writes samples that have waited long enough, until ctx is done.
 func (f *follower) flushOld(ctx context.Context) {
 	for ctx.Err() == nil {
 		clock.Pause(max(f.o.Every/4, time.Millisecond), ctx.Done())
@@ -292,14 +300,14 @@ func (f *follower) flushOld(ctx context.Context) {
 		for _, g := range all {
 			g.mu.Lock()
 			if len(g.rows) > 0 && g.ctx.Err() == nil && g.since() >= f.o.Every {
-				_ = f.flush(g) // an error says that the shard is no longer its own
+				_ = f.flush(g) // on error the shard has another reader
 			}
 			g.mu.Unlock()
 		}
 	}
 }
 
-// fileShard is a shard's name as it stands in files' names.
+// fileShard returns the form of a shard's name in file names.
 func fileShard(shard string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
@@ -309,7 +317,7 @@ func fileShard(shard string) string {
 	}, shard)
 }
 
-// compareSequences orders sequence numbers, which are decimal. "" is before all.
+// compareSequences compares decimal sequence numbers. "" sorts first.
 func compareSequences(a, b string) int {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))

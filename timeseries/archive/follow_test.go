@@ -18,7 +18,8 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// crashing is a store that ends its user at the nth file: right after it is there, before anybody knows.
+// crashing is a store that ends its user right after the nth file is stored, before anyone else
+// knows of it.
 type crashing struct {
 	Store
 	left atomic.Int64
@@ -37,7 +38,7 @@ func (c *crashing) Put(ctx context.Context, name string, write func(io.Writer) e
 	return err
 }
 
-// rawRows are the rows of all files, without regard to doubles.
+// rawRows counts the rows of all files, duplicates included.
 func rawRows(t *testing.T, path string) map[string]int {
 	t.Helper()
 	a := New(Dir(path))
@@ -58,7 +59,7 @@ func rawRows(t *testing.T, path string) map[string]int {
 	return rows
 }
 
-// follow runs until so many rows are archived, or it has crashed, or a deadline.
+// follow runs until this many rows are archived, it has crashed, or a deadline passes.
 func (x *world) follow(ctx context.Context, a *Archive, rows int, until func() bool) {
 	x.t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
@@ -84,7 +85,8 @@ func (x *world) follow(ctx context.Context, a *Archive, rows int, until func() b
 	<-ended
 }
 
-// What expires is in the files, each sample once, however often the follower crashes between a file and its checkpoint, and with batches of other sizes. What is deleted is not.
+// The files have each expired sample once, with crashes between a file and its checkpoint and with
+// batches of other sizes. They have no deleted samples.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	x := frozen(t, 40*time.Hour)
@@ -107,7 +109,7 @@ func TestFollow(t *testing.T) {
 		x.follow(ctx, New(store), rows, func() bool { return ctx.Err() != nil })
 		cancel()
 	}
-	_, err := x.db.Clock().Advance(t.Context(), 9*time.Hour) // less than a stream keeps
+	_, err := x.db.Clock().Advance(t.Context(), 9*time.Hour) // less than the stream's retention
 	must(t, err)
 	a := New(Dir(path))
 	x.follow(t.Context(), a, 20, func() bool { return len(rawRows(t, path)) >= len(want) })
@@ -150,7 +152,8 @@ func TestSequences(t *testing.T) {
 	}
 }
 
-// Samples that are in files already take no columns from those that are not: with as many metrics as a file has columns for, the next one is archived all the same.
+// Samples that files have already use no columns: with as many metrics as a file has columns, the
+// next one is still archived.
 func TestFollowManyMetrics(t *testing.T) {
 	t.Parallel()
 	var records []deliver.Record
@@ -167,7 +170,8 @@ func TestFollowManyMetrics(t *testing.T) {
 		}})
 	}
 	path := t.TempDir()
-	for _, some := range [][]deliver.Record{records[:4], records} { // the second time from a checkpoint before them
+	// the second time from a checkpoint before them
+	for _, some := range [][]deliver.Record{records[:4], records} {
 		f := &follower{a: New(Dir(path)), o: FollowOptions{Rows: 1}.withDefaults("weather"), shards: map[string]*gathering{}}
 		must(t, f.handle(t.Context(), "shard", some))
 		if rows := rawRows(t, path); len(rows) != len(some) {

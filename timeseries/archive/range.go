@@ -14,7 +14,8 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// Range gives a device's samples out of the archive, in the order of time. It has a device's day in memory, up to 1 GB, and a page of each column of a file.
+// Range returns a device's samples in the archive, by time. It holds a device's day in memory, up
+// to 1 GB, and a page of each column of a file.
 func (a *Archive) Range(ctx context.Context, q timeseries.Query) iter.Seq2[timeseries.Sample, error] {
 	return func(yield func(timeseries.Sample, error) bool) {
 		fail := func(err error) { yield(timeseries.Sample{}, err) }
@@ -74,18 +75,18 @@ func checkQuery(q timeseries.Query) error {
 }
 
 const (
-	listsMax     = 100     // how often the files of a day are listed again
-	deviceDayMax = 1 << 30 // bytes of a device's day in memory, about
-	sampleBytes  = 400     // that a sample takes besides what is in it
+	listsMax     = 100     // maximum number of listings of a day's files
+	deviceDayMax = 1 << 30 // bytes of a device's day in memory, an estimate
+	sampleBytes  = 400     // overhead of a sample
 )
 
-// day reads a device's samples of a day out of these files. Of those with one Key it returns the
-// last file's, which is how the item went.
+// day reads a device's samples of a day. Of samples with one Key it returns the last file's, the
+// item's final state.
 //
-// A target, here or in another process, may put files together into a larger one, and remove them,
-// before they are read. Then day lists the day's files again, and reads those that are new to it. It
-// keeps what it has read, since no file changes: so it comes to an end even if it reads more slowly
-// than a target puts files together. A file that could not be opened, and is listed again, is an error.
+// A target, here or in another process, may combine files and remove them before day reads them.
+// Then day lists the files again, and reads the new ones. It keeps the files that it has read,
+// since files never change: so it terminates even if it reads more slowly than a target combines
+// files. A file that cannot be opened and is listed again is an error.
 func (a *Archive) day(ctx context.Context, day string, names []string, q timeseries.Query) ([]timeseries.Sample, error) {
 	read := map[string]*deviceFile{}
 	for lists := 0; ; lists++ {
@@ -106,13 +107,13 @@ func (a *Archive) day(ctx context.Context, day string, names []string, q timeser
 	}
 }
 
-// deviceFile is a device's samples in a file, and about how many bytes they have.
+// deviceFile is a device's samples in a file, and an estimate of their bytes.
 type deviceFile struct {
 	samples []timeseries.Sample
 	bytes   int
 }
 
-// readDay reads the files that are not in read yet. It returns the name of a file that is missing.
+// readDay reads the files that are not in read yet. It returns the name of a missing file.
 func (a *Archive) readDay(ctx context.Context, names []string, q timeseries.Query, read map[string]*deviceFile) (missing string, err error) {
 	maps.DeleteFunc(read, func(name string, _ *deviceFile) bool { return !slices.Contains(names, name) })
 	left := deviceDayMax
@@ -136,7 +137,7 @@ func (a *Archive) readDay(ctx context.Context, names []string, q timeseries.Quer
 	return "", nil
 }
 
-// readDevice reads a device's samples in a file, which may have so many bytes.
+// readDevice reads a device's samples in a file, up to a number of bytes.
 func (a *Archive) readDevice(ctx context.Context, name string, q timeseries.Query, bytesMax int) (*deviceFile, error) {
 	f := &deviceFile{}
 	m := newMetrics()
@@ -178,7 +179,7 @@ func joined(names []string, read map[string]*deviceFile, newest bool) (samples [
 	return samples
 }
 
-// project leaves out what was not asked for.
+// project drops metrics that the query does not select.
 func project(s *timeseries.Sample, metrics []string) {
 	s.Tags = nil
 	for name := range s.Values {
@@ -188,9 +189,11 @@ func project(s *timeseries.Sample, metrics []string) {
 	}
 }
 
-// Union gives a device's samples out of the live table and the archive in one order, without doubles; of two with one Key the live one's. The live table is asked first, so that a
-// sample which expires meanwhile is seen there. One that has expired before, and that Follow has not yet written, is in neither: at most its FollowOptions.Every later it is. So is
-// one that guard has not yet archived, since a Reader leaves out what has expired, and one that goes while the range is read, behind the first page.
+// Union returns a device's samples in the live table and the archive, in one order and without
+// duplicates; of two with one Key the live one. It reads the live table first, so it sees a sample
+// that expires meanwhile. Three samples are in neither place: one that Follow has not written yet,
+// for at most FollowOptions.Every; an expired one that guard has not archived yet, since a Reader
+// omits it; and one that expires during the read, after the first page.
 func (a *Archive) Union(ctx context.Context, live *timeseries.Reader, q timeseries.Query) iter.Seq2[timeseries.Sample, error] {
 	return func(yield func(timeseries.Sample, error) bool) {
 		if err := checkQuery(q); err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// read gives the rows of a file; with a device only its own, in row groups that may have some. Its metrics get numbers in m.
+// read returns the rows of a file; with a device only its rows, from row groups that may have some.
+// It numbers the metrics in m.
 func (a *Archive) read(ctx context.Context, name, device string, m *metrics) iter.Seq2[*row, error] {
 	return func(yield func(*row, error) bool) {
 		fail := func(err error) { yield(nil, fmt.Errorf("read %s in %s: %w", name, a.store, err)) }
@@ -57,25 +58,25 @@ func (a *Archive) read(ctx context.Context, name, device string, m *metrics) ite
 	}
 }
 
-// mayHold reports whether a text may be in a column of which these are the statistics.
+// mayHold reports whether a column with these statistics may contain a text.
 func mayHold(bounds *format.Statistics, text string) bool {
 	if len(bounds.MinValue) == 0 || len(bounds.MaxValue) == 0 {
-		return true // who made the file tells none
+		return true // the writer stored no statistics
 	}
 	low, high := string(bounds.MinValue), string(bounds.MaxValue)
-	// A bound may be cut short: then the greatest is a prefix of what it was, or above it.
+	// A bound may be truncated: then the greatest is a prefix of the true one, or above it.
 	return low <= text && (text <= high || strings.HasPrefix(text, high))
 }
 
-// layout says which column of a file is what.
+// layout maps a file's columns to the parts of a sample.
 type layout struct {
 	device, key, tags int
-	metric            map[int]int // number of the metric of a column
-	optional          []bool      // by column: a value may be missing
+	metric            map[int]int // metric number by column
+	optional          []bool      // by column: values may be missing
 }
 
 func newLayout(schema *parquet.Schema, m *metrics) (l layout, err error) {
-	defer broken(&err) // the library does not know all that a schema may say of a column
+	defer broken(&err) // the library panics for some valid schemas
 	l = layout{device: -1, key: -1, tags: -1, metric: map[int]int{}}
 	for i, path := range schema.Columns() {
 		leaf, _ := schema.Lookup(path...)
@@ -90,7 +91,7 @@ func newLayout(schema *parquet.Schema, m *metrics) (l layout, err error) {
 			l.key = i
 		case name == columnMetadata && kind == parquet.ByteArray:
 			l.tags = i
-		case name == columnTime: // the key has it to the nanosecond
+		case name == columnTime: // the key has nanoseconds
 		case kind == parquet.Double:
 			if l.metric[i], err = m.of(name); err != nil {
 				return l, err
@@ -103,7 +104,7 @@ func newLayout(schema *parquet.Schema, m *metrics) (l layout, err error) {
 	return l, nil
 }
 
-// rows gives the rows of a row group, which are so many.
+// rows returns the rows of a row group with this many rows.
 func (l *layout) rows(group parquet.RowGroup, left int64) iter.Seq2[*row, error] {
 	return func(yield func(*row, error) bool) {
 		from := group.Rows()

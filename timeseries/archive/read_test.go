@@ -21,7 +21,7 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// memory is a store for files that are read.
+// memory is a read-only store.
 type memory map[string][]byte
 
 type memoryFile struct{ *bytes.Reader }
@@ -56,7 +56,7 @@ func (m memory) Remove(_ context.Context, name string) error {
 
 func (m memory) String() string { return "memory" }
 
-// written is a file of so many rows, with metadata in every third.
+// written returns a file with this many rows, every third with metadata.
 func written(t testing.TB, rows int) []byte {
 	t.Helper()
 	m := newMetrics()
@@ -77,7 +77,7 @@ func written(t testing.TB, rows int) []byte {
 	return store["x"]
 }
 
-// rewritten is a file whose columns are encoded in another way.
+// rewritten returns the file with other encodings.
 func rewritten(t testing.TB, options ...parquet.WriterOption) []byte {
 	t.Helper()
 	type line struct {
@@ -97,7 +97,7 @@ func rewritten(t testing.TB, options ...parquet.WriterOption) []byte {
 	return b.Bytes()
 }
 
-// readAll reads the rows of a file.
+// readAll returns the rows of a file.
 func readAll(t testing.TB, file []byte) (rows []*row, err error) {
 	for r, err := range New(memory{"dt=2030-01-01/x.parquet": file}).read(t.Context(), "dt=2030-01-01/x.parquet", "", newMetrics()) {
 		if err != nil {
@@ -108,7 +108,7 @@ func readAll(t testing.TB, file []byte) (rows []*row, err error) {
 	return rows, nil
 }
 
-// pages calls for the header of each page, with what it is in.
+// pages calls each with the offsets and the column of every page.
 func pages(t testing.TB, file []byte, each func(at, data int64, meta *format.ColumnMetaData)) {
 	t.Helper()
 	p, err := openParquet(memoryFile{bytes.NewReader(file)})
@@ -130,7 +130,7 @@ func pages(t testing.TB, file []byte, each func(at, data int64, meta *format.Col
 	}
 }
 
-// field is where the value of a page header's field is.
+// field returns the position of a field's value in a page header.
 func field(t testing.TB, file []byte, at int64, wanted int) (begin, end int64) {
 	t.Helper()
 	c := &compact{left: file[at:]}
@@ -147,7 +147,7 @@ func field(t testing.TB, file []byte, at int64, wanted int) (begin, end int64) {
 	return begin, end
 }
 
-// overwrite puts an integer in the place of another, in as many bytes.
+// overwrite replaces an integer by another of the same length.
 func overwrite(file []byte, begin, end, v int64) {
 	var b [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(b[:], uint64(v<<1^v>>63))
@@ -161,7 +161,7 @@ func overwrite(file []byte, begin, end, v int64) {
 	file[end-1] &= 0x7f
 }
 
-// withoutChecksums is a file whose pages may be changed without anybody noticing by their checksums.
+// withoutChecksums returns the file without checksums, so that changes of its pages go unnoticed.
 func withoutChecksums(t testing.TB, file []byte) []byte {
 	t.Helper()
 	file = bytes.Clone(file)
@@ -179,7 +179,8 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// A file that is damaged, or made to do harm, is an error that names it, or other rows; it ends nobody's process, and takes no more memory than is allowed.
+// Reading a damaged or malicious file returns an error that names it, or other rows; it neither
+// panics nor exceeds the memory limit.
 func FuzzReadFile(f *testing.F) {
 	for _, rows := range []int{1, 20, 300} {
 		file := written(f, rows)
@@ -207,7 +208,8 @@ func FuzzReadFile(f *testing.F) {
 	})
 }
 
-// A file that is cut is an error. One that is changed, where no checksum tells, is an error or other rows, and takes little memory.
+// Reading a truncated file is an error. A change without a checksum is an error or other rows, and
+// takes little memory.
 func TestReadDamaged(t *testing.T) {
 	whole := written(t, 300)
 	if rows, err := readAll(t, whole); len(rows) != 300 || err != nil {
@@ -242,7 +244,8 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// What a header promises and the file does not keep is said exactly, and before anything is allocated for it.
+// An error names the exact promise of a header that the file breaks, before memory is allocated for
+// it.
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	whole := withoutChecksums(t, written(t, 300))
@@ -291,7 +294,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A footer in which row groups promise more columns than there are is refused before the library makes room for them.
+// A footer whose row groups promise too many columns is refused before the library allocates memory
+// for them.
 func TestReadManyColumns(t *testing.T) {
 	footer := []byte{0x15, 0x02, 0x19, 0x3c, 0x48, 4, 'r', 'o', 'o', 't', 0x15, 4, 0} // the root and two columns
 	for _, name := range []string{columnDevice, columnKey} {
@@ -313,11 +317,11 @@ func TestReadManyColumns(t *testing.T) {
 	}
 }
 
-// ending is a file whose reader is told to end while it looks at the headers of pages.
+// ending is a file that cancels its reader while the headers of pages are read.
 type ending struct {
 	memory
 	end   context.CancelFunc
-	reads int // since then
+	reads int // after the cancellation
 }
 
 type endingFile struct {
@@ -338,7 +342,7 @@ func (f endingFile) ReadAt(b []byte, at int64) (int, error) {
 	return f.File.ReadAt(b, at)
 }
 
-// Whoever reads a file is let go while its pages are looked at, which a file can make long.
+// Cancellation ends a reader while it checks pages, which a malicious file can make slow.
 func TestReadEnds(t *testing.T) {
 	t.Parallel()
 	values := map[string]float64{}

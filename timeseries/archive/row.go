@@ -12,7 +12,7 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// row is a sample as a file has it.
+// row is a sample in a file.
 type row struct {
 	device, key, metadata string
 	values                []value
@@ -23,7 +23,8 @@ type value struct {
 	number float64
 }
 
-// Names of columns that are no metrics. A metric of the same name, in whatever case, is refused: Athena and Spark do not tell cases apart.
+// Columns besides metrics. A metric with one of these names, in any case, is refused: Athena and
+// Spark ignore case.
 const (
 	columnDevice   = "deviceId"
 	columnTime     = "timestamp"
@@ -106,15 +107,16 @@ func (m *metrics) room(s *timeseries.Sample) bool {
 	return n <= metricsMax
 }
 
-// bytes is about how much memory a row takes.
+// bytes estimates the memory of a row.
 func (r *row) bytes() int {
 	return rowBytes + len(r.device) + len(r.key) + len(r.metadata) + 16*len(r.values)
 }
 
-// rowBytes is what a row takes besides what is in it.
+// rowBytes is the overhead of a row in memory.
 const rowBytes = 150
 
-// check refuses what no sample is. It is for what is written, too: a file with a row that is refused is not read at all.
+// check refuses rows that cannot be samples. Writers use it too, because one refused row makes a
+// file unreadable.
 func (r *row) check() error {
 	switch {
 	case r.device == "" || len(r.device) > deviceMax:
@@ -129,11 +131,11 @@ func (r *row) check() error {
 }
 
 const (
-	deviceMax   = 2048          // bytes; a partition key has no more
-	metadataMax = 6 * 400 << 10 // bytes; an item has 400 KB, of which JSON may escape each byte with six
+	deviceMax   = 2048          // bytes; the maximum of a partition key
+	metadataMax = 6 * 400 << 10 // bytes; an item has 400 KB, and JSON may escape each byte with six
 )
 
-// sameRow reports whether two rows of one file are alike.
+// sameRow reports whether two rows of one file are equal.
 func sameRow(a, b *row) bool {
 	sorted := func(r *row) []value {
 		return slices.SortedFunc(slices.Values(r.values), func(a, b value) int { return cmp.Compare(a.column, b.column) })
@@ -141,15 +143,15 @@ func sameRow(a, b *row) bool {
 	return inFile(a, b) == 0 && a.metadata == b.metadata && slices.Equal(sorted(a), sorted(b))
 }
 
-// day is the day in UTC that a row belongs to. A sample's key begins with it.
+// day returns the row's day in UTC, the start of its key.
 func (r *row) day() string { return r.key[:len(time.DateOnly)] }
 
-// byDay is the order of an export; within a day it is that of a file.
+// byDay orders an export: by day, and within a day like a file.
 func byDay(a, b *row) int { return cmp.Or(strings.Compare(a.day(), b.day()), inFile(a, b)) }
 
 func inFile(a, b *row) int {
 	return cmp.Or(strings.Compare(a.device, b.device), strings.Compare(a.key, b.key))
 }
 
-// dayDir is the directory of a day's files.
+// dayDir returns the directory of a day's files.
 func dayDir(day string) string { return "dt=" + day + "/" }

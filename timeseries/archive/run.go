@@ -12,11 +12,12 @@ import (
 	"slices"
 )
 
-// A run is rows in order, set aside in a temporary file so that memory has room for more. It is read by the process that has written it and by no other.
+// A run is a temporary file of sorted rows, for rows that memory has no room for. Only the process
+// that writes it reads it.
 
 type run struct{ file *os.File }
 
-// sortRows puts rows in order, of those that are the same one.
+// sortRows sorts rows, and drops duplicates.
 func sortRows(rows []*row) []*row {
 	slices.SortFunc(rows, byDay)
 	return slices.CompactFunc(rows, func(a, b *row) bool { return a.device == b.device && a.key == b.key })
@@ -57,7 +58,7 @@ func appendRow(b []byte, x *row) []byte {
 	return b
 }
 
-// rows gives them again.
+// rows returns the rows of the file.
 func (r *run) rows() iter.Seq2[*row, error] {
 	return func(yield func(*row, error) bool) {
 		if _, err := r.file.Seek(0, io.SeekStart); err != nil {
@@ -119,7 +120,7 @@ func noEnd(err error) error {
 	return fmt.Errorf("read rows that were set aside: %w", err)
 }
 
-// merged gives the rows of sources that are in an order, in that order; of those that are the same the first source's.
+// merged merges sorted sources; of equal rows it returns the first source's.
 func merged(order func(a, b *row) int, sources ...iter.Seq2[*row, error]) iter.Seq2[*row, error] {
 	if len(sources) == 1 {
 		return sources[0]

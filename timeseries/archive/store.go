@@ -13,19 +13,22 @@ import (
 	"strings"
 )
 
-// Store is where the files of an archive are. Names have slashes. Its methods may be called at once.
+// Store stores the files of an archive. Names have slashes. Its methods must be safe for concurrent
+// use.
 type Store interface {
-	// List returns the names that begin with a prefix, in order. Files may be put and removed
-	// meanwhile: a file that is there all the time is listed. Where one is put that includes others,
-	// and these are removed behind it, in order, the new one is listed or the first of the others.
+	// List returns the names with a prefix, in order. Other calls may put and remove files during a
+	// List. It must return every file that exists throughout. If a file is put that includes
+	// others, and these are then removed in order, List must return the new one or the first of the
+	// others.
 	List(ctx context.Context, prefix string) ([]string, error)
-	// Open opens a file to be read; its error is fs.ErrNotExist where there is none.
+	// Open opens a file for reading; its error is fs.ErrNotExist for a missing one.
 	Open(ctx context.Context, name string) (File, error)
-	// Put makes a file, or replaces it, as a whole: it is there durably with everything that write has written, or, after an error, as it was.
+	// Put creates or replaces a file as a whole: it is durable with all output of write, or, after
+	// an error, unchanged.
 	Put(ctx context.Context, name string, write func(io.Writer) error) error
-	// Remove takes a file away. That there is none is no error.
+	// Remove removes a file. A missing file is no error.
 	Remove(ctx context.Context, name string) error
-	// String is its address, for messages.
+	// String returns the address, for messages.
 	String() string
 }
 
@@ -36,12 +39,13 @@ type File interface {
 	Size() int64
 }
 
-// Dir is a Store in a directory, which is made when something is put there.
+// Dir returns a Store in a directory, which the first Put creates.
 func Dir(path string) Store { return dir(path) }
 
 type dir string
 
-// unfinished begins the names of files that are being written. Readers of directories of Parquet leave names with a dot out.
+// unfinished is the prefix of unfinished files. Readers of Parquet directories ignore names that
+// start with a dot.
 const unfinished = ".unfinished-"
 
 func (d dir) String() string { return string(d) }
@@ -52,8 +56,8 @@ func (d dir) List(_ context.Context, prefix string) (names []string, err error) 
 	return names, err
 }
 
-// walk appends the names of the files in a directory and in those below it. A directory that
-// somebody removes meanwhile has no files.
+// walk appends the names of the files below a directory. A directory that is removed meanwhile has
+// no files.
 func (d dir) walk(parent, prefix string, names *[]string) error {
 	entries, err := settled(func() ([]fs.DirEntry, error) {
 		return os.ReadDir(filepath.Join(string(d), filepath.FromSlash(parent)))
@@ -78,16 +82,16 @@ func (d dir) walk(parent, prefix string, names *[]string) error {
 	return nil
 }
 
-// hidden reports whether an entry is one that readers leave out.
+// hidden reports whether readers ignore an entry.
 func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
 
-// readingsMax is how often a directory is read before its removals are an error.
+// readingsMax is the number of times that settled reads a directory before it fails.
 const readingsMax = 1000
 
-// settled reads a directory until no file has gone since the reading before, and returns the last
-// reading. A system reads a large directory in pieces. While it does, a target may put a file where
-// it has read already, and remove those included where it has not read yet. One reading can
-// therefore miss a sample that was there all the time. The second one has the file that was put.
+// settled reads a directory until no file has disappeared since the previous reading, and returns
+// the last reading. A system reads a large directory in pieces. Meanwhile a target may put a file
+// into a piece already read, and remove the included files from a later one. So one reading can
+// miss a sample that existed throughout. The second reading has the new file.
 func settled(read func() ([]fs.DirEntry, error)) ([]fs.DirEntry, error) {
 	var before []string
 	for i := range readingsMax {
@@ -95,7 +99,7 @@ func settled(read func() ([]fs.DirEntry, error)) ([]fs.DirEntry, error) {
 		if err != nil {
 			return nil, err
 		}
-		var now []string // in order, as entries are
+		var now []string // in the order of the entries
 		for _, entry := range entries {
 			if !hidden(entry) { // unfinished files come and go
 				now = append(now, entry.Name())
@@ -136,7 +140,7 @@ func openLocal(path string) (File, error) {
 	return localFile{file, info.Size()}, nil
 }
 
-// Put writes under another name, syncs, renames, and syncs the directory.
+// Put writes to another name, syncs, renames, and syncs the directory.
 func (d dir) Put(_ context.Context, name string, write func(io.Writer) error) (err error) {
 	path := filepath.Join(string(d), filepath.FromSlash(name))
 	parent := filepath.Dir(path)
@@ -166,7 +170,7 @@ func (d dir) Put(_ context.Context, name string, write func(io.Writer) error) (e
 	return syncDir(parent)
 }
 
-// Remove leaves the directory: the day's next file is on its way, or others are there.
+// Remove keeps the directory: it has other files, or soon the day's next one.
 func (d dir) Remove(_ context.Context, name string) error {
 	err := os.Remove(filepath.Join(string(d), filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -175,7 +179,7 @@ func (d dir) Remove(_ context.Context, name string) error {
 	return err
 }
 
-// makeDirs makes a directory and those above it, durably.
+// makeDirs creates a directory and its parents, durably.
 func makeDirs(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() {
@@ -201,7 +205,7 @@ func syncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	// Not every file system syncs a directory; one that does not has nothing to sync.
+	// Some file systems cannot sync a directory, and need not.
 	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) {
 		return errors.Join(err, d.Close())
 	}

@@ -11,7 +11,7 @@ import (
 	"testing/fstest"
 )
 
-// entriesOf returns a directory's entries, of which these are the names.
+// entriesOf returns directory entries with these names.
 func entriesOf(names string) []fs.DirEntry {
 	files := fstest.MapFS{}
 	for _, name := range strings.Fields(names) {
@@ -21,16 +21,17 @@ func entriesOf(names string) []fs.DirEntry {
 	return entries
 }
 
-// A directory is read again until nothing has gone since the reading before. Files that come, and
-// those that are being written, are no reason.
+// A directory is read again until no file has disappeared since the previous reading. New and
+// unfinished files do not count.
 func TestSettled(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		readings []string
-		want     int // the number of the reading that counts
+		want     int // the number of the final reading
 	}{
 		{[]string{"1 2", "1 2"}, 2},
-		{[]string{"", "whole"}, 2}, // put where it was read already; the small ones were removed where it was not
+		// put into a piece already read, small ones removed from a later piece
+		{[]string{"", "whole"}, 2},
 		{[]string{"2 3", "3", "whole", "whole"}, 4},
 		{[]string{"1", "1 2", "1 2 3"}, 2},
 		{[]string{".unfinished-1 1", "1"}, 2},
@@ -59,8 +60,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// A list goes through directories below directories, and leaves out hidden files and what does not
-// begin with the prefix. There is none of what does not exist.
+// List descends into directories, and omits hidden files and those without the prefix. A missing
+// directory is empty.
 func TestDirList(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -83,7 +84,7 @@ func TestDirList(t *testing.T) {
 	}
 }
 
-// Days that somebody removes while the days are listed do not hide the days behind them.
+// Days that are removed during a List do not hide later days.
 func TestDirListRemovedDay(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -19,15 +19,18 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// TargetOptions say how the samples that guard removes are archived. The zero value is ready to use.
+// TargetOptions configure a Target. The zero value is valid.
 type TargetOptions struct {
-	// Wait is how long a sample waits for others at most before their file is written, in real time: guard removes it that much later. Default: 100 ms. Range: a millisecond to a minute.
+	// Wait is the longest time that a sample waits for others, in real time; guard removes it that
+	// much later. Default: 100 ms. Range: a millisecond to a minute.
 	Wait time.Duration
-	// Rows is how many samples make a file that is finished. Default: 50,000. Range: 1 to 400,000.
+	// Rows is the number of samples at which a file stops growing. Default: 50,000. Range: 1 to
+	// 400,000.
 	Rows int
-	// Mark is the attribute in which guard notes what it is about to remove (guard.Options.Mark): it is no metric. Default: none.
+	// Mark is the attribute with which guard marks an item before it removes it
+	// (guard.Options.Mark); it is no metric. Default: none.
 	Mark string
-	// Logger is told what an operator has to know. Default: nobody is.
+	// Logger receives messages for operators. Default: none.
 	Logger *slog.Logger
 }
 
@@ -36,10 +39,10 @@ const (
 	waitMax     = time.Minute
 
 	batchSamplesMax = 10_000   // of a batch
-	batchBytesMax   = 16 << 20 // of a batch, about
+	batchBytesMax   = 16 << 20 // of a batch, an estimate
 
-	writeTime = 5 * time.Minute // that writing a batch takes at most
-	mergeTime = time.Minute     // that putting files together takes at most, while what is delivered waits
+	writeTime = 5 * time.Minute // limit for writing a batch
+	mergeTime = time.Minute     // limit for combining files, during which deliveries wait
 	closeTime = 10 * time.Second
 )
 
@@ -63,33 +66,36 @@ func (o TargetOptions) validate() error {
 	return errors.Join(all...)
 }
 
-// Target archives samples before guard removes them: it is what guard.Options.Archive can be for one series. A delivery has arrived when its sample is in a file, durably. What is
-// delivered within a short time is written together, a file for each day, and a day's small files are put together when there are many.
+// Target archives samples before guard removes them; use it as guard.Options.Archive of one series.
+// A delivery succeeds when a file has its sample, durably. A target writes the deliveries of a
+// short time together, one file per day, and combines a day's small files when there are many.
 //
-// Guard may deliver a sample more than once: again after a crash of its own, and once more, as the final delivery, where the item was changed right before it went. The last
-// one counts; of two targets that are at work at one time, that of the one that was made later. What an item has besides its key, numbers and metadata is in no file, nor is its TTL;
-// a number is kept as a float64. All methods may be called at once.
+// Guard may deliver a sample more than once: again after a crash, and as a final delivery if the
+// item changed just before its removal. The last delivery counts; of two concurrent targets, the
+// newer one's. Files have an item's key, numbers (as float64) and metadata, but neither its TTL nor
+// other attributes. All methods are safe for concurrent use.
 type Target struct {
 	a      *Archive
 	o      TargetOptions
-	writer string // in the names of its files, and of no other's: those of later ones are greater
+	writer string // unique in the names of its files; later targets have greater ones
 
-	turn    chan struct{} // holds one for who writes files
-	days    days          // its holder's
+	turn    chan struct{} // a semaphore for writing files
+	days    days          // guarded by turn
 	batches sync.WaitGroup
-	merging context.Context // of what puts files together
+	merging context.Context // context for combining files
 	stop    context.CancelFunc
 
 	mu struct {
 		sync.Mutex
 		closed    bool
-		gathering *batch // that takes samples; nil: the next one begins a batch
+		gathering *batch // accepts samples; nil: the next sample starts a batch
 	}
 }
 
 var _ target.Target = (*Target)(nil)
 
-// Target makes a target. The archive must have no files of Export or Follow. What earlier targets have left of files that are in larger ones is removed.
+// Target returns a new target. The archive must have no files of Export or Follow. Target removes
+// files of earlier targets that larger ones include.
 func (a *Archive) Target(ctx context.Context, o TargetOptions) (*Target, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -112,28 +118,29 @@ func (a *Archive) Target(ctx context.Context, o TargetOptions) (*Target, error) 
 	return t, nil
 }
 
-// batch is samples that are written together.
+// batch is a set of samples for one write.
 type batch struct {
-	full    chan struct{} // closed when it takes no more
-	done    chan struct{} // closed when errs says what has become of each
+	full    chan struct{} // closed when it accepts no more samples
+	done    chan struct{} // closed when errs has the outcome of each sample
 	ctx     context.Context
-	cancel  context.CancelFunc // when nobody waits for it any more
+	cancel  context.CancelFunc // called when no caller waits any longer
 	samples []timeseries.Sample
 	errs    []error
 	bytes   int
-	waiting int // callers' samples; guarded by the target's lock
+	waiting int // samples whose callers wait; guarded by the target's lock
 }
 
-// place is a sample's in a batch.
+// place is a sample's position in a batch.
 type place struct {
 	*batch
 	at int
 }
 
-// errClosed says that a target takes nothing any more.
+// errClosed reports that a target is closed.
 var errClosed = errors.New("the archive is closed")
 
-// Deliver writes the samples of deliveries that guard makes. What is no sample of a series is refused for good.
+// Deliver writes the samples of guard's deliveries. A delivery that is not a sample of a series
+// fails for good.
 func (t *Target) Deliver(ctx context.Context, deliveries []target.Delivery) []error {
 	results := make([]error, len(deliveries))
 	places := make([]place, len(deliveries))
@@ -152,13 +159,13 @@ func (t *Target) Deliver(ctx context.Context, deliveries []target.Delivery) []er
 	return results
 }
 
-// expiry is what is needed of guard.Expiry.
+// expiry is the used part of guard.Expiry.
 type expiry struct {
 	Attribute string          `json:"attribute"`
 	Item      json.RawMessage `json:"item"`
 }
 
-// read gives the sample of a delivery.
+// read returns the sample of a delivery.
 func (t *Target) read(d *target.Delivery) (s timeseries.Sample, err error) {
 	var e expiry
 	if err := json.Unmarshal(d.Body, &e); err != nil {
@@ -181,12 +188,12 @@ func (t *Target) read(d *target.Delivery) (s timeseries.Sample, err error) {
 	return s, nil
 }
 
-// noSample is an error of what is refused for good.
+// noSample marks an error as final.
 func noSample(err error) error {
 	return &target.Error{Code: "NotASample", Message: err.Error(), Permanent: true, Err: err}
 }
 
-// join gives a sample a place in a batch.
+// join adds a sample to a batch.
 func (t *Target) join(s *timeseries.Sample, bytes int) (place, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,7 +214,7 @@ func (t *Target) join(s *timeseries.Sample, bytes int) (place, error) {
 	return place{b, len(b.samples) - 1}, nil
 }
 
-// endLocked lets no more samples into a batch.
+// endLocked closes a batch to further samples.
 func (t *Target) endLocked(b *batch) {
 	if t.mu.gathering == b {
 		t.mu.gathering = nil
@@ -215,7 +222,7 @@ func (t *Target) endLocked(b *batch) {
 	}
 }
 
-// await waits until a sample is in a file, or ctx is done.
+// await waits until a file has the sample, or ctx is done.
 func (t *Target) await(ctx context.Context, p place) error {
 	select {
 	case <-p.done:
@@ -225,13 +232,14 @@ func (t *Target) await(ctx context.Context, p place) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p.waiting--; p.waiting == 0 {
-		t.endLocked(p.batch) // who comes now must not get into it
+		t.endLocked(p.batch) // no later sample may join it
 		p.cancel()
 	}
 	return ctx.Err()
 }
 
-// run writes a batch when it is full or has waited, and it is its turn. It takes samples until then.
+// run writes a batch after it is full or has waited long enough, and after the writes before it.
+// Until then the batch accepts samples.
 func (t *Target) run(b *batch) {
 	defer b.cancel()
 	clock.Pause(t.o.Wait, b.full)
@@ -247,14 +255,16 @@ func (t *Target) run(b *batch) {
 	t.days.merge(ctx, false)
 }
 
-// write writes a batch within bounded time: a store that does not answer is an error, which guard tells of and tries again.
+// write writes a batch within a time limit: a store that hangs is an error, which guard logs and
+// retries.
 func (t *Target) write(b *batch) {
 	ctx, cancel := context.WithTimeout(b.ctx, writeTime)
 	defer cancel()
 	b.errs = t.days.write(ctx, b.samples)
 }
 
-// Close lets nothing more be delivered, waits for what is being written, and puts the small files of each day together, for up to 10 seconds: those that it does not get to stay, and are as good.
+// Close refuses further deliveries, waits for writes in progress, and combines the small files of
+// each day for up to 10 seconds. Small files that remain serve as well.
 func (t *Target) Close() {
 	t.mu.Lock()
 	t.mu.closed = true
@@ -264,7 +274,7 @@ func (t *Target) Close() {
 	t.mu.Unlock()
 	defer clock.AfterFunc(closeTime, t.stop).Stop()
 	t.batches.Wait()
-	t.turn <- struct{}{} // another Close may have it
+	t.turn <- struct{}{} // another Close may hold it
 	defer func() { <-t.turn }()
 	t.days.merge(t.merging, true)
 }

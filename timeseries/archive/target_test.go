@@ -25,7 +25,7 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// delivery is a sample as guard hands it over.
+// delivery returns a sample as guard delivers it.
 func delivery(t testing.TB, device string, at time.Time, values map[string]float64, more ...string) target.Delivery {
 	t.Helper()
 	item := map[string]types.AttributeValue{
@@ -53,7 +53,8 @@ func newTarget(t testing.TB, store Store, o TargetOptions) *Target {
 	return tg
 }
 
-// handOver hands samples over at once, each by itself, as guard does, and fails where one has not arrived.
+// handOver delivers samples concurrently, each by itself, like guard, and fails if one does not
+// arrive.
 func handOver(t testing.TB, to *Target, all ...target.Delivery) {
 	t.Helper()
 	var wait sync.WaitGroup
@@ -67,7 +68,8 @@ func handOver(t testing.TB, to *Target, all ...target.Delivery) {
 	wait.Wait()
 }
 
-// What is delivered within a short time is in one file for each day when the deliveries are answered; what is delivered again is in none besides.
+// Deliveries of a short time are in one file per day when they return; repeated deliveries make no
+// file.
 func TestTargetGathers(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -78,7 +80,8 @@ func TestTargetGathers(t *testing.T) {
 	}
 	handOver(t, to, all...)
 	first := contents(t, path)
-	if len(rawRows(t, path)) != 40 || len(first) < 3 || len(first) > 9 { // a loaded machine begins a second batch; three days each
+	// a slow machine starts a second batch; three days each
+	if len(rawRows(t, path)) != 40 || len(first) < 3 || len(first) > 9 {
 		t.Errorf("%d rows in %d files", len(rawRows(t, path)), len(first))
 	}
 	handOver(t, to, all...)
@@ -106,7 +109,8 @@ func deviceSamples(t testing.TB, a *Archive, device string) []timeseries.Sample 
 	return all(t, a.Range(t.Context(), timeseries.Query{Device: device}))
 }
 
-// The small files of a day become one when there are many, and at the end, of which a reader sees nothing.
+// The small files of a day become one when there are many, and at the end. Readers see no
+// difference.
 func TestTargetPutsTogether(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -116,7 +120,7 @@ func TestTargetPutsTogether(t *testing.T) {
 	files := 0
 	ended := make(chan struct{})
 	var readers sync.WaitGroup
-	readers.Go(func() { // sees each sample that was answered, while files come and go
+	readers.Go(func() { // sees each acknowledged sample while files come and go
 		for {
 			select {
 			case <-ended:
@@ -135,7 +139,8 @@ func TestTargetPutsTogether(t *testing.T) {
 	})
 	for i := range most {
 		handOver(t, to, delivery(t, "roof", start.Add(time.Duration(i)*time.Second), map[string]float64{"n": float64(i)}))
-		names, err := Dir(path).List(t.Context(), allDays) // opens none: they are put together meanwhile
+		// does not open them, because they may be combined meanwhile
+		names, err := Dir(path).List(t.Context(), allDays)
 		must(t, err)
 		files = max(files, len(names))
 	}
@@ -156,8 +161,7 @@ func TestTargetPutsTogether(t *testing.T) {
 	}
 }
 
-// opening is a store that counts the files that are opened, and calls before with the name of each
-// one that is about to be.
+// opening is a store that counts opened files, and calls before with the name of each beforehand.
 type opening struct {
 	Store
 	before func(name string)
@@ -175,8 +179,8 @@ func (o *opening) Open(ctx context.Context, name string) (File, error) {
 	return file, err
 }
 
-// A reader has each sample once although the files that it has listed are put together before it
-// opens them, again and again. It reads no file twice.
+// A reader sees each sample once although the listed files are combined before it opens them,
+// repeatedly. It reads no file twice.
 func TestRangeWhilePutTogether(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -226,7 +230,7 @@ func TestRangeWhilePutTogether(t *testing.T) {
 	}
 }
 
-// A file that is listed and cannot be opened is an error, and soon.
+// A listed file that cannot be opened is an error, soon.
 func TestRangeListedNotThere(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -243,7 +247,7 @@ func TestRangeListedNotThere(t *testing.T) {
 	}
 }
 
-// How an item went, which is delivered last, counts: in one batch, in another, and in another file.
+// The last delivered state of an item counts: in one batch, in another, and in another file.
 func TestTargetFinal(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]TargetOptions{"files that grow": {Wait: time.Millisecond}, "finished files": {Wait: time.Millisecond, Rows: 1}} {
@@ -267,7 +271,7 @@ func TestTargetFinal(t *testing.T) {
 	}
 }
 
-// The order within a batch counts, too, where the last state is the one that is in a file already.
+// The order within a batch counts even if a file already has the last state.
 func TestTargetFinalIsAsBefore(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -285,7 +289,7 @@ func TestTargetFinalIsAsBefore(t *testing.T) {
 	}
 }
 
-// A target may be closed by two at once.
+// Two goroutines may close a target at once.
 func TestTargetClosedTwice(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -303,7 +307,7 @@ func TestTargetClosedTwice(t *testing.T) {
 	}
 }
 
-// A store that does not answer is an error after a while, and holds nobody up for longer: neither those who deliver nor the end.
+// A store that hangs becomes an error after a time limit, for deliveries and for Close.
 func TestTargetStoreHangs(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -322,7 +326,7 @@ func TestTargetStoreHangs(t *testing.T) {
 		store.merges.Store(true)
 		must(t, to.Deliver(t.Context(), []target.Delivery{delivery(t, "roof", start.Add(time.Second), map[string]float64{"v": 1})})[0])
 		since = time.Now()
-		to.Close() // while they are put together
+		to.Close() // while files are combined
 		if took := time.Since(since); took > closeTime {
 			t.Errorf("the end takes %s", took)
 		}
@@ -332,7 +336,7 @@ func TestTargetStoreHangs(t *testing.T) {
 	}
 }
 
-// hanging is a store that does not answer before the context is done: to any file, or to those that are put together.
+// hanging is a store that waits for the context's end: for any file, or for combined ones.
 type hanging struct {
 	Store
 	hangs, merges atomic.Bool
@@ -347,7 +351,7 @@ func (h *hanging) Put(ctx context.Context, name string, write func(io.Writer) er
 	return h.Store.Put(ctx, name, write)
 }
 
-// What is no sample of a series is refused for good, in words; the others of its batch arrive.
+// A delivery that is not a sample fails for good, with a reason; others of its batch arrive.
 func TestTargetRefuses(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -382,7 +386,8 @@ func TestTargetRefuses(t *testing.T) {
 	}
 }
 
-// What a reader would refuse is not written: one such row would make a day's file unreadable. Metadata that grow as JSON are no such thing.
+// A target refuses rows that readers refuse, since one would make a day's file unreadable. It
+// accepts metadata that grow as JSON.
 func TestTargetWritesWhatIsRead(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -414,7 +419,7 @@ func TestTargetWritesWhatIsRead(t *testing.T) {
 	}
 }
 
-// A day takes more metrics than a file has columns for: they are in two files.
+// A day with more metrics than a file has columns has two files.
 func TestTargetManyMetrics(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -438,13 +443,13 @@ func TestTargetManyMetrics(t *testing.T) {
 	}
 }
 
-// breaking is a store that fails where it is told to.
+// breaking is a store that fails on command.
 type breaking struct {
 	Store
 	mu     sync.Mutex
-	put    func(name string) error // before; nil: none
+	put    func(name string) error // called before a put; may be nil
 	remove func(name string) error
-	begun  chan string // gets the name of each file that is begun; nil: none
+	begun  chan string // receives the name of each started file; may be nil
 }
 
 func (b *breaking) Put(ctx context.Context, name string, write func(io.Writer) error) error {
@@ -469,7 +474,7 @@ func (b *breaking) Remove(ctx context.Context, name string) error {
 	return b.Store.Remove(ctx, name)
 }
 
-// A file that cannot be written is an error worth another attempt, and of its batch only; the same deliveries arrive later.
+// A failed write is a temporary error of its own batch; the same deliveries arrive later.
 func TestTargetStoreFails(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -494,7 +499,8 @@ func TestTargetStoreFails(t *testing.T) {
 	}
 }
 
-// A delivery ends when its context does, and what nobody waits for any more is not written; others of its batch go on.
+// A delivery ends with its context, and a batch without waiting callers is not written; others of
+// the batch continue.
 func TestTargetContext(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -522,7 +528,8 @@ func TestTargetContext(t *testing.T) {
 	}
 }
 
-// After a crash between a file and the removal of those that are in it, each sample is there once to a reader, and the next target removes what is left.
+// After a crash between a combined file and the removal of its parts, readers see each sample once,
+// and the next target removes the parts.
 func TestTargetLeftovers(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -539,7 +546,7 @@ func TestTargetLeftovers(t *testing.T) {
 		if n := len(contents(t, path)); n != want {
 			t.Errorf("there are %d files, want %d", n, want)
 		}
-		for key, n := range rawRows(t, path) { // of the files that are read
+		for key, n := range rawRows(t, path) { // in the files that readers use
 			if n != 1 {
 				t.Errorf("%s is there %d times", key, n)
 			}
@@ -551,7 +558,8 @@ func TestTargetLeftovers(t *testing.T) {
 	}
 }
 
-// Of a target's files those are left out that are in another of the same writer; others' numbers do not count.
+// A target's file is omitted if another of the same writer includes it; numbers of other writers do
+// not count.
 func TestWithoutIncluded(t *testing.T) {
 	t.Parallel()
 	file := func(writer string, first, last int) string {
@@ -570,7 +578,8 @@ func TestWithoutIncluded(t *testing.T) {
 	}
 }
 
-// An archive has files of one kind: a target refuses those of others, and others its.
+// An archive has files of one kind: a target refuses other files, and Export and Follow refuse a
+// target's.
 func TestTargetMixed(t *testing.T) {
 	t.Parallel()
 	x := frozen(t, 0)

@@ -7,8 +7,9 @@ import (
 	"math"
 )
 
-// compact reads the compact protocol of Thrift, in which a Parquet file's metadata are, without keeping any of it. The library allocates what a list's length promises; so metadata are read
-// here first, where a length that the bytes do not keep is an error.
+// compact checks Thrift's compact protocol, the format of a Parquet file's metadata, without
+// storing values. The library allocates by the promised length of a list; so this reader goes
+// first, and a length beyond the remaining bytes is an error.
 type compact struct {
 	left     []byte
 	elements int // of all lists so far
@@ -29,9 +30,10 @@ const (
 	thriftSet    = 10
 	thriftStruct = 12
 
-	thriftDepth       = 12      // of what is in each other; a footer has 7
-	thriftListMax     = 1 << 16 // elements
-	thriftElementsMax = 1 << 22 // of all lists; the library takes up to 32 bytes for one of a single byte
+	thriftDepth   = 12      // nesting levels; a footer has 7
+	thriftListMax = 1 << 16 // elements
+	// of all lists; the library allocates up to 32 bytes for an element of one byte
+	thriftElementsMax = 1 << 22
 )
 
 var (
@@ -63,8 +65,9 @@ func (c *compact) integer() (int64, error) {
 	return int64(v>>1) ^ -int64(v&1), err
 }
 
-// structure calls read for each field. read says whether it has read the field's value; what it has not is skipped. Fields come in the order of their numbers, as everybody writes
-// them: of one that came twice it would not be known which one the library goes by.
+// structure calls read for each field. read reports whether it has read the field's value;
+// otherwise structure skips it. Fields must be in the order of their numbers, as all writers have
+// them: of a repeated field this reader and the library might use different values.
 func (c *compact) structure(depth int, read func(id int, kind byte) (done bool, err error)) error {
 	if depth > thriftDepth {
 		return errThriftDeep
@@ -105,7 +108,7 @@ func (c *compact) structure(depth int, read func(id int, kind byte) (done bool, 
 	}
 }
 
-// list reads the beginning of a list. Each element has a byte at least.
+// list reads the header of a list. Each element has at least one byte.
 func (c *compact) list() (kind byte, n int, err error) {
 	b, err := c.take(1)
 	if err != nil {
@@ -132,7 +135,7 @@ func (c *compact) skip(kind byte, depth int, element bool) (err error) {
 	}
 	switch kind {
 	case thriftTrue, thriftFalse:
-		if element { // as a field it has no value besides its type
+		if element { // as a field its type is its value
 			_, err = c.take(1)
 		}
 	case thriftByte:

@@ -9,13 +9,13 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// A row group is what a writer has in memory: so many rows, or values, or bytes.
+// Limits of a row group, which a writer holds in memory: rows, values, bytes.
 const (
 	groupRows   = 100_000
 	groupValues = 16_000_000
 	groupBytes  = 64 << 20
-	batchRows   = 2000    // that go to the columns at once
-	chunksMax   = 200_000 // columns of all row groups: more do not fit into metadata that are read
+	batchRows   = 2000    // rows per write to the columns
+	chunksMax   = 200_000 // columns of all row groups: readers accept no larger metadata
 )
 
 // writer writes rows into a Parquet file, column by column.
@@ -28,13 +28,13 @@ type writer struct {
 	tags    column
 	metrics []column // by the number of a metric
 	rows    int      // in the columns' batches
-	group   int      // rows of this row group, without those
-	bytes   int      // of this row group, about
-	groups  int      // that have ended
+	group   int      // rows of this row group before the batch
+	bytes   int      // of this row group, an estimate
+	groups  int      // finished row groups
 	total   int64
 }
 
-// column gathers the values of a batch.
+// column collects the values of a batch.
 type column struct {
 	index  int
 	values []parquet.Value
@@ -50,7 +50,8 @@ func newWriter(to io.Writer, names []string) *writer {
 	}
 	schema := parquet.NewSchema("sample", group)
 	w := &writer{file: parquet.NewGenericWriter[any](to, schema, parquet.Compression(&parquet.Snappy), parquet.CreatedBy("mayfly", "1", ""),
-		parquet.SkipPageStatistics(columnMetadata))} // its least and greatest are as long as it is, and nobody looks for them
+		// its bounds would be as long as values, and no reader searches it
+		parquet.SkipPageStatistics(columnMetadata))}
 	w.columns = w.file.ColumnWriters()
 	find := func(name string) column {
 		leaf, ok := schema.Lookup(name)
@@ -102,7 +103,7 @@ func (c *column) add(v parquet.Value, definition int) {
 
 func (c *column) null() { c.values = append(c.values, parquet.NullValue().Level(0, 0, c.index)) }
 
-// flush gives the batch to the columns, and ends the row group where it is full.
+// flush passes the batch to the columns, and ends a full row group.
 func (w *writer) flush() error {
 	all := append([]*column{&w.device, &w.key, &w.time, &w.tags}, make([]*column, len(w.metrics))...)
 	for i := range w.metrics {
@@ -126,7 +127,7 @@ func (w *writer) flush() error {
 	return w.file.Flush()
 }
 
-// close writes what is left, and the file's end.
+// close writes the remaining rows and the footer.
 func (w *writer) close() error {
 	if err := w.flush(); err != nil {
 		return err

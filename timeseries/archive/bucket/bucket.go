@@ -1,4 +1,4 @@
-// Package bucket keeps an archive in a bucket of S3, or of a store that speaks its API.
+// Package bucket stores an archive in a bucket of S3, or of a service with its API.
 package bucket
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/mayflydb/mayfly/timeseries/archive"
 )
 
-// Store is a part of a bucket. An object is put as a whole, durably, so that the laws of an archive hold; a large one in parts, of which one is in memory. What is read is in a temporary file
-// meanwhile.
+// Store is a part of a bucket. It puts an object as a whole, durably, as an archive's laws need; a
+// large one in parts, with one part in memory. It reads an object through a temporary file.
 type Store struct {
 	client         *s3.Client
 	bucket, prefix string // the prefix is empty or ends with a slash
@@ -29,7 +29,7 @@ type Store struct {
 
 var _ archive.Store = (*Store)(nil)
 
-// scheme begins the address of a part of a bucket.
+// scheme is the prefix of a bucket's address.
 const scheme = "s3://"
 
 var (
@@ -40,7 +40,8 @@ var (
 // Is reports whether a place is the address of a bucket, s3://bucket/prefix.
 func Is(place string) bool { return strings.HasPrefix(place, scheme) }
 
-// Open is a Store at an address. Region, credentials and endpoint (AWS_ENDPOINT_URL_S3) are what any program of the AWS SDK would find; the region is us-east-1 where none is set.
+// Open returns the Store at an address. Region, credentials and endpoint (AWS_ENDPOINT_URL_S3) come
+// from the usual configuration of the AWS SDK; the default region is us-east-1.
 func Open(ctx context.Context, address string) (*Store, error) {
 	if _, err := New(nil, address); err != nil {
 		return nil, err
@@ -55,14 +56,15 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	return New(s3.NewFromConfig(c, Options), address)
 }
 
-// Options are what a client needs for stores other than Amazon's: buckets in the path and not in the host's name, and no checksums that they do not know.
+// Options sets a client's options for services other than Amazon's: the bucket in the path and not
+// in the host's name, and no checksums that they may not support.
 func Options(o *s3.Options) {
 	o.UsePathStyle = o.BaseEndpoint != nil
 	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 	o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 }
 
-// New is a Store at an address, by a client that is there.
+// New returns the Store at an address with an existing client.
 func New(client *s3.Client, address string) (*Store, error) {
 	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(address, scheme), "/")
 	switch {
@@ -79,7 +81,7 @@ func New(client *s3.Client, address string) (*Store, error) {
 
 func (s *Store) String() string { return scheme + s.bucket + "/" + s.prefix }
 
-// List gives names in order.
+// List returns names in order.
 func (s *Store) List(ctx context.Context, prefix string) (names []string, err error) {
 	pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: aws.String(s.prefix + prefix)})
 	for pages.HasMorePages() {
@@ -95,7 +97,7 @@ func (s *Store) List(ctx context.Context, prefix string) (names []string, err er
 	return names, nil
 }
 
-// temporary is a file that is gone when it is closed.
+// temporary is a file that Close removes.
 type temporary struct {
 	*os.File
 	size int64
@@ -113,7 +115,7 @@ func (t *temporary) Size() int64 { return t.size }
 
 func (t *temporary) Close() error { return errors.Join(t.File.Close(), os.Remove(t.Name())) }
 
-// Open fetches an object.
+// Open downloads an object.
 func (s *Store) Open(ctx context.Context, name string) (archive.File, error) {
 	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + name)})
 	if missing := (*types.NoSuchKey)(nil); errors.As(err, &missing) {
@@ -136,7 +138,7 @@ func (s *Store) Open(ctx context.Context, name string) (archive.File, error) {
 	return t, nil
 }
 
-// Remove takes an object away.
+// Remove deletes an object.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + name)})
 	return err

@@ -42,18 +42,19 @@ func must(t *testing.T, err error) {
 
 const testBucket = "archive"
 
-// cloud is a server that speaks S3's API. Before it stands what S3 does and it does not: signatures are verified.
+// cloud is a server with S3's API, behind a handler that verifies signatures like S3.
 type cloud struct {
 	t        *testing.T
 	verifier *sigv4.Verifier
 	server   http.Handler
 	backend  *s3mem.Backend
 	mu       sync.Mutex
-	calls    map[string]int                                     // by what they do
-	refuse   func(call string, n int) (status int, code string) // the nth of its kind; nil: none
+	calls    map[string]int // by operation
+	// decides on the nth call of an operation; may be nil
+	refuse func(call string, n int) (status int, code string)
 }
 
-// callOf names what a request does.
+// callOf returns the operation of a request.
 func callOf(r *http.Request) string {
 	q := r.URL.Query()
 	switch {
@@ -76,7 +77,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		fmt.Fprintf(w, "<Error><Code>%s</Code><Message>by the test</Message></Error>", code)
 	}
-	// The verifier escapes the path once more than it is given, which for S3 is once.
+	// The verifier escapes the path again; S3 escapes it once.
 	signed := &sigv4.Request{Service: "s3", Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Host: r.Host, Headers: r.Header, Body: body}
 	if err := c.verifier.Verify(signed, time.Now(), time.Now()); err != nil {
 		fail(http.StatusForbidden, "SignatureDoesNotMatch")
@@ -97,7 +98,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.server.ServeHTTP(w, r)
 }
 
-// keys are those of all objects.
+// keys returns the keys of all objects.
 func (c *cloud) keys() (all []string) {
 	c.t.Helper()
 	list, err := c.backend.ListBucket(testBucket, nil, gofakes3.ListBucketPage{})
@@ -122,7 +123,7 @@ func start(t *testing.T) (*cloud, *s3.Client) {
 	}, Options)
 }
 
-// A series is exported to a bucket, twice, comes back, and what a directory would have is there.
+// Exports of a series to a bucket, twice, return the same samples as one to a directory.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	c, client := start(t)
@@ -167,7 +168,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// A wrong secret is an error that says so, and a put that fails leaves nothing.
+// The error for a wrong secret says so, and a failed put leaves no object.
 func TestFails(t *testing.T) {
 	t.Parallel()
 	c, client := start(t)
@@ -190,7 +191,8 @@ func TestFails(t *testing.T) {
 	}
 }
 
-// What is long is put in parts, and what is not at once; both come back, replace what was there, and are taken away.
+// A long object is put in parts, a short one at once; both can be read, replace an earlier object,
+// and can be removed.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	c, client := start(t)
@@ -231,14 +233,15 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Where a part, the end, or the writer fails, or the context is done, the object is as it was, and no part is left.
+// If a part, the completion or the writer fails, or the context ends, the object is unchanged and
+// no part is left.
 func TestPartsFail(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]struct {
 		call  string
 		n     int
 		write error
-		abort bool // fails as well
+		abort bool // aborting fails too
 	}{
 		"first part": {call: "put part", n: 1}, "second part": {call: "put part", n: 2}, "last part": {call: "put part", n: 3}, "end": {call: "complete upload", n: 1},
 		"begin": {call: "create upload", n: 1}, "writer": {write: io.ErrShortWrite}, "context": {write: context.Canceled}, "abort": {call: "put part", n: 2, abort: true},
@@ -288,7 +291,7 @@ func TestPartsFail(t *testing.T) {
 	}
 }
 
-// More objects than a page of a listing has are all there, in order.
+// List returns more objects than a page has, in order.
 func TestList(t *testing.T) {
 	t.Parallel()
 	c, client := start(t)
@@ -309,8 +312,9 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A reader has each sample once if files are put together right before any of its requests: that for
-// the second page of the list, whose first one ends behind two of the five files, or for a file.
+// A reader sees each sample once if files are combined right before any of its requests: the one
+// for the second page of the list, whose first page ends after two of the five files, or one for a
+// file.
 func TestRangeWhilePutTogether(t *testing.T) {
 	t.Parallel()
 	const samples = 5

@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	partBytes = 8 << 20 // of an upload's parts; S3 takes no less than 5 MB
-	partsMax  = 10_000  // of an upload, as S3 has it
+	partBytes = 8 << 20 // bytes of a part; S3 requires 5 MB
+	partsMax  = 10_000  // S3's limit for an upload
 	abortTime = 10 * time.Second
 
 	contentType = "application/vnd.apache.parquet"
 )
 
-// Put makes an object, or replaces it. One of more than 8 MB is uploaded in parts, which are together the object once all are there. Where the process dies before that, the parts
-// stay, and nobody sees them; a bucket's lifecycle rule removes such.
+// Put creates or replaces an object. One of more than 8 MB is uploaded in parts, which become the
+// object once all are stored. If the process dies before, the parts stay invisible; a lifecycle
+// rule of the bucket can remove them.
 func (s *Store) Put(ctx context.Context, name string, write func(io.Writer) error) error {
 	u := &upload{ctx: ctx, client: s.client, bucket: &s.bucket, key: aws.String(s.prefix + name)}
 	err := write(u)
@@ -35,20 +36,21 @@ func (s *Store) Put(ctx context.Context, name string, write func(io.Writer) erro
 	return nil
 }
 
-// upload is an object on its way.
+// upload is an object in progress.
 type upload struct {
 	ctx         context.Context
 	client      *s3.Client
 	bucket, key *string
-	part        []byte  // what is not sent yet
-	id          *string // of an upload in parts; nil: it is not begun
+	part        []byte  // not sent yet
+	id          *string // of an upload in parts; nil before its first part
 	sent        []types.CompletedPart
 }
 
-// Write keeps what is written until it is a part, and sends that.
+// Write buffers data up to a part, and sends full parts.
 func (u *upload) Write(p []byte) (n int, err error) {
 	for n < len(p) {
-		if len(u.part) == partBytes { // so that an object of one part is put without an upload
+		// only now, so that an object of one part needs no upload in parts
+		if len(u.part) == partBytes {
 			if err := u.send(); err != nil {
 				return n, err
 			}
@@ -82,7 +84,7 @@ func (u *upload) send() error {
 	return nil
 }
 
-// finish makes the object.
+// finish completes the object.
 func (u *upload) finish() error {
 	if u.id == nil {
 		_, err := u.client.PutObject(u.ctx, &s3.PutObjectInput{Bucket: u.bucket, Key: u.key, Body: bytes.NewReader(u.part), ContentType: aws.String(contentType)})
@@ -97,7 +99,7 @@ func (u *upload) finish() error {
 	return err
 }
 
-// abort takes the parts away, also where ctx is done.
+// abort deletes the parts, even after ctx is done.
 func (u *upload) abort() error {
 	if u.id == nil {
 		return nil
