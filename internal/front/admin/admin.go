@@ -1,9 +1,9 @@
-// Package admin answers what an operator asks of a running mayfly: whether it lives, whether it is ready, what it measures,
-// and what time it takes it to be.
+// Package admin serves the endpoints for operators of a running mayfly: liveness, readiness,
+// metrics and the clock.
 //
 //	GET  /healthz                the process answers
-//	GET  /readyz                 the store takes requests; 503 with the reason when it does not, 200 with a line "degraded" for
-//	                             each thing that is broken while the rest works
+//	GET  /readyz                 200 if the store takes requests, with a line "degraded" for each
+//	                             part that does not work; otherwise 503 with the reason
 //	GET  /metrics                Prometheus text format
 //	GET  /_mayfly/clock          the clock's state
 //	POST /_mayfly/clock/freeze   stop the clock
@@ -11,11 +11,12 @@
 //	POST /_mayfly/clock/advance  move it forward by a duration, from due instant to due instant
 //	POST /_mayfly/clock/rate     let it run at a multiple of real time
 //
-// The first three are open to everyone who can reach the port, so that probes and scrapers need no credentials. The clock is
-// authenticated like any request of the API, is refused to a page of another origin in a browser, and moves only where clock
-// control is on. Its JSON is documented in docs/clock.md.
+// The first three are open to everyone who can reach the port, so that probes and scrapers need no
+// credentials. A request to the clock is authenticated like any request of the API. It is refused
+// if a browser sends it for a page of another origin, and moves the clock only if clock control is
+// on. docs/clock.md documents its JSON.
 //
-// The package knows neither the engine nor the API: whoever assembles the server hands it functions.
+// The package knows neither the engine nor the API: the caller passes functions.
 package admin
 
 import (
@@ -24,29 +25,32 @@ import (
 	"strings"
 )
 
-// Options is what the endpoints rest on. Metrics and Clock are required.
+// Options configure the endpoints. Metrics and Clock are required.
 type Options struct {
-	// Ready says why requests cannot be served at present; nil when they can. A nil function means always ready.
+	// Ready returns nil if requests can be served, and otherwise the reason. A nil function means
+	// always ready.
 	Ready func() error
 
-	// Degraded returns a line for each thing that is broken while the rest is served. A nil function means nothing ever is.
+	// Degraded returns a line for each part that does not work while requests are served. A nil
+	// function means that all parts work.
 	Degraded func() []string
 
-	// Metrics is what /metrics shows.
+	// Metrics are the metrics of /metrics.
 	Metrics *Metrics
 
-	// Clock is what the clock endpoints move.
+	// Clock is the clock that the endpoints show and move.
 	Clock Clock
 
-	// ClockControl lets the clock be moved over the wire. When false, POSTs to the clock are refused; its state can still be read.
+	// ClockControl permits moving the clock over the wire. Otherwise POSTs to the clock are
+	// refused, and only its state can be read.
 	ClockControl bool
 
-	// Signed lets through to next what is signed as requests of the API have to be, and answers the rest. A nil function lets
-	// everything through.
+	// Signed passes a request to next if it is signed as the API requires, and answers it
+	// otherwise. A nil function passes all.
 	Signed func(next http.Handler) http.Handler
 }
 
-// Handler serves the paths of the package comment and answers 404 for all others.
+// Handler returns a handler for the paths in the package comment, and 404 for all others.
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	serveProbes(mux, o.Ready, o.Degraded, o.Metrics.registry)
@@ -61,7 +65,7 @@ func Handler(o Options) http.Handler {
 	return mux
 }
 
-// Serves tells whether a request's path is one of Handler's.
+// Serves reports whether a request's path is one of Handler's.
 func Serves(path string) bool {
 	switch path {
 	case "/healthz", "/readyz", "/metrics":
@@ -70,7 +74,8 @@ func Serves(path string) bool {
 	return strings.HasPrefix(path, "/_mayfly/")
 }
 
-// writeReady answers 200 as well when something is broken: a supervisor that restarts the server would mend nothing, and end the rest.
+// writeReady answers 200 even if a part does not work: a supervisor that restarted the server would
+// repair nothing, and interrupt the other parts.
 func writeReady(w http.ResponseWriter, ready func() error, degraded func() []string) {
 	if ready != nil {
 		if err := ready(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// fakeClock notes what it was asked to do.
+// fakeClock records its calls.
 type fakeClock struct {
 	now  time.Time
 	rate float64
@@ -33,9 +33,9 @@ func (f *fakeClock) functions() Clock {
 			}
 			return Moved{From: f.now, To: to}, nil
 		},
-		Advance: func(_ context.Context, by, limit time.Duration) (Moved, error) {
-			f.did = "advance " + by.String() + " within " + limit.String()
-			return Moved{From: f.now, To: f.now.Add(by), Expired: 3}, nil
+		Advance: func(_ context.Context, step, limit time.Duration) (Moved, error) {
+			f.did = "advance " + step.String() + " within " + limit.String()
+			return Moved{From: f.now, To: f.now.Add(step), Expired: 3}, nil
 		},
 		Rate: func(_ context.Context, rate float64) (Moved, error) {
 			f.did, f.rate = "rate", rate
@@ -297,7 +297,7 @@ func TestGuardMetrics(t *testing.T) {
 	}
 }
 
-// Whatever bytes are sent, the clock moves only on a request that a person could have meant, and the answer is JSON.
+// For any body, the clock moves only on a sensible request, and the answer is JSON.
 func FuzzClockBody(f *testing.F) {
 	for _, seed := range []string{``, `{}`, `{"by":"1s"}`, `{"by_ms":-1}`, `{"to":"2031-01-01T00:00:00Z"}`, `{"rate":1e308}`, `[]`, `{"limit":"1ns"}`} {
 		f.Add(seed)

@@ -14,33 +14,36 @@ import (
 	"time"
 )
 
-// Clock is the engine's clock as the endpoints see it: functions, each required.
+// Clock is the engine's clock, as functions. Each is required.
 type Clock struct {
 	State   func() ClockState
 	Freeze  func(ctx context.Context) (Moved, error)
 	Set     func(ctx context.Context, to time.Time, limit time.Duration) (Moved, error)
-	Advance func(ctx context.Context, by, limit time.Duration) (Moved, error)
+	Advance func(ctx context.Context, step, limit time.Duration) (Moved, error)
 	Rate    func(ctx context.Context, rate float64) (Moved, error)
 }
 
-// ClockState is where the clock stands.
+// ClockState is the state of the clock.
 type ClockState struct {
-	Now      time.Time
-	Frozen   bool
-	Rate     float64       // clock seconds per real second while it is not frozen
-	Offset   time.Duration // Now minus the machine's clock
-	Standing bool          // it waits for the machine's clock, which lies behind an instant that was already used
+	Now    time.Time
+	Frozen bool
+	Rate   float64       // clock seconds per real second while it is not frozen
+	Offset time.Duration // Now minus the machine's clock
+	// it waits for the machine's clock, which is behind an instant that was already used
+	Standing bool
 }
 
-// Moved is what happened while the clock was moved. A move may take less than was asked, when its real-time limit passed.
+// Moved is the result of a move of the clock. A move may end early, when its real-time limit
+// passes.
 type Moved struct {
-	From, To   time.Time
-	Expired    int64    // items removed by their deadlines on the way
-	Unfinished bool     // the limit passed before the clock got there, or before everything due was done
+	From, To time.Time
+	Expired  int64 // items removed by their deadlines during the move
+	// the limit passed before the clock arrived, or before all due work was done
+	Unfinished bool
 	Busy       []string // the consumers of streams that were not done then
 }
 
-// MoveError is a move that the clock refuses, such as one backwards.
+// MoveError is the error for a move that the clock refuses, such as one backwards.
 type MoveError struct{ Reason string }
 
 func (e *MoveError) Error() string { return e.Reason }
@@ -53,7 +56,7 @@ const (
 
 const clockPath = "/_mayfly/clock"
 
-// clockHandler serves clockPath and what lies below it.
+// clockHandler returns a handler for clockPath and the paths below it.
 func (o Options) clockHandler() http.Handler {
 	c := clockEndpoints{o}
 	mux := http.NewServeMux()
@@ -84,7 +87,7 @@ func unknownPath(w http.ResponseWriter, r *http.Request) {
 
 type clockEndpoints struct{ Options }
 
-// moving runs a move and answers with what happened and where the clock now stands.
+// moving returns a handler that makes a move and answers with its result and the clock's new state.
 func (c clockEndpoints) moving(move func(context.Context, moveRequest) (Moved, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !c.ClockControl {
@@ -147,7 +150,7 @@ func (c clockEndpoints) advance(ctx context.Context, m moveRequest) (Moved, erro
 	if err := m.only("by", "by_ms", "limit"); err != nil {
 		return Moved{}, err
 	}
-	by, err := m.duration()
+	step, err := m.duration()
 	if err != nil {
 		return Moved{}, err
 	}
@@ -155,7 +158,7 @@ func (c clockEndpoints) advance(ctx context.Context, m moveRequest) (Moved, erro
 	if err != nil {
 		return Moved{}, err
 	}
-	return c.Clock.Advance(ctx, by, limit)
+	return c.Clock.Advance(ctx, step, limit)
 }
 
 func (c clockEndpoints) rate(ctx context.Context, m moveRequest) (Moved, error) {
@@ -180,7 +183,7 @@ type moveRequest struct {
 	members []string // the names of all members that are not null
 }
 
-// badRequest is a body that the endpoint cannot use.
+// badRequest is the error for a body that the endpoint cannot use.
 type badRequest string
 
 func (e badRequest) Error() string { return string(e) }
@@ -209,7 +212,7 @@ func readMove(body []byte) (moveRequest, error) {
 	return m, nil
 }
 
-// bodyError says what is wrong with a body without the words of encoding/json.
+// bodyError returns the error for a malformed body, without the words of encoding/json.
 func bodyError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -234,7 +237,8 @@ func bodyError(err error) error {
 	return errors.New("the JSON object in the body is incomplete")
 }
 
-// only refuses members that the endpoint does not take, so that a typing error is not a silent default.
+// only refuses other members than the allowed ones, so that a misspelt name does not silently mean
+// the default.
 func (m moveRequest) only(allowed ...string) error {
 	for _, name := range m.members {
 		if !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, name) }) {
@@ -247,7 +251,7 @@ func (m moveRequest) only(allowed ...string) error {
 func (m moveRequest) instant() (time.Time, error) {
 	switch {
 	case (m.To != nil) == (m.ToMS != nil):
-		return time.Time{}, badRequest(`give either "to" (RFC 3339, such as "2030-01-01T00:00:00Z") or "to_ms" (milliseconds since 1970)`)
+		return time.Time{}, badRequest(`pass either "to" (RFC 3339, such as "2030-01-01T00:00:00Z") or "to_ms" (milliseconds since 1970)`)
 	case m.ToMS != nil:
 		return time.UnixMilli(*m.ToMS), nil
 	}
@@ -261,20 +265,20 @@ func (m moveRequest) instant() (time.Time, error) {
 func (m moveRequest) duration() (time.Duration, error) {
 	switch {
 	case (m.By != nil) == (m.ByMS != nil):
-		return 0, badRequest(`give either "by" (a duration such as "90s" or "1h30m") or "by_ms" (milliseconds)`)
+		return 0, badRequest(`pass either "by" (a duration such as "90s" or "1h30m") or "by_ms" (milliseconds)`)
 	case m.ByMS != nil && (*m.ByMS > maxMillis || *m.ByMS < -maxMillis):
 		return 0, badRequest(fmt.Sprintf(`"by_ms" is larger than %d`, maxMillis))
 	case m.ByMS != nil:
 		return time.Duration(*m.ByMS) * time.Millisecond, nil
 	}
-	by, err := time.ParseDuration(*m.By)
+	step, err := time.ParseDuration(*m.By)
 	if err != nil {
 		return 0, badRequest(fmt.Sprintf(`invalid "by" %q; use a duration such as "90s" or "1h30m"`, *m.By))
 	}
-	return by, nil
+	return step, nil
 }
 
-// maxMillis is the most that a time.Duration holds, in milliseconds: about 292 years.
+// maxMillis is the longest time.Duration in milliseconds, about 292 years.
 const maxMillis = int64(1<<63-1) / int64(time.Millisecond)
 
 func (m moveRequest) limit() (time.Duration, error) {
@@ -288,7 +292,7 @@ func (m moveRequest) limit() (time.Duration, error) {
 	return limit, nil
 }
 
-// clockJSON is the state as it is answered.
+// clockJSON is the clock's state in answers.
 type clockJSON struct {
 	Now      string  `json:"now"`
 	NowMS    int64   `json:"now_ms"`
@@ -321,7 +325,7 @@ func (c clockEndpoints) describe() clockJSON {
 	}
 }
 
-// stamp is RFC 3339 with exactly three decimals, the clock's resolution.
+// stamp returns RFC 3339 with exactly three decimals, the clock's resolution.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
 func moveStatus(err error) int {

@@ -7,16 +7,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// deliveries counts what becomes of deliveries: those of schedules by their group, those of triggers by the trigger.
+// deliveries counts the events of deliveries: of schedules by group, of triggers by trigger.
 type deliveries struct {
-	events   map[string]*prometheus.CounterVec // by event
-	failures *prometheus.CounterVec            // dead letters that did not reach their queue, by code
+	events map[string]*prometheus.CounterVec // by event
+	// dead letters that could not be written to their queue, by code
+	failures *prometheus.CounterVec
 	lateness *prometheus.HistogramVec
 	late     string // the event whose lateness is measured
 	label    string
 }
 
-// deliveryEvents are the events, with the metric's name and what it counts. In brackets: the metric of Amazon EventBridge Scheduler.
+// deliveryEvents are the events, with the metric's name and help text. In brackets: the metric of
+// Amazon EventBridge Scheduler.
 var deliveryEvents = map[string][2]string{
 	"fired":                 {"firings_total", "Firings handed over for delivery."},
 	"skipped":               {"firings_skipped_total", "Missed occurrences that do not run."},
@@ -27,21 +29,22 @@ var deliveryEvents = map[string][2]string{
 	"throttled":             {"target_errors_throttled_total", "Attempts that failed because the target had too much to do (TargetErrorThrottledCount)."},
 	"lane_full":             {"invocations_throttled_total", "Deliveries put off without an attempt, because their target has too many waiting (InvocationThrottleCount)."},
 	"parked":                {"invocations_parked_total", "Deliveries put off until their next attempt."},
-	"dropped":               {"invocations_dropped_total", "Deliveries that were given up (InvocationDroppedCount)."},
+	"dropped":               {"invocations_dropped_total", "Deliveries dropped after the last attempt (InvocationDroppedCount)."},
 	"dead_lettered":         {"dead_letters_total", "Dead letters written to the table mayfly.deadletters."},
 	"dead_letter_sent":      {"dead_letters_sent_total", "Dead letters that reached the queue they were to go to (InvocationsSentToDeadLetterCount)."},
 	"dead_letter_truncated": {"dead_letters_truncated_total", "Dead letters whose body was cut (InvocationsSentToDeadLetterCount_Truncated_MessageSizeExceeded)."},
 }
 
-// eventEnded says that a group is no more. What is delivered for it still, because it was parked, is counted from then on.
+// eventEnded drops a group. Parked deliveries of the group are counted anew after it.
 const eventEnded = "ended"
 
-// eventDeadLetterFailed is counted by the error's code as well.
+// eventDeadLetterFailed is also counted by the error's code.
 const eventDeadLetterFailed = "dead_letter_failed"
 
-// newDeliveries makes the metrics "mayfly_<of>_…" with a label; the lateness is that of one event.
-func newDeliveries(of, label, late, lateness string) *deliveries {
-	name := "mayfly_" + of + "_"
+// newDeliveries returns the metrics "mayfly_<owner>_…" with a label. late is the event whose lateness
+// is measured.
+func newDeliveries(owner, label, late, lateness string) *deliveries {
+	name := "mayfly_" + owner + "_"
 	d := &deliveries{events: map[string]*prometheus.CounterVec{}, late: late, label: label}
 	for event, m := range deliveryEvents {
 		d.events[event] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name + m[0], Help: m[1]}, []string{label})
@@ -65,47 +68,50 @@ func (d *deliveries) register(r *prometheus.Registry) {
 	r.MustRegister(d.failures, d.lateness)
 }
 
-func (d *deliveries) count(e DeliveryEvent, of string) {
+func (d *deliveries) count(e DeliveryEvent, group string) {
 	if e.Event == eventEnded {
-		d.forget(of)
+		d.forget(group)
 		return
 	}
 	if e.Event == eventDeadLetterFailed {
-		d.failures.WithLabelValues(of, e.Code).Inc()
+		d.failures.WithLabelValues(group, e.Code).Inc()
 		return
 	}
 	if c := d.events[e.Event]; c != nil {
-		c.WithLabelValues(of).Inc()
+		c.WithLabelValues(group).Inc()
 	}
 	if e.Event == d.late && e.Attempt <= 1 {
-		d.lateness.WithLabelValues(of).Observe(millis(e.Lateness))
+		d.lateness.WithLabelValues(group).Observe(millis(e.Lateness))
 	}
 }
 
 // forget drops the series of a group.
-func (d *deliveries) forget(of string) {
+func (d *deliveries) forget(group string) {
 	for _, c := range d.events {
-		c.DeleteLabelValues(of)
+		c.DeleteLabelValues(group)
 	}
-	d.failures.DeletePartialMatch(prometheus.Labels{d.label: of})
-	d.lateness.DeleteLabelValues(of)
+	d.failures.DeletePartialMatch(prometheus.Labels{d.label: group})
+	d.lateness.DeleteLabelValues(group)
 }
 
-// DeliveryEvent is something that happened to a delivery.
+// DeliveryEvent is an event in the life of a delivery.
 type DeliveryEvent struct {
-	Event    string        // one of deliveryEvents, "dead_letter_failed", or "ended", which drops the series of the group; others are not counted
-	Group    string        // schedule group; of a trigger, TriggerGroup and its id
-	Code     string        // of the error, where there is one
-	Attempt  int           // 1 is the first; 0 where it is not about one
-	Lateness time.Duration // of a firing: since it was due; otherwise since the instant that the delivery belongs to
+	// one of deliveryEvents, "dead_letter_failed", or "ended", which drops the series of the group;
+	// others are ignored
+	Event    string
+	Group    string        // schedule group; for a trigger, TriggerGroup and its id
+	Code     string        // of the error, if there is one
+	Attempt  int           // 1 is the first; 0 if the event is not about an attempt
+	Lateness time.Duration // for a firing, since it was due; otherwise since the delivery's instant
 }
 
-// TriggerGroup is what the group of a trigger's deliveries begins with. No schedule group has a name like that.
+// TriggerGroup is the prefix of the group of a trigger's deliveries. No schedule group has such a
+// name.
 const TriggerGroup = "trigger:"
 
 // Delivery counts an event.
 func (m *Metrics) Delivery(e DeliveryEvent) {
-	if trigger, is := strings.CutPrefix(e.Group, TriggerGroup); is {
+	if trigger, found := strings.CutPrefix(e.Group, TriggerGroup); found {
 		m.triggers.count(e, trigger)
 		return
 	}

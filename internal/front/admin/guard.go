@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Guard counts what mayfly guard does, by table. Its methods are safe for concurrent use and take well under a microsecond.
+// Guard counts the events of mayfly guard, by table. Its methods are safe for concurrent use and
+// take well under a microsecond.
 type Guard struct {
 	registry *prometheus.Registry
 	events   map[string]*prometheus.CounterVec // by event
@@ -17,7 +18,7 @@ type Guard struct {
 	units    *prometheus.CounterVec
 }
 
-// guardEvents are the events that are counted, with the metric's name and what it counts.
+// guardEvents are the counted events, with the metric's name and help text.
 var guardEvents = map[string][2]string{
 	"armed":     {"deadlines_armed_total", "Deadlines that guard began to wait for."},
 	"disarmed":  {"deadlines_disarmed_total", "Deadlines that it no longer waits for, because the item was renewed, lost its deadline or was deleted."},
@@ -25,23 +26,23 @@ var guardEvents = map[string][2]string{
 	"refused":   {"removals_refused_total", "Removals refused, because the item was renewed meanwhile or gone."},
 	"spared":    {"removals_spared_total", "Items that a dry run would have removed."},
 	"throttled": {"throttled_total", "Answers by which the endpoint wanted to be asked less often."},
-	"failed":    {"removals_failed_total", "Removals that were given up."},
+	"failed":    {"removals_failed_total", "Removals abandoned after the last attempt."},
 	"bad_value": {"bad_values_total", "TTL attributes that are no number of epoch seconds, each item once; the items stay."},
 	"retried":   {"retries_total", "Attempts at a removal that failed, other than by throttling, and are made again."},
 	"archived":  {"archived_total", "Items handed to the archive."},
 }
 
-// GuardTable is how things stand with a table that is guarded.
+// GuardTable is the state of a guarded table.
 type GuardTable struct {
 	Table         string
-	Armed         int           // deadlines that are waited for in memory
-	Due           int           // of those, the ones that have passed and whose removal has not ended
-	GivenUp       int           // items whose removal was not taken when it was last tried
-	OldestOverdue time.Duration // how long ago the earliest of these passed; 0: there are none
+	Armed         int           // deadlines in memory
+	Due           int           // those that have passed and whose removal is not done
+	GivenUp       int           // items whose removal failed at the last attempt
+	OldestOverdue time.Duration // the age of the earliest of these deadlines; 0: there are none
 	USDPerMillion float64       // estimated cost of a million removals; 0: not known yet
 }
 
-// NewGuard makes the metrics of one process. tables is asked at every scrape.
+// NewGuard returns the metrics of one process. It calls tables at every scrape.
 func NewGuard(tables func() []GuardTable) *Guard {
 	label := []string{"TableName"}
 	m := &Guard{
@@ -56,8 +57,8 @@ func NewGuard(tables func() []GuardTable) *Guard {
 			Help: "Units that the endpoint says were consumed, of the kinds read and write.",
 		}, []string{"TableName", "kind"}),
 	}
-	for event, is := range guardEvents {
-		m.events[event] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mayfly_guard_" + is[0], Help: is[1]}, label)
+	for event, metric := range guardEvents {
+		m.events[event] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mayfly_guard_" + metric[0], Help: metric[1]}, label)
 		m.registry.MustRegister(m.events[event])
 	}
 	m.registry.MustRegister(m.lateness, m.units, guardCollector(tables),
@@ -65,7 +66,7 @@ func NewGuard(tables func() []GuardTable) *Guard {
 	return m
 }
 
-// Begin shows a table's counters before anything has happened, so that rates have a beginning.
+// Begin shows a table's counters at zero, so that rates have a beginning.
 func (m *Guard) Begin(table string) {
 	for _, c := range m.events {
 		c.WithLabelValues(table)
@@ -75,7 +76,7 @@ func (m *Guard) Begin(table string) {
 	m.units.WithLabelValues(table, "write")
 }
 
-// Count counts an event, one of guardEvents; others are not counted.
+// Count counts one of guardEvents, and ignores other events.
 func (m *Guard) Count(table, event string) {
 	if c := m.events[event]; c != nil {
 		c.WithLabelValues(table).Inc()
@@ -87,27 +88,28 @@ func (m *Guard) Lateness(table string, late time.Duration) {
 	m.lateness.WithLabelValues(table).Observe(millis(late))
 }
 
-// Consumed counts units.
+// Consumed counts capacity units.
 func (m *Guard) Consumed(table string, read, write float64) {
 	m.units.WithLabelValues(table, "read").Add(read)
 	m.units.WithLabelValues(table, "write").Add(write)
 }
 
-// Handler serves /healthz, /readyz and /metrics, as Handler does. ready says why nothing is guarded at present.
+// Handler returns a handler for /healthz, /readyz and /metrics like those of the server. ready
+// returns nil, or the reason why nothing is guarded.
 func (m *Guard) Handler(ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	serveProbes(mux, ready, nil, m.registry)
 	return mux
 }
 
-// serveProbes adds what probes and scrapers ask.
+// serveProbes adds the endpoints for probes and scrapers.
 func serveProbes(mux *http.ServeMux, ready func() error, degraded func() []string, registry *prometheus.Registry) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { writeReady(w, ready, degraded) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 }
 
-// guardCollector tells how things stand.
+// guardCollector collects the state of the guarded tables.
 type guardCollector func() []GuardTable
 
 var (

@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Metrics counts what happens. Its methods are safe for concurrent use and take well under a microsecond.
+// Metrics counts events of the server. Its methods are safe for concurrent use and take well under
+// a microsecond.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -19,7 +20,7 @@ type Metrics struct {
 	schedules, triggers *deliveries
 }
 
-// Sources are asked at every scrape. A nil function leaves its metric out.
+// Sources are functions that every scrape calls. A nil function omits its metric.
 type Sources struct {
 	Backlog  func() int64 // items that are due and not yet reaped
 	Clock    func() ClockState
@@ -27,35 +28,38 @@ type Sources struct {
 	Damaged  func() []DamagedFile
 	DiskFull func() bool
 	Failed   func() bool          // the store has stopped
-	Store    func() []Sample      // what the storage engine says of itself
+	Store    func() []Sample      // the storage engine's own measurements
 	Expiry   func() []TableExpiry // of every table
-	Held     func() []HeldStream  // of every stream that keeps something
-	HeldFull func() bool          // they keep as much as they may
+	Held     func() []HeldStream  // of every stream that retains records for a consumer
+	HeldFull func() bool          // the retained records have reached their limit
 }
 
-// Consumed is how many units have been consumed of a table, with its local indexes (Index is empty then), or of one of its global indexes.
+// Consumed is the units consumed of a table with its local indexes (Index is empty then), or of one
+// of its global indexes.
 type Consumed struct {
 	Table, Index string
 	Read, Write  float64
 }
 
-// DamagedFile is a file with parts that cannot be read, and what it may hold.
+// DamagedFile is a file with unreadable parts, and the data that they may hold.
 type DamagedFile struct {
 	File   string
 	Ranges []DamagedRange
 }
 
-// DamagedRange is a part of a table; Table is empty where it is of none.
+// DamagedRange is a part of a table. Table is empty for other data.
 type DamagedRange struct{ Table, Range string }
 
-// HeldStream is what a stream keeps beyond the retention, because a consumer in this process has not got there.
+// HeldStream is the records that a stream retains beyond the retention time, because a consumer in
+// this process has not read them.
 type HeldStream struct {
 	Table, Stream, Consumer string
 	Bytes, Records          int64
 	Age                     time.Duration // of the oldest record, by the database's clock
 }
 
-// TableExpiry is how a table's items expire: Mode strict or aws, and what aws draws its delays with.
+// TableExpiry is how a table's items expire: Mode strict or aws, and the distribution and seed of
+// aws delays.
 type TableExpiry struct{ Table, Mode, Delay, Seed string }
 
 // Sample is one measured value of the store.
@@ -66,14 +70,14 @@ type Sample struct {
 	Value   float64
 }
 
-// latenessBuckets are in milliseconds. They are close together where the promise lies (p99 within 50 ms), and go on to the
-// minute that other implementations take.
+// latenessBuckets are in milliseconds. They are dense around the promise (p99 within 50 ms), and
+// extend to the minute of other implementations.
 var latenessBuckets = []float64{0.5, 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 50, 75, 100, 200, 500, 1000, 5000, 30_000, 60_000}
 
 // durationBuckets are in milliseconds: from a read in memory to a write behind a slow disk.
 var durationBuckets = []float64{0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000}
 
-// NewMetrics makes the metrics of one server.
+// NewMetrics returns the metrics of one server.
 func NewMetrics(s Sources) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -111,7 +115,8 @@ func NewMetrics(s Sources) *Metrics {
 	return m
 }
 
-// Request counts one answered request. Operation is empty where none was recognized; code is the API's error code, or empty.
+// Request counts one answered request. operation is empty if the request named none; code is the
+// API's error code, or empty.
 func (m *Metrics) Request(operation, code string, took time.Duration) {
 	if operation == "" {
 		operation = "none"
@@ -131,7 +136,7 @@ func (m *Metrics) Reaped(table string, items int) {
 // CommitLateness records how late one removal became durable.
 func (m *Metrics) CommitLateness(d time.Duration) { m.commit.Observe(millis(d)) }
 
-// StreamLateness records how late the record of one removal could be read.
+// StreamLateness records how late the stream record of one removal became readable.
 func (m *Metrics) StreamLateness(d time.Duration) { m.arrival.Observe(millis(d)) }
 
 func (m *Metrics) registerSources(s Sources) {
@@ -177,8 +182,8 @@ func (m *Metrics) registerSources(s Sources) {
 	}
 }
 
-// storeCollector turns samples into metrics. What there is to say of the store is known only when it is asked, so the collector
-// describes nothing beforehand, which Prometheus calls unchecked.
+// storeCollector collects the store's samples. Their names are known only at the scrape, so it
+// describes nothing beforehand; Prometheus calls that unchecked.
 type storeCollector func() []Sample
 
 func (storeCollector) Describe(chan<- *prometheus.Desc) {}
@@ -198,7 +203,8 @@ func (c storeCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// consumedCollector tells what is consumed of tables and indexes. They come and go, and their series with them.
+// consumedCollector collects the units of tables and indexes. They come and go, and their series
+// with them.
 type consumedCollector func() []Consumed
 
 var consumedDesc = prometheus.NewDesc("mayfly_consumed_units_total",
@@ -213,7 +219,8 @@ func (c consumedCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// expiryCollector says in labels how each table's items expire, as Prometheus has facts that are no numbers.
+// expiryCollector collects how each table's items expire, in labels, as is usual in Prometheus for
+// facts that are not numbers.
 type expiryCollector func() []TableExpiry
 
 var expiryDesc = prometheus.NewDesc("mayfly_table_expiry", "1 for each table: how its items expire.", []string{"TableName", "mode", "delay", "seed"}, nil)
@@ -249,7 +256,7 @@ func (c damageCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// heldCollector tells of each stream that keeps something for a consumer.
+// heldCollector collects the streams that retain records for a consumer.
 type heldCollector func() []HeldStream
 
 var (

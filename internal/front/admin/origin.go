@@ -6,10 +6,10 @@ import (
 	"net/http"
 )
 
-// errCrossOrigin is what a page of another origin is told.
+// errCrossOrigin refuses a page of another origin.
 var errCrossOrigin = errors.New("web pages of another origin cannot move the clock; send the request from a program or with curl")
 
-// sameOriginOnly lets through what sameOrigin does.
+// sameOriginOnly returns next behind the check of sameOrigin.
 func sameOriginOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := sameOrigin(r); err != nil {
@@ -20,11 +20,12 @@ func sameOriginOnly(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin returns errCrossOrigin when a browser sent the request on behalf of a page that this server did not serve.
+// sameOrigin returns errCrossOrigin if a browser sent the request for a page that this server did
+// not serve.
 //
-// Browsers say so in Sec-Fetch-Site and Origin; programs send neither. A name that was pointed at a loopback address (DNS
-// rebinding) makes a foreign page look like ours, so a browser must also have reached us by an address or as localhost, which
-// nobody else can claim.
+// Browsers show that in Sec-Fetch-Site and Origin; programs send neither. A name that resolves to a
+// loopback address (DNS rebinding) can make a foreign page look like the server's own. So the
+// browser must also have used an IP address or localhost, names that no other site can have.
 func sameOrigin(r *http.Request) error {
 	fromBrowser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 	if !fromBrowser {

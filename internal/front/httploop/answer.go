@@ -9,7 +9,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
-// joinMax is the largest body that is copied behind its head. A larger one is written from where it is.
+// joinMax is the largest body that is copied to follow its head. A larger one is written from its
+// own buffer.
 const joinMax = 16 << 10
 
 // write sends the answer, in one system call.

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	roomMin  = 4 << 10  // of a connection's buffer: what it has while it waits
-	roomKept = 64 << 10 // beyond this it is given back after the request that needed it
+	roomMin  = 4 << 10  // the buffer of a waiting connection
+	roomKept = 64 << 10 // a larger buffer is released after the request that needed it
 )
 
 // The states of a connection.
 const (
-	waiting int32 = iota // for the first byte of a request: it may be closed at any moment
+	waiting int32 = iota // for the first byte of a request: the server may close it at any moment
 	busy                 // with a request
-	closed               // while it waited, because the server stops
+	closed               // while waiting, because the server stops
 )
 
-// conn is a connection that the loop serves. All but state belongs to its goroutine.
+// conn is a connection that the loop serves. Only its own goroutine uses it, except state.
 type conn struct {
 	net.Conn
 	server *server
 	state  atomic.Int32
 
-	in         []byte // in[start:end] has come and is not used yet
+	in         []byte // in[start:end] has been read and is not used yet
 	start, end int
 	skipped    int // bytes between the previous request and this one
 	head       head
@@ -40,9 +40,9 @@ type conn struct {
 	out        []byte // the answer's head, and its body unless that is large
 	date       date
 
-	first bool      // no request has been answered
-	since time.Time // when the connection was accepted, or last answered
-	begun time.Time // when a request was found not to be whole; zero: none was
+	first bool      // no request has been answered yet
+	since time.Time // when the connection was accepted, or answered last
+	begun time.Time // when a request was found incomplete; zero: none was
 	armed time.Time // the deadline that is set; zero: none
 }
 
@@ -50,18 +50,19 @@ func newConn(s *server, nc net.Conn) *conn {
 	return &conn{Conn: nc, server: s, first: true, since: s.Now()}
 }
 
-// serve answers requests until the connection is closed or handed over.
+// serve answers requests until the connection is closed or passed to net/http.
 func (c *conn) serve() {
 	defer c.server.forget(c)
 	defer func() {
-		// Do recovers by itself, so this is a fault of the loop. One connection is its price, and not the server.
+		// Do recovers by itself, so this is a fault of the loop. It costs one connection, not the
+		// server.
 		if fault := recover(); fault != nil {
 			c.server.Logger.Error("a connection has failed", "panic", fault, "stack", string(debug.Stack()))
 			c.Close()
 		}
 	}()
 	if _, ok := c.Conn.(*tls.Conn); ok {
-		c.server.handed.give(c.Conn) // which is dear anyway, and may become HTTP/2
+		c.server.handed.give(c.Conn) // TLS is expensive anyway, and may become HTTP/2
 		return
 	}
 	c.in = make([]byte, roomMin)
@@ -74,7 +75,8 @@ func (c *conn) serve() {
 	}
 }
 
-// next reads until there is a whole request. It reports false when there will be none, because the connection has been handed over or closed.
+// next reads until there is a whole request. It reports false if there will be none, because the
+// connection has been passed to net/http or closed.
 func (c *conn) next() bool {
 	for {
 		verdict := c.look()
@@ -86,7 +88,8 @@ func (c *conn) next() bool {
 			return false
 		}
 		if err := c.read(); err != nil {
-			// A request that was begun is not lost: net/http knows what to answer, and how long to wait.
+			// An incomplete request is not dropped: net/http knows the answer, and how long to
+			// wait.
 			if !c.idle() && (errors.Is(err, io.EOF) || errors.Is(err, os.ErrDeadlineExceeded)) {
 				c.handOver()
 			} else {
@@ -97,7 +100,8 @@ func (c *conn) next() bool {
 	}
 }
 
-// look says of what has come whether it is a plain request, to its last byte.
+// look returns the verdict on the bytes read so far. It is plain only if the whole request is
+// there.
 func (c *conn) look() verdict {
 	if c.head.size == 0 {
 		if !c.skip() {
@@ -113,11 +117,11 @@ func (c *conn) look() verdict {
 	return plain
 }
 
-// peeked is how many bytes net/http looks at before it takes them for the beginning of another request.
+// peeked is the number of bytes that net/http inspects before it assumes another request.
 const peeked = 4
 
-// skip passes over line ends between two requests, as net/http does for the sake of old clients. It reports false when more must come before that
-// can be told.
+// skip skips line ends between two requests, as net/http does for old clients. It reports false if
+// it needs more bytes to decide.
 func (c *conn) skip() bool {
 	pending := c.in[c.start:c.end]
 	if c.first || c.skipped > 0 {
@@ -133,13 +137,13 @@ func (c *conn) skip() bool {
 	return true
 }
 
-// idle reports whether what has come is, to net/http, not yet the beginning of a request.
+// idle reports whether net/http would not yet see the beginning of a request in the bytes read.
 func (c *conn) idle() bool {
 	pending := c.end - c.start
 	return pending == 0 || !c.first && c.skipped+pending < peeked
 }
 
-// read waits for more bytes. While the connection is idle it may be closed meanwhile.
+// read waits for more bytes. The server may close an idle connection meanwhile.
 func (c *conn) read() error {
 	idle := c.idle()
 	if idle {
@@ -155,12 +159,12 @@ func (c *conn) read() error {
 		return net.ErrClosed
 	}
 	if n > 0 {
-		return nil // an error comes again
+		return nil // the next read returns the error again
 	}
 	return err
 }
 
-// deadline is the instant at which a wait that begins now ends.
+// deadline returns the instant at which a wait that begins now ends.
 func (c *conn) deadline(idle bool) time.Time {
 	switch {
 	case idle && c.first:
@@ -174,8 +178,8 @@ func (c *conn) deadline(idle bool) time.Time {
 	return c.begun.Add(wholeLimit)
 }
 
-// readUntil reads once. A deadline that is set already and earlier than the given one is left as it is until it strikes: so a connection that is
-// busy has its deadline set once in minutes.
+// readUntil reads once. If an earlier deadline is set, it stays until it expires. So a busy
+// connection sets its deadline only once in minutes.
 func (c *conn) readUntil(deadline time.Time) (n int, err error) {
 	if c.armed.IsZero() || c.armed.After(deadline) {
 		c.arm(deadline)
@@ -191,11 +195,11 @@ func (c *conn) readUntil(deadline time.Time) (n int, err error) {
 
 func (c *conn) arm(deadline time.Time) {
 	c.armed = deadline
-	c.SetReadDeadline(deadline) // it fails where the next read does
+	c.SetReadDeadline(deadline) // if it fails, the next read fails too
 }
 
-// makeRoom makes room for more bytes. The buffer grows with what has come and not with what was announced, so that a client has to send what is to
-// be held for it.
+// makeRoom makes room for more bytes. The buffer grows with the bytes received, not with the
+// announced length, so that memory costs a client as many bytes sent.
 func (c *conn) makeRoom() {
 	pending := c.in[c.start:c.end]
 	switch {
@@ -208,7 +212,7 @@ func (c *conn) makeRoom() {
 	c.start = 0
 }
 
-// answer answers the request that has come, and reports whether another may follow.
+// answer answers the request, and reports whether another may follow.
 func (c *conn) answer(ctx context.Context) (more bool) {
 	body := c.start + c.head.size
 	c.request.Method, c.request.Path, c.request.Query, c.request.Host = c.head.method, c.head.path, c.head.query, c.head.host
@@ -218,14 +222,14 @@ func (c *conn) answer(ctx context.Context) (more bool) {
 	now := c.server.Now()
 	more = !c.head.close && !c.server.stopping.Load()
 	if err := c.write(out, !more); err != nil {
-		return false // the client has gone
+		return false // the client has disconnected
 	}
 	c.start = body + c.head.length
 	c.first, c.since, c.begun, c.skipped, c.head.size = false, now, time.Time{}, 0, 0
 	return more
 }
 
-// handOver gives the connection to net/http, with what has come of it and was not used.
+// handOver passes the connection to net/http, with the unused bytes that were read from it.
 func (c *conn) handOver() {
 	c.server.handed.give(&handedConn{Conn: c.Conn, unread: c.in[c.start:c.end]})
 }

@@ -1,6 +1,7 @@
 package httploop
 
-// fields are the headers of a request, by name in any case: a wire.Header. They are few, so that comparing them with each other is quicker than a map.
+// fields are the headers of a request, by name in any case: a wire.Header. They are few, so
+// comparing names is faster than a map.
 type fields struct{ names, values []string }
 
 func (f *fields) reset() { f.names, f.values = f.names[:0], f.values[:0] }
@@ -9,7 +10,7 @@ func (f *fields) add(name, value string) {
 	f.names, f.values = append(f.names, name), append(f.values, value)
 }
 
-// find gives the first place of a header from one place on; -1 when there is none.
+// find returns the first position of a header at or after from, or -1.
 func (f *fields) find(name string, from int) int {
 	for i := from; i < len(f.names); i++ {
 		if equalFold(f.names[i], name) {
@@ -19,7 +20,7 @@ func (f *fields) find(name string, from int) int {
 	return -1
 }
 
-// Get gives the first value; empty when there is none.
+// Get returns the first value, or "".
 func (f *fields) Get(name string) string {
 	i := f.find(name, 0)
 	if i < 0 {
@@ -28,8 +29,8 @@ func (f *fields) Get(name string) string {
 	return f.values[i]
 }
 
-// Values gives all values in their order. They are not to be changed, since a single one is given without a copy: a signature is over ten
-// headers, and each is asked for.
+// Values returns all values in order. The caller must not change them: a single one is not copied,
+// because a signature covers ten headers and each is looked up.
 func (f *fields) Values(name string) []string {
 	i := f.find(name, 0)
 	if i < 0 {
@@ -42,7 +43,7 @@ func (f *fields) Values(name string) []string {
 	return values
 }
 
-// equalFold compares without regard to the case of ASCII letters: one of the two is a token.
+// equalFold compares without regard to the case of ASCII letters. One of the two must be a token.
 func equalFold(a, b string) bool {
 	if len(a) != len(b) {
 		return false

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// handedListener gives net/http the connections that the loop has handed over.
+// handedListener is a listener whose connections come from the loop; net/http accepts them.
 type handedListener struct {
 	addr   net.Addr
 	conns  chan net.Conn
@@ -17,7 +17,7 @@ func newHandedListener(addr net.Addr) *handedListener {
 	return &handedListener{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// give hands a connection over. One that nobody takes any more is closed.
+// give passes a connection to Accept. It closes the connection if the listener is closed.
 func (l *handedListener) give(c net.Conn) {
 	select {
 	case l.conns <- c:
@@ -26,7 +26,7 @@ func (l *handedListener) give(c net.Conn) {
 	}
 }
 
-// Accept is net/http's way to take a connection.
+// Accept returns the next connection.
 func (l *handedListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -42,16 +42,16 @@ func (l *handedListener) Close() error {
 	return nil
 }
 
-// Addr is that of the listener from which the connections come.
+// Addr returns the address of the loop's listener.
 func (l *handedListener) Addr() net.Addr { return l.addr }
 
-// handedConn is a connection with what was read of it unread.
+// handedConn is a connection with bytes that were read and are unread again.
 type handedConn struct {
 	net.Conn
 	unread []byte
 }
 
-// Read gives what was unread, and then what comes.
+// Read returns the unread bytes, and then further ones.
 func (c *handedConn) Read(p []byte) (int, error) {
 	if len(c.unread) == 0 {
 		return c.Conn.Read(p)
@@ -63,7 +63,8 @@ func (c *handedConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// CloseWrite is for net/http, which looks for it to let a client read its answer before the connection goes.
+// CloseWrite lets a client read its answer before the connection closes; net/http looks for this
+// method.
 func (c *handedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

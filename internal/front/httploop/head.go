@@ -7,27 +7,29 @@ import (
 	"strings"
 )
 
-// verdict is what can be said of the bytes that have come.
+// verdict is the result of inspecting the bytes read so far.
 type verdict int
 
 const (
 	partial  verdict = iota // they may become a plain request
 	plain                   // they are one, or begin with one
-	doubtful                // they are not, or it is not sure that they are
+	doubtful                // they are not, or may not be
 )
 
 const (
 	requestLine = "POST / HTTP/1.1\r\n"
-	headMax     = 8 << 10  // bytes of a plain request's head
-	bodyMax     = 16 << 20 // bytes of a plain request's body: the API's limit, beyond which net/http reads what there is to read
+	headMax     = 8 << 10 // bytes of a plain request's head
+	// bytes of a plain request's body, the API's limit; net/http reads longer ones
+	bodyMax = 16 << 20
 )
 
-// methods are those of plain requests for a path. HEAD is not among them, since its answer has no body.
+// methods are the methods of plain requests for a path. HEAD is not among them, since its answer
+// has no body.
 var methods = [...]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete}
 
 // head is the head of a plain request. It does not refer to the bytes that it was read from.
 type head struct {
-	size   int // in bytes, with the empty line; 0: it has not been read yet
+	size   int // in bytes, with the empty line; 0: not read yet
 	length int // of the body
 	method string
 	path   string // escaped, without the query
@@ -37,7 +39,8 @@ type head struct {
 	fields fields
 }
 
-// read reads a head from the beginning of b. routed says of which paths requests are plain, besides those for "/".
+// read reads a head from the beginning of b. Requests are plain for the path "/" and for those that
+// routed reports.
 func (h *head) read(b []byte, routed func(path string) bool) verdict {
 	h.fields.reset()
 	h.size, h.length, h.host, h.close = 0, -1, "", false
@@ -57,7 +60,8 @@ func (h *head) read(b []byte, routed func(path string) bool) verdict {
 	if end < 0 {
 		return h.readLines(b, line)
 	}
-	// One copy for all names and values, which whoever keeps one of them then keeps: that is cheaper than one for each, and safer than none.
+	// One copy for all names and values. A caller that keeps one keeps all: that is cheaper than a
+	// copy of each, and safer than none.
 	if !h.readFields(string(b[line:end+2])) || h.host == "" || h.length > bodyMax {
 		return doubtful
 	}
@@ -65,14 +69,15 @@ func (h *head) read(b []byte, routed func(path string) bool) verdict {
 		if h.method != http.MethodGet && h.method != http.MethodDelete {
 			return doubtful
 		}
-		h.length = 0 // which is what goes without saying there
+		h.length = 0 // the default for these methods
 	}
 	h.size = end + len("\r\n\r\n")
 	return plain
 }
 
-// readLine reads a request line other than requestLine, and gives its length. It is plain where it is of one of the methods and its target is a path that is
-// routed, perhaps with a query, of characters that mean themselves.
+// readLine reads a request line other than requestLine and returns its length. The line is plain if
+// it has one of methods and a routed path, perhaps with a query, of characters without special
+// meaning.
 func (h *head) readLine(b []byte, routed func(path string) bool) (length int, v verdict) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
@@ -88,7 +93,7 @@ func (h *head) readLine(b []byte, routed func(path string) bool) (length int, v 
 	return end + 1, plain
 }
 
-// readSomeOfLine looks whether what is there of a request line can belong to a plain request.
+// readSomeOfLine returns whether an incomplete request line can belong to a plain request.
 func (h *head) readSomeOfLine(b []byte) verdict {
 	if len(b) >= headMax {
 		return doubtful
@@ -101,7 +106,8 @@ func (h *head) readSomeOfLine(b []byte) verdict {
 	return doubtful
 }
 
-// escapesWell reports whether a percent sign is always followed by two hexadecimal digits: net/http refuses other paths.
+// escapesWell reports whether each percent sign is followed by two hexadecimal digits: net/http
+// refuses other paths.
 func escapesWell(path string) bool {
 	for i := strings.IndexByte(path, '%'); i >= 0; {
 		path = path[i+1:]
@@ -113,7 +119,7 @@ func escapesWell(path string) bool {
 	return true
 }
 
-// readLines looks whether the lines that are there of an unfinished head, behind the request line, can belong to a plain request.
+// readLines returns whether the header lines of an incomplete head can belong to a plain request.
 func (h *head) readLines(b []byte, line int) verdict {
 	last := bytes.LastIndexByte(b, '\n') + 1
 	if len(b) >= headMax || !h.readFields(string(b[line:last])) {
@@ -122,7 +128,7 @@ func (h *head) readLines(b []byte, line int) verdict {
 	return partial
 }
 
-// readFields reads lines that each end in CR LF, and reports whether they are those of a plain request.
+// readFields reads lines that each end in CR LF, and reports whether a plain request can have them.
 func (h *head) readFields(lines string) (ok bool) {
 	for len(lines) > 0 {
 		end := strings.IndexByte(lines, '\n')
@@ -144,7 +150,8 @@ func (h *head) readFields(lines string) (ok bool) {
 	return true
 }
 
-// understand looks whether a header has a meaning for HTTP itself. It reports false where that is not one of the few that plain requests have.
+// understand reads a header that has a meaning for HTTP itself. It reports false if plain requests
+// cannot have it.
 func (h *head) understand(name, value string) (ok bool) {
 	switch len(name) {
 	case len("Host"):
@@ -164,9 +171,9 @@ func (h *head) understand(name, value string) (ok bool) {
 			h.close = h.close || equalFold(value, "close")
 			return equalFold(value, "close") || equalFold(value, "keep-alive")
 		}
-	case len("Expect"): // and of Pragma, which net/http makes a Cache-Control of
+	case len("Expect"): // also Pragma, from which net/http makes a Cache-Control
 		return !equalFold(name, "Expect") && !equalFold(name, "Pragma")
-	case len("Upgrade"): // and of Trailer
+	case len("Upgrade"): // also Trailer
 		return !equalFold(name, "Upgrade") && !equalFold(name, "Trailer")
 	case len("Transfer-Encoding"):
 		return !equalFold(name, "Transfer-Encoding")
@@ -174,7 +181,7 @@ func (h *head) understand(name, value string) (ok bool) {
 	return true
 }
 
-// decimal reads a number of at most eight digits; -1: it is none.
+// decimal returns a number of at most eight digits, or -1.
 func decimal(s string) int {
 	if s == "" || len(s) > 8 {
 		return -1
@@ -189,7 +196,7 @@ func decimal(s string) int {
 	return n
 }
 
-// trim takes blanks and tabs from both ends.
+// trim returns s without blanks and tabs at both ends.
 func trim(s string) string {
 	for s != "" && (s[0] == ' ' || s[0] == '\t') {
 		s = s[1:]
@@ -206,13 +213,14 @@ type class byte
 const (
 	inName  class = 1 << iota // of a header's name: RFC 9110's token
 	inValue                   // of a header's value: printable ASCII, blank and tab
-	inHost                    // of the host that a client names: letters, digits, and what is between them in names, addresses and ports
-	inPath                    // of a path: what stands there for itself, the slash, and the percent sign
-	inQuery                   // of a query: the same and what is between parameters
-	inHex                     // of a percent sign's number
+	// of the client's host: letters, digits, and the signs in names, addresses and ports
+	inHost
+	inPath  // of a path: unescaped characters, the slash, and the percent sign
+	inQuery // of a query: the same, and the separators of parameters
+	inHex   // after a percent sign
 )
 
-// classes says of each character in which sets it is.
+// classes has the sets of each character.
 var classes = func() (table [256]class) {
 	for c := ' '; c <= '~'; c++ {
 		table[c] |= inValue

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A listener of TLS connections has all that net/http makes of one.
+// net/http serves a listener's TLS connections unchanged.
 func TestTLS(t *testing.T) {
 	model := httptest.NewUnstartedServer(nil)
 	model.EnableHTTP2 = true
@@ -26,7 +26,7 @@ func TestTLS(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(ctx, tls.NewListener(listener, model.TLS.Clone()), Options{Do: tell, Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+		served <- Serve(ctx, tls.NewListener(listener, model.TLS.Clone()), Options{Do: echo, Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	}()
 	answer, err := model.Client().Post("https://"+listener.Addr().String(), "text/plain", strings.NewReader("hello"))
 	if err != nil {
@@ -43,18 +43,19 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// BenchmarkRequest is a request and its answer over a socket, with a client that costs next to nothing: the loop beside net/http.
+// BenchmarkRequest measures a request and its answer over a socket, by the loop and by net/http,
+// with a client that costs almost nothing.
 func BenchmarkRequest(b *testing.B) {
 	call := post(strings.Repeat("x", 400), "X-Amz-Target: DynamoDB_20120810.GetItem", "Accept-Encoding: identity", "User-Agent: bench")
-	options := Options{Do: tell, Routed: routed, Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	options := Options{Do: echo, Routed: routed, Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	for name, serve := range map[string]func(context.Context, net.Listener) error{
 		"loop": func(ctx context.Context, l net.Listener) error { return Serve(ctx, l, options) },
 		"nethttp": func(ctx context.Context, l net.Listener) error {
-			return newServer(options, ctx, l.Addr()).rest.Serve(l)
+			return newServer(options, ctx, l.Addr()).fallback.Serve(l)
 		},
 	} {
-		for what, request := range map[string]string{"call": call, "path": strings.Replace(call, "POST /", "POST /schedules/a-name", 1)} {
-			b.Run(name+"/"+what, func(b *testing.B) { benchmarkRequest(b, serve, []byte(request)) })
+		for label, request := range map[string]string{"call": call, "path": strings.Replace(call, "POST /", "POST /schedules/a-name", 1)} {
+			b.Run(name+"/"+label, func(b *testing.B) { benchmarkRequest(b, serve, []byte(request)) })
 		}
 	}
 }

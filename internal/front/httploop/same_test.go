@@ -19,8 +19,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
-// tell is a Do that answers with what it was asked.
-func tell(_ context.Context, in *wire.Request) *wire.Response {
+// echo is a Do that answers with its request.
+func echo(_ context.Context, in *wire.Request) *wire.Response {
 	out := new(bytes.Buffer)
 	fmt.Fprintf(out, "%s %q %q host %q\n", in.Method, in.Path, in.Query, in.Host)
 	for _, name := range []string{
@@ -43,14 +43,14 @@ func tell(_ context.Context, in *wire.Request) *wire.Response {
 	return response
 }
 
-// tellRest is the same behind net/http, as wire.Server does it.
-func tellRest(w http.ResponseWriter, r *http.Request) {
+// echoHandler is echo behind net/http, as wire.Server does it.
+func echoHandler(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	out := tell(r.Context(), &wire.Request{
+	out := echo(r.Context(), &wire.Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Header: r.Header, Body: body,
 	})
 	for _, f := range out.Header {
@@ -66,9 +66,10 @@ func tellRest(w http.ResponseWriter, r *http.Request) {
 	w.Write(out.Body)
 }
 
-// script is a connection whose client sends some bytes, by so many at a time, and then nothing more. Nothing on it ever waits.
+// script is a connection whose client sends bytes, a few at a time, and then nothing more. It never
+// blocks.
 type script struct {
-	net.Conn // nil: what is not defined below is not used
+	net.Conn // nil: the other methods are unused
 	step     int
 	done     chan struct{} // closed when the server has finished with it
 	once     sync.Once
@@ -110,7 +111,8 @@ func (s *script) SetWriteDeadline(time.Time) error { return nil }
 func (s *script) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (s *script) LocalAddr() net.Addr              { return &net.TCPAddr{} }
 
-// answers gives what was answered once the server has finished, without what differs from answer to answer anyway, and with the headers in order.
+// answers returns the answers once the server has finished, without the headers that differ each
+// time, and with sorted headers.
 func (s *script) answers(t testing.TB) string {
 	select {
 	case <-s.done:
@@ -119,12 +121,12 @@ func (s *script) answers(t testing.TB) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rest := bufio.NewReader(bytes.NewReader(s.mu.out.Bytes()))
+	unread := bufio.NewReader(bytes.NewReader(s.mu.out.Bytes()))
 	var out strings.Builder
 	for {
-		answer, err := http.ReadResponse(rest, nil)
+		answer, err := http.ReadResponse(unread, nil)
 		if err != nil {
-			left, _ := io.ReadAll(rest)
+			left, _ := io.ReadAll(unread)
 			fmt.Fprintf(&out, "%v %q", err, left)
 			return out.String()
 		}
@@ -139,10 +141,10 @@ func (s *script) answers(t testing.TB) string {
 	}
 }
 
-// both are the loop with net/http behind it, and net/http alone.
+// both are the loop in front of net/http, and net/http alone.
 type both struct {
-	loop, alone *handedListener // a listener that is given its connections
-	looped      atomic.Int64    // how many requests the loop has answered
+	loop, alone *handedListener // listeners whose connections the test passes in
+	looped      atomic.Int64    // the number of requests that the loop has answered
 }
 
 func newBoth(t testing.TB) *both {
@@ -153,13 +155,13 @@ func newBoth(t testing.TB) *both {
 		served <- Serve(ctx, b.loop, Options{
 			Do: func(ctx context.Context, in *wire.Request) *wire.Response {
 				b.looped.Add(1)
-				return tell(ctx, in)
+				return echo(ctx, in)
 			},
 			Routed: routed,
-			Rest:   http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+			Rest:   http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		})
 	}()
-	alone := newServer(Options{Rest: http.HandlerFunc(tellRest), Logger: slog.New(slog.DiscardHandler)}, ctx, &net.TCPAddr{}).rest
+	alone := newServer(Options{Rest: http.HandlerFunc(echoHandler), Logger: slog.New(slog.DiscardHandler)}, ctx, &net.TCPAddr{}).fallback
 	go alone.Serve(b.alone)
 	t.Cleanup(func() {
 		cancel()
@@ -171,13 +173,13 @@ func newBoth(t testing.TB) *both {
 	return b
 }
 
-// routed are the paths of TestSameAsNetHTTP that are the loop's.
+// routed reports the paths of TestSameAsNetHTTP that the loop serves.
 func routed(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return first == "schedules" || first == "tags"
 }
 
-// compare sends the same to both, and gives how many of the requests the loop has answered itself.
+// compare sends the same bytes to both, and returns how many requests the loop answered itself.
 func (b *both) compare(t testing.TB, in []byte, step int) (looped int64) {
 	one, other := newScript(in, step), newScript(in, len(in)+1)
 	before := b.looped.Load()
@@ -192,7 +194,7 @@ func (b *both) compare(t testing.TB, in []byte, step int) (looped int64) {
 
 func short(b []byte) []byte { return b[:min(len(b), 1000)] }
 
-// post is a plain request, with some header lines more.
+// post returns a plain request with additional header lines.
 func post(body string, lines ...string) string {
 	head := []string{"POST / HTTP/1.1", "Host: localhost:8000", "Content-Type: application/x-amz-json-1.0"}
 	head = append(head, lines...)
@@ -202,7 +204,7 @@ func post(body string, lines ...string) string {
 // raw joins lines and ends the head.
 func raw(lines ...string) string { return strings.Join(lines, "\r\n") + "\r\n\r\n" }
 
-// plainRequests are for the loop: so many of them.
+// plainRequests are requests that the loop answers, with their number.
 var plainRequests = map[string]struct {
 	looped int64
 	in     string
@@ -247,7 +249,7 @@ var plainRequests = map[string]struct {
 	"a long path":              {1, raw("GET /schedules/"+strings.Repeat("x", headMax-200)+" HTTP/1.1", "Host: h")},
 }
 
-// doubtfulRequests are for net/http.
+// doubtfulRequests are requests that net/http answers.
 var doubtfulRequests = map[string]string{
 	"GET":                     raw("GET / HTTP/1.1", "Host: h"),
 	"HEAD":                    raw("HEAD / HTTP/1.1", "Host: h"),
@@ -351,7 +353,8 @@ var doubtfulRequests = map[string]string{
 	"ends in the body":        raw("POST / HTTP/1.1", "Host: h", "Content-Length: 2") + "{",
 }
 
-// Whatever is sent, the answers are those of net/http: in one piece, byte by byte, and behind a plain request. Plain requests are the loop's, and others are not.
+// For any bytes, the loop answers as net/http does: in one piece, byte by byte, and after a plain
+// request. The loop serves exactly the plain requests.
 func TestSameAsNetHTTP(t *testing.T) {
 	b := newBoth(t)
 	for name, test := range plainRequests {
@@ -368,7 +371,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 			}
 			want := int64(1)
 			if in[0] == '\r' {
-				want = 2 // a line end is in order there
+				want = 2 // a line end is allowed there
 			}
 			if looped := b.compare(t, []byte(post("before")+in), step); looped != want {
 				t.Errorf("%s behind a plain one, by %d bytes: the loop has answered %d requests", name, step, looped)
@@ -381,7 +384,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 	b.compare(t, nil, 1)
 }
 
-// Whatever bytes come, and in whatever pieces, both understand the same.
+// For any bytes, in any pieces, both understand the same.
 func FuzzLoop(f *testing.F) {
 	seed := func(in string) {
 		if len(in) < roomMin {

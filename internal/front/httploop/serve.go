@@ -17,36 +17,38 @@ import (
 
 const (
 	headerLimit  = 10 * time.Second // to send a request's headers
-	requestLimit = 2 * time.Minute  // to send all of a request, which has up to 16 MB
+	requestLimit = 2 * time.Minute  // to send all of a request, up to 16 MB
 	idleLimit    = 3 * time.Minute  // longer than the SDKs keep idle connections
-	wholeLimit   = time.Second      // for a request to be whole, before net/http waits for the rest of it
+	// for a request to be complete, before net/http waits for the rest
+	wholeLimit   = time.Second
 	headerBytes  = 64 << 10
-	finishLimit  = 5 * time.Second // for requests that are under way when the server stops
-	abandonLimit = 2 * time.Second // for them to end once they have been cancelled
+	finishLimit  = 5 * time.Second // for running requests when the server stops
+	abandonLimit = 2 * time.Second // for them to end after they are cancelled
 )
 
-// Options say who answers. All but Routed and Date are required.
+// Options configure Serve. All but Routed and Date are required.
 type Options struct {
 	// Do answers the plain requests.
 	Do func(ctx context.Context, in *wire.Request) *wire.Response
 
-	// Routed tells which paths Do answers, besides "/": all of what is asked for there. nil: none.
+	// Routed reports the paths, besides "/", whose requests Do answers. nil: none.
 	Routed func(path string) bool
 
 	// Rest answers all other requests.
 	Rest http.Handler
 
-	// Now is the machine's clock, for idle connections.
+	// Now returns the time of the machine's clock, for idle connections.
 	Now func() time.Time
 
-	// Date is the clock that the Date header tells. Default: Now.
+	// Date returns the time for the Date header. Default: Now.
 	Date func() time.Time
 
 	Logger *slog.Logger
 }
 
-// Serve answers requests on the listener until ctx is done, and then nil; or until the listener fails, and then why. It closes the listener,
-// and has closed all connections when it returns. TLS connections are left to net/http whole, with HTTP/2 if the listener offers that.
+// Serve answers requests on the listener until ctx is done, and returns nil; or until the listener
+// fails, and returns the error. It closes the listener and all connections before it returns.
+// net/http serves TLS connections, with HTTP/2 if the listener offers that.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
@@ -56,7 +58,7 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		s.rest.Serve(s.handed) // ends when it is shut down, with an error that says so
+		s.fallback.Serve(s.handed) // ends when it is shut down, with an error that says so
 	}()
 	accepted := make(chan error, 1)
 	go func() { accepted <- s.accept(ctx, listener) }()
@@ -68,25 +70,25 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 		listener.Close()
 	case <-ctx.Done():
 		listener.Close()
-		<-accepted // with the error of a listener that is closed
+		<-accepted // with the error of a closed listener
 	}
 	err := s.finish(release, cancelRequests)
 	<-served
 	return errors.Join(failed, err)
 }
 
-// server is one call of Serve.
+// server is the state of one call of Serve.
 type server struct {
 	Options
-	requests context.Context // every request's
-	rest     *http.Server
+	requests context.Context // the parent of all requests' contexts
+	fallback *http.Server
 	handed   *handedListener
 	stopping atomic.Bool
 	running  sync.WaitGroup // the goroutines of conns
 
 	mu struct {
 		sync.Mutex
-		conns map[*conn]struct{} // those that the loop serves
+		conns map[*conn]struct{} // the connections that the loop serves
 	}
 }
 
@@ -99,7 +101,7 @@ func newServer(o Options, requests context.Context, addr net.Addr) *server {
 	}
 	s := &server{Options: o, requests: requests, handed: newHandedListener(addr)}
 	s.mu.conns = map[*conn]struct{}{}
-	s.rest = &http.Server{
+	s.fallback = &http.Server{
 		Handler:           o.Rest,
 		ReadHeaderTimeout: headerLimit,
 		ReadTimeout:       requestLimit,
@@ -111,10 +113,11 @@ func newServer(o Options, requests context.Context, addr net.Addr) *server {
 	return s
 }
 
-// acceptPauseMax bounds the pauses of a listener that has run out of something, such as file descriptors.
+// acceptPauseMax bounds the pauses of a listener that lacks a resource, such as file descriptors.
 const acceptPauseMax = time.Second
 
-// accept starts a goroutine for every connection, until the listener fails for good.
+// accept starts a goroutine for every connection, until the listener fails for good, and returns
+// its error.
 func (s *server) accept(ctx context.Context, listener net.Listener) error {
 	pause := time.Duration(0)
 	for {
@@ -134,7 +137,7 @@ func (s *server) accept(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// start serves a connection in a goroutine of its own.
+// start serves a connection in its own goroutine.
 func (s *server) start(nc net.Conn) {
 	c := newConn(s, nc)
 	s.mu.Lock()
@@ -143,7 +146,7 @@ func (s *server) start(nc net.Conn) {
 	s.running.Go(c.serve)
 }
 
-// forget is told of a connection that the loop serves no longer.
+// forget removes a connection that the loop no longer serves.
 func (s *server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,12 +162,13 @@ func (s *server) each(f func(*conn)) {
 	}
 }
 
-// finish closes the connections that wait, and waits for the requests under way, of which those that are only held are released: readers that wait for stream records
-// get an empty page at once. Those that take too long are cancelled.
+// finish closes idle connections and waits for running requests. It releases those that wait for
+// stream records, which return an empty page at once, and cancels those that take too long.
 func (s *server) finish(release, cancelRequests func()) error {
-	s.stopping.Store(true) // before the release: its answers say that the connection ends
+	// before the release, so that the answers announce the end of the connection
+	s.stopping.Store(true)
 	s.each((*conn).closeIdle)
-	s.rest.SetKeepAlivesEnabled(false) // which closes those that wait there
+	s.fallback.SetKeepAlivesEnabled(false) // closes net/http's idle connections
 	release()
 	finished, err := s.drain(finishLimit)
 	if finished {
@@ -175,11 +179,11 @@ func (s *server) finish(release, cancelRequests func()) error {
 		return err
 	}
 	s.each(func(c *conn) { c.Close() })
-	return s.rest.Close()
+	return s.fallback.Close()
 }
 
-// drain waits until all requests have been answered, first those of the loop, since it may hand some over. finished is false when the limit
-// has passed before.
+// drain waits until all requests have been answered, the loop's first, since it may pass some to
+// net/http. finished is false if the limit passed before.
 func (s *server) drain(limit time.Duration) (finished bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -193,7 +197,7 @@ func (s *server) drain(limit time.Duration) (finished bool, err error) {
 	case <-ctx.Done():
 		return false, nil
 	}
-	err = s.rest.Shutdown(ctx)
+	err = s.fallback.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return false, nil
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
-// bench is a server in a bubble of time, with clients at the other ends of pipes.
+// bench is a server in a bubble of time, whose clients hold the other ends of pipes.
 type bench struct {
 	*testing.T
 	listener *handedListener
@@ -28,14 +28,14 @@ type bench struct {
 	log      bytes.Buffer
 	stop     context.CancelFunc
 	served   chan error
-	release  chan struct{} // for a test to close
+	release  chan struct{} // closed by a test
 	start    time.Time
 }
 
-// inBubble runs a test against a server whose plain requests do answers; nil: tell does.
+// inBubble runs a test against a server whose plain requests do answers; nil means echo.
 func inBubble(t *testing.T, do func(*bench, context.Context, *wire.Request) *wire.Response, test func(b *bench)) {
 	if do == nil {
-		do = func(_ *bench, ctx context.Context, in *wire.Request) *wire.Response { return tell(ctx, in) }
+		do = func(_ *bench, ctx context.Context, in *wire.Request) *wire.Response { return echo(ctx, in) }
 	}
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{T: t, listener: newHandedListener(&net.TCPAddr{}), served: make(chan error, 1), release: make(chan struct{}), start: time.Now()}
@@ -48,7 +48,7 @@ func inBubble(t *testing.T, do func(*bench, context.Context, *wire.Request) *wir
 					b.looped.Add(1)
 					return do(b, ctx, in)
 				},
-				Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
+				Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
 			})
 		}()
 		test(b)
@@ -71,13 +71,13 @@ func (b *bench) connect() *client {
 	return &client{Conn: ours, bench: b, in: bufio.NewReader(ours)}
 }
 
-// send sends without waiting for anything to be read, and so does not learn that nobody does.
+// send sends without waiting for the server to read.
 func (c *client) send(text string) {
 	go c.Write([]byte(text))
 	synctest.Wait()
 }
 
-// answer reads one.
+// answer reads an answer.
 func (c *client) answer() (status int, body string, close bool) {
 	c.Helper()
 	answer, err := http.ReadResponse(c.in, nil)
@@ -91,7 +91,8 @@ func (c *client) answer() (status int, body string, close bool) {
 	return answer.StatusCode, string(text), answer.Close
 }
 
-// wantClosed waits until the server closes the connection, without another byte, and checks when that is.
+// wantClosed waits until the server closes the connection, without another byte, and checks the
+// time.
 func (c *client) wantClosed(earliest, latest time.Duration) {
 	c.Helper()
 	if left := c.wantEnd(earliest, latest); left != "" {
@@ -99,7 +100,7 @@ func (c *client) wantClosed(earliest, latest time.Duration) {
 	}
 }
 
-// wantEnd is the same where the server may have something to say before.
+// wantEnd is wantClosed for a connection that may get bytes before it closes, which it returns.
 func (c *client) wantEnd(earliest, latest time.Duration) string {
 	c.Helper()
 	left, err := io.ReadAll(c.in)
@@ -126,7 +127,8 @@ func TestSilentClient(t *testing.T) {
 	inBubble(t, nil, func(b *bench) { b.connect().wantClosed(headerLimit, headerLimit) })
 }
 
-// A connection that was used is closed when nothing has come for the idle limit, however often it was used before.
+// A used connection is closed when it has been idle for the limit, however often it was used
+// before.
 func TestIdleClient(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		c := b.connect()
@@ -140,7 +142,8 @@ func TestIdleClient(t *testing.T) {
 	})
 }
 
-// Headers that come too slowly end the connection, wherever they stop. net/http has a word for those that stop in the first line.
+// Headers that come too slowly end the connection, wherever they stop. net/http answers those that
+// stop in the first line.
 func TestSlowHeaders(t *testing.T) {
 	head := post("")
 	for at := range len(head) - 1 {
@@ -156,7 +159,7 @@ func TestSlowHeaders(t *testing.T) {
 			c.send(head[:at])
 			least, most := headerLimit, headerLimit+wholeLimit
 			if at < peeked {
-				least, most = headerLimit, idleLimit // which is when net/http begins to count
+				least, most = headerLimit, idleLimit // net/http begins to count then
 			}
 			c.wantEnd(least, most)
 		})
@@ -177,7 +180,7 @@ func TestSlowHeaders(t *testing.T) {
 	})
 }
 
-// A body may take its time, up to a limit, and need not come in one piece.
+// A body may come slowly, up to a limit, and in several pieces.
 func TestSlowBody(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		c := b.connect()
@@ -196,14 +199,15 @@ func TestSlowBody(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		c := b.connect()
 		c.send(strings.TrimSuffix(post("never"), "r"))
-		if status, _, _ := c.answer(); status != 400 { // what net/http's handler says of a body that does not come
+		// the status of net/http's handler for a missing body
+		if status, _, _ := c.answer(); status != 400 {
 			t.Errorf("status %d", status)
 		}
 		c.wantClosed(requestLimit, requestLimit+wholeLimit)
 	})
 }
 
-// What is not whole in time does not count against the next request.
+// A request that is incomplete in time does not count against the next one.
 func TestSlowAgainAndAgain(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		c := b.connect()
@@ -217,13 +221,14 @@ func TestSlowAgainAndAgain(t *testing.T) {
 	})
 }
 
-// Idle connections go at once when the server stops, whoever serves them; a request under way gets its answer; then Serve returns.
+// When the server stops, all idle connections close at once, and a running request gets its answer;
+// then Serve returns.
 func TestStop(t *testing.T) {
 	do := func(b *bench, ctx context.Context, in *wire.Request) *wire.Response {
 		if string(in.Body) == "wait" {
 			<-b.release
 		}
-		return tell(ctx, in)
+		return echo(ctx, in)
 	}
 	inBubble(t, do, func(b *bench) {
 		idle, fresh, handed, waits, slow := b.connect(), b.connect(), b.connect(), b.connect(), b.connect()
@@ -261,11 +266,11 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// A request that does not end by itself is cancelled, and one that does not end then is left alone.
+// A request that does not end by itself is cancelled, and abandoned if it does not end then.
 func TestStopCancels(t *testing.T) {
 	inBubble(t, func(_ *bench, ctx context.Context, in *wire.Request) *wire.Response {
 		<-ctx.Done()
-		return tell(ctx, in)
+		return echo(ctx, in)
 	}, func(b *bench) {
 		c := b.connect()
 		c.send(post("x"))
@@ -278,7 +283,7 @@ func TestStopCancels(t *testing.T) {
 	})
 	inBubble(t, func(b *bench, ctx context.Context, in *wire.Request) *wire.Response {
 		<-b.release
-		return tell(ctx, in)
+		return echo(ctx, in)
 	}, func(b *bench) {
 		c := b.connect()
 		c.send(post("x"))
@@ -291,13 +296,13 @@ func TestStopCancels(t *testing.T) {
 	})
 }
 
-// A fault of the loop ends its connection and nothing else.
+// A fault of the loop ends only its connection.
 func TestPanic(t *testing.T) {
 	inBubble(t, func(_ *bench, ctx context.Context, in *wire.Request) *wire.Response {
 		if string(in.Body) == "x" {
 			panic("a fault")
 		}
-		return tell(ctx, in)
+		return echo(ctx, in)
 	}, func(b *bench) {
 		c, other := b.connect(), b.connect()
 		c.send(post("x"))
@@ -311,7 +316,7 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// tired is a listener that runs out of something at first.
+// tired is a listener that at first lacks a resource.
 type tired struct {
 	net.Listener
 	errors []error
@@ -337,7 +342,7 @@ func TestListenerFails(t *testing.T) {
 		var log bytes.Buffer
 		served := make(chan error, 1)
 		go func() {
-			served <- Serve(t.Context(), listener, Options{Do: tell, Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			served <- Serve(t.Context(), listener, Options{Do: echo, Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		}()
 		one := newScript([]byte(post("x")), 1)
 		conns.give(one)
@@ -354,7 +359,7 @@ func TestListenerFails(t *testing.T) {
 	})
 }
 
-// Memory is held for what has come, and not for what was announced; and not for longer than it is needed.
+// Memory is held for received bytes, not for announced ones, and only as long as it is needed.
 func TestMakeRoom(t *testing.T) {
 	c := &conn{in: make([]byte, roomMin), end: roomMin, head: head{size: 100, length: bodyMax}}
 	c.makeRoom()
@@ -375,7 +380,7 @@ func TestMakeRoom(t *testing.T) {
 	}
 }
 
-// A body beyond the limit is never read here.
+// The loop never reads a body beyond the limit.
 func TestTooLong(t *testing.T) {
 	for length, want := range map[int]verdict{bodyMax: plain, bodyMax + 1: doubtful} {
 		if got := new(head).read([]byte(raw("POST / HTTP/1.1", "Host: h", fmt.Sprint("Content-Length: ", length))), routed); got != want {
@@ -384,9 +389,10 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// A connection that comes to rest while the server stops does not wait for another request: whoever closes the idle ones may have passed it by.
+// A connection that becomes idle while the server stops does not wait for another request: the loop
+// that closes idle connections may have passed it already.
 func TestRestWhileStopping(t *testing.T) {
-	s := newServer(Options{Rest: http.HandlerFunc(tellRest), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, t.Context(), &net.TCPAddr{})
+	s := newServer(Options{Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, t.Context(), &net.TCPAddr{})
 	s.stopping.Store(true)
 	ours, theirs := net.Pipe()
 	defer ours.Close()

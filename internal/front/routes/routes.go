@@ -1,5 +1,5 @@
-// Package routes puts the operations of schedules, rules and triggers into the wire's tables, so that whoever serves them serves them alike: the embedded database,
-// and a worker beside an endpoint that is elsewhere.
+// Package routes returns the operations of schedules, rules and triggers as tables for the wire.
+// The embedded database and a worker beside a remote endpoint both use them.
 package routes
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 )
 
-// The services of these APIs, as requests for them are signed.
+// The services of these APIs, by their names in signatures.
 const (
 	serviceScheduler = "scheduler"
 	serviceEvents    = "events"
@@ -22,8 +22,8 @@ const (
 // Do answers a call of an operation.
 type Do = func(ctx context.Context, c *wire.Call) (any, error)
 
-// Of gives the operations that are asked for by path, and those that are asked for by name. making, where it is not nil, gets those that may leave the first work
-// of all, and gives what is called in their place.
+// Of returns the operations that requests find by path, and those that they find by name. making,
+// if not nil, wraps each operation that may create the first piece of work.
 func Of(s *scheduler.Scheduler, t *trigger.Triggers, making func(Do) Do) ([]wire.Route, []wire.Action) {
 	around := func(makes bool, do Do) Do {
 		if !makes || making == nil {

@@ -17,7 +17,7 @@ func appendCanonical(dst []byte, r *Request, s *signature) []byte {
 	if r.Path == "" {
 		dst = append(dst, '/')
 	}
-	// The path in the request line is escaped once; what is signed is escaped once more.
+	// The path in the request line is escaped once; the signature covers it escaped twice.
 	dst = appendEscaped(dst, r.Path, true)
 	dst = append(dst, '\n')
 	dst = appendQuery(dst, r, s)
@@ -44,7 +44,7 @@ func appendQuery(dst []byte, r *Request, s *signature) []byte {
 	}
 	query := s.query
 	if query == nil {
-		// A malformed pair is left out, and the signature then differs.
+		// A malformed pair is dropped, and the signature then differs.
 		query, _ = url.ParseQuery(r.Query)
 	}
 	type pair struct{ name, value string }
@@ -69,7 +69,8 @@ func appendQuery(dst []byte, r *Request, s *signature) []byte {
 	return dst
 }
 
-// appendHeader appends "name:value\n", with several values joined by commas and runs of blanks made one.
+// appendHeader appends "name:value\n", with several values joined by commas and runs of blanks
+// reduced to one.
 func appendHeader(dst []byte, r *Request, name string) []byte {
 	dst = append(dst, name...)
 	dst = append(dst, ':')
@@ -77,7 +78,7 @@ func appendHeader(dst []byte, r *Request, name string) []byte {
 	case "host":
 		dst = append(dst, r.Host...)
 	case "content-length":
-		// HTTP servers take this header away when they have understood it.
+		// HTTP servers remove this header after reading it.
 		dst = strconv.AppendInt(dst, int64(len(r.Body)), 10)
 	default:
 		for i, value := range r.Headers.Values(name) {
@@ -101,7 +102,8 @@ func appendTrimmed(dst []byte, value string) []byte {
 	return dst
 }
 
-// appendEscaped appends s with everything but letters, digits and "-._~" percent-encoded; slashes stay in a path.
+// appendEscaped appends s with all but letters, digits and "-._~" percent-encoded; slashes stay in
+// a path.
 func appendEscaped(dst []byte, s string, path bool) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// signingKey is a derived key, ready for use: the two blocks that HMAC-SHA-256 puts before the message and before the inner
-// hash. Keeping them saves the set-up, and its allocations, on every request.
+// signingKey is a derived key, ready for use: the two blocks that HMAC-SHA-256 puts before the
+// message and before the inner hash. It saves the set-up and its allocations on every request.
 type signingKey struct {
 	inner, outer [sha256.BlockSize]byte
 }
 
-// deriveKey makes the key for a scope:
-// HMAC(HMAC(HMAC(HMAC("AWS4"+secret, day), region), service), "aws4_request").
+// deriveKey returns the key for a scope: HMAC(HMAC(HMAC(HMAC("AWS4"+secret, day), region),
+// service), "aws4_request").
 func deriveKey(secret string, scope keyScope) *signingKey {
 	sum := []byte("AWS4" + secret)
 	for _, part := range []string{scope.day, scope.region, scope.service, terminator} {
@@ -31,7 +31,7 @@ func deriveKey(secret string, scope keyScope) *signingKey {
 	return key
 }
 
-// sign is HMAC-SHA-256 of the message.
+// sign returns the HMAC-SHA-256 of the message.
 func (k *signingKey) sign(message []byte) [sha256.Size]byte {
 	var stack [512]byte
 	buf := append(append(stack[:0], k.inner[:]...), message...)
@@ -39,7 +39,7 @@ func (k *signingKey) sign(message []byte) [sha256.Size]byte {
 	return sha256.Sum256(append(append(stack[:0], k.outer[:]...), sum[:]...))
 }
 
-// key gives the derived key of a scope, and whether it came from the cache.
+// key returns the derived key of a scope, and reports whether it came from the cache.
 func (v *Verifier) key(scope keyScope, secret string) (key *signingKey, cached bool) {
 	v.mu.RLock()
 	key, cached = v.mu.keys[scope]
@@ -50,10 +50,10 @@ func (v *Verifier) key(scope keyScope, secret string) (key *signingKey, cached b
 	return key, cached
 }
 
-// remember caches a derived key. It is called after the key has verified a request, so that a stranger who knows only an
+// remember caches a derived key after it has verified a request. So a stranger who knows only an
 // access key cannot fill the cache with invented regions.
 func (v *Verifier) remember(scope keyScope, key *signingKey) {
-	// The scope's strings are parts of a request's header, which the cache must not keep alive.
+	// The scope's strings are parts of a request's header, which the cache must not retain.
 	scope = keyScope{
 		accessKey: strings.Clone(scope.accessKey),
 		day:       strings.Clone(scope.day),

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// signature is what a request says of its signature, in either form.
+// signature is the parts of a request's signature, from either form.
 type signature struct {
 	algorithm     string
 	credential    string
@@ -29,12 +29,13 @@ const (
 	queryToken         = "X-Amz-Security-Token"
 )
 
-// parse finds out in which form a request is signed, and reads it.
+// parse returns the request's signature, from the form that it has.
 func parse(r *Request) (*signature, error) {
 	header := first(r.Headers, "Authorization")
 	var query url.Values
 	if strings.Contains(r.Query, queryAlgorithm) {
-		// A malformed pair is left out by ParseQuery, and so fails as a missing parameter or a wrong signature.
+		// ParseQuery drops a malformed pair, which then fails as a missing parameter or a wrong
+		// signature.
 		query, _ = url.ParseQuery(r.Query)
 	}
 	inQuery := query.Has(queryAlgorithm)
@@ -50,8 +51,8 @@ func parse(r *Request) (*signature, error) {
 	}
 }
 
-// parseHeader reads "AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…". The parts come in any order, with
-// commas, blanks or both between them.
+// parseHeader reads "AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…". The parts may
+// come in any order, separated by commas, blanks or both.
 func parseHeader(header string, headers Headers) (*signature, error) {
 	s := new(signature)
 	s.algorithm, _, _ = strings.Cut(header, " ")
@@ -122,8 +123,9 @@ func parseQuery(query url.Values) (*signature, error) {
 	}, nil
 }
 
-// splitNames reads the names of the signed headers. They have to be ascending; where they are not, they are put in order and
-// repeated ones dropped, so that the canonical request cannot become longer than the headers are.
+// splitNames returns the names of the signed headers in ascending order, each once. The order is
+// required, but an unordered list is accepted; without repetitions, the canonical request cannot
+// become longer than the headers.
 func splitNames(list string) []string {
 	if list == "" {
 		return nil
@@ -140,8 +142,8 @@ func first(headers Headers, name string) string {
 	return ""
 }
 
-// Region is the region that an Authorization header says its request is signed for; empty where it names none. Whether the signature is right is Verify's
-// to say.
+// Region returns the region in the scope of an Authorization header, or "". Verify checks the
+// signature.
 func Region(authorization string) string {
 	_, credential, _ := strings.Cut(authorization, "Credential=")
 	scope := strings.SplitN(credential, "/", 4)
@@ -151,5 +153,5 @@ func Region(authorization string) string {
 	return scope[2]
 }
 
-// regionMax is the length of the longest name that is taken for a region's.
+// regionMax is the length of the longest accepted region name.
 const regionMax = 32

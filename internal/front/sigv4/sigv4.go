@@ -1,17 +1,19 @@
-// Package sigv4 verifies AWS Signature Version 4, in its two forms: the Authorization header and the query string.
+// Package sigv4 verifies AWS Signature Version 4, in its two forms: the Authorization header and
+// the query string.
 //
-// It is the server's half of what the AWS SDKs do on the client. A signature proves that the sender knows the secret of an
-// access key, and that method, path, query, the signed headers and the body arrived as they were sent:
+// It is the server's half of the AWS SDKs' signing. A signature proves that the sender knows the
+// secret of an access key, and that method, path, query, the signed headers and the body arrived as
+// they were sent:
 //
 //	canonical request = method \n path \n query \n signed headers \n their names \n hex(SHA-256(body))
 //	string to sign    = algorithm \n date \n date/region/service/aws4_request \n hex(SHA-256(canonical request))
 //	signature         = hex(HMAC(key derived from secret, day, region and service, string to sign))
 //
-// The checks run in the order in which AWS runs them, and each has AWS's error and text; a request is refused by the first
-// that fails. Signatures are compared in constant time. Derived keys are cached, for requests whose signature was right.
+// The checks run in AWS's order, with AWS's errors and texts; the first failed check refuses the
+// request. Signatures are compared in constant time. Derived keys are cached, for requests with a
+// valid signature.
 //
-// The package keeps no clock: the caller passes the real time, against which the age of a signature is judged whatever
-// the database's own clock says.
+// The package has no clock: the caller passes the time by which the age of a signature is judged.
 package sigv4
 
 import (
@@ -26,7 +28,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Algorithm is the only one that is accepted.
+// Algorithm is the only accepted algorithm.
 const Algorithm = "AWS4-HMAC-SHA256"
 
 const (
@@ -36,23 +38,23 @@ const (
 	skewMax    = 15 * time.Minute
 )
 
-// Credential is one pair that requests may be signed with.
+// Credential is a key pair for signing requests.
 type Credential struct {
 	AccessKey string
 	SecretKey string
-	// SessionToken, when set, must accompany every request that is signed with this pair. When it is empty, a request
-	// that carries a token is refused.
+	// SessionToken, if set, must accompany every request that is signed with this pair. If it is
+	// empty, a request with a token is refused.
 	SessionToken string
 }
 
-// Headers gives the values of a request header by its name, in any case. http.Header is one.
+// Headers returns the values of a request header by its name, in any case. http.Header is one.
 type Headers interface {
 	Values(name string) []string
 }
 
-// Request is what a signature covers, as it arrived.
+// Request is the parts of a request that a signature covers, as they arrived.
 type Request struct {
-	Service string // that the request has to be signed for: "dynamodb", also for streams
+	Service string // the service that the request must be signed for: "dynamodb", also for streams
 	Method  string
 	Path    string // escaped, as in the request line; empty means "/"
 	Query   string // without the question mark
@@ -71,10 +73,12 @@ type Verifier struct {
 	}
 }
 
-// keysMax bounds the cache of derived keys. It is emptied when full: the next requests derive theirs again.
+// keysMax bounds the cache of derived keys. A full cache is emptied, and the next requests derive
+// their keys again.
 const keysMax = 256
 
-// NewVerifier makes a verifier for requests that are signed with one of the credentials. Of two with one access key the later counts.
+// NewVerifier returns a verifier for requests that are signed with one of the credentials. Of two
+// with the same access key, the later counts.
 func NewVerifier(credentials ...Credential) *Verifier {
 	v := &Verifier{secrets: make(map[string]Credential, len(credentials))}
 	for _, c := range credentials {
@@ -84,9 +88,11 @@ func NewVerifier(credentials ...Credential) *Verifier {
 	return v
 }
 
-// Verify returns nil when the request is signed with one of the verifier's credentials, and a *dynamo.Error otherwise.
-// A signature is good for 15 minutes on either side of its date. from and to, not before it, are the instants that a client may take for the time: the same, where there is
-// one clock only.
+// Verify returns nil if the request is signed with one of the verifier's credentials, and a
+// *dynamo.Error otherwise.
+//
+// A signature is valid for 15 minutes on either side of its date. from and to, not before it, bound
+// the time that a client may assume; they are equal if there is only one clock.
 func (v *Verifier) Verify(r *Request, from, to time.Time) error {
 	sig, err := parse(r)
 	if err != nil {
@@ -136,12 +142,12 @@ func (s *signature) checkDate(from, to time.Time) error {
 	return nil
 }
 
-// keyScope names a derived key: what the credential of a request says, without the terminator.
+// keyScope identifies a derived key: the credential of a request without the terminator.
 type keyScope struct {
 	accessKey, day, region, service string
 }
 
-// parseScope takes the credential apart. Any region is valid here, since one server stands for all of them.
+// parseScope splits the credential. Any region is valid, since one server stands for all of them.
 func (s *signature) parseScope(service string) (keyScope, error) {
 	parts := strings.Split(s.credential, "/")
 	if len(parts) != 5 {
@@ -177,7 +183,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// checkSignature computes the signature that the request should have and compares.
+// checkSignature computes the expected signature of the request and compares.
 func (v *Verifier) checkSignature(r *Request, s *signature, scope keyScope, secret string) error {
 	buf := scratches.Get().(*scratch)
 	defer scratches.Put(buf)

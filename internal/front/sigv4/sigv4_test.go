@@ -28,7 +28,7 @@ var (
 
 func newTestVerifier() *Verifier { return NewVerifier(alice, bob) }
 
-// post is a request as an SDK would make it, not yet signed.
+// post returns an unsigned request as an SDK makes it.
 func post(t *testing.T, target, body string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, "http://localhost:8000"+target, strings.NewReader(body))
@@ -54,7 +54,7 @@ func sign(t *testing.T, r *http.Request, body string, c Credential, at time.Time
 	}
 }
 
-// arrived turns an outgoing request into what the server sees of it.
+// arrived returns an outgoing request as the server receives it.
 func arrived(r *http.Request, body string) *Request {
 	return &Request{
 		Service: "dynamodb", Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.URL.Host,
@@ -96,7 +96,7 @@ func TestAcceptsPresignedRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The presigner hoists headers into the query; what it leaves is sent as it stood.
+		// The presigner moves headers into the query; the remaining ones are sent unchanged.
 		out, err := http.NewRequest(http.MethodPost, signed, strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestAcceptsTheClients(t *testing.T) {
 	}
 }
 
-// Each case spoils a well signed request in one way.
+// Each case damages a well signed request in one way.
 func TestRefusals(t *testing.T) {
 	const body = `{"Limit":1}`
 	for _, test := range []struct {
@@ -212,7 +212,7 @@ func TestRefusesIncompleteQuery(t *testing.T) {
 			"AWS query-string parameters must include 'X-Amz-SignedHeaders'. Re-examine the query-string parameters.")
 }
 
-// A signature is good for one service.
+// A signature is valid for one service.
 func TestRefusesAnotherService(t *testing.T) {
 	r := post(t, "/schedules/a", "{}")
 	sign(t, r, "{}", alice, testNow)
@@ -252,7 +252,7 @@ func TestRegion(t *testing.T) {
 	}
 }
 
-// A header that is named again and again is signed, and held, once.
+// A header that is named repeatedly is signed, and stored, once.
 func TestRepeatedSignedHeaders(t *testing.T) {
 	r := post(t, "/", "{}")
 	sign(t, r, "{}", alice, testNow)
@@ -262,7 +262,7 @@ func TestRepeatedSignedHeaders(t *testing.T) {
 	}
 }
 
-// Only a signature that was right leaves a derived key behind, and the cache is bounded.
+// Only a valid signature caches its derived key, and the cache is bounded.
 func TestKeyCache(t *testing.T) {
 	v := newTestVerifier()
 	r := post(t, "/", "{}")
@@ -294,7 +294,7 @@ func wantCode(t *testing.T, err error, code dynamo.Code, text string) {
 	}
 }
 
-// FuzzAuthorization holds any header and query against two laws: no panic, and nothing is accepted that was not signed.
+// FuzzAuthorization checks any header and query: no panic, and no unsigned request is accepted.
 func FuzzAuthorization(f *testing.F) {
 	f.Add("AWS4-HMAC-SHA256 Credential=AKIDALICE/20261121/eu-west-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=00", "20261121T013000Z", "")
 	f.Add("AWS4- = , ,,==;;", "", "X-Amz-Algorithm=%zz&=&X-Amz-Signature")
@@ -324,7 +324,8 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// BenchmarkResign is the alternative to an own verifier: sign again with AWS's signer and compare.
+// BenchmarkResign measures the alternative to this verifier: sign again with AWS's signer and
+// compare.
 func BenchmarkResign(b *testing.B) {
 	r, body := benchmarkRequest()
 	want := r.Header.Get("Authorization")
