@@ -5,16 +5,18 @@ import (
 	"sync"
 )
 
-// Activity counts what is in flight, so that a clock can be moved on only when nothing is. The zero value is ready for use.
+// Activity counts work in flight, so that a clock can be advanced only when there is none. The zero
+// value is ready for use.
 type Activity struct {
 	mu struct {
 		sync.Mutex
 		count int
-		idle  chan struct{} // closed when count falls to zero; nil when nobody waits
+		idle  chan struct{} // closed when count falls to zero; nil without a waiter
 	}
 }
 
-// Begin counts one thing more until the function that it returns is called; calling it again does nothing.
+// Begin counts one more piece of work until the returned function is called. A second call of that
+// function does nothing.
 func (a *Activity) Begin() (end func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -32,14 +34,14 @@ func (a *Activity) end() {
 	}
 }
 
-// Count is how many things are in flight.
+// Count returns the number of pieces of work in flight.
 func (a *Activity) Count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mu.count
 }
 
-// Idle waits until nothing has been in flight at some moment since the call, or ctx is done.
+// Idle waits until the count has been zero at some moment since the call, or ctx is done.
 func (a *Activity) Idle(ctx context.Context) error {
 	a.mu.Lock()
 	if a.mu.count == 0 {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// at gives what the clock tells, relative to start.
+// at returns the clock's time, relative to start.
 func at(c *Clock, start int64) time.Duration {
 	return time.Duration(c.Millis()-start) * time.Millisecond
 }
@@ -22,7 +22,7 @@ func want(t *testing.T, what string, got, want time.Duration) {
 	}
 }
 
-// A clock that nothing was done to is the wall clock, rounded down to the millisecond.
+// A new clock is the wall clock, rounded down to the millisecond.
 func TestReal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
@@ -38,7 +38,7 @@ func TestReal(t *testing.T) {
 	})
 }
 
-// A clock with a start of its own goes on from there, wherever the wall clock is.
+// A clock with its own start continues from there, independent of the wall clock.
 func TestNewAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, start := range []time.Time{time.UnixMilli(5), time.UnixMilli(-1500).Add(-time.Microsecond), time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)} {
@@ -55,7 +55,8 @@ func TestNewAt(t *testing.T) {
 	})
 }
 
-// Freezing stops the clock, running lets it go on, setting and advancing move it forward, frozen or not.
+// Freezing stops the clock, running resumes it, setting and advancing move it forward, frozen or
+// not.
 func TestControl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
@@ -102,7 +103,7 @@ func TestControl(t *testing.T) {
 	})
 }
 
-// What would move the clock back, or beyond its range, is refused and changes nothing.
+// A move back, or beyond the clock's range, is refused and changes nothing.
 func TestRefused(t *testing.T) {
 	c := New()
 	c.Freeze()
@@ -130,7 +131,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The clock stands at the end of its range and does not overflow.
+// The clock stops at the end of its range and does not overflow.
 func TestEndOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewAt(time.UnixMilli(maxMillis - 10))
@@ -150,7 +151,8 @@ func TestEndOfTime(t *testing.T) {
 	})
 }
 
-// After a raise the clock tells at least the floor; it stands until it gets there by itself.
+// After a raise the clock shows at least the floor. It stands still until its own course reaches
+// it.
 func TestRaise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []*Clock{New(), NewAt(time.UnixMilli(1000))} {
@@ -174,12 +176,13 @@ func TestRaise(t *testing.T) {
 			want(t, "frozen while standing", at(c, start), 10*time.Second)
 			c.Run()
 			time.Sleep(time.Second)
-			want(t, "going on from what was told", at(c, start), 11*time.Second)
+			want(t, "going on after the raise", at(c, start), 11*time.Second)
 		}
 	})
 }
 
-// No call tells less than one that ended before it began, whatever is done to the clock meanwhile; and a frozen clock does not move.
+// No call returns less than an earlier one, whatever moves the clock meanwhile; and a frozen clock
+// does not move.
 func TestMonotonic(t *testing.T) {
 	c := New()
 	done := make(chan struct{})
@@ -189,7 +192,7 @@ func TestMonotonic(t *testing.T) {
 			for last := int64(0); ; {
 				now := c.Millis()
 				if now < last {
-					t.Errorf("told %d after %d", now, last)
+					t.Errorf("%d after %d", now, last)
 				}
 				last = now
 				select {
@@ -217,7 +220,8 @@ func TestMonotonic(t *testing.T) {
 	readers.Wait()
 }
 
-// A freeze is final even for a reader that looked at the wall clock before it: nobody is told more than the frozen instant.
+// A freeze is final even for a reader that read the wall clock before it: no result exceeds the
+// frozen instant.
 func TestFreezeIsFinal(t *testing.T) {
 	for range 200 {
 		c := New()

@@ -6,30 +6,32 @@ import (
 	"time"
 )
 
-// State is what a clock shows and how it goes.
+// State is the reading of a clock and its course.
 type State struct {
-	Now      time.Time     // what it tells
-	Frozen   bool          // it stands still until it is set, advanced or run
-	Rate     float64       // clock seconds per real second when it is not frozen
-	Offset   time.Duration // what it tells minus the wall clock
-	Standing bool          // it stands still because it shows less than it has told: the wall clock has gone back, or the disk is ahead of it
-	Moved    bool          // it has been frozen, set, advanced or rated, and no longer is the wall clock
+	Now    time.Time     // the clock's time
+	Frozen bool          // stopped until it is set, advanced or run
+	Rate   float64       // clock seconds per real second while not frozen
+	Offset time.Duration // the clock's time minus the wall clock
+	// stopped until its course reaches an instant it has shown: the wall clock has gone back, or
+	// the disk is ahead
+	Standing bool
+	Moved    bool // frozen, set, advanced or rated once, so no longer the wall clock
 }
 
-// State describes the clock at this moment.
+// State returns the clock's present state.
 func (c *Clock) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := time.Now()
-	shown := floorMillis(c.shownLocked(t))
-	told := c.raiseLocked(shown)
+	course := floorMillis(c.courseLocked(t))
+	shown := c.raiseLocked(course)
 	return State{
-		Now:      time.UnixMilli(told).UTC(),
+		Now:      time.UnixMilli(shown).UTC(),
 		Frozen:   c.mu.run.frozen,
 		Rate:     c.mu.run.rate,
-		Offset:   time.UnixMilli(told).Sub(t).Round(time.Millisecond),
-		Standing: shown < told && !c.mu.run.frozen,
-		Moved:    c.told.Load()&1 == 0,
+		Offset:   time.UnixMilli(shown).Sub(t).Round(time.Millisecond),
+		Standing: course < shown && !c.mu.run.frozen,
+		Moved:    c.course.Load()&1 == 0,
 	}
 }
 
@@ -41,7 +43,7 @@ func (c *Clock) Freeze() {
 	})
 }
 
-// Run lets a frozen clock go on from where it is, at the rate it had.
+// Run resumes a frozen clock at its previous rate.
 func (c *Clock) Run() {
 	c.change(func(r run) run {
 		r.frozen = false
@@ -64,13 +66,14 @@ func (c *Clock) SetRate(r float64) error {
 	return nil
 }
 
-// Set moves the clock forward to t, rounded up to the millisecond. It goes on from there unless it is frozen.
+// Set moves the clock forward to t, rounded up to the millisecond. Unless it is frozen it continues
+// from there.
 func (c *Clock) Set(t time.Time) error {
 	if t.Unix() > maxMillis/1000 {
 		return fmt.Errorf("set to %v: %w", t, ErrRange)
 	}
 	if t.Unix() < -maxMillis/1000 {
-		t = time.UnixMilli(-maxMillis) // behind every clock: its milliseconds might not fit
+		t = time.UnixMilli(-maxMillis) // before every clock: its milliseconds might overflow
 	}
 	millis := t.UnixMilli()
 	if t.Nanosecond()%int(time.Millisecond) != 0 {
@@ -104,21 +107,22 @@ func (c *Clock) moveTo(target func(now int64) int64) (err error) {
 	return err
 }
 
-// change replaces how the clock goes. next is given the present way, based on this moment and on no less than what was told. A clock
-// that is left as it was stays the wall clock, if it is that.
+// change replaces the course of the clock. next receives the present course, based on this moment
+// and at least on the last instant shown. A clock with an unchanged course that is the wall clock
+// stays so.
 func (c *Clock) change(next func(run) run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := time.Now()
-	told := c.millisLocked(t)
+	shown := c.millisLocked(t)
 	before := c.mu.run
-	before.at, before.since = max(c.shownLocked(t), told*1000), t
+	before.at, before.since = max(c.courseLocked(t), shown*1000), t
 	after := next(before)
 	if after == before {
 		return
 	}
 	c.mu.run = after
-	c.told.And(^1) // no swap of Millis succeeds from here on
+	c.shown.And(^1) // no swap of Millis succeeds from here on
 	c.raiseLocked(floorMillis(after.at))
 	c.wakeLocked()
 }

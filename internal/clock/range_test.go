@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An instant so long ago that its milliseconds do not fit is behind, and not ahead.
+// An instant so early that its milliseconds overflow counts as past, not as future.
 func TestAbsurdPast(t *testing.T) {
 	for _, seconds := range []int64{-1 << 62, -1 << 56, -1<<55 - 1, -300_000_000_000} {
 		past := time.Unix(seconds, 0)

@@ -8,8 +8,8 @@ type Timer interface {
 	Stop() bool
 }
 
-// AfterFunc calls f in its own goroutine after d of real time, whatever any Clock does. It is for windows that concern the machine,
-// such as how long bytes stay off the disk.
+// AfterFunc calls f in its own goroutine after d of real time, independent of any Clock. It is for
+// windows that concern the machine, such as the time until bytes reach the disk.
 func AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
 // Pause waits for d of real time, or until stop is closed.
@@ -22,7 +22,7 @@ func Pause(d time.Duration, stop <-chan struct{}) {
 	}
 }
 
-// Elapsed measures real time from the call of Stopwatch on, by the monotonic clock.
+// Elapsed returns the real time since the call of Stopwatch, by the monotonic clock.
 type Elapsed func() time.Duration
 
 // Stopwatch starts to measure real time.

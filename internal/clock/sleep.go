@@ -6,17 +6,19 @@ import (
 	"time"
 )
 
-// Never is later than every instant that a clock shows.
+// Never is later than every instant of a clock.
 const Never int64 = math.MaxInt64
 
-// maxTimer is the longest that one timer is set for: a century, after which Sleep looks again.
+// maxTimer is the longest duration of one timer: a century, after which Sleep sets another.
 const maxTimer = 100 * 365 * 24 * time.Hour
 
-// Sleep returns nil once the clock tells until, in ms, or something is received from wake, or the clock was moved, whichever is first, so
-// the caller looks at the clock again; and ctx's error once ctx is done. It does not return for until too early.
+// Sleep returns nil once the clock shows until, in ms, or wake delivers, or the clock was moved, so
+// the caller reads the clock again. It returns ctx's error once ctx is done. It never returns early
+// because of until.
 //
-// It waits with a single timer, set for the whole of the remaining real time, or none when until is Never or the clock is frozen. A wall clock
-// that jumps makes a sleeper set its timer anew at the next call of Millis by anyone; until then the timer goes by the old wall clock.
+// It waits with a single timer for the whole remaining real time, or without one if until is Never
+// or the clock is frozen. After a jump of the wall clock, the next call of Millis makes sleepers
+// set a new timer; until then the old timer runs.
 func (c *Clock) Sleep(ctx context.Context, until int64, wake <-chan struct{}) error {
 	for {
 		wait, moved := c.remaining(until)
@@ -30,7 +32,8 @@ func (c *Clock) Sleep(ctx context.Context, until int64, wake <-chan struct{}) er
 	}
 }
 
-// await waits for the first of its arguments. again says that it was the timer, which may have rounded.
+// await waits for the first of its arguments. It reports whether that was the timer, which may have
+// rounded.
 func await(ctx context.Context, wait time.Duration, wake, moved <-chan struct{}) (again bool, err error) {
 	var due <-chan time.Time
 	if wait != math.MaxInt64 {
@@ -49,8 +52,8 @@ func await(ctx context.Context, wait time.Duration, wake, moved <-chan struct{})
 	return false, nil
 }
 
-// remaining gives the real time until the clock tells until: zero when it does already, math.MaxInt64 when it will not by itself. moved is
-// closed when the answer no longer holds.
+// remaining returns the real time until the clock shows until: zero if it does already,
+// math.MaxInt64 if it never will by itself. moved is closed when the result no longer holds.
 func (c *Clock) remaining(until int64) (wait time.Duration, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,10 +64,11 @@ func (c *Clock) remaining(until int64) (wait time.Duration, moved <-chan struct{
 	if until > maxMillis || c.mu.run.frozen {
 		return math.MaxInt64, c.mu.moved
 	}
-	if c.told.Load()&1 == 1 {
+	if c.shown.Load()&1 == 1 {
 		c.skew.Store(c.skewAt(t))
-		return min(time.UnixMilli(until).Sub(t.Round(0)), maxTimer), c.mu.moved // Round strips the monotonic reading
+		// Round strips the monotonic reading
+		return min(time.UnixMilli(until).Sub(t.Round(0)), maxTimer), c.mu.moved
 	}
-	micros := math.Ceil(float64(until*1000-c.shownLocked(t)) / c.mu.run.rate)
+	micros := math.Ceil(float64(until*1000-c.courseLocked(t)) / c.mu.run.rate)
 	return time.Duration(min(max(micros, 1)*1000, float64(maxTimer))), c.mu.moved
 }

@@ -22,7 +22,7 @@ func sleep(ctx context.Context, c *Clock, until int64) sleeper {
 	return s
 }
 
-// returned reports whether the sleeper has returned, and with what.
+// returned reports whether the sleeper has returned, with its error.
 func (s sleeper) returned() (bool, error) {
 	synctest.Wait()
 	select {
@@ -40,7 +40,7 @@ func (s sleeper) check(t *testing.T, what string, want bool) {
 	}
 }
 
-// A sleeper returns at the very millisecond, at any rate, and not a nanosecond before.
+// A sleeper returns exactly at its millisecond, at any rate, and not a nanosecond before.
 func TestNeverEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(123456 * time.Nanosecond)
@@ -66,7 +66,7 @@ func TestNeverEarly(t *testing.T) {
 	})
 }
 
-// What is due already is not slept for; a done context is told of.
+// Sleep returns at once for a past instant, and returns the error of a done context.
 func TestSleepPast(t *testing.T) {
 	c := New()
 	if err := c.Sleep(t.Context(), c.Millis(), nil); err != nil {
@@ -115,7 +115,7 @@ func TestSleepEnds(t *testing.T) {
 	})
 }
 
-// While the clock is frozen no real time ends a sleep; once it runs again the rest is slept.
+// While the clock is frozen no real time ends a sleep; once it runs again the sleep continues.
 func TestSleepFrozen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
@@ -137,7 +137,7 @@ func TestSleepFrozen(t *testing.T) {
 	})
 }
 
-// A clock that stands behind its floor does not let a sleeper go before it has caught up.
+// A clock below its floor does not end a sleep before it has caught up.
 func TestSleepStanding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
@@ -151,7 +151,7 @@ func TestSleepStanding(t *testing.T) {
 	})
 }
 
-// A step of the wall clock lets sleepers look again as soon as anyone asks for the time.
+// After a step of the wall clock, the next call of Millis makes sleepers set new timers.
 func TestWallJump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
@@ -163,7 +163,8 @@ func TestWallJump(t *testing.T) {
 	})
 }
 
-// Nothing ticks while a sleeper waits, however long; and an instant beyond all timers is slept for too.
+// Nothing ticks while a sleeper waits, however long; and an instant beyond all timers is slept for
+// too.
 func TestIdleIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()

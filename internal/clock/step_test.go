@@ -5,23 +5,24 @@ import (
 	"time"
 )
 
-// A step of the wall clock is told once, with its sign; drift is not.
+// A step of the wall clock is reported once, with its sign; drift is not.
 func TestOnStep(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Minute, 10 * time.Millisecond} {
 		c := New()
-		var told []time.Duration
-		c.OnStep(func(by time.Duration) { told = append(told, by) })
-		c.skew.Add(-int64(by)) // what was seen last lies as far back as the clock is about to be found ahead
+		var steps []time.Duration
+		c.OnStep(func(by time.Duration) { steps = append(steps, by) })
+		// what was seen last lies as far back as the clock is about to be found ahead
+		c.skew.Add(-int64(by))
 		c.Millis()
 		c.Millis()
 		if by == 10*time.Millisecond {
-			if len(told) != 0 {
-				t.Errorf("drift of %v was told as %v", by, told)
+			if len(steps) != 0 {
+				t.Errorf("drift of %v was reported as %v", by, steps)
 			}
 			continue
 		}
-		if len(told) != 1 || (told[0]-by).Abs() > maxSkew {
-			t.Errorf("a step of %v was told as %v", by, told)
+		if len(steps) != 1 || (steps[0]-by).Abs() > maxSkew {
+			t.Errorf("a step of %v was reported as %v", by, steps)
 		}
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
-// NullExperiment runs tests of this test binary again, in a process in which nothing is injected.
-// Every subtest that is named after a fault must fail there: one that passes does not notice its
-// fault, but something else. And every fault that a test file of the package names must have such a
-// subtest. run and skip are the flags of go test.
+// NullExperiment runs tests of this test binary again, in a process that injects nothing. Every
+// subtest named after a fault must fail there: one that passes detects something other than its
+// fault. And every fault that a test file of the package names must have such a subtest. run and
+// skip are the flags of go test.
 func NullExperiment(t *testing.T, run, skip string) {
 	t.Helper()
 	if invariant.Null() {
@@ -77,8 +77,8 @@ func named(t *testing.T) (names []string) {
 	return names
 }
 
-// Goes returns how often a test tries to notice a fault. A race may need many goes on a loaded
-// machine; in the null experiment one shows as much as many.
+// Goes returns the number of attempts of a test to detect a fault. A race may need many on a loaded
+// machine; in the null experiment one is enough.
 func Goes(most int) int {
 	if invariant.Null() {
 		return 1

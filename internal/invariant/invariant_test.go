@@ -23,7 +23,7 @@ func TestFaultsHaveNames(t *testing.T) {
 	}
 }
 
-// A check that holds says nothing in any build, and no fault happens by itself.
+// A satisfied check is silent in any build, and no fault happens by itself.
 func TestQuietByDefault(t *testing.T) {
 	Check(true, "never said")
 	for f := range faults {
@@ -33,7 +33,8 @@ func TestQuietByDefault(t *testing.T) {
 	}
 }
 
-// Every fault breaks the program somewhere, and a test runs it whose package has a null experiment.
+// Every fault breaks the program somewhere. It is run by a test whose package has a null
+// experiment.
 func TestFaultsAreRun(t *testing.T) {
 	const root = "../.."
 	breaks, runs, checked := map[string]bool{}, map[string][]string{}, map[string]bool{}

@@ -8,5 +8,5 @@ const Enabled = false
 // Check does nothing in this build.
 func Check(bool, string, ...any) {}
 
-// Injected is false in this build, so what it guards is not compiled.
+// Injected returns false in this build, so the compiler drops the code it guards.
 func Injected(Fault) bool { return false }

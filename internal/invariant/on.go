@@ -10,10 +10,11 @@ import (
 // Enabled reports whether checks are made.
 const Enabled = true
 
-// injected counts, per fault, how often it is injected at present.
+// injected counts the active injections of each fault.
 var injected [faults]atomic.Int32
 
-// Check panics unless cond holds. Arguments are formatted only then, but they are evaluated always: guard costly ones with Enabled.
+// Check panics unless cond holds. Only then are the arguments formatted, but they are always
+// evaluated: guard expensive ones with Enabled.
 func Check(cond bool, format string, args ...any) {
 	if !cond {
 		panic("invariant violated: " + fmt.Sprintf(format, args...))

@@ -4,7 +4,7 @@ package invariant
 
 import "testing"
 
-// A violated check panics and says what was violated.
+// A violated check panics with its message.
 func TestCheckPanics(t *testing.T) {
 	defer func() {
 		if got := recover(); got != "invariant violated: 1 is not 2" {

@@ -1,4 +1,4 @@
-// Package testkit is what the tests of several packages share: endpoints that are not ours, and a log.
+// Package testkit holds helpers for the tests of several packages: foreign endpoints, and a log.
 package testkit
 
 import (
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The peers listen where they are told, but not on any free port.
+// The peers listen on the port they are passed, and cannot choose a free one.
 const (
 	serveDynalite = `
 const server = require("dynalite")({ createTableMs: 10, deleteTableMs: 10, updateTableMs: 10 });
@@ -20,14 +20,15 @@ const server = require("kinesalite")({ createStreamMs: 10, deleteStreamMs: 10, u
 server.listen(0, "127.0.0.1", () => console.log("port " + server.address().port));`
 )
 
-// Dynalite runs dynalite until the test is over, an implementation of DynamoDB that shares nothing with ours, as it is in .ci/clients, and gives its URL. A test for which it
-// is not installed is skipped.
+// Dynalite runs dynalite until the test is over, and returns its URL. Dynalite is an implementation
+// of DynamoDB that shares no code with ours; .ci/clients pins it. The test is skipped if it is not
+// installed.
 func Dynalite(t *testing.T) (url string) {
 	t.Helper()
 	return peer(t, "dynalite", serveDynalite)
 }
 
-// Kinesalite is the same of Kinesis.
+// Kinesalite is Dynalite's counterpart for Kinesis.
 func Kinesalite(t *testing.T) (url string) {
 	t.Helper()
 	return peer(t, "kinesalite", serveKinesalite)
@@ -67,7 +68,7 @@ func peer(t *testing.T, name, script string) (url string) {
 	return "http://127.0.0.1:" + port
 }
 
-// clients is the folder .ci/clients of the repository that the test is in.
+// clients returns the folder .ci/clients of the repository under test.
 func clients(t *testing.T) string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
-// faultEnv names a fault for the test binary to run a law's test with.
+// faultEnv names the fault with which the test binary runs a law's test.
 const faultEnv = "DUE_TEST_FAULT"
 
-// lawOf says which law's test must fail with a fault injected.
+// lawOf names the test that must fail with a fault injected.
 var lawOf = map[invariant.Fault]string{
 	invariant.FireEarly: "TestNeverEarly",
 	invariant.BusyLoop:  "TestIdleIsFree",

@@ -16,11 +16,13 @@ const (
 
 // Handle is a source's place in a queue.
 type Handle struct {
-	queue    *Queue
-	source   Source
-	head     atomic.Int64 // the earliest instant at which an entry may be due; Never from the start of a Drain until a Wake or its end
-	paused   atomic.Bool  // a Drain failed, and it is not yet time to try again
-	failures int          // Drains in a row that failed; touched by Run only
+	queue  *Queue
+	source Source
+	// the earliest instant at which an entry may be due; Never from the start of a Drain until a
+	// Wake or its end
+	head     atomic.Int64
+	paused   atomic.Bool // a Drain failed, and its retry is not yet due
+	failures int         // Drains in a row that failed; touched by Run only
 	mu       struct {
 		sync.Mutex
 		draining bool
@@ -29,21 +31,22 @@ type Handle struct {
 	}
 }
 
-// Wake tells that something of this source is due at the instant at, perhaps sooner than anything known. It costs one load when it is not.
-// It is called after the entry can be seen by Drain.
+// Wake announces an entry of this source at the instant at. Call it once Drain can see the entry.
+// It costs one load unless the entry lowers the head.
 func (h *Handle) Wake(at int64) {
 	if h.lower(at) {
 		h.queue.signal()
 	}
 }
 
-// Head is the earliest instant at which something of this source may be due, counting what is being drained.
+// Head returns the earliest instant at which an entry of this source may be due, including entries
+// of a running Drain.
 func (h *Handle) Head() int64 {
 	head, _ := h.undone()
 	return head
 }
 
-// Remove takes the source out of its queue. A Drain that is running goes on to its end.
+// Remove removes the source from its queue. A running Drain continues to its end.
 func (h *Handle) Remove() {
 	h.queue.remove(h)
 	h.stopRetry()
@@ -52,7 +55,7 @@ func (h *Handle) Remove() {
 // due reports whether the source is to be drained at now.
 func (h *Handle) due(now int64) bool { return h.head.Load() <= now && !h.paused.Load() }
 
-// begin marks a Drain as running and forgets the head, so that any Wake from here on stands out against it.
+// begin marks a Drain as running and clears the head, so that every later Wake lowers it.
 func (h *Handle) begin() (head int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +64,7 @@ func (h *Handle) begin() (head int64) {
 	return h.mu.began
 }
 
-// end puts the head where the Drain says, unless a Wake meanwhile put it lower.
+// end sets the head to the result of the Drain, unless a Wake set it lower meanwhile.
 func (h *Handle) end(next int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,7 +76,7 @@ func (h *Handle) end(next int64) {
 	h.lower(next)
 }
 
-// lower puts the head at the instant at unless it is there or before, and reports whether it did.
+// lower lowers the head to the instant at, and reports whether the head was later.
 func (h *Handle) lower(at int64) bool {
 	for {
 		head := h.head.Load()
@@ -86,15 +89,15 @@ func (h *Handle) lower(at int64) bool {
 	}
 }
 
-// undone is the earliest instant at which there may be something left to do, and whether a Drain is running.
+// undone returns the earliest instant of unfinished work, and whether a Drain is running.
 func (h *Handle) undone() (head int64, draining bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return min(h.mu.began, h.head.Load()), h.mu.draining
 }
 
-// retryLater leaves the source alone for a while of real time, twice as long with every failure in a row: what fails is the machine,
-// and the clock may be frozen.
+// retryLater pauses the source, twice as long with every failure in a row. The pause is in real
+// time: the machine is at fault, and the clock may be frozen.
 func (h *Handle) retryLater() {
 	wait := retryMost
 	if shift := h.failures; shift < 9 {
@@ -110,7 +113,7 @@ func (h *Handle) retryLater() {
 	})
 }
 
-// stopRetry ends the pause early, so that the next Run begins afresh.
+// stopRetry ends the pause, so that the next Run begins afresh.
 func (h *Handle) stopRetry() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

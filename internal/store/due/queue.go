@@ -11,38 +11,40 @@ import (
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
-// Never is the head of a source that holds nothing.
+// Never is the head of an empty source.
 const Never = clock.Never
 
 // Source holds entries ordered by the instant at which they are due.
 type Source interface {
-	// Drain removes one bounded slice of what is due at now, and gives the instant of the next entry: at or before now when more is
-	// due already, Never when there is none. An entry that arrives during Drain may be left out of the answer if Wake is called for it.
+	// Drain removes one bounded slice of the entries due at now. It returns the instant of the next
+	// entry: at or before now if more are due already, Never if there is none. The result may omit
+	// an entry that arrives during Drain if Wake is called for it.
 	Drain(ctx context.Context, now int64) (next int64, err error)
 }
 
-// Queue drains its sources as their entries fall due. Its methods may be called at once from many goroutines.
+// Queue drains its sources as their entries fall due. Its methods are safe for concurrent use.
 type Queue struct {
 	clock   *clock.Clock
 	onError func(Source, error) error
-	wake    chan struct{} // holds one token when a head has been lowered since Run last looked
-	passes  atomic.Int64  // how often Run has looked, for tests of IdleIsFree
+	// holds a token when a head has been lowered since Run last read the heads
+	wake    chan struct{}
+	passes  atomic.Int64 // passes of Run over the heads, for tests of IdleIsFree
 	handles atomic.Pointer[[]*Handle]
 	mu      struct {
 		sync.Mutex
-		progress chan struct{} // closed at the end of the next Drain; nil when nobody waits for it
+		progress chan struct{} // closed at the end of the next Drain; nil without a waiter
 	}
 }
 
-// New gives a queue without sources. onError is told of every error that a Drain returns: what it returns ends Run, and nil makes the
-// queue try that source again later, while the others go on.
+// New returns a queue without sources. It calls onError with every error of a Drain. An error from
+// onError ends Run; after nil the queue retries that source later, while the others continue.
 func New(c *clock.Clock, onError func(Source, error) error) *Queue {
 	q := &Queue{clock: c, onError: onError, wake: make(chan struct{}, 1)}
 	q.handles.Store(&[]*Handle{})
 	return q
 }
 
-// Add takes a source in. Its head is Never until it calls Wake.
+// Add adds a source. Its head is Never until its first Wake.
 func (q *Queue) Add(s Source) *Handle {
 	h := &Handle{queue: q, source: s}
 	h.head.Store(Never)
@@ -54,7 +56,7 @@ func (q *Queue) Add(s Source) *Handle {
 	return h
 }
 
-// remove takes a source out.
+// remove removes a source.
 func (q *Queue) remove(h *Handle) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,7 +65,8 @@ func (q *Queue) remove(h *Handle) {
 	q.progressLocked()
 }
 
-// Run drains what is due until ctx is done, whose error it returns, or until onError ends it. It is called once at a time.
+// Run drains due entries until ctx is done or onError returns an error, and returns that error.
+// Only one call may run at a time.
 func (q *Queue) Run(ctx context.Context) error {
 	defer q.stopRetries()
 	for {
@@ -76,7 +79,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	}
 }
 
-// sleepUntil is the instant at which there may be something to do.
+// sleepUntil returns the instant of the next work.
 func (q *Queue) sleepUntil() int64 {
 	q.passes.Add(1)
 	until := Never
@@ -91,7 +94,7 @@ func (q *Queue) sleepUntil() int64 {
 	return until
 }
 
-// DrainDue drains until nothing is due: what Run does between two sleeps. It is not called while Run runs.
+// DrainDue drains until nothing is due, as Run does between two sleeps. It must not run beside Run.
 func (q *Queue) DrainDue(ctx context.Context) error {
 	for {
 		drained, err := q.pass(ctx)
@@ -120,7 +123,7 @@ func (q *Queue) pass(ctx context.Context) (drained bool, err error) {
 	return drained, nil
 }
 
-// now is the instant up to which entries are due.
+// now returns the instant up to which entries are due.
 func (q *Queue) now() int64 {
 	now := q.clock.Millis()
 	if invariant.Injected(invariant.FireEarly) {
@@ -152,14 +155,14 @@ func (q *Queue) drain(ctx context.Context, h *Handle) error {
 	return nil
 }
 
-// Passes is how often Run has looked for something due: the measure of IdleIsFree.
+// Passes returns the number of passes of Run over the heads: the measure of IdleIsFree.
 func (q *Queue) Passes() int64 { return q.passes.Load() }
 
-// signal makes Run look at the heads again.
+// signal makes Run read the heads again.
 func (q *Queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // a token is there already
 	}
 }
 
@@ -170,7 +173,8 @@ func (q *Queue) stopRetries() {
 	}
 }
 
-// Head is the earliest instant at which something may be due, counting what is being drained; Never when there is nothing.
+// Head returns the earliest instant at which an entry may be due, including entries of running
+// Drains; Never: none.
 func (q *Queue) Head() int64 {
 	head := Never
 	for _, h := range *q.handles.Load() {
@@ -179,17 +183,17 @@ func (q *Queue) Head() int64 {
 	return head
 }
 
-// Lateness is how long the earliest entry has been due and not drained; zero when nothing is due.
+// Lateness returns the time since the earliest undrained entry was due; zero when nothing is due.
 func (q *Queue) Lateness() time.Duration {
-	head, now := max(q.Head(), 0), q.clock.Millis() // a head of long ago says that nobody knows yet
+	head, now := max(q.Head(), 0), q.clock.Millis() // a head before 1970 means unknown
 	if head >= now {
 		return 0
 	}
 	return time.Duration(now-head) * time.Millisecond
 }
 
-// Settled waits until everything due at or before t has been drained and no Drain is running, or ctx is done. The clock must have
-// reached t, and Run must be running.
+// Settled waits until every entry due at or before t has been drained and no Drain is running, or
+// ctx is done. The clock must have reached t, and Run must be running.
 func (q *Queue) Settled(ctx context.Context, t int64) error {
 	for {
 		progress := q.awaitProgress()
@@ -204,7 +208,8 @@ func (q *Queue) Settled(ctx context.Context, t int64) error {
 	}
 }
 
-// IsSettled reports whether everything due at or before t has been drained and no Drain is running.
+// IsSettled reports whether every entry due at or before t has been drained and no Drain is
+// running.
 func (q *Queue) IsSettled(t int64) bool {
 	for _, h := range *q.handles.Load() {
 		if head, draining := h.undone(); draining || head <= t {
@@ -214,7 +219,7 @@ func (q *Queue) IsSettled(t int64) bool {
 	return true
 }
 
-// awaitProgress gives a channel that is closed when the next Drain ends.
+// awaitProgress returns a channel that is closed when the next Drain ends.
 func (q *Queue) awaitProgress() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()

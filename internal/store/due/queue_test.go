@@ -15,12 +15,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// drained is one entry, and when it went.
+// drained is a drained entry with its instant of removal.
 type drained struct {
 	due, at int64
 }
 
-// list is a source: entries in memory.
+// list is a source with entries in memory.
 type list struct {
 	name  string
 	slice int // most entries that one Drain removes
@@ -58,7 +58,7 @@ func (l *list) Drain(_ context.Context, now int64) (int64, error) {
 	return next, nil
 }
 
-// add puts an entry in, and then wakes the queue, as a commit does.
+// add inserts an entry and then wakes the queue, as a commit does.
 func (l *list) add(h *Handle, due int64) {
 	l.mu.Lock()
 	at, _ := slices.BinarySearch(l.due, due)
@@ -83,7 +83,8 @@ type bench struct {
 	ended chan error
 }
 
-// start runs a queue inside a bubble. Its error callback keeps the errors, and ends Run on errFatal.
+// start runs a queue inside a bubble. Its error callback collects the errors, and ends Run on
+// errFatal.
 func start(t *testing.T) *bench {
 	ctx, stop := context.WithCancel(t.Context())
 	b := &bench{t: t, clock: clock.New(), stop: stop, ended: make(chan error, 1)}
@@ -101,7 +102,7 @@ func start(t *testing.T) *bench {
 
 var errFatal = errors.New("fatal")
 
-// end stops the queue and checks that it stops as asked.
+// end stops the queue and checks the error of Run.
 func (b *bench) end() {
 	b.stop()
 	if err := <-b.ended; !errors.Is(err, context.Canceled) {
@@ -114,7 +115,7 @@ func (b *bench) add(slice int) (*list, *Handle) {
 	return l, b.Add(l)
 }
 
-// Every entry goes at its very instant, whatever the order in which they came.
+// Every entry is drained exactly at its instant, in any order of arrival.
 func TestNeverEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
@@ -141,7 +142,7 @@ func TestNeverEarly(t *testing.T) {
 	})
 }
 
-// Something sooner than what the queue sleeps for is drained at its own instant.
+// An entry before the end of the queue's sleep is drained at its own instant.
 func TestSoonerWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
@@ -168,7 +169,8 @@ func TestSoonerWake(t *testing.T) {
 	})
 }
 
-// A wake that comes while the source is drained, too late for the Drain to see the entry, is not lost to the later head that it answers.
+// A Drain may miss an entry whose Wake comes while it runs. The later head that it returns does not
+// lose that entry.
 func TestNoneLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
@@ -228,7 +230,8 @@ func TestFair(t *testing.T) {
 		defer b.end()
 		var trace []string
 		at := b.clock.Millis() + 1000
-		for _, name := range []string{"x", "y", "z"} { // all long: whichever hogs, it shows
+		// all long, so that any source that hogs the queue is detected
+		for _, name := range []string{"x", "y", "z"} {
 			l, h := b.add(1)
 			l.name, l.trace = name, &trace
 			for range 100 {
@@ -245,7 +248,7 @@ func TestFair(t *testing.T) {
 	})
 }
 
-// With nothing due the queue does not wake: not once in a day.
+// With nothing due the queue does not wake once in a day.
 func TestIdleIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
@@ -272,7 +275,7 @@ func TestIdleIsFree(t *testing.T) {
 	})
 }
 
-// wakeups counts how often any goroutine has become runnable: a sample, of about a quarter.
+// wakeups returns a sample, about a quarter, of how often goroutines have become runnable.
 func wakeups() (n uint64) {
 	sample := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
 	metrics.Read(sample)
@@ -282,7 +285,8 @@ func wakeups() (n uint64) {
 	return n
 }
 
-// The queue follows its clock: frozen it does nothing, advanced it drains what that made due.
+// The queue follows its clock: frozen it does nothing, advanced it drains the entries that became
+// due.
 func TestClockMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
@@ -311,7 +315,7 @@ func TestClockMoves(t *testing.T) {
 	})
 }
 
-// Settled waits for what is due and for what is being drained, and for nothing else.
+// Settled waits for due entries and for running Drains, and for nothing else.
 func TestSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
@@ -348,7 +352,7 @@ func TestSettled(t *testing.T) {
 	})
 }
 
-// A source that fails is left alone for longer and longer, and recovers; the others go on meanwhile.
+// A failing source is retried at growing intervals, and recovers; the others continue meanwhile.
 func TestErrorsBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
@@ -390,7 +394,7 @@ func TestErrorsBackOff(t *testing.T) {
 	})
 }
 
-// TestRemoveSettles: whoever waits for a source that fails goes on when the source is removed.
+// A call that waits for a failing source continues when the source is removed.
 func TestRemoveSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
@@ -399,7 +403,7 @@ func TestRemoveSettles(t *testing.T) {
 		l.fail = errors.New("no")
 		start := b.clock.Millis()
 		l.add(h, start)
-		time.Sleep(6 * time.Second) // it fails, and is paused for 5 s
+		time.Sleep(6 * time.Second) // fails, and pauses for 5 s
 		settled := make(chan error, 1)
 		go func() { settled <- b.Settled(t.Context(), start) }()
 		synctest.Wait()
@@ -416,7 +420,7 @@ func TestRemoveSettles(t *testing.T) {
 	})
 }
 
-// TestLatenessOfUnknownHead: a source that has yet to look is not reported as late since before 1970.
+// A new source with an unknown head is not reported as late since before 1970.
 func TestLatenessOfUnknownHead(t *testing.T) {
 	for _, head := range []int64{math.MinInt64, -1000} {
 		q := New(clock.NewFrozenAt(time.UnixMilli(1000)), nil)
@@ -427,7 +431,7 @@ func TestLatenessOfUnknownHead(t *testing.T) {
 	}
 }
 
-// An error that the callback calls fatal ends Run, and a new Run begins afresh.
+// A fatal error of the callback ends Run, and a new Run begins afresh.
 func TestFatalError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
@@ -448,7 +452,7 @@ func TestFatalError(t *testing.T) {
 	})
 }
 
-// A context that ends during a drain ends Run with its error and not with the source's.
+// A context that ends during a drain ends Run with its own error, not with the source's.
 func TestCancelDuringDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
@@ -471,7 +475,7 @@ func TestCancelDuringDrain(t *testing.T) {
 	})
 }
 
-// A head that is too early costs one drain and is put right.
+// A head that is too early costs one drain, which corrects it.
 func TestEarlyHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t)

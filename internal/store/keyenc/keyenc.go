@@ -1,20 +1,23 @@
-// Package keyenc encodes keys so that comparing bytes compares values. Everything in it is a pure function.
+// Package keyenc encodes keys so that comparing bytes compares values. It holds pure functions
+// only.
 //
 //	Order:      bytes.Compare(enc(a), enc(b)) == compare(a, b)
 //	RoundTrip:  dec(enc(a) + rest) == a, rest
 //	PrefixFree: no enc(a) is a proper prefix of enc(b)
 //
-// A part is one key attribute: an S, N or B, whose type the schema fixes, so that its encoding does not say it:
+// A part is one key attribute: an S, N or B. The schema fixes its type, so the encoding omits it:
 //
 //	S, B   bytes, 0x00 → 0x00 0xFF, and 0x00 0x01 at the end
 //	N      the Number as package dynamo holds it
 //	uint   big-endian, 4 or 8 bytes
 //
-// The laws hold for each, and therefore for sequences of parts of the same types: a tuple's order is that of its first
-// part that differs. PrefixFree makes ranges simple: all keys whose first parts are p lie from enc(p) up to, and not
-// including, PrefixSuccessor(enc(p)). For strings that begin with s the same holds of AppendBytesPrefix(s).
+// The laws hold for each part, and therefore for sequences of parts of the same types: the first
+// different part decides the order of two tuples. PrefixFree makes ranges simple: all keys whose
+// first parts are p lie from enc(p) up to, and not including, PrefixSuccessor(enc(p)). For strings
+// that begin with s the same holds with AppendBytesPrefix(s).
 //
-// Decoding checks what it reads, since keys come from disk: bytes that no encoder wrote give ErrMalformed.
+// Keys come from disk, so decoding checks them: it returns ErrMalformed for bytes that no encoder
+// wrote.
 package keyenc
 
 import (
@@ -23,11 +26,11 @@ import (
 	"errors"
 )
 
-// ErrMalformed says that bytes are not the encoding of what they should be.
+// ErrMalformed reports bytes that are not an encoded key.
 var ErrMalformed = errors.New("keyenc: malformed key")
 
 const (
-	escape     = 0x00 // begins a pair; what stands behind it says which
+	escape     = 0x00 // begins a pair; the next byte selects its meaning
 	escapedNul = 0xFF // the byte 0x00 itself
 	terminator = 0x01 // the end, below every continuation: "a" < "a\x00" < "a\x01"
 )
@@ -37,8 +40,8 @@ func AppendBytes(dst, b []byte) []byte {
 	return append(AppendBytesPrefix(dst, b), escape, terminator)
 }
 
-// AppendBytesPrefix appends the encoding of b without its end: what the encodings of b and of everything that begins with b
-// have in common, and no others.
+// AppendBytesPrefix appends the encoding of b without its end. It is the common prefix of the
+// encodings of b and of everything that begins with b, and of no others.
 func AppendBytesPrefix(dst, b []byte) []byte {
 	for {
 		at := bytes.IndexByte(b, escape)
@@ -51,7 +54,8 @@ func AppendBytesPrefix(dst, b []byte) []byte {
 	}
 }
 
-// CutBytes decodes the bytes at the head of key, appends them to dst, and gives what follows them in key.
+// CutBytes decodes the bytes at the head of key and appends them to dst. It returns the rest of
+// key.
 func CutBytes(dst, key []byte) (out, rest []byte, err error) {
 	out = dst
 	for {
@@ -71,7 +75,7 @@ func CutBytes(dst, key []byte) (out, rest []byte, err error) {
 	}
 }
 
-// SkipBytes gives what follows the bytes at the head of key.
+// SkipBytes returns the rest of key behind the bytes at its head.
 func SkipBytes(key []byte) (rest []byte, err error) {
 	for {
 		at := bytes.IndexByte(key, escape)
@@ -92,7 +96,8 @@ func SkipBytes(key []byte) (rest []byte, err error) {
 // AppendUint32 appends v so that bytes order as the numbers do.
 func AppendUint32(dst []byte, v uint32) []byte { return binary.BigEndian.AppendUint32(dst, v) }
 
-// CutUint32 takes what AppendUint32 wrote off the head of key.
+// CutUint32 decodes a number of AppendUint32 at the head of key, and returns it with the rest of
+// key.
 func CutUint32(key []byte) (v uint32, rest []byte, err error) {
 	if len(key) < 4 {
 		return 0, nil, ErrMalformed
@@ -103,7 +108,8 @@ func CutUint32(key []byte) (v uint32, rest []byte, err error) {
 // AppendUint64 appends v so that bytes order as the numbers do.
 func AppendUint64(dst []byte, v uint64) []byte { return binary.BigEndian.AppendUint64(dst, v) }
 
-// CutUint64 takes what AppendUint64 wrote off the head of key.
+// CutUint64 decodes a number of AppendUint64 at the head of key, and returns it with the rest of
+// key.
 func CutUint64(key []byte) (v uint64, rest []byte, err error) {
 	if len(key) < 8 {
 		return 0, nil, ErrMalformed
@@ -111,8 +117,8 @@ func CutUint64(key []byte) (v uint64, rest []byte, err error) {
 	return binary.BigEndian.Uint64(key), key[8:], nil
 }
 
-// PrefixSuccessor gives the smallest bytes that are greater than everything that begins with prefix, in memory of its own;
-// nil where nothing is, because the prefix is empty or all 0xFF.
+// PrefixSuccessor returns the smallest bytes greater than everything that begins with prefix, in
+// new memory. It returns nil if there are none, because the prefix is empty or all 0xFF.
 func PrefixSuccessor(prefix []byte) []byte {
 	for end := len(prefix); end > 0; end-- {
 		if prefix[end-1] != 0xFF {

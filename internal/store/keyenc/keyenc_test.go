@@ -36,7 +36,7 @@ func genValue(kind dynamo.Kind) *rapid.Generator[dynamo.Value] {
 
 var genKind = rapid.SampledFrom([]dynamo.Kind{dynamo.KindString, dynamo.KindNumber, dynamo.KindBinary})
 
-// genTuples draws two tuples of the same one to eight kinds; often they have their first parts in common.
+// genTuples draws two tuples of the same one to eight kinds, often with equal first parts.
 func genTuples(t *rapid.T) (kinds []dynamo.Kind, a, b []dynamo.Value) {
 	kinds = rapid.SliceOfN(genKind, 1, 8).Draw(t, "kinds")
 	for i, kind := range kinds {
@@ -224,7 +224,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// The examples that FORMAT.md can quote.
+// The examples in FORMAT.md.
 func TestVectors(t *testing.T) {
 	number := func(text string) []byte {
 		n, err := dynamo.AppendNumber(nil, []byte(text))
@@ -265,7 +265,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// What decodes at all is what the encoder writes, and two keys order as what they stand for.
+// The decoder accepts only output of the encoder, and encoded keys order as their values.
 func FuzzKey(f *testing.F) {
 	f.Add([]byte("a\x00\xff\x00\x01tail"), []byte("\x00\x01"))
 	f.Add([]byte("\xc0\x82\x14"), []byte("\x40\x7d\xeb\x80"))

@@ -6,8 +6,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// AppendPart appends a key attribute's value of kind S, N or B, given as its payload: the bytes of an S or a B, the Number
-// of an N.
+// AppendPart appends a key attribute's value of kind S, N or B. payload holds the bytes of an S or
+// a B, or the Number of an N.
 func AppendPart(dst []byte, kind dynamo.Kind, payload []byte) []byte {
 	if kind == dynamo.KindNumber {
 		return AppendNumber(dst, payload)
@@ -31,8 +31,8 @@ func AppendTuple(dst []byte, parts ...dynamo.Value) []byte {
 	return dst
 }
 
-// CutValue decodes the part of the given kind at the head of key, appends it to dst as a value, and gives what follows it
-// in key.
+// CutValue decodes the part of the specified kind at the head of key and appends it to dst as a
+// value. It returns the rest of key.
 func CutValue(dst []byte, kind dynamo.Kind, key []byte) (out, rest []byte, err error) {
 	if kind == dynamo.KindNumber {
 		n, rest, err := CutNumber(key)
@@ -41,7 +41,7 @@ func CutValue(dst []byte, kind dynamo.Kind, key []byte) (out, rest []byte, err e
 		}
 		return dynamo.AppendN(dst, n), rest, nil
 	}
-	// The length of the decoded bytes, which stands in front of them, is not known before they are read. Key attributes
+	// The decoded bytes follow their length, which is unknown before they are read. Key attributes
 	// are short (2,048 bytes at most), so this buffer nearly always stays on the stack.
 	var room [128]byte
 	payload, rest, err := CutBytes(room[:0], key)
@@ -57,7 +57,7 @@ func CutValue(dst []byte, kind dynamo.Kind, key []byte) (out, rest []byte, err e
 	return dynamo.AppendString(dst, payload), rest, nil
 }
 
-// SkipPart gives what follows the part of the given kind at the head of key.
+// SkipPart returns the rest of key behind the part of the specified kind at its head.
 func SkipPart(kind dynamo.Kind, key []byte) (rest []byte, err error) {
 	if kind == dynamo.KindNumber {
 		_, rest, err = CutNumber(key)
@@ -66,7 +66,8 @@ func SkipPart(kind dynamo.Kind, key []byte) (rest []byte, err error) {
 	return SkipBytes(key)
 }
 
-// CutPart takes the encoding of the part of the given kind off the head of key, without decoding it.
+// CutPart splits the part of the specified kind off the head of key, and returns it encoded with
+// the rest of key.
 func CutPart(kind dynamo.Kind, key []byte) (encoded, rest []byte, err error) {
 	if rest, err = SkipPart(kind, key); err != nil {
 		return nil, nil, err
@@ -74,10 +75,10 @@ func CutPart(kind dynamo.Kind, key []byte) (encoded, rest []byte, err error) {
 	return key[: len(key)-len(rest) : len(key)-len(rest)], rest, nil
 }
 
-// AppendNumber appends a number. Its binary form has the laws already.
+// AppendNumber appends a number. Its binary form satisfies the laws already.
 func AppendNumber(dst []byte, n dynamo.Number) []byte { return append(dst, n...) }
 
-// CutNumber takes the number off the head of key. It is a view of key.
+// CutNumber splits a number off the head of key. The number is a view of key.
 func CutNumber(key []byte) (n dynamo.Number, rest []byte, err error) {
 	size := dynamo.NumberLen(key)
 	if size == 0 {
