@@ -31,7 +31,7 @@ func (c *Clock) State() State {
 		Rate:     c.mu.run.rate,
 		Offset:   time.UnixMilli(shown).Sub(t).Round(time.Millisecond),
 		Standing: course < shown && !c.mu.run.frozen,
-		Moved:    c.course.Load()&1 == 0,
+		Moved:    c.shown.Load()&1 == 0,
 	}
 }
 

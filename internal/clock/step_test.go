@@ -11,7 +11,7 @@ func TestOnStep(t *testing.T) {
 		c := New()
 		var steps []time.Duration
 		c.OnStep(func(by time.Duration) { steps = append(steps, by) })
-		// what was seen last lies as far back as the clock is about to be found ahead
+		// as if the wall clock had stepped by this since the last call
 		c.skew.Add(-int64(by))
 		c.Millis()
 		c.Millis()

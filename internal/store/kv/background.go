@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// background is the work of a store that no call waits for.
+// background is the work of a store outside of calls.
 type background struct {
 	ctx    context.Context // done when the store is closed
 	cancel context.CancelFunc
-	mu     sync.Mutex // guards that nothing starts after stop
+	mu     sync.Mutex // prevents a start after stop
 	work   sync.WaitGroup
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// badBlocks remembers where blocks with a wrong checksum begin, so that another read of one fails at
-// once. Pebble looks for the flipped bit of such a block with a checksum for each of its bits, which
-// takes a tenth of a second of a processor and more at every read.
+// badBlocks caches the offsets of blocks with a wrong checksum, so that another read of one fails
+// at once. Pebble searches for the flipped bit of such a block with a checksum for each of its
+// bits, which takes a tenth of a second of CPU and more at every read.
 type badBlocks struct {
 	known atomic.Bool // there are some
 	mu    sync.Mutex
@@ -24,10 +24,10 @@ type badBlock struct {
 	offset int64
 }
 
-// maxBadBlocks bounds the memory. Behind it every read of a bad block takes its time.
+// maxBadBlocks bounds the memory. Beyond it every read of a bad block takes its full time.
 const maxBadBlocks = 4096
 
-// blockOffset finds the block in Pebble's text of a checksum mismatch.
+// blockOffset matches the block in Pebble's text of a checksum mismatch.
 var blockOffset = regexp.MustCompile(`block (\d+)/\d+: .*checksum mismatch`)
 
 // add takes the block from Pebble's error about a file.
@@ -51,8 +51,8 @@ func (b *badBlocks) add(file string, fault error) {
 	b.known.Store(true)
 }
 
-// check returns an error if a block at an offset was found bad within the last minute. Later it is
-// read again: perhaps the memory was at fault and not the disk.
+// check returns an error if the block at an offset was found bad within the last minute. Later it
+// is read again: the memory may have been at fault and not the disk.
 func (b *badBlocks) check(file string, offset int64) error {
 	if !b.known.Load() {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkCommit writes batches of three keys, 400 bytes each, and waits for the disk, from as many writers.
+// BenchmarkCommit writes batches of three keys, 400 bytes each, and waits for the disk, from as
+// many writers.
 func BenchmarkCommit(b *testing.B) {
 	for _, writers := range []int{1, 64} {
 		for _, d := range []Durability{Sync, Async, Memory} {

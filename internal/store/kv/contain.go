@@ -15,20 +15,22 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// A table file with a bad block does not stop the store: a read that needs the block returns an error marked ErrCorrupt, and Damages
-// lists the file. Pebble verifies the checksum of every block that it reads, so a damaged value is never returned. What Pebble
-// does in the background with such a file fails too, and is held back so that it does not fail in a loop.
+// A table file with a bad block does not stop the store: a read of the block returns an error
+// marked ErrCorrupt, and Damages lists the file. Pebble verifies the checksum of every block that
+// it reads, so it never returns a damaged value. Pebble's background work with such a file fails
+// too, and is paused so that it does not fail in a loop.
 
 const (
-	// repeatEvery is how often errors about one file are worth a line in the log.
+	// repeatEvery is the least pause between two log lines about one file.
 	repeatEvery = time.Minute
-	// statsPause is how long Pebble waits between two attempts to read the statistics of a table file.
+	// statsPause is the pause between two attempts of Pebble to read the statistics of a table
+	// file.
 	statsPause = 10 * time.Second
 )
 
-// damages collects the table files that were found damaged and are still part of the store.
+// damages lists the damaged table files that are still part of the store.
 type damages struct {
-	changed chan struct{} // holds a token when the list has changed since it was last taken
+	changed chan struct{} // holds a token when the list has changed
 
 	mu          sync.Mutex
 	list        []Damage // in the order in which they were found
@@ -41,18 +43,18 @@ func (d *damages) init() {
 	d.logged = map[string]clock.Elapsed{}
 }
 
-// Damages returns the table files that were found damaged since Open, in the order in which they were found. A file that a
-// compaction has replaced is no longer listed.
+// Damages returns the table files found damaged since Open, in the order of their discovery. It
+// omits files that a compaction has replaced.
 func (db *DB) Damages() []Damage {
 	db.damages.mu.Lock()
 	defer db.damages.mu.Unlock()
 	return slices.Clone(db.damages.list)
 }
 
-// Damaged has a token when Damages has changed.
+// Damaged returns a channel that holds a token when Damages has changed.
 func (db *DB) Damaged() <-chan struct{} { return db.damages.changed }
 
-// corrupted notes a damaged table file. Pebble calls it in the middle of a read.
+// corrupted records a damaged table file. Pebble calls it in the middle of a read.
 func (db *DB) corrupted(info pebble.DataCorruptionInfo) {
 	d, name := &db.damages, filepath.Base(info.Path)
 	db.guard.bad.add(name, info.Details)
@@ -102,11 +104,12 @@ func (e *readError) Unwrap() error { return e.cause }
 // Is reports whether target is ErrCorrupt.
 func (e *readError) Is(target error) bool { return target == ErrCorrupt }
 
-// Repeated reports whether another error about the same file has been returned within the last minute, so that a log may leave this
-// one out.
+// Repeated reports whether another error about the same file was returned within the last minute,
+// so that a log may omit this one.
 func (e *readError) Repeated() bool { return e.repeated }
 
-// readFailed marks an error of a read if a damaged file is its cause. A nil DB, of a store that is only read, returns it as it is.
+// readFailed marks an error of a read if a damaged file is its cause. A nil DB belongs to a
+// read-only store, whose errors are returned unchanged.
 func (db *DB) readFailed(err error) error {
 	if db == nil || err == nil || err == ErrNotFound || !pebble.IsCorruptionError(err) {
 		return err
@@ -125,8 +128,8 @@ func (db *DB) readFailed(err error) error {
 	return &readError{file: file, cause: err}
 }
 
-// compactionEnded notes a compaction that failed. Pebble does not compact the same tables again for a while, unless all are in
-// level 0. Such a compaction it would begin again at once, before all others.
+// compactionEnded records a failed compaction. Pebble does not compact the same tables again for a
+// while, unless all are in level 0. Such a compaction would begin again at once, before all others.
 func (db *DB) compactionEnded(info pebble.CompactionInfo) {
 	upper := !slices.ContainsFunc(info.Input, func(l pebble.LevelInfo) bool { return l.Level > 0 && len(l.Tables) > 0 })
 	c := db.compactions
@@ -150,9 +153,10 @@ func (db *DB) compactionEnded(info pebble.CompactionInfo) {
 	c.failed.Add(1)
 }
 
-// backgroundDamage is called when background work failed over a damaged file. Apart from compactions this is only the reading of
-// statistics, which Pebble would repeat at once: backgroundDamage pauses the goroutine that reads them. It must not pause the
-// goroutine of a compaction, which holds Pebble's lock.
+// backgroundDamage handles background work that failed over a damaged file. Apart from compactions
+// this is only the reading of statistics, which Pebble would repeat at once, so backgroundDamage
+// pauses the goroutine that reads them. It must not pause the goroutine of a compaction, which
+// holds Pebble's lock.
 func (db *DB) backgroundDamage(err error) {
 	d := &db.damages
 	d.mu.Lock()
@@ -166,7 +170,8 @@ func (db *DB) backgroundDamage(err error) {
 	}
 }
 
-// tableFile is a table file that is read. A block that the disk cannot read is damage like one whose checksum is wrong.
+// tableFile is a table file open for reading. A block that the disk cannot read counts as damage,
+// like one with a wrong checksum.
 type tableFile struct {
 	vfs.File
 	name string // base name

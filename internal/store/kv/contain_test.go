@@ -72,7 +72,8 @@ func rows(t *testing.T, db *DB, from, to int) {
 
 const damagedRows = 2000
 
-// damagedStore makes a store of one table file with damagedRows rows, and inverts a byte of the file.
+// damagedStore makes a store of one table file with damagedRows rows, and inverts a byte of the
+// file.
 func damagedStore(t *testing.T, offset int64) (opts Options, file string) {
 	t.Helper()
 	opts = Options{Dir: "data", FS: NewMemFS()}
@@ -92,7 +93,8 @@ func damagedStore(t *testing.T, offset int64) (opts Options, file string) {
 	return opts, files[0]
 }
 
-// A bad block fails the reads that need it, and nothing else; the store lists the file with its keys.
+// A bad block fails the reads that need it, and nothing else; the store lists the file with its
+// keys.
 func TestBadBlock(t *testing.T) {
 	opts, file := damagedStore(t, 5000)
 	db := open(t, opts)
@@ -176,7 +178,8 @@ func TestRepeatedDamage(t *testing.T) {
 	})
 }
 
-// failedCompactions waits for some virtual time while the store has reason to compact the damaged file.
+// failedCompactions waits for some virtual time while the store has reason to compact the damaged
+// file.
 func failedCompactions(t *testing.T, opts Options, wait time.Duration) (failed int64) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := Open(opts)
@@ -206,7 +209,8 @@ func failedCompactions(t *testing.T, opts Options, wait time.Duration) (failed i
 	return failed
 }
 
-// A compaction that needs a bad block fails, does not stop the store, and is tried again at growing intervals.
+// A compaction that needs a bad block fails, does not stop the store, and is tried again at growing
+// intervals.
 func TestCompactionOverBadBlock(t *testing.T) {
 	opts, _ := damagedStore(t, 5000)
 	if failed := failedCompactions(t, opts, time.Hour); failed == 0 || failed > 80 {

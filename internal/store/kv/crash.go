@@ -11,12 +11,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrCut is what every change of a CrashFS fails with after its cut.
+// ErrCut is the error of every change of a CrashFS after its cut.
 var ErrCut = errors.New("power was cut")
 
-// CrashFS is a file system in memory whose power can be cut. Each change of it (a write, a sync, a file made, renamed or removed)
-// is one operation. Until the cut it works; the first operation after the cut, and all that follow, fail with ErrCut. AfterCrash then gives
-// what a disk would hold: all that was synced, and of the rest nothing or a part.
+// CrashFS is a file system in memory whose power can be cut. Each change (a write, a sync, a file
+// created, renamed or removed) is one operation. The first operation after the cut, and all later
+// ones, return ErrCut. AfterCrash then returns the content of the disk: all synced data, and
+// nothing or a part of the rest.
 //
 // A crash test cuts at every k in turn:
 //
@@ -34,18 +35,19 @@ type CrashFS struct {
 	FS
 	mem  *vfs.MemFS
 	ops  atomic.Int64 // operations begun
-	cut  atomic.Int64 // how many may be done; negative: all
+	cut  atomic.Int64 // the number of operations allowed; negative: all
 	part struct {
 		percent int
 		seed    uint64
 	}
 	mu struct {
-		sync.RWMutex            // held for reading during every operation, for writing while the state at the cut is taken
-		after        *vfs.MemFS // the state at the cut; nil before it
+		// read-locked during every operation, locked while the state at the cut is copied
+		sync.RWMutex
+		after *vfs.MemFS // the state at the cut; nil before it
 	}
 }
 
-// NewCrashFS gives an empty one that is never cut.
+// NewCrashFS returns an empty file system that is never cut.
 func NewCrashFS() *CrashFS { return newCrashFS(vfs.NewCrashableMem()) }
 
 func newCrashFS(mem *vfs.MemFS) *CrashFS {
@@ -54,7 +56,8 @@ func newCrashFS(mem *vfs.MemFS) *CrashFS {
 	return c
 }
 
-// CutAfter lets k operations more happen, counted from the first one of this file system; negative: all of them.
+// CutAfter allows k operations, counted from the first one of this file system; negative: all of
+// them.
 func (c *CrashFS) CutAfter(k int64) { c.cut.Store(k) }
 
 // CutNow cuts the power at this moment.
@@ -63,27 +66,28 @@ func (c *CrashFS) CutNow() {
 	c.takeState()
 }
 
-// KeepUnsynced makes AfterCrash keep each unsynced block and directory entry with a probability of percent, as a disk may. Without it none is kept.
-// It is called before the cut.
+// KeepUnsynced makes AfterCrash keep each unsynced block and directory entry with a probability of
+// percent, as a disk may. By default it keeps none. Call it before the cut.
 func (c *CrashFS) KeepUnsynced(percent int, seed uint64) { c.part.percent, c.part.seed = percent, seed }
 
-// Ops is how many operations have begun.
+// Ops returns the number of operations begun.
 func (c *CrashFS) Ops() int64 { return c.ops.Load() }
 
-// WasCut reports whether the cut has happened, be it by AfterCrash.
+// WasCut reports whether the cut has happened, also by AfterCrash.
 func (c *CrashFS) WasCut() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.mu.after != nil
 }
 
-// AfterCrash gives the disk as it is after the cut, itself a CrashFS that can be cut again. Without a cut it is cut now. Every call gives
-// an equal disk of its own.
+// AfterCrash returns the disk after the cut, itself a CrashFS that can be cut again. Without an
+// earlier cut it cuts now. Every call returns an equal disk of its own.
 func (c *CrashFS) AfterCrash() *CrashFS {
-	return newCrashFS(c.takeState().CrashClone(vfs.CrashCloneCfg{})) // what survived a crash is synced, so this copies all of it
+	// everything that survived a crash is synced, so this copies all of it
+	return newCrashFS(c.takeState().CrashClone(vfs.CrashCloneCfg{}))
 }
 
-// takeState notes once what the disk holds at the cut. It waits for the operations that began before.
+// takeState copies the disk once, at the cut. It waits for the operations that began before.
 func (c *CrashFS) takeState() *vfs.MemFS {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +110,7 @@ func (c *CrashFS) do(op func() error) error {
 	return ErrCut
 }
 
-// begin counts an operation, and holds off the cut if it may happen.
+// begin counts an operation, and blocks the cut if the operation may happen.
 func (c *CrashFS) begin() bool {
 	c.mu.RLock()
 	n, cut := c.ops.Add(1), c.cut.Load()
@@ -117,7 +121,7 @@ func (c *CrashFS) begin() bool {
 	return false
 }
 
-// file performs an operation that makes a file.
+// file performs an operation that creates a file.
 func (c *CrashFS) file(make func() (vfs.File, error)) (file vfs.File, err error) {
 	err = c.do(func() error {
 		made, err := make()

@@ -23,7 +23,8 @@ func batchOf(writer, n int) []string {
 	}
 }
 
-// work writes batches from two goroutines until one fails, and gives the number of the last batch that each had acknowledged, or -1.
+// work writes batches from two goroutines until one fails, and gives the number of the last batch
+// that each had acknowledged, or -1.
 func work(fs FS) (acknowledged [2]int, err error) {
 	acknowledged = [2]int{-1, -1}
 	db, err := Open(crashOpts(fs))
@@ -46,7 +47,8 @@ func work(fs FS) (acknowledged [2]int, err error) {
 	return acknowledged, errors.Join(errs[0], errs[1], db.Close())
 }
 
-// check opens a disk after a crash: whatever was acknowledged must be there, and no batch may be there in part.
+// check opens a disk after a crash: whatever was acknowledged must be there, and no batch may be
+// there in part.
 func check(t *testing.T, fs FS, acknowledged [2]int) {
 	t.Helper()
 	db, err := Open(crashOpts(fs))
@@ -73,8 +75,8 @@ func check(t *testing.T, fs FS, acknowledged [2]int) {
 	mustWrite(t, db, "after=1")
 }
 
-// What was acknowledged survives a crash at any write or sync, and a batch is there whole or not at all, whatever part of the unsynced
-// blocks the disk has kept.
+// What was acknowledged survives a crash at any write or sync, and a batch is there whole or not at
+// all, whatever part of the unsynced blocks the disk has kept.
 func TestNothingLost(t *testing.T) {
 	for percent, step := range map[int]int64{0: 1, 50: 3} {
 		t.Run(fmt.Sprintf("%d%% of unsynced kept", percent), func(t *testing.T) {
@@ -85,7 +87,8 @@ func TestNothingLost(t *testing.T) {
 				disk := NewCrashFS()
 				disk.KeepUnsynced(percent, uint64(k))
 				disk.CutAfter(k)
-				acknowledged, _ := work(disk) // a cut may go unnoticed: where it meets the removal of a file that nobody needs
+				// a cut may go unnoticed: where it meets the removal of a file that nobody needs
+				acknowledged, _ := work(disk)
 				cut := disk.WasCut()
 				check(t, disk.AfterCrash(), acknowledged)
 				if t.Failed() {

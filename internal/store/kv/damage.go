@@ -9,8 +9,10 @@ import (
 type Damage struct {
 	File   string // base name
 	Offset int64  // of the first bad byte or block; -1 if unknown
-	Fault  string // what is wrong, as a clause: "block checksum mismatch", "is missing", "has 512 bytes, the MANIFEST says 4096"
-	// Lower and Upper bound the keys that may be unreadable, both inclusive. Nil if the file holds no keys, or if they are unknown.
+	// a clause: "block checksum mismatch", "is missing", "has 512 bytes, the MANIFEST says 4096"
+	Fault string
+	// Lower and Upper bound the keys that may be unreadable, both inclusive. Nil if the file holds
+	// no keys, or if the keys are unknown.
 	Lower, Upper []byte
 }
 

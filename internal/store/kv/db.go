@@ -15,15 +15,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// Reader is what can be read: a DB, whose state moves on, or a Snapshot of it.
+// Reader reads keys: a DB, whose state changes, or a Snapshot of it.
 type Reader interface {
-	// Get gives the value of key, or ErrNotFound. The value is valid until closer is closed, which it must be.
+	// Get returns the value of key, or ErrNotFound. The value is valid until the caller closes
+	// closer.
 	Get(key []byte) (value []byte, closer io.Closer, err error)
-	// NewIter iterates over the keys in [lower, upper), nil meaning no bound, as they are now. It must be closed.
+	// NewIter returns an iterator over the present keys in [lower, upper). Nil means no bound. The
+	// caller must close it.
 	NewIter(lower, upper []byte) *Iter
 }
 
-// DB is an open store. Its methods may be called at once from many goroutines, but not while or after Close runs.
+// DB is an open store. Its methods are safe for concurrent use, but not during or after Close.
 type DB struct {
 	opts        Options
 	log         *slog.Logger
@@ -44,12 +46,13 @@ type DB struct {
 	opened      atomic.Bool
 	closed      atomic.Bool
 	close       sync.Once
-	closeIs     error // what Close returned; guarded by close
+	closeIs     error // the result of Close; guarded by close
 }
 
-// Open opens the store in a directory, creating it when there is none, and recovers what the log holds.
-// It returns ErrLocked while another holds the directory, and an error marked ErrCorrupt if its files are damaged, ErrForeign if they
-// are not a store's, or ErrNoSpace if the disk is too full to open it.
+// Open opens the store in a directory, creating it if it is missing, and recovers the log. It
+// returns ErrLocked while another process holds the directory, and an error marked ErrCorrupt if
+// its files are damaged, ErrForeign if they do not belong to a store, or ErrNoSpace if the disk is
+// too full to open it.
 func Open(opts Options) (*DB, error) {
 	given := opts
 	opts, err := opts.withDefaults()
@@ -75,7 +78,8 @@ func Open(opts Options) (*DB, error) {
 	return db, nil
 }
 
-// makeDirectory creates the directory and finds its one true name: the lock knows a directory by the name that it is given.
+// makeDirectory creates the directory and finds its canonical name, because the lock identifies a
+// directory by its name.
 func (db *DB) makeDirectory() error {
 	if err := makeDirectories(db.opts.FS, db.opts.Dir); err != nil {
 		return err
@@ -91,8 +95,8 @@ func (db *DB) makeDirectory() error {
 	return err
 }
 
-// makeDirectories creates a directory with its missing parents, and syncs each into the one above. Otherwise a power cut may lose the
-// entry of a directory, and with it all files in it.
+// makeDirectories creates a directory with its missing parents, and syncs each into its parent.
+// Otherwise a power cut may lose the entry of a directory, and with it all files in it.
 func makeDirectories(fs FS, dir string) error {
 	var above []string // of each missing one, innermost first
 	for missing := dir; ; missing = fs.PathDir(missing) {
@@ -126,7 +130,8 @@ func syncDirectory(fs FS, dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// lockDirectory takes the lock before the store opens, so that "in use" has an error of its own.
+// lockDirectory locks the directory before the store opens, so that "in use" has an error of its
+// own.
 func lockDirectory(opts Options) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(opts.Dir, opts.FS)
 	if err == nil {
@@ -163,7 +168,8 @@ func (db *DB) openLocked() error {
 	return nil
 }
 
-// openGuarded opens Pebble over the guard. A failure of the disk meanwhile lets Pebble finish, and is reported then.
+// openGuarded opens Pebble over the guard. A failure of the disk meanwhile lets Pebble finish, and
+// is reported then.
 func (db *DB) openGuarded(inspection *Inspection) error {
 	db.guard.journal = db.journal
 	if inspection != nil {
@@ -194,7 +200,7 @@ func (db *DB) openGuarded(inspection *Inspection) error {
 		db.guard.release()
 		db.background.stop()
 		if opened != nil {
-			_ = opened.Close() // what it says follows from err
+			_ = opened.Close() // err explains its error
 		}
 		return openError(db.opts.Dir, err)
 	}
@@ -221,8 +227,9 @@ func openPebble(dir string, p *pebble.Options) (opened *pebble.DB, err error) {
 	return pebble.Open(dir, p)
 }
 
-// Close syncs what Async mode has not, and releases the directory. Every snapshot and iterator must be closed before.
-// It returns the failure if the store has stopped. A second call returns what the first did.
+// Close syncs the unsynced writes of Async mode, and releases the directory. Every snapshot and
+// iterator must be closed before. It returns the failure if the store has stopped. A second call
+// returns the result of the first.
 func (db *DB) Close() error {
 	db.close.Do(func() {
 		db.syncer.stop()
@@ -242,17 +249,18 @@ func (db *DB) Close() error {
 	return db.closeIs
 }
 
-// Failed says why the store has stopped, in an error marked ErrStopped; nil while it runs.
+// Failed returns nil while the store runs, and otherwise the reason why it stopped, in an error
+// marked ErrStopped.
 func (db *DB) Failed() error { return db.failure.err() }
 
-// Stopped is closed when the store stops because of a failure.
+// Stopped returns a channel that is closed when the store stops because of a failure.
 func (db *DB) Stopped() <-chan struct{} { return db.failure.stopped }
 
-// Unjournaled reports whether the directory held a store without a journal of its files: a mayfly before format 3 wrote it, or the file
-// was lost.
+// Unjournaled reports whether the directory held a store without a journal of its files, because a
+// mayfly before format 3 wrote it or the file was lost.
 func (db *DB) Unjournaled() bool { return db.unjournaled }
 
-// Durability is the mode that the store was opened in.
+// Durability returns the mode of the store.
 func (db *DB) Durability() Durability { return db.opts.Durability }
 
 // Get reads the latest applied state.
@@ -266,13 +274,14 @@ func (db *DB) NewIter(lower, upper []byte) *Iter {
 	return newIter(db, db.pebble, lower, upper)
 }
 
-// Snapshot is the store's state at one moment. The store keeps all data that it can see, so it should be closed soon.
+// Snapshot is the store's state at one moment. The store keeps all data that the snapshot can see,
+// so close it soon.
 type Snapshot struct {
 	db     *DB
 	pebble *pebble.Snapshot
 }
 
-// NewSnapshot gives the state applied at the moment of the call.
+// NewSnapshot returns the state applied at the moment of the call.
 func (db *DB) NewSnapshot() *Snapshot { return &Snapshot{db, db.pebble.NewSnapshot()} }
 
 // Get reads the snapshot.
@@ -287,7 +296,8 @@ func (s *Snapshot) NewIter(lower, upper []byte) *Iter { return newIter(s.db, s.p
 // Close releases the snapshot.
 func (s *Snapshot) Close() error { return s.pebble.Close() }
 
-// Flush writes the memtables out, which lets compactions reclaim what a large DeleteRange covered.
+// Flush writes the memtables to tables, so that compactions can reclaim the range of a large
+// DeleteRange.
 func (db *DB) Flush() error {
 	if err := db.writable(); err != nil {
 		return err
@@ -303,7 +313,7 @@ func (db *DB) DiskUsage(lower, upper []byte) (uint64, error) {
 	return db.pebble.EstimateDiskUsage(lower, upper)
 }
 
-// writable says whether a write may begin.
+// writable returns an error if no write may begin.
 func (db *DB) writable() error {
 	if db.closed.Load() {
 		return ErrClosed

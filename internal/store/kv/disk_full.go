@@ -7,10 +7,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// isDiskFull reports whether an operation failed for want of room.
+// isDiskFull reports whether an operation failed for lack of room.
 func isDiskFull(err error) bool { return vfs.IsNoSpaceError(err) || errors.Is(err, errNoRoom) }
 
-// isOutOfDescriptors reports whether an operation failed because the process, or the machine, has too many files open.
+// isOutOfDescriptors reports whether an operation failed because the process, or the machine, has
+// too many files open.
 func isOutOfDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

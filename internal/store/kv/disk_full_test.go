@@ -86,8 +86,8 @@ func (f smallFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// fill writes batches, beginning with number next, until the function says so or a write fails. It returns the number of the last
-// acknowledged batch.
+// fill writes batches, beginning with number next, until the function says so or a write fails. It
+// returns the number of the last acknowledged batch.
 func fill(db *DB, next int, until func() bool) (last int, err error) {
 	for n := next; n < 10_000; n++ {
 		if until() {
@@ -100,7 +100,8 @@ func fill(db *DB, next int, until func() bool) (last int, err error) {
 	return 0, errors.New("the disk never got full")
 }
 
-// On a full disk the reserve is given up and the write that found it full succeeds. Deletes go on. Once there is room the reserve is back.
+// On a full disk the reserve is given up and the write that found it full succeeds. Deletes go on.
+// Once there is room the reserve is back.
 func TestDiskFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newSmallDisk(3 << 20)
@@ -144,7 +145,8 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// A full disk without reserve stops the store when the log cannot grow, and all that was acknowledged is there when there is room again.
+// A full disk without reserve stops the store when the log cannot grow, and all that was
+// acknowledged is there when there is room again.
 func TestDiskFullWithoutReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newSmallDisk(2 << 20)
@@ -188,7 +190,8 @@ func TestNoRoomForReserve(t *testing.T) {
 	}
 }
 
-// A directory that cannot be opened because the disk is full says so, and opens with all that it held once there is room.
+// A directory that cannot be opened because the disk is full says so, and opens with all that it
+// held once there is room.
 func TestOpenOnFullDisk(t *testing.T) {
 	disk := newSmallDisk(1 << 20)
 	db, err := Open(crashOpts(disk))

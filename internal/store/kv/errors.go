@@ -9,27 +9,30 @@ import (
 )
 
 var (
-	// ErrNotFound says that a key is absent.
+	// ErrNotFound reports an absent key.
 	ErrNotFound = pebble.ErrNotFound
 	// ErrClosed is returned by calls after Close.
 	ErrClosed = errors.New("store is closed")
-	// ErrStopped marks every error that follows a failure of the disk; the rest of the chain is the failure itself.
+	// ErrStopped marks every error that follows a failure of the disk; the rest of the chain is the
+	// failure itself.
 	ErrStopped = errors.New("store has stopped")
-	// ErrLocked says that another process, or another DB of this one, has the directory open.
+	// ErrLocked reports that another process, or another DB of this one, has the directory open.
 	ErrLocked = errors.New("data directory is in use by another process")
-	// ErrForeign says that a directory holds files of something else, and no store.
+	// ErrForeign reports a directory with files but no store.
 	ErrForeign = errors.New("directory holds files that are not mayfly's")
-	// ErrNoSpace marks the failure to open a store because the disk is full.
+	// ErrNoSpace marks a failure to open a store because the disk is full.
 	ErrNoSpace = errors.New("disk is full")
-	// ErrCorrupt marks errors about bytes on disk that are not what was written there.
+	// ErrCorrupt marks errors about bytes on disk that differ from those written.
 	ErrCorrupt = errors.New("data directory is corrupt")
-	// ErrDamaged marks the errors of Open about a directory that was found damaged before anything in it was changed.
+	// ErrDamaged marks the errors of Open about a directory that was found damaged, and not
+	// changed.
 	ErrDamaged = errors.New("data directory is damaged")
-	// ErrNewer says that a newer program wrote the directory.
+	// ErrNewer reports that a newer program wrote the directory.
 	ErrNewer = errors.New("data directory has a newer format")
 )
 
-// openError says what opening dir ran into. A file that should exist and does not is corruption too: Pebble names files it has written.
+// openError returns the error of opening dir. A missing file counts as corruption too, because
+// Pebble names only files that it has written.
 func openError(dir string, err error) error {
 	if pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("open %q: %w: %w", dir, ErrCorrupt, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// failure remembers the first thing that stopped the store.
+// failure stores the first cause that stopped the store.
 type failure struct {
 	log     *slog.Logger
 	first   atomic.Pointer[error]
@@ -24,7 +24,7 @@ func (f *failure) init(log *slog.Logger) {
 	f.stopped = make(chan struct{})
 }
 
-// set stops the store; only the first cause is kept.
+// set stops the store. Only the first cause is stored.
 func (f *failure) set(cause error) {
 	err := fmt.Errorf("%w: %w", ErrStopped, cause)
 	if f.first.CompareAndSwap(nil, &err) {
@@ -33,7 +33,7 @@ func (f *failure) set(cause error) {
 	}
 }
 
-// err gives the failure, marked ErrStopped; nil while there is none.
+// err returns the failure, marked ErrStopped, or nil.
 func (f *failure) err() error {
 	if first := f.first.Load(); first != nil {
 		return *first
@@ -41,10 +41,11 @@ func (f *failure) err() error {
 	return nil
 }
 
-// backgroundError stops the store after a failed flush or compaction. Pebble tries again, and the store goes on, if a table file is
-// damaged, or if the disk is full or no file descriptor is free. The last two stop the store all the same in four cases: while it opens,
-// since nothing makes room then; if there is no reserve; if writers have waited for ten failures; and if a writer still waits at Close.
-// None of these concerns a compaction that found no room.
+// backgroundError stops the store after a failed flush or compaction. Pebble retries, and the store
+// continues, if a table file is damaged, or if the disk is full or no file descriptor is free. The
+// last two stop the store all the same in four cases: while it opens, since nothing makes room
+// then; if there is no reserve; if writers have waited for ten failures; and if a writer still
+// waits at Close. None of these concerns a compaction that found no room.
 func (db *DB) backgroundError(err error) {
 	switch {
 	case db.closed.Load():
@@ -53,7 +54,7 @@ func (db *DB) backgroundError(err error) {
 		}
 	case pebble.IsCorruptionError(err):
 		db.backgroundDamage(err)
-	case errors.Is(err, errNoRoom): // the scheduler holds it back
+	case errors.Is(err, errNoRoom): // the scheduler pauses it
 		db.sayAgain(err)
 	case !passes(err) || !db.opened.Load() || isDiskFull(err) && db.opts.ReserveBytes == 0:
 		db.failure.set(fmt.Errorf("flush or compact: %w", err))
@@ -65,7 +66,7 @@ func (db *DB) backgroundError(err error) {
 	}
 }
 
-// sayAgain logs that background work failed and is tried again, unless it did so lately.
+// sayAgain logs that background work failed and is retried, unless it did so lately.
 func (db *DB) sayAgain(err error) {
 	if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
 		db.warned.Store(new(clock.Stopwatch()))
@@ -73,13 +74,15 @@ func (db *DB) sayAgain(err error) {
 	}
 }
 
-// maxStallFailures is how many flushes and compactions may fail for a reason that passes, one a second, while writers wait for one to succeed.
+// maxStallFailures limits the flushes and compactions that may fail for a temporary reason, one a
+// second, while writers wait for one to succeed.
 const maxStallFailures = 10
 
-// stall counts what fails while Pebble holds writers up because flushes or compactions do not keep pace.
+// stall counts failures while Pebble holds writers up because flushes or compactions do not keep
+// pace.
 type stall struct {
 	on       atomic.Bool
-	failures atomic.Int64 // since on
+	failures atomic.Int64 // since on was set
 }
 
 func (s *stall) begin(pebble.WriteStallBeginInfo) {
@@ -92,7 +95,8 @@ func (s *stall) end() { s.on.Store(false) }
 // failed counts a failure, and reports whether it was one too many.
 func (s *stall) failed() bool { return s.on.Load() && s.failures.Add(1) > maxStallFailures }
 
-// pebbleLogger hands Pebble's messages to slog, and turns its way of ending the process into a failure.
+// pebbleLogger passes Pebble's messages to slog, and turns a fatal message into a failure instead
+// of ending the process.
 type pebbleLogger struct{ db *DB }
 
 func (l pebbleLogger) Infof(format string, args ...any) { l.debug(format, args) }
@@ -103,7 +107,7 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.db.failure.set(fmt.Errorf(format, args...))
 }
 
-// debug formats only what will be kept.
+// debug formats a message only if the logger is enabled for it.
 func (l pebbleLogger) debug(format string, args []any) {
 	ctx := context.Background()
 	if l.db.log.Enabled(ctx, slog.LevelDebug) {

@@ -63,8 +63,9 @@ var broken = map[string]func(op errorfs.Op) bool{
 	},
 }
 
-// A disk that fails stops the store and not the process: nothing is acknowledged from then on, every later call says why, reads go on, Close
-// returns, and what was acknowledged before is there afterwards.
+// A disk that fails stops the store and not the process: nothing is acknowledged from then on,
+// every later call says why, reads go on, Close returns, and what was acknowledged before is there
+// afterwards.
 func TestFailureStopsTheStore(t *testing.T) {
 	for name, breaks := range broken {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +77,8 @@ func TestFailureStopsTheStore(t *testing.T) {
 	}
 }
 
-// stopAfter breaks the disk after some batches of one writer, while a second one writes all the time.
+// stopAfter breaks the disk after some batches of one writer, while a second one writes all the
+// time.
 func stopAfter(t *testing.T, before int, breaks func(errorfs.Op) bool) {
 	t.Helper()
 	var on atomic.Bool
@@ -152,7 +154,8 @@ func TestAsyncFailure(t *testing.T) {
 	opts.AsyncWindow = 1
 	db := open(t, opts)
 	on.Store(true)
-	if err := write(db, "a=1"); err != nil && !errors.Is(err, errInjected) { // the window may have ended already
+	// the window may have ended already
+	if err := write(db, "a=1"); err != nil && !errors.Is(err, errInjected) {
 		t.Error(err)
 	}
 	<-db.Stopped()
@@ -193,7 +196,8 @@ func TestFirstCause(t *testing.T) {
 	}
 }
 
-// Damaged files are refused or reported as corrupt. They never end the process, and never give wrong values.
+// Damaged files are refused or reported as corrupt. They never end the process, and never give
+// wrong values.
 func TestCorrupt(t *testing.T) {
 	pristine := vfs.NewMem()
 	db := open(t, crashOpts(pristine))
@@ -220,8 +224,8 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// damage changes bytes of a file, at a percentage of its length, in a copy of a directory, and reads everything. It reports whether an error
-// was marked ErrCorrupt.
+// damage changes bytes of a file, at a percentage of its length, in a copy of a directory, and
+// reads everything. It reports whether an error was marked ErrCorrupt.
 func damage(t *testing.T, pristine *vfs.MemFS, name string, where int) bool {
 	t.Helper()
 	fs := vfs.NewMem()

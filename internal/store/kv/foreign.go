@@ -9,14 +9,15 @@ import (
 	"syscall"
 )
 
-// harmless are names that an empty directory may hold: those that file systems, version control and file managers put there.
+// harmless names the files that an empty directory may hold, made by file systems, version control
+// and file managers.
 var harmless = []string{"lost+found", ".snapshot", ".gitkeep", ".gitignore", ".keep", ".DS_Store"}
 
-// foreignNamesShown is how many of the foreign names the error lists.
+// foreignNamesShown limits the foreign names in the error.
 const foreignNamesShown = 3
 
-// refuseForeign returns an error marked ErrForeign if the directory holds files and none of them is a store's. A store that others
-// have put their files into since is still a store. The directory may be missing.
+// refuseForeign returns an error marked ErrForeign if the directory holds files, and none of a
+// store. A store with later foreign files is still a store. The directory may be missing.
 func refuseForeign(fs FS, dir string) error {
 	names, err := fs.List(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -48,8 +49,8 @@ func refuseForeign(fs FS, dir string) error {
 // lockName is the file that Pebble locks.
 const lockName = "LOCK"
 
-// isStoreFile reports whether name is one that Pebble gives to a file of a store. The lock and the reserve do not count: an open that
-// was refused may leave them.
+// isStoreFile reports whether name has the form of a store's file. The lock and the reserve do not
+// count: a refused open may leave them.
 func isStoreFile(name string) bool {
 	stem, extension, _ := strings.Cut(name, ".")
 	switch {

@@ -27,8 +27,8 @@ func TestForeignDirectory(t *testing.T) {
 	}
 }
 
-// The root of a volume, and a directory that is kept under version control, count as empty. A store whose directory others have put
-// files into is opened.
+// The root of a volume, and a directory that is kept under version control, count as empty. A store
+// whose directory others have put files into is opened.
 func TestHarmlessFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "lost+found"), 0o700); err != nil {
@@ -52,7 +52,8 @@ func TestHarmlessFiles(t *testing.T) {
 	}
 }
 
-// Every name that a store gives to a file is known, so that half a store is never taken for a directory of others.
+// Every name that a store gives to a file is known, so that half a store is never taken for a
+// directory of others.
 func TestStoreFileNames(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, Options{Dir: dir, ReserveBytes: 1 << 20})

@@ -16,13 +16,16 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// guardFS stands between Pebble and the disk, so that Pebble never learns of a failure that it cannot survive. (While it opens a store it
-// retries a failed flush for ever; later it panics.) Files are of two kinds. Tables may fail: Pebble drops the flush or compaction and reports it. All others (log, manifest, their
-// markers, the directory) are critical: the first failed write or sync of one stops the store, and guardFS reports success to
-// Pebble. It records the failure first, and a caller that waited for the sync checks for a failure before it acknowledges anything.
+// guardFS stands between Pebble and the disk, and hides failures that Pebble cannot survive. (While
+// it opens a store it retries a failed flush for ever; later it panics.) Files are of two kinds.
+// Tables may fail: Pebble drops the flush or compaction and reports it. All others (log, manifest,
+// their markers, the directory) are critical: the first failed write or sync of one stops the
+// store, and guardFS reports success to Pebble. It records the failure first, and a caller that
+// waited for the sync checks for a failure before it acknowledges anything.
 //
-// From the failure on the directory stays as it is. Writes to critical files and removals are dropped, so that nothing which the
-// manifest on disk refers to goes away. New files are created in memory, so that flushes end, stalled writers go on and Close returns.
+// From the failure on the directory does not change. Writes to critical files and removals are
+// dropped, so that every file of the manifest on disk stays. New files are created in memory, so
+// that flushes end, stalled writers continue and Close returns.
 type guardFS struct {
 	FS
 	failure *failure
@@ -30,49 +33,55 @@ type guardFS struct {
 	sums    *tableSums // nil in Memory mode
 	after   *vfs.MemFS // files created after the failure
 	reserve *reserve
-	again   atomic.Bool // a table could not be written for a reason that passes, and none has been tried since
+	// a table could not be written for a temporary reason, and none has been tried since
+	again   atomic.Bool
 	closing chan struct{}
 	bad     badBlocks
 }
 
 const (
-	// retryTable is how long a table's creation is held up after another failed for a reason that passes, since Pebble retries at once.
+	// retryTable is the pause before a table is created after another failed for a temporary
+	// reason, since Pebble retries at once.
 	retryTable = time.Second
-	// While there is no file descriptor a critical file is tried to be made so often, with a pause between: for half a minute.
+	// The attempts to create a critical file without a free file descriptor: half a minute with the
+	// pauses between.
 	descriptorTries = 300
-	// A file that is read is tried to be opened for a second. Then the read fails.
+	// The attempts to open a file for reading: a second. Then the read fails.
 	descriptorTriesRead = 10
 	descriptorPause     = 100 * time.Millisecond
 )
 
-// newGuardFS returns the guard of a file system whose full disk gives the reserve up.
+// newGuardFS returns the guard of a file system with its reserve.
 func newGuardFS(inner FS, reserve *reserve, failure *failure) *guardFS {
 	return &guardFS{FS: reserve.wrap(inner), reserve: reserve, failure: failure, after: vfs.NewMem(), closing: make(chan struct{})}
 }
 
-// release lets go what waits for room on the disk. It is called once, before Pebble is closed.
+// release ends all waits for room on the disk. Close calls it once, before it closes Pebble.
 func (g *guardFS) release() { close(g.closing) }
 
-// dead reports whether the directory is to stay as it is.
+// dead reports whether the directory must not change.
 func (g *guardFS) dead() bool { return g.failure.first.Load() != nil }
 
-// critical takes note of how a change of a critical file went: an error stops the store, and Pebble is not told.
+// critical handles the result of a change of a critical file: an error stops the store and is
+// hidden from Pebble.
 func (g *guardFS) critical(op, name string, err error) {
 	if err != nil {
 		g.failure.set(fmt.Errorf("%s %s: %w", op, filepath.Base(name), err))
 	}
 }
 
-// isTable reports whether name is a table's, by the extensions that Pebble gives them.
+// isTable reports whether name has an extension of Pebble's tables.
 func isTable(name string) bool {
 	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
 }
 
-// isMarker reports whether name is that of a marker: an empty file whose name says which manifest, or which format, is current.
+// isMarker reports whether name is a marker: an empty file whose name identifies the current
+// manifest or format.
 func isMarker(name string) bool { return strings.HasPrefix(filepath.Base(name), "marker.") }
 
-// syncDirectory makes the entries of the directory that name lies in durable. Pebble makes a manifest, then the marker that names it, and
-// only then syncs the directory. A disk that kept the marker and lost the manifest would leave a store that cannot be opened.
+// syncDirectory makes the directory entries beside name durable. Pebble creates a manifest, then
+// the marker that names it, and only then syncs the directory. A disk that kept the marker and lost
+// the manifest would leave a store that cannot be opened.
 func (g *guardFS) syncDirectory(name string) error {
 	dir, err := g.withDescriptor(descriptorTries, func() (vfs.File, error) { return g.FS.OpenDir(g.FS.PathDir(name)) })
 	if err != nil {
@@ -109,7 +118,8 @@ func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 	return g.created("create", name, category, f, err)
 }
 
-// noteMarker notes a new marker of the manifest in the journal, before Pebble removes the marker before it.
+// noteMarker records a new marker of the manifest in the journal, before Pebble removes the
+// previous marker.
 func (g *guardFS) noteMarker(name string) error {
 	l := listFiles([]string{g.PathBase(name)})
 	if g.journal == nil || len(l.manifestMarkers) == 0 {
@@ -134,7 +144,8 @@ func (g *guardFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 	return g.created("reuse", newname, category, f, err)
 }
 
-// withDescriptor opens a file, and tries again for a while if no file descriptor is free. A writer that needs a new log waits.
+// withDescriptor opens a file, and retries for a while if no file descriptor is free. A writer that
+// needs a new log waits.
 func (g *guardFS) withDescriptor(tries int, open func() (vfs.File, error)) (f vfs.File, err error) {
 	for range tries {
 		if f, err = open(); err == nil || !isOutOfDescriptors(err) {
@@ -145,7 +156,7 @@ func (g *guardFS) withDescriptor(tries int, open func() (vfs.File, error)) (f vf
 	return f, err
 }
 
-// flushCategory is what Pebble names the writing of a memtable's table.
+// flushCategory is Pebble's name for the writes of a memtable's table.
 const flushCategory vfs.DiskWriteCategory = "pebble-memtable-flush"
 
 // compactedFile is a table that a compaction writes. It leaves room for the log.
@@ -162,7 +173,7 @@ func (f compactedFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// created wraps a new critical file, or finds a substitute for one that could not be made.
+// created wraps a new critical file, or creates a substitute for one that failed.
 func (g *guardFS) created(op, name string, category vfs.DiskWriteCategory, f vfs.File, err error) (vfs.File, error) {
 	if err == nil {
 		file := guardFile{File: f, fs: g, name: name}
@@ -283,13 +294,14 @@ type guardFile struct {
 	fs        *guardFS
 	name      string
 	directory bool
-	manifest  *claim // of a MANIFEST: what has been written; nil for all other files
+	manifest  *claim // of a MANIFEST: the length and checksum written; nil for all other files
 }
 
 // Write implements vfs.File.
 func (f *guardFile) Write(p []byte) (int, error) {
 	if !f.fs.dead() {
-		if f.manifest != nil { // before the write, which may overwrite p, and does in builds with checks
+		// before the write, which may overwrite p, and does so in builds with checks
+		if f.manifest != nil {
 			f.manifest.length += int64(len(p))
 			f.manifest.sum = crc32.Update(f.manifest.sum, castagnoli, p)
 		}
@@ -324,7 +336,7 @@ func (f *guardFile) SyncData() error {
 	return nil
 }
 
-// synced syncs the file, and notes in the journal that it did before Pebble learns of it.
+// synced syncs the file, and records that in the journal before Pebble learns of it.
 func (f *guardFile) synced(sync func() error) error {
 	j := f.fs.journal
 	if j == nil || !f.directory && f.manifest == nil {
@@ -340,7 +352,8 @@ func (f *guardFile) synced(sync func() error) error {
 	return j.directorySynced(made)
 }
 
-// SyncTo implements vfs.File. Without a full sync it promises nothing, but its error may be the only one that the system ever reports.
+// SyncTo implements vfs.File. Without a full sync it promises nothing, but its error may be the
+// only one that the system ever reports.
 func (f *guardFile) SyncTo(length int64) (fullSync bool, err error) {
 	if f.fs.dead() {
 		return true, nil

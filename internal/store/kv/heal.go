@@ -11,24 +11,29 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// A full disk heals by itself. Deletes and expiry free nothing at once: they add to the log, and a table keeps the removed data until
-// it is compacted. So while the disk is full a goroutine flushes the memtables, which frees their logs, and compacts the tables, a
-// slice of the keys at a time, until the disk has the room that FullReason names. While the disk is not full there is no such goroutine.
+// A full disk heals by itself. Deletes and expiry free nothing at once: they add to the log, and a
+// table keeps the removed data until its compaction. So while the disk is full a goroutine flushes
+// the memtables, which frees their logs, and compacts the tables, a slice of the keys at a time,
+// until the disk has the room that FullReason names. While the disk is not full there is no such
+// goroutine.
 
 const (
 	// healEvery is the pause between two steps.
 	healEvery = time.Second
-	// stillFullEvery is how often the log says that the disk is still full.
+	// stillFullEvery is the pause between two log lines about the full disk.
 	stillFullEvery = time.Minute
-	// healPatience is how long the healer waits for a slice that Pebble does not get to, because it prefers a compaction of its own.
+	// healPatience is the longest wait for a slice that Pebble delays, because it prefers a
+	// compaction of its own.
 	healPatience = 10 * time.Second
-	// stuckAfter is how many compactions in a row fail for want of room before the healer asks for no other.
+	// stuckAfter is the number of compactions in a row without room after which the healer starts
+	// no other.
 	stuckAfter = 4
-	// healSlice is the size of the tables that are compacted at once. Their new tables need room beside them.
+	// healSlice is the size of the tables compacted at once. Their new tables need room beside
+	// them.
 	healSlice = 4 << 20
 )
 
-// startHealing begins to heal the store, unless that is under way.
+// startHealing starts a healer, unless one runs.
 func (db *DB) startHealing() {
 	if !db.opened.Load() || !db.healing.CompareAndSwap(false, true) {
 		return
@@ -37,7 +42,7 @@ func (db *DB) startHealing() {
 		db.heal(ctx)
 		db.healing.Store(false)
 		if db.Full() && ctx.Err() == nil && db.writable() == nil {
-			db.startHealing() // it became full again after the last look
+			db.startHealing() // full again after the last check
 		}
 	})
 }
@@ -54,7 +59,8 @@ func (db *DB) heal(ctx context.Context) {
 	}
 }
 
-// done reports whether there is nothing left to heal. Until then it says once in a while that the disk is full.
+// done reports whether the healing is finished. Until then it logs at intervals that the disk is
+// full.
 func (h *healer) done(ctx context.Context) bool {
 	if ctx.Err() != nil || h.db.writable() != nil || h.db.TryRestore() {
 		return true
@@ -66,28 +72,29 @@ func (h *healer) done(ctx context.Context) bool {
 	return false
 }
 
-// healer knows how far the healing of a full disk is.
+// healer is the progress of the healing of a full disk.
 type healer struct {
-	db       *DB
-	said     clock.Elapsed   // since the log said that the disk is full
-	flushing <-chan struct{} // closed when the memtables are flushed; nil while no flush is under way
-	flushed  bool            // the memtables have been flushed once
-	written  uint64          // bytes in the log when that flush began
-	compact  bool            // the tables are to be compacted
-	looked   clock.Elapsed   // since the last look at the tables
-	size     int64           // bytes in the tables after it
-	free     uint64          // bytes on the disk after it
+	db   *DB
+	said clock.Elapsed // since the last log line about the full disk
+	// closed when the memtables are flushed; nil while no flush is under way
+	flushing <-chan struct{}
+	flushed  bool          // the memtables have been flushed once
+	written  uint64        // bytes in the log when that flush began
+	compact  bool          // the tables are to be compacted
+	looked   clock.Elapsed // since the last pass over the tables
+	size     int64         // bytes in the tables after it
+	free     uint64        // bytes on the disk after it
 }
 
-// step flushes the memtables, or compacts the tables. It does nothing if nothing was written since it last did both, and what could not
-// be compacted then was tried lately.
+// step flushes the memtables, or compacts the tables. It does nothing if no data was written since
+// it did both, and the failed compactions were tried lately.
 func (h *healer) step(ctx context.Context) {
 	switch m := h.db.pebble.Metrics(); {
 	case h.flushing != nil:
 		select {
 		case <-h.flushing:
 			h.flushing, h.flushed, h.compact, h.looked = nil, true, true, nil
-		default: // Pebble tries again until it has the room
+		default: // Pebble retries until it has the room
 		}
 	case h.compact && h.worthwhile():
 		all := h.compactAll(ctx)
@@ -96,7 +103,8 @@ func (h *healer) step(ctx context.Context) {
 		if all {
 			h.db.reserve.tidy.Store(true)
 		}
-	case h.flushed && m.WAL.BytesIn == h.written || m.MemTable.Count > 1: // a second memtable is being flushed already
+	// a second memtable is being flushed already
+	case h.flushed && m.WAL.BytesIn == h.written || m.MemTable.Count > 1:
 	default:
 		if flushed, err := h.db.pebble.AsyncFlush(); err == nil {
 			h.flushing, h.written = flushed, m.WAL.BytesIn
@@ -105,7 +113,7 @@ func (h *healer) step(ctx context.Context) {
 	}
 }
 
-// worthwhile reports whether what could not be compacted may find room now.
+// worthwhile reports whether a failed compaction may find room now.
 func (h *healer) worthwhile() bool {
 	if h.stuck() {
 		return false
@@ -116,18 +124,20 @@ func (h *healer) worthwhile() bool {
 	return h.size-h.tables() >= healSlice/4 || h.db.reserve.free() >= h.free+healSlice/4
 }
 
-// stuck reports whether there is no room for the compaction that Pebble wants first. Pebble tries it again after a flush, since it may
-// need less with the deletes in it, and once a minute. All others wait for it.
+// stuck reports whether there is no room for the compaction that Pebble wants first. Pebble tries
+// it again after a flush, since it may need less with the deletes in it, and once a minute. All
+// others wait for it.
 func (h *healer) stuck() bool { return h.db.compactions.short.failures.Load() >= stuckAfter }
 
-// tables returns how many bytes the tables have.
+// tables returns the size of the tables in bytes.
 func (h *healer) tables() int64 {
 	total := h.db.pebble.Metrics().Total()
 	return int64(total.AggregateSize())
 }
 
-// compactAll compacts every table, slice by slice, until the disk is no longer full, and reports whether it got through all of them.
-// After each slice it leaves the disk to the calls for as long as the slice took, a second at most.
+// compactAll compacts every table, slice by slice, until the disk is no longer full, and reports
+// whether it reached the last one. After each slice it leaves the disk to the calls for as long as
+// the slice took, a second at most.
 func (h *healer) compactAll(ctx context.Context) bool {
 	levels, err := h.db.pebble.SSTables()
 	if err != nil {

@@ -50,7 +50,8 @@ func noise(n, size int) []byte {
 	return value
 }
 
-// itemKey is the key of item n. The keys of items that are written one after the other lie apart, as those of a hashed table do.
+// itemKey is the key of item n. The keys of items that are written one after the other lie apart,
+// as those of a hashed table do.
 func itemKey(n int) string { return fmt.Sprintf("item%06d", n*7919%100_003) }
 
 func putNoise(db *DB, n int) error {
@@ -133,13 +134,14 @@ func survives(t *testing.T, opts Options) {
 	}
 }
 
-// After a full disk the store accepts writes again as soon as deletes have freed the room for them: without a restart, and without
-// another call.
+// After a full disk the store accepts writes again as soon as deletes have freed the room for them:
+// without a restart, and without another call.
 func TestFullDiskHeals(t *testing.T) {
 	survives(t, Options{FS: newSmallDisk(smallestDisk), ReserveBytes: defaultReserveBytes})
 }
 
-// A full disk of which only half was deleted heals too, whatever its size, and takes new items then.
+// A full disk of which only half was deleted heals too, whatever its size, and takes new items
+// then.
 func TestHalfDeletedHeals(t *testing.T) {
 	sizes := []int64{smallestDisk, 96 << 20, 160 << 20, 256 << 20, 512 << 20}
 	if testing.Short() {
@@ -153,7 +155,8 @@ func TestHalfDeletedHeals(t *testing.T) {
 				mustWrite(t, db, itemKey(n))
 			}
 			awaitRoom(t, db, time.Minute)
-			for n := range items / 4 { // they fit, though compactions may need the room for a moment
+			// they fit, though compactions may need the room for a moment
+			for n := range items / 4 {
 				if err := putNoise(db, items+n); err != nil {
 					t.Fatal(err)
 				}
@@ -163,8 +166,8 @@ func TestHalfDeletedHeals(t *testing.T) {
 	}
 }
 
-// While the disk stays full the log says so about once a minute, and the compaction for which there is no room is tried as often. Room
-// that something else frees is noticed.
+// While the disk stays full the log says so about once a minute, and the compaction for which there
+// is no room is tried as often. Room that something else frees is noticed.
 func TestStillFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
@@ -275,7 +278,8 @@ func TestCloseWhileStalled(t *testing.T) {
 	})
 }
 
-// A reserve that cannot be made although there is room: the reason is told, and the store accepts writes once it can be made.
+// A reserve that cannot be made although there is room: the reason is told, and the store accepts
+// writes once it can be made.
 func TestReserveCannotBeMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &descriptors{FS: newSmallDisk(smallestDisk), none: func(name string) bool { return strings.HasSuffix(name, reserveName) }}
@@ -292,7 +296,8 @@ func TestReserveCannotBeMade(t *testing.T) {
 	})
 }
 
-// A store that runs out of file descriptors goes on when there are some again: flushes, compactions and the log wait for them.
+// A store that runs out of file descriptors goes on when there are some again: flushes, compactions
+// and the log wait for them.
 func TestOutOfDescriptors(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -2,11 +2,11 @@ package kv
 
 import "github.com/cockroachdb/pebble/v2/vfs"
 
-// HookFS is a file system whose syncs can be held up or failed, for tests.
+// HookFS is a file system whose syncs can be delayed or failed, for tests.
 type HookFS struct {
 	FS
-	// BeforeSync is called before each sync of a file or directory, in the goroutine that syncs. Its error is the sync's, which is then
-	// not done.
+	// BeforeSync is called before each sync of a file or directory, in the goroutine that syncs.
+	// Its error replaces the sync.
 	BeforeSync func(name string) error
 }
 

@@ -17,7 +17,8 @@ func wakeups() (n uint64) {
 	return n
 }
 
-// An open store does nothing when nothing is asked of it. (Pebble's own scheduler would wake 864,000 times in this day.)
+// An open store does nothing when nothing is asked of it. (Pebble's own scheduler would wake
+// 864,000 times in this day.)
 func TestIdleIsFree(t *testing.T) {
 	for _, d := range []Durability{Sync, Async, Memory} {
 		synctest.Test(t, func(t *testing.T) {

@@ -19,19 +19,21 @@ import (
 	"github.com/cockroachdb/pebble/v2/record"
 )
 
-// Inspection is the state of a directory as its files describe it. The tables' content is not read.
+// Inspection is the state of a directory according to its files, without the content of the tables.
 type Inspection struct {
 	Dir      string
-	Empty    bool    // it holds no database, or one whose creation was cut off before it held anything
+	Empty    bool    // no database, or one whose creation was cut off before it held data
 	Sealed   bool    // a clean stop left its seal
 	Legacy   bool    // it has no journal: a mayfly before format 3 wrote it
 	Manifest string  // base name of the current MANIFEST; "" if unknown
 	Tables   []Table // live, by level and number
 	Logs     []Log   // live, ascending
 	Faults   []Damage
-	// TornManifest is the offset of a record of the MANIFEST that a crash cut off before it counted; -1 if there is none.
+	// TornManifest is the offset of a record of the MANIFEST that a crash cut off before it
+	// counted; -1 if there is none.
 	TornManifest int64
-	// Newer is the format version of a directory that a newer program wrote; 0 if this program knows it. Nothing else was looked at.
+	// Newer is the format version of a directory that a newer program wrote; 0 if this program
+	// knows it. The rest of such a directory is not inspected.
 	Newer uint64
 
 	minLog, nextFile, lastSeq uint64
@@ -49,8 +51,8 @@ type Log struct {
 	Records           int    // that hold changes
 	FirstSeq, LastSeq uint64 // sequence numbers of the first and the last change; 0 without records
 	Closed            bool   // it ends with the mark of a log that was closed
-	// Beyond counts valid pieces of records behind End. A power cut leaves some when the disk wrote later blocks first; so does damage to one of the
-	// last commits.
+	// Beyond counts valid pieces of records behind End. A power cut leaves some if the disk wrote
+	// later blocks first; so does damage to one of the last commits.
 	Beyond int
 }
 
@@ -75,7 +77,7 @@ func (i *Inspection) journalState() journalState {
 	return s
 }
 
-// fault adds a fault. An offset below zero means that it is unknown.
+// fault adds a fault. A negative offset means unknown.
 func (i *Inspection) fault(file string, offset int64, format string, args ...any) {
 	i.Faults = append(i.Faults, Damage{File: file, Offset: offset, Fault: fmt.Sprintf(format, args...)})
 }
@@ -85,21 +87,23 @@ func blobName(number uint64) string     { return fmt.Sprintf("%06d.blob", number
 func logName(number uint64) string      { return fmt.Sprintf("%06d.log", number) }
 func manifestName(number uint64) string { return fmt.Sprintf("MANIFEST-%06d", number) }
 
-// listing is the directory's files by kind, each ascending.
+// listing holds the directory's files by kind, each ascending.
 type listing struct {
 	manifests, options, tables, blobs, logs []uint64
 	manifestMarkers, formatMarkers          []marker
 	badMarkers                              []string
 }
 
-// marker is a file whose name says which MANIFEST or format is current. The one with the greatest turn counts.
+// marker is a file whose name identifies the current MANIFEST or format. The one with the greatest
+// turn counts.
 type marker struct {
 	file  string
 	turn  uint64
 	value string
 }
 
-// listFiles sorts the names of a directory's files into kinds. It ignores files that Pebble would ignore.
+// listFiles sorts the names of a directory's files into kinds. It ignores files that Pebble would
+// ignore.
 func listFiles(names []string) listing {
 	var l listing
 	number := func(name, prefix, suffix string, into *[]uint64) bool {
@@ -152,8 +156,9 @@ func (l *listing) addMarker(name string) {
 	}
 }
 
-// Inspect reads the directory's MANIFEST, markers, options, journal and live logs, checks that they agree with each other and with the
-// files that are there, and changes nothing. Damage is in Inspection.Faults; the error reports only what kept it from looking.
+// Inspect reads the directory's MANIFEST, markers, options, journal and live logs, checks that they
+// agree with each other and with the existing files, and changes nothing. Damage is in
+// Inspection.Faults; the error reports only a failure to inspect.
 func Inspect(fsys FS, dir string) (*Inspection, error) {
 	i := &Inspection{Dir: dir, TornManifest: -1}
 	names, err := fsys.List(dir)
@@ -210,7 +215,7 @@ func (s *inspector) inspect(hasJournal bool) (err error) {
 	s.minLog, s.nextFile, s.lastSeq = s.version.minLog, s.version.nextFile, s.version.lastSeq
 	s.Tables = s.version.sorted()
 	if len(s.Faults) > 0 {
-		return nil // the rest would follow from these
+		return nil // further faults would follow from these
 	}
 	if err := s.checkTables(); err != nil {
 		return err
@@ -221,7 +226,8 @@ func (s *inspector) inspect(hasJournal bool) (err error) {
 	return s.checkOptions()
 }
 
-// checkFormat checks the marker of the format version, and reports whether a newer program wrote the directory.
+// checkFormat checks the marker of the format version, and reports whether a newer program wrote
+// the directory.
 func (s *inspector) checkFormat() (newer bool) {
 	if len(s.formatMarkers) == 0 {
 		return false
@@ -240,7 +246,8 @@ func (s *inspector) checkFormat() (newer bool) {
 	return false
 }
 
-// currentManifest returns the number of the MANIFEST that counts. Without ok there is none to read, because the directory is empty or at fault.
+// currentManifest returns the number of the MANIFEST that counts. ok is false if there is none to
+// read, because the directory is empty or at fault.
 func (s *inspector) currentManifest() (number uint64, ok bool) {
 	if len(s.manifestMarkers) == 0 {
 		s.withoutMarker()
@@ -269,7 +276,8 @@ func (s *inspector) currentManifest() (number uint64, ok bool) {
 	return number, true
 }
 
-// withoutMarker judges a directory in which no marker names a MANIFEST: it is empty, or cut off during its creation, or has lost the marker.
+// withoutMarker judges a directory in which no marker names a MANIFEST: it is empty, its creation
+// was cut off, or it has lost the marker.
 func (s *inspector) withoutMarker() {
 	created := s.journal != nil && s.journal.current > 0
 	if created || len(s.tables)+len(s.blobs)+len(s.logs)+len(s.options) > 0 || len(s.manifests) > 1 {
@@ -283,8 +291,9 @@ func (s *inspector) withoutMarker() {
 	s.Empty = true
 }
 
-// readManifest reads the MANIFEST into the version. The part that the journal claims must be unchanged. After it may come one record that
-// a crash cut off. Pebble never learned that it was written, so it has removed no file that the earlier records need.
+// readManifest reads the MANIFEST into the version. The part that the journal claims must be
+// unchanged. After it may come one record that a crash cut off. Pebble never learned that it was
+// written, so it has removed no file that the earlier records need.
 func (s *inspector) readManifest(number uint64) error {
 	name := manifestName(number)
 	size, err := s.size(name)
@@ -327,7 +336,8 @@ func (s *inspector) readManifest(number uint64) error {
 	return err
 }
 
-// readEdits applies the records of a MANIFEST to the version, up to the first that cannot be read. It returns the offset behind the last good one.
+// readEdits applies the records of a MANIFEST to the version, up to the first unreadable one. It
+// returns the offset behind the last good record.
 func (s *inspector) readEdits(name string) (end int64, fault, err error) {
 	f, err := s.fs.Open(s.path(name))
 	if err != nil {
@@ -361,7 +371,7 @@ func (s *inspector) readEdits(name string) (end int64, fault, err error) {
 	}
 }
 
-// invalidRecord reports whether a log could not be read on because of its content.
+// invalidRecord reports whether reading a log stopped because of its content.
 func invalidRecord(err error) bool {
 	return errors.Is(err, record.ErrInvalidChunk) || errors.Is(err, record.ErrZeroedChunk) || errors.Is(err, record.ErrUnexpectedEOF)
 }
@@ -389,7 +399,7 @@ func sumOf(fs FS, path string, n int64) (uint32, error) {
 	return hash.Sum32(), err
 }
 
-// checkTables checks that each live table is there with its size and its end.
+// checkTables checks that each live table exists with its size and its end.
 func (s *inspector) checkTables() error {
 	sizes := map[string]int64{}
 	for _, t := range s.Tables {
@@ -425,7 +435,7 @@ func (s *inspector) checkTables() error {
 	return nil
 }
 
-// checkSize reports whether a file that the MANIFEST names is there with its size.
+// checkSize reports whether a file that the MANIFEST names exists with its size.
 func (s *inspector) checkSize(name string, want int64) (bool, error) {
 	size, err := s.size(name)
 	switch {
@@ -488,8 +498,8 @@ func (s *inspector) checkLogs() error {
 		}
 	}
 	s.checkMissingLogs()
-	// Sequence numbers run through the logs without a gap. The first may lie before the last one in the MANIFEST, which counts all that was
-	// applied when it was written.
+	// Sequence numbers run through the logs without a gap. The first may lie before the last one in
+	// the MANIFEST, which counts all changes applied when it was written.
 	next := max(s.lastSeq+1, firstSequence)
 	for i, log := range s.Logs {
 		last := i == len(s.Logs)-1
@@ -510,7 +520,7 @@ func (s *inspector) checkLogs() error {
 // firstSequence is the first sequence number of a new store.
 const firstSequence = 10
 
-// checkMissingLogs finds logs that must be there and are not.
+// checkMissingLogs finds missing logs.
 func (s *inspector) checkMissingLogs() {
 	if s.journal != nil {
 		for _, number := range s.journal.logs {
@@ -520,7 +530,7 @@ func (s *inspector) checkMissingLogs() {
 		}
 		return
 	}
-	// Without a journal: each start makes a log and then an OPTIONS file with a greater number.
+	// Without a journal: each start creates a log and then an OPTIONS file with a greater number.
 	if len(s.Logs) == 0 && len(s.options) > 0 && s.options[len(s.options)-1] > s.minLog {
 		s.fault(logName(s.minLog), -1, "the last log is missing; its number is at least %d", s.minLog)
 	}
@@ -530,7 +540,8 @@ func (s *inspector) faulty(file string) bool {
 	return slices.ContainsFunc(s.Faults, func(d Damage) bool { return d.File == file })
 }
 
-// readLog reads a log to the end of its valid records. An end that later records prove to be no end is a fault.
+// readLog reads a log to the end of its valid records. If later records prove that more were on
+// disk, it adds a fault.
 func (s *inspector) readLog(number uint64) error {
 	log := Log{Number: number, File: logName(number)}
 	var err error
@@ -582,7 +593,7 @@ func (s *inspector) readLog(number uint64) error {
 	return nil
 }
 
-// readTail looks at what follows the end of a log's valid records.
+// readTail inspects the bytes behind a log's valid records.
 func (s *inspector) readTail(f io.ReaderAt, log *Log) error {
 	tail, err := readTail(f, log.Number, log.End)
 	log.Beyond = tail.chunks
@@ -597,11 +608,12 @@ func numberedReader[N ~uint64](newReader func(io.Reader, N) *record.Reader, f io
 	return newReader(f, N(number))
 }
 
-// addCommit counts a record of a log by its header: sequence number and count of changes. It reports whether the commits before it are there.
+// addCommit counts a record of a log by its header: sequence number and count of changes. It
+// reports whether no commit before it is missing.
 func (s *inspector) addCommit(log *Log, header []byte) bool {
 	seq, count := binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint32(header[8:])
 	if count == 0 {
-		return true // it was written for the sake of the sync
+		return true // an empty record of syncLog
 	}
 	if log.Records > 0 && seq != log.LastSeq+1 {
 		s.fault(log.File, log.End, "commit %d follows commit %d", seq, log.LastSeq)
@@ -615,7 +627,8 @@ func (s *inspector) addCommit(log *Log, header []byte) bool {
 	return true
 }
 
-// checkOptions checks that the newest OPTIONS file can be read and fits, and that there is one if the store was ever open.
+// checkOptions checks that the newest OPTIONS file is readable and matches, and that there is one
+// if the store was ever open.
 func (s *inspector) checkOptions() error {
 	used := len(s.Tables) > 0 || slices.ContainsFunc(s.Logs, func(l Log) bool { return l.Records > 0 })
 	if used && len(s.formatMarkers) == 0 {

@@ -65,8 +65,8 @@ func copyTo(t *testing.T, fs FS, files map[string]string) {
 	}
 }
 
-// killed returns the files of a store whose process is killed after work, when nothing goes on in the background: nothing is lost
-// that was handed to the system.
+// killed returns the files of a store whose process is killed after work, when nothing goes on in
+// the background: nothing is lost that was handed to the system.
 func killed(t *testing.T, before map[string]string, work func(db *DB)) (after map[string]string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,8 @@ func killed(t *testing.T, before map[string]string, work func(db *DB)) (after ma
 	return after
 }
 
-// crashed returns the files of a store whose process was killed twice, with tables and with commits that only the log holds.
+// crashed returns the files of a store whose process was killed twice, with tables and with commits
+// that only the log holds.
 func crashed(t *testing.T) (files map[string]string) {
 	t.Helper()
 	for run := range 2 {
@@ -117,7 +118,8 @@ func one(t *testing.T, files map[string]string, prefix, suffix string) string {
 	return ""
 }
 
-// refused opens the files and expects a DamageError about one of them that leaves every byte as it was.
+// refused opens the files and expects a DamageError about one of them that leaves every byte as it
+// was.
 func refused(t *testing.T, damaged map[string]string, file string) {
 	t.Helper()
 	fs := diskOf(t, damaged)
@@ -174,7 +176,8 @@ func TestCrashedOpens(t *testing.T) {
 	}
 }
 
-// Finding 1: whichever byte of the MANIFEST is damaged, and wherever it is cut, the start is refused and deletes nothing.
+// Finding 1: whichever byte of the MANIFEST is damaged, and wherever it is cut, the start is
+// refused and deletes nothing.
 func TestDamagedManifestIsRefused(t *testing.T) {
 	files := crashed(t)
 	manifest := one(t, files, "MANIFEST-", "")
@@ -186,7 +189,8 @@ func TestDamagedManifestIsRefused(t *testing.T) {
 	refused(t, with(files, manifest, remove), manifest)
 }
 
-// Finding 2: a marker that is lost, or that names the MANIFEST before the current one, is refused and deletes nothing.
+// Finding 2: a marker that is lost, or that names the MANIFEST before the current one, is refused
+// and deletes nothing.
 func TestDamagedMarkerIsRefused(t *testing.T) {
 	files := crashed(t)
 	marker := one(t, files, "marker.manifest.", "")
@@ -227,8 +231,8 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	refused(t, with(files, JournalName, cut(0)), JournalName)
 }
 
-// Finding 11: a live log that is removed, or damaged in any of its commits but the last three, is refused. Of the last ones only the log
-// itself could say that they were on disk.
+// Finding 11: a live log that is removed, or damaged in any of its commits but the last three, is
+// refused. Of the last ones only the log itself could say that they were on disk.
 func TestDamagedLogIsRefused(t *testing.T) {
 	files := killed(t, nil, func(db *DB) {
 		for range 60 {

@@ -2,8 +2,9 @@ package kv
 
 import "github.com/cockroachdb/pebble/v2"
 
-// Iter walks over keys in order. It starts nowhere: First, Last or a seek comes first. Key and Value are valid until the next move.
-// A false answer means the end or an error; Error tells which. An Iter is used by one goroutine at a time.
+// Iter iterates over keys in order. Call First, Last or a seek before anything else. Key and Value
+// are valid until the next move. A move returns false at the end or after an error; Error returns
+// the error. An Iter is used by one goroutine at a time.
 type Iter struct {
 	db     *DB
 	pebble *pebble.Iterator // nil when err is set
@@ -44,13 +45,14 @@ func (it *Iter) Prev() bool { return it.err == nil && it.pebble.Prev() }
 // Valid reports whether the iterator is at a key.
 func (it *Iter) Valid() bool { return it.err == nil && it.pebble.Valid() }
 
-// Key is the key that the iterator is at; only where Valid.
+// Key returns the present key; only if Valid.
 func (it *Iter) Key() []byte { return it.pebble.Key() }
 
-// Value is the value that the iterator is at; only where Valid. After a value that cannot be read, Valid is false and Error says why.
+// Value returns the present value; only if Valid. After an unreadable value Valid is false and
+// Error returns the reason.
 func (it *Iter) Value() []byte { return it.pebble.Value() }
 
-// Error says what went wrong, if anything did.
+// Error returns the first error of the iterator, or nil.
 func (it *Iter) Error() error {
 	if it.err != nil {
 		return it.err
@@ -58,7 +60,7 @@ func (it *Iter) Error() error {
 	return it.readFailed(it.pebble.Error())
 }
 
-// Close releases the iterator and returns Error's answer.
+// Close releases the iterator and returns Error's result.
 func (it *Iter) Close() error {
 	if it.err != nil {
 		return it.err

@@ -13,11 +13,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// JournalName is the file that says which files a crash must have left behind. It has the prefix of Pebble's markers and not their
-// form, so a mayfly that does not know it refuses the directory before it changes anything. guardFS hides it from our own Pebble.
+// JournalName is the file that lists the files that must exist after a crash. It has the prefix of
+// Pebble's markers but another form, so a mayfly that does not know it refuses the directory before
+// it changes anything. guardFS hides it from our own Pebble.
 const JournalName = "marker.journal"
 
-// The journal holds two slots, written in turn, so that a crash during a write leaves the other one. See FORMAT.md.
+// The journal holds two slots, written in turn, so that a crash during a write leaves the other
+// one. See FORMAT.md.
 const (
 	journalSlot      = 4096
 	journalManifests = 3  // claims kept
@@ -27,18 +29,18 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// claim says that the first bytes of a MANIFEST are on disk, with their checksum.
+// claim states that the first bytes of a MANIFEST are on disk, with their checksum.
 type claim struct {
 	manifest uint64
 	length   int64
 	sum      uint32
 }
 
-// journalState is the content of a slot. It is written before Pebble learns that its sync has succeeded, and so before Pebble removes
-// a file that is obsolete from then on.
+// journalState is the content of a slot. It is written before Pebble learns that its sync has
+// succeeded, and so before Pebble removes a file that is obsolete from then on.
 type journalState struct {
 	turn    uint64
-	current uint64   // MANIFEST that the marker names at least; 0: none yet
+	current uint64   // the marker names this MANIFEST or a later one; 0: none yet
 	claims  []claim  // ascending by MANIFEST
 	logs    []uint64 // that exist unless the MANIFEST makes them obsolete, ascending
 }
@@ -112,7 +114,7 @@ func decodeSlot(slot []byte) (*journalState, error) {
 	return s, nil
 }
 
-// scanLine reports whether a line has a form, and stores its numbers.
+// scanLine reports whether a line matches a form, and stores its numbers.
 func scanLine(line, form string, into ...any) bool {
 	n, err := fmt.Sscanf(line, form, into...)
 	return err == nil && n == len(into)
@@ -168,9 +170,9 @@ type journal struct {
 	}
 }
 
-// startJournal makes the journal describe what an inspection found, durably, and returns it for further changes. It creates the format
-// marker of an empty directory before, so that a directory with a journal is known as a store's. Without an inspection, in Memory
-// mode, there is no journal.
+// startJournal writes an inspection's result durably into the journal, and returns it for further
+// changes. Before that it creates the format marker of an empty directory, so that a directory with
+// a journal is recognized as a store's. Without an inspection, in Memory mode, there is no journal.
 func startJournal(fsys FS, dir string, found *Inspection) (*journal, error) {
 	if found == nil {
 		return nil, nil
@@ -203,7 +205,7 @@ func startJournal(fsys FS, dir string, found *Inspection) (*journal, error) {
 	return j, nil
 }
 
-// writeWhole makes a file that is there whole or not at all after a crash.
+// writeWhole creates a file that is complete or missing after a crash.
 func writeWhole(fsys FS, dir, name string, content []byte) error {
 	path := fsys.PathJoin(dir, name)
 	f, err := fsys.Create(path+".new", vfs.WriteCategoryUnspecified)
@@ -236,7 +238,7 @@ func (j *journal) writeLocked() error {
 	return j.file.Sync()
 }
 
-// manifestSynced notes that a MANIFEST is on disk up to a length.
+// manifestSynced records that a MANIFEST is on disk up to a length.
 func (j *journal) manifestSynced(c claim) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -253,7 +255,7 @@ func (j *journal) manifestSynced(c claim) error {
 	return j.writeLocked()
 }
 
-// manifestCurrent notes that the marker on disk names a MANIFEST.
+// manifestCurrent records that the marker on disk names a MANIFEST.
 func (j *journal) manifestCurrent(manifest uint64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -261,21 +263,22 @@ func (j *journal) manifestCurrent(manifest uint64) error {
 	return j.writeLocked()
 }
 
-// logMade notes that a log exists, though its directory entry may not be on disk.
+// logMade records a new log, whose directory entry may not be on disk.
 func (j *journal) logMade(number uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.mu.made = append(j.mu.made, number)
 }
 
-// logsMade returns the logs that the next sync of the directory makes durable. It is called before that sync.
+// logsMade returns the logs that the next sync of the directory makes durable. Call it before that
+// sync.
 func (j *journal) logsMade() []uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.mu.made)
 }
 
-// directorySynced notes that the entries of logs are on disk.
+// directorySynced records that the entries of logs are on disk.
 func (j *journal) directorySynced(made []uint64) error {
 	if len(made) == 0 {
 		return nil

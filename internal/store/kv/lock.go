@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// isLockHeld reports whether a lock failed because a process holds it. An error about making the lock
-// file has another cause. Pebble returns an error without an errno in one case only: this process
-// holds the lock.
+// isLockHeld reports whether a lock failed because a process holds it. An error about making the
+// lock file has another cause. Pebble returns an error without an errno in one case only: this
+// process holds the lock.
 func isLockHeld(err error) bool {
 	var making *fs.PathError
 	if errors.As(err, &making) {

@@ -12,7 +12,8 @@ import (
 // lockedDirEnv makes the test binary try to open a directory, and say how that went.
 const lockedDirEnv = "KV_TEST_LOCKED_DIR"
 
-// One directory has one owner, whatever name it goes by and whichever process asks; closing gives it back.
+// One directory has one owner, whatever name it goes by and whichever process asks; closing gives
+// it back.
 func TestLock(t *testing.T) {
 	if dir := os.Getenv(lockedDirEnv); dir != "" {
 		_, err := Open(Options{Dir: dir})

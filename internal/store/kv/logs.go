@@ -6,11 +6,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Pebble allocates room for the largest memtable when it makes a log, and keeps up to three old logs for their room. With memtables of
-// 48 MB an empty store took 300 MB. Here a log is enlarged as it is written, and removed when its memtable is flushed.
+// Pebble allocates room for the largest memtable when it creates a log, and keeps up to three old
+// logs for their room. With memtables of 48 MB an empty store took 300 MB. Here a log grows as it
+// is written, and is removed when its memtable is flushed.
 
 const (
-	// A log gets as much room again as it has, within these limits.
+	// A log doubles its room, within these limits.
 	logRoomLeast = 256 << 10
 	logRoomMost  = 4 << 20
 )
@@ -18,7 +19,7 @@ const (
 // isLog reports whether name is a log's.
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
-// logFile is a log that is written.
+// logFile is a log open for writing.
 type logFile struct {
 	guardFile
 	written, room int64 // bytes; used by one writer at a time
@@ -31,7 +32,7 @@ func (f *logFile) Preallocate(int64, int64) error { return nil }
 func (f *logFile) Write(p []byte) (int, error) {
 	if end := f.written + int64(len(p)); end > f.room && !f.fs.dead() {
 		more := min(max(f.room, logRoomLeast), logRoomMost)
-		// Without the room the write goes on: it says itself whether the disk is full.
+		// Without the room the write continues, and reports itself whether the disk is full.
 		_ = f.File.Preallocate(f.room, end+more-f.room)
 		f.room = end + more
 	}
@@ -40,8 +41,8 @@ func (f *logFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// noRecycling deletes obsolete files as Pebble's default does, and makes Pebble hand it every log. (Pebble recycles no log if its
-// cleaner needs the files' contents.)
+// noRecycling deletes obsolete files as Pebble's default does, and makes Pebble pass every log to
+// it. (Pebble recycles no log if its cleaner needs the files' contents.)
 type noRecycling struct {
 	pebble.DeleteCleaner
 	needsContents

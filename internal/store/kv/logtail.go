@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// Chunks of a log, as Pebble's record package writes them: checksum u32, length u16, kind u8, log number u32, synced offset u64, payload;
-// little-endian, none across the border of a block.
+// Chunks of a log, as Pebble's record package writes them: checksum u32, length u16, kind u8, log
+// number u32, synced offset u64, payload; little-endian, none across the border of a block.
 const (
 	logBlock      = 32 << 10
 	chunkHeader   = 19
@@ -19,7 +19,7 @@ const (
 	chunkLast     = 12
 )
 
-// logTail is what follows the first record of a log that cannot be read.
+// logTail describes the part of a log behind its first unreadable record.
 type logTail struct {
 	chunks   int  // valid ones of the same log
 	damaged  bool // the unreadable record was on disk before
@@ -27,19 +27,20 @@ type logTail struct {
 	syncs    int
 }
 
-// readTail reads the chunks behind the first record of a log that cannot be read, at offset end.
+// readTail reads the chunks behind the first unreadable record of a log, at offset end.
 //
-// A power cut may leave a hole in the part of a log that was not synced, with valid chunks behind it, so valid chunks alone prove no damage. Each
-// chunk says how far the log was known to be synced when the chunk was made. Pebble counts too little there (it leaves out blocks that it wrote
-// whole), so that number says nothing about offsets, but each growth of it stands for a finished sync. The first growth behind a chunk may
-// come from a sync that began before the chunk was made, the second cannot. Therefore two growths among the chunks behind the
-// unreadable record prove that it was on disk, and is damaged.
+// A power cut may leave a hole in the unsynced part of a log, with valid chunks behind it, so valid
+// chunks alone prove no damage. Each chunk stores the synced offset known when it was made. Pebble
+// counts too little there (it leaves out blocks that it wrote whole), so that number is no reliable
+// offset, but each growth of it stands for a finished sync. The first growth behind a chunk may
+// come from a sync that began before the chunk was made, the second cannot. Therefore two growths
+// among the chunks behind the unreadable record prove that it was on disk, and is damaged.
 func readTail(f io.ReaderAt, number uint64, end int64) (logTail, error) {
 	var tail logTail
 	block := make([]byte, logBlock)
 	for start := end / logBlock * logBlock; ; start += logBlock {
 		n, err := f.ReadAt(block, start)
-		skip := int(max(0, end+1-start)) // the chunk at end cannot be read
+		skip := int(max(0, end+1-start)) // the chunk at end is unreadable
 		if skip < n {
 			tail.scan(block[:n], skip, uint32(number))
 		}
@@ -52,7 +53,7 @@ func readTail(f io.ReaderAt, number uint64, end int64) (logTail, error) {
 	}
 }
 
-// scan finds the valid chunks of a block from an offset on, wherever they begin.
+// scan finds the valid chunks of a block from an offset on, at any position.
 func (t *logTail) scan(block []byte, from int, number uint32) {
 	name := binary.LittleEndian.AppendUint32(nil, number)
 	for at := from; at < len(block); {
@@ -80,7 +81,8 @@ func chunkSize(b []byte) int {
 		return 0
 	}
 	sum := crc32.Checksum(b[6:size], castagnoli)
-	if binary.LittleEndian.Uint32(b) != (sum>>15|sum<<17)+0xa282ead8 { // the mask of LevelDB's checksums
+	// the mask of LevelDB's checksums
+	if binary.LittleEndian.Uint32(b) != (sum>>15|sum<<17)+0xa282ead8 {
 		return 0
 	}
 	return size

@@ -9,9 +9,10 @@ import (
 	"sort"
 )
 
-// The MANIFEST is a log of version edits. Pebble's own decoder is internal and takes a damaged record for the end of the log, so
-// this one reads the same format (Pebble v2, internal/manifest/version_edit.go) and refuses all that it does not know. kv pins
-// the format version, so an unknown tag is damage.
+// The MANIFEST is a log of version edits. Pebble's own decoder is internal and treats a damaged
+// record as the end of the log, so this one reads the same format (Pebble v2,
+// internal/manifest/version_edit.go) and refuses unknown tags. kv pins the format version, so an
+// unknown tag is damage.
 const (
 	tagComparer       = 1
 	tagLogNumber      = 2
@@ -45,20 +46,21 @@ const (
 	internalKeyTrailer = 8 // sequence number and kind behind each user key
 )
 
-// Table is a live table: one that the current version of the store consists of.
+// Table is a live table, part of the current version of the store.
 type Table struct {
 	Number uint64
 	File   string // base name of the file that holds it
 	Level  int
 	Size   int64 // of the table; of the file too unless Virtual
-	// Lower and Upper are the least and the greatest user key, both inclusive (Upper may be the exclusive end of a range deletion).
+	// Lower and Upper are the least and the greatest user key, both inclusive (Upper may be the
+	// exclusive end of a range deletion).
 	Lower, Upper            []byte
 	SmallestSeq, LargestSeq uint64
 	Virtual                 bool // it is a part of a file that other tables share
 	backing                 uint64
 }
 
-// blobFile is a live file of values that lie apart from their keys.
+// blobFile is a live file of values stored apart from their keys.
 type blobFile struct {
 	id, number uint64
 	size       int64
@@ -70,7 +72,7 @@ type tableAt struct {
 	number uint64
 }
 
-// edit is one decoded record of the MANIFEST. A zero number means that the record does not say it.
+// edit is one decoded record of the MANIFEST. A zero number means that the record omits it.
 type edit struct {
 	comparer                  string
 	minLog, nextFile, lastSeq uint64
@@ -271,7 +273,7 @@ func (r *editReader) fields(t *Table) {
 	}
 }
 
-// version is the state that the edits of a MANIFEST add up to.
+// version is the sum of the edits of a MANIFEST.
 type version struct {
 	minLog, nextFile, lastSeq uint64
 	tables                    map[tableAt]Table
@@ -283,7 +285,7 @@ func newVersion() *version {
 	return &version{tables: map[tableAt]Table{}, backings: map[uint64]int64{}, blobs: map[uint64]blobFile{}}
 }
 
-// apply adds an edit. An edit that does not fit the edits before is an error.
+// apply adds an edit. It returns an error if the edit contradicts the earlier ones.
 func (v *version) apply(e edit, comparer string) error {
 	if e.comparer != "" && e.comparer != comparer {
 		return fmt.Errorf("keys are ordered by %q instead of %q", e.comparer, comparer)

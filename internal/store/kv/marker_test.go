@@ -2,8 +2,9 @@ package kv
 
 import "testing"
 
-// A disk may keep a directory entry that was made later and lose one that was made before, where nothing synced the directory in between.
-// Whichever it keeps of a new store's files, or of those that a flush makes, the directory opens.
+// A disk may keep a directory entry that was made later and lose one that was made before, where
+// nothing synced the directory in between. Whichever it keeps of a new store's files, or of those
+// that a flush makes, the directory opens.
 func TestEntriesOutOfOrder(t *testing.T) {
 	for k := int64(0); k < 90; k++ {
 		for seed := range uint64(8) {

@@ -1,6 +1,6 @@
 package kv
 
-// Metrics is what the store says of itself. Counters count since Open.
+// Metrics holds the figures of a store. Counters count since Open.
 type Metrics struct {
 	DiskBytes            uint64 // all files: tables, log, manifest, obsolete ones not yet removed
 	TableBytes           uint64 // live tables
@@ -14,16 +14,17 @@ type Metrics struct {
 	Flushes              int64 // counter
 	Compactions          int64 // counter
 	CompactionsRunning   int64
-	CompactionDebtBytes  uint64 // what is to be compacted until the levels have their shape
+	CompactionDebtBytes  uint64 // bytes to compact until the levels have their shape
 	CompactionReadBytes  uint64 // counter
 	CompactionWriteBytes uint64 // counter, flushes included
-	ReadAmplification    int    // how many tables a point read may have to look at
+	ReadAmplification    int    // the number of tables that a point read may have to visit
 	Tombstones           uint64
 	Snapshots            int // open ones
 	ReserveGivenUp       bool
 }
 
-// Metrics reads the figures of this moment. It takes microseconds to milliseconds, growing with the number of tables.
+// Metrics returns the present figures. It takes microseconds to milliseconds, growing with the
+// number of tables.
 func (db *DB) Metrics() Metrics {
 	m := db.pebble.Metrics()
 	total := m.Total()

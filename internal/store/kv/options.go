@@ -15,10 +15,10 @@ import (
 // FS is a file system. The operating system's is the default; tests pass one that crashes or fails.
 type FS = vfs.FS
 
-// NewMemFS gives an empty file system in memory.
+// NewMemFS returns an empty file system in memory.
 func NewMemFS() FS { return vfs.NewMem() }
 
-// Durability says what an acknowledged write has survived.
+// Durability is the failure that an acknowledged write survives.
 type Durability int
 
 const (
@@ -27,7 +27,7 @@ const (
 	Memory                   // nothing: no log is written
 )
 
-// String gives the name used in options and logs.
+// String returns the name used in options and logs.
 func (d Durability) String() string {
 	switch d {
 	case Sync:
@@ -42,27 +42,32 @@ func (d Durability) String() string {
 
 // Options for Open. The zero value of a field means its default.
 type Options struct {
-	// Dir is the data directory, created when missing. It may be empty in Memory mode and with an FS of one's own.
+	// Dir is the data directory, created if it is missing. It may be empty in Memory mode and with
+	// an FS of one's own.
 	Dir string
-	// FS holds the directory. Default: the operating system's, or a fresh one in memory in Memory mode.
+	// FS holds the directory. Default: the operating system's, or a fresh one in memory in Memory
+	// mode.
 	FS FS
 	// Durability of writes. Default Sync.
 	Durability Durability
-	// CacheBytes is the least room for the block cache. Default 64 MB. What the memtables do not use is the cache's too, so together they take at
-	// most CacheBytes + 2 × MemTableBytes. Without cgo that lies on the Go heap, where it may count double.
+	// CacheBytes is the least room for the block cache. Default 64 MB. The cache also uses the room
+	// that the memtables leave, so together they take at most CacheBytes + 2 × MemTableBytes.
+	// Without cgo that lies on the Go heap, where it may count double.
 	CacheBytes int64
-	// MemTableBytes is the most that one memtable takes. Default 48 MB, and at most a 16th of the disk; the first ones of a store are
-	// smaller. At most two exist at once.
+	// MemTableBytes is the greatest size of one memtable. Default 48 MB, and at most a 16th of the
+	// disk; the first ones of a store are smaller. At most two exist at once.
 	MemTableBytes int64
-	// ReserveBytes is the largest size of the reserve file, which is removed when the disk is full. It grows with the memtables. Default 64 MB,
-	// and at most a 12th of the disk, for a directory of the operating system's, else none; negative: none.
+	// ReserveBytes is the largest size of the reserve file, which is removed when the disk is full.
+	// It grows with the memtables. Default 64 MB, and at most a 12th of the disk, for a directory
+	// of the operating system's, else none; negative: none.
 	ReserveBytes int64
-	// AsyncWindow is the longest time for which a write of Async mode is not on disk. Default 50 ms.
+	// AsyncWindow is the longest time until a write of Async mode is on disk. Default 50 ms.
 	AsyncWindow time.Duration
-	// Essential is the end of the keys without which the store is of no use. Open refuses a directory in which a damaged table file
-	// may hold such a key. Nil: there are none.
+	// Essential is the upper bound of the keys that the owner of the store cannot do without. Open
+	// refuses a directory in which a damaged table file may hold such a key. Nil: there are none.
 	Essential []byte
-	// Logger receives what Pebble logs, at debug level, and failures, at error level. Default: nothing is logged.
+	// Logger receives Pebble's messages, at debug level, and failures, at error level. Default:
+	// discards.
 	Logger *slog.Logger
 }
 
@@ -113,7 +118,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, errors.Join(errs...)
 }
 
-// fitDisk lowers the defaults that are too much for a small disk. The directory exists.
+// fitDisk lowers the defaults that are too large for a small disk. The directory exists.
 func (o Options) fitDisk(given Options) Options {
 	usage, err := o.FS.GetDiskUsage(o.Dir)
 	if err != nil {
@@ -134,16 +139,19 @@ func setDefault[T int64 | time.Duration](field *T, value T) {
 	}
 }
 
-// formatVersion pins Pebble's file format, so that a newer Pebble does not silently write what an older mayfly cannot read.
+// formatVersion pins Pebble's file format, so that a newer Pebble does not silently write a format
+// that an older mayfly cannot read.
 const formatVersion = pebble.FormatTableFormatV6
 
-// pebbleOptions says how Pebble is to run. The numbers suit two cores and a process that shares its memory with a server.
+// pebbleOptions returns Pebble's options. The numbers suit two cores and a process that shares its
+// memory with a server.
 func pebbleOptions(o Options) *pebble.Options {
 	p := &pebble.Options{
-		FormatMajorVersion:          formatVersion,
-		DisableWAL:                  o.Durability == Memory,
-		Cleaner:                     noRecycling{},
-		CacheSize:                   o.CacheBytes + memTablesMax*o.MemTableBytes, // Pebble takes the memtables' room out of the cache's
+		FormatMajorVersion: formatVersion,
+		DisableWAL:         o.Durability == Memory,
+		Cleaner:            noRecycling{},
+		// Pebble takes the memtables' room out of the cache's
+		CacheSize:                   o.CacheBytes + memTablesMax*o.MemTableBytes,
 		MemTableSize:                uint64(o.MemTableBytes),
 		MemTableStopWritesThreshold: memTablesMax,
 		L0CompactionThreshold:       4, // 2 costs a put 15 % more CPU and makes queries 5 % cheaper

@@ -7,14 +7,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The data directory belongs to the user who runs the program: others of the machine would read the items past all credentials.
+// The data directory belongs to the user who runs the program: other users of the machine could
+// read the items without credentials.
 const (
 	directoryMode os.FileMode = 0o700
 	fileMode      os.FileMode = 0o600
 )
 
-// privateFS is the operating system's file system with files that only their owner can read. Pebble's own makes them readable for
-// everyone. A file system without modes refuses to set them, which is no reason to refuse the directory.
+// privateFS is the operating system's file system with files that only their owner can read.
+// Pebble's own makes them readable for everyone. If a file system without modes refuses to set
+// them, the directory is accepted all the same.
 type privateFS struct{ FS }
 
 // private sets the mode of a new file.
@@ -52,10 +54,10 @@ func (p privateFS) Lock(name string) (io.Closer, error) {
 // Unwrap implements FS.
 func (p privateFS) Unwrap() vfs.FS { return p.FS }
 
-// adopt sets the mode of the files that a mayfly wrote which did not. The directory's own mode is left alone: whoever made the
-// directory has chosen it.
+// adopt sets the mode of files written by an earlier mayfly, which did not. It does not change the
+// directory's own mode, which its creator has chosen.
 func (p privateFS) adopt(dir string) {
-	names, _ := p.List(dir) // the files that it misses keep their mode
+	names, _ := p.List(dir) // files missed after an error keep their mode
 	for _, name := range names {
 		path := p.PathJoin(dir, name)
 		if info, err := os.Lstat(path); isStoreFile(name) && err == nil && info.Mode().IsRegular() && info.Mode().Perm() != fileMode {

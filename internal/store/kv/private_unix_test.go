@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Only the owner can read a data directory and its files, those that an earlier mayfly left readable too.
+// Only the owner can read a data directory and its files, those that an earlier mayfly left
+// readable too.
 func TestPrivateFiles(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	dir := filepath.Join(t.TempDir(), "parent", "data")

@@ -18,8 +18,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// rawTable reads a table file block by block, below Pebble's iterators, which end at the first bad block. It can read tables of the format
-// that formatVersion pins: columnar blocks, CRC-32C, every value beside its key.
+// rawTable reads a table file block by block, below Pebble's iterators, which end at the first bad
+// block. It reads tables of the format that formatVersion pins: columnar blocks, CRC-32C, every
+// value beside its key.
 type rawTable struct {
 	name   string
 	file   vfs.File
@@ -28,7 +29,8 @@ type rawTable struct {
 	layout *sstable.Layout // nil: so is the index
 	fault  error           // why one of them is nil
 	data   []block.Handle  // the data blocks, in key order
-	found  bool            // data was found without the index, and ends before a block that is not of data
+	// data was found without the index, and ends before a block that is not of data
+	found bool
 }
 
 // entry is one version of a key.
@@ -48,7 +50,8 @@ type span struct {
 // keySchema is the one that Pebble uses if its options name none.
 var keySchema = colblk.DefaultKeySchema(pebble.DefaultComparer, 16)
 
-// openRawTable opens a table file. Its error says that the file cannot be opened at all; damage is found by what follows.
+// openRawTable opens a table file. It returns an error if the file cannot be opened at all; later
+// calls find damage.
 func openRawTable(fs FS, dir, name string) (*rawTable, error) {
 	file, err := fs.Open(fs.PathJoin(dir, name))
 	if err != nil {
@@ -99,7 +102,7 @@ func (t *rawTable) readIndex() (err error) {
 
 func (t *rawTable) close() error { return t.file.Close() }
 
-// read returns a block, decompressed, once its checksum is right.
+// read returns a block, decompressed, after checking its checksum.
 func (t *rawTable) read(h block.Handle) ([]byte, error) {
 	if h.Offset+h.Length+block.TrailerLen > uint64(t.size) {
 		return nil, errors.New("block lies behind the end of the file")
@@ -118,7 +121,7 @@ func (t *rawTable) read(h block.Handle) ([]byte, error) {
 	return decompress(kind, raw[:h.Length])
 }
 
-// decompress is called with bytes whose checksum is right. Pebble panics over a method that it does not know.
+// decompress decompresses bytes whose checksum is right. Pebble panics over an unknown method.
 func decompress(kind block.CompressionIndicator, raw []byte) (data []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -203,8 +206,9 @@ func (t *rawTable) spans() (out []span, err error) {
 	return out, err
 }
 
-// find looks for the data blocks without an index. They come first in the file, one after another, and each ends in the checksum of its
-// bytes. ended reports whether none is missing: they have the size that the properties say, or a sound block of another kind follows.
+// find searches for the data blocks without an index. They come first in the file, one after
+// another, and each ends in the checksum of its bytes. ended reports whether none is missing: they
+// have the size in the properties, or a sound block of another kind follows.
 func (t *rawTable) find() (data []block.Handle, ended bool) {
 	size := t.size
 	if t.reader != nil {
@@ -227,7 +231,8 @@ func (t *rawTable) find() (data []block.Handle, ended bool) {
 	return data, size < t.size
 }
 
-// blockLength returns the length at which the bytes from an offset on have the checksum that follows them; 0: there is none.
+// blockLength returns the length at which the bytes from an offset on match the checksum that
+// follows them, or 0.
 func (t *rawTable) blockLength(offset int64) int {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	for size := int64(64 << 10); ; size *= 4 {
@@ -239,7 +244,8 @@ func (t *rawTable) blockLength(offset int64) int {
 		for i := 0; i+block.TrailerLen <= len(window); i++ {
 			sum = table[byte(sum)^window[i]] ^ sum>>8
 			c := ^sum
-			if i > 0 && (c>>15|c<<17)+0xa282ead8 == binary.LittleEndian.Uint32(window[i+1:]) { // masked as Pebble does
+			// masked as Pebble does
+			if i > 0 && (c>>15|c<<17)+0xa282ead8 == binary.LittleEndian.Uint32(window[i+1:]) {
 				return i
 			}
 		}
@@ -260,7 +266,8 @@ func (t *rawTable) isData(h block.Handle) bool {
 	return err == nil
 }
 
-// checkMeta reads every block that is not of data, and reports the faults. Together with the data blocks they must cover the file.
+// checkMeta reads every block except the data blocks, and reports the faults. Together with the
+// data blocks they must cover the file.
 func (t *rawTable) checkMeta(report func(Damage)) {
 	if t.layout == nil {
 		report(Damage{File: t.name, Offset: -1, Fault: "footer or index is unreadable: " + faultText(t.fault)})
@@ -309,7 +316,7 @@ func (t *rawTable) checkMeta(report func(Damage)) {
 	}
 }
 
-// tableIter walks over the entries of a table file, past its bad blocks.
+// tableIter iterates over the entries of a table file, past its bad blocks.
 type tableIter struct {
 	t      *rawTable
 	report func(d Damage, lost bool)
@@ -317,12 +324,12 @@ type tableIter struct {
 	upper  []byte  // no key lies above it; nil: unknown
 	next   int     // the next block
 	batch  []entry // of the present block, from the present entry on
-	last   []byte  // the last key that could be read
+	last   []byte  // the last readable key
 	holes  []Damage
 	done   bool
 }
 
-// first moves to the first entry; false: there is none.
+// first moves to the first entry, and reports whether there is one.
 func (it *tableIter) first() bool { return it.fill() }
 
 // advance moves to the next entry.
@@ -334,7 +341,7 @@ func (it *tableIter) advance() bool {
 	return it.fill()
 }
 
-// fill reads on until there is an entry.
+// fill reads blocks until there is an entry.
 func (it *tableIter) fill() bool {
 	for it.next < len(it.t.data) {
 		h := it.t.data[it.next]
@@ -359,7 +366,7 @@ func (it *tableIter) fill() bool {
 	return false
 }
 
-// end closes the table: what lies behind the last block that could be found is lost.
+// end closes the table: everything behind the last block found is lost.
 func (it *tableIter) end() {
 	if it.t.layout == nil && !it.t.found {
 		end := int64(0)
@@ -371,7 +378,7 @@ func (it *tableIter) end() {
 	it.close(it.upper)
 }
 
-// hole notes a bad block.
+// hole records a bad block.
 func (it *tableIter) hole(offset int64, fault string) {
 	lower := it.last
 	if lower == nil {

@@ -14,14 +14,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// reserveName is the file whose only purpose is to be removed when the disk is full.
+// reserveName is the file that exists only to be removed when the disk is full.
 const reserveName = "RESERVE"
 
-// leastReserve is the reserve of a store with small memtables. Beside a flush it leaves room for the log of deletes and for a compaction.
+// leastReserve is the reserve of a store with small memtables. Beside a flush it leaves room for
+// the log of deletes and for a compaction.
 const leastReserve = 12 << 20
 
-// reserve holds disk space back for the time when there is no other: what the memtables hold can be flushed, which frees their logs,
-// and deletes can be logged meanwhile. So it is a third larger than the largest memtable, and grows with it.
+// reserve keeps disk space for a full disk: with it the memtables can be flushed, which frees their
+// logs, and deletes can be logged meanwhile. So it is a third larger than the largest memtable, and
+// grows with it.
 type reserve struct {
 	fs     FS // the plain file system: the wrapped one blocks while the reserve is given up
 	dir    string
@@ -29,13 +31,15 @@ type reserve struct {
 	log    *slog.Logger
 	onFull func()      // starts to heal the disk
 	full   atomic.Bool // the disk was full, and the reserve has not been restored since
-	tidy   atomic.Bool // all that could be compacted since then is: only deletes, or someone else, make more room
+	// everything has been compacted since then: only deletes, or another program, make more room
+	tidy   atomic.Bool
 	size   atomic.Int64
 	mu     sync.Mutex // guards the file and unmade
-	unmade error      // why the file could not be made, if the disk says that it has the room
+	unmade error      // why the file could not be created, although the disk reports enough room
 }
 
-// newReserve makes the reserve of a directory. A disk that has no room for it counts as full from the start.
+// newReserve creates the reserve of a directory. A disk without room for it counts as full from the
+// start.
 func newReserve(opts Options, log *slog.Logger, onFull func()) *reserve {
 	r := &reserve{fs: opts.FS, dir: opts.Dir, most: opts.ReserveBytes, log: log, onFull: onFull}
 	r.mu.Lock()
@@ -49,7 +53,8 @@ func newReserve(opts Options, log *slog.Logger, onFull func()) *reserve {
 
 func (r *reserve) path() string { return r.fs.PathJoin(r.dir, reserveName) }
 
-// wrap returns a file system that removes the reserve when a write finds the disk full, and repeats the write.
+// wrap returns a file system that removes the reserve when a write finds the disk full, and repeats
+// the write.
 func (r *reserve) wrap(fs FS) FS { return vfs.OnDiskFull(fs, r.giveUp) }
 
 // becomeFullLocked marks the disk full.
@@ -71,8 +76,8 @@ func (r *reserve) giveUp() {
 	r.onFull()
 }
 
-// fit makes the reserve large enough for memtables of so many bytes: two at most, of which the first to be flushed frees its log. A disk
-// that has no room for it counts as full.
+// fit makes the reserve large enough for memtables of so many bytes: two at most, and the flush of
+// the first frees its log. A disk without room for it counts as full.
 func (r *reserve) fit(memtables int64) {
 	want := min(max(memtables/3*4, leastReserve), r.most)
 	r.mu.Lock()
@@ -82,7 +87,7 @@ func (r *reserve) fit(memtables int64) {
 	}
 	r.size.Store(want)
 	if r.full.Load() {
-		return // it is made when there is room
+		return // created when there is room
 	}
 	if err := r.createLocked(); err != nil {
 		r.becomeFullLocked("no larger reserve file: " + err.Error())
@@ -108,10 +113,10 @@ func (r *reserve) sayStillFull() {
 	r.sayFullLocked("disk is still full")
 }
 
-// unknown is the free room of a disk that does not tell.
+// unknown is the free room of a disk that does not report it.
 const unknown = math.MaxUint64
 
-// free returns how many bytes of the disk are free.
+// free returns the free bytes of the disk.
 func (r *reserve) free() uint64 {
 	usage, err := r.fs.GetDiskUsage(r.dir)
 	if err != nil {
@@ -120,8 +125,8 @@ func (r *reserve) free() uint64 {
 	return usage.AvailBytes
 }
 
-// needed is how many bytes have to be free for the reserve to be taken back. While compactions go on it is twice as much, so that the
-// next one does not make the disk full again.
+// needed returns the free bytes from which the reserve is restored. While compactions continue it
+// is twice as much, so that the next one does not fill the disk again.
 func (r *reserve) needed() uint64 {
 	size := uint64(r.size.Load())
 	if r.tidy.Load() {
@@ -130,12 +135,13 @@ func (r *reserve) needed() uint64 {
 	return 4 * size
 }
 
-// errNoRoom is the error of a compaction that would need the room that is left for the log.
+// errNoRoom is the error of a compaction that would need the room left for the log.
 var errNoRoom = errors.New("no room for a compaction on the disk")
 
-// roomFor returns errNoRoom if less than half of the reserve's size would be free after a compaction has written n bytes. That half is
-// for the log and for flushes. A disk without room for a compaction is full: the compaction gets the reserve's room, and the caller
-// refuses what would make the next compaction larger.
+// roomFor returns errNoRoom if less than half of the reserve's size would be free after a
+// compaction has written n bytes. That half is for the log and for flushes. A disk without room for
+// a compaction is full: the compaction gets the reserve's room, and the caller refuses writes that
+// would make the next compaction larger.
 func (r *reserve) roomFor(n int) error {
 	size := uint64(r.size.Load())
 	if size == 0 {
@@ -154,8 +160,9 @@ func (r *reserve) roomFor(n int) error {
 	return nil
 }
 
-// createLocked makes the file with its space really allocated, so that removing it really frees some. An existing file is kept if its
-// length shows that it was written; one that was only allocated has no length, and making it anew is cheap.
+// createLocked creates the file with its space really allocated, so that removing it really frees
+// some. An existing file is kept if its length shows that it was written. A file that was only
+// allocated has no length, and creating it again is cheap.
 func (r *reserve) createLocked() error {
 	size := r.size.Load()
 	if size == 0 {
@@ -173,13 +180,14 @@ func (r *reserve) createLocked() error {
 		err = closed
 	}
 	if err != nil {
-		_ = r.fs.Remove(r.path()) // half a reserve would be taken for none at the next start anyway
+		_ = r.fs.Remove(r.path()) // the next start would ignore half a reserve anyway
 		return fmt.Errorf("allocate reserve file: %w", err)
 	}
 	return nil
 }
 
-// fillFile takes a file's space from the disk: by asking for it where the system can, else by writing bytes that do not compress.
+// fillFile allocates a file's space on the disk: by a system call if there is one, otherwise by
+// writing bytes that do not compress.
 func fillFile(f vfs.File, size int64) error {
 	if runtime.GOOS == "linux" && f.Fd() != vfs.InvalidFd && f.Preallocate(0, size) == nil {
 		return f.Sync()
@@ -197,10 +205,11 @@ func fillFile(f vfs.File, size int64) error {
 	return f.Sync()
 }
 
-// Full reports whether the disk has been full and the reserve has not been restored since. Writes that grow data are then to be refused.
+// Full reports whether the disk has been full and the reserve has not been restored since. The
+// caller must then refuse writes that grow data.
 func (db *DB) Full() bool { return db.reserve.full.Load() }
 
-// FullReason returns why writes that grow data are to be refused; nil unless Full.
+// FullReason returns the reason to refuse writes that grow data, or nil unless Full.
 func (db *DB) FullReason() error {
 	if !db.Full() {
 		return nil
@@ -215,8 +224,8 @@ func (db *DB) FullReason() error {
 	return fmt.Errorf(needed, (db.reserve.needed()+1<<20-1)>>20)
 }
 
-// TryRestore makes the reserve again if the disk has the room that FullReason names. It reports whether the store has its reserve, and
-// costs one system call while there is no room.
+// TryRestore creates the reserve again if the disk has the room that FullReason names. It reports
+// whether the store has its reserve, and costs one system call while there is no room.
 func (db *DB) TryRestore() bool {
 	r := db.reserve
 	if !r.full.Load() {
@@ -225,7 +234,8 @@ func (db *DB) TryRestore() bool {
 	if r.free() < r.needed() {
 		return false
 	}
-	// Under the lock, so that a disk that fills up again meanwhile finds either no reserve and full set, or both as they were at first.
+	// Under the lock, so that a disk that fills up again meanwhile finds either no reserve and full
+	// set, or both unchanged.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.full.Load() {
@@ -244,7 +254,7 @@ func (db *DB) TryRestore() bool {
 	return true
 }
 
-// fitReserve makes the reserve fit the memtables, which grow while the store is written to.
+// fitReserve adapts the reserve to the memtables, which grow with the writes.
 func (db *DB) fitReserve() {
 	if db.opts.ReserveBytes > db.reserve.size.Load() && db.opened.Load() {
 		db.background.start(func(context.Context) {

@@ -61,7 +61,8 @@ func (db *DB) compactionsAtOnce() (least, most int) {
 	return 1, max(1, runtime.NumCPU()/2)
 }
 
-// flushEnded resumes the compactions that found no room. With the flushed deletes they may need less.
+// flushEnded resumes the compactions that found no room. With the flushed deletes they may need
+// less.
 func (db *DB) flushEnded(info pebble.FlushInfo) {
 	if info.Err == nil {
 		db.compactions.resume()
@@ -90,8 +91,8 @@ func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	return true, grant{s}
 }
 
-// UpdateGetAllowedWithoutPermission does nothing: Pebble calls it with its locks held, and asks again
-// at the next flush or compaction.
+// UpdateGetAllowedWithoutPermission does nothing: Pebble calls it with its locks held, and asks
+// again at the next flush or compaction.
 func (s *scheduler) UpdateGetAllowedWithoutPermission() {}
 
 // reserve takes a place for one compaction, and reports whether there was one.
@@ -114,7 +115,8 @@ func (s *scheduler) free() {
 	s.mu.running--
 }
 
-// grantWaiting offers the free places to waiting compactions. The caller must hold none of Pebble's locks.
+// grantWaiting offers the free places to waiting compactions. The caller must hold none of Pebble's
+// locks.
 func (s *scheduler) grantWaiting() {
 	s.granting.Lock()
 	defer s.granting.Unlock()
@@ -146,9 +148,9 @@ func (g grant) Done() {
 
 func (s *scheduler) paused() bool { return s.damaged.active() || s.short.active() }
 
-// pause lets no compaction begin for a while, which doubles with each failure of the same cause in a
-// row. Pebble calls it with its locks held, so a goroutine of its own ends the pause. A pause does not
-// end once the store is closed, since Pebble must not begin a compaction then.
+// pause lets no compaction begin for a while, which doubles with each failure of the same cause in
+// a row. Pebble calls it with its locks held, so a goroutine of its own ends the pause. A pause
+// does not end once the store is closed, since Pebble must not begin a compaction then.
 func (s *scheduler) pause(p *pause) {
 	wait := min(pauseFirst<<min(p.failures.Add(1)-1, 30), pauseMost)
 	p.mu.Lock()

@@ -14,8 +14,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// sealName is the file that a clean stop leaves: it names every file of the store. The next start checks them and removes it before
-// anything changes. See FORMAT.md.
+// sealName is the file that a clean stop leaves: it names every file of the store. The next start
+// checks them and removes it before anything changes. See FORMAT.md.
 const sealName = "SEAL"
 
 const (
@@ -23,7 +23,7 @@ const (
 	sealLimit = 64 << 20 // bytes; a file takes some 40
 )
 
-// sealedFile is a file as a clean stop left it.
+// sealedFile is a file in the state of a clean stop.
 type sealedFile struct {
 	name   string
 	size   int64
@@ -31,7 +31,8 @@ type sealedFile struct {
 	summed bool   // the sum is known
 }
 
-// sealedLog is a live log as a clean stop left it: the end of its last record, and the last commit in it.
+// sealedLog is a live log in the state of a clean stop: the end of its last record, and the last
+// commit in it.
 type sealedLog struct {
 	number  uint64
 	end     int64
@@ -110,7 +111,8 @@ func readSeal(fsys FS, dir string) (*seal, error) {
 // isSealed reports whether a file belongs to the store, so that a seal names it.
 func isSealed(name string) bool { return isStoreFile(name) && !strings.HasSuffix(name, ".new") }
 
-// writeSeal seals a directory whose store is closed. It reads all but the tables; sums has the checksums of those that are known.
+// writeSeal seals a directory whose store is closed. It reads all files but the tables; sums holds
+// the known checksums of those.
 func writeSeal(fsys FS, dir string, sums map[string]tableSum) error {
 	found, err := Inspect(fsys, dir)
 	if err == nil {
@@ -119,7 +121,7 @@ func writeSeal(fsys FS, dir string, sums map[string]tableSum) error {
 	if err != nil {
 		return err
 	}
-	// What Pebble removed last must stay removed if the power is cut after the seal is there.
+	// Pebble's last removals must be durable before the seal.
 	if err := syncDirectory(fsys, dir); err != nil {
 		return err
 	}
@@ -155,10 +157,11 @@ func writeSeal(fsys FS, dir string, sums map[string]tableSum) error {
 	return writeWhole(fsys, dir, sealName, s.encode())
 }
 
-// isSmall reports whether a file is read as a whole when it is sealed and when the seal is checked. The records of a log have checksums of their own.
+// isSmall reports whether sealing a file and checking the seal read all of it. The records of a log
+// have checksums of their own.
 func isSmall(name string) bool { return !isTable(name) && !strings.HasSuffix(name, ".log") }
 
-// checkSeal compares the directory with its seal. Files that are at fault already are left out.
+// checkSeal compares the directory with its seal, except for files already found at fault.
 func (s *inspector) checkSeal(names []string) error {
 	sealed, err := readSeal(s.fs, s.Dir)
 	if errors.Is(err, errDamagedFile) {
@@ -222,7 +225,8 @@ type tableSum struct {
 	sum    uint32
 }
 
-// tableSums holds the checksums of the tables that were written since the store was opened, or that the seal before named.
+// tableSums holds the checksums of the tables written since the store was opened, or named by the
+// previous seal.
 type tableSums struct {
 	mu sync.Mutex
 	of map[string]tableSum // by base name
@@ -256,7 +260,7 @@ func (t *tableSums) all() map[string]tableSum {
 	return maps.Clone(t.of)
 }
 
-// summedFile is a table that is being written. Pebble writes it from its beginning to its end.
+// summedFile is a table open for writing. Pebble writes it from its beginning to its end.
 type summedFile struct {
 	vfs.File
 	name string

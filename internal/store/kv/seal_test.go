@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// stopped returns the files of a store that was stopped cleanly, with tables and with commits that only the log holds.
+// stopped returns the files of a store that was stopped cleanly, with tables and with commits that
+// only the log holds.
 func stopped(t *testing.T) map[string]string {
 	t.Helper()
 	fs := diskOf(t, crashed(t))
@@ -36,8 +37,8 @@ func stopped(t *testing.T) map[string]string {
 	return files
 }
 
-// After a clean stop every file that is missing, shorter or unknown is refused, and so is every change of a file other than a table; the
-// content of tables is for `mayfly check`.
+// After a clean stop every file that is missing, shorter or unknown is refused, and so is every
+// change of a file other than a table; the content of tables is for `mayfly check`.
 func TestSealedDirectory(t *testing.T) {
 	files := stopped(t)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -83,8 +84,8 @@ func TestSealedDirectory(t *testing.T) {
 	}
 }
 
-// The seal holds the checksum of each table, also of those that an earlier run wrote. A check finds a table that was replaced by another
-// one, each block of which is sound.
+// The seal holds the checksum of each table, also of those that an earlier run wrote. A check finds
+// a table that was replaced by another one, each block of which is sound.
 func TestSealedTables(t *testing.T) {
 	sealed := func(first int) FS {
 		fs := NewMemFS()
@@ -128,7 +129,8 @@ func TestSealedTables(t *testing.T) {
 
 func copyOf(t *testing.T, fs FS) map[string]string { t.Helper(); return files(t, fs, defaultDir) }
 
-// A log that ends early after a crash is a warning that names the file, the offset and the last commit.
+// A log that ends early after a crash is a warning that names the file, the offset and the last
+// commit.
 func TestEndOfLogIsLogged(t *testing.T) {
 	files := crashed(t)
 	log := one(t, files, "", ".log")

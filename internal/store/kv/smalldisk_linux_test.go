@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// realDisk returns options for a directory on a disk of so many bytes: a real one if this process may mount it, else one in memory.
+// realDisk returns options for a directory on a disk of so many bytes: a real one if this process
+// may mount it, else one in memory.
 func realDisk(t *testing.T, size int64) Options {
 	t.Helper()
 	mount := t.TempDir()
@@ -25,7 +26,8 @@ func realDisk(t *testing.T, size int64) Options {
 	return Options{Dir: filepath.Join(mount, "data")}
 }
 
-// A real disk heals too, the smallest that is promised to work, and a larger one whose memtables are larger.
+// A real disk heals too, the smallest that is promised to work, and a larger one whose memtables
+// are larger.
 func TestRealDiskHeals(t *testing.T) {
 	for _, size := range []int64{smallestDisk, 160 << 20} {
 		t.Run(fmt.Sprint(size>>20), func(t *testing.T) { survives(t, realDisk(t, size)) })
@@ -51,7 +53,8 @@ func occupied(t *testing.T, dir string) (bytes int64) {
 	return bytes
 }
 
-// A new store takes at most 20 MB on the disk, and one with 10 MB of items at most 60 MB, also with an index and a stream beside them.
+// A new store takes at most 20 MB on the disk, and one with 10 MB of items at most 60 MB, also with
+// an index and a stream beside them.
 func TestFootprint(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, Options{Dir: dir})

@@ -20,14 +20,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Stopped is the directory of a store that no process has open, for reading only: nothing in it changes. It can be read although it
-// is damaged.
+// Stopped is the directory of a store that no process has open, for reading only: nothing in it
+// changes. It can be read even if it is damaged.
 type Stopped struct {
 	fs          FS
 	dir         string
-	lock        *pebble.Lock // nil: there is no lock file, so nobody can hold it
+	lock        *pebble.Lock // nil: without a lock file no process can hold it
 	faults      []Damage     // of the directory as a whole
-	known       bool         // the MANIFEST says which files are live
+	known       bool         // the MANIFEST lists the live files
 	unjournaled bool
 	tables      []liveTable
 	logs        []string            // ascending by number
@@ -42,7 +42,7 @@ type liveTable struct {
 	size         int64  // 0: unknown
 }
 
-// OpenStopped locks a directory for reading. ErrLocked says that a process has it open.
+// OpenStopped locks a directory for reading. It returns ErrLocked if a process has it open.
 func OpenStopped(fs FS, dir string) (*Stopped, error) {
 	if fs == nil {
 		fs = vfs.Default
@@ -69,7 +69,8 @@ func OpenStopped(fs FS, dir string) (*Stopped, error) {
 	return s, nil
 }
 
-// inspect finds the files that hold data. If the MANIFEST is unreadable it takes every table and every log.
+// inspect finds the files that hold data. If the MANIFEST is unreadable it uses every table and
+// every log.
 func (s *Stopped) inspect() error {
 	found, err := Inspect(s.fs, s.dir)
 	if err != nil {
@@ -124,14 +125,14 @@ func (s *Stopped) inspect() error {
 	return nil
 }
 
-// addSize counts a file, if it is there.
+// addSize counts a file, if it exists.
 func (s *Stopped) addSize(name string) {
 	if info, err := s.fs.Stat(s.fs.PathJoin(s.dir, name)); err == nil {
 		s.bytes += info.Size()
 	}
 }
 
-// fileNumber returns the number in the name of a table or a log; 0: it has none.
+// fileNumber returns the number in the name of a table or a log, or 0.
 func fileNumber(name string) uint64 {
 	number, _, _ := strings.Cut(name, ".")
 	n, _ := strconv.ParseUint(number, 10, 64)
@@ -146,10 +147,10 @@ func (s *Stopped) Close() error {
 	return s.lock.Close()
 }
 
-// Unjournaled is that of a DB.
+// Unjournaled reports the same as DB.Unjournaled.
 func (s *Stopped) Unjournaled() bool { return s.unjournaled }
 
-// Bytes is the size of all files that hold data.
+// Bytes returns the size of all files that hold data.
 func (s *Stopped) Bytes() int64 { return s.bytes }
 
 // ReadOnly is the store in a sound directory, for reading.
@@ -158,13 +159,13 @@ type ReadOnly struct {
 	lock   *pebble.Lock
 }
 
-// Open opens a sound directory for reads. The ReadOnly has the directory's lock from then on.
+// Open opens a sound directory for reads. The ReadOnly owns the directory's lock from then on.
 func (s *Stopped) Open() (*ReadOnly, error) {
 	opts, err := Options{Dir: s.dir, FS: s.fs, ReserveBytes: -1}.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if s.lock == nil { // Pebble wants one
+	if s.lock == nil { // Pebble requires one
 		memory := NewMemFS()
 		if err := memory.MkdirAll(s.dir, 0o700); err != nil {
 			return nil, err
@@ -226,10 +227,10 @@ func (readOnlyFS) ReuseForWrite(string, string, vfs.DiskWriteCategory) (vfs.File
 	return nil, errReadOnly
 }
 
-// Check reads every byte of every live file and tells of each fault. progress is called with the bytes read since its last call. Its
-// error says that the check could not be carried to its end.
+// Check reads every byte of every live file and reports each fault. It calls progress with the
+// bytes read since the last call. It returns an error if it could not finish the check.
 func (s *Stopped) Check(ctx context.Context, progress func(bytes int64), tell func(Damage)) error {
-	reported := map[string]bool{} // files of which a fault is known
+	reported := map[string]bool{} // files with a known fault
 	report := func(d Damage) {
 		reported[d.File] = true
 		tell(d)
@@ -283,7 +284,8 @@ func (s *Stopped) Check(ctx context.Context, progress func(bytes int64), tell fu
 	return nil
 }
 
-// changed reports whether a table is not the one that was there when the directory was sealed. Its blocks may be sound all the same.
+// changed reports whether a table differs from the one that was sealed. Its blocks may be sound all
+// the same.
 func (s *Stopped) changed(table string) (bool, error) {
 	was, sealed := s.sums[table]
 	if !sealed {
@@ -293,16 +295,18 @@ func (s *Stopped) changed(table string) (bool, error) {
 	return sum != was.sum, err
 }
 
-// The ranks of files when it is not known which of them are live. A log that is not the newest has most likely been flushed. Its
-// version of a key may then be older than the one in a table, in which a compaction has zeroed the sequence number.
+// The ranks of files if the live ones are unknown. A log that is not the newest has most likely
+// been flushed. Its version of a key may then be older than the one in a table, in which a
+// compaction has zeroed the sequence number.
 const (
 	rankOlderLog = -1
 	rankTable    = 0
 	rankNewest   = 1
 )
 
-// Each calls fn for every key that can be read, in order, with its newest value. It reads the table files and the logs themselves, so a bad block costs
-// only its own keys. lost gets each fault with the keys that may be missing or old because of it; nil bounds: any. The slices that fn gets are its own.
+// Each calls fn for every readable key, in order, with its newest value. It reads the table files
+// and the logs themselves, so a bad block costs only its own keys. It calls lost with each fault
+// and the keys that may be missing or old because of it; nil bounds: any. fn may keep the slices.
 func (s *Stopped) Each(ctx context.Context, progress func(bytes int64), lost func(Damage), fn func(key, value []byte) error) error {
 	m := &merge{s: s, progress: progress}
 	m.report = func(d Damage, loses bool) {
@@ -326,7 +330,7 @@ func (s *Stopped) Each(ctx context.Context, progress func(bytes int64), lost fun
 	return m.run(ctx, fn)
 }
 
-// merge puts the files of a directory together.
+// merge merges the files of a directory.
 type merge struct {
 	s        *Stopped
 	progress func(int64)
@@ -369,7 +373,8 @@ func (h *sources) Pop() any {
 	return x
 }
 
-// open reads the range deletions and the logs, and puts every file into the heap. A table's entries are read only when their turn comes.
+// open reads the range deletions and the logs, and puts every file into the heap. A table's entries
+// are read only when their turn comes.
 func (m *merge) open(ctx context.Context) error {
 	for _, l := range m.s.tables {
 		if err := ctx.Err(); err != nil {
@@ -381,7 +386,7 @@ func (m *merge) open(ctx context.Context) error {
 			continue
 		}
 		if t.layout != nil && l.size != 0 && t.size != l.size {
-			// It is a whole table, and another one: its old versions could bring deleted keys back.
+			// Both are whole tables, but different ones: old versions could revive deleted keys.
 			m.whole(l, fmt.Sprintf("has %d bytes, the MANIFEST says %d: it is another table, and left out", t.size, l.size))
 			if err := t.close(); err != nil {
 				return err
@@ -518,7 +523,8 @@ func (m *merge) step(src *source) (ok bool, err error) {
 	return true, nil
 }
 
-// covered reports whether a range deletion that is newer than an entry removes it. It is called with keys that ascend.
+// covered reports whether a range deletion that is newer than an entry removes it. The keys of the
+// calls ascend.
 func (m *merge) covered(rank int, e entry) bool {
 	for len(m.spans) > 0 && bytes.Compare(m.spans[0].start, e.key) <= 0 {
 		m.active = append(m.active, m.spans[0])
@@ -539,8 +545,9 @@ func (m *merge) close() {
 	}
 }
 
-// readLog calls fn with every batch of a log that can be read, and returns the log's size. After a bad record it goes on with the next block.
-// A log that ends in the middle of a record is no fault here: a crash leaves it so.
+// readLog calls fn with every readable batch of a log, and returns the log's size. After a bad
+// record it continues with the next block. A log that ends in the middle of a record is no fault
+// here: a crash leaves it so.
 func (s *Stopped) readLog(name string, fn func(batch []byte) error, report func(Damage)) (size int64, err error) {
 	f, err := s.fs.Open(s.fs.PathJoin(s.dir, name))
 	if err != nil {
@@ -586,7 +593,8 @@ func (s *Stopped) readLog(name string, fn func(batch []byte) error, report func(
 	return int64(len(data)), nil
 }
 
-// Create opens a new store in a directory that is missing or empty, for writing much at once: what Apply gets is on disk after Flush.
+// Create opens a new store in a directory that is missing or empty, for bulk writes: applied
+// batches are on disk after Flush.
 func Create(fs FS, dir string) (*DB, error) {
 	of := fs
 	if of == nil {

@@ -139,8 +139,8 @@ func readStopped(t *testing.T, fs FS) (got map[string]string, lost []Damage) {
 	return got, lost
 }
 
-// TestEveryByteOfATable: a flipped bit anywhere in a table file is found, and names the file. Whatever it hits, what can be read is right, or
-// in a range that is listed.
+// TestEveryByteOfATable: a flipped bit anywhere in a table file is found, and names the file.
+// Whatever it hits, what can be read is right, or in a range that is listed.
 func TestEveryByteOfATable(t *testing.T) {
 	fs, model := stoppedStore(t, 60)
 	if faults := faultsOf(t, fs); len(faults) > 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// syncer bounds how long a write of Async mode stays off the disk. The first write after a sync starts a timer, whose end syncs the
-// log; without writes there is no timer and no goroutine.
+// syncer bounds the time until a write of Async mode is on disk. The first write after a sync
+// starts a timer, whose end syncs the log; without writes there is no timer and no goroutine.
 type syncer struct {
 	db    *DB
 	dirty atomic.Bool // a timer is set, or about to be
@@ -23,7 +23,7 @@ type syncer struct {
 
 func (s *syncer) init(db *DB) { s.db = db }
 
-// note tells of an applied write.
+// note records an applied write.
 func (s *syncer) note() {
 	if s.dirty.Load() || !s.dirty.CompareAndSwap(false, true) {
 		return
@@ -35,7 +35,8 @@ func (s *syncer) note() {
 	}
 }
 
-// sync writes everything applied so far to disk. A write that arrives meanwhile starts the next timer, so dirty is cleared first.
+// sync writes everything applied so far to disk. A write that arrives meanwhile starts the next
+// timer, so dirty is cleared first.
 func (s *syncer) sync() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +54,7 @@ func (s *syncer) syncLog() {
 	}
 }
 
-// stop ends the timer, and syncs what it was set for.
+// stop ends the timer, and syncs the writes that it was set for.
 func (s *syncer) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,16 +9,19 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// Writes that outrun the compactions make level 0 deep, and reads slow. Pebble can make writes wait for that, but it would wait for
-// ever over a damaged table file, which no compaction gets rid of. So here the store waits itself, and only for compactions that succeed.
+// Writes that outrun the compactions make level 0 deep, and reads slow. Pebble can make writes wait
+// for that, but it would wait for ever over a damaged table file, which no compaction removes. So
+// the store waits itself, and only for compactions that succeed.
 
 const (
-	// deepestLevelZero is how many tables of level 0 a read may have to look at before writes wait for compactions.
+	// deepestLevelZero is the number of tables of level 0 that a read may visit before writes wait
+	// for compactions.
 	deepestLevelZero = 64
 	throttlePause    = 5 * time.Millisecond
 )
 
-// stopWritesAt is Pebble's own limit. Without a log, throttle would never be called, and no file can be damaged: so Pebble waits itself.
+// stopWritesAt is Pebble's own limit. Without a log, throttle would never be called, and no file
+// can be damaged: so Pebble waits itself.
 func stopWritesAt(d Durability) int {
 	if d == Memory {
 		return deepestLevelZero
@@ -26,15 +29,16 @@ func stopWritesAt(d Durability) int {
 	return math.MaxInt
 }
 
-// logCreated prepares for a new memtable. Pebble calls it with each new log, in the middle of a write, without a lock that compactions
-// need.
+// logCreated prepares for a new memtable. Pebble calls it with each new log, in the middle of a
+// write, without a lock that compactions need.
 func (db *DB) logCreated(pebble.WALCreateInfo) {
 	db.throttle()
 	db.fitReserve()
 }
 
-// throttle waits while level 0 is too deep. It returns when a compaction fails, for want of room or over damage, and does not wait
-// while a damaged file is known or the disk is full: then what grows the data is refused, and deletes and the healer's flush help.
+// throttle waits while level 0 is too deep. It returns when a compaction fails, for lack of room or
+// because of damage. It does not wait while a damaged file is known or the disk is full: then
+// writes that grow the data are refused, and deletes and the healer's flush help.
 func (db *DB) throttle() {
 	if !db.opened.Load() {
 		return

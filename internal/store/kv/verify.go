@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// verify refuses a directory that is damaged or of a newer program, and changes nothing.
+// verify returns an error if the directory is damaged or of a newer program. It changes nothing.
 func (db *DB) verify() (*Inspection, error) {
 	if db.opts.Durability == Memory {
 		return nil, nil
@@ -30,8 +30,8 @@ func (db *DB) verify() (*Inspection, error) {
 	return inspection, inspection.Err()
 }
 
-// createFormat marks an empty directory with the format version. Pebble would begin with its oldest one, whose first log says nothing about
-// syncs (see readTail), and raise it step by step.
+// createFormat marks an empty directory with the format version. Pebble would begin with its oldest
+// one, whose first log does not record syncs (see readTail), and raise it step by step.
 func createFormat(fs FS, dir string) error {
 	names, err := fs.List(dir)
 	if err != nil || len(listFiles(names).formatMarkers) > 0 {
@@ -47,7 +47,8 @@ func createFormat(fs FS, dir string) error {
 	return syncDirectory(fs, dir)
 }
 
-// logEnd logs where the log of a store ended that was not stopped cleanly. Of the commits behind that end nothing is known.
+// logEnd logs the end of the log of a store that was not stopped cleanly. Later commits are
+// unknown.
 func (db *DB) logEnd(found *Inspection) {
 	if found.Sealed || found.Empty {
 		return
@@ -70,7 +71,8 @@ func (db *DB) logEnd(found *Inspection) {
 	db.log.Log(context.Background(), level, message, "file", last.File, "offset", last.End, "last_commit", commit, "valid_pieces_beyond", last.Beyond)
 }
 
-// removeSeal removes the seal durably. It is done before anything changes, so a seal always describes the directory that it lies in.
+// removeSeal removes the seal durably, before anything changes, so a seal always describes its
+// present directory.
 func removeSeal(fs FS, found *Inspection) error {
 	if !found.Sealed {
 		return nil
@@ -81,8 +83,9 @@ func removeSeal(fs FS, found *Inspection) error {
 	return syncDirectory(fs, found.Dir)
 }
 
-// seal seals the directory of a store that was closed without an error. Without a seal the next start treats the stop as a crash, which loses
-// nothing, so a seal that cannot be written is no failure of Close.
+// seal seals the directory of a store that was closed without an error. Without a seal the next
+// start treats the stop as a crash, which loses nothing, so Close does not fail if the seal cannot
+// be written.
 func (db *DB) seal() {
 	if db.journal == nil {
 		return
