@@ -20,7 +20,7 @@ var attributeValueChecks = []check{
 	{"InExpressions", valuesInExpressions},
 }
 
-// bigString is n bytes of text.
+// bigString returns n bytes of text.
 func bigString(n int) string { return strings.Repeat("x", n) }
 
 // Every type comes back as it went in.
@@ -40,7 +40,8 @@ func valuesRoundTrip(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "a"), full)
 }
 
-// Empty strings and binaries are values, and so are empty lists and maps; only sets and keys may not be empty.
+// Empty strings and binaries are values, and so are empty lists and maps; only sets and keys may
+// not be empty.
 func valuesEmptyButAllowed(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	full := item("pk", "a", "s", "", "b", []byte{}, "l", []any{}, "m", item(), "ss", stringSet{""})
@@ -48,7 +49,8 @@ func valuesEmptyButAllowed(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "a"), full)
 }
 
-// Numbers are exact over 38 digits and come back in one form, without needless zeros, signs and exponents.
+// Numbers are exact over 38 digits and come back in one form, without needless zeros, signs and
+// exponents.
 func valuesNumbers(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	for _, row := range []struct{ in, out string }{
@@ -69,14 +71,16 @@ func valuesNumbers(t *testing.T, e *Endpoint) {
 		{"12345678901234567890123456789012345678", "12345678901234567890123456789012345678"},
 		{"0.12345678901234567890123456789012345678", "0.12345678901234567890123456789012345678"},
 		{"0.000012345678901234567890123456789012345678", "0.000012345678901234567890123456789012345678"},
-		{"123456789012345678901234567890123456780000", "123456789012345678901234567890123456780000"}, // 38 significant digits, then zeros
+		// 38 significant digits, then zeros
+		{"123456789012345678901234567890123456780000", "123456789012345678901234567890123456780000"},
 	} {
 		t.Run(row.in, func(t *testing.T) {
 			tb.put(t, item("pk", "a", "n", number(row.in)))
 			tb.wantStored(t, item("pk", "a"), item("pk", "a", "n", number(row.out)))
 		})
 	}
-	// The ends of the range, compared as numbers: how many zeros are written out is not part of the contract.
+	// The ends of the range, compared as numbers: how many zeros are written out is not part of the
+	// contract.
 	for _, text := range []string{"1E-130", "9.9999999999999999999999999999999999999E+125", "-1E-130", "-9.9999999999999999999999999999999999999E+125"} {
 		tb.put(t, item("pk", "a", "n", number(text)))
 		tb.ok(t, "PutItem", `{"Item":{"pk":{"S":"a"}},"ConditionExpression":"n = :n","ExpressionAttributeValues":{":n":{"N":"`+text+`"}}}`)
@@ -171,7 +175,7 @@ func valuesNesting(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "b"), nil)
 }
 
-// Ten thousand levels are refused in whatever words, and do not bring the endpoint down.
+// Ten thousand levels are refused with any message, and do not bring the endpoint down.
 func valuesNestingAbsurd(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	for _, deep := range []string{
@@ -198,7 +202,7 @@ func valuesItemSize(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "b"), nil)
 }
 
-// In ExpressionAttributeValues the message says which value is bad.
+// In ExpressionAttributeValues the message names the bad value.
 func valuesInExpressions(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	for _, row := range []struct{ value, message string }{

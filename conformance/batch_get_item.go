@@ -41,7 +41,8 @@ func batchGetSeveralTables(t *testing.T, e *Endpoint) {
 	}
 }
 
-// An answer has at most 16 MB; the keys that did not fit are handed back and can be asked for again.
+// An answer has at most 16 MB; the keys that did not fit are handed back and can be asked for
+// again.
 func batchGetPartialOnSize(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:N")
 	var items, pending []attributes
@@ -109,7 +110,8 @@ func batchGetTooMany(t *testing.T, e *Endpoint) {
 		"Too many items requested for the BatchGetItem call")
 }
 
-// The older parameter works for each table; a request that mixes it with expressions is refused as a whole.
+// The older parameter works for each table; a request that mixes it with expressions is refused as
+// a whole.
 func batchGetAttributesToGet(t *testing.T, e *Endpoint) {
 	one, two := newTable(t, e, "pk:S"), newTable(t, e, "pk:S")
 	one.put(t, item("pk", "a", "v", 1, "name", 2))

@@ -17,7 +17,7 @@ var batchWriteItemChecks = []check{
 	{"TooMany", batchWriteTooMany},
 }
 
-// One call puts and deletes in several tables; deleting what is not there is no error.
+// One call puts and deletes in several tables; deleting a missing item is no error.
 func batchWritePutsAndDeletes(t *testing.T, e *Endpoint) {
 	one, two := newTable(t, e, "pk:S"), newTable(t, e, "pk:S sk:N")
 	one.put(t, item("pk", "old", "v", 1), item("pk", "gone"))

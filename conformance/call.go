@@ -15,14 +15,16 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// callTimeout bounds every call of the suite, so that an endpoint that hangs fails a check instead of the whole run.
+// callTimeout bounds every call of the suite, so that an endpoint that hangs fails a check instead
+// of the whole run.
 const callTimeout = 30 * time.Second
 
 // answer is the decoded JSON of a response.
 type answer map[string]any
 
-// call sends body as the request of an operation ("PutItem", "GetRecords") and decodes the response. The SDK's client
-// carries it: some operation without members is called, and its request is replaced before it is signed.
+// call sends body as the request of an operation ("PutItem", "GetRecords") and decodes the
+// response. The SDK's client carries it: some operation without members is called, and its request
+// is replaced before it is signed.
 func (e *Endpoint) call(op, body string) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
@@ -51,7 +53,7 @@ func (e *Endpoint) call(op, body string) (answer, error) {
 // streamOperations are the operations of the Streams API, which has its own client and target.
 var streamOperations = map[string]bool{"ListStreams": true, "DescribeStream": true, "GetShardIterator": true, "GetRecords": true}
 
-// replacement puts a request of our own in the place of the SDK's, and keeps what was answered.
+// replacement replaces the SDK's request by one of our own, and keeps the answer.
 type replacement struct {
 	target, body string
 	response     []byte
@@ -73,8 +75,8 @@ func (r *replacement) AfterSerialization(_ context.Context, in *smithyhttp.Inter
 	return nil
 }
 
-// BeforeDeserialization copies the response. An empty one becomes an empty object for the SDK: it believes that the operation is one
-// that always answers something.
+// BeforeDeserialization copies the response. An empty one becomes an empty object for the SDK: it
+// believes that the operation is one that always answers something.
 func (r *replacement) BeforeDeserialization(_ context.Context, in *smithyhttp.InterceptorContext) error {
 	body, err := io.ReadAll(in.Response.Body)
 	if err != nil {
@@ -88,7 +90,7 @@ func (r *replacement) BeforeDeserialization(_ context.Context, in *smithyhttp.In
 	return nil
 }
 
-// ok makes a call that must succeed.
+// ok makes a call that must succeed, and returns its answer.
 func (e *Endpoint) ok(t *testing.T, op, body string) answer {
 	t.Helper()
 	a, err := e.call(op, body)
@@ -107,7 +109,7 @@ func (e *Endpoint) refuse(t *testing.T, op, body, code, message string) {
 	}
 }
 
-// brief shortens a request for a failure's text.
+// brief returns the beginning of a request, for a failure's text.
 func brief(body string) string {
 	const most = 400
 	if len(body) <= most {
@@ -116,7 +118,7 @@ func brief(body string) string {
 	return body[:most] + "…"
 }
 
-// at gives the member of an answer at a path of names ("TableDescription.TableStatus"); nil when there is none.
+// at returns the member of an answer at a path of names ("TableDescription.TableStatus"), or nil.
 func (a answer) at(path string) any {
 	var v any = map[string]any(a)
 	for _, name := range strings.Split(path, ".") {

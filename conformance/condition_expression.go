@@ -18,7 +18,8 @@ var conditionExpressionChecks = []check{
 	{"ReservedWords", conditionReservedWords},
 }
 
-// specimen is the item that conditions are tried on, and specimenValues the values that they may name.
+// specimen is the item that conditions are tried on, and specimenValues the values that they may
+// name.
 const (
 	specimen = `{"pk":{"S":"a"},"s":{"S":"hello"},"u":{"S":"é🦋"},"n":{"N":"5"},"b":{"B":"AQI="},"t":{"BOOL":true},"z":{"NULL":true},
 		"ss":{"SS":["x","y"]},"ns":{"NS":["1","2.0"]},"bs":{"BS":["AQ=="]},
@@ -34,10 +35,11 @@ var specimenValues = map[string]string{
 	":SS": `{"S":"SS"}`, ":NS": `{"S":"NS"}`, ":BS": `{"S":"BS"}`, ":nosuch": `{"S":"STRING"}`,
 }
 
-// valuesOf writes the values that an expression names, as a member with a leading comma.
+// valuesOf returns the values that an expression names, as a member with a leading comma.
 func valuesOf(expression string) string { return valuesFor(expression, specimenValues) }
 
-// wantTruth checks what each condition says of the specimen. A condition is tried by putting the same item again.
+// wantTruth checks the result of each condition on the specimen. It tries a condition by putting
+// the same item again.
 func wantTruth(t *testing.T, e *Endpoint, truth map[bool][]string) {
 	tb := newTable(t, e, "pk:S")
 	tb.ok(t, "PutItem", `{"Item":`+specimen+`}`)
@@ -57,7 +59,7 @@ func wantTruth(t *testing.T, e *Endpoint, truth map[bool][]string) {
 	}
 }
 
-// refusal is the error of a call.
+// refusal returns the error of a call.
 func refusal(_ answer, err error) error { return err }
 
 func conditionTruth(t *testing.T, e *Endpoint) {
@@ -83,7 +85,7 @@ func conditionTruth(t *testing.T, e *Endpoint) {
 	})
 }
 
-// Of what is missing only <> and NOT say yes; two missing attributes are not equal.
+// For a missing attribute only <> and NOT are true; two missing attributes are not equal.
 func conditionTruthOfMissing(t *testing.T, e *Endpoint) {
 	wantTruth(t, e, map[bool][]string{
 		true:  {"nope <> :x", "NOT nope = :x", "NOT nope < :5", "NOT begins_with(nope, :x)", "NOT contains(nope, :x)", "NOT nope IN (:x)", "NOT nope BETWEEN :1 AND :2"},
@@ -107,7 +109,8 @@ func conditionPrecedence(t *testing.T, e *Endpoint) {
 	})
 }
 
-// Names of attributes may come as placeholders, also within a path; a dot in one is part of the name.
+// Names of attributes may come as placeholders, also within a path; a dot in one is part of the
+// name.
 func conditionPlaceholders(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.ok(t, "PutItem", `{"Item":{"pk":{"S":"a"},"a.b":{"N":"1"},"m":{"M":{"size":{"N":"2"}}},"name":{"N":"3"}}}`)
@@ -115,7 +118,8 @@ func conditionPlaceholders(t *testing.T, e *Endpoint) {
 		"ExpressionAttributeNames":{"#dotted":"a.b","#size":"size","#name":"name","#none":"m.size"},"ExpressionAttributeValues":{":1":{"N":"1"},":2":{"N":"2"},":3":{"N":"3"}}}`)
 }
 
-// refuseCondition checks that PutItem, where the messages have an envelope, and DeleteItem, where they have not, refuse a condition.
+// refuseCondition checks that PutItem, whose messages have an envelope, and DeleteItem, whose
+// messages have none, refuse a condition.
 func refuseCondition(t *testing.T, tb *table, condition, message string) {
 	t.Helper()
 	tb.refuse(t, "PutItem", `{"Item":{"pk":{"S":"a"}},"ConditionExpression":"`+condition+`"`+valuesOf(condition)+`}`, validation,
@@ -138,7 +142,8 @@ func conditionSyntax(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Ten thousand parentheses are too long an expression; as many as fit are still refused, and do not bring the endpoint down.
+// Ten thousand parentheses are too long an expression; as many as fit are still refused, and do not
+// bring the endpoint down.
 func conditionParentheses(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	refuseCondition(t, tb, strings.Repeat("(", 5000)+"a=b"+strings.Repeat(")", 5000), "Expression size has exceeded the maximum allowed size; expression size: 10003")
@@ -185,7 +190,8 @@ func conditionLimits(t *testing.T, e *Endpoint) {
 	tb.refuse(t, "DeleteItem", `{"Key":{"pk":{"S":"a"}},"ConditionExpression":"a IN (b`+strings.Repeat(",b", 100)+`)"}`, validation, "Invalid ConditionExpression: …")
 }
 
-// Reserved words are refused as bare names however they are cased, and are fine behind a placeholder.
+// Reserved words are refused as bare names however they are cased, and are fine behind a
+// placeholder.
 func conditionReservedWords(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	for _, word := range []string{"name", "Status", "TTL", "abort", "zone", "data"} {

@@ -17,7 +17,7 @@ var consumedCapacityChecks = []check{
 
 const total = `"ReturnConsumedCapacity":"TOTAL"`
 
-// units checks ConsumedCapacity as TOTAL gives it.
+// units checks ConsumedCapacity in the form of TOTAL.
 func (tb *table) units(t *testing.T, what string, a answer, units string) {
 	t.Helper()
 	a.want(t, "ConsumedCapacity", `{"TableName":"`+tb.name+`","CapacityUnits":`+units+`}`)
@@ -32,7 +32,8 @@ func capacityNotUnlessAsked(t *testing.T, e *Endpoint) {
 	tb.ok(t, "GetItem", `{"Key":{"pk":{"S":"a"}},"ReturnConsumedCapacity":"NONE"}`).wantAbsent(t, "ConsumedCapacity")
 }
 
-// A read costs a unit for each 4 KB begun, half of it when it need not be consistent, and the least of it when nothing is there.
+// A read costs a unit for each 4 KB begun, half of it when it need not be consistent, and the least
+// of it when nothing is there.
 func capacityGetItem(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.put(t, item("pk", "small"), item("pk", "4K", "v", bigString(4096-2-2-1)), item("pk", "4K1", "v", bigString(4096-2-3)))
@@ -85,7 +86,7 @@ func capacityIndexes(t *testing.T, e *Endpoint) {
 	want("the rest leaves", tb.ok(t, "DeleteItem", `{"Key":{"pk":{"S":"a"},"sk":{"S":"a"}},"ReturnConsumedCapacity":"INDEXES"}`), "2", l("1"))
 }
 
-// A page costs by the sum of what was read, before filter and projection.
+// A page costs the sum of the items read, before filter and projection.
 func capacityQueryAndScan(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:N", global("byG", "g:S", "KEYS_ONLY"))
 	const query = `{"KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"p"}},` + total
@@ -95,7 +96,8 @@ func capacityQueryAndScan(t *testing.T, e *Endpoint) {
 		items = append(items, item("pk", "p", "sk", n, "g", "x", "v", bigString(1700)))
 	}
 	tb.load(t, items)
-	// Ten items of about 1.7 KB are about 17 KB: five blocks of 4 KB, though each item by itself would need one.
+	// Ten items of about 1.7 KB are about 17 KB: five blocks of 4 KB, though each item by itself
+	// would need one.
 	tb.units(t, "query", tb.ok(t, "Query", query+`}`), "2.5")
 	tb.units(t, "strong query", tb.ok(t, "Query", query+`,"ConsistentRead":true}`), "5")
 	tb.units(t, "count", tb.ok(t, "Query", query+`,"Select":"COUNT"}`), "2.5")
@@ -117,7 +119,7 @@ func capacityBatches(t *testing.T, e *Endpoint) {
 	a.want(t, "ConsumedCapacity", `[{"TableName":"`+tb.name+`","CapacityUnits":1}]`)
 }
 
-// Transactions cost twice, and say how much of it was reading and how much writing.
+// Transactions cost twice, and report read and write units separately.
 func capacityTransactions(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	a := tb.ok(t, "TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"$T","Item":{"pk":{"S":"a"}}}},{"Put":{"TableName":"$T","Item":{"pk":{"S":"b"}}}}],`+total+`}`)

@@ -33,7 +33,7 @@ var deleteScheduleChecks = []check{
 	{"Missing", deleteScheduleMissing},
 }
 
-// What is left out has its default, and is shown with it.
+// Omitted members have defaults, and GetSchedule returns them.
 func scheduleDefaults(t *testing.T, e *Endpoint) {
 	g := newScheduleGroup(t, e)
 	before := g.now().Add(-time.Second)
@@ -56,7 +56,7 @@ func scheduleDefaults(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Every member is shown as it was given.
+// GetSchedule returns every member unchanged.
 func scheduleEveryMember(t *testing.T, e *Endpoint) {
 	g := newScheduleGroup(t, e)
 	start := g.now().Add(time.Hour).Truncate(time.Second)
@@ -126,7 +126,8 @@ func scheduleConflicts(t *testing.T, e *Endpoint) {
 	wantError(t, err, conflict, "Schedule a already exists.")
 }
 
-// The same token with the same request is answered as before, and does nothing; with another request it is a conflict.
+// The same token with the same request is answered as before, and does nothing; with another
+// request it is a conflict.
 func scheduleClientToken(t *testing.T, e *Endpoint) {
 	g := newScheduleGroup(t, e)
 	in := g.usual("a", func(in *scheduler.CreateScheduleInput) { in.ClientToken = aws.String("token-1") })
@@ -173,7 +174,8 @@ func scheduleExpressions(t *testing.T, e *Endpoint) {
 	}
 }
 
-// What the API's model says of a member is said in its words; all members are looked at before any of them is understood.
+// Violations of the API's model have the model's words. All members are checked against it before
+// any is interpreted.
 func scheduleShape(t *testing.T, e *Endpoint) {
 	g := newScheduleGroup(t, e)
 	long := func(n int) *string { return aws.String(strings.Repeat("x", n)) }

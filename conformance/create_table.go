@@ -26,7 +26,7 @@ var createTableChecks = []check{
 	{"GlobalIndexes", createGlobalIndexes},
 }
 
-// A table without options is described by what was asked for, and costs per request.
+// A table without options is described by its request, and costs per request.
 func createOnDemand(t *testing.T, e *Endpoint) {
 	before := e.now().Add(-time.Minute)
 	d := newTable(t, e, "pk:S sk:N").awaitActive(t)
@@ -124,7 +124,7 @@ func createMostIndexes(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Tags given at creation are the table's from then on.
+// Tags of the creation are the table's from then on.
 func createTags(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", func(in *dynamodb.CreateTableInput) {
 		in.Tags = []types.Tag{{Key: aws.String("team"), Value: aws.String("time")}, {Key: aws.String("empty"), Value: aws.String("")}}
@@ -132,7 +132,7 @@ func createTags(t *testing.T, e *Endpoint) {
 	tb.wantTags(t, map[string]string{"team": "time", "empty": ""})
 }
 
-// A name is taken as long as its table lives.
+// A name is taken while its table lives.
 func createNameTaken(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.refuse(t, "CreateTable", object(attrs("pk:S"), keys("pk:HASH"), onDemand), inUse, "Table already exists: $T")
@@ -177,7 +177,7 @@ func createShape(t *testing.T, e *Endpoint) {
 	})
 }
 
-// The billing mode and the throughput have to agree.
+// The billing mode and the throughput must agree.
 func createBilling(t *testing.T, e *Endpoint) {
 	const gsi = `"ProvisionedThroughput":{"ReadCapacityUnits":1,"WriteCapacityUnits":1}`
 	refuseCreation(t, e, []refusedTable{
@@ -202,7 +202,8 @@ func createBilling(t *testing.T, e *Endpoint) {
 	})
 }
 
-// The key schema is held against the definitions, then the kinds of key, then the number of definitions.
+// The key schema is held against the definitions, then the kinds of key, then the number of
+// definitions.
 func createKeySchema(t *testing.T, e *Endpoint) {
 	refuseCreation(t, e, []refusedTable{
 		{"more keys than definitions", object(attrs("a:S"), keys("a:HASH b:RANGE"), onDemand),
@@ -300,15 +301,15 @@ const (
 	projectAll = `"Projection":{"ProjectionType":"ALL"}`
 )
 
-// object joins members.
+// object returns an object of members.
 func object(members ...string) string { return "{" + strings.Join(members, ",") + "}" }
 
-// attrs writes AttributeDefinitions: attrs("a:S b:N").
+// attrs returns AttributeDefinitions: attrs("a:S b:N").
 func attrs(text string) string {
 	return `"AttributeDefinitions":[` + pairs(text, `{"AttributeName":"%s","AttributeType":"%s"}`) + `]`
 }
 
-// keys writes a KeySchema: keys("a:HASH b:RANGE").
+// keys returns a KeySchema: keys("a:HASH b:RANGE").
 func keys(text string) string {
 	return `"KeySchema":[` + pairs(text, `{"AttributeName":"%s","KeyType":"%s"}`) + `]`
 }
@@ -326,7 +327,7 @@ func throughput(read, write int64) string {
 	return fmt.Sprintf(`"ProvisionedThroughput":{"ReadCapacityUnits":%d,"WriteCapacityUnits":%d}`, read, write)
 }
 
-// index writes one secondary index.
+// index returns a secondary index.
 func index(name string, members ...string) string {
 	return object(append([]string{`"IndexName":"` + name + `"`}, members...)...)
 }

@@ -16,7 +16,8 @@ var deleteItemChecks = []check{
 	{"Refused", deleteRefused},
 }
 
-// failedItem gives the item that a failed condition's error carries; it fails the test on any other outcome.
+// failedItem returns the item in a failed condition's error; it fails the test on any other
+// outcome.
 func failedItem(t *testing.T, err error) attributes {
 	t.Helper()
 	var failed *types.ConditionalCheckFailedException
@@ -29,7 +30,7 @@ func failedItem(t *testing.T, err error) attributes {
 	return failed.Item
 }
 
-// Deleting what is not there succeeds.
+// Deleting a missing item succeeds.
 func deleteDeletes(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:S")
 	tb.put(t, item("pk", "a", "sk", "1"), item("pk", "a", "sk", "2"))

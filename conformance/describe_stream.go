@@ -21,7 +21,7 @@ var describeStreamChecks = []check{
 	{"Refused", describeStreamRefused},
 }
 
-// awaitStream waits until the table's latest stream is ENABLED and gives its ARN.
+// awaitStream waits until the table's latest stream is ENABLED and returns its ARN.
 func (tb *table) awaitStream(t *testing.T) string {
 	t.Helper()
 	arn := aws.ToString(tb.awaitActive(t).LatestStreamArn)
@@ -98,7 +98,8 @@ func describeStreamPages(t *testing.T, e *Endpoint) {
 	}
 }
 
-// A stream that was switched off is DISABLED, its shards are closed, and its records can still be read.
+// A stream that was switched off is DISABLED, its shards are closed, and its records can still be
+// read.
 func describeStreamAfterDisabling(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeKeysOnly))
 	arn := tb.awaitStream(t)

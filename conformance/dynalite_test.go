@@ -1,6 +1,6 @@
 package conformance_test
 
-// Why dynalite does not meet a check, where more than one check shares the reason.
+// Reasons why dynalite fails a check, if several checks share the reason.
 const (
 	notServed = "the operation is not served"
 	noCurrent = "follows an earlier state of the service"
@@ -11,7 +11,8 @@ const (
 	unchecked = "not all of it is checked"
 )
 
-// dynaliteKnown is what dynalite 4.0, an emulator without expiry, transactions and streams, does not do.
+// dynaliteKnown lists the checks that dynalite 4.0 fails: an emulator without expiry, transactions
+// and streams.
 var dynaliteKnown = map[string]string{
 	"DescribeEndpoints":  notServed,
 	"DescribeLimits":     notServed,

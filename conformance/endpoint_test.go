@@ -17,10 +17,10 @@ import (
 //	MAYFLY_ENDPOINT               its URL, such as http://127.0.0.1:8000
 //	MAYFLY_ENDPOINT_KIND          "dynalite" for that emulator's known differences; otherwise none are known
 //	MAYFLY_ENDPOINT_SHARD_BYTES   the size at which its streams' shards roll over, for the checks of lineage
-//	MAYFLY_ENDPOINT_REMOVED       how long after their deadlines it removes items that it does not hide until then, such as 20s-50s
-//	AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN   as usual; made-up ones where they are not set
+//	MAYFLY_ENDPOINT_REMOVED       how long after their deadlines it removes items that it shows until then, such as 20s-50s
+//	AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN   as usual; made-up ones if unset
 //
-// Where the endpoint has mayfly's clock control, the checks of expiry run too, and move its clock.
+// If the endpoint has mayfly's clock control, the checks of expiry run too, and move its clock.
 func TestEndpoint(t *testing.T) {
 	url := strings.TrimSuffix(os.Getenv("MAYFLY_ENDPOINT"), "/")
 	if url == "" {
@@ -41,7 +41,8 @@ func TestEndpoint(t *testing.T) {
 		}
 		if clock := (remoteClock{t, url, region, pair}); clock.controllable() {
 			e.Now, e.Advance, e.Strict = clock.now, clock.advance, true
-			dialMore(&e, url, region, pair, conformance.HTTPClient()) // which whoever has such a clock has too
+			// an endpoint with such a clock has these APIs too
+			dialMore(&e, url, region, pair, conformance.HTTPClient())
 		}
 		if removed := os.Getenv("MAYFLY_ENDPOINT_REMOVED"); removed != "" {
 			after, within, _ := strings.Cut(removed, "-")

@@ -20,10 +20,11 @@ const (
 	transactCanceled = "TransactionCanceledException"
 )
 
-// invalid is how many messages about parameters begin.
+// invalid begins many messages about parameters.
 const invalid = "One or more parameter values were invalid: "
 
-// wantError checks an error's type and its message, in which … stands for any text; an empty message is not compared.
+// wantError checks an error's type and its message, in which … stands for any text; an empty
+// message is not compared.
 func wantError(t *testing.T, err error, code, message string) {
 	t.Helper()
 	if problem := errorProblem(err, code, message); problem != "" {
@@ -31,7 +32,7 @@ func wantError(t *testing.T, err error, code, message string) {
 	}
 }
 
-// errorProblem says in which way err is not the API error wanted; empty when it is.
+// errorProblem returns the difference between err and the wanted API error, or "".
 func errorProblem(err error, code, message string) string {
 	want := fmt.Sprintf("want %s: %s", code, message)
 	if err == nil {
@@ -47,7 +48,7 @@ func errorProblem(err error, code, message string) string {
 	return ""
 }
 
-// matches says whether text reads as the pattern does, in which … stands for any text.
+// matches reports whether text has the form of the pattern, in which … is any text.
 func matches(text, pattern string) bool {
 	parts := strings.Split(pattern, "…")
 	if len(parts) == 1 {

@@ -26,7 +26,7 @@ var eventSourceMappingChecks = []check{
 // aFunction is the name of a function that need not be there to be named.
 const aFunction = "conformance"
 
-// newMapping makes an event source mapping from a stream of the check's own.
+// newMapping creates an event source mapping from a stream of its own.
 func newMapping(t *testing.T, e *Endpoint, change ...func(*lambda.CreateEventSourceMappingInput)) *lambda.CreateEventSourceMappingOutput {
 	t.Helper()
 	tb := newTable(t, e, "pk:S", stream(dynamotypes.StreamViewTypeNewAndOldImages))
@@ -58,7 +58,8 @@ func deleteMapping(ctx context.Context, t *testing.T, e *Endpoint, uuid *string)
 	})
 }
 
-// awaitMapping waits until a mapping is as it should be; it is nil where it is gone.
+// awaitMapping waits until is returns true for a mapping; the argument is nil for a deleted
+// mapping.
 func awaitMapping(ctx context.Context, t *testing.T, e *Endpoint, uuid *string, is func(*lambda.GetEventSourceMappingOutput) bool) {
 	t.Helper()
 	tb := &table{Endpoint: e}
@@ -75,7 +76,7 @@ func awaitMapping(ctx context.Context, t *testing.T, e *Endpoint, uuid *string, 
 	})
 }
 
-// What is left out has its default.
+// Omitted members have defaults.
 func mappingCreateAndGet(t *testing.T, e *Endpoint) {
 	created := newMapping(t, e)
 	if len(aws.ToString(created.UUID)) != 36 || !strings.HasSuffix(aws.ToString(created.FunctionArn), ":function:"+aFunction) {

@@ -12,46 +12,53 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 )
 
-// Endpoint is what is held against the suite. Only DB is required.
+// Endpoint is the system under test. Only DB is required.
 type Endpoint struct {
 	DB      *dynamodb.Client
 	Streams *dynamodbstreams.Client // nil: the checks of streams are left out
 
-	// Of the APIs beside DynamoDB's. nil: their checks are left out. Those of schedules that fire need Advance as well.
+	// Clients of further APIs. The suite omits the checks of an API without a client. Checks of
+	// firing schedules need Advance as well.
 	Scheduler *scheduler.Client   // EventBridge Scheduler
 	Events    *eventbridge.Client // EventBridge's classic rules
 	Lambda    *lambda.Client      // event source mappings; needs Streams
 
-	// Advance moves the endpoint's clock forward and returns when everything that fell due has been seen to.
-	// Nil where the clock cannot be moved: the checks of expiry are left out.
+	// Advance moves the endpoint's clock forward and returns when all due work is done. If it is
+	// nil, the suite omits the checks of expiry.
 	Advance func(time.Duration)
 
 	// Now reads the endpoint's clock. Nil: it is the machine's.
 	Now func() time.Time
 
-	// Strict says that an expired item is hidden from its deadline on, rather than until it is removed.
+	// Strict means that an expired item is hidden from its deadline on. Otherwise it is visible
+	// until its removal.
 	Strict bool
 
-	// RemovedAfter and RemovedWithin are, of an endpoint that is not strict, how long after its deadline an item is removed: not sooner than
-	// the one, nor later than the other, which is less than a minute. Zero: unknown, and the checks of what is seen meanwhile are left out.
+	// RemovedAfter and RemovedWithin bound the time from the deadline to the removal, at an
+	// endpoint that is not strict. The range must be shorter than a minute. Zero means unknown: the
+	// suite then omits the checks of expired items before their removal.
 	RemovedAfter, RemovedWithin time.Duration
 
-	// ShardBytes is the size in bytes at which a shard of a stream is closed and gets a child, so that the checks of lineage know how
-	// much to write. 0: unknown, or too much to write, and they are left out.
+	// ShardBytes is the size in bytes at which a shard of a stream is closed and gets a child, so
+	// that the checks of lineage know how much to write. 0: unknown, or too much to write, and they
+	// are left out.
 	ShardBytes int64
 
-	// URL is the endpoint's base URL, for the checks of the HTTP protocol itself. Empty: they are left out.
+	// URL is the endpoint's base URL, for the checks of the HTTP protocol itself. Empty: they are
+	// left out.
 	URL string
 
-	// Known lists what the endpoint is known not to do: the path of a check below Exercise ("PutItem/ReturnValues"), or of
-	// a whole group ("TransactWriteItems"), to the reason. Such checks are skipped and the reason is shown.
+	// Known lists known failures of the endpoint: the path of a check below Exercise
+	// ("PutItem/ReturnValues"), or of a whole group ("TransactWriteItems"), with the reason. The
+	// suite skips these checks and shows the reason.
 	Known map[string]string
 
-	// LeftOut lists checks, by such paths, that do not apply to the endpoint: they are not run, and not shown as skipped.
+	// LeftOut lists checks, by such paths, that do not apply to the endpoint. They neither run nor
+	// appear as skipped.
 	LeftOut []string
 }
 
-// now reads the endpoint's clock.
+// now returns the time of the endpoint's clock.
 func (e *Endpoint) now() time.Time {
 	if e.Now == nil {
 		return time.Now()
@@ -71,8 +78,9 @@ type group struct {
 	checks []check
 }
 
-// Exercise checks that an endpoint behaves as DynamoDB does. It calls open twice: the checks that move the clock run
-// first, one after another, on an endpoint of their own (which may be the same one), then all others, group beside group.
+// Exercise checks that an endpoint behaves as DynamoDB does. It calls open twice: the checks that
+// move the clock run first, one after another, on an endpoint of their own (which may be the same
+// one), then all others, group beside group.
 func Exercise(t *testing.T, open func(*testing.T) Endpoint) {
 	moved := open(t)
 	for _, g := range moved.timeGroups() {
@@ -81,13 +89,15 @@ func Exercise(t *testing.T, open func(*testing.T) Endpoint) {
 	still := open(t)
 	for _, g := range still.groups() {
 		t.Run(g.name, func(t *testing.T) {
-			t.Parallel() // groups run side by side, as many as -parallel allows; the checks of a group follow each other
+			// groups run side by side, as many as -parallel allows; the checks of a group follow
+			// each other
+			t.Parallel()
 			g.exercise(t, &still)
 		})
 	}
 }
 
-// timeGroups are the groups that move the clock and that apply to the endpoint.
+// timeGroups returns the applicable groups that move the clock.
 func (e *Endpoint) timeGroups() []group {
 	tables, streams := clockGroups, clockAndStreamGroups
 	switch {
@@ -109,7 +119,7 @@ func (e *Endpoint) timeGroups() []group {
 	return all
 }
 
-// groups are all other groups that apply to the endpoint.
+// groups returns all other applicable groups.
 func (e *Endpoint) groups() []group {
 	applicable := slices.Clone(tableGroups)
 	if e.Streams != nil {
@@ -147,7 +157,7 @@ func (g group) exercise(t *testing.T, e *Endpoint) {
 	}
 }
 
-// skipKnown skips what the endpoint is known not to do.
+// skipKnown skips a known failure of the endpoint.
 func skipKnown(t *testing.T, e *Endpoint, path string) {
 	t.Helper()
 	if why, known := e.Known[path]; known {
@@ -157,8 +167,8 @@ func skipKnown(t *testing.T, e *Endpoint, path string) {
 
 // The tables below are the suite's table of contents.
 
-// clockGroups move the clock. What is seen of an expired item depends on the endpoint: nothing on a strict one, all of it until it is removed on
-// others, of which it may be unknown when that is.
+// clockGroups move the clock. A strict endpoint hides an expired item at once. Another one shows it
+// until its removal, at a time that may be unknown.
 var (
 	clockGroups = []group{
 		{"Expiry", expiryChecks},
@@ -174,7 +184,7 @@ var (
 	}
 )
 
-// clockAndStreamGroups move the clock and read what streams say of it.
+// clockAndStreamGroups move the clock and read the streams' records of it.
 var (
 	clockAndStreamGroups       = []group{{"ExpiryRecords", expiryRecordChecks}}
 	strictClockAndStreamGroups = []group{{"ExpiryRecords", slices.Concat(expiryRecordChecks, strictExpiryRecordChecks)}}

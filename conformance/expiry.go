@@ -12,8 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// expiryChecks move the clock: each takes its deadlines from the endpoint's own. They are written so that they hold on a clock that
-// goes on running meanwhile; what must be there is asked for a minute before its deadline, and what must be gone after it.
+// expiryChecks move the clock. Each takes its deadlines from the endpoint's clock. They hold on a
+// clock that runs meanwhile: they look for a present item a minute before its deadline, and for a
+// missing one after it.
 var expiryChecks = []check{
 	{"NeverEarly", expiryNeverEarly},
 	{"GoneWhetherReapedOrNot", expiryGone},
@@ -45,7 +46,7 @@ var strictExpiryChecks = []check{
 	{"PagesOverHoles", expiryPagesOverHoles},
 }
 
-// ttlTable is a table on which TTL is enabled, on the attribute "ttl".
+// ttlTable returns a new table with TTL on the attribute "ttl".
 func ttlTable(t *testing.T, e *Endpoint, key string, options ...tableOption) *table {
 	t.Helper()
 	tb := newTable(t, e, key, options...)
@@ -53,12 +54,13 @@ func ttlTable(t *testing.T, e *Endpoint, key string, options ...tableOption) *ta
 	return tb
 }
 
-// in gives the number of the deadline that lies d ahead, in whole seconds rounded up.
+// in returns the deadline that lies d ahead, in whole seconds rounded up.
 func (e *Endpoint) in(d time.Duration) int64 {
 	return e.now().Add(d).Add(time.Second - time.Nanosecond).Unix()
 }
 
-// awaitGoneItem checks that an item is gone: at once on a strict endpoint, after its removal on others, for which the clock may have to go on.
+// awaitGoneItem checks that an item is gone: at once on a strict endpoint, and otherwise after its
+// removal, for which it may advance the clock.
 func (tb *table) awaitGoneItem(t *testing.T, key attributes) {
 	t.Helper()
 	if tb.Strict {
@@ -84,8 +86,9 @@ func expiryNeverEarly(t *testing.T, e *Endpoint) {
 	tb.awaitGoneItem(t, item("pk", "a"))
 }
 
-// The deadline is the instant that the number names, and a fraction of a millisecond is rounded up, never down. Around that
-// instant the clock is read before and after each look at the item, so the check holds whether the clock stands or runs.
+// The deadline is the instant that the number names, and a fraction of a millisecond is rounded up,
+// never down. Around that instant the clock is read before and after each look at the item, so the
+// check holds whether the clock stands or runs.
 func expiryToTheMillisecond(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	for _, fraction := range []string{"", ".25", ".0004", ".9999"} {
@@ -110,7 +113,7 @@ func expiryToTheMillisecond(t *testing.T, e *Endpoint) {
 	}
 }
 
-// ceilMillis gives the instant that a number of seconds names, rounded up to the millisecond.
+// ceilMillis returns the instant of a number of seconds, rounded up to the millisecond.
 func ceilMillis(t *testing.T, seconds string) time.Time {
 	t.Helper()
 	d, err := time.ParseDuration(seconds + "s")
@@ -173,7 +176,8 @@ func expiryWhatIsADeadline(t *testing.T, e *Endpoint) {
 	}
 }
 
-// A deadline more than five years past is taken for a mistake and ignored; this is judged by the time of the write, and never again.
+// A deadline more than five years past is taken for a mistake and ignored; this is judged by the
+// time of the write, and never again.
 func expiryFiveYears(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	const year = 365 * 24 * time.Hour
@@ -210,7 +214,8 @@ func expiryEveryWriteArms(t *testing.T, e *Endpoint) {
 	}
 }
 
-// An item whose deadline was moved or taken away does not go on the old one; one whose deadline was brought forward goes on the new one.
+// An item whose deadline was moved or taken away does not go on the old one; one whose deadline was
+// brought forward goes on the new one.
 func expiryRenewals(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	soon, late := e.in(time.Minute), e.in(time.Hour)
@@ -271,7 +276,7 @@ func expiryItemsFromBefore(t *testing.T, e *Endpoint) {
 	}
 }
 
-// When TTL is off nothing expires, whatever the attribute says.
+// With TTL off nothing expires, for any value of the attribute.
 func expiryDisabled(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	it := item("pk", "a", "ttl", e.in(time.Minute))
@@ -306,7 +311,7 @@ func expiryChangeOfAttribute(t *testing.T, e *Endpoint) {
 	}
 }
 
-// What had expired when TTL was switched off does not come back.
+// Items that had expired before TTL was disabled do not come back.
 func expiryStaysExpired(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	tb.put(t, item("pk", "a", "ttl", e.in(time.Minute)))
@@ -330,7 +335,7 @@ func expiryKeyAsAttribute(t *testing.T, e *Endpoint) {
 	}
 }
 
-// expired is a strict table with one expired and one living item in a collection.
+// expired returns a strict table with one expired and one living item in a collection.
 func expired(t *testing.T, e *Endpoint, options ...tableOption) *table {
 	t.Helper()
 	tb := ttlTable(t, e, "pk:S sk:N", options...)
@@ -382,8 +387,8 @@ func expiryHiddenFromIndexes(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Items that expire before an index is added, while it is built and after are hidden from it as from others, and leave nothing in it: when TTL is
-// disabled none of them comes back.
+// Items that expire before an index is added, while it is built and after are hidden from it as
+// from others, and leave nothing in it: when TTL is disabled none of them comes back.
 func expiryHiddenFromNewIndexes(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	var items, left []attributes
@@ -416,7 +421,7 @@ func expiryHiddenFromNewIndexes(t *testing.T, e *Endpoint) {
 	tb.holds(t, "byG", append(left, renewed))
 }
 
-// To a condition an expired item is a missing one, and an error carries no such item.
+// For a condition an expired item is missing, and an error carries no such item.
 func expiryHiddenFromConditions(t *testing.T, e *Endpoint) {
 	tb := expired(t, e)
 	tb.refuse(t, "PutItem", `{"Item":{"pk":{"S":"p"},"sk":{"N":"1"}},"ConditionExpression":"attribute_exists(pk)"}`, conditionFailed, "")
@@ -470,8 +475,8 @@ func expiryHiddenFromTransactions(t *testing.T, e *Endpoint) {
 	}
 }
 
-// An item written with a deadline already past is never seen, by any kind of read. Nothing has had the time to remove it then: what hides
-// it is its deadline.
+// No read sees an item that was written with a past deadline. The reaper has had no time to remove
+// it: its deadline hides it.
 func expiryHiddenFromBirth(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S sk:N", global("byG", "g:S", "ALL"))
 	key, past := item("pk", "p", "sk", 1), e.in(-time.Hour)
@@ -576,8 +581,8 @@ func expiryManyFromBefore(t *testing.T, e *Endpoint) {
 	tb.awaitIndex(t, "byG", 0)
 }
 
-// However often TTL is switched, a deadline counts when TTL is on at that time, and an item that outlived its deadline while TTL was off
-// goes when it is switched on again.
+// However often TTL is switched, a deadline counts when TTL is on at that time, and an item that
+// outlived its deadline while TTL was off goes when it is switched on again.
 func expiryToggles(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	outlived, late := e.in(time.Minute), e.in(time.Hour)

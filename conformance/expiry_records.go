@@ -12,7 +12,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// expiryRecordChecks move the clock and read what a stream says of the removals.
+// expiryRecordChecks move the clock and read the stream records of the removals.
 var expiryRecordChecks = []check{
 	{"MarkedAsService", expiryRecordMarked},
 	{"OnePerExpiry", expiryRecordOnePerExpiry},
@@ -29,7 +29,7 @@ var strictExpiryRecordChecks = []check{
 	{"OneForTheExpiredThatIsDeleted", expiryRecordDeleted},
 }
 
-// awaitRecords reads the table's stream until it holds so many records.
+// awaitRecords reads the table's stream until it has n records, and returns them.
 func (tb *table) awaitRecords(t *testing.T, n int) []streamtypes.Record {
 	t.Helper()
 	var records []streamtypes.Record
@@ -43,7 +43,7 @@ func (tb *table) awaitRecords(t *testing.T, n int) []streamtypes.Record {
 	return records
 }
 
-// isService says whether a record is a removal by TTL.
+// isService reports whether a record is a removal by TTL.
 func isService(r streamtypes.Record) bool {
 	return r.UserIdentity != nil && aws.ToString(r.UserIdentity.Type) == "Service" && aws.ToString(r.UserIdentity.PrincipalId) == "dynamodb.amazonaws.com"
 }
@@ -98,7 +98,8 @@ func expiryRecordOnePerExpiry(t *testing.T, e *Endpoint) {
 	}
 }
 
-// A write over an expired item comes after the item's end: REMOVE, marked, then INSERT; never MODIFY.
+// A write over an expired item comes after the item's end: REMOVE, marked, then INSERT; never
+// MODIFY.
 func expiryRecordBeforeTheInsert(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S", stream(types.StreamViewTypeNewAndOldImages))
 	for _, pk := range []string{"put", "update", "transaction"} {
@@ -129,7 +130,7 @@ func expiryRecordBeforeTheInsert(t *testing.T, e *Endpoint) {
 	}
 }
 
-// What was renewed in time leaves no record of an end.
+// An item renewed in time leaves no record of a removal.
 func expiryRecordNoneForTheRenewed(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S", stream(types.StreamViewTypeKeysOnly))
 	tb.put(t, item("pk", "a", "ttl", e.in(time.Minute)))
@@ -166,7 +167,7 @@ func expiryRecordBornExpired(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Deleting what has expired adds no second end, and so does a refused write.
+// Deleting an expired item adds no second record, and neither does a refused write.
 func expiryRecordDeleted(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S", stream(types.StreamViewTypeKeysOnly))
 	tb.put(t, item("pk", "a", "ttl", e.in(time.Minute)))
@@ -188,7 +189,8 @@ func expiryRecordDeleted(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Records are kept for 24 hours. Later they may go at any moment, and reading before the oldest that is left is refused.
+// Records are kept for 24 hours. Later they may go at any moment, and reading before the oldest
+// that is left is refused.
 func expiryRecordKeptForADay(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeKeysOnly))
 	arn := tb.awaitStream(t)
@@ -206,8 +208,8 @@ func expiryRecordKeptForADay(t *testing.T, e *Endpoint) {
 	wantError(t, err, "TrimmedDataAccessException", "")
 }
 
-// Lives that end as they begin, one upon the other: each has its INSERT and its marked REMOVE, whether the next write or the endpoint itself
-// came first to the end.
+// Lives that end as they begin, one upon the other: each has its INSERT and its marked REMOVE,
+// whether the next write or the endpoint itself came first to the end.
 func expiryRecordManyShortLives(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S", stream(types.StreamViewTypeNewAndOldImages))
 	const lives = 60

@@ -69,7 +69,8 @@ func parametersMixedWithLegacy(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Expressions are checked before the table is looked for, and a syntax error before unused placeholders.
+// Expressions are checked before the table is looked for, and a syntax error before unused
+// placeholders.
 func parametersOrderOfChecks(t *testing.T, e *Endpoint) {
 	e.refuse(t, "Scan", `{"TableName":"no-such-table","FilterExpression":"a ="}`, validation, `Invalid FilterExpression: Syntax error; token: "<EOF>", near: "…"`)
 	e.refuse(t, "Scan", `{"TableName":"no-such-table","FilterExpression":"a = b","ExpressionAttributeNames":{"#a":"a"}}`, validation,

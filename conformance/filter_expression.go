@@ -46,7 +46,8 @@ func filterSameAsConditions(t *testing.T, e *Endpoint) {
 	}
 }
 
-// A query's filter may not name the key of what is queried; the table's key is an ordinary attribute of an index.
+// A query's filter may not name the key of the queried table or index; the table's key is an
+// ordinary attribute of an index.
 func filterNotOnKeysOfQuery(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:S", global("byG", "g:S", "ALL"))
 	const values = `"ExpressionAttributeValues":{":p":{"S":"p"}}}`

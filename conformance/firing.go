@@ -12,8 +12,9 @@ import (
 	schedulertypes "github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 )
 
-// firingChecks move the clock. What fires puts an item into a table on the same endpoint, by the universal target for DynamoDB's PutItem, so that the
-// suite sees it whatever else the endpoint can call. A firing may be as late as a minute.
+// firingChecks move the clock. A firing puts an item into a table on the same endpoint, through the
+// universal target for DynamoDB's PutItem. So the suite sees firings of any endpoint. A firing may
+// be up to a minute late.
 var firingChecks = []check{
 	{"At", firingAt},
 	{"Rate", firingRate},
@@ -30,7 +31,7 @@ var firingChecks = []check{
 	{"ManyAtOnce", firingManyAtOnce},
 }
 
-// precision is how late a firing may be.
+// precision is the lateness that a firing may have.
 const precision = time.Minute
 
 // fireTable is a table into which schedules put an item for each firing.
@@ -49,7 +50,7 @@ func (f *fireTable) schedule(t *testing.T, name, expression string, change ...fu
 	f.group.create(t, f.group.usual(name, append([]func(*scheduler.CreateScheduleInput){f.puts(name, expression)}, change...)...))
 }
 
-// puts makes a schedule one whose firings become items.
+// puts returns a change that turns a schedule's firings into items.
 func (f *fireTable) puts(name, expression string) func(*scheduler.CreateScheduleInput) {
 	return func(in *scheduler.CreateScheduleInput) {
 		in.ScheduleExpression = &expression
@@ -58,7 +59,7 @@ func (f *fireTable) puts(name, expression string) func(*scheduler.CreateSchedule
 	}
 }
 
-// fired gives the items of firings that there are, sorted.
+// fired returns the items of the firings so far, sorted.
 func (f *fireTable) fired(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -89,10 +90,10 @@ func (f *fireTable) to(t *testing.T, instant time.Time) {
 	}
 }
 
-// stamp is an instant as scheduled-time has it.
+// stamp returns an instant in the format of scheduled-time.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// nextHour is an instant at least ten minutes ahead at which the clock shows a full hour.
+// nextHour returns a full hour that is at least ten minutes ahead.
 func (f *fireTable) nextHour() time.Time {
 	return f.now().UTC().Add(10 * time.Minute).Truncate(time.Hour).Add(time.Hour)
 }
@@ -124,7 +125,7 @@ func firingRate(t *testing.T, e *Endpoint) {
 	f.wantFired(t, f.firings("a", start, 5*time.Minute, 5)...)
 }
 
-// firings is what a schedule that fires at equal intervals has fired.
+// firings returns the items of a schedule that fires at equal intervals.
 func (f *fireTable) firings(name string, first time.Time, every time.Duration, n int) (all []string) {
 	for i := range n {
 		all = append(all, name+" "+stamp(first.Add(time.Duration(i)*every)))
@@ -166,7 +167,7 @@ func firingEndDate(t *testing.T, e *Endpoint) {
 	f.wantFired(t, f.firings("a", start, 10*time.Minute, 3)...)
 }
 
-// A schedule that is disabled does not fire, and what it missed is not made up for.
+// A disabled schedule does not fire, and does not make up for missed firings.
 func firingDisabled(t *testing.T, e *Endpoint) {
 	f := newFireTable(t, e)
 	start := f.nextHour()
@@ -182,7 +183,8 @@ func firingDisabled(t *testing.T, e *Endpoint) {
 		f.wantFired(t, "a "+stamp(start.Add(30*time.Minute)), "a "+stamp(start.Add(40*time.Minute)))
 		return
 	}
-	// A start date that is long past is refused on some endpoints; enabled without one, it counts from now.
+	// A start date that is long past is refused on some endpoints; enabled without one, it counts
+	// from now.
 	in.StartDate = nil
 	before := f.now()
 	if _, err := e.Scheduler.UpdateSchedule(t.Context(), in); err != nil {
@@ -208,7 +210,7 @@ func firingDeleted(t *testing.T, e *Endpoint) {
 	f.wantFired(t, "b "+stamp(due))
 }
 
-// A schedule that was changed fires as it is, and not as it was.
+// A changed schedule fires by its new settings only.
 func firingUpdated(t *testing.T, e *Endpoint) {
 	f := newFireTable(t, e)
 	due := f.nextHour()
@@ -225,7 +227,7 @@ func firingUpdated(t *testing.T, e *Endpoint) {
 	f.wantFired(t, "a "+stamp(due.Add(30*time.Minute)), "b "+stamp(due.Add(15*time.Minute)))
 }
 
-// Once it has fired for the last time, a schedule goes if it is to.
+// A schedule that asks for it is deleted after its last firing.
 func firingDeleteAfterCompletion(t *testing.T, e *Endpoint) {
 	f := newFireTable(t, e)
 	due := f.nextHour()
@@ -261,7 +263,7 @@ func firingContextAttributes(t *testing.T, e *Endpoint) {
 	}
 }
 
-// With a flexible window a firing comes within it, and its scheduled time is that of the expression.
+// With a flexible window a firing comes within it, and its scheduled time is the expression's.
 func firingFlexibleWindow(t *testing.T, e *Endpoint) {
 	f := newFireTable(t, e)
 	due := f.nextHour()
@@ -278,7 +280,7 @@ func firingFlexibleWindow(t *testing.T, e *Endpoint) {
 	f.wantFired(t, want...)
 }
 
-// What is in a group that is deleted fires no more.
+// The schedules of a deleted group fire no more.
 func firingGroupDeleted(t *testing.T, e *Endpoint) {
 	f := newFireTable(t, e)
 	due := f.nextHour()

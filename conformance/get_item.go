@@ -14,7 +14,8 @@ var getItemChecks = []check{
 	{"Refused", getRefused},
 }
 
-// The answer for a missing item has no Item member; an item that projects to nothing is an empty Item.
+// The answer for a missing item has no Item member; an item that projects to nothing is an empty
+// Item.
 func getMissing(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.ok(t, "GetItem", `{"Key":{"pk":{"S":"a"}}}`).wantAbsent(t, "Item")

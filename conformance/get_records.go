@@ -24,7 +24,7 @@ var getRecordsChecks = []check{
 	{"Refused", recordsRefused},
 }
 
-// records reads the whole of the table's latest stream.
+// records returns all records of the table's latest stream.
 func (tb *table) records(t *testing.T) []streamtypes.Record {
 	t.Helper()
 	arn := aws.ToString(tb.awaitActive(t).LatestStreamArn)
@@ -35,7 +35,7 @@ func (tb *table) records(t *testing.T) []streamtypes.Record {
 	return records
 }
 
-// What each view type shows of an item's birth, change and end.
+// The images of each view type for an item's creation, change and removal.
 func recordsViewTypes(t *testing.T, e *Endpoint) {
 	first, second := item("pk", "a", "n", 1), item("pk", "a", "n", 2, "b", []byte{1}, "m", item("l", []any{true, nil}), "s", stringSet{"x"})
 	for _, row := range []struct {
@@ -110,7 +110,7 @@ func recordsMembers(t *testing.T, e *Endpoint) {
 	}
 }
 
-// compareSequence orders sequence numbers, which are decimals of any length.
+// compareSequence compares sequence numbers, which are decimals of any length.
 func compareSequence(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)
@@ -118,7 +118,7 @@ func compareSequence(a, b string) int {
 	return compareText(a, b)
 }
 
-// What kind of record each kind of write makes.
+// The kind of record of each kind of write.
 func recordsEveryWrite(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeNewAndOldImages))
 	tb.awaitStream(t)
@@ -240,7 +240,7 @@ func recordsPages(t *testing.T, e *Endpoint) {
 	}
 }
 
-// An iterator can be used again and gives the same records.
+// An iterator can be used again and returns the same records.
 func recordsIteratorsAreReusable(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeKeysOnly))
 	arn := tb.awaitStream(t)

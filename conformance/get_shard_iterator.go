@@ -14,7 +14,7 @@ var getShardIteratorChecks = []check{
 	{"Refused", iteratorRefused},
 }
 
-// shardOf gives the id of the shard that holds a record.
+// shardOf returns the ID of the shard that contains a record.
 func (tb *table) shardOf(t *testing.T, arn string, sequence string) string {
 	t.Helper()
 	shards, err := describeShards(t.Context(), tb.Streams, arn)
@@ -32,7 +32,7 @@ func (tb *table) shardOf(t *testing.T, arn string, sequence string) string {
 	return ""
 }
 
-// from reads a shard from a position to its present end.
+// from returns the records of a shard from a position to its present end.
 func (tb *table) from(t *testing.T, arn, shard string, kind streamtypes.ShardIteratorType, sequence string) []streamtypes.Record {
 	t.Helper()
 	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &arn, ShardId: &shard, ShardIteratorType: kind}
@@ -46,7 +46,7 @@ func (tb *table) from(t *testing.T, arn, shard string, kind streamtypes.ShardIte
 	return tb.drain(t, out.ShardIterator)
 }
 
-// drain reads from an iterator until a page is empty or the shard ends.
+// drain returns the records from an iterator on until a page is empty or the shard ends.
 func (tb *table) drain(t *testing.T, iterator *string) (records []streamtypes.Record) {
 	t.Helper()
 	for iterator != nil {
@@ -62,7 +62,7 @@ func (tb *table) drain(t *testing.T, iterator *string) (records []streamtypes.Re
 	return records
 }
 
-// Each type of iterator begins where it says.
+// Each type of iterator begins at its position.
 func iteratorTypes(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:N", stream(types.StreamViewTypeKeysOnly))
 	arn := tb.awaitStream(t)
@@ -91,7 +91,8 @@ func iteratorTypes(t *testing.T, e *Endpoint) {
 			t.Errorf("%s: got %q, want %q", kind, got, want)
 		}
 	}
-	// LATEST sees what is written from now on. (Amazon may begin a little earlier, so the last record alone is compared.)
+	// LATEST returns later records only. (Amazon may begin a little earlier, so only the last
+	// record is compared.)
 	out, err := e.Streams.GetShardIterator(t.Context(), &dynamodbstreams.GetShardIteratorInput{StreamArn: &arn, ShardId: &shard, ShardIteratorType: streamtypes.ShardIteratorTypeLatest})
 	if err != nil {
 		t.Fatal(err)

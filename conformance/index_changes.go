@@ -27,7 +27,8 @@ var indexChangeChecks = []check{
 	{"Refused", indexChangesRefused},
 }
 
-// buildTimeout is how long an index may take until it can be read: Amazon takes 8 to 17 minutes, on an empty table too.
+// buildTimeout is the limit for building an index. Amazon takes 8 to 17 minutes, even on an empty
+// table.
 const buildTimeout = 30 * time.Minute
 
 // addIndex adds a global index, written as for global. The answer must show it on its way.
@@ -74,7 +75,8 @@ func indexOf(d *types.TableDescription, name string) *types.GlobalSecondaryIndex
 	return nil
 }
 
-// awaitBuilt waits until an index is ACTIVE, as waiters do. Until then it is CREATING and says whether the backfill is under way.
+// awaitBuilt waits until an index is ACTIVE, as waiters do. Until then the index is CREATING and
+// reports whether the backfill is under way.
 func (tb *table) awaitBuilt(t *testing.T, name string) *types.TableDescription {
 	t.Helper()
 	for deadline := time.Now().Add(buildTimeout); ; time.Sleep(pollEvery) {
@@ -99,7 +101,7 @@ func (tb *table) awaitBuilt(t *testing.T, name string) *types.TableDescription {
 	}
 }
 
-// awaitRemoved waits until an index is gone.
+// awaitRemoved waits until an index is gone, and returns the table's description.
 func (tb *table) awaitRemoved(t *testing.T, name string) *types.TableDescription {
 	t.Helper()
 	var d *types.TableDescription
@@ -137,7 +139,7 @@ func (tb *table) holds(t *testing.T, index string, want []attributes) {
 	}
 }
 
-// definitionsOf writes a table's attribute definitions, sorted.
+// definitionsOf returns a table's attribute definitions as text, sorted.
 func definitionsOf(d *types.TableDescription) string {
 	var defs []string
 	for _, def := range d.AttributeDefinitions {
@@ -147,7 +149,7 @@ func definitionsOf(d *types.TableDescription) string {
 	return strings.Join(defs, " ")
 }
 
-// wave gives n items of which every fifth lacks the index key g.
+// wave returns n items. Every fifth lacks the index key g.
 func wave(n int) (items, indexed []attributes) {
 	for i := range n {
 		it := item("pk", fmt.Sprint("k", i), "n", i, "pad", strings.Repeat("x", 100))
@@ -160,7 +162,8 @@ func wave(n int) (items, indexed []attributes) {
 	return items, indexed
 }
 
-// An index that is added to a full table can be read when it is ACTIVE, holds what has its key, and is refused until then.
+// An index added to a full table is readable from ACTIVE on, and holds the items with its key;
+// earlier reads are refused.
 func indexAdded(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", global("other", "n:N", "KEYS_ONLY"))
 	items, indexed := wave(300)
@@ -190,7 +193,7 @@ func indexAdded(t *testing.T, e *Endpoint) {
 	wantItems(t, "query", got, []attributes{items[1], items[8], items[22], items[29]})
 }
 
-// Writes go on while an index is built, and it holds what they leave.
+// Writes continue while an index is built, and the index reflects them.
 func indexAddedWhileWriting(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	items, _ := wave(200)
@@ -252,7 +255,8 @@ func indexAddedProjections(t *testing.T, e *Endpoint) {
 	tb.holds(t, "include", []attributes{item("pk", "a", "g", "x", "in", 3)})
 }
 
-// Items whose attribute has another type, or is empty, are passed over and stay; when the index is there such writes are refused.
+// The backfill skips and keeps items whose attribute has another type or is empty. Later writes of
+// such items are refused.
 func indexAddedToWhatDoesNotFit(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	fits := item("pk", "fits", "g", "x")
@@ -270,7 +274,7 @@ func indexAddedToWhatDoesNotFit(t *testing.T, e *Endpoint) {
 	tb.holds(t, "byG", []attributes{fits, item("pk", "number", "g", "y", "v", 1)})
 }
 
-// A removed index is gone, with what only it needed; the table's items stay.
+// A removed index is gone, with the definitions of its attributes; the table's items stay.
 func indexRemoved(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", global("byG", "g:S n:N", "ALL"), global("byH", "h:S n:N", "ALL"))
 	it := item("pk", "a", "g", "x", "h", "y", "n", 1)
@@ -309,7 +313,8 @@ func indexRemovedAndAddedAgain(t *testing.T, e *Endpoint) {
 	tb.holds(t, "index", []attributes{item("pk", "c", "h", "y")})
 }
 
-// An index of a provisioned table needs throughput of its own, and one of an on-demand table has none.
+// An index of a provisioned table needs throughput of its own, and one of an on-demand table has
+// none.
 func indexAddedProvisioned(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", provisioned(1, 1))
 	const create = `{"AttributeDefinitions":[{"AttributeName":"g","AttributeType":"S"}],"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"byG",` +
@@ -327,7 +332,8 @@ func indexAddedProvisioned(t *testing.T, e *Endpoint) {
 		invalid+"Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: byG when BillingMode is PAY_PER_REQUEST")
 }
 
-// AttributeDefinitions add to the table's: what is not used is dropped, and an attribute keeps the type that it has.
+// AttributeDefinitions add to the table's: unused ones are dropped, and an attribute keeps its
+// type.
 func indexDefinitions(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", global("byN", "n:N", "ALL"))
 	tb.put(t, item("pk", "a", "n", 1, "g", "x"))
@@ -341,7 +347,7 @@ func indexDefinitions(t *testing.T, e *Endpoint) {
 	tb.holds(t, "byG", []attributes{item("pk", "a", "n", 1, "g", "x")})
 }
 
-// What is refused leaves the table as it was.
+// A refused change leaves the table unchanged.
 func indexChangesRefused(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:S", local("byL", "pk:S l:S", "ALL"), global("byG", "g:S", "ALL"))
 	create := func(name, key string) string {

@@ -12,7 +12,8 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// lateExpiryChecks are of an endpoint that removes expired items some time after their deadlines, as Amazon's does: until then they are items.
+// lateExpiryChecks are of an endpoint that removes expired items some time after their deadlines,
+// as Amazon's does: until then they are items.
 var lateExpiryChecks = []check{
 	{"SeenUntilRemoved", lateSeenUntilRemoved},
 	{"FilteredByReaders", lateFilteredByReaders},
@@ -21,14 +22,15 @@ var lateExpiryChecks = []check{
 	{"BornExpired", lateBornExpired},
 }
 
-// lateExpiryRecordChecks read what the stream says of it.
+// lateExpiryRecordChecks read the stream records of late removals.
 var lateExpiryRecordChecks = []check{
 	{"OverwriteIsAModify", lateRecordOverwrite},
 	{"InItsTime", lateRecordInItsTime},
 	{"ExpiredAndDeletedByAUser", lateRecordUserDelete},
 }
 
-// late is a table with one expired item, which is there, and one living one in a collection. It has been expired for a second or two.
+// late is a table with one expired item, which is there, and one living one in a collection. It has
+// been expired for a second or two.
 func late(t *testing.T, e *Endpoint, options ...tableOption) *table {
 	t.Helper()
 	tb := ttlTable(t, e, "pk:S sk:N", options...)
@@ -83,7 +85,7 @@ func lateSeenUntilRemoved(t *testing.T, e *Endpoint) {
 	look("2", 1)
 }
 
-// The filter that AWS recommends hides what has expired and is there.
+// The filter that AWS recommends hides expired items before their removal.
 func lateFilteredByReaders(t *testing.T, e *Endpoint) {
 	tb := late(t, e)
 	const filter = "#t > :now OR attribute_not_exists(#t)"
@@ -109,7 +111,7 @@ func lateFilteredByReaders(t *testing.T, e *Endpoint) {
 		`"ExpressionAttributeValues":{":now":{"N":"`+fmt.Sprint(now)+`"}}}`, conditionFailed, "")
 }
 
-// What has expired and is there is kept if its deadline is moved or taken away.
+// An expired item stays if its deadline is moved or removed before its removal.
 func lateRenewed(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	deadline := e.in(10 * time.Second)
@@ -142,7 +144,7 @@ func lateRenewed(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Writing to what has expired does not keep it, if its deadline stays what it is.
+// Writing to an expired item does not keep it if its deadline stays.
 func lateWritesDoNotPutOff(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	deadline := e.in(10 * time.Second)
@@ -171,7 +173,7 @@ func lateBornExpired(t *testing.T, e *Endpoint) {
 	tb.await(t, "removal", func() bool { return tb.get(t, item("pk", "a")) == nil })
 }
 
-// A write to what has expired and is there changes it, and what it wrote does not end with the old deadline.
+// A write changes an expired item before its removal, and a renewed item survives the old deadline.
 func lateRecordOverwrite(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S", stream(types.StreamViewTypeNewAndOldImages))
 	deadline := e.in(10 * time.Second)
@@ -187,7 +189,8 @@ func lateRecordOverwrite(t *testing.T, e *Endpoint) {
 	wantItem(t, "OldImage", fromStream(records[1].Dynamodb.OldImage), old)
 }
 
-// Each expiry makes one record, marked, not sooner after the deadline and not later than the endpoint removes items.
+// Each expiry makes one record, marked, not sooner after the deadline and not later than the
+// endpoint removes items.
 func lateRecordInItsTime(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:N", stream(types.StreamViewTypeKeysOnly))
 	const n = 30
@@ -215,7 +218,7 @@ func lateRecordInItsTime(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Who deletes what has expired and is there is its end's author, and it has no other.
+// A client that deletes an expired item is the author of its only removal.
 func lateRecordUserDelete(t *testing.T, e *Endpoint) {
 	tb := late(t, e, stream(types.StreamViewTypeNewAndOldImages))
 	out, err := e.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &tb.name, Key: item("pk", "p", "sk", 1), ReturnValues: types.ReturnValueAllOld})

@@ -16,7 +16,7 @@ var listStreamsChecks = []check{
 	{"Limits", listStreamsLimits},
 }
 
-// streamsOf lists the ARNs of a table's streams.
+// streamsOf returns the ARNs of a table's streams.
 func (tb *table) streamsOf(t *testing.T) []string {
 	t.Helper()
 	out, err := tb.Streams.ListStreams(t.Context(), &dynamodbstreams.ListStreamsInput{TableName: &tb.name})
@@ -33,7 +33,8 @@ func (tb *table) streamsOf(t *testing.T) []string {
 	return arns
 }
 
-// A table has no stream, then one, then that one still after it was switched off, and a second one after it was switched on again.
+// A table has no stream, then one, then that one still after it was switched off, and a second one
+// after it was switched on again.
 func listStreamsOfATable(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	if got := tb.streamsOf(t); len(got) != 0 {

@@ -57,7 +57,7 @@ func countOf(list []string, wanted string) (n int) {
 	return n
 }
 
-// A listing starts after a name, whether or not such a table exists.
+// A listing starts after a name, even if no such table exists.
 func listStartNeedNotExist(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	before := tb.name[:len(tb.name)-1]

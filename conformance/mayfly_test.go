@@ -19,10 +19,12 @@ func TestInProcess(t *testing.T) {
 	conformance.Exercise(t, func(t *testing.T) conformance.Endpoint { return openEmbedded(t, mayfly.Options{}) })
 }
 
-// The same database is held against the suite over a socket, by the SDK as applications configure it, with every request signed.
+// The same database is held against the suite over a socket, by the SDK as applications configure
+// it, with every request signed.
 func TestOverHTTP(t *testing.T) { conformance.Exercise(t, serveAndDial) }
 
-// In aws expiry it is held against it as well: what has expired is seen until it is removed, 20 to 50 seconds later here.
+// The suite also runs with aws expiry: expired items are visible until their removal, here 20 to 50
+// seconds later.
 func TestInProcessAWSExpiry(t *testing.T) {
 	conformance.Exercise(t, func(t *testing.T) conformance.Endpoint {
 		e := openEmbedded(t, mayfly.Options{Expiry: mayfly.ExpiryAWS, ExpiryDelay: "uniform:20s-50s"})
@@ -79,7 +81,8 @@ func serve(t *testing.T, db *mayfly.DB) (url string) {
 	return "http://" + listener.Addr().String()
 }
 
-// open opens a database in memory, on a clock that stands still: so the checks of expiry look at single milliseconds.
+// open opens a database in memory, on a clock that stands still: so the checks of expiry look at
+// single milliseconds.
 func open(t *testing.T, options mayfly.Options) *mayfly.DB {
 	options.ShardBytes = shardBytes
 	db, err := mayfly.Open("", options)

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// valuesFor writes an ExpressionAttributeValues member, with a leading comma, that holds those of the known values that the
-// expression names: the service refuses values that are not used. It is empty where the expression names none.
+// valuesFor returns an ExpressionAttributeValues member, with a leading comma, with those known
+// values that the expression names: the service refuses unused values. It is empty if the
+// expression names none.
 func valuesFor(expression string, known map[string]string) string {
 	var members []string
 	for _, name := range slices.Sorted(maps.Keys(known)) {
@@ -21,7 +22,8 @@ func valuesFor(expression string, known map[string]string) string {
 	return `,"ExpressionAttributeValues":{` + strings.Join(members, ",") + `}`
 }
 
-// hasPlaceholder says whether an expression names a placeholder, and not only a longer one that begins alike.
+// hasPlaceholder reports whether an expression names exactly this placeholder, not only a longer
+// one with the same beginning.
 func hasPlaceholder(expression, name string) bool {
 	for {
 		_, rest, found := strings.Cut(expression, name)

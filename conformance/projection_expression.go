@@ -7,21 +7,22 @@ var projectionExpressionChecks = []check{
 	{"Refused", projectionRefused},
 }
 
-// What each projection leaves of an item.
+// The attributes in each projection of an item.
 func projectionPicks(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.put(t, item("pk", "a", "s", "x", "l", []any{0, item("y", 1, "z", 2), []any{"p", "q"}, 3}, "m", item("a", item("b", 1, "c", 2), "d", 3)))
 	for projection, want := range map[string]string{
-		"s":                `{"s":{"S":"x"}}`,
-		"pk, s":            `{"pk":{"S":"a"},"s":{"S":"x"}}`,
-		"nope":             `{}`,
-		"s.nope, m[0]":     `{}`,
-		"m.d":              `{"m":{"M":{"d":{"N":"3"}}}}`,
-		"m.a.b, m.d":       `{"m":{"M":{"a":{"M":{"b":{"N":"1"}}},"d":{"N":"3"}}}}`,
-		"m.a.c, m.a.b":     `{"m":{"M":{"a":{"M":{"b":{"N":"1"},"c":{"N":"2"}}}}}}`,
-		"m.nope":           `{}`,
-		"l[0]":             `{"l":{"L":[{"N":"0"}]}}`,
-		"l[3], l[0]":       `{"l":{"L":[{"N":"0"},{"N":"3"}]}}`, // in the list's order, whatever the projection's
+		"s":            `{"s":{"S":"x"}}`,
+		"pk, s":        `{"pk":{"S":"a"},"s":{"S":"x"}}`,
+		"nope":         `{}`,
+		"s.nope, m[0]": `{}`,
+		"m.d":          `{"m":{"M":{"d":{"N":"3"}}}}`,
+		"m.a.b, m.d":   `{"m":{"M":{"a":{"M":{"b":{"N":"1"}}},"d":{"N":"3"}}}}`,
+		"m.a.c, m.a.b": `{"m":{"M":{"a":{"M":{"b":{"N":"1"},"c":{"N":"2"}}}}}}`,
+		"m.nope":       `{}`,
+		"l[0]":         `{"l":{"L":[{"N":"0"}]}}`,
+		// in the list's order, not the projection's
+		"l[3], l[0]":       `{"l":{"L":[{"N":"0"},{"N":"3"}]}}`,
 		"l[1].z, l[2][1]":  `{"l":{"L":[{"M":{"z":{"N":"2"}}},{"L":[{"S":"q"}]}]}}`,
 		"l[9]":             `{}`,
 		"l[9], l[3], s":    `{"l":{"L":[{"N":"3"}]},"s":{"S":"x"}}`,

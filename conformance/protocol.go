@@ -19,7 +19,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// protocolChecks speak HTTP themselves: they see what SDKs hide or never send.
+// protocolChecks speak HTTP directly, for details that SDKs hide or never send.
 var protocolChecks = []check{
 	{"Headers", protocolHeaders},
 	{"Healthy", protocolHealthy},
@@ -35,7 +35,7 @@ var protocolChecks = []check{
 	{"EmptyAnswers", protocolEmptyAnswers},
 }
 
-// exchange is an HTTP request to be sent; the zero value of a field is what an SDK sends.
+// exchange is an HTTP request; the zero value of a field means the SDK's.
 type exchange struct {
 	method, operation, contentType, body string
 	header                               map[string]string
@@ -96,7 +96,8 @@ func (e *Endpoint) trySend(t *testing.T, x exchange) (reply, error) {
 	return reply{response.StatusCode, response.Header, body}, err
 }
 
-// sign signs a request as the endpoint's client would; where the client has no credentials, with made-up ones.
+// sign signs a request like the endpoint's client, or with made-up credentials if the client has
+// none.
 func (e *Endpoint) sign(ctx context.Context, request *http.Request, body string) error {
 	options := e.DB.Options()
 	credentials, err := options.Credentials.Retrieve(ctx)
@@ -121,7 +122,7 @@ func (r reply) wantBody(t *testing.T, what string, status int, body string) {
 
 var requestID = regexp.MustCompile(`^[A-Z0-9]{52}$`)
 
-// wantAPIHeaders checks what every answer of the API carries.
+// wantAPIHeaders checks the headers of every answer of the API.
 func (r reply) wantAPIHeaders(t *testing.T, contentType string) {
 	t.Helper()
 	if got := r.header.Get("Content-Type"); got != contentType {
@@ -159,7 +160,7 @@ func protocolHealthy(t *testing.T, e *Endpoint) {
 	e.send(t, exchange{method: http.MethodGet, unsigned: true}).wantBody(t, "GET /", http.StatusOK, "healthy: dynamodb.….amazonaws.com ")
 }
 
-// What is no JSON object gets an error without a message.
+// A body that is no JSON object returns an error without a message.
 func protocolMalformedJSON(t *testing.T, e *Endpoint) {
 	const bare = `{"__type":"com.amazon.coral.service#SerializationException"}`
 	for _, body := range []string{``, `hello`, `{`, `{"TableName"`, `{"TableName":`, `{"TableName":"a"`, `{"TableName":"a",}`, `{'TableName':'a'}`, `{"TableName":"a"}}`, `{"TableName":"a\q"}`, `{"TableName":01}`} {
@@ -198,7 +199,7 @@ func protocolUnknownOperation(t *testing.T, e *Endpoint) {
 	}
 }
 
-// unknownXML is what requests that are none of the API's get.
+// unknownXML answers requests that are not the API's.
 const unknownXML = "<UnknownOperationException/>\n"
 
 func protocolContentType(t *testing.T, e *Endpoint) {
@@ -217,7 +218,7 @@ func protocolMethod(t *testing.T, e *Endpoint) {
 	}
 }
 
-// A request that is not signed is told so, unless the endpoint takes any credentials, none included.
+// An unsigned request is refused, unless the endpoint accepts any credentials or none.
 func protocolUnsigned(t *testing.T, e *Endpoint) {
 	r := e.send(t, exchange{operation: "ListTables", body: `{}`, unsigned: true})
 	if r.status == http.StatusOK {
@@ -242,7 +243,8 @@ func protocolErrorBodies(t *testing.T, e *Endpoint) {
 	}
 }
 
-// 16 MB are too many, whatever they say. The endpoint may hang up before it has read them all.
+// More than 16 MB are refused, for any content. The endpoint may hang up before it has read them
+// all.
 func protocolOversizedBody(t *testing.T, e *Endpoint) {
 	body := `{"TableName":"` + strings.Repeat("a", 16<<20) + `"}`
 	r, err := e.trySend(t, exchange{operation: "DescribeTable", body: body})
@@ -254,7 +256,8 @@ func protocolOversizedBody(t *testing.T, e *Endpoint) {
 	e.ok(t, "ListTables", `{}`)
 }
 
-// An answer is compressed for a client that says it can read that, and the checksum is of what was sent.
+// An answer is compressed for a client that accepts it, and the checksum is of the compressed
+// bytes.
 func protocolGzip(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.put(t, item("pk", "a", "v", bigString(50_000)))

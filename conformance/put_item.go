@@ -34,7 +34,7 @@ func putReplacesWhole(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "a", "sk", 3), nil)
 }
 
-// ALL_OLD gives the replaced item, or nothing at all where there was none.
+// ALL_OLD returns the replaced item, or no attributes if there was none.
 func putReturnValues(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	in := &dynamodb.PutItemInput{TableName: &tb.name, Item: item("pk", "a", "n", 1), ReturnValues: types.ReturnValueAllOld}
@@ -89,7 +89,7 @@ func putOneOfManyWins(t *testing.T, e *Endpoint) {
 	}
 }
 
-// On request the error carries the item that failed the condition; there is none to carry where no item was.
+// On request the error carries the item that failed the condition, if there is one.
 func putConditionFailureReturnsItem(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.put(t, item("pk", "a", "n", 1))

@@ -30,7 +30,7 @@ var queryChecks = []check{
 	{"Refused", queryRefused},
 }
 
-// query runs one page of a query whose key condition and values are given.
+// query runs one page of a query with a key condition and values.
 func (tb *table) query(t *testing.T, condition string, values attributes, change ...func(*dynamodb.QueryInput)) *dynamodb.QueryOutput {
 	t.Helper()
 	in := &dynamodb.QueryInput{TableName: &tb.name, KeyConditionExpression: &condition, ExpressionAttributeValues: values}
@@ -47,7 +47,7 @@ func (tb *table) query(t *testing.T, condition string, values attributes, change
 	return out
 }
 
-// queryAll follows LastEvaluatedKey to the end and gives the pages.
+// queryAll follows LastEvaluatedKey to the end and returns the pages.
 func (tb *table) queryAll(t *testing.T, condition string, values attributes, change ...func(*dynamodb.QueryInput)) (pages [][]attributes) {
 	t.Helper()
 	var start attributes
@@ -66,12 +66,12 @@ func (tb *table) queryAll(t *testing.T, condition string, values attributes, cha
 // backward reads in descending order.
 func backward(in *dynamodb.QueryInput) { in.ScanIndexForward = aws.Bool(false) }
 
-// onIndex reads an index.
+// onIndex returns a change that reads an index.
 func onIndex(name string) func(*dynamodb.QueryInput) {
 	return func(in *dynamodb.QueryInput) { in.IndexName = &name }
 }
 
-// column gives one attribute of each item as text, joined by blanks: what most checks of order compare.
+// column returns one attribute of each item as text, joined by blanks, for checks of order.
 func column(items []attributes, name string) string {
 	var cells []string
 	for _, it := range items {
@@ -135,7 +135,8 @@ func queryOrderOfNumbers(t *testing.T, e *Endpoint) {
 		"9.9999999999999999999999999999999999999E+125",
 	}
 	for i := range ascending {
-		i = (i*7 + 3) % len(ascending) // in some other order; 7 and the length have no common divisor
+		// in some other order; 7 and the length have no common divisor
+		i = (i*7 + 3) % len(ascending)
 		tb.put(t, item("pk", "p", "sk", number(ascending[i]), "rank", i))
 	}
 	var want []string
@@ -162,7 +163,7 @@ func queryOrderOfStrings(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Binaries sort as unsigned bytes, a prefix before what it begins.
+// Binaries sort as unsigned bytes, a prefix before its extensions.
 func queryOrderOfBinaries(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:B sk:B")
 	for _, sk := range [][]byte{{0xff, 0xff}, {0x80}, {0}, {0x7f}, {0, 1}, {0, 0}, {0xff}, {1}} {
@@ -177,7 +178,8 @@ func queryOrderOfBinaries(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Pages of every size give the same items in the same order, both ways, and each page but the last is full.
+// Pages of any size return the same items in the same order, both ways, and each page but the last
+// is full.
 func queryPagesByLimit(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:N")
 	var want []string
@@ -207,8 +209,8 @@ func queryPagesByLimit(t *testing.T, e *Endpoint) {
 	}
 }
 
-// A page that Limit ends has a LastEvaluatedKey, even where nothing follows: the service does not look further. One that the collection ends
-// has none.
+// A page that ends by Limit has a LastEvaluatedKey even if nothing follows, since the service does
+// not look further. A page that ends with the collection has none.
 func queryLimitReached(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:N")
 	for n := range 3 {
@@ -220,7 +222,7 @@ func queryLimitReached(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Limit counts what is read, before the filter: pages may be empty and still not the last.
+// Limit counts items read, before the filter: a page may be empty and still not the last.
 func queryPagesByLimitWithFilter(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:N")
 	for n := range 6 {

@@ -52,7 +52,8 @@ func indexGlobal(t *testing.T, e *Endpoint) {
 	}
 }
 
-// awaitIndex waits until an index holds so many entries: an endpoint may keep global indexes up to date asynchronously.
+// awaitIndex waits until an index holds so many entries: an endpoint may keep global indexes up to
+// date asynchronously.
 func (tb *table) awaitIndex(t *testing.T, name string, entries int) {
 	t.Helper()
 	tb.await(t, "index "+name, func() bool { return len(tb.scanAll(t, name)) == entries })
@@ -89,7 +90,7 @@ func indexFollowsWrites(t *testing.T, e *Endpoint) {
 	expect("after the deletion", "", "")
 }
 
-// An index shows its keys, the table's keys, and what it projects.
+// An index returns its keys, the table's keys, and its projected attributes.
 func indexProjections(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:S",
 		global("all", "g:S", "ALL"), global("keys", "g:S", "KEYS_ONLY"), global("some", "g:S", "INCLUDE a b"), local("lkeys", "pk:S g:S", "KEYS_ONLY"))
@@ -108,14 +109,15 @@ func indexProjections(t *testing.T, e *Endpoint) {
 	// ALL_PROJECTED_ATTRIBUTES is the default on an index, and can be said.
 	out := tb.query(t, "g = :g", item(":g", "x"), onIndex("keys"), func(in *dynamodb.QueryInput) { in.Select = types.SelectAllProjectedAttributes })
 	wantItems(t, "ALL_PROJECTED_ATTRIBUTES", out.Items, []attributes{keys})
-	// What a global index does not project cannot be had through it, nor filtered on.
+	// Attributes outside a global index's projection cannot be read or filtered on through the
+	// index.
 	const onKeys = `{"IndexName":"keys","KeyConditionExpression":"g = :v","ExpressionAttributeValues":{":v":{"S":"x"}},`
 	tb.refuse(t, "Query", onKeys+`"FilterExpression":"c = :v"}`, validation,
 		invalid+"Secondary index keys does not project one or more filter attributes: [c]")
 	tb.refuse(t, "Query", onKeys+`"ProjectionExpression":"a"}`, validation, invalid+"…")
 }
 
-// A local index gets from the table what it does not project, when asked for.
+// A local index reads other attributes from the table on request.
 func indexLocalFetchesTheRest(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:S", local("byN", "pk:S n:N", "KEYS_ONLY"))
 	full := item("pk", "p", "sk", "s", "n", 1, "a", 1)
@@ -154,7 +156,7 @@ func indexEqualKeysPage(t *testing.T, e *Endpoint) {
 	}
 }
 
-// names lists an item's attributes in order.
+// names returns the names of an item's attributes in order.
 func names(it attributes) []string {
 	var list []string
 	for name := range it {

@@ -31,7 +31,7 @@ type clockAnswer struct {
 	Unfinished bool  `json:"unfinished"`
 }
 
-// controllable says whether the endpoint has such a clock and lets it be moved.
+// controllable reports whether the endpoint has such a clock and lets clients move it.
 func (c remoteClock) controllable() bool {
 	a, err := c.ask(http.MethodGet, "", "")
 	return err == nil && a.Control

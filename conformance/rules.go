@@ -22,7 +22,7 @@ var ruleChecks = []check{
 	{"Missing", ruleMissing},
 }
 
-// newRule makes a rule that fires every day; it goes with its targets when the check ends.
+// newRule creates a rule that fires every day, and deletes it with its targets when the check ends.
 func newRule(t *testing.T, e *Endpoint, name string) (arn string) {
 	t.Helper()
 	out, err := e.Events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &name, ScheduleExpression: aws.String("rate(1 day)")})

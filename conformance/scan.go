@@ -25,7 +25,7 @@ var scanChecks = []check{
 	{"Refused", scanRefused},
 }
 
-// scan runs one page.
+// scan returns one page.
 func (tb *table) scan(t *testing.T, change ...func(*dynamodb.ScanInput)) *dynamodb.ScanOutput {
 	t.Helper()
 	in := &dynamodb.ScanInput{TableName: &tb.name}
@@ -39,7 +39,7 @@ func (tb *table) scan(t *testing.T, change ...func(*dynamodb.ScanInput)) *dynamo
 	return out
 }
 
-// scanPages follows LastEvaluatedKey to the end and gives the pages.
+// scanPages follows LastEvaluatedKey to the end and returns the pages.
 func (tb *table) scanPages(t *testing.T, change ...func(*dynamodb.ScanInput)) (pages [][]attributes) {
 	t.Helper()
 	var start attributes
@@ -55,7 +55,7 @@ func (tb *table) scanPages(t *testing.T, change ...func(*dynamodb.ScanInput)) (p
 	}
 }
 
-// scanAll gives all items of the table, or all entries of an index ("" is the table).
+// scanAll returns all items of the table, or all entries of an index ("" is the table).
 func (tb *table) scanAll(t *testing.T, index string) []attributes {
 	t.Helper()
 	return slices.Concat(tb.scanPages(t, func(in *dynamodb.ScanInput) {
@@ -65,7 +65,7 @@ func (tb *table) scanAll(t *testing.T, index string) []attributes {
 	})...)
 }
 
-// await waits until a condition holds that an endpoint may bring about asynchronously.
+// await waits for a condition that an endpoint may bring about asynchronously.
 func (tb *table) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	const longest = 30 * time.Second
@@ -76,14 +76,14 @@ func (tb *table) await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// sorted gives a column's cells in ascending order, for results that have none.
+// sorted returns a column's cells in ascending order, for results without an order.
 func sorted(cells string) string {
 	list := strings.Fields(cells)
 	slices.Sort(list)
 	return strings.Join(list, " ")
 }
 
-// Pages of every size give each item once, always in the same order.
+// Pages of any size return each item once, always in the same order.
 func scanPagesByLimit(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	var want []string
@@ -122,7 +122,8 @@ func scanPagesByMegabyte(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Segments divide the table: together they hold each item once, for any number of them, paged or not.
+// Segments divide the table: together they hold each item once, for any number of them, paged or
+// not.
 func scanSegments(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:N")
 	var items []attributes
@@ -217,7 +218,7 @@ func scanIndex(t *testing.T, e *Endpoint) {
 	wantItems(t, "byL", tb.scanAll(t, "byL"), []attributes{item("pk", "b", "sk", "1", "l", 5)})
 }
 
-// Pages and segments of an index give each entry once.
+// Pages and segments of an index return each entry once.
 func scanIndexPages(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:N", global("byG", "g:N", "ALL"))
 	var items []attributes

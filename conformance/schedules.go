@@ -17,7 +17,8 @@ import (
 // conflict is an error type of the scheduler's.
 const conflict = "ConflictException"
 
-// The target of schedules that are not to fire. Where an endpoint needs to know its targets, it knows DynamoDB's operations.
+// The target of schedules that do not fire during the suite. An endpoint that must know its targets
+// knows DynamoDB's operations.
 const (
 	roleARN    = "arn:aws:iam::000000000000:role/conformance"
 	putItemARN = "arn:aws:scheduler:::aws-sdk:dynamodb:putItem"
@@ -30,7 +31,7 @@ type scheduleGroup struct {
 	arn  string
 }
 
-// newScheduleGroup makes a group that no other check uses.
+// newScheduleGroup creates a group for one check.
 func newScheduleGroup(t *testing.T, e *Endpoint, tags ...string) *scheduleGroup {
 	t.Helper()
 	in := &scheduler.CreateScheduleGroupInput{Name: aws.String(scheduleName(t))}
@@ -53,13 +54,14 @@ func newScheduleGroup(t *testing.T, e *Endpoint, tags ...string) *scheduleGroup 
 	return g
 }
 
-// scheduleName is a name that no other check uses, in the characters and the length that schedules and groups may have.
+// scheduleName is a name that no other check uses, in the characters and the length that schedules
+// and groups may have.
 func scheduleName(t *testing.T) string {
 	parts := strings.Split(t.Name(), "/")
 	return fmt.Sprintf("mf-%.30s.%s", parts[len(parts)-1], strings.ToLower(rand.Text()[:12]))
 }
 
-// usual is a schedule that fires in ten years, with the changes made to it.
+// usual returns a schedule that fires in ten years, with the given changes.
 func (g *scheduleGroup) usual(name string, change ...func(*scheduler.CreateScheduleInput)) *scheduler.CreateScheduleInput {
 	in := &scheduler.CreateScheduleInput{
 		Name: &name, GroupName: &g.name, ScheduleExpression: aws.String("at(" + at(g.now().AddDate(10, 0, 0)) + ")"),
@@ -72,10 +74,10 @@ func (g *scheduleGroup) usual(name string, change ...func(*scheduler.CreateSched
 	return in
 }
 
-// at writes an instant as the expression at() has it, in UTC.
+// at returns an instant in the format of the expression at(), in UTC.
 func at(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05") }
 
-// create makes a schedule.
+// create creates a schedule and returns its ARN.
 func (g *scheduleGroup) create(t *testing.T, in *scheduler.CreateScheduleInput) (arn string) {
 	t.Helper()
 	out, err := g.Scheduler.CreateSchedule(t.Context(), in)
@@ -85,7 +87,7 @@ func (g *scheduleGroup) create(t *testing.T, in *scheduler.CreateScheduleInput) 
 	return aws.ToString(out.ScheduleArn)
 }
 
-// get reads a schedule; nil when there is none.
+// get returns a schedule, or nil.
 func (g *scheduleGroup) get(t *testing.T, name string) *scheduler.GetScheduleOutput {
 	t.Helper()
 	out, err := g.Scheduler.GetSchedule(t.Context(), &scheduler.GetScheduleInput{Name: &name, GroupName: &g.name})
@@ -107,7 +109,7 @@ func (g *scheduleGroup) delete(t *testing.T, name string) {
 	}
 }
 
-// names lists a group's schedules, page by page.
+// names returns the names of a group's schedules, read page by page.
 func (g *scheduleGroup) names(t *testing.T, change ...func(*scheduler.ListSchedulesInput)) (names []string) {
 	t.Helper()
 	in := &scheduler.ListSchedulesInput{GroupName: &g.name}
@@ -128,7 +130,7 @@ func (g *scheduleGroup) names(t *testing.T, change ...func(*scheduler.ListSchedu
 	}
 }
 
-// same compares what is printed alike.
+// same compares two values by their printed form.
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {

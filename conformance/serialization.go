@@ -2,7 +2,8 @@ package conformance
 
 import "testing"
 
-// serializationChecks send members of the wrong JSON type, which are refused before anything else is looked at.
+// serializationChecks send members of the wrong JSON type, which are refused before anything else
+// is looked at.
 var serializationChecks = []check{
 	{"Scalars", serializationScalars},
 	{"Collections", serializationCollections},
@@ -74,7 +75,8 @@ func serializationBlobs(t *testing.T, e *Endpoint) {
 	})
 }
 
-// Members that are null count as absent, unknown ones are ignored, whole numbers may have a fraction, and booleans may be words.
+// Members that are null count as absent, unknown ones are ignored, whole numbers may have a
+// fraction, and booleans may be words.
 func serializationLenient(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.put(t, item("pk", "a"), item("pk", "b"))

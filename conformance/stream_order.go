@@ -23,7 +23,8 @@ var streamLineageChecks = []check{
 	{"ParentsBeforeChildren", orderLineage},
 }
 
-// Writers that run side by side, each counting up its own keys: every key's records come in order, once.
+// Writers that run side by side, each counting up its own keys: every key's records come in order,
+// once.
 func orderPerKey(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeNewImage))
 	tb.awaitStream(t)
@@ -52,7 +53,8 @@ func (tb *table) putQuietly(t *testing.T, it attributes) {
 	}
 }
 
-// brokenOrder tells of the first key whose records do not count 0, 1, 2, … in the attribute n of their new images; "" when all do.
+// brokenOrder returns the first key whose records do not count 0, 1, 2, … in the attribute n of
+// their new images, or "".
 func brokenOrder(records []streamtypes.Record) string {
 	next := map[string]int{}
 	for _, r := range records {
@@ -93,8 +95,9 @@ func orderSequenceNumbers(t *testing.T, e *Endpoint) {
 	}
 }
 
-// orderLineage writes until shards have rolled over, then reads twice: a consumer that reads parents before their children sees each
-// key's records in order, and one that does not is shown to break it.
+// orderLineage writes until shards have rolled over, then reads twice: a consumer that reads
+// parents before their children sees each key's records in order, and one that does not is shown to
+// break it.
 func orderLineage(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeNewImage))
 	arn := tb.awaitStream(t)
@@ -132,7 +135,7 @@ func orderLineage(t *testing.T, e *Endpoint) {
 	}
 }
 
-// childShards counts the shards that have a parent.
+// childShards returns the number of shards with a parent.
 func (tb *table) childShards(t *testing.T, arn string) (n int) {
 	t.Helper()
 	shards, err := describeShards(t.Context(), tb.Streams, arn)
@@ -147,7 +150,8 @@ func (tb *table) childShards(t *testing.T, arn string) (n int) {
 	return n
 }
 
-// wantLineage checks that parents are listed before their children and are closed, and that a child begins after its parent's end.
+// wantLineage checks that parents are listed before their children and are closed, and that a child
+// begins after its parent's end.
 func (tb *table) wantLineage(t *testing.T, arn string) {
 	t.Helper()
 	shards, err := describeShards(t.Context(), tb.Streams, arn)

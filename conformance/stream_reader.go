@@ -9,20 +9,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// StreamReader reads a stream from its oldest record on, and each item's records in the order in which they were made.
+// StreamReader reads a stream from its oldest record on, and each item's records in the order in
+// which they were made.
 //
-// A stream is a forest of shards. All records of an item go to one shard at a time; when that shard is closed, the item's
-// later records go to a child of it. So order holds within a shard, and from a parent to its child, and nowhere
-// else: the reader starts on a shard only when it has read the shard's parent to the end. A shard whose parent is no longer
-// listed, because it was trimmed, has nothing to wait for.
+// A stream is a forest of shards. All records of an item go to one shard at a time; when that shard
+// is closed, the item's later records go to a child of it. So order holds within a shard, and from
+// a parent to its child, and nowhere else: the reader starts on a shard only when it has read the
+// shard's parent to the end. A shard whose parent is no longer listed, because it was trimmed, has
+// nothing to wait for.
 //
 // A reader is for one goroutine. It keeps its place between calls of Read.
 type StreamReader struct {
 	Client    *dynamodbstreams.Client
 	StreamARN string
 
-	// IgnoreLineage reads every shard from the start, beside its parent. That is how a consumer loses the order; it is here so
-	// that a test can show that it does.
+	// IgnoreLineage reads every shard from the start, beside its parent. That is how a consumer
+	// loses the order; it is here so that a test can show that it does.
 	IgnoreLineage bool
 
 	// PageSize is the most records to take from a shard at a time, 1 to 1,000; 0 is 1,000.
@@ -31,15 +33,15 @@ type StreamReader struct {
 	shards map[string]*shardPosition
 }
 
-// shardPosition is how far a reader has come in a shard.
+// shardPosition is a reader's position in a shard.
 type shardPosition struct {
 	parent   string
-	iterator string // where to go on; empty before the first page
+	iterator string // of the next page; empty before the first
 	finished bool   // closed and read to its end
 }
 
-// Read gives all records that are there and have not been read yet, in an order that a consumer may rely on for each item.
-// An empty answer is no end: later calls find later records.
+// Read returns all records that exist and have not been read yet, in an order that keeps each
+// item's records in theirs. An empty answer is no end: later calls return later records.
 func (r *StreamReader) Read(ctx context.Context) ([]types.Record, error) {
 	var records []types.Record
 	for {
@@ -65,7 +67,7 @@ func (r *StreamReader) Read(ctx context.Context) ([]types.Record, error) {
 	}
 }
 
-// readable says whether it is the shard's turn.
+// readable reports whether a shard may be read: its parent has been read to the end.
 func (r *StreamReader) readable(id string) bool {
 	shard := r.shards[id]
 	if shard.finished {
@@ -75,7 +77,7 @@ func (r *StreamReader) readable(id string) bool {
 	return r.IgnoreLineage || parent == nil || parent.finished
 }
 
-// list brings the reader's shards up to date and gives the ids in the order listed.
+// list refreshes the reader's shards and returns their IDs in the listed order.
 func (r *StreamReader) list(ctx context.Context) ([]string, error) {
 	if r.shards == nil {
 		r.shards = map[string]*shardPosition{}
@@ -94,7 +96,7 @@ func (r *StreamReader) list(ctx context.Context) ([]string, error) {
 	return order, nil
 }
 
-// page reads the next page of a shard.
+// page returns the next page of a shard.
 func (r *StreamReader) page(ctx context.Context, id string) ([]types.Record, error) {
 	shard := r.shards[id]
 	if shard.iterator == "" {
@@ -117,7 +119,7 @@ func (r *StreamReader) page(ctx context.Context, id string) ([]types.Record, err
 	return out.Records, nil
 }
 
-// describeShards lists all shards of a stream, page by page.
+// describeShards returns all shards of a stream, read page by page.
 func describeShards(ctx context.Context, client *dynamodbstreams.Client, streamARN string) ([]types.Shard, error) {
 	var shards []types.Shard
 	var start *string

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// activeTimeout is how long a table may take to become ACTIVE, or to go.
+// activeTimeout is the limit for a table to become ACTIVE, or to disappear.
 const activeTimeout = 2 * time.Minute
 
 // table is a table that a check made; it is deleted when the check ends.
@@ -38,7 +38,7 @@ func newTable(t *testing.T, e *Endpoint, key string, options ...tableOption) *ta
 	return create(t, e, in)
 }
 
-// create makes a table as asked, deletes it when the check ends, and waits until it is ACTIVE.
+// create creates a table, waits until it is ACTIVE, and deletes it when the check ends.
 func create(t *testing.T, e *Endpoint, in *dynamodb.CreateTableInput) *table {
 	t.Helper()
 	out, err := e.DB.CreateTable(t.Context(), in)
@@ -73,7 +73,8 @@ func deleteTable(t *testing.T, e *Endpoint, name string) {
 // pollEvery is the pause between two looks at something asynchronous.
 const pollEvery = 20 * time.Millisecond
 
-// awaitActive waits until the table and its global indexes are ACTIVE: an endpoint may create and change them behind the answer.
+// awaitActive waits until the table and its global indexes are ACTIVE: an endpoint may create and
+// change them behind the answer.
 func (tb *table) awaitActive(t *testing.T) *types.TableDescription {
 	t.Helper()
 	deadline := time.Now().Add(activeTimeout)
@@ -101,7 +102,7 @@ func isActive(d *types.TableDescription) bool {
 	return true
 }
 
-// uniqueName names a table after its check, so that a leftover can be traced, with a random end.
+// uniqueName returns a name for a table from its check, to trace leftovers, with a random end.
 func uniqueName(t *testing.T) string {
 	parts := strings.Split(t.Name(), "/")
 	readable := strings.Map(func(r rune) rune {
@@ -113,7 +114,7 @@ func uniqueName(t *testing.T) string {
 	return fmt.Sprintf("mf-%.60s-%s", readable, strings.ToLower(rand.Text()[:12]))
 }
 
-// keySchema reads "pk:S sk:N" and declares the attributes in the request.
+// keySchema returns the schema of "pk:S sk:N" and declares the attributes in the request.
 func keySchema(in *dynamodb.CreateTableInput, key string) []types.KeySchemaElement {
 	var schema []types.KeySchemaElement
 	for i, part := range strings.Fields(key) {
@@ -138,7 +139,7 @@ func define(in *dynamodb.CreateTableInput, name string, kind types.ScalarAttribu
 	in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: kind})
 }
 
-// projection reads "ALL", "KEYS_ONLY" or "INCLUDE a b".
+// projection returns the projection of "ALL", "KEYS_ONLY" or "INCLUDE a b".
 func projection(text string) *types.Projection {
 	kind, attributes, _ := strings.Cut(text, " ")
 	p := &types.Projection{ProjectionType: types.ProjectionType(kind)}
@@ -166,14 +167,14 @@ func global(name, key, holds string) tableOption {
 	}
 }
 
-// stream gives the table a stream.
+// stream enables a stream on the table.
 func stream(view types.StreamViewType) tableOption {
 	return func(in *dynamodb.CreateTableInput) {
 		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: view}
 	}
 }
 
-// provisioned gives the table throughput instead of billing per request.
+// provisioned sets the table's throughput instead of billing per request.
 func provisioned(read, write int64) tableOption {
 	return func(in *dynamodb.CreateTableInput) {
 		in.BillingMode = types.BillingModeProvisioned
@@ -181,7 +182,8 @@ func provisioned(read, write int64) tableOption {
 	}
 }
 
-// fill replaces $T in a body by the table's name. A body that does not mention $T gets a TableName member.
+// fill replaces $T in a body by the table's name. A body that does not mention $T gets a TableName
+// member.
 func (tb *table) fill(body string) string {
 	if !strings.Contains(body, "$T") {
 		rest := strings.TrimPrefix(strings.TrimSpace(body), "{")
@@ -237,7 +239,7 @@ func (tb *table) load(t *testing.T, items []attributes) {
 	}
 }
 
-// get reads an item strongly; nil when there is none.
+// get returns an item by a strong read, or nil.
 func (tb *table) get(t *testing.T, key attributes) attributes {
 	t.Helper()
 	out, err := tb.DB.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &tb.name, Key: key, ConsistentRead: aws.Bool(true)})
@@ -247,7 +249,7 @@ func (tb *table) get(t *testing.T, key attributes) attributes {
 	return out.Item
 }
 
-// wantStored checks what is stored under a key; nil: nothing.
+// wantStored checks the stored item of a key; nil: none.
 func (tb *table) wantStored(t *testing.T, key, want attributes) {
 	t.Helper()
 	wantItem(t, "stored under "+itemText(key), tb.get(t, key), want)

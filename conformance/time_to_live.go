@@ -40,7 +40,7 @@ func (tb *table) setTTL(t *testing.T, enabled bool, attribute string) {
 	})
 }
 
-// describeTTL gives the status and the attribute; "" where none is shown.
+// describeTTL returns the status and the attribute, or "" for a missing one.
 func (tb *table) describeTTL(t *testing.T) (types.TimeToLiveStatus, string) {
 	t.Helper()
 	out, err := tb.DB.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &tb.name})
@@ -71,7 +71,7 @@ func ttlOnAndOff(t *testing.T, e *Endpoint) {
 	}
 }
 
-// The attribute may be a key, whatever the key's type, and may have any name of up to 255 characters.
+// The attribute may be a key of any type, and may have any name of up to 255 characters.
 func ttlAttributeMayBeAKey(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:N", global("byG", "g:N", "ALL"))
 	for _, attribute := range []string{"sk", "pk", "g", strings.Repeat("long", 63) + "abc", "a.b [c]", "é"} {
@@ -93,7 +93,7 @@ func ttlEndsWithItsTable(t *testing.T, e *Endpoint) {
 	}
 }
 
-// What contradicts the present setting is refused, and leaves it as it is.
+// A change that contradicts the present setting is refused, and leaves it unchanged.
 func ttlConflicts(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	set := func(enabled, attribute string) string {

@@ -28,14 +28,15 @@ var clientTokenChecks = []check{
 	{"ForgottenAfterTenMinutes", transactTokenForgotten},
 }
 
-// transact runs a transaction.
+// transact runs a transaction and returns its error.
 func (e *Endpoint) transact(t *testing.T, actions ...types.TransactWriteItem) error {
 	t.Helper()
 	_, err := e.DB.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: actions})
 	return err
 }
 
-// wantCanceled checks the cancellation reasons, each written "Code" or "Code: message", and that the error's message lists their codes.
+// wantCanceled checks the cancellation reasons, each written "Code" or "Code: message", and that
+// the error's message lists their codes.
 func wantCanceled(t *testing.T, err error, reasons ...string) *types.TransactionCanceledException {
 	t.Helper()
 	var canceled *types.TransactionCanceledException
@@ -61,7 +62,7 @@ func wantCanceled(t *testing.T, err error, reasons ...string) *types.Transaction
 	return canceled
 }
 
-// isConflict says whether a transaction gave way to another one.
+// isConflict reports whether a transaction gave way to another one.
 func isConflict(err error) bool {
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) {
@@ -130,7 +131,8 @@ func transactReasonsCarryItems(t *testing.T, e *Endpoint) {
 	wantItem(t, "none stored", reasons[2].Item, nil)
 }
 
-// What only the stored data or the schema shows to be wrong is a reason and not an error of its own.
+// A fault that only the stored data or the schema reveals is a cancellation reason, not an error of
+// its own.
 func transactReasonsOfValidation(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.put(t, item("pk", "a", "s", "text"), item("pk", "big", "v", bigString(399<<10)))
@@ -147,7 +149,7 @@ func transactReasonsOfValidation(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "p"), nil)
 }
 
-// No action sees what another one of its transaction does.
+// No action sees the effects of another in its transaction.
 func transactConditionsSeeTheStateBefore(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.put(t, item("pk", "a", "n", 1))
@@ -162,14 +164,15 @@ func transactConditionsSeeTheStateBefore(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "b"), item("pk", "b"))
 }
 
-// tokened is a transaction that counts, with a client token.
+// tokened returns a transaction that adds to a counter, with a client token.
 func tokened(tb *table, token string, by int) *dynamodb.TransactWriteItemsInput {
 	return &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: []types.TransactWriteItem{
 		{Update: &types.Update{TableName: &tb.name, Key: item("pk", "a"), UpdateExpression: aws.String("ADD n :by"), ExpressionAttributeValues: item(":by", by)}},
 	}}
 }
 
-// A transaction that is sent again with its token is applied once; the token does not fit another transaction.
+// A transaction that is sent again with its token is applied once; the token does not fit another
+// transaction.
 func transactClientToken(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	token := uniqueName(t)[3:]

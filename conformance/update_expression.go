@@ -20,12 +20,12 @@ var updateValues = map[string]string{
 	":max": `{"N":"99999999999999999999999999999999999999"}`, ":tiny": `{"N":"0.1"}`, ":huge": `{"N":"9.9E+125"}`,
 }
 
-// updateBody writes an UpdateItem request with the values that the expression names.
+// updateBody returns an UpdateItem request with the values that the expression names.
 func updateBody(expression string) string {
 	return `{"Key":{"pk":{"S":"a"}},"UpdateExpression":"` + expression + `"` + valuesFor(expression, updateValues) + `}`
 }
 
-// What each action makes of an item.
+// The effect of each action on an item.
 func updateExpressionEffects(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	for _, row := range []struct {
@@ -87,7 +87,7 @@ func updateExpressionAllSeeTheOldItem(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "a"), item("pk", "a", "x", 2, "y", 1, "l", []any{2, 1}))
 }
 
-// Sums are exact to 38 digits, and refused where the range ends.
+// Sums are exact to 38 digits, and refused beyond the range.
 func updateExpressionArithmetic(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	for _, row := range []struct{ before, expression, after string }{
@@ -106,7 +106,8 @@ func updateExpressionArithmetic(t *testing.T, e *Endpoint) {
 	tb.ok(t, "PutItem", `{"Item":{"pk":{"S":"a"}},"ConditionExpression":"a = :h","ExpressionAttributeValues":{":h":{"N":"9.9E+125"}}}`)
 }
 
-// refuseUpdate checks that an update expression is refused, in the envelope that UpdateItem puts around such messages.
+// refuseUpdate checks that an update expression is refused, in the envelope that UpdateItem puts
+// around such messages.
 func refuseUpdate(t *testing.T, tb *table, expression, message string) {
 	t.Helper()
 	tb.refuse(t, "UpdateItem", updateBody(expression), validation, "1 validation error detected: Invalid UpdateExpression: "+message)
@@ -163,7 +164,8 @@ func updateExpressionOperands(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "a"), nil)
 }
 
-// What only the stored item shows to be wrong is refused without the expression's name, and nothing is written.
+// A fault that only the stored item reveals is refused without the expression's name, and nothing
+// is written.
 func updateExpressionFailsOnData(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	stored := item("pk", "a", "s", "text", "l", []any{1}, "ss", stringSet{"a"}, "n", 1)

@@ -22,7 +22,7 @@ var updateItemChecks = []check{
 	{"Concurrent", updateConcurrent},
 }
 
-// An update makes the item where there is none, and keeps what it does not name.
+// An update creates a missing item, and keeps attributes that it does not name.
 func updateCreatesOrChanges(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:N")
 	key := item("pk", "a", "sk", 1)
@@ -44,7 +44,8 @@ func updateCreatesOrChanges(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, key, item("pk", "a", "sk", 1, "b", 42))
 }
 
-// An update that says nothing creates the item if it is missing; one that only removes does not.
+// An update without an expression creates the item if it is missing; one that only removes does
+// not.
 func updateWithoutExpression(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.ok(t, "UpdateItem", `{"Key":{"pk":{"S":"a"}}}`)
@@ -58,7 +59,7 @@ func updateReturnValues(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	for _, row := range []struct {
 		kind           types.ReturnValue
-		changed, added attributes // what is returned for an existing item, and for a new one
+		changed, added attributes // the returned attributes for an existing item, and for a new one
 	}{
 		{types.ReturnValueNone, nil, nil},
 		{types.ReturnValueAllOld, item("pk", "a", "n", 1, "gone", true, "kept", "k"), nil},
@@ -85,7 +86,8 @@ func updateReturnValues(t *testing.T, e *Endpoint) {
 	}
 }
 
-// UPDATED_* return only the fragments that the expression names, and no Attributes when nothing is left to show.
+// UPDATED_* return only the fragments that the expression names, and no Attributes when nothing is
+// left to show.
 func updateReturnValuesOfFragments(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	reset := func() { tb.put(t, item("pk", "a", "m", item("x", 1, "y", 2), "l", []any{"p", "q", "r"})) }

@@ -15,7 +15,7 @@ var updateScheduleChecks = []check{
 	{"Refused", updateScheduleRefused},
 }
 
-// update is the request that makes of a schedule what CreateSchedule would have made.
+// update returns the request that gives a schedule the settings of a CreateSchedule request.
 func update(in *scheduler.CreateScheduleInput) *scheduler.UpdateScheduleInput {
 	return &scheduler.UpdateScheduleInput{
 		Name: in.Name, GroupName: in.GroupName, ScheduleExpression: in.ScheduleExpression, ScheduleExpressionTimezone: in.ScheduleExpressionTimezone,
@@ -24,7 +24,7 @@ func update(in *scheduler.CreateScheduleInput) *scheduler.UpdateScheduleInput {
 	}
 }
 
-// What an update leaves out is reset, and not kept.
+// An update resets omitted members.
 func updateScheduleReplacesAll(t *testing.T, e *Endpoint) {
 	g := newScheduleGroup(t, e)
 	arn := g.create(t, g.usual("a", func(in *scheduler.CreateScheduleInput) {

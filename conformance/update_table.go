@@ -16,7 +16,7 @@ var updateTableChecks = []check{
 	{"IndexesRefused", updateIndexesRefused},
 }
 
-// update makes an UpdateTable call that must succeed, and waits until the table has settled.
+// update makes an UpdateTable call that must succeed, and waits until the change is complete.
 func (tb *table) update(t *testing.T, in *dynamodb.UpdateTableInput) *types.TableDescription {
 	t.Helper()
 	in.TableName = &tb.name
@@ -44,7 +44,7 @@ func updateThroughput(t *testing.T, e *Endpoint) {
 			"Current WriteCapacityUnits provisioned for the table: 1. Requested WriteCapacityUnits: 1. Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.")
 }
 
-// A table moves to on-demand billing, where its throughput reads zero, and back.
+// A table moves to on-demand billing, with a throughput of zero, and back.
 func updateBillingMode(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", provisioned(2, 2))
 	d := tb.update(t, &dynamodb.UpdateTableInput{BillingMode: types.BillingModePayPerRequest})

@@ -25,7 +25,7 @@ type (
 	binarySet [][]byte
 )
 
-// item builds an item or a key from names and values in turn: item("pk", "a", "n", 1).
+// item returns an item or a key of alternating names and values: item("pk", "a", "n", 1).
 func item(pairs ...any) attributes {
 	built := attributes{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -34,7 +34,8 @@ func item(pairs ...any) attributes {
 	return built
 }
 
-// value builds an attribute value: string S, int and number N, []byte B, bool BOOL, nil NULL, []any L, attributes M.
+// value builds an attribute value: string S, int and number N, []byte B, bool BOOL, nil NULL, []any
+// L, attributes M.
 func value(v any) types.AttributeValue {
 	switch v := v.(type) {
 	case string:
@@ -88,7 +89,7 @@ func wantItems(t *testing.T, what string, got, want []attributes) {
 	}
 }
 
-// itemText writes an item so that equal items have equal text.
+// itemText returns an item as text. Equal items have equal text.
 func itemText(it attributes) string {
 	if it == nil {
 		return "(none)"
@@ -104,7 +105,7 @@ func itemsText(items []attributes) string {
 	return canonicalJSON(texts)
 }
 
-// wireItem gives an item the shape of its JSON.
+// wireItem returns an item in the shape of its JSON.
 func wireItem(it attributes) map[string]any {
 	wire := make(map[string]any, len(it))
 	for name, v := range it {
@@ -157,7 +158,7 @@ func anys(texts []string) []any {
 	return wide
 }
 
-// canonicalJSON writes decoded JSON with sorted names and with the elements of sets sorted.
+// canonicalJSON returns decoded JSON with sorted names and sorted elements of sets.
 func canonicalJSON(v any) string {
 	text, err := json.Marshal(sortSets(v))
 	if err != nil {
@@ -166,7 +167,7 @@ func canonicalJSON(v any) string {
 	return string(text)
 }
 
-// sortSets sorts the elements of every SS, NS and BS in decoded JSON; it copies what it changes.
+// sortSets returns decoded JSON with the elements of every SS, NS and BS sorted, in a copy.
 func sortSets(v any) any {
 	switch v := v.(type) {
 	case answer:
@@ -205,7 +206,8 @@ func compareText(a, b string) int {
 	}
 }
 
-// fromStream turns an image or a key of a stream record into the table's vocabulary: the Streams client has types of its own.
+// fromStream turns an image or a key of a stream record into the table's vocabulary: the Streams
+// client has types of its own.
 func fromStream(image map[string]streamtypes.AttributeValue) attributes {
 	if image == nil {
 		return nil
