@@ -1,4 +1,5 @@
-// Package brokertest is what the tests of the brokers' readers share: readings as messages, a series that they go into by a connection that can be cut, and what has to be there in the end.
+// Package brokertest is shared by the tests of the brokers' readers: readings as messages, a series
+// behind a connection that can be cut, and checks of the final samples.
 package brokertest
 
 import (
@@ -22,22 +23,23 @@ import (
 // Start is the instant of the first reading.
 var Start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Devices is how many devices there are: reading i is of device i modulo Devices.
+// Devices is the number of devices: reading i is of device i modulo Devices.
 const Devices = 3
 
-// Reading is the message of a reading, as JSON.
+// Reading returns the message of a reading, as JSON.
 func Reading(i int) []byte {
 	return fmt.Appendf(nil, `{"device":%q,"time":%q,"n":%d}`, name(i%Devices), Start.Add(time.Duration(i)*time.Second).Format(time.RFC3339), i)
 }
 
-// Limit is how long is waited for what has to happen.
+// Limit is the time limit for Await.
 const Limit = time.Minute
 
-// World is a series in a database whose clock stands still, two days behind Start. Its retention is 30 days.
+// World is a series in a database with a frozen clock, two days after Start. Its retention is 30
+// days.
 type World struct {
 	t      testing.TB
 	Cut    *Cut
-	Client *dynamodb.Client // by Cut
+	Client *dynamodb.Client // connected through Cut
 	Series *timeseries.Series
 	mu     struct {
 		sync.Mutex
@@ -45,7 +47,7 @@ type World struct {
 	}
 }
 
-// New makes a world.
+// New returns a new world.
 func New(t testing.TB) *World {
 	t.Helper()
 	db, err := mayfly.Open("", mayfly.Options{Start: Start.Add(48 * time.Hour), Frozen: true})
@@ -70,7 +72,8 @@ func New(t testing.TB) *World {
 	return w
 }
 
-// Receiver makes a receiver of readings with a writer of its own, as every process has one. The writer is not patient.
+// Receiver returns a receiver of readings with a writer of its own, like another process. The
+// writer retries for a short time only.
 func (w *World) Receiver() *timeseries.Receiver {
 	w.t.Helper()
 	writer, err := w.Series.Writer(context.Background(), timeseries.WriterOptions{RetryFor: 10 * time.Millisecond})
@@ -90,26 +93,27 @@ func (w *World) Receiver() *timeseries.Receiver {
 	return r
 }
 
-// Aside is what was put aside so far.
+// Aside returns the rejected lines so far.
 func (w *World) Aside() []timeseries.Rejected {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.aside[:len(w.mu.aside):len(w.mu.aside)]
 }
 
-// Count is how many samples there are.
+// Count returns the number of samples.
 func (w *World) Count() int {
 	w.t.Helper()
 	return Count(w.t, w.Series)
 }
 
-// Want fails the test unless the first n readings are there, each once and in order, and nothing else, and the latest of each device is known.
+// Want fails the test unless the series has exactly the first n readings, each once and in order,
+// and the latest of each device.
 func (w *World) Want(n int) {
 	w.t.Helper()
 	Want(w.t, w.Series, n)
 }
 
-// Count is how many samples a series has.
+// Count returns the number of samples in a series.
 func Count(t testing.TB, series *timeseries.Series) (n int) {
 	t.Helper()
 	for d := range Devices {
@@ -129,7 +133,7 @@ func read(t testing.TB, series *timeseries.Series, device int) func(func(timeser
 
 func name(device int) string { return fmt.Sprintf("device-%d", device) }
 
-// Want is World.Want of any series.
+// Want is World.Want for any series.
 func Want(t testing.TB, series *timeseries.Series, n int) {
 	t.Helper()
 	for d := range Devices {
@@ -159,7 +163,7 @@ func Want(t testing.TB, series *timeseries.Series, n int) {
 	}
 }
 
-// Await waits until something is so.
+// Await waits until a condition is true.
 func Await(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(Limit); !so(); time.Sleep(5 * time.Millisecond) {
@@ -169,7 +173,7 @@ func Await(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// Run is a reader that runs.
+// Run is a running reader.
 type Run struct {
 	t     testing.TB
 	end   context.CancelFunc
@@ -185,7 +189,7 @@ func Go(t testing.TB, run func(ctx context.Context) error) *Run {
 	return r
 }
 
-// End stops it, as a signal does, and fails the test unless it ends without an error.
+// End stops the reader like a signal, and fails the test if it returns an error.
 func (r *Run) End() {
 	r.t.Helper()
 	r.end()
@@ -194,7 +198,7 @@ func (r *Run) End() {
 	}
 }
 
-// Ended waits until it has ended by itself.
+// Ended waits until the reader ends by itself.
 func (r *Run) Ended() error {
 	r.t.Helper()
 	select {
@@ -206,27 +210,28 @@ func (r *Run) Ended() error {
 	}
 }
 
-// Cut is a connection to the database that can be cut off, as though the process had been killed: at some call, before it or behind it, and all that follow are refused, so that
-// nobody tries them again.
+// Cut is a connection to the database that can be cut before or after some call, as if the process
+// had been killed. It refuses all later calls, without retries.
 type Cut struct {
 	Over http.RoundTripper // to the database
 	mu   struct {
 		sync.Mutex
 		cut    bool
-		left   int // calls until it is cut; less than 0: it is not
+		left   int // calls before the cut; negative: no cut
 		behind bool
 		then   func()
 	}
 }
 
-// After cuts it at the nth call from now on, counted from 0: before that is carried out, or behind it, when only its answer is lost. then is called at that moment; nil: nothing is.
+// After schedules a cut at the nth call from now, counted from 0: before the call is executed, or
+// behind it, so that only the answer is lost. It calls then at that moment, unless nil.
 func (c *Cut) After(n int, behind bool, then func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.cut, c.mu.left, c.mu.behind, c.mu.then = false, n, behind, then
 }
 
-// Mend ends that, and tells whether it was cut.
+// Mend restores the connection, and reports whether it was cut.
 func (c *Cut) Mend() (was bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

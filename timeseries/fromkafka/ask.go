@@ -11,21 +11,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// asker asks the brokers about the topic and the group, and consumes nothing.
+// asker queries the brokers about the topic and the group, and consumes nothing.
 type asker struct {
 	client *kgo.Client
 	name   string
 	group  string
 }
 
-// topic is what the brokers say of one.
+// topic is the brokers' description of a topic.
 type topic struct {
-	id         [16]byte // zero where the brokers have no such thing
+	id         [16]byte // zero if the brokers have no ids
 	partitions []int32
 	leaders    map[int32]int32 // brokers, by partition
 }
 
-// askLimit is how long what is asked is tried again.
+// askLimit limits the retries of a query.
 const askLimit = 5 * time.Second
 
 func newAsker(o Options) (*asker, error) {
@@ -38,7 +38,7 @@ func newAsker(o Options) (*asker, error) {
 
 func (a *asker) close() { a.client.Close() }
 
-// topic looks whether the topic is there, without making it.
+// topic reads the description of the topic, without creating it.
 func (a *asker) topic(ctx context.Context) (found topic, err error) {
 	request := kmsg.NewPtrMetadataRequest()
 	wanted := kmsg.NewMetadataRequestTopic()
@@ -64,13 +64,13 @@ func (a *asker) topic(ctx context.Context) (found topic, err error) {
 	return found, err
 }
 
-// What can be asked of partitions' offsets.
+// Special offsets of a partition.
 const (
-	atStart = -2 // the first that there is
-	atEnd   = -1 // behind the last of those that are committed where they belong to a transaction
+	atStart = -2 // the first record
+	atEnd   = -1 // after the last record that is not part of an open transaction
 )
 
-// offsets asks where the partitions begin or end.
+// offsets returns the start or the end of each partition.
 func (a *asker) offsets(ctx context.Context, which int64) (map[int32]int64, error) {
 	there, err := a.topic(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (a *asker) offsets(ctx context.Context, which int64) (map[int32]int64, erro
 	return found, nil
 }
 
-// committed asks how far the group is. Partitions of which nothing is committed are not there.
+// committed returns the group's committed offsets, without partitions that have none.
 func (a *asker) committed(ctx context.Context, partitions []int32) (map[int32]int64, error) {
 	request := kmsg.NewPtrOffsetFetchRequest()
 	request.Group, request.RequireStable = a.group, true
@@ -130,11 +130,13 @@ func (a *asker) committed(ctx context.Context, partitions []int32) (map[int32]in
 	return found, nil
 }
 
-// pass gives the offset up to which a partition has nothing to read from another one on, as where compaction has removed the last records or the marks of transactions. It looks at the next
-// batch only, and gives the same offset where there is a record. end is the partition's end, or was.
+// pass returns the offset up to which a partition has nothing to read, starting at from: compaction
+// may have removed the last records, and transactions leave marks. It reads the next batch only,
+// and returns from if that has a record. end is the end of the partition, possibly outdated.
 func (a *asker) pass(ctx context.Context, there topic, partition int32, from, end int64) (int64, error) {
 	request := kmsg.NewPtrFetchRequest()
-	request.MaxWaitMillis, request.MinBytes, request.MaxBytes, request.IsolationLevel = 0, 0, 1, 1 // a batch is given whole, however little is asked for
+	// a broker returns a whole batch, whatever the limit
+	request.MaxWaitMillis, request.MinBytes, request.MaxBytes, request.IsolationLevel = 0, 0, 1, 1
 	wanted := kmsg.NewFetchRequestTopic()
 	wanted.Topic, wanted.TopicID = a.name, there.id
 	p := kmsg.NewFetchRequestTopicPartition()
@@ -167,7 +169,7 @@ func (a *asker) pass(ctx context.Context, there topic, partition int32, from, en
 	return next, nil
 }
 
-// lasting are errors that nothing but an administrator, or another configuration, can mend.
+// lasting are errors that need an administrator, or another configuration.
 var lasting = []error{
 	kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState,
 	kerr.InvalidGroupID, kerr.InconsistentGroupProtocol, kerr.GroupMaxSizeReached, kerr.InvalidSessionTimeout, kerr.UnsupportedVersion, kerr.InvalidTopicException, ErrNoTopic,
@@ -182,7 +184,7 @@ func fatal(err error) bool {
 	return false
 }
 
-// explain says what an error means for the topic and the group.
+// explain turns an error into one about the topic and the group.
 func (in *ingesting) explain(err error) error {
 	switch {
 	case errors.Is(err, ErrNoTopic):

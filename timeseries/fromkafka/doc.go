@@ -2,7 +2,7 @@
 // are the checkpoint: they are committed after the samples before them are durable. After a crash
 // the later records come again and make the same items.
 //
-// Several processes of one group share the partitions of a topic. No partition is given away while
+// Several processes of one group share the partitions of a topic. A partition keeps its owner while
 // a batch of it is written and committed, so its next owner starts after that batch. Records of
 // transactions are read once committed; those of aborted transactions are not read.
 //

@@ -30,7 +30,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// broker is a cluster with a topic. It is kfake, the protocol fake by the client's author, not Kafka itself: it speaks the protocol over TCP, and has groups, transactions and retention.
+// broker is a cluster with a topic. It is kfake, by the client's author, and not Kafka: it speaks
+// the protocol over TCP, and has groups, transactions and retention.
 type broker struct {
 	testing.TB
 	*kfake.Cluster
@@ -49,7 +50,7 @@ func newBroker(t testing.TB, options ...kfake.Opt) *broker {
 	return b
 }
 
-// produce produces records to the topic: of each device to a partition.
+// produce produces records to the topic: those of a device to one partition.
 func (b *broker) produce(records ...*kgo.Record) {
 	b.Helper()
 	if b.producer == nil {
@@ -86,7 +87,8 @@ func (b *broker) untilCaughtUp() Options {
 	return o
 }
 
-// Records become samples, those that cannot be used are put aside, and all are committed; what is sent later is read later, and a run that was ended goes on behind what is committed.
+// Records become samples, unusable ones are rejected, and all are committed. Later records are read
+// later, and a new run continues after the committed offsets.
 func TestIngest(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -97,7 +99,7 @@ func TestIngest(t *testing.T) {
 		run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, r, b.options()) })
 		brokertest.Await(t, "everything", func() bool { return w.Count() == b.sent })
 		b.send(3)
-		brokertest.Await(t, "what was sent later", func() bool { return r.Report().Messages == 706 })
+		brokertest.Await(t, "the later records", func() bool { return r.Report().Messages == 706 })
 		run.End()
 		w.Want(b.sent)
 		if report := r.Report(); report.Written != 704 || report.Rejected != 1 {
@@ -109,7 +111,8 @@ func TestIngest(t *testing.T) {
 	}
 }
 
-// Caught up, it ends by itself: where there is nothing, where another has a part, and where the last in the log are the marks of transactions.
+// UntilCaughtUp ends Ingest: for an empty topic, beside another member, and if transaction marks
+// end the log.
 func TestIngestUntilCaughtUp(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -144,8 +147,9 @@ func TestIngestUntilCaughtUp(t *testing.T) {
 	}
 }
 
-// Caught up, it ends by itself also where the last offsets hold no record: compaction leaves an empty batch behind, or nothing at all. kfake always keeps the last batch whole, so what Kafka
-// would say of the offsets behind the records is said here.
+// UntilCaughtUp ends Ingest even if the last offsets have no record: compaction leaves an empty
+// batch, or none. kfake always keeps the last batch whole, so the test answers like Kafka for these
+// offsets.
 func TestIngestUntilCaughtUpWithCompaction(t *testing.T) {
 	t.Parallel()
 	const n, end = 30, 35
@@ -187,7 +191,8 @@ func TestIngestUntilCaughtUpWithCompaction(t *testing.T) {
 				}
 				topic.Partitions = append(topic.Partitions, p)
 				answer.Topics = append(answer.Topics, topic)
-				b.SleepControl(func() { time.Sleep(10 * time.Millisecond) }) // a broker waits for more
+				// a broker waits for more records
+				b.SleepControl(func() { time.Sleep(10 * time.Millisecond) })
 				return answer, nil, true
 			})
 			o := b.untilCaughtUp()
@@ -199,7 +204,7 @@ func TestIngestUntilCaughtUpWithCompaction(t *testing.T) {
 	}
 }
 
-// Cut off at any of its calls, before it or behind it, and started again, everything is there once.
+// Cut off before or after any of its calls, and started again, an ingest stores every sample once.
 func TestIngestCutOff(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -221,7 +226,7 @@ func TestIngestCutOff(t *testing.T) {
 	}
 }
 
-// Gone between writing and committing, as by kill -9: what was written comes again, and is there once.
+// After a kill -9 between writing and committing, records are read again and stored once.
 func TestIngestGoneBeforeCommitting(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -240,7 +245,7 @@ func TestIngestGoneBeforeCommitting(t *testing.T) {
 	}
 }
 
-// Members come and go while records do: everything is there once, and nobody's committed offset is moved back.
+// While members join and leave, every sample is stored once, and no committed offset moves back.
 func TestRebalance(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -296,7 +301,7 @@ func TestRebalance(t *testing.T) {
 	}
 }
 
-// While a batch is in hand its partitions are not given away: another member that joins meanwhile begins where the first one is done.
+// Partitions keep their owner during a batch: a member that joins meanwhile starts after it.
 func TestInHand(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -339,14 +344,14 @@ func TestInHand(t *testing.T) {
 	}
 }
 
-// A member that does not leave, as one that was killed, is replaced when its session is over.
+// The end of its session replaces a killed member, which never leaves the group.
 func TestKilledMember(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
 	b.send(100)
-	// One that joins, gets partitions, reads and never commits, nor leaves.
+	// A member that joins, gets partitions, reads, and neither commits nor leaves.
 	dead, err := kgo.NewClient(append(b.client(), kgo.ConsumerGroup("weather"), kgo.ConsumeTopics("readings"), kgo.DisableAutoCommit(), kgo.SessionTimeout(time.Second), kgo.HeartbeatInterval(100*time.Millisecond),
-		kgo.InstanceID("dead"))...) // which does not leave when it is closed
+		kgo.InstanceID("dead"))...) // an instance with an id does not leave when it is closed
 	must(t, err)
 	dead.PollRecords(t.Context(), 10)
 	dead.Close()
@@ -355,7 +360,7 @@ func TestKilledMember(t *testing.T) {
 	w.Want(b.sent)
 }
 
-// sentences keeps what is told.
+// sentences collects messages.
 type sentences struct {
 	mu  sync.Mutex
 	all []string
@@ -373,7 +378,8 @@ func (s *sentences) String() string {
 	return strings.Join(s.all, "\n")
 }
 
-// What the brokers have deleted before it was read is told, and the rest is read; so is a topic that was made anew.
+// Records that the brokers deleted before Ingest read them are reported, and the rest is read; so
+// is a new topic of the same name.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -384,12 +390,12 @@ func TestLost(t *testing.T) {
 	}
 	must(t, b.DeleteRecords("readings", 0, 15))
 	b.send(30)
-	var told sentences
+	var messages sentences
 	o := b.untilCaughtUp()
-	o.Lost = told.tell
+	o.Lost = messages.tell
 	must(t, Ingest(t.Context(), w.Receiver(), o))
-	if want := "of readings, partition 0, the offsets 10 to 14 were deleted before they were read"; told.String() != want {
-		t.Errorf("told is %q, want %q", told.String(), want)
+	if want := "of readings, partition 0, the offsets 10 to 14 were deleted before they were read"; messages.String() != want {
+		t.Errorf("the messages are %q, want %q", messages.String(), want)
 	}
 	w.Want(b.sent)
 	if n := len(w.Aside()); n != 5 {
@@ -397,20 +403,20 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Records that are deleted under a running reader are told, too.
+// Records deleted during a read are reported too.
 func TestLostWhileReading(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
 	b.send(3)
-	var told sentences
+	var messages sentences
 	o := b.options()
-	o.Lost = told.tell
+	o.Lost = messages.tell
 	held, going := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	o.Committed = func() { once.Do(func() { close(held); <-going }) }
 	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, w.Receiver(), o) })
 	<-held
-	// More than is fetched ahead.
+	// More than one fetch.
 	filler := []byte(strings.Repeat("x", 100_000))
 	for range 300 {
 		b.produce(&kgo.Record{Value: filler, Partition: 0})
@@ -418,14 +424,15 @@ func TestLostWhileReading(t *testing.T) {
 	end := b.PartitionInfo("readings", 0).HighWatermark
 	must(t, b.DeleteRecords("readings", 0, end))
 	close(going)
-	brokertest.Await(t, "what is lost", func() bool { return strings.Contains(told.String(), fmt.Sprintf("to %d were deleted", end-1)) })
+	brokertest.Await(t, "the report of lost records", func() bool { return strings.Contains(messages.String(), fmt.Sprintf("to %d were deleted", end-1)) })
 	b.send(3)
 	brokertest.Await(t, "the rest", func() bool { return w.Count() == 6 })
 	run.End()
 	w.Want(6)
 }
 
-// A topic that is not there, or is deleted while it is read, is an error that says so; one that is made anew is read.
+// A missing topic, or one deleted during a read, is an error that says so; a topic created again is
+// read.
 func TestTopicIsGone(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -458,7 +465,7 @@ func newProducer(b *broker) *kgo.Client {
 	return client
 }
 
-// A topic that is deleted and made again under a running reader is read on, from its beginning.
+// A topic deleted and created again during a read is read from its beginning.
 func TestTopicMadeAnew(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -483,7 +490,7 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Who is not let in, or may not read, is told what it is that is missing.
+// The errors for a wrong password and for missing permissions name the fault.
 func TestNotAllowed(t *testing.T) {
 	t.Parallel()
 	w := brokertest.New(t)
@@ -491,7 +498,7 @@ func TestNotAllowed(t *testing.T) {
 	group := kfake.ACL{Resource: kmsg.ACLResourceTypeGroup, Name: "weather", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationRead, Allow: true}
 	b := newBroker(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"),
 		kfake.User("PLAIN", "both", "x", topic, group), kfake.User("PLAIN", "group", "x", group), kfake.User("PLAIN", "topic", "x", topic))
-	// Kafka says that it is the password; kfake would only hang up.
+	// Kafka answers that the password is wrong; kfake would only hang up.
 	b.ControlKey(int16(kmsg.SASLAuthenticate), func(request kmsg.Request) (kmsg.Response, error, bool) {
 		b.KeepControl()
 		r := request.(*kmsg.SASLAuthenticateRequest)
@@ -529,7 +536,7 @@ func TestNotAllowed(t *testing.T) {
 	}
 }
 
-// Brokers that fail for a while are waited for.
+// Ingest waits for brokers that fail for a while.
 func TestBrokersFail(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -553,7 +560,8 @@ func TestBrokersFail(t *testing.T) {
 	w.Want(20)
 }
 
-// A batch that would unpack to more than is allowed ends it, since its partition is not read any further.
+// A batch that exceeds the limit after decompression ends Ingest, because its partition cannot be
+// read any further.
 func TestTooLargeUnpacked(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)

@@ -16,44 +16,50 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// Options say which records are read. Client, Topic and Group are required.
+// Options select the records. Client, Topic and Group are required.
 type Options struct {
-	// Client says how the brokers are reached: their addresses, TLS, SASL.
+	// Client configures the connection to the brokers: addresses, TLS, SASL.
 	Client []kgo.Opt
 	Topic  string
-	// Group is the consumer group, whose offsets are the checkpoint. Where it has none the topic is read from its beginning.
+	// Group is the consumer group, whose offsets are the checkpoint. A new group starts at the
+	// topic's beginning.
 	Group string
-	// Session is after how long the partitions of a process that is gone are given to others. Default: 10 s. The brokers have bounds, which are 6 s and 30 minutes unless they were changed.
+	// Session is the time after which others get the partitions of a dead process. Default: 10 s.
+	// The brokers limit it, by default to between 6 s and 30 minutes.
 	Session time.Duration
-	// UntilCaughtUp ends Ingest when the group has committed all that the topic had when it began. Default: it goes on until its context is done.
+	// UntilCaughtUp ends Ingest when the group has committed everything that the topic had at the
+	// start. Default: Ingest continues until its context is done.
 	UntilCaughtUp bool
-	// Committed is told after each batch that is durable and committed. Default: nobody is.
+	// Committed is called after each durable and committed batch. Default: no calls.
 	Committed func()
-	// Lost is told in a sentence of records that the brokers have deleted before they were read. Default: the logger is.
+	// Lost receives a sentence about records that the brokers deleted before they were read.
+	// Default: the logger.
 	Lost func(what string)
-	// Logger is told what an operator has to know. Default: nobody is.
+	// Logger receives messages for operators. Default: none.
 	Logger *slog.Logger
 }
 
 const (
-	batchMax       = 5000    // records that are written together
-	fetchBytes     = 8 << 20 // of an answer of a broker; a single batch of records may be larger
+	batchMax       = 5000    // records per write
+	fetchBytes     = 8 << 20 // of a broker's response; a single batch of records may be larger
 	partitionBytes = 1 << 20 // of a partition in it
 	fetchesAtOnce  = 4
 	unpackedBytes  = 64 << 20 // of a batch of records
 
 	sessionDefault = 10 * time.Second
 	heartbeatParts = 3
-	rebalanceLimit = 3 * time.Minute // in which a member has to give partitions away: longer than a writer is patient
+	// for a member to release partitions: longer than a writer retries
+	rebalanceLimit = 3 * time.Minute
 	commitLimit    = 10 * time.Second
-	fetchFor       = 500 * time.Millisecond // that a broker waits for records, unless Client says otherwise
-	lookEvery      = 250 * time.Millisecond // whether all is read, where that is asked for
-	againFirst     = 100 * time.Millisecond
-	againMost      = 5 * time.Second
-	goneAfter      = 5 // looks in a row at which there is no topic
+	// a broker's wait for records, unless Client has another
+	fetchFor   = 500 * time.Millisecond
+	lookEvery  = 250 * time.Millisecond // between checks for UntilCaughtUp
+	againFirst = 100 * time.Millisecond
+	againMost  = 5 * time.Second
+	goneAfter  = 5 // consecutive checks without the topic
 )
 
-// ErrNoTopic says that the brokers have no such topic, or no longer.
+// ErrNoTopic reports that the brokers do not have the topic, or no longer.
 var ErrNoTopic = errors.New("topic not found")
 
 func (o *Options) complete() error {
@@ -75,7 +81,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Ingest hands a topic's records to a receiver until ctx is done, or all are done where that is asked for, and returns nil then.
+// Ingest passes a topic's records to a receiver. It returns nil when ctx is done, or, with
+// UntilCaughtUp, when it has caught up.
 func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 	if err := o.complete(); err != nil {
 		return err
@@ -102,7 +109,7 @@ func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 	return nil
 }
 
-// errAgain ends a session that another follows, which begins at the group's offsets.
+// errAgain ends a session after which another starts at the group's offsets.
 var errAgain = errors.New("joining the group failed; trying again")
 
 type ingesting struct {
@@ -110,14 +117,14 @@ type ingesting struct {
 	r       *timeseries.Receiver
 	ask     *asker
 	topic   topic
-	ends    map[int32]int64 // of the partitions when it began; nil: it is not to end there
-	passed  map[int32]int64 // offsets up to which there is nothing to read from what was committed on
-	quiet   bool            // the last poll had nothing
+	ends    map[int32]int64 // ends of the partitions at the start; nil without UntilCaughtUp
+	passed  map[int32]int64 // offsets up to which nothing follows the committed one
+	quiet   bool            // the last poll was empty
 	looked  clock.Elapsed
-	missing int // looks in a row
+	missing int // consecutive checks without the topic
 }
 
-// open looks whether the topic is there, and where it ends.
+// open checks that the topic exists, and reads its ends.
 func (in *ingesting) open(ctx context.Context) (err error) {
 	if in.ask, err = newAsker(in.o); err != nil {
 		return err
@@ -135,7 +142,7 @@ func (in *ingesting) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// session is one membership in the group.
+// session runs one membership in the group.
 func (in *ingesting) session(ctx context.Context) error {
 	options := append([]kgo.Opt{kgo.FetchMaxWait(fetchFor)}, in.o.Client...)
 	client, err := kgo.NewClient(append(options,
@@ -147,10 +154,11 @@ func (in *ingesting) session(ctx context.Context) error {
 		kgo.HeartbeatInterval(in.o.Session/heartbeatParts),
 		kgo.RebalanceTimeout(rebalanceLimit),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
-		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // what the brokers have deleted is told: see adjust
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // adjust reports deleted records
 		kgo.AdjustFetchOffsetsFn(in.adjust),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(), // so that what is committed reaches the end of the log, where a transaction's mark may be
+		// so that commits reach the end of the log, which may be a transaction's mark
+		kgo.KeepControlRecords(),
 		kgo.KeepRetryableFetchErrors(),
 		kgo.FetchMaxBytes(fetchBytes),
 		kgo.FetchMaxPartitionBytes(partitionBytes),
@@ -187,7 +195,7 @@ func (in *ingesting) session(ctx context.Context) error {
 	return nil
 }
 
-// passingError is of what may be over after a while.
+// passingError marks an error as temporary.
 type passingError struct{ error }
 
 func (e *passingError) Unwrap() error { return e.error }
@@ -206,7 +214,7 @@ func (in *ingesting) poll(ctx context.Context, client *kgo.Client) kgo.Fetches {
 	return fetches
 }
 
-// batch writes and commits what was polled.
+// batch writes and commits the polled records.
 func (in *ingesting) batch(ctx context.Context, client *kgo.Client, fetches kgo.Fetches) error {
 	records := fetches.Records()
 	if len(records) == 0 {
@@ -220,11 +228,11 @@ func (in *ingesting) batch(ctx context.Context, client *kgo.Client, fetches kgo.
 	}
 	if _, err := in.r.Receive(ctx, messages...); err != nil {
 		if ctx.Err() != nil {
-			return nil // they come again
+			return nil // they are read again
 		}
 		return err
 	}
-	// Also when ctx is done, since they are durable.
+	// Commit even after ctx is done, because the records are durable.
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitLimit)
 	defer cancel()
 	if err := client.CommitRecords(limited, records...); err != nil {
@@ -238,7 +246,7 @@ func (in *ingesting) batch(ctx context.Context, client *kgo.Client, fetches kgo.
 	return nil
 }
 
-// errors says what the errors of a poll mean.
+// errors returns the error that ends the session, or nil if a poll's errors are harmless.
 func (in *ingesting) errors(ctx context.Context, fetches kgo.Fetches) error {
 	for _, e := range fetches.Errors() {
 		var loss *kgo.ErrDataLoss
@@ -247,7 +255,7 @@ func (in *ingesting) errors(ctx context.Context, fetches kgo.Fetches) error {
 		case ctx.Err() != nil, errors.Is(e.Err, context.DeadlineExceeded):
 		case errors.As(e.Err, &loss):
 			in.o.Lost(loss.Error())
-		case errors.As(e.Err, &large): // its partition is not read any further, and is not given away either
+		case errors.As(e.Err, &large): // its partition can be neither read any further nor released
 			return fmt.Errorf("topic %q, partition %d: the batch of records at offset %d is larger than %d MiB unpacked; send smaller batches, and move the group %q to offset %d: %w",
 				large.Topic, large.Partition, large.Offset, unpackedBytes>>20, in.o.Group, large.NextOffset, kgo.ErrMaxDecompress)
 		case errors.Is(e.Err, kerr.OffsetOutOfRange):
@@ -266,7 +274,8 @@ func (in *ingesting) errors(ctx context.Context, fetches kgo.Fetches) error {
 	return nil
 }
 
-// lookForTopic asks whether the topic is gone. A broker may not have heard of it yet, so it is asked several times.
+// lookForTopic checks whether the topic is gone. A broker may not know a new topic yet, so it takes
+// several checks.
 func (in *ingesting) lookForTopic(ctx context.Context, cause error) error {
 	found, err := in.ask.topic(ctx)
 	switch {
@@ -284,7 +293,8 @@ func (in *ingesting) lookForTopic(ctx context.Context, cause error) error {
 	return &passingError{cause}
 }
 
-// caughtUp reports whether the group has committed all that was there in the beginning, where that is asked for.
+// caughtUp reports whether the group has committed everything that the topic had at the start. It
+// returns false without UntilCaughtUp.
 func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
 	if in.ends == nil || in.looked() < lookEvery || ctx.Err() != nil {
 		return false, nil
@@ -301,7 +311,8 @@ func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
 	return done, nil
 }
 
-// allDone asks whether the group is at all of the ends, or has nothing to read before them. The latter is looked at where nothing comes any more, and up to the first partition that has something.
+// allDone reports whether the group has reached each end, or has nothing to read before it. It
+// checks the latter only after an empty poll, and stops at the first partition with a record.
 func (in *ingesting) allDone(ctx context.Context) (bool, error) {
 	committed, err := in.ask.committed(ctx, slices.Collect(maps.Keys(in.ends)))
 	if err != nil {
@@ -311,7 +322,7 @@ func (in *ingesting) allDone(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var there topic // as it is now: partitions move to other brokers
+	var there topic // read again: partitions move between brokers
 	for partition, end := range in.ends {
 		at := max(committed[partition], starts[partition], in.passed[partition])
 		if at >= end {
@@ -332,7 +343,7 @@ func (in *ingesting) allDone(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// adjust says of records that the brokers have no longer that they are lost, and begins behind them.
+// adjust reports records that the brokers have deleted as lost, and continues after them.
 func (in *ingesting) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	starts, err := in.ask.offsets(ctx, atStart)
 	if err != nil {
@@ -345,7 +356,7 @@ func (in *ingesting) adjust(ctx context.Context, offsets map[string]map[int32]kg
 	for partition, offset := range offsets[in.o.Topic] {
 		at := offset.EpochOffset().Offset
 		start, known := starts[partition]
-		if at < 0 || !known { // nothing was committed
+		if at < 0 || !known { // no committed offset
 			continue
 		}
 		switch end := ends[partition]; {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// checkpoint is how far a shard is done: "<sequence number>@<milliseconds since the epoch>".
+// checkpoint is the position in a shard: "<sequence number>@<milliseconds since the epoch>".
 type checkpoint struct {
-	sequence string    // of the last record that is done; "": none
-	until    time.Time // all that arrived before is done; zero: not known
+	sequence string    // of the last written record; "": none
+	until    time.Time // records that arrived before it are written; zero: not known
 }
 
 const sequenceMax = 129 // digits
@@ -22,7 +22,7 @@ func (c checkpoint) String() string {
 	return fmt.Sprintf("%s@%d", c.sequence, c.until.UnixMilli())
 }
 
-// readCheckpoint reads one. "" is that of a shard that nobody has read.
+// readCheckpoint parses a checkpoint. "" belongs to an unread shard.
 func readCheckpoint(text string) (c checkpoint, ok bool) {
 	if text == "" {
 		return c, true

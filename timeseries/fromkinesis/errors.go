@@ -10,21 +10,22 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// ErrNoStream says that there is no such stream, or no longer.
+// ErrNoStream reports that the stream does not exist, or no longer.
 var ErrNoStream = errors.New("stream not found")
 
-// lastingError is of what nothing but an administrator, or another configuration, can mend.
+// lastingError marks an error that needs an administrator, or another configuration.
 type lastingError struct{ error }
 
 func (e *lastingError) Unwrap() error { return e.error }
 
-// fatal says with which errors of the leases' table, or of the list of shards, everything ends.
+// fatal reports whether an error of the leases' table, or of the list of shards, ends Ingest.
 func fatal(err error) bool {
 	var lasting *lastingError
 	return errors.As(err, &lasting) || refused(err)
 }
 
-// explain says what an error of Kinesis means for the stream: a *lastingError, or err itself where it may be over after a while.
+// explain turns an error of Kinesis into one about the stream. It returns a *lastingError, or err
+// itself if it may be temporary.
 func (in *ingesting) explain(err error) error {
 	var gone *types.ResourceNotFoundException
 	switch {
@@ -36,7 +37,7 @@ func (in *ingesting) explain(err error) error {
 	return err
 }
 
-// refused reports whether a service has said no, and not that it is busy or failing.
+// refused reports whether a service refuses a call for good, and is not just busy or failing.
 func refused(err error) bool {
 	var api smithy.APIError
 	if !errors.As(err, &api) {

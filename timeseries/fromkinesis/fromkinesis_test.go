@@ -34,11 +34,12 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// faulty stands before Kinesis and answers some calls itself.
+// faulty is a transport to Kinesis that answers some calls itself.
 type faulty struct {
 	http.RoundTripper
-	mu    sync.Mutex
-	fault func(operation, body string) (code string) // "" lets the call through; nil: all go through
+	mu sync.Mutex
+	// returns an error code, or "" to pass the call on; nil passes all on
+	fault func(operation, body string) (code string)
 	calls map[string]int
 }
 
@@ -77,7 +78,8 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var behind = regexp.MustCompile(`"MillisBehindLatest":[0-9]+`)
 
-// atEnd makes of a shard's last page what it is at Amazon: nothing is behind it. Kinesalite counts how long ago the shard was closed.
+// atEnd changes a shard's last page to Amazon's form: no time is left behind. Kinesalite counts
+// from the shard's end.
 func atEnd(answer *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
@@ -103,7 +105,7 @@ func (f *faulty) count(operation string) int {
 	return f.calls[operation]
 }
 
-// broker is a stream at kinesalite, an implementation of Kinesis that shares nothing with ours.
+// broker is a stream at kinesalite, an independent implementation of Kinesis.
 type broker struct {
 	*testing.T
 	api    *kinesis.Client
@@ -142,7 +144,7 @@ func (b *broker) await(what string) {
 	})
 }
 
-// put puts records; those of one key go to one shard.
+// put puts records; those of one key are in one shard.
 func (b *broker) put(key string, data ...[]byte) {
 	b.Helper()
 	for part := range slices.Chunk(data, 400) {
@@ -158,7 +160,7 @@ func (b *broker) put(key string, data ...[]byte) {
 	}
 }
 
-// send puts the next readings, in the order of each device, in which some keys lie for each shard.
+// send puts the next readings, in the order of each device; every shard has keys.
 func (b *broker) send(n int) {
 	b.Helper()
 	byDevice := map[int][][]byte{}
@@ -181,7 +183,8 @@ func (b *broker) untilCaughtUp(w *brokertest.World) Options {
 	return o
 }
 
-// Records become samples, those that cannot be used are put aside, and each shard has a checkpoint; what is sent later is read later, and a run that was ended goes on behind its checkpoints.
+// Records become samples, unusable ones are rejected, and each shard has a checkpoint. Later
+// records are read later, and a new run continues after its checkpoints.
 func TestIngest(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 4), brokertest.New(t)
@@ -192,10 +195,11 @@ func TestIngest(t *testing.T) {
 		run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, r, b.options(w)) })
 		brokertest.Await(t, "everything", func() bool { return r.Report().Messages >= 703 })
 		b.send(3)
-		brokertest.Await(t, "what was sent later", func() bool { return w.Count() == b.sent })
+		brokertest.Await(t, "the later records", func() bool { return w.Count() == b.sent })
 		run.End()
 		w.Want(b.sent)
-		if report := r.Report(); report.Messages < 706 || report.Written < 704 || report.Rejected < 2 { // more where the lease was lost on a busy machine
+		// more if a busy machine loses the lease
+		if report := r.Report(); report.Messages < 706 || report.Written < 704 || report.Rejected < 2 {
 			t.Errorf("round %d: the report is %+v", round, report)
 		}
 	}
@@ -205,7 +209,7 @@ func TestIngest(t *testing.T) {
 	}
 }
 
-// Caught up, it ends by itself: where there is nothing, and where another has a part.
+// UntilCaughtUp ends Ingest: for an empty stream, and beside another process.
 func TestIngestUntilCaughtUp(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 3), brokertest.New(t)
@@ -220,7 +224,7 @@ func TestIngestUntilCaughtUp(t *testing.T) {
 		must(t, run.Ended())
 	}
 	w.Want(b.sent)
-	// Beside one that goes on.
+	// Beside one without UntilCaughtUp.
 	r := w.Receiver()
 	other := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, r, b.options(w)) })
 	brokertest.Await(t, "the other's leases", func() bool { return b.owned(w) == 3 })
@@ -228,7 +232,7 @@ func TestIngestUntilCaughtUp(t *testing.T) {
 	other.End()
 }
 
-// owned is how many shards somebody has.
+// owned returns the number of shards with an owner.
 func (b *broker) owned(w *brokertest.World) int {
 	n := 0
 	for _, row := range b.rows(w) {
@@ -247,7 +251,8 @@ func (b *broker) rows(w *brokertest.World) []map[string]ddbtypes.AttributeValue 
 	return out.Items
 }
 
-// Cut off at any of its calls of the database, before it or behind it, and started again, everything is there once.
+// Cut off before or after any of its calls to the database, and started again, an ingest stores
+// every sample once.
 func TestIngestCutOff(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 2), brokertest.New(t)
@@ -271,13 +276,14 @@ func TestIngestCutOff(t *testing.T) {
 	}
 }
 
-// Of several processes each reads some of the shards; what one that was killed has left is taken over, and everything is there once.
+// Processes share the shards, the others take over the shards of a killed one, and every sample is
+// stored once.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 4), brokertest.New(t)
 	b.send(300)
 	killed, dies := context.WithCancel(t.Context())
-	// One that is killed: its connection to the database is gone, so that it can neither save nor release.
+	// A killed process: without a connection to the database it can neither save nor release.
 	dead := &brokertest.Cut{Over: w.Cut}
 	dead.Mend()
 	o := b.options(w)
@@ -299,7 +305,7 @@ func TestShared(t *testing.T) {
 	}
 	brokertest.Await(t, "everything", func() bool { return w.Count() == b.sent })
 	brokertest.Await(t, "that both have a part", func() bool {
-		for key := range 16 { // so that there is something in each shard
+		for key := range 16 { // every shard has records
 			b.put(fmt.Sprint("other-", key), brokertest.Reading(0))
 		}
 		return receivers[0].Report().Messages > 0 && receivers[1].Report().Messages > 0
@@ -317,7 +323,8 @@ func httpRequest(t *testing.T) *http.Request {
 	return r
 }
 
-// A stream is split and merged while it is read: children are read when their parents were, so that the order of a key is kept, and nothing is missing.
+// While a stream is split and merged, children are read after their parents, so the order of a key
+// is kept and no sample is missing.
 func TestResharding(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 1), brokertest.New(t)
@@ -326,7 +333,7 @@ func TestResharding(t *testing.T) {
 	b.send(60)
 	b.split()
 	b.send(60)
-	// What is read of children before their parent is at its end would be out of order.
+	// Reading children before the end of their parent would break the order.
 	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, r, o) })
 	brokertest.Await(t, "both generations", func() bool { return w.Count() == b.sent })
 	b.reshard(func() error {
@@ -354,7 +361,8 @@ func TestResharding(t *testing.T) {
 	must(t, Ingest(t.Context(), w.Receiver(), b.untilCaughtUp(w)))
 }
 
-// Caught up means with the children as well: a shard that was split or merged, and has nothing left but its end, is read to that.
+// UntilCaughtUp includes children: a split or merged shard is read to its end even if nothing else
+// is left.
 func TestReshardedUntilCaughtUp(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 1), brokertest.New(t)
@@ -383,7 +391,7 @@ func (b *broker) reshard(do func() error) {
 	b.await("active")
 }
 
-// Throttled, failing and with iterators that have expired, it goes on and nothing is missing.
+// With throttling, failures and expired iterators Ingest continues, and no sample is missing.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 2), brokertest.New(t)
@@ -417,7 +425,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// sentences keeps what is told.
+// sentences collects messages.
 type sentences struct {
 	mu  sync.Mutex
 	all []string
@@ -435,7 +443,7 @@ func (s *sentences) String() string {
 	return strings.Join(s.all, "\n")
 }
 
-// change changes the checkpoint of a shard, as time would have.
+// change replaces the checkpoint of a shard.
 func (b *broker) change(w *brokertest.World, shard string, to func(checkpoint) string) {
 	b.Helper()
 	for _, row := range b.rows(w) {
@@ -454,7 +462,8 @@ func (b *broker) change(w *brokertest.World, shard string, to func(checkpoint) s
 	b.Fatalf("the shard %s has no checkpoint", shard)
 }
 
-// What was deleted before it was read is told once: where a checkpoint is older than what the stream keeps, is not of this stream, or is of a shard that is gone.
+// Records deleted before they were read are reported once: for a checkpoint before the stream's
+// retention, of another stream, or of a deleted shard.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 1), brokertest.New(t)
@@ -468,22 +477,22 @@ func TestLost(t *testing.T) {
 	}{
 		{"in time", func(c checkpoint) string { c.until = time.Now().Add(-23 * time.Hour); return c.String() }, ""},
 		{"old", func(c checkpoint) string { c.until = time.Now().Add(-30 * time.Hour); return c.String() }, "may have had records from"},
-		{"old, and told already", func(c checkpoint) string { return c.String() }, ""},
+		{"old, and reported already", func(c checkpoint) string { return c.String() }, ""},
 		{"foreign", func(c checkpoint) string { c.sequence = "12345"; return c.String() }, "no longer has the checkpoint"},
 		{"damaged", func(checkpoint) string { return "nonsense" }, ""},
 	} {
 		b.change(w, shard, c.to)
-		var told sentences
+		var messages sentences
 		o := b.untilCaughtUp(w)
-		o.Lost = told.tell
+		o.Lost = messages.tell
 		b.send(3)
 		must(t, Ingest(t.Context(), w.Receiver(), o))
 		w.Want(b.sent)
-		if (c.want == "") != (told.String() == "") || !strings.Contains(told.String(), c.want) || strings.Contains(told.String(), "\n") {
-			t.Errorf("%s: told is %q, want %q", c.what, told.String(), c.want)
+		if (c.want == "") != (messages.String() == "") || !strings.Contains(messages.String(), c.want) || strings.Contains(messages.String(), "\n") {
+			t.Errorf("%s: the messages are %q, want %q", c.what, messages.String(), c.want)
 		}
 	}
-	// A shard that is listed no longer.
+	// A shard that is no longer listed.
 	for _, row := range b.rows(w) {
 		if row["shard"].(*ddbtypes.AttributeValueMemberS).Value == shard {
 			row["shard"] = &ddbtypes.AttributeValueMemberS{Value: "shardId-000000000099"}
@@ -491,15 +500,16 @@ func TestLost(t *testing.T) {
 			must(t, err)
 		}
 	}
-	var told sentences
+	var messages sentences
 	o := b.options(w)
-	o.Lost = told.tell
+	o.Lost = messages.tell
 	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, w.Receiver(), o) })
-	brokertest.Await(t, "what is lost", func() bool { return strings.Contains(told.String(), "shard shardId-000000000099 is gone") })
+	brokertest.Await(t, "the report of lost records", func() bool { return strings.Contains(messages.String(), "shard shardId-000000000099 is gone") })
 	run.End()
 }
 
-// A stream that is deleted ends it with an error that says so; one of the same name is another, and is read from its beginning.
+// Deleting the stream ends Ingest with an error that says so. A new stream of the same name is read
+// from its beginning.
 func TestStreamIsGone(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 2), brokertest.New(t)
@@ -517,7 +527,7 @@ func TestStreamIsGone(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	b.await("gone")
-	time.Sleep(time.Second) // so that it is made in another second, by which it is known
+	time.Sleep(time.Second) // the creation time, in seconds, identifies a stream
 	b.create(1)
 	b.sent = 0
 	b.send(9)
@@ -525,7 +535,8 @@ func TestStreamIsGone(t *testing.T) {
 	w.Want(9)
 }
 
-// Where it is to go on, but there is no shard left, as of a stream that is being deleted, it does not end as though all were well.
+// Without UntilCaughtUp and without shards, as for a stream being deleted, Ingest ends with an
+// error.
 func TestNoShardLeft(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 1), brokertest.New(t)
@@ -541,7 +552,7 @@ func TestNoShardLeft(t *testing.T) {
 	}
 }
 
-// Who may not read is told so, and not tried again for ever.
+// A missing permission ends Ingest with an error instead of endless retries.
 func TestNotAllowed(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t, 1), brokertest.New(t)

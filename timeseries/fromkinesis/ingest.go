@@ -17,33 +17,37 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// Options say which records are read. Client, Stream, DB and Name are required.
+// Options select the records. Client, Stream, DB and Name are required.
 type Options struct {
 	Client *kinesis.Client
 	Stream string           // its name
-	DB     *dynamodb.Client // for leases and checkpoints: that of the series
-	// Name is whose checkpoints they are: one for each series that the stream is read into. Up to 500 bytes.
+	DB     *dynamodb.Client // the series' endpoint, for leases and checkpoints
+	// Name identifies the checkpoints: one name per series that reads the stream. Up to 500 bytes.
 	Name string
-	// Lease is after how long a silent process's shards are taken over. Default: 10 s. Range: 100 ms to an hour.
+	// Lease is the time after which others take over the shards of a silent process. Default: 10 s.
+	// Range: 100 ms to an hour.
 	Lease time.Duration
-	// UntilCaughtUp ends Ingest when nothing of the stream is left to read; shards that another process reads are its business. Default: it goes on until its context is done.
+	// UntilCaughtUp ends Ingest when the stream has nothing left to read, apart from shards of
+	// other processes. Default: Ingest continues until its context is done.
 	UntilCaughtUp bool
-	// Saved is told after each batch that is durable and behind a checkpoint. Calls of it do not overlap. Default: nobody is.
+	// Saved is called after each durable batch with a checkpoint. Calls never overlap. Default: no
+	// calls.
 	Saved func()
-	// Lost is told in a sentence of records that were deleted, or may have been, before they were read. Default: the logger is.
+	// Lost receives a sentence about records that were, or may have been, deleted before they were
+	// read. Default: the logger.
 	Lost func(what string)
-	// Logger is told what an operator has to know. Default: nobody is.
+	// Logger receives messages for operators. Default: none.
 	Logger *slog.Logger
 }
 
 const (
 	nameMax    = 500 // bytes
-	pagesMax   = 4   // that are read and written at one time, of all shards
+	pagesMax   = 4   // concurrent pages of all shards
 	pageMax    = 2000
-	listEvery  = 10 * time.Second // the shards are listed; an account may list only so often
-	idleSave   = 10 * time.Minute // after which it is noted that a shard had nothing new
+	listEvery  = 10 * time.Second // between lists of the shards; an account has a rate limit
+	idleSave   = 10 * time.Minute // between checkpoints of a shard without new records
 	callsPause = 200 * time.Millisecond
-	idlePause  = time.Second // between calls for a shard that has nothing new
+	idlePause  = time.Second // between calls for a shard without new records
 	againFirst = 200 * time.Millisecond
 	againMost  = 10 * time.Second
 	saveLimit  = 5 * time.Second
@@ -68,7 +72,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Ingest hands a stream's records to a receiver until ctx is done, or all are done where that is asked for, and returns nil then.
+// Ingest passes a stream's records to a receiver. It returns nil when ctx is done, or, with
+// UntilCaughtUp, when it has caught up.
 func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 	if err := o.complete(); err != nil {
 		return err
@@ -86,7 +91,7 @@ func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 	if err != nil {
 		return fmt.Errorf("the stream %q: %w", o.Stream, err)
 	}
-	// A stream that is made again has shards of the same names, and other records in them.
+	// A stream created again has shards of the same names with other records.
 	in.leases = lease.New(o.DB, fmt.Sprintf("%s/%s@%d", o.Name, o.Stream, made.UnixMilli()), lease.Options{Duration: o.Lease, Logger: o.Logger, Fatal: fatal})
 	err = lease.HoldListed(ctx, in.leases, in.list, in.shard)
 	switch {
@@ -94,7 +99,7 @@ func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 		return nil
 	case errors.As(err, &lasting):
 		return lasting.error
-	case err == nil && !o.UntilCaughtUp: // a stream that is there has a shard that is open
+	case err == nil && !o.UntilCaughtUp: // an active stream always has an open shard
 		return fmt.Errorf("%w: all shards of %q have ended", ErrNoStream, o.Stream)
 	}
 	return err
@@ -105,21 +110,22 @@ type ingesting struct {
 	r      *timeseries.Receiver
 	now    func() time.Time
 	leases *lease.Leases
-	pages  chan struct{} // has an element for each page that is being read or written
+	pages  chan struct{} // a semaphore for reading and writing a page
 
-	// Of list only, which is not called twice at once.
-	shards   map[string]parents // as they were listed last; nil: not yet
-	listed   clock.Elapsed
-	ended    int              // rows that said then that their shard was read to its end
-	missing  map[string]int   // how often in a row a shard that has a row was not listed
-	vanished bool             // a shard that was not read to its end is missing: it is looked for again soon, for it may have been passed over once
-	beats    map[string]int64 // of other workers, as they were when this one had nothing left
+	// The following are for list only, which never runs concurrently.
+	shards  map[string]parents // as they were listed last; nil: not yet
+	listed  clock.Elapsed
+	ended   int            // rows of finished shards in that list
+	missing map[string]int // consecutive lists without a shard that has a row
+	// an unfinished shard is missing: list again soon, since one list may skip it
+	vanished bool
+	beats    map[string]int64 // of other workers, when this one had nothing left
 
 	mu struct {
 		sync.Mutex
 		caughtUp map[string]bool // by shard
 	}
-	telling sync.Mutex // held while Saved or Lost is called
+	telling sync.Mutex // held during calls of Saved and Lost
 }
 
 func (in *ingesting) saved() {
@@ -134,7 +140,7 @@ func (in *ingesting) lost(format string, args ...any) {
 	in.o.Lost(fmt.Sprintf("of the stream %q, "+format, append([]any{in.o.Stream}, args...)...))
 }
 
-// describe asks when the stream was made.
+// describe returns the creation time of the stream.
 func (in *ingesting) describe(ctx context.Context) (made time.Time, err error) {
 	out, err := in.o.Client.DescribeStreamSummary(ctx, &kinesis.DescribeStreamSummaryInput{StreamName: &in.o.Stream})
 	if err != nil {
@@ -143,7 +149,7 @@ func (in *ingesting) describe(ctx context.Context) (made time.Time, err error) {
 	return aws.ToTime(out.StreamDescriptionSummary.StreamCreationTimestamp), nil
 }
 
-// retention asks for how long the stream keeps its records.
+// retention returns the retention of the stream.
 func (in *ingesting) retention(ctx context.Context) (time.Duration, error) {
 	out, err := in.o.Client.DescribeStreamSummary(ctx, &kinesis.DescribeStreamSummaryInput{StreamName: &in.o.Stream})
 	if err != nil {

@@ -13,16 +13,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// parents are the shards that one was split or merged from: none, one or two.
+// parents are the shards from which a shard was split or merged: none, one or two.
 type parents []string
 
 const (
 	shardsMax   = 20_000 // of a stream
-	forgetAfter = 3      // lists in a row on which a shard is missing before its row is deleted
+	forgetAfter = 3      // consecutive lists without a shard before its row is deleted
 )
 
-// list names the shards that can be read now: those that were not read to their ends, and whose parents were. It lists them anew where that is due, or when a shard has ended, by whichever
-// process: there may be children of it.
+// list returns the shards that can be read now: unfinished ones whose parents are finished. It
+// lists the stream's shards again from time to time, and after any process has finished one, which
+// may have children.
 func (in *ingesting) list(ctx context.Context, rows map[string]lease.Row) ([]string, error) {
 	ended := 0
 	for _, row := range rows {
@@ -56,14 +57,14 @@ func (in *ingesting) list(ctx context.Context, rows map[string]lease.Row) ([]str
 	return names, nil
 }
 
-// open reports whether there is something of a shard that nobody has read yet.
+// open reports whether a shard may have unread records.
 func (in *ingesting) open(id string, rows map[string]lease.Row) bool {
 	row, noted := rows[id]
 	_, listed := in.shards[id]
 	return (listed || noted) && row.Checkpoint != lease.Done
 }
 
-// listShards asks for all shards.
+// listShards returns all shards of the stream.
 func (in *ingesting) listShards(ctx context.Context) (map[string]parents, error) {
 	all := map[string]parents{}
 	request := &kinesis.ListShardsInput{StreamName: &in.o.Stream}
@@ -91,7 +92,8 @@ func (in *ingesting) listShards(ctx context.Context) (map[string]parents, error)
 	}
 }
 
-// forget deletes the rows of shards that are no longer there. Where one was not read to its end, and nobody reads it, what was left of it has been deleted: that is told first.
+// forget deletes the rows of deleted shards. It first reports an unfinished one without a reader:
+// its unread records are lost.
 func (in *ingesting) forget(ctx context.Context, rows map[string]lease.Row) error {
 	in.vanished = false
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
@@ -117,7 +119,8 @@ func (in *ingesting) forget(ctx context.Context, rows map[string]lease.Row) erro
 	return nil
 }
 
-// withoutOthers leaves out the shards that other processes read, once these have shown that they are there after this one had nothing else left: its own business is done then.
+// withoutOthers drops shards of other processes if these are alive, which their rows show by
+// changes after this process had nothing else left: its own work is done then.
 func (in *ingesting) withoutOthers(names []string, rows map[string]lease.Row) []string {
 	beats := map[string]int64{} // by worker
 	for id, row := range rows {
@@ -130,7 +133,7 @@ func (in *ingesting) withoutOthers(names []string, rows map[string]lease.Row) []
 		owner := rows[id].Owner
 		beat, there := beats[owner]
 		if owner == in.leases.Owner() || !there {
-			clear(in.beats) // there is something to do
+			clear(in.beats) // work is left
 			return names
 		}
 		if before, seen := in.beats[owner]; !seen || beat == before {

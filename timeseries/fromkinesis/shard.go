@@ -22,15 +22,16 @@ type reader struct {
 	*ingesting
 	lease    *lease.Lease
 	at       checkpoint
-	written  string // the checkpoint as it was saved last
+	written  string // the saved checkpoint
 	since    clock.Elapsed
-	unsaved  bool    // there are records between the two
-	iterator *string // nil: one has to be asked for
-	ended    bool    // the shard was read to its end
+	unsaved  bool    // records lie between the saved checkpoint and the current one
+	iterator *string // nil: request one
+	ended    bool    // the shard is finished
 	wait     time.Duration
 }
 
-// shard reads a shard until its end, until ctx is done, or until it is caught up with where that is asked for.
+// shard reads a shard until its end, until ctx is done, or with UntilCaughtUp until it has caught
+// up.
 func (in *ingesting) shard(ctx context.Context, l *lease.Lease) error {
 	r := &reader{ingesting: in, lease: l, written: l.Checkpoint(), since: clock.Stopwatch(), wait: againFirst}
 	at, ok := readCheckpoint(l.Checkpoint())
@@ -69,7 +70,8 @@ func (in *ingesting) shard(ctx context.Context, l *lease.Lease) error {
 	return r.save(ctx, r.at.String())
 }
 
-// persist makes a call of Kinesis until it is answered, fails for good, or ctx is done, which is nil.
+// persist retries a call of Kinesis until it succeeds, fails for good, or ctx is done, and returns
+// nil then.
 func (r *reader) persist(ctx context.Context, do func(context.Context) error) error {
 	for {
 		err := do(ctx)
@@ -95,7 +97,7 @@ func (r *reader) persist(ctx context.Context, do func(context.Context) error) er
 	}
 }
 
-// checkRetention tells of what has been deleted since the checkpoint.
+// checkRetention reports records deleted since the checkpoint.
 func (r *reader) checkRetention(ctx context.Context) error {
 	if r.at.until.IsZero() {
 		return nil
@@ -106,16 +108,16 @@ func (r *reader) checkRetention(ctx context.Context) error {
 	}
 	if first := r.now().Add(-keeps); r.at.until.Before(first) {
 		r.lost("shard %s may have had records from %s to %s that were deleted before they were read", r.lease.Shard(), r.at.until.Format(time.RFC3339), first.Format(time.RFC3339))
-		r.at.until = first // it is told once
+		r.at.until = first // report once
 	}
 	return nil
 }
 
-// page is what came of reading one.
+// page is the outcome of reading a page.
 type page struct {
 	records  int
-	caughtUp bool // there was nothing, and nothing is behind it
-	atEnd    bool // nothing was behind it
+	caughtUp bool // the page was empty, and no record follows
+	atEnd    bool // no record follows
 }
 
 // page reads a page, writes its samples, and saves the checkpoint.
@@ -147,19 +149,20 @@ func (r *reader) page(ctx context.Context) (read page, err error) {
 		}
 		if _, err := r.r.Receive(ctx, r.messages(out.Records)...); err != nil {
 			r.iterator = nil
-			return read, &lastingError{err} // its writer has been patient already
+			return read, &lastingError{err} // its writer has retried already
 		}
 	}
 	r.at, r.iterator, r.ended = next, out.NextShardIterator, aws.ToString(out.NextShardIterator) == ""
 	r.unsaved = r.unsaved || read.records > 0
-	read.caughtUp = read.atEnd && read.records == 0 && !r.ended // at its end a shard may have children, which are to be read
+	// a finished shard may have children to read
+	read.caughtUp = read.atEnd && read.records == 0 && !r.ended
 	if r.ended || !r.unsaved && r.since() < idleSave {
 		return read, nil
 	}
 	return read, r.save(ctx, r.at.String())
 }
 
-// begin asks for an iterator behind the checkpoint.
+// begin requests an iterator after the checkpoint.
 func (r *reader) begin(ctx context.Context) error {
 	request := &kinesis.GetShardIteratorInput{StreamName: &r.o.Stream, ShardId: aws.String(r.lease.Shard()), ShardIteratorType: types.ShardIteratorTypeTrimHorizon}
 	if r.at.sequence != "" {
@@ -179,7 +182,8 @@ func (r *reader) begin(ctx context.Context) error {
 	return r.failed(ctx, err)
 }
 
-// failed says what an error means: a shard that is gone while the stream is there was deleted at its retention's end.
+// failed interprets an error: if the shard is missing and the stream exists, the shard was deleted
+// at the end of its retention.
 func (r *reader) failed(ctx context.Context, err error) error {
 	var gone *types.ResourceNotFoundException
 	if !errors.As(err, &gone) {
@@ -193,7 +197,7 @@ func (r *reader) failed(ctx context.Context, err error) error {
 	return nil
 }
 
-// aggregated begins the records that the Kinesis Producer Library has put several into.
+// aggregated is the prefix of records into which the Kinesis Producer Library packs several.
 var aggregated = []byte{0xf3, 0x89, 0x9a, 0xc2}
 
 func (r *reader) messages(records []types.Record) []timeseries.Message {
@@ -207,7 +211,8 @@ func (r *reader) messages(records []types.Record) []timeseries.Message {
 	return messages
 }
 
-// save writes the checkpoint down, also when ctx is done: what it stands for is durable. Where another process has the lease it is that one's to write.
+// save stores the checkpoint, even after ctx is done, because the records before it are durable. If
+// another process holds the lease, it does nothing.
 func (r *reader) save(ctx context.Context, text string) error {
 	if text == r.written || text == (checkpoint{}).String() {
 		return nil

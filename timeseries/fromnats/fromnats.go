@@ -19,26 +19,27 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// Options say how messages are read. The zero value is ready to use.
+// Options configure Ingest. The zero value is valid.
 type Options struct {
-	// UntilCaughtUp ends Ingest when nothing of the stream is left that is not acknowledged. Default: it goes on until its context is done.
+	// UntilCaughtUp ends Ingest when every message of the stream is acknowledged. Default: Ingest
+	// continues until its context is done.
 	UntilCaughtUp bool
-	// Acknowledged is told after each batch that is durable and acknowledged. Default: nobody is.
+	// Acknowledged is called after each durable and acknowledged batch. Default: no calls.
 	Acknowledged func()
-	// Logger is told what an operator has to know. Default: nobody is.
+	// Logger receives messages for operators. Default: none.
 	Logger *slog.Logger
 }
 
 const (
-	batchMax   = 500                    // messages that are written together
-	batchBytes = 65 << 20               // of them; more than the largest that a server takes
-	gatherFor  = 50 * time.Millisecond  // that a batch waits for more messages
-	idleFor    = 5 * time.Second        // that a server is asked to wait for a message
-	lookEvery  = 500 * time.Millisecond // whether all is done, where that is asked for
-	callLimit  = 10 * time.Second       // of a call of the server
+	batchMax   = 500                    // messages per write
+	batchBytes = 65 << 20               // bytes per write; more than a server's largest message
+	gatherFor  = 50 * time.Millisecond  // a batch's wait for more messages
+	idleFor    = 5 * time.Second        // a server's wait for a message
+	lookEvery  = 500 * time.Millisecond // between checks for UntilCaughtUp
+	callLimit  = 10 * time.Second       // limit for a call of the server
 	againFirst = 100 * time.Millisecond
 	againMost  = 10 * time.Second
-	beatParts  = 3 // within the time after which a message comes again, its server is told so often that it is worked on
+	beatParts  = 3 // number of progress reports to the server per AckWait
 	ackDefault = 10 * time.Second
 	ackMin     = 100 * time.Millisecond
 	ackMax     = time.Hour
@@ -48,17 +49,18 @@ const (
 type Consumer struct {
 	Stream string
 	Name   string
-	// AckWait is after how long what a process that is gone had in hand comes again, where the consumer is made. Default: 10 s. Range: 100 ms to an hour.
+	// AckWait is the time after which the messages of a dead process are delivered again, for a new
+	// consumer. Default: 10 s. Range: 100 ms to an hour.
 	AckWait time.Duration
 }
 
-// ErrNoStream says that the server has no such stream, or no longer.
+// ErrNoStream reports that the server does not have the stream, or no longer.
 var ErrNoStream = errors.New("stream not found")
 
-// ErrNoConsumer says that the consumer was deleted while it was read.
+// ErrNoConsumer reports that the consumer was deleted during a read.
 var ErrNoConsumer = errors.New("the consumer was deleted")
 
-// Open gives a durable consumer, and makes it where there is none: of the whole stream from its beginning.
+// Open returns a durable consumer. It creates a missing one, which reads the whole stream.
 func Open(ctx context.Context, conn *nats.Conn, c Consumer) (jetstream.Consumer, error) {
 	if c.AckWait == 0 {
 		c.AckWait = ackDefault
@@ -87,21 +89,21 @@ func Open(ctx context.Context, conn *nats.Conn, c Consumer) (jetstream.Consumer,
 	return consumer, check(consumer)
 }
 
-// check refuses a consumer that is no checkpoint, or with which messages would be lost.
+// check refuses a consumer that cannot serve as a checkpoint, or that would lose messages.
 func check(consumer jetstream.Consumer) error {
 	name, c := consumer.CachedInfo().Name, consumer.CachedInfo().Config
 	switch {
 	case c.AckPolicy != jetstream.AckExplicitPolicy || c.Durable == "":
 		return fmt.Errorf("the consumer %q is not durable with explicit acknowledgements, so messages would be lost or read twice; use another --checkpoint", name)
 	case c.MaxDeliver > 0:
-		return fmt.Errorf("the consumer %q gives up a message after %d deliveries (MaxDeliver), so messages would be lost while the series is unreachable; set MaxDeliver to -1", name, c.MaxDeliver)
+		return fmt.Errorf("the consumer %q drops a message after %d deliveries (MaxDeliver), so messages would be lost while the series is unreachable; set MaxDeliver to -1", name, c.MaxDeliver)
 	case c.HeadersOnly:
 		return fmt.Errorf("the consumer %q delivers messages without their bodies (HeadersOnly)", name)
 	}
 	return nil
 }
 
-// explain says what an error means for a stream and a consumer.
+// explain turns an error into one about the stream and the consumer.
 func explain(conn *nats.Conn, c Consumer, err error) error {
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
@@ -111,16 +113,19 @@ func explain(conn *nats.Conn, c Consumer, err error) error {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("the server or this user's account has no JetStream: %w", err)
 	}
-	// A server does not answer a call that the user may not make: it says so on the connection.
+	// A server ignores a call without permission, and reports it on the connection.
 	if last := conn.LastError(); errors.Is(err, context.DeadlineExceeded) && last != nil && strings.Contains(strings.ToLower(last.Error()), "permissions violation") {
 		return fmt.Errorf("the user may not read the stream %q: %w", c.Stream, last)
 	}
 	return fmt.Errorf("the stream %q: %w", c.Stream, err)
 }
 
-// Ingest hands a durable consumer's messages to a receiver until ctx is done, or all are done where that is asked for, and returns nil then. A server that is away is waited for as
-// long as the connection tries: nats.MaxReconnects(-1) is for ever, and the default two minutes. It ends with an error where the series fails for longer than its writer is patient, the
-// connection is closed, or stream or consumer are deleted: what was not acknowledged comes again. The consumer acknowledges explicitly, and gives up no message, as Open's does.
+// Ingest passes a durable consumer's messages to a receiver. It returns nil when ctx is done, or,
+// with UntilCaughtUp, when it has caught up. It waits for an absent server as long as the
+// connection reconnects: by default two minutes, with nats.MaxReconnects(-1) without limit. It
+// returns an error if the series fails for longer than its writer retries, the connection is
+// closed, or stream or consumer are deleted; unacknowledged messages are delivered again. The
+// consumer must acknowledge explicitly and redeliver without limit, like Open's.
 func Ingest(ctx context.Context, consumer jetstream.Consumer, r *timeseries.Receiver, o Options) error {
 	if err := check(consumer); err != nil {
 		return err
@@ -151,7 +156,7 @@ func Ingest(ctx context.Context, consumer jetstream.Consumer, r *timeseries.Rece
 	return nil
 }
 
-// passingError is of what may be over after a while.
+// passingError marks an error as temporary.
 type passingError struct{ error }
 
 func (e *passingError) Unwrap() error { return e.error }
@@ -160,10 +165,10 @@ type ingesting struct {
 	consumer jetstream.Consumer
 	r        *timeseries.Receiver
 	o        Options
-	busy     bool // there may be messages
+	busy     bool // more messages may be available
 }
 
-// fetch asks for messages. Where there were none it waits for one, which costs the server nothing.
+// fetch returns messages. After an empty fetch it waits for one, which costs the server nothing.
 func (in *ingesting) fetch(ctx context.Context) (all []jetstream.Msg, err error) {
 	number, options := batchMax, []jetstream.FetchOpt{jetstream.FetchMaxWait(gatherFor), jetstream.FetchMaxBytes(batchBytes)}
 	if !in.busy {
@@ -189,7 +194,7 @@ func (in *ingesting) fetch(ctx context.Context) (all []jetstream.Msg, err error)
 	return all, nil
 }
 
-// batch reads, writes and acknowledges a batch. done says that nothing is left.
+// batch reads, writes and acknowledges a batch. It returns done when it has caught up.
 func (in *ingesting) batch(ctx context.Context) (done bool, err error) {
 	all, err := in.fetch(ctx)
 	if err != nil {
@@ -213,7 +218,7 @@ func (in *ingesting) batch(ctx context.Context) (done bool, err error) {
 	end()
 	if err != nil {
 		for _, m := range all {
-			_ = m.Nak() // so that it comes at once
+			_ = m.Nak() // redeliver at once
 		}
 		return false, err
 	}
@@ -227,7 +232,7 @@ func (in *ingesting) batch(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// beat tells the server until it is ended that messages are worked on.
+// beat reports to the server that messages are in progress, until the caller ends it.
 func (in *ingesting) beat(all []jetstream.Msg) (end func()) {
 	every := in.consumer.CachedInfo().Config.AckWait / beatParts
 	if every <= 0 {
@@ -254,7 +259,9 @@ func (in *ingesting) beat(all []jetstream.Msg) (end func()) {
 	}
 }
 
-// acknowledge acknowledges messages, and waits until the server has taken that: they are in order on one connection, so the last stands for all. Also when ctx is done, since they are durable.
+// acknowledge acknowledges messages, and waits for the server's confirmation of the last: they are
+// in order on one connection, so it covers all. It works even after ctx is done, because the
+// messages are durable.
 func (in *ingesting) acknowledge(ctx context.Context, all []jetstream.Msg) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
 	defer cancel()
@@ -270,7 +277,7 @@ func (in *ingesting) acknowledge(ctx context.Context, all []jetstream.Msg) error
 	return nil
 }
 
-// caughtUp reports whether nothing is left, where that is asked for.
+// caughtUp reports whether no message is left. It returns false without UntilCaughtUp.
 func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
 	if !in.o.UntilCaughtUp {
 		return false, nil
@@ -284,7 +291,7 @@ func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
 	return info.NumPending == 0 && info.NumAckPending == 0, nil
 }
 
-// failed says what an error of reading means: whether stream and consumer are still there.
+// failed interprets an error of a read: it checks whether stream and consumer still exist.
 func (in *ingesting) failed(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

@@ -24,7 +24,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// start runs a server.
+// start starts a server.
 func start(t *testing.T, change func(*server.Options)) *server.Server {
 	t.Helper()
 	o := &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
@@ -43,7 +43,8 @@ func start(t *testing.T, change func(*server.Options)) *server.Server {
 
 func connect(t *testing.T, url string) *nats.Conn {
 	t.Helper()
-	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectBufSize(-1)) // so that a call without a connection fails, and is not kept
+	// without a buffer a call fails when the connection is lost
+	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectBufSize(-1))
 	must(t, err)
 	t.Cleanup(conn.Close)
 	return conn
@@ -99,7 +100,7 @@ func (b *broker) send(n int) {
 	b.publish(texts...)
 }
 
-// consumer is one of a connection of its own.
+// consumer returns a consumer with a connection of its own.
 func (b *broker) consumer() (jetstream.Consumer, *nats.Conn) {
 	b.Helper()
 	conn := connect(b.T, b.url)
@@ -108,19 +109,21 @@ func (b *broker) consumer() (jetstream.Consumer, *nats.Conn) {
 	return c, conn
 }
 
-// Messages become samples, those that cannot be used are put aside, and all are acknowledged; what is sent later is read later, and a run that was ended goes on behind what is acknowledged.
+// Messages become samples, unusable ones are rejected, and all are acknowledged. Later messages are
+// read later, and a new run continues after the acknowledged ones.
 func TestIngest(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
 	for round := range 2 {
 		b.send(700)
-		b.publish([]byte(`{"device":"roof","n":`), brokertest.Reading(0)) // poison, and one again
+		// an invalid one, and a repetition
+		b.publish([]byte(`{"device":"roof","n":`), brokertest.Reading(0))
 		consumer, _ := b.consumer()
 		r := w.Receiver()
 		run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, consumer, r, Options{}) })
 		brokertest.Await(t, "everything", func() bool { return w.Count() == b.sent })
 		b.send(1)
-		brokertest.Await(t, "what was sent later", func() bool { return w.Count() == b.sent })
+		brokertest.Await(t, "the later records", func() bool { return w.Count() == b.sent })
 		run.End()
 		w.Want(b.sent)
 		info, err := consumer.Info(t.Context())
@@ -137,13 +140,13 @@ func TestIngest(t *testing.T) {
 	}
 }
 
-// Caught up, it ends by itself: also where there is nothing, and where another has a part.
+// UntilCaughtUp ends Ingest: for an empty stream, and beside another process.
 func TestIngestUntilCaughtUp(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
 	for _, n := range []int{0, 1, 1200} {
 		b.send(n)
-		told := 0
+		reported := 0
 		var runs []*brokertest.Run
 		for i := range 2 {
 			consumer, _ := b.consumer()
@@ -151,7 +154,7 @@ func TestIngestUntilCaughtUp(t *testing.T) {
 			runs = append(runs, brokertest.Go(t, func(ctx context.Context) error {
 				return Ingest(ctx, consumer, r, Options{UntilCaughtUp: true, Acknowledged: func() {
 					if i == 0 {
-						told++
+						reported++
 					}
 				}})
 			}))
@@ -160,13 +163,14 @@ func TestIngestUntilCaughtUp(t *testing.T) {
 			must(t, run.Ended())
 		}
 		w.Want(b.sent)
-		if n == 1200 && told > 3 {
-			t.Errorf("it was told of %d batches", told)
+		if n == 1200 && reported > 3 {
+			t.Errorf("it reported %d batches", reported)
 		}
 	}
 }
 
-// Cut off at any of its calls, before it or behind it, and started again, everything is there once, and all is acknowledged.
+// Cut off before or after any of its calls, and started again, an ingest stores every sample once,
+// and acknowledges all messages.
 func TestIngestCutOff(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -191,7 +195,8 @@ func TestIngestCutOff(t *testing.T) {
 	}
 }
 
-// Gone between writing and acknowledging, as by kill -9: what was written comes again when the time of the acknowledgement is over, and is there once.
+// After a kill -9 between writing and acknowledging, messages are delivered again after AckWait and
+// stored once.
 func TestIngestGoneBeforeAcknowledging(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -199,7 +204,7 @@ func TestIngestGoneBeforeAcknowledging(t *testing.T) {
 	must(t, err)
 	b.send(100)
 	consumer, conn := b.consumer()
-	w.Cut.After(0, true, conn.Close) // written, or a part of it; and nothing can be told to the server
+	w.Cut.After(0, true, conn.Close) // written, or a part of it, without a connection to the server
 	if err := Ingest(t.Context(), consumer, w.Receiver(), Options{UntilCaughtUp: true}); err == nil {
 		t.Fatal("it ends without an error")
 	}
@@ -214,15 +219,15 @@ func TestIngestGoneBeforeAcknowledging(t *testing.T) {
 	}
 }
 
-// told knows whether anything was logged.
-type told struct{ atomic.Bool }
+// logged records whether anything was logged.
+type logged struct{ atomic.Bool }
 
-func (l *told) Write(p []byte) (int, error) {
+func (l *logged) Write(p []byte) (int, error) {
 	l.Store(true)
 	return len(p), nil
 }
 
-// A server that goes away and comes back is waited for.
+// Ingest waits for a server that goes away and returns.
 func TestIngestServerAway(t *testing.T) {
 	t.Parallel()
 	w := brokertest.New(t)
@@ -239,7 +244,7 @@ func TestIngestServerAway(t *testing.T) {
 	must(t, err)
 	b.send(10)
 	consumer, _ := b.consumer()
-	var failed told
+	var failed logged
 	o := Options{Logger: slog.New(slog.NewTextHandler(&failed, nil))}
 	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, consumer, w.Receiver(), o) })
 	brokertest.Await(t, "the beginning", func() bool { return w.Count() == 10 })
@@ -247,7 +252,8 @@ func TestIngestServerAway(t *testing.T) {
 	s.WaitForShutdown()
 	brokertest.Await(t, "a call that fails", func() bool { return failed.Load() })
 	start(t, up)
-	b.js, err = jetstream.New(connect(t, b.url)) // by another connection, so that nothing is sent before the stream is back
+	// another connection, so that no message is sent before the stream exists again
+	b.js, err = jetstream.New(connect(t, b.url))
 	must(t, err)
 	brokertest.Await(t, "the stream", func() bool {
 		_, err := b.js.Stream(t.Context(), "READINGS")
@@ -259,7 +265,7 @@ func TestIngestServerAway(t *testing.T) {
 	w.Want(20)
 }
 
-// Whatever nobody but an administrator can mend is an error that says what it is.
+// A fault that needs an administrator is an error that names it.
 func TestIngestRefuses(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -279,7 +285,8 @@ func TestIngestRefuses(t *testing.T) {
 		if _, err := Open(t.Context(), conn, Consumer{Stream: "READINGS", Name: name}); err == nil {
 			t.Errorf("a consumer that is %s is opened", name)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // less is enough where it is refused
+		// short, because the server refuses it
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		if err := Ingest(ctx, c, w.Receiver(), Options{}); err == nil {
 			t.Errorf("a consumer that is %s is read", name)
 		}
@@ -316,7 +323,7 @@ func TestIngestRefuses(t *testing.T) {
 	}
 }
 
-// A connection that is closed, as one is by itself that has tried often enough, ends it with an error: there is nothing to wait for.
+// A closed connection, such as one after its last attempt, ends Ingest with an error.
 func TestIngestClosed(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
@@ -330,7 +337,7 @@ func TestIngestClosed(t *testing.T) {
 	}
 }
 
-// A user who may not ask is told so.
+// The error for a missing permission says so.
 func TestIngestPermissions(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *server.Options) {
