@@ -1,8 +1,9 @@
-// Package resolve finds the target for an ARN, and records the deliveries that have none.
+// Package resolve finds the target for an ARN, and records deliveries that have none.
 //
-// Which target an ARN leads to is said by mappings, whose ARNs may be patterns. Of several that fit the most specific one counts: the ARN itself, then the pattern
-// with the most characters besides "*", then the one that was given first. Each mapping is a lane of its own, with its own limits.
+// Mappings lead from ARNs, or patterns of ARNs, to targets. Of several that fit, the most specific
+// one counts: the ARN itself, then the pattern with the most characters besides "*", then the first
+// in the list. Each mapping is a lane of its own, with its own limits.
 //
-// An ARN that no mapping fits is refused, or accepted: then what is delivered there becomes an item of the table [RecordedTable], for a day, in which it can be looked
-// at. That lets a program be tried out before there is anything to receive what it schedules.
+// An ARN without a mapping is refused or accepted. If it is accepted, its deliveries become items
+// of the table [RecordedTable], for a day. So a program can be tried out before its targets exist.
 package resolve

@@ -23,29 +23,30 @@ const (
 	timeoutMin, timeoutMax = 10 * time.Millisecond, 15 * time.Minute
 )
 
-// RecordedTable is the table of recorded deliveries. An item of it has
+// RecordedTable is the table of recorded deliveries. Its items have the attributes
 //
-//	arn         S  the ARN that the delivery was for: the partition key
+//	arn         S  the ARN of the target: the partition key
 //	id          S  the delivery's: the sort key. A delivery that comes twice is recorded once
-//	time        S  the instant that it belongs to, RFC 3339
-//	source      S  ARN of what delivered it
-//	type, subject, contentType   S  where there are such
-//	body        S  what its target would have got; cut where it has more than 256 KB, and then truncated is true
-//	parameters  S  JSON of the target's parameters, where there are such
+//	time        S  the instant of the delivery, RFC 3339
+//	source      S  ARN of the sender
+//	type, subject, contentType   S  unless empty
+//	body        S  the body; cut at 256 KB, and then truncated is true
+//	parameters  S  JSON of the target's parameters, unless empty
 //	attributes  M  of a dead letter
-//	recorded    N  when, in epoch seconds
-//	gone        N  when the item is: the TTL attribute
+//	recorded    N  the instant of the recording, in epoch seconds
+//	gone        N  the deadline: the TTL attribute
 const RecordedTable = "mayfly.recorded"
 
 const (
 	kept          = 24 * time.Hour
-	recordBatch   = 25 // a BatchWriteItem's
+	recordBatch   = 25 // the limit of BatchWriteItem
 	recordBodyMax = 256 << 10
 )
 
 var recordedSpec = ensure.Spec{Name: RecordedTable, Key: "arn", Sort: "id", TTL: "gone"}
 
-// Recorder is a target that keeps what it gets in RecordedTable. The table is made when the first delivery comes.
+// Recorder is a target that stores deliveries in RecordedTable. The first delivery creates the
+// table.
 type Recorder struct {
 	DB  *dynamodb.Client
 	Now func() time.Time // the database's clock
@@ -56,12 +57,12 @@ type Recorder struct {
 	}
 }
 
-// Lane is the recorder's.
+// Lane returns the recorder's lane.
 func (r *Recorder) Lane() *deliver.Lane {
 	return &deliver.Lane{Name: "recorded", Target: r, Limits: target.Limits{Concurrency: 4, Batch: recordBatch}}
 }
 
-// Deliver records deliveries. All of a call fail together.
+// Deliver records deliveries. A batch of them fails together.
 func (r *Recorder) Deliver(ctx context.Context, deliveries []target.Delivery) []error {
 	results := make([]error, len(deliveries))
 	for first := 0; first < len(deliveries); first += recordBatch {
@@ -81,7 +82,7 @@ func (r *Recorder) record(ctx context.Context, deliveries []target.Delivery) err
 	}
 	now := r.Now()
 	var requests []types.WriteRequest
-	seen := map[[2]string]bool{} // a key may be in a batch once
+	seen := map[[2]string]bool{} // a key may occur once in a batch
 	for i := range deliveries {
 		d := &deliveries[i]
 		if key := [2]string{d.TargetARN, d.ID}; !seen[key] {

@@ -11,12 +11,12 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// arnMax is the length of the longest ARN that an API takes, in bytes.
+// arnMax is the limit of all APIs for an ARN, in bytes.
 const arnMax = 2048
 
 // Resolver finds targets by ARN. It is a deliver.Resolver, safe for concurrent use.
 type Resolver struct {
-	exact    map[string]deliver.Lane // by ARN, and by name where that is no ARN
+	exact    map[string]deliver.Lane // by ARN, and by a name that is no ARN
 	patterns []pattern               // the most specific first
 	unmapped *deliver.Lane
 	advice   string
@@ -24,12 +24,13 @@ type Resolver struct {
 
 // pattern is an ARN with at least one "*".
 type pattern struct {
-	parts []string // between the stars
+	parts []string // the texts between the stars
 	size  int      // characters besides the stars
 	lane  deliver.Lane
 }
 
-// New makes a resolver. ARNs that no mapping fits go to unmapped; where that is nil they are refused, with advice that says what to do. The mappings have passed Check.
+// New returns a resolver. Unmapped is the lane of ARNs without a mapping; if it is nil, they are
+// refused with an error that ends in advice. Check must have accepted the mappings.
 func New(mappings []target.Mapping, unmapped *deliver.Lane, advice string) *Resolver {
 	r := &Resolver{exact: map[string]deliver.Lane{}, unmapped: unmapped, advice: advice}
 	for _, m := range mappings {
@@ -38,7 +39,7 @@ func New(mappings []target.Mapping, unmapped *deliver.Lane, advice string) *Reso
 			r.exact[m.Name] = lane
 		}
 		if !strings.Contains(m.ARN, "*") {
-			r.exact[m.ARN] = lane // also where it is a name
+			r.exact[m.ARN] = lane // even if it is a name
 			continue
 		}
 		parts := strings.Split(m.ARN, "*")
@@ -48,8 +49,9 @@ func New(mappings []target.Mapping, unmapped *deliver.Lane, advice string) *Reso
 	return r
 }
 
-// Resolve gives the lane for an ARN or for the name of a mapping, or an error that wraps deliver.ErrUnmapped. Each ARN that a pattern fits has a lane of its own: the target
-// of a pattern may stand for many places, and one that is slow or dead does not delay the others. Only beyond the courier's bound do they share one.
+// Resolve returns the lane for an ARN or for the name of a mapping, or an error that wraps
+// deliver.ErrUnmapped. Each ARN of a pattern has a lane of its own, since a pattern may stand for
+// many places, and a slow one must not delay the others. Beyond the courier's limit they share one.
 func (r *Resolver) Resolve(arn string) (deliver.Lane, error) {
 	if lane, found := r.exact[arn]; found {
 		return lane, nil
@@ -67,14 +69,15 @@ func (r *Resolver) Resolve(arn string) (deliver.Lane, error) {
 	return deliver.Lane{}, fmt.Errorf("%w: %s", deliver.ErrUnmapped, r.advice)
 }
 
-// fits reports whether the pattern is the ARN, with some characters for each star.
+// fits reports whether the pattern matches an ARN. A star stands for any characters.
 func (p *pattern) fits(arn string) bool {
 	rest, found := strings.CutPrefix(arn, p.parts[0])
 	if !found {
 		return false
 	}
 	last := len(p.parts) - 1
-	for _, part := range p.parts[1:last] { // the first place is as good as any: what lies behind it only gets longer
+	// the first match is as good as any, since it leaves the longest text to the other parts
+	for _, part := range p.parts[1:last] {
 		i := strings.Index(rest, part)
 		if i < 0 {
 			return false
@@ -84,7 +87,7 @@ func (p *pattern) fits(arn string) bool {
 	return strings.HasSuffix(rest, p.parts[last])
 }
 
-// Check says everything that is wrong with mappings. The texts begin with the place of the mapping: "Targets[0]: …".
+// Check returns all errors of mappings. Each begins with the place of the mapping: "Targets[0]: …".
 func Check(mappings []target.Mapping) (all []error) {
 	seen, names := map[string]int{}, map[string]int{}
 	for i, m := range mappings {
@@ -113,7 +116,7 @@ func Check(mappings []target.Mapping) (all []error) {
 	return all
 }
 
-// checkLimits holds limits against the ranges that target.Limits documents. Zero is the default.
+// checkLimits checks limits against the ranges that target.Limits documents. Zero is the default.
 func checkLimits(l target.Limits) error {
 	switch {
 	case l.Concurrency < 0 || l.Concurrency > concurrencyMax:

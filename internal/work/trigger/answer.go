@@ -6,12 +6,15 @@ import (
 	"slices"
 )
 
-// failures reads the answer of a function that reports which records of its batch have failed, by their sequence numbers:
+// failures reads the answer of a function that reports the failed records of its batch by sequence
+// number:
 //
 //	{"batchItemFailures": [{"itemIdentifier": "3000000000000000000000"}]}
 //
-// It gives their places in ascending order. No answer, null, an empty string or object, and an empty or missing list say that none has; an identifier that is missing,
-// null, empty or of no record of the batch says that all have. (Any other answer says so too. That is not established.)
+// It returns their places in ascending order. No answer, null, an empty string or object, and an
+// empty or missing list mean that no record failed. An identifier that is missing, null, empty or
+// of no record in the batch means that all failed. So does any other answer, though it is unknown
+// whether Lambda agrees.
 func failures(answer []byte, entries []entry) []int {
 	answer = bytes.TrimSpace(answer)
 	if len(answer) == 0 || string(answer) == "null" || string(answer) == `""` {
@@ -37,7 +40,7 @@ func failures(answer []byte, entries []entry) []int {
 	return slices.Compact(failed)
 }
 
-// all are the places of all records.
+// all returns the places of all records.
 func all(entries []entry) []int {
 	places := make([]int, len(entries))
 	for i := range places {

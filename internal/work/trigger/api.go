@@ -2,7 +2,8 @@ package trigger
 
 import "encoding/json"
 
-// The inputs and outputs of the operations, with the wire's names. A pointer is nil where the member is absent.
+// The inputs and outputs of the operations, with the wire's names. A pointer is nil if the member
+// is absent.
 
 // CreateEventSourceMappingInput is the body of POST /2015-03-31/event-source-mappings/.
 type CreateEventSourceMappingInput struct {
@@ -33,16 +34,16 @@ type ListEventSourceMappingsInput struct {
 	EventSourceArn *string
 	FunctionName   *string
 	Marker         *string
-	MaxItems       *int // 1 to 10,000; a page has 100 mappings at most, whatever it is
+	MaxItems       *int // 1 to 10,000; a page has at most 100 mappings in any case
 }
 
 // ListEventSourceMappingsOutput is a page of mappings.
 type ListEventSourceMappingsOutput struct {
 	EventSourceMappings []EventSourceMapping
-	NextMarker          string `json:",omitempty"` // to be handed in as the Marker of the next page
+	NextMarker          string `json:",omitempty"` // the Marker of the next page
 }
 
-// Settings is what both Create and Update take.
+// Settings are the members common to Create and Update.
 type Settings struct {
 	FunctionName                   *string
 	Enabled                        *bool
@@ -69,7 +70,7 @@ type Settings struct {
 	ProvisionedPollerConfig             json.RawMessage
 }
 
-// FilterCriteria is the patterns of which a record has to match one.
+// FilterCriteria has patterns; a record must match one of them.
 type FilterCriteria struct {
 	Filters []Filter
 }
@@ -79,7 +80,7 @@ type Filter struct {
 	Pattern *string
 }
 
-// DestinationConfig says where the records go that the function could not be brought to take.
+// DestinationConfig has the destination for records that the function failed to process.
 type DestinationConfig struct {
 	OnSuccess *Destination `json:",omitempty"`
 	OnFailure *Destination `json:",omitempty"`
@@ -130,14 +131,14 @@ const (
 // settled reports whether a mapping in this state can be changed.
 func settled(state string) bool { return state == stateEnabled || state == stateDisabled }
 
-// What is said of a mapping's last batch.
+// The result of a mapping's last batch.
 const (
 	resultNone     = "No records processed"
 	resultOK       = "OK"
 	resultProblem  = "PROBLEM: Function call failed"
-	resultNoTarget = "PROBLEM: Function not found" // not established
+	resultNoTarget = "PROBLEM: Function not found" // AWS's text is unknown
 
-	// Where there is nothing to be read any more, Lambda leaves the state as it is; its texts are not established.
+	// A mapping that can read no more keeps its state at Lambda. Lambda's texts are unknown.
 	resultNoStream = "PROBLEM: Stream not found"
 	resultDisabled = "PROBLEM: Stream disabled"
 )

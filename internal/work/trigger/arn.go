@@ -7,7 +7,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
-// The forms of names, as the API's model has them. AWS prints a pattern in its message when a value does not match it.
+// The forms of names in the API's model. AWS prints the pattern in the error about a value that
+// does not match it.
 const (
 	functionPattern = `(arn:(aws[a-zA-Z-]*)?:lambda:)?((eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:)?(\d{12}:)?(function:)?([a-zA-Z0-9-_]+)(:(\$LATEST(\.PUBLISHED)?|[a-zA-Z0-9-_]+))?`
 	sourcePattern   = `arn:(aws[a-zA-Z0-9-]*):([a-zA-Z0-9\-])+:((eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1})?:(\d{12})?:(.*)`
@@ -25,8 +26,8 @@ var (
 	uuidForm        = regexp.MustCompile(`^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
 )
 
-// otherTarget reports whether what should name a function is the ARN of a target of another kind that is mapped. AWS refuses such a name; here a mapping can bring a
-// stream to every target.
+// otherTarget reports whether a function name is the ARN of a mapped target of another kind. AWS
+// refuses such a name; here a mapping can deliver to every target.
 func (o *Options) otherTarget(named string) bool {
 	if len(named) > targetMax || !strings.HasPrefix(named, "arn:") || functionForm.MatchString(named) {
 		return false
@@ -35,8 +36,8 @@ func (o *Options) otherTarget(named string) bool {
 	return err == nil
 }
 
-// functionARN is the ARN of a function that was named in one of the forms that the API takes: its name, its ARN, its partial ARN, each with a version or
-// an alias or without.
+// functionARN returns the ARN of a function from any form that the API accepts: its name, its ARN
+// or its partial ARN, each with or without a version or an alias.
 func (o *Options) functionARN(named string) string {
 	if o.otherTarget(named) {
 		return named
@@ -52,7 +53,7 @@ func (o *Options) functionARN(named string) string {
 	return "arn:aws:lambda:" + region + ":" + account + ":function:" + name + qualifier
 }
 
-// functionName is the name in a function's ARN, without a version or an alias.
+// functionName returns the name in a function's ARN, without a version or an alias.
 func functionName(arn string) string {
 	_, name, is := strings.Cut(arn, ":function:")
 	if !is {
@@ -62,12 +63,12 @@ func functionName(arn string) string {
 	return name
 }
 
-// mappingARN is a mapping's own ARN, by its UUID.
+// mappingARN returns the ARN of a mapping.
 func (o *Options) mappingARN(uuid string) string {
 	return "arn:aws:lambda:" + o.Region + ":" + o.Account + ":event-source-mapping:" + uuid
 }
 
-// streamTable is the name of the table that a stream's ARN names; "" where it is none of a DynamoDB stream.
+// streamTable returns the table in the ARN of a DynamoDB stream; "" for any other ARN.
 func streamTable(arn string) string {
 	if parts := streamForm.FindStringSubmatch(arn); parts != nil && constraint.IsTable(parts[3]) {
 		return parts[3]

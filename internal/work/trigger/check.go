@@ -25,7 +25,7 @@ const (
 	retriesMax               = 10_000      // -1: no limit
 	tumblingMax              = 900         // seconds
 	infinite                 = -1
-	filtersMax, filtersQuota = 5, 10 // by default, and after a quota was raised: we take the latter
+	filtersMax, filtersQuota = 5, 10 // the default quota, and the raised one, which applies here
 	kmsMax                   = 2048
 	listMax                  = 100
 	listItemsMax             = 10_000
@@ -34,7 +34,7 @@ const (
 	partialResponses                 = "ReportBatchItemFailures"
 )
 
-// checkModel collects what breaks the constraints of the API's model.
+// checkModel collects violations of the API's model.
 func (t *Triggers) checkModel(p *constraint.Problems, s *Settings) {
 	if s.FunctionName != nil {
 		t.checkFunction(p, *s.FunctionName)
@@ -103,7 +103,7 @@ func checkDestination(p *constraint.Problems, path string, d *Destination) {
 	}
 }
 
-// broken is the answer to what breaks the model.
+// broken returns the error for violations of the model, or nil.
 func broken(p *constraint.Problems) error {
 	if !p.Any() {
 		return nil
@@ -111,7 +111,8 @@ func broken(p *constraint.Problems) error {
 	return &Error{codeValidation, p.Message()}
 }
 
-// check judges what the model's constraints do not say. Texts that are not AWS's are marked; which ones it has there is not established.
+// check validates the settings beyond the model's constraints. Texts marked "ours" are not AWS's,
+// which are unknown.
 func (s *Settings) check() error {
 	for _, other := range []struct {
 		name  string
@@ -140,12 +141,12 @@ func (s *Settings) check() error {
 	return s.checkFilters()
 }
 
-// notForStreams refuses a member that is for sources of other kinds.
+// notForStreams returns the error for a member that belongs to other kinds of sources.
 func notForStreams(name string) error {
 	return invalid("%s is not valid for DynamoDB event sources.", name) // ours
 }
 
-// given reports whether a member that is kept as it is was there.
+// given reports whether a raw member was present.
 func given(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
 func (s *Settings) checkFilters() error {
@@ -166,10 +167,10 @@ func (s *Settings) checkFilters() error {
 	return nil
 }
 
-// badPattern is all that Lambda says of a pattern that it does not take.
+// badPattern is Lambda's whole message about an invalid pattern.
 const badPattern = "Invalid filter pattern definition."
 
-// patterns are the texts of the filters.
+// patterns returns the texts of the filters.
 func (c *FilterCriteria) patterns() []string {
 	if c == nil {
 		return nil
@@ -183,10 +184,11 @@ func (c *FilterCriteria) patterns() []string {
 	return all
 }
 
-// checkTargets sees to it that the function and the destination lead somewhere.
+// checkTargets checks that the function and the destination resolve to targets.
 func (t *Triggers) checkTargets(m *mapping) error {
 	if _, err := t.o.Resolver.Resolve(m.FunctionArn); errors.Is(err, deliver.ErrUnmapped) {
-		return invalid("Function does not exist: %v: %s", err, m.FunctionArn) // behind the colon it is ours
+		// the text after the colon is ours
+		return invalid("Function does not exist: %v: %s", err, m.FunctionArn)
 	}
 	destination := m.DestinationConfig.OnFailure.Destination
 	if destination == nil {
@@ -198,7 +200,7 @@ func (t *Triggers) checkTargets(m *mapping) error {
 	return nil
 }
 
-// checkStream sees to it that a stream exists.
+// checkStream checks that a stream exists.
 func (t *Triggers) checkStream(ctx context.Context, arn string) error {
 	_, err := t.o.Streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &arn})
 	var missing *types.ResourceNotFoundException
@@ -208,7 +210,8 @@ func (t *Triggers) checkStream(ctx context.Context, arn string) error {
 	return err
 }
 
-// checkDuplicate sees to it that no other mapping brings the same stream to the same function. Of two that are created at the same moment both may pass.
+// checkDuplicate checks that no other mapping delivers the same stream to the same function. Two
+// mappings that are created at the same moment may both pass.
 func (t *Triggers) checkDuplicate(ctx context.Context, m *mapping) error {
 	all, err := t.all(ctx)
 	for _, other := range all {

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
-// CreateEventSourceMapping makes a mapping, which soon runs. (AWS answers with the status 202.)
+// CreateEventSourceMapping creates a mapping, which soon runs. (AWS answers with the status 202.)
 func (t *Triggers) CreateEventSourceMapping(ctx context.Context, in *CreateEventSourceMappingInput) (*EventSourceMapping, error) {
 	if err := t.checkCreate(in); err != nil {
 		return nil, err
@@ -38,7 +38,8 @@ func (t *Triggers) CreateEventSourceMapping(ctx context.Context, in *CreateEvent
 	return &m.EventSourceMapping, nil
 }
 
-// checkCreate judges everything that can be judged without looking at anything else. The order is AWS's as far as it is established: the model's constraints first.
+// checkCreate validates the input alone. The order is AWS's as far as it is known: the model's
+// constraints first.
 func (t *Triggers) checkCreate(in *CreateEventSourceMappingInput) error {
 	var p constraint.Problems
 	p.Required("functionName", in.FunctionName != nil)
@@ -71,15 +72,15 @@ func (t *Triggers) checkCreate(in *CreateEventSourceMappingInput) error {
 	return in.Settings.check()
 }
 
-// newUUID is a random UUID, of version 4.
+// newUUID returns a random UUID of version 4.
 func newUUID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return uuidOf(b[:])
 }
 
-// uuidOf writes 16 bytes as a UUID.
+// uuidOf returns 16 bytes as a UUID.
 func uuidOf(b []byte) string {
 	h := hex.EncodeToString(b)
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]

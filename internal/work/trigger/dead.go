@@ -12,13 +12,13 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Why records were given up, as an invocation record has it. The second is not established.
+// The conditions of an invocation record. Lambda's text for the second is unknown.
 const (
 	conditionRetries = "RetryAttemptsExhausted"
 	conditionAge     = "RecordAgeExceeded"
 )
 
-// invocationRecord is what a destination on failure is told of records that were given up.
+// invocationRecord describes abandoned records to the destination on failure.
 type invocationRecord struct {
 	RequestContext struct {
 		RequestID              string `json:"requestId"`
@@ -26,7 +26,8 @@ type invocationRecord struct {
 		Condition              string `json:"condition"`
 		ApproximateInvokeCount int    `json:"approximateInvokeCount"`
 	} `json:"requestContext"`
-	ResponseContext *responseContext `json:"responseContext,omitempty"` // absent where the function did not run in the last attempt
+	// absent if the function did not run in the last attempt
+	ResponseContext *responseContext `json:"responseContext,omitempty"`
 	Version         string           `json:"version"`
 	Timestamp       string           `json:"timestamp"`
 	Batch           struct {
@@ -47,14 +48,15 @@ type responseContext struct {
 	FunctionError   *string `json:"functionError"`
 }
 
-// giveUp makes records a dead letter: in the table, with everything that is needed to deliver them after all, and, where the trigger has a destination on failure, as an
-// invocation record there. They are done when both are durable.
+// giveUp turns records into a dead letter in the table, with all data for a redelivery. If the
+// trigger has a destination on failure, it also receives an invocation record. The records are done
+// when both are durable.
 func (l *lane) giveUp(ctx context.Context, p *part, condition string) {
 	l.log.Warn("records were given up", "condition", condition, "records", len(p.entries), "first", p.entries[0].sequence, "error", p.last)
 	var left atomic.Int32
 	left.Store(1)
 	buried := make(chan struct{})
-	entries := p.entries // the caller forgets them when the trigger ends meanwhile
+	entries := p.entries // the caller drops them if the trigger ends meanwhile
 	done := func() {
 		if left.Add(-1) == 0 {
 			finish(entries)
@@ -68,15 +70,15 @@ func (l *lane) giveUp(ctx context.Context, p *part, condition string) {
 	}
 	l.o.Courier.Bury(ctx, deliver.Parcel{Delivery: d, Policy: l.policy(), Group: l.group(), Last: p.reason(condition)}, exhaustedBy[condition], done)
 	select {
-	case <-buried: // the next batch of the lane does not overtake its dead letter
+	case <-buried: // the next batch of the lane must not overtake the dead letter
 	case <-ctx.Done():
 	}
 }
 
-// exhaustedBy says the condition in the words of a dead letter.
+// exhaustedBy maps conditions to the words of dead letters.
 var exhaustedBy = map[string]string{conditionRetries: deliver.ExhaustedAttempts, conditionAge: deliver.ExhaustedAge}
 
-// reason is what the dead letter says of the last attempt.
+// reason returns the failure of the last attempt for the dead letter.
 func (p *part) reason(condition string) deliver.Failure {
 	switch {
 	case p.last != nil:
@@ -87,7 +89,7 @@ func (p *part) reason(condition string) deliver.Failure {
 	return deliver.Failure{Code: condition, Message: "the records are older than the trigger allows"}
 }
 
-// notice is the delivery of an invocation record.
+// notice returns the delivery of an invocation record.
 func (l *lane) notice(of target.Delivery, p *part, condition string) target.Delivery {
 	now := l.o.Clock.Now().UTC()
 	id := hash(of.ID, condition)

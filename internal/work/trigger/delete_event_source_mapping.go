@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// DeleteEventSourceMapping ends a mapping. It is shown as Deleting until it has stopped. (AWS answers with the status 202.)
+// DeleteEventSourceMapping ends a mapping. The mapping is in state Deleting until it has stopped.
+// (AWS answers with the status 202.)
 func (t *Triggers) DeleteEventSourceMapping(ctx context.Context, in *DeleteEventSourceMappingInput) (*EventSourceMapping, error) {
 	for {
 		m, err := t.get(ctx, in.UUID)

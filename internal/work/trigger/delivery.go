@@ -13,7 +13,7 @@ const (
 	contentJSON  = "application/json"
 )
 
-// hash gives 32 hex digits that follow from texts.
+// hash returns 32 hex digits that depend on all texts.
 func hash(texts ...string) string {
 	h := sha256.New()
 	for _, t := range texts {
@@ -23,7 +23,7 @@ func hash(texts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// delivery is a batch as the target gets it.
+// delivery returns the delivery of a batch.
 func (l *lane) delivery(entries []entry, attempt int) target.Delivery {
 	first, last := entries[0], entries[len(entries)-1]
 	d := target.Delivery{
@@ -36,19 +36,19 @@ func (l *lane) delivery(entries []entry, attempt int) target.Delivery {
 	return d
 }
 
-// one is one record as the target gets it where each is a delivery of its own.
+// one returns the delivery of a single record.
 func (l *lane) one(e entry, attempt int) target.Delivery {
 	d := l.delivery([]entry{e}, attempt)
 	d.ID = e.id
 	return d
 }
 
-// parcel is a record by itself, for the courier to bring to an end.
+// parcel returns a single record as a parcel, for the courier to retry.
 func (l *lane) parcel(e entry) deliver.Parcel {
 	return deliver.Parcel{Delivery: l.one(e, 1), Policy: l.policy(), DeadLetter: l.onFailure, Group: l.group(), First: l.o.Clock.Now()}
 }
 
-// policy is how often and how long the courier tries.
+// policy returns the limits of the courier's retries.
 func (p *plan) policy() (policy deliver.Policy) {
 	if p.retries != infinite {
 		policy.MaxAttempts = p.retries + 1
@@ -57,7 +57,7 @@ func (p *plan) policy() (policy deliver.Policy) {
 	return policy
 }
 
-// payload is the JSON value that a function gets.
+// payload returns the JSON value that a function receives.
 func payload(entries []entry) []byte {
 	size := len(eventOpen) + len(eventClose)
 	for i := range entries {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Error is a failure that Lambda's API defines.
+// Error is an error that Lambda's API defines.
 type Error struct {
 	Code    string
 	Message string
@@ -13,8 +13,8 @@ type Error struct {
 
 // The errors of the operations on event source mappings.
 const (
-	codeValidation = "ValidationException"            // a constraint of the API's model is broken
-	codeParameter  = "InvalidParameterValueException" // a parameter is wrong for another reason
+	codeValidation = "ValidationException"            // violates a constraint of the API's model
+	codeParameter  = "InvalidParameterValueException" // a parameter is invalid for another reason
 	codeNotFound   = "ResourceNotFoundException"
 	codeConflict   = "ResourceConflictException"
 	codeInUse      = "ResourceInUseException"
@@ -22,13 +22,13 @@ const (
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// ErrorCode is the error's name on the wire.
+// ErrorCode returns the error's name on the wire.
 func (e *Error) ErrorCode() string { return e.Code }
 
-// ErrorMessage is its text.
+// ErrorMessage returns the message.
 func (e *Error) ErrorMessage() string { return e.Message }
 
-// HTTPStatus follows from the code.
+// HTTPStatus returns the status for the code.
 func (e *Error) HTTPStatus() int {
 	switch e.Code {
 	case codeNotFound:
@@ -39,15 +39,15 @@ func (e *Error) HTTPStatus() int {
 	return http.StatusBadRequest
 }
 
-// invalid says that a parameter is wrong.
+// invalid returns the error for an invalid parameter.
 func invalid(format string, args ...any) *Error {
 	return &Error{codeParameter, fmt.Sprintf(format, args...)}
 }
 
-// errNoMapping is the answer about a UUID that is nobody's.
+// errNoMapping is the error for an unknown UUID.
 var errNoMapping = &Error{codeNotFound, "The resource you requested does not exist."}
 
-// inUse says that a mapping is on its way to another state. verb is "update" or "delete".
+// inUse returns the error for a mapping that is changing its state. verb is "update" or "delete".
 func inUse(verb string) *Error {
 	return &Error{codeInUse, "Cannot " + verb + " the event source mapping because it is in use."}
 }

@@ -11,15 +11,16 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// The JSON that a Lambda function gets. It is written by hand, since every record passes here, also those that the filter leaves out. Attributes are in the order of
-// their names, so that a record is the same bytes whenever it is written.
+// The JSON event of a Lambda function. It is written by hand, since every record passes here,
+// including those that the filter excludes. Attributes are in the order of their names, so the same
+// record always has the same bytes.
 
 const (
 	eventOpen  = `{"Records":[`
 	eventClose = `]}`
 )
 
-// appendRecord appends a stream record as an event source mapping hands it over.
+// appendRecord appends a stream record in the form of an event source mapping.
 func appendRecord(dst []byte, r *types.Record, streamARN string) []byte {
 	dst = append(dst, `{"eventID":`...)
 	dst = dynamo.AppendQuoted(dst, aws.ToString(r.EventID))
@@ -37,7 +38,7 @@ func appendRecord(dst []byte, r *types.Record, streamARN string) []byte {
 	}
 	dst = append(dst, `,"eventSourceARN":`...)
 	dst = dynamo.AppendQuoted(dst, streamARN)
-	if id := r.UserIdentity; id != nil { // capital letters in the streams API, and not here
+	if id := r.UserIdentity; id != nil { // capitalized in the streams API, but not here
 		dst = append(dst, `,"userIdentity":{"type":`...)
 		dst = dynamo.AppendQuoted(dst, aws.ToString(id.Type))
 		dst = append(dst, `,"principalId":`...)
@@ -47,7 +48,7 @@ func appendRecord(dst []byte, r *types.Record, streamARN string) []byte {
 	return append(dst, '}')
 }
 
-// appendChange appends what a record says of its item.
+// appendChange appends the record's data about its item.
 func appendChange(dst []byte, r *types.StreamRecord) []byte {
 	open := byte('{')
 	member := func(name string) {
@@ -131,7 +132,7 @@ func appendValue(dst []byte, v types.AttributeValue) []byte {
 	case *types.AttributeValueMemberBS:
 		return append(appendList(append(dst, `{"BS":`...), v.Value, appendBinary), '}')
 	}
-	return append(dst, `{}`...) // a type that the SDK does not know: it keeps nothing of it
+	return append(dst, `{}`...) // a type unknown to the SDK, which keeps none of its data
 }
 
 func appendList[T any](dst []byte, elems []T, appendElem func([]byte, T) []byte) []byte {

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// GetEventSourceMapping shows a mapping.
+// GetEventSourceMapping returns a mapping.
 func (t *Triggers) GetEventSourceMapping(ctx context.Context, in *GetEventSourceMappingInput) (*EventSourceMapping, error) {
 	m, err := t.get(ctx, in.UUID)
 	if err != nil {

@@ -10,23 +10,25 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// part is some of the records of a batch that are tried together.
+// part is a run of a batch's records that are tried together.
 type part struct {
 	entries  []entry
 	failed   int // attempts that count against the retries
 	invoked  int // all attempts
 	last     *target.Error
-	function *target.FunctionError // of the last attempt; nil where the function did not run
-	named    []int                 // the records that the answer of the last attempt, which succeeded, says have failed
+	function *target.FunctionError // of the last attempt; nil if the function did not run
+	// the failed records in the answer of the last attempt, if it succeeded
+	named []int
 }
 
-// note keeps what an attempt has come to.
+// note records the outcome of an attempt.
 func (p *part) note(err error, named []int) {
 	p.last, p.function, p.named = target.AsError(err), nil, named
 	_ = errors.As(err, &p.function)
 }
 
-// hand brings a batch to the target, and sees to it that all of its records are done, now or later. It returns early only when ctx is done.
+// hand delivers a batch, and ensures that all of its records become done, now or later. It returns
+// early only if ctx is done.
 func (l *lane) hand(ctx context.Context, batch []entry) {
 	switch {
 	case !l.ordered:
@@ -38,9 +40,10 @@ func (l *lane) hand(ctx context.Context, batch []entry) {
 	}
 }
 
-// handBatch hands records over together. What fails is split or tried again in its place.
+// handBatch delivers records together. A failing part is split, or tried again in its place.
 func (l *lane) handBatch(ctx context.Context, batch []entry) {
-	parts := []part{{entries: batch}} // the first is the next; together they are what is left, in its order
+	// the remaining records in their order; the first part is next
+	parts := []part{{entries: batch}}
 	for len(parts) > 0 && ctx.Err() == nil {
 		p := parts[0]
 		parts = parts[1:]
@@ -50,7 +53,8 @@ func (l *lane) handBatch(ctx context.Context, batch []entry) {
 	}
 }
 
-// dropExpired gives up the records that are too old. The instant of a record is known to the second, so it counts as written at the end of that.
+// dropExpired abandons records that are too old. A record's instant is known to the second only, so
+// it counts as written at the end of that second.
 func (l *lane) dropExpired(ctx context.Context, p *part) {
 	if l.age == 0 {
 		return
@@ -67,7 +71,7 @@ func (l *lane) dropExpired(ctx context.Context, p *part) {
 	}
 }
 
-// try makes one attempt for a part, and gives what is left to be tried of it.
+// try makes one attempt for a part, and returns the parts that remain.
 func (l *lane) try(ctx context.Context, p part) []part {
 	p.invoked++
 	done, err := l.attempt(ctx, &p)
@@ -80,14 +84,15 @@ func (l *lane) try(ctx context.Context, p part) []part {
 		return nil
 	case ctx.Err() != nil:
 		return nil
-	case done > 0: // it went on, so what is first now has had no attempt of its own before this
+	case done > 0: // the first remaining record had no attempt of its own before this one
 		l.failures = 0
 		p.entries, p.failed, p.invoked = left, 0, 1
 	}
 	return l.afterFailure(ctx, p, err)
 }
 
-// attempt hands a part over. The first done of its records need nothing more; where that is not all of them, those behind are to be tried again.
+// attempt delivers a part. It returns the number of records at its start that succeeded; the others
+// must be tried again.
 func (l *lane) attempt(ctx context.Context, p *part) (done int, err error) {
 	answer, err := l.o.Courier.Invoke(ctx, deliver.Parcel{Delivery: l.delivery(p.entries, p.invoked), Group: l.group()})
 	var named []int
@@ -104,12 +109,13 @@ func (l *lane) attempt(ctx context.Context, p *part) (done int, err error) {
 	return len(p.entries), nil
 }
 
-// afterFailure decides what becomes of a part whose first record, for all that is known, has failed.
+// afterFailure returns the parts to try after a failed attempt, in which the first record may have
+// failed.
 func (l *lane) afterFailure(ctx context.Context, p part, err error) []part {
 	f := l.judge(&p, err)
 	l.result(ctx, f.result)
 	switch {
-	case l.bisect && len(p.entries) > 1 && (f.counts || f.hopeless): // which does not use the retries up
+	case l.bisect && len(p.entries) > 1 && (f.counts || f.hopeless): // a split is no retry
 		first, second := p, p
 		middle := len(p.entries) / 2
 		first.entries, second.entries = p.entries[:middle], p.entries[middle:]
@@ -126,16 +132,17 @@ func (l *lane) afterFailure(ctx context.Context, p part, err error) []part {
 	return []part{p}
 }
 
-// failure is what a failed attempt means.
+// failure is the meaning of a failed attempt.
 type failure struct {
-	counts   bool          // against the retries: the function has failed, or what stands for one
+	counts   bool          // uses up a retry: the function failed, or a target of another kind
 	hopeless bool          // another attempt would fail too
-	after    time.Duration // the target wants to be left alone for so long
+	after    time.Duration // the pause that the target asks for
 	result   string
 }
 
-// judge says what a failed attempt means; err is nil where an answer has named records. As with Lambda a target that is throttled, and a function that did not run, does not
-// use up the retries. Nor does a target that is not there: that may be mended, and holds the lane up, for it is not the records' fault.
+// judge returns the meaning of a failed attempt; err is nil if the answer named records. As at
+// Lambda, a throttled target and a function that did not run use up no retry. Nor does a missing
+// target: it delays the lane until somebody creates it, since the records are not at fault.
 func (l *lane) judge(p *part, err error) failure {
 	if err == nil {
 		return failure{counts: true, result: resultProblem}
@@ -152,7 +159,7 @@ func (l *lane) judge(p *part, err error) failure {
 // exhausted reports whether a part has no attempts left.
 func (l *lane) exhausted(p *part) bool { return l.retries != infinite && p.failed > l.retries }
 
-// missingTarget reports whether there is nothing at the target's ARN.
+// missingTarget reports whether the target's ARN leads nowhere.
 func missingTarget(err error) bool {
 	e := target.AsError(err)
 	return errors.Is(err, deliver.ErrUnmapped) || e.Permanent && e.Code == codeNotFound
@@ -174,8 +181,9 @@ func finish(entries []entry) {
 	}
 }
 
-// handSingles hands records over each as a delivery of its own. A round has one record of each key that is left, those first that have failed the least; so whatever
-// the target does with the deliveries of a call, a key keeps its order, and a key that fails does not hold up the others of the batch.
+// handSingles delivers each record by itself. A round has one record of each remaining key, those
+// with the fewest attempts first. So a key keeps its order whatever the target does with the
+// deliveries of a call, and a failing key does not delay the others.
 func (l *lane) handSingles(ctx context.Context, batch []entry) {
 	left := make([]*part, len(batch))
 	for i := range batch {
@@ -195,12 +203,12 @@ func (l *lane) handSingles(ctx context.Context, batch []entry) {
 	}
 }
 
-// unfinished are the parts that have records.
+// unfinished returns the parts that have records.
 func unfinished(parts []*part) []*part {
 	return slices.DeleteFunc(parts, func(p *part) bool { return len(p.entries) == 0 })
 }
 
-// firstOfKeys are the first record of each key, those first that have failed the least.
+// firstOfKeys returns the first record of each key, those with the fewest attempts first.
 func firstOfKeys(parts []*part) (round []*part) {
 	seen := map[string]bool{}
 	for _, p := range parts {
@@ -213,7 +221,8 @@ func firstOfKeys(parts []*part) (round []*part) {
 	return round
 }
 
-// tryRound makes an attempt for records of different keys. Those that are settled have no entries after it.
+// tryRound makes an attempt for records of different keys. It empties the parts that succeeded or
+// were abandoned.
 func (l *lane) tryRound(ctx context.Context, round []*part) {
 	parcels := make([]deliver.Parcel, len(round))
 	for i, p := range round {
@@ -253,8 +262,8 @@ func (l *lane) tryRound(ctx context.Context, round []*part) {
 	l.pause(ctx, wait)
 }
 
-// handUnordered makes one attempt for a batch, and leaves what fails to the courier, record by record. Where each record is a delivery of its own the courier
-// has them at once.
+// handUnordered makes one attempt for a batch, and leaves failed records to the courier, one by
+// one. Records that are delivered singly go to the courier at once.
 func (l *lane) handUnordered(ctx context.Context, batch []entry) {
 	p := part{entries: batch, invoked: 1}
 	l.dropExpired(ctx, &p)
@@ -281,10 +290,10 @@ func (l *lane) handUnordered(ctx context.Context, batch []entry) {
 	}
 }
 
-// gate lets a number of things in at a time.
+// gate limits the number of holders.
 type gate chan struct{}
 
-// enter waits for a place; it is false once ctx is done.
+// enter waits for a place. It returns false if ctx is done.
 func (g gate) enter(ctx context.Context) bool {
 	select {
 	case g <- struct{}{}:

@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// lane has the records of some keys of a shard, and hands them over in their order, one batch at a time. A goroutine works for it as long as it has records.
+// lane delivers the records of some keys of a shard in their order, one batch at a time. It has a
+// goroutine while it has records.
 type lane struct {
 	*shard
-	full chan struct{} // has an element when a batch that gathers has become full
+	full chan struct{} // has an element when a gathering batch has become full
 	mu   struct {
 		sync.Mutex
 		queue   []entry
 		bytes   int
-		since   time.Time // when the first of the queue came
+		since   time.Time // arrival of the first record in the queue
 		working bool
-		gathers bool // the worker waits for a batch to become full, or for its window to end
+		gathers bool // the worker waits for a full batch, or for the end of its window
 	}
-	failures int // in a row, whatever they were about; only the worker's
+	failures int // consecutive failures; only the worker uses it
 }
 
-// add queues records and sees to it that somebody works.
+// add queues records, and starts a worker if there is none.
 func (l *lane) add(entries []entry) {
 	size := 0
 	for i := range entries {
@@ -35,7 +36,9 @@ func (l *lane) add(entries []entry) {
 	}
 	l.mu.queue = append(l.mu.queue, entries...)
 	l.mu.bytes += size
-	if l.mu.gathers && l.fullLocked() { // it works from here on, and not only when it has noticed: these records are no reason to rest
+	// the worker counts as busy from here on, not only when it notices, so that the clock does not
+	// advance
+	if l.mu.gathers && l.fullLocked() {
 		l.mu.gathers = false
 		l.rests.wake(l)
 		tell(l.full)
@@ -49,10 +52,10 @@ func (l *lane) add(entries []entry) {
 	}
 }
 
-// fullLocked tells whether a batch can be made that will not become larger.
+// fullLocked reports whether the next batch cannot become larger.
 func (l *lane) fullLocked() bool { return len(l.mu.queue) >= l.batch || l.mu.bytes >= payloadMax }
 
-// work hands over batches until the queue is empty or the shard is read no longer.
+// work delivers batches until the queue is empty, or the shard is no longer read.
 func (l *lane) work() {
 	defer l.run.ends.Done()
 	defer l.shard.ends.Done()
@@ -66,7 +69,8 @@ func (l *lane) work() {
 	}
 }
 
-// next waits until a batch is full, or the window is over, and takes it out of the queue. It is nil when there is nothing to do any more.
+// next waits for a full batch, or the end of the window, and takes the batch out of the queue. It
+// returns nil if there is none, and the worker must end.
 func (l *lane) next(ctx context.Context) []entry {
 	for {
 		l.mu.Lock()
@@ -92,7 +96,7 @@ func (l *lane) next(ctx context.Context) []entry {
 	}
 }
 
-// cutLocked takes the first records of the queue, as many as a batch may have.
+// cutLocked takes a batch out of the queue.
 func (l *lane) cutLocked() []entry {
 	size := len(eventOpen) + len(eventClose)
 	n := 0
@@ -109,17 +113,18 @@ func (l *lane) cutLocked() []entry {
 	if l.mu.queue = l.mu.queue[n:]; len(l.mu.queue) == 0 {
 		l.mu.queue = nil
 	}
-	l.mu.since = l.o.Clock.Now() // the window of what is left begins now: Lambda gathers one batch at a time
+	l.mu.since = l.o.Clock.Now() // the next window begins now: Lambda gathers one batch at a time
 	return batch
 }
 
-// sleep waits for an instant of the database's clock. It returns early when something is received from wake, and when ctx is done.
+// sleep waits for an instant of the database's clock. It returns early for an element of wake, and
+// when ctx is done.
 func (l *lane) sleep(ctx context.Context, until time.Time, wake <-chan struct{}) {
 	ms := until.Add(time.Millisecond - time.Nanosecond).UnixMilli()
 	_ = l.o.Clock.Sleep(ctx, ms, wake)
 }
 
-// pause waits after a failure, the longer the more there were.
+// pause waits after a failure, longer after each further one.
 func (l *lane) pause(ctx context.Context, atLeast time.Duration) {
 	l.failures++
 	until := l.o.Clock.Now().Add(max(l.o.Backoff.After(l.failures, l.o.Jitter()), atLeast))

@@ -7,7 +7,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
-// ListEventSourceMappings shows mappings, in the order of their UUIDs.
+// ListEventSourceMappings returns a page of mappings, in the order of their UUIDs.
 func (t *Triggers) ListEventSourceMappings(ctx context.Context, in *ListEventSourceMappingsInput) (*ListEventSourceMappingsOutput, error) {
 	var p constraint.Problems
 	if in.EventSourceArn != nil {

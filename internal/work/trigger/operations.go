@@ -7,23 +7,23 @@ import (
 	"strconv"
 )
 
-// Request is a request of Lambda's API as a server has it.
+// Request is a request of Lambda's API.
 type Request struct {
-	Path   map[string]string    // what stands in the path for each label, unescaped
+	Path   map[string]string    // the text of each label of the path, unescaped
 	Query  url.Values           // unescaped
 	Decode func(into any) error // reads the body's JSON into a structure
 }
 
-// Operation is one on event source mappings: how it is asked for, and what answers it.
+// Operation is an operation on event source mappings, with its route.
 type Operation struct {
 	Name   string
 	Method string
-	Path   string // a segment in braces is a label. Clients have put a slash behind it, and left it out
-	Status int    // of success
+	Path   string // a segment in braces is a label; clients append a slash or leave it out
+	Status int    // after a success
 	Do     func(ctx context.Context, r *Request) (any, error)
 }
 
-// Operations is the table of operations. To add one: a method, a file for it, a line here.
+// Operations returns the table of operations. To add one: a method, a file for it, a line here.
 func (t *Triggers) Operations() []Operation {
 	const all, one = "/2015-03-31/event-source-mappings", "/2015-03-31/event-source-mappings/{UUID}"
 	return []Operation{
@@ -35,7 +35,8 @@ func (t *Triggers) Operations() []Operation {
 	}
 }
 
-// answer makes an operation of a method, with what fills its input from a request.
+// answer returns the handler of an operation. fill copies the parts of the input that are not in
+// the body.
 func answer[In, Out any](do func(context.Context, *In) (*Out, error), fill func(*In, *Request) error) func(context.Context, *Request) (any, error) {
 	return func(ctx context.Context, r *Request) (any, error) {
 		in := new(In)
@@ -50,7 +51,7 @@ func answer[In, Out any](do func(context.Context, *In) (*Out, error), fill func(
 	}
 }
 
-// label is what a path's label stands for.
+// label is the name of the only label in paths.
 const label = "UUID"
 
 func (in *CreateEventSourceMappingInput) fill(r *Request) error { return r.Decode(in) }
@@ -83,7 +84,8 @@ func (in *ListEventSourceMappingsInput) fill(r *Request) error {
 	if text := query("MaxItems"); text != nil {
 		n, err := strconv.Atoi(*text)
 		if err != nil {
-			return &Error{"SerializationException", *text + " cannot be converted to Integer"} // not established
+			// AWS's text is unknown
+			return &Error{"SerializationException", *text + " cannot be converted to Integer"}
 		}
 		in.MaxItems = &n
 	}

@@ -7,33 +7,36 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/pattern"
 )
 
-// plan is what a trigger does, wherever it was declared.
+// plan is the behaviour of a trigger, from a mapping or a declaration.
 type plan struct {
-	id        string // names its consumer and goes into the ids of its deliveries: a mapping's UUID, or a declared trigger's name
-	arn       string // the source of its deliveries
-	table     string // whose stream is read; or
-	stream    string // the ARN of the stream that is
-	missed    bool   // it was not there when it was last read
+	// a mapping's UUID, or a declared trigger's name; part of the consumer's name and of the IDs of
+	// deliveries
+	id        string
+	arn       string // the source in deliveries
+	table     string // the table whose stream is read; or
+	stream    string // the stream's ARN
+	missed    bool   // the stream was missing when it was last read
 	start     deliver.Start
 	target    string // ARN
 	filter    *pattern.Pattern
-	batch     int           // records of a batch
-	window    time.Duration // for which records gather, by the database's clock
-	parallel  int           // batches of a shard at one time: its lanes
-	ordered   bool          // the records of a key are handed over in their order, and what fails is tried again in its place
-	single    bool          // each record is a delivery of its own
+	batch     int           // the most records per batch
+	window    time.Duration // time for which a batch waits for records, by the database's clock
+	parallel  int           // lanes of a shard, each with one batch at a time
+	ordered   bool          // delivers the records of a key in order, and retries in place
+	single    bool          // delivers each record by itself
 	bisect    bool
-	retries   int           // after the first attempt; infinite
-	age       time.Duration // beyond which records are given up; 0: never
-	partial   bool          // the target's answer may name the records that failed
-	onFailure string        // ARN that is told of what was given up; may be empty
+	retries   int           // attempts after the first, or infinite
+	age       time.Duration // age at which records are abandoned; 0: never
+	partial   bool          // the target's answer may name failed records
+	onFailure string        // ARN that receives a notice about abandoned records, or ""
 }
 
-// GroupPrefix is what the group of a trigger's parcels begins with; its id follows. No schedule group has a name like that.
+// GroupPrefix begins the group of a trigger's parcels; the trigger's id follows. No schedule group
+// can have such a name.
 const GroupPrefix = "trigger:"
 
-// group is that of the trigger's parcels, in metrics and dead letters.
+// group returns the group of the trigger's parcels in metrics and dead letters.
 func (p *plan) group() string { return GroupPrefix + p.id }
 
-// starts are the words for where to begin.
+// starts maps the API's words for a starting position.
 var starts = map[string]deliver.Start{trimHorizon: deliver.TrimHorizon, latest: deliver.Latest}

@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// rests sums up what the lanes of a trigger wait for: as long as all that have something wait for an instant of the database's clock, the trigger rests until the first of
-// these instants, and `advance` of the clock stops there.
+// rests combines the waits of a trigger's lanes. While all lanes with records wait for instants of
+// the database's clock, the trigger rests until the first of these instants, and `advance` of the
+// clock stops there.
 type rests struct {
-	tell func(until time.Time) // zero: no longer
+	tell func(until time.Time) // receives the instant; zero: the rest is over
 	mu   struct {
 		sync.Mutex
-		busy    int // lanes that work
+		busy    int // lanes with a worker
 		waiting map[*lane]time.Time
 		told    time.Time
 	}
 }
 
-// work counts a lane that begins (1) or ends (-1) to work.
+// work counts a worker that begins (1) or ends (-1).
 func (r *rests) work(change int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -25,7 +26,7 @@ func (r *rests) work(change int) {
 	r.tellLocked()
 }
 
-// wait notes that a working lane waits for an instant, until wake is called for it.
+// wait records that a worker waits for an instant, until wake.
 func (r *rests) wait(l *lane, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +38,7 @@ func (r *rests) wait(l *lane, until time.Time) {
 	r.tellLocked()
 }
 
-// wake notes that a lane works again, unless that is noted.
+// wake records that a worker no longer waits.
 func (r *rests) wake(l *lane) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

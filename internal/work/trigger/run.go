@@ -15,24 +15,26 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// run is a trigger that runs.
+// run is a running trigger.
 type run struct {
 	*plan
 	o        *Options
 	triggers *Triggers
-	revision int64 // of the mapping; 0: it was declared
+	revision int64 // of the mapping; 0 for a declared trigger
 	cancel   context.CancelFunc
 	log      *slog.Logger
 	rests    rests
-	over     atomic.Bool   // its stream has come to its end
-	held     chan struct{} // closed when the database knows of its consumer, or nobody is to know of any: there is no stream yet, or it runs elsewhere
-	holding  sync.Once
-	reading  string         // the ARN of the stream that is read now
-	ends     sync.WaitGroup // of all lanes
-	mu       struct {
+	over     atomic.Bool // its stream has ended
+	// closed when the database has registered the consumer, or need not: the stream is missing, or
+	// the database is another process
+	held    chan struct{}
+	holding sync.Once
+	reading string         // ARN of the current stream
+	ends    sync.WaitGroup // of all lanes
+	mu      struct {
 		sync.Mutex
 		shards map[string]*shard
-		result string // of the last batch, or what keeps batches from coming, as it was written last
+		result string // as last written: of the last batch, or the reason why no batches come
 	}
 }
 
@@ -46,10 +48,10 @@ func newRun(t *Triggers, p *plan, revision int64, cancel context.CancelFunc) *ru
 	return r
 }
 
-// hold notes that nobody has to wait for the database to know of the consumer.
+// hold records that the database has registered the consumer, or need not.
 func (r *run) hold() { r.holding.Do(func() { close(r.held) }) }
 
-// isHeld reports whether that is so.
+// isHeld reports whether hold was called.
 func (r *run) isHeld() bool {
 	select {
 	case <-r.held:
@@ -59,10 +61,10 @@ func (r *run) isHeld() bool {
 	}
 }
 
-// windowRecords is how far a consumer reads ahead of the first record that is not done.
+// windowRecords bounds the records that a consumer reads ahead of the first one that is not done.
 const windowRecords = 10_000
 
-// newConsumer makes the reader of a stream.
+// newConsumer returns the reader of a stream.
 func (r *run) newConsumer(stream string, start deliver.Start) *deliver.Consumer {
 	return &deliver.Consumer{
 		Name: consumerName(r.id), StreamARN: stream, Start: start, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
@@ -73,7 +75,7 @@ func (r *run) newConsumer(stream string, start deliver.Start) *deliver.Consumer 
 	}
 }
 
-// run reads the stream until ctx is done, and the next one when its table gets another.
+// run reads the stream until ctx is done, and then each following stream of its table.
 func (r *run) run(ctx context.Context) {
 	defer r.hold()
 	if r.missed {
@@ -81,7 +83,8 @@ func (r *run) run(ctx context.Context) {
 			r.result(ctx, resultOK)
 		}
 	}
-	for start := r.start; ; start = deliver.TrimHorizon { // a second stream came up while the first was read
+	// a second stream began while the first was read
+	for start := r.start; ; start = deliver.TrimHorizon {
 		if r.reading = r.nextStream(ctx, r.reading); r.reading == "" {
 			return
 		}
@@ -101,7 +104,8 @@ func (r *run) run(ctx context.Context) {
 	}
 }
 
-// result keeps what became of the last batch with the mapping, when it is another than before, and reports whether it is there.
+// result stores the result of a batch with the mapping, if it has changed. It reports whether it is
+// stored.
 func (r *run) result(ctx context.Context, result string) bool {
 	if r.revision == 0 {
 		return true
@@ -116,14 +120,15 @@ func (r *run) result(ctx context.Context, result string) bool {
 	if err := r.triggers.setResult(ctx, r.id, result); err != nil && ctx.Err() == nil {
 		r.log.Warn("the result was not written", "result", result, "error", err)
 		r.mu.Lock()
-		r.mu.result = "" // the next one is, if it is the same
+		r.mu.result = "" // so that the next equal result is written
 		r.mu.Unlock()
 		return false
 	}
 	return true
 }
 
-// begun reports whether what is written from now on is brought to the target. With the start LATEST that takes a moment.
+// begun reports whether records written from now on are delivered. With the start LATEST that takes
+// a moment.
 func (r *run) begun(ctx context.Context) bool {
 	if r.start != deliver.Latest || r.over.Load() {
 		return true
@@ -132,7 +137,8 @@ func (r *run) begun(ctx context.Context) bool {
 	return begun && err == nil
 }
 
-// nextStream gives the ARN of the stream to read after last. It waits for a table that is not there yet, or has no other stream. It is empty once ctx is done.
+// nextStream returns the ARN of the stream after last; "" if ctx is done. It waits while the table
+// is missing or has no further stream.
 func (r *run) nextStream(ctx context.Context, last string) string {
 	if r.stream != "" {
 		if last != "" && !r.awaitAgain(ctx) {
@@ -146,8 +152,8 @@ func (r *run) nextStream(ctx context.Context, last string) string {
 	})
 }
 
-// awaitAgain waits until the stream that has ended can be read again: where an endpoint had lost it for a while. It is false once ctx is done. Meanwhile the mapping says what
-// is wrong.
+// awaitAgain waits until an ended stream can be read again, at an endpoint that had lost it for a
+// while. It returns false if ctx is done. Meanwhile the mapping's result names the problem.
 func (r *run) awaitAgain(ctx context.Context) bool {
 	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
 		var changed <-chan struct{}
@@ -174,13 +180,13 @@ func (r *run) awaitAgain(ctx context.Context) bool {
 	return false
 }
 
-// The real time after which a stream is looked for again.
+// Real time between looks for a stream.
 const (
 	againFirst = time.Second
 	againMost  = time.Minute
 )
 
-// missing says as the result of a mapping what keeps a stream from being read on; "" where nothing does.
+// missing returns the result of a mapping whose stream cannot be read; "" if it can.
 func (t *Triggers) missing(ctx context.Context, stream string) (result string, err error) {
 	out, err := t.o.Streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &stream})
 	var gone *types.ResourceNotFoundException
@@ -195,7 +201,7 @@ func (t *Triggers) missing(ctx context.Context, stream string) (result string, e
 	return "", nil
 }
 
-// handle takes a page of records of a shard, which are in their order.
+// handle takes a page of a shard's records, in their order.
 func (r *run) handle(ctx context.Context, id string, records []deliver.Record) error {
 	s, err := r.shard(ctx, id)
 	if err != nil {
@@ -204,7 +210,8 @@ func (r *run) handle(ctx context.Context, id string, records []deliver.Record) e
 	return s.take(ctx, records)
 }
 
-// settle waits until the lanes of a shard that is read no longer have ended, with the calls of the target that are under way, and what the courier has of it.
+// settle waits until the lanes of a shard that is no longer read have ended, with their calls of
+// the target, and the courier has settled their parcels.
 func (r *run) settle(ctx context.Context, id string) {
 	r.mu.Lock()
 	s := r.mu.shards[id]
@@ -224,8 +231,9 @@ func (r *run) settle(ctx context.Context, id string) {
 	}
 }
 
-// shard gives the shard as it is read now. After a failure, or when a lease was lost and taken again, a shard is read anew from its checkpoint: then what is left of the
-// reading before has to end first, so that no two lanes have the same key.
+// shard returns the shard for the current reading. After a failure or a lost lease, a shard is read
+// anew from its checkpoint. The lanes of the reading before must end first, so that no two lanes
+// have the same key.
 func (r *run) shard(ctx context.Context, id string) (*shard, error) {
 	r.mu.Lock()
 	before := r.mu.shards[id]
@@ -234,7 +242,7 @@ func (r *run) shard(ctx context.Context, id string) (*shard, error) {
 		return before, nil
 	}
 	s := newShard(ctx, r, id)
-	for other, old := range r.mu.shards { // those that were read to their ends
+	for other, old := range r.mu.shards { // shards that were read to their ends
 		if old.ctx.Err() != nil {
 			delete(r.mu.shards, other)
 		}

@@ -11,16 +11,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// payloadMax is what a synchronous invocation of a function takes.
+// payloadMax is the limit of a synchronous invocation of a function.
 const payloadMax = 6 << 20
 
-// queuedMax bounds the records of a shard that wait in its lanes, in bytes.
+// queuedMax bounds the records in the lanes of a shard, in bytes.
 const queuedMax = 32 << 20
 
-// parkingMax is how many records of a shard the courier has at a time, where they keep no order. It is more than the queue of its lane takes.
+// parkingMax bounds the records of a shard at the courier, if they need no order. It exceeds the
+// queue of the courier's lane.
 const parkingMax = 1000
 
-// shard is one stretch of reading a shard, with the lanes that its records go through.
+// shard is one reading of a shard, with its lanes.
 type shard struct {
 	*run
 	ctx     context.Context // of this reading
@@ -28,7 +29,7 @@ type shard struct {
 	lanes   []*lane
 	seed    maphash.Seed
 	ends    sync.WaitGroup // of the lanes
-	parking gate           // for records that the courier has
+	parking gate           // for records at the courier
 	room    chan struct{}  // has an element when bytes has fallen
 	bytes   struct {
 		sync.Mutex
@@ -36,7 +37,7 @@ type shard struct {
 	}
 }
 
-// entry is a record that waits in a lane.
+// entry is a record in a lane.
 type entry struct {
 	json     []byte
 	done     func()
@@ -57,16 +58,19 @@ func newShard(ctx context.Context, r *run, id string) *shard {
 	return s
 }
 
-// take filters a page of records and puts the rest of it into the lanes. It blocks while too much waits there.
+// take filters a page of records and adds the others to the lanes. It blocks while the lanes are
+// full.
 func (s *shard) take(ctx context.Context, records []deliver.Record) error {
-	var page []byte // of all records, since most pages go through at once
+	var page []byte // one buffer for all records, since most pages are done together
 	byLane := make([][]entry, len(s.lanes))
 	for i := range records {
 		r := &records[i]
 		start := len(page)
 		page = appendRecord(page, &r.Record, s.reading)
 		matches, err := s.filter.Match(page[start:])
-		if err != nil { // what this package wrote itself it can read; if not, a record too many is better than one that holds up all behind it
+		// the filter reads this package's own JSON; in case of an error, one record too many is
+		// better than a blocked shard
+		if err != nil {
 			s.log.Error("a record cannot be filtered and is delivered", "sequence", r.Sequence(), "error", err)
 			matches = true
 		}
@@ -96,10 +100,10 @@ func (s *shard) take(ctx context.Context, records []deliver.Record) error {
 	return s.waitForRoom(ctx)
 }
 
-// keysOf is an item's keys as JSON: what tells it from the other items of its table.
+// keysOf returns an item's keys as JSON.
 func keysOf(r *types.StreamRecord) []byte { return appendAttributes(nil, r.Keys) }
 
-// count changes how much waits.
+// count adds to the bytes in the lanes.
 func (s *shard) count(change int) {
 	s.bytes.Lock()
 	defer s.bytes.Unlock()

@@ -10,39 +10,40 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/pattern"
 )
 
-// Spec declares a trigger in a file or by flags. What is left out has a default.
+// Spec declares a trigger, in a file or by flags. The fields are documented at mayfly.Trigger.
 type Spec struct {
-	Name      string        `yaml:"name"`                // 1 to 64 letters, digits, and "-_."; its checkpoints are kept under it
-	Table     string        `yaml:"table,omitempty"`     // whose stream is read; it may come later, and the stream may be renewed. Or:
-	Stream    string        `yaml:"stream,omitempty"`    // the ARN of a stream
-	Target    string        `yaml:"target"`              // the ARN or the name of a mapped target
-	Start     string        `yaml:"start,omitempty"`     // where to begin without a checkpoint: TRIM_HORIZON (default) or LATEST
-	Filter    []string      `yaml:"filter,omitempty"`    // a record has to match one of these. Default: all records
-	Batch     int           `yaml:"batch,omitempty"`     // records handed over at once. Default: 100. Range: 1 to 10,000
-	Window    time.Duration `yaml:"window,omitempty"`    // for which records gather. Default: 0. Range: 0 to 300s
-	Parallel  int           `yaml:"parallel,omitempty"`  // batches of a shard at one time. Default: 1. Range: 1 to 1000
-	Order     string        `yaml:"order,omitempty"`     // "key" (default): what fails holds up what comes behind it in its lane; "none": it is parked
-	Per       string        `yaml:"per,omitempty"`       // "batch" (default): a delivery per batch; "record": one per record
-	Bisect    bool          `yaml:"bisect,omitempty"`    // a batch that fails is split in two. Only with order: key, per: batch
-	Partial   bool          `yaml:"partial,omitempty"`   // the target's answer may name the records that failed. Only with order: key, per: batch
-	Retries   *int          `yaml:"retries,omitempty"`   // after the first attempt. Default: -1, no limit (185 with order: none). Range: to 10,000
-	Age       time.Duration `yaml:"age,omitempty"`       // beyond which a record is given up. Default: no limit (24h with order: none). Range: 1m to 168h
-	OnFailure string        `yaml:"onFailure,omitempty"` // the ARN or the name of a mapped target that is told of what was given up
-	Disabled  bool          `yaml:"disabled,omitempty"`  // it does not run; its checkpoints are kept
+	Name      string        `yaml:"name"`
+	Table     string        `yaml:"table,omitempty"`
+	Stream    string        `yaml:"stream,omitempty"`
+	Target    string        `yaml:"target"`
+	Start     string        `yaml:"start,omitempty"`
+	Filter    []string      `yaml:"filter,omitempty"`
+	Batch     int           `yaml:"batch,omitempty"`
+	Window    time.Duration `yaml:"window,omitempty"`
+	Parallel  int           `yaml:"parallel,omitempty"`
+	Order     string        `yaml:"order,omitempty"`
+	Per       string        `yaml:"per,omitempty"`
+	Bisect    bool          `yaml:"bisect,omitempty"`
+	Partial   bool          `yaml:"partial,omitempty"`
+	Retries   *int          `yaml:"retries,omitempty"`
+	Age       time.Duration `yaml:"age,omitempty"`
+	OnFailure string        `yaml:"onFailure,omitempty"`
+	Disabled  bool          `yaml:"disabled,omitempty"`
 }
 
-// The words of a Spec.
+// Words and limits of a Spec.
 const (
 	orderKey, orderNone = "key", "none"
 	perBatch, perRecord = "batch", "record"
 	parallelDeclaredMax = 1000
-	retriesUnorderedMax = 185 // the courier's
+	retriesUnorderedMax = 185 // the courier's limit
 	ageUnorderedMax     = 24 * time.Hour
 	targetMax           = 2048
 )
 
-// ReadSpecs reads a file of triggers: YAML (or JSON, which is YAML too), a list or an object with the list under "triggers". A pattern can be the text of its JSON or the
-// object itself, and a single one needs no list. Unknown members are errors, and so are two triggers of one name. All complaints are reported together.
+// ReadSpecs reads a file of triggers: YAML or JSON, a list or an object with the list under
+// "triggers". A pattern is an object or the text of its JSON, and a single pattern needs no list.
+// Unknown members and duplicate names are errors. ReadSpecs returns all errors joined.
 func ReadSpecs(r io.Reader) ([]Spec, error) {
 	specs, err := declare.Read[Spec](r, "triggers", map[string]declare.Text{"filter": declare.ListOfJSON})
 	if err != nil {
@@ -51,12 +52,12 @@ func ReadSpecs(r io.Reader) ([]Spec, error) {
 	return specs, CheckSpecs(specs)
 }
 
-// CheckSpecs reports everything that is wrong with triggers, each complaint with the trigger's name.
+// CheckSpecs returns all errors of triggers joined, each with the trigger's name.
 func CheckSpecs(specs []Spec) error {
 	return declare.Check("trigger", specs, func(s *Spec) (string, []error) { return s.Name, s.problems() })
 }
 
-// problems is everything that is wrong with a trigger.
+// problems returns everything wrong with a trigger.
 func (s *Spec) problems() (all option.Complaints) {
 	all.AddIf(!constraint.IsName(s.Name), "name", `%q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
 	all.AddIf(uuidForm.MatchString(s.Name), "name", "%q is a UUID, which is reserved for event source mappings", s.Name)
@@ -93,7 +94,7 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-// or is *p, or a default.
+// or returns *p, or v if p is nil.
 func or[T any](p *T, v T) T {
 	if p != nil {
 		v = *p
@@ -101,7 +102,7 @@ func or[T any](p *T, v T) T {
 	return v
 }
 
-// plan is what a valid trigger does.
+// plan returns the behaviour of a valid trigger.
 func (o *Options) plan(s Spec) (*plan, error) {
 	filter, err := pattern.Compile(s.Filter...)
 	if err != nil {

@@ -26,12 +26,12 @@ const (
 	attrID       = "id"       // the UUID
 	attrMapping  = "mapping"  // JSON
 	attrRevision = "revision" // counts the user's changes
-	attrVersion  = "version"  // counts all changes: what a write is conditional on
+	attrVersion  = "version"  // counts all changes; the condition of every write
 )
 
 var tableSpec = ensure.Spec{Name: TableName, Key: attrID}
 
-// mapping is a mapping as it is kept.
+// mapping is a stored mapping.
 type mapping struct {
 	EventSourceMapping
 	Enabled bool
@@ -40,7 +40,7 @@ type mapping struct {
 	revision, version int64
 }
 
-// plan is what a mapping does.
+// plan returns the behaviour of a mapping.
 func (m *mapping) plan() (*plan, error) {
 	filter, err := pattern.Compile(m.FilterCriteria.patterns()...)
 	if err != nil {
@@ -61,7 +61,7 @@ func (m *mapping) plan() (*plan, error) {
 	return p, nil
 }
 
-// touch says when a mapping was changed.
+// touch records the instant of a change.
 func (m *mapping) touch(now time.Time) {
 	m.LastModified = float64(now.UnixMilli()) / 1000
 }
@@ -92,10 +92,10 @@ func mappingOf(item map[string]types.AttributeValue) (*mapping, error) {
 	return m, nil
 }
 
-// errChanged says that somebody else has changed a mapping meanwhile.
+// errChanged means that another writer has changed a mapping meanwhile.
 var errChanged = errors.New("the mapping was changed meanwhile")
 
-// get reads a mapping; errNoMapping where there is none.
+// get reads a mapping. It returns errNoMapping if there is none.
 func (t *Triggers) get(ctx context.Context, uuid string) (*mapping, error) {
 	out, err := t.o.DB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{attrID: attr.S(uuid)},
@@ -109,7 +109,7 @@ func (t *Triggers) get(ctx context.Context, uuid string) (*mapping, error) {
 	return mappingOf(out.Item)
 }
 
-// all reads every mapping, in the order of their UUIDs.
+// all returns every mapping, in the order of their UUIDs.
 func (t *Triggers) all(ctx context.Context) ([]*mapping, error) {
 	var all []*mapping
 	pages := dynamodb.NewScanPaginator(t.o.DB, &dynamodb.ScanInput{TableName: aws.String(TableName), ConsistentRead: aws.Bool(true)})
@@ -133,7 +133,7 @@ func (t *Triggers) all(ctx context.Context) ([]*mapping, error) {
 	return all, nil
 }
 
-// put writes a mapping where it is still as it was read; errChanged where it is not.
+// put writes a mapping. It returns errChanged if the stored one has changed since it was read.
 func (t *Triggers) put(ctx context.Context, m *mapping) error {
 	before := m.version
 	m.version++
@@ -152,7 +152,7 @@ func (t *Triggers) put(ctx context.Context, m *mapping) error {
 	return changed(err)
 }
 
-// remove deletes a mapping where it is still as it was read.
+// remove deletes a mapping. It returns errChanged like put.
 func (t *Triggers) remove(ctx context.Context, m *mapping) error {
 	in := &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: map[string]types.AttributeValue{attrID: attr.S(m.UUID)}}
 	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = unchanged(m.version)
@@ -160,7 +160,7 @@ func (t *Triggers) remove(ctx context.Context, m *mapping) error {
 	return changed(err)
 }
 
-// unchanged is the condition that an item has a version, or, for 0, that there is none.
+// unchanged returns the condition that an item has a version, or that it is missing for version 0.
 func unchanged(version int64) (condition *string, names map[string]string, values map[string]types.AttributeValue) {
 	if version == 0 {
 		return aws.String("attribute_not_exists(#id)"), map[string]string{"#id": attrID}, nil
@@ -176,7 +176,7 @@ func changed(err error) error {
 	return err
 }
 
-// setResult writes what became of a mapping's last batch.
+// setResult stores the result of a mapping's last batch.
 func (t *Triggers) setResult(ctx context.Context, uuid, result string) error {
 	for {
 		m, err := t.get(ctx, uuid)

@@ -16,30 +16,33 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// Options says what triggers work with. DB, Streams, Clock, Resolver, Courier, Region and Account must be set.
+// Options configures triggers. DB, Streams, Clock, Resolver, Courier, Region and Account must be
+// set.
 type Options struct {
 	DB        *dynamodb.Client
 	Streams   *dynamodbstreams.Client
-	Clock     Clock            // the database's: windows, pauses between attempts and the age of records go by it
+	Clock     Clock            // the database's, for windows, pauses and the age of records
 	Resolver  deliver.Resolver // finds targets
-	Courier   *deliver.Courier // makes the attempts, and keeps what is parked or dead
+	Courier   *deliver.Courier // makes the attempts, and stores parked deliveries and dead letters
 	Region    string           // of the ARNs of functions and mappings
 	Account   string           // twelve digits
-	Declared  []Spec           // triggers that run besides the mappings; they have passed CheckSpecs
-	OnlyThose bool             // the mappings are another's to run
+	Declared  []Spec           // triggers in addition to the mappings; CheckSpecs has accepted them
+	OnlyThose bool             // leaves the mappings to other workers
 	Leases    lease.Options
 	Registry  deliver.Registry
-	Poll      time.Duration   // real time after which the mappings are looked at again, where other workers can change them. Default: never
-	Backoff   deliver.Backoff // between the attempts for a batch that keeps its place. Default: from 100 ms to a minute
-	Jitter    func() float64  // from 0 to below 1; spreads the attempts. Default: random
-	Logger    *slog.Logger    // Default: nothing is logged
+	// interval, in real time, of the search for mappings changed by other workers. Default: never
+	Poll time.Duration
+	// between the attempts for a batch in its lane. Default: from 100 ms to a minute
+	Backoff deliver.Backoff
+	Jitter  func() float64 // from 0 to below 1; spreads the attempts. Default: random
+	Logger  *slog.Logger   // Default: nothing is logged
 }
 
 // Clock is the database's time.
 type Clock interface {
 	Now() time.Time
-	// Sleep returns once the clock shows until, in ms since the epoch, or something is received from wake, or when it should be looked at again; and with ctx's error
-	// once ctx is done.
+	// Sleep waits until the clock shows an instant in ms since the epoch, or wake has an element.
+	// It may return early, and returns ctx's error once ctx is done.
 	Sleep(ctx context.Context, until int64, wake <-chan struct{}) error
 }
 
@@ -64,31 +67,33 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Triggers are the mappings at one endpoint and the triggers that were declared for it. The operations work whether it runs or not.
+// Triggers are the mappings at one endpoint and the triggers declared for it. The operations work
+// without Run.
 type Triggers struct {
 	o       Options
-	changed chan struct{} // has an element when the mappings should be looked at
-	ready   chan struct{} // closed when Run reads all that was there when it began
+	changed chan struct{} // has an element when the mappings may have changed
+	ready   chan struct{} // see Ready
 	mu      struct {
 		sync.Mutex
-		runs map[string]*run // those under way, by id
+		runs map[string]*run // the running ones, by id
 	}
 }
 
-// New gives triggers. They do nothing until Run.
+// New returns triggers. They do nothing until Run.
 func New(o Options) *Triggers {
 	t := &Triggers{o: o.withDefaults(), changed: make(chan struct{}, 1), ready: make(chan struct{})}
 	t.mu.runs = map[string]*run{}
 	return t
 }
 
-// Ready is closed when Run reads the streams of all the triggers that there were when it began, as far as there are such streams. It runs once.
+// Ready returns a channel that is closed when Run reads the existing streams of all triggers that
+// existed when it began.
 func (t *Triggers) Ready() <-chan struct{} { return t.ready }
 
-// look makes Run look at the mappings.
+// look makes Run read the mappings.
 func (t *Triggers) look() { tell(t.changed) }
 
-// tell wakes the one who waits on a channel with room for one element.
+// tell puts an element into a channel with room for one, unless it has one.
 func tell(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -96,7 +101,7 @@ func tell(c chan struct{}) {
 	}
 }
 
-// Run runs the triggers until ctx is done.
+// Run runs the triggers until ctx is done. It can be called once.
 func (t *Triggers) Run(ctx context.Context) error {
 	var stopped sync.WaitGroup
 	defer stopped.Wait()
@@ -138,7 +143,8 @@ func (t *Triggers) Run(ctx context.Context) error {
 	}
 }
 
-// begun waits, the first time, until the database knows of all that runs.
+// begun waits, the first time, until the database has registered all running triggers, and closes
+// ready.
 func (t *Triggers) begun(ctx context.Context) {
 	select {
 	case <-t.ready:
@@ -155,7 +161,7 @@ func (t *Triggers) begun(ctx context.Context) {
 	close(t.ready)
 }
 
-// pollAgain sees to it that the mappings are looked at after a while, where others can change them.
+// pollAgain schedules the next look at mappings that other workers may change.
 func (t *Triggers) pollAgain() (stop func() bool) {
 	if t.o.Poll <= 0 {
 		return func() bool { return false }
@@ -163,7 +169,7 @@ func (t *Triggers) pollAgain() (stop func() bool) {
 	return clock.AfterFunc(t.o.Poll, t.look).Stop
 }
 
-// reconcile starts and stops mappings as the table has them, and writes there what has become of them.
+// reconcile starts and stops mappings as the table says, and writes their states.
 func (t *Triggers) reconcile(ctx context.Context, stopped *sync.WaitGroup) error {
 	all, err := t.all(ctx)
 	if err != nil {
@@ -184,7 +190,8 @@ func (t *Triggers) reconcile(ctx context.Context, stopped *sync.WaitGroup) error
 	return nil
 }
 
-// follow makes a mapping be what its item says. A run that has to end may take as long as the call of its target that is under way; it makes Run look again when it has.
+// follow makes a mapping run, or stop, as its item says. A run that must stop may take as long as
+// its current call of the target; then Run looks again.
 func (t *Triggers) follow(ctx context.Context, stopped *sync.WaitGroup, m *mapping) error {
 	r := t.run(m.UUID)
 	if r != nil && r.revision != m.revision {
@@ -211,10 +218,10 @@ func (t *Triggers) follow(ctx context.Context, stopped *sync.WaitGroup, m *mappi
 	return t.settle(ctx, m, stateEnabled)
 }
 
-// beginAgain is the real time after which it is looked again whether a mapping has begun to read.
+// beginAgain is the real time between looks for a mapping that has not begun to read.
 const beginAgain = 5 * time.Millisecond
 
-// settle writes a mapping's state where it has come to be another.
+// settle writes a mapping's state if it has changed.
 func (t *Triggers) settle(ctx context.Context, m *mapping, state string) error {
 	if m.State == state {
 		return nil
@@ -223,7 +230,7 @@ func (t *Triggers) settle(ctx context.Context, m *mapping, state string) error {
 	return t.lookAfter(t.put(ctx, m))
 }
 
-// end removes a mapping that has stopped, with its checkpoints.
+// end removes a stopped mapping with its checkpoints.
 func (t *Triggers) end(ctx context.Context, m *mapping) error {
 	leases := lease.New(t.o.DB, consumerName(m.UUID), t.o.Leases)
 	rows, err := leases.Rows(ctx)
@@ -238,7 +245,7 @@ func (t *Triggers) end(ctx context.Context, m *mapping) error {
 	return t.lookAfter(t.remove(ctx, m))
 }
 
-// lookAfter looks again where a write has found that another worker was faster.
+// lookAfter makes Run look again if another worker has changed the mapping first.
 func (t *Triggers) lookAfter(err error) error {
 	if errors.Is(err, errChanged) {
 		t.look()
@@ -247,7 +254,7 @@ func (t *Triggers) lookAfter(err error) error {
 	return err
 }
 
-// consumerName is the name of a trigger's consumer.
+// consumerName returns the name of a trigger's consumer.
 func consumerName(id string) string { return "trigger." + id }
 
 // start starts a trigger.
@@ -268,14 +275,14 @@ func (t *Triggers) start(ctx context.Context, stopped *sync.WaitGroup, p *plan, 
 	return r
 }
 
-// run is the run of a trigger that is under way; nil where there is none.
+// run returns the run of a trigger, or nil.
 func (t *Triggers) run(id string) *run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.runs[id]
 }
 
-// running are all runs under way.
+// running returns all runs.
 func (t *Triggers) running() (all []*run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
-// UpdateEventSourceMapping changes a mapping, or switches it on or off. (AWS answers with the status 202.)
+// UpdateEventSourceMapping changes a mapping, enables it or disables it. (AWS answers with the
+// status 202.)
 func (t *Triggers) UpdateEventSourceMapping(ctx context.Context, in *UpdateEventSourceMappingInput) (*EventSourceMapping, error) {
 	var p constraint.Problems
 	t.checkModel(&p, &in.Settings)
@@ -65,7 +66,7 @@ func (t *Triggers) update(ctx context.Context, in *UpdateEventSourceMappingInput
 	return m, t.put(ctx, m)
 }
 
-// change applies what Create and Update take.
+// change applies the members common to Create and Update.
 func (m *mapping) change(s *Settings) {
 	set(&m.Enabled, s.Enabled)
 	set(&m.BatchSize, s.BatchSize)
@@ -86,13 +87,14 @@ func (m *mapping) change(s *Settings) {
 		m.FunctionResponseTypes = []string{}
 	}
 	if s.FilterCriteria != nil {
-		if m.FilterCriteria = s.FilterCriteria; len(s.FilterCriteria.Filters) == 0 { // which takes the filters away
+		// removes the filters
+		if m.FilterCriteria = s.FilterCriteria; len(s.FilterCriteria.Filters) == 0 {
 			m.FilterCriteria = nil
 		}
 	}
 	if s.DestinationConfig != nil && s.DestinationConfig.OnFailure != nil {
 		d := *s.DestinationConfig.OnFailure
-		if d.Destination != nil && *d.Destination == "" { // which takes it away
+		if d.Destination != nil && *d.Destination == "" { // removes it
 			d.Destination = nil
 		}
 		m.DestinationConfig.OnFailure = &d
