@@ -7,7 +7,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// Follow has a rule follow one record of a stream.
+// Follow makes a rule follow one record of a stream.
 func Follow(ctx context.Context, m *Reminders, name, stream string, record deliver.Record) error {
 	if _, err := ensure.Table(ctx, m.o.DB, tableSpec); err != nil {
 		return err
@@ -15,7 +15,7 @@ func Follow(ctx context.Context, m *Reminders, name, stream string, record deliv
 	return m.rules[name].handle(ctx, stream, []deliver.Record{record})
 }
 
-// Scan has a rule look through its table.
+// Scan makes a rule scan its table.
 func Scan(ctx context.Context, m *Reminders, name, stream string) error {
 	return m.rules[name].scan(ctx, stream, item{})
 }

@@ -48,12 +48,12 @@ func (r *rule) fire(ctx context.Context, firings []timer.Firing) error {
 	return nil
 }
 
-// parcel is a reminder's delivery.
+// parcel returns the delivery of a reminder.
 func (r *rule) parcel(key string, due time.Time, input []byte) deliver.Parcel {
 	return deliver.Parcel{Delivery: r.delivery(key, due, input), Policy: r.policy(), DeadLetter: r.OnFailure, Group: r.group(), First: r.o.Now()}
 }
 
-// dueOf is when a reminder is or was due.
+// dueOf returns the instant at which a reminder is or was due.
 func dueOf(it item) time.Time {
 	ms, ok := attr.AsInteger(it[attrAt])
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// rule is one of table visits, whose target gets the item's mail and the instant.
+// rule returns a rule for the table visits. Its input is the item's mail and the instant.
 func rule(change func(*reminder.Spec)) reminder.Spec {
 	s := reminder.Spec{Name: "visit", Table: "visits", Attribute: "when", Target: "arn:aws:ses", Input: "<$.mail> at <mayfly.at>"}
 	if change != nil {
@@ -23,7 +23,8 @@ func rule(change func(*reminder.Spec)) reminder.Spec {
 	return s
 }
 
-// The published program reads record.dynamodb.email, which there is not, and mails nobody. The image is what has the address.
+// The published program reads record.dynamodb.email, which does not exist, and sends no mail. The
+// address is in the image.
 func TestReadsTheImage(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -36,7 +37,7 @@ func TestReadsTheImage(t *testing.T) {
 	w.got("ann@example.com at 2030-01-01T01:00:00.000Z")
 }
 
-// The published program does not look at the event's name, and fails at a record without a new image.
+// The published program ignores the event's name, and fails on a record without a new image.
 func TestRemoveHasNoNewImage(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -47,7 +48,8 @@ func TestRemoveHasNoNewImage(t *testing.T) {
 	w.pending("b@1h0m0s")
 }
 
-// The published program makes a second reminder where the instant changes. Here the item has one, and it moves.
+// The published program adds a second reminder when the instant changes. Here the item has one
+// reminder, which moves.
 func TestOneReminderPerItem(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -57,20 +59,21 @@ func TestOneReminderPerItem(t *testing.T) {
 	w.put("visits", "a", "when", at(3*time.Hour), "mail", "a")
 	w.pending("a@3h0m0s")
 	w.advance(2 * time.Hour)
-	w.put("visits", "a", "when", at(3*time.Hour), "mail", "a2") // the input follows, too
+	w.put("visits", "a", "when", at(3*time.Hour), "mail", "a2") // the input changes too
 	w.quiet("visits")
 	w.advance(2 * time.Hour)
 	w.got("a2 at 2030-01-01T03:00:00.000Z")
-	w.put("visits", "a", "when", at(3*time.Hour), "mail", "a3") // it has been
+	w.put("visits", "a", "when", at(3*time.Hour), "mail", "a3") // it has fired
 	w.quiet("visits")
 	w.pending()
-	w.put("visits", "a", "when", at(5*time.Hour), "mail", "a4") // a new one
+	w.put("visits", "a", "when", at(5*time.Hour), "mail", "a4") // another instant
 	w.pending("a@5h0m0s")
 	w.advance(time.Hour)
 	w.got("a2 at 2030-01-01T03:00:00.000Z", "a4 at 2030-01-01T05:00:00.000Z")
 }
 
-// The published program reminds of what was deleted. Here the reminder goes with its item, and with its instant.
+// The published program reminds of deleted items. Here the removal of the item or of its instant
+// removes the reminder.
 func TestCancelledWithItsItem(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -88,7 +91,8 @@ func TestCancelledWithItsItem(t *testing.T) {
 	w.got("d at 2030-01-01T01:00:00.000Z")
 }
 
-// The published program returns errors as results, so they are swallowed. Here what fails is tried again, and in the end a dead letter.
+// The published program returns errors as results, so they are lost. Here the courier retries a
+// failed delivery, and makes it a dead letter in the end.
 func TestErrorsAreNotSwallowed(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -121,7 +125,7 @@ func TestErrorsAreNotSwallowed(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// attempts is how often the target got what begins so.
+// attempts returns the number of deliveries whose body has a prefix.
 func (w *world) attempts(prefix string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +137,8 @@ func (w *world) attempts(prefix string) (n int) {
 	return n
 }
 
-// The published program hands the attribute on as it is, and at() takes neither Z nor milliseconds. Here an instant may be written in every common way.
+// The published program passes the attribute on unchanged, and at() accepts neither Z nor
+// milliseconds. Here an instant may have any common form.
 func TestInstantsInAllForms(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -148,7 +153,7 @@ func TestInstantsInAllForms(t *testing.T) {
 	w.pending("basic@1h0m0s", "blank@1h0m0s", "f@1h0m0.25s", "minute@1h0m0s", "ms@1h0m0.5s", "n@1h0m0s", "ns@1h0m0.001s", "off@1h0m0s", "short@1h0m0s", "z@1h0m0s")
 }
 
-// What becomes of a reminder in the past is left open by the published program. Here the rule says it.
+// The published program does not define reminders in the past. Here the rule does.
 func TestPast(t *testing.T) {
 	for _, past := range []string{"", "drop", "fire"} {
 		t.Run(past, func(t *testing.T) {
@@ -161,7 +166,7 @@ func TestPast(t *testing.T) {
 				w.got("old at 2029-12-31T23:00:00.000Z")
 			}
 			w.pending("soon@1h0m0s")
-			w.put("visits", "soon", "when", at(-2*time.Hour), "mail", "soon") // it is moved into the past
+			w.put("visits", "soon", "when", at(-2*time.Hour), "mail", "soon") // moved into the past
 			w.quiet("visits")
 			w.pending()
 			if past == "fire" {
@@ -173,7 +178,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// A worker that was down fires late what came due meanwhile: that is no past.
+// Reminders that come due while the worker is down fire late: they are not past.
 func TestLateIsNotPast(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -190,7 +195,8 @@ func TestLateIsNotPast(t *testing.T) {
 	w.pending()
 }
 
-// What was cancelled or moved while the worker was down fires if it was due before that, and only then; once, however often the records come.
+// A reminder that is cancelled or moved while the worker is down fires if it was due before that
+// change, and only then. It fires once, however often its records come.
 func TestLateAfterChange(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -221,7 +227,8 @@ func TestLateAfterChange(t *testing.T) {
 	await(t, "two more reminders have come", func() bool { return w.attempts("") == 5 })
 }
 
-// The published program gives the receiver nothing to tell a repetition by. Here the delivery's id is the same in every attempt, and in the message.
+// The published program has no key by which a receiver can recognize a repetition. Here every
+// attempt has the same ID, also in the message.
 func TestIdempotencyKey(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")

@@ -21,7 +21,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// run follows the table's stream until ctx is done, and the next one when the table gets another.
+// run follows the streams of the table, one after another, until ctx is done.
 func (r *rule) run(ctx context.Context) {
 	passOver := func() {
 		r.held.note()
@@ -38,7 +38,7 @@ func (r *rule) run(ctx context.Context) {
 		}
 		if !r.readable(ctx, stream) {
 			passOver()
-			continue // the view of a stream cannot be changed; another stream may be better
+			continue // the view of a stream is fixed, but the next stream may have another one
 		}
 		r.read(ctx, stream)
 		if ctx.Err() != nil {
@@ -48,7 +48,7 @@ func (r *rule) run(ctx context.Context) {
 	}
 }
 
-// readable reports whether a stream has what a rule needs: the instant before a change tells what has fired already.
+// readable reports whether a stream has old images: the old instant shows which reminder has fired.
 func (r *rule) readable(ctx context.Context, stream string) (readable bool) {
 	r.persist(ctx, "describe the stream", func() error {
 		out, err := r.o.Streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &stream})
@@ -68,7 +68,7 @@ func (r *rule) readable(ctx context.Context, stream string) (readable bool) {
 	return readable
 }
 
-// read follows one stream. Once it is certain that no later write is missed, the items that there are are looked through.
+// read follows one stream. Once the consumer misses no later write, a scan adds the older items.
 func (r *rule) read(ctx context.Context, stream string) {
 	ctx, cancel := context.WithCancel(ctx)
 	again := make(chan struct{}, 1)
@@ -107,7 +107,7 @@ func (r *rule) read(ctx context.Context, stream string) {
 	<-scanned
 }
 
-// handle follows what a page of records says.
+// handle follows the changes in a page of records.
 func (r *rule) handle(ctx context.Context, stream string, records []deliver.Record) error {
 	for _, record := range records {
 		c, err := readChange(&record.Record, stream)
@@ -121,12 +121,12 @@ func (r *rule) handle(ctx context.Context, stream string, records []deliver.Reco
 	return nil
 }
 
-// change is what a record says.
+// change is the contents of a record.
 type change struct {
 	key      item
-	old, new item // nil where there is none
+	old, new item // nil if there is no such image
 	order    string
-	written  time.Time // to the second, rounded down
+	written  time.Time // rounded down to the second
 }
 
 func readChange(r *streamtypes.Record, stream string) (c change, err error) {
@@ -149,7 +149,7 @@ func readChange(r *streamtypes.Record, stream string) (c change, err error) {
 	return c, err
 }
 
-// due is when an item's reminder is due; ok is false where the item names no instant.
+// due returns the instant of an item's reminder; ok is false if the item names no instant.
 func (r *rule) due(of item) (due time.Time, ok bool) {
 	v := r.path.Of(of)
 	if of == nil || v == nil {
@@ -163,7 +163,7 @@ func (r *rule) due(of item) (due time.Time, ok bool) {
 	return at.Add(r.Offset), true
 }
 
-// follow makes the reminder be what a change asks for.
+// follow writes the reminder that a change asks for.
 func (r *rule) follow(ctx context.Context, c change) error {
 	due, named := r.due(c.new)
 	before, wasNamed := r.due(c.old)
@@ -172,7 +172,7 @@ func (r *rule) follow(ctx context.Context, c change) error {
 		return nil
 	case named && wasNamed && due.Equal(before):
 		if !due.After(r.o.Now()) || bytes.Equal(r.fill(c.key, c.new, due), r.fill(c.key, c.old, due)) {
-			return nil // it has fired or was past, or nothing of it has changed
+			return nil // it has fired or was past, or the change does not concern it
 		}
 		return r.remind(ctx, c.key, c.new, due, c.order)
 	}
@@ -181,7 +181,8 @@ func (r *rule) follow(ctx context.Context, c change) error {
 			return err
 		}
 	}
-	if past := due.Before(c.written); !named || past && r.Past != pastFire { // a write is known to the second: an instant within that is none of the past
+	// records have the second of the write, so an instant within that second is not past
+	if past := due.Before(c.written); !named || past && r.Past != pastFire {
 		if !wasNamed {
 			return nil
 		}
@@ -193,18 +194,20 @@ func (r *rule) follow(ctx context.Context, c change) error {
 	return r.remind(ctx, c.key, c.new, due, c.order)
 }
 
-// A worker that was down reads late what was written meanwhile. A reminder that is due by then may have been cancelled or moved by a change that is still to come in the
-// stream, in time or not. So where the item as it is now names another instant, the reminder is skipped for the moment; and when the change comes, it is made
-// up for if the change was written after it was due.
+// A worker that was down reads changes late. A later record may cancel or move a reminder that is
+// already due, before or after its instant. So if the item now names another instant, follow skips
+// the reminder. When the later record comes, makeUp fires the reminder if it was due before that
+// change.
 
-// skip notes that a reminder waits for a change to come, and reports whether it does.
+// skip marks a reminder as skipped if a later change of its item is yet to come, and reports
+// whether it did.
 func (r *rule) skip(ctx context.Context, c change, due time.Time) (bool, error) {
 	if due.After(r.o.Now()) {
 		return false, nil
 	}
 	out, err := r.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.Table, ConsistentRead: aws.Bool(true), Key: c.key})
 	switch {
-	case ensure.Missing(err): // the table is gone, and its items are
+	case ensure.Missing(err): // the table and its items are gone
 	case err != nil:
 		return false, err
 	default:
@@ -216,7 +219,7 @@ func (r *rule) skip(ctx context.Context, c change, due time.Time) (bool, error) 
 	return true, err
 }
 
-// makeUp fires a reminder that was skipped, and that was due before the change that ends it.
+// makeUp fires a skipped reminder that was due before the change that ends it.
 func (r *rule) makeUp(ctx context.Context, c change, due time.Time) error {
 	if !due.Before(c.written.Add(time.Second)) {
 		return nil
@@ -232,7 +235,7 @@ func (r *rule) makeUp(ctx context.Context, c change, due time.Time) error {
 	return r.settle(ctx, func(done func()) { r.o.Courier.Deliver(ctx, r.parcel(keyText(c.key), due, input), done) })
 }
 
-// settle waits until what was handed to the courier is durable.
+// settle waits until the courier has made a parcel durable.
 func (r *rule) settle(ctx context.Context, hand func(done func())) error {
 	settled := make(chan struct{})
 	hand(func() { close(settled) })
@@ -243,14 +246,14 @@ func (r *rule) settle(ctx context.Context, hand func(done func())) error {
 	}
 	r.o.Courier.Settle(context.WithoutCancel(ctx), "")
 	select {
-	case <-settled: // in the grace: it is not to come again
+	case <-settled: // within the grace period, so the record need not come again
 		return nil
 	default:
 		return ctx.Err()
 	}
 }
 
-// remind makes a reminder of an item.
+// remind writes the reminder of an item.
 func (r *rule) remind(ctx context.Context, key, of item, due time.Time, order string) error {
 	input := r.fill(key, of, due)
 	if len(input) > inputMax {
@@ -260,20 +263,20 @@ func (r *rule) remind(ctx context.Context, key, of item, due time.Time, order st
 	return err
 }
 
-// cancel takes an item's reminder back.
+// cancel cancels the reminder of an item.
 func (r *rule) cancel(ctx context.Context, c change) error {
 	_, err := r.put(ctx, reminder{kind: kindCancelled, order: c.order, key: c.key})
 	return err
 }
 
-// refuse makes a dead letter of a reminder that nobody can be given.
+// refuse makes a dead letter of a reminder whose input is too large.
 func (r *rule) refuse(ctx context.Context, key item, due time.Time, size int) error {
 	parcel := r.parcel(keyText(key), due, nil)
 	parcel.Last = deliver.Failure{Code: "InputTooLarge", Message: fmt.Sprintf("the template has at least %d bytes; the limit is %d", size, inputMax)}
 	return r.settle(ctx, func(done func()) { r.o.Courier.Bury(ctx, parcel, "", done) })
 }
 
-// delivery is a reminder as the target gets it.
+// delivery returns the delivery that the target receives for a reminder.
 func (r *rule) delivery(key string, due time.Time, input []byte) target.Delivery {
 	d := target.Delivery{
 		ID: r.id(key, due), Source: r.arn(), Type: "Reminder", Subject: key, Time: due, Key: hash(r.Table, key), ContentType: "application/json", Body: input, TargetARN: r.Target,
@@ -284,7 +287,7 @@ func (r *rule) delivery(key string, due time.Time, input []byte) target.Delivery
 	return d
 }
 
-// persist does something until it succeeds or ctx is done.
+// persist calls do until it succeeds or ctx is done.
 func (r *rule) persist(ctx context.Context, what string, do func() error) {
 	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
 		err := do()

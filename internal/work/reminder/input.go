@@ -9,25 +9,25 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
-// What an input may name of its reminder.
+// The values of a reminder that an input may refer to.
 const (
-	knownID    = "id"    // of the delivery: the same however often it comes
+	knownID    = "id"    // of the delivery: the same in every attempt
 	knownRule  = "rule"  // name
 	knownTable = "table" // name
-	knownAt    = "at"    // the instant that the item names
-	knownTime  = "time"  // when the reminder is due: that with the offset
+	knownAt    = "at"    // instant in the item
+	knownTime  = "time"  // instant of the reminder: at plus the offset
 	knownKey   = "key"   // an object
 	knownItem  = "item"  // an object
 )
 
 var knowns = []string{knownID, knownRule, knownTable, knownAt, knownTime, knownKey, knownItem}
 
-// inputDefault is the input of a rule without one.
+// inputDefault is the input of a rule that has none.
 const inputDefault = `{"id":"<mayfly.id>","reminder":"<mayfly.rule>","time":"<mayfly.time>","at":"<mayfly.at>","table":"<mayfly.table>","key":<mayfly.key>,"item":<mayfly.item>}`
 
-const inputMax = 256 << 10 // of what it comes to
+const inputMax = 256 << 10 // of a filled template, in bytes
 
-// readInput reads what a rule has as its input.
+// readInput parses the input of a rule.
 func readInput(s string) (*template.Template, error) {
 	if s == "" {
 		s = inputDefault
@@ -35,7 +35,7 @@ func readInput(s string) (*template.Template, error) {
 	return template.Parse(s, knowns)
 }
 
-// fill is what the target gets for an item.
+// fill returns the target's input for an item.
 func (r *rule) fill(key, of item, due time.Time) []byte {
 	stamp := func(t time.Time) types.AttributeValue { return attr.S(t.UTC().Format("2006-01-02T15:04:05.000Z")) }
 	return r.input.Fill(of, item{

@@ -8,20 +8,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The years that an instant may lie in.
+// The range of valid instants.
 var (
 	earliest = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// layouts are the forms of ISO 8601 that name an instant: with a zone, with or without seconds, their fraction, and the colon of the offset.
+// layouts are the accepted forms of ISO 8601: all have a zone; seconds, their fraction, and the
+// colon of the offset are optional.
 var layouts = []string{
 	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700",
 	"20060102T150405Z07:00", "20060102T150405Z0700",
 }
 
-// instant reads the instant that an attribute names: epoch seconds, or ISO 8601 with a zone, rounded up to the millisecond. Anything else names none; a number of
-// milliseconds, say, which would be beyond the year 9999.
+// instant returns the instant in an attribute, rounded up to the millisecond: epoch seconds, or ISO
+// 8601 with a zone. Anything else is refused, for example a number of milliseconds, which would lie
+// beyond the year 9999.
 func instant(v types.AttributeValue) (t time.Time, ok bool) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberN:
@@ -35,9 +37,10 @@ func instant(v types.AttributeValue) (t time.Time, ok bool) {
 	return t.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond), true
 }
 
-// epoch reads a number of seconds.
+// epoch parses a number of seconds.
 func epoch(s string) (time.Time, bool) {
-	if i := strings.IndexAny(s, "eE"); len(s) > 64 || strings.Trim(s, "0123456789.eE+-") != "" || i >= 0 && len(s)-i > 5 { // or Rat would compute what nobody asks for
+	// Rat would spend memory on a huge exponent
+	if i := strings.IndexAny(s, "eE"); len(s) > 64 || strings.Trim(s, "0123456789.eE+-") != "" || i >= 0 && len(s)-i > 5 {
 		return time.Time{}, false
 	}
 	r, ok := new(big.Rat).SetString(s)
@@ -52,7 +55,7 @@ func epoch(s string) (time.Time, bool) {
 	return time.UnixMilli(ms.Int64()).UTC(), true
 }
 
-// iso reads a date and a time with a zone.
+// iso parses a date and a time with a zone.
 func iso(s string) (time.Time, bool) {
 	if len(s) > 64 {
 		return time.Time{}, false

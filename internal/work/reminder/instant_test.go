@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
-// An instant is the same however it is written, and never earlier than what was written.
+// All forms of an instant have the same value, which is never earlier than the text.
 func TestInstant(t *testing.T) {
 	noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	for written, want := range map[types.AttributeValue]time.Time{

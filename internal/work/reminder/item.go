@@ -19,50 +19,55 @@ import (
 // TableName is the table of reminders.
 const TableName = "mayfly.reminders"
 
-// Attributes of its items.
+// Attributes of the items.
 const (
-	attrName    = "name"    // S, the key: a hash over the rule's name and version, the table and the item's key; or rule#, a rule's name, # and its version
+	// S, the key: a hash of the rule's name and version, the table and the item's key; or
+	// rule#NAME#VERSION
+	attrName    = "name"
 	attrDue     = "due"     // N, the TTL attribute: epoch seconds with milliseconds
-	attrKind    = "kind"    // S: what is at the name
-	attrOrder   = "order"   // S: the place in the stream of the record that it follows from; see order
-	attrRule    = "rule"    // S, its name
-	attrVersion = "version" // S, the rule's
+	attrKind    = "kind"    // S: the kind of item
+	attrOrder   = "order"   // S: the position of its record in the stream; see order
+	attrRule    = "rule"    // S: the name of the rule
+	attrVersion = "version" // S: the version of the rule
 	attrKey     = "key"     // S: the item's key as JSON with types
-	attrAt      = "at"      // N: when it is due, ms since the epoch; the deadline is later where this was past
-	attrInput   = "input"   // S: what the target gets
+	// N: its instant, ms since the epoch; the deadline is later if the instant was past
+	attrAt    = "at"
+	attrInput = "input" // S: the target's input
 
-	attrStream  = "stream"  // of a rule: the ARN of the stream whose table was scanned, or is
-	attrCursor  = "cursor"  // of a rule: where the scan goes on
+	attrStream  = "stream"  // of a rule: the ARN of the stream whose table is or was scanned
+	attrCursor  = "cursor"  // of a rule: the position of the scan
 	attrScanned = "scanned" // of a rule: true when the scan is complete
 )
 
-// The kinds. All but a reminder are there to hold off records that come again, and are not fired when they expire.
+// The kinds of items. Only kindReminder fires; the others withstand repeated records.
 const (
 	kindReminder  = "reminder"
 	kindFired     = "fired"
 	kindCancelled = "cancelled"
-	kindSkipped   = "skipped" // it was due when the worker was not there, and its item has changed meanwhile: see follow
-	kindRule      = "rule"
+	// it came due while the worker was down, and its item has changed since: see follow
+	kindSkipped = "skipped"
+	kindRule    = "rule"
 )
 
-// kept is how long it is remembered that a reminder has fired or was cancelled.
+// kept is the time for which a mark of a fired or cancelled reminder exists.
 const kept = 7 * 24 * time.Hour
 
 var tableSpec = ensure.Spec{Name: TableName, Key: attrName, TTL: attrDue, Stream: true, Shards: 1}
 
 type item = map[string]types.AttributeValue
 
-// sequenceDigits is how many digits a sequence number has at most.
+// sequenceDigits is the maximum length of a sequence number.
 const sequenceDigits = 40
 
-// order is a place in the streams of a table that compares as text: the streams by their labels, which are the instants of their beginning, and in a stream by
-// sequence number. What the scan finds comes before all records of the stream.
+// order returns a position in the streams of a table as text that sorts: the label of the stream,
+// which is the instant of its creation, and then the sequence number. An empty sequence number, for
+// the scan, sorts before all records of the stream.
 func order(streamARN, sequence string) string {
 	_, label, _ := strings.Cut(streamARN, "/stream/")
 	return label + "#" + strings.Repeat("0", max(0, sequenceDigits-len(sequence))) + sequence
 }
 
-// reminder is what is known of a table's item for a rule.
+// reminder is the state of an item of the table for a rule.
 type reminder struct {
 	kind  string
 	order string
@@ -71,15 +76,15 @@ type reminder struct {
 	input []byte    // of kindReminder
 }
 
-// name is the reminder's name in the table.
+// name returns the key of the reminder's item.
 func (r *rule) name(key item) string { return hash(r.Name, r.version, r.Table, keyText(key)) }
 
-// id is that of the delivery: of this rule, item and instant, whatever else changes.
+// id returns the ID of the delivery. It depends on rule, item and instant only.
 func (r *rule) id(key string, due time.Time) string {
 	return hash(r.Name, r.Table, key, strconv.FormatInt(due.UnixMilli(), 10))
 }
 
-// keyText is a key as JSON with types, as Lambda's events have it.
+// keyText returns a key as JSON with types, in the form of Lambda's events.
 func keyText(key item) string {
 	return string(template.AppendMap(nil, key, func(dst []byte, v types.AttributeValue) []byte {
 		kind := "S"
@@ -94,14 +99,16 @@ func keyText(key item) string {
 	}))
 }
 
-// put writes a reminder where nothing is known yet that comes later in the stream, and where it has not fired. It reports whether it was written.
+// put writes a reminder, unless the table has a later position in the stream, or the reminder has
+// fired. It reports whether it wrote.
 func (r *rule) put(ctx context.Context, n reminder) (bool, error) {
 	now := r.o.Now()
 	it := item{
 		attrName: attr.S(r.name(n.key)), attrKind: attr.S(n.kind), attrOrder: attr.S(n.order), attrRule: attr.S(r.Name), attrVersion: attr.S(r.version),
 		attrKey: attr.S(keyText(n.key)),
 	}
-	it[attrAt] = attr.Millis(n.due) // of one that was cancelled: of no meaning, and of no other
+	// zero for a cancelled reminder, so it differs from every fired one
+	it[attrAt] = attr.Millis(n.due)
 	it[attrDue] = attr.Seconds(now.Add(kept))
 	if n.kind == kindReminder {
 		it[attrDue] = attr.Seconds(later(n.due, now))
@@ -110,12 +117,12 @@ func (r *rule) put(ctx context.Context, n reminder) (bool, error) {
 	return r.putItem(ctx, it, "attribute_not_exists(#name) OR #order < :order AND NOT (#kind = :fired AND #at = :at)")
 }
 
-// known is what the table has of an item; empty where it has nothing.
+// known returns the reminder of an item; empty if there is none.
 func (r *rule) known(ctx context.Context, key item) (item, error) {
 	return r.get(ctx, attr.S(r.name(key)))
 }
 
-// get is what the table has at a name; empty where it has nothing.
+// get returns the item with a name; empty if there is none.
 func (r *rule) get(ctx context.Context, name types.AttributeValue) (item, error) {
 	out, err := r.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), Key: item{attrName: name}})
 	if err != nil {
@@ -124,8 +131,10 @@ func (r *rule) get(ctx context.Context, name types.AttributeValue) (item, error)
 	return out.Item, nil
 }
 
-// fired leaves a mark where a reminder was, and reports whether it is the first for its instant. The scan and the stream may both tell of one item: where the one makes its
-// reminder after that of the other has expired and before its mark is there, two expire. The second is not delivered: the record of the first is not done until that is.
+// fired leaves a mark in place of a reminder, and reports whether it is the first firing for its
+// instant. Scan and stream can both find an item. If the second writes its reminder after the first
+// one has expired, but before its mark exists, two reminders expire. The second is not delivered,
+// since the record of the first is not done before its delivery.
 func (r *rule) fired(ctx context.Context, old item) (first bool, err error) {
 	it := item{attrName: old[attrName], attrKind: attr.S(kindFired), attrOrder: old[attrOrder], attrRule: old[attrRule], attrVersion: old[attrVersion], attrKey: old[attrKey]}
 	it[attrDue], it[attrAt] = attr.Seconds(r.o.Now().Add(kept)), old[attrAt]

@@ -11,16 +11,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// Reminder is one that is to fire.
+// Reminder is a pending reminder.
 type Reminder struct {
 	Rule  string    // name
 	Key   string    // of the item, as JSON with types
 	Due   time.Time // to the millisecond
-	Input []byte    // what the target gets
+	Input []byte    // the target's input
 }
 
-// Each calls f for every reminder that is to fire, of one rule or, where the name is empty, of all, until f fails. They come in no order. Those of versions of a
-// rule that there are no longer are among them until they expire.
+// Each calls f for every pending reminder of a rule, or of all rules if the name is empty, until f
+// fails. The order is undefined. Reminders of earlier versions of a rule are among them until they
+// expire.
 func Each(ctx context.Context, db *dynamodb.Client, rule string, f func(Reminder) error) error {
 	in := &dynamodb.ScanInput{
 		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("#kind = :kind"),

@@ -26,10 +26,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what has to happen.
+// patience is the time that a test waits for an event.
 const patience = 30 * time.Second
 
-// world is a database whose clock stands, with a courier and a target that notes what it gets.
+// world is a database with a frozen clock, a courier, and a target that records its deliveries.
 type world struct {
 	*mayfly.DB
 	t       testing.TB
@@ -83,7 +83,7 @@ func (w *world) run(rules ...reminder.Spec) (stop func()) {
 	return stop
 }
 
-// reminders are those of rules, not running yet.
+// reminders returns reminders that do not run yet.
 func (w *world) reminders(rules ...reminder.Spec) *reminder.Reminders {
 	w.t.Helper()
 	must(w.t, reminder.CheckSpecs(rules))
@@ -107,7 +107,7 @@ func (w *world) background(f func(ctx context.Context) error) (stop func()) {
 	return stop
 }
 
-// table makes a table with the key k and a stream.
+// table creates a table with the key k and a stream.
 func (w *world) table(name string) {
 	w.t.Helper()
 	_, err := w.DynamoDB().CreateTable(context.Background(), &dynamodb.CreateTableInput{
@@ -119,7 +119,7 @@ func (w *world) table(name string) {
 	must(w.t, err)
 }
 
-// put writes an item from JSON with types.
+// put writes an item from names and values.
 func (w *world) put(table, k string, attrs ...any) {
 	w.t.Helper()
 	it := map[string]types.AttributeValue{"k": &types.AttributeValueMemberS{Value: k}}
@@ -145,12 +145,12 @@ func (w *world) delete(table, k string) {
 	must(w.t, err)
 }
 
-// at is an instant after the world's beginning, in epoch seconds.
+// at returns an instant after start, in epoch seconds.
 func at(after time.Duration) int64 { return start.Add(after).Unix() }
 
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// pending awaits the reminders that are to fire: "k@after".
+// pending waits until these reminders are pending: "k@after".
 func (w *world) pending(want ...string) {
 	w.t.Helper()
 	var got []string
@@ -167,7 +167,7 @@ func (w *world) pending(want ...string) {
 	}, func() any { return got }, w.dump)
 }
 
-// dump shows the table of reminders.
+// dump returns the contents of the table of reminders.
 func (w *world) dump() any {
 	out, err := w.DynamoDB().Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(reminder.TableName)})
 	if err != nil {
@@ -178,7 +178,7 @@ func (w *world) dump() any {
 	return fmt.Sprint(w.Clock().Now(), all)
 }
 
-// got awaits deliveries by their bodies.
+// got waits for deliveries with these bodies.
 func (w *world) got(want ...string) {
 	w.t.Helper()
 	bodies := func() (all []string) {
@@ -195,7 +195,8 @@ func (w *world) got(want ...string) {
 	}
 }
 
-// quiet awaits that all changes so far have been followed, by one more item that has a reminder.
+// quiet waits until the rule has followed all changes so far: it adds an item with a reminder, and
+// removes it.
 func (w *world) quiet(table string) {
 	w.t.Helper()
 	w.put(table, "quiet", "when", at(1000*time.Hour))
@@ -231,7 +232,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// await waits until a condition holds. shows says what there is instead.
+// await waits until a condition holds, and logs the results of shows if it does not.
 func await(t testing.TB, what string, holds func() bool, shows ...func() any) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {

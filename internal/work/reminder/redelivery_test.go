@@ -14,7 +14,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/reminder"
 )
 
-// Records that come again, in whatever order, change nothing: what is pending follows from the latest record of each item.
+// Repeated records change nothing, in whatever order they come: the pending reminders follow from
+// the latest record of each item.
 func TestRedelivery(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t)
@@ -40,7 +41,7 @@ func TestRedelivery(t *testing.T) {
 			return
 		}
 		order := rapid.Permutation(records).Draw(r, "order")
-		// Every record comes, some twice. The last of them may come first.
+		// Every record comes, some twice, in any order.
 		for _, record := range append(order, rapid.SliceOfN(rapid.SampledFrom(records), 0, 5).Draw(r, "again")...) {
 			must(t, reminder.Follow(t.Context(), m, "visit", stream, deliver.Record{Record: record}))
 		}
@@ -55,7 +56,8 @@ func TestRedelivery(t *testing.T) {
 	})
 }
 
-// The scan and the stream both tell of an item, and each makes its reminder before the other's has left its mark. The target gets one.
+// Scan and stream both find an item, and each writes its reminder before the other one has left its
+// mark. The target receives one delivery.
 func TestFoundTwice(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -70,7 +72,7 @@ func TestFoundTwice(t *testing.T) {
 	w.got("a at 2029-12-31T23:00:00.000Z", "b at 2029-12-31T23:00:00.000Z")
 }
 
-// records are those of a table's stream.
+// records returns the records of a table's stream.
 func (w *world) records(table string) (all []streamtypes.Record, stream string) {
 	w.t.Helper()
 	list, err := w.Streams().ListStreams(w.t.Context(), &dynamodbstreams.ListStreamsInput{TableName: &table})

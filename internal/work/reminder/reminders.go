@@ -19,29 +19,29 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
-// Options says what reminders work with. DB, Streams, Now, Courier, Region and Account must be set.
+// Options configures reminders. DB, Streams, Now, Courier, Region and Account must be set.
 type Options struct {
 	DB       *dynamodb.Client
 	Streams  *dynamodbstreams.Client
 	Now      func() time.Time // the database's clock
-	Courier  *deliver.Courier // takes the deliveries; its Run is the caller's
+	Courier  *deliver.Courier // delivers; the caller runs it
 	Region   string           // of the ARNs of rules
 	Account  string           // twelve digits
 	Rules    []Spec           // they have passed CheckSpecs
 	Leases   lease.Options
 	Registry deliver.Registry
-	Mark     string       // attribute by which guard marks what it expires, on tables elsewhere; "": none
+	Mark     string       // attribute with which guard marks the items that it expires; "": none
 	Logger   *slog.Logger // Default: nothing is logged
 }
 
-// Reminders follow the rules, and fire what is due.
+// Reminders follow rules and fire the reminders that are due.
 type Reminders struct {
 	o     Options
 	rules map[string]*rule // by name
 	ready chan struct{}
 }
 
-// New gives reminders. They do nothing until Run.
+// New returns reminders. They do nothing until Run.
 func New(o Options) *Reminders {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -83,10 +83,11 @@ func (m *Reminders) Run(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// Ready is closed when Run reads what is due, and follows the tables of all rules as far as there are such tables: what was in them has its reminders. It runs once.
+// Ready returns a channel that is closed when Run reads the expiries, and has found the items of
+// every table that exists. It is closed once.
 func (m *Reminders) Ready() <-chan struct{} { return m.ready }
 
-// held says when the database knows of a consumer, or nobody is to know of any; or another thing that happens once.
+// held is an event that happens once.
 type held struct {
 	once sync.Once
 	is   chan struct{}
@@ -104,18 +105,18 @@ func (h *held) wait(ctx context.Context) {
 }
 
 const (
-	againFirst = 50 * time.Millisecond // real time after which an endpoint that failed is asked again
+	againFirst = 50 * time.Millisecond // first pause before another call to a failing endpoint
 	againMost  = 10 * time.Second
 )
 
-// rule is one that runs.
+// rule is a running rule.
 type rule struct {
 	Spec
 	*Reminders
-	held    *held         // of the consumer of the table's stream
+	held    *held         // the database knows the consumer of the table's stream, or need not
 	timers  *timer.Timers // of the reminders
-	looked  *held         // the items that were there have their reminders, as far as there is a table
-	version string        // a hash over all that the reminders of its items follow from
+	looked  *held         // the scan is complete, or there is no table
+	version string        // a hash of all that decides about the reminders of its items
 	path    template.Path // to the attribute
 	input   *template.Template
 	log     *slog.Logger
@@ -129,7 +130,8 @@ func newRule(m *Reminders, s Spec) *rule {
 	}
 	version, err := json.Marshal(Spec{Table: s.Table, Attribute: s.Attribute, Offset: s.Offset, Input: s.Input, Past: s.Past})
 	if err != nil {
-		panic("reminder: a rule does not marshal: " + err.Error()) // it is made of strings and numbers
+		// a Spec consists of strings and numbers
+		panic("reminder: a rule does not marshal: " + err.Error())
 	}
 	r := &rule{
 		Spec: s, Reminders: m, held: newHeld(), looked: newHeld(), version: hash(string(version))[:8], path: p, input: t, log: m.o.Logger.With("reminder", s.Name),
@@ -138,18 +140,19 @@ func newRule(m *Reminders, s Spec) *rule {
 	return r
 }
 
-// arn is the source of the rule's deliveries.
+// arn returns the source of the rule's deliveries.
 func (r *rule) arn() string {
 	return "arn:aws:mayfly:" + r.o.Region + ":" + r.o.Account + ":reminder/" + r.Name
 }
 
-// GroupPrefix is what the group of a rule's parcels begins with; its name follows. No schedule group has a name like that.
+// GroupPrefix begins the group of a rule's parcels; the rule's name follows. No schedule group can
+// have such a name.
 const GroupPrefix = "reminder:"
 
-// group is that of the rule's parcels, in metrics and dead letters.
+// group returns the group of the rule's parcels, for metrics and dead letters.
 func (r *rule) group() string { return GroupPrefix + r.Name }
 
-// policy is how often and how long a delivery is tried.
+// policy returns the retry policy of the rule's deliveries.
 func (r *rule) policy() (p deliver.Policy) {
 	if r.Retries != nil {
 		p.MaxAttempts = *r.Retries + 1
@@ -158,7 +161,7 @@ func (r *rule) policy() (p deliver.Policy) {
 	return p
 }
 
-// hash gives 32 hex digits that follow from texts.
+// hash returns a hash of texts, as 32 hex digits.
 func hash(texts ...string) string {
 	h := sha256.New()
 	for _, t := range texts {

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/reminder"
 )
 
-// The offset moves the reminder, and the attribute may lie deep in the item.
+// The offset moves the reminder, and the attribute may be nested.
 func TestOffset(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -27,7 +27,7 @@ func TestOffset(t *testing.T) {
 	w.got("a at 2030-01-04T00:00:00.000Z")
 }
 
-// Items that there are when a rule is new have their reminders, and a change of the rule gives them others.
+// A new rule makes reminders for existing items, and a changed rule replaces them.
 func TestExistingItems(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -41,7 +41,8 @@ func TestExistingItems(t *testing.T) {
 	stop()
 	w.put("visits", "d", "when", at(2*time.Hour), "mail", "d")
 	w.run(rule(func(s *reminder.Spec) { s.Offset = 30 * time.Minute }))
-	w.pending("a@1h0m0s", "a@1h30m0s", "c@1h0m0s", "c@1h30m0s", "d@2h30m0s") // those of the rule as it was are left, and not fired
+	// the reminders of the earlier version stay, but do not fire
+	w.pending("a@1h0m0s", "a@1h30m0s", "c@1h0m0s", "c@1h30m0s", "d@2h30m0s")
 	w.advance(3 * time.Hour)
 	await(t, "three reminders have come", func() bool { return w.attempts("") >= 3 })
 	w.quiet("visits")
@@ -51,7 +52,8 @@ func TestExistingItems(t *testing.T) {
 	}
 }
 
-// Workers with different rules at one endpoint leave each other's reminders alone, also while one is down, and where they have the same rule otherwise.
+// Workers at one endpoint ignore each other's reminders if they have different rules, or different
+// versions of a rule, also while one of them is down.
 func TestRulesOfOthers(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -73,7 +75,8 @@ func TestRulesOfOthers(t *testing.T) {
 	await(t, "that of the same name has come", func() bool { return w.attempts("") == 3 })
 }
 
-// A rule that is as it was before, after another time, goes on where it was; what was trimmed meanwhile is found in the table.
+// A rule that returns to an earlier version continues that version, and finds trimmed changes in
+// the table.
 func TestRuleComesBack(t *testing.T) {
 	for _, away := range []time.Duration{time.Hour, 50 * time.Hour} {
 		t.Run(away.String(), func(t *testing.T) {
@@ -95,7 +98,7 @@ func TestRuleComesBack(t *testing.T) {
 	}
 }
 
-// A reminder without input of its own says all that is known.
+// The default input has all values of a reminder.
 func TestDefaultInput(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -113,7 +116,8 @@ func TestDefaultInput(t *testing.T) {
 	}
 }
 
-// A table may come later, and its stream be renewed: what was written between is found.
+// A table may be created after its rule, and get another stream: the rule finds the writes in
+// between.
 func TestStreamRenewed(t *testing.T) {
 	w := newWorld(t)
 	w.run(rule(nil))
@@ -129,19 +133,20 @@ func TestStreamRenewed(t *testing.T) {
 	w.pending("a@3h0m0s", "b@2h0m0s", "c@4h0m0s")
 }
 
-// stream switches the stream of the table visits on or off.
+// stream enables or disables the stream of the table visits.
 func (w *world) stream(on bool) {
 	w.t.Helper()
 	s := &types.StreamSpecification{StreamEnabled: &on}
 	if on {
 		s.StreamViewType = types.StreamViewTypeNewAndOldImages
 	}
-	w.advance(time.Second) // a stream is named by the instant of its beginning
+	w.advance(time.Second) // the label of a stream is the instant of its creation
 	_, err := w.DynamoDB().UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: aws.String("visits"), StreamSpecification: s})
 	must(w.t, err)
 }
 
-// A reminder that is too large to be handed over is a dead letter, also one that is made up for when its item is gone.
+// A reminder whose input is too large is a dead letter, also one that is made up for after its item
+// is gone.
 func TestTooLarge(t *testing.T) {
 	long := strings.Repeat("x", 300<<10)
 	for _, late := range []bool{false, true} {
@@ -171,7 +176,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// A table that is deleted takes its reminders with it only as far as its stream says that its items are gone; the worker goes on.
+// Deleting a table cancels the reminders of the items whose removal its stream shows. The worker
+// continues.
 func TestTableDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.table("visits")
@@ -184,7 +190,7 @@ func TestTableDeleted(t *testing.T) {
 	_, err := w.DynamoDB().DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String("visits")})
 	must(t, err)
 	w.run(rule(nil))
-	w.got("a at 2030-01-01T01:00:00.000Z") // b was due while nobody looked, and there is no b any more
+	w.got("a at 2030-01-01T01:00:00.000Z") // b was due while no worker ran, and its item is gone
 	w.table("visits")
 	w.put("visits", "c", "when", at(5*time.Hour), "mail", "c")
 	w.pending("c@5h0m0s")

@@ -13,7 +13,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// scanOnce finds the items that were there before a rule, or its version, or the table's stream, was new. It goes on where a process that has ended was.
+// scanOnce finds the items that are older than the rule, its version, or the table's stream. It
+// continues an interrupted scan.
 func (r *rule) scanOnce(ctx context.Context, consumer *deliver.Consumer, stream string) {
 	r.persist(ctx, "read the table", func() error {
 		state, err := r.state(ctx)
@@ -30,21 +31,23 @@ func (r *rule) scanOnce(ctx context.Context, consumer *deliver.Consumer, stream 
 			return err
 		}
 		err = r.scan(ctx, stream, state)
-		if ensure.Missing(err) { // the table is gone; its stream, which can still be read, says so of each item
+		// the table is gone; its stream can still be read, and has the removals
+		if ensure.Missing(err) {
 			return nil
 		}
 		return err
 	})
 }
 
-// scanAgain has scanOnce begin anew.
+// scanAgain makes scanOnce scan the whole table again.
 func (r *rule) scanAgain(ctx context.Context, stream string) {
 	r.persist(ctx, "read the table again", func() error {
 		return r.putState(ctx, item{attrVersion: attr.S(r.version), attrStream: attr.S(stream)})
 	})
 }
 
-// begun waits until the consumer has noted where it begins: what is written from then on comes by the stream, so the scan needs to find only what was written before.
+// begun waits until the consumer has saved its start. The stream has all later writes, so the scan
+// needs to find the earlier ones only.
 func begun(ctx context.Context, consumer *deliver.Consumer) error {
 	for ctx.Err() == nil {
 		begun, err := consumer.Begun(ctx)
@@ -56,7 +59,7 @@ func begun(ctx context.Context, consumer *deliver.Consumer) error {
 	return ctx.Err()
 }
 
-// scan looks through the table from where the state says.
+// scan reads the table from the position in state.
 func (r *rule) scan(ctx context.Context, stream string, state item) error {
 	in := &dynamodb.ScanInput{TableName: &r.Table, ConsistentRead: aws.Bool(true)}
 	if cursor, ok := state[attrCursor].(*types.AttributeValueMemberM); ok {
@@ -100,7 +103,7 @@ func (r *rule) scan(ctx context.Context, stream string, state item) error {
 	return r.putState(ctx, state)
 }
 
-// keys are the names of the table's key attributes.
+// keys returns the names of the table's key attributes.
 func (r *rule) keys(ctx context.Context) (names []string, err error) {
 	out, err := r.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &r.Table})
 	if err != nil {
@@ -116,8 +119,8 @@ func (r *rule) stateName() types.AttributeValue {
 	return attr.S("rule#" + r.Name + "#" + r.version)
 }
 
-// state is what is kept of the rule as it is. Each version has its own, as it has its checkpoints: another one may be that of a worker with another file, and none of what
-// has been replaced.
+// state returns the state of the rule's scan. Each version of a rule has its own, as it has its own
+// checkpoints, since another worker may run another version.
 func (r *rule) state(ctx context.Context) (item, error) { return r.get(ctx, r.stateName()) }
 
 func (r *rule) putState(ctx context.Context, state item) error {

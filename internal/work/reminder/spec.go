@@ -10,18 +10,26 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
-// Spec is a rule. What is left out has a default.
+// Spec is a rule. Missing members have defaults.
 type Spec struct {
-	Name      string        `yaml:"name"`                // 1 to 64 letters, digits, and "-_."
-	Table     string        `yaml:"table"`               // whose items it is about. Its stream must have new and old images; it may come later
-	Attribute string        `yaml:"attribute"`           // that names the instant, as visit.times[0]["at"]: N, epoch seconds, or S, ISO 8601 with a zone
-	Offset    time.Duration `yaml:"offset,omitempty"`    // is added to it: -48h, 15m. Default: 0. Range: 10 years either way
-	Target    string        `yaml:"target"`              // the ARN or the name of a mapped target
-	Input     string        `yaml:"input,omitempty"`     // what the target gets. Default: the rule, the instants, the key and the item
-	Past      string        `yaml:"past,omitempty"`      // instants before their write: "drop" (default) or "fire"
-	Retries   *int          `yaml:"retries,omitempty"`   // after the first attempt. Default: 185. Range: 0 to 185
-	Age       time.Duration `yaml:"age,omitempty"`       // for which attempts are made. Default: 24h. Range: 1m to 24h
-	OnFailure string        `yaml:"onFailure,omitempty"` // the ARN or the name of a mapped target that gets the dead letter
+	Name string `yaml:"name"` // 1 to 64 letters, digits, and "-_."
+	// the table of the items. It may be created later; its stream must have new and old images
+	Table string `yaml:"table"`
+	// the path of the instant, for example visit.times[0]["at"]: N, epoch seconds, or S, ISO 8601
+	// with a zone
+	Attribute string `yaml:"attribute"`
+	// added to the instant: -48h, 15m. Default: 0. Range: 10 years either way
+	Offset time.Duration `yaml:"offset,omitempty"`
+	Target string        `yaml:"target"` // the ARN or the name of a mapped target
+	// the target's input. Default: the rule, the instants, the key and the item
+	Input string `yaml:"input,omitempty"`
+	Past  string `yaml:"past,omitempty"` // instants before their write: "drop" (default) or "fire"
+	// attempts after the first. Default: 185. Range: 0 to 185
+	Retries *int `yaml:"retries,omitempty"`
+	// no attempt is made later than this. Default: 24h. Range: 1m to 24h
+	Age time.Duration `yaml:"age,omitempty"`
+	// the ARN or the name of a mapped target for the dead letter
+	OnFailure string `yaml:"onFailure,omitempty"`
 }
 
 const (
@@ -32,8 +40,9 @@ const (
 	targetMax          = 2048
 )
 
-// ReadSpecs reads a file of rules: YAML (or JSON, which is YAML too), a list or an object with the list under "reminders". An input can be written as the JSON that it is
-// to be. Unknown members are errors, and so are two rules of one name. All complaints are reported together.
+// ReadSpecs reads a file of rules: YAML or JSON, a list, or an object with the list under
+// "reminders". An input can be written as a JSON value. Unknown members and duplicate names are
+// errors. It reports all errors together.
 func ReadSpecs(r io.Reader) ([]Spec, error) {
 	specs, err := declare.Read[Spec](r, "reminders", map[string]declare.Text{"input": declare.JSON})
 	if err != nil {
@@ -42,12 +51,12 @@ func ReadSpecs(r io.Reader) ([]Spec, error) {
 	return specs, CheckSpecs(specs)
 }
 
-// CheckSpecs reports everything that is wrong with rules, each complaint with the rule's name.
+// CheckSpecs returns all errors in the rules, each with the name of its rule.
 func CheckSpecs(specs []Spec) error {
 	return declare.Check("reminder", specs, func(s *Spec) (string, []error) { return s.Name, s.problems() })
 }
 
-// problems is everything that is wrong with a rule.
+// problems returns all errors in a rule.
 func (s *Spec) problems() (all option.Complaints) {
 	all.AddIf(!constraint.IsName(s.Name), "name", `%q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
 	all.AddIf(!constraint.IsTable(s.Table), "table", "%q is not a table name", s.Table)

@@ -48,7 +48,7 @@ reminders:
 	}
 }
 
-// All that is wrong with a file is reported at once, and by name.
+// An error lists all faults of a file, each with the name of its rule.
 func TestBadSpecs(t *testing.T) {
 	for file, want := range map[string]string{
 		`[{}]`: "reminder 1: name: \"\" is not 1 to 64 letters, digits, \"-\", \"_\" and \".\"\nreminder 1: table: \"\" is not a table name\n" +
@@ -69,7 +69,7 @@ func TestBadSpecs(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is read or refused.
+// Every file is either read or refused.
 func FuzzReadSpecs(f *testing.F) {
 	f.Add(`[{name: a, table: abc, attribute: "x[0]", target: y, offset: -1d, input: {a: "<$.b>"}}]`)
 	f.Fuzz(func(t *testing.T, file string) {
@@ -80,7 +80,7 @@ func FuzzReadSpecs(f *testing.F) {
 	})
 }
 
-// The file that the documentation shows can be read.
+// The file in the documentation is valid.
 func TestDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reminders.md")
 	if err != nil {

@@ -1,9 +1,11 @@
 package scheduler
 
-// The inputs and outputs of EventBridge Scheduler's operations. Members have the wire's names. Those that do not come with the body have no name
-// in JSON: whoever routes a request fills them in (see Operations). A nil member is one that is missing.
+// The inputs and outputs of EventBridge Scheduler's operations. Members have the names of the wire.
+// A member without a name in JSON comes from the path, the query or a header (see Operations). A
+// missing member is nil.
 
-// Settings is what a schedule is made of: the members that CreateSchedule and UpdateSchedule take, and GetSchedule gives.
+// Settings has the members of a schedule that CreateSchedule and UpdateSchedule take and
+// GetSchedule returns.
 type Settings struct {
 	Description                *string             `json:",omitempty"`
 	ScheduleExpression         *string             `json:",omitempty"`
@@ -17,13 +19,13 @@ type Settings struct {
 	Target                     *Target             `json:",omitempty"`
 }
 
-// FlexibleTimeWindow says how long after its occurrence a firing may be.
+// FlexibleTimeWindow is the window after an occurrence in which it may fire.
 type FlexibleTimeWindow struct {
 	Mode                   *string `json:",omitempty"`
 	MaximumWindowInMinutes *int64  `json:",omitempty"`
 }
 
-// Target is what a schedule calls.
+// Target is the target of a schedule.
 type Target struct {
 	Arn                         *string                      `json:",omitempty"`
 	RoleArn                     *string                      `json:",omitempty"`
@@ -37,12 +39,12 @@ type Target struct {
 	SqsParameters               *SqsParameters               `json:",omitempty"`
 }
 
-// DeadLetterConfig names the queue for what could not be delivered.
+// DeadLetterConfig names the queue for deliveries that have failed.
 type DeadLetterConfig struct {
 	Arn *string `json:",omitempty"`
 }
 
-// RetryPolicy says how often and how long a delivery is tried.
+// RetryPolicy limits the number and the time of the attempts of a delivery.
 type RetryPolicy struct {
 	MaximumEventAgeInSeconds *int64 `json:",omitempty"`
 	MaximumRetryAttempts     *int64 `json:",omitempty"`
@@ -70,7 +72,7 @@ type PipelineParameter struct {
 	Value *string `json:",omitempty"`
 }
 
-// EcsParameters has some members that are written in lower camel case, unlike those of all else.
+// EcsParameters has some members in lower camel case, unlike all other types.
 type EcsParameters struct {
 	TaskDefinitionArn        *string               `json:",omitempty"`
 	TaskCount                *int64                `json:",omitempty"`
@@ -114,11 +116,12 @@ type PlacementStrategy struct {
 	Field *string `json:"field,omitempty"`
 }
 
-// ScheduleInput is what CreateSchedule and UpdateSchedule take.
+// ScheduleInput is the input of CreateSchedule and UpdateSchedule.
 type ScheduleInput struct {
 	Name    string `json:"-"` // from the path
-	CatchUp string `json:"-"` // from the header X-Mayfly-Catch-Up; empty: what the group says
-	Region  string `json:"-"` // that the request was signed for; its targets may be there too. Empty: the scheduler's own
+	CatchUp string `json:"-"` // from the header X-Mayfly-Catch-Up; empty: as in the group
+	// region of the request's signature, which targets may be in too; empty: the scheduler's own
+	Region string `json:"-"`
 
 	GroupName   *string `json:",omitempty"`
 	ClientToken *string `json:",omitempty"`
@@ -152,7 +155,7 @@ type DeleteScheduleInput struct {
 	ClientToken *string // query clientToken
 }
 
-// Empty is the output of an operation that has nothing to say.
+// Empty is the output of an operation without results.
 type Empty struct{}
 
 type ListSchedulesInput struct {
@@ -191,7 +194,7 @@ type Tag struct {
 
 type GetScheduleGroupInput struct{ Name string }
 
-// ScheduleGroup is a group as GetScheduleGroup and ListScheduleGroups give it.
+// ScheduleGroup is a group in the results of GetScheduleGroup and ListScheduleGroups.
 type ScheduleGroup struct {
 	Arn                  string
 	Name                 string

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// arn is an ARN taken apart.
+// arn is a parsed ARN.
 type arn struct{ partition, service, region, account, resource string }
 
 func parseARN(text string) (arn, bool) {
@@ -15,7 +15,7 @@ func parseARN(text string) (arn, bool) {
 	return arn{parts[1], parts[2], parts[3], parts[4], parts[5]}, true
 }
 
-// universalOf takes the resource of a universal target apart.
+// universalOf returns the service and the operation in the ARN of a universal target.
 func universalOf(a arn) (service, operation string, ok bool) {
 	rest, ok := strings.CutPrefix(a.resource, "aws-sdk:")
 	if !ok || a.region != "" || a.account != "" {

@@ -1,11 +1,11 @@
 package scheduler
 
-// CatchUp says what becomes of occurrences that were missed while the process was down.
+// CatchUp is the rule for occurrences that were missed while the process was down.
 type CatchUp string
 
 const (
-	CatchUpGroup CatchUp = ""     // what the group's tag says, and Options.CatchUp where it has none
-	CatchUpLast  CatchUp = "last" // the latest of them runs
+	CatchUpGroup CatchUp = ""     // as in the group's tag, or else in Options.CatchUp
+	CatchUpLast  CatchUp = "last" // only the latest runs
 	CatchUpAll   CatchUp = "all"  // each runs
 	CatchUpSkip  CatchUp = "skip" // none runs
 )
@@ -15,7 +15,7 @@ const (
 	tagCatchUp    = "mayfly:catch-up"
 )
 
-// parseCatchUp reads a catch-up that what says: a header or a tag.
+// parseCatchUp parses the value of a header or a tag; what names it in the error.
 func parseCatchUp(what, text string) (CatchUp, error) {
 	switch c := CatchUp(text); c {
 	case CatchUpGroup, CatchUpLast, CatchUpAll, CatchUpSkip:

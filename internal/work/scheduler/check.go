@@ -8,11 +8,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
-// shape collects what is wrong with the shape of a request: what the API's model says of each member by itself. Paths are in lower camel case, as AWS
-// prints them.
+// shape collects the members of a request that violate the API's model, each by itself. Paths are
+// in lower camel case, as AWS prints them.
 type shape struct{ constraint.Problems }
 
-// err is nil, or the ValidationException that names everything collected.
+// err returns a ValidationException with all violations, or nil.
 func (s *shape) err() error {
 	if !s.Any() {
 		return nil
@@ -20,9 +20,9 @@ func (s *shape) err() error {
 	return invalid(s.Message())
 }
 
-// pattern is a regular expression of the model: as it is printed, and how it is matched.
+// pattern is a regular expression of the model: its text, and a function that matches it.
 type pattern struct {
-	text  string // without its anchors, as AWS prints it
+	text  string // as AWS prints it, without anchors
 	match func(string) bool
 }
 
@@ -30,7 +30,8 @@ func compiled(text string) *pattern {
 	return &pattern{text, regexp.MustCompile(`^(?:` + text + `)$`).MatchString}
 }
 
-// made is a pattern of one or more characters of a class, or of none too, without the cost of a regular expression.
+// made returns a pattern of characters of a class, without the cost of a regular expression. empty
+// accepts the empty string too.
 func made(text string, of func(c byte) bool, empty bool) *pattern {
 	return &pattern{text, func(s string) bool {
 		for i := 0; i < len(s); i++ {
@@ -58,7 +59,8 @@ var (
 	eventSourcePath = regexp.MustCompile(`^\$(\.[\w_-]+(\[(\d+|\*)\])*)*$`)
 )
 
-// isEventSource is the pattern of an event's source, which needs to look ahead: it begins with one of some characters and not with "aws.", or is a path.
+// isEventSource reports whether s matches the pattern of an event's source, which needs a
+// look-ahead: s begins with certain characters but not with "aws.", or is a path.
 func isEventSource(s string) bool {
 	if eventSourcePath.MatchString(s) {
 		return true
@@ -66,7 +68,7 @@ func isEventSource(s string) bool {
 	return s != "" && (alphanumeric(s[0]) || strings.IndexByte("/.-_", s[0]) >= 0) && !strings.HasPrefix(s, "aws.") && !strings.ContainsAny(s, "\n\r\u0085\u2028\u2029")
 }
 
-// text checks a string that may be missing. A nil pattern is any.
+// text checks an optional string. A nil pattern accepts everything.
 func (s *shape) text(path string, v *string, least, most int, p *pattern) {
 	if v == nil {
 		return
@@ -77,20 +79,20 @@ func (s *shape) text(path string, v *string, least, most int, p *pattern) {
 	s.Length(path, *v, least, most)
 }
 
-// needed checks a string that must be there.
+// needed checks a required string.
 func (s *shape) needed(path string, v *string, least, most int, p *pattern) {
 	s.Required(path, v != nil)
 	s.text(path, v, least, most, p)
 }
 
-// word checks a value of an enumeration that may be missing.
+// word checks an optional value of an enumeration.
 func (s *shape) word(path string, v *string, set []string) {
 	if v != nil {
 		s.Enum(path, *v, set)
 	}
 }
 
-// number checks a number that may be missing.
+// number checks an optional number.
 func (s *shape) number(path string, v *int64, least, most int64) {
 	if v != nil {
 		s.Least(path, *v, least)
@@ -98,14 +100,14 @@ func (s *shape) number(path string, v *int64, least, most int64) {
 	}
 }
 
-// count checks how many elements a list has.
+// count checks the length of a list.
 func (s *shape) count(path string, n, least, most int) {
 	s.Count(path, n, least, most, func() string { return "[" + strconv.Itoa(n) + " elements]" })
 }
 
 func member(list string, i int) string { return list + "." + strconv.Itoa(i+1) + ".member" }
 
-// The bounds that several operations have.
+// Limits of several operations.
 const (
 	nameMax  = 64
 	tokenMax = 64
@@ -117,7 +119,7 @@ func (s *shape) nameIfAny(path string, v *string) { s.text(path, v, 1, nameMax, 
 
 func (s *shape) token(v *string) { s.text("clientToken", v, 1, tokenMax, patternToken) }
 
-// page checks how a list is asked for, and gives how many elements a page has.
+// page checks the parameters of a page and returns its size.
 func (s *shape) page(maxResults, nextToken *string) int {
 	s.text("nextToken", nextToken, 1, nextTokenMax, nil)
 	if maxResults == nil {
@@ -137,7 +139,7 @@ const (
 	nextTokenMax = 2048
 )
 
-// orElse is the value of a member, or what it is where it is missing.
+// orElse returns the value of a member, or otherwise if it is missing.
 func orElse[T any](v *T, otherwise T) T {
 	if v == nil {
 		return otherwise

@@ -14,7 +14,7 @@ var (
 	enumPropagateTags  = []string{"TASK_DEFINITION"}
 )
 
-// ecs checks the shape of what a task is run with.
+// ecs checks the shape of an ECS task's parameters.
 func (s *shape) ecs(path string, p *EcsParameters) {
 	s.needed(path+".taskDefinitionArn", p.TaskDefinitionArn, 1, arnMax, nil)
 	s.number(path+".taskCount", p.TaskCount, 1, 10)
@@ -80,7 +80,7 @@ func (s *shape) ecsTags(path string, list []map[string]*string) {
 	}
 }
 
-// checkECS checks what the parameters mean together.
+// checkECS checks an ECS task's parameters against each other.
 func checkECS(p *EcsParameters) error {
 	if orElse(p.LaunchType, "") == "FARGATE" && (p.NetworkConfiguration == nil || p.NetworkConfiguration.AwsvpcConfiguration == nil) {
 		return invalid("Parameter NetworkConfiguration must be specified for the target when launch type is FARGATE")

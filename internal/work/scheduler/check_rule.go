@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The bounds of rules and their targets.
+// Limits of rules and their targets.
 const (
 	eventPatternMax  = 4096
 	ruleTargetsMax   = 5
@@ -35,7 +35,7 @@ func (s *shape) rule(path string, name *string) { s.needed(path, name, 1, nameMa
 // bus checks the name of an event bus.
 func (s *shape) bus(name *string) { s.text("eventBusName", name, 1, arnMax, nil) }
 
-// limit checks how a list is asked for, and gives how many elements a page has.
+// limit checks the parameters of a page and returns its size.
 func (s *shape) limit(limit *int64, nextToken *string) int {
 	s.number("limit", limit, 1, pageMax)
 	s.text("nextToken", nextToken, 1, nextTokenMax, nil)
@@ -83,7 +83,7 @@ func (s *shape) ruleTarget(path string, t *RuleTarget) {
 	}
 }
 
-// checkRuleTarget checks what a target's members mean.
+// checkRuleTarget checks the members of a target against each other.
 func checkRuleTarget(t *RuleTarget) error {
 	id := *t.Id
 	if _, ok := parseARN(*t.Arn); !ok && !isOwn(*t.Arn) {
@@ -142,7 +142,7 @@ func checkTransformer(id string, x *InputTransformer) error {
 	return nil
 }
 
-// raw are the blocks of parameters that are kept as they came.
+// raw returns the blocks of parameters that are stored unparsed.
 func (t *RuleTarget) raw() map[string]json.RawMessage {
 	return map[string]json.RawMessage{
 		"HttpParameters": t.HttpParameters, "EcsParameters": t.EcsParameters, "BatchParameters": t.BatchParameters,
@@ -151,7 +151,7 @@ func (t *RuleTarget) raw() map[string]json.RawMessage {
 	}
 }
 
-// fromName gives where a list of names goes on: behind the name that the token has.
+// fromName returns the name after which a list continues, from its token.
 func fromName(token *string, operation, narrowed string) (string, error) {
 	l, err := from(token, operation, narrowed)
 	if l == nil {
@@ -160,7 +160,7 @@ func fromName(token *string, operation, narrowed string) (string, error) {
 	return l.Name, nil
 }
 
-// pageOf cuts a page out of a list that is in the order of its names.
+// pageOf returns a page of a list that is sorted by name.
 func pageOf[T any](all []T, name func(T) string, after string, most int, operation, narrowed string) (page []T, next string) {
 	page = []T{}
 	for _, v := range all {

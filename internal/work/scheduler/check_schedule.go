@@ -6,7 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// The enumerations of a schedule, in the order in which they are printed.
+// The enumerations of a schedule, in the order in which AWS prints them.
 const (
 	stateEnabled  = "ENABLED"
 	stateDisabled = "DISABLED"
@@ -24,7 +24,7 @@ var (
 	enumMode   = []string{modeOff, modeFlexible}
 )
 
-// The bounds of a schedule's members.
+// Limits of a schedule's members.
 const (
 	descriptionMax = 512
 	expressionMax  = 256
@@ -32,7 +32,7 @@ const (
 	windowMax      = 1440 // minutes
 	kmsMax         = 2048
 
-	// startLate is how long a StartDate may have passed.
+	// startLate is the maximum age of a StartDate.
 	startLate = 5 * time.Minute
 )
 
@@ -41,7 +41,7 @@ const (
 	groupDefault = "default"
 )
 
-// checked is a schedule that a request describes and nothing is wrong with, with what was found out on the way.
+// checked is a valid schedule of a request, with the results of parsing it.
 type checked struct {
 	group      string
 	catchUp    CatchUp
@@ -50,8 +50,8 @@ type checked struct {
 	universal  bool // its target is an operation of AWS's SDK
 }
 
-// checkSchedule checks all that can be checked of a schedule without looking at what there is: first the shape of every member, whose faults are named
-// together, and then the meaning, whose first fault is named.
+// checkSchedule checks a schedule without reading any table. It first checks the shape of all
+// members and reports all violations together, then their meaning, of which it reports the first.
 func (s *Scheduler) checkSchedule(in *ScheduleInput, now time.Time) (*checked, error) {
 	if err := checkScheduleShape(in); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *Scheduler) checkSchedule(in *ScheduleInput, now time.Time) (*checked, e
 	return c, nil
 }
 
-// checkScheduleShape goes through the members in the model's order.
+// checkScheduleShape checks the members in the order of the model.
 func checkScheduleShape(in *ScheduleInput) error {
 	var s shape
 	s.name("name", in.Name)
@@ -99,7 +99,7 @@ func checkScheduleShape(in *ScheduleInput) error {
 	return s.err()
 }
 
-// checkExpression reads the schedule's expression in its time zone.
+// checkExpression parses the schedule's expression in its time zone.
 func (s *Scheduler) checkExpression(in *Settings) (cron.Expression, error) {
 	zone := orElse(in.ScheduleExpressionTimezone, zoneDefault)
 	if _, err := cron.Zone(zone); err != nil {

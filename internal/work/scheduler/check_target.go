@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The bounds of a target's members.
+// Limits of a target's members.
 const (
 	arnMax          = 1600
 	inputMax        = 256 << 10 // bytes
@@ -22,7 +22,7 @@ const (
 	pipelineTextMax = 1024
 )
 
-// The services that have templates, and what the resource in the ARN of their targets begins with.
+// templated maps the services with templated targets to the prefix of the resource in their ARNs.
 var templated = map[string]string{
 	"codebuild":    "project/",
 	"codepipeline": "",
@@ -82,14 +82,15 @@ func (s *shape) pipeline(path string, list []PipelineParameter) {
 	}
 }
 
-// isOwn says whether an ARN is one that the configuration's mappings name what is nothing of AWS's by, such as arn:mayfly:exec:::backup. No service's rules apply to it: the
-// mappings alone decide.
+// isOwn reports whether an ARN is not AWS's but one of a mapping, such as arn:mayfly:exec:::backup.
+// The rules of AWS's services do not apply to it.
 func isOwn(text string) bool {
 	rest, own := strings.CutPrefix(text, "arn:mayfly:")
 	return own && rest != ""
 }
 
-// checkTarget checks what a target's members mean together. universal says that it is an operation of AWS's SDK.
+// checkTarget checks the members of a target against each other. universal reports whether the
+// target is an operation of AWS's SDK.
 func (s *Scheduler) checkTarget(t *Target, region string) (universal bool, err error) {
 	a, ok := parseARN(*t.Arn)
 	if !ok && !isOwn(*t.Arn) {
@@ -118,7 +119,7 @@ func (s *Scheduler) checkTarget(t *Target, region string) (universal bool, err e
 	return universal, nil
 }
 
-// checkMapped refuses an ARN that leads nowhere, where the options say so.
+// checkMapped refuses an ARN without a target, if the options require one.
 func (s *Scheduler) checkMapped(arn string) error {
 	if s.o.Mapped == nil {
 		return nil
@@ -129,7 +130,7 @@ func (s *Scheduler) checkMapped(arn string) error {
 	return nil
 }
 
-// readOnly are the words with which the names of operations begin that a schedule cannot call.
+// readOnly are the prefixes of the names of operations that a schedule cannot call.
 var readOnly = []string{
 	"get", "describe", "list", "poll", "receive", "search", "scan", "query", "select", "read", "lookup", "discover", "validate", "batchGet", "batchDescribe",
 	"batchRead", "transactGet", "adminGet", "adminList", "testMigration", "retrieve", "testConnection", "translateDocument", "isAuthorized", "invokeModel",
@@ -180,7 +181,8 @@ func (s *Scheduler) checkTemplated(a arn, t *Target, region string) error {
 	return checkInput(a.service, t.Input)
 }
 
-// checkParameters checks which blocks of parameters are there for a service. An empty one is that of universal targets, which have none.
+// checkParameters checks that only the service's own block of parameters is present. An empty
+// service stands for universal targets, which have no block.
 func checkParameters(t *Target, service string, fifo *bool) error {
 	blocks := [...]struct {
 		name, service string
@@ -223,7 +225,8 @@ func checkQueue(p *SqsParameters, fifo bool) error {
 	return nil
 }
 
-// checkInput checks the input for services that take JSON only. Where there is none they get the default notification, which is.
+// checkInput checks the input for services that accept only JSON. A missing input is valid, since
+// the default notification is JSON.
 func checkInput(service string, input *string) error {
 	if input == nil {
 		return nil
@@ -232,7 +235,7 @@ func checkInput(service string, input *string) error {
 	switch service {
 	case "lambda", "states":
 		ok = json.Valid([]byte(*input))
-	case "events": // it becomes an event's detail, which is an object
+	case "events": // it becomes the detail of an event, which is an object
 		var object map[string]json.RawMessage
 		ok = json.Unmarshal([]byte(*input), &object) == nil && object != nil
 	}

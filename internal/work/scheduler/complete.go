@@ -11,26 +11,28 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// completion is the end of a schedule that is deleted after its last firing. It travels with the delivery, as JSON.
+// completion describes a schedule to be deleted after its last firing. It travels with the
+// delivery, as JSON.
 type completion struct {
 	Table       string `json:"t"`
 	Name        string `json:"n"`
 	Incarnation string `json:"i"`
 	Version     int64  `json:"v"`
-	End         int64  `json:"e,omitempty"` // its EndDate, ms since 1970: it stays until then
-	Token       string `json:"k,omitempty"` // of the creation, which is remembered
+	End         int64  `json:"e,omitempty"` // EndDate, ms since 1970: the schedule is deleted then
+	Token       string `json:"k,omitempty"` // of the creation, stored for repetitions
 	Digest      []byte `json:"d,omitempty"`
 }
 
 func (c *completion) marshal() []byte {
 	text, err := json.Marshal(c)
 	if err != nil {
-		panic("scheduler: a completion does not marshal: " + err.Error()) // it is made of strings and numbers
+		// it consists of strings and numbers
+		panic("scheduler: a completion does not marshal: " + err.Error())
 	}
 	return text
 }
 
-// deliveriesEnded deletes the schedules whose last delivery was made, or has failed for good.
+// deliveriesEnded deletes the schedules whose last delivery has succeeded, or failed for good.
 func (s *Scheduler) deliveriesEnded(ctx context.Context, ended []deliver.Ended) error {
 	all := make([]*completion, 0, len(ended))
 	for _, e := range ended {
@@ -48,7 +50,8 @@ func (s *Scheduler) deliveriesEnded(ctx context.Context, ended []deliver.Ended) 
 	return s.complete(ctx, all)
 }
 
-// complete deletes schedules that are complete, unless they were updated meanwhile. In a transaction are up to 50 of one group.
+// complete deletes completed schedules, unless they were updated since, in transactions of up to 50
+// of one group.
 func (s *Scheduler) complete(ctx context.Context, all []*completion) error {
 	byTable := map[string][]*completion{}
 	for _, c := range all {
@@ -70,7 +73,7 @@ func (s *Scheduler) completeBatch(ctx context.Context, table string, all []*comp
 	seen := map[string]bool{}
 	var left []*completion
 	for _, c := range all {
-		if !seen[c.Name] { // twice in one batch: it was delivered twice
+		if !seen[c.Name] { // a repetition, since it was delivered twice
 			seen[c.Name] = true
 			left = append(left, c)
 		}
@@ -80,7 +83,8 @@ func (s *Scheduler) completeBatch(ctx context.Context, table string, all []*comp
 		switch {
 		case noTable(err): // its group was deleted
 			return nil
-		case dynamoCode(err) == codeDynamoInvalid: // of something that somebody has put among the parked parcels, or of a table that was made otherwise
+		// a forged parcel among the parked ones, or a table with other keys
+		case dynamoCode(err) == codeDynamoInvalid:
 			return s.completeApart(ctx, table, left, err)
 		case err != nil:
 			return fmt.Errorf("delete completed schedules: %w", err)
@@ -104,7 +108,8 @@ func (s *Scheduler) completeBatch(ctx context.Context, table string, all []*comp
 	return nil
 }
 
-// completeApart deletes schedules by themselves that the endpoint refuses to delete together. One that it refuses also then is left out, and does not keep the others.
+// completeApart deletes schedules one by one after the endpoint has refused to delete them
+// together. It skips those that the endpoint still refuses.
 func (s *Scheduler) completeApart(ctx context.Context, table string, all []*completion, refusal error) error {
 	if len(all) == 1 {
 		s.o.Logger.Error("a schedule that is complete cannot be deleted", "table", table, "name", all[0].Name, "error", refusal)
@@ -118,8 +123,8 @@ func (s *Scheduler) completeApart(ctx context.Context, table string, all []*comp
 	return nil
 }
 
-// deleteComplete deletes the definitions, the first actions, and remembers their tokens. A definition whose EndDate is still to come gets that as its
-// deadline.
+// deleteComplete deletes the definitions, with the first actions, and stores their tokens. A
+// definition with an EndDate in the future gets that as its deadline.
 func (s *Scheduler) deleteComplete(ctx context.Context, table string, all []*completion) (*cancelled, error) {
 	actions := make([]action, 0, 2*len(all))
 	now := s.now()

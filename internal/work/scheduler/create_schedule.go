@@ -41,7 +41,7 @@ func (s *Scheduler) CreateSchedule(ctx context.Context, in *CreateScheduleInput)
 	return &CreateScheduleOutput{s.scheduleARN(c.group, in.Name)}, nil
 }
 
-// putNew writes a schedule that is not there yet, and what it fires first. It reads nothing beforehand.
+// putNew writes a new schedule and its first firing, without reading first.
 func (s *Scheduler) putNew(ctx context.Context, table string, e *entry, f *firing) error {
 	actions := []action{put(table, e.item(), absent)}
 	kept := -1
@@ -73,10 +73,10 @@ func (s *Scheduler) putNew(ctx context.Context, table string, e *entry, f *firin
 	}
 }
 
-// exists answers the creation of a schedule whose name is taken: by itself, when an answer was lost on the way, by the same request before, or by
-// another schedule.
+// exists returns the result of creating a schedule whose name is in use: by this call, whose
+// response was lost, by an earlier call of the same request, or by another schedule.
 func (s *Scheduler) exists(ctx context.Context, table string, e *entry, found item) error {
-	if found == nil { // an endpoint that does not say
+	if found == nil { // the endpoint does not return the item
 		var err error
 		if found, err = s.get(ctx, table, key(e.name, partDefinition)); err != nil {
 			return err

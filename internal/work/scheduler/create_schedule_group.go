@@ -7,7 +7,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// CreateScheduleGroup creates a group, which is a table of its own.
+// CreateScheduleGroup creates a group, which has its own table.
 func (s *Scheduler) CreateScheduleGroup(ctx context.Context, in *CreateScheduleGroupInput) (*CreateScheduleGroupOutput, error) {
 	var sh shape
 	sh.name("name", in.Name)
@@ -64,7 +64,7 @@ func (s *Scheduler) makeGroup(ctx context.Context, g *group) error {
 		switch {
 		case err != nil:
 			return err
-		case was.incarnation == g.incarnation: // an answer was lost on the way
+		case was.incarnation == g.incarnation: // this call, whose response was lost
 		case was.state == stateDeleting:
 			return beingDeleted(g.name)
 		case g.token == "" || was.token != g.token:

@@ -2,7 +2,7 @@ package scheduler
 
 import "context"
 
-// DeleteRule deletes a rule that has no targets. One that is not there is deleted already.
+// DeleteRule deletes a rule without targets. It succeeds if there is no such rule.
 func (s *Scheduler) DeleteRule(ctx context.Context, in *DeleteRuleInput) (*Empty, error) {
 	if err := checkRuleInput((*RuleInput)(in)); err != nil {
 		return nil, err

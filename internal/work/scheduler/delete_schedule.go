@@ -7,7 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// DeleteSchedule deletes a schedule and its next firing. A firing that was due before is delivered still; nothing comes after it.
+// DeleteSchedule deletes a schedule and its next firing. A firing that was due before is still
+// delivered.
 func (s *Scheduler) DeleteSchedule(ctx context.Context, in *DeleteScheduleInput) (*Empty, error) {
 	var sh shape
 	sh.nameIfAny("groupName", in.GroupName)
@@ -54,7 +55,8 @@ func (s *Scheduler) delete(ctx context.Context, table, name string, token *strin
 	return err
 }
 
-// deletedBefore answers the deletion of what is not there: it may be the same request again.
+// deletedBefore returns the result of deleting a missing schedule: success if the token shows a
+// repetition.
 func (s *Scheduler) deletedBefore(ctx context.Context, table, name string, token *string) error {
 	if token != nil {
 		kept, err := s.get(ctx, table, key(name, tokenPart(tokenDelete, *token)))
@@ -65,7 +67,8 @@ func (s *Scheduler) deletedBefore(ctx context.Context, table, name string, token
 	return noSchedule(name)
 }
 
-// identity reads what tells a definition from others, without its document; nil where there is none.
+// identity reads the incarnation and version of a definition, without its document; nil if there is
+// none.
 func (s *Scheduler) identity(ctx context.Context, table, name string) (*entry, error) {
 	out, err := s.o.DB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &table, Key: key(name, partDefinition), ConsistentRead: aws.Bool(true),

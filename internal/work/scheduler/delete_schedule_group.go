@@ -10,7 +10,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// DeleteScheduleGroup begins to delete a group with all its schedules. The group is DELETING until they are gone, and some may fire until then.
+// DeleteScheduleGroup begins to delete a group with all its schedules. The group is DELETING until
+// they are deleted, and some may fire until then.
 func (s *Scheduler) DeleteScheduleGroup(ctx context.Context, in *DeleteScheduleGroupInput) (*Empty, error) {
 	var sh shape
 	sh.name("name", in.Name)
@@ -35,7 +36,7 @@ func (s *Scheduler) markDeleting(ctx context.Context, in *DeleteScheduleGroupInp
 			return err
 		}
 		if before != nil {
-			return nil // the same request again
+			return nil // a repetition of the request
 		}
 	}
 	if err := s.alterGroup(ctx, in.Name, func(g *group) error {
@@ -50,12 +51,13 @@ func (s *Scheduler) markDeleting(ctx context.Context, in *DeleteScheduleGroupInp
 	return err
 }
 
-// clear deletes what a group that is being deleted has, and then the group. Its consumer has ended.
+// clear deletes the table of a group that is being deleted, and then the group. Its consumer has
+// stopped.
 func (s *Scheduler) clear(ctx context.Context, g *group) error {
 	p := groupPlace(g.name)
 	now, err := s.readGroupNamed(ctx, g.name)
 	if err != nil || now == nil || now.incarnation != g.incarnation {
-		return err // another process has done it: a table of that name is that of a group that somebody has made anew
+		return err // another process has done it; the table may belong to a new group of that name
 	}
 	if _, err := s.o.DB.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &p.table}); err != nil && !noTable(err) && dynamoCode(err) != codeTableInUse {
 		return err
@@ -73,12 +75,12 @@ func (s *Scheduler) clear(ctx context.Context, g *group) error {
 		ExpressionAttributeValues: item{":i": attr.S(g.incarnation)},
 	})
 	if dynamoCode(err) == codeConditional {
-		return nil // another process has done it, and somebody has made a group of that name anew
+		return nil // another process has done it, and there is a new group of that name
 	}
 	return err
 }
 
-// gone waits until a table that is being deleted is no more.
+// gone waits until a table is deleted.
 func (s *Scheduler) gone(ctx context.Context, table string) error {
 	for pause := again.Start(); ; {
 		_, err := s.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})

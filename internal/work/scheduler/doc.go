@@ -1,69 +1,82 @@
-// Package scheduler is what EventBridge Scheduler's operations and EventBridge's classic scheduled rules mean, and the firing of both.
+// Package scheduler implements the operations of EventBridge Scheduler and of EventBridge's classic
+// scheduled rules, and fires both.
 //
-// It is written against the AWS SDK's clients and keeps everything in tables, so it runs on any endpoint whose items expire exactly: the embedded database, or
-// one that guard looks after. There are no timers here: a schedule's next firing is an item with a deadline, and its expiry is the firing.
+// It uses the AWS SDK's clients and stores everything in tables, so it runs at any endpoint that
+// expires items exactly: the embedded database, or a table that guard looks after. A schedule's
+// next firing is a durable timer (package timer).
 //
 // # Words
 //
-// An occurrence is an instant for which a schedule's expression stands. A firing is one run of a schedule: an occurrence with its number, and a deadline, which is the
-// occurrence plus what a flexible time window adds. To arm is to put the item of a firing. An incarnation is a schedule from its creation to its deletion,
-// a version one of its states between two updates.
+// An occurrence is an instant of a schedule's expression. A firing is one run of a schedule: a
+// numbered occurrence with a deadline, which is the occurrence plus an offset within the flexible
+// time window. To arm a firing is to put its item. An incarnation is a schedule from its creation
+// to its deletion, a version one of its states between two updates.
 //
 // # Tables
 //
-// A schedule group is a table (mayfly.schedules.<group>), so that each is reaped and read in turn and none holds up another; the rules are a group of their own
-// (mayfly.rules). Its items are keyed by the schedule's name and the part:
+// A schedule group is a table (mayfly.schedules.<group>), so that groups do not delay each other.
+// The rules are a group of their own (mayfly.rules). Items are keyed by the schedule's name and a
+// part:
 //
-//	definition     what the schedule is; no deadline
-//	firing         the next firing, where there is one; its deadline is due
-//	remains        the next firing of the version before, while that has some that were due before the update
-//	token#<op>#<t> what a ClientToken was used for, for a day
+//	definition     the schedule itself; no deadline
+//	firing         the next firing, if there is one; its deadline is due
+//	remains        the next firing of the version before, as long as it lags behind the update
+//	token#<op>#<t> the use of a ClientToken, for a day
 //
-// The table mayfly.scheduler holds the groups. Tables are made at their first use.
+// The table mayfly.scheduler holds the groups. Each table is created at its first use.
 //
 // # Firing
 //
-// The item of a firing carries all that the delivery needs, so that nothing is read when it expires. For a page of expired firings the next ones are armed, a transaction
-// for up to 50 of them:
+// The item of a firing has all that the delivery needs, so nothing is read when it expires. For a
+// page of expired firings the scheduler arms the next ones, in transactions of up to 50:
 //
 //	update definition  set armed = n+1   if incarnation and version are those of firing n, and armed = n
 //	put firing n+1
 //
-// So nothing is armed after a deletion or an update, and a firing that comes twice arms once. Then the deliveries are handed to the courier. A record is done when its deliveries
-// are: made, parked or dead letters. Hence every firing is delivered at least once, with an ID that is a hash over schedule, incarnation, version and number, so that
-// each attempt has the same. A firing that was due before an update or a deletion is still delivered as it was.
+// So a deleted or updated schedule arms nothing more, and a firing that comes twice arms once. Then
+// the courier takes the deliveries. A record is done when its deliveries are made, parked or dead
+// letters. Hence every firing is delivered at least once. Its ID is a hash of schedule,
+// incarnation, version and number, so each attempt has the same ID. A firing that was due before an
+// update or a deletion is delivered unchanged.
 //
-// Where firings lag behind, an update finds occurrences that were due before it and are not even armed. They remain to the version that it ends, by the catch-up of that,
-// in a part of their own: see remains.go. An update that comes while something remains keeps it, and of the version that it ends itself only the firing that is
-// armed is delivered. After a deletion nothing more is armed.
+// If firings lag behind, an update may find occurrences that were due before it and are not armed.
+// They belong to the version that it ends, follow that version's catch-up, and are armed in a part
+// of their own: see remains.go. A further update keeps them; of the version that it ends itself,
+// only the armed firing is delivered. After a deletion nothing more is armed.
 //
-// A create or update is answered when definition and firing are durable, in one transaction.
+// A create or update returns when definition and firing are durable, in one transaction.
 //
-// An occurrence is missed when it is processed more than 60 s after its deadline, because the process was down. What becomes of it is the schedule's catch-up:
+// An occurrence is missed if it is processed more than 60 s after its deadline, because the process
+// was down. The schedule's catch-up decides about it:
 //
-//	last  (default, as AWS has it) the latest missed occurrence runs, those before it do not
+//	last  (default, as in AWS) the latest missed occurrence runs, earlier ones do not
 //	all   each runs, one after the other
 //	skip  none runs
 //
-// Where somebody switched off a table's stream and firings expired before it was on again, those of recurring schedules are armed again, and follow the same rule.
+// If firings expire while their table has no stream, those of recurring schedules are armed again,
+// and follow the same rule.
 //
 // # Beyond AWS
 //
-// These are extensions that the plain API's clients cannot meet by accident:
+// Clients of the plain API cannot use these extensions by accident:
 //
 //   - The expressions instant(2030-01-01T12:00:00.250) and every(250 milliseconds), to the millisecond; see internal/work/cron.
-//   - The header X-Mayfly-Catch-Up of CreateSchedule and UpdateSchedule: all, last or skip. The tag mayfly:catch-up of a group says what holds for its
-//     schedules that have none.
-//   - Targets arn:mayfly:<service>:<region>:<account>:<resource>, such as arn:mayfly:exec:::backup, which are whatever a mapping says.
+//   - The header X-Mayfly-Catch-Up of CreateSchedule and UpdateSchedule: all, last or skip. A group's tag
+//     mayfly:catch-up is the default of its schedules.
+//   - Targets arn:mayfly:<service>:<region>:<account>:<resource>, such as arn:mayfly:exec:::backup, which
+//     a mapping defines.
 //
 // # Where AWS is silent
 //
-//   - An at() that has passed is accepted, and fires at once.
-//   - The texts of AWS that are not known are ours: see the check files.
-//   - An update keeps a rate's pace, unless it changes expression, time zone or StartDate: then it begins anew, as at creation.
-//   - An update of a one-time schedule that has fired fires again only where it changes the expression or the time zone, or enables it. Where it
-//     does not, and asks for the deletion after completion, the schedule is deleted at once.
+//   - An at() in the past is accepted, and fires at once.
+//   - Unknown texts of AWS are ours: see the check files.
+//   - An update keeps the pace of a rate, unless it changes expression, time zone or StartDate: then the
+//     rate begins anew, as at creation.
+//   - An update of a one-time schedule that has fired makes it fire again only if it changes the
+//     expression or the time zone, or enables the schedule. Otherwise, if it asks for deletion after
+//     completion, the schedule is deleted at once.
 //   - A recurring schedule that is deleted after its completion stays until its EndDate.
-//   - A ClientToken is remembered for its schedule as long as that lives and a day longer, and one of an update or a deletion for a day; with another
-//     request it is a ConflictException. The same token for two names is two tokens.
+//   - A ClientToken of a creation is stored until a day after the schedule's deletion, and one of an update
+//     or a deletion for a day. With another request it is a ConflictException. Tokens of different names
+//     are different tokens.
 package scheduler

@@ -20,13 +20,14 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// dynamoService is DynamoDB's name in a universal target's ARN: arn:aws:scheduler:::aws-sdk:dynamodb:putItem.
+// dynamoService is the name of DynamoDB in the ARN of a universal target:
+// arn:aws:scheduler:::aws-sdk:dynamodb:putItem.
 const dynamoService = "dynamodb"
 
-// DynamoPattern is the pattern of the ARNs that DynamoTarget serves.
+// DynamoPattern is the pattern of DynamoTarget's ARNs.
 const DynamoPattern = "arn:aws*:scheduler:::aws-sdk:" + dynamoService + ":*"
 
-// dynamoOperations are those that a schedule can call, as the ARN has them and as the API has them: all that write.
+// dynamoOperations maps the operations in ARNs to the API's names: all operations that write.
 var dynamoOperations = operationNames("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteStatement", "BatchExecuteStatement",
 	"ExecuteTransaction", "CreateTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive", "TagResource", "UntagResource", "CreateBackup", "DeleteBackup",
 	"CreateGlobalTable", "UpdateGlobalTable", "UpdateGlobalTableSettings", "UpdateContinuousBackups", "UpdateContributorInsights",
@@ -41,11 +42,11 @@ func operationNames(names ...string) map[string]string {
 	return m
 }
 
-// dynamoOperation gives the API's name of an operation; empty where a schedule cannot call it.
+// dynamoOperation returns the API's name of an operation; empty if a schedule cannot call it.
 func dynamoOperation(name string) string { return dynamoOperations[name] }
 
-// DynamoTarget makes a universal target of DynamoDB's operations that write, on the endpoint of a client. What a schedule has as its input is the request's
-// body, byte for byte.
+// DynamoTarget returns a universal target that calls DynamoDB's writing operations through a
+// client. The schedule's input is the request's body, byte for byte.
 func DynamoTarget(db *dynamodb.Client) target.Target {
 	return target.Func(func(ctx context.Context, d target.Delivery) error {
 		a, ok := parseARN(d.TargetARN)
@@ -84,7 +85,7 @@ func callDynamo(ctx context.Context, db *dynamodb.Client, operation string, body
 	return err
 }
 
-// otherRequest replaces what a request asks for.
+// otherRequest replaces operation and body of a request.
 type otherRequest struct {
 	operation string
 	body      []byte

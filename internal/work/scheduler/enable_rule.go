@@ -2,12 +2,12 @@ package scheduler
 
 import "context"
 
-// EnableRule lets a rule fire, from its first occurrence from now on.
+// EnableRule enables a rule. Its next firing is its first occurrence from now on.
 func (s *Scheduler) EnableRule(ctx context.Context, in *EnableRuleInput) (*Empty, error) {
 	return s.setRuleState(ctx, (*RuleInput)(in), stateEnabled)
 }
 
-// DisableRule keeps a rule from firing.
+// DisableRule disables a rule.
 func (s *Scheduler) DisableRule(ctx context.Context, in *DisableRuleInput) (*Empty, error) {
 	return s.setRuleState(ctx, (*RuleInput)(in), stateDisabled)
 }

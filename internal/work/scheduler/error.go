@@ -7,8 +7,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Error is a failure that the API defines: code, text and status are part of its contract. Any other error of an operation is a fault, an
-// InternalServerException.
+// Error is a failure that the API defines: code, text and status are part of its contract. Any
+// other error of an operation is a fault, an InternalServerException.
 type Error struct {
 	Code    string
 	Message string
@@ -20,7 +20,8 @@ func (e *Error) ErrorCode() string    { return e.Code }    // for wire
 func (e *Error) ErrorMessage() string { return e.Message } // for wire
 func (e *Error) HTTPStatus() int      { return e.Status }  // for wire
 
-// The codes of both APIs. Those with a status of their own are the scheduler's: the rules' API answers 400 for all of them.
+// The codes of both APIs. Only the scheduler's API uses their statuses; the API of rules answers
+// 400.
 const (
 	CodeValidation    = "ValidationException"
 	CodeNotFound      = "ResourceNotFoundException"
@@ -58,7 +59,7 @@ func noSchedule(name string) error { return notFound("Schedule " + name + " does
 
 func noGroup(name string) error { return notFound("Schedule group " + name + " does not exist.") }
 
-// dynamoCode is the code of an error that DynamoDB's API defines; empty for any other.
+// dynamoCode returns the code of an error of DynamoDB's API; empty for any other error.
 func dynamoCode(err error) string {
 	var e smithy.APIError
 	if errors.As(err, &e) {
@@ -67,7 +68,7 @@ func dynamoCode(err error) string {
 	return ""
 }
 
-// The codes of DynamoDB's errors that mean something here.
+// The codes of DynamoDB's errors that the scheduler handles.
 const (
 	codeNoTable       = "ResourceNotFoundException"
 	codeTableInUse    = "ResourceInUseException"
@@ -85,13 +86,13 @@ const (
 // noTable reports whether a table does not exist.
 func noTable(err error) bool { return dynamoCode(err) == codeNoTable }
 
-// apiError translates what the tables' endpoint reports into what the scheduler's API promises. Faults, and errors that are the API's already, pass
-// through untouched.
+// apiError translates errors of the tables' endpoint into errors of the scheduler's API. It returns
+// faults and errors of the API unchanged.
 func apiError(err error) error {
 	switch dynamoCode(err) {
 	case codeThroughput, codeRequestLimit, codeThrottled, codeTxConflict, codeTxInProgress:
 		return throttled("Rate exceeded")
-	case codeDynamoLimit: // the disk is full, or too many tables are being made
+	case codeDynamoLimit: // the disk is full, or too many tables are being created
 		var e smithy.APIError
 		errors.As(err, &e)
 		return quota(e.ErrorMessage())

@@ -6,7 +6,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// expressions keeps schedule expressions that have been read: recurring schedules are asked for theirs at every firing, and many share one.
+// expressions caches parsed schedule expressions. A recurring schedule needs its expression at
+// every firing, and many schedules share one.
 type expressions struct {
 	sync.RWMutex
 	read map[zoned]cron.Expression
@@ -15,7 +16,8 @@ type expressions struct {
 // zoned is an expression's text and the name of its time zone.
 type zoned struct{ text, zone string }
 
-// expressionsMax is how many are kept. When there are more all are forgotten, which costs a few microseconds for each that is needed again.
+// expressionsMax is the size of the cache. A full cache is emptied, which costs a few microseconds
+// for each expression that is needed again.
 const expressionsMax = 10_000
 
 func (x *expressions) parse(text, zone string) (cron.Expression, error) {
@@ -31,7 +33,7 @@ func (x *expressions) parse(text, zone string) (cron.Expression, error) {
 		return cron.Expression{}, err
 	}
 	if e, err = cron.Parse(text, location); err != nil || e.Kind() == cron.At {
-		return e, err // a one-time expression is hardly ever needed again
+		return e, err // a one-time expression is rarely needed again
 	}
 	x.Lock()
 	defer x.Unlock()

@@ -10,20 +10,20 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
-// outcome is what follows from a firing.
+// outcome is the result of a firing.
 type outcome struct {
 	place    place
 	firing   *firing
-	parcels  []deliver.Parcel // to be handed over; none for an occurrence that was missed and does not run
-	next     *firing          // to be armed; nil: there is no other
-	complete *completion      // the schedule is complete without a delivery, and is to be deleted
-	done     func()           // the record's
+	parcels  []deliver.Parcel // deliveries; none for a missed occurrence that does not run
+	next     *firing          // the firing to arm; nil: there is none
+	complete *completion      // not nil: the schedule completes without a delivery, and is deleted
+	done     func()           // completes the record
 }
 
-// How firings are taken together.
+// Limits of batches of firings.
 const (
 	batchBytes   = 3 << 20 // of one transaction; DynamoDB takes 4 MB
-	batchesAhead = 4       // transactions under way at one time
+	batchesAhead = 4       // concurrent transactions
 )
 
 // fire arms the occurrences that follow expired firings, and hands over their deliveries. A firing is
@@ -62,7 +62,7 @@ func (s *Scheduler) firingOf(expired item, p place) *firing {
 	return f
 }
 
-// outcome works out what follows from a firing.
+// outcome computes the result of a firing.
 func (s *Scheduler) outcome(p place, f *firing, now time.Time) (*outcome, error) {
 	o := &outcome{place: p, firing: f}
 	return o, s.workOut(o, now)
@@ -76,7 +76,7 @@ func (s *Scheduler) workOut(o *outcome, now time.Time) error {
 	return s.scheduleOutcome(o, now)
 }
 
-// arms reports whether the outcome is to be written.
+// arms reports whether the outcome changes the table.
 func (o *outcome) arms() bool { return o.next != nil || !o.firing.until.IsZero() }
 
 func (s *Scheduler) scheduleOutcome(o *outcome, now time.Time) error {
@@ -107,7 +107,8 @@ func (s *Scheduler) scheduleOutcome(o *outcome, now time.Time) error {
 	return nil
 }
 
-// follow works out whether the firing runs, and what is armed next: nothing of an earlier version that is due after its end.
+// follow computes the next firing, and reports whether this one runs. The next firing of an earlier
+// version is never due after the version's end.
 func (o *outcome) follow(t timing, catchUp CatchUp, now time.Time) (runs bool) {
 	f := o.firing
 	runs, next, more := t.before(f.until).following(f, catchUp, now)
@@ -122,7 +123,7 @@ func (o *outcome) follow(t timing, catchUp CatchUp, now time.Time) (runs bool) {
 	return runs
 }
 
-// following is the firing that is armed when f is processed.
+// following returns the firing that processing f arms.
 func (f *firing) following(t timing, occurrence, now time.Time) *firing {
 	next := *f
 	next.number++
@@ -132,7 +133,8 @@ func (f *firing) following(t timing, occurrence, now time.Time) *firing {
 	return &next
 }
 
-// follow arms, in batches, and hands over what is armed, in the order of the firings. After an error nothing more is handed over.
+// follow arms the next firings in batches, and hands over the deliveries of armed batches in order.
+// After an error it hands over no more.
 func (s *Scheduler) follow(ctx context.Context, all []*outcome) error {
 	type armed struct {
 		batch []*outcome
@@ -167,7 +169,7 @@ func (s *Scheduler) follow(ctx context.Context, all []*outcome) error {
 	return failed
 }
 
-// batches cuts what follows into transactions. None has two firings of one schedule.
+// batches divides outcomes into transactions. A transaction has at most one firing of a schedule.
 func batches(all []*outcome) [][]*outcome {
 	var out [][]*outcome
 	var batch []*outcome
@@ -175,7 +177,7 @@ func batches(all []*outcome) [][]*outcome {
 	for _, o := range all {
 		size := 0
 		if o.next != nil {
-			size = 2 * o.next.size() // the definition's item, too
+			size = 2 * o.next.size() // with the item of the definition
 		}
 		if o.arms() && arming == batchFirings || bytes+size > batchBytes && arming > 0 || names[o.firing.name] {
 			out = append(out, batch)

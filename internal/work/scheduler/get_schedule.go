@@ -2,7 +2,7 @@ package scheduler
 
 import "context"
 
-// GetSchedule gives a schedule, with the defaults where its creation or last update left something out.
+// GetSchedule returns a schedule, with the defaults of missing members.
 func (s *Scheduler) GetSchedule(ctx context.Context, in *GetScheduleInput) (*GetScheduleOutput, error) {
 	var sh shape
 	sh.nameIfAny("groupName", in.GroupName)
@@ -38,7 +38,7 @@ func (s *Scheduler) GetSchedule(ctx context.Context, in *GetScheduleInput) (*Get
 	return out, nil
 }
 
-// fillIn sets the members that have a default.
+// fillIn sets missing members to their defaults.
 func (s *Settings) fillIn() {
 	s.ScheduleExpressionTimezone = ref(orElse(s.ScheduleExpressionTimezone, zoneDefault))
 	s.State = ref(orElse(s.State, stateEnabled))

@@ -23,7 +23,7 @@ const (
 	attrTags = "tags" // M of S
 
 	kindGroup = "group"
-	kindToken = "token" // of the deletion of a group, for a day
+	kindToken = "token" // of a group's deletion, for a day
 
 	stateActive   = "ACTIVE"
 	stateDeleting = "DELETING"
@@ -31,9 +31,9 @@ const (
 
 var groupsSpec = ensure.Spec{Name: groupsTable, Key: attrKind, Sort: attrName, TTL: attrDue}
 
-// place is where the schedules of a group, or the rules, are kept.
+// place is the table of a group's schedules, or of the rules.
 type place struct {
-	group string // as metrics name it
+	group string // in metrics
 	table string
 	rules bool
 }
@@ -49,7 +49,8 @@ var rulesPlace = place{group: "rules", table: rulesTable, rules: true}
 
 const indexByName = "byName"
 
-// spec says what the place's table is like. One shard keeps the firings of a group in their order.
+// spec returns the specification of the place's table. One shard keeps the firings of a group in
+// order.
 func (p place) spec() ensure.Spec {
 	index := ensure.Index{Name: indexByName, Key: attrList, Sort: attrName}
 	if !p.rules {
@@ -66,7 +67,7 @@ type group struct {
 	created     time.Time
 	modified    time.Time
 	tags        map[string]string
-	token       string // of its creation; empty: it had none
+	token       string // of its creation; empty: none
 	digest      []byte // of that request
 }
 
@@ -104,7 +105,7 @@ func readGroup(from item) (*group, error) {
 	return g, r.err
 }
 
-// catchUp is what the group's tag says; CatchUpGroup where it has none.
+// catchUp returns the value of the group's tag; CatchUpGroup if it has none.
 func (g *group) catchUp() CatchUp { return CatchUp(g.tags[tagCatchUp]) }
 
 func (s *Scheduler) describe(g *group) ScheduleGroup {
@@ -113,8 +114,9 @@ func (s *Scheduler) describe(g *group) ScheduleGroup {
 	}
 }
 
-// readGroupNamed reads a group; nil where there is none. The default group is there always. It is written down when somebody asks for it and there is a table of
-// groups; until then it is as old as this scheduler, so that a question makes no table.
+// readGroupNamed reads a group; nil if it does not exist. The default group always exists. It is
+// stored at the first read after there is a table of groups. Until then it is as old as this
+// scheduler, so that reading creates no table.
 func (s *Scheduler) readGroupNamed(ctx context.Context, name string) (*group, error) {
 	it, err := s.get(ctx, groupsTable, groupKey(kindGroup, name))
 	switch {
@@ -134,7 +136,7 @@ func (s *Scheduler) defaultGroup() *group {
 	return &group{name: groupDefault, state: stateActive, incarnation: newIncarnation(), created: s.began, modified: s.began}
 }
 
-// writeDefaultGroup writes the default group down, and gives it as it was if it was written down before.
+// writeDefaultGroup stores the default group, and returns the stored one if there is one.
 func (s *Scheduler) writeDefaultGroup(ctx context.Context) (*group, error) {
 	g := s.defaultGroup()
 	found, err := s.putGroup(ctx, g)
@@ -144,7 +146,7 @@ func (s *Scheduler) writeDefaultGroup(ctx context.Context) (*group, error) {
 	return readGroup(found)
 }
 
-// putGroup writes a group that is not there yet. Where it is, it gives what is there.
+// putGroup writes a new group. If the group exists, it returns the existing item.
 func (s *Scheduler) putGroup(ctx context.Context, g *group) (found item, err error) {
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String(groupsTable), Item: g.item(),
@@ -164,10 +166,11 @@ func (s *Scheduler) putGroup(ctx context.Context, g *group) (found item, err err
 	if failed.Item != nil {
 		return failed.Item, nil
 	}
-	return s.get(ctx, groupsTable, groupKey(kindGroup, g.name)) // an endpoint that does not say
+	// the endpoint does not return the item
+	return s.get(ctx, groupsTable, groupKey(kindGroup, g.name))
 }
 
-// alterGroup changes a group that is active. alter is given a copy; nil as its answer leaves the group as it is.
+// alterGroup changes an active group. alter changes a copy.
 func (s *Scheduler) alterGroup(ctx context.Context, name string, alter func(*group) error) error {
 	return s.persevere(ctx, "Schedule group "+name, func(bool) error {
 		g, err := s.readGroupNamed(ctx, name)
@@ -186,7 +189,8 @@ func (s *Scheduler) alterGroup(ctx context.Context, name string, alter func(*gro
 		}
 		g.modified = s.now()
 		if !g.modified.After(before.modified) {
-			g.modified = before.modified.Add(time.Millisecond) // it tells one state from the next
+			// the time identifies a state of the group
+			g.modified = before.modified.Add(time.Millisecond)
 		}
 		_, err = s.o.DB.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: aws.String(groupsTable), Item: g.item(),
@@ -208,7 +212,8 @@ func beingDeleted(name string) error {
 	return conflict("Schedule group " + name + " is being deleted.")
 }
 
-// inGroup calls f, which writes into a group's table. Where that is missing, the group is looked for, and the table made if it should be there.
+// inGroup calls f, which writes into a group's table. If the table is missing but the group exists,
+// it creates the table and calls f again.
 func (s *Scheduler) inGroup(ctx context.Context, name string, f func(table string) error) error {
 	if g := s.known(name); g != nil && g.state == stateDeleting {
 		return beingDeleted(name)
@@ -223,8 +228,8 @@ func (s *Scheduler) inGroup(ctx context.Context, name string, f func(table strin
 	return apiError(err)
 }
 
-// ofGroup calls f, which looks for a schedule in a group's table. Where that is missing the group has none, if there is such a group: its table is made
-// with its first schedule.
+// ofGroup calls f, which reads a schedule in a group's table. A group without a table has no
+// schedules, since its first schedule creates the table.
 func (s *Scheduler) ofGroup(ctx context.Context, name, schedule string, f func(table string) error) error {
 	err := f(groupPlace(name).table)
 	if !noTable(err) {
@@ -241,7 +246,7 @@ func (s *Scheduler) ofGroup(ctx context.Context, name, schedule string, f func(t
 	}
 }
 
-// openGroup makes the table of a group that there is.
+// openGroup creates the table of an existing group.
 func (s *Scheduler) openGroup(ctx context.Context, name string) error {
 	g, err := s.readGroupNamed(ctx, name)
 	if err == nil && name == groupDefault {
@@ -263,7 +268,8 @@ func (s *Scheduler) openGroup(ctx context.Context, name string) error {
 	return nil
 }
 
-// makeTable makes a place's table. If there was one, somebody has deleted it.
+// makeTable creates the table of a place. If the place is open, the table was deleted, which it
+// logs.
 func (s *Scheduler) makeTable(ctx context.Context, p place) error {
 	s.mu.Lock()
 	was := s.mu.opened[p.table] != nil
@@ -276,7 +282,7 @@ func (s *Scheduler) makeTable(ctx context.Context, p place) error {
 	return err
 }
 
-// groups reads all groups, in the order of their names.
+// groups reads all groups, sorted by name.
 func (s *Scheduler) groups(ctx context.Context) ([]*group, error) {
 	var all []*group
 	in := &dynamodb.QueryInput{
@@ -306,7 +312,7 @@ func (s *Scheduler) groups(ctx context.Context) ([]*group, error) {
 	}
 }
 
-// consumerOf is the name of a place's consumer.
+// consumerOf returns the name of a place's consumer.
 func consumerOf(p place) string {
 	if p.rules {
 		return "rules"

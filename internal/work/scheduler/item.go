@@ -12,34 +12,36 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// item is an item as the SDK has it.
+// item is an item in the types of the SDK.
 type item = map[string]types.AttributeValue
 
 // The attributes of a group table.
 const (
 	attrName        = "name"        // S, partition key
 	attrPart        = "part"        // S, sort key
-	attrDue         = "due"         // N, the TTL attribute: seconds with up to three digits behind the point
-	attrDocument    = "document"    // S: JSON of what it is, without the input
-	attrInput       = "input"       // S: the input as it was given, which may be large
-	attrIncarnation = "incarnation" // S: told from others of the same name
+	attrDue         = "due"         // N, the TTL attribute: seconds with up to three decimals
+	attrDocument    = "document"    // S: JSON of the schedule or rule, without the input
+	attrInput       = "input"       // S: the input, which may be large
+	attrIncarnation = "incarnation" // S: differs for each creation of a name
 	attrVersion     = "version"     // N: counts updates from 1
-	attrArmed       = "armed"       // N: number of the occurrence that was armed last
-	attrNext        = "next"        // N: deadline of the firing that was armed last, seconds; absent: none was
-	attrList        = "list"        // S, partition key of the index: of definitions only
+	attrArmed       = "armed"       // N: number of the last armed occurrence
+	attrNext        = "next"        // N: deadline of the last armed firing, seconds; missing: none
+	attrList        = "list"        // S, partition key of the index; definitions only
 	attrState       = "state"       // S
 	attrTarget      = "target"      // S: ARN
 	attrCreated     = "created"     // N: seconds
 	attrModified    = "modified"    // N: seconds
 	attrToken       = "token"       // S: ClientToken of the creation
-	attrDigest      = "digest"      // B: of the request that a token came with
+	attrDigest      = "digest"      // B: hash of the request with the token
 	attrOccurrence  = "occurrence"  // N: number of a firing's occurrence
 	attrScheduled   = "scheduled"   // N: a firing's occurrence, seconds
-	attrDeadline    = "deadline"    // N: when a firing is due, seconds; due may lie later, where this is long past
-	attrArmedAt     = "armedAt"     // N: when a firing was armed, seconds
-	attrRemains     = "remains"     // N: the earlier version of which something remains
-	attrRemained    = "remained"    // N: number of its occurrence that was armed last
-	attrUntil       = "until"       // N: of what remains, and of its firings: the instant of the update that ended the version, seconds
+	// N: deadline of a firing, seconds; due is later if this is long past
+	attrDeadline = "deadline"
+	attrArmedAt  = "armedAt"  // N: when a firing was armed, seconds
+	attrRemains  = "remains"  // N: the earlier version that still has firings
+	attrRemained = "remained" // N: number of that version's last armed occurrence
+	// N: the instant of the update that ended that version, seconds; also in its firings
+	attrUntil = "until"
 )
 
 // The parts.
@@ -50,25 +52,25 @@ const (
 	partToken      = "token#"
 )
 
-const listAll = "all" // attrList's value
+const listAll = "all" // listAll is the value of attrList.
 
 // entry is the definition item of a schedule or a rule.
 type entry struct {
 	name        string
 	incarnation string
 	version     int64
-	armed       int64     // number of the occurrence armed last; 0: none ever was
-	next        time.Time // the deadline of its firing; zero: the version has none
+	armed       int64     // number of the last armed occurrence; 0: none
+	next        time.Time // deadline of the last armed firing; zero: the version has none
 	document    string
 	input       *string
 	state       string
 	target      string
 	created     time.Time
 	modified    time.Time
-	token       string    // of its creation; empty: it had none
+	token       string    // of the creation; empty: none
 	digest      []byte    // of that request
-	gone        time.Time // its own deadline: it has nothing to fire, and is to be deleted; zero: none
-	remains     remains   // what is left of an earlier version
+	gone        time.Time // deadline of the definition itself, which then has no firing; zero: none
+	remains     remains   // of an earlier version
 }
 
 // firing is the item of a firing.
@@ -76,18 +78,20 @@ type firing struct {
 	name        string
 	incarnation string
 	version     int64
-	number      int64     // of its occurrence, from 1
-	occurrence  time.Time // the instant for which the expression stands
-	deadline    time.Time // when it is due: the occurrence, and what a flexible time window adds
-	armed       time.Time // when its item was put
+	number      int64     // number of its occurrence, from 1
+	occurrence  time.Time // instant of the expression
+	deadline    time.Time // the occurrence plus an offset within the flexible time window
+	armed       time.Time // time of the put
 	document    string
 	input       *string
-	token       string    // of the schedule's creation; empty: it had none
-	digest      []byte    // of that request
-	until       time.Time // of what remains of an earlier version, where the end of that was; zero: it is of a version that was current when it was armed
+	token       string // of the schedule's creation; empty: none
+	digest      []byte // of that request
+	// end of the earlier version that the firing belongs to; zero: its version was current when it
+	// was armed
+	until time.Time
 }
 
-// key is the key of a part of a schedule or a rule.
+// key returns the key of a part of a schedule or a rule.
 func key(name, part string) item { return item{attrName: attr.S(name), attrPart: attr.S(part)} }
 
 func (e *entry) item() item {
@@ -121,7 +125,7 @@ func (e *entry) item() item {
 	return it
 }
 
-// reader reads an item's attributes and keeps the first fault.
+// reader reads the attributes of an item and stores the first error.
 type reader struct {
 	from item
 	err  error
@@ -207,7 +211,8 @@ func digestOf(from item) []byte {
 	return b
 }
 
-// pastMost bounds how far before now an item's deadline is set: DynamoDB takes one of more than five years ago for a mistake, and does not expire it.
+// pastMost is the maximum age of a deadline. DynamoDB ignores deadlines older than five years
+// (docs/spec/ttl.md).
 const pastMost = 4 * 365 * 24 * time.Hour
 
 func (f *firing) item() item {
@@ -262,22 +267,24 @@ func readFiring(from item) (*firing, error) {
 	return f, nil
 }
 
-// id is the delivery's: 32 hexadecimal digits, the same in every attempt and after every restart, and of no other firing.
+// id returns the ID of the delivery: 32 hexadecimal digits, unique to the firing and the same in
+// every attempt.
 func (f *firing) id(arn string) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%d", arn, f.incarnation, f.version, f.number))
 	return hex.EncodeToString(h[:16])
 }
 
-// size is about how many bytes the item takes; no less.
+// size returns an upper bound of the item's size in bytes.
 func (f *firing) size() int {
-	const rest = 512 // the other attributes, and what the encoding adds
+	const rest = 512 // for the other attributes and the encoding
 	return rest + 2*len(f.name) + len(f.document) + len(orElse(f.input, ""))
 }
 
-// itemMax is the most that document and input may take together: DynamoDB's limit for an item is 400 KB.
+// itemMax is the maximum size of document and input together: DynamoDB limits an item to 400 KB.
 const itemMax = 398 << 10
 
-// checkSize refuses a definition that would not fit into an item. No API limit is in its way: it takes a large input with many large other members.
+// checkSize refuses a definition that does not fit into an item: a large input with many other
+// large members.
 func (e *entry) checkSize() error {
 	f := firing{name: e.name, document: e.document, input: e.input}
 	if n := f.size(); n > itemMax {
@@ -286,11 +293,11 @@ func (e *entry) checkSize() error {
 	return nil
 }
 
-// remains is what is left of an earlier version of a schedule: occurrences until an instant.
+// remains are the last occurrences of an earlier version of a schedule.
 type remains struct {
-	version int64     // 0: nothing remains
-	armed   int64     // number of its occurrence armed last
-	until   time.Time // of the update: what is due afterwards is the next version's
+	version int64     // 0: none
+	armed   int64     // number of the last armed occurrence
+	until   time.Time // instant of the update; later occurrences belong to the next version
 }
 
 func (r remains) pending() bool { return r.version != 0 }

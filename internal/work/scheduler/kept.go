@@ -11,18 +11,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Kept is what the tables know of a schedule beyond what the API tells.
+// Kept is the state of a schedule that the API does not return.
 type Kept struct {
 	CatchUp    CatchUp   // as the schedule has it
-	Anchor     time.Time // what a rate counts from
-	Occurrence time.Time // that is armed; zero: none is
-	Due        time.Time // when its firing is due: within the flexible window after it
+	Anchor     time.Time // start of a rate
+	Occurrence time.Time // the armed occurrence; zero: none
+	Due        time.Time // deadline of its firing, within the flexible time window
 }
 
-// keptAtOnce is how many schedules are read by one call: two items each, of 100 that BatchGetItem takes.
+// keptAtOnce is the number of schedules read by one call: BatchGetItem takes 100 items, two for
+// each.
 const keptAtOnce = 50
 
-// ReadKept reads what the tables at an endpoint know of schedules of a group, by their names. A schedule that they do not know is not in the result.
+// ReadKept reads the state of schedules of a group, by name. The result has no entry for an unknown
+// schedule.
 func ReadKept(ctx context.Context, db *dynamodb.Client, group string, names ...string) (map[string]Kept, error) {
 	kept := map[string]Kept{}
 	for len(names) > 0 {
@@ -50,7 +52,7 @@ func readKept(ctx context.Context, db *dynamodb.Client, table string, names []st
 		out, err := db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: ask}})
 		var none *types.ResourceNotFoundException
 		if errors.As(err, &none) {
-			return nil // nothing ever was in the group
+			return nil // the group has never had a schedule
 		}
 		if err != nil {
 			return fmt.Errorf("read schedules: %w", err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ListRules lists the rules in the order of their names.
+// ListRules lists the rules, sorted by name.
 func (s *Scheduler) ListRules(ctx context.Context, in *ListRulesInput) (*ListRulesOutput, error) {
 	var sh shape
 	sh.text("namePrefix", in.NamePrefix, 1, nameMax, patternRuleName)
@@ -34,7 +34,7 @@ func (s *Scheduler) ListRules(ctx context.Context, in *ListRulesInput) (*ListRul
 	return out, nil
 }
 
-// ListRuleNamesByTarget lists the rules that have a target, in the order of their names.
+// ListRuleNamesByTarget lists the rules with a certain target, sorted by name.
 func (s *Scheduler) ListRuleNamesByTarget(ctx context.Context, in *ListRuleNamesByTargetInput) (*ListRuleNamesByTargetOutput, error) {
 	var sh shape
 	sh.needed("targetArn", in.TargetArn, 1, arnMax, nil)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ListScheduleGroups lists the groups in the order of their names, the default group among them.
+// ListScheduleGroups lists the groups, sorted by name, with the default group.
 func (s *Scheduler) ListScheduleGroups(ctx context.Context, in *ListScheduleGroupsInput) (*ListScheduleGroupsOutput, error) {
 	var sh shape
 	sh.nameIfAny("namePrefix", in.NamePrefix)
@@ -18,7 +18,7 @@ func (s *Scheduler) ListScheduleGroups(ctx context.Context, in *ListScheduleGrou
 	if err != nil {
 		return nil, err
 	}
-	own, err := s.readGroupNamed(ctx, groupDefault) // which writes it down
+	own, err := s.readGroupNamed(ctx, groupDefault) // stores it
 	if err != nil {
 		return nil, apiError(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// ListSchedules lists schedules in the order of their groups' names and their own.
+// ListSchedules lists schedules, sorted by group and name.
 func (s *Scheduler) ListSchedules(ctx context.Context, in *ListSchedulesInput) (*ListSchedulesOutput, error) {
 	var sh shape
 	sh.nameIfAny("groupName", in.ScheduleGroup)
@@ -49,7 +49,7 @@ func (s *Scheduler) ListSchedules(ctx context.Context, in *ListSchedulesInput) (
 	return l.out, nil
 }
 
-// groupsToList gives the names of the groups of which something is to be listed, in their order.
+// groupsToList returns the names of the groups to list, sorted.
 func (s *Scheduler) groupsToList(ctx context.Context, only *string, begin *listed) ([]string, error) {
 	if only != nil {
 		g, err := s.readGroupNamed(ctx, *only)
@@ -72,22 +72,23 @@ func (s *Scheduler) groupsToList(ctx context.Context, only *string, begin *liste
 	return names, err
 }
 
-// lister gathers one page.
+// lister collects one page of a list.
 type lister struct {
 	s     *Scheduler
 	in    *ListSchedulesInput
 	most  int
-	pages int // of the tables that may still be read
+	pages int // number of pages of the tables that may still be read
 	out   *ListSchedulesOutput
 }
 
-// A State that hardly any schedule has makes a page long in coming: after so many pages of a table the answer is what there is by then, perhaps nothing, and a NextToken.
+// A page that is filtered by a rare State would take long. After this many pages of a table, the
+// result is the schedules found so far, perhaps none, and a NextToken.
 const (
 	listPagesMax = 10
 	listPage     = 500
 )
 
-// group lists the schedules of a group behind a name. stopped is where the page is full.
+// group lists the schedules of a group after a name. stopped is the last one if the page is full.
 func (l *lister) group(ctx context.Context, group, after string) (stopped *listed, err error) {
 	q := l.s.byName(groupPlace(group).table, orElse(l.in.NamePrefix, ""), after)
 	q.Limit = aws.Int32(int32(l.most - len(l.out.Schedules) + 1))
@@ -125,7 +126,8 @@ func (l *lister) group(ctx context.Context, group, after string) (stopped *liste
 	}
 }
 
-// byName asks for the definitions of a table whose names begin with a prefix, behind a name, in their order.
+// byName returns a query for the definitions of a table with a prefix, after a name, sorted by
+// name.
 func (s *Scheduler) byName(table, prefix, after string) *dynamodb.QueryInput {
 	q := &dynamodb.QueryInput{
 		TableName: &table, IndexName: aws.String(indexByName),

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ListTargetsByRule lists the targets of a rule in the order of their ids.
+// ListTargetsByRule lists the targets of a rule, sorted by ID.
 func (s *Scheduler) ListTargetsByRule(ctx context.Context, in *ListTargetsByRuleInput) (*ListTargetsByRuleOutput, error) {
 	var sh shape
 	sh.rule("rule", in.Rule)

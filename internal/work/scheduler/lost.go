@@ -47,7 +47,8 @@ func (s *Scheduler) armLost(ctx context.Context, p place, before time.Time) erro
 	return nil
 }
 
-// armAgain puts the firing that a definition has armed where that is not there, and another follows it.
+// armAgain puts the last armed firing of a definition if its item is missing and another firing
+// follows.
 func (s *Scheduler) armAgain(ctx context.Context, p place, definition item) (bool, error) {
 	e, t, err := s.readTimed(p, definition)
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *Scheduler) armAgain(ctx context.Context, p place, definition item) (boo
 	return err == nil && c == nil, err
 }
 
-// readTimed reads a definition of a place, and when it has its occurrences.
+// readTimed reads a definition and its timing.
 func (s *Scheduler) readTimed(p place, definition item) (e *entry, t timing, err error) {
 	if e, err = readEntry(definition); err != nil {
 		return nil, t, err

@@ -5,16 +5,16 @@ import (
 	"net/url"
 )
 
-// Request is a request of the scheduler's API as a server has it.
+// Request is a request of the scheduler's API.
 type Request struct {
-	Path   map[string]string    // what stands in the path for each label, unescaped
+	Path   map[string]string    // unescaped segments of the path, by label
 	Query  url.Values           // unescaped
-	Header func(string) string  // a header's value; empty where it is missing
-	Decode func(into any) error // reads the body's JSON into a structure
-	Region string               // that it was signed for; empty: not known
+	Header func(string) string  // returns the value of a header, or ""
+	Decode func(into any) error // parses the body's JSON
+	Region string               // of the signature; empty: unknown
 }
 
-// Operation is one of EventBridge Scheduler's: how it is asked for, and what answers it.
+// Operation is an operation of EventBridge Scheduler.
 type Operation struct {
 	Name   string
 	Method string
@@ -22,7 +22,8 @@ type Operation struct {
 	Do     func(ctx context.Context, r *Request) (any, error)
 }
 
-// Operations is the table of EventBridge Scheduler's operations. To add one: a method, a file for it, a line here.
+// Operations returns the table of EventBridge Scheduler's operations. To add one: a method, a file
+// for it, a line here.
 func (s *Scheduler) Operations() []Operation {
 	return []Operation{
 		{"CreateSchedule", "POST", "/schedules/{Name}", answer(s.CreateSchedule, (*CreateScheduleInput).fill)},
@@ -40,7 +41,7 @@ func (s *Scheduler) Operations() []Operation {
 	}
 }
 
-// answer makes an operation of a method, with what fills its input from a request.
+// answer returns the function of an operation. fill completes the method's input from the request.
 func answer[In, Out any](do func(context.Context, *In) (*Out, error), fill func(*In, *Request) error) func(context.Context, *Request) (any, error) {
 	return func(ctx context.Context, r *Request) (any, error) {
 		in := new(In)
@@ -55,7 +56,7 @@ func answer[In, Out any](do func(context.Context, *In) (*Out, error), fill func(
 	}
 }
 
-// query gives a parameter of the query; nil where it is missing.
+// query returns a parameter of the query; nil if it is missing.
 func (r *Request) query(name string) *string {
 	if !r.Query.Has(name) {
 		return nil
@@ -129,13 +130,13 @@ func (in *UntagResourceInput) fill(r *Request) error {
 	return nil
 }
 
-// Action is one of the operations on classic rules, which are asked for by name: POST / with X-Amz-Target AWSEvents.<Name>.
+// Action is an operation on classic rules: POST / with X-Amz-Target AWSEvents.<Name>.
 type Action struct {
 	Name string
 	Do   func(ctx context.Context, r *Request) (any, error)
 }
 
-// Actions is the table of the operations on classic rules.
+// Actions returns the table of the operations on classic rules.
 func (s *Scheduler) Actions() []Action {
 	return []Action{
 		{"PutRule", act(s.PutRule)},
@@ -154,7 +155,7 @@ func (s *Scheduler) Actions() []Action {
 	}
 }
 
-// act makes an action of a method, whose input is the body.
+// act returns the function of an action. The body is the method's input.
 func act[In, Out any](do func(context.Context, *In) (*Out, error)) func(context.Context, *Request) (any, error) {
 	return answer(do, func(in *In, r *Request) error { return r.Decode(in) })
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// listed is a place in a list, as a NextToken carries it. It is opaque to clients: what is not one of ours, or comes with other filters than those that it was
-// given out for, is refused.
+// listed is the position in a list that a NextToken encodes. Clients must not interpret it. A token
+// that the scheduler did not issue, or with other filters than the list's, is refused.
 type listed struct {
 	Operation string `json:"o"`
-	Filter    string `json:"f,omitempty"` // what the list was narrowed to
+	Filter    string `json:"f,omitempty"` // the filters of the list
 	Group     string `json:"g,omitempty"` // of the last element
 	Name      string `json:"n"`           // of the last element
 }
@@ -17,12 +17,12 @@ type listed struct {
 func (l listed) token() string {
 	text, err := json.Marshal(l)
 	if err != nil {
-		panic("scheduler: a token does not marshal: " + err.Error()) // it is made of strings
+		panic("scheduler: a token does not marshal: " + err.Error()) // it consists of strings
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// from gives where a list goes on: nil where it begins.
+// from returns the position of a token; nil for the beginning of the list.
 func from(token *string, operation, filter string) (*listed, error) {
 	if token == nil {
 		return nil, nil
@@ -38,11 +38,11 @@ func from(token *string, operation, filter string) (*listed, error) {
 	return l, nil
 }
 
-// filter is what a list was narrowed to, in a form in which no two are the same.
+// filter returns a text that is unique to the values of filters.
 func filter(by ...*string) string {
 	text, err := json.Marshal(by)
 	if err != nil {
-		panic("scheduler: a filter does not marshal: " + err.Error()) // it is made of strings
+		panic("scheduler: a filter does not marshal: " + err.Error()) // it consists of strings
 	}
 	return string(text)
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Whom the courier tells of a delivery's attempts and its end.
+// The origins of deliveries whose attempts and end the scheduler handles.
 const (
-	originAttempt = "scheduler.attempt" // the input names the attempt's number
-	originEnd     = "scheduler.end"     // besides, the schedule is complete with it
+	originAttempt = "scheduler.attempt" // the input contains the attempt's number
+	originEnd     = "scheduler.end"     // also, the delivery completes the schedule
 )
 
 const typeScheduled = "Scheduled Event"
 
-// parcel is the delivery of a schedule's firing. end is what comes after it; nil: nothing.
+// parcel returns the delivery of a firing. end describes the schedule that it completes, or is nil.
 func (s *Scheduler) parcel(group string, f *firing, d *document, end *completion) deliver.Parcel {
 	arn := s.scheduleARN(group, f.name)
 	j := deliver.Parcel{
@@ -64,7 +64,7 @@ func contentType(body []byte) string {
 	return "text/plain"
 }
 
-// parameters gives the blocks of parameters that a target has; nil where it has none.
+// parameters returns a target's blocks of parameters as JSON; nil if it has none.
 func parameters(t *Target) []byte {
 	if t.EcsParameters == nil && t.EventBridgeParameters == nil && t.KinesisParameters == nil && t.SageMakerPipelineParameters == nil && t.SqsParameters == nil {
 		return nil
@@ -74,12 +74,13 @@ func parameters(t *Target) []byte {
 		SageMakerPipelineParameters: t.SageMakerPipelineParameters, SqsParameters: t.SqsParameters,
 	})
 	if err != nil {
-		panic("scheduler: parameters do not marshal: " + err.Error()) // they are made of strings and numbers
+		// they consist of strings and numbers
+		panic("scheduler: parameters do not marshal: " + err.Error())
 	}
 	return text
 }
 
-// orderKey is by what a target that keeps an order keeps it.
+// orderKey returns the key by which the target orders deliveries.
 func orderKey(t *Target) string {
 	switch {
 	case t.SqsParameters != nil:
@@ -90,7 +91,7 @@ func orderKey(t *Target) string {
 	return ""
 }
 
-// event is what a target gets that has no input of its own. A schedule's detail is a string, a rule's an object.
+// event is the default input of a target. A schedule's detail is a string, a rule's an object.
 type event struct {
 	Version    string   `json:"version"`
 	ID         string   `json:"id"`
@@ -110,29 +111,31 @@ func (s *Scheduler) event(source, arn, id string, at time.Time, detail any) even
 	}
 }
 
-// notification is what a schedule's target gets by default.
+// notification returns the default input of a schedule's target.
 func (s *Scheduler) notification(arn, id string, at time.Time) []byte {
 	text, err := json.Marshal(s.event("aws.scheduler", arn, id, at, "{}"))
 	if err != nil {
-		panic("scheduler: a notification does not marshal: " + err.Error()) // it is made of strings
+		// it consists of strings
+		panic("scheduler: a notification does not marshal: " + err.Error())
 	}
 	return text
 }
 
-// uuid puts a delivery's ID in the form of a UUID, so that an event has the same in every attempt.
+// uuid returns a delivery's ID in the form of a UUID, so that an event has the same in every
+// attempt.
 func uuid(id string) string {
 	b, err := hex.DecodeString(id)
 	if err != nil || len(b) != 16 {
 		panic("scheduler: an ID is not 32 hexadecimal digits: " + id)
 	}
-	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: made in a way of one's own
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: custom
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// timeText is an instant as AWS writes it, with milliseconds only where there are some.
+// timeText formats an instant as AWS does: with milliseconds only if they are not zero.
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z") }
 
-// contextual are the values of the context attributes that an input may name, but for the attempt's number.
+// contextual has the values of the context attributes of an input, except for the attempt's number.
 type contextual struct {
 	arn string
 	at  time.Time
@@ -144,8 +147,8 @@ const (
 	contextAttempt = "attempt-number"
 )
 
-// replace replaces the context attributes in an input. Their values need no escaping in JSON, so they can stand in any string; and since some JSON encoders write
-// "<" as \u003c, an attribute may be written so, too.
+// replace replaces the context attributes in an input. Their values need no escaping in JSON. Some
+// JSON encoders write "<" as \u003c, so it accepts that form too.
 func (c contextual) replace(input string) string {
 	if !strings.Contains(input, contextPrefix) {
 		return input
@@ -157,7 +160,7 @@ func (c contextual) replace(input string) string {
 	).Replace(input)
 }
 
-// replacer replaces context attributes, given as name and value in turn, in each of the ways in which they are written.
+// replacer returns a replacer of context attributes, from pairs of name and value, in both forms.
 func replacer(values ...string) *strings.Replacer {
 	var pairs []string
 	for i := 0; i < len(values); i += 2 {
@@ -168,10 +171,10 @@ func replacer(values ...string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// namesAttempt reports whether an input names the number of the attempt.
+// namesAttempt reports whether an input contains the number of the attempt.
 func namesAttempt(input string) bool { return strings.Contains(input, contextPrefix+contextAttempt) }
 
-// attempt is what the target gets in one attempt.
+// attempt returns the delivery of one attempt.
 func attempt(j deliver.Parcel) target.Delivery {
 	d := j.Delivery
 	if body := string(d.Body); namesAttempt(body) {

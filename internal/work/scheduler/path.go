@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// path is a JSON path as EventBridge takes it: $, names behind points, indexes and wildcards.
+// path is a JSON path of EventBridge: $, names after dots, indexes and wildcards.
 //
 //	$.detail.items[0].name    $.resources[*]
 type path []step
 
 type step struct {
 	name  string // of a member
-	index int    // of an element, where isIndex
+	index int    // of an element, if isIndex
 	kind  stepKind
 }
 
@@ -29,7 +29,7 @@ const (
 
 var errPath = errors.New("a path begins with $ and goes on with .name, [n], .* or [*]")
 
-// newPath reads a path.
+// newPath parses a path.
 func newPath(text string) (path, error) {
 	rest, ok := strings.CutPrefix(text, "$")
 	if !ok {
@@ -81,7 +81,7 @@ func isPathName(name string) bool {
 	return name != ""
 }
 
-// find gives what the path leads to in a value that was read from JSON. Behind a wildcard that is a list.
+// find returns the value at the path in parsed JSON. After a wildcard it is a list.
 func (p path) find(v any) (found any, ok bool) {
 	if len(p) == 0 {
 		return v, true
@@ -118,7 +118,7 @@ func (p path) findAll(of []any) []any {
 	return all
 }
 
-// sortedValues gives the values of an object in the order of its names.
+// sortedValues returns the values of an object, sorted by name.
 func sortedValues(of map[string]any) []any {
 	values := make([]any, 0, len(of))
 	for _, name := range slices.Sorted(maps.Keys(of)) {

@@ -6,7 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// PutRule makes a scheduled rule, or replaces all of one but its targets and tags.
+// PutRule creates a scheduled rule, or replaces a rule except for its targets and tags.
 func (s *Scheduler) PutRule(ctx context.Context, in *PutRuleInput) (*PutRuleOutput, error) {
 	if err := checkPutRule(in); err != nil {
 		return nil, err

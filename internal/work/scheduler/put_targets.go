@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// PutTargets adds targets to a rule; one of the same id is replaced. A target that cannot be added is a failed entry, and does not keep the others from being.
+// PutTargets adds targets to a rule, or replaces those with the same ID. A target that cannot be
+// added is a failed entry, and the others are added.
 func (s *Scheduler) PutTargets(ctx context.Context, in *PutTargetsInput) (*PutTargetsOutput, error) {
 	var sh shape
 	sh.rule("rule", in.Rule)

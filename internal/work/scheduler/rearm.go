@@ -10,8 +10,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// arm puts the next firing of each, where its definition is still of the same version and nothing was armed after this firing: each exactly once, whatever comes
-// twice, and none after a deletion, or after an update but for what remains of the version before it. All of a batch is one transaction; what is not to be armed leaves it, and the rest is tried again.
+// arm puts the next firings of a batch in one transaction. A firing is armed if its definition has
+// the same version, and nothing was armed after the firing that precedes it. So each is armed once,
+// and none after a deletion or an update, except for the remains of an earlier version. Refused
+// firings leave the transaction, and arm tries again with the others.
 func (s *Scheduler) arm(ctx context.Context, batch []*outcome) error {
 	var left []*outcome
 	for _, o := range batch {
@@ -21,7 +23,7 @@ func (s *Scheduler) arm(ctx context.Context, batch []*outcome) error {
 	}
 	for len(left) > 0 {
 		actions := make([]action, 0, 2*len(left))
-		first := make([]int, len(left)) // each one's first action
+		first := make([]int, len(left)) // index of the first action of each
 		for i, o := range left {
 			first[i] = len(actions)
 			actions = append(actions, advance(o))
@@ -47,7 +49,7 @@ func (s *Scheduler) arm(ctx context.Context, batch []*outcome) error {
 			}
 			refused++
 			if !o.firing.until.IsZero() {
-				continue // of what remained, and followed already
+				continue // of an earlier version, and armed already
 			}
 			some, err := s.outlived(ctx, o, c.found(first[i]))
 			if err != nil {
@@ -65,7 +67,7 @@ func (s *Scheduler) arm(ctx context.Context, batch []*outcome) error {
 	return nil
 }
 
-// advance counts a definition's occurrences up.
+// advance increments the number of the definition's last armed occurrence.
 func advance(o *outcome) action {
 	if !o.firing.until.IsZero() {
 		return advanceRemains(o)

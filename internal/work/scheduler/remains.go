@@ -12,20 +12,23 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
-// Where firings lag behind by more than a period, an update finds occurrences that were due before it and are not even armed. They remain to the version that it ends:
-// the definition says so, and the record of that version's last firing, which is still to be processed and carries all that its deliveries need, is followed
-// by firings in a part of their own until the instant of the update.
+// If firings lag behind by more than a period, an update finds occurrences that were due before it
+// and are not armed. They remain with the version that it ends. The definition records them. The
+// record of that version's last firing is still to be processed and has all that its deliveries
+// need; further firings follow it, in a part of their own, until the instant of the update.
 
-// outlive lets what was due before an update, and is not armed, remain to the version that it ends, whose timing is was. e is the definition after the update.
+// outlive keeps the occurrences of an ended version that were due before the update and are not
+// armed. was is that version's timing, and e is the definition after the update.
 //
-// There is one version that has remains. Where an earlier one has some still, those of the version that ends now are given up, but for the firing that is armed.
+// Only one version can have remains. If an earlier one still has some, the occurrences of the
+// version that ends now are dropped, except for the armed firing.
 func (e *entry) outlive(before *entry, was timing, now time.Time) {
 	if !before.remains.pending() && before.lags(was, now) {
 		e.remains = remains{version: before.version, armed: before.armed, until: now}
 	}
 }
 
-// lags reports whether the firing armed last is due, and another occurrence after it that is not armed.
+// lags reports whether the last armed firing and the occurrence after it are both due.
 func (e *entry) lags(t timing, now time.Time) bool {
 	if e.next.IsZero() || e.next.After(now) || t.expression.Kind() == cron.At {
 		return false
@@ -34,7 +37,7 @@ func (e *entry) lags(t timing, now time.Time) bool {
 	return ok && !next.After(now)
 }
 
-// before is the timing without what comes after an instant. The zero instant leaves it as it is.
+// before returns the timing that ends at an instant. The zero instant leaves it unchanged.
 func (t timing) before(until time.Time) timing {
 	if !until.IsZero() && (t.end.IsZero() || until.Before(t.end)) {
 		t.end = until
@@ -61,8 +64,9 @@ func advanceRemains(o *outcome) action {
 	}}
 }
 
-// outlived works out anew what follows from a firing whose version was found to have ended: nothing, but for what remains; some says that this may be something. found is the
-// definition; nil where the endpoint does not say.
+// outlived computes the outcome of a firing again after its version has ended, and reports whether
+// there is anything to arm: only remains are. found is the definition, or nil if the endpoint does
+// not return it.
 func (s *Scheduler) outlived(ctx context.Context, o *outcome, found item) (some bool, err error) {
 	f := o.firing
 	if found == nil {
@@ -78,9 +82,9 @@ func (s *Scheduler) outlived(ctx context.Context, o *outcome, found item) (some 
 		return false, err
 	}
 	if e.incarnation != f.incarnation || e.version == f.version {
-		return false, nil // another schedule of that name; or followed already
+		return false, nil // a new schedule with that name, or armed already
 	}
-	f.until = f.occurrence // nothing follows: so it is the latest, whatever the expression says
+	f.until = f.occurrence // nothing follows, so this is the latest, whatever the expression says
 	if some = e.remains.version == f.version; some {
 		f.until = e.remains.until
 	}

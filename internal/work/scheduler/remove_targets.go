@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// RemoveTargets removes targets from a rule. One that it does not have is a failed entry.
+// RemoveTargets removes targets from a rule. A missing target is a failed entry.
 func (s *Scheduler) RemoveTargets(ctx context.Context, in *RemoveTargetsInput) (*RemoveTargetsOutput, error) {
 	var sh shape
 	sh.rule("rule", in.Rule)

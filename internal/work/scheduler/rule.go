@@ -11,10 +11,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// A classic rule is kept as a schedule is, in a table for all of them. Its targets are a part of it: when they change, so does its next firing. A rule that is
-// disabled, or has no targets, has none.
+// A classic rule is stored like a schedule, in one table for all rules. Its targets are part of it:
+// when they change, so does its next firing. A rule that is disabled, or has no targets, has no
+// firing.
 
-// rule is what the definition and the firings of a rule say of it, in JSON.
+// rule is the document of a rule in its definition and firings, in JSON.
 type rule struct {
 	Expression  string
 	State       string
@@ -22,7 +23,7 @@ type rule struct {
 	RoleArn     string            `json:",omitempty"`
 	Targets     []RuleTarget      `json:",omitempty"`
 	Tags        map[string]string `json:",omitempty"`
-	Anchor      int64             // what a rate counts from: ms since 1970, a full minute
+	Anchor      int64             // start of a rate: ms since 1970, a full minute
 }
 
 func readRule(text string) (*rule, timing, error) {
@@ -43,7 +44,8 @@ func readRule(text string) (*rule, timing, error) {
 func (r *rule) marshal() string {
 	text, err := json.Marshal(r)
 	if err != nil {
-		panic("scheduler: a rule does not marshal: " + err.Error()) // it is made of strings and numbers
+		// it consists of strings and numbers
+		panic("scheduler: a rule does not marshal: " + err.Error())
 	}
 	return string(text)
 }
@@ -56,7 +58,7 @@ func noRule(name string) error {
 	return notFound("Rule " + name + " does not exist on EventBus " + busDefault + ".")
 }
 
-// checkBus refuses every bus but the default one, which is the only one that schedules have.
+// checkBus refuses every bus except the default one, the only one with schedules.
 func checkBus(name *string) error {
 	if name == nil || *name == busDefault {
 		return nil
@@ -67,8 +69,8 @@ func checkBus(name *string) error {
 	return notFound("Event bus " + *name + " does not exist.")
 }
 
-// alterRule changes a rule, and makes it where there is none and create says so. alter gets the rule as it is, with a zero state where it is new. The first
-// firing of what comes of it is the first occurrence from now on.
+// alterRule changes a rule, or creates it if create is set. alter gets the present rule, with an
+// empty state if it is new. The first firing of the result is its first occurrence from now on.
 func (s *Scheduler) alterRule(ctx context.Context, name string, create bool, alter func(*rule) error) error {
 	work := func() error {
 		return s.persevere(ctx, "Rule "+name, func(missing bool) error { return s.alterRuleOnce(ctx, name, create, missing, alter) })
@@ -147,7 +149,7 @@ func (s *Scheduler) alterRuleOnce(ctx context.Context, name string, create, miss
 	return errChanged
 }
 
-// roomForRule refuses a rule more than there may be.
+// roomForRule refuses a rule beyond the maximum.
 func (s *Scheduler) roomForRule(ctx context.Context) error {
 	all, err := s.rules(ctx, "")
 	if err == nil && len(all) >= s.o.RulesMax {
@@ -175,7 +177,7 @@ type namedRule struct {
 	*rule
 }
 
-// rules reads all rules whose names begin with a prefix, in their order. There are at most a few hundred.
+// rules reads all rules with a prefix, sorted by name. There are at most a few hundred.
 func (s *Scheduler) rules(ctx context.Context, prefix string) ([]namedRule, error) {
 	var all []namedRule
 	q := s.byName(rulesTable, prefix, "")

@@ -2,7 +2,7 @@ package scheduler
 
 import "encoding/json"
 
-// The inputs and outputs of the operations on classic rules, with the wire's names.
+// The inputs and outputs of the operations on classic rules, with the names of the wire.
 
 type PutRuleInput struct {
 	Name               *string
@@ -30,7 +30,7 @@ type (
 	DisableRuleInput  RuleInput
 )
 
-// Rule is a rule as DescribeRule and ListRules give it.
+// Rule is a rule in the results of DescribeRule and ListRules.
 type Rule struct {
 	Name               string
 	Arn                string
@@ -68,7 +68,8 @@ type ListRuleNamesByTargetOutput struct {
 	NextToken string `json:",omitempty"`
 }
 
-// RuleTarget is a target of a rule. Blocks of parameters that only the target itself understands are kept as they came.
+// RuleTarget is a target of a rule. Parameters that only the target understands are stored
+// unparsed.
 type RuleTarget struct {
 	Id                          *string           `json:",omitempty"`
 	Arn                         *string           `json:",omitempty"`
@@ -89,12 +90,12 @@ type RuleTarget struct {
 	AppSyncParameters           json.RawMessage   `json:",omitempty"`
 }
 
-// RuleKinesis says which part of an event is its partition key.
+// RuleKinesis is the path of the partition key in an event.
 type RuleKinesis struct {
 	PartitionKeyPath *string `json:",omitempty"`
 }
 
-// InputTransformer makes a target's input out of an event.
+// InputTransformer computes a target's input from an event.
 type InputTransformer struct {
 	InputPathsMap map[string]string `json:",omitempty"`
 	InputTemplate *string           `json:",omitempty"`
@@ -106,7 +107,7 @@ type PutTargetsInput struct {
 	Targets      []RuleTarget
 }
 
-// FailedEntry is what could not be done about one target.
+// FailedEntry is the failure of an operation for one target.
 type FailedEntry struct {
 	TargetId     string
 	ErrorCode    string

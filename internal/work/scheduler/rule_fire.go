@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// ruleOutcome works out what follows from a rule's firing: a delivery for each target.
+// ruleOutcome computes the result of a rule's firing: a delivery for each target.
 func (s *Scheduler) ruleOutcome(o *outcome, now time.Time) error {
 	f := o.firing
 	r, t, err := readRule(f.document)
@@ -27,7 +27,7 @@ func (s *Scheduler) ruleOutcome(o *outcome, now time.Time) error {
 	e.text = compactJSON(s.event("aws.events", arn, id, f.occurrence, struct{}{}))
 	for i := range r.Targets {
 		parcel, err := s.ruleParcel(f, &r.Targets[i], e, id)
-		if err != nil { // as with AWS, what cannot be made of an event is not delivered
+		if err != nil { // as in AWS, an event that does not fit the target is not delivered
 			s.o.Logger.Warn("a target of a rule receives nothing", "rule", f.name, "target", *r.Targets[i].Id, "error", err)
 			continue
 		}
@@ -36,7 +36,7 @@ func (s *Scheduler) ruleOutcome(o *outcome, now time.Time) error {
 	return nil
 }
 
-// ruleParcel is the delivery to one target of a rule's firing.
+// ruleParcel returns the delivery of a rule's firing to one target.
 func (s *Scheduler) ruleParcel(f *firing, t *RuleTarget, e *ruleEvent, id string) (deliver.Parcel, error) {
 	body, err := ruleInput(t, e)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Scheduler) ruleParcel(f *firing, t *RuleTarget, e *ruleEvent, id string
 	return j, nil
 }
 
-// ruleInput is what a target gets for an event.
+// ruleInput returns a target's input for an event.
 func ruleInput(t *RuleTarget, e *ruleEvent) ([]byte, error) {
 	switch {
 	case t.Input != nil:
@@ -84,7 +84,8 @@ func ruleInput(t *RuleTarget, e *ruleEvent) ([]byte, error) {
 	}
 }
 
-// ruleParameters gives the blocks of parameters that a target has, in the form in which a schedule's target has them, and by what an order is kept.
+// ruleParameters returns a target's blocks of parameters, in the form of a schedule's target, and
+// the key by which the target orders deliveries.
 func ruleParameters(t *RuleTarget, e *ruleEvent) (text []byte, orderKey string) {
 	blocks := map[string]any{}
 	for name, block := range t.raw() {
@@ -105,7 +106,7 @@ func ruleParameters(t *RuleTarget, e *ruleEvent) (text []byte, orderKey string) 
 	return compactJSON(blocks), orderKey
 }
 
-// partitionKey is what a path leads to, as text; the event's id where it leads nowhere.
+// partitionKey returns the value at a path, as text; the event's ID if there is none.
 func (e *ruleEvent) partitionKey(text string) string {
 	p, err := newPath(text)
 	if err == nil {
@@ -121,6 +122,6 @@ func (e *ruleEvent) partitionKey(text string) string {
 	var id struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(e.text, &id) // it is ours
+	_ = json.Unmarshal(e.text, &id) // it is our own text
 	return id.ID
 }

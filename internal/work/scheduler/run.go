@@ -15,8 +15,8 @@ import (
 // again is the policy of calls to a failing endpoint.
 var again = retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
-// Run reads what fires in every group, and deletes the groups that are to be, until ctx is done. Groups that are made meanwhile are read from then on. An
-// endpoint that fails is asked again.
+// Run fires the schedules of every group, and deletes the groups in state DELETING, until ctx is
+// done. It includes groups that are created meanwhile. A failing endpoint is called again.
 func (s *Scheduler) Run(ctx context.Context) error {
 	r := &readers{s: s, running: map[string]*reading{}}
 	s.mu.Lock()
@@ -52,7 +52,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// wait waits until the groups have changed here, and gives whether they may have elsewhere.
+// wait waits until the groups have changed, and reports whether to look for changes by other
+// processes.
 func (s *Scheduler) wait(ctx context.Context) (elsewhere bool) {
 	refresh := make(chan struct{})
 	if s.o.Refresh > 0 {
@@ -94,21 +95,21 @@ func (s *Scheduler) look(ctx context.Context) error {
 	return nil
 }
 
-// readers are the consumers of the groups' streams.
+// readers are the running consumers of the groups' streams.
 type readers struct {
 	s       *Scheduler
 	running map[string]*reading // by table
 	work    sync.WaitGroup
 }
 
-// reading is a consumer that runs.
+// reading is a running consumer.
 type reading struct {
 	of     *open
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
 
-// match starts a consumer for each place that has a table and none yet, and deletes the groups that are to be.
+// match starts the missing consumers, and deletes the groups in state DELETING.
 func (r *readers) match(ctx context.Context) error {
 	s := r.s
 	s.mu.Lock()
@@ -127,7 +128,7 @@ func (r *readers) match(ctx context.Context) error {
 	s.mu.Unlock()
 	for _, o := range places {
 		if it := r.running[o.table]; it == nil || it.of != o {
-			r.end(o.table) // of a table that was deleted and made anew
+			r.end(o.table) // the consumer of a table that was deleted and created again
 			r.start(ctx, o)
 		}
 	}

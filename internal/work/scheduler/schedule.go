@@ -11,25 +11,27 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// document is what the definition and the firings of a schedule say of it, in JSON. Its target's input is beside it.
+// document is the JSON of a schedule in its definition and firings. The target's input is a
+// separate attribute.
 type document struct {
 	Settings
 	CatchUp CatchUp `json:",omitempty"`
-	Anchor  int64   // what a rate counts from: ms since 1970
+	Anchor  int64   // start of a rate: ms since 1970
 }
 
-// marshal gives the document's text, and the input apart.
+// marshal returns the document's text and, apart, the input.
 func (d document) marshal() (text string, input *string) {
 	target := *d.Target
 	input, target.Input, d.Target = target.Input, nil, &target
 	out, err := json.Marshal(d)
 	if err != nil {
-		panic("scheduler: a schedule does not marshal: " + err.Error()) // it is made of strings and numbers
+		// it consists of strings and numbers
+		panic("scheduler: a schedule does not marshal: " + err.Error())
 	}
 	return string(out), input
 }
 
-// readDocument reads what marshal gave, and when the schedule has its occurrences.
+// readDocument parses the results of marshal, and returns the timing too.
 func (s *Scheduler) readDocument(text string, input *string) (*document, timing, error) {
 	d := &document{}
 	if err := json.Unmarshal([]byte(text), d); err != nil {
@@ -46,7 +48,7 @@ func (s *Scheduler) readDocument(text string, input *string) (*document, timing,
 	return d, d.timing(expression), nil
 }
 
-// timing says when the schedule has its occurrences. A one-time schedule ignores its dates.
+// timing returns the timing of the schedule. A one-time schedule ignores its dates.
 func (d *document) timing(expression cron.Expression) timing {
 	t := timing{expression: expression, anchor: time.UnixMilli(d.Anchor).UTC()}
 	if expression.Kind() != cron.At {
@@ -60,17 +62,17 @@ func (d *document) timing(expression cron.Expression) timing {
 
 func (d *document) enabled() bool { return orElse(d.State, stateEnabled) == stateEnabled }
 
-// deletes reports whether the schedule is deleted when it is complete.
+// deletes reports whether the schedule is deleted after its completion.
 func (d *document) deletes() bool { return orElse(d.ActionAfterCompletion, actionNone) == actionDelete }
 
-// samePace reports whether two documents have the same occurrences, but for where they end.
+// samePace reports whether two documents have the same occurrences, except for their end.
 func (d *document) samePace(o *document) bool {
 	return *d.ScheduleExpression == *o.ScheduleExpression &&
 		orElse(d.ScheduleExpressionTimezone, zoneDefault) == orElse(o.ScheduleExpressionTimezone, zoneDefault) &&
 		d.StartDate.time().Equal(o.StartDate.time())
 }
 
-// anchor is what a rate counts from that begins now.
+// anchor returns the start of a rate that begins now.
 func anchor(s *Settings, now time.Time) int64 {
 	if s.StartDate != nil {
 		return s.StartDate.UnixMilli()
@@ -78,7 +80,7 @@ func anchor(s *Settings, now time.Time) int64 {
 	return now.UnixMilli()
 }
 
-// describe sets what an entry says of a document.
+// describe sets the attributes of an entry from a document.
 func (e *entry) describe(d document, now time.Time) {
 	e.document, e.input = d.marshal()
 	e.state = orElse(d.State, stateEnabled)
@@ -86,7 +88,7 @@ func (e *entry) describe(d document, now time.Time) {
 	e.modified = now
 }
 
-// arm gives the firing of the entry's next occurrence. The entry is to be written with it.
+// arm returns the firing of the entry's next occurrence. Write the entry with it.
 func (e *entry) arm(t timing, occurrence, now time.Time) *firing {
 	e.armed++
 	f := &firing{
@@ -98,7 +100,7 @@ func (e *entry) arm(t timing, occurrence, now time.Time) *firing {
 	return f
 }
 
-// complete lets a schedule that has nothing to fire be deleted, where it asks for that: by its own deadline.
+// complete sets the deadline of a schedule that has no firing and asks for its deletion.
 func (e *entry) complete(d *document, t timing, now time.Time) {
 	if d.enabled() && d.deletes() {
 		if e.gone = now; t.end.After(now) {
@@ -107,7 +109,7 @@ func (e *entry) complete(d *document, t timing, now time.Time) {
 	}
 }
 
-// newIncarnation tells a schedule from others that had its name.
+// newIncarnation returns an identifier that differs for each creation of a name.
 func newIncarnation() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

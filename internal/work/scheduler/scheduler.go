@@ -14,30 +14,35 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
-// Options says what a scheduler works with. DB, Streams, Now, Region, Account and Courier must be set.
+// Options configures a scheduler. DB, Streams, Now, Region, Account and Courier must be set.
 type Options struct {
-	DB       *dynamodb.Client        // keeps schedules, groups and rules
-	Streams  *dynamodbstreams.Client // brings firings
+	DB       *dynamodb.Client        // stores schedules, groups and rules
+	Streams  *dynamodbstreams.Client // streams of the tables
 	Now      func() time.Time        // the database's clock
-	Region   string                  // that ARNs name, and that targets must be in
-	Account  string                  // that ARNs name
-	Courier  *deliver.Courier        // takes the deliveries; its Run is the caller's
-	Leases   lease.Options           // how the groups' streams are shared with other workers
-	Registry deliver.Registry        // the embedded database's
-	Mark     string                  // attribute by which guard marks what it expires, on tables elsewhere; "": none
+	Region   string                  // of ARNs and targets
+	Account  string                  // of ARNs
+	Courier  *deliver.Courier        // delivers; the caller runs it
+	Leases   lease.Options           // share the groups' streams with other workers
+	Registry deliver.Registry        // of the embedded database
+	// attribute with which guard marks the items that it expires; "": none
+	Mark string
 
-	// Mapped says what is wrong with a target's ARN that leads nowhere, and how to map it: the schedule is refused with its text. nil: every ARN is taken.
+	// Mapped returns an error for the ARN of a target that is not mapped; its text says how to map
+	// it, and the API returns it. Default: every ARN is accepted.
 	Mapped func(arn string) error
 
-	// Refuse says why no new schedules are taken for now; nil is the answer when they are. nil: they always are.
+	// Refuse returns the reason for refusing new schedules at present, or nil. Default: none is
+	// refused.
 	Refuse func() error
 
-	CatchUp   CatchUp       // what is caught up with where neither a schedule nor its group says it, and for the rules. Default: CatchUpLast
-	Observe   func(Event)   // is told what happens; must be quick. Default: nobody is told
-	Refresh   time.Duration // real time after which groups that other processes made or deleted are looked for; 0: there are no others
-	GroupsMax int           // Default: 500
-	RulesMax  int           // Default: 300
-	Logger    *slog.Logger  // Default: nothing is logged
+	// of rules, and of schedules if neither they nor their group have one. Default: CatchUpLast
+	CatchUp CatchUp
+	Observe func(Event) // is called for each event; must return fast. Default: none
+	// real time between looks for changes by other processes; 0: there are none
+	Refresh   time.Duration
+	GroupsMax int          // Default: 500
+	RulesMax  int          // Default: 300
+	Logger    *slog.Logger // Default: nothing is logged
 }
 
 const (
@@ -64,19 +69,20 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Scheduler is the operations on schedules, groups and rules, and their firing. Its methods may be called from many goroutines. The operations work
-// whether or not it runs.
+// Scheduler implements the operations on schedules, groups and rules, and fires them. Its methods
+// are safe for concurrent use. The operations do not need Run.
 type Scheduler struct {
 	o           Options
 	expressions expressions
-	changed     chan struct{} // holds a value when the groups or their tables are others
-	ready       chan struct{} // closed when Run reads all that was there when it began
+	changed     chan struct{} // has an element after a change of the groups or their tables
+	ready       chan struct{} // closed when Run reads the groups that existed at its start
 	began       time.Time
 	mu          struct {
 		sync.Mutex
-		groups map[string]*group // by name, as far as they are known here; replaced, never edited in place
-		opened map[string]*open  // places whose tables there are, by table
-		ended  chan struct{}     // closed when Run ends; nil while it does not run
+		// by name; each as this process last saw it, and never edited in place
+		groups map[string]*group
+		opened map[string]*open // places with a table, by table
+		ended  chan struct{}    // closed when Run ends; nil while it does not run
 	}
 }
 
@@ -86,7 +92,7 @@ type open struct {
 	timers *timer.Timers
 }
 
-// New makes a scheduler, and registers it with the courier. It fires nothing until Run.
+// New returns a scheduler, and registers it with the courier. It fires nothing until Run.
 func New(o Options) *Scheduler {
 	s := &Scheduler{o: o.withDefaults(), changed: make(chan struct{}, 1), ready: make(chan struct{})}
 	s.began = s.now()
@@ -97,14 +103,14 @@ func New(o Options) *Scheduler {
 	return s
 }
 
-// known is a group as it was last seen here; nil where it never was.
+// known returns a group as this process last saw it; nil if it never did.
 func (s *Scheduler) known(name string) *group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.groups[name]
 }
 
-// know remembers a group.
+// know stores the state of a group.
 func (s *Scheduler) know(g *group) {
 	copied := *g
 	s.mu.Lock()
@@ -113,7 +119,7 @@ func (s *Scheduler) know(g *group) {
 	s.tellLocked()
 }
 
-// tellLocked lets Run look at what is known.
+// tellLocked wakes Run.
 func (s *Scheduler) tellLocked() {
 	select {
 	case s.changed <- struct{}{}:
@@ -150,7 +156,7 @@ func (s *Scheduler) opened(ctx context.Context, p place) {
 	}
 }
 
-// closed notes that a place's table is gone: somebody has deleted it, or its group was. Should it be made anew, it is another.
+// closed closes a place whose table is deleted. A new table of that name is another place.
 func (s *Scheduler) closed(o *open) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +165,7 @@ func (s *Scheduler) closed(o *open) {
 	}
 }
 
-// forget forgets a group that is gone.
+// forget removes a deleted group.
 func (s *Scheduler) forget(g *group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,10 +175,11 @@ func (s *Scheduler) forget(g *group) {
 	}
 }
 
-// Ready is closed when Run reads the firings of every group that there was when it began.
+// Ready returns a channel that is closed when Run reads the firings of every group that existed at
+// its start.
 func (s *Scheduler) Ready() <-chan struct{} { return s.ready }
 
-// catchUpOf is what holds for schedules of a group that say nothing of it.
+// catchUpOf returns the default catch-up of a group's schedules.
 func (s *Scheduler) catchUpOf(name string) CatchUp {
 	if g := s.known(name); g != nil && g.catchUp() != CatchUpGroup {
 		return g.catchUp()
@@ -180,5 +187,5 @@ func (s *Scheduler) catchUpOf(name string) CatchUp {
 	return s.o.CatchUp
 }
 
-// now is the present instant, to the millisecond.
+// now returns the present instant, to the millisecond.
 func (s *Scheduler) now() time.Time { return time.UnixMilli(s.o.Now().UnixMilli()).UTC() }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Only groups have tags, and not the default group.
+// Only groups have tags, except for the default group.
 
 const (
 	tagsMax        = 50
@@ -18,7 +18,7 @@ const (
 	msgTooManyTags = "A schedule group may have 50 tags at most."
 )
 
-// TagResource sets tags of a group; a tag of the same key is replaced.
+// TagResource adds tags to a group, or replaces those with the same key.
 func (s *Scheduler) TagResource(ctx context.Context, in *TagResourceInput) (*Empty, error) {
 	var sh shape
 	sh.tagged(in.ResourceArn)
@@ -39,7 +39,7 @@ func (s *Scheduler) TagResource(ctx context.Context, in *TagResourceInput) (*Emp
 	})
 }
 
-// UntagResource removes tags of a group by their keys; keys that it does not have are ignored.
+// UntagResource removes tags of a group by their keys. It ignores missing keys.
 func (s *Scheduler) UntagResource(ctx context.Context, in *UntagResourceInput) (*Empty, error) {
 	var sh shape
 	sh.tagged(in.ResourceArn)
@@ -60,7 +60,7 @@ func (s *Scheduler) UntagResource(ctx context.Context, in *UntagResourceInput) (
 	})
 }
 
-// ListTagsForResource gives a group's tags in the order of their keys.
+// ListTagsForResource returns the tags of a group, sorted by key.
 func (s *Scheduler) ListTagsForResource(ctx context.Context, in *ListTagsForResourceInput) (*ListTagsForResourceOutput, error) {
 	var sh shape
 	name := sh.tagged(in.ResourceArn)
@@ -93,7 +93,7 @@ func (s *Scheduler) alterTags(ctx context.Context, arn string, change func(map[s
 	return &Empty{}, nil
 }
 
-// tagged checks the ARN of what is tagged, and gives the group's name.
+// tagged checks the ARN of a tagged group, and returns the group's name.
 func (s *shape) tagged(arn string) (group string) {
 	s.text("resourceArn", &arn, 1, tagARNMax, patternGroupARN)
 	_, group, _ = strings.Cut(arn, "/")
@@ -108,8 +108,8 @@ func (s *shape) tags(tags []Tag) {
 	}
 }
 
-// checkTags refuses reserved keys and keys given twice. Those that begin with "mayfly:" are mayfly's: another of them is refused, so that a misspelt
-// one does not pass for set.
+// checkTags refuses reserved and duplicate keys, and unknown keys with the prefix "mayfly:", which
+// are probably misspelt.
 func checkTags(tags []Tag) error {
 	for i, tag := range tags {
 		key, value := *tag.Key, *tag.Value
@@ -130,7 +130,7 @@ func checkTags(tags []Tag) error {
 	return nil
 }
 
-// tagMap is old with tags set in it; old is not changed.
+// tagMap returns a copy of old with further tags.
 func tagMap(old map[string]string, tags []Tag) map[string]string {
 	merged := make(map[string]string, len(old)+len(tags))
 	maps.Copy(merged, old)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// TagRule is the rules' TagResource.
+// TagRule is TagResource for rules.
 func (s *Scheduler) TagRule(ctx context.Context, in *TagRuleInput) (*Empty, error) {
 	var sh shape
 	name := sh.taggedRule(in.ResourceARN)
@@ -27,7 +27,7 @@ func (s *Scheduler) TagRule(ctx context.Context, in *TagRuleInput) (*Empty, erro
 	})
 }
 
-// UntagRule is the rules' UntagResource.
+// UntagRule is UntagResource for rules.
 func (s *Scheduler) UntagRule(ctx context.Context, in *UntagRuleInput) (*Empty, error) {
 	var sh shape
 	name := sh.taggedRule(in.ResourceARN)
@@ -47,7 +47,7 @@ func (s *Scheduler) UntagRule(ctx context.Context, in *UntagRuleInput) (*Empty, 
 	})
 }
 
-// ListTagsOfRule is the rules' ListTagsForResource.
+// ListTagsOfRule is ListTagsForResource for rules.
 func (s *Scheduler) ListTagsOfRule(ctx context.Context, in *ListTagsOfRuleInput) (*ListTagsOfRuleOutput, error) {
 	var sh shape
 	name := sh.taggedRule(in.ResourceARN)
@@ -74,7 +74,7 @@ func (s *Scheduler) alterRuleTags(ctx context.Context, name string, change func(
 
 var patternRuleARN = compiled(`arn:aws([a-z]|\-)*:events:([a-z]|\d|\-)*:([0-9]{12})?:rule\/([a-zA-Z0-9\-_\.]+\/)?[\.\-_A-Za-z0-9]+`)
 
-// taggedRule checks the ARN of what is tagged, and gives the rule's name.
+// taggedRule checks the ARN of a tagged rule, and returns the rule's name.
 func (s *shape) taggedRule(text *string) (name string) {
 	s.needed("resourceARN", text, 1, arnMax, patternRuleARN)
 	_, name, _ = strings.Cut(orElse(text, ""), ":rule/")

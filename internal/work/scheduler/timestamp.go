@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Timestamp is an instant as the API writes it: a JSON number of seconds since 1970, with a fraction. It is kept to the millisecond; the zero
-// Timestamp is none.
+// Timestamp is an instant in the API: a JSON number of seconds since 1970, with a fraction of up to
+// three digits. The zero Timestamp stands for a missing one.
 type Timestamp struct{ time.Time }
 
-// at is the instant t, cut to the millisecond.
+// at returns the instant t, truncated to the millisecond.
 func at(t time.Time) Timestamp { return Timestamp{time.UnixMilli(t.UnixMilli()).UTC()} }
 
-// time is the instant of a member that may be missing.
+// time returns the instant of an optional member.
 func (t *Timestamp) time() time.Time {
 	if t == nil {
 		return time.Time{}
@@ -22,13 +22,14 @@ func (t *Timestamp) time() time.Time {
 	return t.Time
 }
 
-// MarshalJSON writes the number, with up to three digits behind the point.
+// MarshalJSON returns the number, with up to three decimals.
 func (t Timestamp) MarshalJSON() ([]byte, error) { return appendSeconds(nil, t.Time), nil }
 
-// errTimestamp is what is wrong with a timestamp that cannot be read. It is part of a SerializationException's text.
+// errTimestamp is the error for an invalid timestamp. It is part of the text of a
+// SerializationException.
 var errTimestamp = errors.New("a timestamp is a number of seconds since 1970-01-01T00:00:00Z, not after the year 9999")
 
-// UnmarshalJSON reads the number.
+// UnmarshalJSON parses the number.
 func (t *Timestamp) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		return nil
@@ -41,10 +42,10 @@ func (t *Timestamp) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// isWritable reports whether an instant's year has up to four digits, as formats of time demand.
+// isWritable reports whether the year has at most four digits, as time formats require.
 func isWritable(t time.Time) bool { return 1 <= t.Year() && t.Year() <= 9999 }
 
-// appendSeconds writes an instant as a decimal number of seconds, cut to the millisecond.
+// appendSeconds appends an instant as a decimal number of seconds, truncated to the millisecond.
 func appendSeconds(dst []byte, t time.Time) []byte {
 	millis := t.UnixMilli()
 	if millis < 0 {
@@ -61,13 +62,13 @@ func appendSeconds(dst []byte, t time.Time) []byte {
 	return dst
 }
 
-// secondsText is appendSeconds as a string.
+// secondsText returns the text of appendSeconds.
 func secondsText(t time.Time) string { return string(appendSeconds(nil, t)) }
 
-// parseSeconds reads a decimal number of seconds, to the nearest millisecond.
+// parseSeconds parses a decimal number of seconds, to the nearest millisecond.
 func parseSeconds(text string) (time.Time, bool) {
 	seconds, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(math.Abs(seconds) <= 1e12) { // so far, its milliseconds are exact in a float64
+	if err != nil || !(math.Abs(seconds) <= 1e12) { // up to here a float64 has exact milliseconds
 		return time.Time{}, false
 	}
 	return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true

@@ -9,15 +9,16 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// timing is when a schedule has its occurrences, and how far from them it may fire. It is pure arithmetic.
+// timing computes the occurrences of a schedule and the deadlines of their firings. It is pure
+// arithmetic.
 type timing struct {
 	expression cron.Expression
-	anchor     time.Time     // what a rate counts from: its first occurrence
-	start, end time.Time     // no occurrence lies before or after; zero: unbounded
-	window     time.Duration // a firing's deadline is within this after its occurrence
+	anchor     time.Time     // first occurrence of a rate
+	start, end time.Time     // range of the occurrences; zero: unbounded
+	window     time.Duration // maximum distance of a deadline from its occurrence
 }
 
-// after gives the first occurrence strictly after t. ok is false where none follows.
+// after returns the first occurrence strictly after from; ok is false if there is none.
 func (t timing) after(from time.Time) (occurrence time.Time, ok bool) {
 	if !t.start.IsZero() && from.Before(t.start) {
 		from = t.start.Add(-1)
@@ -26,7 +27,7 @@ func (t timing) after(from time.Time) (occurrence time.Time, ok bool) {
 	return occurrence, ok && t.within(occurrence)
 }
 
-// latest gives the last occurrence after from and not after upTo.
+// latest returns the last occurrence after from and not after upTo.
 func (t timing) latest(from, upTo time.Time) (occurrence time.Time, ok bool) {
 	if !t.start.IsZero() && from.Before(t.start) {
 		from = t.start.Add(-1)
@@ -39,8 +40,9 @@ func (t timing) latest(from, upTo time.Time) (occurrence time.Time, ok bool) {
 
 func (t timing) within(occurrence time.Time) bool { return t.end.IsZero() || !occurrence.After(t.end) }
 
-// first gives the first occurrence of a schedule that is created now. That of a one-time schedule may have passed. A rate begins at its anchor, and where StartDate
-// has just passed with the latest occurrence since.
+// first returns the first occurrence of a schedule that is created now. A one-time occurrence may
+// be past. A rate begins at its anchor, or, if StartDate has just passed, at the latest occurrence
+// since.
 func (t timing) first(now time.Time) (occurrence time.Time, ok bool) {
 	switch t.expression.Kind() {
 	case cron.At:
@@ -55,8 +57,8 @@ func (t timing) first(now time.Time) (occurrence time.Time, ok bool) {
 	}
 }
 
-// deadline gives when the firing with a number is due. It is drawn from the incarnation and the number, so that whoever works it out
-// again comes to the same.
+// deadline returns the deadline of a firing. It derives from incarnation and number, so computing
+// it again has the same result.
 func (t timing) deadline(occurrence time.Time, incarnation string, number int64) time.Time {
 	if t.window <= 0 {
 		return occurrence
@@ -66,19 +68,21 @@ func (t timing) deadline(occurrence time.Time, incarnation string, number int64)
 	return occurrence.Add(time.Duration(millis) * time.Millisecond)
 }
 
-// missedAfter is how late a firing must be to count as missed.
+// missedAfter is the lateness from which a firing counts as missed.
 const missedAfter = 60 * time.Second
 
-// following says what follows from a firing that is processed now: whether it runs, and which occurrence is armed next.
+// following decides about a firing that is processed now: whether it runs, and which occurrence is
+// armed next.
 //
-// A firing that was armed after its deadline is not missed on that account. An occurrence that is still to be armed is missed if the end of its window was too long ago.
+// A firing that was armed after its deadline is not missed for that reason. An occurrence that is
+// not yet armed is missed if the end of its window is too old.
 func (t timing) following(f *firing, catchUp CatchUp, now time.Time) (runs bool, next time.Time, more bool) {
-	waited := f.deadline // since when it could have been processed
+	waited := f.deadline // earliest time at which it could be processed
 	if f.armed.After(waited) {
 		waited = f.armed
 	}
 	missed := now.Sub(waited) > missedAfter
-	horizon := now.Add(-missedAfter - t.window) // occurrences before are missed
+	horizon := now.Add(-missedAfter - t.window) // earlier occurrences are missed
 	next, more = t.after(f.occurrence)
 	nextMissed := more && next.Before(horizon)
 	switch {
@@ -89,7 +93,7 @@ func (t timing) following(f *firing, catchUp CatchUp, now time.Time) (runs bool,
 		return !missed, next, more
 	case catchUp == CatchUpSkip:
 		return !missed, next, more
-	case nextMissed: // this one is not the latest of those missed
+	case nextMissed: // it is not the latest missed one
 		if latest, ok := t.latest(f.occurrence, horizon.Add(-1)); ok {
 			next = latest
 		}

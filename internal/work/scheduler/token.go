@@ -9,10 +9,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// A ClientToken makes a request that comes again have no second effect. The token of a creation is kept with the definition, so that it costs no write; when the
-// definition is deleted it is kept by itself for another day. Those of updates and deletions are kept by themselves for a day.
+// A ClientToken makes a repeated request idempotent. The token of a creation is stored in the
+// definition, which costs no further write, and in an item of its own for a day after the
+// definition is deleted. Tokens of updates and deletions have items of their own for a day.
 
-// tokenLife is how long a token is kept by itself. Whoever sends requests again on account of stream records has as long.
+// tokenLife is the lifetime of a token's item, and of stream records, from which a client may
+// repeat requests.
 const tokenLife = 24 * time.Hour
 
 // The operations in the parts of tokens.
@@ -24,7 +26,8 @@ const (
 
 func tokenPart(operation, token string) string { return partToken + operation + "#" + token }
 
-// tokenItem is what is kept of a token by itself, for a day from an instant on. A deletion has no digest: there is nothing to it but the name.
+// tokenItem returns the item of a token, which expires a day after from. The token of a deletion
+// has no digest, since the name is all of the request.
 func tokenItem(name, operation, token string, digest []byte, from time.Time) item {
 	it := key(name, tokenPart(operation, token))
 	it[attrDue] = attr.Seconds(from.Add(tokenLife))
@@ -34,17 +37,19 @@ func tokenItem(name, operation, token string, digest []byte, from time.Time) ite
 	return it
 }
 
-// digest is what tells a request from others that come with the same token.
+// digest returns a hash of a request.
 func digest(request any) []byte {
 	text, err := json.Marshal(request)
 	if err != nil {
-		panic("scheduler: a request does not marshal: " + err.Error()) // it is made of strings and numbers
+		// it consists of strings and numbers
+		panic("scheduler: a request does not marshal: " + err.Error())
 	}
 	h := sha256.Sum256(text)
 	return h[:]
 }
 
-// digest is the request's, without the token itself, and with the members that are not in its body.
+// digest returns a hash of the request without its token, but with the members that are not in its
+// body.
 func (in *ScheduleInput) digest() []byte {
 	without := *in
 	without.ClientToken = nil
@@ -54,7 +59,7 @@ func (in *ScheduleInput) digest() []byte {
 	}{in.Name, in.CatchUp, without})
 }
 
-// repeated answers a request whose token was used before: nil where it is the same request.
+// repeated returns nil if a token is used again for the same request, and otherwise a conflict.
 func repeated(kept, given []byte) error {
 	if bytes.Equal(kept, given) {
 		return nil

@@ -18,7 +18,7 @@ import (
 // action is one action of a transaction.
 type action = types.TransactWriteItem
 
-// condition is one on an item. The names that it has as #name are attributes.
+// condition is a condition expression with its names and values.
 type condition struct {
 	text   string
 	names  map[string]string
@@ -42,7 +42,7 @@ func remove(table string, k item, c *condition) action {
 	return action{Delete: d}
 }
 
-// expire gives an item a deadline.
+// expire sets the deadline of an item.
 func expire(table string, k item, c *condition, deadline time.Time) action {
 	c.names["#due"], c.values[":due"] = attrDue, attr.Seconds(deadline)
 	return action{Update: &types.Update{
@@ -59,7 +59,7 @@ func check(table string, k item, c *condition) action {
 	}}
 }
 
-// absent is the condition that there is no such item.
+// absent is the condition that the item does not exist.
 var absent = &condition{text: "attribute_not_exists(#name)", names: map[string]string{"#name": attrName}}
 
 // fenced returns the condition that an item is in a state.
@@ -91,10 +91,10 @@ func (e *entry) waiting() *condition {
 	return fenced(f)
 }
 
-// cancelled says why a transaction was not made: a reason for each action.
+// cancelled has the reasons for the cancellation of a transaction, one for each action.
 type cancelled struct{ reasons []types.CancellationReason }
 
-// refused reports whether a condition did not hold.
+// refused reports whether a condition failed.
 func (c *cancelled) refused() bool {
 	for i := range c.reasons {
 		if c.failed(i) {
@@ -104,23 +104,25 @@ func (c *cancelled) refused() bool {
 	return false
 }
 
-// failed reports whether the condition of an action did not hold.
+// failed reports whether the condition of action i failed.
 func (c *cancelled) failed(i int) bool {
 	return i < len(c.reasons) && aws.ToString(c.reasons[i].Code) == "ConditionalCheckFailed"
 }
 
-// found is the item on which the condition of an action did not hold; nil where there is none, or the endpoint does not say.
+// found returns the item that failed the condition of action i; nil if there is none, or the
+// endpoint does not return it.
 func (c *cancelled) found(i int) item { return c.reasons[i].Item }
 
-// How often and how soon a transaction is tried that met another one.
+// Attempts of a transaction that conflicts with another one.
 const (
 	passingTries = 6
-	passingPause = 5 * time.Millisecond // doubled with each
+	passingPause = 5 * time.Millisecond // doubled after each attempt
 )
 
-// transact makes a transaction. One whose conditions do not hold is cancelled, which is no error.
+// transact writes a transaction. Failed conditions cancel it, which is not an error.
 //
-// It has no token of its own, which would cost a write: that a transaction was made before is seen by what is there.
+// It has no idempotency token, which would cost a write: the table shows whether it was written
+// before.
 func (s *Scheduler) transact(ctx context.Context, actions []action) (*cancelled, error) {
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: actions}
 	for pause, tries := passingPause, 1; ; pause, tries = 2*pause, tries+1 {
@@ -142,7 +144,7 @@ func (s *Scheduler) transact(ctx context.Context, actions []action) (*cancelled,
 	}
 }
 
-// get reads an item as it is; nil where there is none.
+// get returns an item by a consistent read; nil if there is none.
 func (s *Scheduler) get(ctx context.Context, table string, k item) (item, error) {
 	out, err := s.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table, Key: k, ConsistentRead: aws.Bool(true)})
 	if err != nil {
@@ -151,7 +153,7 @@ func (s *Scheduler) get(ctx context.Context, table string, k item) (item, error)
 	return out.Item, nil
 }
 
-// entry reads a definition; nil where there is none.
+// entry returns a definition; nil if there is none.
 func (s *Scheduler) entry(ctx context.Context, table, name string) (*entry, error) {
 	it, err := s.get(ctx, table, key(name, partDefinition))
 	if it == nil || err != nil {
@@ -160,11 +162,12 @@ func (s *Scheduler) entry(ctx context.Context, table, name string) (*entry, erro
 	return readEntry(it)
 }
 
-// errChanged says that something was not what it was taken for, and is to be looked at again.
+// errChanged means that an item has changed since it was read, so the change must be computed
+// again.
 var errChanged = errors.New("changed meanwhile")
 
-// persevere calls f until it does not find that something has changed meanwhile. From the second time on, missing lets it take a firing that is not there although it is
-// not due yet for deleted by somebody.
+// persevere calls f until it no longer conflicts with a concurrent change. In further calls missing
+// is true: a missing firing that is not due counts as deleted.
 func (s *Scheduler) persevere(ctx context.Context, name string, f func(missing bool) error) error {
 	pause := changePause
 	for try := range changeTries {
@@ -182,10 +185,11 @@ func (s *Scheduler) persevere(ctx context.Context, name string, f func(missing b
 	return conflict(name + " is changed or fires at this moment. Try again.")
 }
 
-// How often a change is worked out anew because the schedule fired or was changed meanwhile, or a firing that is due has not expired yet where expiry takes a moment.
+// Attempts of a change that conflicts with a firing or another change, or whose due firing has not
+// expired yet, as the expiry may take a moment.
 const (
 	changeTries = 13
-	changePause = time.Millisecond // real time, from the second failure on, doubled with each: 2 s in all
+	changePause = time.Millisecond // real time before the third attempt, then doubled: 2 s in all
 )
 
 // batchFirings is the number of firings in a transaction, which has two actions for each.

@@ -7,54 +7,55 @@ import (
 	"strings"
 )
 
-// transformer makes the input of a rule's target out of an event: the template with its placeholders <name> replaced.
+// transformer computes the input of a rule's target from an event: it replaces the placeholders
+// <name> of a template.
 //
-// What a placeholder becomes depends on where it stands, as EventBridge has it:
+// As in EventBridge, the replacement depends on its place:
 //
-//   - Outside of quotes it is JSON: a string with its quotes, a number, an object.
-//   - Inside of quotes a string is inserted without its quotes, escaped; any other value as its JSON, which in a template that is an object or a list is
-//     escaped, and in one that is text loses its quotes.
-//   - A path that leads nowhere is an empty string.
+//   - Outside quotes it is JSON: a string with its quotes, a number, an object.
+//   - Inside quotes a string is escaped, without its quotes. Any other value is its JSON. In a template
+//     that is an object or a list, it is escaped; in a text, it loses its quotes.
+//   - A path without a value becomes an empty string.
 //
-// An object or a list as a whole is given without white space; text is given as it stands in the template, with its quotes.
+// A template that is an object or a list loses its white space; a text keeps it, and its quotes.
 type transformer struct {
 	parts      []part
 	structured bool // the template is an object or a list
 }
 
-// part is some text of the template and the placeholder behind it, if any.
+// part is a text of the template and the placeholder after it, if any.
 type part struct {
 	text   string
-	path   path   // of a variable with a path; nil: predefined, or none
-	named  string // of a predefined variable
-	quoted bool   // the placeholder stands inside of quotes
+	path   path   // of a variable with a path; else nil
+	named  string // name of a predefined variable
+	quoted bool   // the placeholder is inside quotes
 }
 
-// The variables that need no path.
+// The predefined variables.
 const (
 	varRuleARN   = "aws.events.rule-arn"
 	varRuleName  = "aws.events.rule-name"
 	varIngestion = "aws.events.event.ingestion-time"
 	varEvent     = "aws.events.event"      // without its detail
-	varEventJSON = "aws.events.event.json" // all of it
+	varEventJSON = "aws.events.event.json" // with its detail
 )
 
 var predefined = map[string]bool{varRuleARN: true, varRuleName: true, varIngestion: true, varEvent: true, varEventJSON: true}
 
-// Errors of templates. Those that name a placeholder are a *placeholderError.
+// Errors of templates. An error about a placeholder is a *placeholderError.
 var (
 	errTemplate    = errors.New("the template is not valid JSON with its placeholders replaced")
 	errTransformed = errors.New("what the template makes of this event is not valid JSON, or larger than 256 KB")
 )
 
-// placeholderError says that a template names a variable that there is not.
+// placeholderError is the error for an unknown variable.
 type placeholderError struct{ name string }
 
 func (e *placeholderError) Error() string {
 	return "the template has a placeholder of no variable: " + e.name
 }
 
-// newTransformer reads a template and the paths of its variables.
+// newTransformer parses a template and the paths of its variables.
 func newTransformer(paths map[string]string, template string) (*transformer, error) {
 	compiledPaths := map[string]path{}
 	for name, text := range paths {
@@ -90,7 +91,7 @@ func newTransformer(paths map[string]string, template string) (*transformer, err
 	return t, nil
 }
 
-// nextPlaceholder cuts a template behind its first placeholder.
+// nextPlaceholder splits a template at its first placeholder.
 func nextPlaceholder(template string) (text, name, rest string, found bool) {
 	open := strings.IndexByte(template, '<')
 	if open < 0 {
@@ -107,7 +108,7 @@ func nextPlaceholder(template string) (text, name, rest string, found bool) {
 	return template[:open], template[open+1 : open+end], template[open+end+1:], true
 }
 
-// endsQuoted reports whether what follows a text stands inside of quotes.
+// endsQuoted reports whether the end of a text is inside quotes.
 func endsQuoted(text string, quoted bool) bool {
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -120,7 +121,7 @@ func endsQuoted(text string, quoted bool) bool {
 	return quoted
 }
 
-// isTexts reports whether a template that is neither an object nor a list is made of JSON values one after the other, such as lines of text each in quotes.
+// isTexts reports whether a template consists of several JSON values, such as lines of quoted text.
 func isTexts(text []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(text))
 	n := 0
@@ -134,7 +135,7 @@ func isTexts(text []byte) bool {
 	return n > 0
 }
 
-// fill gives the template with its placeholders replaced by JSON values.
+// fill returns the template with its placeholders replaced by JSON values.
 func (t *transformer) fill(value func(part) []byte) []byte {
 	var out []byte
 	for _, p := range t.parts {
@@ -163,7 +164,7 @@ func (t *transformer) fill(value func(part) []byte) []byte {
 	return out
 }
 
-// transform makes the input for an event of a rule.
+// transform returns the input for an event.
 func (t *transformer) transform(e *ruleEvent) ([]byte, error) {
 	out := t.fill(func(p part) []byte {
 		if p.path == nil {
@@ -188,12 +189,12 @@ func (t *transformer) transform(e *ruleEvent) ([]byte, error) {
 	return compact.Bytes(), nil
 }
 
-// ruleEvent is an event that a rule's firing makes.
+// ruleEvent is the event of a rule's firing.
 type ruleEvent struct {
 	arn, name string // of the rule
 	time      string
-	text      []byte // its JSON
-	parsed    any    // of text; nil until it is asked for
+	text      []byte // JSON of the event
+	parsed    any    // the parsed text, or nil before it is needed
 }
 
 func (e *ruleEvent) value() any {
@@ -215,7 +216,7 @@ func (e *ruleEvent) predefined(name string) []byte {
 		return compactJSON(e.time)
 	case varEventJSON:
 		return e.text
-	default: // varEvent. EventBridge calls the member detailType here.
+	default: // varEvent. EventBridge uses the name detailType here.
 		var v event
 		if err := json.Unmarshal(e.text, &v); err != nil {
 			panic("scheduler: an event of ours is not JSON: " + err.Error())
@@ -233,13 +234,13 @@ func (e *ruleEvent) predefined(name string) []byte {
 	}
 }
 
-// compactJSON writes a value as JSON, with < and > as they are.
+// compactJSON returns a value as JSON, without escaping < and >.
 func compactJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic("scheduler: a value does not marshal: " + err.Error()) // it came from JSON
+		panic("scheduler: a value does not marshal: " + err.Error()) // it was parsed from JSON
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// UpdateSchedule replaces all of a schedule but its name and group: what is left out is reset. When it returns, definition and next firing are durable.
+// UpdateSchedule replaces a schedule except for its name and group, and resets missing members.
+// When it returns, definition and next firing are durable.
 func (s *Scheduler) UpdateSchedule(ctx context.Context, in *UpdateScheduleInput) (*UpdateScheduleOutput, error) {
 	c, err := s.checkSchedule((*ScheduleInput)(in), s.now())
 	if err != nil {
@@ -43,7 +44,7 @@ func (s *Scheduler) update(ctx context.Context, table string, in *ScheduleInput,
 	})
 }
 
-// updated works out what becomes of a schedule.
+// updated computes the definition after an update, and its next firing.
 func (s *Scheduler) updated(before *entry, c *checked, now time.Time) (after *entry, f *firing, err error) {
 	was, wasTiming, err := s.readDocument(before.document, before.input)
 	if err != nil {
@@ -70,7 +71,8 @@ func (s *Scheduler) updated(before *entry, c *checked, now time.Time) (after *en
 	occurrence, ok := t.first(now)
 	switch fired := !before.next.IsZero() && !before.next.After(now); {
 	case c.expression.Kind() == cron.At && same && was.enabled() && fired:
-		after.next = before.next // complete: neither this update nor the next one makes it fire again
+		// complete: neither this update nor the next one makes it fire again
+		after.next = before.next
 		after.complete(&d, t, now)
 		return after, nil, nil
 	case c.expression.Kind() != cron.At && same:
@@ -83,19 +85,20 @@ func (s *Scheduler) updated(before *entry, c *checked, now time.Time) (after *en
 	return after, nil, nil
 }
 
-// change is that of a definition, with its next firing.
+// change is the change of a definition and its next firing.
 type change struct {
 	table         string
 	before, after *entry
 	firing        *firing // nil: none
 	now           time.Time
-	token         string // of the request; empty: it has none
+	token         string // of the request; empty: none
 	digest        []byte
-	missing       bool // the firing of before may have been deleted
+	missing       bool // the firing of before may be deleted
 }
 
-// apply writes a change, unless what it was worked out from has changed: then it gives errChanged. In particular the firing of before has either not come yet, and never will,
-// or it had come by the time that after was worked out for.
+// apply writes a change, or returns errChanged if the table no longer has the state that the change
+// was computed from. In particular, the firing of before either has not come yet, and never will,
+// or it had come when after was computed.
 func (s *Scheduler) apply(ctx context.Context, ch *change) error {
 	actions := []action{put(ch.table, ch.after.item(), ch.before.unchanged())}
 	kept := -1
