@@ -293,8 +293,8 @@ type removal struct {
 	tries int // attempts that have failed
 }
 
-// take returns up to n entries that are due at now, in the order of their deadlines, and the instant
-// at which the next one is due.
+// take returns up to n entries that are due at now, in the order of their deadlines, and the
+// instant at which the next one is due.
 func (a *armed) take(now int64, n int) (batch []removal, next int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

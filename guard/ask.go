@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	askFirst = 50 * time.Millisecond // before a page is asked for again; then twice as long each time
+	// before a page is asked for again; then twice as long each time
+	askFirst = 50 * time.Millisecond
 	askMost  = 10 * time.Second
 )
 

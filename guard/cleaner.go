@@ -11,7 +11,7 @@ import (
 
 var errUnprocessed = errors.New("the endpoint left part of a batch unprocessed")
 
-// cleaner deletes finished rows from the deadline table: refused ones, those of an inbox, and in a
+// cleaner deletes finished rows from the deadline table: refused ones, inbox rows, and in a
 // fleet the rows of removed items. Removals go first. If it fails or dies, the row remains, and a
 // later attempt is refused and deletes it some minutes later.
 type cleaner struct {

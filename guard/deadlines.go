@@ -60,8 +60,9 @@ type row struct {
 	key   key
 	at    int64
 	texts *texts // nil: the value is at in whole seconds, and there is no version
-	by    string // the record that writes or deletes the row; "": a scan writes it, or its tag deletes it
-	tag   int64  // hash of the record that wrote it
+	// the record that writes or deletes the row; "": a scan writes it, or its tag deletes it
+	by    string
+	tag   int64 // hash of the record that wrote it
 	inbox bool
 
 	p    *partition // set while the row is in memory

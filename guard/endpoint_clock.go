@@ -15,9 +15,10 @@ import (
 // Package skew computes its bounds.
 
 const (
-	drift     = skew.Drift
-	narrow    = 50                     // ms: the width at which an interval is good
-	rough     = 200                    // ms: the width above which answers at any instants narrow it well
+	drift  = skew.Drift
+	narrow = 50 // ms: the width at which an interval is good
+	// ms: the width above which answers at any instants narrow it well
+	rough     = 200
 	probeEach = 100 * time.Millisecond // while it is rough
 	nanos     = 1_000_000              // in a ms
 )

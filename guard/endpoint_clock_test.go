@@ -174,7 +174,8 @@ func TestCalibratesAgainstAServer(t *testing.T) {
 		t.Errorf("it went before its deadline: it was there at %v, and gone at %v", there, w.now())
 	}
 	s := r.Stats()
-	if s.Ahead[0] > 0 || s.Ahead[1] < 0 || s.Ahead[1]-s.Ahead[0] > 900*time.Millisecond { // dates are whole seconds
+	// dates are whole seconds
+	if s.Ahead[0] > 0 || s.Ahead[1] < 0 || s.Ahead[1]-s.Ahead[0] > 900*time.Millisecond {
 		t.Errorf("the endpoint's clock is this machine's, and guard takes it for one between %v", s.Ahead)
 	}
 }
@@ -243,7 +244,8 @@ func TestOneWrongDateRemovesNothing(t *testing.T) {
 	says := func(ms int64) { g.endpoint.saw(time.UnixMilli(ms).UTC().Format(http.TimeFormat), at, at) }
 	says(at)
 	bound := g.now()
-	for _, ahead := range []time.Duration{2 * time.Second, 4 * time.Second, time.Hour} { // within MaxSkew and beyond
+	// within MaxSkew and beyond
+	for _, ahead := range []time.Duration{2 * time.Second, 4 * time.Second, time.Hour} {
 		says(at + ahead.Milliseconds())
 		if g.now() > bound {
 			t.Errorf("one answer that is %v ahead is believed: by %v", ahead, time.Duration(g.now()-bound)*time.Millisecond)

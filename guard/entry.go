@@ -4,11 +4,12 @@ import "strconv"
 
 // entry is a deadline that a strategy has found.
 type entry struct {
-	key     key
-	value   string // text of the TTL attribute; "" if it is at in whole seconds
-	version string // API JSON of the version attribute; "" without Options.Version, or if the item had none
-	at      int64  // the deadline, in ms since the epoch
-	armer   armer  // gets the outcome, once; may be nil
+	key   key
+	value string // text of the TTL attribute; "" if it is at in whole seconds
+	// API JSON of the version attribute; "" without Options.Version, or if the item had none
+	version string
+	at      int64 // the deadline, in ms since the epoch
+	armer   armer // gets the outcome, once; may be nil
 }
 
 // text returns the TTL value, also if it was left out because it follows from the instant.
@@ -42,8 +43,8 @@ type armer interface {
 	finished(e entry, how outcome)
 }
 
-// rememberingArmer is an armer that keeps a list of finished entries. An entry is in the list before
-// it leaves armed, so a reader always finds it in one of the two.
+// rememberingArmer is an armer that keeps a list of finished entries. An entry is in the list
+// before it leaves armed, so a reader always finds it in one of the two.
 type rememberingArmer interface {
 	armer
 	// remember is called before finished, with armed.mu held.
@@ -63,5 +64,6 @@ const (
 	refused                 // the condition failed: the item was renewed or is gone
 	spared                  // a dry run would have removed the item
 	replaced                // a later arm or disarm of the key came first
-	failed                  // the endpoint refuses the removal permanently; Event and log have the reason
+	// the endpoint refuses the removal permanently; Event and log have the reason
+	failed
 )

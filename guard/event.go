@@ -19,16 +19,17 @@ type Event struct {
 
 // The kinds of events.
 const (
-	Armed     What = iota // a deadline is waited for
-	Disarmed              // one is no longer, because the item was renewed, lost its deadline or was deleted
-	Removed               // an item was removed; Late is how long after its deadline
-	Refused               // a removal was refused, because the item was renewed or gone
-	Spared                // a dry run would have removed an item
-	Throttled             // the endpoint wanted to be asked less often
-	Failed                // guard gave up a removal; Err has the reason
-	BadValue              // a TTL attribute that is no number of epoch seconds; the item stays
-	Consumed              // Units were consumed, read or written
-	Archived              // an item was handed to the archive
+	Armed What = iota // a deadline is waited for
+	// one is no longer, because the item was renewed, lost its deadline or was deleted
+	Disarmed
+	Removed   // an item was removed; Late is how long after its deadline
+	Refused   // a removal was refused, because the item was renewed or gone
+	Spared    // a dry run would have removed an item
+	Throttled // the endpoint wanted to be asked less often
+	Failed    // guard gave up a removal; Err has the reason
+	BadValue  // a TTL attribute that is no number of epoch seconds; the item stays
+	Consumed  // Units were consumed, read or written
+	Archived  // an item was handed to the archive
 	// an attempt at a removal failed, other than by throttling, and will be repeated; Err has the
 	// reason
 	Retried

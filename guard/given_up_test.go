@@ -32,7 +32,8 @@ func TestGivesUpForAWhile(t *testing.T) {
 			s.advance(20 * time.Second)
 			s.works()
 		}
-		if n := attempts.Load(); n > 6 || n > 1 && strategy == Schedule { // at 0, 1, 3, 7 and 15 minutes
+		// at 0, 1, 3, 7 and 15 minutes
+		if n := attempts.Load(); n > 6 || n > 1 && strategy == Schedule {
 			t.Errorf("%d attempts within ten minutes", n)
 		}
 		if n := s.log.count("cannot be removed"); n != 1 {

@@ -35,7 +35,8 @@ type indexing struct {
 	slow   *asker // of the patrol
 	index  *expirationIndex
 	layout layout
-	patrol time.Duration                       // between the beginnings of two patrols; 0: there are none
+	// between the beginnings of two patrols; 0: there are none
+	patrol time.Duration
 	back   int64                               // seconds that a first sweep reaches back
 	sweeps atomic.Pointer[map[string]*sweeper] // that run, by their shards
 	held   atomic.Int64                        // leases of sweeps that this worker has

@@ -152,7 +152,8 @@ func TestFlawA2WindowOfSeveralPages(t *testing.T) {
 		w.putWindowed(fmt.Sprint(i, strings.Repeat("x", 1000)), ttl)
 	}
 	r := w.startSweeps(w.indexOptions())
-	r.awaitCount(Armed, int64(n)) // by one sweep, for the clock stands still; removals would move the second page to the first
+	// by one sweep, for the clock stands still; removals would move the second page to the first
+	r.awaitCount(Armed, int64(n))
 	w.advance(8 * time.Second)
 	r.awaitCount(Removed, int64(n))
 	if left := w.count(); left != 0 {
@@ -421,7 +422,8 @@ func TestIndexMayNotLease(t *testing.T) {
 	}
 }
 
-// sweeperOfOneShard returns a sweeper that has swept up to now, except for what it missed since from.
+// sweeperOfOneShard returns a sweeper that has swept up to now, except for what it missed since
+// from.
 func sweeperOfOneShard(g *Guard, from, now int64) (*sweeper, error) {
 	x := newIndexing(g)
 	if err := x.find(); err != nil {
@@ -555,7 +557,8 @@ func TestFlawA11TwoWorkers(t *testing.T) {
 			if layout == "shards" {
 				o.IndexName, o.Shards = shardIndex, 4
 			} else {
-				o.Lease = 30 * time.Second // the first is not to lose its only one, however slow the machine is
+				// the first is not to lose its only one, however slow the machine is
+				o.Lease = 30 * time.Second
 			}
 			// or the second one would not know the index's layout
 			w.put("keeps", w.in(100_000), windowed(w.in(100_000), time.Minute), text(shardAttribute, "0"))
@@ -682,7 +685,8 @@ func TestFlawAPeriodAndGranularityOfAnyLength(t *testing.T) {
 			r := w.startSweeps(o)
 			for i := range int64(600) {
 				w.advance(time.Second)
-				r.awaitCount(Removed, min(i/15+1, 40)) // the clock moves no faster than guard follows
+				// the clock moves no faster than guard follows
+				r.awaitCount(Removed, min(i/15+1, 40))
 			}
 			counts := r.Stats().Counts
 			if counts[Removed] != 40 {

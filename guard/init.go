@@ -43,8 +43,9 @@ type InitOptions struct {
 
 	Segments int     // into how many parts the scan is divided. Default: 4. Range: 1 to 1,000,000
 	MaxRCU   float64 // read units a second that the scan consumes at most. Default: 100
-	MaxWCU   float64 // write units a second that the backfill consumes at most, over table and index. Default: 500
-	DryRun   bool    // make and write nothing, and report the changes
+	// write units a second that the backfill consumes at most, over table and index. Default: 500
+	MaxWCU float64
+	DryRun bool // make and write nothing, and report the changes
 
 	// is called with events about consumption, throttling and bad values. Default: none
 	Observe func(Event)

@@ -71,7 +71,8 @@ func holds(t *testing.T, law func(s *subject), faults ...lawFault) {
 			}
 			t.Run(fmt.Sprint(strategy, " ", f.fault), func(t *testing.T) {
 				defer inject(f.fault)()
-				for began, goes := time.Now(), faulttest.Goes(1000); goes > 0 && time.Since(began) < 40*time.Second; goes-- { // a race may need many goes
+				// a race may need many goes
+				for began, goes := time.Now(), faulttest.Goes(1000); goes > 0 && time.Since(began) < 40*time.Second; goes-- {
 					if len(check(t, strategy, faultPatience)) > 0 {
 						return
 					}
@@ -213,7 +214,8 @@ func TestNeverEarly(t *testing.T) {
 			w := s.start(func(o *Options) { o.trust = false })
 			var moving sync.RWMutex // the two clocks move together, as far as responses show
 			w.line.set(func(r *request) (*http.Response, error) {
-				if r.operation == "GetRecords" { // which waits for records, over any number of moves
+				// which waits for records, over any number of moves
+				if r.operation == "GetRecords" {
 					answer, err := r.pass()
 					if err == nil {
 						answer.Header.Del("Date")

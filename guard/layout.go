@@ -29,7 +29,8 @@ const (
 //	                                                     queried too, for items from before
 //	n shards             "0" … "n-1"                     docs/spec/patterns.md (b)
 type layout struct {
-	Granularity int64 `json:"granularity,omitempty"` // of the windows, in seconds; 0: there are none, but shards
+	// of the windows, in seconds; 0: there are none, but shards
+	Granularity int64 `json:"granularity,omitempty"`
 	Shards      int   `json:"shards"`
 }
 

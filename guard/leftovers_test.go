@@ -80,7 +80,8 @@ func TestScansLeaveNoLeases(t *testing.T) {
 		}
 		set, _, err := s.store.readSettings(t.Context())
 		must(t, err)
-		must(t, s.scanAll(t.Context(), set)) // as a worker that was paused since before the end of the scan
+		// as a worker that was paused since before the end of the scan
+		must(t, s.scanAll(t.Context(), set))
 		if n := scansA() + scansB(); n != first {
 			t.Errorf("a scan that was done is made again: there are %d", n)
 		}

@@ -31,11 +31,13 @@ const (
 
 // Options configure a guard. DB and Table must be set.
 type Options struct {
-	DB      *dynamodb.Client        // the table's endpoint
-	Streams *dynamodbstreams.Client // the same endpoint's streams; for the stream and schedule strategies
+	DB *dynamodb.Client // the table's endpoint
+	// the same endpoint's streams; for the stream and schedule strategies
+	Streams *dynamodbstreams.Client
 
-	Table     string // the table that is guarded
-	Attribute string // its TTL attribute: a number of epoch seconds. Default: the one of the table's native TTL
+	Table string // the table that is guarded
+	// its TTL attribute: a number of epoch seconds. Default: the one of the table's native TTL
+	Attribute string
 	// Version names an attribute that changes with each write of the item. Removals are conditional
 	// on it too. Default: none.
 	Version string
@@ -65,7 +67,8 @@ type Options struct {
 	// "<window>#<shard>". Default: 1 for windows; an index of shards needs it, unless Init has
 	// stored it.
 	Shards int
-	// Period is how often the index is asked, and how far ahead. Default: 5 s. Range: 1 s to an hour.
+	// Period is how often the index is asked, and how far ahead. Default: 5 s. Range: 1 s to an
+	// hour.
 	Period time.Duration
 
 	// Segments is into how many parts a scan is divided. Default: 4. Range: 1 to 1,000,000.

@@ -42,11 +42,12 @@ const (
 // owner is one stretch of owning a partition.
 type owner struct {
 	*partition
-	lease    *lease.Lease
-	from     int64  // where the next poll begins
-	saved    int64  // the watermark in the lease
-	triedAt  int64  // when saving it was last considered
-	oldest   int64  // before this minute, there are none left in the directory; 0: owners before may have left some
+	lease   *lease.Lease
+	from    int64 // where the next poll begins
+	saved   int64 // the watermark in the lease
+	triedAt int64 // when saving it was last considered
+	// before this minute, there are none left in the directory; 0: owners before may have left some
+	oldest   int64
 	again    int64  // until then, remaining old rows are not tried once more
 	begun    bool   // there was a poll
 	lookedAt int64  // when the last one began, ms
@@ -282,7 +283,8 @@ func (o *owner) wait(ctx context.Context) error {
 		if o.starved {
 			every = min(every, starvedEvery)
 		}
-		timer := clock.AfterFunc(every+every/4, o.partition.look) // the endpoint's clock may stand still
+		// the endpoint's clock may stand still
+		timer := clock.AfterFunc(every+every/4, o.partition.look)
 		defer timer.Stop()
 		// if the clock leaps past it, there is one poll
 		return o.s.g.sleep(ctx, o.lookedAt+every.Milliseconds(), o.wake)

@@ -33,12 +33,13 @@ type pace struct {
 }
 
 const (
-	paceCut    = 0.7 // of the recent throughput
-	paceStep   = 0.1 // of the same, by which the rate grows each second
-	paceLeast  = 2.0 // removals a second
-	paceFirst  = 50.0
-	cutsApart  = 500 * time.Millisecond
-	paceSure   = 5 * time.Second // without a cut, after which it grows by a part of itself, as after an endpoint that was away
+	paceCut   = 0.7 // of the recent throughput
+	paceStep  = 0.1 // of the same, by which the rate grows each second
+	paceLeast = 2.0 // removals a second
+	paceFirst = 50.0
+	cutsApart = 500 * time.Millisecond
+	// without a cut, after which it grows by a part of itself, as after an endpoint that was away
+	paceSure   = 5 * time.Second
 	paceGrowth = 0.5
 	paceForget = 20 * time.Second // without a cut
 )

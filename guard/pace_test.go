@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// capable simulates an endpoint that gets through so many removals a second and refuses the rest, and gives how many were done, and how many refused, in a time.
+// capable simulates an endpoint that handles perSecond removals a second and refuses the others. It
+// returns the numbers of finished and of refused removals.
 func capable(t *testing.T, p *pace, perSecond float64, during time.Duration, units float64) (done, refused int) {
 	spare, last := max(perSecond/10, 1), time.Now()
 	for start := time.Now(); time.Since(start) < during; {
@@ -25,12 +26,13 @@ func capable(t *testing.T, p *pace, perSecond float64, during time.Duration, uni
 			refused++
 			p.throttled()
 		}
-		time.Sleep(200 * time.Microsecond) // what a worker takes at least
+		time.Sleep(200 * time.Microsecond) // the minimum time of a worker
 	}
 	return done, refused
 }
 
-// Without throttles there is no bound; with them guard uses most of what the endpoint has, with few refusals, and afterwards there is none again.
+// Without throttles there is no limit; with them guard uses most of the endpoint's capacity, with
+// few refusals, and afterwards there is none again.
 func TestPaceSharesWhatIsSpare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(0)
@@ -62,7 +64,7 @@ func TestPaceComesBack(t *testing.T) {
 	})
 }
 
-// MaxWCU holds by what the endpoint says that removals have consumed, not by their number.
+// MaxWCU limits the units in the endpoint's responses, not the number of removals.
 func TestPaceKeepsToUnits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, units := range []float64{1, 7, 0} {

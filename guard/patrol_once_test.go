@@ -11,7 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// What lies too far back for the sweeps of single runs, on the first and after a long outage, is found by their patrol, some pages a run.
+// The patrol of single runs, some pages a run, finds the items that are too old for their sweeps,
+// at first and after a long outage.
 func TestSweepFunctionFindsWhatIsOld(t *testing.T) {
 	w := newWorld(t, withWindows)
 	tap := w.tapped()

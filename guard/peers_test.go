@@ -16,7 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 )
 
-// startDynoxide runs Dynoxide, an implementation of DynamoDB with streams that shares nothing with ours, as it is in .ci/clients.
+// startDynoxide runs Dynoxide, an independent implementation of DynamoDB with streams, from
+// .ci/clients.
 func startDynoxide(t *testing.T) (*dynamodb.Client, *dynamodbstreams.Client) {
 	t.Helper()
 	program, err := filepath.Abs("../.ci/clients/node_modules/@dynoxide/linux-x64/dynoxide")
@@ -24,7 +25,7 @@ func startDynoxide(t *testing.T) (*dynamodb.Client, *dynamodbstreams.Client) {
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("Dynoxide is not installed: npm install --prefix .ci/clients")
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0") // it does not tell which port it has got
+	free, err := net.Listen("tcp", "127.0.0.1:0") // it does not print its port
 	must(t, err)
 	host, port, err := net.SplitHostPort(free.Addr().String())
 	must(t, err)
@@ -49,7 +50,8 @@ func startDynoxide(t *testing.T) (*dynamodb.Client, *dynamodbstreams.Client) {
 	return db, dynamodbstreams.NewFromConfig(config)
 }
 
-// The laws NeverEarly and RenewedLives hold with the stream strategy at an implementation that is not ours, for a worker that is alone, and for one among others.
+// The laws NeverEarly and RenewedLives hold with the stream strategy at an independent
+// implementation, for a worker that is alone and for one in a fleet.
 func TestDynoxideStream(t *testing.T) {
 	for name, alone := range map[string]bool{"alone": true, "fleet": false} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 )
 
-// used gathers what was asked for.
+// used collects the actions of requests.
 type used struct {
 	mu  sync.Mutex
 	all map[Permission]bool // guarded by mu
@@ -60,7 +60,7 @@ func (u *used) database(_ context.Context, operation string, in any) error {
 	return nil
 }
 
-// want compares what was asked for with the list. Those in besides may be asked for, and need not be.
+// want compares the used actions with a list. Those in besides are optional.
 func (u *used) want(t *testing.T, list []Permission, besides ...Permission) {
 	t.Helper()
 	show := func(p Permission) string { return p.Action + " on " + string(p.On) }
@@ -78,7 +78,7 @@ func (u *used) want(t *testing.T, list []Permission, besides ...Permission) {
 	}
 }
 
-// TestSweepPermissions: the list is what Sweep asks for.
+// TestSweepPermissions: the list has the actions that Sweep uses.
 func TestSweepPermissions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, withWindows)
@@ -98,18 +98,20 @@ func TestSweepPermissions(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			if !alone {
-				u.want(t, SweepPermissions(), Permission{"dynamodb:GetItem", OnLeases}) // of endpoints that do not tell what has failed a condition
+				// for endpoints that do not return the item that failed a condition
+				u.want(t, SweepPermissions(), Permission{"dynamodb:GetItem", OnLeases})
 			}
 		}
 	})
 }
 
-// TestStreamPermissions: the list is what StreamRecords asks for.
+// TestStreamPermissions: the list has the actions that StreamRecords uses.
 func TestStreamPermissions(t *testing.T) {
 	w := newWorld(t)
 	u := &used{}
 	w.put("first", w.in(3600))
-	must(t, second(StreamRecords(t.Context(), w.scheduling(), w.event(w.records()...)))) // makes the group
+	// makes the group
+	must(t, second(StreamRecords(t.Context(), w.scheduling(), w.event(w.records()...))))
 	w.tapped().do(u.database)
 	o := w.scheduling()
 	o.Scheduler = w.tappedScheduler(func(operation string, in any) error {

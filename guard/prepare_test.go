@@ -24,7 +24,8 @@ func TestSilentEndpoint(t *testing.T) {
 	}
 }
 
-// An attribute that cannot be a mark is refused before anything is removed, also where the TTL attribute is known only then.
+// An attribute that cannot be a mark is refused before anything is removed, even if the TTL
+// attribute is known only then.
 func TestMarkProblems(t *testing.T) {
 	for mark, says := range map[string]string{"ttl": "is the TTL attribute itself", "pk": "is a key of the table", "user": "is a key of an index"} {
 		w := newWorld(t, withIndex("byUser", "user", "N"))

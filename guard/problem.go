@@ -26,14 +26,16 @@ const (
 	NewTable    Code = "NewTable"    // the table was deleted, and made again under the same name
 	NoAttribute Code = "NoAttribute" // Options has no TTL attribute, and the table's TTL is off
 	// the table has no stream, or not the kind that the strategy needs
-	NoStream      Code = "NoStream"
-	NoIndex       Code = "NoIndex"       // the table has no index that the strategy could ask
-	AccessDenied  Code = "AccessDenied"  // a permission is missing
-	Credentials   Code = "Credentials"   // credentials are missing, wrong or expired
-	Skew          Code = "Skew"          // the local clock is further from the endpoint's than MaxSkew
+	NoStream     Code = "NoStream"
+	NoIndex      Code = "NoIndex"      // the table has no index that the strategy could ask
+	AccessDenied Code = "AccessDenied" // a permission is missing
+	Credentials  Code = "Credentials"  // credentials are missing, wrong or expired
+	// the local clock is further from the endpoint's than MaxSkew
+	Skew          Code = "Skew"
 	NoDate        Code = "NoDate"        // the endpoint does not send its time
 	Misconfigured Code = "Misconfigured" // another fault that the operator has to fix
-	Unavailable   Code = "Unavailable"   // the endpoint cannot be reached, or does not work, at the beginning
+	// the endpoint cannot be reached, or does not work, at the beginning
+	Unavailable Code = "Unavailable"
 )
 
 func (p *Problem) Error() string {

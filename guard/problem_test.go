@@ -14,7 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Each mistake ends Run with a problem that says what to do, whether it is there from the beginning or comes up later, and without asking again and again.
+// Each mistake ends Run with a problem that names the next step, whether it exists from the start
+// or occurs later, and without repeated requests.
 func TestProblems(t *testing.T) {
 	refuse := func(name, code string) func(*world) {
 		return func(w *world) {
@@ -111,7 +112,7 @@ func (w *world) disableTTL() {
 	must(w.t, err)
 }
 
-// The attribute is that of the table's native TTL where none is given.
+// Without an attribute in Options, guard uses the one of the table's native TTL.
 func TestAttributeOfTheTable(t *testing.T) {
 	w := newWorld(t)
 	w.put("a", w.in(1))
@@ -145,7 +146,7 @@ func TestEndpointAwayForAWhile(t *testing.T) {
 	r.awaitCount(Removed, 1)
 }
 
-// What is wrong with options is said all at once, by the option's name.
+// All faults of options are reported together, by the options' names.
 func TestOptionsErrors(t *testing.T) {
 	_, err := New(Options{Strategy: Schedule, Batch: 101, Concurrency: -1, MaxWCU: -1, MaxSkew: time.Millisecond})
 	for _, name := range []string{"DB:", "Table:", "Streams:", "Scheduler:", "Batch:", "Concurrency:", "MaxWCU:", "MaxSkew:"} {

@@ -63,9 +63,10 @@ type track struct {
 type ending int
 
 const (
-	allThrough   ending = iota // when all parts have been gone through
-	overIsTold                 // when over is called: parts may be others', or begin when others have ended
-	roundByRound               // again and again, when each part has been gone through once more
+	allThrough ending = iota // when all parts have been gone through
+	// when over is called: parts may be others', or begin when others have ended
+	overIsTold
+	roundByRound // again and again, when each part has been gone through once more
 )
 
 // trackPart is a part of tracked work.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// progresses keeps what Options.Progress is told.
+// progresses collects the calls of Options.Progress.
 type progresses struct {
 	mu  sync.Mutex
 	all []Progress // guarded by mu
@@ -20,7 +20,7 @@ func (p *progresses) told(one Progress) {
 	p.all = append(p.all, one)
 }
 
-// take gives all that has been told of something, and forgets it.
+// take returns the progress of one kind of work so far, and forgets it.
 func (p *progresses) take(doing Doing) (some []Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +33,7 @@ func (p *progresses) take(doing Doing) (some []Progress) {
 	return some
 }
 
-// last waits until something has ended, and gives the last that was told of it. Done never falls before.
+// last waits for the end of some work, and returns its last progress. Done never decreases before.
 func (p *progresses) last(r *guarding, doing Doing) (last Progress) {
 	r.t.Helper()
 	r.await(string(doing)+" has ended", func() bool {
@@ -50,7 +50,7 @@ func (p *progresses) last(r *guarding, doing Doing) (last Progress) {
 	return last
 }
 
-// Each strategy tells how far it is with what takes a while, and of how much, about.
+// Each strategy reports the progress of its long work, and an estimate of the total.
 func TestProgress(t *testing.T) {
 	const items = 60
 	firstScan := Progress{Doing: FirstScan, Done: items, Total: items, Unit: "items", Ended: true}
@@ -77,7 +77,9 @@ func TestProgress(t *testing.T) {
 			}
 			w := newWorld(t, with...)
 			for i := range items {
-				ttl := [...]string{"", w.in(-4000), w.in(1e6)}[i%3] // a third each: without, expired so long ago that only catching up finds it, and far away
+				// a third each: without, so long expired that only catching up finds it, and
+				// distant
+				ttl := [...]string{"", w.in(-4000), w.in(1e6)}[i%3]
 				switch {
 				case ttl == "":
 					w.put(fmt.Sprint(i), ttl)
@@ -102,7 +104,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A pass of several segments has ended when each has been read; what is read ahead meanwhile is of the next pass. Segments that others read are not of this worker's.
+// A pass of several segments ends when each has been read; items read ahead belong to the next
+// pass. Segments of other workers do not count.
 func TestProgressByRounds(t *testing.T) {
 	g, err := New(newWorld(t).options(Scan))
 	must(t, err)
@@ -141,7 +144,8 @@ func TestProgressByRounds(t *testing.T) {
 	want()
 }
 
-// A worker that takes a segment over, and loses it again, tells that others go on with it; one that had none tells nothing at the end.
+// A worker that takes over a segment, and loses it again, reports that it has stopped before the
+// end; one that had none reports nothing.
 func TestProgressOfOneScan(t *testing.T) {
 	g, err := New(newWorld(t).options(Stream))
 	must(t, err)
@@ -172,7 +176,7 @@ func TestProgressOfOneScan(t *testing.T) {
 	}
 }
 
-// How well the endpoint's clock is known is told while removals wait for that, and then no more.
+// The accuracy of the endpoint's clock is reported while removals wait for it, and not afterwards.
 func TestProgressOfTheClock(t *testing.T) {
 	w := newWorld(t, overHTTP, inRealTime)
 	w.put("a", w.in(3))

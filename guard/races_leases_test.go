@@ -19,12 +19,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// The races of this file are for leases: a worker loses all that it has while a batch of removals, or of schedules, and its checkpoint are under way, and goes on with them afterwards.
+// The races of this file are for leases: a worker loses all of its leases while a batch of
+// removals, or of schedules, and its checkpoint are under way, and continues with them afterwards.
 
-// leaseName is where a lease lies in the table.
+// leaseName is the key of a lease in the table.
 type leaseName struct{ consumer, shard string }
 
-// leased are the leases that somebody has, or may have: what is done is nobody's business.
+// leased returns the leases that a worker has, or may take: all unfinished ones.
 func (w *world) leased() map[leaseName]lease.Row {
 	w.t.Helper()
 	all := w.leases()
@@ -32,7 +33,7 @@ func (w *world) leased() map[leaseName]lease.Row {
 	return all
 }
 
-// leases are the rows of leases of shards, segments and partitions; those of workers are not among them.
+// leases returns the rows of leases of shards, segments and partitions, without the workers' own.
 func (w *world) leases() map[leaseName]lease.Row {
 	w.t.Helper()
 	all := map[leaseName]lease.Row{}
@@ -92,14 +93,15 @@ func (w *world) steal(from string) *thief {
 	return t
 }
 
-// release lets others take what the thief has.
+// release releases the thief's leases.
 func (t *thief) release(w *world) {
 	for _, l := range t.has {
 		must(w.t, l.Release(context.Background()))
 	}
 }
 
-// paused lets a worker's requests through until a certain one, the so-and-so-many-th of its kind, and holds all from then on, as if the process had been stopped, until it goes on.
+// paused sends a worker's requests up to the n-th of a kind, and holds all from then on, as if the
+// process had been stopped, until it resumes.
 type paused struct {
 	is     func(*request) bool
 	mu     sync.Mutex
@@ -107,14 +109,14 @@ type paused struct {
 	stops  bool
 	held   chan struct{} // closed when it has stopped
 	goOn   chan struct{}
-	losses map[leaseName]bool // leases whose writes were refused after that
+	losses map[leaseName]bool // leases whose later writes were refused
 }
 
 func newPaused(is func(*request) bool) *paused {
 	return &paused{is: is, held: make(chan struct{}), goOn: make(chan struct{}), losses: map[leaseName]bool{}}
 }
 
-// after has it stop at the n-th request of the kind from now on.
+// after sets the pause: the n-th request of the kind from now on.
 func (p *paused) after(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +153,7 @@ func (p *paused) refused(r *request) {
 	p.losses[leaseName{in.Item["consumer"]["S"], in.Item["shard"]["S"]}] = true
 }
 
-// knowsOf reports whether the worker has been told that it has lost all that the thief has.
+// knowsOf reports whether the worker has learned that it has lost all of the thief's leases.
 func (p *paused) knowsOf(t *thief) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,7 +165,7 @@ func (p *paused) knowsOf(t *thief) bool {
 	return true
 }
 
-// batches reports whether a request is part of a batch of what the strategy does about deadlines.
+// batches reports whether a request is part of a batch of the strategy's work on deadlines.
 func (s *subject) batches(r *request) bool {
 	if s.strategy == Schedule {
 		return r.operation == "CreateSchedule" || r.operation == "UpdateSchedule"
@@ -178,8 +180,9 @@ func amongOthers(name string) func(*Options) {
 	}
 }
 
-// TestForcedLeaseLoss: in the middle of a batch another worker takes all leases of one, which goes on with what it had begun. It writes no checkpoint of what is another's by then, what was
-// renewed meanwhile lives, and what is due goes.
+// TestForcedLeaseLoss: in the middle of a batch another worker takes all leases of one, which
+// continues its work. It writes no checkpoint of another's lease, renewed items live, and due items
+// go.
 func TestForcedLeaseLoss(t *testing.T) {
 	holds(t, func(s *subject) {
 		dice := diced(s.t)
@@ -190,14 +193,18 @@ func TestForcedLeaseLoss(t *testing.T) {
 					s.broke("there was nothing to take")
 				}
 				return func() {
-					const giveUp = 3 * time.Second // of its own: leases that were not renewed for a second, because the machine is slow, are never written again
+					// of the worker itself: leases that were not renewed for a second, because the
+					// machine is slow, are never written again
+					const giveUp = 3 * time.Second
 					for began := time.Now(); !p.knowsOf(thief) && time.Since(began) < giveUp; {
 						time.Sleep(5 * time.Millisecond)
 					}
 					now := s.leases()
 					for name, l := range thief.has {
 						is, was := now[name], l.Row()
-						if taken := is.Term > was.Term; !taken && is != was { // the thief is silent, and may lose it in a later term, even to one that is done with it by now
+						// the thief is silent, and may lose it in a later term, even to a worker
+						// that has finished it by now
+						if taken := is.Term > was.Term; !taken && is != was {
 							s.broke("the lease %v is %+v, which another worker has taken as %+v", name, is, was)
 						}
 					}
@@ -208,7 +215,8 @@ func TestForcedLeaseLoss(t *testing.T) {
 	}, lawFault{fault: invariant.Unconditional})
 }
 
-// TestForcedTakeover: the same, with a real worker that takes over what one has which is paused for longer than its leases last.
+// TestForcedTakeover: the same, with a real worker that takes over the leases of one that is paused
+// for longer than they last.
 func TestForcedTakeover(t *testing.T) {
 	holds(t, func(s *subject) {
 		dice := diced(s.t)
@@ -218,7 +226,7 @@ func TestForcedTakeover(t *testing.T) {
 				s.within("the other has all", other, func() bool { return s.ownedBy("a") == 0 && s.ownedBy("b") > 0 })
 				before := s.leased()
 				return func() {
-					time.Sleep(50 * time.Millisecond) // for what was held up
+					time.Sleep(50 * time.Millisecond) // for the delayed requests
 					for name, is := range s.leased() {
 						if was := before[name]; is.Term < was.Term || is.Term == was.Term && is.Owner != "" && is.Owner != was.Owner {
 							s.broke("the lease %v is %+v, and was %+v before", name, is, was)
@@ -232,9 +240,10 @@ func TestForcedTakeover(t *testing.T) {
 	})
 }
 
-// leaseLoss has a worker stop in the middle of a batch, and another take its leases; items have their turns before it goes on. back is called after that.
+// leaseLoss stops a worker in the middle of a batch and lets another take its leases; items have
+// their turns before it resumes. It calls back after that.
 func (r *race) leaseLoss(take func(p *paused) (back func())) {
-	r.put(fmt.Sprint("keeper", r.number), r.later) // of which a worker learns how its index is made
+	r.put(fmt.Sprint("keeper", r.number), r.later) // a worker learns the index's layout from it
 	p := newPaused(r.batches)
 	w := r.startBehind(p.send, amongOthers("a"))
 	defer w.end()
@@ -264,7 +273,7 @@ func (r *race) leaseLoss(take func(p *paused) (back func())) {
 	}
 	r.within("it is in the middle", w, func() bool { return closed(p.held) })
 	back := take(p)
-	r.turn(names) // some are gone already: those are made again
+	r.turn(names) // some are gone already: they are made again
 	close(p.goOn)
 	goesOn = true
 	back()

@@ -18,30 +18,33 @@ import (
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
-// The races of this file are between what a worker reads and what happens to the items meanwhile, over HTTP: answers come late, twice, or after newer ones. Nothing goes early, what was
-// renewed lives, and nothing that has expired is left, whatever a worker was told.
+// The races of this file are between a worker's reads and the changes of the items meanwhile, over
+// HTTP: responses come late, twice, or after newer ones. Nothing goes early, renewed items live,
+// and no expired item remains, whatever a worker has read.
 //
 //	go test ./guard -run Forced -races 100000 -timeout 1h [-seed 17]
 
-// race is a round: some items, all with the deadline due at first, to which something happens that a worker does not know of.
+// race is a round: some items, all with the deadline due at first, and changes that a worker does
+// not know.
 type race struct {
 	*subject
 	dice               *rand.Rand
 	number             int
 	sooner, due, later string
-	ttl                map[string]string // what the items have by now: "" is no deadline
+	ttl                map[string]string // the items' present deadlines: "" is none
 }
 
 const (
-	raceItems  = 50
-	racePeriod = 20 * time.Second // of sweeps and scans: there is one at the end of each step of the clock that is as long
-	deleted    = "deleted"        // in place of a TTL
+	raceItems = 50
+	// of sweeps and scans: there is one at the end of each step of the clock that is as long
+	racePeriod = 20 * time.Second
+	deleted    = "deleted" // in place of a TTL
 )
 
 // rounds is how many rounds -races asks for.
 func rounds() int { return max(1, *raceCount/4000) }
 
-// diced gives dice whose seed is in the test's log.
+// diced returns a random generator whose seed is in the test's log.
 func diced(t testing.TB) *rand.Rand {
 	t.Logf("seed %d", *seedFirst)
 	return rand.New(rand.NewPCG(*seedFirst, 7))
@@ -49,7 +52,7 @@ func diced(t testing.TB) *rand.Rand {
 
 func (s *subject) newRace(dice *rand.Rand, number int) *race {
 	r := &race{subject: s, dice: dice, number: number, ttl: map[string]string{}}
-	ahead := int64(2 * racePeriod / time.Second) // two steps, of which one is for learning of the items
+	ahead := int64(2 * racePeriod / time.Second) // two steps, one of them to find the items
 	r.sooner, r.due, r.later = s.in(ahead+5), s.in(ahead+10), s.in(ahead+400)
 	return r
 }
@@ -77,7 +80,7 @@ func (r *race) fill(what string, n int) (names []string) {
 	return names
 }
 
-// turns are what may happen to an item that a worker believes to be due.
+// turns are the possible changes of an item that a worker believes to be due.
 var turns = map[string]func(r *race, name string){
 	"left alone":                   func(*race, string) {},
 	"renewed":                      func(r *race, name string) { r.put(name, r.later) },
@@ -133,15 +136,17 @@ func (r *race) left() (n int) {
 	return n
 }
 
-// until lets time pass until the instant of a TTL, one millisecond before which nothing may be gone that has it.
+// until advances the clock to the instant of a TTL. One millisecond before, no item with it may be
+// gone.
 func (r *race) until(ttl string) {
 	r.advance(epochOf(ttl).Add(-time.Millisecond).Sub(r.now()))
-	time.Sleep(20 * time.Millisecond) // what would go now has this long to do so
+	time.Sleep(20 * time.Millisecond) // an early removal has this long to happen
 	r.nothingLost("before " + ttl)
 	r.advance(time.Millisecond)
 }
 
-// nothingLeft waits until all is gone that is due. Sweeps and scans come by with the clock, so it goes on by some of their periods.
+// nothingLeft waits until all due items are gone. Sweeps and scans follow the clock, so it advances
+// by some of their periods.
 func (r *race) nothingLeft(w *hand) {
 	for range 4 {
 		for range 25 {
@@ -169,7 +174,7 @@ func (r *race) finish(w *hand) {
 	}
 }
 
-// learns reports whether a request is one by which the strategy learns of deadlines.
+// learns reports whether the strategy finds deadlines by such a request.
 func (s *subject) learns(r *request) bool {
 	switch s.strategy {
 	case Index:
@@ -324,7 +329,7 @@ func readPage(answer *http.Response) (p page, err error) {
 	return p, err
 }
 
-// response is the answer as a transport gives it. What it says of the endpoint's clock may be no longer true.
+// response returns the page as a transport's response. Its Date may be outdated.
 func (p page) response(r *request, body []byte) *http.Response {
 	header := p.header.Clone()
 	for _, of := range []string{"X-Amz-Crc32", "Content-Length", "Date"} {
@@ -336,7 +341,8 @@ func (p page) response(r *request, body []byte) *http.Response {
 	}
 }
 
-// TestForcedLag: what a worker is told comes late, be it a stream's records or a page of an index or a table. Meanwhile items are renewed or put again, and the deadlines that it knows come.
+// TestForcedLag: a worker's reads come late, both records of a stream and pages of an index or a
+// table. Meanwhile items are renewed or put again, and the deadlines it knows pass.
 func TestForcedLag(t *testing.T) {
 	holds(t, func(s *subject) {
 		s.eachRun(func(dice *rand.Rand, number int, change func(*Options)) {
@@ -364,7 +370,8 @@ func (r *race) lag(w *hand, g *gate) {
 	}()
 	half := len(names) / 2
 	r.turn(names[:half])
-	r.advance(racePeriod) // what is asked for now, is answered after the other half has had its turn
+	// a request from now gets its response after the other half has had its turn
+	r.advance(racePeriod)
 	r.within("an answer is held back", w, func() bool { return g.waiting() > 0 })
 	r.turn(names[half:])
 	r.fill("fresh", 5)
@@ -401,16 +408,17 @@ func (r *race) lag(w *hand, g *gate) {
 	}
 }
 
-// postman gives answers again, or an old one after newer ones, as a reader may get them that begins anew at a checkpoint, or an index that is consistent only eventually. Pages of records are
-// small, so that an item's lie in several.
+// postman repeats responses, or sends an old one after newer ones, as a reader may get them that
+// resumes at a checkpoint, or from an index with eventual consistency. Pages of records are small,
+// so that an item's records are in several.
 type postman struct {
 	s    *subject
 	mu   sync.Mutex
 	on   bool
 	dice *rand.Rand        // guarded by mu, as are all
-	of   map[string][]page // what was given of a shard, a partition or a segment, in order
+	of   map[string][]page // the pages of a shard, a partition or a segment so far, in order
 	from map[string]string // the shard of an iterator
-	told [2]int            // pages given again, and old ones
+	told [2]int            // repeated pages, and old ones
 }
 
 func newPostman(s *subject, dice *rand.Rand) *postman {
@@ -467,7 +475,7 @@ func (p *postman) send(r *request) (*http.Response, error) {
 	return page.response(r, page.body), nil
 }
 
-// again chooses a page that was given before, or none.
+// again chooses an earlier page, or none.
 func (p *postman) again(place, iterator string) (body []byte, old page) {
 	pages := p.of[place]
 	if !p.on || len(pages) == 0 || p.told != [2]int{} && p.dice.IntN(3) > 0 {
@@ -475,7 +483,7 @@ func (p *postman) again(place, iterator string) (body []byte, old page) {
 	}
 	old = pages[p.dice.IntN(len(pages))]
 	body = old.body
-	if iterator == "" || p.dice.IntN(2) == 0 { // of a shard, all that follows is given again, too
+	if iterator == "" || p.dice.IntN(2) == 0 { // of a shard, all following pages are repeated, too
 		p.told[0]++
 		return body, old
 	}
@@ -506,7 +514,7 @@ func (p *postman) keep(place string, one page) {
 	}
 }
 
-// note learns of which shard an iterator is.
+// note records the shard of an iterator.
 func (p *postman) note(r *request) (*http.Response, error) {
 	answer, err := r.pass()
 	if err != nil {
@@ -526,7 +534,8 @@ func (p *postman) note(r *request) (*http.Response, error) {
 	return one.response(r, one.body), nil
 }
 
-// TestForcedRedelivery: a worker is given what it was given before, alone or with all that followed, while items are renewed, put again and removed, more than once each.
+// TestForcedRedelivery: a worker gets the same pages again, alone or with all following ones, while
+// items are renewed, put again and removed, more than once each.
 func TestForcedRedelivery(t *testing.T) {
 	holds(t, func(s *subject) {
 		s.eachRun(func(dice *rand.Rand, number int, change func(*Options)) {
@@ -545,13 +554,14 @@ func TestForcedRedelivery(t *testing.T) {
 				s.broke("no page was given again")
 			}
 		})
-	}, lawFault{fault: invariant.Unconditional, only: "stream schedule scan"}) // an old page of the index is of items that were dealt with
+		// an old page of the index is of items that were dealt with
+	}, lawFault{fault: invariant.Unconditional, only: "stream schedule scan"})
 }
 
 func (r *race) redelivery(w *hand, p *postman) {
 	before := w.Stats().Counts
 	names := r.fill("item", raceItems)
-	if r.strategy == Index { // whose sweeps do not look so far ahead
+	if r.strategy == Index { // its sweeps do not reach so far ahead
 		r.advance(racePeriod)
 	} else {
 		r.learnt(w, raceItems)
@@ -562,7 +572,7 @@ func (r *race) redelivery(w *hand, p *postman) {
 	for step := 0; step < 3 || step < 10 && p.given() == told; step++ {
 		r.turn(names)
 		r.advance(racePeriod / 10)
-		time.Sleep(10 * time.Millisecond) // of which it learns some
+		time.Sleep(10 * time.Millisecond) // the worker finds some of them
 	}
 	r.fill("fresh", 5)
 	r.until(r.sooner)
@@ -575,7 +585,7 @@ func (r *race) redelivery(w *hand, p *postman) {
 	}
 }
 
-// given is how many pages were given again.
+// given returns the number of repeated pages.
 func (p *postman) given() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

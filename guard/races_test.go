@@ -19,7 +19,8 @@ import (
 
 var raceCount = flag.Int("races", 4000, "how many races are forced: go test ./guard -run ForcedRaces -races 1000000 -timeout 1h")
 
-// fates are what happens to an item between the instant at which its removal is decided and the removal; they give whether the item has to be there afterwards.
+// fates are the changes of an item between the decision to remove it and the removal. They return
+// whether the item has to exist afterwards.
 var fates = map[string]func(w *world, name, old, later string) (stays bool){
 	"renewed":     func(w *world, name, _, later string) bool { w.renew(name, later); return true },
 	"no deadline": func(w *world, name, _, _ string) bool { w.put(name, ""); return true },
@@ -38,8 +39,9 @@ var fates = map[string]func(w *world, name, old, later string) (stays bool){
 	"left alone":          func(*world, string, string, string) bool { return false },
 }
 
-// TestForcedRaces: two workers that both believe to have an item remove it, told of its deadlines twice and in any order, and right before each removal something happens to it. No item
-// goes that has another deadline by then.
+// TestForcedRaces: two workers that both believe they own an item remove it, with each deadline
+// armed twice and in any order, and it changes right before each removal. No item with another
+// deadline goes.
 func TestForcedRaces(t *testing.T) {
 	count := *raceCount
 	if testing.Short() {
@@ -96,7 +98,7 @@ func forceRaces(t *testing.T, races int) (wrong int, removed int64) {
 		var entries []entry
 		for i := range round {
 			e := one.entry(w, fmt.Sprint("item", i))
-			entries = append(entries, e, e) // told twice
+			entries = append(entries, e, e) // each twice
 			if i%3 == 0 {                   // and of a deadline that it had before
 				stale := e
 				stale.value, stale.at = "", e.at-1000

@@ -74,7 +74,8 @@ func TestRemovesByATTLThatIsAKey(t *testing.T) {
 	}
 }
 
-// A removal is conditional on the version, too: a write that left the deadline alone keeps the item until its next deadline is learnt.
+// A removal is conditional on the version, too: a write that leaves the deadline alone keeps the
+// item until guard finds its next deadline.
 func TestVersions(t *testing.T) {
 	w := newWorld(t)
 	version := func(v types.AttributeValue) map[string]types.AttributeValue {
@@ -101,7 +102,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A dry run tells what would go, and writes nothing.
+// A dry run reports the removals that would happen, and writes nothing.
 func TestDryRun(t *testing.T) {
 	w := newWorld(t)
 	tap := w.tapped()
@@ -125,7 +126,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// Throttles, faults and lost answers put a removal off, and it is made again until it has worked; each key once, and none is forgotten.
+// Throttles, faults and lost responses postpone a removal, and it is repeated until it succeeds;
+// each key once, and none is forgotten.
 func TestObstaclesPass(t *testing.T) {
 	w := newWorld(t, overHTTP)
 	var calls atomic.Int64
@@ -144,7 +146,7 @@ func TestObstaclesPass(t *testing.T) {
 			return nil, errors.New("connection reset by the test")
 		case 4:
 			return fault(r, 400, "TransactionConflictException"), nil
-		case 5: // it is done, but nobody hears of it
+		case 5: // it succeeds, but the response is lost
 			answer, err := send(r)
 			if err == nil {
 				answer.Body.Close()
@@ -170,7 +172,7 @@ func TestObstaclesPass(t *testing.T) {
 	}
 }
 
-// What the endpoint does not take is given up, and said.
+// A rejected removal is abandoned, and logged.
 func TestGivesUp(t *testing.T) {
 	w := newWorld(t, overHTTP)
 	w.via(func(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
@@ -198,7 +200,8 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// A removal that is under way when guard is told to end has its end, before the strategy ends; what is not due yet is left alone.
+// A removal that is under way at guard's end completes before the strategy ends; later deadlines
+// are left alone.
 func TestEndsInOrder(t *testing.T) {
 	w := newWorld(t)
 	tap := w.tapped()
@@ -274,7 +277,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// Transactions that the endpoint cancels for other reasons are made again, and what it does not take at all goes one by one.
+// A transaction that the endpoint cancels for other reasons is repeated, and a rejected one is
+// divided into single removals.
 func TestBatchesWithObstacles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -322,7 +326,8 @@ func TestBatchesWithObstacles(t *testing.T) {
 	})
 }
 
-// With a mark the stream tells an expiry from a deletion by anyone else, also from one of an item that was renewed between guard's two steps.
+// With a mark the stream distinguishes an expiry from a deletion by another client, also of an item
+// that was renewed between guard's two steps.
 func TestMark(t *testing.T) {
 	w := newWorld(t)
 	tap := w.tapped()
@@ -370,7 +375,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// archived is what an archive has got.
+// archived collects the deliveries to an archive.
 type archived struct {
 	mu    sync.Mutex
 	ids   []string
@@ -396,7 +401,8 @@ func (a *archived) Deliver(_ context.Context, deliveries []target.Delivery) []er
 	return results
 }
 
-// The archive has each item before it goes, and how it went where that is something else; what was renewed is not archived as removed, and what the archive does not take stays.
+// The archive gets each item before its removal, and its last state if that differs. A renewed item
+// is not archived as removed, and an item that the archive rejects stays.
 func TestArchive(t *testing.T) {
 	for _, mark := range []string{"", "expired"} {
 		t.Run("mark "+mark, func(t *testing.T) {
@@ -465,7 +471,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// A delivery's id is the same in every process, and of every way in which the deadline can be written.
+// A delivery's id is the same in every process, and for every notation of the deadline.
 func TestArchiveIDs(t *testing.T) {
 	w := newWorld(t)
 	ids := map[string]bool{}

@@ -195,10 +195,11 @@ type walk struct {
 
 // place is the position of a walk: its checkpoint.
 type place struct {
-	Segment int    `json:"segment"`
-	Key     string `json:"key,omitempty"`    // the last that was read, see keyText; "": none of the segment
-	TookMs  int64  `json:"tookMs,omitempty"` // the last whole pass; 0: not known
-	Passes  int64  `json:"passes,omitempty"` // whole ones, by whomever
+	Segment int `json:"segment"`
+	// the last that was read, see keyText; "": none of the segment
+	Key    string `json:"key,omitempty"`
+	TookMs int64  `json:"tookMs,omitempty"` // the last whole pass; 0: not known
+	Passes int64  `json:"passes,omitempty"` // whole ones, by whomever
 }
 
 func numberOf(l *lease.Lease, prefix string) int {
@@ -332,7 +333,8 @@ func keyText(key map[string]types.AttributeValue) string {
 	for name, v := range key {
 		switch v := v.(type) {
 		case *types.AttributeValueMemberS:
-			plain[name] = [2]string{"S", base64.StdEncoding.EncodeToString([]byte(v.Value))} // which need not be UTF-8 everywhere
+			// which need not be UTF-8 everywhere
+			plain[name] = [2]string{"S", base64.StdEncoding.EncodeToString([]byte(v.Value))}
 		case *types.AttributeValueMemberN:
 			plain[name] = [2]string{"N", v.Value}
 		case *types.AttributeValueMemberB:

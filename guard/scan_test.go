@@ -25,7 +25,8 @@ func (w *world) scanOptions() Options {
 	return o
 }
 
-// Items that a pass has found go at their instant; what was expired goes at once; what was renewed, has no TTL or one that is no seconds stays.
+// Items that a pass has found go at their instant, and expired ones at once. Items that were
+// renewed, or whose TTL is missing or not seconds, stay.
 func TestScan(t *testing.T) {
 	for _, segments := range []int{1, 4, 100} {
 		t.Run(fmt.Sprint(segments, " segments"), func(t *testing.T) {
@@ -72,7 +73,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// What is written while a table is guarded is found by the next pass, a period later.
+// The next pass, a period later, finds items that are written while a table is guarded.
 func TestScanAgain(t *testing.T) {
 	w := newWorld(t)
 	o := w.scanOptions()
@@ -117,14 +118,16 @@ func TestScanBudget(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		took := time.Since(began)
-		// A quarter of a second's units may be spent at once, and four segments have a page each under way.
+		// A quarter of a second's units may be spent at once, and four segments have a page each
+		// under way.
 		if units < 0.95*n || units > budget*(took.Seconds()+0.25)+4*150 || took < 400*time.Millisecond {
 			t.Errorf("%v units were consumed in %v", units, took)
 		}
 	})
 }
 
-// A worker that ends half-way leaves where it was, and the next goes on there, then begins at the beginning.
+// A worker that ends half-way saves its position, and the next worker resumes there, then begins at
+// the start.
 func TestScanResumes(t *testing.T) {
 	w := newWorld(t)
 	for i := range 1000 {
@@ -165,7 +168,7 @@ func TestScanResumes(t *testing.T) {
 	}
 }
 
-// A checkpoint that says nothing, or is of a table that was there before, does no harm.
+// An invalid checkpoint, or one of an earlier table, does no harm.
 func TestScanDamagedCheckpoint(t *testing.T) {
 	for _, checkpoint := range []string{
 		"x", "{}", `{"segment":3}`, `{"segment":-1}`, `{"segment":0,"key":"x"}`, `{"segment":0,"key":"{}"}`, `{"segment":0,"key":"{\"pk\":[\"S\",\"!\"]}"}`,
@@ -185,7 +188,7 @@ func TestScanDamagedCheckpoint(t *testing.T) {
 
 func quoted(text string) string { return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"` }
 
-// Workers share the segments, and one goes on with those of another that has ended.
+// Workers share the segments, and one continues the segments of another that has ended.
 func TestScanByTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -236,7 +239,7 @@ func TestScanThrottled(t *testing.T) {
 	}
 }
 
-// FuzzReadKeyText: what reads as a key is written back as it was, and any key comes back.
+// FuzzReadKeyText: a key that can be parsed is written back as it was, and any key is read back.
 func FuzzReadKeyText(f *testing.F) {
 	f.Add(keyText(map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "a\xff"}, "sk": &types.AttributeValueMemberN{Value: "1e5"}}))
 	f.Add(keyText(map[string]types.AttributeValue{"b": &types.AttributeValueMemberB{Value: []byte{0, 255}}}))
@@ -275,7 +278,7 @@ func sameValue(a, b types.AttributeValue) bool {
 	return false
 }
 
-// A dry run tells of an item once, however often it is read, and again when it has another deadline.
+// A dry run reports an item once, however often it is read, and again when it has another deadline.
 func TestScanSparesOnce(t *testing.T) {
 	w := newWorld(t)
 	tap := w.tapped()

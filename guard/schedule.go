@@ -38,7 +38,8 @@ type scheduling struct {
 }
 
 const (
-	nearMs         = 5_000 // a schedule that is due sooner could be refused as past by the time it is made
+	// a schedule that is due sooner could be refused as past by the time it is made
+	nearMs         = 5_000
 	schedulePrefix = "scan/"
 
 	streamPause = 500 * time.Millisecond // between two checks for another stream

@@ -37,7 +37,7 @@ func (w *world) scheduling() Options {
 	return o
 }
 
-// schedules gives the schedules of the world's table.
+// schedules returns the schedules of the world's table.
 func (w *world) schedules() (all []*scheduler.GetScheduleOutput) {
 	w.t.Helper()
 	return w.schedulesOf(worldTable)
@@ -65,12 +65,12 @@ func (w *world) schedulesOf(table string) (all []*scheduler.GetScheduleOutput) {
 	return all
 }
 
-// at is the schedule expression of an instant so many seconds from now.
+// at returns the schedule expression of an instant so many seconds from now.
 func (w *world) at(seconds int64) string {
 	return w.now().UTC().Add(time.Duration(seconds) * time.Second).Format("at(2006-01-02T15:04:05)")
 }
 
-// awaitSchedules waits until the schedules are those for certain instants, in any order.
+// awaitSchedules waits until the schedules have exactly these expressions, in any order.
 func (r *guarding) awaitSchedules(w *world, expressions ...string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("the schedules are %v", expressions), func() bool {
@@ -218,7 +218,7 @@ func TestScheduleProblems(t *testing.T) {
 	}
 }
 
-// TestScheduleNewStream: what happened while the stream was off is found by a scan.
+// TestScheduleNewStream: a scan finds the changes from the time when the stream was off.
 func TestScheduleNewStream(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(w.scheduling())
@@ -234,7 +234,8 @@ func TestScheduleNewStream(t *testing.T) {
 	g.awaitSchedules(w, w.at(100), w.at(3600), w.at(5400), w.at(7200))
 }
 
-// After a pause for longer than streams are kept, in which all shards that were read have gone, the table is scanned again.
+// After a pause for longer than streams are kept, in which all shards that were read have gone, the
+// table is scanned again.
 func TestScheduleAwayForLong(t *testing.T) {
 	w := newWorld(t, withOptions(func(o *mayfly.Options) { o.ShardBytes = 4096 }))
 	g := w.start(w.scheduling())
@@ -249,7 +250,8 @@ func TestScheduleAwayForLong(t *testing.T) {
 	g.awaitSchedules(w, w.at(252*3600), w.at(312*3600))
 }
 
-// That the table has to be scanned again is not forgotten when the worker ends that has found out, before it can scan, although it has gone on in the stream by then.
+// A necessary scan is not forgotten if the worker that has detected it ends before it can scan,
+// although it has advanced in the stream by then.
 func TestScheduleScanAgainIsKept(t *testing.T) {
 	w := newWorld(t, withOptions(func(o *mayfly.Options) { o.ShardBytes = 4096 }))
 	g := w.start(w.scheduling())
@@ -310,7 +312,7 @@ func TestFlawC1(t *testing.T) {
 	g.awaitSchedules(w, w.at(3600))
 }
 
-// TestFlawC2: what cannot be handled now is handled later, and delays nothing else.
+// TestFlawC2: a record that cannot be handled now is handled later, and delays no other.
 func TestFlawC2(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex
@@ -375,7 +377,7 @@ func TestFlawC5(t *testing.T) {
 	g.awaitSchedules(w)
 }
 
-// TestFlawC6: an item that was renewed, of which no record was handled yet, is not deleted.
+// TestFlawC6: a renewed item whose record has not been handled yet is not deleted.
 func TestFlawC6(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(w.scheduling())
@@ -385,7 +387,7 @@ func TestFlawC6(t *testing.T) {
 	g.awaitSchedules(w, w.at(3600), w.at(3600), w.at(3600))
 	must(t, g.stop())
 	w.renew("a", w.in(7200))
-	w.renew("sooner", "1") // 1970 is no deadline, so nobody may take the item for expired
+	w.renew("sooner", "1") // 1970 is not a deadline, so the item does not count as expired
 	w.put("no more", "")
 	w.advance(time.Hour)
 	await(t, "the schedules have fired", func() bool { return len(w.schedules()) == 0 })
@@ -472,7 +474,7 @@ func TestFlawC10(t *testing.T) {
 	g.await("the item is gone", func() bool { return !w.has("a") })
 }
 
-// TestFlawC11: what has expired, or is about to, is deleted without a schedule.
+// TestFlawC11: an item that has expired, or is about to, is deleted without a schedule.
 func TestFlawC11(t *testing.T) {
 	w := newWorld(t)
 	w.put("before", w.in(-3600))
@@ -505,7 +507,8 @@ func TestFlawC13(t *testing.T) {
 	g.await("the items are gone", func() bool { return w.count() == 1 })
 }
 
-// TestFlawC14: what was written while nobody read the stream for more than a day is found by a scan.
+// TestFlawC14: a scan finds the writes from a time when the stream was not read for more than a
+// day.
 func TestFlawC14(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(w.scheduling())
@@ -533,7 +536,8 @@ func TestFlawC15(t *testing.T) {
 	g.await("the item is gone", func() bool { return w.count() == 0 })
 }
 
-// TestFlawC16: the Scheduler cannot mark what it deletes, so a mark is refused rather than left out; what tells an expiry is that the old image's deadline had come.
+// TestFlawC16: the Scheduler cannot mark the items it deletes, so a mark is refused instead of
+// ignored. An expiry is recognized by the past deadline in the old image.
 func TestFlawC16(t *testing.T) {
 	w := newWorld(t)
 	o := w.scheduling()
@@ -571,7 +575,8 @@ func TestFlawC17(t *testing.T) {
 	_ = g
 }
 
-// TestFlawC18: a Scheduler that is asked too much is asked again until all have their schedules. In virtual time: however long the machine takes for all the calls, only pauses take any.
+// TestFlawC18: guard repeats requests to a throttling Scheduler until all items have their
+// schedules. It runs in virtual time, in which only pauses take time, however slow the machine.
 func TestFlawC18(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -613,7 +618,7 @@ func TestFlawC19(t *testing.T) {
 	}
 }
 
-// TestScheduleCrash: a deadline whose schedule was not made yet when guard ended is the next run's.
+// TestScheduleCrash: a deadline without a schedule at guard's end is left to the next run.
 func TestScheduleCrash(t *testing.T) {
 	w := newWorld(t)
 	w.put("before", w.in(3600))
@@ -628,12 +633,13 @@ func TestScheduleCrash(t *testing.T) {
 	w.put("a", w.in(7200))
 	g.await("both are tried", func() bool { return g.Stats().Counts[Throttled] > 2 })
 	must(t, g.stop())
-	w.renew("before", w.in(5000)) // while nobody is there
+	w.renew("before", w.in(5000)) // while no worker runs
 	g = w.start(w.scheduling())
 	g.awaitSchedules(w, w.at(5000), w.at(7200))
 }
 
-// TestScheduleFleet: whatever happens to items while workers come and go, in the end each has the schedule of its deadline, and goes at it.
+// TestScheduleFleet: workers come and go while items change; in the end each item has the schedule
+// of its deadline, and goes at it.
 func TestScheduleFleet(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -686,7 +692,8 @@ func TestScheduleFleet(t *testing.T) {
 			switch expression, wanted := want[*s.Name]; {
 			case wanted && *s.ScheduleExpression == expression:
 				right++
-			case wanted, originOf(*s.Description).stream != "": // the scan may have made one of an item that was deleted at that moment
+			// the scan may have made one of an item that was deleted at that moment
+			case wanted, originOf(*s.Description).stream != "":
 				return false
 			}
 		}

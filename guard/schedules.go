@@ -44,13 +44,15 @@ type schedules struct {
 }
 
 const (
-	groupPrefix    = "guard."
-	groupMax       = 64 // characters of a group's name
-	groupPause     = 100 * time.Millisecond
-	schedulePause  = 100 * time.Millisecond // before a call is made again; then twice as long each time
-	schedulePauses = 5 * time.Second        // at most
-	scheduleTold   = time.Second            // a pause of that length is worth a warning
-	disagreements  = 20                     // how often others may change a schedule while it is brought in line
+	groupPrefix = "guard."
+	groupMax    = 64 // characters of a group's name
+	groupPause  = 100 * time.Millisecond
+	// before a call is made again; then twice as long each time
+	schedulePause  = 100 * time.Millisecond
+	schedulePauses = 5 * time.Second // at most
+	scheduleTold   = time.Second     // a pause of that length is worth a warning
+	// how often others may change a schedule while it is brought in line
+	disagreements = 20
 )
 
 func newSchedules(g *Guard) *schedules {

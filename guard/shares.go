@@ -7,7 +7,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// leasesMost is the maximum number of leases that workers share; more shards or segments share them.
+// leasesMost is the maximum number of leases that workers share; more shards or segments share
+// them.
 const leasesMost = 32
 
 // shares are the leases of a strategy's consumer.

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A page may be read while a removal ends: at no moment is the entry neither armed nor over, or it would be removed a second time.
+// A page may be read while a removal ends. The entry is always either armed or in over, or it would
+// be removed a second time.
 func TestSightingsForgetNothingInBetween(t *testing.T) {
 	w := newWorld(t)
 	g, err := New(w.options(Auto))
@@ -28,7 +29,8 @@ func TestSightingsForgetNothingInBetween(t *testing.T) {
 	}
 }
 
-// However much ends, only so much is remembered, and of what is not remembered nothing is lost: it is news again.
+// The memory for finished deadlines is bounded, and a forgotten deadline is not lost: it is armed
+// again.
 func TestSightingsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	g, err := New(w.options(Auto))

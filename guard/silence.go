@@ -38,7 +38,8 @@ func (e *silence) Unwrap() error { return context.DeadlineExceeded }
 
 // limitAnswers limits how long each attempt of a client's calls waits for the end of its response.
 func (g *Guard) limitAnswers(stack *middleware.Stack) error {
-	if err := stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("GuardWait", g.boundWait), middleware.Before); err != nil { // before it is signed
+	// before it is signed
+	if err := stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("GuardWait", g.boundWait), middleware.Before); err != nil {
 		return err
 	}
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("GuardLimit", g.limitAnswer), middleware.Before)

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// silent are requests that are not answered, or whose answers do not end.
+// silent holds requests without a response, or with a response that does not end.
 type silent struct {
 	mu      sync.Mutex
-	held    int           // guarded by mu, as are all: how many have been given up
+	held    int           // requests that were cancelled; guarded by mu, as are all
 	longest time.Duration // that one was held, beyond the wait that it asked for
 	waits   time.Duration // the longest that one has asked for
 }
 
-// hold keeps a request until whoever made it gives up.
+// hold keeps a request until its client cancels it.
 func (s *silent) hold(r *request) (*http.Response, error) {
 	began := time.Now()
 	end := func() {
@@ -44,14 +44,14 @@ func (s *silent) inBody() bool {
 	return s.held%2 == 1
 }
 
-// unending is a body of which nothing comes.
+// unending is a body without data or end.
 type unending struct{ end func() }
 
 func (b *unending) Read([]byte) (int, error) { b.end(); return 0, io.ErrUnexpectedEOF }
 func (b *unending) Close() error             { return nil }
 
-// An endpoint that falls silent while guard runs holds no call for longer than its limit. It is asked on, seldom, and not much is told of it; and what came due meanwhile goes soon after it
-// has come back.
+// An endpoint that falls silent while guard runs delays no call beyond its limit. guard retries
+// rarely and logs little; items that came due meanwhile go soon after it has returned.
 func TestSilence(t *testing.T) {
 	for _, strategy := range allStrategies {
 		t.Run(string(strategy), func(t *testing.T) {
@@ -111,7 +111,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A wait is asked for that is short at first, and longer where it is granted: only so there is a limit that means something. An endpoint on a network grants 20 seconds.
+// guard asks for a short wait at first, and for a longer one if it is granted: only then is there a
+// meaningful limit. An endpoint on a network grants 20 seconds.
 func TestSilenceOfWaits(t *testing.T) {
 	for _, most := range []time.Duration{0, 20 * time.Second, time.Hour} {
 		t.Run(fmt.Sprint("granted ", most), func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestSilenceOfWaits(t *testing.T) {
 	}
 }
 
-// Silence is an obstacle that passes, and a problem at the start, as other endpoints that are not reached.
+// Silence is a transient failure, and a problem at the start, as with other unreachable endpoints.
 func TestSilenceAtStart(t *testing.T) {
 	bubbled(t, func(t *testing.T, w *world) {
 		g, err := New(newLine((&silent{}).hold).lay(Options{DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: Scan, MaxRCU: 1000}))

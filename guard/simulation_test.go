@@ -18,8 +18,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// A simulation is a fleet of workers, a database and its users in one bubble of virtual time. The workers' clocks are wrong and run at wrong speeds; their requests are late, refused and
-// robbed of their answers; they die and come back. What happens follows from the seed, but for the order in which goroutines run at one instant.
+// A simulation is a fleet of workers, a database and its users in one bubble of virtual time. The
+// workers' clocks are wrong and run at wrong speeds. Their requests are late, refused or lose their
+// responses. They die and come back. The events follow from the seed, except for the order in which
+// goroutines run at one instant.
 //
 //	go test ./guard -run Simulation -seeds 100 [-seed 17] [-stops 5000]
 
@@ -33,33 +35,36 @@ type simulation struct {
 	t        *testing.T
 	w        *world
 	strategy Strategy
-	plot     *rand.Rand    // of what users and machines do; only the test's goroutine has it
-	window   time.Duration // the length of the index's windows
-	mu       sync.Mutex
-	dice     *rand.Rand    // of the network; guarded by mu
-	mood     mood          // guarded by mu
-	inside   int           // requests at the endpoint; guarded by mu
-	landed   chan struct{} // closed but for the time of a leap; guarded by mu
-	members  []*member
-	items    map[string]*simItem
-	checks   []check // by instant
-	made     int
-	writes   int
-	checked  int
-	account  account
-	over     bool // something has gone wrong, and there is no sense in going on
+	// for the actions of users and machines; only the test's goroutine uses it
+	plot    *rand.Rand
+	window  time.Duration // the length of the index's windows
+	mu      sync.Mutex
+	dice    *rand.Rand    // of the network; guarded by mu
+	mood    mood          // guarded by mu
+	inside  int           // requests at the endpoint; guarded by mu
+	landed  chan struct{} // closed but for the time of a leap; guarded by mu
+	members []*member
+	items   map[string]*simItem
+	checks  []check // by instant
+	made    int
+	writes  int
+	checked int
+	account account
+	over    bool // something has gone wrong, and there is no sense in going on
 }
 
-// account is what has become of deadlines.
+// account counts the outcomes of deadlines.
 type account struct {
-	written int // deadlines that users have given to items
+	written int // deadlines that users have written
 	putOff  int // that an item had no longer when they came
 	due     int // that came
 	gone    int // items that were seen to be gone after their deadline
-	late    int // items that a user has written or deleted after their deadline, before they were seen to be gone
+	// items that a user has written or deleted after their deadline, before they were seen to be
+	// gone
+	late int
 }
 
-// mood is what requests meet at present, as parts of 100.
+// mood has the probabilities of faults of requests at present, in percent.
 type mood struct{ throttled, broken, lost, unsent int }
 
 // member is a place in the fleet, with a machine's clock.
@@ -74,7 +79,7 @@ type member struct {
 	old   []*member // that are about to end
 }
 
-// simItem is what the users know of an item.
+// simItem is the users' knowledge of an item.
 type simItem struct {
 	at  int64 // its deadline in ms; 0: none
 	gen int   // number of the write
@@ -92,16 +97,17 @@ const (
 	simBound = 2 * time.Minute // after the last fault, for all that is due
 )
 
-// simBusy is how many requests a second a fleet may make that has nothing to do, with leases of five seconds. See TestIdleStreamFleet.
+// simBusy is the maximum number of requests per second of an idle fleet, with leases of five
+// seconds. See TestIdleStreamFleet.
 var simBusy = map[Strategy]int{Stream: 20, Index: 15, Schedule: 15, Scan: 15}
 
 // now is the database's clock.
 func (s *simulation) now() time.Time { return s.w.now() }
 
-// choose gives a number below n, of those that make up the plot.
+// choose returns a number below n, for the plot.
 func (s *simulation) choose(n int) int { return s.plot.IntN(n) }
 
-// chooseTime gives a duration of at least a millisecond, and at most so much.
+// chooseTime returns a duration of at least a millisecond, and at most most.
 func (s *simulation) chooseTime(most time.Duration) time.Duration {
 	return time.Duration(1+s.plot.Int64N(most.Milliseconds())) * time.Millisecond
 }
@@ -124,7 +130,7 @@ func (s *simulation) feel(m mood) {
 	s.mood = m
 }
 
-// anyMood is one of those that there are.
+// anyMood returns one of the possible moods.
 func (s *simulation) anyMood() mood {
 	return []mood{{}, {throttled: 50}, {lost: 20, unsent: 10}, {broken: 40}, {throttled: 95}, {unsent: 90}}[s.choose(6)]
 }
@@ -155,7 +161,8 @@ func (s *simulation) send(r *request) (*http.Response, error) {
 	return answer, s.travel(r.Context())
 }
 
-// atEndpoint lets a request be answered, between leaps. Reading a stream waits for records over any number of leaps, so such an answer tells nothing of the time.
+// atEndpoint sends a request between leaps. Reading a stream waits for records over any number of
+// leaps, so its response does not show the time.
 func (s *simulation) atEndpoint(r *request, send func() (*http.Response, error)) (*http.Response, error) {
 	if r.operation == "GetRecords" {
 		answer, err := send()
@@ -193,8 +200,9 @@ func (s *simulation) landing() <-chan struct{} {
 	return s.landed
 }
 
-// leap moves the clocks on, the database's and the workers', as if nobody had done anything in that time. What a worker's clock is wrong by grows or shrinks as its drift says, but somebody sees
-// to it that it does not become too much.
+// leap advances the clocks of the database and the workers, as if nothing had happened in that
+// time. The errors of workers' clocks change with their drift, but are limited, as by a time
+// service.
 func (s *simulation) leap(by time.Duration) {
 	if by <= 0 {
 		return
@@ -252,7 +260,7 @@ func (s *simulation) begin(m *member, change func(*Options)) {
 	over, l := m.over, m.line
 	go func() {
 		defer close(over)
-		for ctx.Err() == nil { // whoever runs it starts it again when it could not begin
+		for ctx.Err() == nil { // the operator starts it again if it could not begin
 			err := g.Run(ctx)
 			var p *Problem
 			if errors.As(err, &p) && p.Code == Unavailable {
@@ -315,7 +323,7 @@ func (s *simulation) fresh() string {
 	return fmt.Sprint("item", s.made-1)
 }
 
-// write gives an item a deadline. The index strategy's writers have whole seconds.
+// write sets an item's deadline. The index strategy's writers use whole seconds.
 func (s *simulation) write(name string, life time.Duration) {
 	at := s.now().Add(life).UnixMilli()
 	ttl := fmt.Sprintf("%d.%03d", at/1000, at%1000)
@@ -327,7 +335,7 @@ func (s *simulation) write(name string, life time.Duration) {
 	s.note(name, at)
 }
 
-// ends takes an item out of what the users know.
+// ends removes an item from the users' knowledge.
 func (s *simulation) ends(name string) {
 	item := s.items[name]
 	delete(s.items, name)
@@ -364,7 +372,7 @@ func (s *simulation) comesDue(item *simItem) {
 	s.account.due++
 }
 
-// pass lets time pass until an instant, and looks on the way whether what has to be there is.
+// pass advances the clock to an instant, and checks on the way that existing items are there.
 func (s *simulation) pass(until time.Time) {
 	for len(s.checks) > 0 && !s.checks[0].at.After(until) {
 		c := s.checks[0]
@@ -421,7 +429,8 @@ func simulate(t *testing.T, strategy Strategy, happen func(s *simulation)) {
 				close(s.landed)
 				for i := range 3 {
 					m := &member{name: fmt.Sprint("worker", i), clock: clock.NewAt(time.Now().Add(time.Duration(s.choose(6000)-3000) * time.Millisecond))}
-					must(t, m.clock.SetRate(1+float64(s.choose(300)-150)/1e6)) // of the machine, whoever runs on it
+					// of the machine, for any process on it
+					must(t, m.clock.SetRate(1+float64(s.choose(300)-150)/1e6))
 					s.members = append(s.members, m)
 				}
 				time.Sleep(s.chooseTime(time.Second))
@@ -439,8 +448,8 @@ func simulate(t *testing.T, strategy Strategy, happen func(s *simulation)) {
 	}
 }
 
-// TestSimulation: a fleet through bad times, and then good ones. Nothing goes early or after it was renewed, and all that is due goes soon after the last fault; then the fleet has
-// nothing to do, and does nothing.
+// TestSimulation: a fleet in bad times, and then good ones. Nothing goes early or after a renewal,
+// and all due items go soon after the last fault; then the fleet is idle, and makes few requests.
 func TestSimulation(t *testing.T) {
 	for _, strategy := range allStrategies {
 		simulate(t, strategy, func(s *simulation) {

@@ -8,13 +8,15 @@ import (
 
 var yearStops = flag.Int("stops", 0, "how often users and machines do something in a simulated year; 0: as often as takes some seconds")
 
-// yearly is how often that is. Stream's fleets ask for their partitions all the time, which is what takes the time.
+// yearly is the number of deadlines in a year. Stream's fleets poll their partitions all the time,
+// which takes most of the time.
 var yearly = map[Strategy]int{Stream: 30, Index: 60, Schedule: 25, Scan: 100}
 
 const year = 365 * 24 * time.Hour
 
-// TestSimulationYear: a year of deadlines, and a fleet that lives through all of it, with crashes, throttles, clocks that are wrong, and weeks in which nobody is there. Time steps from one
-// deadline to the next: between them nothing is to be done, so all clocks are moved on. Each deadline that was given is accounted for in the end.
+// TestSimulationYear: a year of deadlines, and a fleet that lives through all of it, with crashes,
+// throttles, wrong clocks, and weeks without a worker. Time advances from one deadline to the next,
+// since nothing happens in between. In the end each deadline is accounted for.
 //
 //	go test ./guard -run SimulationYear -seed 17 [-seeds 10] [-stops 5000] -timeout 1h
 func TestSimulationYear(t *testing.T) {
@@ -43,7 +45,8 @@ func (s *simulation) year(stops int) {
 		for range s.choose(4) {
 			s.act([]time.Duration{year / 6, year / 50, 24 * time.Hour, time.Minute}[s.choose(4)])
 		}
-		for life := s.chooseTime(year / 3); s.choose(10) > 0; life += s.chooseTime(time.Second) { // some that are due about together
+		// some that are due about together
+		for life := s.chooseTime(year / 3); s.choose(10) > 0; life += s.chooseTime(time.Second) {
 			s.write(s.fresh(), life)
 		}
 		s.machines()
@@ -69,7 +72,7 @@ func (s *simulation) machines() {
 		s.feel(mood{})
 	case 3:
 		s.crash(s.members[s.choose(len(s.members))])
-	case 4: // and nobody notices for a while
+	case 4: // and it is not noticed for a while
 		for _, m := range s.members {
 			s.crash(m)
 		}

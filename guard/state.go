@@ -13,10 +13,11 @@ import (
 
 // Guard removes the expired items of one table.
 type Guard struct {
-	o        Options // Run finds Attribute if it is missing
-	log      *slog.Logger
-	wall     *clock.Clock // the machine's
-	local    *clock.Clock // the same, but monotonic: it does not follow steps of the machine's clock
+	o    Options // Run finds Attribute if it is missing
+	log  *slog.Logger
+	wall *clock.Clock // the machine's
+	// the same, but monotonic: it does not follow steps of the machine's clock
+	local    *clock.Clock
 	endpoint *endpointClock
 	db       *dynamodb.Client        // watched; with the caller's retries
 	once     *dynamodb.Client        // watched; without any

@@ -86,7 +86,8 @@ const (
 
 // horizoner is a strategy that knows how far it has armed.
 type horizoner interface {
-	horizonAt() int64 // ms; all deadlines before it that this worker has to remove are armed. 0: not known
+	// ms; all deadlines before it that this worker has to remove are armed. 0: not known
+	horizonAt() int64
 }
 
 // Report publishes this worker's state for Look every 10 seconds, in a row of its own in the table

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// look is what Look says of the world's table.
+// look returns the status of the world's table.
 func (w *world) look(minutes int) *Status {
 	w.t.Helper()
 	s, err := Look(context.Background(), w.options(Auto), minutes)
@@ -21,7 +21,7 @@ func (w *world) look(minutes int) *Status {
 	return s
 }
 
-// A worker that runs is shown, with what it has armed and done; one that has ended is not.
+// A running worker is shown, with its armed deadlines and its counts; one that has ended is not.
 func TestStatusShowsWorkers(t *testing.T) {
 	w := newWorld(t)
 	if s := w.look(10); len(s.Workers) != 0 || len(s.Shares) != 0 || s.Attribute != "ttl" || !s.At.Equal(epoch) {
@@ -53,7 +53,8 @@ func TestStatusShowsWorkers(t *testing.T) {
 	}
 }
 
-// What lies in an index is counted there, whether or not a worker knows of it, and leases are shown with their watermarks.
+// Items in an index are counted there, whether or not a worker knows them, and leases are shown
+// with their watermarks.
 func TestStatusCountsInIndex(t *testing.T) {
 	w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) {
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("shard"), AttributeType: "S"},
@@ -96,7 +97,7 @@ func TestStatusCountsInIndex(t *testing.T) {
 	}
 }
 
-// Workers of the scan and index strategies tell how far they have armed.
+// Workers of the scan and index strategies report their horizons.
 func TestStatusShowsHorizons(t *testing.T) {
 	horizon := func(g *guarding) time.Duration {
 		<-g.Ready()
@@ -128,9 +129,10 @@ func TestStatusShowsHorizons(t *testing.T) {
 			t.Errorf("a segment was not read, and the horizon is %v", h)
 		}
 		tap.do(nil)
-		awaitHorizon(g, 2*time.Hour+time.Minute) // nobody knows how long a pass takes, so there is to be an hour for it, and as much besides
+		// the duration of a pass is unknown, so it is an hour for the pass and another in reserve
+		awaitHorizon(g, 2*time.Hour+time.Minute)
 		w.advance(10 * time.Minute)
-		awaitHorizon(g, 31*time.Minute) // it takes no time, so all depends on the period
+		awaitHorizon(g, 31*time.Minute) // the pass takes no time, so only the period counts
 	})
 	t.Run("scan without room", func(t *testing.T) {
 		w := newWorld(t)
@@ -173,7 +175,7 @@ func TestStatusShowsHorizons(t *testing.T) {
 	})
 }
 
-// The deadline table tells of all deadlines, also of those that nobody has armed yet.
+// The deadline table shows all deadlines, also those that are not armed yet.
 func TestStatusCountsInDeadlines(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(w.options(Stream))
@@ -201,7 +203,7 @@ func TestStatusCountsInDeadlines(t *testing.T) {
 	}
 }
 
-// What cannot be looked at is said with what to do.
+// A status that cannot be read is a problem with a next step.
 func TestStatusProblems(t *testing.T) {
 	w := newWorld(t)
 	o := w.options(Auto)

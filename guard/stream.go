@@ -47,7 +47,8 @@ type stream struct {
 	mu      struct {
 		sync.Mutex
 		known settings // as they were last read; set stays as it was at the start
-		asked int64    // when an owner last wanted a scan because its watermark was old, ms; 0: never
+		// when an owner last wanted a scan because its watermark was old, ms; 0: never
+		asked int64
 
 		handled map[string]string // by shard, the position of the last handled record, from byOf
 	}

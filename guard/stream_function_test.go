@@ -18,7 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// event gives records as Lambda gives them to functions.
+// event returns records in the form in which Lambda passes them to functions.
 func (w *world) event(records ...streamtypes.Record) (e events.DynamoDBEvent) {
 	w.t.Helper()
 	d, err := w.DynamoDB().DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: aws.String(worldTable)})
@@ -45,7 +45,8 @@ func (w *world) event(records ...streamtypes.Record) (e events.DynamoDBEvent) {
 	return e
 }
 
-// call calls the function with records, and gives the place of the first that it has not handled; -1 where there is none.
+// call calls the function with records, and returns the index of the first unhandled one; -1 if
+// there is none.
 func (w *world) call(f *Functions, records ...streamtypes.Record) int {
 	w.t.Helper()
 	answer, err := f.StreamRecords(context.Background(), w.event(records...))
@@ -73,7 +74,7 @@ func (w *world) wantSchedules(expressions ...string) {
 	}
 }
 
-// TestStreamRecords: what a record says of an item's deadline, its schedule follows.
+// TestStreamRecords: an item's schedule follows the deadline in its records.
 func TestStreamRecords(t *testing.T) {
 	w := newWorld(t)
 	f := NewFunctions(w.scheduling())
@@ -131,7 +132,8 @@ func TestFlawC9(t *testing.T) {
 	}
 }
 
-// TestFlawC12: an older record that comes again undoes nothing, and one that comes after the item's end makes nothing that does harm.
+// TestFlawC12: an older record that comes again undoes nothing, and one that comes after the item's
+// end does no harm.
 func TestFlawC12(t *testing.T) {
 	w := newWorld(t)
 	f := NewFunctions(w.scheduling())
@@ -164,7 +166,7 @@ func TestFlawC12(t *testing.T) {
 	}
 }
 
-// TestStreamRecordsPartly: when the time is over, the answer names the first record that was not handled.
+// TestStreamRecordsPartly: when the time is over, the response names the first unhandled record.
 func TestStreamRecordsPartly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -178,7 +180,8 @@ func TestStreamRecordsPartly(t *testing.T) {
 		w.put("a", w.in(100))
 		w.put("awkward", w.in(200))
 		w.put("b", w.in(300))
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // of which a twentieth is kept for the end
+		// a twentieth of it is reserved for the end
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
 		all := w.records()
 		answer, err := StreamRecords(ctx, o, w.event(all...))
@@ -201,7 +204,7 @@ func TestStreamRecordsPartly(t *testing.T) {
 	})
 }
 
-// TestStreamRecordsRefused: what asking again does not help is an error, so the batch comes again.
+// TestStreamRecordsRefused: a permanent failure is an error, so the batch comes again.
 func TestStreamRecordsRefused(t *testing.T) {
 	w := newWorld(t)
 	o := w.scheduling()
@@ -231,7 +234,8 @@ func TestStreamRecordsRefused(t *testing.T) {
 	}
 }
 
-// TestStreamRecordsChangedBack: what was handled comes again together with the record that takes it back, as it does after a crash; the two are no news together, and each for itself is.
+// TestStreamRecordsChangedBack: as after a crash, a handled record comes again together with the
+// record that reverts it. Together they change nothing, but each alone does.
 func TestStreamRecordsChangedBack(t *testing.T) {
 	for name, away := range map[string]func(w *world){
 		"another deadline": func(w *world) { w.put("a", w.in(7200)) },

@@ -34,7 +34,8 @@ func (r *guarding) ends(codes ...Code) {
 	}
 }
 
-// A stream that cannot be followed, or no longer, and a table that is another one by now, end guard with a problem that says what to do.
+// A stream that cannot be followed, or no longer, and a replaced table end guard with a problem
+// that names the next step.
 func TestStreamProblems(t *testing.T) {
 	t.Run("no stream", func(t *testing.T) {
 		w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) { in.StreamSpecification = nil }))
@@ -54,7 +55,7 @@ func TestStreamProblems(t *testing.T) {
 			w.settle()
 			w.stream(false)
 			r.ends(NoStream)
-			w.put("unknown", w.in(10)) // and while nobody looks
+			w.put("unknown", w.in(10)) // while no worker runs
 			w.renew("known", w.in(20))
 			w.advance(5 * time.Second)
 			w.stream(true)
@@ -132,7 +133,8 @@ func TestStreamShardRollover(t *testing.T) {
 	awaitNothingNoted(t, w.DynamoDB())
 }
 
-// Records that were trimmed before they were read are made up for by a scan, and what they would have taken out of the deadline table goes nevertheless.
+// A scan makes up for records that were trimmed before they were read. The rows that they would
+// have deleted from the deadline table go nevertheless.
 func TestStreamTrimmed(t *testing.T) {
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		r := w.start(o)
@@ -166,7 +168,7 @@ func TestStreamTrimmed(t *testing.T) {
 	})
 }
 
-// A place in the stream that somebody deletes under a worker is made up for by a scan.
+// A scan makes up for a position in the stream that is deleted while a worker runs.
 func TestStreamPlaceDeleted(t *testing.T) {
 	w := newWorld(t)
 	p := &cable{}
@@ -190,7 +192,8 @@ func TestStreamPlaceDeleted(t *testing.T) {
 	await(t, "it is gone", func() bool { return !w.has("unseen") })
 }
 
-// Where nothing can be removed, what is due at once fills the memory up to its limit and no further, and all of it goes in the end.
+// If no removal is possible, due deadlines fill the memory up to its limit and no further, and all
+// items go in the end.
 func TestStreamWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, items = 100, 400
@@ -232,7 +235,8 @@ func TestStreamWaitsForRoom(t *testing.T) {
 	})
 }
 
-// A worker that runs for long wants a scan whenever it finds that it was away for long, also after other scans.
+// A worker that runs for long requests a scan whenever it finds that it was away for long, also
+// after other scans.
 func TestStreamWantsScansAgain(t *testing.T) {
 	w := newWorld(t)
 	var s *stream
@@ -265,7 +269,7 @@ func TestStreamWantsScansAgain(t *testing.T) {
 	}
 }
 
-// A dry run removes nothing, says what would go, and leaves it to a real one.
+// A dry run removes nothing, reports the removals that would happen, and leaves them to a real run.
 func TestStreamDryRun(t *testing.T) {
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		w.put("a", w.in(10))
@@ -296,7 +300,8 @@ func record(name string, sequence int, before, after string) deliver.Record {
 	}}}
 }
 
-// Batches that come twice, or late from a worker that has lost its lease, leave in the table what the last record says, and perhaps what is refused.
+// Batches that come twice, or late from a worker that has lost its lease, leave the last record's
+// deadline in the table, and perhaps deadlines that are refused.
 func TestStreamBatchesOutOfOrder(t *testing.T) {
 	w := newWorld(t)
 	var s *stream
@@ -337,7 +342,8 @@ func TestStreamBatchesOutOfOrder(t *testing.T) {
 	must(t, r.stop())
 }
 
-// What was given up is tried again by whoever comes later, however long ago it was: what the endpoint or the archive did not take may be taken by then.
+// Later workers retry rejected removals, however old: the endpoint or the archive may accept them
+// by then.
 func TestStreamTriesAgainWhatWasGivenUp(t *testing.T) {
 	w := newWorld(t)
 	p := &cable{before: func(o, table string) error {
@@ -351,8 +357,8 @@ func TestStreamTriesAgainWhatWasGivenUp(t *testing.T) {
 	o.DB = p.db(w.db)
 	g := w.start(o)
 	awaitScanned(t, w.DynamoDB())
-	// A worker that is alone tries again when it writes its watermark, once an hour. At the first hour it may still be busy with what came
-	// before, and the clock stands between the steps.
+	// A worker that is alone retries when it writes its watermark, once an hour. At the first hour
+	// it may still be busy with earlier items, and the clock stands still between the steps.
 	inTime := func(what string, over func() bool) {
 		g.await(what, func() bool {
 			if !over() {

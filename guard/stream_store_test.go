@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// With a store of its own, guard makes one write at the endpoint for each item that expires, and none else: none for items that are renewed, for leases, or for checkpoints.
+// With a store of its own, guard makes one write at the endpoint for each expired item, and no
+// other: none for renewed items, leases or checkpoints.
 func TestStreamWritesOncePerExpiredItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -38,7 +39,8 @@ func TestStreamWritesOncePerExpiredItem(t *testing.T) {
 	})
 }
 
-// Nothing that was learnt is forgotten: a worker that is killed at whichever of its calls, before or after it, is followed by one that removes all that is due, and nothing else.
+// A known deadline is never lost: a worker is killed before or after any of its calls, and the next
+// worker removes all due items, and nothing else.
 func TestStreamSurvivesCrashes(t *testing.T) {
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		crashed := true
@@ -65,8 +67,9 @@ func TestStreamSurvivesCrashes(t *testing.T) {
 	})
 }
 
-// crash lets a worker live for so many calls while items come, are renewed and come due; in odd rounds the last one still reaches the endpoint. It reports whether the worker died before all was
-// removed.
+// crash lets a worker make so many calls while items come, are renewed and come due; in odd rounds
+// the last call still reaches the endpoint. It reports whether the worker died before all items
+// were removed.
 func (w *world) crash(o Options, round, calls int) bool {
 	w.t.Helper()
 	var p cable
@@ -116,7 +119,8 @@ func (w *world) others(prefix string) (names []string) {
 	return names
 }
 
-// What came due while no worker was there goes when one is again, although its record was done long ago.
+// Items that came due while no worker ran go when one runs again, although their records were done
+// long ago.
 func TestStreamRestart(t *testing.T) {
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		r := w.start(o)

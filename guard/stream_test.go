@@ -17,7 +17,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// everyStore runs a test with a store of the worker's own, alone with a deadline table at the endpoint, and as one of a fleet; each in a bubble of virtual time.
+// everyStore runs a test with the worker's own store, alone with a deadline table at the endpoint,
+// and in a fleet; each in a bubble of virtual time.
 func everyStore(t *testing.T, test func(*testing.T, *world, Options)) {
 	run := func(name string, options func(t *testing.T, w *world) Options) {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +53,7 @@ func (w *world) member(name string) Options {
 	return o
 }
 
-// names are those of the items that there are, in order.
+// names returns the names of the existing items, in order.
 func (w *world) names() string {
 	w.t.Helper()
 	var names []string
@@ -80,8 +81,8 @@ func (w *world) awaitNames(names string) {
 	await(w.t, fmt.Sprintf("the items are %q", names), func() bool { got = w.names(); return got == names })
 }
 
-// settle waits until guard has dealt with all that was written and was due before the call: with an item that is overdue and comes after them in the stream, on each of its
-// shards, and that removals come to after them.
+// settle waits until guard has handled all earlier writes and due items. It writes an overdue item
+// to each of the stream's shards and waits for their removals, which come after the others.
 func (w *world) settle() {
 	w.t.Helper()
 	for i := range 12 {
@@ -121,7 +122,7 @@ func awaitNothingNoted(t testing.TB, db *dynamodb.Client) {
 	await(t, "no deadline is left in the table", func() bool { left = notedIn(t, db); return len(left) == 0 })
 }
 
-// awaitScanned waits until the scan of what was there before is done.
+// awaitScanned waits for the end of the first scan.
 func awaitScanned(t testing.TB, db *dynamodb.Client) {
 	t.Helper()
 	await(t, "the scan is done", func() bool {
@@ -145,7 +146,8 @@ func awaitScanned(t testing.TB, db *dynamodb.Client) {
 	})
 }
 
-// Law NeverEarly, for the stream strategy: an item goes at its deadline and not a millisecond before, whether it was there before guard or came later, was due at once, or in days.
+// Law NeverEarly, for the stream strategy: an item goes at its deadline and not a millisecond
+// before, whether it existed before guard or came later, was due at once, or in days.
 func TestStreamNeverEarly(t *testing.T) {
 	test := func(t *testing.T, w *world, o Options) {
 		w.put("before", w.in(30))
@@ -181,7 +183,8 @@ func TestStreamNeverEarly(t *testing.T) {
 	})
 }
 
-// Law RenewedLives, for the stream strategy: an item whose deadline was put off, brought forward, or taken away, in any order, goes at the last one and not before.
+// Law RenewedLives, for the stream strategy: an item whose deadline was postponed, advanced or
+// removed, in any order, goes at the last one and not before.
 func TestStreamRenewedLives(t *testing.T) {
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		for _, name := range []string{"off", "forward", "away", "back", "deleted", "anew"} {

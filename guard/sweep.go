@@ -116,8 +116,10 @@ func (s *sweeper) once(ctx context.Context, now, ahead int64) error {
 	if err := s.heal(ctx, now); err != nil {
 		return err
 	}
-	low, high := min(s.swept, now)/1000-s.settle(), wholeSeconds(ahead) // the endpoint's clock may have gone back
-	if s.layout.windows() {                                             // after a machine has slept for a year
+	// the endpoint's clock may have gone back
+	low, high := min(s.swept, now)/1000-s.settle(), wholeSeconds(ahead)
+	// after a machine has slept for a year
+	if s.layout.windows() {
 		low = max(low, high-catchUpMost*s.layout.Granularity)
 	}
 	s.left.Store(clock.Never)

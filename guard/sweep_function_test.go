@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestSweepFunction: calls that follow each other remove all that is due, each from where the last one has come to.
+// TestSweepFunction: consecutive calls remove all due items, each from the last one's position on.
 func TestSweepFunction(t *testing.T) {
 	w := newWorld(t, withWindows)
 	f := NewFunctions(w.indexOptions())
@@ -68,7 +68,7 @@ func TestSweepAhead(t *testing.T) {
 	}
 }
 
-// TestSweepInTime: a sweep ends before its time is over, and says that it is not complete.
+// TestSweepInTime: a sweep ends before its time is over, and reports that it is not complete.
 func TestSweepInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, withWindows)
@@ -82,7 +82,8 @@ func TestSweepInTime(t *testing.T) {
 			}
 			return nil
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // of which a twentieth is kept for the end
+		// a twentieth of it is reserved for the end
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
 		r, err := Sweep(ctx, w.indexOptions(), time.Time{})
 		if err != nil || r.Complete || r.Removed != 0 {
@@ -98,7 +99,7 @@ func TestSweepInTime(t *testing.T) {
 	})
 }
 
-// TestSweepDryRun: what would go stays.
+// TestSweepDryRun: due items stay.
 func TestSweepDryRun(t *testing.T) {
 	w := newWorld(t, withWindows)
 	w.putWindowed("a", w.in(0))
@@ -109,7 +110,7 @@ func TestSweepDryRun(t *testing.T) {
 	}
 }
 
-// TestSweepProblem: what is wrong for good is an error.
+// TestSweepProblem: a permanent fault is an error.
 func TestSweepProblem(t *testing.T) {
 	w := newWorld(t)
 	var p *Problem

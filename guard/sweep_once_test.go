@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A single sweep removes all that is due and ends; what it does not come to is the next one's.
+// A single sweep removes all due items and ends; the next one continues at its position.
 func TestOneSweep(t *testing.T) {
 	w := newWorld(t, withWindows)
 	tap := w.tapped()

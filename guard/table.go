@@ -23,7 +23,8 @@ type table struct {
 	stream  string // ARN of its stream; "" if it has none
 	view    types.StreamViewType
 	indexes []types.GlobalSecondaryIndexDescription
-	kinds   map[string]types.ScalarAttributeType // of the attributes that keys of the table and its indexes are made of
+	// of the attributes that keys of the table and its indexes are made of
+	kinds map[string]types.ScalarAttributeType
 }
 
 // label returns the table's name for leases and checkpoints: its ARN, or its name if it has none.

@@ -11,15 +11,17 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// tap lies between guard and the database: it sees every call, and may hold it up, refuse it or change its answer.
+// tap sits between guard and the database. It sees every call, and may delay it, refuse it or
+// change its response.
 type tap struct {
-	mu     sync.Mutex
-	before func(ctx context.Context, operation string, in any) error // guarded by mu, as are all; nil: nothing is done
+	mu sync.Mutex
+	// guarded by mu, as are all; nil: nothing is done
+	before func(ctx context.Context, operation string, in any) error
 	after  func(operation string, in, out any)
 	calls  []call
 }
 
-// call is one that guard has made.
+// call is a call of guard.
 type call struct {
 	operation string
 	in        any
@@ -67,14 +69,14 @@ func asItIs(in any) any {
 	return in
 }
 
-// do sets what is done before calls, or nothing.
+// do sets a function that runs before calls; nil for none.
 func (t *tap) do(before func(ctx context.Context, operation string, in any) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.before = before
 }
 
-// of gives the calls of the world's table.
+// of returns the calls of an operation on the world's table.
 func (t *tap) of(operation string) (some []any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +88,7 @@ func (t *tap) of(operation string) (some []any) {
 	return some
 }
 
-// operations are those that were called of the world's table.
+// operations returns the operations called on the world's table.
 func (t *tap) operations() map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,9 +13,10 @@ type toldOnce struct {
 	most int // how much of half a while is remembered
 	mu   struct {
 		sync.Mutex
-		now, before map[uint64]struct{} // of this half of a while and the one before: hashes, since keys can be long
-		turned      int64               // when this half began, ms by a local clock
-		full        bool                // since then
+		// of this half of a while and the one before: hashes, since keys can be long
+		now, before map[uint64]struct{}
+		turned      int64 // when this half began, ms by a local clock
+		full        bool  // since then
 	}
 }
 

@@ -27,7 +27,8 @@ type watcher struct {
 	looked time.Duration // when the table was described last, by elapsed
 	barren int           // successive probes that did not narrow the bounds
 	failed int           // successive failed checks
-	widest int64         // ms: the width when probes for removals at the instant began; 0: they have not, or are through
+	// ms: the width when probes for removals at the instant began; 0: they have not, or are through
+	widest int64
 	clock.Elapsed
 }
 
@@ -73,7 +74,8 @@ func (w *watcher) pause(ctx context.Context) bool {
 // tellWidth reports the progress of narrowing the clock's bounds, while removals wait for it.
 func (w *watcher) tellWidth(wanted bool) {
 	width := w.width()
-	tired := w.barren > barrenSome && width <= rough || w.barren >= barrenRough // an endpoint that is far away cannot be known better
+	// an endpoint that is far away cannot be known better
+	tired := w.barren > barrenSome && width <= rough || w.barren >= barrenRough
 	if w.widest == 0 {
 		if wanted && !tired && width > rough {
 			w.widest = width

@@ -86,7 +86,8 @@ func readWindow(name string) (w window, shard string, ok bool) {
 	switch {
 	case w.start >= w.end, w.end%(w.end-w.start) != 0, rest != "" && !sharded, sharded && shard == "":
 		return window{}, "", false
-	case w.String()+rest != name: // fractions of seconds, or the comma that time.Parse takes for a point
+	// fractions of seconds, or the comma that time.Parse takes for a point
+	case w.String()+rest != name:
 		return window{}, "", false
 	}
 	return w, shard, true

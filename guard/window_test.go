@@ -47,14 +47,14 @@ func TestWindowTable(t *testing.T) {
 	}
 }
 
-// published is the window function of docs/spec/patterns.md (a), in the language that it was published in.
+// published is the window function of docs/spec/patterns.md (a), in its original language.
 const published = `
 const iso = ms => new Date(ms).toISOString();
 const f = (t, w) => iso(Math.floor((t - 1000) / w) * w) + "_" + iso(Math.ceil(t / w) * w);
 let text = "";
 process.stdin.on("data", d => text += d).on("end", () => console.log(JSON.stringify(JSON.parse(text).map(([ttl, w]) => f(ttl * 1000, w * 1000)))));`
 
-// Window gives what the published function gives, for each whole second.
+// Window returns the same as the published function, for each whole second.
 func TestWindowAsPublished(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestWindowRoundTrip(t *testing.T) {
 	})
 }
 
-// What the published code makes of milliseconds is two windows wide, and no window at all.
+// For milliseconds, the published code returns a span of two windows, or no window.
 func TestWindowMalformed(t *testing.T) {
 	for _, name := range []string{
 		"2022-07-19T20:54:30.000Z_2022-07-19T20:55:30.000Z", "2022-07-19T20:55:00.000Z_2022-07-19T20:54:00.000Z", "2022-07-19T20:54:00.000Z_2022-07-19T20:54:00.000Z",
@@ -152,7 +152,8 @@ func TestWindowMalformed(t *testing.T) {
 	}
 }
 
-// Shards are those that a writer in another language computes: FNV-1a of 32 bits, modulo n. The hashes are those of the function's authors.
+// Shards equal those of writers in other languages: FNV-1a of 32 bits, modulo n. The hashes are
+// from the function's authors.
 func TestShard(t *testing.T) {
 	for key, hash := range map[string]uint32{"": 0x811c9dc5, "a": 0xe40c292c, "foobar": 0xbf9cf968} {
 		for _, n := range []int{1, 2, 7, 10_000} {
@@ -175,7 +176,7 @@ func TestShard(t *testing.T) {
 	}
 }
 
-// FuzzReadWindow: what reads as a window is written back as it was.
+// FuzzReadWindow: a window that can be parsed is written back as it was.
 func FuzzReadWindow(f *testing.F) {
 	f.Add("2022-07-19T21:27:00.000Z_2022-07-19T21:28:00.000Z")
 	f.Add("2022-07-19T21:27:00.000Z_2022-07-19T21:28:00.000Z#12")

@@ -28,25 +28,29 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", "8") // the tests that are parallel wait for deadlines most of the time, so two cores are enough for all of them at once
+		// parallel tests mostly wait for deadlines, so two cores are enough for all of them at once
+		_ = flag.Set("test.parallel", "8")
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for what has to happen.
+// patience is the time limit of a test's waits.
 const patience = 30 * time.Second
 
 // epoch is the first instant of a frozen world: a whole second.
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// world is a database in which only guard removes expired items: it is in aws expiry, with a delay of a year. Its clock is frozen, and guards go by a clock that moves with it: see
-// advance. Its table "items" has the partition key pk, a string, perhaps the sort key sk, a number, the TTL attribute ttl, and a stream of both images.
+// world is a database in which only guard removes expired items: it is in aws expiry, with a delay
+// of a year. Its clock is frozen, and guards use a clock that moves with it: see advance. Its table
+// "items" has the partition key pk, a string, optionally the sort key sk, a number, the TTL
+// attribute ttl, and a stream of both images.
 type world struct {
 	*mayfly.DB
-	t       testing.TB
-	db      *dynamodb.Client // as guard gets it; tests may put another in its place before they start a guard
+	t testing.TB
+	// as guard gets it; tests may put another in its place before they start a guard
+	db      *dynamodb.Client
 	streams *dynamodbstreams.Client
-	local   *clock.Clock // the guards'; nil: each its own, that of the machine
+	local   *clock.Clock // the guards' clock; nil: the machine's, each its own
 	sorted  bool         // the table has a sort key
 	changes []func(*dynamodb.CreateTableInput)
 	opened  []func(*mayfly.Options)
@@ -56,13 +60,14 @@ type world struct {
 
 const worldTable = "items"
 
-// withSort gives the table a sort key.
+// withSort adds a sort key to the table.
 func withSort(w *world) { w.sorted = true }
 
 // overHTTP puts a socket between guard and the database.
 func overHTTP(w *world) { w.over = true }
 
-// inRealTime lets the database go by the machine's clock, and the guards by what they learn of it. It needs overHTTP.
+// inRealTime runs the database by the machine's clock, and the guards by the endpoint's Date
+// headers. It needs overHTTP.
 func inRealTime(w *world) { w.running = true }
 
 // withTable changes how the table is made.
@@ -102,7 +107,7 @@ func newWorld(t testing.TB, with ...func(*world)) *world {
 	return w
 }
 
-// dial gives the world clients over HTTP.
+// dial sets the world's clients to HTTP.
 func (w *world) dial() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(w.t, err)
@@ -150,7 +155,8 @@ type through func(*http.Request) (*http.Response, error)
 
 func (f through) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// via lets the world's client send its requests through f, which may send them on, once or more, or answer by itself.
+// via sends the requests of the world's client through f, which may send them on, once or more, or
+// respond itself.
 func (w *world) via(f func(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error)) {
 	w.db = dynamodb.New(w.db.Options(), func(o *dynamodb.Options) {
 		to := o.HTTPClient
@@ -169,7 +175,7 @@ func (w *world) answer(f func(*http.Response)) {
 	})
 }
 
-// operation is what a request asks for, such as "DeleteItem".
+// operation returns the operation of a request, for example "DeleteItem".
 func operation(r *http.Request) string {
 	_, name, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	return name
@@ -184,7 +190,7 @@ func fault(r *http.Request, status int, code string) *http.Response {
 // now is the database's clock.
 func (w *world) now() time.Time { return w.Clock().Now() }
 
-// in is a TTL so many seconds from now.
+// in returns a TTL so many seconds from now.
 func (w *world) in(seconds int64) string { return strconv.FormatInt(w.now().Unix()+seconds, 10) }
 
 // advance moves a frozen world's clock: the database's first, so that guards are never ahead of it.
@@ -195,7 +201,7 @@ func (w *world) advance(by time.Duration) {
 	must(w.t, w.local.Advance(by))
 }
 
-// key gives a key's attributes: "name", or "name/number" where there is a sort key.
+// key returns a key's attributes: "name", or "name/number" with a sort key.
 func (w *world) key(name string) map[string]types.AttributeValue {
 	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: name}}
 	if w.sorted {
@@ -237,7 +243,7 @@ func (w *world) fill(prefix string, n int, ttl string) {
 	}
 }
 
-// renew gives an item another deadline.
+// renew changes an item's deadline.
 func (w *world) renew(name, ttl string) {
 	w.t.Helper()
 	_, err := w.DynamoDB().UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
@@ -254,7 +260,7 @@ func (w *world) remove(name string) {
 	must(w.t, err)
 }
 
-// get gives an item, or nil.
+// get returns an item, or nil.
 func (w *world) get(name string) map[string]types.AttributeValue {
 	w.t.Helper()
 	out, err := w.DynamoDB().GetItem(context.Background(), &dynamodb.GetItemInput{TableName: aws.String(worldTable), Key: w.key(name), ConsistentRead: aws.Bool(true)})
@@ -280,7 +286,7 @@ func (w *world) count() (n int) {
 	return n
 }
 
-// options are those of a guard of the world's table; tests change them.
+// options returns options for a guard of the world's table; tests change them.
 func (w *world) options(s Strategy) Options {
 	return Options{
 		DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: s, Alone: true, clock: w.local, trust: w.local != nil,
@@ -292,12 +298,13 @@ func (w *world) options(s Strategy) Options {
 type guarding struct {
 	*Guard
 	t    testing.TB
-	stop func() error // ends it, and gives what Run has; the test's end calls it, too
+	stop func() error // ends it, and returns Run's error; the test's end calls it, too
 	over chan struct{}
 	err  error // of Run, once over is closed
 }
 
-// start runs a guard until stop is called, or the test ends; then Run has to have returned nil, unless the test has asked stop for the error itself.
+// start runs a guard until stop is called, or the test ends. Run must have returned nil then,
+// unless the test has called stop for the error.
 func (w *world) start(o Options) *guarding {
 	w.t.Helper()
 	g, err := New(o)
@@ -318,7 +325,7 @@ func (w *world) startWith(o Options, s func(*Guard) strategy) *guarding {
 	})
 }
 
-// run runs a guard, or something else in its place.
+// run runs f, by default g.Run.
 func (w *world) run(g *Guard, f func(context.Context) error) *guarding {
 	if f == nil {
 		f = g.Run
@@ -359,7 +366,7 @@ func (r *guarding) await(what string, holds func() bool) {
 	})
 }
 
-// awaitCount waits until so many events of a kind have happened.
+// awaitCount waits for a number of events of a kind.
 func (r *guarding) awaitCount(what What, n int64) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("%d events of kind %d", n, what), func() bool { return r.Stats().Counts[what] >= n })
@@ -427,7 +434,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// await waits until a condition holds. It looks less and less often: in virtual time nothing but the looks takes any time.
+// await waits until a condition holds. It checks with growing pauses: in virtual time only the
+// checks take any time.
 func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	pause := time.Millisecond
