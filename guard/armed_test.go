@@ -54,10 +54,10 @@ func TestArmedIsAsTheModel(t *testing.T) {
 			}
 		}
 		take := func() {
-			some, next := a.take(now, 1+r.IntN(4))
-			for i, f := range some {
+			batch, next := a.take(now, 1+r.IntN(4))
+			for i, f := range batch {
 				e, waits := m.waiting[f.key]
-				if !waits || e.at != f.at || f.at > now || i > 0 && f.at < some[i-1].at || e.text() != f.value {
+				if !waits || e.at != f.at || f.at > now || i > 0 && f.at < batch[i-1].at || e.text() != f.value {
 					t.Fatalf("seed %d: took %v, model: %v", seed, f, e)
 				}
 				delete(m.waiting, f.key)
@@ -70,7 +70,7 @@ func TestArmedIsAsTheModel(t *testing.T) {
 			if next != first {
 				t.Fatalf("seed %d: the next is at %d, model: %d", seed, next, first)
 			}
-			removals = append(removals, some...)
+			removals = append(removals, batch...)
 		}
 		end := func() {
 			if len(removals) == 0 {
@@ -94,14 +94,14 @@ func TestArmedIsAsTheModel(t *testing.T) {
 				t.Fatalf("seed %d: %d are armed, model: %d and %d", seed, a.len(), len(m.waiting), len(m.flying))
 			}
 		}
-		told := 0
+		finished := 0
 		for number, outcomes := range ends {
-			if told++; len(outcomes) != 1 {
-				t.Fatalf("seed %d: entry %d was told of %v", seed, number, outcomes)
+			if finished++; len(outcomes) != 1 {
+				t.Fatalf("seed %d: entry %d ended with %v", seed, number, outcomes)
 			}
 		}
-		if told+len(m.waiting)+len(m.flying)+len(m.next) != armed {
-			t.Fatalf("seed %d: of %d entries %d have ended, and %d, %d and %d are there", seed, armed, told, len(m.waiting), len(m.flying), len(m.next))
+		if finished+len(m.waiting)+len(m.flying)+len(m.next) != armed {
+			t.Fatalf("seed %d: of %d entries %d have ended, and %d, %d and %d are there", seed, armed, finished, len(m.waiting), len(m.flying), len(m.next))
 		}
 	}
 }
@@ -114,29 +114,29 @@ func TestArmedRests(t *testing.T) {
 		for _, k := range []string{"again", "replaced", "disarmed"} {
 			a.arm(entry{key: key(k), at: 1000, armer: armerFunc(func(o outcome) { ends[k] = o })})
 		}
-		some, _ := a.take(1000, 10)
-		if len(some) != 3 {
-			t.Fatalf("%d are due", len(some))
+		batch, _ := a.take(1000, 10)
+		if len(batch) != 3 {
+			t.Fatalf("%d are due", len(batch))
 		}
 		a.arm(entry{key: "replaced", at: 5000})
 		a.disarm("disarmed")
-		for _, f := range some {
+		for _, f := range batch {
 			a.retry(f, time.Second)
 		}
 		if len(ends) != 2 || ends["replaced"] != replaced || ends["disarmed"] != replaced {
 			t.Errorf("ends: %v", ends)
 		}
 		<-a.wake // of arming
-		if some, next := a.take(1000, 10); len(some) != 0 || next != 5000 {
-			t.Errorf("%d have not rested, the next is at %d", len(some), next)
+		if batch, next := a.take(1000, 10); len(batch) != 0 || next != 5000 {
+			t.Errorf("%d have not rested, the next is at %d", len(batch), next)
 		}
 		began := time.Now()
 		<-a.wake
 		if time.Since(began) != time.Second {
 			t.Errorf("it rested for %v", time.Since(began))
 		}
-		if some, _ := a.take(1000, 10); len(some) != 1 || some[0].key != "again" || some[0].tries != 1 {
-			t.Errorf("what comes back is %v", some)
+		if batch, _ := a.take(1000, 10); len(batch) != 1 || batch[0].key != "again" || batch[0].tries != 1 {
+			t.Errorf("what comes back is %v", batch)
 		}
 		a.stop()
 	})
@@ -159,13 +159,13 @@ func TestMillionArmed(t *testing.T) {
 	}
 	last := int64(0)
 	for taken := 0; taken < count; {
-		some, _ := a.take(1<<62, 1000)
-		for _, f := range some {
+		batch, _ := a.take(1<<62, 1000)
+		for _, f := range batch {
 			if f.at < last {
 				t.Fatal("out of order")
 			}
 			last = f.at
 		}
-		taken += len(some)
+		taken += len(batch)
 	}
 }

@@ -13,10 +13,10 @@ import (
 // conditions. It succeeds or fails as a whole. The next one leaves out an item that was renewed.
 
 // removeAll removes items by transactions.
-func (g *Guard) removeAll(ctx context.Context, some []removal) {
-	for len(some) > 1 {
+func (g *Guard) removeAll(ctx context.Context, batch []removal) {
+	for len(batch) > 1 {
 		in := &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}
-		for _, f := range some {
+		for _, f := range batch {
 			condition, names, values := g.condition(f.entry)
 			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Delete: &types.Delete{
 				TableName: &g.o.Table, Key: g.attributes(f.key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
@@ -24,49 +24,49 @@ func (g *Guard) removeAll(ctx context.Context, some []removal) {
 		}
 		out, err := g.once.TransactWriteItems(ctx, in)
 		if err == nil {
-			g.pace.consumed(len(some), allUnits(out.ConsumedCapacity))
-			for _, f := range some {
+			g.pace.consumed(len(batch), allUnits(out.ConsumedCapacity))
+			for _, f := range batch {
 				g.removed(f)
 			}
 			return
 		}
-		rest, sorted := g.sortOut(ctx, some, err)
+		others, sorted := g.sortOut(ctx, batch, err)
 		if !sorted {
 			break
 		}
-		some = rest
+		batch = others
 	}
-	for _, f := range some {
+	for _, f := range batch {
 		g.removeOne(ctx, f)
 	}
 }
 
 // sortOut ends or postpones the removals that made a transaction fail, and returns the others.
 // sorted is false if the error does not name them.
-func (g *Guard) sortOut(ctx context.Context, some []removal, err error) (rest []removal, sorted bool) {
+func (g *Guard) sortOut(ctx context.Context, batch []removal, err error) (others []removal, sorted bool) {
 	var cancelled *types.TransactionCanceledException
-	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != len(some) {
+	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != len(batch) {
 		if throttling(err) || conflict(err) || g.problem("TransactWriteItems", err) != nil || code(err) == "" {
-			for _, f := range some {
+			for _, f := range batch {
 				g.failure(ctx, f, err)
 			}
 			return nil, true
 		}
-		return some, false
+		return batch, false
 	}
 	for i, reason := range cancelled.CancellationReasons {
 		switch aws.ToString(reason.Code) {
 		case "None", "":
-			rest = append(rest, some[i])
+			others = append(others, batch[i])
 		case "ConditionalCheckFailed":
-			g.refused(some[i])
+			g.refused(batch[i])
 		case "TransactionConflict":
-			g.failure(ctx, some[i], &types.TransactionConflictException{Message: reason.Message})
+			g.failure(ctx, batch[i], &types.TransactionConflictException{Message: reason.Message})
 		case "ThrottlingError", "ProvisionedThroughputExceeded":
-			g.failure(ctx, some[i], &types.ProvisionedThroughputExceededException{Message: reason.Message})
+			g.failure(ctx, batch[i], &types.ProvisionedThroughputExceededException{Message: reason.Message})
 		default: // alone, it fails with its own error
-			g.removeOne(ctx, some[i])
+			g.removeOne(ctx, batch[i])
 		}
 	}
-	return rest, len(rest) < len(some)
+	return others, len(others) < len(batch)
 }

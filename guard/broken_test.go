@@ -41,7 +41,7 @@ type site struct {
 	running  *guarding
 	items    int          // written so far
 	refused  atomic.Int64 // requests that the test has refused
-	vain     atomic.Int64 // requests that were refused, except by a condition
+	refusals atomic.Int64 // requests that were refused, except by a condition
 }
 
 // logged collects a guard's log.
@@ -199,8 +199,8 @@ func (s *site) asked() int {
 // bounded checks that guard made no more useless requests than necessary.
 func (s *site) bounded(began time.Time) {
 	s.t.Helper()
-	if n, most := s.vain.Load(), 200+int64(60*time.Since(began).Seconds()); n > most {
-		s.t.Errorf("%d requests in vain in %v", n, time.Since(began))
+	if n, most := s.refusals.Load(), 200+int64(60*time.Since(began).Seconds()); n > most {
+		s.t.Errorf("%d refused requests in %v", n, time.Since(began))
 	}
 }
 
@@ -214,17 +214,17 @@ func (s *site) pass(r *request) (*http.Response, error) {
 	must(s.t, err)
 	answer.Body = io.NopCloser(bytes.NewReader(body))
 	if !bytes.Contains(body, []byte("ConditionalCheckFailed")) {
-		s.vain.Add(1)
+		s.refusals.Add(1)
 	}
 	return answer, nil
 }
 
 // answers has all of some calls answered with an error of the API.
 func (s *site) answers(code string, is func(*request) bool) {
-	s.vain.Store(0)
+	s.refusals.Store(0)
 	s.line.set(func(r *request) (*http.Response, error) {
 		if is(r) {
-			s.vain.Add(1)
+			s.refusals.Add(1)
 			s.refused.Add(1)
 			return r.refuse(map[bool]int{true: 500, false: 400}[code == "InternalServerError"], code)
 		}
@@ -284,7 +284,7 @@ func TestBrokenAtStart(t *testing.T) {
 		{name: "expired credentials that stay", breaks: func(s *site) { s.keys.fixed = true; s.answers("ExpiredTokenException", every) }, want: all(Credentials)},
 		{name: "no credentials", breaks: func(s *site) { s.keys.breaks(errors.New("no role is attached to this machine")) }, want: all(Credentials)},
 		{name: "trouble", breaks: refuse("InternalServerError"), want: all(Unavailable)},
-		{name: "nobody there", breaks: func(s *site) { s.line.kill() }, want: all(Unavailable)},
+		{name: "no endpoint", breaks: func(s *site) { s.line.kill() }, want: all(Unavailable)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -334,7 +334,7 @@ func TestBrokenWhileRunning(t *testing.T) {
 		}, want: streamed},
 		{name: "TTL is switched off", found: true, breaks: func(s *site) { s.disableTTL() }, want: all(NoAttribute)},
 		{name: "TTL has another attribute", found: true, breaks: func(s *site) { s.disableTTL(); s.enableTTL("other") }, want: all(NoAttribute)},
-		{name: "TTL is switched off, and the attribute was given", breaks: func(s *site) { s.disableTTL() }},
+		{name: "TTL is switched off, and the attribute is in the options", breaks: func(s *site) { s.disableTTL() }},
 		{name: "the index is deleted", breaks: func(s *site) { s.deleteIndex() }, want: map[Strategy][]Code{Index: {Misconfigured, NoIndex, NoTable}}},
 		{name: "the leases are deleted", breaks: func(s *site) { s.deleteTableNamed(lease.TableName) }},
 		{name: "the deadlines are deleted", breaks: func(s *site) {
@@ -379,7 +379,7 @@ func TestBrokenForAWhile(t *testing.T) {
 		{"expired credentials", func(s *site) { s.answers("ExpiredTokenException", every) }, func(s *site) { s.line.set(s.pass) }, Credentials},
 		{"no answer", func(s *site) {
 			s.line.set(func(*request) (*http.Response, error) {
-				s.vain.Add(1)
+				s.refusals.Add(1)
 				return nil, errors.New("connection refused")
 			})
 		}, func(s *site) { s.line.set(s.pass) }, ""},
@@ -400,7 +400,7 @@ func TestBrokenForAWhile(t *testing.T) {
 					c.breaks(s)
 					s.live() // during the fault
 					s.advance(time.Minute)
-					await(t, "guard has asked in vain", func() bool { return s.asked() > before+3 })
+					await(t, "guard has asked without success", func() bool { return s.asked() > before+3 })
 					if lasts {
 						s.advance(credentialsPatience)
 						if c.ends != "" {
@@ -418,10 +418,10 @@ func TestBrokenForAWhile(t *testing.T) {
 						return !strings.Contains(names, "near") && !strings.Contains(names, "past")
 					})
 					if c.ends != "" && (s.log.count("accepts none of the credentials") != 1 || s.log.count("accepts the credentials again") != 1 || s.log.count("refresh") > 1) {
-						t.Error("that there are no credentials, and that there are again, is not told once")
+						t.Error("that there are no credentials, and that there are again, is not logged once")
 					}
 					if !strings.Contains(s.names(), "far") {
-						t.Error("what was renewed is gone")
+						t.Error("a renewed item is gone")
 					}
 				})
 			})

@@ -40,7 +40,7 @@ func (s *stream) clean(e *row) {
 		s.cleaner.mu.all = append(s.cleaner.mu.all, e)
 	}
 	s.cleaner.mu.Unlock()
-	s.cleaner.look()
+	s.cleaner.nudge()
 }
 
 // cleanLater deletes past rows soon, and returns the rows that do not fit into the queue. In a
@@ -50,11 +50,11 @@ func (s *stream) cleanLater(past []*row) (now []*row) {
 	n := min(max(cleanMost-len(s.cleaner.mu.all), 0), len(past))
 	s.cleaner.mu.all = append(s.cleaner.mu.all, past[:n]...)
 	s.cleaner.mu.Unlock()
-	s.cleaner.look()
+	s.cleaner.nudge()
 	return past[n:]
 }
 
-func (c *cleaner) look() {
+func (c *cleaner) nudge() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -64,9 +64,9 @@ func (c *cleaner) look() {
 func (s *stream) toClean() []*row {
 	s.cleaner.mu.Lock()
 	defer s.cleaner.mu.Unlock()
-	some := s.cleaner.mu.all
+	rows := s.cleaner.mu.all
 	s.cleaner.mu.all = nil
-	return some
+	return rows
 }
 
 // cleans deletes rows until ctx is done, and then the remaining rows within a time limit.
@@ -82,11 +82,11 @@ func (s *stream) cleans(ctx context.Context) {
 		for waited := time.Duration(0); s.g.armed.next() <= s.g.now() && waited < cleanPatient && ctx.Err() == nil; waited += cleanPause {
 			clock.Pause(cleanPause, ctx.Done())
 		}
-		some := s.toClean()
-		for len(some) > 0 {
-			n := min(len(some), cleanChunk)
+		rows := s.toClean()
+		for len(rows) > 0 {
+			n := min(len(rows), cleanChunk)
 			work, cancel := context.WithTimeout(all, cleanLimit)
-			err := inParallel(n, func(i int) error { return s.store.drop(work, some[i]) })
+			err := inParallel(n, func(i int) error { return s.store.drop(work, rows[i]) })
 			cancel()
 			if err != nil {
 				s.g.log.Warn("finished deadlines were not deleted; guard will try again later", "error", err)
@@ -94,7 +94,7 @@ func (s *stream) cleans(ctx context.Context) {
 					break
 				}
 			}
-			some = some[n:]
+			rows = rows[n:]
 		}
 		if ctx.Err() != nil {
 			return

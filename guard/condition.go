@@ -46,8 +46,8 @@ func (g *Guard) read(ctx context.Context, e entry) (item map[string]types.Attrib
 		return nil, false, nil
 	}
 	if g.o.Version != "" {
-		is, err := versionOf(out.Item[g.o.Version])
-		if err != nil || !sameVersion(is, e.version) {
+		version, err := versionOf(out.Item[g.o.Version])
+		if err != nil || !sameVersion(version, e.version) {
 			return nil, false, nil
 		}
 	}

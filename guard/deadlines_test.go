@@ -128,7 +128,7 @@ func TestWishForAScanWithoutSettings(t *testing.T) {
 	_, err := ensure.Table(t.Context(), s.db, deadlinesSpec)
 	must(t, err)
 	must(t, s.wantScan(t.Context(), settings{}))
-	set, err := s.settle(t.Context(), 1, "stream")
+	set, err := s.ensureSettings(t.Context(), 1, "stream")
 	must(t, err)
 	if set.partitions != partitionsDefault || set.scans != 1 {
 		t.Errorf("the settings are %+v", set)

@@ -82,7 +82,7 @@ func (s *stream) scanAll(ctx context.Context, set settings) error {
 	if set.scans > 1 {
 		doing = WholeScan
 	}
-	all := &track{g: s.g, doing: doing, until: overIsTold}
+	all := &track{g: s.g, doing: doing, until: overIsCalled}
 	err := lease.Hold(ctx, s.leases("scan"), names, func(ctx context.Context, l *lease.Lease) error {
 		part := all.part(0, len(names))
 		defer part.leave()
@@ -96,8 +96,8 @@ func (s *stream) scanAll(ctx context.Context, set settings) error {
 
 // scanNumber is which scan a segment's lease is of.
 func scanNumber(name string) (scan int64) {
-	_, rest, _ := strings.Cut(name, ".")
-	number, _, _ := strings.Cut(rest, "/")
+	_, tail, _ := strings.Cut(name, ".")
+	number, _, _ := strings.Cut(tail, "/")
 	scan, _ = strconv.ParseInt(number, 10, 64)
 	return scan
 }
@@ -131,7 +131,7 @@ func (s *stream) isScanned(ctx context.Context, scan int64) (over bool, err erro
 
 func (s *stream) waitForRescan(ctx context.Context) {
 	if !s.alone {
-		timer := clock.AfterFunc(rescanEvery, s.lookForScan)
+		timer := clock.AfterFunc(rescanEvery, s.nudgeScan)
 		defer timer.Stop()
 	}
 	select {
@@ -140,7 +140,7 @@ func (s *stream) waitForRescan(ctx context.Context) {
 	}
 }
 
-func (s *stream) lookForScan() {
+func (s *stream) nudgeScan() {
 	select {
 	case s.rescan <- struct{}{}:
 	default:
@@ -160,7 +160,7 @@ func (s *stream) missed(ctx context.Context, why string, read func(context.Conte
 	})
 	switch {
 	case err == nil:
-		s.lookForScan()
+		s.nudgeScan()
 	case ctx.Err() == nil:
 		s.fail(err)
 	}

@@ -148,13 +148,13 @@ func TestFleetSplitLeases(t *testing.T) {
 					t.Fatalf("%d of 24 items are left before any is due", n)
 				}
 				w.advance(10 * time.Second)
-				await(t, "what is due first is gone", func() bool { return w.count() == 16 })
+				await(t, "the first due items are gone", func() bool { return w.count() == 16 })
 				w.settle()
 				if got := w.names(); strings.Contains(got, "x") || w.count() != 16 {
 					t.Errorf("there are %s", got)
 				}
 				w.advance(40 * time.Second)
-				await(t, "what is due next is gone", func() bool { return w.count() == 8 })
+				await(t, "the next due items are gone", func() bool { return w.count() == 8 })
 				w.advance(320 * time.Second)
 				await(t, "all is gone", func() bool { return w.count() == 0 })
 				awaitNothingNoted(t, w.DynamoDB())

@@ -119,15 +119,15 @@ func (g *givenUp) count(now int64) (n int) {
 }
 
 // withoutResting ends the removals that were rejected a moment ago, and returns the others.
-func (g *Guard) withoutResting(some []removal) []removal {
+func (g *Guard) withoutResting(batch []removal) []removal {
 	now := g.local.Millis()
-	rest := some[:0]
-	for _, f := range some {
+	others := batch[:0]
+	for _, f := range batch {
 		if g.given.rests(f.entry, now) {
 			g.armed.end(f, failed)
 			continue
 		}
-		rest = append(rest, f)
+		others = append(others, f)
 	}
-	return rest
+	return others
 }

@@ -37,11 +37,11 @@ func TestGivesUpForAWhile(t *testing.T) {
 			t.Errorf("%d attempts within ten minutes", n)
 		}
 		if n := s.log.count("cannot be removed"); n != 1 {
-			t.Errorf("told %d times", n)
+			t.Errorf("logged %d times", n)
 		}
 		st := s.running.Stats()
 		if st.GivenUp != 1 || st.Counts[Failed] != attempts.Load() || int64(len(s.events.of(Failed))) != attempts.Load() {
-			t.Errorf("%d are given up, and %d attempts have failed", st.GivenUp, st.Counts[Failed])
+			t.Errorf("%d were rejected, and %d attempts have failed", st.GivenUp, st.Counts[Failed])
 		}
 		if strategy == Schedule { // it finds an item only once, by its record
 			return
@@ -77,7 +77,7 @@ func TestGivesUpForAWhileAlone(t *testing.T) {
 }
 
 // A transient failure of many removals is logged once a minute.
-func TestTellsOfObstaclesSeldom(t *testing.T) {
+func TestTransientFailuresAreLoggedOncePerMinute(t *testing.T) {
 	s := newSite(t, Scan)
 	s.line.set(func(r *request) (*http.Response, error) {
 		if r.operation == "DeleteItem" {
@@ -89,7 +89,7 @@ func TestTellsOfObstaclesSeldom(t *testing.T) {
 	s.start()
 	s.running.awaitCount(Retried, 15)
 	if n := s.log.count("cannot be removed for now"); n != 1 {
-		t.Errorf("told %d times", n)
+		t.Errorf("logged %d times", n)
 	}
 	s.line.set(s.pass)
 	s.running.awaitCount(Removed, 1)
@@ -128,15 +128,15 @@ func TestBadValuesOnceForAllPasses(t *testing.T) {
 	}
 }
 
-// toldOnce remembers messages for at least half a day, up to a limit. Beyond that it rejects new
-// ones, instead of accepting all of them repeatedly.
-func TestToldOnce(t *testing.T) {
-	told := newToldOnce()
-	told.most = 10
-	half := (toldFor / 2).Milliseconds()
+// messageFilter remembers messages for at least half a day, up to a limit. Beyond that it rejects
+// new ones, instead of accepting all of them repeatedly.
+func TestMessageFilter(t *testing.T) {
+	filter := newMessageFilter()
+	filter.most = 10
+	half := (filterFor / 2).Milliseconds()
 	round := func(at int64, from, to int) (n, last int) {
 		for i := from; i < to; i++ {
-			first, isLast := told.first(fmt.Sprint(i), at)
+			first, isLast := filter.first(fmt.Sprint(i), at)
 			if first {
 				n++
 			}
@@ -158,9 +158,9 @@ func TestToldOnce(t *testing.T) {
 		{half, 0, 10, 0, 0}, // a clock that goes back
 	} {
 		if n, last := round(c.at, c.from, c.to); n != c.wantN || last != c.wantEnd {
-			t.Errorf("step %d: told of %d, and of the last %d times", i, n, last)
+			t.Errorf("step %d: accepted %d, and the last one %d times", i, n, last)
 		}
-		if len(told.mu.now) > told.most || len(told.mu.before) > told.most {
+		if len(filter.mu.now) > filter.most || len(filter.mu.before) > filter.most {
 			t.Errorf("step %d: more is remembered than allowed", i)
 		}
 	}
@@ -223,9 +223,9 @@ func TestGivenUpBeyondTheBound(t *testing.T) {
 	}
 }
 
-// seldom accepts a cause once a minute, and its memory is bounded.
-func TestSeldom(t *testing.T) {
-	var s seldom
+// oncePerMinute accepts a cause once a minute, and its memory is bounded.
+func TestOncePerMinute(t *testing.T) {
+	var s oncePerMinute
 	for i, c := range []struct {
 		what string
 		at   int64
@@ -235,10 +235,10 @@ func TestSeldom(t *testing.T) {
 			t.Errorf("step %d: %v", i, got)
 		}
 	}
-	for i := range 3 * seldomMost {
+	for i := range 3 * causesMost {
 		s.now(fmt.Sprint(i), 0)
 	}
-	if len(s.mu.at) > seldomMost {
+	if len(s.mu.at) > causesMost {
 		t.Errorf("%d causes are remembered", len(s.mu.at))
 	}
 }

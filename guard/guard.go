@@ -22,7 +22,7 @@ func New(o Options) (*Guard, error) {
 		return nil, err
 	}
 	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: newArmed(), pace: newPace(o.MaxWCU), failures: make(chan *Problem, 1), checkEach: checkEach, patience: prepareLimit,
-		bad: newToldOnce(), failed: newToldOnce(), given: newGivenUp()}
+		bad: newMessageFilter(), failed: newMessageFilter(), given: newGivenUp()}
 	g.readiness.yes = make(chan struct{})
 	g.wall, g.local = o.clock, o.clock
 	if o.clock == nil {

@@ -129,11 +129,11 @@ func (x *indexing) sweepUnder(ctx context.Context, leases *lease.Leases, l *leas
 	x.share(1)
 	defer x.share(-1)
 	for _, shard := range shards {
-		x.tell(shard, s)
+		x.setSweeper(shard, s)
 	}
 	defer func() {
 		for _, shard := range shards {
-			x.tell(shard, nil)
+			x.setSweeper(shard, nil)
 		}
 	}()
 	return s.run(ctx)
@@ -147,9 +147,9 @@ func (x *indexing) share(more int64) {
 	}
 }
 
-// tell sets the sweeper of a shard, which knows its armed deadlines; nil if there is none any
+// setSweeper sets the sweeper of a shard, which knows its armed deadlines; nil if there is none any
 // longer.
-func (x *indexing) tell(shard string, s *sweeper) {
+func (x *indexing) setSweeper(shard string, s *sweeper) {
 	for {
 		before := x.sweeps.Load()
 		after := map[string]*sweeper{}
@@ -198,12 +198,12 @@ func readWatermark(text string) (mark int64, ok bool) {
 // learnLayout finds the layout: the one that Init has stored, or else the one that the index's
 // items have, as soon as there are any.
 func (x *indexing) learnLayout(ctx context.Context, leases *lease.Leases) error {
-	for told := false; ; told = true {
+	for logged := false; ; logged = true {
 		known, err := x.tryLayout(ctx, leases)
 		if known || err != nil {
 			return err
 		}
-		if !told {
+		if !logged {
 			x.g.log.Info("the index is empty and has no noted layout; waiting for an item", "table", x.g.o.Table, "index", x.index.name)
 		}
 		if err := x.g.sleep(ctx, x.g.now()+x.g.o.Period.Milliseconds(), nil); err != nil {
@@ -272,7 +272,7 @@ func (x *indexing) inspect(ctx context.Context, seen *sightings, item map[string
 		return nil // a projection that an endpoint has invented
 	}
 	if shard, swept := x.layout.shardOf(partition, wholeSeconds(e.at)); swept {
-		if e.at > x.g.now()-settle*1000 {
+		if e.at > x.g.now()-overlap*1000 {
 			return nil
 		}
 		if sweeps := x.sweeps.Load(); sweeps != nil && (*sweeps)[shard] != nil {

@@ -467,7 +467,7 @@ func TestFailedCatchUp(t *testing.T) {
 			ended, end := context.WithCancel(ctx)
 			end()
 			if err := s.catchUp(ended, g.now()); !errors.Is(err, context.Canceled) {
-				return fmt.Errorf("catching up gives %w", err)
+				return fmt.Errorf("catching up: %w", err)
 			}
 			kept = s.caught.Load()
 			return nil
@@ -730,7 +730,7 @@ func TestIndexDryRun(t *testing.T) {
 	r.awaitCount(Spared, 5)
 	r.awaitSwept(w, 1)
 	if n := r.Stats().Counts[Spared]; n != 5 || w.count() != 5 {
-		t.Errorf("%d told, %d left", n, w.count())
+		t.Errorf("%d reported, %d left", n, w.count())
 	}
 }
 
@@ -796,7 +796,7 @@ func TestIndexProblems(t *testing.T) {
 			}
 		})
 	}
-	t.Run("shards of which nobody says how many", func(t *testing.T) {
+	t.Run("an unknown number of shards", func(t *testing.T) {
 		w := newWorld(t, withShards)
 		w.putShard("a", w.in(5), "3")
 		r := w.start(w.indexOptions())

@@ -475,7 +475,7 @@ func (n *initializing) item(ctx context.Context, item map[string]types.Attribute
 			return nil
 		}
 		n.count(func(r *InitReport) { r.Renewed++ })
-		if item, err = n.look(ctx, e.key); err != nil || item == nil {
+		if item, err = n.readItem(ctx, e.key); err != nil || item == nil {
 			return err
 		}
 	}
@@ -529,8 +529,8 @@ func (n *initializing) update(ctx context.Context, e entry) (written bool, err e
 	return written, err
 }
 
-// look reads an item; it returns nil if the item is gone.
-func (n *initializing) look(ctx context.Context, k key) (item map[string]types.AttributeValue, err error) {
+// readItem reads an item; it returns nil if the item is gone.
+func (n *initializing) readItem(ctx context.Context, k key) (item map[string]types.AttributeValue, err error) {
 	err = n.ask.again(ctx, "GetItem", func() (int, *types.ConsumedCapacity, error) {
 		out, err := n.g.db.GetItem(ctx, &dynamodb.GetItemInput{
 			TableName: &n.o.Table, Key: n.g.attributes(k), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,

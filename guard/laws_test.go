@@ -426,7 +426,7 @@ func (s *subject) atLeastOnce(happen func(s *subject, start func() *hand, write 
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	told := map[string]int{}
+	counts := map[string]int{}
 	for _, r := range s.records() {
 		if r.EventName != "REMOVE" {
 			continue
@@ -434,15 +434,15 @@ func (s *subject) atLeastOnce(happen func(s *subject, start func() *hand, write 
 		if mark != "" && !deliver.Expired(&r, "ttl", mark) {
 			s.broke("the record of the removal of %v does not say that it has expired", r.Dynamodb.Keys)
 		}
-		told[fmt.Sprint(r.Dynamodb.Keys["pk"])]++
+		counts[fmt.Sprint(r.Dynamodb.Keys["pk"])]++
 	}
-	for key, n := range told {
+	for key, n := range counts {
 		if n != 1 {
 			s.broke("%d records say that %s was removed, which was written once", n, key)
 		}
 	}
-	if len(told) != len(names) {
-		s.broke("%d records of %d removals", len(told), len(names))
+	if len(counts) != len(names) {
+		s.broke("%d records of %d removals", len(counts), len(names))
 	}
 }
 

@@ -96,7 +96,7 @@ func TestScansLeaveNoLeases(t *testing.T) {
 			set, _, err := s.store.readSettings(t.Context())
 			must(t, err)
 			must(t, s.store.wantScan(t.Context(), set))
-			c.Guard.readiness.runs.(*stream).lookForScan()
+			c.Guard.readiness.runs.(*stream).nudgeScan()
 			time.Sleep(2 * time.Minute)
 			if rows, n := leasesIn(t, w.db, "/scan"), scansC(); len(rows) != 0 || n != 4 {
 				t.Errorf("alone: %v: one more was wanted, and there are %d scans and %v", alone, n, rows)

@@ -50,17 +50,17 @@ func (g *Guard) lookAtWorkers(ctx context.Context, s *Status) error {
 
 // lookAtShares reads the leases of all strategies.
 func (g *Guard) lookAtShares(ctx context.Context, s *Status) error {
-	for _, of := range []string{"stream", "partitions", "scan", "index", "schedule"} {
-		rows, err := lease.New(g.db, "guard/"+g.table.label()+"/"+of, lease.Options{}).Rows(ctx)
+	for _, name := range []string{"stream", "partitions", "scan", "index", "schedule"} {
+		rows, err := lease.New(g.db, "guard/"+g.table.label()+"/"+name, lease.Options{}).Rows(ctx)
 		if err != nil {
 			return err
 		}
-		share := Share{Of: of}
-		for name, r := range rows {
-			if strings.HasPrefix(name, "worker/") || r.Checkpoint == lease.Done || name == layoutName {
+		share := Share{Of: name}
+		for shard, r := range rows {
+			if strings.HasPrefix(shard, "worker/") || r.Checkpoint == lease.Done || shard == layoutName {
 				continue
 			}
-			share.Leases = append(share.Leases, leaseStatus(name, r))
+			share.Leases = append(share.Leases, leaseStatus(shard, r))
 		}
 		sort.Slice(share.Leases, func(i, j int) bool { return share.Leases[i].Name < share.Leases[j].Name })
 		if len(share.Leases) > 0 {

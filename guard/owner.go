@@ -50,7 +50,7 @@ type owner struct {
 	oldest   int64
 	again    int64  // until then, remaining old rows are not tried once more
 	begun    bool   // there was a poll
-	lookedAt int64  // when the last one began, ms
+	polledAt int64  // when the last one began, ms
 	found    bool   // there was something in the table since the watermark was saved
 	inbox    string // where the next poll of the inbox continues
 	starved  bool   // there was no room for all
@@ -69,7 +69,7 @@ func (p *partition) own(ctx context.Context, l *lease.Lease) error {
 	p.begin(o.from)
 	defer p.leave()
 	for {
-		err := p.s.persist(ctx, "Query", func() error { return o.look(ctx) })
+		err := p.s.persist(ctx, "Query", func() error { return o.poll(ctx) })
 		if err == nil {
 			err = o.save(ctx)
 		}
@@ -114,11 +114,11 @@ func (p *partition) endTrackLocked() {
 	clear(p.mu.finished[1])
 }
 
-// look polls: it arms the deadlines within the horizon.
-func (o *owner) look(ctx context.Context) (err error) {
+// poll arms the deadlines within the horizon.
+func (o *owner) poll(ctx context.Context) (err error) {
 	now := o.s.g.now()
 	from, to := o.raise(now)
-	o.starved, o.lookedAt = false, now
+	o.starved, o.polledAt = false, now
 	defer func() {
 		if err != nil {
 			o.lower(from) // the next poll begins there again
@@ -127,7 +127,7 @@ func (o *owner) look(ctx context.Context) (err error) {
 	var minutes []int64
 	// the inbox may have rejected removals
 	if !o.begun || !o.s.alone || o.inbox != "" || o.s.g.given.any() {
-		minutes, err = o.lookIntoInbox(ctx, from, to)
+		minutes, err = o.pollInbox(ctx, from, to)
 	} else {
 		minutes, err = o.minutes(ctx, from, to)
 	}
@@ -135,18 +135,18 @@ func (o *owner) look(ctx context.Context) (err error) {
 		return err
 	}
 	for _, m := range minutes {
-		if err := o.lookInto(ctx, m, max(from, m), min(to, m+minute)); err != nil {
+		if err := o.pollMinute(ctx, m, max(from, m), min(to, m+minute)); err != nil {
 			return err
 		}
 		if o.starved {
 			break
 		}
 	}
-	o.hasLooked(now)
+	o.polled(now)
 	return o.plan(ctx)
 }
 
-func (o *owner) hasLooked(now int64) {
+func (o *owner) polled(now int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.begun = true
@@ -192,8 +192,8 @@ func (o *owner) minutes(ctx context.Context, from, to int64) (all []int64, err e
 	return all, nil
 }
 
-// lookInto arms the deadlines of a minute.
-func (o *owner) lookInto(ctx context.Context, m, from, to int64) error {
+// pollMinute arms the deadlines of a minute.
+func (o *owner) pollMinute(ctx context.Context, m, from, to int64) error {
 	s := o.s.store
 	return s.query(ctx, s.bucket(o.number, m), sortText(from), sortText(to), 0, func(item map[string]types.AttributeValue) bool {
 		r, ok := o.read(item)
@@ -210,9 +210,9 @@ func (o *owner) lookInto(ctx context.Context, m, from, to int64) error {
 	})
 }
 
-// lookIntoInbox arms the deadlines of the inbox. It returns the minutes between two instants that
+// pollInbox arms the deadlines of the inbox. It returns the minutes between two instants that
 // may have deadlines: the directory follows the inbox in the table.
-func (o *owner) lookIntoInbox(ctx context.Context, from, to int64) (minutes []int64, err error) {
+func (o *owner) pollInbox(ctx context.Context, from, to int64) (minutes []int64, err error) {
 	s := o.s.store
 	begin := max(o.inbox, "0")
 	o.inbox = ""
@@ -284,10 +284,10 @@ func (o *owner) wait(ctx context.Context) error {
 			every = min(every, starvedEvery)
 		}
 		// the endpoint's clock may stand still
-		timer := clock.AfterFunc(every+every/4, o.partition.look)
+		timer := clock.AfterFunc(every+every/4, o.partition.nudge)
 		defer timer.Stop()
 		// if the clock leaps past it, there is one poll
-		return o.s.g.sleep(ctx, o.lookedAt+every.Milliseconds(), o.wake)
+		return o.s.g.sleep(ctx, o.polledAt+every.Milliseconds(), o.wake)
 	}
 	for {
 		o.mu.Lock()

@@ -49,7 +49,7 @@ func newPartition(s *stream, number int) *partition {
 	return p
 }
 
-func (p *partition) look() {
+func (p *partition) nudge() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -222,7 +222,7 @@ func (p *partition) arms(at, soon int64) bool {
 		return true
 	}
 	p.mu.loaded, p.mu.next = at, math.MinInt64
-	p.look()
+	p.nudge()
 	return false
 }
 
@@ -246,6 +246,6 @@ func (p *partition) learn(minute int64) {
 	p.mu.known[minute] = true
 	if p.mu.owned && minute-p.s.ahead() < p.mu.next {
 		p.mu.next = minute - p.s.ahead()
-		p.look()
+		p.nudge()
 	}
 }

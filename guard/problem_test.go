@@ -41,7 +41,7 @@ func TestProblems(t *testing.T) {
 		{name: "unknown credentials", breaks: refuse("DescribeTable", "UnrecognizedClientException"), want: Credentials},
 		{name: "may not delete", breaks: refuse("DeleteItem", "AccessDeniedException"), later: func(*world) {}, want: AccessDenied},
 		{name: "credentials expire", breaks: refuse("DeleteItem", "ExpiredTokenException"), later: func(*world) {}, want: Credentials},
-		{name: "nobody there", breaks: func(w *world) {
+		{name: "no endpoint", breaks: func(w *world) {
 			w.via(func(*http.Request, func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 				return nil, errors.New("connection refused")
 			})

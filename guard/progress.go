@@ -39,8 +39,8 @@ type Progress struct {
 	Within time.Duration // of BoundingTime: the remaining uncertainty of the endpoint's clock
 }
 
-// tell calls Options.Progress, if set.
-func (g *Guard) tell(p Progress) {
+// report calls Options.Progress, if set.
+func (g *Guard) report(p Progress) {
 	if g.o.Progress != nil {
 		g.o.Progress(p)
 	}
@@ -53,9 +53,9 @@ type track struct {
 	until ending
 	mu    struct {
 		sync.Mutex
-		parts []*trackPart
-		left  int64 // units of this round that were done of parts which this worker has no more
-		told  bool  // something of this round
+		parts    []*trackPart
+		left     int64 // units of this round that were done of parts which this worker has no more
+		reported bool  // something of this round
 	}
 }
 
@@ -65,7 +65,7 @@ type ending int
 const (
 	allThrough ending = iota // when all parts have been gone through
 	// when over is called: parts may be others', or begin when others have ended
-	overIsTold
+	overIsCalled
 	roundByRound // again and again, when each part has been gone through once more
 )
 
@@ -98,7 +98,7 @@ func (p *trackPart) add(units int) {
 	} else {
 		p.done += int64(units)
 	}
-	p.t.tellLocked(Progress{})
+	p.t.reportLocked(Progress{})
 }
 
 // end notes that the part has been gone through.
@@ -110,11 +110,11 @@ func (p *trackPart) end() {
 		p.ahead = 0
 	}
 	p.through = true
-	if t.until == overIsTold || slices.ContainsFunc(t.mu.parts, func(other *trackPart) bool { return !other.through }) {
+	if t.until == overIsCalled || slices.ContainsFunc(t.mu.parts, func(other *trackPart) bool { return !other.through }) {
 		return
 	}
-	t.tellLocked(Progress{Ended: true})
-	t.mu.told, t.mu.left = false, 0
+	t.reportLocked(Progress{Ended: true})
+	t.mu.reported, t.mu.left = false, 0
 	if t.until == allThrough {
 		t.mu.parts = nil
 	}
@@ -131,15 +131,15 @@ func (p *trackPart) leave() {
 	if p.through && t.until != roundByRound {
 		return // it still counts while other parts are unfinished
 	}
-	if busy := slices.ContainsFunc(t.mu.parts, func(other *trackPart) bool { return other != p && !other.through }); t.mu.told && !busy {
-		t.tellLocked(Progress{Left: true})
-		t.mu.told = false
+	if busy := slices.ContainsFunc(t.mu.parts, func(other *trackPart) bool { return other != p && !other.through }); t.mu.reported && !busy {
+		t.reportLocked(Progress{Left: true})
+		t.mu.reported = false
 		if t.until == allThrough {
 			t.mu.parts = nil
 		}
 	}
 	t.mu.parts = slices.DeleteFunc(t.mu.parts, func(other *trackPart) bool { return other == p })
-	if t.mu.left += p.done; len(t.mu.parts) == 0 && t.until != overIsTold {
+	if t.mu.left += p.done; len(t.mu.parts) == 0 && t.until != overIsCalled {
 		t.mu.left = 0
 	}
 }
@@ -149,12 +149,12 @@ func (t *track) over() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.mu.parts) > 0 {
-		t.tellLocked(Progress{Ended: true})
+		t.reportLocked(Progress{Ended: true})
 	}
 }
 
-// tellLocked reports the sum of the parts.
-func (t *track) tellLocked(p Progress) {
+// reportLocked reports the sum of the parts.
+func (t *track) reportLocked(p Progress) {
 	p.Doing, p.Unit, p.Done = t.doing, "items", t.mu.left
 	known := true
 	for _, part := range t.mu.parts {
@@ -172,6 +172,6 @@ func (t *track) tellLocked(p Progress) {
 	if !known {
 		p.Total = 0
 	}
-	t.mu.told = true
-	t.g.tell(p)
+	t.mu.reported = true
+	t.g.report(p)
 }

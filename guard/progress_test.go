@@ -14,7 +14,7 @@ type progresses struct {
 	all []Progress // guarded by mu
 }
 
-func (p *progresses) told(one Progress) {
+func (p *progresses) add(one Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all = append(p.all, one)
@@ -89,15 +89,15 @@ func TestProgress(t *testing.T) {
 					w.putWindowed(fmt.Sprint(i), ttl)
 				}
 			}
-			var told progresses
+			var reported progresses
 			o := c.options(w)
-			o.Segments, o.Progress = 1, told.told
+			o.Segments, o.Progress = 1, reported.add
 			start := w.start
 			if o.Strategy == Index { // the patrol may be there first
 				start = w.startSweeps
 			}
 			r := start(o)
-			if got := told.last(r, c.want.Doing); got != c.want {
+			if got := reported.last(r, c.want.Doing); got != c.want {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
 		})
@@ -110,15 +110,15 @@ func TestProgressByRounds(t *testing.T) {
 	g, err := New(newWorld(t).options(Scan))
 	must(t, err)
 	g.items.Store(1000)
-	var told progresses
-	g.o.Progress = told.told
+	var reported progresses
+	g.o.Progress = reported.add
 	passes := &track{g: g, doing: WholeScan, until: roundByRound}
 	want := func(all ...Progress) {
 		t.Helper()
 		for i := range all {
 			all[i].Doing, all[i].Unit = WholeScan, "items"
 		}
-		if got := told.take(WholeScan); !slices.Equal(got, all) {
+		if got := reported.take(WholeScan); !slices.Equal(got, all) {
 			t.Errorf("got  %+v\nwant %+v", got, all)
 		}
 	}
@@ -149,13 +149,13 @@ func TestProgressByRounds(t *testing.T) {
 func TestProgressOfOneScan(t *testing.T) {
 	g, err := New(newWorld(t).options(Stream))
 	must(t, err)
-	var told progresses
-	g.o.Progress = told.told
-	(&track{g: g, doing: FirstScan, until: overIsTold}).over()
-	if got := told.take(FirstScan); len(got) > 0 {
-		t.Errorf("nothing was done, and it tells %+v", got)
+	var reported progresses
+	g.o.Progress = reported.add
+	(&track{g: g, doing: FirstScan, until: overIsCalled}).over()
+	if got := reported.take(FirstScan); len(got) > 0 {
+		t.Errorf("nothing was done, and it reports %+v", got)
 	}
-	scan := &track{g: g, doing: FirstScan, until: overIsTold}
+	scan := &track{g: g, doing: FirstScan, until: overIsCalled}
 	a, b := scan.part(0, 2), scan.part(0, 2)
 	a.add(5)
 	a.end()
@@ -168,7 +168,7 @@ func TestProgressOfOneScan(t *testing.T) {
 	c.leave()
 	scan.over()
 	var got []string
-	for _, p := range told.take(FirstScan) {
+	for _, p := range reported.take(FirstScan) {
 		got = append(got, fmt.Sprint(p.Done, p.Ended, p.Left))
 	}
 	if want := []string{"5 false false", "8 false false", "8 false true", "10 false false", "10 true false"}; !slices.Equal(got, want) {
@@ -180,18 +180,18 @@ func TestProgressOfOneScan(t *testing.T) {
 func TestProgressOfTheClock(t *testing.T) {
 	w := newWorld(t, overHTTP, inRealTime)
 	w.put("a", w.in(3))
-	var told progresses
+	var reported progresses
 	o := w.scanOptions()
-	o.Progress = told.told
+	o.Progress = reported.add
 	r := w.start(o)
 	var all []Progress
 	r.await("the clock is known", func() bool {
-		all = append(all, told.take(BoundingTime)...)
+		all = append(all, reported.take(BoundingTime)...)
 		return len(all) > 0 && (all[len(all)-1].Ended || all[len(all)-1].Left)
 	})
 	for _, p := range all {
 		if p.Unit != "ms" || p.Total < rough-narrow || p.Within <= 0 || p.Done < 0 || p.Ended != (p.Within <= narrow*time.Millisecond) {
-			t.Errorf("it tells %+v", p)
+			t.Errorf("it reports %+v", p)
 		}
 	}
 }

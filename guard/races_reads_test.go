@@ -412,13 +412,13 @@ func (r *race) lag(w *hand, g *gate) {
 // resumes at a checkpoint, or from an index with eventual consistency. Pages of records are small,
 // so that an item's records are in several.
 type postman struct {
-	s    *subject
-	mu   sync.Mutex
-	on   bool
-	dice *rand.Rand        // guarded by mu, as are all
-	of   map[string][]page // the pages of a shard, a partition or a segment so far, in order
-	from map[string]string // the shard of an iterator
-	told [2]int            // repeated pages, and old ones
+	s        *subject
+	mu       sync.Mutex
+	on       bool
+	dice     *rand.Rand        // guarded by mu, as are all
+	of       map[string][]page // the pages of a shard, a partition or a segment so far, in order
+	from     map[string]string // the shard of an iterator
+	repeated [2]int            // repeated pages, and old ones
 }
 
 func newPostman(s *subject, dice *rand.Rand) *postman {
@@ -478,16 +478,16 @@ func (p *postman) send(r *request) (*http.Response, error) {
 // again chooses an earlier page, or none.
 func (p *postman) again(place, iterator string) (body []byte, old page) {
 	pages := p.of[place]
-	if !p.on || len(pages) == 0 || p.told != [2]int{} && p.dice.IntN(3) > 0 {
+	if !p.on || len(pages) == 0 || p.repeated != [2]int{} && p.dice.IntN(3) > 0 {
 		return nil, page{}
 	}
 	old = pages[p.dice.IntN(len(pages))]
 	body = old.body
 	if iterator == "" || p.dice.IntN(2) == 0 { // of a shard, all following pages are repeated, too
-		p.told[0]++
+		p.repeated[0]++
 		return body, old
 	}
-	p.told[1]++
+	p.repeated[1]++
 	var members map[string]json.RawMessage
 	must(p.s.t, json.Unmarshal(body, &members))
 	members["NextShardIterator"], _ = json.Marshal(iterator)
@@ -496,17 +496,17 @@ func (p *postman) again(place, iterator string) (body []byte, old page) {
 }
 
 func (p *postman) keep(place string, one page) {
-	var told struct {
+	var content struct {
 		NextShardIterator string
 		Records, Items    []json.RawMessage
 	}
-	if json.Unmarshal(one.body, &told) != nil {
+	if json.Unmarshal(one.body, &content) != nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.from[told.NextShardIterator] = place
-	if len(told.Records)+len(told.Items) == 0 {
+	p.from[content.NextShardIterator] = place
+	if len(content.Records)+len(content.Items) == 0 {
 		return
 	}
 	if p.of[place] = append(p.of[place], one); len(p.of[place]) > pagesKept {
@@ -524,13 +524,13 @@ func (p *postman) note(r *request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var asked, told struct{ ShardId, ShardIterator string }
-	if json.Unmarshal([]byte(r.body), &asked) != nil || json.Unmarshal(one.body, &told) != nil {
+	var asked, content struct{ ShardId, ShardIterator string }
+	if json.Unmarshal([]byte(r.body), &asked) != nil || json.Unmarshal(one.body, &content) != nil {
 		return one.response(r, one.body), nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.from[told.ShardIterator] = asked.ShardId
+	p.from[content.ShardIterator] = asked.ShardId
 	return one.response(r, one.body), nil
 }
 
@@ -549,9 +549,9 @@ func TestForcedRedelivery(t *testing.T) {
 			for i := range rounds() {
 				s.newRace(dice, number+i).redelivery(w, p)
 			}
-			s.t.Logf("%d pages were given again with what followed, and %d alone", p.told[0], p.told[1])
+			s.t.Logf("%d pages were repeated with what followed, and %d alone", p.repeated[0], p.repeated[1])
 			if p.given() == 0 {
-				s.broke("no page was given again")
+				s.broke("no page was repeated")
 			}
 		})
 		// an old page of the index is of items that were dealt with
@@ -568,8 +568,8 @@ func (r *race) redelivery(w *hand, p *postman) {
 	}
 	p.setOn(true)
 	defer p.setOn(false)
-	told := p.given()
-	for step := 0; step < 3 || step < 10 && p.given() == told; step++ {
+	content := p.given()
+	for step := 0; step < 3 || step < 10 && p.given() == content; step++ {
 		r.turn(names)
 		r.advance(racePeriod / 10)
 		time.Sleep(10 * time.Millisecond) // the worker finds some of them
@@ -589,5 +589,5 @@ func (r *race) redelivery(w *hand, p *postman) {
 func (p *postman) given() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.told[0] + p.told[1]
+	return p.repeated[0] + p.repeated[1]
 }

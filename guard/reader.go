@@ -241,11 +241,11 @@ func (s *stream) storeBatches(ctx context.Context, puts, drops []*row) error {
 	n := len(puts) + len(drops)
 	return inParallel((n+batchMax-1)/batchMax, func(i int) error {
 		from, to := i*batchMax, min((i+1)*batchMax, n)
-		some, others := puts[min(from, len(puts)):min(to, len(puts))], drops[max(from-len(puts), 0):max(to-len(puts), 0)]
+		putsHere, dropsHere := puts[min(from, len(puts)):min(to, len(puts))], drops[max(from-len(puts), 0):max(to-len(puts), 0)]
 		var again []types.WriteRequest
 		return s.persist(ctx, "BatchWriteItem", func() (err error) {
 			if again == nil {
-				again, err = s.store.batch(ctx, some, others)
+				again, err = s.store.batch(ctx, putsHere, dropsHere)
 			} else {
 				again, err = s.store.write(ctx, again)
 			}

@@ -40,8 +40,8 @@ func (g *Guard) remove(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range g.o.Concurrency {
 		workers.Go(func() {
-			for some := range jobs {
-				g.attempt(work, some)
+			for batch := range jobs {
+				g.attempt(work, batch)
 			}
 		})
 	}
@@ -56,18 +56,18 @@ func (g *Guard) remove(ctx context.Context) {
 // pump passes due entries to the workers, in the order of their deadlines.
 func (g *Guard) pump(ctx context.Context, jobs chan<- []removal) error {
 	for {
-		some, next := g.armed.take(g.now(), max(g.o.Batch, 1))
-		if len(some) == 0 {
+		batch, next := g.armed.take(g.now(), max(g.o.Batch, 1))
+		if len(batch) == 0 {
 			if err := g.sleep(ctx, next, g.armed.wake); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := g.pace.wait(ctx, len(some)); err != nil {
+		if err := g.pace.wait(ctx, len(batch)); err != nil {
 			return err
 		}
 		select {
-		case jobs <- some:
+		case jobs <- batch:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -75,17 +75,17 @@ func (g *Guard) pump(ctx context.Context, jobs chan<- []removal) error {
 }
 
 // attempt makes an attempt at removals.
-func (g *Guard) attempt(ctx context.Context, some []removal) {
-	some = g.withoutResting(some)
+func (g *Guard) attempt(ctx context.Context, batch []removal) {
+	batch = g.withoutResting(batch)
 	switch {
 	case g.o.DryRun:
-		for _, f := range some {
+		for _, f := range batch {
 			g.spare(ctx, f)
 		}
-	case len(some) > 1:
-		g.removeAll(ctx, some)
+	case len(batch) > 1:
+		g.removeAll(ctx, batch)
 	default:
-		for _, f := range some {
+		for _, f := range batch {
 			g.removeOne(ctx, f)
 		}
 	}

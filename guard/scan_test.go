@@ -162,7 +162,7 @@ func TestScanResumes(t *testing.T) {
 		}
 		return n > 0
 	})
-	r.await("what has expired is gone", func() bool { return !w.has("expired") })
+	r.await("the expired item is gone", func() bool { return !w.has("expired") })
 	if in := tap.of("Scan")[before].(*dynamodb.ScanInput); in.ExclusiveStartKey == nil {
 		t.Error("it has begun at the beginning")
 	}
@@ -305,6 +305,6 @@ func TestScanSparesOnce(t *testing.T) {
 	pass(5)
 	r.awaitCount(Spared, 2)
 	if n := r.Stats().Counts[Spared]; n != 2 {
-		t.Errorf("it is told of %d times", n)
+		t.Errorf("it is reported %d times", n)
 	}
 }

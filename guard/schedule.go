@@ -194,7 +194,7 @@ func (x *scheduling) scanTable(ctx context.Context, label string, again bool) er
 	for i := range min(x.g.o.Segments, leasesMost) {
 		names = append(names, schedulePrefix+strconv.Itoa(i))
 	}
-	all := &track{g: x.g, doing: FirstScan, until: overIsTold}
+	all := &track{g: x.g, doing: FirstScan, until: overIsCalled}
 	if again {
 		all.doing = WholeScan
 	}
@@ -262,7 +262,7 @@ func (x *scheduling) items(ctx context.Context, items []map[string]types.Attribu
 	err := x.g.sideBySide(ctx, len(items), func(i int) error {
 		e, has := x.g.entryOf(items[i])
 		if has && !x.soon(e) {
-			if err := x.settle(ctx, e); err != nil {
+			if err := x.reconcile(ctx, e); err != nil {
 				return err
 			}
 		}
@@ -337,18 +337,18 @@ func (g *Guard) newsOf(r *streamtypes.Record) (n news, err error) {
 
 // fieldsOf are the attributes of an image that a deadline is made of.
 func fieldsOf[V any](g *Guard, image map[string]V) map[string]V {
-	some := map[string]V{}
+	fields := map[string]V{}
 	for _, name := range append(g.table.names(), g.o.Attribute, g.o.Version) {
 		if v, has := image[name]; has {
-			some[name] = v
+			fields[name] = v
 		}
 	}
-	return some
+	return fields
 }
 
 // changes gathers records by item, in the order in which the items first occur.
 func (s *schedules) changes(label string, n int, read func(i int) (news, error)) (all []*change, err error) {
-	of := map[key]*change{}
+	byKey := map[key]*change{}
 	var first, last []news // by change
 	// a record before the last had a deadline, so there may be a schedule if it was handled before
 	var between []bool
@@ -362,16 +362,16 @@ func (s *schedules) changes(label string, n int, read func(i int) (news, error))
 		if err != nil {
 			return nil, fmt.Errorf("record %s: %w", r.sequence, err)
 		}
-		if of[k] == nil {
-			of[k] = &change{key: k, same: true}
+		if byKey[k] == nil {
+			byKey[k] = &change{key: k, same: true}
 			place[k] = len(all)
-			all, first, last, between = append(all, of[k]), append(first, r), append(last, r), append(between, false)
+			all, first, last, between = append(all, byKey[k]), append(first, r), append(last, r), append(between, false)
 		} else if _, _, err := deadline(last[place[k]].new[s.g.o.Attribute]); err == nil {
 			between[place[k]] = true
 		}
 		last[place[k]] = r
-		of[k].records = append(of[k].records, i)
-		of[k].same = of[k].same && s.unchanged(r)
+		byKey[k].records = append(byKey[k].records, i)
+		byKey[k].same = byKey[k].same && s.unchanged(r)
 	}
 	for i, c := range all {
 		c.origin = origin{label, last[i].sequence}
@@ -389,17 +389,17 @@ func (s *schedules) changes(label string, n int, read func(i int) (news, error))
 // together that proves nothing: the first of them may have been handled before, and be delivered
 // again with the others.
 func (s *schedules) unchanged(r news) bool {
-	was, _, err := deadline(r.old[s.g.o.Attribute])
-	is, _, none := deadline(r.new[s.g.o.Attribute])
-	if err != nil || none != nil || was != is {
+	before, _, err := deadline(r.old[s.g.o.Attribute])
+	after, _, none := deadline(r.new[s.g.o.Attribute])
+	if err != nil || none != nil || before != after {
 		return false
 	}
 	if s.g.o.Version == "" {
 		return true
 	}
-	before, _ := versionOf(r.old[s.g.o.Version])
-	after, _ := versionOf(r.new[s.g.o.Version])
-	return before == after
+	versionBefore, _ := versionOf(r.old[s.g.o.Version])
+	versionAfter, _ := versionOf(r.new[s.g.o.Version])
+	return versionBefore == versionAfter
 }
 
 // follow updates an item's schedule. It calls done when nothing remains to be done.
@@ -439,21 +439,21 @@ func (s *schedules) follow(ctx context.Context, c *change, done func()) error {
 func (s *schedules) outdated(c *change) bool {
 	s.armed.Lock()
 	defer s.armed.Unlock()
-	of, is := s.armed.of[c.key]
-	return is && of.origin.stream == c.origin.stream && of.origin.newer(c.origin)
+	last, found := s.armed.byKey[c.key]
+	return found && last.origin.stream == c.origin.stream && last.origin.newer(c.origin)
 }
 
 func (s *schedules) note(c *change) {
 	s.armed.Lock()
 	defer s.armed.Unlock()
-	s.armed.of[c.key] = c
+	s.armed.byKey[c.key] = c
 }
 
 // forget removes a change whose entry has ended.
 func (s *schedules) forget(c *change) {
 	s.armed.Lock()
 	defer s.armed.Unlock()
-	if s.armed.of[c.key] == c {
-		delete(s.armed.of, c.key)
+	if s.armed.byKey[c.key] == c {
+		delete(s.armed.byKey, c.key)
 	}
 }

@@ -39,7 +39,7 @@ type schedules struct {
 		sync.Mutex
 		// by key, the changes that armed the items which guard removes itself, until they have
 		// ended
-		of map[key]*change
+		byKey map[key]*change
 	}
 }
 
@@ -50,14 +50,14 @@ const (
 	// before a call is made again; then twice as long each time
 	schedulePause  = 100 * time.Millisecond
 	schedulePauses = 5 * time.Second // at most
-	scheduleTold   = time.Second     // a pause of that length is worth a warning
+	scheduleLogged = time.Second     // a pause of that length is worth a warning
 	// how often others may change a schedule while it is brought in line
 	disagreements = 20
 )
 
 func newSchedules(g *Guard) *schedules {
 	s := &schedules{g: g, group: ScheduleGroup(g.table.name)}
-	s.armed.of = map[key]*change{}
+	s.armed.byKey = map[key]*change{}
 	return s
 }
 
@@ -195,10 +195,10 @@ func (s *schedules) put(ctx context.Context, e entry, o origin) error {
 	return fmt.Errorf("schedule %s in group %s keeps changing", *in.Name, s.group)
 }
 
-// settle makes the schedule of an item that a scan has found, for its present deadline. An existing
-// schedule may be newer than the scan's read. So the item is then read again, also after the
-// change, since the next record may have been handled in between.
-func (s *schedules) settle(ctx context.Context, e entry) error {
+// reconcile makes the schedule of an item that a scan has found, for its present deadline. An
+// existing schedule may be newer than the scan's read. So the item is then read again, also after
+// the change, since the next record may have been handled in between.
+func (s *schedules) reconcile(ctx context.Context, e entry) error {
 	for range disagreements {
 		in, err := s.request(e, origin{})
 		if err != nil {
@@ -372,7 +372,7 @@ func (s *schedules) ask(ctx context.Context, operation string, call func() error
 			return p
 		}
 		s.g.observe(Event{What: Throttled, Err: err})
-		if pause >= scheduleTold {
+		if pause >= scheduleLogged {
 			s.g.log.Warn("no answer; trying again", "table", s.g.o.Table, "operation", operation, "error", err, "after", pause)
 		}
 		clock.Pause(pause/2+rand.N(pause/2), ctx.Done())

@@ -56,10 +56,10 @@ func (s *store) readSettings(ctx context.Context) (set settings, ok bool, err er
 	return set, true, nil
 }
 
-// settle returns the settings, and creates them if there are none. If the table has a new stream,
-// guard follows that from now on. Changes between the two streams may be missing, so it also
-// requests a scan.
-func (s *store) settle(ctx context.Context, now int64, stream string) (settings, error) {
+// ensureSettings returns the settings, and creates them if there are none. If the table has a new
+// stream, guard follows that from now on. Changes between the two streams may be missing, so it
+// also requests a scan.
+func (s *store) ensureSettings(ctx context.Context, now int64, stream string) (settings, error) {
 	for {
 		set, ok, err := s.readSettings(ctx)
 		switch {

@@ -14,15 +14,15 @@ func TestSightingsForgetNothingInBetween(t *testing.T) {
 	s := newSightings(g)
 	e := entry{key: "k", at: 1000}
 	s.see(e)
-	for _, as := range []outcome{removed, refused, failed, spared} {
+	for _, how := range []outcome{removed, refused, failed, spared} {
 		flights, _ := g.armed.take(e.at, 1)
 		if len(flights) != 1 {
 			t.Fatalf("%d entries are due", len(flights))
 		}
-		g.armed.end(flights[0], as)
+		g.armed.end(flights[0], how)
 		s.see(e)
 		if _, next := g.armed.take(e.at, 0); next <= e.at {
-			t.Errorf("armed again before it was told that it was %d", as)
+			t.Errorf("armed again after it was %d", how)
 		}
 		e.at += 1000 // another deadline is news
 		s.see(e)

@@ -89,7 +89,7 @@ func TestSilence(t *testing.T) {
 				}
 				s.mu.Lock()
 				if s.held == 0 || s.longest != answerLimit || s.waits > 15*time.Minute {
-					t.Errorf("%d requests were given up, at the latest after %v beyond their waits, which were up to %v", s.held, s.longest, s.waits)
+					t.Errorf("%d requests were cancelled, at the latest after %v beyond their waits, which were up to %v", s.held, s.longest, s.waits)
 				}
 				s.mu.Unlock()
 				if n := log.count("WARN"); n == 0 || n > 400 {

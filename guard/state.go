@@ -26,10 +26,10 @@ type Guard struct {
 	table    *table                  // found by Run
 	armed    *armed
 	pace     *pace
-	bad      *toldOnce // values that are no deadlines
-	failed   *toldOnce // rejected removals that were logged
+	bad      *messageFilter // values that are no deadlines
+	failed   *messageFilter // rejected removals that were logged
 	given    *givenUp
-	passing  seldom // logged causes of transient failures
+	passing  oncePerMinute // logged causes of transient failures
 	counts   counts
 	late     latenesses
 	units    unitsConsumed

@@ -7,16 +7,16 @@ import (
 
 // Stats is the work of a guard since New, and its present state.
 type Stats struct {
-	Strategy Strategy            // the running one; Auto before Ready
-	Counts   [whatCount]int64    // events by What; Consumed counts responses, not units
-	Lateness Lateness            // of removals
-	Read     float64             // units consumed by reads, as far as responses contain them
-	Write    float64             // and by writes
-	Armed    int                 // deadlines that are waited for in memory
-	Due      int                 // armed deadlines that have passed
-	Overdue  time.Duration       // age of the oldest of those
-	Next     time.Time           // the earliest deadline that is not past; zero: none
-	Upcoming [UpcomingSpan]int64 // armed deadlines per minute from now on
+	Strategy Strategy           // the running one; Auto before Ready
+	Counts   [whatCount]int64   // events by What; Consumed counts responses, not units
+	Lateness Lateness           // of removals
+	Read     float64            // units consumed by reads, as far as responses contain them
+	Write    float64            // and by writes
+	Armed    int                // deadlines that are waited for in memory
+	Due      int                // armed deadlines that have passed
+	Overdue  time.Duration      // age of the oldest of those
+	Next     time.Time          // the earliest deadline that is not past; zero: none
+	Upcoming [LookMinutes]int64 // armed deadlines per minute from now on
 	// items whose last removal the endpoint or the archive rejected; guard retries with growing
 	// pauses
 	GivenUp int
@@ -26,8 +26,8 @@ type Stats struct {
 	Ahead [2]time.Duration
 }
 
-// UpcomingSpan is the number of minutes in Stats.Upcoming.
-const UpcomingSpan = 60
+// LookMinutes is the number of minutes in Stats.Upcoming, and the maximum that Look counts.
+const LookMinutes = 60
 
 // Prices of us-east-1 on demand, standard table class, since November 2024: dollars per million
 // units. Other regions and provisioned capacity differ.
@@ -117,7 +117,7 @@ func (a *armed) tally(now int64, s *Stats) {
 				oldest = min(oldest, slot.at)
 			default:
 				next = min(next, slot.at)
-				if minute := (slot.at - now) / 60_000; minute < UpcomingSpan {
+				if minute := (slot.at - now) / 60_000; minute < LookMinutes {
 					s.Upcoming[minute]++
 				}
 			}

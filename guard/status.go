@@ -104,13 +104,13 @@ func (g *Guard) Report(ctx context.Context) {
 	g.forgetSilent(ctx, leases)
 	since := g.shownNow()
 	var row *lease.Lease
-	for told := false; ctx.Err() == nil; clock.Pause(reportEvery, ctx.Done()) {
+	for logged := false; ctx.Err() == nil; clock.Pause(reportEvery, ctx.Done()) {
 		text, err := json.Marshal(g.worker(since))
 		if err == nil {
 			row, err = writeStatus(ctx, leases, row, string(text))
 		}
-		if err != nil && ctx.Err() == nil && !told {
-			told = true
+		if err != nil && ctx.Err() == nil && !logged {
+			logged = true
 			g.log.Warn("mayfly guard status will not show this worker", "table", g.o.Table, "error", err)
 		}
 	}
@@ -201,9 +201,6 @@ func (w What) String() string {
 }
 
 const (
-	// LookMinutes is the maximum number of minutes that Look counts.
-	LookMinutes = UpcomingSpan
-
 	// queries of Look for upcoming deadlines; if it needs more, it counts fewer minutes
 	lookQueries = 4_000
 	pastWindows = 60 // windows in which Look counts the backlog

@@ -155,7 +155,7 @@ func (s *stream) begin(ctx context.Context) error {
 	if _, err := ensure.Table(ctx, s.store.db, deadlinesSpec); err != nil {
 		return s.g.atStart("CreateTable of "+deadlinesTable, err)
 	}
-	set, err := s.store.settle(ctx, s.g.now(), s.g.table.stream)
+	set, err := s.store.ensureSettings(ctx, s.g.now(), s.g.table.stream)
 	if err != nil {
 		return s.g.atStart("GetItem and PutItem on "+deadlinesTable, err)
 	}
@@ -214,7 +214,7 @@ func (s *stream) noStream(message string) *Problem {
 // leases returns the leases of a kind of share.
 func (s *stream) leases(of string) *lease.Leases {
 	o := s.leaseOptions()
-	o.CrewChanged = s.lookAll
+	o.CrewChanged = s.nudgeAll
 	o.Fatal = func(err error) bool { return s.problem("PutItem and Query on "+lease.TableName, err) != nil }
 	return lease.New(s.store.db, s.name(of), o)
 }
@@ -260,11 +260,11 @@ func (s *stream) watchTable(ctx context.Context) error {
 	}
 }
 
-// lookAll wakes all owners of this worker, because another worker has come or gone. The deadlines
+// nudgeAll wakes all owners of this worker, because another worker has come or gone. The deadlines
 // that a departed reader had armed are gone with it.
-func (s *stream) lookAll() {
+func (s *stream) nudgeAll() {
 	for _, p := range s.parts {
-		p.look()
+		p.nudge()
 	}
 }
 

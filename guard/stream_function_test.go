@@ -105,7 +105,7 @@ func TestStreamRecords(t *testing.T) {
 	w.put("gone", w.in(-100))
 	handle()
 	if w.has("gone") {
-		t.Error("what has expired is there")
+		t.Error("an expired item is there")
 	}
 	w.put("b", w.in(100))
 	w.renew("b", w.in(200))

@@ -121,7 +121,7 @@ func TestStreamShardRollover(t *testing.T) {
 	w.fill("gone", 200, w.in(5))
 	w.settle()
 	w.advance(9 * time.Second)
-	await(t, "what is due is gone", func() bool { return w.count() == 200 })
+	await(t, "all due items are gone", func() bool { return w.count() == 200 })
 	w.settle()
 	w.advance(20 * time.Second)
 	w.settle()
@@ -371,7 +371,7 @@ func TestStreamTriesAgainWhatWasGivenUp(t *testing.T) {
 	w.advance(10 * time.Second)
 	for range 3 {
 		before := g.Stats().Counts[Failed]
-		inTime("it is given up", func() bool { return g.Stats().Counts[Failed] > before })
+		inTime("it is rejected", func() bool { return g.Stats().Counts[Failed] > before })
 	}
 	must(t, g.stop())
 	g = w.start(w.options(Stream))

@@ -104,7 +104,7 @@ func (w *world) crash(o Options, round, calls int) bool {
 	p.setCut(true)
 	_ = r.stop()
 	if !w.has(name("changed")) {
-		w.t.Fatalf("in round %d, what was renewed is gone", round)
+		w.t.Fatalf("in round %d, a renewed item is gone", round)
 	}
 	return died
 }

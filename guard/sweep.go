@@ -16,8 +16,8 @@ import (
 const (
 	// s before the present that every sweep repeats: an index lags its table, and items may be
 	// written after their expiry
-	settle     = 5 * 60
-	settleMost = 16 // maximum number of repeated windows, if they are short
+	overlap     = 5 * 60
+	overlapMost = 16 // maximum number of repeated windows, if they are short
 	// maximum number of windows to catch up; the patrol finds older deadlines
 	catchUpMost = 10_000
 	firstBack   = 86_400 // s that a first sweep reaches back
@@ -117,7 +117,7 @@ func (s *sweeper) once(ctx context.Context, now, ahead int64) error {
 		return err
 	}
 	// the endpoint's clock may have gone back
-	low, high := min(s.swept, now)/1000-s.settle(), wholeSeconds(ahead)
+	low, high := min(s.swept, now)/1000-s.overlap(), wholeSeconds(ahead)
 	// after a machine has slept for a year
 	if s.layout.windows() {
 		low = max(low, high-catchUpMost*s.layout.Granularity)
@@ -131,12 +131,12 @@ func (s *sweeper) once(ctx context.Context, now, ahead int64) error {
 	return nil
 }
 
-// settle is how many seconds before the last sweep the next one begins.
-func (s *sweeper) settle() int64 {
+// overlap returns how many seconds before the last sweep the next one begins.
+func (s *sweeper) overlap() int64 {
 	if s.layout.windows() {
-		return min(settle, settleMost*s.layout.Granularity)
+		return min(overlap, overlapMost*s.layout.Granularity)
 	}
-	return settle
+	return overlap
 }
 
 // heal queries all overdue deadlines, however they were missed, if that is one query per shard.
@@ -150,7 +150,7 @@ func (s *sweeper) heal(ctx context.Context, now int64) error {
 
 // catchUp queries the deadlines from the watermark up to an instant.
 func (s *sweeper) catchUp(ctx context.Context, until int64) error {
-	low := s.caught.Load()/1000 - s.settle()
+	low := s.caught.Load()/1000 - s.overlap()
 	if !s.layout.windows() {
 		low = 0
 		s.healed = until

@@ -119,18 +119,18 @@ func (t *table) keyOf(item map[string]types.AttributeValue) (key, error) {
 // example from another table's checkpoint.
 func (t *table) attributes(k key) map[string]types.AttributeValue {
 	item := make(map[string]types.AttributeValue, len(t.keys))
-	rest := string(k)
+	tail := string(k)
 	for _, a := range t.keys {
-		if len(rest) == 0 || rest[0] != a.kind[0] {
+		if len(tail) == 0 || tail[0] != a.kind[0] {
 			return nil
 		}
 		var head [binary.MaxVarintLen64]byte
-		size, n := binary.Uvarint(head[:copy(head[:], rest[1:])])
-		if n <= 0 || size > uint64(len(rest)-1-n) {
+		size, n := binary.Uvarint(head[:copy(head[:], tail[1:])])
+		if n <= 0 || size > uint64(len(tail)-1-n) {
 			return nil
 		}
-		value := rest[1+n : 1+n+int(size)]
-		rest = rest[1+n+int(size):]
+		value := tail[1+n : 1+n+int(size)]
+		tail = tail[1+n+int(size):]
 		switch a.kind {
 		case types.ScalarAttributeTypeS:
 			item[a.name] = attr.S(value)
@@ -140,7 +140,7 @@ func (t *table) attributes(k key) map[string]types.AttributeValue {
 			item[a.name] = attr.B([]byte(value))
 		}
 	}
-	if rest != "" {
+	if tail != "" {
 		return nil
 	}
 	return item

@@ -23,10 +23,10 @@ const (
 
 // watcher checks the table and the endpoint's clock.
 type watcher struct {
-	g      *Guard
-	looked time.Duration // when the table was described last, by elapsed
-	barren int           // successive probes that did not narrow the bounds
-	failed int           // successive failed checks
+	g       *Guard
+	checked time.Duration // when the table was described last, by elapsed
+	barren  int           // successive probes that did not narrow the bounds
+	failed  int           // successive failed checks
 	// ms: the width when probes for removals at the instant began; 0: they have not, or are through
 	widest int64
 	clock.Elapsed
@@ -40,7 +40,7 @@ func (g *Guard) watchTable(ctx context.Context) {
 			continue
 		}
 		before := w.width()
-		w.look(ctx)
+		w.check(ctx)
 		if w.width() > before-before/20 {
 			w.barren++
 		} else {
@@ -58,12 +58,12 @@ func (w *watcher) width() int64 {
 // pause waits, and reports whether it is time for a check. It returns false if the next pause has
 // changed.
 func (w *watcher) pause(ctx context.Context) bool {
-	check := w.looked + w.g.checkEach - w.Elapsed()
+	check := w.checked + w.g.checkEach - w.Elapsed()
 	if check <= 0 {
 		return true
 	}
 	probe, asked := w.untilProbe()
-	w.tellWidth(asked && probe < soon)
+	w.reportWidth(asked && probe < soon)
 	if !asked || probe >= check {
 		w.rest(ctx, check)
 		return false
@@ -71,8 +71,8 @@ func (w *watcher) pause(ctx context.Context) bool {
 	return w.rest(ctx, probe) && w.width() > narrow
 }
 
-// tellWidth reports the progress of narrowing the clock's bounds, while removals wait for it.
-func (w *watcher) tellWidth(wanted bool) {
+// reportWidth reports the progress of narrowing the clock's bounds, while removals wait for it.
+func (w *watcher) reportWidth(wanted bool) {
 	width := w.width()
 	// an endpoint that is far away cannot be known better
 	tired := w.barren > barrenSome && width <= rough || w.barren >= barrenRough
@@ -89,7 +89,7 @@ func (w *watcher) tellWidth(wanted bool) {
 	if p.Left = !p.Ended && (tired || !wanted); p.Ended || p.Left {
 		w.widest = 0
 	}
-	w.g.tell(p)
+	w.g.report(p)
 }
 
 // untilProbe returns how long to wait for the next useful probe; asked is false if there is none.
@@ -144,11 +144,11 @@ func (w *watcher) rest(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// look describes the table and checks the response.
-func (w *watcher) look(ctx context.Context) {
+// check describes the table and checks the response.
+func (w *watcher) check(ctx context.Context) {
 	g := w.g
 	now, err := g.describe(ctx)
-	w.looked = w.Elapsed()
+	w.checked = w.Elapsed()
 	switch {
 	case ctx.Err() != nil:
 	case err == nil && !g.table.same(now):
@@ -186,11 +186,11 @@ func (g *Guard) attributeGone(ctx context.Context) *Problem {
 	if now == g.o.Attribute {
 		return nil
 	}
-	is := "it is off"
+	state := "it is off"
 	if now != "" {
-		is = "it is " + now
+		state = "it is " + now
 	}
-	return &Problem{Code: NoAttribute, Message: fmt.Sprintf("the TTL attribute of table %s was %s when guard started; now %s", g.o.Table, g.o.Attribute, is),
+	return &Problem{Code: NoAttribute, Message: fmt.Sprintf("the TTL attribute of table %s was %s when guard started; now %s", g.o.Table, g.o.Attribute, state),
 		Next: "name the attribute with the deadlines (--attribute), or start guard again to use the table's own TTL attribute"}
 }
 

@@ -81,13 +81,13 @@ func readWindow(name string) (w window, shard string, ok bool) {
 		return window{}, "", false
 	}
 	w = window{start.Unix(), end.Unix()}
-	rest := name[2*windowEndLength+1:]
-	shard, sharded := strings.CutPrefix(rest, "#")
+	tail := name[2*windowEndLength+1:]
+	shard, sharded := strings.CutPrefix(tail, "#")
 	switch {
-	case w.start >= w.end, w.end%(w.end-w.start) != 0, rest != "" && !sharded, sharded && shard == "":
+	case w.start >= w.end, w.end%(w.end-w.start) != 0, tail != "" && !sharded, sharded && shard == "":
 		return window{}, "", false
 	// fractions of seconds, or the comma that time.Parse takes for a point
-	case w.String()+rest != name:
+	case w.String()+tail != name:
 		return window{}, "", false
 	}
 	return w, shard, true

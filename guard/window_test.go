@@ -43,7 +43,7 @@ func TestWindowTable(t *testing.T) {
 		}
 	}
 	if got := Window(100, 100*time.Millisecond); got != "1970-01-01T00:01:39.000Z_1970-01-01T00:01:40.000Z" {
-		t.Errorf("a granularity below a second gives %s", got)
+		t.Errorf("a granularity below a second returns %s", got)
 	}
 }
 

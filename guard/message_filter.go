@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// toldOnce limits repeated messages: it accepts each one once for a while, however often it occurs
-// and however many there are. A while is between half of toldFor and all of it.
-type toldOnce struct {
+// messageFilter limits repeated messages: it accepts each one once for a while, however often it
+// occurs and however many there are. A while is between half of filterFor and all of it.
+type messageFilter struct {
 	seed maphash.Seed
 	most int // how much of half a while is remembered
 	mu   struct {
@@ -21,24 +21,26 @@ type toldOnce struct {
 }
 
 const (
-	toldFor  = 24 * time.Hour
-	toldMost = 100_000 // some 5 MB
+	filterFor  = 24 * time.Hour
+	filterMost = 100_000 // some 5 MB
 )
 
-func newToldOnce() *toldOnce { return &toldOnce{seed: maphash.MakeSeed(), most: toldMost} }
+func newMessageFilter() *messageFilter {
+	return &messageFilter{seed: maphash.MakeSeed(), most: filterMost}
+}
 
 // first reports whether a message is accepted: the first of its text in a while. last is true if
 // further messages are rejected for now, because no more can be remembered.
-func (t *toldOnce) first(what string, now int64) (first, last bool) {
+func (t *messageFilter) first(what string, now int64) (first, last bool) {
 	hash := maphash.String(t.seed, what)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mu.now == nil || now-t.mu.turned >= (toldFor/2).Milliseconds() || now < t.mu.turned {
+	if t.mu.now == nil || now-t.mu.turned >= (filterFor/2).Milliseconds() || now < t.mu.turned {
 		t.mu.now, t.mu.before, t.mu.turned, t.mu.full = map[uint64]struct{}{}, t.mu.now, now, false
 	}
-	_, is := t.mu.now[hash]
-	_, was := t.mu.before[hash]
-	if is || was || t.mu.full {
+	_, inNow := t.mu.now[hash]
+	_, inBefore := t.mu.before[hash]
+	if inNow || inBefore || t.mu.full {
 		return false, false
 	}
 	t.mu.now[hash] = struct{}{}
@@ -46,8 +48,8 @@ func (t *toldOnce) first(what string, now int64) (first, last bool) {
 	return true, t.mu.full
 }
 
-// seldom limits messages about causes that affect many removals: one per cause and minute.
-type seldom struct {
+// oncePerMinute limits messages about causes that affect many removals: one per cause and minute.
+type oncePerMinute struct {
 	mu struct {
 		sync.Mutex
 		at map[string]int64
@@ -55,18 +57,18 @@ type seldom struct {
 }
 
 const (
-	seldomEach = time.Minute
-	seldomMost = 1_000 // things
+	filterEach = time.Minute
+	causesMost = 1_000 // causes
 )
 
-func (s *seldom) now(what string, now int64) bool {
+func (s *oncePerMinute) now(what string, now int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, has := s.mu.at[what]
-	if has && now-last < seldomEach.Milliseconds() && now >= last {
+	if has && now-last < filterEach.Milliseconds() && now >= last {
 		return false
 	}
-	if s.mu.at == nil || len(s.mu.at) >= seldomMost {
+	if s.mu.at == nil || len(s.mu.at) >= causesMost {
 		s.mu.at = map[string]int64{}
 	}
 	s.mu.at[what] = now
