@@ -96,7 +96,7 @@ func FuzzRow(f *testing.F) {
 	})
 }
 
-// Foreign items are refused, whatever their content.
+// Foreign items are refused.
 func FuzzReadRow(f *testing.F) {
 	f.Add("000001893456000000/UwFh", "1", []byte("x"))
 	f.Add("000001893456000/UwFh", "", []byte(nil))
@@ -110,7 +110,7 @@ func FuzzReadRow(f *testing.F) {
 	})
 }
 
-// Positions of records sort by sequence number, and those of a later stream after an earlier one's.
+// Positions of records sort by sequence number. A later stream sorts after an earlier one.
 func TestByOf(t *testing.T) {
 	order := []string{"", byOf(1, "9"), byOf(1, "10"), byOf(1, "800000000003126276362"), byOf(1, strings.Repeat("9", 40)), byOf(2, "1")}
 	for i := range order[1:] {

@@ -157,7 +157,7 @@ func ExampleStreamRecords() {
 	// Output: client of Scheduler is missing
 }
 
-// Functions keeps what it has learned of the table between the calls of a function.
+// Functions remembers the TTL attribute between the calls of a function.
 func ExampleNewFunctions() {
 	db := open()
 	defer db.Close()
@@ -175,7 +175,7 @@ func ExampleScheduleGroup() {
 	// Output: guard.sessions
 }
 
-// The permissions are those of a policy for the function's role.
+// A policy for the function's role lists the permissions.
 func ExampleSweepPermissions() {
 	for _, p := range guard.SweepPermissions() {
 		if p.On == guard.OnTable {

@@ -208,7 +208,7 @@ func (s *stream) scanSegment(ctx context.Context, l *lease.Lease, part *trackPar
 	if err != nil {
 		return err
 	}
-	// the lease may be new, because the one of a finished scan was deleted
+	// the lease may be new, because a finished scan deleted its leases
 	if l.Checkpoint() == "" {
 		over, err := s.isScanned(ctx, scanNumber(l.Shard()))
 		if err == nil && over {

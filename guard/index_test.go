@@ -43,7 +43,7 @@ func withIndex(name, key string, kind types.ScalarAttributeType) func(*world) {
 	})
 }
 
-// withWindows adds the index of docs/spec/patterns.md (a), and withShards the one of (b).
+// withWindows adds the index of docs/spec/patterns.md (a), and withShards adds (b).
 func withWindows(w *world) { withIndex(windowIndex, windowAttribute, "N")(w) }
 func withShards(w *world)  { withIndex(shardIndex, shardAttribute, "N")(w) }
 
@@ -57,7 +57,7 @@ func text(attribute, value string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attribute: &types.AttributeValueMemberS{Value: value}}
 }
 
-// putWindowed writes an item like the writers of (a), and putShard like those of (b).
+// putWindowed writes an item like the writers of (a), and putShard like (b) does.
 func (w *world) putWindowed(name, ttl string) {
 	w.t.Helper()
 	w.put(name, ttl, windowed(ttl, time.Minute))
@@ -330,7 +330,7 @@ func renewedBetweenQueryAndDelete(t *testing.T, w *world, layout string) {
 	}
 }
 
-// a7: the published sweeper retries three times without a pause, whatever the error.
+// a7: the published sweeper retries three times without a pause, after any error.
 func TestFlawA7Backoff(t *testing.T) {
 	w := newWorld(t, withWindows)
 	tap := w.tapped()

@@ -25,7 +25,7 @@ import (
 type InitOptions struct {
 	DB        *dynamodb.Client
 	Table     string
-	Attribute string // the TTL attribute. Default: the one of the table's native TTL
+	Attribute string // the TTL attribute. Default: the attribute of its native TTL
 	Version   string // of Options, if it is used: the index has to have it, too
 
 	// IndexName is the name of the index. Default: an existing index of the right shape, else the

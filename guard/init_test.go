@@ -367,7 +367,7 @@ func TestInitProblems(t *testing.T) {
 	}
 }
 
-// A budget's rate is as configured, whatever the requests cost.
+// A budget's rate is as configured, for any cost of requests.
 func TestBudget(t *testing.T) {
 	now := time.Duration(0)
 	b := newBudget(100)

@@ -379,7 +379,7 @@ func ends(s *subject, start func() *hand, write func()) {
 		return r.pass()
 	})
 	write()
-	for range 40 { // it finds the items, some of which are due
+	for range 40 { // it finds the items; some are due
 		s.advance(500 * time.Millisecond)
 		time.Sleep(5 * time.Millisecond)
 	}

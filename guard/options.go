@@ -36,7 +36,7 @@ type Options struct {
 	Streams *dynamodbstreams.Client
 
 	Table string // the table that is guarded
-	// its TTL attribute: a number of epoch seconds. Default: the one of the table's native TTL
+	// its TTL attribute: a number of epoch seconds. Default: the attribute of its native TTL
 	Attribute string
 	// Version names an attribute that changes with each write of the item. Removals are conditional
 	// on it too. Default: none.

@@ -34,7 +34,7 @@ type pace struct {
 
 const (
 	paceCut   = 0.7 // of the recent throughput
-	paceStep  = 0.1 // of the same, by which the rate grows each second
+	paceStep  = 0.1 // of the same; growth of the rate per second
 	paceLeast = 2.0 // removals a second
 	paceFirst = 50.0
 	cutsApart = 500 * time.Millisecond

@@ -112,7 +112,7 @@ func (w *world) disableTTL() {
 	must(w.t, err)
 }
 
-// Without an attribute in Options, guard uses the one of the table's native TTL.
+// Without an attribute in Options, guard uses the attribute of the table's native TTL.
 func TestAttributeOfTheTable(t *testing.T) {
 	w := newWorld(t)
 	w.put("a", w.in(1))

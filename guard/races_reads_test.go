@@ -20,7 +20,7 @@ import (
 
 // The races of this file are between a worker's reads and the changes of the items meanwhile, over
 // HTTP: responses come late, twice, or after newer ones. Nothing goes early, renewed items live,
-// and no expired item remains, whatever a worker has read.
+// and no expired item remains.
 //
 //	go test ./guard -run Forced -races 100000 -timeout 1h [-seed 17]
 

@@ -185,7 +185,7 @@ type walk struct {
 	every   time.Duration // between the beginnings of two passes, at least
 	first   time.Duration // estimated duration of the first pass
 	scan    dynamodb.ScanInput
-	extra   []string // attributes to read besides those of a deadline
+	extra   []string // further attributes to read
 	visit   func(ctx context.Context, items []map[string]types.AttributeValue, until int64) error
 	through func()       // a pass has ended
 	saved   int64        // ms

@@ -41,6 +41,6 @@ type Guard struct {
 	checkEach time.Duration // between two checks of the table; tests change it
 	patience  time.Duration // prepareLimit; tests change it
 
-	// the TTL attribute is the one of the table's native TTL; set before a strategy runs
+	// Attribute comes from the native TTL; set before a strategy runs
 	attributeFound bool
 }

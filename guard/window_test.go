@@ -152,7 +152,7 @@ func TestWindowMalformed(t *testing.T) {
 	}
 }
 
-// Shards equal those of writers in other languages: FNV-1a of 32 bits, modulo n. The hashes are
+// Writers in other languages compute the same shards: FNV-1a of 32 bits, modulo n. The hashes are
 // from the function's authors.
 func TestShard(t *testing.T) {
 	for key, hash := range map[string]uint32{"": 0x811c9dc5, "a": 0xe40c292c, "foobar": 0xbf9cf968} {
