@@ -24,7 +24,7 @@ func (g *Guard) removeAll(ctx context.Context, batch []removal) {
 		}
 		out, err := g.once.TransactWriteItems(ctx, in)
 		if err == nil {
-			g.pace.consumed(len(batch), allUnits(out.ConsumedCapacity))
+			g.pace.Consumed(len(batch), allUnits(out.ConsumedCapacity))
 			for _, f := range batch {
 				g.removed(f)
 			}

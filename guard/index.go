@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
@@ -72,7 +73,7 @@ func newIndexing(g *Guard) *indexing {
 	if g.o.MaxRCU > 0 {
 		slow = min(slow, g.o.MaxRCU/2)
 	}
-	return &indexing{g: g, ask: &asker{g, newBudget(g.o.MaxRCU)}, slow: &asker{g, newBudget(slow)}, patrol: patrolEvery, back: firstBack, missed: &track{g: g, doing: CatchUp}}
+	return &indexing{g: g, ask: &asker{g, pace.NewBudget(g.o.MaxRCU)}, slow: &asker{g, pace.NewBudget(slow)}, patrol: patrolEvery, back: firstBack, missed: &track{g: g, doing: CatchUp}}
 }
 
 func (x *indexing) run(ctx context.Context) error {
@@ -143,7 +144,7 @@ func (x *indexing) sweepUnder(ctx context.Context, leases *lease.Leases, l *leas
 func (x *indexing) share(more int64) {
 	held := x.held.Add(more)
 	if x.g.o.MaxRCU > 0 {
-		x.ask.budget.share(x.g.o.MaxRCU * max(float64(held), 0.5) / float64(min(len(x.layout.shards()), leasesMost)))
+		x.ask.budget.Share(x.g.o.MaxRCU * max(float64(held), 0.5) / float64(min(len(x.layout.shards()), leasesMost)))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -139,7 +140,7 @@ func newInitializing(o InitOptions, progress func(done, total int64)) (*initiali
 		progress = func(int64, int64) {}
 	}
 	n := &initializing{
-		g: g, o: o, layout: layout{Granularity: int64(o.Granularity / time.Second), Shards: o.Shards}, ask: &asker{g, newBudget(o.MaxRCU)}, write: &asker{g, newBudget(o.MaxWCU)},
+		g: g, o: o, layout: layout{Granularity: int64(o.Granularity / time.Second), Shards: o.Shards}, ask: &asker{g, pace.NewBudget(o.MaxRCU)}, write: &asker{g, pace.NewBudget(o.MaxWCU)},
 		progress: progress,
 	}
 	return n, nil

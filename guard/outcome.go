@@ -74,14 +74,14 @@ func (g *Guard) failure(ctx context.Context, f removal, err error) {
 	case p != nil:
 		g.fail(g.gone(p))
 	case throttling(err):
-		g.pace.throttled()
+		g.pace.Throttled()
 		e.What = Throttled
 	case permanent(err):
 		g.giveUp(f, err)
 		return
 	case !conflict(err):
 		g.notNow(f, err)
-		g.pace.troubled()
+		g.pace.Troubled()
 	}
 	g.armed.retry(f, backoff(f.tries, err))
 	g.observe(e)

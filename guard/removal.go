@@ -63,7 +63,7 @@ func (g *Guard) pump(ctx context.Context, jobs chan<- []removal) error {
 			}
 			continue
 		}
-		if err := g.pace.wait(ctx, len(batch)); err != nil {
+		if err := g.pace.Wait(ctx, len(batch)); err != nil {
 			return err
 		}
 		select {
@@ -95,7 +95,7 @@ func (g *Guard) attempt(ctx context.Context, batch []removal) {
 func (g *Guard) removeOne(ctx context.Context, f removal) {
 	units, err := g.delete(ctx, f)
 	if err == nil || renewed(err) {
-		g.pace.consumed(1, units)
+		g.pace.Consumed(1, units)
 	}
 	if err != nil {
 		g.failure(ctx, f, err)

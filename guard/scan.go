@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/work/attr"
@@ -48,7 +49,7 @@ func newScan(g *Guard) strategy {
 	if g.o.MaxRCU == 0 {
 		g.o.MaxRCU = scanUnits
 	}
-	x := &scanning{g: g, ask: &asker{g, newBudget(g.o.MaxRCU)}}
+	x := &scanning{g: g, ask: &asker{g, pace.NewBudget(g.o.MaxRCU)}}
 	if g.o.DryRun {
 		x.seen = newSightings(g)
 	}
@@ -92,7 +93,7 @@ func (x *scanning) run(ctx context.Context) error {
 
 // share divides MaxRCU among the workers as the segments are.
 func (x *scanning) share(more int64, of int) {
-	x.ask.budget.share(x.g.o.MaxRCU * max(float64(x.held.Add(more)), 0.5) / float64(of))
+	x.ask.budget.Share(x.g.o.MaxRCU * max(float64(x.held.Add(more)), 0.5) / float64(of))
 }
 
 // note notes that a walk is under way, or is no more.

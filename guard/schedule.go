@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
@@ -47,7 +48,7 @@ const (
 )
 
 func newSchedule(g *Guard) strategy {
-	return &scheduling{schedules: newSchedules(g), pages: &asker{g, newBudget(g.o.MaxRCU)}, lost: make(chan struct{}, 1)}
+	return &scheduling{schedules: newSchedules(g), pages: &asker{g, pace.NewBudget(g.o.MaxRCU)}, lost: make(chan struct{}, 1)}
 }
 
 // run follows the table's stream, and the next one if it is switched off and on again.

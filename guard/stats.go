@@ -76,7 +76,7 @@ func (l Lateness) Quantile(q float64) time.Duration {
 
 // Stats returns the present statistics. It visits all armed deadlines: a few ms for a million.
 func (g *Guard) Stats() Stats {
-	s := Stats{Rate: g.pace.limit()}
+	s := Stats{Rate: g.pace.Limit()}
 	_, s.Strategy = g.Guarded()
 	for i := range s.Counts {
 		s.Counts[i] = g.counts[i].Load()

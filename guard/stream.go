@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
@@ -74,7 +75,7 @@ const (
 )
 
 func newStream(g *Guard) strategy {
-	s := &stream{g: g, ask: &asker{g, newBudget(g.o.MaxRCU)}, local: g.o.Deadlines != g.o.DB, every: g.o.Lease + g.o.Lease/4, rescan: make(chan struct{}, 1)}
+	s := &stream{g: g, ask: &asker{g, pace.NewBudget(g.o.MaxRCU)}, local: g.o.Deadlines != g.o.DB, every: g.o.Lease + g.o.Lease/4, rescan: make(chan struct{}, 1)}
 	s.alone = s.local || g.o.Alone
 	s.soon = s.every.Milliseconds() + slack
 	s.horizon = s.soon

@@ -1,4 +1,4 @@
-package guard
+package pace
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 
 // capable simulates an endpoint that handles perSecond removals a second and refuses the others. It
 // returns the numbers of finished and of refused removals.
-func capable(t *testing.T, p *pace, perSecond float64, during time.Duration, units float64) (done, refused int) {
+func capable(t *testing.T, p *Pace, perSecond float64, during time.Duration, units float64) (done, refused int) {
 	spare, last := max(perSecond/10, 1), time.Now()
 	for start := time.Now(); time.Since(start) < during; {
-		if err := p.wait(context.Background(), 1); err != nil {
+		if err := p.Wait(context.Background(), 1); err != nil {
 			t.Fatal(err)
 		}
 		spare = min(spare+time.Since(last).Seconds()*perSecond, max(perSecond/10, 1))
@@ -21,10 +21,10 @@ func capable(t *testing.T, p *pace, perSecond float64, during time.Duration, uni
 		if spare >= 1 {
 			spare--
 			done++
-			p.consumed(1, units)
+			p.Consumed(1, units)
 		} else {
 			refused++
-			p.throttled()
+			p.Throttled()
 		}
 		time.Sleep(200 * time.Microsecond) // the minimum time of a worker
 	}
@@ -35,8 +35,8 @@ func capable(t *testing.T, p *pace, perSecond float64, during time.Duration, uni
 // few refusals, and afterwards there is none again.
 func TestPaceSharesWhatIsSpare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace(0)
-		if done, _ := capable(t, p, 1e9, time.Second, 0); done < 4000 || !math.IsInf(p.limit(), 1) {
+		p := New(0)
+		if done, _ := capable(t, p, 1e9, time.Second, 0); done < 4000 || !math.IsInf(p.Limit(), 1) {
 			t.Errorf("%d removals in a second without bound", done)
 		}
 		capable(t, p, 500, 10*time.Second, 0)
@@ -45,8 +45,8 @@ func TestPaceSharesWhatIsSpare(t *testing.T) {
 			t.Errorf("of 30000 possible removals %d were made, and %d refused", done, refused)
 		}
 		capable(t, p, 1e9, 2*time.Minute, 0)
-		if !math.IsInf(p.limit(), 1) {
-			t.Errorf("the bound is still %v", p.limit())
+		if !math.IsInf(p.Limit(), 1) {
+			t.Errorf("the bound is still %v", p.Limit())
 		}
 	})
 }
@@ -54,7 +54,7 @@ func TestPaceSharesWhatIsSpare(t *testing.T) {
 // After an endpoint that was away for long, the rate is back within half a minute.
 func TestPaceComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace(0)
+		p := New(0)
 		capable(t, p, 2000, 5*time.Second, 0)
 		capable(t, p, 0, time.Minute, 0)
 		capable(t, p, 2000, 30*time.Second, 0)
@@ -68,7 +68,7 @@ func TestPaceComesBack(t *testing.T) {
 func TestPaceKeepsToUnits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, units := range []float64{1, 7, 0} {
-			p := newPace(100)
+			p := New(100)
 			capable(t, p, 1e9, 2*time.Second, units) // it learns
 			done, _ := capable(t, p, 1e9, 10*time.Second, units)
 			if spent := float64(done) * max(units, 1); spent < 900 || spent > 1100 {
@@ -81,11 +81,11 @@ func TestPaceKeepsToUnits(t *testing.T) {
 // A wait ends with its context.
 func TestPaceWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace(0.001)
+		p := New(0.001)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		for range 3 {
-			if err := p.wait(ctx, 1); err != nil {
+			if err := p.Wait(ctx, 1); err != nil {
 				return
 			}
 		}

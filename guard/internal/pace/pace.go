@@ -1,4 +1,6 @@
-package guard
+// Package pace limits the speed of guard: Pace for removals, which share the table's capacity with
+// its users, and Budget for pages that are read.
+package pace
 
 import (
 	"context"
@@ -9,11 +11,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// pace limits the speed of removals. There is no limit at first. When the endpoint throttles,
+// Pace limits the speed of removals. There is no limit at first. When the endpoint throttles,
 // guard's rate becomes a part of its recent throughput and grows steadily from there, so that guard
 // and the table's users share the spare capacity. When the limit has not mattered for a while, it
 // is lifted. MaxWCU may limit the consumed units besides.
-type pace struct {
+type Pace struct {
 	elapsed clock.Elapsed
 	most    float64 // write units a second; 0: no bound
 	mu      struct {
@@ -44,14 +46,15 @@ const (
 	paceForget = 20 * time.Second // without a cut
 )
 
-func newPace(mostUnits float64) *pace {
-	p := &pace{elapsed: clock.Stopwatch(), most: mostUnits}
+// New returns a Pace whose removals consume at most so many units per second; 0: no limit.
+func New(mostUnits float64) *Pace {
+	p := &Pace{elapsed: clock.Stopwatch(), most: mostUnits}
 	p.mu.each, p.mu.units = 1, min(mostUnits, 1)
 	return p
 }
 
-// wait returns when n removals may begin, or ctx is done.
-func (p *pace) wait(ctx context.Context, n int) error {
+// Wait returns when n removals may begin, or ctx is done.
+func (p *Pace) Wait(ctx context.Context, n int) error {
 	for {
 		wait := p.take(float64(n))
 		if wait <= 0 {
@@ -66,7 +69,7 @@ func (p *pace) wait(ctx context.Context, n int) error {
 
 // take takes the tokens of n removals, or returns how long to wait for them. A balance may fall
 // below zero by more than one removal, as batches and large items are paid for afterwards.
-func (p *pace) take(n float64) time.Duration {
+func (p *Pace) take(n float64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passLocked()
@@ -86,7 +89,7 @@ func (p *pace) take(n float64) time.Duration {
 }
 
 // passLocked adds the tokens for the time that has passed.
-func (p *pace) passLocked() {
+func (p *Pace) passLocked() {
 	t := p.elapsed()
 	passed := (t - p.mu.at).Seconds()
 	p.mu.at = t
@@ -110,9 +113,9 @@ func (p *pace) passLocked() {
 	}
 }
 
-// consumed records the consumption of n removals, which take had to guess; units is 0 if the
+// Consumed records the consumption of n removals, which take had to guess; units is 0 if the
 // endpoint has not returned it.
-func (p *pace) consumed(n int, units float64) {
+func (p *Pace) Consumed(n int, units float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passLocked()
@@ -123,8 +126,8 @@ func (p *pace) consumed(n int, units float64) {
 	}
 }
 
-// throttled cuts the rate. Responses within half a second of a cut belong to the rate before it.
-func (p *pace) throttled() {
+// Throttled cuts the rate. Responses within half a second of a cut belong to the rate before it.
+func (p *Pace) Throttled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passLocked()
@@ -144,20 +147,20 @@ func (p *pace) throttled() {
 	p.mu.balance = 0
 }
 
-// troubled records another failed attempt. If none has succeeded for a while, the endpoint is away
+// Troubled records another failed attempt. If none has succeeded for a while, the endpoint is away
 // or overloaded, so the rate is cut.
-func (p *pace) troubled() {
+func (p *Pace) Troubled() {
 	p.mu.Lock()
 	p.passLocked()
 	working := p.mu.succeeded > 0 || p.mu.lately > 0
 	p.mu.Unlock()
 	if !working {
-		p.throttled()
+		p.Throttled()
 	}
 }
 
-// limit returns the present rate in removals per second; +Inf if there is no limit.
-func (p *pace) limit() float64 {
+// Limit returns the present rate in removals per second; +Inf if there is no limit.
+func (p *Pace) Limit() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passLocked()
