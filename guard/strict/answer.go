@@ -8,17 +8,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// answer is what an endpoint answers, or what it should have.
+// answer is an endpoint's answer, or one in its place.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	err    error // the SDK's own form of a refusal, as long as that is as it came
+	err    error // the SDK's form of an error, while the answer is unchanged
 }
 
 func (a answer) ok() bool { return a.status == http.StatusOK }
 
-// code is the code of a refusal, without its namespace.
+// code returns the code of an error, without its namespace.
 func (a answer) code() dynamo.Code {
 	if a.ok() {
 		return ""
@@ -32,12 +32,12 @@ func (a answer) code() dynamo.Code {
 	return dynamo.Code(e.Type[strings.LastIndexByte(e.Type, '#')+1:])
 }
 
-// with gives the answer with another body.
+// with returns the answer with another body.
 func (a answer) with(body []byte) answer {
 	return answer{status: a.status, header: a.header, body: body}
 }
 
-// refuse makes the answer to a request that the endpoint is not asked.
+// refuse returns the error answer for a request that the endpoint does not see.
 func refuse(e *dynamo.Error) answer {
 	namespace, member, status := "com.amazonaws.dynamodb.v20120810#", "message", http.StatusBadRequest
 	switch e.Code {
@@ -59,12 +59,13 @@ func refuse(e *dynamo.Error) answer {
 
 const typeAmzJSON = "application/x-amz-json-1.0"
 
-// wrongType refuses a member that is not of the type that the API gives it.
+// wrongType returns the error for a member of another type than the API's.
 func wrongType(member string) *dynamo.Error {
 	return &dynamo.Error{Code: dynamo.CodeSerialization, Message: member + " does not have the type that the API defines"}
 }
 
-// unreadable is the error of an endpoint's answer that cannot be understood, which must not be passed on: it could show what has expired.
+// unreadable returns the error for an endpoint's answer that cannot be understood. It must not be
+// passed on: it could show expired items.
 func unreadable(operation string) answer {
 	return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the endpoint's answer to " + operation + " does not follow the API, so it is not passed on"})
 }

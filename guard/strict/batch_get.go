@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// errUnreadable is an answer that is not what the API says.
+// errUnreadable is the error for an answer that the API does not define.
 var errUnreadable = errors.New("strict: an answer that the API does not have")
 
 // batchGetItem answers BatchGetItem.
@@ -40,7 +40,7 @@ func (c *call) batchGetItem(ctx context.Context) (answer, error) {
 	return a.with(out.bytes()), nil
 }
 
-// readGets reads what is asked of guarded tables.
+// readGets returns the reads of guarded tables in a request.
 func (c *call) readGets(ctx context.Context, asked object) (map[string]*get, error) {
 	gets := map[string]*get{}
 	for _, table := range slices.Sorted(maps.Keys(asked)) {
@@ -62,7 +62,7 @@ func (c *call) readGets(ctx context.Context, asked object) (map[string]*get, err
 	return gets, nil
 }
 
-// showBatch makes the endpoint's answer the caller's.
+// showBatch changes the endpoint's answer into the caller's.
 func (c *call) showBatch(out, asked object, gets map[string]*get) error {
 	responses, ok := out.member("Responses")
 	if !ok {
@@ -70,37 +70,38 @@ func (c *call) showBatch(out, asked object, gets map[string]*get) error {
 	}
 	for table, raw := range responses {
 		if g := gets[table]; g != nil {
-			kept, err := g.items(c.at, raw)
+			live, err := g.items(c.at, raw)
 			if err != nil {
 				return err
 			}
-			responses[table] = listBytes(kept)
+			responses[table] = listBytes(live)
 		} else if asked[table] == nil && c.names(gets, table) {
 			return errUnreadable
 		}
 	}
-	rest, ok := out.member("UnprocessedKeys")
+	unprocessed, ok := out.member("UnprocessedKeys")
 	if !ok {
 		return errUnreadable
 	}
-	for table := range rest {
-		one, ok := rest.member(table)
+	for table := range unprocessed {
+		one, ok := unprocessed.member(table)
 		whole, _ := asked.member(table)
 		if !ok || one == nil || whole == nil {
 			continue
 		}
-		rest[table] = whole.with("Keys", one["Keys"]).bytes() // with what the caller asked for, and not what we did
+		// with the caller's parameters, without additions
+		unprocessed[table] = whole.with("Keys", one["Keys"]).bytes()
 	}
 	if responses != nil {
 		out["Responses"] = responses.bytes()
 	}
-	if rest != nil {
-		out["UnprocessedKeys"] = rest.bytes()
+	if unprocessed != nil {
+		out["UnprocessedKeys"] = unprocessed.bytes()
 	}
 	return nil
 }
 
-// names reports whether an answer's table is one of the guarded ones under another of its names.
+// names reports whether a table in an answer is a guarded one under another of its names.
 func (c *call) names(gets map[string]*get, table string) bool {
 	for given := range gets {
 		if tableName(given) == tableName(table) {
@@ -139,7 +140,7 @@ func (c *call) transactGetItems(ctx context.Context) (answer, error) {
 		return a, err
 	}
 	if !a.ok() {
-		return a, nil // reasons of reads that were cancelled have no items
+		return a, nil // the reasons of cancelled reads have no items
 	}
 	out, ok := readObject(a.body)
 	if !ok {
@@ -158,7 +159,7 @@ func (c *call) transactGetItems(ctx context.Context) (answer, error) {
 	return a.with(out.bytes()), nil
 }
 
-// lookUp reads an item of a table, for what an answer does not tell; nil where there is none.
+// lookUp returns an item that an answer does not show, or nil if there is none.
 func (c *call) lookUp(ctx context.Context, table string, key []byte) (object, error) {
 	a, err := c.send(ctx, "GetItem", object{"TableName": quoted(table), "Key": key, "ConsistentRead": []byte("true")}.bytes())
 	if err != nil {
@@ -178,7 +179,7 @@ func (c *call) lookUp(ctx context.Context, table string, key []byte) (object, er
 	return item, nil
 }
 
-// keyOf gives the key attributes of an item in a form that can be compared.
+// keyOf returns the key attributes of an item in a comparable form.
 func keyOf(item object, attributes []string) (string, bool) {
 	key := object{}
 	for _, a := range attributes {

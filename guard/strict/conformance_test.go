@@ -12,10 +12,12 @@ import (
 	"github.com/mayflydb/mayfly/guard/strict"
 )
 
-// TestConformance: an endpoint that keeps what has expired is, behind the rules, a strict one to the suite.
+// TestConformance runs the suite against an endpoint that keeps expired items, behind the rules. It
+// must pass as a strict endpoint.
 func TestConformance(t *testing.T) {
 	t.Run("middleware", func(t *testing.T) {
-		beneath := append(slices.Clone(unlike), "Expiry/HiddenFromReturnValues") // which reads the text of answers beneath the middleware
+		// reads the text of answers below the middleware
+		beneath := append(slices.Clone(unlike), "Expiry/HiddenFromReturnValues")
 		exercise(t, beneath, func(db *mayfly.DB) *dynamodb.Client { return guarded(db, strict.Rules{All: true}) })
 	})
 	t.Run("proxy", func(t *testing.T) {
@@ -40,11 +42,14 @@ func exercise(t *testing.T, leftOut []string, client func(*mayfly.DB) *dynamodb.
 	})
 }
 
-// unlike are the checks of what cannot be the same: docs/guard-proxy.md. What else they look at, TestSameAsStrict does too.
+// unlike are the checks that cannot pass: docs/guard-proxy.md. TestSameAsStrict covers their other
+// aspects.
 var unlike = []string{
-	"Expiry/HiddenFromReads", "Expiry/HiddenFromBirth", // ScannedCount counts what a filter takes out
-	"Expiry/ExpiredStaysExpiredAfterDisabling", "Expiry/HiddenFromNewIndexes", // without TTL the table is not guarded any more, and what is there is there
+	// ScannedCount includes items that a filter drops
+	"Expiry/HiddenFromReads", "Expiry/HiddenFromBirth",
+	// without TTL, the table is no longer guarded, and its items are visible
+	"Expiry/ExpiredStaysExpiredAfterDisabling", "Expiry/HiddenFromNewIndexes",
 }
 
-// large are checks that send megabytes through the rules, all of the same kind.
+// large are checks that send megabytes of the same kind through the rules.
 var large = []string{"TransactWriteItems/TooLarge", "BatchGetItem/PartialOnSize"}

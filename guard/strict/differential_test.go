@@ -25,7 +25,8 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the differential test; 0: three fixed ones")
 
-// pair is two databases of which one is strict itself, and the other, in which nothing expired is removed, behind what is tested.
+// pair is two databases: one is strict itself, and the other, which removes no expired items, is
+// behind the rules.
 type pair struct {
 	t            *testing.T
 	late, strict *mayfly.DB
@@ -33,10 +34,10 @@ type pair struct {
 	r            *rand.Rand
 }
 
-// start is when both clocks begin.
+// start is the instant at which both clocks begin.
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// lateOptions make a database in which what has expired stays.
+// lateOptions configure a database in which expired items stay.
 var lateOptions = mayfly.Options{Start: start, Frozen: true, Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:8784h"}
 
 func open(t *testing.T, o mayfly.Options) *mayfly.DB {
@@ -49,13 +50,14 @@ func open(t *testing.T, o mayfly.Options) *mayfly.DB {
 	return db
 }
 
-// guarded is a client of a database under rules, by the database's clock.
+// guarded returns a client of a database behind rules, by the database's clock.
 func guarded(db *mayfly.DB, rules strict.Rules) *dynamodb.Client {
 	rules.Now = db.Clock().Now
 	return dynamodb.New(db.DynamoDB().Options(), strict.Middleware(rules))
 }
 
-// TestSameAsStrict: whatever is asked, an endpoint that removes nothing answers behind the rules as a database does that is strict itself.
+// TestSameAsStrict checks that for any request, an endpoint that removes nothing answers behind the
+// rules as a strict database does.
 func TestSameAsStrict(t *testing.T) {
 	seeds := []uint64{1, 2, 3}
 	if *seedFlag != 0 {
@@ -76,7 +78,7 @@ func steps() int {
 	return 4000
 }
 
-// compare does random things to the database behind a client, and to one that is strict.
+// compare makes random calls to the database behind a client, and to a strict one.
 func compare(t *testing.T, late *mayfly.DB, a *dynamodb.Client, seed uint64, steps int) {
 	t.Logf("seed %d: go test ./guard/strict -run %s -seed %d", seed, strings.SplitN(t.Name(), "/", 2)[0], seed)
 	p := &pair{t: t, late: late, strict: open(t, mayfly.Options{Start: start, Frozen: true}), a: a, r: rand.New(rand.NewPCG(seed, 0))}
@@ -89,13 +91,13 @@ func compare(t *testing.T, late *mayfly.DB, a *dynamodb.Client, seed uint64, ste
 	}
 }
 
-// step does one thing.
+// step makes one call.
 func (p *pair) step() {
 	switch p.r.IntN(24) {
 	case 0, 1:
-		by := time.Duration(p.r.IntN(2000)) * time.Millisecond
+		step := time.Duration(p.r.IntN(2000)) * time.Millisecond
 		for _, db := range []*mayfly.DB{p.late, p.strict} {
-			if _, err := db.Clock().Advance(p.t.Context(), by); err != nil {
+			if _, err := db.Clock().Advance(p.t.Context(), step); err != nil {
 				p.t.Fatal(err)
 			}
 		}
@@ -122,23 +124,24 @@ func (p *pair) step() {
 	}
 }
 
-// same does a thing at both, and compares.
-func (p *pair) same(what any, do func(context.Context, *dynamodb.Client) (any, error)) {
+// same makes a call to both, and compares the answers.
+func (p *pair) same(request any, do func(context.Context, *dynamodb.Client) (any, error)) {
 	p.t.Helper()
 	outA, errA := do(p.t.Context(), p.a)
 	outB, errB := do(p.t.Context(), p.b)
 	gotA, gotB := shown(outA, errA), shown(outB, errB)
-	if a, failed := gotA.(failure); failed && a.Code == "ValidationException" && strings.Contains(printed(what), `"other"`) {
-		if b, both := gotB.(failure); both { // of several faults another may come first: those of a table that is not guarded are the endpoint's to find
+	if a, failed := gotA.(failure); failed && a.Code == "ValidationException" && strings.Contains(printed(request), `"other"`) {
+		// of several faults, the other may come first: the endpoint checks unguarded tables itself
+		if b, both := gotB.(failure); both {
 			gotA, gotB = a.Code, b.Code
 		}
 	}
 	if !reflect.DeepEqual(gotA, gotB) {
-		p.t.Fatalf("at %v\n%T %s\nbehind the rules: %s\nstrict:           %s", p.strict.Clock().Now(), what, printed(what), printed(gotA), printed(gotB))
+		p.t.Fatalf("at %v\n%T %s\nbehind the rules: %s\nstrict:           %s", p.strict.Clock().Now(), request, printed(request), printed(gotA), printed(gotB))
 	}
 }
 
-// shown is an answer without what may differ.
+// shown returns an answer without its permitted differences.
 func shown(out any, err error) any {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -182,7 +185,7 @@ func printed(v any) string {
 	return string(b)
 }
 
-// makeTables makes two guarded tables, and one that is not.
+// makeTables creates two guarded tables and an unguarded one.
 func makeTables(t *testing.T, c *dynamodb.Client) {
 	t.Helper()
 	attribute := func(name string, typ types.ScalarAttributeType) types.AttributeDefinition {

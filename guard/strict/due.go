@@ -10,17 +10,22 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Hiding an item too early is put right by the next answer; removing it is not. So an item is removed only where it has expired by what is known of the endpoint's clock, or else by this
-// machine's, and by the Date header of the very answer that has shown the item, too. That tells whole seconds, the begun one cut off, so it is never ahead of the endpoint's clock.
+// An item that was hidden too early is visible again in the next answer, but a removed item is
+// lost. So an item is removed only if it has expired by the best known time of the endpoint's
+// clock, or by this machine's, and also by the Date header of the answer that showed the item. That
+// header has whole seconds, rounded down, so it is never ahead of the endpoint's clock.
 
 const (
 	headerDate = "Date"
-	dueSoon    = 2000                   // ms by which the endpoint's clock may be behind a deadline for it to be waited for
-	duePause   = 250 * time.Millisecond // between two attempts meanwhile; attemptsMax of them are longer than dueSoon
+	// ms; due waits for the endpoint's clock if it is behind a deadline by no more
+	dueSoon = 2000
+	// between two attempts; attemptsMax of them are longer than dueSoon
+	duePause = 250 * time.Millisecond
 )
 
-// due reports whether an item that has expired by this machine's clock may be removed: by the endpoint's it has, too. Where it soon will have, due waits for a while, and the caller asks
-// again. date is the endpoint's Date.
+// due reports whether an item that has expired by this machine's clock may be removed, because it
+// has also expired by the endpoint's. If it soon will have, due waits for a while, and the caller
+// asks again. date is the endpoint's Date.
 func (c *call) due(ctx context.Context, deadline json.RawMessage, date string) (bool, error) {
 	if !c.rules.bounded {
 		return true, nil
@@ -39,7 +44,7 @@ func (c *call) due(ctx context.Context, deadline json.RawMessage, date string) (
 	return false, ctx.Err()
 }
 
-// early is the answer to an update of an item that has expired by this machine's clock only.
+// early returns the error for an update of an item that has expired by this machine's clock only.
 func early(why string) error {
 	return &dynamo.Error{Code: dynamo.CodeTransactionConflict, Message: "strict reads: the item has expired by this machine's clock, and an update would remove it, but " + why}
 }

@@ -16,11 +16,13 @@ import (
 	"github.com/mayflydb/mayfly/guard/strict"
 )
 
-// behind makes an endpoint whose clock is behind this machine's, with an item that is to expire there in a while and here has, and clients that go by this machine's clock: the middleware and the proxy.
-func behind(t *testing.T, by, in time.Duration) (*mayfly.DB, *calls, map[string]*dynamodb.Client) {
+// newLaggingEndpoint returns an endpoint whose clock is behind this machine's, with an item that has expired
+// here and expires there later. Its clients, the middleware and the proxy, use this machine's
+// clock.
+func newLaggingEndpoint(t *testing.T, offset, in time.Duration) (*mayfly.DB, *calls, map[string]*dynamodb.Client) {
 	t.Helper()
 	o := lateOptions
-	o.Start = time.Now().Add(-by).Truncate(time.Second)
+	o.Start = time.Now().Add(-offset).Truncate(time.Second)
 	db := open(t, o)
 	makeTables(t, db.DynamoDB())
 	if _, err := db.DynamoDB().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("plain"),
@@ -41,10 +43,11 @@ func behind(t *testing.T, by, in time.Duration) (*mayfly.DB, *calls, map[string]
 	}
 }
 
-// NeverEarly: what has expired by this machine's clock, which is wrong, and not by the endpoint's, is there for reads, conditions, updates and returned values.
+// NeverEarly: an item that has expired by this machine's wrong clock, and not by the endpoint's,
+// exists for reads, conditions, updates and returned values.
 func TestJudgedByTheEndpointsClock(t *testing.T) {
 	for _, way := range []string{"middleware", "proxy"} {
-		_, calls, clients := behind(t, time.Minute, 30*time.Second)
+		_, calls, clients := newLaggingEndpoint(t, time.Minute, 30*time.Second)
 		c := clients[way]
 		out, err := c.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("plain"), Key: expiredKey})
 		if err != nil || out.Item == nil {
@@ -72,10 +75,11 @@ func TestJudgedByTheEndpointsClock(t *testing.T) {
 	}
 }
 
-// And what has expired by the endpoint's clock is hidden although this machine's is behind: from the second answer on, since the first could be that of anybody.
+// An item that has expired by the endpoint's clock is hidden although this machine's is behind:
+// from the second answer on, since the first Date may come from another machine.
 func TestHiddenByTheEndpointsClock(t *testing.T) {
 	for _, way := range []string{"middleware", "proxy"} {
-		_, _, clients := behind(t, -time.Minute, -time.Second)
+		_, _, clients := newLaggingEndpoint(t, -time.Minute, -time.Second)
 		c := clients[way]
 		for try, want := range []bool{true, false} {
 			out, err := c.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("plain"), Key: expiredKey})
@@ -86,11 +90,12 @@ func TestHiddenByTheEndpointsClock(t *testing.T) {
 	}
 }
 
-// An item that has expired by this machine's clock, where nothing else is known, is not removed by an update before the endpoint says that it may.
-func TestUpdateRemovesNothingBeforeTheEndpointsTime(t *testing.T) {
+// If no better time is known, an update does not remove an item that has expired by this machine's
+// clock until the endpoint's Date allows it.
+func TestUpdateRemovesNothingEarly(t *testing.T) {
 	for _, way := range []string{"middleware", "proxy"} {
 		for _, in := range []string{"an update", "a transaction"} {
-			db, calls, clients := behind(t, time.Minute, 30*time.Second)
+			db, calls, clients := newLaggingEndpoint(t, time.Minute, 30*time.Second)
 			c := clients[way]
 			calls.undated = true
 			calls.instead = func(operation string, _ []byte) (int, string) {
@@ -115,11 +120,11 @@ func TestUpdateRemovesNothingBeforeTheEndpointsTime(t *testing.T) {
 	}
 }
 
-// Where the endpoint's clock is about to come to the deadline, an update waits for it.
+// If the endpoint's clock is about to reach the deadline, an update waits for it.
 func TestUpdateWaitsForTheEndpointsTime(t *testing.T) {
-	db, calls, clients := behind(t, time.Minute, time.Second)
+	db, calls, clients := newLaggingEndpoint(t, time.Minute, time.Second)
 	asked := 0
-	calls.undated = true // so that it is judged by this machine's clock
+	calls.undated = true // so that this machine's clock decides
 	calls.instead = func(operation string, _ []byte) (int, string) {
 		calls.undated = operation == "DescribeEndpoints"
 		if asked++; asked == 3 {
@@ -138,9 +143,9 @@ func TestUpdateWaitsForTheEndpointsTime(t *testing.T) {
 	}
 }
 
-// An endpoint that does not tell its time is no ground to remove anything.
+// If an endpoint sends no Date, nothing is removed.
 func TestUpdateWithoutDate(t *testing.T) {
-	_, calls, clients := behind(t, time.Minute, -time.Second)
+	_, calls, clients := newLaggingEndpoint(t, time.Minute, -time.Second)
 	calls.undated = true
 	_, err := count(t, clients["middleware"])
 	if err == nil || !strings.Contains(err.Error(), "have no Date header") || len(calls.seen) != 2 {

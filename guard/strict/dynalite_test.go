@@ -15,7 +15,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
-// TestDynalite: an endpoint of others, which does not show the item of a failed condition, is strict behind the rules, too.
+// TestDynalite checks another implementation, which does not return the item of a failed condition:
+// behind the rules it is strict too.
 func TestDynalite(t *testing.T) {
 	url := testkit.Dynalite(t)
 	now := start
@@ -72,7 +73,7 @@ func makeDynaliteTable(t *testing.T, c *dynamodb.Client) {
 	}
 }
 
-// dynaliteReads are the keys that all kinds of reads show, which have to agree.
+// dynaliteReads returns the keys that all kinds of reads return, and fails if they differ.
 func dynaliteReads(t *testing.T, c *dynamodb.Client) string {
 	t.Helper()
 	plain := aws.String("plain")

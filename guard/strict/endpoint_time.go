@@ -8,14 +8,15 @@ import (
 	"github.com/mayflydb/mayfly/internal/skew"
 )
 
-// An item is hidden by the endpoint's clock, as far as that is known from the Date headers of its answers: by the least that it can be. To hide what lives would be to lose it for whoever
-// reads, and for every condition; to show for a moment more what has expired is what the endpoint does anyway.
+// An item is hidden by the endpoint's clock, as far as the Date headers of answers show it: by its
+// earliest possible time. Hiding a live item would lose it for readers and conditions. Showing an
+// expired item for a moment longer is no worse than the endpoint itself.
 
-// endpointTime is what is known of the endpoint's clock.
+// endpointTime is the knowledge about the endpoint's clock.
 type endpointTime struct {
 	local   *clock.Clock // monotonic
 	bounds  skew.Bounds
-	first   sync.Mutex // held while the endpoint is asked for the first time
+	first   sync.Mutex // held during the first request to the endpoint
 	mu      sync.Mutex
 	asked   bool // guarded by mu
 	answers int  // with a Date; guarded by mu
@@ -23,7 +24,7 @@ type endpointTime struct {
 
 func newEndpointTime() *endpointTime { return &endpointTime{local: clock.NewAt(clock.New().Now())} }
 
-// watch is a send that looks at the Date of each answer.
+// watch returns a send that reads the Date of each answer.
 func (t *endpointTime) watch(over send) send {
 	return func(ctx context.Context, operation string, body []byte) (answer, error) {
 		sent := t.local.Millis()
@@ -38,10 +39,11 @@ func (t *endpointTime) watch(over send) send {
 	}
 }
 
-// firstAsk is what the endpoint is asked when nothing is known of its clock. Any answer tells, a refusal, too.
+// firstAsk is the first request, if the endpoint's clock is unknown. Any answer has a Date, even an
+// error.
 const firstAsk = "DescribeEndpoints"
 
-// now is the instant at which a request is judged.
+// now returns the instant at which a request is judged.
 func (r *rewriter) now(ctx context.Context, send send) moment {
 	here := momentOf(r.rules.Now())
 	if !r.rules.bounded {
@@ -57,13 +59,13 @@ func (r *rewriter) now(ctx context.Context, send send) moment {
 	switch {
 	case !known:
 		return here
-	case t.answers == 1: // which may be that of a wrong clock on the way
+	case t.answers == 1: // its Date may come from another machine with a wrong clock
 		return min(here, there)
 	}
 	return there
 }
 
-// ask asks the endpoint for its time, once, before anything is judged by that.
+// ask requests the endpoint's time, once, before it is used for the first time.
 func (t *endpointTime) ask(ctx context.Context, send send) {
 	t.first.Lock()
 	defer t.first.Unlock()
@@ -72,6 +74,6 @@ func (t *endpointTime) ask(ctx context.Context, send send) {
 	t.asked = true
 	t.mu.Unlock()
 	if !done {
-		_, _ = send(ctx, firstAsk, []byte("{}")) // without an answer the machine's clock counts
+		_, _ = send(ctx, firstAsk, []byte("{}")) // without an answer, the machine's clock counts
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/strict"
 )
 
-// A client whose tables show nothing that has expired. The endpoint need not be there to make one.
+// A client whose tables show no expired items. Making one does not contact the endpoint.
 func ExampleMiddleware() {
 	config := aws.Config{Region: "eu-west-1"}
 	db := dynamodb.NewFromConfig(config, strict.Middleware(strict.Rules{Tables: map[string]string{"sessions": "expires"}}))

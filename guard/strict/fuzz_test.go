@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// The instant at which the fuzzed requests are judged, and an item that has expired then.
+// The instant of the fuzzed requests, and an item that has expired by then.
 var (
 	fuzzNow     = time.Unix(1_900_000_000, 0)
 	fuzzExpired = `{"pk":{"S":"p"},"sk":{"N":"1"},"ttl":{"N":"1899999999.9995"}}`
 )
 
-// FuzzRewriter: whatever is asked and answered, what is sent is a request, and what comes out shows no item that has expired.
+// FuzzRewriter checks any request and answer: the rewriter sends valid requests, and its answer
+// shows no expired item.
 func FuzzRewriter(f *testing.F) {
 	const conditional = `{"TableName":"table","Key":{"pk":{"S":"p"}},"ConditionExpression":"(a = :a) OR attribute_exists(#b)","ExpressionAttributeNames":{"#b":"b"},` +
 		`"ExpressionAttributeValues":{":a":{"N":"1"}},"UpdateExpression":"SET c = :a","ReturnValues":"ALL_OLD"}`
@@ -40,7 +41,7 @@ func FuzzRewriter(f *testing.F) {
 	} {
 		f.Add(seed[0], []byte(seed[1]), []byte(seed[2]))
 	}
-	f.Fuzz(func(t *testing.T, operation string, body, told []byte) {
+	f.Fuzz(func(t *testing.T, operation string, body, response []byte) {
 		if operations[operation] == nil {
 			return
 		}
@@ -50,26 +51,27 @@ func FuzzRewriter(f *testing.F) {
 		}
 		sent := 0
 		a, err := r.exchange(t.Context(), operation, body, func(_ context.Context, name string, body []byte) (answer, error) {
-			if sent++; sent > 2000 { // of a transaction with a hundred updates
+			if sent++; sent > 2000 { // the calls of a transaction with a hundred updates
 				t.Fatalf("%d calls for one", sent)
 			}
 			if !json.Valid(body) {
 				t.Fatalf("%s is sent what is no JSON: %s", name, body)
 			}
-			return stub(name, operation, told), nil
+			return stub(name, operation, response), nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if shows(operation, body, a.body) {
-			t.Errorf("%s %s\nanswered %s\nshows an expired item: %s", operation, body, told, a.body)
+			t.Errorf("%s %s\nanswered %s\nshows an expired item: %s", operation, body, response, a.body)
 		}
 	})
 }
 
-// stub answers as an endpoint: the fuzzed operation as it is told, and our own calls as they should be.
-func stub(name, operation string, told []byte) answer {
-	text := string(told)
+// stub is an endpoint: it answers the fuzzed operation as the fuzzer says, and the rewriter's own
+// calls correctly.
+func stub(name, operation string, response []byte) answer {
+	text := string(response)
 	switch {
 	case name == describe:
 		text = `{"Table":{"KeySchema":[{"AttributeName":"pk"},{"AttributeName":"sk"}],"GlobalSecondaryIndexes":[{"IndexName":"keys","KeySchema":[{"AttributeName":"g"}],` +
@@ -84,10 +86,11 @@ func stub(name, operation string, told []byte) answer {
 	return answer{status: status, body: []byte(text)}
 }
 
-// shows reports whether an answer has an expired item where the API has items of a table that is guarded.
-func shows(operation string, asked, told []byte) bool {
+// shows reports whether an answer has an expired item in a place where the API has items of a
+// guarded table.
+func shows(operation string, asked, response []byte) bool {
 	in, _ := readObject(asked)
-	out, ok := readObject(told)
+	out, ok := readObject(response)
 	if !ok {
 		return false
 	}
@@ -100,7 +103,8 @@ func shows(operation string, asked, told []byte) bool {
 		if item, ok := out.member(name); may && hit(item, ok) {
 			return true
 		}
-		if items, ok := readList(out["Items"]); ok && in.hasAny(pageLegacy...) { // else the endpoint filters
+		// otherwise the endpoint filters
+		if items, ok := readList(out["Items"]); ok && in.hasAny(pageLegacy...) {
 			for _, item := range items {
 				if hit(item, true) {
 					return true
@@ -121,13 +125,14 @@ func shows(operation string, asked, told []byte) bool {
 	return false
 }
 
-// code is that of a refusal.
+// code returns the code of an error.
 func (o object) code() string {
 	_, code, _ := strings.Cut(o.text("__type"), "#")
 	return code
 }
 
-// TestMoment: a fraction of a millisecond is rounded up, and what is more than five years past is no deadline.
+// TestMoment checks that a fraction of a millisecond is rounded up, and that a value more than five
+// years past is no deadline.
 func TestMoment(t *testing.T) {
 	const now = 1_700_000_000_123
 	for value, want := range map[string]bool{
@@ -146,7 +151,8 @@ func TestMoment(t *testing.T) {
 	}
 }
 
-// TestTokens: a token is remembered with what was sent under it, and there is room for so many.
+// TestTokens checks that a token is stored with the digest of its transaction, and that the store
+// is bounded.
 func TestTokens(t *testing.T) {
 	tokens, now := newTokens(), time.Duration(0)
 	tokens.elapsed = func() time.Duration { return now }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-const memberAttributes = "AttributesToGet" // the older form of a projection
+const memberAttributes = "AttributesToGet" // the legacy form of a projection
 
 // getItem answers GetItem.
 func (c *call) getItem(ctx context.Context) (answer, error) {
@@ -35,14 +35,15 @@ func (c *call) getItem(ctx context.Context) (answer, error) {
 	return a.with(out.bytes()), nil
 }
 
-// get is how items of a table are asked for: with the attribute that tells whether they have expired.
+// get is a read of items of a table, with the attribute that shows whether they have expired.
 type get struct {
 	attribute string
 	body      json.RawMessage
-	added     []string // what the caller did not ask for
+	added     []string // the attributes that the caller did not request
 }
 
-// readGet reads what GetItem, a table of BatchGetItem and an action of TransactGetItems have in common.
+// readGet reads the common members of GetItem, a table of BatchGetItem and an action of
+// TransactGetItems.
 func readGet(in object, attribute string) (*get, error) {
 	t, err := readTerms(in, attribute, memberProjection)
 	if err != nil {
@@ -58,14 +59,14 @@ func readGet(in object, attribute string) (*get, error) {
 	return g, err
 }
 
-// getAttributes adds to AttributesToGet.
+// getAttributes adds attributes to AttributesToGet and returns the new ones.
 func (x *extended) getAttributes(attributes ...string) (added []string, err error) {
 	var list []string
 	if json.Unmarshal(x.members[memberAttributes], &list) != nil {
 		return nil, wrongType(memberAttributes)
 	}
 	if len(list) == 0 {
-		return nil, nil // which is refused
+		return nil, nil // the endpoint refuses it
 	}
 	for _, a := range attributes {
 		if !slices.Contains(list, a) {
@@ -77,15 +78,15 @@ func (x *extended) getAttributes(attributes ...string) (added []string, err erro
 	return added, err
 }
 
-// item gives an item as the caller is to see it; nil where it has expired.
+// item returns an item as the caller sees it, or nil if it has expired.
 func (g *get) item(m moment, item object) object {
 	if m.expired(item[g.attribute]) {
 		return nil
 	}
-	return without(item, g.added)
+	return omit(item, g.added)
 }
 
-// show takes an expired item out of an answer's member Item.
+// show removes an expired item from an answer's member Item.
 func (g *get) show(m moment, out object) error {
 	item, ok := out.member("Item")
 	if !ok {
@@ -102,17 +103,17 @@ func (g *get) show(m moment, out object) error {
 	return nil
 }
 
-// items gives those of a list of items that have not expired.
+// items returns the live items of a list.
 func (g *get) items(m moment, raw json.RawMessage) ([]object, error) {
 	list, ok := readList(raw)
 	if !ok {
 		return nil, errUnreadable
 	}
-	kept := list[:0]
+	live := list[:0]
 	for _, item := range list {
 		if item = g.item(m, item); item != nil {
-			kept = append(kept, item)
+			live = append(live, item)
 		}
 	}
-	return kept, nil
+	return live, nil
 }

@@ -14,13 +14,14 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Middleware makes a client of the AWS SDK strict:
+// Middleware returns an option that makes a client of the AWS SDK strict:
 //
 //	db := dynamodb.NewFromConfig(config, strict.Middleware(strict.Rules{Tables: map[string]string{"sessions": "expiresAt"}}))
 //
-// Requests are rewritten before they are signed, and answers before they become the operation's output, so retries, signatures, checksums and typed errors work as
-// ever. What it learns about tables it keeps, so one is made for each endpoint, and can be used by any number of its clients. With rules that are wrong every call fails and says
-// why.
+// It rewrites requests before they are signed, and answers before the SDK decodes them, so retries,
+// signatures, checksums and typed errors work as usual. It caches facts about tables: make one for
+// each endpoint, and share it among all its clients. With invalid rules, every call fails with an
+// error that explains them.
 func Middleware(rules Rules) func(*dynamodb.Options) {
 	r, err := newRewriter(rules)
 	return func(o *dynamodb.Options) {
@@ -36,22 +37,22 @@ func Middleware(rules Rules) func(*dynamodb.Options) {
 	}
 }
 
-// exchangeKey is of a context's value *exchanged.
+// exchangeKey is the context key of an *exchanged.
 type exchangeKey struct{}
 
-// exchanged connects the two middlewares: answers notes the endpoint's answer in it and shows an empty one to the operation, or shows what is given instead of
-// asking the endpoint.
+// exchanged connects the two middlewares. answers stores the endpoint's answer in it and passes an
+// empty one to the operation, or passes the stored one instead of calling the endpoint.
 type exchanged struct {
 	noted answer
 	shown *answer
 }
 
-// requests carries out an operation, with as many calls as that takes.
+// requests executes an operation, with as many calls as it takes.
 type requests struct{ r *rewriter }
 
 func (requests) ID() string { return "mayfly:StrictRequests" }
 
-// targetPrefix begins the X-Amz-Target of DynamoDB's operations.
+// targetPrefix is the prefix of DynamoDB's operations in X-Amz-Target.
 const (
 	headerTarget = "X-Amz-Target"
 	targetPrefix = "DynamoDB_20120810."
@@ -101,12 +102,13 @@ func (m requests) HandleFinalize(ctx context.Context, in middleware.FinalizeInpu
 	return out, metadata, err
 }
 
-// answers is between the endpoint's answers and what makes an operation's output of them.
+// answers stands between the endpoint's answers and their decoding.
 type answers struct{}
 
 func (answers) ID() string { return "mayfly:StrictAnswers" }
 
-// answerMax is the size of the largest answer that is read: 16 MB of items, as JSON that escapes each of their bytes.
+// answerMax is the size of the largest accepted answer: 16 MB of items, as JSON with every byte
+// escaped.
 const answerMax = 128 << 20
 
 func (answers) HandleDeserialize(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
@@ -130,19 +132,20 @@ func (answers) HandleDeserialize(ctx context.Context, in middleware.DeserializeI
 		return out, metadata, &smithy.DeserializationError{Err: fmt.Errorf("strict: unknown transport type %T", out.RawResponse)}
 	}
 	body, err := readAnswer(response.Body)
-	response.Body.Close() // what it says, also of a checksum that the endpoint has not sent, the SDK logs and goes on
+	// an error, such as a missing checksum, is logged by the SDK and does not matter
+	response.Body.Close()
 	if err != nil {
 		return out, metadata, &smithy.DeserializationError{Err: err}
 	}
 	e.noted = answer{status: response.StatusCode, header: response.Header, body: body}
 	if e.noted.ok() {
-		body = []byte("{}") // the operation's may be another than this call's
+		body = []byte("{}") // this call may be of another operation
 	}
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return out, metadata, nil
 }
 
-// readAnswer reads an answer's body whole.
+// readAnswer returns the whole body of an answer.
 func readAnswer(from io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(from, answerMax+1))
 	if err == nil && len(body) > answerMax {
@@ -151,14 +154,15 @@ func readAnswer(from io.Reader) ([]byte, error) {
 	return body, err
 }
 
-// response is the answer as if the endpoint had given it.
+// response returns the answer in the SDK's form.
 func (a *answer) response() *smithyhttp.Response {
 	header := a.header.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
-	for _, of := range []string{"X-Amz-Crc32", "Content-Length", "Content-Encoding"} { // of the body that came
-		header.Del(of)
+	// the headers of the original body
+	for _, name := range []string{"X-Amz-Crc32", "Content-Length", "Content-Encoding"} {
+		header.Del(name)
 	}
 	return &smithyhttp.Response{Response: &http.Response{
 		Status: http.StatusText(a.status), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

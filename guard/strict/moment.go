@@ -8,7 +8,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// fiveYears is the age from which a deadline is taken for a mistake, in ms: 5 × 365 days, as in internal/store/engine.
+// fiveYears is the age in ms from which a deadline is taken for a mistake: 5 × 365 days, as in
+// internal/store/engine.
 const fiveYears = 5 * 365 * 24 * 60 * 60 * 1000
 
 // moment is the instant at which a request is judged, in ms since the epoch.
@@ -22,7 +23,8 @@ func (m moment) expired(raw json.RawMessage) bool {
 	return ok && at <= int64(m) && at > int64(m)-fiveYears
 }
 
-// deadlineOf reads an attribute value, as JSON, in ms since the epoch; ok is false where it is no number.
+// deadlineOf returns the deadline in an attribute value, as JSON, in ms since the epoch. ok is
+// false if the value is no number.
 func deadlineOf(raw json.RawMessage) (at int64, ok bool) {
 	if raw == nil {
 		return 0, false
@@ -34,11 +36,12 @@ func deadlineOf(raw json.RawMessage) (at int64, ok bool) {
 	return dynamo.Value(v).Number().Millis()
 }
 
-// now and low are the bounds between which a deadline has passed, as attribute values: low < deadline ≤ now.
+// now and low return the bounds of the deadlines that have passed, as attribute values: low <
+// deadline ≤ now.
 func (m moment) now() json.RawMessage { return numberOf(int64(m)) }
 func (m moment) low() json.RawMessage { return numberOf(int64(m) - fiveYears) }
 
-// numberOf writes an instant as a number of seconds, to the millisecond.
+// numberOf returns an instant as a number of seconds, to the millisecond.
 func numberOf(ms int64) json.RawMessage {
 	sign := ""
 	if ms < 0 {

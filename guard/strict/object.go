@@ -8,10 +8,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// object is a JSON object of which only the members that matter here are looked into. The others stay as they came.
+// object is a JSON object. Only the members that matter here are decoded; the others stay
+// unchanged.
 type object map[string]json.RawMessage
 
-// readObject reads an object; ok is false where raw is something else. Of equal names the last counts.
+// readObject returns an object; ok is false if raw is something else. Of equal names, the last
+// counts.
 func readObject(raw json.RawMessage) (o object, ok bool) {
 	if json.Unmarshal(raw, &o) != nil || o == nil {
 		return nil, false
@@ -19,7 +21,7 @@ func readObject(raw json.RawMessage) (o object, ok bool) {
 	return o, true
 }
 
-// readList reads a list of objects.
+// readList returns a list of objects.
 func readList(raw json.RawMessage) (list []object, ok bool) {
 	if json.Unmarshal(raw, &list) != nil || list == nil {
 		return nil, false
@@ -27,7 +29,7 @@ func readList(raw json.RawMessage) (list []object, ok bool) {
 	return list, true
 }
 
-// has reports whether a member is there: null is absent.
+// has reports whether a member is present. null is absent.
 func (o object) has(name string) bool {
 	raw, ok := o[name]
 	return ok && string(raw) != "null"
@@ -35,7 +37,7 @@ func (o object) has(name string) bool {
 
 func (o object) hasAny(names ...string) bool { return slices.ContainsFunc(names, o.has) }
 
-// text gives a member that is a string; empty where it is absent or something else.
+// text returns a member that is a string, or "" if it is absent or something else.
 func (o object) text(name string) (s string) {
 	if json.Unmarshal(o[name], &s) != nil {
 		return ""
@@ -43,7 +45,8 @@ func (o object) text(name string) (s string) {
 	return s
 }
 
-// member gives a member that is an object. It is nil where it is absent; ok is false where it is something else.
+// member returns a member that is an object, or nil if it is absent. ok is false if it is something
+// else.
 func (o object) member(name string) (m object, ok bool) {
 	if !o.has(name) {
 		return nil, true
@@ -51,14 +54,14 @@ func (o object) member(name string) (m object, ok bool) {
 	return readObject(o[name])
 }
 
-// with gives a copy in which a member is what it is told.
+// with returns a copy with a changed member.
 func (o object) with(name string, raw json.RawMessage) object {
 	c := maps.Clone(o)
 	c[name] = raw
 	return c
 }
 
-// bytes writes the object, members in order of their names.
+// bytes returns the object as JSON, with members in the order of their names.
 func (o object) bytes() json.RawMessage {
 	b := []byte{'{'}
 	for i, name := range slices.Sorted(maps.Keys(o)) {
@@ -71,7 +74,7 @@ func (o object) bytes() json.RawMessage {
 	return append(b, '}')
 }
 
-// listBytes writes a list of objects.
+// listBytes returns a list of objects as JSON.
 func listBytes(list []object) json.RawMessage {
 	b := []byte{'['}
 	for i, o := range list {
@@ -79,7 +82,7 @@ func listBytes(list []object) json.RawMessage {
 			b = append(b, ',')
 		}
 		if o == nil {
-			b = append(b, "null"...) // as it came
+			b = append(b, "null"...) // unchanged
 			continue
 		}
 		b = append(b, o.bytes()...)
@@ -87,5 +90,5 @@ func listBytes(list []object) json.RawMessage {
 	return append(b, ']')
 }
 
-// quoted writes a string.
+// quoted returns a string as JSON.
 func quoted(s string) json.RawMessage { return dynamo.AppendQuoted(nil, s) }

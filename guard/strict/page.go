@@ -21,10 +21,11 @@ func (c *call) scan(ctx context.Context) (answer, error) {
 	return c.page(ctx, memberFilter, memberProjection)
 }
 
-// pageLegacy are the older parameters of Query and Scan. With them nothing can be added to an expression, and what has expired is taken out of the answer.
+// pageLegacy are the legacy parameters of Query and Scan. They do not mix with expressions, so no
+// filter can be added; expired items are removed from the answer instead.
 var pageLegacy = []string{"KeyConditions", "QueryFilter", "ScanFilter", memberAttributes, "ConditionalOperator"}
 
-// page answers a Query or Scan, whose expressions are of these kinds.
+// page answers a Query or Scan. kinds are its kinds of expression.
 func (c *call) page(ctx context.Context, kinds ...string) (answer, error) {
 	table := c.in.text("TableName")
 	attribute, err := c.attributeOf(ctx, table)
@@ -52,7 +53,8 @@ func (c *call) page(ctx context.Context, kinds ...string) (answer, error) {
 	return p.answer(ctx)
 }
 
-// refusedPage passes on a request for a table or an index that there is not, for the endpoint's own words. Should it have been made this moment, the caller has to ask again.
+// refusedPage forwards a request for a missing table or index, so that the endpoint words the
+// error. If the table has just been created, the caller must retry.
 func (c *call) refusedPage(ctx context.Context) (answer, error) {
 	a, err := c.forward(ctx)
 	if err == nil && a.ok() {
@@ -70,7 +72,8 @@ type page struct {
 	index *indexDescription // nil: the table
 }
 
-// answer has the endpoint leave out what has expired, where a filter can say that, and leaves it out of the answer otherwise.
+// answer adds a filter against expired items if possible, and removes them from the answer
+// otherwise.
 func (p *page) answer(ctx context.Context) (answer, error) {
 	if p.filters() {
 		x := p.extend()
@@ -81,7 +84,8 @@ func (p *page) answer(ctx context.Context) (answer, error) {
 	return p.sift(ctx)
 }
 
-// filters reports whether a filter may name the TTL attribute: a Query's may not where it is a part of the key, and nothing is found in an index without it.
+// filters reports whether a filter may name the TTL attribute. A Query's filter must not name a
+// part of the key, and an index without the attribute would yield nothing.
 func (p *page) filters() bool {
 	keys := p.desc.keys
 	if p.index != nil {
@@ -90,10 +94,10 @@ func (p *page) filters() bool {
 	return !p.in.hasAny(pageLegacy...) && p.holdsAttribute() && (p.operation == "Scan" || !slices.Contains(keys, p.attribute))
 }
 
-// holdsAttribute reports whether the entries that are read tell whether they have expired.
+// holdsAttribute reports whether the entries contain the TTL attribute.
 func (p *page) holdsAttribute() bool { return p.index == nil || p.desc.holds(p.index, p.attribute) }
 
-// sift asks for the items, and answers those that have not expired.
+// sift reads the items, and answers with those that have not expired.
 func (p *page) sift(ctx context.Context) (answer, error) {
 	body, added, err := p.asked()
 	if err != nil {
@@ -119,7 +123,7 @@ func (p *page) sift(ctx context.Context) (answer, error) {
 	}
 	items = slices.DeleteFunc(items, expired)
 	for _, item := range items {
-		without(item, added)
+		omit(item, added)
 	}
 	out["Count"] = strconv.AppendInt(nil, int64(len(items)), 10)
 	out["Items"] = listBytes(items)
@@ -129,12 +133,12 @@ func (p *page) sift(ctx context.Context) (answer, error) {
 	return a.with(out.bytes()), nil
 }
 
-// tell reports whether an item that has the TTL attribute has expired.
+// tell reports whether an item with the TTL attribute has expired.
 func (p *page) tell(item object) bool { return p.at.expired(item[p.attribute]) }
 
 func (p *page) countOnly() bool { return p.in.text("Select") == "COUNT" }
 
-// needed are the attributes that tell whether an entry has expired, by itself or by the item that it leads to.
+// needed returns the attributes for judging an entry, by itself or by its item.
 func (p *page) needed() []string {
 	if p.holdsAttribute() {
 		return []string{p.attribute}
@@ -142,7 +146,8 @@ func (p *page) needed() []string {
 	return p.desc.keys
 }
 
-// asked is the request for the items with the attributes that are needed. It gives those that the caller did not ask for.
+// asked returns the request for the items with the needed attributes, and those that the caller did
+// not request.
 func (p *page) asked() (body json.RawMessage, added []string, err error) {
 	x := p.extend()
 	switch {
@@ -167,13 +172,14 @@ func (p *page) asked() (body json.RawMessage, added []string, err error) {
 	return x.bytes(), added, err
 }
 
-// The items behind an index's entries are read in batches.
+// The items of an index's entries are read in batches.
 const (
 	batchKeysMax   = 100
-	batchRoundsMax = 10 // for what comes back unprocessed
+	batchRoundsMax = 10 // for unprocessed keys
 )
 
-// lookThrough reads the items behind the entries of an index that does not have the TTL attribute, and gives what tells of an entry that its item is gone.
+// lookThrough reads the items of an index's entries without the TTL attribute. It returns a
+// function that reports whether an entry's item is gone.
 func (p *page) lookThrough(ctx context.Context, entries []object) (gone func(object) bool, err error) {
 	alive := map[string]bool{}
 	for part := range slices.Chunk(entries, batchKeysMax) {
@@ -187,7 +193,7 @@ func (p *page) lookThrough(ctx context.Context, entries []object) (gone func(obj
 	}, nil
 }
 
-// readAlive notes the keys of those items that are there and have not expired.
+// readAlive records the keys of the items that exist and have not expired.
 func (p *page) readAlive(ctx context.Context, entries []object, alive map[string]bool) error {
 	keys, seen := []object{}, map[string]bool{}
 	for _, entry := range entries {
@@ -229,8 +235,8 @@ func (p *page) readAlive(ctx context.Context, entries []object, alive map[string
 		Message: "strict reads: the items behind the index could not be read in " + strconv.Itoa(batchRoundsMax) + " attempts"})}
 }
 
-// noteAlive reads an answer, and gives what is left to ask for.
-func (p *page) noteAlive(a answer, alive map[string]bool) (rest object, err error) {
+// noteAlive reads an answer, and returns the request for the unprocessed keys.
+func (p *page) noteAlive(a answer, alive map[string]bool) (unprocessed object, err error) {
 	out, ok := readObject(a.body)
 	if !ok {
 		return nil, &refused{unreadable("BatchGetItem")}
@@ -239,7 +245,7 @@ func (p *page) noteAlive(a answer, alive map[string]bool) (rest object, err erro
 	if !ok {
 		return nil, &refused{unreadable("BatchGetItem")}
 	}
-	for _, raw := range responses { // of one table
+	for _, raw := range responses { // there is only one table
 		items, ok := readList(raw)
 		if !ok {
 			return nil, &refused{unreadable("BatchGetItem")}
@@ -250,14 +256,14 @@ func (p *page) noteAlive(a answer, alive map[string]bool) (rest object, err erro
 			}
 		}
 	}
-	rest, ok = out.member("UnprocessedKeys")
+	unprocessed, ok = out.member("UnprocessedKeys")
 	if !ok {
 		return nil, &refused{unreadable("BatchGetItem")}
 	}
-	return rest, nil
+	return unprocessed, nil
 }
 
-// pick gives some attributes of an item.
+// pick returns a copy of an item with only these attributes.
 func pick(item object, attributes []string) object {
 	part := object{}
 	for _, a := range attributes {

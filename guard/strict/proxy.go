@@ -24,28 +24,32 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// ProxyOptions say what a Proxy is in front of, and for whom. Endpoint, Credentials and Rules must be set.
+// ProxyOptions configure a Proxy. Endpoint, Credentials and Rules are required.
 type ProxyOptions struct {
 	Rules Rules
 
 	Endpoint string // URL of the endpoint, such as https://dynamodb.eu-west-1.amazonaws.com
-	// Streams is the URL of the endpoint's streams. Default: Amazon's where Endpoint is Amazon's, else Endpoint.
+	// Streams is the URL of the endpoint's streams. Default: Amazon's if Endpoint is Amazon's,
+	// otherwise Endpoint.
 	Streams     string
-	Region      string                  // that requests are signed for. Default: us-east-1
-	Credentials aws.CredentialsProvider // that requests are signed with
+	Region      string                  // the region in signatures; default: us-east-1
+	Credentials aws.CredentialsProvider // the credentials for signing requests to the endpoint
 
-	// Clients are the credentials that requests to the proxy must be signed with. None: they are not checked.
+	// Clients are the credentials of the proxy's clients, who must sign with one of them. Without
+	// any, signatures are not checked.
 	Clients []Credential
 
-	HTTP   *http.Client // Default: one that keeps connections, and waits a minute for an answer's head at most
-	Logger *slog.Logger // of endpoints that do not answer. Default: nothing is logged.
+	// default: a client that keeps connections, and waits at most a minute for the head of an
+	// answer
+	HTTP   *http.Client
+	Logger *slog.Logger // for endpoints that do not answer; default: no log
 }
 
-// Credential is a pair that requests may be signed with, with a session token or none.
+// Credential is a key pair for signing requests, with or without a session token.
 type Credential struct{ AccessKey, SecretKey, SessionToken string }
 
-// Proxy is a reverse proxy that makes an endpoint's tables strict. It is an http.Handler, safe for concurrent use, and keeps nothing but what it has learnt about tables
-// and transactions.
+// Proxy is a reverse proxy that makes an endpoint's tables strict. It is an http.Handler, safe for
+// concurrent use. Its only state is its cache of facts about tables and transactions.
 type Proxy struct {
 	o        ProxyOptions
 	rewriter *rewriter
@@ -56,10 +60,10 @@ type Proxy struct {
 }
 
 const (
-	requestMax     = 16 << 20 // bytes of a request's body, as DynamoDB has it
-	underWayMax    = 1024     // requests; more wait for their turn
+	requestMax     = 16 << 20 // bytes of a request's body, DynamoDB's limit
+	underWayMax    = 1024     // requests at once; others wait
 	streamsPrefix  = "DynamoDBStreams_20120810."
-	headerWait     = "X-Mayfly-Wait-Ms" // lets GetRecords of mayfly wait for a record
+	headerWait     = "X-Mayfly-Wait-Ms" // asks mayfly's GetRecords to wait for a record
 	serviceDynamo  = "dynamodb"
 	regionDefault  = "us-east-1"
 	codeDenied     = "AccessDeniedException"
@@ -67,7 +71,7 @@ const (
 	answerTimeout  = time.Minute
 )
 
-// NewProxy checks the options. It asks the endpoint for nothing yet.
+// NewProxy returns a proxy after a check of its options. It does not contact the endpoint.
 func NewProxy(o ProxyOptions) (*Proxy, error) {
 	r, err := newRewriter(o.Rules)
 	all := []error{err}
@@ -105,7 +109,7 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 	return p, nil
 }
 
-// streamsOf is where the streams of Amazon's DynamoDB are, and of others where they are themselves.
+// streamsOf returns the URL of the streams of Amazon's DynamoDB, and for other endpoints their own.
 func streamsOf(endpoint, host string) string {
 	if strings.HasPrefix(host, "dynamodb.") && strings.Contains(host, ".amazonaws.") {
 		return strings.Replace(endpoint, "//dynamodb.", "//streams.dynamodb.", 1)
@@ -133,7 +137,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
-		// No client of DynamoDB's sends one; a page in a browser on this machine does, and would act with the proxy's credentials.
+		// DynamoDB's clients send no Origin. A web page in a browser on this machine does, and
+		// would use the proxy's credentials.
 		respond(w, refuse(&dynamo.Error{Code: codeDenied, Message: "web pages may not use this proxy, and " + origin + " is one"}))
 		return
 	}
@@ -148,14 +153,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.As(err, &tooLarge):
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
-	case err != nil: // the client has gone, or does not keep to HTTP
+	case err != nil: // the client has disconnected or violates HTTP
 		w.WriteHeader(http.StatusBadRequest)
 	default:
 		respond(w, p.serve(r, body))
 	}
 }
 
-// serve answers a request whose body has been read.
+// serve returns the answer to a request whose body has been read.
 func (p *Proxy) serve(r *http.Request, body []byte) answer {
 	if err := p.authenticate(r, body); err != nil {
 		var refused *dynamo.Error
@@ -188,11 +193,11 @@ func (p *Proxy) serve(r *http.Request, body []byte) answer {
 	return a
 }
 
-// cause is what went wrong on the way, without the request that it went wrong for.
+// cause returns the text of a transport error without the request's method and URL.
 func cause(err error) string {
-	var of *url.Error
-	if errors.As(err, &of) {
-		err = of.Err
+	var urlErr *url.Error
+	if errors.As(err, &urlErr) {
+		err = urlErr.Err
 	}
 	return err.Error()
 }
@@ -208,7 +213,7 @@ func (p *Proxy) authenticate(r *http.Request, body []byte) error {
 	}, now, now)
 }
 
-// target is where the calls of a request go.
+// target is the destination of a request's calls.
 type target struct {
 	*Proxy
 	header   http.Header // of the request
@@ -216,7 +221,7 @@ type target struct {
 	prefix   string // of X-Amz-Target
 }
 
-// send signs a call and makes it.
+// send signs a call, sends it and returns the answer.
 func (t *target) send(ctx context.Context, operation string, body []byte) (answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.endpoint, bytes.NewReader(body))
 	if err != nil {
@@ -251,7 +256,7 @@ func (t *target) send(ctx context.Context, operation string, body []byte) (answe
 	return answer{status: response.StatusCode, header: response.Header, body: got}, checkSum(response.Header, got)
 }
 
-// checkSum refuses an answer that was damaged on its way.
+// checkSum refuses an answer that was damaged on the way.
 func checkSum(header http.Header, body []byte) error {
 	text := header.Get("X-Amz-Crc32")
 	if text == "" {
@@ -274,5 +279,5 @@ func respond(w http.ResponseWriter, a answer) {
 	header.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(a.body)), 10))
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	w.WriteHeader(a.status)
-	w.Write(a.body) // an error is the client's going, which nothing here depends on
+	w.Write(a.body) // an error means that the client has disconnected, and changes nothing here
 }

@@ -22,13 +22,13 @@ import (
 	"github.com/mayflydb/mayfly/guard/strict"
 )
 
-// The pairs that requests are signed with: to the proxy, and from there to the endpoint.
+// The key pairs for signing requests to the proxy and to the endpoint.
 var (
 	clientPair   = strict.Credential{AccessKey: "client", SecretKey: "a client's secret"}
 	endpointPair = mayfly.Credential{AccessKey: "endpoint", SecretKey: "the endpoint's secret"}
 )
 
-// proxied serves a database over HTTP and a proxy before it, and gives the proxy's URL.
+// proxied serves a database over HTTP behind a proxy, and returns the proxy's URL.
 func proxied(t *testing.T, db *mayfly.DB, rules strict.Rules) string {
 	t.Helper()
 	server := httptest.NewServer(db.Handler())
@@ -51,7 +51,7 @@ func proxyBefore(t *testing.T, endpoint string, rules strict.Rules) string {
 	return server.URL
 }
 
-// dial makes a client as applications do: it signs, and checks checksums.
+// dial returns a client like an application's: it signs, and checks checksums.
 func dial(url string, pair strict.Credential) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		BaseEndpoint: &url, Region: "eu-west-1", RetryMaxAttempts: 1, HTTPClient: conformance.HTTPClient(),
@@ -72,7 +72,7 @@ func TestProxySameAsStrict(t *testing.T) {
 	compare(t, late, dial(url, clientPair), max(*seedFlag, 7), steps()/4)
 }
 
-// TestProxyChecksSignatures: with credentials for clients, others are refused.
+// TestProxyChecksSignatures checks that a proxy with credentials for clients refuses others.
 func TestProxyChecksSignatures(t *testing.T) {
 	url := proxied(t, lateSigned(t), strict.Rules{All: true})
 	for _, pair := range []strict.Credential{{AccessKey: "client", SecretKey: "another"}, {AccessKey: "stranger", SecretKey: "s"}} {
@@ -87,7 +87,8 @@ func TestProxyChecksSignatures(t *testing.T) {
 	}
 }
 
-// TestProxyStreams: streams are passed on, with the header that lets a reader wait.
+// TestProxyStreams checks that the proxy forwards calls of streams, with the header that lets a
+// reader wait.
 func TestProxyStreams(t *testing.T) {
 	late := lateSigned(t)
 	url := proxied(t, late, strict.Rules{All: true})
@@ -98,7 +99,7 @@ func TestProxyStreams(t *testing.T) {
 	}
 }
 
-// post sends a body that no client would.
+// post sends a body that no SDK would send.
 func post(t *testing.T, url, target string, body io.Reader, header ...string) (status int, answer string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
@@ -121,7 +122,7 @@ func post(t *testing.T, url, target string, body io.Reader, header ...string) (s
 	return response.StatusCode, string(got)
 }
 
-// unsigned serves a proxy before an endpoint, for requests without signatures.
+// unsigned serves a proxy in front of an endpoint, for unsigned requests, and returns its URL.
 func unsigned(t *testing.T, endpoint string, rules strict.Rules) string {
 	t.Helper()
 	p, err := strict.NewProxy(strict.ProxyOptions{Rules: rules, Endpoint: endpoint, Credentials: credentials.NewStaticCredentialsProvider("any", "any", "")})
@@ -133,7 +134,7 @@ func unsigned(t *testing.T, endpoint string, rules strict.Rules) string {
 	return server.URL
 }
 
-// TestProxyRefusals: what is no request of DynamoDB's is refused with a reason.
+// TestProxyRefusals checks that a request that is not DynamoDB's is refused with a reason.
 func TestProxyRefusals(t *testing.T) {
 	db := httptest.NewServer(open(t, lateOptions).Handler())
 	defer db.Close()
@@ -181,7 +182,8 @@ func TestProxyRefusals(t *testing.T) {
 	}
 }
 
-// TestProxyUnreachable: where the endpoint does not answer, the client is told, in a form that has it try again.
+// TestProxyUnreachable checks that the client gets a retryable error if the endpoint does not
+// answer.
 func TestProxyUnreachable(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -191,8 +193,9 @@ func TestProxyUnreachable(t *testing.T) {
 	}
 }
 
-// TestProxyOddAnswers: an answer of a guarded table that cannot be understood is held back, and one of others is passed on.
-func TestProxyOddAnswers(t *testing.T) {
+// TestProxyUnreadableAnswers checks that an unreadable answer is held back if it is about a guarded table,
+// and forwarded otherwise.
+func TestProxyUnreadableAnswers(t *testing.T) {
 	var answer string
 	var header http.Header
 	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -203,18 +206,18 @@ func TestProxyOddAnswers(t *testing.T) {
 	}))
 	defer odd.Close()
 	url := unsigned(t, odd.URL, strict.Rules{Tables: map[string]string{"plain": "ttl"}})
-	const held = "not passed on"
+	const heldBack = "not passed on"
 	for _, test := range []struct{ operation, body, answer, part string }{
-		{"GetItem", `{"TableName":"plain"}`, `<html>`, held},
-		{"GetItem", `{"TableName":"plain"}`, `{"Item":[]}`, held},
+		{"GetItem", `{"TableName":"plain"}`, `<html>`, heldBack},
+		{"GetItem", `{"TableName":"plain"}`, `{"Item":[]}`, heldBack},
 		{"GetItem", `{"TableName":"other"}`, `<html>`, "<html>"},
-		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"Responses":{"plain":{}}}`, held},
-		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"Responses":{"arn:aws:dynamodb:r:1:table/plain":[{}]}}`, held},
-		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"UnprocessedKeys":5}`, held},
-		{"TransactGetItems", `{"TransactItems":[{"Get":{"TableName":"plain"}}]}`, `{"Responses":[]}`, held},
+		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"Responses":{"plain":{}}}`, heldBack},
+		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"Responses":{"arn:aws:dynamodb:r:1:table/plain":[{}]}}`, heldBack},
+		{"BatchGetItem", `{"RequestItems":{"plain":{"Keys":[]}}}`, `{"UnprocessedKeys":5}`, heldBack},
+		{"TransactGetItems", `{"TransactItems":[{"Get":{"TableName":"plain"}}]}`, `{"Responses":[]}`, heldBack},
 		{"Scan", `{"TableName":"plain"}`, `[]`, "DescribeTable does not follow the API"},
-		{"PutItem", `{"TableName":"plain"}`, `5`, held},
-		{"PutItem", `{"TableName":"plain"}`, `{"Attributes":5}`, held},
+		{"PutItem", `{"TableName":"plain"}`, `5`, heldBack},
+		{"PutItem", `{"TableName":"plain"}`, `{"Attributes":5}`, heldBack},
 	} {
 		answer, header = test.answer, nil
 		_, got := post(t, url, "DynamoDB_20120810."+test.operation, strings.NewReader(test.body))
@@ -228,7 +231,7 @@ func TestProxyOddAnswers(t *testing.T) {
 	}
 }
 
-// TestWrongOptions: all that is wrong is said at once.
+// TestWrongOptions checks that all errors in the options are reported at once.
 func TestWrongOptions(t *testing.T) {
 	_, err := strict.NewProxy(strict.ProxyOptions{Endpoint: "localhost:8000", Rules: strict.Rules{Tables: map[string]string{"a b": "ttl"}}})
 	for _, part := range []string{`"localhost:8000" is not an http or https URL`, `"a b" is neither a table name`, "Credentials"} {
@@ -247,7 +250,7 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// calls counts what is sent to an endpoint, and can answer instead of it.
+// calls counts the calls of an endpoint, and can answer in its place.
 type calls struct {
 	next    http.Handler
 	seen    []string
@@ -255,7 +258,7 @@ type calls struct {
 	undated bool // its answers have no Date
 }
 
-// undated is an answer without Date.
+// undated removes the Date of an answer.
 type undated struct{ http.ResponseWriter }
 
 func (u undated) WriteHeader(status int) {
@@ -281,7 +284,7 @@ func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.next.ServeHTTP(w, r)
 }
 
-// counted is a guarded client whose calls are counted.
+// counted returns a guarded client, and its calls.
 func counted(t *testing.T, db *mayfly.DB, rules strict.Rules) (*dynamodb.Client, *calls) {
 	t.Helper()
 	c := &calls{next: db.Handler()}
@@ -291,7 +294,7 @@ func counted(t *testing.T, db *mayfly.DB, rules strict.Rules) (*dynamodb.Client,
 	return dynamodb.New(dial(server.URL, clientPair).Options(), strict.Middleware(rules)), c
 }
 
-// putExpired makes the tables, with an item that has expired and one that has not.
+// putExpired creates the tables, with one expired item and one live item.
 func putExpired(t *testing.T, db *mayfly.DB) {
 	t.Helper()
 	c := db.DynamoDB()
@@ -303,7 +306,7 @@ func putExpired(t *testing.T, db *mayfly.DB) {
 	}
 }
 
-// TestPermissions: where a call of our own is refused, the caller learns what it was for.
+// TestPermissions checks that the error for a refused call of the rewriter says why it was made.
 func TestPermissions(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
@@ -343,14 +346,16 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestCalls: what is asked of the endpoint for a call, when its tables are known.
+// TestCalls checks the calls of the endpoint for each operation, once the facts about its tables
+// are cached.
 func TestCalls(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
 	c, calls := counted(t, db, strict.Rules{Tables: map[string]string{"plain": ""}})
 	plain, other := aws.String("plain"), aws.String("other")
 	expired, alive := item{"pk": str("p"), "sk": num("0")}, item{"pk": str("p"), "sk": num("1")}
-	if _, err := c.Scan(t.Context(), &dynamodb.ScanInput{TableName: plain}); err != nil { // learns about the table
+	// caches the facts about the table
+	if _, err := c.Scan(t.Context(), &dynamodb.ScanInput{TableName: plain}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(calls.seen, " "); got != "DescribeTimeToLive DescribeTable Scan" {

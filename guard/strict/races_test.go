@@ -21,17 +21,17 @@ import (
 
 var plainRules = strict.Rules{Tables: map[string]string{"plain": "ttl"}}
 
-// expiredKey is the key of the item that putExpired has expired.
+// expiredKey is the key of putExpired's expired item.
 var expiredKey = item{"pk": str("p"), "sk": num("0")}
 
-// count adds one to an item's counter, if it is there, with a year to live otherwise.
+// count increments an item's counter. A missing item is created with a year to live.
 func count(t *testing.T, c *dynamodb.Client) (*dynamodb.UpdateItemOutput, error) {
 	return c.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("plain"), Key: expiredKey, UpdateExpression: aws.String("SET #t = if_not_exists(#t, :late) ADD n :one"),
 		ExpressionAttributeNames: map[string]string{"#t": "ttl"}, ExpressionAttributeValues: item{":one": num("1"), ":late": num("1798761600")}, ReturnValues: types.ReturnValueAllNew})
 }
 
-// TestRenewedBeforeItsRemoval: between the refusal of an update and the removal of the expired item that it met, someone renews the item. It stays, and the update counts on
-// it.
+// TestRenewedBeforeItsRemoval renews an item between an update's failed condition and the removal
+// of the expired item. The item stays, and the update increments it.
 func TestRenewedBeforeItsRemoval(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
@@ -59,8 +59,9 @@ func TestRenewedBeforeItsRemoval(t *testing.T) {
 	}
 }
 
-// TestManyUpdateWhatHasExpired: of many that update an expired item at once, each counts once, and on nothing that had expired.
-func TestManyUpdateWhatHasExpired(t *testing.T) {
+// TestConcurrentUpdatesOfExpiredItem updates an expired item many times at once. Each update counts once,
+// and the expired item does not count.
+func TestConcurrentUpdatesOfExpiredItem(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
 	c := guarded(db, plainRules)
@@ -83,8 +84,9 @@ func TestManyUpdateWhatHasExpired(t *testing.T) {
 	}
 }
 
-// TestItemsNotShown: an endpoint that does not show the item of a failed condition is asked for it.
-func TestItemsNotShown(t *testing.T) {
+// TestEndpointOmitsConditionItem checks an endpoint that does not return the item of a failed condition: the
+// rewriter reads it.
+func TestEndpointOmitsConditionItem(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
 	c, calls := counted(t, db, plainRules)
@@ -105,7 +107,7 @@ func TestItemsNotShown(t *testing.T) {
 	}
 }
 
-// passOn asks a database.
+// passOn sends a request to a database.
 func passOn(t *testing.T, db *mayfly.DB, operation string, body []byte) (status int, answer string) {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://in.process/", strings.NewReader(string(body)))
 	if err != nil {
@@ -127,8 +129,9 @@ func passOn(t *testing.T, db *mayfly.DB, operation string, body []byte) (status 
 	return response.StatusCode, string(got)
 }
 
-// TestNoEnd: where an endpoint keeps saying that the item has just changed, an update ends with an error that can be tried again.
-func TestNoEnd(t *testing.T) {
+// TestEndlessConflicts checks an endpoint that always reports a concurrent change: an update ends with a
+// retryable error.
+func TestEndlessConflicts(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
 	c, calls := counted(t, db, plainRules)
@@ -145,7 +148,8 @@ func TestNoEnd(t *testing.T) {
 	}
 }
 
-// TestTransactionRepeated: a transaction that is sent again under its token, later, is answered as the first time, though its conditions are those of another instant.
+// TestTransactionRepeated checks that a transaction repeated later under its token gets the first
+// answer, though its conditions have another instant.
 func TestTransactionRepeated(t *testing.T) {
 	for _, lost := range []bool{false, true} { // the first answer
 		db := open(t, lateOptions)
@@ -186,13 +190,14 @@ func TestTransactionRepeated(t *testing.T) {
 	}
 }
 
-// TestRetries: the SDK goes on trying again where the endpoint has a fault, for each call by itself.
+// TestRetries checks that the SDK retries each of the rewriter's calls by itself after a fault of
+// the endpoint.
 func TestRetries(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
 	c, calls := counted(t, db, plainRules)
 	o := c.Options()
-	o.RetryMaxAttempts = 0 // the retryer's
+	o.RetryMaxAttempts = 0 // the retryer's default
 	o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.Backoff = 3, retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
 	})

@@ -17,7 +17,7 @@ type item = map[string]types.AttributeValue
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 func num(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 
-func (p *pair) one(of ...string) string { return of[p.r.IntN(len(of))] }
+func (p *pair) one(choices ...string) string { return choices[p.r.IntN(len(choices))] }
 
 func (p *pair) chance(percent int) bool { return p.r.IntN(100) < percent }
 
@@ -27,7 +27,7 @@ func (p *pair) key() item {
 	return item{"pk": str(p.one("p", "q")), "sk": num(strconv.Itoa(p.r.IntN(4)))}
 }
 
-// ttl is a deadline around now, in one of the forms that occur; nil: none.
+// ttl returns a deadline around now in one of its possible forms; nil: none.
 func (p *pair) ttl(table string) types.AttributeValue {
 	now := p.strict.Clock().Now().UnixMilli()
 	switch n := p.r.IntN(20); {
@@ -36,12 +36,14 @@ func (p *pair) ttl(table string) types.AttributeValue {
 	case n < 11:
 		return num(fmt.Sprintf("%d.%03d", now/1000+int64(p.r.IntN(3))-1, p.r.IntN(1000)))
 	case n < 12:
-		return num(fmt.Sprintf("%d.%03d4", now/1000, now%1000)) // a fraction of a millisecond ahead
+		// a fraction of a millisecond in the future
+		return num(fmt.Sprintf("%d.%03d4", now/1000, now%1000))
 	case n < 13:
-		return num(strconv.FormatInt(now/1000-6*365*24*3600, 10)) // taken for a mistake
+		// so old that it is taken for a mistake
+		return num(strconv.FormatInt(now/1000-6*365*24*3600, 10))
 	case n < 14:
 		return num(p.one("0", "-5", "1e30", "1e-30", strconv.FormatInt(now, 10)))
-	case n < 16 && table != "keyed": // there it is a number, being a key
+	case n < 16 && table != "keyed": // in that table, it is a key and so a number
 		return []types.AttributeValue{str(strconv.FormatInt(now/1000-5, 10)), &types.AttributeValueMemberBOOL{Value: true},
 			&types.AttributeValueMemberM{Value: item{"x": num("1")}}, &types.AttributeValueMemberNS{Value: []string{"1"}}}[p.r.IntN(4)]
 	default:
@@ -69,14 +71,14 @@ func (p *pair) item(table string) item {
 	return it
 }
 
-// expression is one with what its placeholders stand for.
+// expression is an expression with the names and values of its placeholders.
 type expression struct {
 	text   *string
 	names  map[string]string
 	values item
 }
 
-// conditions hold for an item that is not there, or do not.
+// conditions are true for a missing item, or not.
 var conditions = []string{
 	"attribute_exists(pk)", "attribute_not_exists(pk)", "attribute_not_exists(a)", "attribute_exists(#t)", "attribute_not_exists(#t)", "a > :two", "a <> :two", "NOT a = :two",
 	"(a = :two)", "(attribute_not_exists(pk))", "attribute_not_exists(a) OR a < :two", "(attribute_exists(a) AND a < :two) OR attribute_not_exists(pk)",
@@ -84,7 +86,7 @@ var conditions = []string{
 	"((a = :two))", "a = ", "a = :undefined", "ttl > :now",
 }
 
-// condition is one of them. One in a while is wrong.
+// condition returns one of them, rarely a wrong one.
 func (p *pair) condition(kinds []string) expression {
 	n := len(kinds) - 4
 	if p.chance(5) {
@@ -97,7 +99,7 @@ func (p *pair) condition(kinds []string) expression {
 
 var nameTerms = map[string]string{"#t": "ttl", "#mayfly0": "b"}
 
-// use gives the placeholders of a text what they stand for.
+// use adds the names and values of a text's placeholders.
 func (e *expression) use(p *pair, text string) {
 	for key, name := range nameTerms {
 		if mentions(text, key) {
@@ -145,7 +147,7 @@ func (p *pair) onFailure() types.ReturnValuesOnConditionCheckFailure {
 	return types.ReturnValuesOnConditionCheckFailure(p.one("", "ALL_OLD", "NONE"))
 }
 
-// maybe is a condition, or none.
+// maybe returns a condition, or none.
 func (p *pair) maybe() expression {
 	if p.chance(40) {
 		return expression{}
@@ -169,7 +171,7 @@ func (p *pair) delete() (any, do) {
 	return in, func(ctx context.Context, c *dynamodb.Client) (any, error) { return c.DeleteItem(ctx, in) }
 }
 
-// updates are update expressions; some of them fail for an item that is not there.
+// updates are update expressions. Some of them fail for a missing item.
 var updates = []string{
 	"SET a = :two", "SET a = if_not_exists(a, :zero) + :one", "SET a = a + :one", "ADD a :one", "REMOVE a, b", "SET b = :text, g = :x", "REMOVE #t", "SET d.e = :one", "SET #t = :now",
 	"SET #mayfly0 = :mayfly0", "DELETE b :two", "SET a = :one SET b = :two",
@@ -202,7 +204,7 @@ func (p *pair) update() (any, do) {
 
 var projections = []string{"a", "pk, b", "#t", "a, #t", "d.e, d.l[1]", "#mayfly0", "sk", "nothing", "a, a", "#undefined"}
 
-// projection is one, or none.
+// projection returns a projection, or none.
 func (p *pair) projection() expression {
 	if p.chance(40) {
 		return expression{}
@@ -226,7 +228,7 @@ func (p *pair) get() (any, do) {
 	return in, func(ctx context.Context, c *dynamodb.Client) (any, error) { return c.GetItem(ctx, in) }
 }
 
-// keys are different ones.
+// keys returns different keys.
 func (p *pair) keys() (keys []item) {
 	seen := map[string]bool{}
 	for range 1 + p.r.IntN(4) {
@@ -316,7 +318,7 @@ func (p *pair) action(table string, key item) types.TransactWriteItem {
 	}
 }
 
-// filters are conditions on no key.
+// filters are conditions that name no key.
 var filters = []string{"attribute_exists(a)", "a > :one", "(b = :text)", "NOT a = :two OR attribute_exists(d)", "#t > :now", "attribute_not_exists(#t)", "((a = :two))", "a = ", "a = :undefined", "ttl > :now"}
 
 func (p *pair) filter() expression {
@@ -364,7 +366,7 @@ func (p *pair) query() (any, do) {
 	return in, func(ctx context.Context, c *dynamodb.Client) (any, error) { return queryAll(ctx, c, *in) }
 }
 
-// choose is a Select that can be.
+// choose returns a valid Select.
 func (p *pair) choose(whole, index bool) string {
 	switch {
 	case whole && p.chance(25):
@@ -377,7 +379,7 @@ func (p *pair) choose(whole, index bool) string {
 	return ""
 }
 
-// queryAll gives all pages as one: how many there are is not the same.
+// queryAll returns all pages as one, since their number may differ.
 func queryAll(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) (any, error) {
 	all := &dynamodb.QueryOutput{}
 	for {

@@ -7,10 +7,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// send makes a call of the endpoint: of an operation ("GetItem"), with a body. The error is that there was no answer.
+// send calls an operation ("GetItem") of the endpoint with a body. It returns an error only if
+// there was no answer.
 type send func(ctx context.Context, operation string, body []byte) (answer, error)
 
-// rewriter carries out requests so that expired items do not show. It is safe for concurrent use.
+// rewriter executes requests so that expired items do not show. It is safe for concurrent use.
 type rewriter struct {
 	rules  Rules
 	tables *tables
@@ -25,20 +26,21 @@ func newRewriter(rules Rules) (*rewriter, error) {
 	return &rewriter{rules.withDefaults(), newTables(), newTokens(), newEndpointTime()}, nil
 }
 
-// call is a request on its way.
+// call is a request in progress.
 type call struct {
 	*rewriter
 	operation string
 	send      send
 	at        moment
 	in        object // the request
-	body      []byte // and as it came
+	body      []byte // the request, unchanged
 }
 
-// attemptsMax is how often a write begins again because others write to the same item in between.
+// attemptsMax is the number of times that a write starts again because of concurrent writes to the
+// same item.
 const attemptsMax = 10
 
-// operations are those that are not passed on as they are.
+// operations are the operations that are not forwarded unchanged.
 var operations = map[string]func(*call, context.Context) (answer, error){
 	"GetItem":            (*call).getItem,
 	"BatchGetItem":       (*call).batchGetItem,
@@ -60,7 +62,7 @@ var operations = map[string]func(*call, context.Context) (answer, error){
 	"UpdateTimeToLive": (*call).changeTable,
 }
 
-// exchange answers a request. The error is that the endpoint did not answer.
+// exchange returns the answer to a request. The error means that the endpoint did not answer.
 func (r *rewriter) exchange(ctx context.Context, operation string, body []byte, send send) (answer, error) {
 	do := operations[operation]
 	if r.rules.bounded {
@@ -85,17 +87,18 @@ func (r *rewriter) exchange(ctx context.Context, operation string, body []byte, 
 	return a, err
 }
 
-// forward passes the request on as it is.
+// forward sends the request unchanged.
 func (c *call) forward(ctx context.Context) (answer, error) { return c.send(ctx, c.operation, c.body) }
 
-// changeTable passes on what may change what is known of a table.
+// changeTable forwards a request that may change the cached facts about a table.
 func (c *call) changeTable(ctx context.Context) (answer, error) {
 	a, err := c.forward(ctx)
 	c.tables.forget(tableName(c.in.text("TableName")))
 	return a, err
 }
 
-// partiQL refuses statements that may be about guarded tables: they say in their own language what would have to be rewritten.
+// partiQL refuses statements that may name guarded tables: it would have to rewrite another
+// language.
 func (c *call) partiQL(ctx context.Context) (answer, error) {
 	if table, yes := c.guardsAny(statements(c.in)); yes {
 		return answer{}, dynamo.Invalid("strict reads: PartiQL cannot be used with table " + table + ", whose expired items are hidden: use the operations for items")
@@ -103,7 +106,7 @@ func (c *call) partiQL(ctx context.Context) (answer, error) {
 	return c.send(ctx, c.operation, c.in.bytes())
 }
 
-// statements are all the statements of a request.
+// statements returns all statements of a request as one text.
 func statements(in object) string {
 	text := in.text("Statement")
 	for _, member := range []string{"Statements", "TransactStatements"} {
@@ -115,8 +118,8 @@ func statements(in object) string {
 	return text
 }
 
-// without takes attributes out of an item.
-func without(item object, attributes []string) object {
+// omit returns an item without some attributes.
+func omit(item object, attributes []string) object {
 	for _, a := range attributes {
 		delete(item, a)
 	}

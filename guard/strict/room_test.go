@@ -10,7 +10,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// An expression of any length up to what the endpoint takes shows nothing that has expired: where there is no room for the parentheses around an OR, a condition is refused and a page is sifted.
+// An expression of any accepted length shows no expired item. If there is no room for the
+// parentheses around an OR, a condition is refused, and a page is read without a filter and sifted.
 func TestNoRoomForParentheses(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)

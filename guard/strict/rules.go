@@ -14,22 +14,27 @@ import (
 
 // Rules say which tables are strict, and by which clock.
 type Rules struct {
-	// Tables are the guarded tables, each with its TTL attribute. An empty attribute is asked for with DescribeTimeToLive, at most once a minute; while a table has none it
-	// is not guarded. A table is given by its name or ARN, and is meant by both in requests. Range: 1 to 1,000 tables, or none with All.
+	// Tables are the guarded tables, by name or ARN, each with its TTL attribute. If the attribute
+	// is empty, DescribeTimeToLive is asked for it, at most once a minute; a table without one is
+	// not guarded. Requests may name a table either way. Range: 1 to 1,000 tables, or none with
+	// All.
 	Tables map[string]string
-	// All guards every table besides these for which DescribeTimeToLive names an attribute. It costs each table that call once a minute, and every 10 seconds one without TTL.
+	// All also guards every other table for which DescribeTimeToLive returns an attribute. It costs
+	// that call once a minute for each table, and every 10 seconds for a table without TTL.
 	All bool
-	// Now is the endpoint's own clock, where that is at hand, as in tests with an embedded database. Default: what the Date headers of the endpoint's answers allow it to be at least, so
-	// that an item is hidden up to a second late rather than early, and some milliseconds late once there were many answers; or this machine's, where there are no such headers. No item is
-	// removed before the Date of an answer, too, says that its deadline has passed.
+	// Now returns the time of the endpoint's own clock, if the caller has it, as in tests with an
+	// embedded database. The default is the earliest time that the Date headers of answers permit:
+	// an item is hidden up to a second late, never early, and after many answers only some
+	// milliseconds late. Without such headers, it is this machine's clock. An item is removed only
+	// if the Date of an answer also shows that its deadline has passed.
 	Now func() time.Time
 
-	bounded bool // Now was left out, and is this machine's
+	bounded bool // Now is unset and this machine's
 }
 
 const tablesMax = 1000
 
-// withDefaults fills in what was left out, and brings tables under their names.
+// withDefaults returns the rules with defaults for unset fields, and with tables under their names.
 func (r Rules) withDefaults() Rules {
 	if r.Now == nil {
 		r.Now, r.bounded = clock.New().Now, true
@@ -42,7 +47,7 @@ func (r Rules) withDefaults() Rules {
 	return r
 }
 
-// check reports all that is wrong with the rules, before they have their defaults.
+// check returns all errors in the rules, before they have their defaults.
 func (r Rules) check() error {
 	var all []error
 	complain := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
@@ -66,7 +71,7 @@ func (r Rules) check() error {
 	return errors.Join(all...)
 }
 
-// tableName is the name of a table that is given by name or ARN.
+// tableName returns the name of a table in a name or ARN.
 func tableName(given string) string {
 	if _, name, ok := strings.Cut(given, ":table/"); ok && strings.HasPrefix(given, "arn:") {
 		name, _, _ = strings.Cut(name, "/")
@@ -75,7 +80,8 @@ func tableName(given string) string {
 	return given
 }
 
-// attributeOf gives the TTL attribute of a table as a request names it; empty where the table is not guarded.
+// attributeOf returns the TTL attribute of a table, by its name in a request, or "" if the table is
+// not guarded.
 func (c *call) attributeOf(ctx context.Context, given string) (attribute string, err error) {
 	name := tableName(given)
 	attribute, guarded := c.rules.Tables[name]
@@ -85,7 +91,7 @@ func (c *call) attributeOf(ctx context.Context, given string) (attribute string,
 	return c.tables.attribute(ctx, name, c.send)
 }
 
-// guardsAny reports whether a text may speak of a guarded table.
+// guardsAny reports whether a text may name a guarded table, and returns it.
 func (r *rewriter) guardsAny(text string) (table string, yes bool) {
 	if r.rules.All {
 		return "(any)", true
@@ -99,7 +105,7 @@ func (r *rewriter) guardsAny(text string) (table string, yes bool) {
 	return "", false
 }
 
-// legacyError refuses what is older than expressions where it would have to be rewritten.
+// legacyError refuses legacy parameters that would have to be rewritten.
 func legacyError(table string, members ...string) *dynamo.Error {
 	return dynamo.Invalid("strict reads: " + strings.Join(members, ", ") + " cannot be used with table " + table + ", whose expired items are hidden: use expressions")
 }

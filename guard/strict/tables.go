@@ -11,9 +11,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// tables is what is known of tables, of at most 10,000 at a time.
+// tables caches facts about tables, at most 10,000 at a time.
 type tables struct {
-	elapsed clock.Elapsed // since the beginning, by the monotonic clock
+	elapsed clock.Elapsed // since the start, by the monotonic clock
 
 	mu struct {
 		sync.Mutex
@@ -22,15 +22,15 @@ type tables struct {
 	}
 }
 
-// known is a fact, and when it was learnt.
+// known is a fact and the time of its discovery.
 type known[T any] struct {
 	fact T
 	at   time.Duration
 }
 
 const (
-	factAge     = time.Minute      // after it an attribute and a description are asked for again
-	absenceAge  = 10 * time.Second // after it a table without TTL is
+	factAge     = time.Minute      // the age at which an attribute and a description are read again
+	absenceAge  = 10 * time.Second // the same for a table without TTL
 	describeTTL = "DescribeTimeToLive"
 	describe    = "DescribeTable"
 )
@@ -44,7 +44,7 @@ func newTables() *tables {
 
 const knownMax = 10_000
 
-// keep puts a fact among the others. When there are too many, they are learnt anew.
+// keep adds a fact. If there are too many, it drops the others.
 func keep[T any](facts map[string]known[T], name string, k known[T]) {
 	if len(facts) >= knownMax {
 		clear(facts)
@@ -52,7 +52,7 @@ func keep[T any](facts map[string]known[T], name string, k known[T]) {
 	facts[name] = k
 }
 
-// forget drops what is known of a table, because it may have changed.
+// forget drops the facts about a table that may have changed.
 func (t *tables) forget(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +60,8 @@ func (t *tables) forget(name string) {
 	delete(t.mu.descriptions, name)
 }
 
-// attribute finds the TTL attribute of a table; empty where it has none, or where there is no such table. The error is a *refused where the endpoint does not say.
+// attribute returns the TTL attribute of a table, or "" if it has none or does not exist. The error
+// is a *refused if the endpoint refuses the call.
 func (t *tables) attribute(ctx context.Context, name string, send send) (string, error) {
 	now := t.elapsed()
 	t.mu.Lock()
@@ -103,7 +104,7 @@ func readTTL(a answer, name string) (string, error) {
 	return d.AttributeName, nil
 }
 
-// description is a table's, as far as it matters here.
+// description is the part of a table's description that matters here.
 type description struct {
 	keys    []string
 	indexes map[string]*indexDescription
@@ -112,10 +113,11 @@ type description struct {
 type indexDescription struct {
 	keys    []string
 	all     bool     // it projects all attributes
-	project []string // or these, besides its keys and the table's
+	project []string // or only these, in addition to its keys and the table's
 }
 
-// describe finds a table's description; nil where there is no such table. index is one that it should have: an older description without it does not count.
+// describe returns a table's description, or nil if there is no such table. It reads a cached
+// description again if that lacks index.
 func (t *tables) describe(ctx context.Context, name, index string, send send) (*description, error) {
 	now := t.elapsed()
 	t.mu.Lock()
@@ -182,12 +184,12 @@ func (d *description) holds(x *indexDescription, attribute string) bool {
 	return x.all || slices.Contains(d.keys, attribute) || slices.Contains(x.keys, attribute) || slices.Contains(x.project, attribute)
 }
 
-// refused is an answer in the place of the one that was asked for.
+// refused is an error answer to one of the rewriter's own calls.
 type refused struct{ answer answer }
 
 func (r *refused) Error() string { return "strict: " + string(r.answer.body) }
 
-// advised is the endpoint's refusal of a call of our own, with what that was for.
+// advised returns the endpoint's error for a call of the rewriter, with the call's purpose.
 func advised(a answer, operation, table, or string) error {
 	o, ok := readObject(a.body)
 	if !ok || !o.has("__type") {

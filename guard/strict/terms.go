@@ -22,23 +22,25 @@ const (
 	memberProjection = "ProjectionExpression"
 )
 
-// compileOrder is the order in which the service reports what is wrong with expressions.
+// compileOrder is AWS's order of checks of expressions.
 var compileOrder = []string{memberUpdate, memberKey, memberCondition, memberFilter, memberProjection}
 
-// terms are the expressions of a request and what their placeholders stand for. Expressions are compiled as the endpoint would, so that what is wrong with
-// them is answered in its words and not in those of what they are rewritten to.
+// terms are the expressions of a request, with their names and values. They are compiled as the
+// endpoint would compile them, so that errors quote the caller's expressions, not the rewritten
+// ones.
 type terms struct {
-	members   object // of the request, which holds the expressions
+	members   object // the members of the request, which include the expressions
 	names     object
 	values    object
 	attribute string // the TTL attribute
 
-	session    *expr.Session // of the request as it came; nil where it has no expressions
+	session    *expr.Session // of the unchanged request; nil if it has no expressions
 	condition  *expr.Condition
 	projection *expr.Projection
 }
 
-// readTerms compiles the expressions of a request, of those kinds that its operation has. The error is a *dynamo.Error.
+// readTerms returns the compiled expressions of a request, of these kinds. The error is a
+// *dynamo.Error.
 func readTerms(members object, attribute string, kinds ...string) (*terms, error) {
 	t := &terms{members: members, attribute: attribute}
 	var ok bool
@@ -71,7 +73,7 @@ func readTerms(members object, attribute string, kinds ...string) (*terms, error
 	return t, t.session.Unused()
 }
 
-// checkPresence refuses placeholders without expressions that could use them.
+// checkPresence refuses placeholders if no expression could use them.
 func (t *terms) checkPresence(kinds []string) error {
 	if t.names != nil && !t.members.hasAny(kinds...) {
 		return expr.NamesWithoutExpression()
@@ -102,7 +104,7 @@ func (t *terms) compile(kind string) (err error) {
 	return err
 }
 
-// newSession reads what placeholders stand for.
+// newSession returns a session with the names and values of a request.
 func newSession(names, values object) (*expr.Session, error) {
 	var plainNames map[string]string
 	if names != nil {
@@ -137,7 +139,7 @@ func newSession(names, values object) (*expr.Session, error) {
 	return session, bad
 }
 
-// inValues words what is wrong with a value, as internal/front/wire does.
+// inValues returns the error for a bad value with the text that internal/front/wire uses.
 func inValues(err error, key string) error {
 	var invalid *dynamo.Error
 	if !errors.As(err, &invalid) {
@@ -146,12 +148,12 @@ func inValues(err error, key string) error {
 	return dynamo.Invalid(memberValues + " contains invalid value: " + invalid.Message + " for key " + key)
 }
 
-// extended is a request that is being added to.
+// extended is a copy of a request with additions.
 type extended struct {
 	members, names, values object
 }
 
-// extend begins to add to the request, and leaves it as it is itself.
+// extend returns a copy of the request for additions.
 func (t *terms) extend() *extended {
 	x := &extended{maps.Clone(t.members), object{}, object{}}
 	maps.Copy(x.names, t.names)
@@ -159,7 +161,8 @@ func (t *terms) extend() *extended {
 	return x
 }
 
-// name gives a placeholder for an attribute: a new one, since one that is there may be spelt like a name of ours.
+// name returns a new placeholder for an attribute. An existing one cannot be used: it may be spelt
+// like one of the added ones.
 func (x *extended) name(attribute string) string {
 	return place(x.names, "#mayfly", quoted(attribute))
 }
@@ -177,7 +180,7 @@ func place(in object, prefix string, v json.RawMessage) string {
 	}
 }
 
-// bytes writes the request with what was added.
+// bytes returns the request with the additions.
 func (x *extended) bytes() json.RawMessage {
 	if len(x.names) > 0 {
 		x.members[memberNames] = x.names.bytes()
@@ -188,17 +191,19 @@ func (x *extended) bytes() json.RawMessage {
 	return x.members.bytes()
 }
 
-// expired adds what an expression needs to tell an expired item, and gives that condition in parentheses.
+// expired returns a condition for expired items, in parentheses, and adds its names and values.
 func (x *extended) expired(attribute string, m moment) string {
 	ttl := x.name(attribute)
 	return "(" + ttl + " <= " + x.value(m.now()) + " AND " + ttl + " > " + x.value(m.low()) + ")"
 }
 
-// connect puts a condition before the one of a kind that the request has, if it has one. It reports whether what comes out is one that the endpoint takes.
+// connect puts a condition before the request's one of this kind, if it has one. It reports whether
+// the result is short enough for the endpoint.
 func (x *extended) connect(kind, condition, operator string) bool {
 	if x.members.has(kind) {
 		text := x.members.text(kind)
-		if !parenthesized(text) { // a second pair is refused; and without any an OR in it would take the expired in again
+		// a second pair is refused; without any, an OR would include expired items again
+		if !parenthesized(text) {
 			text = "(" + text + ")"
 		}
 		condition += " " + operator + " " + text
@@ -207,7 +212,8 @@ func (x *extended) connect(kind, condition, operator string) bool {
 	return x.compiles(kind, condition)
 }
 
-// parenthesized reports whether one pair of parentheses is around the whole of an expression. Expressions have no literals, in which parentheses could be.
+// parenthesized reports whether one pair of parentheses encloses the whole expression. Expressions
+// have no literals that could contain parentheses.
 func parenthesized(text string) bool {
 	text = strings.Trim(text, " \t\r\n")
 	if !strings.HasPrefix(text, "(") {
@@ -236,8 +242,8 @@ func (x *extended) compiles(kind, text string) bool {
 	return err == nil
 }
 
-// project adds attributes to a projection, so that the answer tells what is needed to judge. It gives those that were not asked for, which have to be taken out of
-// the answer again. Without a projection items come whole.
+// project adds attributes to a projection, so that items can be judged. It returns the added ones,
+// which must be removed from the answer. Without a projection, items come whole.
 func (x *extended) project(p *expr.Projection, attributes ...string) (added []string, err error) {
 	if p == nil {
 		return nil, nil

@@ -11,27 +11,29 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// tokens knows at which instants transactions were sent under their ClientRequestToken. The instant is a part of what is sent, and a request that is made again under its
-// token has to be the same to the endpoint.
+// tokens stores the instants at which transactions were sent under their ClientRequestToken. The
+// instant is part of the conditions, and a repeated request must be identical to the endpoint.
 type tokens struct {
 	elapsed clock.Elapsed
 
 	mu struct {
 		sync.Mutex
 		young, old map[string][]sending // by token
-		turned     time.Duration        // when old was young
+		turned     time.Duration        // when old stopped being young
 	}
 }
 
 type sending struct {
-	digest [sha256.Size]byte // of what the caller sent
+	digest [sha256.Size]byte // of the caller's request
 	at     moment
 }
 
 const (
-	tokenAge    = 10 * time.Minute // as long as the endpoint remembers a token; it is remembered here as long, and up to twice as long
-	tokensMax   = 20_000           // in each of the two generations
-	sendingsMax = 8                // of one token
+	// the time for which the endpoint remembers a token; the rewriter remembers it for once to
+	// twice as long
+	tokenAge    = 10 * time.Minute
+	tokensMax   = 20_000 // in each of the two generations
+	sendingsMax = 8      // of one token
 )
 
 func newTokens() *tokens {
@@ -40,7 +42,8 @@ func newTokens() *tokens {
 	return t
 }
 
-// digestOf is the same for the same JSON, whatever the order of members: SDKs write maps in any.
+// digestOf returns a digest of JSON that does not depend on the order of members: SDKs write maps
+// in any order.
 func digestOf(content []byte) [sha256.Size]byte {
 	var v any
 	from := json.NewDecoder(bytes.NewReader(content))
@@ -53,16 +56,16 @@ func digestOf(content []byte) [sha256.Size]byte {
 	return sha256.Sum256(content)
 }
 
-// turnLocked makes room by dropping what is old.
+// turnLocked makes room by dropping the old generation.
 func (t *tokens) turnLocked() {
 	if now := t.elapsed(); now-t.mu.turned > tokenAge || len(t.mu.young) >= tokensMax {
 		t.mu.young, t.mu.old, t.mu.turned = map[string][]sending{}, t.mu.young, now
 	}
 }
 
-// note remembers that a transaction is being sent.
+// note records that a transaction is being sent.
 func (t *tokens) note(token string, digest [sha256.Size]byte, at moment) {
-	if token == "" || len(token) > 64 { // longer ones are refused
+	if token == "" || len(token) > 64 { // the endpoint refuses longer ones
 		return
 	}
 	t.mu.Lock()
@@ -78,7 +81,7 @@ func (t *tokens) note(token string, digest [sha256.Size]byte, at moment) {
 	t.mu.young[token] = list[max(0, len(list)-sendingsMax):]
 }
 
-// drop forgets one that was not carried out.
+// drop removes the record of a transaction that was not executed.
 func (t *tokens) drop(token string, digest [sha256.Size]byte, at moment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +95,8 @@ func (t *tokens) drop(token string, digest [sha256.Size]byte, at moment) {
 	}
 }
 
-// find gives the instants at which the same transaction was sent under the same token, the latest first.
+// find returns the instants at which the same transaction was sent under the same token, the latest
+// first.
 func (t *tokens) find(token string, digest [sha256.Size]byte) (at []moment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 // transaction is a TransactWriteItems with guarded tables.
 type transaction struct {
 	*call
-	actions []object // as they came
-	kinds   []string // of each: its only member, "Put"
-	writes  []*write // those of guarded tables; nil for others
+	actions []object // unchanged
+	kinds   []string // the name of each action's only member, "Put"
+	writes  []*write // the writes of guarded tables; nil for others
 }
 
 // transactWriteItems answers TransactWriteItems.
@@ -52,11 +52,11 @@ func (c *call) transactWriteItems(ctx context.Context) (answer, error) {
 	return answer{}, busy()
 }
 
-// read reads the actions, and reports whether any is of a guarded table.
+// read reads the actions, and reports whether any is on a guarded table.
 func (t *transaction) read(ctx context.Context) (guarded bool, err error) {
 	var ok bool
 	if t.actions, ok = readList(t.in["TransactItems"]); !ok {
-		return false, nil // which is refused
+		return false, nil // the endpoint refuses it
 	}
 	t.kinds, t.writes = make([]string, len(t.actions)), make([]*write, len(t.actions))
 	for i, action := range t.actions {
@@ -91,7 +91,7 @@ func (t *transaction) read(ctx context.Context) (guarded bool, err error) {
 	return guarded, nil
 }
 
-// attempt makes the transaction with its conditions at an instant.
+// attempt sends the transaction with conditions for an instant.
 func (t *transaction) attempt(ctx context.Context, m moment) (answer, error) {
 	sent := make([]object, len(t.actions))
 	for i, action := range t.actions {
@@ -108,13 +108,14 @@ func (t *transaction) attempt(ctx context.Context, m moment) (answer, error) {
 	t.tokens.note(token, digest, m)
 	a, err := t.send(ctx, t.operation, t.in.with("TransactItems", listBytes(sent)).bytes())
 	if err == nil && !a.ok() && a.status < 500 {
-		t.tokens.drop(token, digest, m) // it was not carried out
+		t.tokens.drop(token, digest, m) // it was not executed
 	}
 	return a, err
 }
 
-// repeat makes a transaction as it was made before under the same token, for which the endpoint has refused it with the conditions of a later instant: a repeated request must be
-// answered as the first.
+// repeat sends a transaction with the instant of its first attempt under the same token. The
+// endpoint has refused it with conditions of a later instant, and a repeated request must get the
+// first answer.
 func (t *transaction) repeat(ctx context.Context, mismatch answer) (answer, error) {
 	for _, m := range t.tokens.find(t.in.text("ClientRequestToken"), digestOf(t.in["TransactItems"])) {
 		a, err := t.attempt(ctx, m)
@@ -125,7 +126,7 @@ func (t *transaction) repeat(ctx context.Context, mismatch answer) (answer, erro
 	return mismatch, nil
 }
 
-// reasons reads why a transaction was cancelled.
+// reasons returns the reasons of a cancelled transaction.
 func (t *transaction) reasons(a answer) (out object, reasons []object, ok bool) {
 	if out, ok = readObject(a.body); !ok {
 		return nil, nil, false
@@ -136,7 +137,7 @@ func (t *transaction) reasons(a answer) (out object, reasons []object, ok bool) 
 
 const reasonCondition = "ConditionalCheckFailed"
 
-// clearAll removes the expired items that updates have met, and reports whether there were such.
+// clearAll removes the expired items that made updates fail, and reports whether there were any.
 func (t *transaction) clearAll(ctx context.Context, reasons []object, date string) (again bool, err error) {
 	for i, w := range t.writes {
 		if w == nil || !w.removes() || reasons[i].text("Code") != reasonCondition {
@@ -155,7 +156,7 @@ func (t *transaction) clearAll(ctx context.Context, reasons []object, date strin
 	return again, nil
 }
 
-// show makes a cancelled transaction's answer the caller's.
+// show changes a cancelled transaction's answer into the caller's.
 func (t *transaction) show(a answer, out object, reasons []object) answer {
 	for i, w := range t.writes {
 		if w != nil && w.hide(t.at, reasons[i]) != nil {

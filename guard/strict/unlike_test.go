@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/strict"
 )
 
-// TestUnlikeStrict shows what docs/guard-proxy.md says cannot be as in a database that is strict itself.
+// TestUnlikeStrict shows the differences from a strict database that docs/guard-proxy.md lists.
 func TestUnlikeStrict(t *testing.T) {
 	t.Run("PagesAndCounts", testPagesAndCounts)
 	t.Run("Records", testRecords)
@@ -22,7 +22,7 @@ func TestUnlikeStrict(t *testing.T) {
 	t.Run("AfterFiveYears", testAfterFiveYears)
 }
 
-// Limit and ScannedCount count what has expired, so a page can be empty before the last.
+// Limit and ScannedCount include expired items, so a page can be empty before the last.
 func testPagesAndCounts(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
@@ -36,7 +36,7 @@ func testPagesAndCounts(t *testing.T) {
 	}
 }
 
-// The records of writes over expired items are those of any write.
+// The stream records of writes over expired items are those of ordinary writes.
 func testRecords(t *testing.T) {
 	db := open(t, lateOptions)
 	makeTables(t, db.DynamoDB())
@@ -71,7 +71,7 @@ func testRecords(t *testing.T) {
 	}
 }
 
-// records are those of the only stream, of an item collection in order.
+// records returns the records of the only stream, of one item collection in order.
 func records(t *testing.T, c *dynamodbstreams.Client) (all []streamtypes.Record) {
 	t.Helper()
 	streams, err := c.ListStreams(t.Context(), &dynamodbstreams.ListStreamsInput{})
@@ -97,7 +97,7 @@ func records(t *testing.T, c *dynamodbstreams.Client) (all []streamtypes.Record)
 	return all
 }
 
-// Without TTL the table is not guarded any more.
+// Without TTL, the table is no longer guarded.
 func testAfterDisabling(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
@@ -115,7 +115,8 @@ func testAfterDisabling(t *testing.T) {
 	}
 }
 
-// What nobody removes is seen again after five years. Only the rules' clock moves here: the endpoint would remove it sooner.
+// An item that is not removed is visible again after five years. Only the rules' clock moves here:
+// the endpoint would remove it sooner.
 func testAfterFiveYears(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)

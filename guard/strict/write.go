@@ -13,16 +13,17 @@ const (
 	allOld          = "ALL_OLD"
 )
 
-// write is a write of an item in a guarded table, or a transaction's check of one.
+// write is a write of an item in a guarded table, or a transaction's condition check.
 type write struct {
 	*terms
 	conditional bool // the caller has a condition
-	absent      bool // and it holds for an item that is not there; true without one
-	update      bool // the write begins with the item as it is, so it must not meet an expired one
-	shows       bool // the caller wants the item of a failed condition
+	absent      bool // the condition is true for a missing item; true without one
+	update      bool // the write starts from the stored item, so it must not meet an expired one
+	shows       bool // the caller wants the item if the condition fails
 }
 
-// readWrite reads what PutItem, DeleteItem, UpdateItem and the actions of TransactWriteItems have in common.
+// readWrite reads the common members of PutItem, DeleteItem, UpdateItem and the actions of
+// TransactWriteItems.
 func readWrite(in object, attribute string, update bool) (*write, error) {
 	if in.hasAny("Expected", "AttributeUpdates", "ConditionalOperator") {
 		return nil, legacyError(in.text("TableName"), "Expected, AttributeUpdates and ConditionalOperator")
@@ -42,7 +43,8 @@ func readWrite(in object, attribute string, update bool) (*write, error) {
 	return w, nil
 }
 
-// at is the request with its condition at an instant: one that takes an expired item for none, and for an update refuses one.
+// at returns the request with its condition for an instant. The condition treats an expired item as
+// missing; for an update, it fails on one.
 func (w *write) at(m moment) (json.RawMessage, error) {
 	if !w.conditional && !w.update {
 		return w.members.bytes(), nil
@@ -59,15 +61,17 @@ func (w *write) at(m moment) (json.RawMessage, error) {
 		return nil, dynamo.Invalid("strict reads: the condition is too long; leave 64 bytes and 5 operators for the expiry condition that is added")
 	}
 	if w.removes() && (!w.members.has(memberOnFailure) || w.members.text(memberOnFailure) == "NONE") {
-		x.members[memberOnFailure] = quoted(allOld) // which tells whether that was because the item has expired
+		// shows whether the condition failed because the item has expired
+		x.members[memberOnFailure] = quoted(allOld)
 	}
 	return x.bytes(), nil
 }
 
-// removes reports whether the write would go on where an expired item is removed first.
+// removes reports whether the write can go on after removing an expired item.
 func (w *write) removes() bool { return w.update && w.absent }
 
-// hide takes what the caller must not see, or has not asked for, out of a failed condition's answer.
+// hide removes from a failed condition's answer an expired item, and attributes that the caller did
+// not request.
 func (w *write) hide(m moment, out object) error {
 	item, ok := out.member("Item")
 	if !ok {
@@ -79,7 +83,7 @@ func (w *write) hide(m moment, out object) error {
 	return nil
 }
 
-// enveloped puts what is wrong with a request as PutItem and UpdateItem do.
+// enveloped returns an error with the text of PutItem and UpdateItem.
 func enveloped(err error) error {
 	if e, ok := err.(*dynamo.Error); ok && e.Code == dynamo.CodeValidation {
 		return dynamo.Invalid("1 validation error detected: " + e.Message)
@@ -95,7 +99,8 @@ func (c *call) deleteItem(ctx context.Context) (answer, error) {
 	return c.replace(ctx, func(err error) error { return err })
 }
 
-// replace makes a write that does not depend on the item as it was, but for its condition and its answer.
+// replace executes a write that depends on the old item only in its condition and its answer. word
+// changes the text of errors.
 func (c *call) replace(ctx context.Context, word func(error) error) (answer, error) {
 	attribute, err := c.attributeOf(ctx, c.in.text("TableName"))
 	if err != nil {
@@ -119,7 +124,7 @@ func (c *call) replace(ctx context.Context, word func(error) error) (answer, err
 	return c.showWrite(w, a), nil
 }
 
-// showWrite makes the endpoint's answer to a write the caller's.
+// showWrite changes the endpoint's answer to a write into the caller's.
 func (c *call) showWrite(w *write, a answer) answer {
 	if !a.ok() && a.code() != dynamo.CodeConditionalCheckFailed {
 		return a
@@ -135,7 +140,7 @@ func (c *call) showWrite(w *write, a answer) answer {
 		return a.with(out.bytes())
 	}
 	if w.update {
-		return a // it began with what had not expired
+		return a // it started from a live item
 	}
 	old, ok := out.member("Attributes")
 	if !ok {
@@ -148,7 +153,7 @@ func (c *call) showWrite(w *write, a answer) answer {
 	return a.with(out.bytes())
 }
 
-// updateItem answers UpdateItem. An update that meets an expired item removes that first.
+// updateItem answers UpdateItem. If the update meets an expired item, it removes that first.
 func (c *call) updateItem(ctx context.Context) (answer, error) {
 	table := c.in.text("TableName")
 	attribute, err := c.attributeOf(ctx, table)
@@ -183,10 +188,11 @@ func (c *call) updateItem(ctx context.Context) (answer, error) {
 	return answer{}, busy()
 }
 
-// clear removes the item that a condition failed for, where it has expired. It reports whether the write is to be made again: because the item was removed, or has gone by
-// itself. item is what the endpoint has shown of it, and nil where it shows nothing; date is when it said so, by its own clock.
+// clear removes the item that made a condition fail, if it has expired. It reports whether to
+// repeat the write, because the item was removed or is gone already. item is the endpoint's copy,
+// nil if it returned none; date is the Date of that answer.
 func (c *call) clear(ctx context.Context, w *write, table string, key json.RawMessage, item object, date string) (again bool, err error) {
-	if item == nil { // gone, or the endpoint does not show items of failed conditions
+	if item == nil { // gone, or not returned by the endpoint
 		if item, err = c.lookUp(ctx, table, key); err != nil {
 			return false, err
 		}
@@ -212,7 +218,7 @@ func (c *call) clear(ctx context.Context, w *write, table string, key json.RawMe
 	return true, nil
 }
 
-// busy is the answer to a write that others got in between of, again and again.
+// busy returns the error for a write that concurrent writes have interrupted too often.
 func busy() error {
 	return &dynamo.Error{Code: dynamo.CodeTransactionConflict, Message: "strict reads: others wrote to the item in between, " + strconv.Itoa(attemptsMax) + " times"}
 }

@@ -208,7 +208,7 @@ func TestSlowBody(t *testing.T) {
 }
 
 // A request that is incomplete in time does not count against the next one.
-func TestSlowAgainAndAgain(t *testing.T) {
+func TestRepeatedlySlow(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		c := b.connect()
 		for n := range 20 {
@@ -381,7 +381,7 @@ func TestMakeRoom(t *testing.T) {
 }
 
 // The loop never reads a body beyond the limit.
-func TestTooLong(t *testing.T) {
+func TestOversizedBody(t *testing.T) {
 	for length, want := range map[int]verdict{bodyMax: plain, bodyMax + 1: doubtful} {
 		if got := new(head).read([]byte(raw("POST / HTTP/1.1", "Host: h", fmt.Sprint("Content-Length: ", length))), routed); got != want {
 			t.Errorf("a body of %d bytes: %d", length, got)
@@ -391,7 +391,7 @@ func TestTooLong(t *testing.T) {
 
 // A connection that becomes idle while the server stops does not wait for another request: the loop
 // that closes idle connections may have passed it already.
-func TestRestWhileStopping(t *testing.T) {
+func TestIdleWhileStopping(t *testing.T) {
 	s := newServer(Options{Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, t.Context(), &net.TCPAddr{})
 	s.stopping.Store(true)
 	ours, theirs := net.Pipe()

@@ -88,7 +88,7 @@ func TestDecodePutItem(t *testing.T) {
 	})
 }
 
-func TestDecodeKeepsEmptyApartFromAbsent(t *testing.T) {
+func TestDecodeDistinguishesEmptyFromAbsent(t *testing.T) {
 	want(t, decodeAs(t, decodePutItem, `{"Item":{},"ExpressionAttributeNames":{},"ExpressionAttributeValues":{},"ConditionExpression":""}`),
 		service.PutItemInput{Item: service.ItemArg{Item: dynamo.Item{0}}, Names: service.Names{},
 			Values: service.Values{V: map[string]dynamo.Value{}}, Condition: text("")})
@@ -99,7 +99,7 @@ func TestDecodeKeepsEmptyApartFromAbsent(t *testing.T) {
 }
 
 // A bad value does not end the reading; the service reports it after its own earlier checks.
-func TestDecodePutsInvalidValuesAside(t *testing.T) {
+func TestDecodeDefersInvalidValues(t *testing.T) {
 	const notNumber = "The parameter cannot be converted to a numeric value: x"
 	got := decodeAs(t, decodeUpdateItem, `{"Key":{"k":{"N":"x"},"l":{"N":""}},
 		"ExpressionAttributeValues":{":a":{"S":"ok"},":b":{"N":"x"},":c":{}},
@@ -174,7 +174,7 @@ func TestDecodeBatches(t *testing.T) {
 }
 
 // A body of many small members does not become an input many times its size.
-func TestDecodeKeepsALimitedNumber(t *testing.T) {
+func TestDecodeLimitsMembers(t *testing.T) {
 	in := decodeAs(t, decodeTransactGetItems, `{"TransactItems":[`+strings.Repeat("{},", 1e5)+`{}]}`)
 	want(t, len(in.Items), keepMembers)
 	var tables strings.Builder
@@ -209,7 +209,7 @@ func TestDecodeTransactions(t *testing.T) {
 
 // An application that repeats a transaction may write the members of maps in another order. The
 // content is the same.
-func TestDigestIsOfTheContent(t *testing.T) {
+func TestDigestIgnoresOrder(t *testing.T) {
 	digestOf := func(items string) [32]byte {
 		in := decodeAs(t, decodeTransactWriteItems, `{"ClientRequestToken":"t","TransactItems":[`+items+`]}`)
 		if in.Digest == ([32]byte{}) {
@@ -282,7 +282,7 @@ func TestDecodeUpdateTable(t *testing.T) {
 		})
 }
 
-func TestDecodeTheRest(t *testing.T) {
+func TestDecodeOtherOperations(t *testing.T) {
 	want(t, decodeAs(t, decodeTableName, `{"TableName":"T","x":1}`), service.TableNameInput{TableName: text("T")})
 	want(t, decodeAs(t, decodeEmpty, `{"x":{"y":[]}}`), service.Empty{})
 	want(t, decodeAs(t, decodeListTables, `{"Limit":5,"ExclusiveStartTableName":"S"}`),

@@ -103,7 +103,7 @@ func TestEncodeTableDescription(t *testing.T) {
 		`"SSEDescription":{"Status":"ENABLED","SSEType":"KMS"},"TableClassSummary":{"TableClass":"STANDARD"},"DeletionProtectionEnabled":true}}`)
 }
 
-func TestEncodeTheRest(t *testing.T) {
+func TestEncodeOtherOperations(t *testing.T) {
 	want(t, encoded(t, encodeListTables, service.ListTablesOutput{Names: []string{"A", "B"}, Last: "B"}),
 		`{"TableNames":["A","B"],"LastEvaluatedTableName":"B"}`)
 	want(t, encoded(t, encodeListTables, service.ListTablesOutput{}), `{"TableNames":[]}`)

@@ -173,7 +173,7 @@ func decodeAnswer(t *testing.T, a answer, into any) {
 	}
 }
 
-func TestNotACall(t *testing.T) {
+func TestPlainRequests(t *testing.T) {
 	s := New(Options{})
 	const unknown = "<UnknownOperationException/>\n"
 	for _, test := range []struct {

@@ -144,7 +144,7 @@ func TestAdoptExpiry(t *testing.T) {
 
 // A read can be limited to expired items that are not removed yet, or to the others. Pages, counts,
 // filters and indexes follow. Nothing removes an item in this test.
-func TestReadsOfTheExpired(t *testing.T) {
+func TestExpiredReads(t *testing.T) {
 	d := open(t)
 	d.expiry = engine.Expiry{Mode: engine.ExpiryAWS}
 	table := d.music()

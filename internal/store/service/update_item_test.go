@@ -35,7 +35,7 @@ func TestUpdateItemReturnValues(t *testing.T) {
 	}
 }
 
-func TestUpdateItemMakesItems(t *testing.T) {
+func TestUpdateItemCreatesItems(t *testing.T) {
 	d := open(t)
 	table := d.counters()
 	update := func(key string, update Opt[string], values Values) {
