@@ -18,7 +18,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/option"
 )
 
-// adviseOpen adds what to do to the failures of opening a database that a user can do something about.
+// adviseOpen returns an error from opening a database with the next step, where there is one.
 func adviseOpen(err error, dir string) error {
 	switch {
 	case isOption(err):
@@ -43,7 +43,8 @@ func adviseOpen(err error, dir string) error {
 	return err
 }
 
-// advise says what a failed call of an endpoint means: the API's own error without the SDK's words around it, or what is wrong with the way there.
+// advise returns a readable form of a failed call's error: the API's own error without the SDK's
+// words, or the reason why the endpoint did not answer.
 func (e *endpoint) advise(err error) error {
 	var answer smithy.APIError
 	var name *net.DNSError
@@ -100,7 +101,7 @@ func (e *endpoint) adviseAnswer(err *refusal) error {
 }
 
 // briefly returns an error whose message has the operation's name in place of the SDK's words about
-// the request. What others wrapped around the SDK's error stays.
+// the request. Words that callers added around the SDK's error stay.
 func briefly(err error) error {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -120,7 +121,8 @@ func (b *briefError) Error() string { return b.message }
 
 func (b *briefError) Unwrap() error { return b.error }
 
-// shortly returns the API's error, or the reason why there was no answer, without the SDK's words about the request. It returns other errors as they are.
+// shortly returns the API's error, or the reason for a missing answer, without the SDK's words
+// about the request. It returns other errors unchanged.
 func shortly(err error) error {
 	var answer smithy.APIError
 	var way *net.OpError
@@ -140,14 +142,14 @@ func shortly(err error) error {
 	return err
 }
 
-// refusal is an error that an API has answered, as it is shown: without the SDK's words about the request.
+// refusal is an API's error whose message leaves out the SDK's words about the request.
 type refusal struct{ smithy.APIError }
 
 func (r *refusal) Error() string { return r.ErrorCode() + ": " + r.ErrorMessage() }
 
 func (r *refusal) Unwrap() error { return r.APIError }
 
-// answered reports whether an error is an API's answer of this code.
+// answered reports whether an error is an API's error with this code.
 func answered(err error, code string) bool {
 	var answer smithy.APIError
 	return errors.As(err, &answer) && answer.ErrorCode() == code

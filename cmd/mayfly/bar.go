@@ -10,9 +10,9 @@ import (
 	"golang.org/x/term"
 )
 
-// bar is a line of a terminal that is drawn again and again: how far something is, and a text.
+// bar is a progress bar with a text, on one line of a terminal.
 type bar struct {
-	terminal *os.File // nil where there is none; nothing is drawn then
+	terminal *os.File // nil: draw nothing
 	color    bool
 }
 
@@ -20,7 +20,7 @@ func newBar(out io.Writer) bar { return bar{asTerminal(out), colours(out)} }
 
 const barCells = 24
 
-// draw shows that done of total is done.
+// draw redraws the bar with done of total units.
 func (b bar) draw(done, total int64, text string) {
 	if b.terminal == nil {
 		return
@@ -37,7 +37,7 @@ func (b bar) draw(done, total int64, text string) {
 	fmt.Fprintf(b.terminal, "\r\x1b[2K%s %s", cells, text)
 }
 
-// clear takes the line away, so that what follows begins on an empty one.
+// clear erases the bar, so that the next output begins on an empty line.
 func (b bar) clear() {
 	if b.terminal != nil {
 		fmt.Fprint(b.terminal, "\r\x1b[2K")

@@ -45,7 +45,7 @@ type benchCommand struct {
 	Role string `hidden:"" help:"Role of a process of a run."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (benchCommand) Help() string {
 	return `Examples:
 
@@ -65,7 +65,7 @@ Scenarios: ` + strings.Join(bench.ScenarioNames(), ", ") + `.
 Exit code 1: an answer was wrong. docs/bench.md explains the figures.`
 }
 
-// Run measures, and prints the report.
+// Run runs the benchmark and prints the report.
 func (c benchCommand) Run(ctx context.Context, s streams) error {
 	if c.Role == bench.RoleEcho {
 		return c.echo(ctx, s)
@@ -99,7 +99,7 @@ func (c benchCommand) Run(ctx context.Context, s streams) error {
 		writeFile(c.SVG, "charts", whole.WriteSVG), writeFile(c.Page, "page", whole.WriteMarkdown))
 }
 
-// whole reads the report that this run is to be a part of; nil if there is none.
+// whole returns the report that this run extends, or nil if there is none.
 func (c benchCommand) whole() (*bench.Report, error) {
 	if c.Merge == "" {
 		return nil, nil
@@ -118,7 +118,7 @@ func (c benchCommand) whole() (*bench.Report, error) {
 	return report, nil
 }
 
-// options turns flags into options. What the options themselves check is left to them.
+// options returns the options that the flags set. bench validates them.
 func (c benchCommand) options() (bench.Options, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -182,7 +182,7 @@ func adviseBench(err error) error {
 	return err
 }
 
-// print writes what was asked for.
+// print writes the report to standard output, as a table or as JSON.
 func (c benchCommand) print(s streams, report *bench.Report) error {
 	if c.JSON {
 		return writeReport(s.out, report)
@@ -196,7 +196,7 @@ func writeReport(out io.Writer, report *bench.Report) error {
 	return encoder.Encode(report)
 }
 
-// writeFile writes what was asked for with the name of a file.
+// writeFile writes a file, or nothing if the name is empty.
 func writeFile(name, what string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil
@@ -208,7 +208,7 @@ func writeFile(name, what string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// echo is the process of the reference of that name.
+// echo runs this process as the reference server with the given name.
 func (c benchCommand) echo(ctx context.Context, s streams) error {
 	listener, err := listen("127.0.0.1", 0)
 	if err != nil {

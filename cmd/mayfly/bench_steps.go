@@ -7,8 +7,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/bench"
 )
 
-// stepDisplay shows the steps of a run: on a terminal as one line that is drawn again, elsewhere as a line for each step that has
-// ended.
+// stepDisplay shows the steps of a run: one redrawn line on a terminal, otherwise a line for each
+// finished step.
 type stepDisplay struct {
 	out io.Writer
 	bar bar

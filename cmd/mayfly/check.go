@@ -15,7 +15,7 @@ type checkCommand struct {
 	JSON bool   `name:"json" help:"Print every fault as a JSON line, and a summary as the last one."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (checkCommand) Help() string {
 	return `Example:
 
@@ -26,10 +26,10 @@ is changed. A damaged file is reported with the tables and keys that it holds. T
 deadlines and streams are checked if the files are sound.`
 }
 
-// exitDamaged is the exit code for a directory that is damaged, or was copied with losses.
+// exitDamaged is the exit code for a damaged directory, or a copy with losses.
 const exitDamaged = 3
 
-// Run checks.
+// Run checks a directory and prints its faults.
 func (c checkCommand) Run(ctx context.Context, s streams) error {
 	faults := faultList{s: s, json: c.JSON}
 	line := newBar(s.err)
@@ -58,7 +58,7 @@ func (c checkCommand) Run(ctx context.Context, s streams) error {
 	}
 }
 
-// percent returns a function that draws a bar whenever another percent is done.
+// percent returns a function that redraws a bar after each further percent.
 func percent(line bar, text string) func(done, total int64) {
 	drawn := int64(-1)
 	return func(done, total int64) {
@@ -69,10 +69,10 @@ func percent(line bar, text string) func(done, total int64) {
 	}
 }
 
-// faultsShown is how many faults are printed as text.
+// faultsShown is the maximum number of faults printed as text.
 const faultsShown = 100
 
-// faultList prints faults as they come.
+// faultList prints faults as they are found.
 type faultList struct {
 	s    streams
 	json bool
@@ -89,14 +89,14 @@ func (l *faultList) add(f mayfly.Fault) {
 	}
 }
 
-// end counts the faults that were not printed.
+// end prints the number of faults that were left out.
 func (l *faultList) end() {
 	if !l.json && l.n > faultsShown {
 		fmt.Fprintf(l.s.out, "and %d more; --json prints them all\n", l.n-faultsShown)
 	}
 }
 
-// faultJSON returns a fault as it is printed with --json.
+// faultJSON returns the JSON object of a fault for --json.
 func faultJSON(f mayfly.Fault) map[string]any {
 	out := map[string]any{"fault": f.Fault}
 	if f.File != "" {
@@ -124,7 +124,8 @@ func faultJSON(f mayfly.Fault) map[string]any {
 	return out
 }
 
-// adviseStopped adds advice to the failures of reading a directory that should be stopped.
+// adviseStopped returns an error from reading a directory, with advice. No server may use the
+// directory meanwhile.
 func adviseStopped(err error, dir string) error {
 	switch {
 	case errors.Is(err, mayfly.ErrLocked):

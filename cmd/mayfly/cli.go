@@ -11,7 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/command"
 )
 
-// cli is the command line: one field a command, those used most first.
+// cli is the command line: one field for each command, the most used first.
 type cli struct {
 	Serve       serveCommand       `cmd:"" group:"Server" help:"Serve the DynamoDB API, in memory or on disk."`
 	Demo        demoCommand        `cmd:"" group:"Server" help:"Watch weather readings expire to the millisecond, then try the server yourself."`
@@ -36,7 +36,7 @@ type cli struct {
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
 }
 
-// streams is where a command writes: results to out, everything else to err.
+// streams are the outputs of a command: results go to out, everything else to err.
 type streams struct {
 	out, err io.Writer
 }
@@ -44,10 +44,10 @@ type streams struct {
 const (
 	exitOK    = 0
 	exitError = 1 // the command failed
-	exitUsage = 2 // the command line, or a value in it, is wrong
+	exitUsage = 2 // the command line is wrong, or a value in it
 )
 
-// run executes one command line until it is done or ctx is, and returns the exit code.
+// run runs one command line until it is done or ctx is, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := streams{stdout, stderr}
 	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v") {
@@ -59,13 +59,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if errors.As(err, &wrong) {
 		err = &advised{error: err, next: wrong.Next, exit: exitUsage}
 	}
-	if err != nil || selected == nil { // nil: help has been printed
+	if err != nil || selected == nil { // nil: help was printed
 		return report(stderr, err)
 	}
 	return report(stderr, selected.(runner).Run(ctx, out))
 }
 
-// runner is what every command is.
+// runner is a command.
 type runner interface {
 	Run(ctx context.Context, s streams) error
 }
@@ -90,21 +90,22 @@ func report(stderr io.Writer, err error) int {
 	return cmp.Or(a.exit, exitError)
 }
 
-// advised is an error together with what to do about it.
+// advised is an error with a next step.
 type advised struct {
 	error
-	next string // "": the error says it all
-	exit int    // code; 0: exitError
+	next string // "": none
+	exit int    // exit code; 0: exitError
 }
 
 func (a *advised) Unwrap() error { return a.error }
 
-// advise attaches a next step.
+// advise returns an error with a next step.
 func advise(err error, format string, args ...any) error {
 	return &advised{error: err, next: fmt.Sprintf(format, args...)}
 }
 
-// misused marks an error as one of the command line: a wrong value, or flags that do not go together. next may be empty.
+// misused returns an error of the command line, such as a wrong value or contradicting flags. next
+// may be empty.
 func misused(err error, next string, args ...any) error {
 	return &advised{error: err, next: fmt.Sprintf(next, args...), exit: exitUsage}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// confirm asks before something is done that cannot be undone. Where nobody sits at a terminal it has to be said beforehand, by --yes.
+// confirm asks the user before a step that cannot be undone. Without a terminal, --yes is required.
 func confirm(s streams, yes bool, what string) error {
 	switch {
 	case yes:

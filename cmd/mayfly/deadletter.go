@@ -9,7 +9,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-// deadletterCommand is what is done with what could not be delivered. It is kept in a table, so the commands speak the API of DynamoDB.
+// deadletterCommand lists, shows, redrives and deletes dead letters. They are items of a table, so
+// the commands use the DynamoDB API.
 type deadletterCommand struct {
 	List    deadletterListCommand    `cmd:"" help:"List dead letters."`
 	Show    deadletterShowCommand    `cmd:"" help:"Show a dead letter: its target, error and body."`
@@ -17,7 +18,7 @@ type deadletterCommand struct {
 	Delete  deadletterDeleteCommand  `cmd:"" help:"Delete dead letters."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (deadletterCommand) Help() string {
 	return `Examples:
 
@@ -27,9 +28,9 @@ func (deadletterCommand) Help() string {
 A dead letter is a delivery that failed for good. It is kept for 14 days, even if a dead-letter queue received it too.`
 }
 
-const serviceDynamoDB = "DYNAMODB" // in AWS_ENDPOINT_URL_…
+const serviceDynamoDB = "DYNAMODB" // as in AWS_ENDPOINT_URL_DYNAMODB
 
-// letterFlags choose dead letters.
+// letterFlags select dead letters.
 type letterFlags struct {
 	Target string `help:"Only those for this target: an ARN, or its beginning and *." placeholder:"ARN"`
 	Source string `help:"Only those from this schedule, rule or trigger: an ARN, or its beginning and *." placeholder:"ARN"`
@@ -40,7 +41,7 @@ func (f letterFlags) filter() deliver.DeadLetterFilter {
 	return deliver.DeadLetterFilter{Target: f.Target, Source: f.Source, Code: f.Code}
 }
 
-// String says which they are, for a question.
+// String describes the selected dead letters, for a question.
 func (f letterFlags) String() string {
 	var parts []string
 	for _, p := range [][2]string{{" for ", f.Target}, {" from ", f.Source}, {" with the code ", f.Code}} {
@@ -51,7 +52,7 @@ func (f letterFlags) String() string {
 	return strings.Join(parts, "")
 }
 
-// chosenFlags are dead letters that something is done with.
+// chosenFlags select dead letters for redrive or delete.
 type chosenFlags struct {
 	IDs []string `arg:"" optional:"" name:"id" help:"IDs of dead letters."`
 	All bool     `help:"All dead letters, or those that --target, --source and --code select."`
@@ -71,9 +72,9 @@ func (f chosenFlags) check() error {
 	return nil
 }
 
-const letterPage = 100 // dead letters that are read, or changed, at one time
+const letterPage = 100 // dead letters read or changed in one step
 
-// eachLetter reads dead letters, a page at a time, until do says errEnough.
+// eachLetter calls do with pages of dead letters until do returns errEnough.
 func (e *endpoint) eachLetter(ctx context.Context, f deliver.DeadLetterFilter, do func([]deliver.DeadLetter) error) error {
 	db := e.dynamodb()
 	for from := ""; ; {
@@ -93,7 +94,8 @@ func (e *endpoint) eachLetter(ctx context.Context, f deliver.DeadLetterFilter, d
 	}
 }
 
-// change does something with the chosen ones, and prints how many those were. verb is what is asked for, done what is said of it.
+// change calls do for the chosen dead letters and prints their number. verb stands in the question,
+// done in the result.
 func (f chosenFlags) change(ctx context.Context, s streams, e *endpoint, verb, done string, do func(ids ...string) (int, error)) error {
 	if !f.All {
 		n, err := do(f.IDs...)

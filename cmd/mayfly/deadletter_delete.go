@@ -11,7 +11,7 @@ type deadletterDeleteCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (deadletterDeleteCommand) Help() string {
 	return `Examples:
 
@@ -19,7 +19,7 @@ func (deadletterDeleteCommand) Help() string {
     mayfly deadletter delete --all --source 'arn:aws:scheduler:us-east-1:000000000000:schedule/staging/*' --yes`
 }
 
-// Run deletes.
+// Run deletes the chosen dead letters.
 func (c deadletterDeleteCommand) Run(ctx context.Context, s streams) error {
 	if err := c.check(); err != nil {
 		return err

@@ -16,7 +16,7 @@ type deadletterListCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (deadletterListCommand) Help() string {
 	return `Examples:
 
@@ -25,7 +25,8 @@ func (deadletterListCommand) Help() string {
     mayfly deadletter list --limit 0 --json`
 }
 
-// Run lists dead letters. The table has the oldest first; JSON lines are printed while they are read.
+// Run lists dead letters. The table begins with the oldest; JSON lines are printed as they are
+// read.
 func (c deadletterListCommand) Run(ctx context.Context, s streams) error {
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {

@@ -11,7 +11,7 @@ type deadletterRedriveCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (deadletterRedriveCommand) Help() string {
 	return `Examples:
 
@@ -21,7 +21,7 @@ func (deadletterRedriveCommand) Help() string {
 A redriven dead letter is delivered at once, under the same ID. Its attempts are counted from zero again.`
 }
 
-// Run redrives.
+// Run delivers the chosen dead letters again.
 func (c deadletterRedriveCommand) Run(ctx context.Context, s streams) error {
 	if err := c.check(); err != nil {
 		return err

@@ -19,7 +19,7 @@ type deadletterShowCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (deadletterShowCommand) Help() string {
 	return `Examples:
 
@@ -68,7 +68,8 @@ func bodyText(body []byte) string {
 	return fmt.Sprintf("%d bytes of binary data; --body prints them", len(body))
 }
 
-// letterJSON is a dead letter for programs. A body that is JSON stands in it as it is, text as text, and anything else in base64.
+// letterJSON returns the JSON form of a dead letter. A JSON body is embedded unchanged, text
+// becomes a string, and other bytes are in base64.
 func letterJSON(l deliver.DeadLetter) any {
 	line := struct {
 		ID         string            `json:"id"`

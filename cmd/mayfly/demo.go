@@ -25,7 +25,7 @@ type demoCommand struct {
 	logFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (demoCommand) Help() string {
 	return `Example:
 
@@ -37,7 +37,7 @@ deadline, and watches every item: none may be removed early, be visible after it
 twice. If that happens to an item, the exit code is 1.`
 }
 
-// Run shows the experiment, and then leaves its endpoint running on a terminal.
+// Run shows the experiment. On a terminal, the endpoint then keeps running.
 func (c demoCommand) Run(ctx context.Context, s streams) error {
 	if c.Items == 0 {
 		return misused(errors.New("--items: 0 is not between 1 and 1000000"), "mayfly demo --help")
@@ -65,7 +65,7 @@ func (c demoCommand) Run(ctx context.Context, s streams) error {
 	return errors.Join(err, <-served, closeDB(db))
 }
 
-// stage is what a display says of the surroundings.
+// stage is the data of a run that displays show.
 type stage struct {
 	dir, endpoint string
 	items         int
@@ -79,7 +79,7 @@ type display interface {
 	end(demo.Report, time.Duration)
 }
 
-// show runs the experiment to its end, and after it waits for ctx where somebody sits at a terminal.
+// show runs the experiment. On a terminal, it then waits for ctx.
 func (c demoCommand) show(ctx context.Context, s streams, db *mayfly.DB, at stage) error {
 	experiment, err := demo.New(demo.Options{
 		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Items: c.Items, Spread: c.Spread,
@@ -93,7 +93,7 @@ func (c demoCommand) show(ctx context.Context, s streams, db *mayfly.DB, at stag
 	report, took, err := watch(ctx, experiment, screen)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // the user has seen enough
+			return nil // the user interrupted it
 		}
 		return fmt.Errorf("demo: %w", err)
 	}
@@ -108,7 +108,7 @@ func (c demoCommand) show(ctx context.Context, s streams, db *mayfly.DB, at stag
 	return nil
 }
 
-// display chooses how to show the run; interactive when somebody watches.
+// display returns the display of the run. interactive reports whether it is on a terminal.
 func (c demoCommand) display(s streams) (d display, interactive bool) {
 	file, ok := s.out.(*os.File)
 	interactive = ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
@@ -121,13 +121,13 @@ func (c demoCommand) display(s streams) (d display, interactive bool) {
 	return &plainLines{out: s.out}, interactive
 }
 
-// roomFor says whether the terminal is large enough for the screen.
+// roomFor reports whether the terminal is large enough for the screen.
 func roomFor(terminal *os.File) bool {
 	width, height, err := term.GetSize(int(terminal.Fd()))
 	return err == nil && width >= screenWidth && height >= screenHeight
 }
 
-// watch runs the experiment and shows its progress meanwhile.
+// watch runs the experiment and shows its progress.
 func watch(ctx context.Context, experiment *demo.Demo, screen display) (demo.Report, time.Duration, error) {
 	type result struct {
 		report demo.Report
@@ -151,7 +151,7 @@ func watch(ctx context.Context, experiment *demo.Demo, screen display) (demo.Rep
 	}
 }
 
-// listenOrElse opens the port, or a free one where something listens there already.
+// listenOrElse opens the port, or a free one if the port is in use.
 func listenOrElse(port int) (net.Listener, error) {
 	l, err := listen("127.0.0.1", port)
 	if err != nil && port >= 0 && port <= 65535 {

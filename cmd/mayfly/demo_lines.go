@@ -9,10 +9,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/demo"
 )
 
-// linesEvery is how often the displays of lines show progress.
+// linesEvery is the interval between lines of progress.
 const linesEvery = 5 * time.Second
 
-// plainLines shows a run as text that can go to a file.
+// plainLines shows a run as plain text.
 type plainLines struct {
 	out  io.Writer
 	next time.Duration
@@ -36,7 +36,7 @@ func (p *plainLines) end(r demo.Report, took time.Duration) {
 	fmt.Fprintln(p.out, summary(r, took))
 }
 
-// jsonLines shows a run as JSON, one object a line.
+// jsonLines shows a run as JSON lines.
 type jsonLines struct {
 	out  io.Writer
 	next time.Duration
@@ -69,7 +69,7 @@ func (j *jsonLines) line(v any) {
 	json.NewEncoder(j.out).Encode(v)
 }
 
-// summary is the result in a few lines.
+// summary returns the result in a few lines.
 func summary(r demo.Report, took time.Duration) string {
 	verdict := "every law held"
 	if len(r.Broken()) > 0 {
@@ -85,7 +85,7 @@ func summary(r demo.Report, took time.Duration) string {
 		r.Early, r.Visible, r.Lost, r.Twice, r.Unmarked, r.Altered, r.Remaining)
 }
 
-// printTryIt tells how to talk to the endpoint.
+// printTryIt prints commands for the endpoint.
 func printTryIt(out io.Writer, endpoint string) {
 	fmt.Fprintf(out, `
 The endpoint %[1]s keeps running. Any DynamoDB client can use it, with any credentials. For example, an item for

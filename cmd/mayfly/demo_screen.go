@@ -11,12 +11,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/demo"
 )
 
-// screen shows a run on a terminal: a few lines that are drawn again in place.
+// screen shows a run on a terminal, in a few redrawn lines.
 type screen struct {
 	out   *os.File
 	color bool
 	at    stage
-	lines int // drawn last time, to be drawn over
+	lines int // number of lines to redraw
 
 	rate rate
 }
@@ -43,7 +43,7 @@ func (s *screen) end(r demo.Report, took time.Duration) {
 	fmt.Fprintf(s.out, "\n%s\n", s.paint(color, summary(r, took)))
 }
 
-// draw replaces what was drawn before.
+// draw replaces the lines of the previous call.
 func (s *screen) draw(lines []string) {
 	var b strings.Builder
 	if s.lines > 0 {
@@ -74,7 +74,7 @@ func (s *screen) body(r demo.Report, took time.Duration) []string {
 
 const (
 	barWidth     = 32
-	screenWidth  = 80 // columns and rows that the screen needs
+	screenWidth  = 80 // size that the screen needs
 	screenHeight = 20
 )
 
@@ -84,7 +84,7 @@ func (s *screen) bar(name string, n, of int, color, note string) string {
 		s.paint(dim, strings.Repeat("░", barWidth-full)), n, of, 100*n/max(of, 1)), note)
 }
 
-// clip adds a note where the terminal is wide enough for it.
+// clip returns a line with a note, if the terminal is wide enough for both.
 func (s *screen) clip(line, note string) string {
 	if width, _, err := term.GetSize(int(s.out.Fd())); note == "" || err != nil || width < screenWidth+len(note) {
 		return line
@@ -112,7 +112,7 @@ func (s *screen) histogram(r demo.Report) []string {
 	return lines
 }
 
-// latest shows one reading that has just gone.
+// latest returns the line about a reading that has just expired.
 func (s *screen) latest(r demo.Report) string {
 	if r.Removes == 0 {
 		return "  " + s.paint(dim, "the first deadline is about to come")
@@ -146,7 +146,7 @@ func (s *screen) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// rate tells how fast a number rises, over the last second or so.
+// rate measures the growth of a number during the last second.
 type rate struct {
 	at    [10]time.Duration
 	value [10]int

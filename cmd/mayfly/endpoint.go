@@ -27,7 +27,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// endpointFlags say which endpoint a command talks to.
+// endpointFlags select the endpoint of a command.
 type endpointFlags struct {
 	Endpoint string `help:"Endpoint: http://host:port, or aws for Amazon's service. Default: AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, then http://127.0.0.1:8000." placeholder:"URL"`
 	Region   string `help:"Region. Default: from the AWS configuration, then us-east-1." placeholder:"REGION"`
@@ -39,35 +39,37 @@ const (
 	regionDefault   = "us-east-1"
 )
 
-// endpoint is what a command talks to, and as whom.
+// endpoint is a server with credentials for it.
 type endpoint struct {
-	url    string // without a slash at its end; empty for Amazon's service
+	url    string // without a slash at the end; empty for Amazon's service
 	config aws.Config
-	clock  *endpointClock // what it said of its clock; nil until it was asked
+	clock  *endpointClock // nil before the first request for it
 }
 
-// endpointClock is the clock of an endpoint, and when that was asked for.
+// endpointClock is a reading of an endpoint's clock.
 type endpointClock struct {
 	now   time.Time
 	asked time.Time // by the machine's clock
-	rate  float64   // seconds that pass there in a second of the machine's
-	ours  bool      // the endpoint is mayfly's, and has a clock of its own
+	rate  float64   // seconds of the endpoint for one second of the machine
+	ours  bool      // the endpoint is a mayfly server, with a clock of its own
 }
 
-// connect settles endpoint, region and credentials. It talks to nobody yet, unless the credentials are kept elsewhere. service is what AWS_ENDPOINT_URL_… has in
-// its name.
+// connect returns the endpoint with its region and credentials. It sends no request, unless a
+// service supplies the credentials. service is the suffix of AWS_ENDPOINT_URL_….
 func (f endpointFlags) connect(ctx context.Context, service string) (*endpoint, error) {
 	e := &endpoint{}
 	if err := e.setURL(f.url(service)); err != nil {
 		return nil, err
 	}
-	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})} // what fails is in the errors
+	// errors already contain the details
+	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
 	if f.Region != "" {
 		options = append(options, config.WithRegion(f.Region))
 	}
 	if e.isLoopback() {
 		options = append(options,
-			config.WithEC2IMDSClientEnableState(imds.ClientDisabled), // who talks to this machine need not be asked by a service that may not be there
+			// a local endpoint needs no credentials from the metadata service, which may be absent
+			config.WithEC2IMDSClientEnableState(imds.ClientDisabled),
 			config.WithRetryMaxAttempts(1))
 	}
 	var err error
@@ -75,7 +77,8 @@ func (f endpointFlags) connect(ctx context.Context, service string) (*endpoint, 
 		return nil, fmt.Errorf("read the AWS configuration: %w", err)
 	}
 	if e.isLoopback() {
-		if e.config.HTTPClient == nil { // as it is unless the environment says something of certificates
+		// the SDK sets a client only if the environment configures certificates
+		if e.config.HTTPClient == nil {
 			e.config.HTTPClient = awshttp.NewBuildableClient()
 		}
 		e.config.HTTPClient = patient{e.config.HTTPClient}
@@ -83,7 +86,8 @@ func (f endpointFlags) connect(ctx context.Context, service string) (*endpoint, 
 	return e, e.complete(ctx)
 }
 
-// widen lets so many calls go on at once without a connection being made for each: the SDK's client keeps ten of them.
+// widen raises the number of reusable connections to the number of parallel calls. The SDK's client
+// keeps ten.
 func (e *endpoint) widen(calls int) {
 	wider := func(b *awshttp.BuildableClient) *awshttp.BuildableClient {
 		return b.WithTransportOptions(func(t *http.Transport) {
@@ -103,9 +107,10 @@ func (e *endpoint) widen(calls int) {
 	}
 }
 
-// patient is a client that survives answers that come at once, as they do from this machine: the SDK then closes a request's body while net/http still looks for
-// its end, and a closed body of the SDK's gives io.EOF from WriteTo, where success is expected; net/http cuts the connection, with the rest of the answer on it. Read by
-// Read alone, the body may say io.EOF.
+// patient is an HTTP client that works with immediate answers, as from this machine. The SDK closes
+// the body of a request while net/http still reads it to the end. A closed body of the SDK returns
+// io.EOF from WriteTo, which net/http takes for a failure, and cuts the connection with the rest of
+// the answer. Without WriteTo net/http uses Read, which may return io.EOF.
 type patient struct{ aws.HTTPClient }
 
 func (p patient) Do(request *http.Request) (*http.Response, error) {
@@ -116,10 +121,10 @@ func (p patient) Do(request *http.Request) (*http.Response, error) {
 	return p.HTTPClient.Do(request)
 }
 
-// errNoCredentials says that nothing on this machine tells who asks.
+// errNoCredentials is the error for a machine without credentials.
 var errNoCredentials = errors.New("no credentials")
 
-// complete fills in what the machine's configuration lacks, where it can be done without.
+// complete sets defaults that the machine's configuration lacks.
 func (e *endpoint) complete(ctx context.Context) error {
 	if e.config.Region == "" {
 		if e.isAWS() {
@@ -129,7 +134,8 @@ func (e *endpoint) complete(ctx context.Context) error {
 	}
 	if _, err := e.config.Credentials.Retrieve(ctx); err != nil {
 		if !e.isLoopback() {
-			if strings.Contains(err.Error(), "no EC2 IMDS role found") { // nothing else was configured
+			// no other source was configured
+			if strings.Contains(err.Error(), "no EC2 IMDS role found") {
 				err = nil
 			}
 			return advise(noCredentials(e.name(), err), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE")
@@ -139,7 +145,7 @@ func (e *endpoint) complete(ctx context.Context) error {
 	return nil
 }
 
-// noCredentials is the error for an endpoint. why may be nil.
+// noCredentials returns the error for an endpoint without credentials. why may be nil.
 func noCredentials(endpoint string, why error) error {
 	if why == nil {
 		return fmt.Errorf("%w for %s", errNoCredentials, endpoint)
@@ -147,7 +153,8 @@ func noCredentials(endpoint string, why error) error {
 	return fmt.Errorf("%w for %s: %w", errNoCredentials, endpoint, briefly(why))
 }
 
-// url is the endpoint that is meant: what the flag says, then the environment as every client of AWS reads it, then where mayfly serve listens.
+// url returns the URL of the flag, otherwise the one of the environment, which all clients of AWS
+// read, otherwise the default address of mayfly serve.
 func (f endpointFlags) url(service string) string {
 	for _, s := range []string{f.Endpoint, os.Getenv("AWS_ENDPOINT_URL_" + service), os.Getenv("AWS_ENDPOINT_URL")} {
 		if s != "" {
@@ -169,7 +176,7 @@ func (e *endpoint) setURL(text string) error {
 	return nil
 }
 
-// isPort reports whether a URL may have this port; "" is the scheme's own.
+// isPort reports whether a URL may have this port; "" is the scheme's default.
 func isPort(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return text == "" || err == nil && n > 0
@@ -182,7 +189,7 @@ func (e *endpoint) isLoopback() bool {
 	return err == nil && e.url != "" && isLoopback(u.Hostname())
 }
 
-// name is what messages call the endpoint.
+// name returns the endpoint's name in messages.
 func (e *endpoint) name() string {
 	if e.isAWS() {
 		return "Amazon's service in " + e.config.Region
@@ -190,7 +197,7 @@ func (e *endpoint) name() string {
 	return e.url
 }
 
-// base is the endpoint as the SDK's clients take it. It overrules what they find in the environment.
+// base returns the endpoint for the SDK's clients. It overrides the environment.
 func (e *endpoint) base() *string {
 	if e.isAWS() {
 		return nil
@@ -210,20 +217,21 @@ func (e *endpoint) streams() *dynamodbstreams.Client {
 	return dynamodbstreams.NewFromConfig(e.config, func(o *dynamodbstreams.Options) { o.BaseEndpoint = e.base() })
 }
 
-// now is the present instant of the endpoint's clock: mayfly has one of its own, which may have been moved; elsewhere it is the machine's.
+// now returns the time of the endpoint's clock. mayfly's clock may have been moved; other endpoints
+// have the machine's time.
 func (e *endpoint) now(ctx context.Context) time.Time {
 	e.askClock(ctx)
 	passed := float64(time.Since(e.clock.asked)) * e.clock.rate
 	return e.clock.now.Add(time.Duration(passed)).UTC()
 }
 
-// isMayfly reports whether the endpoint takes what mayfly adds to AWS's APIs.
+// isMayfly reports whether the endpoint supports mayfly's additions to the AWS APIs.
 func (e *endpoint) isMayfly(ctx context.Context) bool {
 	e.askClock(ctx)
 	return e.clock.ours
 }
 
-// askClock asks once. An endpoint that has no clock, or does not tell it to this caller, goes by the machine's.
+// askClock reads the endpoint's clock once. Without an answer the machine's clock is used.
 func (e *endpoint) askClock(ctx context.Context) {
 	if e.clock != nil {
 		return
@@ -238,7 +246,7 @@ func (e *endpoint) askClock(ctx context.Context) {
 	}
 }
 
-// getClock reads /_mayfly/clock, which wants to be signed where credentials are configured.
+// getClock reads /_mayfly/clock, with a signed request if credentials are configured.
 func (e *endpoint) getClock(ctx context.Context) (*endpointClock, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

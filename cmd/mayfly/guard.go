@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/guard"
 )
 
-// guardCommand is exact expiry for tables that are elsewhere.
+// guardCommand removes expired items from tables of any endpoint.
 type guardCommand struct {
 	Run    guardRunCommand    `cmd:"" default:"withargs" help:"Remove expired items on time. \"mayfly guard\" alone means this."`
 	Init   guardInitCommand   `cmd:"" help:"Create the index for the index strategy and fill it."`
@@ -17,7 +17,7 @@ type guardCommand struct {
 	Proxy  guardProxyCommand  `cmd:"" help:"Run a proxy that hides expired items from clients until they are removed."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (guardCommand) Help() string {
 	return `Examples:
 
@@ -42,12 +42,12 @@ func optionFlag(name string) string {
 
 var capital = regexp.MustCompile("([a-z])([A-Z])")
 
-// What mayfly guard exits with where it cannot guard, so that whoever restarts it knows whether that helps.
+// Exit codes of mayfly guard. They show whether a restart can help.
 const (
 	exitTable       = 3 // the table, its stream, its index, its TTL attribute
 	exitForbidden   = 4 // credentials or permissions
 	exitClock       = 5 // the endpoint's clock
-	exitUnavailable = 6 // the endpoint does not answer: it may later
+	exitUnavailable = 6 // no answer from the endpoint; a later attempt may work
 )
 
 var guardExits = map[guard.Code]int{
@@ -56,7 +56,7 @@ var guardExits = map[guard.Code]int{
 	guard.Unavailable: exitUnavailable,
 }
 
-// forbidden gives the exit code to an error by which there is nobody to guard as.
+// forbidden returns the error with the exit code for missing credentials, if it is one.
 func forbidden(err error) error {
 	var a *advised
 	if errors.Is(err, errNoCredentials) && errors.As(err, &a) {
@@ -65,7 +65,8 @@ func forbidden(err error) error {
 	return err
 }
 
-// adviseGuard says what an error of package guard means: its message, the next step and the exit code.
+// adviseGuard returns a readable form of package guard's error, with the next step and the exit
+// code.
 func (e *endpoint) adviseGuard(err error) error {
 	var p *guard.Problem
 	if !errors.As(err, &p) {
@@ -83,7 +84,7 @@ func (e *endpoint) adviseGuard(err error) error {
 	return &advised{error: &guardError{&message}, next: p.Next, exit: code}
 }
 
-// guardError is a problem as it is shown: the next step stands on a line of its own.
+// guardError is a problem whose message leaves out the next step.
 type guardError struct{ problem *guard.Problem }
 
 func (g *guardError) Error() string {

@@ -20,10 +20,10 @@ import (
 	"github.com/mayflydb/mayfly/timeseries/archive/bucket"
 )
 
-// parquetScheme begins the address of an archive in a directory, or with a bucket's address behind it, in a bucket.
+// parquetScheme is the prefix of an archive's address, before a directory or a bucket.
 const parquetScheme = "parquet:"
 
-// parquetPlace is where --archive keeps a series; ok is false where it names a target.
+// parquetPlace returns the place of the Parquet files; ok is false if --archive names a target.
 func (c guardRunCommand) parquetPlace() (place string, ok bool) {
 	if place, ok = strings.CutPrefix(c.Archive, parquetScheme); ok {
 		return place, true
@@ -31,7 +31,7 @@ func (c guardRunCommand) parquetPlace() (place string, ok bool) {
 	return c.Archive, bucket.Is(c.Archive)
 }
 
-// checkArchive refuses what cannot go together with --archive, or without it.
+// checkArchive returns an error if --archive contradicts other flags, or they need it.
 func (c guardRunCommand) checkArchive() error {
 	place, parquet := c.parquetPlace()
 	switch {
@@ -55,10 +55,10 @@ func (c guardRunCommand) checkArchive() error {
 	return nil
 }
 
-// archiveWaitDefault is that of --archive-wait.
+// archiveWaitDefault is the default of --archive-wait.
 const archiveWaitDefault = 100 * time.Millisecond
 
-// openArchive makes the target that gets items before they go.
+// openArchive opens the target that receives items before their removal.
 func (c guardRunCommand) openArchive(ctx context.Context, o *guard.Options) (shut func() error, err error) {
 	shut = func() error { return nil }
 	if c.Archive == "" {
@@ -79,7 +79,7 @@ func (c guardRunCommand) openArchive(ctx context.Context, o *guard.Options) (shu
 	return shut, nil
 }
 
-// openParquet opens an archive of Parquet files for a table that is laid out as a series.
+// openParquet opens an archive of Parquet files for a table with the layout of a series.
 func (c guardRunCommand) openParquet(ctx context.Context, place string, o *guard.Options) (shut func() error, err error) {
 	if err := checkSeries(ctx, o.DB, c.Table[0], c.Attribute); err != nil {
 		return nil, err
@@ -102,7 +102,8 @@ func (c guardRunCommand) openParquet(ctx context.Context, place string, o *guard
 	}, nil
 }
 
-// checkSeries refuses tables that are not laid out as a series. What the endpoint does not tell is for guard to say; an item that is no sample is then refused by the archive, and stays.
+// checkSeries returns an error if a table has another layout than a series. It ignores failed
+// calls, which guard reports. The archive later refuses items that are not samples; they stay.
 func checkSeries(ctx context.Context, db *dynamodb.Client, table, attribute string) error {
 	if attribute != "" && attribute != timeseries.AttributeTTL {
 		return misused(fmt.Errorf("--attribute %s: an archive of Parquet files holds a series, whose TTL attribute is %s", attribute, timeseries.AttributeTTL), "set --archive to a target instead: docs/targets.md")
@@ -124,7 +125,7 @@ func checkSeries(ctx context.Context, db *dynamodb.Client, table, attribute stri
 	return nil
 }
 
-// addressed is a target whose deliveries are for one ARN.
+// addressed is a target whose deliveries name one ARN.
 type addressed struct {
 	target.Target
 	arn string

@@ -29,7 +29,7 @@ type guardInitCommand struct {
 	logFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (guardInitCommand) Help() string {
 	return `Examples:
 
@@ -41,7 +41,7 @@ It creates or checks the index for the index strategy, waits until it is usable,
 Stop it at any time; run it again to continue. Adapt your writers first: docs/guard-index.md.`
 }
 
-// Run makes the index ready.
+// Run creates and fills the index.
 func (c guardInitCommand) Run(ctx context.Context, s streams) error {
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
@@ -97,12 +97,12 @@ func (c guardInitCommand) tell(s streams, r guard.InitReport) {
 	}
 }
 
-// initProgress draws a bar on a terminal, and elsewhere writes a line now and then.
+// initProgress shows progress: a bar on a terminal, otherwise occasional lines.
 type initProgress struct {
 	bar   bar
 	s     streams
 	mu    sync.Mutex
-	began time.Time // of the run, and then of the last line
+	began time.Time // start of the run, later the time of the last line
 }
 
 func (p *initProgress) show(done, total int64) {

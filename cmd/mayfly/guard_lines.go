@@ -17,15 +17,15 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/admin"
 )
 
-// tally is what has happened to a table since the last line about it.
+// tally counts the events of a table since its last line.
 type tally struct {
 	mu      sync.Mutex
 	counts  map[guard.What]int
-	late    []time.Duration // of removals, lateMost of them at most
-	spared  []string        // keys, sparedMost of them at most
-	written float64         // units, since the beginning
+	late    []time.Duration // of removals; at most lateMost
+	spared  []string        // keys; at most sparedMost
+	written float64         // total of write units
 	read    float64
-	removed int64 // since the beginning
+	removed int64 // total
 }
 
 const (
@@ -35,7 +35,7 @@ const (
 	guardLinesEvery = time.Second
 )
 
-// observer notes what guard tells.
+// observer returns a function that counts guard's events.
 func (t *tally) observer(metrics *admin.Guard, table string, dryRun bool) func(guard.Event) {
 	return func(e guard.Event) {
 		metrics.Count(table, e.What.String())
@@ -74,7 +74,7 @@ func (t *tally) note(e guard.Event, dryRun bool) {
 	}
 }
 
-// take gives what has happened, and begins anew.
+// take returns the counts and resets them.
 func (t *tally) take() (counts map[guard.What]int, late []time.Duration, spared []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,10 +83,10 @@ func (t *tally) take() (counts map[guard.What]int, late []time.Duration, spared 
 	return counts, late, spared
 }
 
-// told is what a line is about.
+// told are the events that lines count.
 var told = []guard.What{guard.Removed, guard.Spared, guard.Refused, guard.Throttled, guard.Failed, guard.BadValue, guard.Archived}
 
-// guardLines prints what happens, once a second for each table where something does.
+// guardLines prints a line per second for each table with events.
 type guardLines struct {
 	mu     sync.Mutex
 	out    io.Writer // guarded by mu
@@ -133,12 +133,12 @@ func (l *guardLines) begin(t *guarded, attribute string, by guard.Strategy, endp
 	fmt.Fprintf(l.out, "%s %s at %s: TTL attribute %s, strategy %s\n", what, t.table, endpoint, attribute, by)
 }
 
-// guardLine is what has happened to a table within a second or so.
+// guardLine counts the events of a table in about a second.
 type guardLine struct {
 	At        time.Time `json:"at"`
 	Table     string    `json:"table"`
 	Removed   int       `json:"removed"`
-	Spared    int       `json:"spared,omitempty"` // of a dry run
+	Spared    int       `json:"spared,omitempty"` // only in a dry run
 	Refused   int       `json:"refused"`
 	Throttled int       `json:"throttled"`
 	Failed    int       `json:"failed"`
@@ -146,7 +146,7 @@ type guardLine struct {
 	Archived  int       `json:"archived,omitempty"`
 	Armed     int       `json:"armed"`
 	Late      *lateness `json:"late_ms,omitempty"`
-	Keys      []string  `json:"keys,omitempty"` // of what a dry run has spared
+	Keys      []string  `json:"keys,omitempty"` // of items that a dry run would remove
 }
 
 // lateness is in milliseconds.
@@ -191,7 +191,7 @@ func (l *guardLines) encode(v any) {
 	_ = encoder.Encode(v)
 }
 
-// text is the line for people.
+// text returns the line as text.
 func (g guardLine) text() string {
 	var parts []string
 	add := func(n int, format string) {
@@ -220,10 +220,10 @@ func (g guardLine) text() string {
 	return text
 }
 
-// machineNow is the instant of a line.
+// machineNow returns the time of a line.
 func machineNow() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// worker is this process's name. Leases go by it, so no other process has it, and no earlier run of this one.
+// worker returns this process's name for leases. No other process has the same, nor an earlier run.
 func (c guardRunCommand) worker() string {
 	name := c.Worker
 	if name == "" {
@@ -232,7 +232,7 @@ func (c guardRunCommand) worker() string {
 	return orText(name, "worker") + "-" + strings.ToLower(rand.Text()[:8])
 }
 
-// standing is what metrics tell of the tables.
+// standing returns the data of the tables for metrics.
 func standing(tables []*guarded) (all []admin.GuardTable) {
 	for _, t := range tables {
 		s := t.Stats()

@@ -14,30 +14,32 @@ import (
 )
 
 const (
-	progressEvery = 10 * time.Second       // between two lines about one thing, where there is no terminal
-	barAfter      = time.Second            // what is over sooner gets no bar
-	barEvery      = 200 * time.Millisecond // between two looks of the bar
+	// interval of lines about one activity, without a terminal
+	progressEvery = 10 * time.Second
+	barAfter      = time.Second            // shorter activities have no bar
+	barEvery      = 200 * time.Millisecond // interval of redrawing the bar
 )
 
-// guardProgress shows how far the tables' scans are, and what else takes a while: a bar on a terminal, else a line of the log now and then, or with --json an object.
+// guardProgress shows scans and other long activities: a bar on a terminal, otherwise lines of the
+// log, or objects with --json.
 type guardProgress struct {
 	lines *guardLines
 	log   *slog.Logger
 	bar   *sharedBar
 	now   func() time.Time
 	mu    sync.Mutex
-	going []*going // guarded by mu, as is what they hold
-	ended []*going // since the last look
+	going []*going // guarded by mu, with their fields
+	ended []*going // since the last redraw
 }
 
-// going is something that goes on with a table.
+// going is an activity on a table.
 type going struct {
 	guard.Progress
 	table       string
-	began, told time.Time // told is zero as long as no line was written
+	began, told time.Time // told is zero before the first line
 }
 
-// observer notes what a guard tells of a table.
+// observer returns a function that records guard's progress on a table.
 func (p *guardProgress) observer(table string) func(guard.Progress) {
 	return func(now guard.Progress) {
 		p.mu.Lock()
@@ -53,13 +55,14 @@ func (p *guardProgress) observer(table string) func(guard.Progress) {
 			return
 		}
 		p.going = slices.Delete(p.going, i, i+1)
-		if now.Doing == guard.FirstScan && now.Ended || !g.told.IsZero() { // else it was over before anybody saw it
+		// otherwise it was too short to show
+		if now.Doing == guard.FirstScan && now.Ended || !g.told.IsZero() {
 			p.ended = append(p.ended, g)
 		}
 	}
 }
 
-// run shows it until ctx is done.
+// run shows progress until ctx is done.
 func (p *guardProgress) run(ctx context.Context) {
 	every := time.Second
 	if p.bar.terminal != nil {
@@ -79,7 +82,7 @@ func (p *guardProgress) run(ctx context.Context) {
 	}
 }
 
-// look writes the lines that are due, and draws the bar.
+// look writes the lines that are due, and redraws the bar.
 func (p *guardProgress) look() {
 	now := p.now()
 	p.mu.Lock()
@@ -115,18 +118,18 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// guardStep is how far something is, as an object.
+// guardStep is the progress of an activity as an object.
 type guardStep struct {
 	At       time.Time   `json:"at"`
 	Table    string      `json:"table"`
 	Progress guard.Doing `json:"progress"`
 	Done     int64       `json:"done"`
-	Total    int64       `json:"total,omitempty"` // about
+	Total    int64       `json:"total,omitempty"` // approximate
 	Unit     string      `json:"unit"`
-	WithinMS int64       `json:"within_ms,omitempty"` // of the endpoint's clock
+	WithinMS int64       `json:"within_ms,omitempty"` // uncertainty of the endpoint's clock
 	Ended    bool        `json:"ended,omitempty"`
 	Left     bool        `json:"left,omitempty"`
-	Seconds  float64     `json:"seconds"` // since it began
+	Seconds  float64     `json:"seconds"` // since the beginning
 }
 
 // tell writes a line.
@@ -160,7 +163,7 @@ func (p *guardProgress) tell(g *going, now time.Time) {
 	p.log.Info(string(g.Doing)+" "+said, append(about, "seconds", seconds)...)
 }
 
-// text is what stands beside the bar.
+// text returns the text next to the bar.
 func (g *going) text() string {
 	switch {
 	case g.Doing == guard.BoundingTime:
@@ -171,11 +174,11 @@ func (g *going) text() string {
 	return fmt.Sprintf("%s: %s, %d %s", g.table, g.Doing, g.Done, g.Unit)
 }
 
-// sharedBar is a bar on a terminal that others write to as well. Their lines take its place, and it is drawn below them.
+// sharedBar is a bar on a terminal with other output. Lines of other writers appear above it.
 type sharedBar struct {
 	bar
 	mu          sync.Mutex
-	done, total int64 // guarded by mu, as is the rest
+	done, total int64 // guarded by mu, like the fields below
 	text        string
 	drawn       bool
 }
@@ -199,7 +202,7 @@ func (b *sharedBar) clear() {
 	b.drawn = false
 }
 
-// beside gives a writer whose lines the bar makes room for.
+// beside returns a writer whose lines appear above the bar.
 func (b *sharedBar) beside(to io.Writer) io.Writer {
 	if b.terminal == nil {
 		return to
@@ -212,7 +215,7 @@ type besideBar struct {
 	to io.Writer
 }
 
-// Write implements io.Writer. Whole lines are written.
+// Write implements io.Writer for whole lines.
 func (b besideBar) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -31,7 +31,7 @@ type guardProxyCommand struct {
 	logFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (guardProxyCommand) Help() string {
 	return `Examples:
 
@@ -43,7 +43,7 @@ deadlines: docs/guard-proxy.md. It signs requests to the endpoint with the usual
 checked only with --access-key.`
 }
 
-// Run passes requests on until ctx is done.
+// Run forwards requests until ctx is done.
 func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 	rules, err := c.check()
 	if err != nil {
@@ -80,7 +80,7 @@ func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 	return serveProxy(ctx, proxy, listener)
 }
 
-// check reads the flags.
+// check returns the rules that the flags set.
 func (c guardProxyCommand) check() (strict.Rules, error) {
 	rules := strict.Rules{Tables: map[string]string{}, All: c.AllTables}
 	for _, text := range c.Table {
@@ -104,7 +104,7 @@ func (c guardProxyCommand) check() (strict.Rules, error) {
 	return rules, checkExposure(c.Host, c.AccessKey != "", c.InsecureListen)
 }
 
-// resolved is the endpoint's URL, Amazon's too.
+// resolved returns the endpoint's URL, also for Amazon's service.
 func (e *endpoint) resolved(ctx context.Context) (string, error) {
 	if !e.isAWS() {
 		return e.url, nil
@@ -116,7 +116,8 @@ func (e *endpoint) resolved(ctx context.Context) (string, error) {
 	return to.URI.String(), nil
 }
 
-// checkSkew compares this machine's clock, by which items will expire, with what the endpoint says in Date.
+// checkSkew compares this machine's clock, which decides on expiry, with the endpoint's Date
+// header.
 func (e *endpoint) checkSkew(ctx context.Context, url string, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -139,7 +140,7 @@ func (e *endpoint) checkSkew(ctx context.Context, url string, most time.Duration
 	answer.Body.Close()
 	there, err := http.ParseTime(answer.Header.Get("Date"))
 	if err != nil {
-		return nil // it does not say
+		return nil // no Date header
 	}
 	early, late := there.Add(-most), there.Add(time.Second+most)
 	if before.After(late) || time.Now().Before(early) {
@@ -149,7 +150,7 @@ func (e *endpoint) checkSkew(ctx context.Context, url string, most time.Duration
 	return nil
 }
 
-// describeRules says of each table what becomes of it.
+// describeRules returns a line about the rule of each table.
 func (e *endpoint) describeRules(ctx context.Context, rules strict.Rules) (lines []string, err error) {
 	if rules.All {
 		lines = append(lines, "every table with TTL enabled\n")
@@ -170,7 +171,7 @@ func (e *endpoint) describeRules(ctx context.Context, rules strict.Rules) (lines
 	return lines, nil
 }
 
-// ttlOf is the attribute of a table's own TTL; empty where that is off.
+// ttlOf returns a table's TTL attribute, or nothing if TTL is off.
 func (e *endpoint) ttlOf(ctx context.Context, table string) (string, error) {
 	out, err := e.dynamodb().DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &table})
 	switch {
@@ -188,7 +189,8 @@ func (e *endpoint) ttlOf(ctx context.Context, table string) (string, error) {
 	return *d.AttributeName, nil
 }
 
-// serveProxy answers requests until ctx is done. Those under way have 5 seconds to end then.
+// serveProxy answers requests until ctx is done. Requests in progress then have 5 seconds to
+// finish.
 func serveProxy(ctx context.Context, proxy http.Handler, listener net.Listener) error {
 	server := &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 2 * time.Minute, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10}
 	served := make(chan error, 1)

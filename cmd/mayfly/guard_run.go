@@ -56,7 +56,7 @@ type guardRunCommand struct {
 	logFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (guardRunCommand) Help() string {
 	return `Examples:
 
@@ -71,7 +71,7 @@ credentials and permissions, 5 for the clock, 6 if the endpoint does not answer.
 error has the log; on a terminal a bar shows the progress of scans.`
 }
 
-// Run guards until ctx is done, or one of the tables cannot be.
+// Run guards the tables until ctx is done, or guarding one of them fails.
 func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 	if err := c.check(); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 	return errors.Join(err, shutArchive(), shutDeadlines())
 }
 
-// check refuses what cannot go together; what the options themselves check is left to them.
+// check returns an error for contradicting flags. guard validates the options.
 func (c guardRunCommand) check() error {
 	for i, name := range c.Table {
 		if slices.Contains(c.Table[:i], name) {
@@ -117,7 +117,7 @@ func (c guardRunCommand) check() error {
 	return c.checkArchive()
 }
 
-// options are those of every table.
+// options returns the options that all tables share.
 func (c guardRunCommand) options(e *endpoint) guard.Options {
 	o := guard.Options{
 		DB: e.dynamodb(), Streams: e.streams(), Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Granularity: c.Granularity, Shards: c.Shards, Period: c.Period,
@@ -130,7 +130,7 @@ func (c guardRunCommand) options(e *endpoint) guard.Options {
 	return o
 }
 
-// openDeadlines opens the directory of deadlines. It is locked, so there is no other worker.
+// openDeadlines opens the directory of deadlines. Its lock excludes other workers.
 func (c guardRunCommand) openDeadlines(o *guard.Options) (shut func() error, err error) {
 	if c.Deadlines == "" {
 		return func() error { return nil }, nil
@@ -143,14 +143,14 @@ func (c guardRunCommand) openDeadlines(o *guard.Options) (shut func() error, err
 	return func() error { return closeDB(db) }, nil
 }
 
-// guarded is a table that is guarded, and what has happened to it.
+// guarded is a table with its guard and its counts.
 type guarded struct {
 	table string
 	*guard.Guard
 	tally
 }
 
-// guard guards all tables. Where one cannot be, it ends with the others.
+// guard guards all tables. If one fails, all end.
 func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options) error {
 	if base.Strategy == guard.Schedule {
 		at, err := c.schedulerFlags().connect(ctx, serviceScheduler)
@@ -185,7 +185,7 @@ func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e
 	return e.adviseGuard(c.runAll(ctx, e, lines, progress))
 }
 
-// schedulerFlags say where schedules are made.
+// schedulerFlags returns the flags of the Scheduler's endpoint.
 func (c guardRunCommand) schedulerFlags() endpointFlags {
 	f := c.endpointFlags
 	if c.SchedulerEndpoint != "" {
@@ -225,13 +225,13 @@ func (c guardRunCommand) runAll(ctx context.Context, e *endpoint, lines *guardLi
 	lines.flush()
 	for _, err := range errs {
 		if err != nil {
-			return err // the others ended because of the first, or have the same reason
+			return err // the others ended because of the first, or for the same reason
 		}
 	}
 	return nil
 }
 
-// serveMetrics answers probes and scrapers.
+// serveMetrics serves health checks and metrics.
 func (c guardRunCommand) serveMetrics(s streams, metrics *admin.Guard, tables []*guarded) (stop func(), err error) {
 	if c.MetricsPort == nil {
 		return func() {}, nil
@@ -255,7 +255,7 @@ func (c guardRunCommand) serveMetrics(s streams, metrics *admin.Guard, tables []
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // it ends when it is closed
+		_ = server.Serve(listener) // it returns when the server is closed
 	}()
 	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
 	return func() {

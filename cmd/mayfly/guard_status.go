@@ -25,7 +25,7 @@ type guardStatusCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (guardStatusCommand) Help() string {
 	return `Examples:
 
@@ -36,7 +36,7 @@ It shows the workers, their leases and progress, overdue items, and how many ite
 It writes nothing. Workers report every 10 seconds.`
 }
 
-// Run shows how guarding goes.
+// Run prints the status of guarding.
 func (c guardStatusCommand) Run(ctx context.Context, s streams) (err error) {
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c guardStatusCommand) Run(ctx context.Context, s streams) (err error) {
 		return misused(fmt.Errorf("--minutes %d is not between 0 and %d", c.Minutes, guard.LookMinutes), "for example --minutes 10")
 	}
 	if c.Deadlines != "" {
-		if _, err := os.Stat(c.Deadlines); err != nil { // opening it would make it
+		if _, err := os.Stat(c.Deadlines); err != nil { // opening it would create it
 			return misused(fmt.Errorf("no deadlines in %s: %w", c.Deadlines, err), "give the directory that mayfly guard run uses as --deadlines")
 		}
 		db, err := mayfly.Open(c.Deadlines, mayfly.Options{DatabaseOnly: true})
@@ -91,7 +91,7 @@ func overdueAtWorkers(s *guard.Status) string {
 	return fmt.Sprintf("%d reported by the workers, the oldest %v late", due, (time.Duration(oldest) * time.Millisecond).Round(time.Millisecond))
 }
 
-// writeStatus writes it for people.
+// writeStatus prints the status as text.
 func writeStatus(out io.Writer, s *guard.Status) error {
 	fmt.Fprintf(out, "%s, TTL attribute %s, at %s\n", s.Table, s.Attribute, utcText(s.At))
 	for _, part := range []func(io.Writer, *guard.Status) error{writeWorkers, writeShares, writeAhead} {
@@ -131,13 +131,13 @@ func writeWorkers(out io.Writer, s *guard.Status) error {
 	return t.write(out)
 }
 
-// onDay is an instant in UTC, without the date where that is today's.
+// onDay returns an instant in UTC, without today's date.
 func onDay(t, today time.Time) string {
 	text, date := utcText(t), utcText(today)[:len("2006-01-02 ")]
 	return strings.TrimPrefix(text, date)
 }
 
-// ago says how long ago a worker was heard of.
+// ago returns the time since a worker's last sign of life, as text.
 func ago(d time.Duration) string {
 	if d < 15*time.Second {
 		return "now"
@@ -145,7 +145,7 @@ func ago(d time.Duration) string {
 	return d.Round(time.Second).String() + " ago"
 }
 
-// writeShares writes for each thing that is divided who has how much of it.
+// writeShares prints the workers' shares.
 func writeShares(out io.Writer, s *guard.Status) error {
 	if len(s.Shares) == 0 {
 		_, err := fmt.Fprintln(out, "no leases")
@@ -169,7 +169,7 @@ func writeShares(out io.Writer, s *guard.Status) error {
 	return t.write(out)
 }
 
-// lowest is the watermark up to which all of the leases are done.
+// lowest returns the watermark that all leases have passed.
 func lowest(leases []guard.LeaseStatus) string {
 	var low time.Time
 	for _, l := range leases {

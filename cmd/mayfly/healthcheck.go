@@ -21,7 +21,7 @@ type healthcheckCommand struct {
 	Timeout time.Duration `help:"How long to wait for the answer." default:"3s"`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (healthcheckCommand) Help() string {
 	return `Examples:
 
@@ -79,7 +79,7 @@ func (c healthcheckCommand) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// base returns the server's address. A server that listens on all addresses is asked on the loopback.
+// base returns the server's address. It uses the loopback for a server on all addresses.
 func (c healthcheckCommand) base() string {
 	if c.URL != "" {
 		return strings.TrimRight(c.URL, "/")

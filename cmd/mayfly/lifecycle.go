@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
-// lifecycleCommand is entities whose states change at known times.
+// lifecycleCommand has the commands for entities whose states change at set times.
 type lifecycleCommand struct {
 	Validate   lifecycleValidateCommand   `cmd:"" help:"Check a definition and list its mistakes."`
 	Draw       lifecycleDrawCommand       `cmd:"" help:"Draw a definition, as text or as SVG."`
@@ -33,7 +33,7 @@ type lifecycleCommand struct {
 	Run        lifecycleRunCommand        `cmd:"" help:"Run the transitions for another DynamoDB endpoint. mayfly serve runs its own."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleCommand) Help() string {
 	return `Examples:
 
@@ -47,7 +47,8 @@ func (lifecycleCommand) Help() string {
 A lifecycle defines the states of an entity and when they change: docs/lifecycle.md.`
 }
 
-// readDefinition reads a file. Each fault is a line, with its place in the file.
+// readDefinition reads a definition from a file. The error has a line for each fault, with its
+// place.
 func readDefinition(path string, known func(string) error) (*lifecycle.Definition, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -73,7 +74,7 @@ func readDefinition(path string, known func(string) error) (*lifecycle.Definitio
 	return nil, misused(errors.New("lifecycle: "+strings.Join(lines, "\n")), "docs/lifecycle.md explains each setting")
 }
 
-// lifecycles gives those of an endpoint, to look at and to change.
+// lifecycles returns the lifecycles of an endpoint, for reading and changing.
 func (f endpointFlags) lifecycles(ctx context.Context) (*endpoint, *lifecycle.Lifecycles, error) {
 	e, err := f.connect(ctx, serviceDynamoDB)
 	if err != nil {
@@ -83,7 +84,8 @@ func (f endpointFlags) lifecycles(ctx context.Context) (*endpoint, *lifecycle.Li
 	return e, l, err
 }
 
-// adviseLifecycle says what to do about an error. names are those of the lifecycle and of the entity, as far as the command line has them.
+// adviseLifecycle returns an error of package lifecycle with the next step. names are the
+// lifecycle's and the entity's, as far as the command line has them.
 func (e *endpoint) adviseLifecycle(err error, names ...string) error {
 	lc, entity := "LIFECYCLE", "ENTITY"
 	if len(names) > 0 {
@@ -117,7 +119,8 @@ func (e *endpoint) adviseLifecycle(err error, names ...string) error {
 	return e.advise(err)
 }
 
-// readAttributes reads name=value. A value that is a JSON number, true, false, null, list or object is that; a text otherwise. Without a value, "name=", it is nil: to be removed.
+// readAttributes parses name=value pairs. A value is JSON (a number, true, false, null, a list or
+// an object) or otherwise a text. "name=" returns nil for the name, which removes the attribute.
 func readAttributes(all []string) (lifecycle.Item, error) {
 	out := lifecycle.Item{}
 	for _, text := range all {
@@ -148,7 +151,7 @@ func readValue(value string) (types.AttributeValue, error) {
 	return lifecycle.Value(plain)
 }
 
-// eventLine says what an event has done to an entity.
+// eventLine returns the line about an event of an entity.
 func eventLine(lc, id string, ev lifecycle.Event) string {
 	text := fmt.Sprintf("%s %s: %s, %s", lc, id, ev.Kind, ev.To)
 	if ev.To == "" || ev.Kind == lifecycle.KindDeleted {
@@ -166,13 +169,13 @@ type entityFlags struct {
 	Entity    string `arg:"" help:"Name of the entity."`
 }
 
-// changing is what the commands have in common that change an entity.
+// changing has the flags of all commands that change an entity.
 type changing struct {
 	JSON bool `name:"json" help:"Print JSON."`
 	endpointFlags
 }
 
-// do changes an entity, and prints what has come of it.
+// do changes an entity and prints the event.
 func (c changing) do(ctx context.Context, s streams, of entityFlags, change func(l *lifecycle.Lifecycles, e *endpoint) (lifecycle.Event, error)) error {
 	e, l, err := c.lifecycles(ctx)
 	if err != nil {
@@ -195,7 +198,7 @@ type lifecycleCreateCommand struct {
 	changing
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleCreateCommand) Help() string {
 	return `Example:
 
@@ -204,7 +207,7 @@ func (lifecycleCreateCommand) Help() string {
 A value that is valid JSON, such as 5, true or ["a"], is taken as JSON; anything else is a string.`
 }
 
-// Run begins an entity's lifecycle.
+// Run creates an entity.
 func (c lifecycleCreateCommand) Run(ctx context.Context, s streams) error {
 	attributes, err := readAttributes(c.Attributes)
 	if err != nil {
@@ -221,7 +224,7 @@ type lifecycleMoveCommand struct {
 	changing
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleMoveCommand) Help() string {
 	return `Example:
 
@@ -243,7 +246,7 @@ type lifecycleSetCommand struct {
 	changing
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleSetCommand) Help() string {
 	return `Example:
 
@@ -266,7 +269,7 @@ type lifecyclePauseCommand struct {
 	changing
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecyclePauseCommand) Help() string {
 	return `Example:
 
@@ -285,7 +288,7 @@ type lifecycleResumeCommand struct {
 	changing
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleResumeCommand) Help() string {
 	return `Example:
 
@@ -305,7 +308,7 @@ type lifecycleRescheduleCommand struct {
 	changing
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleRescheduleCommand) Help() string {
 	return `Example:
 
@@ -328,7 +331,7 @@ type lifecycleCancelCommand struct {
 	changing
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleCancelCommand) Help() string {
 	return `Example:
 

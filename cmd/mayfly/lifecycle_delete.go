@@ -16,7 +16,7 @@ type lifecycleDeleteCommand struct {
 	changing
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleDeleteCommand) Help() string {
 	return `Examples:
 
@@ -44,7 +44,7 @@ func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
 	}
 	cancelled, err := l.DeleteLifecycle(ctx, c.Lifecycle, lifecycle.DeleteOptions{})
 	var underWay *lifecycle.UnderWay
-	if c.Cancel && errors.As(err, &underWay) { // also where it was deleted before, and that was broken off
+	if c.Cancel && errors.As(err, &underWay) { // also after an interrupted deletion
 		if err := confirm(s, c.Yes, fmt.Sprintf("cancel entities of lifecycle %s (%v), and delete it", c.Lifecycle, underWay)); err != nil {
 			return err
 		}

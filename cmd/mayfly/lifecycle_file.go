@@ -17,14 +17,14 @@ type lifecycleValidateCommand struct {
 	Targets string `help:"File of targets (docs/targets.md). A handler that it does not name is an error." placeholder:"FILE"`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleValidateCommand) Help() string {
 	return `Example:
 
     mayfly lifecycle validate trial.yaml --targets targets.yaml`
 }
 
-// Run checks a file.
+// Run validates a file.
 func (c lifecycleValidateCommand) Run(ctx context.Context, s streams) error {
 	known, shut, err := knownTargets(ctx, c.Targets)
 	if err != nil {
@@ -42,7 +42,8 @@ func (c lifecycleValidateCommand) Run(ctx context.Context, s streams) error {
 	return err
 }
 
-// knownTargets says which handlers a file of targets has; without a file all are taken to be there.
+// knownTargets returns a function that returns an error for a target missing from the file. Without
+// a file it accepts every target.
 func knownTargets(ctx context.Context, path string) (known func(string) error, shut func() error, err error) {
 	shut = func() error { return nil }
 	if path == "" {
@@ -64,7 +65,7 @@ type lifecycleDrawCommand struct {
 	SVG  string `name:"svg" help:"Write the drawing to this file as SVG; - is standard output." placeholder:"FILE"`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleDrawCommand) Help() string {
 	return `Example:
 
@@ -96,7 +97,7 @@ type lifecycleApplyCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleApplyCommand) Help() string {
 	return `Example:
 
@@ -166,7 +167,8 @@ func (c lifecycleApplyCommand) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// awaitRunner waits a moment until somebody makes the transitions of a lifecycle.
+// awaitRunner waits briefly for a process that runs the lifecycle, and reports whether there is
+// one.
 func awaitRunner(ctx context.Context, l *lifecycle.Lifecycles, name string) (bool, error) {
 	for end := time.Now().Add(3 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		runs, err := l.Runs(ctx, name)

@@ -19,7 +19,7 @@ type lifecycleRunCommand struct {
 	logFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleRunCommand) Help() string {
 	return `Examples:
 
@@ -31,7 +31,7 @@ workers share the work. A transition is as punctual as the endpoint's removal of
 is mayfly or a guarded table.`
 }
 
-// Run works until ctx is done.
+// Run runs lifecycles until ctx is done.
 func (c lifecycleRunCommand) Run(ctx context.Context, s streams) error {
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
@@ -56,7 +56,8 @@ func (c lifecycleRunCommand) Run(ctx context.Context, s streams) error {
 	return errors.Join(e.advise(l.Run(ctx)), shut())
 }
 
-// runLifecycles makes the transitions of a database in this process, until stop is called; that is before the database is closed.
+// runLifecycles runs the lifecycles of a database in this process until stop is called, which must
+// happen before the database is closed.
 func runLifecycles(db *mayfly.DB, o mayfly.Options, inMemory bool, log io.Writer) (stop func() error, err error) {
 	if o.DatabaseOnly {
 		return func() error { return nil }, nil

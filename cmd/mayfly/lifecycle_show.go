@@ -18,7 +18,7 @@ type lifecycleListCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleListCommand) Help() string {
 	return `Example:
 
@@ -52,7 +52,7 @@ func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
 		counts, next := map[string]int{}, map[string]time.Time{}
 		err = l.Each(ctx, name, func(en lifecycle.Entity) error {
 			if counts[en.State]++; !slices.Contains(states, en.State) {
-				states = append(states, en.State) // of an earlier version
+				states = append(states, en.State) // a state of an earlier version
 			}
 			if at := next[en.State]; !en.Next.IsZero() && en.Paused.IsZero() && (at.IsZero() || en.Next.Before(at)) {
 				next[en.State] = en.Next
@@ -92,7 +92,7 @@ type lifecycleShowCommand struct {
 
 const aheadMost = 10
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleShowCommand) Help() string {
 	return `Example:
 
@@ -160,7 +160,7 @@ func (c lifecycleShowCommand) Run(ctx context.Context, s streams) error {
 	return c.showNow(ctx, s, e, l, en)
 }
 
-// showNow shows how an entity is, and what is to come.
+// showNow prints an entity's present state and its next transition.
 func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoint, l *lifecycle.Lifecycles, en lifecycle.Entity) error {
 	now := e.now(ctx)
 	fmt.Fprintf(s.out, "\nstate %s since %s\n", en.State, utcText(en.Since))
@@ -196,9 +196,9 @@ func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoin
 	return shown.write(s.out)
 }
 
-const inputWide = 60 // letters that are shown of an input
+const inputWide = 60 // maximum number of letters of an input
 
-// clipped is a text, cut where it has more than most letters.
+// clipped returns a text, cut to at most most letters.
 func clipped(text string, most int) string {
 	if utf8.RuneCountInString(text) > most {
 		text = string([]rune(text)[:most-1]) + "…"
@@ -206,7 +206,7 @@ func clipped(text string, most int) string {
 	return text
 }
 
-// nowJSON is showNow for scripts: a line behind those of the events.
+// nowJSON prints the same as showNow in JSON, after the lines of events.
 func (c lifecycleShowCommand) nowJSON(ctx context.Context, s streams, e *endpoint, l *lifecycle.Lifecycles, en lifecycle.Entity) error {
 	line := entityJSON(en)
 	ahead, err := l.Ahead(ctx, c.Lifecycle, c.Entity, aheadMost)
@@ -226,7 +226,7 @@ func (c lifecycleShowCommand) nowJSON(ctx context.Context, s streams, e *endpoin
 	return writeJSON(s.out, line)
 }
 
-// entityJSON is an entity as scripts read it.
+// entityJSON returns the JSON object of an entity.
 func entityJSON(en lifecycle.Entity) map[string]any {
 	line := map[string]any{"entity": en.ID, "state": en.State, "since": wireTimeOf(en.Since), "generation": en.Generation}
 	for name, t := range map[string]time.Time{"next": en.Next, "paused": en.Paused} {
@@ -242,7 +242,7 @@ func entityJSON(en lifecycle.Entity) map[string]any {
 	return line
 }
 
-// showAll draws the definition, and lists the entities whose transitions come next.
+// showAll draws the definition and lists the entities with the next transitions.
 func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecycle.Lifecycles) error {
 	d, version, err := l.Definition(ctx, c.Lifecycle)
 	if err != nil {
@@ -287,7 +287,7 @@ func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecyc
 	return shown.write(s.out)
 }
 
-// eventJSON is an event as scripts read it.
+// eventJSON returns the JSON object of an event.
 func eventJSON(id string, ev lifecycle.Event) map[string]any {
 	line := map[string]any{"entity": id, "generation": ev.Generation, "event": ev.Kind, "from": ev.From, "to": ev.To, "at": wireTimeOf(ev.At)}
 	for name, t := range map[string]time.Time{"due": ev.Due, "next": ev.Next} {

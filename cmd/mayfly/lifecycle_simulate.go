@@ -24,7 +24,7 @@ type lifecycleSimulateCommand struct {
 	JSON       bool     `name:"json" help:"Print JSON lines."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (lifecycleSimulateCommand) Help() string {
 	return `Examples:
 
@@ -37,11 +37,11 @@ entity is moved by hand.`
 
 const (
 	entitiesMost = 1_000_000
-	spreadSteps  = 1000 // instants at which entities begin
-	yearSteps    = 200  // times that the bar is drawn
+	spreadSteps  = 1000 // number of instants at which entities are created
+	yearSteps    = 200  // number of redraws of the bar
 )
 
-// simulation is entities that live in a database of their own.
+// simulation runs entities in a database of its own.
 type simulation struct {
 	lifecycleSimulateCommand
 	db    *mayfly.DB
@@ -62,7 +62,7 @@ type wayCount struct {
 	first, last time.Time
 }
 
-// Run simulates.
+// Run simulates a lifecycle.
 func (c lifecycleSimulateCommand) Run(ctx context.Context, s streams) error {
 	if c.Entities < 1 || c.Entities > entitiesMost {
 		return misused(fmt.Errorf("--entities %d is not between 1 and %d", c.Entities, entitiesMost), "for example --entities 100")
@@ -99,7 +99,7 @@ func (c lifecycleSimulateCommand) Run(ctx context.Context, s streams) error {
 	return sim.print(s, d)
 }
 
-// live lets the entities live.
+// live runs the entities to the end of the simulation.
 func (sim *simulation) live(ctx context.Context, s streams, d *lifecycle.Definition, attributes lifecycle.Item) error {
 	handlers := map[string]lifecycle.Handler{}
 	for i := range d.States {
@@ -135,7 +135,7 @@ func (sim *simulation) live(ctx context.Context, s streams, d *lifecycle.Definit
 	return sim.pass(ctx, newBar(s.err), d.Name, attributes)
 }
 
-// pass creates the entities as time goes by.
+// pass moves the clock and creates entities.
 func (sim *simulation) pass(ctx context.Context, b bar, name string, attributes lifecycle.Item) error {
 	defer b.clear()
 	to := func(at time.Duration) error {
@@ -205,7 +205,7 @@ func (sim *simulation) observe(c lifecycle.Change) {
 	}
 }
 
-// print shows what has happened.
+// print prints the counts.
 func (sim *simulation) print(s streams, d *lifecycle.Definition) error {
 	if sim.Trace {
 		return sim.printTrace(s)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// listen opens the port. Port 0 takes a free one.
+// listen returns a listener for a port. Port 0 selects a free one.
 func listen(host string, port int) (net.Listener, error) {
 	if port < 0 || port > 65535 {
 		return nil, misused(fmt.Errorf("invalid port %d", port), "use a port from 1 to 65535, or 0 for a free one")
@@ -29,7 +29,8 @@ func listen(host string, port int) (net.Listener, error) {
 	return nil, fmt.Errorf("listen on %s: %w", address, err)
 }
 
-// checkExposure refuses to serve data to the network without credentials, unless that is asked for.
+// checkExposure returns an error if the server would be open to the network without credentials,
+// unless the user insists.
 func checkExposure(host string, credentials, insecure bool) error {
 	if credentials || insecure || isLoopback(host) {
 		return nil

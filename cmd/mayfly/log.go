@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// logFlags choose how and how much is logged. Logs go to standard error.
+// logFlags set the form and the level of logs. Logs go to standard error.
 type logFlags struct {
 	LogFormat string   `help:"Format of the log: text or json." enum:"text,json" default:"text"`
 	LogLevel  logLevel `help:"Lowest level to log: debug, info, warn or error." default:"info"`

@@ -9,17 +9,18 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// moment is an instant as somebody has typed it, to the millisecond.
+// moment is an instant of the command line, to the millisecond.
 type moment struct {
-	at       time.Time // in UTC
-	wall     string    // it was given as what the clocks of a zone show: yyyy-mm-ddThh:mm:ss and perhaps .fff. Empty: as an instant
-	relative bool      // it was given as counted from now
+	at time.Time // in UTC
+	// local time of a zone: yyyy-mm-ddThh:mm:ss, with or without .fff. Empty: an instant
+	wall     string
+	relative bool // relative to now
 }
 
 var wallForm = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2})?(\.[0-9]{1,3})?)?$`)
 
-// readMoment reads 2030-01-01T12:00:00[.250] in the zone (also without the seconds, or without the time), RFC 3339 (2030-01-01T12:00:00+01:00), now, or what
-// is counted from now: "in 5m", +5m. What is finer than milliseconds is rounded up.
+// readMoment parses a time: 2030-01-01T12:00:00[.250] in the zone (also without seconds, or as a
+// date), RFC 3339 (2030-01-01T12:00:00+01:00), now, "in 5m" or +5m. It rounds up to milliseconds.
 func readMoment(text string, zone *time.Location, now func() time.Time) (moment, error) {
 	if wall := wallForm.FindStringSubmatch(text); wall != nil {
 		return readWall(text, wall, zone)
@@ -44,7 +45,7 @@ func readMoment(text string, zone *time.Location, now func() time.Time) (moment,
 	return moment{at: ceil(now().Add(time.Duration(by)), time.Millisecond), relative: true}, nil
 }
 
-// readWall reads what the clocks of a zone show, as a schedule expression does.
+// readWall parses a local time of the zone, as schedule expressions do.
 func readWall(text string, part []string, zone *time.Location) (moment, error) {
 	if part[4] != "" && part[3] == "" {
 		return moment{}, fmt.Errorf("invalid time %q: it has a fraction but no seconds", text)
@@ -65,7 +66,7 @@ func orText(text, otherwise string) string {
 	return text
 }
 
-// ceil rounds up.
+// ceil returns t, rounded up.
 func ceil(t time.Time, unit time.Duration) time.Time {
 	if down := t.Truncate(unit); !down.Equal(t) {
 		return down.Add(unit).UTC()
@@ -75,8 +76,8 @@ func ceil(t time.Time, unit time.Duration) time.Time {
 
 const wallLayout = "2006-01-02T15:04:05.000"
 
-// wallText is what the clocks of t's zone show, with a fraction where there is one.
+// wallText returns the local time in t's zone, with a fraction unless it is zero.
 func wallText(t time.Time) string { return strings.TrimSuffix(t.Format(wallLayout), ".000") }
 
-// utcText is an instant in UTC for people, with a fraction where there is one.
+// utcText returns the time in UTC, with a fraction unless it is zero.
 func utcText(t time.Time) string { return strings.Replace(wallText(t.UTC()), "T", " ", 1) + "Z" }

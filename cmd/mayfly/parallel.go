@@ -2,7 +2,8 @@ package main
 
 import "sync"
 
-// inParallel calls f for each of a slice's elements, so many at one time, and gives the results in their order.
+// inParallel calls f for each element, atOnce calls at a time, and returns the results in the order
+// of the elements.
 func inParallel[T, R any](atOnce int, all []T, f func(T) R) []R {
 	results := make([]R, len(all))
 	var wait sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/planner"
 )
 
-// planCommand is what a table will need and cost.
+// planCommand computes the capacity and cost of a table.
 type planCommand struct {
 	Show   planShowCommand   `cmd:"" default:"withargs" help:"Compute capacity and cost of a workload. \"mayfly plan\" alone means this."`
 	Alarms planAlarmsCommand `cmd:"" help:"Print Prometheus alarm rules for the workload."`
@@ -21,7 +21,7 @@ type planCommand struct {
 	Prices planPricesCommand `cmd:"" help:"Print a price table to edit and pass to --prices."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (planCommand) Help() string {
 	return `Examples:
 
@@ -31,7 +31,7 @@ func (planCommand) Help() string {
 It only computes and calls no endpoint. docs/plan.md explains the figures.`
 }
 
-// workloadFlags say what is asked of a table.
+// workloadFlags describe the load of a table.
 type workloadFlags struct {
 	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. The command line and the environment override it." placeholder:"FILE"`
 
@@ -72,7 +72,7 @@ type workloadFlags struct {
 	FreeTier bool   `help:"Subtract the monthly free tier."`
 }
 
-// plan computes.
+// plan returns the report for the workload.
 func (f workloadFlags) plan() (*planner.Report, error) {
 	w, err := f.workload()
 	if err != nil {
@@ -98,7 +98,7 @@ func (f workloadFlags) workload() (w planner.Workload, err error) {
 		Scaling: planner.Scaling{MinWrite: f.MinWrite, MaxWrite: f.MaxWrite, MinRead: f.MinRead, MaxRead: f.MaxRead, Target: f.Target / 100, Band: f.Band / 100, Delay: f.Delay},
 		Sweep:   planner.Sweep{Window: time.Duration(f.Window), Period: time.Duration(f.Period), Ahead: time.Duration(f.Sweep), Pass: time.Duration(f.Pass), Lease: time.Duration(f.Lease), Workers: f.Workers},
 	}
-	// What the planner takes 0 for is its default; here it has been asked for.
+	// The planner replaces 0 by its defaults, but here the user has set it.
 	for _, x := range []struct {
 		flag string
 		none bool
@@ -116,7 +116,7 @@ func (f workloadFlags) workload() (w planner.Workload, err error) {
 	case f.Expiring == 0 && f.Retention != 0:
 		return w, misused(errors.New("--expiring 0 contradicts --retention"), "drop both if nothing expires, and set --items to the number of stored items")
 	case f.Expiring == 1 && f.Retention == 0:
-		w.Expiring = 0 // the default is meant
+		w.Expiring = 0 // use the default
 	}
 	if f.Band == 0 {
 		w.Scaling.Band = -1

@@ -8,7 +8,7 @@ import (
 
 type planAlarmsCommand struct{ workloadFlags }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (planAlarmsCommand) Help() string {
 	return `Example:
 

@@ -10,7 +10,7 @@ type planPricesCommand struct {
 	Name string `arg:"" optional:"" help:"us-east-1 (the default), or us-east-1-2018 (prices until October 2024)."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (planPricesCommand) Help() string {
 	return `Example:
 

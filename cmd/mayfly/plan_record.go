@@ -21,7 +21,7 @@ type planRecordCommand struct {
 	Every   span   `help:"Time of one row, in whole minutes." default:"1m" placeholder:"DURATION"`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (planRecordCommand) Help() string {
 	return `Examples:
 

@@ -13,7 +13,7 @@ type planShowCommand struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (planShowCommand) Help() string {
 	return `Examples:
 

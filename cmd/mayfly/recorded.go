@@ -24,7 +24,7 @@ type recordedCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (recordedCommand) Help() string {
 	return `Examples:
 

@@ -13,7 +13,7 @@ type reminderCommand struct {
 	List reminderListCommand `cmd:"" help:"List the coming reminders."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (reminderCommand) Help() string {
 	return `Examples:
 
@@ -30,7 +30,7 @@ type reminderListCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (reminderListCommand) Help() string {
 	return `Examples:
 

@@ -13,7 +13,7 @@ type salvageCommand struct {
 	JSON bool   `name:"json" help:"Print every loss as a JSON line, and a summary as the last one."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (salvageCommand) Help() string {
 	return `Example:
 

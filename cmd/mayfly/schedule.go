@@ -27,7 +27,7 @@ type scheduleCommand struct {
 	Group  scheduleGroupCommand  `cmd:"" help:"Create, list and delete schedule groups."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleCommand) Help() string {
 	return `Examples:
 

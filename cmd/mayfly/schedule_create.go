@@ -41,7 +41,7 @@ type scheduleCreateCommand struct {
 	scheduleFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleCreateCommand) Help() string {
 	return `Examples:
 

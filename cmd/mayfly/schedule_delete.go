@@ -16,7 +16,7 @@ type scheduleDeleteCommand struct {
 	scheduleFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleDeleteCommand) Help() string {
 	return `Examples:
 

@@ -13,7 +13,7 @@ type scheduleExportCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleExportCommand) Help() string {
 	return `Examples:
 

@@ -17,7 +17,7 @@ type scheduleGroupCommand struct {
 	Delete scheduleGroupDeleteCommand `cmd:"" help:"Delete a schedule group and all its schedules."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleGroupCommand) Help() string {
 	return `Example:
 
@@ -33,7 +33,7 @@ type scheduleGroupCreateCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleGroupCreateCommand) Help() string {
 	return `Examples:
 
@@ -70,7 +70,7 @@ type scheduleGroupListCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleGroupListCommand) Help() string {
 	return `Example:
 
@@ -119,7 +119,7 @@ type scheduleGroupDeleteCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleGroupDeleteCommand) Help() string {
 	return `Example:
 

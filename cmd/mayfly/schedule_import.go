@@ -25,7 +25,7 @@ type scheduleImportCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleImportCommand) Help() string {
 	return `Examples:
 

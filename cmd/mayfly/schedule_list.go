@@ -22,7 +22,7 @@ type scheduleListCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleListCommand) Help() string {
 	return `Examples:
 

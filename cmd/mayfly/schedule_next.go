@@ -20,7 +20,7 @@ type scheduleNextCommand struct {
 	scheduleFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleNextCommand) Help() string {
 	return `Examples:
 

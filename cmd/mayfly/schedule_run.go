@@ -17,7 +17,7 @@ type scheduleRunCommand struct {
 	scheduleFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleRunCommand) Help() string {
 	return `Example:
 

@@ -18,7 +18,7 @@ type scheduleShowCommand struct {
 	scheduleFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (scheduleShowCommand) Help() string {
 	return `Examples:
 

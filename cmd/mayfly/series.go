@@ -20,7 +20,7 @@ type seriesCommand struct {
 	Shards  seriesShardsCommand  `cmd:"" help:"Show or change the number of partitions of a hot device."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (seriesCommand) Help() string {
 	return `Examples:
 

@@ -19,7 +19,7 @@ type seriesArchiveCommand struct {
 	logFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (seriesArchiveCommand) Help() string {
 	return `Examples:
 

@@ -21,7 +21,7 @@ type seriesCreateCommand struct {
 	JSON        bool     `name:"json" help:"Print the settings as JSON."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (seriesCreateCommand) Help() string {
 	return `Examples:
 

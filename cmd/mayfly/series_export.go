@@ -23,7 +23,7 @@ type seriesExportCommand struct {
 	JSON     bool   `name:"json" help:"Print the report as JSON."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (seriesExportCommand) Help() string {
 	return `Examples:
 

@@ -43,7 +43,7 @@ type seriesIngestCommand struct {
 	logFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (seriesIngestCommand) Help() string {
 	return `Examples:
 

@@ -18,7 +18,7 @@ type seriesLatestCommand struct {
 	JSON    bool     `name:"json" help:"Print JSON lines."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (seriesLatestCommand) Help() string {
 	return `Examples:
 

@@ -33,7 +33,7 @@ type seriesRangeCommand struct {
 	Height  int      `help:"Height of each metric in rows of a plot or pixels of an SVG. Default: 10; 240." placeholder:"N"`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (seriesRangeCommand) Help() string {
 	return `Examples:
 

@@ -13,7 +13,7 @@ type seriesShardsCommand struct {
 	JSON   bool   `name:"json" help:"Print it as JSON."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (seriesShardsCommand) Help() string {
 	return `Examples:
 

@@ -50,7 +50,7 @@ type serveCommand struct {
 	logFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (serveCommand) Help() string {
 	return `Examples:
 

@@ -20,7 +20,7 @@ type triggerCommand struct {
 	Run    triggerRunCommand    `cmd:"" help:"Send the changes and expiries of a table at any endpoint to a command, a webhook or the screen."`
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (triggerCommand) Help() string {
 	return `Examples:
 

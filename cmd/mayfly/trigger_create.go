@@ -23,7 +23,7 @@ type triggerCreateCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (triggerCreateCommand) Help() string {
 	return `Examples:
 

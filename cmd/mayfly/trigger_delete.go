@@ -12,7 +12,7 @@ type triggerDeleteCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (triggerDeleteCommand) Help() string {
 	return `Example:
 

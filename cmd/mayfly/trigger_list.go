@@ -15,7 +15,7 @@ type triggerListCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (triggerListCommand) Help() string {
 	return `Examples:
 

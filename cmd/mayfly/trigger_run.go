@@ -48,7 +48,7 @@ type triggerRunCommand struct {
 	logFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (triggerRunCommand) Help() string {
 	return `Examples:
 

@@ -17,7 +17,7 @@ type triggerShowCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (triggerShowCommand) Help() string {
 	return `Example:
 

@@ -19,7 +19,7 @@ type triggerUpdateCommand struct {
 	endpointFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (triggerUpdateCommand) Help() string {
 	return `Examples:
 

@@ -40,7 +40,7 @@ type workerCommand struct {
 	logFlags
 }
 
-// Help is the part of --help behind the flags.
+// Help returns the text of --help below the flags.
 func (workerCommand) Help() string {
 	return `Examples:
 
