@@ -12,8 +12,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// The store does not wait for the disk on behalf of an empty batch, so a commit that carries one would say of all before it that
-// they are durable. Such a commit comes of a reap whose entries were all renewed, in the instant of the commit before it.
+// The store does not sync an empty batch, so a commit with one would falsely mark all commits
+// before it as durable. A reap whose entries were all renewed, in the instant of the previous
+// commit, would make such a commit.
 func TestNoCommitIsEmpty(t *testing.T) {
 	d := openMemory(t)
 	d.table("events")
@@ -33,8 +34,8 @@ func TestNoCommitIsEmpty(t *testing.T) {
 	}
 }
 
-// A refusal because of an item that has expired holds only if the item's deadline still counts: TTL may be on its way off, at an instant before
-// the deadline.
+// A refusal because an item has expired is valid only if its deadline still counts: TTL may be
+// about to be disabled, at an instant before the deadline.
 func TestRefusedWhileDisabling(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -70,7 +71,7 @@ func TestRefusedWhileDisabling(t *testing.T) {
 	}
 }
 
-// What a reader sees is judged by a description that may be newer than its snapshot, or older than what it reads.
+// A reader's description may be newer than its snapshot, or older than the items that it reads.
 func TestJudgedByAnotherDescription(t *testing.T) {
 	d := openMemory(t)
 	d.still()
@@ -99,7 +100,7 @@ func TestJudgedByAnotherDescription(t *testing.T) {
 	}
 }
 
-// An answer rests on the change that made the description it was judged by, and on the drop of a table that it does not find.
+// An answer waits for the change that made its description, and for the drop of a missing table.
 func TestAnswersRestOnDescriptions(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -140,8 +141,8 @@ func TestAnswersRestOnDescriptions(t *testing.T) {
 	}
 }
 
-// What describes the catalogue answers when the change that it shows, or the lack of what it does not find, is durable. The change is in the
-// commit section here and not on its way to the disk.
+// Calls that describe the catalogue answer once the change that they show is durable, also if they
+// find nothing. Here the change is inside the commit section, not yet on its way to the disk.
 func TestCatalogueAnswersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openMemory(t)
@@ -186,7 +187,7 @@ func TestCatalogueAnswersWait(t *testing.T) {
 	})
 }
 
-// A Decide that panics leaves its key to others: the server goes on after such a request.
+// A Decide that panics releases its key: the server continues after such a request.
 func TestPanicInDecide(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -198,7 +199,8 @@ func TestPanicInDecide(t *testing.T) {
 	d.put(tab, a)
 }
 
-// A range is of one state: no item is shown beside one that was written when it had long been gone.
+// A range is of one state: it never shows an item beside one that was written long after the first
+// was gone.
 func TestRangeIsOneState(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -224,7 +226,8 @@ func TestRangeIsOneState(t *testing.T) {
 	}
 }
 
-// An item that was written when its deadline had passed is never there, though a reader began before that deadline.
+// An item written after its deadline never exists, even for a reader that began before that
+// deadline.
 func TestBornExpiredIsNeverThere(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")

@@ -16,11 +16,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// The figures to compare with are the store's own, in the same run: Loop commits the same keys and bytes with the same sync.
+// Compare the figures with Loop of the same run, which commits the same keys and bytes with the
+// same sync.
 //
 //	go test -run '^$' -bench 'Loop|Put|Reap|Burst' -count 6 ./internal/store/engine
 
-// benchWriters is how many writers a durable benchmark has: group commit carries them all with one sync.
+// benchWriters is the number of writers of a durable benchmark: group commit carries them all with
+// one sync.
 const benchWriters = 64
 
 // benchItem has 8 attributes and about 400 bytes.
@@ -63,7 +65,8 @@ func benchPut(b *testing.B, d *db, tab *Table) {
 	})
 }
 
-// BenchmarkLoop is the reference: three keys of the sizes of an item, its deadline and its record, one synced batch, 64 writers.
+// BenchmarkLoop is the reference: three keys of the sizes of an item, its deadline and its record,
+// one synced batch, 64 writers.
 func BenchmarkLoop(b *testing.B) {
 	store, err := kv.Open(kv.Options{Dir: b.TempDir()})
 	if err != nil {
@@ -99,13 +102,14 @@ func BenchmarkLoop(b *testing.B) {
 	})
 }
 
-// BenchmarkPut is a durable put of a new item into a table with TTL and a stream with both images, 64 writers.
+// BenchmarkPut is a durable put of a new item into a table with TTL and a stream with both images,
+// 64 writers.
 func BenchmarkPut(b *testing.B) {
 	d, tab := benchTable(b, Options{Dir: b.TempDir()})
 	benchPut(b, d, tab)
 }
 
-// BenchmarkPutNoTTL is the same without a TTL attribute: what is left is what having TTL costs.
+// BenchmarkPutNoTTL is the same without a TTL attribute; the difference is the cost of TTL.
 func BenchmarkPutNoTTL(b *testing.B) {
 	d, tab := benchTable(b, Options{Dir: b.TempDir()}, func(t *TableDesc) { t.TTL.Attribute = "" })
 	benchPut(b, d, tab)
@@ -199,8 +203,8 @@ func fillDue(b *testing.B, d *db, tab *Table) {
 	}
 }
 
-// BenchmarkReap drains items that are due all at once; one operation is one item. With the old image the item is read; without it the
-// deadline entry is enough.
+// BenchmarkReap drains items that are all due at once; one operation is one item. With the old
+// image the reaper reads the item; without it the deadline entry is enough.
 func BenchmarkReap(b *testing.B) {
 	for _, view := range []string{"NEW_AND_OLD_IMAGES", ""} {
 		b.Run("view="+view, func(b *testing.B) {
@@ -212,8 +216,9 @@ func BenchmarkReap(b *testing.B) {
 	}
 }
 
-// BenchmarkBurst lets items of one table expire all at once, as fast as they go, while others write to another table and read from it 500 times
-// a second each. One operation is one expired item; the latencies of the others are of the time of the burst, and idle- of the time before.
+// BenchmarkBurst lets all items of one table expire at once, while other clients write to another
+// table and read from it 500 times a second each. One operation is one expired item. The latencies
+// are those clients' during the burst, and with the prefix idle- before it.
 func BenchmarkBurst(b *testing.B) {
 	d, tab := benchTable(b, Options{Dir: b.TempDir(), Clock: frozenClock()})
 	other := d.table("other", func(t *TableDesc) { t.Indexes = nil })

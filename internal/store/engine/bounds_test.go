@@ -13,7 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// reapsOf collects what OnReap is told.
+// reapsOf collects the calls of OnReap.
 func reapsOf(o *Options) (reaps func() []Reap) {
 	var mu sync.Mutex
 	var told []Reap
@@ -29,7 +29,8 @@ func reapsOf(o *Options) (reaps func() []Reap) {
 	}
 }
 
-// A pass of the reaper and a step of a backfill are bounded by bytes too: a batch of 256 of the largest items would be 100 MB.
+// A pass of the reaper and a step of a backfill are bounded by bytes too: a batch of 256 of the
+// largest items would be 100 MB.
 func TestSlicesAreBoundedByBytes(t *testing.T) {
 	var reaps func() []Reap
 	d := openMemory(t, func(o *Options) { reaps = reapsOf(o) })
@@ -59,7 +60,7 @@ func TestSlicesAreBoundedByBytes(t *testing.T) {
 	d.verify()
 }
 
-// Every removal of an expired item is told of, whoever makes it.
+// Every removal of an expired item is reported, regardless of its cause.
 func TestEveryReapIsTold(t *testing.T) {
 	var reaps func() []Reap
 	d := openMemory(t, func(o *Options) { reaps = reapsOf(o) })
@@ -93,7 +94,8 @@ func TestEveryReapIsTold(t *testing.T) {
 	}
 }
 
-// The mark in memory passes what was renewed or deleted in time, or every look at the head would go over its tombstones.
+// The mark in memory passes renewed and deleted items. Otherwise every seek of the first entry
+// would cross their tombstones.
 func TestMarkPassesTheRenewed(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -115,7 +117,7 @@ func TestMarkPassesTheRenewed(t *testing.T) {
 	}
 }
 
-// The mark on disk passes what was removed, or each start would go over its tombstones.
+// The mark on disk passes the removed items. Otherwise each start would cross their tombstones.
 func TestMarkOnDisk(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -145,7 +147,8 @@ func (f *fullFS) PathJoin(elem ...string) string {
 	return f.FS.PathJoin(elem...)
 }
 
-// On a full disk what grows data is refused, a backfill waits, and deletes and reaping go on; all as before once there is room.
+// On a full disk writes that grow data are refused, a backfill waits, and deletes and reaping
+// continue. Once there is room everything works as before.
 func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := &fullFS{FS: kv.NewMemFS()}

@@ -18,7 +18,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// Tables are made, found, listed by namespace and dropped; names are free again afterwards, numbers are not.
+// Tables are created, found, listed by namespace and dropped. Their names are free afterwards,
+// their numbers are not.
 func TestCatalogue(t *testing.T) {
 	d := openMemory(t)
 	ctx := context.Background()
@@ -67,7 +68,7 @@ func TestCatalogue(t *testing.T) {
 	d.verify()
 }
 
-// wantNoTable checks that everything done with a dropped table says so.
+// wantNoTable checks that every call on a dropped table returns ErrTableNotFound.
 func wantNoTable(t *testing.T, d *db, tab *Table) {
 	t.Helper()
 	ctx := context.Background()
@@ -92,7 +93,8 @@ func wantNoTable(t *testing.T, d *db, tab *Table) {
 	}
 }
 
-// Alter edits a copy: whoever holds a description goes on seeing it as it was, and an error of the change leaves all as it was.
+// Alter edits a copy: earlier readers of the description see no change, and after an error nothing
+// has changed.
 func TestAlter(t *testing.T) {
 	d := openMemory(t)
 	ctx := context.Background()
@@ -126,7 +128,7 @@ func TestAlter(t *testing.T) {
 	}
 }
 
-// A restart finds every description, item, deadline and record, and gives out no number twice.
+// A restart finds every description, item, deadline and record, and uses no number twice.
 func TestRestart(t *testing.T) {
 	dir := newDirectory()
 	d := dir.open(t)
@@ -185,7 +187,7 @@ func editStore(t *testing.T, dir directory, edit func(b *kv.Batch)) {
 	}
 }
 
-// A directory of another format, or with what no engine wrote, is refused and says why.
+// A directory of another format, or with keys that no engine wrote, is refused with a reason.
 func TestRefusedDirectories(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(b *kv.Batch)
@@ -218,7 +220,8 @@ func TestRefusedDirectories(t *testing.T) {
 	}
 }
 
-// Whatever is overwritten in whichever file, opening and reading give an error or the truth, and do not panic.
+// Opening and reading a directory with any overwritten file returns an error or the truth, and does
+// not panic.
 func TestDamagedFiles(t *testing.T) {
 	dir := newDirectory()
 	d := dir.open(t)
@@ -286,7 +289,7 @@ func readDamaged(t *testing.T, files map[string][]byte, damaged string) error {
 		n = 0
 		return v.Range(tab, Range{}, func(it dynamo.Item) (bool, error) { n++; return true, dynamo.CheckItem(it) })
 	})
-	// The end of a log that is not one cannot be told from an end that a crash kept from the disk.
+	// A truncated log looks like one that a crash cut off.
 	if inLog := strings.HasSuffix(damaged, ".log"); err == nil && n != 51 && !(inLog && n == 50) {
 		t.Errorf("%s: opened with %d items of 51", damaged, n)
 	}
@@ -333,8 +336,8 @@ func TestOpenTwice(t *testing.T) {
 	dir.open(t)
 }
 
-// A directory whose last instant is far ahead of the clock opens only with clock control, and time goes on from there; a little ahead
-// it opens always. However far ahead, time does not go back.
+// A directory whose last instant is far ahead of the clock opens only with clock control, and time
+// continues from there. With a small lead it always opens. Time never goes back.
 func TestAhead(t *testing.T) {
 	for _, c := range []struct {
 		by      time.Duration
@@ -378,7 +381,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// Start is a new database's first instant, and nothing to one that exists.
+// Start is a new database's first instant, and has no effect on an existing one.
 func TestStart(t *testing.T) {
 	dir := newDirectory(func(o *Options) { o.Clock, o.Start = nil, epoch.AddDate(10, 0, 0) })
 	d := dir.open(t)
@@ -387,7 +390,7 @@ func TestStart(t *testing.T) {
 	if d.Now().Time().Before(epoch.AddDate(10, 0, 0)) {
 		t.Errorf("a new database begins at %v", d.Now().Time())
 	}
-	last := d.Now() // before the commit: what has not been committed may come again
+	last := d.Now() // before the commit: an uncommitted instant may come again
 	d.table("events")
 	d.close()
 	dir.change = append(dir.change, func(o *Options) { o.Start = epoch.AddDate(20, 0, 0) })
@@ -397,7 +400,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// A frozen clock stands at Start itself, and in an existing database at its last instant where the wall clock is behind that.
+// A frozen clock stops at Start itself. In an existing database it stops at the last instant if the
+// wall clock is behind it.
 func TestFrozen(t *testing.T) {
 	at := epoch.AddDate(10, 0, 0)
 	dir := newDirectory(func(o *Options) { o.Clock, o.Start, o.Frozen, o.ClockControl = nil, at, true, true })
@@ -429,7 +433,7 @@ func TestStartInThePast(t *testing.T) {
 	}
 }
 
-// After Close every call says that the database is closed, also a second Close, which does nothing.
+// After Close every call returns ErrClosed; a second Close does nothing.
 func TestClosed(t *testing.T) {
 	dir := newDirectory()
 	d := dir.open(t)
@@ -458,7 +462,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// A clock that is frozen, and time that only goes forward, whatever is asked.
+// Freezing stops the clock, and every way to set it only moves it forward.
 func TestAdvance(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -490,7 +494,7 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// An advance runs out of real time where nothing drains what is due, and says so.
+// An advance runs out of real time if no reaper drains due entries, and reports so.
 func TestAdvanceUnfinished(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -505,7 +509,8 @@ func TestAdvanceUnfinished(t *testing.T) {
 	}
 }
 
-// Close waits for the calls that are inside, and later ones are refused: none of them meets a closed store.
+// Close waits for the calls that are inside, and later ones are refused: none of them meets a
+// closed store.
 func TestCloseAmidCalls(t *testing.T) {
 	for range 2 {
 		dir := newDirectory()

@@ -12,7 +12,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// TestCheckNamesTheFault breaks each relation between the parts of a store by hand, and wants the check to name the entry.
+// TestCheckNamesTheFault breaks each relation between the parts of a store by hand. The check must
+// name the entry.
 func TestCheckNamesTheFault(t *testing.T) {
 	type parts struct {
 		*db
@@ -194,8 +195,8 @@ func TestCheckNamesTheFault(t *testing.T) {
 // otherShard returns the number of a shard that is not the one of a record key.
 func (d *db) otherShard(record []byte) uint32 { return uint32(record[8])%4 + 1 }
 
-// A directory that lost its journal in a crash opens with a warning, and Check names the file. Without the journal nobody can tell
-// whether other files are lost too.
+// A directory that lost its journal in a crash opens with a warning, and Check names the file.
+// Without the journal other lost files cannot be detected.
 func TestLostJournal(t *testing.T) {
 	fs := kv.NewMemFS()
 	d := open(t, crashOptions(fs))

@@ -105,7 +105,8 @@ func TestRecordRoundTrip(t *testing.T) {
 	})
 }
 
-// Whatever bytes stand in the store, a header decodes to what encodes to a header that decodes alike, or is an error marked ErrCorrupt.
+// Any stored bytes either decode to a header that survives encoding and decoding, or return an
+// error marked ErrCorrupt.
 func FuzzHeader(f *testing.F) {
 	f.Add(header{deadline: 5, removal: 9, generation: 3, size: 7}.append(nil))
 	f.Add(append(noDeadline(0, 300).append(nil), 0))
@@ -148,7 +149,8 @@ func FuzzRecord(f *testing.F) {
 	f.Add(images.append(nil))
 	keys := Record{Event: Remove, Service: true, Keys: item("a", "k")}
 	f.Add(keys.append(nil))
-	f.Add([]byte("100000000\r\x02\x010\x03\x010\x011\x04\x03\xc000\r\x02\x010\x03\x010\x011\x04\x03\xc000")) // keys beside an image
+	// keys beside an image
+	f.Add([]byte("100000000\r\x02\x010\x03\x010\x011\x04\x03\xc000\r\x02\x010\x03\x010\x011\x04\x03\xc000"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := decodeRecord(recordSchema, 1, b)
 		if err != nil {

@@ -11,19 +11,20 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// afterCrash is a store that was opened after a crash, with what its stream holds.
+// afterCrash is a store opened after a crash, with the content of its streams.
 type afterCrash struct {
 	*db
 	run     *crashRun
 	tables  map[string]*Table
 	records map[recordsOf][]Record // of a key of a table, in the stream's order
-	last    uint64                 // the greatest sequence number that was given out before the crash, as far as anyone can know
+	last    uint64                 // a lower bound of the greatest sequence number before the crash
 }
 
 // recordsOf names the records of one key.
 type recordsOf struct{ table, key string }
 
-// check opens a disk after the crash and holds it against the run. It returns how many expiries are on the disk.
+// check opens a disk after the crash and compares it with the run. It returns the number of
+// expiries on the disk.
 func (r *crashRun) check(t testing.TB, disk kv.FS) (expired int) {
 	t.Helper()
 	e, err := Open(crashOptions(disk))
@@ -49,7 +50,8 @@ func (r *crashRun) check(t testing.TB, disk kv.FS) (expired int) {
 	return expired
 }
 
-// expired counts the expiries on disk: by their records, and in tables without a stream by what is no longer stored.
+// expired counts the expiries on disk: by their records, and in tables without a stream by missing
+// items.
 func (a *afterCrash) expired() (n int) {
 	for _, rs := range a.records {
 		for _, r := range rs {
@@ -102,8 +104,9 @@ func (a *afterCrash) findTables() bool {
 	return true
 }
 
-// checkRecords reads the streams, parents first: numbers ascend and occur once, what a reader was given is there, and each key's records
-// are a chain, in which each change follows on the one before it and nothing expires early.
+// checkRecords reads the streams, parents first. Numbers ascend and occur once, every record that a
+// reader saw exists, and each key's records are a chain: each change follows its predecessor and
+// nothing expires early.
 func (a *afterCrash) checkRecords() {
 	a.t.Helper()
 	found := map[uint64]string{}
@@ -150,7 +153,8 @@ func (a *afterCrash) readRecords(table string, found map[uint64]string) {
 	}
 }
 
-// checkKinds checks one key's records of a stream without images: an item is inserted where none is, and only then.
+// checkKinds checks one key's records of a stream without images: an insert happens only to a
+// missing item, and always does.
 func (a *afterCrash) checkKinds(key string, rs []Record) {
 	a.t.Helper()
 	there := false
@@ -165,8 +169,8 @@ func (a *afterCrash) checkKinds(key string, rs []Record) {
 // checkChain checks one key's records.
 func (a *afterCrash) checkChain(key string, rs []Record) {
 	a.t.Helper()
-	var there dynamo.Item // what exists behind the records so far
-	put := -1             // the attempt that the last put record is of
+	var there dynamo.Item // the item after the records so far
+	put := -1             // the attempt of the last put record
 	for _, r := range rs {
 		want := Modify
 		switch {
@@ -194,8 +198,9 @@ func (a *afterCrash) checkChain(key string, rs []Record) {
 	}
 }
 
-// checkKey checks what is stored of one key: the last acknowledged attempt or a later one, or nothing where that was a delete or has
-// expired; and in table events exactly what the records lead to.
+// checkKey checks the stored item of one key: it is of the last acknowledged attempt or a later
+// one, or missing if that was a delete or has expired. In table events it matches the records
+// exactly.
 func (a *afterCrash) checkKey(h *history) {
 	a.t.Helper()
 	_, it := a.stored(a.tables[h.table], h.key)
@@ -217,7 +222,7 @@ func (a *afterCrash) checkKey(h *history) {
 		}
 		a.checkAcked(h, rs)
 	}
-	least := max(h.acked, h.seen) // nothing earlier may be there
+	least := max(h.acked, h.seen) // no earlier attempt may be stored
 	if it != nil {
 		n := attemptOf(it)
 		if n < least && !(a.hasExpired(h, it) && a.hides(h) && h.onlyDeletes(n+1, least)) {
@@ -238,7 +243,8 @@ func (a *afterCrash) checkKey(h *history) {
 	}
 }
 
-// onlyDeletes says whether the attempts from first to last are deletes, which leave an expired item to the reaper.
+// onlyDeletes reports whether the attempts from first to last are deletes, which leave an expired
+// item to the reaper.
 func (h *history) onlyDeletes(first, last int) bool {
 	for n := first; n <= last; n++ {
 		if h.attempts[n].item != nil {
@@ -248,18 +254,19 @@ func (h *history) onlyDeletes(first, last int) bool {
 	return true
 }
 
-// removalOf is the earliest instant at which an item of a table other than late may have been removed.
+// removalOf returns the earliest possible removal of an item of a table other than late.
 func (a *afterCrash) removalOf(table string, it dynamo.Item) Instant {
 	tab := a.tables[table]
 	return tab.Desc().headerFor(keyOf(a.t, tab, it), it, minInstant/2).removal
 }
 
-// hides says whether a key's table may have hidden items at their deadlines: table late is of both modes in turn.
+// hides reports whether a key's table may have hidden items at their deadlines: table late has both
+// modes in turn.
 func (a *afterCrash) hides(h *history) bool {
 	return h.table == "late" || a.tables[h.table].Desc().TTL.Expiry.Mode == ExpiryStrict
 }
 
-// hasExpired says whether an item of a key may be gone by the clock alone.
+// hasExpired reports whether an item of a key may be gone by the clock alone.
 func (a *afterCrash) hasExpired(h *history, it dynamo.Item) bool {
 	v := it.Get("ttl")
 	switch {
@@ -295,7 +302,7 @@ func (a *afterCrash) checkPuts(h *history, rs []Record) {
 	}
 }
 
-// checkAcked checks that each acknowledged put has one record; that none has two is in the chain.
+// checkAcked checks that each acknowledged put has a record. The chain excludes a second one.
 func (a *afterCrash) checkAcked(h *history, rs []Record) {
 	a.t.Helper()
 	recorded := map[int]bool{}
@@ -311,7 +318,8 @@ func (a *afterCrash) checkAcked(h *history, rs []Record) {
 	}
 }
 
-// checkAnswers checks that what a reader was told is gone has not come back: whatever is visible was written by a later attempt.
+// checkAnswers checks that no item has returned that a reader saw as gone: any visible item is of a
+// later attempt.
 func (a *afterCrash) checkAnswers(h *history) {
 	a.t.Helper()
 	if it := a.get(a.tables[h.table], h.key); it != nil && attemptOf(it) <= h.gone {
@@ -319,11 +327,11 @@ func (a *afterCrash) checkAnswers(h *history) {
 	}
 }
 
-// checkBatches checks that no batch is half there.
+// checkBatches checks that no batch was applied in part.
 func (a *afterCrash) checkBatches() {
 	a.t.Helper()
-	there := map[int]bool{} // by batch: one of its puts is known to have been applied
-	lost := map[int]bool{}  // one of its puts is known not to have been
+	there := map[int]bool{} // by batch: one of its puts was applied
+	lost := map[int]bool{}  // by batch: one of its puts was not applied
 	for _, h := range a.run.keys {
 		for n, at := range h.attempts {
 			applied, known := a.applied(h, n)
@@ -340,7 +348,7 @@ func (a *afterCrash) checkBatches() {
 	}
 }
 
-// applied says whether a put is known to have been applied or not.
+// applied reports whether a put was applied, and whether that is known.
 func (a *afterCrash) applied(h *history, n int) (applied, known bool) {
 	if h.table == "events" {
 		for _, r := range a.records[recordsOf{h.table, h.key.String()}] {
@@ -357,8 +365,8 @@ func (a *afterCrash) applied(h *history, n int) (applied, known bool) {
 	return attemptOf(it) >= n, true
 }
 
-// checkGoesOn checks that the store works as if nothing had been: writes get later numbers, everything that has a deadline expires
-// once, and then all is in step.
+// checkGoesOn checks that the store works normally: writes get later numbers, every deadline
+// expires once, and then all parts agree.
 func (a *afterCrash) checkGoesOn() {
 	a.t.Helper()
 	d := run(a.t, a.Engine)

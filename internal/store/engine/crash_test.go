@@ -17,9 +17,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// The crash test runs a random workload on a file system that loses what is not synced, cuts its power at the k-th operation,
-// opens what is left, and holds it against what was acknowledged and against every answer that a reader got before. crash_check_test.go
-// has the checks.
+// The crash test runs a random workload on a file system that loses unsynced data, and cuts its
+// power at the k-th operation. It opens the remaining disk, and compares it with the acknowledged
+// writes and with every answer that a reader got before. crash_check_test.go has the checks.
 
 const (
 	crashWriters  = 3
@@ -38,16 +38,16 @@ var crashTableNames = []string{"events", "late", "plain", "keys"}
 // crashSeeds is for long runs; the default takes seconds.
 var crashSeeds = flag.Uint64("crash-seeds", 5, "how many workloads the crash test cuts")
 
-// history is what a writer tried to make of one key, in order. A key has one writer, so at most its last attempt is not acknowledged. An item
-// carries the number of its attempt as v.
+// history lists the attempts to change one key, in order. A key has one writer, so only its last
+// attempt may be unacknowledged. An item carries the number of its attempt as v.
 type history struct {
 	table    string
 	key      dynamo.Item
 	mu       sync.Mutex
 	attempts []attempt
 	acked    int // the last attempt that was acknowledged; -1: none
-	seen     int // the last attempt whose item a reader was given; -1: none
-	gone     int // a reader was told that there is none, when this attempt was acknowledged already; -1: no reader was
+	seen     int // the last attempt whose item a reader saw; -1: none
+	gone     int // the last attempt acknowledged before a read that found no item; -1: no such read
 }
 
 // attempt is one try to change a key.
@@ -56,7 +56,7 @@ type attempt struct {
 	batch int         // the number of its batch, over all writers
 }
 
-// begin notes an attempt before it is made.
+// begin records an attempt before it starts.
 func (h *history) begin(it dynamo.Item, batch int) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +64,7 @@ func (h *history) begin(it dynamo.Item, batch int) (n int) {
 	return len(h.attempts) - 1
 }
 
-// next is the number of the next attempt.
+// next returns the number of the next attempt.
 func (h *history) next() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +83,7 @@ func (h *history) ackedNow() int {
 	return h.acked
 }
 
-// answered notes what a reader was given: an item, or nil by a read that began when attempt acked was acknowledged.
+// answered records the result of a read: an item, or nil after attempt acked was acknowledged.
 func (h *history) answered(it dynamo.Item, acked int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,7 +94,7 @@ func (h *history) answered(it dynamo.Item, acked int) {
 	}
 }
 
-// attemptOf is the number of the attempt that wrote an item.
+// attemptOf returns the number of the attempt that wrote an item.
 func attemptOf(it dynamo.Item) int {
 	n, err := strconv.Atoi(it.Get("v").Number().String())
 	if err != nil {
@@ -108,19 +108,19 @@ type crashRun struct {
 	seed     uint64
 	cut      int64
 	disk     *kv.CrashFS
-	poke     chan struct{} // has a token when a sync has begun: the reader looks then
+	poke     chan struct{} // holds a token when a sync has begun: the reader then reads
 	keys     []*history
 	batches  sync.Mutex // guards batch
 	batch    int
 	ttlAcked bool              // TTL of table late was acknowledged as enabled
-	indexes  []*indexHistory   // what became of indexes while the tables were written
-	expiry   Expiry            // the one of table late that was last acknowledged
-	changing bool              // a change of it was not
-	records  map[uint64]string // what readers were given, by sequence number
-	nextSeq  uint64            // the greatest NextSeq that a reader was given
+	indexes  []*indexHistory   // the changes of indexes during the writes
+	expiry   Expiry            // of table late, as last acknowledged
+	changing bool              // a later change was not acknowledged
+	records  map[uint64]string // the records that readers saw, by sequence number
+	nextSeq  uint64            // the greatest NextSeq that a reader saw
 }
 
-// crashOptions opens a directory by a clock that shows the same early instant at each start.
+// crashOptions opens a directory with a clock that shows the same early instant at each start.
 func crashOptions(fs kv.FS) Options {
 	return Options{Dir: "data", FS: fs, Clock: frozenClock(), ClockControl: true, ReserveBytes: -1, StreamShards: 2, ShardBytes: 1500}
 }
@@ -130,10 +130,10 @@ type indexHistory struct {
 	table, name string
 	remove      bool
 	acked       bool // the change was acknowledged
-	read        bool // a reader was given what an added one holds: it was built
+	read        bool // a reader read an added index, so it was built
 }
 
-// newCrashRun is the workload of a seed, cut after k operations; negative: never.
+// newCrashRun returns the workload of a seed, cut after k operations; negative: never.
 func newCrashRun(seed uint64, k int64) *crashRun {
 	r := &crashRun{seed: seed, cut: k, disk: kv.NewCrashFS(), poke: make(chan struct{}, 1), records: map[uint64]string{}, nextSeq: 1}
 	r.disk.CutAfter(k)
@@ -149,7 +149,8 @@ func newCrashRun(seed uint64, k int64) *crashRun {
 	return r
 }
 
-// beforeSync gives the reader its chance: what is applied and not yet on disk is the state that a crash takes back.
+// beforeSync lets the reader run: the applied and unsynced state is the one that a crash takes
+// back.
 func (r *crashRun) beforeSync(string) error {
 	select {
 	case r.poke <- struct{}{}:
@@ -186,7 +187,8 @@ func (r *crashRun) run() {
 	_ = e.Close() // fails after a cut
 }
 
-// mode is the expiry of table events, that of plain and keys with n = 1, and that of table late after n changes: strict and aws in turn.
+// mode returns the expiry of table events (n = 0), of plain and keys (n = 1), and of table late
+// after n changes: strict and aws in turn.
 func (r *crashRun) mode(n int) Expiry {
 	if (r.seed+uint64(n))%2 == 1 {
 		return Expiry{}
@@ -194,8 +196,9 @@ func (r *crashRun) mode(n int) Expiry {
 	return Expiry{Mode: ExpiryAWS, Seed: r.seed, Delay: Delay{spread: true, most: crashMaxSleep}}
 }
 
-// crashTables makes the tables. events has all that a table can have. late gets TTL while it is written, and then another expiry mode.
-// plain has no stream and no index, and keys has a stream without images: of these the reaper reads no item.
+// crashTables creates the tables. events has every feature of a table. late gets TTL while it is
+// written, and then another expiry mode. plain has no stream and no index, and keys has a stream
+// without images: the reaper reads no item of these two.
 func crashTables(ctx context.Context, e *Engine, x, other Expiry) (map[string]*Table, error) {
 	key := KeySchema{Partition: []KeyAttr{{"pk", dynamo.KindString}}, Sort: []KeyAttr{{"sk", dynamo.KindNumber}}}
 	byG := IndexDesc{Name: "byG", Global: true, Projection: Projection{Type: "ALL"}, Key: KeySchema{Partition: []KeyAttr{{"g", dynamo.KindString}}}}
@@ -217,8 +220,8 @@ func crashTables(ctx context.Context, e *Engine, x, other Expiry) (map[string]*T
 	return tables, nil
 }
 
-// write is one writer: puts with and without deadlines, near and far (so that renewals, and deadlines below the mark, occur), deletes,
-// batches over several tables, and time that passes.
+// write is one writer: puts with and without deadlines, near and far (so that renewals, and
+// deadlines below the mark, occur), deletes, batches over several tables, and advances of time.
 func (r *crashRun) write(ctx context.Context, e *Engine, tables map[string]*Table, w int) {
 	random := rand.New(rand.NewPCG(r.seed, uint64(w)))
 	each := len(r.keys) / crashWriters
@@ -282,7 +285,7 @@ func (r *crashRun) apply(ctx context.Context, e *Engine, tables map[string]*Tabl
 	return true
 }
 
-// crashItem draws what is to become of a key.
+// crashItem draws the next item of a key, or nil.
 func crashItem(random *rand.Rand, h *history, now Instant) dynamo.Item {
 	if random.IntN(6) == 0 {
 		return nil
@@ -307,7 +310,7 @@ func (r *crashRun) enable(ctx context.Context, e *Engine) bool {
 	return err == nil
 }
 
-// changeIndex adds an index to a table that is being written, or removes one.
+// changeIndex adds an index to a table during the writes, or removes one.
 func (r *crashRun) changeIndex(ctx context.Context, e *Engine, h *indexHistory) bool {
 	_, err := e.Alter(ctx, "default", h.table, func(d *TableDesc, _ Instant) error {
 		if h.remove {
@@ -336,7 +339,7 @@ func (r *crashRun) change(ctx context.Context, e *Engine, x Expiry) bool {
 	return err == nil
 }
 
-// observe reads whenever a sync is about to happen, and notes every answer that it is given.
+// observe reads whenever a sync is about to begin, and records every answer.
 func (r *crashRun) observe(ctx context.Context, e *Engine, tables map[string]*Table, done <-chan struct{}) {
 	random := rand.New(rand.NewPCG(r.seed, 99))
 	for {
@@ -370,7 +373,7 @@ func (r *crashRun) observeGet(ctx context.Context, e *Engine, tab *Table, h *his
 	}
 }
 
-// observeIndexes reads the indexes that are added while the tables are written, once they can be read.
+// observeIndexes reads the added indexes, once they are readable.
 func (r *crashRun) observeIndexes(ctx context.Context, e *Engine, tables map[string]*Table) {
 	for _, h := range r.indexes {
 		ix := tables[h.table].Desc().Index(h.name)
@@ -383,7 +386,8 @@ func (r *crashRun) observeIndexes(ctx context.Context, e *Engine, tables map[str
 	}
 }
 
-// observeScan reads a whole table or an index of it. What a table's Scan does not show is not there; an index need not show every item.
+// observeScan reads a whole table or an index of it. An item missing from a table's Scan does not
+// exist; an index need not show every item.
 func (r *crashRun) observeScan(ctx context.Context, e *Engine, tab *Table) {
 	acked := make([]int, len(r.keys))
 	for i, h := range r.keys {
@@ -433,7 +437,8 @@ func recordText(r Record) string {
 	return fmt.Sprint(r.Seq, " at ", r.At, " event ", r.Event, " service ", r.Service, " of ", r.Keys, ": ", r.Old, " → ", r.New)
 }
 
-// crashCuts are the operations at which a workload of a seed is cut: every step-th, and the last is no cut at all.
+// crashCuts are the operations at which a workload of a seed is cut: every step-th, and the last is
+// no cut at all.
 func crashCuts(seed uint64, step int64) (cuts []int64) {
 	whole := newCrashRun(seed, -1)
 	whole.run()
@@ -443,8 +448,8 @@ func crashCuts(seed uint64, step int64) (cuts []int64) {
 	return append(cuts, -1)
 }
 
-// crashAndCheck runs one workload up to its cut, checks the disk, and returns how many expiries are on it. With again the recovery is
-// cut too, early and late.
+// crashAndCheck runs one workload up to its cut, checks the disk, and returns the number of
+// expiries on it. With again it also cuts the recovery, early and late.
 func crashAndCheck(t testing.TB, seed uint64, k int64, again bool) (expired int) {
 	r := newCrashRun(seed, k)
 	r.run()
@@ -462,9 +467,9 @@ func crashAndCheck(t testing.TB, seed uint64, k int64, again bool) (expired int)
 	return expired
 }
 
-// TestNothingLost: an acknowledged write survives a crash, and so do its deadline, its index entries and its record; no answer rests on
-// state that a crash can take back. The crash half of ExactlyOneRecord, OrderPerKey, RenewedLives, MarkBelowAll and StrictlyGone is checked
-// along with it.
+// TestNothingLost: an acknowledged write survives a crash, with its deadline, its index entries and
+// its record. No answer depends on state that a crash can take back. The test also covers the crash
+// half of ExactlyOneRecord, OrderPerKey, RenewedLives, MarkBelowAll and StrictlyGone.
 func TestNothingLost(t *testing.T) {
 	step := int64(1)
 	if testing.Short() || raceEnabled {
@@ -488,7 +493,7 @@ func TestNothingLost(t *testing.T) {
 	}
 }
 
-// sortedSeqs gives the sequence numbers of records in order.
+// sortedSeqs returns the sequence numbers of records in order.
 func sortedSeqs(m map[uint64]string) []uint64 {
 	out := make([]uint64, 0, len(m))
 	for seq := range m {

@@ -63,7 +63,7 @@ func (d *damagedDir) read(file string) []byte {
 // repair undoes the damage.
 func (d *damagedDir) repair() { d.flip(d.file, d.offset) }
 
-// readableIn counts the keys in [lower, upper) up to the first that cannot be read.
+// readableIn counts the keys in [lower, upper) up to the first unreadable one.
 func readableIn(t *testing.T, store kv.Reader, lower, upper []byte) (n int, damaged bool) {
 	t.Helper()
 	it := store.NewIter(lower, upper)
@@ -77,7 +77,8 @@ func readableIn(t *testing.T, store kv.Reader, lower, upper []byte) (n int, dama
 	return n, err != nil
 }
 
-// damage flips a byte in the middle of [lower, upper): keys before the block and behind it can be read, and so can everything else.
+// damage flips a byte in the middle of [lower, upper): only the keys of that block become
+// unreadable.
 func (d *damagedDir) damage(lower, upper []byte) {
 	d.t.Helper()
 	names, err := d.fs.List("data")
@@ -123,7 +124,7 @@ func (d *damagedDir) damage(lower, upper []byte) {
 	d.t.Fatalf("none of %d places damages the range alone", len(places))
 }
 
-// lastKey returns the last key in [lower, upper), or upper if it cannot be read.
+// lastKey returns the last key in [lower, upper), or upper if it is unreadable.
 func lastKey(t *testing.T, store kv.Reader, lower, upper []byte) []byte {
 	t.Helper()
 	it := store.NewIter(lower, upper)
@@ -145,7 +146,7 @@ func damagedItem(n int) dynamo.Item {
 // plainTable has neither stream nor index.
 func plainTable(d *TableDesc) { d.Indexes, d.Stream = nil, StreamSpec{} }
 
-// kinds are the tables that damage is tried on.
+// kinds are the tables that the tests damage.
 var kinds = map[string]func(*TableDesc){"plain": plainTable, "stream and index": func(*TableDesc) {}}
 
 // newDamagedDir fills a directory with tables "damaged" and "other" of damagedItems items each.
@@ -173,7 +174,7 @@ func newDamagedDir(t *testing.T, kind func(*TableDesc)) *damagedDir {
 	return dir
 }
 
-// keysIn counts the keys in [lower, upper) up to the first that cannot be read.
+// keysIn counts the keys in [lower, upper) up to the first unreadable one.
 func (d *db) keysIn(lower, upper []byte) (n int, damaged bool) {
 	it := d.kv.NewIter(lower, upper)
 	for ok := it.First(); ok; ok = it.Next() {
@@ -182,7 +183,8 @@ func (d *db) keysIn(lower, upper []byte) (n int, damaged bool) {
 	return n, it.Close() != nil
 }
 
-// A bad block among a table's items: reads and writes that need it fail whole, and everything else goes on.
+// A bad block among a table's items: reads and writes that need it fail as a whole, and everything
+// else continues.
 func TestDamagedItems(t *testing.T) {
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
@@ -285,8 +287,8 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 	return w.w.Write(p)
 }
 
-// The reaper passes over deadline entries, or items, in a damaged block: everything else expires, the mark on disk stays below the
-// skipped entries, and once the block can be read the rest expires too.
+// The reaper skips deadline entries, or items, in a damaged block: everything else expires, the
+// mark on disk stays below the skipped entries, and once the block is readable they expire too.
 func TestReaperPassesDamage(t *testing.T) {
 	for name, kind := range kinds {
 		for what, space := range map[string]byte{"deadlines": spaceDeadlines, "items": spaceItems} {
@@ -317,7 +319,8 @@ func TestReaperPassesDamage(t *testing.T) {
 				tab.e.order.Lock()
 				stored, skipped := tab.marks.stored, tab.marks.skipped
 				tab.e.order.Unlock()
-				blind := name == "plain" && space == spaceItems // the reaper removes these without reading them
+				// the reaper removes these without reading them
+				blind := name == "plain" && space == spaceItems
 				if blind != (skipped.removal == Never) || stored > skipped.removal {
 					t.Errorf("the mark on disk is %d, the first skipped entry %v", stored, skipped)
 				}
@@ -342,7 +345,7 @@ func TestReaperPassesDamage(t *testing.T) {
 	}
 }
 
-// A catalogue that cannot be read refuses the start, and the error names the file.
+// An unreadable catalogue refuses the start, and the error names the file.
 func TestDamagedCatalogue(t *testing.T) {
 	dir := newDamagedDir(t, plainTable)
 	names, err := dir.fs.List("data")
@@ -366,7 +369,7 @@ func TestDamagedCatalogue(t *testing.T) {
 	open(t, dir.options()).close()
 }
 
-// A TTL backfill does all items but those in a damaged block, does not end, and ends once the block can be read.
+// A TTL backfill handles all items outside a damaged block, and ends once the block is readable.
 func TestBackfillPassesDamage(t *testing.T) {
 	dir := newDamagedDir(t, func(d *TableDesc) { plainTable(d); d.TTL.Attribute = "" })
 	dir.damage(tableSpan(spaceItems, 1))
@@ -390,8 +393,9 @@ func TestBackfillPassesDamage(t *testing.T) {
 	again.verify()
 }
 
-// A bad block among a stream's records: the reader that comes to it gets the error, all other records are read, writes go on, and the
-// trimmer passes over it. Its records go when their whole shard ages out.
+// A bad block among a stream's records: a reader of the block gets an error, all other records are
+// readable, writes continue, and the trimmer skips the block. Its records go when their whole shard
+// ages out.
 func TestTrimmerPassesDamage(t *testing.T) {
 	dir := newDamagedDir(t, kinds["stream and index"])
 	const id = 1 // of the stream of table "damaged"
@@ -401,7 +405,8 @@ func TestTrimmerPassesDamage(t *testing.T) {
 	dir.damage(span(id))
 
 	o := dir.options()
-	o.Clock = clock.NewFrozenAt(epoch.Add(20 * time.Hour)) // the start closes the shards, so they age out 20 hours after their records
+	// the start closes the shards, so they age out 20 hours after their records
+	o.Clock = clock.NewFrozenAt(epoch.Add(20 * time.Hour))
 	d := open(t, o)
 	defer d.close()
 	read := func(name string) (records, damaged int) {

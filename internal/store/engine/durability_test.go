@@ -16,16 +16,16 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// gate holds up or fails every sync of a disk.
+// gate delays or fails every sync of a disk.
 type gate struct {
 	disk *kv.CrashFS
 	mu   sync.Mutex
 	cond sync.Cond
 	shut bool
-	err  error // what syncs fail with
+	err  error // the error of failed syncs
 }
 
-// gatedOpen opens an engine whose syncs go through a gate, which is open.
+// gatedOpen opens an engine whose syncs pass an open gate.
 func gatedOpen(t testing.TB) (*gate, *db) {
 	g := &gate{disk: kv.NewCrashFS()}
 	g.cond.L = &g.mu
@@ -56,7 +56,7 @@ func (g *gate) close() {
 	g.shut = true
 }
 
-// open lets all that waits go on, and everything later; err fails it.
+// open releases all waiting and later syncs, with err if it is not nil.
 func (g *gate) open(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,12 +64,12 @@ func (g *gate) open(err error) {
 	g.cond.Broadcast()
 }
 
-// running are calls of which it is known how many have returned.
+// running tracks which of several calls have returned.
 type running struct {
 	wg       sync.WaitGroup
 	returned atomic.Int32
 	mu       sync.Mutex
-	answers  map[string]string // what each gave, by its name
+	answers  map[string]string // the result of each call, by name
 	errs     map[string]error
 }
 
@@ -86,21 +86,22 @@ func (r *running) start(name string, call func() (string, error)) {
 	})
 }
 
-// settle gives running calls ample opportunity to return. No test fails because it was too short.
+// settle leaves running calls ample time to return. No test fails because it was too short.
 func settle() {
 	for range 2000 {
 		runtime.Gosched()
 	}
 }
 
-// early gives what has been answered so far, by name.
+// early returns the answers so far, by name.
 func (r *running) early() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.answers)
 }
 
-// TestNothingLostAckFollowsSync: no write is acknowledged before its sync, single or in a batch, by whatever way it comes.
+// TestNothingLostAckFollowsSync: no write is acknowledged before its sync, single or in a batch,
+// through any call.
 func TestNothingLostAckFollowsSync(t *testing.T) {
 	holds(t, func(t testing.TB) {
 		g, d := gatedOpen(t)
@@ -134,7 +135,8 @@ func TestNothingLostAckFollowsSync(t *testing.T) {
 	}, invariant.AckBeforeSync)
 }
 
-// TestNothingLostAnswerFollowsSync: whatever rests on a commit that is not on disk is not answered before it is; what rests on others is.
+// TestNothingLostAnswerFollowsSync: an answer that depends on an unsynced commit waits for the
+// sync; other answers do not.
 func TestNothingLostAnswerFollowsSync(t *testing.T) {
 	holds(t, func(t testing.TB) {
 		g, d := gatedOpen(t)
@@ -211,7 +213,8 @@ func TestNothingLostAnswerFollowsSync(t *testing.T) {
 	}, invariant.ServeUndurable)
 }
 
-// TestNothingLostHidingIsDurable: a read that hides an item by the clock is answered once no crash can bring the item back.
+// TestNothingLostHidingIsDurable: a read that hides an item by the clock is answered once no crash
+// can bring the item back.
 func TestNothingLostHidingIsDurable(t *testing.T) {
 	holds(t, func(t testing.TB) {
 		g, d := gatedOpen(t)
@@ -260,7 +263,7 @@ func TestNothingLostHidingIsDurable(t *testing.T) {
 	}, invariant.ServeUndurable)
 }
 
-// Tables and streams are shown when no crash can take them back.
+// Tables and streams are shown once no crash can take them back.
 func TestCatalogueAnswersAreDurable(t *testing.T) {
 	g, d := gatedOpen(t)
 	d.table("first")
@@ -295,7 +298,7 @@ func TestCatalogueAnswersAreDurable(t *testing.T) {
 	d.close()
 }
 
-// The end of a shard is told when no crash can open it again.
+// The end of a shard is reported once no crash can open it again.
 func TestEndOfShardIsDurable(t *testing.T) {
 	g, d := gatedOpen(t)
 	tab := d.table("events")
@@ -329,7 +332,8 @@ func TestEndOfShardIsDurable(t *testing.T) {
 	d.close()
 }
 
-// A failed sync stops the store: whoever waits for it gets ErrStopped, so does everything later, and nothing acknowledged before is lost.
+// A failed sync stops the store: every waiting and every later call returns ErrStopped, and no
+// earlier acknowledged write is lost.
 func TestFailedSync(t *testing.T) {
 	g, d := gatedOpen(t)
 	tab := d.table("events")
@@ -392,12 +396,12 @@ func TestFailedSync(t *testing.T) {
 	after.verify()
 }
 
-// A store that fails by itself, while nobody writes, says so.
+// A store that fails in the background reports it.
 func TestFailedFlush(t *testing.T) {
 	g, d := gatedOpen(t)
 	d.put(d.table("events"), item("pk", "a", "sk", 1))
 	g.open(errors.New("the disk is broken"))
-	_ = d.kv.Flush() // its outcome is what the store says of itself
+	_ = d.kv.Flush() // the store's state shows its outcome
 	<-d.Failed()
 	if err := d.stop(); !errors.Is(err, ErrStopped) {
 		t.Errorf("run: %v", err)
@@ -405,7 +409,7 @@ func TestFailedFlush(t *testing.T) {
 	_ = d.Engine.Close()
 }
 
-// In async durability a write is answered at once, and a clean end keeps it.
+// In async durability a write is answered at once, and a clean stop keeps it.
 func TestAsync(t *testing.T) {
 	dir := newDirectory(func(o *Options) { o.Durability = kv.Async })
 	d := dir.open(t)
@@ -422,8 +426,9 @@ func TestAsync(t *testing.T) {
 	}
 }
 
-// TestSnapshotIsOneState: all that one ReadSnapshot shows existed at one moment. Here the item b is written when a has been gone for seconds,
-// while a read is between its first look, which began when a was there, and its second.
+// TestSnapshotIsOneState: everything that one ReadSnapshot shows existed at one moment. Here item b
+// is written seconds after item a has gone, between the two passes of a read that began while a
+// existed.
 func TestSnapshotIsOneState(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -439,7 +444,8 @@ func TestSnapshotIsOneState(t *testing.T) {
 	looks := 0
 	var gotA, gotB dynamo.Item
 	err := d.ReadSnapshot(context.Background(), func(v *View) (err error) {
-		if _, _, err := v.Get(tab, keyOf(t, tab, x)); err != nil { // hidden by the clock: the read looks again
+		// hidden by the clock: the read runs again
+		if _, _, err := v.Get(tab, keyOf(t, tab, x)); err != nil {
 			return err
 		}
 		if looks++; looks == 1 {

@@ -24,7 +24,8 @@ type db struct {
 	stop func() error
 }
 
-// frozenClock returns a clock that stands still at epoch exactly. One that is started and then frozen may show a millisecond more.
+// frozenClock returns a clock that is frozen at exactly epoch. A clock that is started and then
+// frozen may show a millisecond more.
 func frozenClock() *clock.Clock { return clock.NewFrozenAt(epoch) }
 
 // openMemory opens a memory engine with a frozen clock.
@@ -70,7 +71,8 @@ func (d *db) close() {
 	}
 }
 
-// table creates a table with partition key pk (S), sort key sk (N), TTL attribute ttl, an index by g (S), and a stream.
+// table creates a table with partition key pk (S), sort key sk (N), TTL attribute ttl, an index by
+// g (S), and a stream.
 func (d *db) table(name string, change ...func(*TableDesc)) *Table {
 	d.t.Helper()
 	desc := TableDesc{
@@ -96,7 +98,7 @@ func (d *db) table(name string, change ...func(*TableDesc)) *Table {
 	return t
 }
 
-// item makes an item from name, value pairs: a string is an S, an int an N.
+// item returns an item of name, value pairs: a string is an S, an int an N.
 func item(pairs ...any) dynamo.Item {
 	var b dynamo.Builder
 	for i := 0; i < len(pairs); i += 2 {
@@ -120,7 +122,7 @@ func number(text string) dynamo.Value {
 	return dynamo.AppendN(nil, n)
 }
 
-// unix is an instant in whole epoch seconds, d after epoch.
+// unix returns an instant d after epoch, in whole epoch seconds.
 func unix(d time.Duration) int { return int(epoch.Add(d).Unix()) }
 
 func (d *db) put(t *Table, it dynamo.Item) *Write {
@@ -150,7 +152,7 @@ func keyOf(t testing.TB, tab *Table, it dynamo.Item) Key {
 	return k
 }
 
-// get reads an item; nil when it does not exist.
+// get returns an item, or nil if it does not exist.
 func (d *db) get(t *Table, it dynamo.Item) (out dynamo.Item) {
 	d.t.Helper()
 	err := d.Read(context.Background(), func(v *View) (err error) {
@@ -163,7 +165,7 @@ func (d *db) get(t *Table, it dynamo.Item) (out dynamo.Item) {
 	return out
 }
 
-// items reads a range.
+// items returns the items of a range.
 func (d *db) items(t *Table, r Range) (out []dynamo.Item) {
 	d.t.Helper()
 	err := d.Read(context.Background(), func(v *View) error {
@@ -179,7 +181,8 @@ func (d *db) items(t *Table, r Range) (out []dynamo.Item) {
 	return out
 }
 
-// records reads every durable record of the table's present stream, shard by shard, parents first.
+// records returns every durable record of the table's present stream, shard by shard, parents
+// first.
 func (d *db) records(t *Table) (out []Record) {
 	d.t.Helper()
 	s := t.Desc().Stream

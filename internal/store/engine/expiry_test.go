@@ -18,11 +18,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// pkSK is the key of the tables that db makes.
+// pkSK is the key of the tables that db creates.
 var pkSK = KeySchema{Partition: []KeyAttr{{"pk", dynamo.KindString}}, Sort: []KeyAttr{{"sk", dynamo.KindNumber}}}
 
-// A delay is a function of seed and key that is documented, so it is what it is: these draws and delays were computed by another program, from
-// the documentation of Delay and of XXH64.
+// A delay is a documented function of seed and key. Another program computed these draws and delays
+// from the documentation of Delay and of XXH64.
 func TestDelayIsReproducible(t *testing.T) {
 	desc := &TableDesc{ID: 1, Key: pkSK}
 	keys := []dynamo.Item{item("pk", "a", "sk", 1), item("pk", "b", "sk", 1), item("pk", strings.Repeat("x", 40), "sk", 1)}
@@ -42,7 +42,7 @@ func TestDelayIsReproducible(t *testing.T) {
 		{7, 2, 0xe6cba72b6bffeb65, 763_181, 1_670_040},
 		{math.MaxUint64, 1, 0x035ce24b91f1e881, 483_152, 497_339},
 	} {
-		for _, table := range []uint32{1, 2} { // nothing but seed and key matters
+		for _, table := range []uint32{1, 2} { // only seed and key matter
 			desc.ID = table
 			got := draw(c.seed, keyOfDesc(t, desc, keys[c.key]))
 			if got != c.draw || (Delay{}).of(got) != c.observed || uniform.of(got) != c.uniform {
@@ -61,7 +61,7 @@ func keyOfDesc(t *testing.T, d *TableDesc, it dynamo.Item) Key {
 	return k
 }
 
-// The distributions are what they say, over the whole range of draws and at its ends.
+// The distributions match their names, over the whole range of draws and at its ends.
 func TestDelayDistributions(t *testing.T) {
 	mean := func(d Delay) (least, most, mean Instant) {
 		const n = 10_000
@@ -97,7 +97,8 @@ func TestDelayDistributions(t *testing.T) {
 	}
 }
 
-// A distribution is written in one way, whichever way it was given, so that equal settings are equal; what is wrong is said.
+// String has one form for each distribution, so that equal settings are equal. Errors name the
+// fault.
 func TestParseDelay(t *testing.T) {
 	for text, want := range map[string]string{
 		"observed": "observed", "fixed:10m": "fixed:10m", "fixed:600s": "fixed:10m", "fixed:0s": "fixed:0s", "fixed:1h30m5s": "fixed:1h30m5s",
@@ -140,8 +141,8 @@ func TestParseDelay(t *testing.T) {
 	}
 }
 
-// In aws expiry an item is removed when now > value in whole seconds, and its delay counts from the deadline, or from the write when that is
-// later.
+// In aws expiry an item is removed when now > value in whole seconds. Its delay counts from the
+// deadline, or from a later write.
 func TestRemoval(t *testing.T) {
 	key := keyOfDesc(t, &TableDesc{ID: 1, Key: pkSK}, item("pk", "a", "sk", 1))
 	aws := func(text string) Expiry {
@@ -157,7 +158,8 @@ func TestRemoval(t *testing.T) {
 	}{
 		{Expiry{}, 100_000, 0, 100_000},
 		{Expiry{}, 100_001, 200_000, 100_001},
-		{aws("fixed:0s"), 100_000, 0, 101_000}, // the value is 100; at 100.999 the whole second is not greater
+		// the value is 100; at 100.999 the whole second is not greater
+		{aws("fixed:0s"), 100_000, 0, 101_000},
 		{aws("fixed:0s"), 99_999, 0, 100_000},
 		{aws("fixed:0s"), 100_001, 0, 101_000},
 		{aws("fixed:0s"), 100_500, 0, 101_000},
@@ -182,13 +184,13 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// late is a table whose items are removed ten minutes after their deadlines.
+// late creates a table whose items are removed ten minutes after their deadlines.
 func (d *db) late(name string, change ...func(*TableDesc)) *Table {
 	return d.table(name, append(change, by(Expiry{Mode: ExpiryAWS, Delay: Delay{spread: true, least: 600_000, most: 600_000}}))...)
 }
 
-// In aws expiry an item that has expired is an item, to every observer, until it is removed: then it goes from everywhere at once, with its
-// record.
+// In aws expiry an expired item is visible to every observer until its removal. Then it vanishes
+// everywhere at once, with its record.
 func TestAWSExpiryShowsUntilRemoval(t *testing.T) {
 	d := openMemory(t)
 	tab := d.late("events")
@@ -239,8 +241,8 @@ func TestAWSExpiryShowsUntilRemoval(t *testing.T) {
 	d.verify()
 }
 
-// What has expired and is there can be renewed, disarmed, changed and deleted as if it had not; being written again puts its removal
-// neither off nor forward.
+// An expired but visible item can be renewed, disarmed, changed and deleted as any other. Writing
+// it again does not move its removal.
 func TestAWSExpiryWritesToTheExpired(t *testing.T) {
 	d := openMemory(t)
 	tab := d.late("events")
@@ -254,7 +256,8 @@ func TestAWSExpiryWritesToTheExpired(t *testing.T) {
 	d.put(tab, of("changed", "ttl", unix(time.Second), "n", 2))
 	d.put(tab, of("changed", "ttl", unix(time.Second), "n", 3))
 	d.delete(tab, of("deleted"))
-	d.put(tab, of("born", "ttl", unix(time.Second))) // expired when it was written: its ten minutes begin there
+	// expired when it was written: its ten minutes begin then
+	d.put(tab, of("born", "ttl", unix(time.Second)))
 	there := func() (pks []string) {
 		for _, it := range d.items(tab, Range{Index: nil}) {
 			pks = append(pks, string(it.Get("pk").Bytes()))
@@ -295,7 +298,8 @@ func sortedStrings(s []string) []string {
 	return out
 }
 
-// A view can be narrowed to what strict expiry would show, or to the rest, in the table and in indexes. In strict expiry there is no rest.
+// A view can be narrowed to the items of strict expiry, or to the others, in the table and in
+// indexes. In strict expiry there are no others.
 func TestShow(t *testing.T) {
 	for _, x := range []Expiry{{}, {Mode: ExpiryAWS, Delay: Delay{spread: true, least: 600_000, most: 600_000}}} {
 		t.Run(expiryName(x), func(t *testing.T) {
@@ -364,7 +368,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// setExpiry changes how a table's items expire.
+// setExpiry changes a table's expiry.
 func (d *db) setExpiry(name string, x Expiry) {
 	d.t.Helper()
 	_, err := d.Alter(context.Background(), "default", name, func(td *TableDesc, _ Instant) error {
@@ -376,8 +380,9 @@ func (d *db) setExpiry(name string, x Expiry) {
 	}
 }
 
-// A change of the mode on a full table, either way, while writers write, time passes and an index is built: whoever reads a key never sees it gone and then there
-// again without a write, nothing is removed early, and when the backfill has ended every item expires as the setting says.
+// A change of the mode on a full table, either way, while writers write, time passes and an index
+// is built. No reader of a key sees it vanish and return without a write, nothing is removed early,
+// and after the backfill every item follows the new setting.
 func TestSwitchWhileWriting(t *testing.T) {
 	const n = 1200
 	for _, to := range []Expiry{{}, awsExpiry} {
@@ -396,7 +401,7 @@ func TestSwitchWhileWriting(t *testing.T) {
 			}
 			var stop atomic.Bool
 			var workers sync.WaitGroup
-			for w := range 2 { // writers keep off the first third, which is only read
+			for w := range 2 { // writers do not touch the first third, which is only read
 				workers.Go(func() {
 					for i := w; !stop.Load(); i++ {
 						it := of(n/3+i%(2*n/3), 1+i)
@@ -417,9 +422,11 @@ func TestSwitchWhileWriting(t *testing.T) {
 					gone[i%len(gone)] = !there
 				}
 			})
-			d.advance(15 * time.Second) // items of a hundred deadlines have expired, and in aws expiry some are there
+			// items of a hundred deadlines have expired, and in aws expiry some of them are visible
+			d.advance(15 * time.Second)
 			d.setExpiry("events", to)
-			_, err := d.Alter(context.Background(), "default", "events", func(td *TableDesc, _ Instant) error { // another backfill beside it
+			// another backfill beside it
+			_, err := d.Alter(context.Background(), "default", "events", func(td *TableDesc, _ Instant) error {
 				td.Indexes = append(td.Indexes, IndexDesc{
 					Name: "byTTL", Global: true, Projection: Projection{Type: "KEYS_ONLY"}, Key: KeySchema{Partition: []KeyAttr{{"ttl", dynamo.KindNumber}}},
 				})
@@ -467,7 +474,7 @@ func TestSwitchWhileWriting(t *testing.T) {
 	}
 }
 
-// valueOfTTL is an item's TTL attribute.
+// valueOfTTL returns an item's TTL attribute.
 func valueOfTTL(it dynamo.Item) (seconds int) {
 	if _, err := fmt.Sscan(it.Get("ttl").Number().String(), &seconds); err != nil {
 		panic(err)
@@ -475,8 +482,8 @@ func valueOfTTL(it dynamo.Item) (seconds int) {
 	return seconds
 }
 
-// From aws to strict expiry every deadline counts from the change on, and not only from the backfill on; from strict to aws what had
-// expired stays gone, though the backfill has not come to it.
+// From aws to strict expiry every deadline counts from the change on, not only after the backfill.
+// From strict to aws expired items stay gone, even before the backfill reaches them.
 func TestSwitchCountsAtOnce(t *testing.T) {
 	d := openMemory(t)
 	d.still()
@@ -535,7 +542,8 @@ func TestSwitchCountsAtOnce(t *testing.T) {
 	d.verify()
 }
 
-// What does not change how items expire raises no generation: the expiry of a table without TTL, or the same setting once more.
+// A change without an effect on expiry raises no generation: the expiry of a table without TTL, or
+// an equal setting.
 func TestSwitchNothing(t *testing.T) {
 	d := openMemory(t)
 	off, on := d.table("off", func(td *TableDesc) { td.TTL = TTLDesc{} }), d.table("on", by(awsExpiry))
@@ -560,8 +568,8 @@ func TestSwitchNothing(t *testing.T) {
 	}
 }
 
-// After a crash in the middle of a change of the mode, the backfill goes on and ends, every item expires as the setting says, and the
-// removals that were drawn are drawn again.
+// After a crash in the middle of a change of the mode the backfill resumes and ends, every item
+// follows the new setting, and the delays are drawn equal again.
 func TestSwitchResumes(t *testing.T) {
 	for _, to := range []Expiry{{}, awsExpiry} {
 		from := awsExpiry
@@ -591,7 +599,8 @@ func TestSwitchResumes(t *testing.T) {
 			if ttl := tab.Desc().TTL; !ttl.Backfill || ttl.Expiry != to {
 				t.Fatalf("after the crash the setting is %+v", ttl)
 			}
-			// From strict what had expired was gone; to strict it is. So in either case half of the items are there.
+			// Expired items of strict expiry are gone before and after the change. So in either
+			// case half of the items exist.
 			if n := len(d.items(tab, Range{})); n != len(ws)/2 {
 				t.Errorf("%d items are there, want %d", n, len(ws)/2)
 			}
@@ -613,7 +622,7 @@ func TestSwitchResumes(t *testing.T) {
 	}
 }
 
-// A restart changes no removal, and what fell due meanwhile is removed after it.
+// A restart changes no removal. Items that fell due meanwhile are removed after it.
 func TestAWSExpiryOverARestart(t *testing.T) {
 	dir := newDirectory()
 	d := dir.open(t)

@@ -16,10 +16,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// formatStore fills a store with one of everything that FORMAT.md describes. Its examples are this store, key by key.
+// formatStore fills a store with one of everything that FORMAT.md describes. The examples there are
+// this store, key by key.
 func formatStore(t *testing.T) *db {
 	d := openMemory(t, func(o *Options) { o.StreamShards = 2 })
-	if err := d.stop(); err != nil { // the reaper and the backfill are called step by step below
+	if err := d.stop(); err != nil { // the test calls the reaper and the backfill step by step
 		t.Fatal(err)
 	}
 	d.stop = func() error { return nil }
@@ -109,7 +110,8 @@ func (p pair) String() string {
 
 var uuidForm = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
-// dump gives everything in the store, in order. Table ids of the API are random: each is replaced by one fixed value.
+// dump returns everything in the store, in order. Table ids of the API are random: each is replaced
+// by one fixed value.
 func (d *db) dump() (out []pair) {
 	it := d.kv.NewIter(nil, nil)
 	defer it.Close()
@@ -123,8 +125,9 @@ func (d *db) dump() (out []pair) {
 	return out
 }
 
-// documented reads the examples of FORMAT.md: every fenced block marked "store". "key" and "value" start one; what stands behind
-// them, on that line and those below it, is hex, quoted text, or JSON, up to the first " # " of a line.
+// documented reads the examples of FORMAT.md: every fenced block marked "store". "key" and "value"
+// start one; the text behind them, on that line and those below it, is hex, quoted text, or JSON,
+// up to the first " # " of a line.
 func documented(t *testing.T) (out []pair) {
 	text, err := os.ReadFile("FORMAT.md")
 	if err != nil {
@@ -143,7 +146,7 @@ func documented(t *testing.T) (out []pair) {
 	return out
 }
 
-// exampleBytes gives the bytes that an example's key or value stands for.
+// exampleBytes returns the bytes of an example's key or value.
 func exampleBytes(t *testing.T, text string) (out []byte) {
 	if strings.HasPrefix(text, "{") {
 		var compact bytes.Buffer
@@ -174,8 +177,8 @@ func exampleBytes(t *testing.T, text string) (out []byte) {
 	return out
 }
 
-// The examples of FORMAT.md are exactly what the store holds, so neither the format nor the document changes unnoticed. Whoever
-// changes the format on purpose raises formatVersion and edits the document.
+// The examples of FORMAT.md match the store exactly, so neither the format nor the document can
+// change unnoticed. To change the format on purpose, raise formatVersion and edit the document.
 func TestFormat(t *testing.T) {
 	d := formatStore(t)
 	want := map[string][]byte{}

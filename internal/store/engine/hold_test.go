@@ -27,14 +27,14 @@ func (d *db) hold(consumer string, tab *Table) *Hold {
 	return h
 }
 
-// passAll makes a consumer pass all that there is.
+// passAll makes a consumer pass all existing records.
 func (d *db) passAll(h *Hold) {
 	for _, sh := range h.s.desc.Load().Shards {
 		h.Passed(sh.No, d.NextSeq()-1)
 	}
 }
 
-// seqs are the sequence numbers of a table's stream.
+// seqs returns the sequence numbers of a table's stream.
 func (d *db) seqs(tab *Table) (out []uint64) {
 	d.t.Helper()
 	for _, r := range d.records(tab) {
@@ -45,7 +45,8 @@ func (d *db) seqs(tab *Table) (out []uint64) {
 
 func oneShard(o *Options) { o.StreamShards = 1 }
 
-// TestDeliveredAtLeastOnce, the stream's part: whatever its age, no record behind the checkpoint of a consumer is trimmed; those before it are.
+// TestDeliveredAtLeastOnce, the stream's part: no record behind a consumer's checkpoint is trimmed,
+// at any age; those before it are.
 func TestDeliveredAtLeastOnce(t *testing.T) {
 	holds(t, func(t testing.TB) {
 		d := openMemory(t, oneShard)
@@ -65,7 +66,7 @@ func TestDeliveredAtLeastOnce(t *testing.T) {
 		if got := d.seqs(tab); !slices.Equal(got, []uint64{4, 5, 6}) {
 			t.Fatalf("records %v behind a checkpoint at 3", got)
 		}
-		slow.Checkpoint(1, 2) // late news
+		slow.Checkpoint(1, 2) // a report that comes too late
 		slow.Checkpoint(1, 5)
 		d.advance(time.Hour)
 		if got := d.seqs(tab); !slices.Equal(got, []uint64{6}) {
@@ -80,8 +81,8 @@ func TestDeliveredAtLeastOnce(t *testing.T) {
 	}, invariant.TrimHeld)
 }
 
-// TestDeliveredAtLeastOnceAmidTrim: a reader is told of records that are trimmed while it reads,
-// and does not pass over them. The reader has looked at the stream's description, and waits for the
+// TestDeliveredAtLeastOnceAmidTrim: a reader gets an error for records that are trimmed while it
+// reads, and does not skip them. The reader has loaded the stream's description, and waits for the
 // disk while the records go.
 func TestDeliveredAtLeastOnceAmidTrim(t *testing.T) {
 	holds(t, func(t testing.TB) {
@@ -93,7 +94,8 @@ func TestDeliveredAtLeastOnceAmidTrim(t *testing.T) {
 		if first.Open() {
 			t.Fatal("the first shard is still open")
 		}
-		d.streams.commit.Store(d.lastCommit.Load() + 100) // as if the description were not durable until so many commits later
+		// as if the description were not durable until so many commits later
+		d.streams.commit.Store(d.lastCommit.Load() + 100)
 		read := make(chan error, 1)
 		go func() {
 			page, err := d.Records(context.Background(), desc.ID, first.No, first.First, 10, 1<<20, 0)
@@ -122,7 +124,8 @@ func TestDeliveredAtLeastOnceAmidTrim(t *testing.T) {
 	}, invariant.SkipTrimCheck)
 }
 
-// Shards go when no consumer needs a record of theirs: one without records is not waited for. What is said of a child ends its parents.
+// A shard goes when no consumer needs its records; an empty one is not waited for. A report about a
+// child ends its parents.
 func TestHeldShards(t *testing.T) {
 	d := openMemory(t, oneShard, func(o *Options) { o.ShardBytes = 200 })
 	tab := d.table("events")
@@ -145,7 +148,7 @@ func TestHeldShards(t *testing.T) {
 	if got[0].No != shards[2].No || got[0].Trimmed != shards[2].First {
 		t.Errorf("the first shard left is %+v", got[0])
 	}
-	h.Checkpoint(99, 1) // of no shard at all
+	h.Checkpoint(99, 1) // of a shard that does not exist
 	h.Close()
 	d.advance(time.Minute)
 	if got := d.stream(tab).Shards; len(got) != 1 || !got[0].Open() {
@@ -153,7 +156,8 @@ func TestHeldShards(t *testing.T) {
 	}
 }
 
-// A disabled stream, and that of a dropped table, goes when it has aged out and nobody holds its records.
+// A disabled stream, or the stream of a dropped table, goes when it has aged out and no consumer
+// needs its records.
 func TestHeldDisabledStream(t *testing.T) {
 	for what, end := range map[string]func(d *db, tab *Table){
 		"disabled": func(d *db, tab *Table) {
@@ -208,7 +212,7 @@ func TestHeldDisabledStream(t *testing.T) {
 				if _, err := d.StreamByLabel("default", "events", stream.Label); !errors.Is(err, ErrStreamNotFound) {
 					t.Errorf("there when nobody needs it: %v", err)
 				}
-				h.Checkpoint(1, 99) // of a stream that is gone: nothing happens
+				h.Checkpoint(1, 99) // of a removed stream: no effect
 				h.Passed(1, 99)
 				h.Rest(d.Now() + 1000)
 				h.Close()
@@ -224,7 +228,8 @@ func TestHeldDisabledStream(t *testing.T) {
 	}
 }
 
-// Between Open and Run consumers register: a directory that was closed for days is not trimmed before, nor while they are yet to come.
+// Consumers register between Open and Run: a directory that was closed for days is not trimmed
+// before they have.
 func TestHoldBeforeRun(t *testing.T) {
 	holds(t, func(t testing.TB) {
 		disk := kv.NewCrashFS()
@@ -265,7 +270,7 @@ func TestHoldBeforeRun(t *testing.T) {
 	}, invariant.TrimHeld)
 }
 
-// stillThere lets the trimmer run, and counts.
+// stillThere runs the trimmer, and counts the records.
 func (d *db) stillThere(tab *Table, want int, when string) {
 	d.t.Helper()
 	d.streamByID(tab.Desc().Stream.ID).due.Wake(int64(minInstant))
@@ -277,7 +282,8 @@ func (d *db) stillThere(tab *Table, want int, when string) {
 	}
 }
 
-// A consumer that registers while the trimmer is at work has its records or finds that they are gone; it never loses them afterwards.
+// A consumer that registers during a trim has its records or finds them gone; it never loses them
+// afterwards.
 func TestHoldWhileTrimming(t *testing.T) {
 	d := openMemory(t, oneShard)
 	tab := d.table("events")
@@ -307,7 +313,8 @@ func TestHoldWhileTrimming(t *testing.T) {
 	}
 }
 
-// reader is a consumer in a goroutine of its own: it reads a stream of one shard and handles each record before the next.
+// reader is a consumer in a goroutine of its own: it reads a stream of one shard and handles each
+// record before the next.
 type reader struct {
 	d     *db
 	h     *Hold
@@ -319,7 +326,7 @@ func (d *db) reader(consumer string, tab *Table) *reader {
 	return &reader{d: d, h: d.hold(consumer, tab), shard: 1, next: 1}
 }
 
-// read gives the next records, waiting for them; none at the end of the shard.
+// read returns the next records, waiting for them; none at the end of the shard.
 func (r *reader) read(ctx context.Context, limit int) []Record {
 	page, err := r.d.Records(ctx, r.h.s.desc.Load().ID, r.shard, r.next, limit, 1<<20, time.Minute)
 	if err != nil {
@@ -329,12 +336,13 @@ func (r *reader) read(ctx context.Context, limit int) []Record {
 	return page.Records
 }
 
-// pass says that a record is done with.
+// pass reports that a record is done.
 func (r *reader) pass(rec Record) {
 	r.h.Checkpoint(r.shard, rec.Seq)
 }
 
-// TestAdvanceWaitsForConsumers: an advance moves on only when consumers have passed what the step brought, however slow they are.
+// TestAdvanceWaitsForConsumers: an advance continues only when consumers have passed the records of
+// the step, however slow they are.
 func TestAdvanceWaitsForConsumers(t *testing.T) {
 	holds(t, func(t testing.TB) {
 		d := openMemory(t, oneShard)
@@ -355,7 +363,7 @@ func TestAdvanceWaitsForConsumers(t *testing.T) {
 				t.Fatal("no record")
 			}
 			if rs[0].Event == Remove {
-				select { // it is slow; an advance that does not wait is gone meanwhile
+				select { // slow: an advance that does not wait would be over by now
 				case <-done:
 					t.Fatal("the advance ended before its records were passed")
 				case <-time.After(20 * time.Millisecond):
@@ -375,8 +383,8 @@ func TestAdvanceWaitsForConsumers(t *testing.T) {
 	}, invariant.LeaveBehind)
 }
 
-// Consumers that set each other and themselves to work see every record at its own instant: each firing arms the next, and tells another table, whose
-// consumer writes again.
+// Consumers that trigger each other and themselves see every record at its own instant: each firing
+// arms the next, and writes to another table, whose consumer writes again.
 func TestAdvanceThroughChains(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { advanceThroughChains(t, func(t testing.TB) *db { return openMemory(t, oneShard) }) })
 	t.Run("directory", func(t *testing.T) {
@@ -451,7 +459,8 @@ func advanceThroughChains(t *testing.T, open func(testing.TB) *db) {
 	}, invariant.LeaveBehind)
 }
 
-// The instant for which a consumer rests is a stop on the walk, at which it has its turn; what comes before then makes it busy again.
+// The instant of a consumer's rest is a stop of the walk, at which the consumer runs. A record
+// before that instant makes it busy again.
 func TestRestIsAStop(t *testing.T) {
 	d := openMemory(t, oneShard)
 	tab := d.table("events")
@@ -472,7 +481,7 @@ func TestRestIsAStop(t *testing.T) {
 		report, err := d.Advance(context.Background(), time.Minute, 0)
 		done <- moved{report, err}
 	}()
-	// The item that expires on the way comes into the same window.
+	// The item that expires on the way falls into the same window.
 	second := r.read(context.Background(), 10)
 	select {
 	case <-done:
@@ -508,7 +517,8 @@ func TestRestIsAStop(t *testing.T) {
 	}
 }
 
-// An advance that consumers hold up says so, and who; it ends where a consumer goes away, and with its context.
+// An advance that consumers delay reports them. It ends when such a consumer closes, and with its
+// context.
 func TestAdvanceBusy(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -538,14 +548,15 @@ func TestAdvanceBusy(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	// One that registers when all records are gone has nothing to pass.
+	// A consumer that registers after all records are gone has nothing to pass.
 	other.Close()
 	d.advance(25 * time.Hour)
 	d.hold("late", tab)
 	d.advance(time.Second)
 }
 
-// What is kept for a consumer beyond the retention is counted, the log hears of it now and then, and at the bound HoldsFull says so.
+// The records kept for a consumer beyond the retention are counted and logged at intervals, and at
+// the limit HoldsFull reports it.
 func TestHeldIsMeasured(t *testing.T) {
 	var log bytes.Buffer
 	d := openMemory(t, oneShard, func(o *Options) {
@@ -611,7 +622,8 @@ func TestHeldIsMeasured(t *testing.T) {
 	}
 }
 
-// Records that are kept for a consumer cost nothing while nothing happens: no more than one look for each time that some have aged.
+// Records kept for a consumer cost nothing while nothing happens: at most one pass each time that
+// some have aged.
 func TestHoldIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, err := Open(Options{Durability: kv.Memory, StreamShards: 1})
@@ -649,7 +661,8 @@ func TestHoldIsFree(t *testing.T) {
 	})
 }
 
-// While a shard's records rest, those of its child cannot be taken in: they are not waited for before the shard itself is done.
+// While a shard's records rest, its child's records cannot be taken in: an advance does not wait
+// for them before the shard itself is done.
 func TestRestBeforeChild(t *testing.T) {
 	d := openMemory(t, oneShard, func(o *Options) { o.ShardBytes = 200 })
 	tab := d.table("events")

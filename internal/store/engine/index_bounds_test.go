@@ -16,6 +16,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
+// No reader reads an index before it is built, nor after its removal. The error waits for the
+// change that caused it.
 func TestReadOfChangingIndex(t *testing.T) {
 	d := openMemory(t)
 	d.still()
@@ -55,6 +57,8 @@ func TestReadOfChangingIndex(t *testing.T) {
 	}
 }
 
+// The error about a missing index is returned once no crash can bring the index back. Here the
+// change is inside the commit section, not yet on its way to the disk.
 func TestIndexErrorsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openMemory(t)
@@ -83,6 +87,7 @@ func TestIndexErrorsWait(t *testing.T) {
 	})
 }
 
+// A directory of format version 1 opens: its tables have no counter of indexes, and get one.
 func TestFormatBefore(t *testing.T) {
 	dir := newDirectory()
 	d := dir.open(t)
@@ -114,6 +119,7 @@ func TestFormatBefore(t *testing.T) {
 	d.close()
 }
 
+// A table's index numbers can be used up. The error changes nothing.
 func TestIndexesUsedUp(t *testing.T) {
 	d := openMemory(t)
 	d.still()
@@ -150,6 +156,7 @@ func TestIndexesUsedUp(t *testing.T) {
 	d.verify()
 }
 
+// A full disk refuses a new index, and a build waits.
 func TestBuildOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := &fullFS{FS: kv.NewMemFS()}
@@ -187,6 +194,8 @@ func TestBuildOnFullDisk(t *testing.T) {
 	})
 }
 
+// A table with unreadable items keeps its index CREATING, and delays neither other tables nor an
+// advance of the clock.
 func TestBackfillFails(t *testing.T) {
 	var log strings.Builder
 	d := openMemory(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -216,6 +225,7 @@ func TestBackfillFails(t *testing.T) {
 	}
 }
 
+// A table too large to count at every call is counted again after an index was built or removed.
 func TestStatsFollowIndexes(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events", func(td *TableDesc) { td.Stream, td.Indexes = StreamSpec{}, nil })

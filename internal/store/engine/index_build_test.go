@@ -54,7 +54,7 @@ func (d *db) removeIndex(name, index string) *TableDesc {
 	return desc
 }
 
-// buildStep does a step of building an index under the table's present description.
+// buildStep runs a step of building an index under the table's present description.
 func (d *db) buildStep(tab *Table, index string) (done bool) {
 	d.t.Helper()
 	desc := tab.Desc()
@@ -77,7 +77,7 @@ func (d *db) drain(tab *Table) {
 	d.background.Wait() // for the records to be durable
 }
 
-// indexKeys counts what the store holds of an index.
+// indexKeys counts the stored entries of an index.
 func (d *db) indexKeys(table uint32, index uint16) (n int) {
 	it := d.kv.NewIter(indexSpan(table, index))
 	defer it.Close()
@@ -87,7 +87,7 @@ func (d *db) indexKeys(table uint32, index uint16) (n int) {
 	return n
 }
 
-// wantBuilt checks that an index can be read and holds exactly the items that have its key.
+// wantBuilt checks that an index is readable and holds exactly the items that have its key.
 func (d *db) wantBuilt(tab *Table, index string) {
 	d.t.Helper()
 	desc := tab.Desc()
@@ -109,8 +109,8 @@ func (d *db) wantBuilt(tab *Table, index string) {
 	}
 }
 
-// An index is added while writers change its key, other attributes and whether their items exist: when it can be read it holds what the
-// table holds, and all is in step. An advance of the clock waits for it.
+// An index is added while writers create, change and delete items. Once readable it matches the
+// table, and all parts agree. An advance of the clock waits for it.
 func TestBuildWhileWriting(t *testing.T) {
 	d := openMemory(t, func(o *Options) { o.StreamShards = 1 })
 	d.backfillItems = 50
@@ -180,14 +180,15 @@ func TestBuildWhileWriting(t *testing.T) {
 	d.verify()
 }
 
-// Items expire while an index is built, before and behind the place where it is. The reaper removes their entries with them, although the deadline
-// entries of before said that there are none, and each expiry makes one record.
+// Items expire while an index is built, before and behind the backfill's position. The reaper
+// removes their index entries too, although the earlier deadline entries denied any, and each
+// expiry makes one record.
 func TestBuildWhileExpiring(t *testing.T) {
 	holds(t, func(t testing.TB) {
 		d := openMemory(t)
 		d.still()
 		d.backfillItems = 40
-		// Neither indexes nor old images: the reaper looks at the deadline entries alone.
+		// Neither indexes nor old images: the reaper reads the deadline entries alone.
 		tab := d.table("events", func(td *TableDesc) { td.Indexes, td.Stream = nil, StreamSpec{ViewType: "KEYS_ONLY"} })
 		const n = 400
 		for i := range n {
@@ -204,7 +205,8 @@ func TestBuildWhileExpiring(t *testing.T) {
 			if err := d.clock.Advance(1500 * time.Millisecond); err != nil {
 				t.Fatal(err)
 			}
-			// A pass of the reaper that the next step overtakes: it has taken entries that say that there are none, and must not rest on that.
+			// A pass of the reaper that the next step overtakes: its entries deny index entries,
+			// and it must not trust them.
 			if err := s.collect(tab.marks.reset(), d.Now()); err != nil {
 				t.Fatal(err)
 			}
@@ -247,8 +249,9 @@ func TestBuildWhileExpiring(t *testing.T) {
 	}, invariant.ForgetIndexed)
 }
 
-// Whatever the sequence of indexes added and removed, partial builds, settings of TTL and modes of expiry, writes, time and reaps: everything is in step at every moment,
-// an index that is built holds what exists, and an index that is gone leaves nothing.
+// Under any sequence of indexes added and removed, partial builds, settings of TTL and modes of
+// expiry, writes, time and reaps, all parts agree at every moment: a built index holds the existing
+// items, and a removed index leaves nothing.
 func TestIndexChanges(t *testing.T) {
 	d := openMemory(t)
 	d.still()
@@ -298,7 +301,7 @@ func TestIndexChanges(t *testing.T) {
 				if ix := pick("built", desc.Indexes); ix != nil && ix.Building {
 					d.buildStep(tab, ix.Name)
 				}
-			case 4: // a round of everything, its ends included
+			case 4: // a full round, including the ends of backfills
 				if _, err := tab.backfillRound(context.Background()); err != nil {
 					rt.Fatal(err)
 				}
@@ -332,7 +335,7 @@ func TestIndexChanges(t *testing.T) {
 				}
 				switch h := rapid.IntRange(0, 4).Draw(rt, "h"); h {
 				case 0:
-				case 1: // of another type than the indexes ask for
+				case 1: // not the type of the index key
 					it = it.With("h", dynamo.AppendString(nil, "x"))
 				default:
 					it = it.With("h", number(fmt.Sprint(h)))
@@ -359,7 +362,7 @@ func TestIndexChanges(t *testing.T) {
 			rt.Fatal(err)
 		}
 		for _, ix := range tab.Desc().Indexes {
-			d.wantBuilt(tab, ix.Name) // nothing that had expired comes back
+			d.wantBuilt(tab, ix.Name) // no expired item returns
 		}
 		if err := d.verifyTables(context.Background(), []*Table{tab}); err != nil {
 			rt.Fatal(err)
@@ -367,7 +370,7 @@ func TestIndexChanges(t *testing.T) {
 	})
 }
 
-// After a crash the building of an index goes on behind the last step that was durable, and ends.
+// After a crash the build of an index resumes behind the last durable step, and ends.
 func TestBuildResumes(t *testing.T) {
 	disk := kv.NewCrashFS()
 	dir := directory{fs: disk}
@@ -402,8 +405,8 @@ func TestBuildResumes(t *testing.T) {
 	d.close()
 }
 
-// An index can be removed while it is built: nothing of it is left, a step that the removal overtakes does nothing, and an index of the same name is
-// another one.
+// An index can be removed during its build: it leaves nothing, a step that the removal overtakes
+// does nothing, and a new index of the same name is another one.
 func TestRemoveWhileBuilding(t *testing.T) {
 	d := openMemory(t)
 	d.still()
@@ -442,7 +445,8 @@ func TestRemoveWhileBuilding(t *testing.T) {
 	d.verify()
 }
 
-// A write that was decided before an index was added, or removed, is decided again: it neither misses the index nor writes into one that is gone.
+// A write decided before an index was added, or removed, is decided again: it neither misses the
+// new index nor writes into the removed one.
 func TestIndexChangeOvertakesWrite(t *testing.T) {
 	d := openMemory(t)
 	d.still()
@@ -456,7 +460,7 @@ func TestIndexChangeOvertakesWrite(t *testing.T) {
 	if n := d.indexKeys(tab.id, 1); n != 1 {
 		t.Errorf("%d entries, want that of the write", n)
 	}
-	// A write that looks at nothing, under a description without anything that would need the old item.
+	// A blind write, under a description that never needs the old item.
 	d.removeIndex("events", "byH")
 	blind := &Write{Table: tab, Key: keyOf(t, tab, a)}
 	first := true
@@ -486,7 +490,8 @@ func TestIndexChangeOvertakesWrite(t *testing.T) {
 	d.verify()
 }
 
-// What cannot be in the index is passed over: the attribute missing, of another type, or too long for a key.
+// Items that the index cannot hold are skipped: the attribute is missing, of another type, or too
+// long for a key.
 func TestBuildSkips(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -512,10 +517,7 @@ func TestBuildSkips(t *testing.T) {
 	d.verify()
 }
 
-// Nobody reads an index before it is built, nor after it is gone; and the answer that says so rests on the change that made it so.
-// That an index is not there to be read is told when no crash can bring it back. The change is in the commit section here and not on its way to
-// the disk.
-// A table that is dropped while an index is built leaves nothing; allow can refuse the drop.
+// A table dropped during the build of an index leaves nothing. allow can refuse the drop.
 func TestDropWhileBuilding(t *testing.T) {
 	d := openMemory(t)
 	d.still()
@@ -553,9 +555,3 @@ func TestDropWhileBuilding(t *testing.T) {
 		}
 	}
 }
-
-// A directory of format version 1 is opened as it is: its tables know nothing of further indexes, and get them.
-// A table's index numbers come to an end, which is said and changes nothing.
-// A full disk takes no new index, and one that is being built waits.
-// A table whose items cannot be read keeps its index CREATING, and holds up neither the others nor an advance of the clock.
-// A table too large to be counted at every call is counted again when an index has been built, and when one has gone.

@@ -13,7 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// set is a write that puts an item, whatever is there.
+// set returns a write that puts an item unconditionally.
 func set(t testing.TB, tab *Table, it dynamo.Item) *Write {
 	return &Write{Table: tab, Key: keyOf(t, tab, it), ReadOld: true, Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }}
 }
@@ -52,15 +52,15 @@ func manyIndexes(td *TableDesc) {
 	}
 }
 
-// Whatever is put, changed, deleted and expires, every index holds exactly the projections of the items that exist, and Verify finds
-// items, index entries, deadline entries and marks in step.
+// Under any sequence of puts, changes, deletes and expiries, every index holds exactly the
+// projections of the existing items, and Verify finds that all parts agree.
 func TestIndexesFollowItems(t *testing.T) {
 	d := openMemory(t)
 	tables := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		tables++
 		tab := d.table(fmt.Sprint("t", tables), manyIndexes)
-		defer d.drop(tab) // Verify looks at every table
+		defer d.drop(tab) // Verify reads every table
 		model := map[string]dynamo.Item{}
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			it := item("pk", rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "pk"), "sk", rapid.IntRange(0, 3).Draw(rt, "sk"))
@@ -82,7 +82,7 @@ func TestIndexesFollowItems(t *testing.T) {
 					it = it.With(a, dynamo.AppendString(nil, fmt.Sprint(v)))
 				case a == "ttl":
 					it = it.With(a, number(fmt.Sprint(int64(d.Now())/1000+int64(v))))
-				case a == "h" && v == 2: // of another type than the index asks for: not in the index
+				case a == "h" && v == 2: // not the type of the index key: not in the index
 					it = it.With(a, dynamo.AppendString(nil, "x"))
 				default:
 					it = it.With(a, number(fmt.Sprint(v)))
@@ -99,7 +99,7 @@ func TestIndexesFollowItems(t *testing.T) {
 	})
 }
 
-// expire takes what has expired out of a model.
+// expire removes expired items from a model.
 func expire(model map[string]dynamo.Item, now Instant) {
 	for key, it := range model {
 		if v := it.Get("ttl"); v != nil {
@@ -132,7 +132,8 @@ func wantIndexes(t *rapid.T, d *db, tab *Table, model map[string]dynamo.Item) {
 	}
 }
 
-// projectIndex gives an index's entry for an item. False: the item lacks a key attribute, or has one of another type, and so is not in the index.
+// projectIndex returns an index's entry for an item. It returns false if the item lacks a key
+// attribute, or has one of another type, and so is not in the index.
 func (d *TableDesc) projectIndex(ix *IndexDesc, item dynamo.Item) (dynamo.Item, bool) {
 	for a := range ix.Key.Attrs {
 		if checkKeyValue(a, item.Get(a.Name)) != nil {
@@ -142,7 +143,7 @@ func (d *TableDesc) projectIndex(ix *IndexDesc, item dynamo.Item) (dynamo.Item, 
 	return d.project(ix, item), true
 }
 
-// A projection holds the index key, the table key, and what it names.
+// A projection holds the index key, the table key, and the attributes that it names.
 func TestProjection(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events", manyIndexes)
@@ -170,7 +171,7 @@ func TestProjection(t *testing.T) {
 	}
 }
 
-// A key that the schema does not allow is told apart: what is wrong, with which attribute, of which index.
+// The error for an invalid key names the problem, the attribute and the index.
 func TestKeyErrors(t *testing.T) {
 	d := openMemory(t)
 	desc := d.table("events", manyIndexes).Desc()
@@ -211,7 +212,8 @@ func TestKeyErrors(t *testing.T) {
 
 func keyErr(_ Key, err error) error { return err }
 
-// A batch is applied whole or not at all, over tables, and a refusal says which write was refused.
+// A batch is applied as a whole or not at all, over tables, and a refusal identifies the refused
+// write.
 func TestBatchAllOrNone(t *testing.T) {
 	d := openMemory(t)
 	one, two := d.table("one"), d.table("two")
@@ -242,7 +244,7 @@ func TestBatchAllOrNone(t *testing.T) {
 	d.verify()
 }
 
-// Two writes of one batch with one key are refused, in whatever tables the others lie; the same key in two tables is two keys.
+// Two writes of one batch with one key are refused; the same key in two tables is two keys.
 func TestSameKeyTwice(t *testing.T) {
 	d := openMemory(t)
 	one, two := d.table("one"), d.table("two")
@@ -255,7 +257,8 @@ func TestSameKeyTwice(t *testing.T) {
 	}
 }
 
-// A write that changes nothing makes no record and no commit: the same item again, an item left alone, a delete of nothing.
+// A write that changes nothing makes no record and no commit: an equal item, an unchanged item, a
+// delete of a missing item.
 func TestNoChangeNoRecord(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -280,7 +283,8 @@ func TestNoChangeNoRecord(t *testing.T) {
 	}
 }
 
-// A table without TTL, stream and indexes writes without reading: Decide sees no old item unless ReadOld asks for it.
+// A table without TTL, stream and indexes writes without reading: Decide sees no old item unless
+// ReadOld asks for it.
 func TestBlindWrite(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("plain", func(td *TableDesc) { td.Indexes, td.TTL, td.Stream = nil, TTLDesc{}, StreamSpec{} })
@@ -303,7 +307,7 @@ func TestBlindWrite(t *testing.T) {
 	}
 }
 
-// Stats count what exists, of the table and of each index, at every call.
+// Stats count the existing items, of the table and of each index, at every call.
 func TestStats(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")

@@ -19,10 +19,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// The laws (ARCHITECTURE.md, "Tests"), each a test of its name. With the build tag invariants each is also run with the engine broken on purpose,
-// and must notice. NothingLost and the crash half of the others are in crash_test.go.
+// The laws (ARCHITECTURE.md, "Tests"), each a test of its name. With the build tag invariants each
+// also runs with the engine broken on purpose, and must notice. NothingLost and the crash half of
+// the others are in crash_test.go.
 
-// lawsProbe is a testing.TB that remembers a failure instead of failing the test.
+// lawsProbe is a testing.TB that records a failure instead of failing the test.
 type lawsProbe struct {
 	testing.TB
 	mu struct {
@@ -68,8 +69,8 @@ func (p *lawsProbe) attempt(part func()) {
 	part()
 }
 
-// probe runs a test and gives the failures that it reports. What the test has opened is closed before probe returns: an engine that
-// goes on would meet the next fault, or the end of this one.
+// probe runs a test and returns its failures. It closes everything that the test has opened before
+// it returns: an engine that continues would meet the next fault, or the end of this one.
 func probe(t *testing.T, test func(t testing.TB)) []string {
 	p := &lawsProbe{TB: t}
 	p.attempt(func() { test(p) })
@@ -89,7 +90,7 @@ func holds(t *testing.T, law func(t testing.TB), faults ...invariant.Fault) {
 	for _, f := range faults {
 		t.Run(f.String(), func(t *testing.T) {
 			defer inject(f)()
-			for range faulttest.Goes(5) { // a race on a loaded machine may need more than one go
+			for range faulttest.Goes(5) { // a race on a loaded machine may need several attempts
 				if len(probe(t, law)) > 0 {
 					return
 				}
@@ -99,15 +100,16 @@ func holds(t *testing.T, law func(t testing.TB), faults ...invariant.Fault) {
 	}
 }
 
-// awsExpiry is the aws expiry by which laws are tested: its delays are short, so that what is put off goes on being seen.
+// awsExpiry is the aws expiry of the law tests. Its delays are short, so that delayed removals
+// happen during a test.
 var awsExpiry = Expiry{Mode: ExpiryAWS, Seed: 3, Delay: Delay{spread: true, least: 2000, most: 9000}}
 
-// shape is a kind of table. Whether the reaper reads an item before it removes it depends on the
-// table's indexes and on its stream.
+// shape is a kind of table. The table's indexes and stream decide whether the reaper reads an item
+// before it removes it.
 type shape struct {
 	name    string
 	indexed bool
-	view    string // of its stream; "": it has none
+	view    string // of its stream; "": no stream
 }
 
 var shapes = []shape{
@@ -117,7 +119,7 @@ var shapes = []shape{
 	{name: "NEW_IMAGE", view: "NEW_IMAGE"},
 }
 
-// shape changes the description of the table that db.table makes.
+// shape changes the description of the table that db.table creates.
 func (s shape) shape(td *TableDesc) {
 	td.Stream.ViewType = s.view
 	if !s.indexed {
@@ -156,11 +158,10 @@ func expiryName(x Expiry) string {
 	return string(x.Mode)
 }
 
-// by makes a table of an expiry mode.
+// by sets a table's expiry mode.
 func by(x Expiry) func(*TableDesc) { return func(td *TableDesc) { td.TTL.Expiry = x } }
 
-// removals opens a memory engine and returns the instants of removal of all items that it has told
-// of as expired.
+// removals opens a memory engine and returns the reported instants of removal.
 func removals(t testing.TB) (d *db, told func() []Instant) {
 	var reaps func() []Reap
 	d = openMemory(t, func(o *Options) { reaps = reapsOf(o) })
@@ -174,7 +175,7 @@ func removals(t testing.TB) (d *db, told func() []Instant) {
 	}
 }
 
-// moveTo moves the clock to an instant at which the reaper is not wanted.
+// moveTo moves the clock while the reaper is stopped.
 func (d *db) moveTo(at Instant) {
 	d.t.Helper()
 	if err := d.clock.Set(at.Time()); err != nil {
@@ -182,7 +183,8 @@ func (d *db) moveTo(at Instant) {
 	}
 }
 
-// TestNeverEarly: nothing is removed or hidden while now < deadline; a fraction is rounded up to the millisecond.
+// TestNeverEarly: nothing is removed or hidden while now < deadline; a fraction is rounded up to
+// the millisecond.
 func TestNeverEarly(t *testing.T) {
 	eachShape(t, Expiry{}, func(t *testing.T, s shape) {
 		holds(t, func(t testing.TB) { neverEarly(t, s) }, invariant.FireEarly)
@@ -232,8 +234,8 @@ func neverEarly(t testing.TB, s shape) {
 	}
 }
 
-// TestNeverEarlyByMode: whatever the mode, an item is there until its instant of removal and gone from then on, and that is not before its
-// deadline; in aws expiry it is its key's delay later.
+// TestNeverEarlyByMode: in every mode an item exists until its instant of removal and not after,
+// and that is not before its deadline; in aws expiry it is its key's delay later.
 func TestNeverEarlyByMode(t *testing.T) {
 	holdsInBoth(t, func(t testing.TB, x Expiry, s shape) {
 		d, told := removals(t)
@@ -284,8 +286,8 @@ func TestNeverEarlyByMode(t *testing.T) {
 	}, invariant.FireEarly)
 }
 
-// TestStrictlyGone: from the deadline on the item does not exist for any observer, although nothing has reaped it. The reaper is not
-// running here at all.
+// TestStrictlyGone: from the deadline on the item does not exist for any observer, even before the
+// reaper removes it. The reaper does not run here at all.
 func TestStrictlyGone(t *testing.T) {
 	eachShape(t, Expiry{}, func(t *testing.T, s shape) {
 		holds(t, func(t testing.TB) { strictlyGone(t, s) }, invariant.ShowExpired)
@@ -368,10 +370,10 @@ func strictlyGone(t testing.TB, s shape) {
 	d.stop = run(t, d.Engine).stop
 }
 
-// TestStrictlyGoneInstantFitsSnapshot: a read that hides an item by the clock alone sees every commit with an earlier clock. The test
-// stands in for a writer inside the commit section whose clock was read before the deadline and whose renewal is applied after the
-// reader has looked.
-// A view that hides the expired items of aws expiry is held to the same.
+// TestStrictlyGoneInstantFitsSnapshot: a read that hides an item by the clock alone sees every
+// commit with an earlier clock. The test simulates a writer inside the commit section that read the
+// clock before the deadline and applies its renewal after the read. The same holds for a view that
+// hides the expired items of aws expiry.
 func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
 	holdsInBoth(t, func(t testing.TB, x Expiry, s shape) {
 		d := openMemory(t)
@@ -397,7 +399,8 @@ func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
 			})
 			got <- out
 		}()
-		time.Sleep(20 * time.Millisecond) // lets the reader look; the law holds whether it has or not
+		// lets the reader read; the law holds whether it has or not
+		time.Sleep(20 * time.Millisecond)
 		desc := tab.Desc()
 		b := d.kv.NewBatch()
 		key := keyOf(t, tab, a)
@@ -416,8 +419,8 @@ func TestStrictlyGoneInstantFitsSnapshot(t *testing.T) {
 }
 
 // TestStrictlyGoneInstantIsNotBefore: the instant of a snapshot read is not before its snapshot. An
-// item that had expired when it was written was never there, and no snapshot shows it. The test
-// writes one just before the snapshot is taken.
+// item written after its deadline never existed, and no snapshot shows it. The test writes one just
+// before the snapshot is taken.
 func TestStrictlyGoneInstantIsNotBefore(t *testing.T) {
 	holdsInBoth(t, func(t testing.TB, x Expiry, s shape) {
 		d := openMemory(t)
@@ -448,8 +451,8 @@ func TestStrictlyGoneInstantIsNotBefore(t *testing.T) {
 }
 
 // TestStrictlyGoneForCommits: a write that is committed at a deadline or later does not find the
-// item, however early it was decided. The test has the write wait for the commit section while the
-// deadline passes.
+// item, even if it was decided before. The test lets the deadline pass while the write waits for
+// the commit section.
 func TestStrictlyGoneForCommits(t *testing.T) {
 	eachShape(t, Expiry{}, func(t *testing.T, s shape) {
 		holds(t, func(t testing.TB) {
@@ -466,7 +469,8 @@ func TestStrictlyGoneForCommits(t *testing.T) {
 			d.order.Lock()
 			go func() { done <- d.Write(context.Background(), w) }()
 			<-decided
-			time.Sleep(20 * time.Millisecond) // lets the write come to the commit section; the law holds whether it has or not
+			// lets the write reach the commit section; the law holds whether it has or not
+			time.Sleep(20 * time.Millisecond)
 			d.moveTo(Instant(unix(time.Second)) * 1000)
 			d.order.Unlock()
 			if err := <-done; err != nil || w.Old != nil {
@@ -477,9 +481,9 @@ func TestStrictlyGoneForCommits(t *testing.T) {
 	})
 }
 
-// TestRenewedLives: an item whose deadline moved is never removed on the old one. The reaper
-// collects the old deadline, the item is replaced, and then the reaper goes on. In aws expiry what
-// is replaced is an item that had expired and was there.
+// TestRenewedLives: an item whose deadline moved is never removed at the old one. The reaper
+// collects the old deadline, the item is replaced, and then the reaper continues. In aws expiry the
+// replaced item had expired and was visible.
 func TestRenewedLives(t *testing.T) {
 	for _, x := range []Expiry{{}, awsExpiry} {
 		eachShape(t, x, func(t *testing.T, s shape) {
@@ -513,7 +517,7 @@ func renewedLives(t testing.TB, x Expiry, s shape) {
 			t.Errorf("the write found %v", w.Old)
 		}
 		if w.Old == nil {
-			before++ // the write has expired what it replaced
+			before++ // the write has expired the item that it replaced
 		}
 		if err := s.reap(); err != nil {
 			t.Fatal(err)
@@ -529,7 +533,8 @@ func renewedLives(t testing.TB, x Expiry, s shape) {
 	d.verify()
 }
 
-// collect takes the one entry that is due at an instant, as a pass of the reaper does that others then overtake.
+// collect returns a pass of the reaper with the one entry due at an instant, for other calls to
+// overtake.
 func (d *db) collect(tab *Table, at Instant) *slice {
 	d.t.Helper()
 	s, from := tab.newSlice(tab.Desc())
@@ -540,7 +545,7 @@ func (d *db) collect(tab *Table, at Instant) *slice {
 }
 
 // TestDisabledLives: an item whose TTL is switched off before its deadline is never removed,
-// whether the reaper or the backfill comes to it first.
+// whether the reaper or the backfill reaches it first.
 func TestDisabledLives(t *testing.T) {
 	for _, x := range []Expiry{{}, awsExpiry} {
 		eachShape(t, x, func(t *testing.T, s shape) {
@@ -573,9 +578,9 @@ func TestDisabledLives(t *testing.T) {
 	}
 }
 
-// TestExactlyOneRecord: each expiry is told of once, and makes one REMOVE with the service's
-// identity and the old image; a write over an expired item that nothing has reaped expires it
-// first, and in aws expiry changes it.
+// TestExactlyOneRecord: each expiry is reported once, and makes one REMOVE with the service's
+// identity and the old image. A write over an expired item that the reaper has not removed expires
+// it first, and in aws expiry changes it.
 func TestExactlyOneRecord(t *testing.T) {
 	for _, x := range []Expiry{{}, awsExpiry} {
 		eachShape(t, x, func(t *testing.T, s shape) {
@@ -650,7 +655,7 @@ func exactlyOneRecord(t testing.TB, x Expiry, s shape) {
 }
 
 // TestOrderPerKey: a key's records appear in commit order, once. Writers race on few keys; each
-// record must follow on the one before it.
+// record must follow its predecessor.
 func TestOrderPerKey(t *testing.T) {
 	eachShape(t, Expiry{}, func(t *testing.T, s shape) {
 		if s.view != "" {
@@ -685,8 +690,8 @@ func orderPerKey(t testing.TB, s shape) {
 	wantLives(t, d.records(tab), s)
 }
 
-// TestIdleIsFree: with nothing due the process does no periodic work. A fake day passes over a table whose only deadline lies
-// behind it, and the due queue does not look once.
+// TestIdleIsFree: with nothing due the process does no periodic work. A simulated day passes over a
+// table whose only deadline lies behind it, without a pass of the due queue.
 func TestIdleIsFree(t *testing.T) {
 	holdsInBoth(t, func(t testing.TB, x Expiry, s shape) {
 		test, ok := t.(*testing.T)
@@ -726,7 +731,8 @@ func TestIdleIsFree(t *testing.T) {
 	}, invariant.BusyLoop)
 }
 
-// TestMarkBelowAll: no live deadline entry lies below its table's low-water mark, whatever the order in which deadlines come and go.
+// TestMarkBelowAll: no live deadline entry lies below its table's low-water mark, in any order of
+// arming and disarming.
 func TestMarkBelowAll(t *testing.T) {
 	holdsInBoth(t, func(t testing.TB, x Expiry, s shape) {
 		d := openMemory(t)
@@ -737,7 +743,7 @@ func TestMarkBelowAll(t *testing.T) {
 				at := int(d.Now()/1000) - 5 + r.IntN(60)
 				d.put(tab, item("pk", fmt.Sprint(r.IntN(50)), "sk", 1, "ttl", at))
 			}
-			d.advance(0) // Verify wants nobody at work
+			d.advance(0) // Verify needs an idle engine
 			if err := d.Verify(context.Background()); err != nil && strings.Contains(err.Error(), "low-water mark") {
 				t.Fatal(err)
 			}

@@ -17,30 +17,31 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// keyOp is an operation on one key: a look at what is there and perhaps a put.
+// keyOp is an operation on one key: a read and perhaps a put.
 type keyOp struct {
 	key      string
 	begun    Instant // the clock when it was called
-	deadline Instant // of what it puts
-	put      int     // what it puts; 0: nothing
+	deadline Instant // of the value to put
+	put      int     // the value to put; 0: none
 }
 
-// keyAnswer is what an operation said.
+// keyAnswer is the result of an operation.
 type keyAnswer struct {
 	ended Instant // the clock when it returned
-	seen  int     // what was there before; 0: nothing
-	done  bool    // it put what it was to put
+	seen  int     // the previous value; 0: none
+	done  bool    // the put happened
 }
 
-// keyState is what a key holds, as far as operations have shown it.
+// keyState is the state of a key, as far as operations have shown it.
 type keyState struct {
 	value    int     // 0: nothing
-	deadline Instant // from which it is not there
-	now      Instant // it is at least this late
+	deadline Instant // the value is gone from here on
+	now      Instant // the present instant is at least this
 }
 
-// expiringKey is the sequential model of one key with a deadline, under a clock that moves while operations run: an operation takes
-// effect at one instant between its call and its return, and from the deadline on the item is not there.
+// expiringKey is the sequential model of one key with a deadline, under a clock that moves while
+// operations run: an operation takes effect at one instant between its call and its return, and
+// from the deadline on the item does not exist.
 var expiringKey = porcupine.Model{
 	Partition: func(history []porcupine.Operation) (out [][]porcupine.Operation) {
 		byKey := map[string][]porcupine.Operation{}
@@ -74,8 +75,8 @@ var expiringKey = porcupine.Model{
 	},
 }
 
-// TestStrictlyGoneLinearizable: gets, puts and conditional puts of single keys are linearizable, with expiry as part of what they do, while the
-// clock moves and the reaper works.
+// TestStrictlyGoneLinearizable: gets, puts and conditional puts of single keys are linearizable,
+// including their expiry, while the clock moves and the reaper works.
 func TestStrictlyGoneLinearizable(t *testing.T) {
 	holds(t, func(t testing.TB) {
 		rounds := 20
@@ -101,8 +102,7 @@ func TestStrictlyGoneLinearizable(t *testing.T) {
 	}, invariant.ShowExpired, invariant.FireEarly)
 }
 
-// countExpired counts the operations that found nothing under a key that had been put, and never
-// deleted.
+// countExpired counts the operations that found nothing under a key that was put and never deleted.
 func countExpired(history []porcupine.Operation) (n int) {
 	put := map[string]int64{} // when the first put of a key returned
 	for _, op := range history {
@@ -120,7 +120,7 @@ func countExpired(history []porcupine.Operation) (n int) {
 	return n
 }
 
-// expiringHistory has a few clients work on two keys while the clock moves.
+// expiringHistory returns the operations of a few clients on two keys while the clock moves.
 func expiringHistory(d *db, seed uint64, s shape) (history []porcupine.Operation) {
 	tab := d.table("events", s.shape)
 	const clients, ops = 5, 60
@@ -161,7 +161,7 @@ func expiringHistory(d *db, seed uint64, s shape) (history []porcupine.Operation
 				case 2:
 					in.put, in.deadline = int(values.Add(1)), in.begun+Instant(random.IntN(40))
 					out = d.replace(tab, in, -1)
-				default: // conditional on nothing, or on one of the last values
+				default: // conditional on no item, or on one of the last values
 					in.put, in.deadline = int(values.Add(1)), in.begun+Instant(random.IntN(40))
 					out = d.replace(tab, in, max(0, in.put-random.IntN(2*clients)))
 				}
@@ -178,12 +178,12 @@ func expiringHistory(d *db, seed uint64, s shape) (history []porcupine.Operation
 	return history
 }
 
-// look gets a key.
+// look reads a key.
 func (d *db) look(tab *Table, in keyOp) keyAnswer {
 	return keyAnswer{seen: valueOf(d.get(tab, item("pk", in.key, "sk", 1)))}
 }
 
-// replace puts a key if it holds expect (0: nothing, -1: whatever).
+// replace puts a key if its value is expect (0: none, -1: any).
 func (d *db) replace(tab *Table, in keyOp, expect int) (out keyAnswer) {
 	seconds := fmt.Sprintf("%d.%03d", in.deadline/1000, in.deadline%1000)
 	it := item("pk", in.key, "sk", 1, "v", in.put).With("ttl", number(seconds))
@@ -203,7 +203,7 @@ func (d *db) replace(tab *Table, in keyOp, expect int) (out keyAnswer) {
 	return out
 }
 
-// valueOf is the value of an item; 0 for none.
+// valueOf returns the value of an item, or 0 for none.
 func valueOf(it dynamo.Item) int {
 	if it == nil {
 		return 0

@@ -8,7 +8,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/faulttest"
 )
 
-// faultRuns matches the tests that break the engine on purpose. TestNullExperiment fails if one is missing.
+// faultRuns matches the tests that break the engine on purpose. TestNullExperiment fails if one is
+// missing.
 const faultRuns = "^Test(NeverEarly|StrictlyGone|RenewedLives|DisabledLives|ExactlyOneRecord|NothingLost(A|H|N)|OrderPerKey|IdleIsFree|" +
 	"MarkBelowAll|DeliveredAtLeastOnce|AdvanceThroughChains|AdvanceWaits|HoldBeforeRun|BuildWhileExpiring)"
 

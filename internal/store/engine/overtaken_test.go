@@ -9,10 +9,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// The tests here let something overtake a write or a reap between its decision and its commit. A Decide that changes the world on its
-// first run stands in for another goroutine.
+// The tests here change the world between the decision and the commit of a write or a reap. A
+// Decide with a side effect on its first run simulates another goroutine.
 
-// overtaken writes an item if there is one; happen is called when that has been decided for the first time.
+// overtaken writes an item if it is not nil, and calls happen after the first decision.
 func (d *db) overtaken(tab *Table, it dynamo.Item, happen func()) (runs int, w *Write, err error) {
 	gone := errors.New("there is none")
 	w = &Write{Table: tab, Key: keyOf(d.t, tab, it), ReadOld: true, Decide: func(old dynamo.Item, _ Instant) (dynamo.Item, error) {
@@ -79,7 +79,7 @@ func TestAlterOvertakesWrite(t *testing.T) {
 	}
 }
 
-// A reap that a change of the table overtakes does nothing, and comes again.
+// A reap that a change of the table overtakes does nothing, and is repeated.
 func TestAlterOvertakesReap(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -105,7 +105,7 @@ func TestAlterOvertakesReap(t *testing.T) {
 	d.verify()
 }
 
-// Numbers go on behind those of a stream that has gone altogether.
+// Sequence numbers continue behind those of a removed stream.
 func TestSequenceSurvivesStream(t *testing.T) {
 	dir := newDirectory()
 	d := dir.open(t)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The reaper pauses where there were calls, for the longer the later its pauses end, and for the shorter the older its backlog is.
+// The reaper pauses if there were calls: longer if its pauses end late, and shorter if its backlog
+// is old.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pace

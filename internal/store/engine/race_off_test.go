@@ -2,5 +2,6 @@
 
 package engine
 
-// raceEnabled says that the race detector is on: long tests do less, because everything takes ten times as long.
+// raceEnabled reports whether the race detector is on. Long tests then do less, because everything
+// takes ten times as long.
 const raceEnabled = false

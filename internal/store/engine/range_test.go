@@ -53,7 +53,8 @@ func drawSchema(t *rapid.T, prefix string) (s KeySchema) {
 	return s
 }
 
-// compareValues compares two key values of one kind as DynamoDB does, without the encoding under test.
+// compareValues compares two key values of one kind as DynamoDB does, without the encoding under
+// test.
 func compareValues(a, b dynamo.Value) int {
 	if a.Kind() != dynamo.KindNumber {
 		return bytes.Compare(a.Bytes(), b.Bytes())
@@ -97,7 +98,7 @@ func (m *keyModel) compare(a, b dynamo.Item) int {
 	return 0
 }
 
-// matches says whether an item lies in the range, whatever the start key.
+// matches reports whether an item lies in the range, ignoring the start key.
 func (m *keyModel) matches(r Range, it dynamo.Item) bool {
 	if r.Partition == nil {
 		if r.Segments == 0 {
@@ -140,7 +141,7 @@ func (m *keyModel) matches(r Range, it dynamo.Item) bool {
 	}
 }
 
-// want is what a range must visit.
+// want returns the items that a range must visit.
 func (m *keyModel) want(r Range) (out []string) {
 	sorted := slices.Clone(m.items)
 	slices.SortFunc(sorted, m.compare)
@@ -161,8 +162,8 @@ func (m *keyModel) want(r Range) (out []string) {
 	return out
 }
 
-// drawRange draws a range over the model: a Query with any sort condition, a Scan, or a segment of one, in both directions, with or
-// without a start key, which need not be in the range.
+// drawRange draws a range over the model: a Query with any sort condition, a Scan, or a segment of
+// one, in both directions, with or without a start key, which need not be in the range.
 func (m *keyModel) drawRange(t *rapid.T) Range {
 	r := Range{Index: m.index, Backward: rapid.Bool().Draw(t, "backward")}
 	some := rapid.SampledFrom(m.items)
@@ -194,8 +195,9 @@ func (m *keyModel) drawRange(t *rapid.T) Range {
 	return r
 }
 
-// A range visits exactly what a naive model says, in its order: all sort conditions, both directions, start keys, segments; tables
-// and indexes; keys of one to eight parts of types S, N and B.
+// A range visits exactly the items of a naive model, in its order: all sort conditions, both
+// directions, start keys, segments; tables and indexes; keys of one to eight parts of types S, N
+// and B.
 func TestRangeAgainstModel(t *testing.T) {
 	d := openMemory(t)
 	tables := 0
@@ -247,7 +249,7 @@ func TestRangeAgainstModel(t *testing.T) {
 	})
 }
 
-// wantSegment checks that SegmentOf says of each item which segment's Scan visits it.
+// wantSegment checks that SegmentOf returns for each item the segment whose Scan visits it.
 func wantSegment(t *rapid.T, m *keyModel, r Range) {
 	if r.Segments == 0 {
 		return
@@ -264,7 +266,8 @@ func wantSegment(t *rapid.T, m *keyModel, r Range) {
 	}
 }
 
-// The segments of a Scan share out all hashes: each begins where the one before it ends, up to the greatest number of segments.
+// The segments of a Scan partition all hashes: each begins at the end of its predecessor, up to the
+// greatest number of segments.
 func TestSegmentsPartitionHashes(t *testing.T) {
 	d := &TableDesc{ID: 1, Key: recordSchema}
 	rapid.Check(t, func(t *rapid.T) {
@@ -322,7 +325,7 @@ func TestSegmentBoundaries(t *testing.T) {
 	}
 }
 
-// TestSortConditionAtTheKey: which sort conditions take the key that is their operand.
+// TestSortConditionAtTheKey: each sort condition includes or excludes the key that is its operand.
 func TestSortConditionAtTheKey(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -344,7 +347,7 @@ func TestSortConditionAtTheKey(t *testing.T) {
 	}
 }
 
-// A start key that does not fit the schema is an error, not a position.
+// A start key that contradicts the schema is an error, not a position.
 func TestStartKeyMustFit(t *testing.T) {
 	d := &TableDesc{ID: 1, Key: recordSchema, Indexes: []IndexDesc{{ID: 1, Name: "index", Key: KeySchema{Partition: []KeyAttr{{"b", dynamo.KindNumber}}}}}}
 	for name, r := range map[string]Range{

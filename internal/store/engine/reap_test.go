@@ -11,8 +11,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// TestReapSlices: a pass takes 128 entries at most, leaves the marks behind them, in memory to the
-// key and on disk to the instant, and the passes together take everything.
+// TestReapSlices: a pass takes 128 entries at most and leaves the marks behind them, in memory to
+// the key and on disk to the instant. The passes together take everything.
 func TestReapSlices(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -58,7 +58,8 @@ func TestReapSlices(t *testing.T) {
 	d.verify()
 }
 
-// TestStaleReapComesAgain: a pass that a change of the table overtakes asks to be called again at once.
+// TestStaleReapComesAgain: a pass that a change of the table overtakes asks for an immediate
+// repetition.
 func TestStaleReapComesAgain(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -90,7 +91,8 @@ func TestStaleReapComesAgain(t *testing.T) {
 	}
 }
 
-// TestAnswerAfterReapFollowsSync: that an item is gone is not answered before its removal is on disk.
+// TestAnswerAfterReapFollowsSync: a read does not report an item as gone before its removal is on
+// disk.
 func TestAnswerAfterReapFollowsSync(t *testing.T) {
 	g, d := gatedOpen(t)
 	tab := d.table("events")
@@ -125,8 +127,8 @@ func TestAnswerAfterReapFollowsSync(t *testing.T) {
 	d.close()
 }
 
-// TestSecondLookTakesBothAtOnce: the second look of a read takes its instant when it takes its
-// snapshot, inside the commit section.
+// TestSecondLookTakesBothAtOnce: the second pass of a read takes instant and snapshot together,
+// inside the commit section.
 func TestSecondLookTakesBothAtOnce(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -159,7 +161,8 @@ func TestSecondLookTakesBothAtOnce(t *testing.T) {
 	}
 }
 
-// TestAlterOvertakesBackfill: a step of a backfill that a change of the table overtakes does nothing.
+// TestAlterOvertakesBackfill: a step of a backfill that a change of the table overtakes does
+// nothing.
 func TestAlterOvertakesBackfill(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -184,8 +187,8 @@ func TestAlterOvertakesBackfill(t *testing.T) {
 	}
 }
 
-// TestTrimAtTheInstant: a record goes when it is as old as the retention, not a millisecond before;
-// the record behind it stays, and so does a closed shard with a record that is younger.
+// TestTrimAtTheInstant: a record goes when it is as old as the retention, not a millisecond before.
+// The record behind it stays, and so does a closed shard with a younger record.
 func TestTrimAtTheInstant(t *testing.T) {
 	d := openMemory(t, oneShard)
 	tab := d.table("events")

@@ -19,8 +19,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// bigDirectory makes a directory that holds several table files, their newest entries in a log, and all of it in two tables. It returns what
-// is in it, by table and key.
+// bigDirectory returns a directory with several table files, their newest entries in a log, and two
+// tables, and its content by table and key.
 func bigDirectory(t testing.TB) (directory, map[string]map[string]string) {
 	t.Helper()
 	dir := newDirectory()
@@ -64,7 +64,7 @@ func (d *db) contents(tab *Table) map[string]string {
 	return out
 }
 
-// digest sums the names and the contents of all files of a directory.
+// digest returns a hash of the names and contents of all files of a directory.
 func digest(t testing.TB, fs kv.FS, dir string) uint64 {
 	t.Helper()
 	names, err := fs.List(dir)
@@ -124,7 +124,7 @@ func checkAll(t testing.TB, fs kv.FS, dir string) (faults []Fault) {
 	return faults
 }
 
-// salvageInto salvages the directory, and wants it unchanged.
+// salvageInto salvages the directory, and checks that it is unchanged.
 func salvageInto(t testing.TB, dir directory, to string) (lost []Fault) {
 	t.Helper()
 	before := digest(t, dir.fs, "data")
@@ -138,8 +138,8 @@ func salvageInto(t testing.TB, dir directory, to string) (lost []Fault) {
 	return lost
 }
 
-// wantSalvaged opens a salvaged directory and holds it against a model: each item that differs must lie in a range that is listed as
-// lost. It returns how many differ.
+// wantSalvaged opens a salvaged directory and compares it with a model: each different item must
+// lie in a range that is listed as lost. It returns their number.
 func wantSalvaged(t testing.TB, dir directory, to string, model map[string]map[string]string, lost []Fault) (differ int) {
 	t.Helper()
 	if faults := checkAll(t, dir.fs, to); len(faults) > 0 {
@@ -180,7 +180,8 @@ func wantSalvaged(t testing.TB, dir directory, to string, model map[string]map[s
 	return differ
 }
 
-// listed reports whether a range that was lost holds a key. It reads the ranges as a user does: in the order of a Scan.
+// listed reports whether a lost range holds a key. It reads the ranges as a user does: in the order
+// of a Scan.
 func listed(t testing.TB, lost []Fault, d *TableDesc, key string) bool {
 	t.Helper()
 	at := func(key string) string {
@@ -215,8 +216,8 @@ func TestSalvageOfSound(t *testing.T) {
 	}
 }
 
-// TestSalvage damages each file of a directory in several ways. Each time check names the file, and salvage copies all that is not listed as
-// lost.
+// TestSalvage damages each file of a directory in several ways. Each time check names the file, and
+// salvage copies everything not listed as lost.
 func TestSalvage(t *testing.T) {
 	dir, model := bigDirectory(t)
 	names, err := dir.fs.List("data")
@@ -257,7 +258,7 @@ func TestSalvage(t *testing.T) {
 				to := strings.ReplaceAll(name+" "+what, " ", "-")
 				lost := salvageInto(t, dir, to)
 				listing := lost
-				if len(faults) == 0 { // a log whose end is missing looks as a power cut leaves it
+				if len(faults) == 0 { // a truncated log looks as after a power cut
 					listing = []Fault{{Places: []Place{{What: "anything"}}}}
 				}
 				differ := wantSalvaged(t, dir, to, model, listing)
@@ -270,13 +271,14 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestSalvageWithoutDescriptions takes parts of the catalogue away. Salvage makes a sound directory without them, says what it did, and uses no
-// identifier, no sequence number and no instant twice.
+// TestSalvageWithoutDescriptions removes parts of the catalogue. Salvage makes a sound directory
+// without them, reports its choices, and uses no identifier, no sequence number and no instant
+// twice.
 func TestSalvageWithoutDescriptions(t *testing.T) {
 	late := epoch.Add(48 * time.Hour)
 	for name, c := range map[string]struct {
 		edit func(b *kv.Batch, d *TableDesc)
-		want string // among the losses; empty: there are none
+		want string // a text among the losses; empty: no losses
 	}{
 		"nothing": {func(*kv.Batch, *TableDesc) {}, ""},
 		"stream":  {func(b *kv.Batch, _ *TableDesc) { b.Delete(idKey(catStream, 1)) }, "events: the description of its stream is lost: it has a new stream"},

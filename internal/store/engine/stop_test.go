@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// waiting starts a reader that waits for records and an advance that waits for something in flight.
+// waiting starts a reader that waits for records and an advance that waits for work in flight.
 func (d *db) waiting(tab *Table) (errs chan error) {
 	desc, err := d.StreamByLabel("default", tab.Desc().Name, tab.Desc().Stream.Label)
 	if err != nil {
@@ -28,7 +28,8 @@ func (d *db) waiting(tab *Table) (errs chan error) {
 	return errs
 }
 
-// A store may stop while nobody waits for it, when a flush fails. Whoever waits for something else hears of it all the same.
+// A failed flush may stop the store while no call waits for the disk. Calls that wait for anything
+// else return the failure all the same.
 func TestStopIsHeard(t *testing.T) {
 	disk := kv.NewCrashFS()
 	d := open(t, crashOptions(disk))
@@ -50,7 +51,7 @@ func TestStopIsHeard(t *testing.T) {
 	}
 }
 
-// Close ends what waits.
+// Close ends waiting calls.
 func TestCloseEndsWaiting(t *testing.T) {
 	d := openMemory(t)
 	errs := d.waiting(d.table("events"))
@@ -81,8 +82,8 @@ func TestRunAfterClose(t *testing.T) {
 	}
 }
 
-// In async durability a crash takes back records that readers were given. A consumer that goes on behind them must not miss what comes later,
-// whatever the durability is then.
+// In async durability a crash takes back records that readers have seen. A consumer that continues
+// behind them must not miss later ones, in any durability.
 func TestSequenceNumbersAfterLoss(t *testing.T) {
 	for _, next := range []kv.Durability{kv.Sync, kv.Async} {
 		disk := kv.NewCrashFS()

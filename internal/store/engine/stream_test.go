@@ -14,7 +14,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// directory is a data directory in memory that can be opened again and again, always by a clock that shows epoch.
+// directory is a data directory in memory that can be opened again and again, always with a clock
+// at epoch.
 type directory struct {
 	fs     kv.FS
 	change []func(*Options)
@@ -24,7 +25,8 @@ func newDirectory(change ...func(*Options)) directory {
 	return directory{fs: kv.NewMemFS(), change: change}
 }
 
-// open opens the directory with its reaper running; it is closed at the end of the test, or before by close.
+// open opens the directory with its reaper running. The test closes it at its end, or earlier by
+// close.
 func (dir directory) open(t testing.TB) *db {
 	t.Helper()
 	d := open(t, dir.options())
@@ -32,7 +34,7 @@ func (dir directory) open(t testing.TB) *db {
 	return d
 }
 
-// options are those of open, for tests that expect it to fail.
+// options returns the options of open, for tests that expect it to fail.
 func (dir directory) options() Options {
 	o := Options{Dir: "data", FS: dir.fs, Clock: frozenClock(), ClockControl: true, ReserveBytes: -1}
 	for _, f := range dir.change {
@@ -41,7 +43,7 @@ func (dir directory) options() Options {
 	return o
 }
 
-// stream is the description of a table's present stream, or of its last one.
+// stream returns the description of a table's present stream, or of its last one.
 func (d *db) stream(tab *Table) *StreamDesc {
 	d.t.Helper()
 	desc, err := d.StreamByLabel("default", tab.Desc().Name, tab.Desc().Stream.Label)
@@ -67,7 +69,7 @@ func (d *db) shardRecords(stream uint32, sh ShardDesc) (out []Record, end bool) 
 	}
 }
 
-// crash cuts the power and opens what the disk holds then. Nothing runs in it yet.
+// crash cuts the power and opens the remaining disk, without background work.
 func (d *db) crash(dir *directory, disk *kv.CrashFS) *db {
 	d.t.Helper()
 	disk.CutNow()
@@ -80,7 +82,7 @@ func (d *db) crash(dir *directory, disk *kv.CrashFS) *db {
 	return &db{Engine: e, t: d.t}
 }
 
-// reopened finds a table that was made before a restart.
+// reopened returns a table from before a restart.
 func (d *db) reopened(name string) *Table {
 	d.t.Helper()
 	tab, err := d.Table("default", name)
@@ -90,7 +92,7 @@ func (d *db) reopened(name string) *Table {
 	return tab
 }
 
-// Each view type gives the images that it names, and the keys always.
+// Records of each view type hold the images that it names, and always the keys.
 func TestViewTypes(t *testing.T) {
 	old, next := item("pk", "a", "sk", 1, "n", 1), item("pk", "a", "sk", 1, "n", 2)
 	keys := item("pk", "a", "sk", 1)
@@ -133,7 +135,8 @@ func TestViewTypes(t *testing.T) {
 	}
 }
 
-// count writes n versions of each of some keys, in turn; a record's version says where it belongs in its key's order.
+// count writes n versions of each of some keys, in turn. A record's version is its position in its
+// key's order.
 func count(d *db, tab *Table, keys, from, n int) {
 	for v := from; v < from+n; v++ {
 		for k := range keys {
@@ -142,7 +145,7 @@ func count(d *db, tab *Table, keys, from, n int) {
 	}
 }
 
-// disorder gives the first record of a key that does not follow the one before it; 0 when each follows.
+// disorder returns the first record of a key that does not follow its predecessor, or 0.
 func disorder(rs []Record) uint64 {
 	last := map[string]string{}
 	for _, r := range rs {
@@ -155,15 +158,16 @@ func disorder(rs []Record) uint64 {
 	return 0
 }
 
-// parentsFirst orders shards so that each stands behind its parent.
+// parentsFirst returns shards ordered so that each follows its parent.
 func parentsFirst(shards []ShardDesc) []ShardDesc {
 	out := slices.Clone(shards)
 	slices.SortFunc(out, func(a, b ShardDesc) int { return int(a.No) - int(b.No) })
 	return out
 }
 
-// A shard is closed when it has grown to ShardBytes and gets a child, also on restart. A consumer that reads parents before children
-// sees each key's records in order; one that ignores parents does not.
+// A shard closes when it has grown to ShardBytes and gets a child, also at a restart. A consumer
+// that reads parents before children sees each key's records in order; one that ignores parents
+// does not.
 func TestShardsRollOver(t *testing.T) {
 	dir := newDirectory(func(o *Options) { o.ShardBytes, o.StreamShards = 1000, 2 })
 	d := dir.open(t)
@@ -209,7 +213,8 @@ func TestShardsRollOver(t *testing.T) {
 	}
 }
 
-// wantLineage checks that each slot has one open shard, that a child begins behind its parent's end, and that a parent has one child.
+// wantLineage checks that each slot has one open shard, that a child begins behind its parent's
+// end, and that a parent has one child.
 func wantLineage(t *testing.T, desc *StreamDesc) {
 	t.Helper()
 	open, children := map[int]int{}, map[uint32]int{}
@@ -240,7 +245,7 @@ func wantLineage(t *testing.T, desc *StreamDesc) {
 	}
 }
 
-// A restart rolls the shards that have records, and no others, so that a stream at rest does not grow.
+// A restart rolls only the shards that have records, so that an idle stream does not grow.
 func TestRestartRollsWhatHasRecords(t *testing.T) {
 	dir := newDirectory()
 	d := dir.open(t)
@@ -264,7 +269,7 @@ func TestRestartRollsWhatHasRecords(t *testing.T) {
 	}
 }
 
-// A reader that waits gets the record as soon as it is durable, and nothing when none comes within its time.
+// A waiting reader gets a record as soon as it is durable, and an empty page if none comes in time.
 func TestRecordsWait(t *testing.T) {
 	d := openMemory(t, func(o *Options) { o.StreamShards = 1 })
 	tab := d.table("events")
@@ -329,7 +334,7 @@ func alterStream(t *testing.T, d *db, tab *Table, view string) *TableDesc {
 	return desc
 }
 
-// A page ends at its limit of records or of bytes, and the next goes on behind it.
+// A page ends at its limit of records or of bytes, and the next continues behind it.
 func TestRecordPages(t *testing.T) {
 	d := openMemory(t, func(o *Options) { o.StreamShards = 1 })
 	tab := d.table("events")
@@ -346,7 +351,8 @@ func TestRecordPages(t *testing.T) {
 	}
 }
 
-// Records and closed shards go when they are older than the retention, and no sooner; reading what has gone is ErrTrimmed.
+// Records and closed shards go when they are older than the retention, and not before. A read of
+// trimmed records returns ErrTrimmed.
 func TestTrim(t *testing.T) {
 	d := openMemory(t, func(o *Options) { o.StreamShards, o.ShardBytes = 1, 300 })
 	tab := d.table("events")
@@ -382,7 +388,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// What is trimmed is gone from the store, whether few records or many go at once.
+// Trimmed records leave the store, whether few or many go at once.
 func TestTrimLeavesNothing(t *testing.T) {
 	for _, n := range []int{1, trimFew, trimFew + 1, 3 * trimFew} {
 		d := openMemory(t, func(o *Options) { o.StreamShards = 1 })
@@ -414,7 +420,8 @@ func wantOpenSlots(t *testing.T, desc *StreamDesc) {
 	}
 }
 
-// Numbers go on behind those of records that have been trimmed, also after a restart at which none is left.
+// Sequence numbers continue behind those of trimmed records, also after a restart without any
+// record.
 func TestSequenceSurvivesTrim(t *testing.T) {
 	dir := newDirectory(func(o *Options) { o.StreamShards = 1 })
 	d := dir.open(t)
@@ -432,8 +439,8 @@ func TestSequenceSurvivesTrim(t *testing.T) {
 	}
 }
 
-// A disabled stream stays readable to its end and goes when the retention is over. Enabling makes another stream with a label of its
-// own, even within one millisecond.
+// A disabled stream stays readable to its end and goes after the retention. Enabling creates
+// another stream with its own label, even within one millisecond.
 func TestDisabledStreamAgesOut(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -488,7 +495,8 @@ func TestDisabledStreamAgesOut(t *testing.T) {
 	}
 }
 
-// A dropped table's stream ends, stays readable, and is not mistaken for that of a new table of the same name.
+// A dropped table's stream ends, stays readable, and is not confused with the stream of a new table
+// of the same name.
 func TestDroppedTablesStream(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -517,7 +525,7 @@ func TestDroppedTablesStream(t *testing.T) {
 	}
 }
 
-// A record of a write that was read before is where it was, whatever the number of shards is set to later.
+// A later change of the number of shards does not move existing records.
 func TestShardCountIsTheStreams(t *testing.T) {
 	dir := newDirectory(func(o *Options) { o.StreamShards = 3 })
 	d := dir.open(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// settleBriefly lets others run.
+// settleBriefly lets other goroutines run.
 func settleBriefly() {
 	for range 5 {
 		runtime.Gosched()
@@ -24,8 +24,10 @@ func settleBriefly() {
 // stress is writers, readers, a reaper and stream readers on few keys.
 type stress struct {
 	*db
-	tab      *Table
-	versions atomic.Int64 // of items; ascending in each key's commit order, because Decide takes them under the key's lock
+	tab *Table
+	// of items; ascending in each key's commit order, because Decide assigns them under the key's
+	// lock
+	versions atomic.Int64
 	done     chan struct{}
 }
 
@@ -33,7 +35,7 @@ const stressKeys = 4
 
 func stressKey(n int) dynamo.Item { return item("pk", fmt.Sprint("k", n), "sk", 1) }
 
-// over says whether the workers are to end.
+// over reports whether the workers must end.
 func (s *stress) over() bool {
 	select {
 	case <-s.done:
@@ -81,7 +83,8 @@ func (s *stress) write(seed uint64, ops int) {
 	}
 }
 
-// read is one reader: versions do not go back, what was gone does not come back as it was, and twins are equal.
+// read is one reader: versions do not go back, a removed item does not return unchanged, and twins
+// are equal.
 func (s *stress) read(seed uint64) {
 	random := rand.New(rand.NewPCG(seed, seed))
 	ctx := context.Background()
@@ -119,7 +122,7 @@ func (s *stress) read(seed uint64) {
 	}
 }
 
-// scan is a reader of ranges: no key occurs twice, and all that an index shows fits its key.
+// scan is a reader of ranges: no key occurs twice, and every index entry matches its key.
 func (s *stress) scan() {
 	ix := s.tab.Desc().Index("byG")
 	for i := 0; !s.over(); i++ {
@@ -138,7 +141,8 @@ func (s *stress) scan() {
 	}
 }
 
-// follow is a consumer of the stream that waits for records, shard after shard, parents first, until the stream has ended.
+// follow is a consumer of the stream that waits for records, shard after shard, parents first,
+// until the stream has ended.
 func (s *stress) follow(slot int, into *[]Record) {
 	no := s.stream(s.tab).Shards[slot].No
 	for no != 0 {
@@ -163,8 +167,9 @@ func (s *stress) follow(slot int, into *[]Record) {
 	}
 }
 
-// Writers, readers, a reaper and consumers at work on few keys, with a clock that moves: readers never see a key go back, consumers see every
-// change of a key once and in order as it happens, and in the end all is in step.
+// Writers, readers, a reaper and consumers work on few keys, with a clock that moves: readers never
+// see a key go back, consumers see every change of a key once and in order, and in the end all
+// parts agree.
 func TestStress(t *testing.T) {
 	eachShape(t, Expiry{}, testStress)
 }
@@ -226,8 +231,8 @@ func testStress(t *testing.T, sh shape) {
 	}
 }
 
-// wantLives checks that each key's records follow on each other: every change begins with what the
-// one before it left, as far as the stream's view shows.
+// wantLives checks that each key's records follow on each other: every change begins with the state
+// that its predecessor left, as far as the stream's view shows.
 func wantLives(t testing.TB, rs []Record, s shape) {
 	t.Helper()
 	there := map[string]dynamo.Item{}
@@ -263,7 +268,7 @@ func wantChains(t testing.TB, rs []Record) {
 	wantLives(t, rs, shape{view: "NEW_AND_OLD_IMAGES"})
 }
 
-// Tables come, change and go while others use whatever tables there are.
+// Tables are created, changed and dropped while other calls use the existing ones.
 func TestStressCatalogue(t *testing.T) {
 	d := openMemory(t)
 	done := make(chan struct{})

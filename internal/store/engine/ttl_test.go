@@ -28,7 +28,7 @@ func (d *db) setTTL(name, attribute string) *TableDesc {
 	return desc
 }
 
-// stored reads what the store holds under an item's key, expired or not; nil when nothing.
+// stored returns the stored item under an item's key, expired or not, or nil.
 func (d *db) stored(tab *Table, it dynamo.Item) (header, dynamo.Item) {
 	d.t.Helper()
 	value, ok, err := d.Engine.get(d.kv, keyOf(d.t, tab, it).bytes())
@@ -62,10 +62,10 @@ func (d *db) awaitBackfill(tab *Table) {
 	}
 }
 
-// backfillStep does a step of the TTL backfill that d wants.
+// backfillStep runs a step of the TTL backfill of d.
 func (t *Table) backfillStep(d *TableDesc) (done bool, err error) { return t.ttlBackfill(d).step() }
 
-// backfill carries out everything that a table's description wants done.
+// backfill runs every backfill that a table's description asks for.
 func (t *Table) backfill(ctx context.Context) error {
 	for {
 		if more, err := t.backfillRound(ctx); err != nil || !more {
@@ -74,7 +74,8 @@ func (t *Table) backfill(ctx context.Context) error {
 	}
 }
 
-// What counts as a deadline: a number of seconds, rounded up to the millisecond, at most five years old by the write's clock.
+// A deadline is a number of seconds, rounded up to the millisecond, at most five years old by the
+// write's clock.
 func TestWhatIsADeadline(t *testing.T) {
 	now := Instant(epoch.UnixMilli())
 	desc := &TableDesc{TTL: TTLDesc{Attribute: "ttl", Generation: 3}}
@@ -114,8 +115,8 @@ func TestWhatIsADeadline(t *testing.T) {
 	}
 }
 
-// The five-year rule is decided when the deadline is armed: an armed deadline does not stop being one with time, and a backfill judges by the
-// enabling's clock however long it takes.
+// The five-year rule is decided when the deadline is armed: an armed deadline stays one, and a
+// backfill judges by the enabling's clock, however long it takes.
 func TestFiveYearRuleIsDecidedOnce(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events", func(td *TableDesc) { td.TTL = TTLDesc{} })
@@ -143,8 +144,8 @@ func TestFiveYearRuleIsDecidedOnce(t *testing.T) {
 	}
 }
 
-// Enabling on a full table while writers write: when the status says enabled, every item has its deadline, all is in step, and
-// what was not to expire is there.
+// Enabling on a full table while writers write: when the status is enabled, every item has its
+// deadline, all parts agree, and no other item has expired.
 func TestEnableWhileWriting(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events", func(td *TableDesc) { td.TTL = TTLDesc{} })
@@ -193,7 +194,7 @@ func TestEnableWhileWriting(t *testing.T) {
 	d.verify()
 }
 
-// Disabling keeps what has not expired, for ever; what had expired stays expired, and its REMOVE comes.
+// Disabling keeps unexpired items for ever. Expired items stay expired, and their REMOVE comes.
 func TestDisable(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -230,9 +231,10 @@ func TestDisable(t *testing.T) {
 	d.verify()
 }
 
-// Whatever the sequence of settings, partial backfills, writes and time: an item that had expired when a generation ended stays
-// expired, a later deadline of an earlier generation counts as none, and what the present setting says counts from the rewrite on. What
-// aws expiry leaves is there until it is removed; where it gives way to strict expiry, every deadline counts at once.
+// Under any sequence of settings, partial backfills, writes and time: an item that had expired when
+// a generation ended stays expired, a later deadline of an earlier generation counts as none, and
+// the present setting counts from the rewrite on. In aws expiry items exist until their removal;
+// after a change to strict expiry, every deadline counts at once.
 func TestGenerations(t *testing.T) {
 	d := openMemory(t)
 	d.still()
@@ -283,14 +285,14 @@ func drawTTL(rt *rapid.T) TTLDesc {
 	}
 }
 
-// generations is a table and what has to be in it.
+// generations is a table with its expected items.
 type generations struct {
 	*db
 	tab   *Table
 	items map[int]*modelled // by sort key
 }
 
-// modelled is a stored item, and how it is to be judged.
+// modelled is a stored item, with its expected judgement.
 type modelled struct {
 	item       dynamo.Item
 	deadline   Instant // that counts; Never: none
@@ -299,7 +301,7 @@ type modelled struct {
 	generation uint32
 }
 
-// judge is what the present setting makes of an item.
+// judge returns an item's judgement under the present setting.
 func (m *generations) judge(it dynamo.Item, now Instant) *modelled {
 	d := m.tab.Desc()
 	h := d.headerFor(keyOf(m.t, m.tab, it), it, now)
@@ -339,7 +341,7 @@ func (m *generations) change(to TTLDesc) {
 	}
 }
 
-// backfill makes a step of a backfill, or its first step where it has ended before, and may end it.
+// backfill runs a step of a backfill, or the first step of a new one, and may end it.
 func (m *generations) backfill(ends bool) {
 	desc := m.tab.Desc()
 	if !desc.TTL.Backfill {
@@ -364,7 +366,7 @@ func (m *generations) backfill(ends bool) {
 	}
 }
 
-// reap drains what is due. In strict expiry nobody can see that.
+// reap drains the due entries. In strict expiry no reader can see that.
 func (m *generations) reap() {
 	for next := Instant(0); next <= m.Now(); {
 		at, err := (&reaper{t: m.tab}).Drain(context.Background(), int64(m.Now()))
@@ -380,7 +382,7 @@ func (m *generations) reap() {
 	}
 }
 
-// put writes an item, which is not put off by being written again.
+// put writes an item. Writing it again does not move its removal.
 func (m *generations) put(sk int, it dynamo.Item) {
 	next := m.judge(it, m.Now())
 	if s := m.items[sk]; m.exists(sk) && s.generation == next.generation && s.deadline == next.deadline {
@@ -390,7 +392,7 @@ func (m *generations) put(sk int, it dynamo.Item) {
 	m.items[sk] = next
 }
 
-// compare looks at every key.
+// compare reads every key.
 func (m *generations) compare(rt *rapid.T) {
 	for sk := range 5 {
 		key := item("pk", "a", "sk", sk)
@@ -401,8 +403,8 @@ func (m *generations) compare(rt *rapid.T) {
 	}
 }
 
-// A backfill removes what had expired when its generation ended, with the record of an expiry; a write of the same item after the
-// setting has changed moves it to the present generation without one.
+// A backfill removes items that had expired when their generation ended, with the record of an
+// expiry. A write of an equal item after the change moves it to the present generation without one.
 func TestBackfillRecords(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events")
@@ -437,7 +439,7 @@ func TestBackfillRecords(t *testing.T) {
 	}
 }
 
-// A change of the attribute in the middle of a backfill starts it over, for the new attribute.
+// A change of the attribute in the middle of a backfill restarts it, for the new attribute.
 func TestChangeDuringBackfill(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events", func(td *TableDesc) { td.TTL = TTLDesc{} })
@@ -465,8 +467,8 @@ func TestChangeDuringBackfill(t *testing.T) {
 	d.verify()
 }
 
-// A backfill that comes by while its description is published and not applied begins at the first item, and not where the one before it
-// has ended. The test stands in for the commit section of the change.
+// A backfill that runs while its description is published and not applied begins at the first item,
+// not at the end of the previous backfill. The test simulates the commit section of the change.
 func TestBackfillOfAChangeUnderWay(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events", func(td *TableDesc) { td.TTL = TTLDesc{} })
@@ -504,7 +506,7 @@ func TestBackfillOfAChangeUnderWay(t *testing.T) {
 	}
 }
 
-// After a crash a backfill goes on behind the last step that was durable, and ends.
+// After a crash a backfill resumes behind the last durable step, and ends.
 func TestBackfillResumes(t *testing.T) {
 	disk := kv.NewCrashFS()
 	dir := directory{fs: disk}
