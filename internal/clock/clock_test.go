@@ -181,7 +181,7 @@ func TestRaise(t *testing.T) {
 	})
 }
 
-// No call returns less than an earlier one, whatever moves the clock meanwhile; and a frozen clock
+// No call returns less than an earlier one while other calls move the clock; and a frozen clock
 // does not move.
 func TestMonotonic(t *testing.T) {
 	c := New()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// An unsynced write of Async mode is on disk when the window ends, and nothing is synced when there
-// is nothing to sync.
+// An unsynced write of Async mode is on disk when the window ends. Without unsynced writes nothing
+// is synced.
 func TestAsyncWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := NewCrashFS()

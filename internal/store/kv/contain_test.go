@@ -93,8 +93,7 @@ func damagedStore(t *testing.T, offset int64) (opts Options, file string) {
 	return opts, files[0]
 }
 
-// A bad block fails the reads that need it, and nothing else; the store lists the file with its
-// keys.
+// A bad block fails only the reads that need it; the store lists the file with its keys.
 func TestBadBlock(t *testing.T) {
 	opts, file := damagedStore(t, 5000)
 	db := open(t, opts)
@@ -145,7 +144,7 @@ func TestBadBlock(t *testing.T) {
 	}
 }
 
-// Of many errors about a file one a minute is worth a line in the log.
+// Errors about one file are logged once a minute.
 func TestRepeatedDamage(t *testing.T) {
 	opts, _ := damagedStore(t, 5000)
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ func crashOpts(fs FS) Options {
 	return Options{FS: fs, MemTableBytes: 256 << 10, CacheBytes: 1 << 20}
 }
 
-// batchOf is batch n of a writer: three keys that all say n.
+// batchOf returns batch n of a writer: three keys with the value n.
 func batchOf(writer, n int) []string {
 	value := fmt.Sprintf("%d %s", n, strings.Repeat(string(rune('a'+n%26)), 20_000))
 	return []string{
@@ -23,8 +23,8 @@ func batchOf(writer, n int) []string {
 	}
 }
 
-// work writes batches from two goroutines until one fails, and gives the number of the last batch
-// that each had acknowledged, or -1.
+// work writes batches from two goroutines until one fails, and returns the number of the last
+// acknowledged batch of each, or -1.
 func work(fs FS) (acknowledged [2]int, err error) {
 	acknowledged = [2]int{-1, -1}
 	db, err := Open(crashOpts(fs))
@@ -47,8 +47,7 @@ func work(fs FS) (acknowledged [2]int, err error) {
 	return acknowledged, errors.Join(errs[0], errs[1], db.Close())
 }
 
-// check opens a disk after a crash: whatever was acknowledged must be there, and no batch may be
-// there in part.
+// check opens a disk after a crash: every acknowledged batch must exist, and none in part.
 func check(t *testing.T, fs FS, acknowledged [2]int) {
 	t.Helper()
 	db, err := Open(crashOpts(fs))
@@ -75,8 +74,8 @@ func check(t *testing.T, fs FS, acknowledged [2]int) {
 	mustWrite(t, db, "after=1")
 }
 
-// What was acknowledged survives a crash at any write or sync, and a batch is there whole or not at
-// all, whatever part of the unsynced blocks the disk has kept.
+// Acknowledged batches survive a crash at any write or sync, and a batch exists as a whole or not
+// at all, whichever unsynced blocks the disk has kept.
 func TestNothingLost(t *testing.T) {
 	for percent, step := range map[int]int64{0: 1, 50: 3} {
 		t.Run(fmt.Sprintf("%d%% of unsynced kept", percent), func(t *testing.T) {
@@ -87,7 +86,7 @@ func TestNothingLost(t *testing.T) {
 				disk := NewCrashFS()
 				disk.KeepUnsynced(percent, uint64(k))
 				disk.CutAfter(k)
-				// a cut may go unnoticed: where it meets the removal of a file that nobody needs
+				// a cut of the removal of an obsolete file may go unnoticed
 				acknowledged, _ := work(disk)
 				cut := disk.WasCut()
 				check(t, disk.AfterCrash(), acknowledged)
@@ -117,7 +116,7 @@ func TestCrashTwice(t *testing.T) {
 	}
 }
 
-// Applied is visible, but not yet on disk.
+// An applied batch is visible, but not yet on disk.
 func TestAppliedIsNotDurable(t *testing.T) {
 	disk := NewCrashFS()
 	db := open(t, Options{FS: disk, Durability: Async})
@@ -129,7 +128,7 @@ func TestAppliedIsNotDurable(t *testing.T) {
 	equal(t, list(t, after, "", ""))
 }
 
-// Operations after the cut fail, and the disk after it holds what was synced.
+// Operations after the cut fail, and the disk then holds the synced data.
 func TestCrashFS(t *testing.T) {
 	disk := NewCrashFS()
 	if err := disk.MkdirAll("d", 0o755); err != nil {

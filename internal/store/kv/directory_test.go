@@ -2,7 +2,7 @@ package kv
 
 import "testing"
 
-// A directory that is made with its parents is there after a crash: each of them is.
+// A directory created with its parents exists after a crash, and so do the parents.
 func TestNewDirectorySurvives(t *testing.T) {
 	disk := NewCrashFS()
 	db, err := Open(Options{Dir: "a/b/data", FS: disk})

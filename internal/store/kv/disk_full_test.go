@@ -27,7 +27,7 @@ func newSmallDisk(size int64) *smallDisk {
 	return d
 }
 
-// take uses n bytes, or says that there are too few.
+// take uses n bytes, or returns an error if too few are free.
 func (d *smallDisk) take(n int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,8 +86,8 @@ func (f smallFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// fill writes batches, beginning with number next, until the function says so or a write fails. It
-// returns the number of the last acknowledged batch.
+// fill writes batches from number next on, until the function stops it or a write fails. It returns
+// the number of the last acknowledged batch.
 func fill(db *DB, next int, until func() bool) (last int, err error) {
 	for n := next; n < 10_000; n++ {
 		if until() {
@@ -100,8 +100,8 @@ func fill(db *DB, next int, until func() bool) (last int, err error) {
 	return 0, errors.New("the disk never got full")
 }
 
-// On a full disk the reserve is given up and the write that found it full succeeds. Deletes go on.
-// Once there is room the reserve is back.
+// On a full disk the store removes the reserve, and the write that found the disk full succeeds.
+// Deletes continue. Once there is room the reserve is restored.
 func TestDiskFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newSmallDisk(3 << 20)
@@ -116,7 +116,7 @@ func TestDiskFull(t *testing.T) {
 			t.Error("full from the start")
 		}
 		last := -1
-		for db.TryRestore() { // a compaction that ends may make room once more
+		for db.TryRestore() { // the end of a compaction may make room once more
 			if last, err = fill(db, last+1, db.Full); err != nil {
 				t.Fatalf("with a reserve: %v", err)
 			}
@@ -145,8 +145,8 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// A full disk without reserve stops the store when the log cannot grow, and all that was
-// acknowledged is there when there is room again.
+// A full disk without reserve stops the store when the log cannot grow. Every acknowledged write
+// exists once there is room again.
 func TestDiskFullWithoutReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newSmallDisk(2 << 20)
@@ -190,8 +190,8 @@ func TestNoRoomForReserve(t *testing.T) {
 	}
 }
 
-// A directory that cannot be opened because the disk is full says so, and opens with all that it
-// held once there is room.
+// A directory that cannot be opened because the disk is full returns ErrNoSpace, and opens with all
+// its data once there is room.
 func TestOpenOnFullDisk(t *testing.T) {
 	disk := newSmallDisk(1 << 20)
 	db, err := Open(crashOpts(disk))

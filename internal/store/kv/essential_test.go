@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A directory in which a bad block may hold an essential key is refused as it is; a bad block
-// behind these keys keeps nobody from opening it.
+// A directory in which a bad block may hold an essential key is refused unchanged. With a bad block
+// behind these keys it opens.
 func TestEssentialKeys(t *testing.T) {
 	opts, file := damagedStore(t, 5000)
 	opts.Essential = []byte(row(damagedRows))

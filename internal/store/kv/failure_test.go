@@ -15,7 +15,7 @@ import (
 
 var errInjected = errors.New("injected")
 
-// breaking gives a file system that fails the operations which broken names once on is set.
+// breaking returns a file system that fails the operations of broken once on is set.
 func breaking(inner FS, on *atomic.Bool, broken func(op errorfs.Op) bool) FS {
 	injector := errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if on.Load() && broken(op) {
@@ -26,7 +26,7 @@ func breaking(inner FS, on *atomic.Bool, broken func(op errorfs.Op) bool) FS {
 	return breakingFS{errorfs.Wrap(inner, injector), injector}
 }
 
-// breakingFS fails the files too that are made by reuse, which errorfs lets go.
+// breakingFS also fails the files created by reuse, which errorfs does not.
 type breakingFS struct {
 	*errorfs.FS
 	injector errorfs.Injector
@@ -46,7 +46,7 @@ func isSync(op errorfs.Op) bool {
 	return op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo
 }
 
-// broken is what can break: each stops the store, and the process lives.
+// broken lists the operations that may fail: each stops the store, and not the process.
 var broken = map[string]func(op errorfs.Op) bool{
 	"log sync":  func(op errorfs.Op) bool { return isSync(op) && filepath.Ext(op.Path) == ".log" },
 	"log write": func(op errorfs.Op) bool { return op.Kind == errorfs.OpFileWrite && filepath.Ext(op.Path) == ".log" },
@@ -63,9 +63,9 @@ var broken = map[string]func(op errorfs.Op) bool{
 	},
 }
 
-// A disk that fails stops the store and not the process: nothing is acknowledged from then on,
-// every later call says why, reads go on, Close returns, and what was acknowledged before is there
-// afterwards.
+// A failing disk stops the store and not the process: nothing is acknowledged from then on, every
+// later call returns the reason, reads continue, Close returns, and every write acknowledged before
+// exists afterwards.
 func TestFailureStopsTheStore(t *testing.T) {
 	for name, breaks := range broken {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func stopAfter(t *testing.T, before int, breaks func(errorfs.Op) bool) {
 	check(t, disk.AfterCrash(), acknowledged)
 }
 
-// Whoever waits when the log cannot be synced is told so, not only whoever comes later.
+// If the log cannot be synced, calls that already wait return the failure, as later calls do.
 func TestWaiterIsTold(t *testing.T) {
 	var on atomic.Bool
 	db := open(t, crashOpts(breaking(vfs.NewMem(), &on, broken["log sync"])))
@@ -146,7 +146,7 @@ func TestWaiterIsTold(t *testing.T) {
 	}
 }
 
-// In Async mode nobody waits, so the failure shows at the next sync.
+// In Async mode no call waits, so the failure shows at the next sync.
 func TestAsyncFailure(t *testing.T) {
 	var on atomic.Bool
 	opts := crashOpts(breaking(vfs.NewMem(), &on, broken["log sync"]))
@@ -164,7 +164,7 @@ func TestAsyncFailure(t *testing.T) {
 	}
 }
 
-// A disk that fails while the store opens makes Open fail, whatever it was that failed.
+// Any failure of the disk while the store opens makes Open fail.
 func TestFailureDuringOpen(t *testing.T) {
 	disk := NewCrashFS()
 	disk.CutAfter(150)
@@ -196,7 +196,7 @@ func TestFirstCause(t *testing.T) {
 	}
 }
 
-// Damaged files are refused or reported as corrupt. They never end the process, and never give
+// Damaged files are refused or reported as corrupt. They never end the process, and never yield
 // wrong values.
 func TestCorrupt(t *testing.T) {
 	pristine := vfs.NewMem()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A directory that holds files of something else, and no store, is refused and stays as it is.
+// A directory with foreign files and without a store is refused and stays unchanged.
 func TestForeignDirectory(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"notes.txt", "d", ".profile", "2024.logs", "backup.sst"} {
@@ -27,8 +27,8 @@ func TestForeignDirectory(t *testing.T) {
 	}
 }
 
-// The root of a volume, and a directory that is kept under version control, count as empty. A store
-// whose directory others have put files into is opened.
+// The root of a volume, and a directory under version control, count as empty. A store with later
+// foreign files opens.
 func TestHarmlessFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "lost+found"), 0o700); err != nil {
@@ -52,8 +52,7 @@ func TestHarmlessFiles(t *testing.T) {
 	}
 }
 
-// Every name that a store gives to a file is known, so that half a store is never taken for a
-// directory of others.
+// Every name of a store's file is known, so that half a store never counts as foreign.
 func TestStoreFileNames(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, Options{Dir: dir, ReserveBytes: 1 << 20})

@@ -18,7 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// smallestDisk is the smallest disk that docs/run-the-server.md promises to work.
+// smallestDisk is the smallest disk that docs/run-the-server.md supports.
 const smallestDisk = 64 << 20
 
 // logged is a log that a test reads.
@@ -41,7 +41,7 @@ func (l *logged) count(text string) int {
 
 func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// noise is value n: size bytes that do not compress.
+// noise returns value n: size bytes that do not compress.
 func noise(n, size int) []byte {
 	value := make([]byte, size)
 	var seed [32]byte
@@ -50,8 +50,7 @@ func noise(n, size int) []byte {
 	return value
 }
 
-// itemKey is the key of item n. The keys of items that are written one after the other lie apart,
-// as those of a hashed table do.
+// itemKey returns the key of item n. Keys of successive items lie apart, as in a hashed table.
 func itemKey(n int) string { return fmt.Sprintf("item%06d", n*7919%100_003) }
 
 func putNoise(db *DB, n int) error {
@@ -79,7 +78,7 @@ func deleteAllBut(t *testing.T, db *DB, items, nth int) {
 	}
 }
 
-// awaitRoom waits until the store accepts writes again. It calls nothing that would help.
+// awaitRoom waits until the store accepts writes again, without a call that would help.
 func awaitRoom(t *testing.T, db *DB, limit time.Duration) {
 	t.Helper()
 	for ; db.Full(); time.Sleep(100 * time.Millisecond) {
@@ -89,7 +88,7 @@ func awaitRoom(t *testing.T, db *DB, limit time.Duration) {
 	}
 }
 
-// survives fills a disk, frees most of it again, and expects all as before, several times.
+// survives fills a disk and frees most of it again, several times. The store must work as before.
 func survives(t *testing.T, opts Options) {
 	t.Helper()
 	var log logged
@@ -123,7 +122,7 @@ func survives(t *testing.T, opts Options) {
 		if full, back := log.count("disk is full"), log.count("disk has room again"); full < round || full != back {
 			t.Errorf("round %d: the log says %d times that the disk is full and %d times that it has room", round, full, back)
 		}
-		for n := range 20 { // what was refused is accepted
+		for n := range 20 { // refused writes are accepted
 			if err := putNoise(db, n); err != nil || db.Full() {
 				t.Fatalf("round %d: item %d of the next: %v, full: %v", round, n, err, db.Full())
 			}
@@ -140,8 +139,7 @@ func TestFullDiskHeals(t *testing.T) {
 	survives(t, Options{FS: newSmallDisk(smallestDisk), ReserveBytes: defaultReserveBytes})
 }
 
-// A full disk of which only half was deleted heals too, whatever its size, and takes new items
-// then.
+// A full disk of which only half was deleted heals too, at any size, and then accepts new items.
 func TestHalfDeletedHeals(t *testing.T) {
 	sizes := []int64{smallestDisk, 96 << 20, 160 << 20, 256 << 20, 512 << 20}
 	if testing.Short() {
@@ -166,8 +164,8 @@ func TestHalfDeletedHeals(t *testing.T) {
 	}
 }
 
-// While the disk stays full the log says so about once a minute, and the compaction for which there
-// is no room is tried as often. Room that something else frees is noticed.
+// While the disk stays full the log reports it about once a minute, and the compaction without room
+// is tried as often. The store notices room freed by others.
 func TestStillFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
@@ -206,7 +204,7 @@ func TestStillFull(t *testing.T) {
 	})
 }
 
-// descriptors is a file system that has no file descriptor for a while.
+// descriptors is a file system that temporarily has no file descriptor.
 type descriptors struct {
 	FS
 	mu   sync.Mutex
@@ -278,8 +276,8 @@ func TestCloseWhileStalled(t *testing.T) {
 	})
 }
 
-// A reserve that cannot be made although there is room: the reason is told, and the store accepts
-// writes once it can be made.
+// If the reserve cannot be created although there is room, the reason is reported, and the store
+// accepts writes once it can be created.
 func TestReserveCannotBeMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &descriptors{FS: newSmallDisk(smallestDisk), none: func(name string) bool { return strings.HasSuffix(name, reserveName) }}
@@ -296,8 +294,8 @@ func TestReserveCannotBeMade(t *testing.T) {
 	})
 }
 
-// A store that runs out of file descriptors goes on when there are some again: flushes, compactions
-// and the log wait for them.
+// A store without file descriptors continues when there are some again: flushes, compactions and
+// the log wait for them.
 func TestOutOfDescriptors(t *testing.T) {
 	for _, c := range []struct {
 		name string

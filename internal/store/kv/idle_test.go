@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// wakeups counts how often any goroutine has become runnable: a sample, of about a quarter.
+// wakeups returns a sample, about a quarter, of how often goroutines have become runnable.
 func wakeups() (n uint64) {
 	sample := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
 	metrics.Read(sample)
@@ -17,8 +17,7 @@ func wakeups() (n uint64) {
 	return n
 }
 
-// An open store does nothing when nothing is asked of it. (Pebble's own scheduler would wake
-// 864,000 times in this day.)
+// An idle open store does nothing. (Pebble's own scheduler would wake 864,000 times in this day.)
 func TestIdleIsFree(t *testing.T) {
 	for _, d := range []Durability{Sync, Async, Memory} {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// files returns the content of each file of a directory but the lock, which Open may make.
+// files returns the content of each file of a directory except the lock, which Open may create.
 func files(t *testing.T, fs FS, dir string) map[string]string {
 	t.Helper()
 	names, err := fs.List(dir)
@@ -65,8 +65,8 @@ func copyTo(t *testing.T, fs FS, files map[string]string) {
 	}
 }
 
-// killed returns the files of a store whose process is killed after work, when nothing goes on in
-// the background: nothing is lost that was handed to the system.
+// killed returns the files of a store whose process is killed after work, without background work:
+// it loses no data passed to the system.
 func killed(t *testing.T, before map[string]string, work func(db *DB)) (after map[string]string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func killed(t *testing.T, before map[string]string, work func(db *DB)) (after ma
 }
 
 // crashed returns the files of a store whose process was killed twice, with tables and with commits
-// that only the log holds.
+// that exist only in the log.
 func crashed(t *testing.T) (files map[string]string) {
 	t.Helper()
 	for run := range 2 {
@@ -118,8 +118,8 @@ func one(t *testing.T, files map[string]string, prefix, suffix string) string {
 	return ""
 }
 
-// refused opens the files and expects a DamageError about one of them that leaves every byte as it
-// was.
+// refused opens the files and expects a DamageError about one of them. Every byte must stay
+// unchanged.
 func refused(t *testing.T, damaged map[string]string, file string) {
 	t.Helper()
 	fs := diskOf(t, damaged)
@@ -162,7 +162,7 @@ func cut(length int) func([]byte) []byte {
 
 func remove([]byte) []byte { return nil }
 
-// The files that crashed returns open, and hold all that was acknowledged.
+// The files of crashed open, and hold every acknowledged write.
 func TestCrashedOpens(t *testing.T) {
 	db, err := Open(crashOpts(diskOf(t, crashed(t))))
 	if err != nil {
@@ -176,8 +176,7 @@ func TestCrashedOpens(t *testing.T) {
 	}
 }
 
-// Finding 1: whichever byte of the MANIFEST is damaged, and wherever it is cut, the start is
-// refused and deletes nothing.
+// A MANIFEST with any damaged byte, or cut at any length, refuses the start and nothing is deleted.
 func TestDamagedManifestIsRefused(t *testing.T) {
 	files := crashed(t)
 	manifest := one(t, files, "MANIFEST-", "")
@@ -189,8 +188,8 @@ func TestDamagedManifestIsRefused(t *testing.T) {
 	refused(t, with(files, manifest, remove), manifest)
 }
 
-// Finding 2: a marker that is lost, or that names the MANIFEST before the current one, is refused
-// and deletes nothing.
+// A marker that is lost, or that names the previous MANIFEST, refuses the start and nothing is
+// deleted.
 func TestDamagedMarkerIsRefused(t *testing.T) {
 	files := crashed(t)
 	marker := one(t, files, "marker.manifest.", "")
@@ -231,8 +230,8 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	refused(t, with(files, JournalName, cut(0)), JournalName)
 }
 
-// Finding 11: a live log that is removed, or damaged in any of its commits but the last three, is
-// refused. Of the last ones only the log itself could say that they were on disk.
+// A live log that is removed, or damaged in any of its commits but the last three, refuses the
+// start. Only the log itself could prove that the last ones were on disk.
 func TestDamagedLogIsRefused(t *testing.T) {
 	files := killed(t, nil, func(db *DB) {
 		for range 60 {

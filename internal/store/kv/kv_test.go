@@ -52,7 +52,7 @@ func mustWrite(t *testing.T, db *DB, pairs ...string) {
 	}
 }
 
-// get gives the value of key, or "-" when there is none.
+// get returns the value of key, or "-" if there is none.
 func get(t *testing.T, r Reader, key string) string {
 	t.Helper()
 	value, closer, err := r.Get([]byte(key))
@@ -66,7 +66,7 @@ func get(t *testing.T, r Reader, key string) string {
 	return string(value)
 }
 
-// list gives key=value of everything in [lower, upper), where the empty string is no bound.
+// list returns key=value of everything in [lower, upper). An empty string is no bound.
 func list(t *testing.T, r Reader, lower, upper string) []string {
 	t.Helper()
 	bound := func(s string) []byte {
@@ -93,7 +93,8 @@ func equal(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// A batch is visible whole, its later operations over its earlier ones, and survives closing.
+// A batch becomes visible as a whole, its later operations over its earlier ones, and survives
+// closing.
 func TestBatch(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, Options{Dir: dir})
@@ -123,7 +124,7 @@ func TestBatch(t *testing.T) {
 	equal(t, list(t, open(t, Options{Dir: dir}), "", ""), "a=1", "c=30", "e=5")
 }
 
-// A snapshot and an iterator keep seeing what was there when they were made.
+// A snapshot and an iterator keep the state of their creation.
 func TestSnapshot(t *testing.T) {
 	db := open(t, Options{Durability: Memory})
 	mustWrite(t, db, "a=1", "b=2")
@@ -163,7 +164,7 @@ func TestIter(t *testing.T) {
 	}
 }
 
-// Options that make no sense are refused together.
+// All invalid options are reported together.
 func TestOptions(t *testing.T) {
 	_, err := Open(Options{CacheBytes: -1, MemTableBytes: 2 << 30, Durability: 7})
 	for _, want := range []string{"unknown durability 7", "missing data directory", "negative", "at most 1 GB"} {
@@ -187,7 +188,7 @@ func TestMemoryHasNoFiles(t *testing.T) {
 	}
 }
 
-// Figures move with what they count.
+// The metrics follow the work.
 func TestMetrics(t *testing.T) {
 	db := open(t, Options{Dir: t.TempDir()})
 	for i := range 100 {

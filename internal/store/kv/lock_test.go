@@ -9,11 +9,10 @@ import (
 	"testing"
 )
 
-// lockedDirEnv makes the test binary try to open a directory, and say how that went.
+// lockedDirEnv makes the test binary open a directory and report the result.
 const lockedDirEnv = "KV_TEST_LOCKED_DIR"
 
-// One directory has one owner, whatever name it goes by and whichever process asks; closing gives
-// it back.
+// One directory has one owner, under any name and in any process; closing releases it.
 func TestLock(t *testing.T) {
 	if dir := os.Getenv(lockedDirEnv); dir != "" {
 		_, err := Open(Options{Dir: dir})
@@ -58,7 +57,7 @@ func TestLockInMemory(t *testing.T) {
 	open(t, Options{FS: fs})
 }
 
-// A directory that cannot be made or used is not said to be locked.
+// A directory that cannot be created or used is not reported as locked.
 func TestUnusableDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -2,9 +2,8 @@ package kv
 
 import "testing"
 
-// A disk may keep a directory entry that was made later and lose one that was made before, where
-// nothing synced the directory in between. Whichever it keeps of a new store's files, or of those
-// that a flush makes, the directory opens.
+// Without a sync in between, a disk may keep a later directory entry and lose an earlier one. The
+// directory opens with any subset of the entries of a new store, or of a flush.
 func TestEntriesOutOfOrder(t *testing.T) {
 	for k := int64(0); k < 90; k++ {
 		for seed := range uint64(8) {
@@ -14,7 +13,7 @@ func TestEntriesOutOfOrder(t *testing.T) {
 			if db, err := Open(crashOpts(disk)); err == nil {
 				b := db.NewBatch()
 				b.Set([]byte("a"), []byte("1"))
-				_ = db.Apply(b) // whatever comes after the cut fails
+				_ = db.Apply(b) // operations after the cut fail
 				_ = b.Close()
 				_ = db.Flush()
 				_ = db.Close()

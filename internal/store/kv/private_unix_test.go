@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Only the owner can read a data directory and its files, those that an earlier mayfly left
-// readable too.
+// Only the owner can read a data directory and its files, including those that an earlier mayfly
+// left readable.
 func TestPrivateFiles(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	dir := filepath.Join(t.TempDir(), "parent", "data")
@@ -62,7 +62,7 @@ func TestPrivateFiles(t *testing.T) {
 	}
 }
 
-// The mode of a directory that was there before is its maker's choice.
+// An existing directory keeps its mode.
 func TestDirectoryModeStays(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o750); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// backlog is a store for a scheduler with compactions that wait.
+// backlog simulates a store with waiting compactions.
 type backlog struct {
 	limit, waiting int
 	asked          int // calls of the scheduler
@@ -37,7 +37,8 @@ func newTestScheduler(t *testing.T, db pebble.DBForCompaction) *scheduler {
 	return s
 }
 
-// The scheduler never exceeds the limit, and a compaction that ends makes room for one that waits.
+// The scheduler never exceeds the limit, and the end of a compaction grants its place to a waiting
+// one.
 func TestCompactionsAreLimited(t *testing.T) {
 	db := &backlog{limit: 2, waiting: 3}
 	s := newTestScheduler(t, db)
@@ -65,7 +66,7 @@ func TestCompactionsAreLimited(t *testing.T) {
 	}
 }
 
-// A pause refuses compactions and offers the free places when it ends.
+// During a pause no compaction begins. Its end grants the free places.
 func TestPausedCompactions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &backlog{limit: 1, waiting: 1}
@@ -82,7 +83,7 @@ func TestPausedCompactions(t *testing.T) {
 	})
 }
 
-// IdleIsFree: a scheduler without compactions has no timer and asks nothing.
+// IdleIsFree: without compactions the scheduler has no timer and calls nothing.
 func TestIdleSchedulerIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &backlog{limit: 1, waiting: 1}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// stopped returns the files of a store that was stopped cleanly, with tables and with commits that
-// only the log holds.
+// stopped returns the files of a cleanly stopped store, with tables and with commits that exist
+// only in the log.
 func stopped(t *testing.T) map[string]string {
 	t.Helper()
 	fs := diskOf(t, crashed(t))
@@ -37,8 +37,8 @@ func stopped(t *testing.T) map[string]string {
 	return files
 }
 
-// After a clean stop every file that is missing, shorter or unknown is refused, and so is every
-// change of a file other than a table; the content of tables is for `mayfly check`.
+// After a clean stop a missing, shorter or unknown file refuses the start, and so does any change
+// of a file other than a table. `mayfly check` checks the content of tables.
 func TestSealedDirectory(t *testing.T) {
 	files := stopped(t)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -84,8 +84,8 @@ func TestSealedDirectory(t *testing.T) {
 	}
 }
 
-// The seal holds the checksum of each table, also of those that an earlier run wrote. A check finds
-// a table that was replaced by another one, each block of which is sound.
+// The seal holds the checksum of each table, including those of an earlier run. A check detects a
+// table replaced by another with sound blocks.
 func TestSealedTables(t *testing.T) {
 	sealed := func(first int) FS {
 		fs := NewMemFS()
@@ -218,7 +218,7 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// Whatever bytes a record of the MANIFEST holds, it decodes or is refused.
+// A record of the MANIFEST with arbitrary bytes decodes or is refused.
 func FuzzEdit(f *testing.F) {
 	f.Add([]byte("\x01\x1aleveldb.BytewiseComparator\x02\x04\x03\x09\x04\x0a"))
 	f.Add([]byte("\x67\x00\x05\x40\x09a\x01\x00\x00\x00\x00\x00\x00\x00\x09b\x01\x00\x00\x00\x00\x00\x00\x00\x0a\x0b\x01"))

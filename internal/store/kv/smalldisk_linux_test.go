@@ -10,7 +10,7 @@ import (
 )
 
 // realDisk returns options for a directory on a disk of so many bytes: a real one if this process
-// may mount it, else one in memory.
+// may mount it, otherwise one in memory.
 func realDisk(t *testing.T, size int64) Options {
 	t.Helper()
 	mount := t.TempDir()
@@ -26,15 +26,14 @@ func realDisk(t *testing.T, size int64) Options {
 	return Options{Dir: filepath.Join(mount, "data")}
 }
 
-// A real disk heals too, the smallest that is promised to work, and a larger one whose memtables
-// are larger.
+// A real disk heals too: the smallest supported one, and a larger one with larger memtables.
 func TestRealDiskHeals(t *testing.T) {
 	for _, size := range []int64{smallestDisk, 160 << 20} {
 		t.Run(fmt.Sprint(size>>20), func(t *testing.T) { survives(t, realDisk(t, size)) })
 	}
 }
 
-// occupied is the room that the files of a directory take on the disk, in bytes.
+// occupied returns the bytes that the files of a directory take on the disk.
 func occupied(t *testing.T, dir string) (bytes int64) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

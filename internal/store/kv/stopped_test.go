@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// stoppedStore makes a store of several tables and a log, and closes it. It returns what is in it.
+// stoppedStore creates a store of several tables and a log, closes it, and returns its content.
 func stoppedStore(t *testing.T, keys int) (FS, map[string]string) {
 	t.Helper()
 	fs := NewMemFS()
@@ -139,8 +139,8 @@ func readStopped(t *testing.T, fs FS) (got map[string]string, lost []Damage) {
 	return got, lost
 }
 
-// TestEveryByteOfATable: a flipped bit anywhere in a table file is found, and names the file.
-// Whatever it hits, what can be read is right, or in a range that is listed.
+// TestEveryByteOfATable: a flipped bit anywhere in a table file is found, and names the file. Every
+// readable key is right, or in a listed range.
 func TestEveryByteOfATable(t *testing.T) {
 	fs, model := stoppedStore(t, 60)
 	if faults := faultsOf(t, fs); len(faults) > 0 {
@@ -251,8 +251,8 @@ func TestOpenStoppedRefuses(t *testing.T) {
 	}
 }
 
-// Another table in the place of one is left out, and all of its keys are listed: its old versions
-// could bring deleted keys back.
+// A table in the place of another is left out, and all keys of the original are listed: old
+// versions could revive deleted keys.
 func TestReadAroundAnotherTable(t *testing.T) {
 	fs, _ := stoppedStore(t, 3000)
 	other, _ := stoppedStore(t, 500)

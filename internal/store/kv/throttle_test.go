@@ -22,7 +22,7 @@ func flushes(db *DB, tables int) error {
 	return nil
 }
 
-// Writes wait while level 0 is deep and a compaction is under way. They go on when it succeeds.
+// Writes wait while level 0 is deep and a compaction is under way. They continue when it succeeds.
 func TestWritesWaitForCompactions(t *testing.T) {
 	var compacting, hold atomic.Bool
 	hold.Store(true)
@@ -66,7 +66,7 @@ func TestWritesWaitForCompactions(t *testing.T) {
 	}
 }
 
-// A damaged file in level 0, of which no compaction gets rid, does not hold writes up.
+// A damaged file in level 0, which no compaction removes, does not block writes.
 func TestWritesPassDamage(t *testing.T) {
 	var bad atomic.Value // the damaged file's name
 	opts := crashOpts(NewMemFS())
