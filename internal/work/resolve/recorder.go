@@ -38,7 +38,7 @@ const (
 const RecordedTable = "mayfly.recorded"
 
 const (
-	kept          = 24 * time.Hour
+	retention     = 24 * time.Hour
 	recordBatch   = 25 // the limit of BatchWriteItem
 	recordBodyMax = 256 << 10
 )
@@ -66,9 +66,9 @@ func (r *Recorder) Lane() *deliver.Lane {
 func (r *Recorder) Deliver(ctx context.Context, deliveries []target.Delivery) []error {
 	results := make([]error, len(deliveries))
 	for first := 0; first < len(deliveries); first += recordBatch {
-		some := deliveries[first:min(first+recordBatch, len(deliveries))]
-		if err := r.record(ctx, some); err != nil {
-			for i := range some {
+		batch := deliveries[first:min(first+recordBatch, len(deliveries))]
+		if err := r.record(ctx, batch); err != nil {
+			for i := range batch {
 				results[first+i] = err
 			}
 		}
@@ -119,7 +119,7 @@ func recordedItem(d *target.Delivery, now time.Time) map[string]types.AttributeV
 		"id":       attr.S(d.ID),
 		"time":     attr.S(d.Time.UTC().Format(time.RFC3339Nano)),
 		"recorded": attr.Seconds(now),
-		"gone":     attr.Seconds(now.Add(kept)),
+		"gone":     attr.Seconds(now.Add(retention)),
 	}
 	body := d.Body
 	if len(body) > recordBodyMax {

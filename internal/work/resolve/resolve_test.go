@@ -152,7 +152,7 @@ func TestCheck(t *testing.T) {
 	for _, want := range []string{
 		"Targets[0]: the ARN is empty", "Targets[1]: arn:a has no target", "Targets[2]: arn:a is mapped twice, also by Targets[1]",
 		`Targets[3]: "lambda:x" is neither an ARN ("arn:…") nor a pattern that begins with "*"`, "Targets[4]: the ARN is longer than 2048 bytes",
-		`Targets[6]: the name "arn:c" is also that of Targets[5]`, "Targets[7]: arn:d: Limits.Concurrency: 1001 is not between 1 and 1000",
+		`Targets[6]: the name "arn:c" is also used by Targets[5]`, "Targets[7]: arn:d: Limits.Concurrency: 1001 is not between 1 and 1000",
 		"Targets[8]: arn:e: Limits.Batch: -1 is not between 1 and 1000", "Targets[9]: arn:f: Limits.PerSecond: NaN is not between 0 and 1e+09",
 		"Targets[10]: arn:g: Limits.Timeout: 1ms is not between 10ms and 15m0s",
 	} {

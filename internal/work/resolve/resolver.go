@@ -71,20 +71,20 @@ func (r *Resolver) Resolve(arn string) (deliver.Lane, error) {
 
 // fits reports whether the pattern matches an ARN. A star stands for any characters.
 func (p *pattern) fits(arn string) bool {
-	rest, found := strings.CutPrefix(arn, p.parts[0])
+	left, found := strings.CutPrefix(arn, p.parts[0])
 	if !found {
 		return false
 	}
 	last := len(p.parts) - 1
 	// the first match is as good as any, since it leaves the longest text to the other parts
 	for _, part := range p.parts[1:last] {
-		i := strings.Index(rest, part)
+		i := strings.Index(left, part)
 		if i < 0 {
 			return false
 		}
-		rest = rest[i+len(part):]
+		left = left[i+len(part):]
 	}
-	return strings.HasSuffix(rest, p.parts[last])
+	return strings.HasSuffix(left, p.parts[last])
 }
 
 // Check returns all errors of mappings. Each begins with the place of the mapping: "Targets[0]: …".
@@ -100,13 +100,13 @@ func Check(mappings []target.Mapping) (all []error) {
 		complain(len(m.ARN) > arnMax, "the ARN is longer than %d bytes", arnMax)
 		complain(m.ARN != "" && !strings.HasPrefix(m.ARN, "arn:") && !strings.HasPrefix(m.ARN, "*"), `%q is neither an ARN ("arn:…") nor a pattern that begins with "*"`, m.ARN)
 		complain(m.Target == nil, "%s has no target", m.ARN)
-		if of, twice := seen[m.ARN]; twice {
-			complain(true, "%s is mapped twice, also by Targets[%d]", m.ARN, of)
+		if first, twice := seen[m.ARN]; twice {
+			complain(true, "%s is mapped twice, also by Targets[%d]", m.ARN, first)
 		}
 		seen[m.ARN] = i
 		name := cmp.Or(m.Name, m.ARN)
-		if of, twice := names[name]; twice && mappings[of].ARN != m.ARN {
-			complain(true, "the name %q is also that of Targets[%d]", name, of)
+		if first, twice := names[name]; twice && mappings[first].ARN != m.ARN {
+			complain(true, "the name %q is also used by Targets[%d]", name, first)
 		}
 		names[name] = i
 		if err := checkLimits(m.Limits); err != nil {

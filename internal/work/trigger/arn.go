@@ -55,8 +55,8 @@ func (o *Options) functionARN(named string) string {
 
 // functionName returns the name in a function's ARN, without a version or an alias.
 func functionName(arn string) string {
-	_, name, is := strings.Cut(arn, ":function:")
-	if !is {
+	_, name, found := strings.Cut(arn, ":function:")
+	if !found {
 		return arn
 	}
 	name, _, _ = strings.Cut(name, ":")

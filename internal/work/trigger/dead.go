@@ -52,7 +52,7 @@ type responseContext struct {
 // trigger has a destination on failure, it also receives an invocation record. The records are done
 // when both are durable.
 func (l *lane) giveUp(ctx context.Context, p *part, condition string) {
-	l.log.Warn("records were given up", "condition", condition, "records", len(p.entries), "first", p.entries[0].sequence, "error", p.last)
+	l.log.Warn("records were abandoned", "condition", condition, "records", len(p.entries), "first", p.entries[0].sequence, "error", p.last)
 	var left atomic.Int32
 	left.Store(1)
 	buried := make(chan struct{})
@@ -90,9 +90,9 @@ func (p *part) reason(condition string) deliver.Failure {
 }
 
 // notice returns the delivery of an invocation record.
-func (l *lane) notice(of target.Delivery, p *part, condition string) target.Delivery {
+func (l *lane) notice(batch target.Delivery, p *part, condition string) target.Delivery {
 	now := l.o.Clock.Now().UTC()
-	id := hash(of.ID, condition)
+	id := hash(batch.ID, condition)
 	raw, _ := hex.DecodeString(id)
 	first, last := p.entries[0], p.entries[len(p.entries)-1]
 	r := invocationRecord{Version: "1.0", Timestamp: now.Format("2006-01-02T15:04:05.000Z")}
@@ -110,7 +110,7 @@ func (l *lane) notice(of target.Delivery, p *part, condition string) target.Deli
 	r.Batch.StartSequence, r.Batch.EndSequence = first.sequence, last.sequence
 	r.Batch.FirstArrival, r.Batch.LastArrival = first.written.UTC().Format(time.RFC3339), last.written.UTC().Format(time.RFC3339)
 	if strings.HasPrefix(l.onFailure, "arn:aws:s3:") {
-		r.Payload = string(of.Body)
+		r.Payload = string(batch.Body)
 	}
 	body, _ := json.Marshal(r)
 	reason := p.reason(condition)

@@ -152,7 +152,7 @@ func (l *lane) judge(p *part, err error) failure {
 	}
 	e := target.AsError(err)
 	return failure{
-		counts: p.function != nil || !e.Throttled && !l.asks(), hopeless: e.Permanent, after: e.After, result: resultProblem,
+		counts: p.function != nil || !e.Throttled && !l.isFunction(), hopeless: e.Permanent, after: e.After, result: resultProblem,
 	}
 }
 
@@ -165,14 +165,14 @@ func missingTarget(err error) bool {
 	return errors.Is(err, deliver.ErrUnmapped) || e.Permanent && e.Code == codeNotFound
 }
 
-// asks reports whether the target is a function, which may fail before it runs.
-func (l *lane) asks() bool {
+// isFunction reports whether the target is a function, which may fail before it runs.
+func (l *lane) isFunction() bool {
 	to, err := l.o.Resolver.Resolve(l.target)
 	if err != nil {
 		return false
 	}
-	_, asks := to.Target.(target.Invoker)
-	return asks
+	_, invoker := to.Target.(target.Invoker)
+	return invoker
 }
 
 func finish(entries []entry) {

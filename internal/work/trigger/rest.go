@@ -12,9 +12,9 @@ type rests struct {
 	tell func(until time.Time) // receives the instant; zero: the rest is over
 	mu   struct {
 		sync.Mutex
-		busy    int // lanes with a worker
-		waiting map[*lane]time.Time
-		told    time.Time
+		busy      int // lanes with a worker
+		waiting   map[*lane]time.Time
+		announced time.Time // last passed to tell
 	}
 }
 
@@ -59,8 +59,8 @@ func (r *rests) tellLocked() {
 			}
 		}
 	}
-	if !until.Equal(r.mu.told) {
-		r.mu.told = until
+	if !until.Equal(r.mu.announced) {
+		r.mu.announced = until
 		r.tell(until)
 	}
 }

@@ -27,11 +27,11 @@ type run struct {
 	over     atomic.Bool // its stream has ended
 	// closed when the database has registered the consumer, or need not: the stream is missing, or
 	// the database is another process
-	held    chan struct{}
-	holding sync.Once
-	reading string         // ARN of the current stream
-	ends    sync.WaitGroup // of all lanes
-	mu      struct {
+	registered chan struct{}
+	once       sync.Once
+	reading    string         // ARN of the current stream
+	ends       sync.WaitGroup // of all lanes
+	mu         struct {
 		sync.Mutex
 		shards map[string]*shard
 		result string // as last written: of the last batch, or the reason why no batches come
@@ -41,20 +41,20 @@ type run struct {
 func newRun(t *Triggers, p *plan, revision int64, cancel context.CancelFunc) *run {
 	r := &run{plan: p, o: &t.o, triggers: t, revision: revision, cancel: cancel, log: t.o.Logger.With("trigger", p.id)}
 	r.mu.shards = map[string]*shard{}
-	r.held = make(chan struct{})
+	r.registered = make(chan struct{})
 	if t.o.Registry.Register == nil {
-		r.hold()
+		r.noteRegistered()
 	}
 	return r
 }
 
-// hold records that the database has registered the consumer, or need not.
-func (r *run) hold() { r.holding.Do(func() { close(r.held) }) }
+// noteRegistered records that the database has registered the consumer, or need not.
+func (r *run) noteRegistered() { r.once.Do(func() { close(r.registered) }) }
 
-// isHeld reports whether hold was called.
-func (r *run) isHeld() bool {
+// isRegistered reports whether noteRegistered was called.
+func (r *run) isRegistered() bool {
 	select {
-	case <-r.held:
+	case <-r.registered:
 		return true
 	default:
 		return false
@@ -68,7 +68,7 @@ const windowRecords = 10_000
 func (r *run) newConsumer(stream string, start deliver.Start) *deliver.Consumer {
 	return &deliver.Consumer{
 		Name: consumerName(r.id), StreamARN: stream, Start: start, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
-		Registry: r.o.Registry.Notify(r.hold), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
+		Registry: r.o.Registry.Notify(r.noteRegistered), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
 		Lost: func(shard string) {
 			r.log.Error("records were lost: they were trimmed before they were read", "shard", shard)
 		},
@@ -77,7 +77,7 @@ func (r *run) newConsumer(stream string, start deliver.Start) *deliver.Consumer 
 
 // run reads the stream until ctx is done, and then each following stream of its table.
 func (r *run) run(ctx context.Context) {
-	defer r.hold()
+	defer r.noteRegistered()
 	if r.missed {
 		if result, err := r.triggers.missing(ctx, r.stream); err == nil && result == "" {
 			r.result(ctx, resultOK)
@@ -147,7 +147,7 @@ func (r *run) nextStream(ctx context.Context, last string) string {
 		return r.stream
 	}
 	return deliver.AwaitStream(ctx, r.o.DB, r.o.Registry, r.table, last, func(err error) {
-		r.hold()
+		r.noteRegistered()
 		deliver.LogNoStream(r.log, r.table, err)
 	})
 }
@@ -219,13 +219,13 @@ func (r *run) settle(ctx context.Context, id string) {
 	if s == nil {
 		return
 	}
-	ended := make(chan struct{})
+	drained := make(chan struct{})
 	go func() {
 		s.ends.Wait()
-		close(ended)
+		close(drained)
 	}()
 	select {
-	case <-ended:
+	case <-drained:
 		r.o.Courier.Settle(ctx, id)
 	case <-ctx.Done():
 	}

@@ -153,7 +153,7 @@ func (t *Triggers) begun(ctx context.Context) {
 	}
 	for _, r := range t.running() {
 		select {
-		case <-r.held:
+		case <-r.registered:
 		case <-ctx.Done():
 			return
 		}
@@ -175,15 +175,15 @@ func (t *Triggers) reconcile(ctx context.Context, stopped *sync.WaitGroup) error
 	if err != nil {
 		return err
 	}
-	kept := map[string]bool{}
+	stored := map[string]bool{}
 	for _, m := range all {
-		kept[m.UUID] = true
+		stored[m.UUID] = true
 		if err := t.follow(ctx, stopped, m); err != nil {
 			return err
 		}
 	}
 	for _, r := range t.running() {
-		if r.revision > 0 && !kept[r.id] {
+		if r.revision > 0 && !stored[r.id] {
 			r.cancel()
 		}
 	}
@@ -211,7 +211,7 @@ func (t *Triggers) follow(ctx context.Context, stopped *sync.WaitGroup, m *mappi
 		}
 		r = t.start(ctx, stopped, p, m.revision)
 	}
-	if m.State != stateEnabled && !(r.isHeld() && r.begun(ctx)) {
+	if m.State != stateEnabled && !(r.isRegistered() && r.begun(ctx)) {
 		clock.AfterFunc(beginAgain, t.look)
 		return nil
 	}
