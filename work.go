@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/host"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 )
 
@@ -156,8 +156,7 @@ func (w *work) switchedOff(table string) {
 		if err != nil && w.ctx.Err() == nil {
 			w.db.options.Logger.Error("a table that deliveries need could not be created again", "table", table, "error", err)
 		}
-		for pause := time.Millisecond; arn != "" && !w.db.service.HasConsumer(arn) && ctx.Err() == nil; pause = min(2*pause, time.Second) {
-			clock.Pause(pause, ctx.Done())
+		for pauses := (retry.Policy{First: time.Millisecond, Most: time.Second}).Start(); arn != "" && !w.db.service.HasConsumer(arn) && pauses.Wait(ctx); { // until the consumer has registered
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -12,7 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/guard/internal/pace"
-	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 const (
@@ -67,7 +66,7 @@ func (a *asker) scan(ctx context.Context, in *dynamodb.ScanInput) (items []map[s
 
 // again asks until there is an answer.
 func (a *asker) again(ctx context.Context, doing string, ask func() (read int, consumed *types.ConsumedCapacity, err error)) error {
-	for pause := askFirst; ; pause = min(2*pause, askMost) {
+	for pauses := (retry.Policy{First: askFirst, Most: askMost, Jitter: true}).Start(); ; pauses.Wait(ctx) {
 		if err := a.budget.Wait(ctx); err != nil {
 			return err
 		}
@@ -84,8 +83,7 @@ func (a *asker) again(ctx context.Context, doing string, ask func() (read int, c
 		}
 		a.budget.Cut()
 		a.g.observe(Event{What: Throttled, Err: err})
-		a.g.log.Warn("the endpoint does not answer; trying again", "table", a.g.o.Table, "operation", doing, "error", err, "after", pause)
-		clock.Pause(pause/2+rand.N(pause/2), ctx.Done())
+		a.g.log.Warn("the endpoint does not answer; trying again", "table", a.g.o.Table, "operation", doing, "error", err, "after", pauses.Next())
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // A batch is a transaction, because BatchWriteItem, which the published sweepers use, has no
@@ -46,7 +48,7 @@ func (g *Guard) removeAll(ctx context.Context, batch []removal) {
 func (g *Guard) sortOut(ctx context.Context, batch []removal, err error) (others []removal, sorted bool) {
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != len(batch) {
-		if throttling(err) || conflict(err) || g.problem("TransactWriteItems", err) != nil || code(err) == "" {
+		if throttling(err) || conflict(err) || g.problem("TransactWriteItems", err) != nil || retry.Code(err) == "" {
 			for _, f := range batch {
 				g.failure(ctx, f, err)
 			}

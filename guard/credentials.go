@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // All parts of guard share one identity and its permissions, and some parts would retry for ever.
@@ -114,7 +116,7 @@ func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times
 	}
 	service := middleware.GetServiceID(ctx)
 	p := notAllowed(middleware.GetOperationName(ctx), w.g.subject(service, in), err)
-	if err == nil || code(err) != "" && (p == nil || p.Code != Credentials) {
+	if err == nil || retry.Code(err) != "" && (p == nil || p.Code != Credentials) {
 		w.work(times)
 	}
 	if p == nil || isOptional(ctx) {
@@ -127,7 +129,7 @@ func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times
 // stays reports whether renewing credentials fails until a person acts: their source does not know
 // the identity, or refuses it.
 func stays(err error) bool {
-	switch code(err) {
+	switch retry.Code(err) {
 	case "AccessDenied", "AccessDeniedException", "InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch":
 		return true
 	}

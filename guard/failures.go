@@ -2,24 +2,13 @@ package guard
 
 import (
 	"errors"
-	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/target"
 )
-
-// code returns the endpoint's name of an error; "" if there was no response.
-func code(err error) string {
-	var e smithy.APIError
-	if errors.As(err, &e) {
-		return e.ErrorCode()
-	}
-	return ""
-}
 
 // throttling reports whether the endpoint wants to be asked less often.
 func throttling(err error) bool {
@@ -27,11 +16,7 @@ func throttling(err error) bool {
 	if errors.As(err, &a) {
 		return false
 	}
-	switch code(err) {
-	case "ProvisionedThroughputExceededException", "ThrottlingException", "Throttling", "RequestLimitExceeded", "TooManyRequestsException", "SlowDown", "LimitExceededException":
-		return true
-	}
-	return false
+	return retry.Classify(err) == retry.Throttled
 }
 
 // conflict reports whether another writer had the item at that moment, or the archive refused it
@@ -41,7 +26,7 @@ func conflict(err error) bool {
 	if errors.As(err, &a) {
 		return true
 	}
-	switch code(err) {
+	switch retry.Code(err) {
 	case "TransactionConflictException", "ReplicatedWriteConflictException", "TransactionInProgressException":
 		return true
 	}
@@ -55,17 +40,8 @@ func permanent(err error) bool {
 	if errors.As(err, &a) {
 		return a.cause.Permanent
 	}
-	if throttling(err) || conflict(err) {
-		return false
-	}
-	if code(err) == "ValidationException" {
-		return true
-	}
-	var answer *smithyhttp.ResponseError
-	if !errors.As(err, &answer) || code(err) == "" || answer.HTTPStatusCode() < 400 || answer.HTTPStatusCode() >= 500 {
-		return false
-	}
-	return answer.HTTPStatusCode() != http.StatusRequestTimeout && answer.HTTPStatusCode() != http.StatusTooManyRequests
+	// without a code the answer is not the endpoint's, but for example a proxy's
+	return retry.Code(err) != "" && retry.Classify(err) == retry.Permanent
 }
 
 func capacity(c *types.ConsumedCapacity) float64 {

@@ -15,6 +15,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 const (
@@ -28,8 +29,8 @@ const (
 // scans scans the table once the position in the stream is noted, so that no write falls between
 // the two, and again whenever records may have been missed.
 func (s *stream) scans(ctx context.Context, c *deliver.Consumer) error {
-	wait := begunFirst
-	for begun := false; !begun && ctx.Err() == nil; wait = min(2*wait, againMost) {
+	pauses := (retry.Policy{First: begunFirst, Most: afterFailure.Most}).Start()
+	for begun := false; !begun && ctx.Err() == nil; {
 		err := s.persist(ctx, "Query", func() (err error) {
 			begun, err = c.Begun(ctx)
 			return err
@@ -38,7 +39,7 @@ func (s *stream) scans(ctx context.Context, c *deliver.Consumer) error {
 			return err
 		}
 		if !begun {
-			clock.Pause(wait, ctx.Done())
+			pauses.Wait(ctx)
 		}
 	}
 	for done, cleaned, waited := int64(0), int64(0), s.alone; ctx.Err() == nil; {

@@ -19,6 +19,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // InitOptions describe the index that a table needs for the index strategy. DB and Table must be
@@ -315,7 +316,7 @@ func (n *initializing) describe(ctx context.Context) (d *types.TableDescription,
 // learns the table's item count.
 func (n *initializing) awaitActive(ctx context.Context, name string) error {
 	unseen := 0
-	for pause := initPollFirst; ; pause = min(2*pause, initPollMost) {
+	for pauses := (retry.Policy{First: initPollFirst, Most: initPollMost}).Start(); ; {
 		d, err := n.describe(ctx)
 		if err != nil {
 			return err
@@ -334,9 +335,8 @@ func (n *initializing) awaitActive(ctx context.Context, name string) error {
 			return &Problem{Code: NoIndex, Message: fmt.Sprintf("the index %s is being deleted", name), Next: "wait until it is deleted, or choose another name (--index)"}
 		}
 		n.progress(0, aws.ToInt64(d.ItemCount))
-		clock.Pause(pause, ctx.Done())
-		if err := ctx.Err(); err != nil {
-			return err
+		if !pauses.Wait(ctx) {
+			return ctx.Err()
 		}
 	}
 }

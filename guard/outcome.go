@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 const (
@@ -23,7 +24,7 @@ func backoff(tries int, err error) time.Duration {
 	most := min(backoffFirst<<min(tries, 12), backoffMost)
 	var a *archiveError
 	if errors.As(err, &a) {
-		most = max(most, min(2*a.cause.After, time.Hour))
+		most = max(most, min(a.cause.After*2, time.Hour))
 	}
 	return most/2 + rand.N(most/2)
 }
@@ -91,7 +92,7 @@ func (g *Guard) failure(ctx context.Context, f removal, err error) {
 func (g *Guard) giveUp(f removal, err error) {
 	now := g.local.Millis()
 	g.given.add(f.entry, now)
-	cause := code(err)
+	cause := retry.Code(err)
 	if cause == "" {
 		cause = err.Error()
 	}
@@ -109,7 +110,7 @@ func (g *Guard) giveUp(f removal, err error) {
 
 // notNow logs a transient failure of a removal, once a minute for each cause.
 func (g *Guard) notNow(f removal, err error) {
-	cause := code(err)
+	cause := retry.Code(err)
 	if cause == "" {
 		cause = "no answer"
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // Problem is the reason why guarding is impossible or no longer possible, in words for the
@@ -61,7 +63,7 @@ func (g *Guard) problem(doing string, err error) *Problem {
 	if p := notAllowed(doing, g.o.Table, err); p != nil {
 		return p
 	}
-	if code(err) == "ResourceNotFoundException" {
+	if retry.Code(err) == "ResourceNotFoundException" {
 		what := fmt.Sprintf("table %q, or an index or stream of it,", g.o.Table)
 		if strings.HasPrefix(doing, "Describe") {
 			what = fmt.Sprintf("table %q", g.o.Table)
@@ -75,7 +77,7 @@ func (g *Guard) problem(doing string, err error) *Problem {
 // notAllowed returns the problem if the endpoint rejects the credentials, or forbids a call with
 // them; else nil.
 func notAllowed(operation, on string, err error) *Problem {
-	switch code(err) {
+	switch retry.Code(err) {
 	case "AccessDeniedException", "AccessDenied", "NotAuthorized":
 		return &Problem{Code: AccessDenied, Message: fmt.Sprintf("the credentials do not allow %s on %s", operation, on),
 			Next: "allow the action in the IAM policy; docs/guard.md lists what guard needs", Err: err}
@@ -91,7 +93,7 @@ func notAllowed(operation, on string, err error) *Problem {
 
 // hasExpired reports whether the endpoint has rejected the credentials as expired.
 func hasExpired(err error) bool {
-	switch code(err) {
+	switch retry.Code(err) {
 	case "ExpiredTokenException", "ExpiredToken", "RequestExpired":
 		return true
 	}

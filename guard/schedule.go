@@ -19,6 +19,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // The schedule strategy follows the table's stream and keeps one schedule per item at an
@@ -159,7 +160,7 @@ func streamLabel(arn string) string { return arn[strings.LastIndexByte(arn, '/')
 
 // begun waits until a consumer has noted its first position.
 func (x *scheduling) begun(ctx context.Context, c *deliver.Consumer) error {
-	for wait := begunFirst; ; wait = min(2*wait, schedulePauses) {
+	for pauses := (retry.Policy{First: begunFirst, Most: schedulePauses}).Start(); ; pauses.Wait(ctx) {
 		is := false
 		err := x.ask(ctx, "Query", func() (err error) {
 			is, err = c.Begun(ctx)
@@ -168,7 +169,6 @@ func (x *scheduling) begun(ctx context.Context, c *deliver.Consumer) error {
 		if is || err != nil {
 			return err
 		}
-		clock.Pause(wait, ctx.Done())
 	}
 }
 

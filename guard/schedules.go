@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // schedules maintains the schedules of a table's items at an EventBridge Scheduler. Each item with
@@ -360,7 +360,7 @@ func isNotFound(err error) bool {
 // ask retries a call until there is a response. It returns errors for conflicts and missing
 // schedules as they are, and permanent errors as a *Problem.
 func (s *schedules) ask(ctx context.Context, operation string, call func() error) error {
-	for pause := schedulePause; ; pause = min(2*pause, schedulePauses) {
+	for pauses := (retry.Policy{First: schedulePause, Most: schedulePauses, Jitter: true}).Start(); ; pauses.Wait(ctx) {
 		err := call()
 		if err == nil || isConflict(err) || isNotFound(err) {
 			return err
@@ -372,10 +372,9 @@ func (s *schedules) ask(ctx context.Context, operation string, call func() error
 			return p
 		}
 		s.g.observe(Event{What: Throttled, Err: err})
-		if pause >= scheduleLogged {
-			s.g.log.Warn("no answer; trying again", "table", s.g.o.Table, "operation", operation, "error", err, "after", pause)
+		if pauses.Next() >= scheduleLogged {
+			s.g.log.Warn("no answer; trying again", "table", s.g.o.Table, "operation", operation, "error", err, "after", pauses.Next())
 		}
-		clock.Pause(pause/2+rand.N(pause/2), ctx.Done())
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // stream follows the table's stream.
@@ -67,12 +68,12 @@ const (
 	// inbox.
 	margin = 1_000
 
-	againFirst = 50 * time.Millisecond
-	againMost  = 5 * time.Second
-
 	// between two checks that the table and its stream are still the same
 	tableEvery = 10 * time.Second
 )
+
+// afterFailure is how soon a deadline table that failed is asked again.
+var afterFailure = retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
 func newStream(g *Guard) strategy {
 	s := &stream{g: g, ask: &asker{g, pace.NewBudget(g.o.MaxRCU)}, local: g.o.Deadlines != g.o.DB, every: g.o.Lease + g.o.Lease/4, rescan: make(chan struct{}, 1)}
@@ -317,7 +318,7 @@ func (s *stream) problem(doing string, err error) *Problem {
 // persist retries an operation on the deadline table with growing pauses. It returns only ctx's
 // error, lease.ErrLost and problems.
 func (s *stream) persist(ctx context.Context, doing string, do func() error) error {
-	for wait := againFirst; ; wait = min(2*wait, againMost) {
+	for pauses := afterFailure.Start(); ; pauses.Wait(ctx) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -329,8 +330,7 @@ func (s *stream) persist(ctx context.Context, doing string, do func() error) err
 			if p := s.problem(doing+" on "+deadlinesTable, err); p != nil {
 				return p
 			}
-			s.g.log.Warn("the deadline table does not answer; trying again", "doing", doing, "error", err, "after", wait)
+			s.g.log.Warn("the deadline table does not answer; trying again", "doing", doing, "error", err, "after", pauses.Next())
 		}
-		clock.Pause(wait, ctx.Done())
 	}
 }

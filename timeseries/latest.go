@@ -68,7 +68,7 @@ func (r *Reader) latestOf(ctx context.Context, devices []string) (samples []Samp
 	for i, device := range devices {
 		keys[i] = item{attrDevice: attr.S(device)}
 	}
-	again := newRetry(readFor)
+	again := patience(readFor).Start()
 	for {
 		var out *dynamodb.BatchGetItemOutput
 		err := patiently(ctx, readFor, func() (err error) {
@@ -87,9 +87,9 @@ func (r *Reader) latestOf(ctx context.Context, devices []string) (samples []Samp
 			return samples, nil
 		}
 		if len(out.Responses[table]) > 0 {
-			again.restart()
+			again.Ease()
 		}
-		if !again.wait(ctx) {
+		if !again.Wait(ctx) {
 			return nil, errors.Join(errors.New("read the latest samples: the endpoint leaves keys unprocessed, as its capacity is used up"), ctx.Err())
 		}
 	}

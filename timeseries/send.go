@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 const (
@@ -47,7 +46,7 @@ func (w *Writer) send(batch []*entry) {
 // sendRequests writes up to a batch, and calls done with the outcome of parts of it.
 func (w *Writer) sendRequests(left []types.WriteRequest, done func([]types.WriteRequest, error)) {
 	table := w.series.spec.Table
-	again := newRetry(w.o.RetryFor)
+	again := patience(w.o.RetryFor).Start()
 	for {
 		out, err := w.series.db.BatchWriteItem(w.ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: left}})
 		switch {
@@ -58,7 +57,7 @@ func (w *Writer) sendRequests(left []types.WriteRequest, done func([]types.Write
 			rest := out.UnprocessedItems[table]
 			if len(rest) < len(left) {
 				done(without(left, rest), nil)
-				again.restart() // some progress
+				again.Ease() // some progress
 			}
 			left, err = rest, errors.New("the endpoint leaves items unprocessed, as its capacity is used up")
 			w.noteThrottled(left)
@@ -71,10 +70,10 @@ func (w *Writer) sendRequests(left []types.WriteRequest, done func([]types.Write
 		case permanent(err):
 			done(left, err)
 			return
-		case throttled(err):
+		case retry.Classify(err) == retry.Throttled:
 			w.noteThrottled(left)
 		}
-		if !again.wait(w.ctx) {
+		if !again.Wait(w.ctx) {
 			done(left, fmt.Errorf("tried again for %s: %w", w.o.RetryFor, err))
 			return
 		}
@@ -121,47 +120,10 @@ func units(it item) float64 {
 	return float64(size/1024 + 1)
 }
 
-// retry waits between attempts, for longer each time, with chance so that many who fail together do not come again together.
-type retry struct {
-	most    time.Duration
-	elapsed clock.Elapsed
-	next    time.Duration
-}
-
-func newRetry(most time.Duration) *retry {
-	return &retry{most: most, elapsed: clock.Stopwatch(), next: backoffFirst}
-}
-
-// restart counts the time anew: something has been done. The next pause is no longer than the last one.
-func (r *retry) restart() {
-	r.elapsed = clock.Stopwatch()
-	r.next = max(r.next/2, backoffFirst)
-}
-
-// wait pauses, and reports whether to try again.
-func (r *retry) wait(ctx context.Context) bool {
-	if r.elapsed() >= r.most {
-		return false
-	}
-	clock.Pause(min(r.next/2+rand.N(r.next), r.most), ctx.Done())
-	r.next = min(2*r.next, backoffMost)
-	return ctx.Err() == nil
-}
-
-// passing are the codes of errors that are over after a while.
-var passing = map[string]bool{
-	"ProvisionedThroughputExceededException": true, "ThrottlingException": true, "RequestLimitExceeded": true, "Throttling": true,
-	"InternalServerError": true, "InternalFailure": true, "ServiceUnavailable": true, "ServiceUnavailableException": true,
-	"TransactionInProgressException": true, "LimitExceededException": true,
-}
-
-// permanent reports whether trying again is of no use: the endpoint has said no, and not that it is busy.
+// permanent reports whether another attempt is of no use: the request is refused, or its caller has
+// given up.
 func permanent(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return true
-	}
-	var e smithy.APIError
-	return errors.As(err, &e) && !passing[e.ErrorCode()]
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || retry.Classify(err) == retry.Permanent
 }
 
 func isValidation(err error) bool {
@@ -169,27 +131,21 @@ func isValidation(err error) bool {
 	return errors.As(err, &e) && e.ErrorCode() == "ValidationException"
 }
 
-func throttled(err error) bool {
-	var e smithy.APIError
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.ErrorCode() {
-	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "Throttling":
-		return true
-	}
-	return false
+// patience returns the policy of calls that are repeated for as long as most. Jitter keeps many that
+// fail together from returning together.
+func patience(most time.Duration) retry.Policy {
+	return retry.Policy{First: backoffFirst, Most: backoffMost, Jitter: true, For: most}
 }
 
 // patiently makes a call until it is done, fails for good, or the time is up.
 func patiently(ctx context.Context, most time.Duration, do func() error) error {
-	again := newRetry(most)
-	for {
+	return retry.Until(ctx, nil, patience(most), "", func() error {
 		err := do()
-		if err == nil || permanent(err) || !again.wait(ctx) {
-			return err
+		if err != nil && permanent(err) {
+			return retry.Final(err)
 		}
-	}
+		return err
+	})
 }
 
 // readFor is the time during which a failing read is retried.

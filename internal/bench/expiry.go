@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // expiryExperiment lets the items of a table expire and watches how late that is, and what it does to other calls.
@@ -298,9 +300,9 @@ const (
 // awaitDrained asks how many items have expired until all have, ever more seldom: each time the server counts its backlog, which
 // is work beside the drain. The rate is that of the last look before the end, or of the first one if that is the end.
 func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) {
-	for wait := drainPollFirst; s.metrics; wait = min(2*wait, drainPollLast) {
-		if err := pause(ctx, wait); err != nil {
-			return perS, err
+	for pauses := (retry.Policy{First: drainPollFirst, Most: drainPollLast}).Start(); s.metrics; {
+		if !pauses.Wait(ctx) {
+			return perS, ctx.Err()
 		}
 		asked := time.Now()
 		now, _, err := s.endpoint.scrape(ctx)

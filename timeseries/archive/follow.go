@@ -19,6 +19,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
@@ -258,7 +259,7 @@ func (f *follower) flush(g *gathering) error {
 	first, last := g.rows[0].sequence, g.rows[len(g.rows)-1].sequence
 	for day, rows := range days {
 		name := fmt.Sprintf("%s%s%s-%s-%s.parquet", dayDir(day), expired, fileShard(g.shard), first, last)
-		for wait := againFirst; ; wait = min(2*wait, againMost) {
+		for pauses := (retry.Policy{First: againFirst, Most: againMost}).Start(); ; pauses.Wait(g.ctx) {
 			if err := g.ctx.Err(); err != nil {
 				return err
 			}
@@ -267,7 +268,6 @@ func (f *follower) flush(g *gathering) error {
 				break
 			}
 			f.o.Logger.Warn("archiving expired samples failed; trying again", "error", err)
-			clock.Pause(wait, g.ctx.Done())
 		}
 		g.covered = append(g.covered, stretch{day, first, last})
 		if f.o.Archived != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
@@ -52,12 +53,13 @@ const (
 	rebalanceLimit = 3 * time.Minute
 	commitLimit    = 10 * time.Second
 	// a broker's wait for records, unless Client has another
-	fetchFor   = 500 * time.Millisecond
-	lookEvery  = 250 * time.Millisecond // between checks for UntilCaughtUp
-	againFirst = 100 * time.Millisecond
-	againMost  = 5 * time.Second
-	goneAfter  = 5 // consecutive checks without the topic
+	fetchFor  = 500 * time.Millisecond
+	lookEvery = 250 * time.Millisecond // between checks for UntilCaughtUp
+	goneAfter = 5                      // consecutive checks without the topic
 )
+
+// afterFailure is how soon brokers that failed are asked again.
+var afterFailure = retry.Policy{First: 100 * time.Millisecond, Most: 5 * time.Second}
 
 // ErrNoTopic reports that the brokers do not have the topic, or no longer.
 var ErrNoTopic = errors.New("topic not found")
@@ -95,16 +97,15 @@ func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 		return err
 	}
 	defer in.ask.close()
-	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
+	for pauses := afterFailure.Start(); ctx.Err() == nil; pauses.Wait(ctx) {
 		ran := clock.Stopwatch()
 		err := in.session(ctx)
 		if !errors.Is(err, errAgain) {
 			return err
 		}
-		if ran() > againMost {
-			wait = againFirst
+		if ran() > afterFailure.Most {
+			pauses.Reset()
 		}
-		clock.Pause(wait, ctx.Done())
 	}
 	return nil
 }
@@ -169,7 +170,7 @@ func (in *ingesting) session(ctx context.Context) error {
 		return fmt.Errorf("the client of Kafka: %w", err)
 	}
 	defer client.CloseAllowingRebalance()
-	for wait := againFirst; ctx.Err() == nil; {
+	for pauses := afterFailure.Start(); ctx.Err() == nil; {
 		fetches := in.poll(ctx, client)
 		in.quiet = len(fetches) == 0
 		err := in.batch(ctx, client, fetches)
@@ -180,13 +181,12 @@ func (in *ingesting) session(ctx context.Context) error {
 		var passing *passingError
 		switch {
 		case errors.As(err, &passing):
-			in.o.Logger.Warn("reading records failed; trying again", "topic", in.o.Topic, "error", passing.error, "after", wait)
-			clock.Pause(wait, ctx.Done())
-			wait = min(2*wait, againMost)
+			in.o.Logger.Warn("reading records failed; trying again", "topic", in.o.Topic, "error", passing.error, "after", pauses.Next())
+			pauses.Wait(ctx)
 		case err != nil:
 			return err
 		default:
-			wait = againFirst
+			pauses.Reset()
 		}
 		if done, err := in.caughtUp(ctx); err != nil || done {
 			return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
@@ -27,13 +27,13 @@ type reader struct {
 	unsaved  bool    // records lie between the saved checkpoint and the current one
 	iterator *string // nil: request one
 	ended    bool    // the shard is finished
-	wait     time.Duration
+	pauses   *retry.Backoff
 }
 
 // shard reads a shard until its end, until ctx is done, or with UntilCaughtUp until it has caught
 // up.
 func (in *ingesting) shard(ctx context.Context, l *lease.Lease) error {
-	r := &reader{ingesting: in, lease: l, written: l.Checkpoint(), since: clock.Stopwatch(), wait: againFirst}
+	r := &reader{ingesting: in, lease: l, written: l.Checkpoint(), since: clock.Stopwatch(), pauses: retry.Policy{First: againFirst, Most: againMost, Jitter: true}.Start()}
 	at, ok := readCheckpoint(l.Checkpoint())
 	if !ok {
 		in.o.Logger.Warn("the checkpoint of a shard is damaged; it is read from its beginning", "shard", l.Shard(), "checkpoint", l.Checkpoint())
@@ -79,7 +79,7 @@ func (r *reader) persist(ctx context.Context, do func(context.Context) error) er
 		var expired *types.ExpiredIteratorException
 		switch {
 		case err == nil:
-			r.wait = againFirst
+			r.pauses.Reset()
 			return nil
 		case ctx.Err() != nil:
 			return nil
@@ -90,10 +90,8 @@ func (r *reader) persist(ctx context.Context, do func(context.Context) error) er
 			clock.Pause(callsPause, ctx.Done())
 			continue
 		}
-		pause := r.wait/2 + rand.N(r.wait) // with chance, so that those that share a limit do not come again together
-		r.o.Logger.Warn("reading a shard failed; trying again", "shard", r.lease.Shard(), "error", err, "after", pause)
-		clock.Pause(pause, ctx.Done())
-		r.wait = min(2*r.wait, againMost)
+		r.o.Logger.Warn("reading a shard failed; trying again", "shard", r.lease.Shard(), "error", err, "after", r.pauses.Next())
+		r.pauses.Wait(ctx)
 	}
 }
 

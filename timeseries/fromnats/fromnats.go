@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
@@ -137,20 +138,19 @@ func Ingest(ctx context.Context, consumer jetstream.Consumer, r *timeseries.Rece
 		o.Acknowledged = func() {}
 	}
 	in := &ingesting{consumer: consumer, r: r, o: o, busy: true}
-	for wait := againFirst; ctx.Err() == nil; {
+	for pauses := (retry.Policy{First: againFirst, Most: againMost}).Start(); ctx.Err() == nil; {
 		done, err := in.batch(ctx)
 		var passing *passingError
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.As(err, &passing):
-			o.Logger.Warn("reading messages failed; trying again", "error", passing.error, "after", wait)
-			clock.Pause(wait, ctx.Done())
-			wait = min(2*wait, againMost)
+			o.Logger.Warn("reading messages failed; trying again", "error", passing.error, "after", pauses.Next())
+			pauses.Wait(ctx)
 		case err != nil || done:
 			return err
 		default:
-			wait = againFirst
+			pauses.Reset()
 		}
 	}
 	return nil

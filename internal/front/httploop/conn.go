@@ -206,7 +206,7 @@ func (c *conn) makeRoom() {
 	case len(pending) == 0 && len(c.in) > roomKept:
 		c.in = make([]byte, roomMin)
 	case len(pending) == len(c.in):
-		c.in = make([]byte, min(2*len(c.in), max(c.head.size+c.head.length, headMax)))
+		c.in = make([]byte, min(len(c.in)*2, max(c.head.size+c.head.length, headMax)))
 	}
 	c.end = copy(c.in, pending)
 	c.start = 0

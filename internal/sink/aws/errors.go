@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -29,13 +28,6 @@ const (
 	codeUnknown     = "UnknownError" // as the SDK says
 	codeBehind      = "EarlierDeliveryFailed"
 )
-
-// passing are codes of the 4xx kind that another attempt can mend.
-var passing = []string{
-	"RequestTimeout", "RequestTimeoutException", "RequestTimeTooSkewed", "RequestExpired", "ExpiredToken", "ExpiredTokenException", // the next attempt is signed anew
-	"ResourceConflictException", "SnapStartNotReadyException", "ResourceNotReadyException", // the function is being made or changed
-	"ConcurrentAccess", "ConcurrentModificationException",
-}
 
 // retryAfterMax bounds what a Retry-After header can ask for.
 const retryAfterMax = 15 * time.Minute
@@ -92,28 +84,12 @@ func answered(api smithy.APIError, status int, after time.Duration, cause error)
 		// Something answered that is not the service: a proxy, or another program at that address.
 		e.Code, e.Message = codeUnknown, fmt.Sprintf("HTTP %d with an unknown error; check that the endpoint belongs to this service", status)
 	}
-	e.Throttled = throttled(e.Code, status)
-	e.Permanent = !e.Throttled && clientFault(api, status) && !slices.Contains(passing, e.Code) && status != http.StatusRequestTimeout
+	if status == 0 && api.ErrorFault() == smithy.FaultClient {
+		status = http.StatusBadRequest
+	}
+	class := retry.ClassifyCode(e.Code, status)
+	e.Throttled, e.Permanent = class == retry.Throttled, class == retry.Permanent
 	return e
-}
-
-// throttled knows the codes by which services say that they have too much to do.
-func throttled(code string, status int) bool {
-	if _, known := retry.DefaultThrottleErrorCodes[code]; known || status == http.StatusTooManyRequests {
-		return true
-	}
-	switch code {
-	case "KMSThrottlingException", "KmsThrottled", "EC2ThrottledException", "OverLimit", "ThrottledException", "RequestThrottled", "Throttled":
-		return true
-	}
-	return false
-}
-
-func clientFault(api smithy.APIError, status int) bool {
-	if status == 0 {
-		return api.ErrorFault() == smithy.FaultClient
-	}
-	return status >= 400 && status < 500
 }
 
 // invalidMessage is what the SDK's check of an input says, without the operation before it.
@@ -139,8 +115,11 @@ func retryAfter(response *smithyhttp.ResponseError) time.Duration {
 
 // entryFailure is the failure of one entry of a batch call that was answered with success.
 func entryFailure(code, message string, permanent bool) error {
-	busy := throttled(code, 0)
-	return &target.Error{Code: code, Message: message, Throttled: busy, Permanent: permanent && !busy && !slices.Contains(passing, code)}
+	class := retry.ClassifyCode(code, 0)
+	if permanent {
+		class = retry.ClassifyCode(code, http.StatusBadRequest)
+	}
+	return &target.Error{Code: code, Message: message, Throttled: class == retry.Throttled, Permanent: class == retry.Permanent}
 }
 
 // sharedFault says whether a permanent failure of a batch call is one of everything in the batch (the queue is gone, the caller may not) and not of an entry.

@@ -13,10 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/template"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -289,14 +289,5 @@ func (r *rule) delivery(key string, due time.Time, input []byte) target.Delivery
 
 // persist calls do until it succeeds or ctx is done.
 func (r *rule) persist(ctx context.Context, what string, do func() error) {
-	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
-		err := do()
-		if err == nil {
-			return
-		}
-		if ctx.Err() == nil {
-			r.log.Warn("failed; trying again", "what", what, "error", err, "after", wait)
-		}
-		clock.Pause(wait, ctx.Done())
-	}
+	_ = retry.Until(ctx, r.log, afterFailure, what, do) // it ends only with ctx
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/template"
 	"github.com/mayflydb/mayfly/internal/work/timer"
 )
@@ -104,10 +105,8 @@ func (h *held) wait(ctx context.Context) {
 	}
 }
 
-const (
-	againFirst = 50 * time.Millisecond // first pause before another call to a failing endpoint
-	againMost  = 10 * time.Second
-)
+// afterFailure is how soon an endpoint that failed is asked again.
+var afterFailure = retry.Policy{First: 50 * time.Millisecond, Most: 10 * time.Second}
 
 // rule is a running rule.
 type rule struct {

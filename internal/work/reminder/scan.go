@@ -54,7 +54,7 @@ func begun(ctx context.Context, consumer *deliver.Consumer) error {
 		if begun || err != nil {
 			return err
 		}
-		clock.Pause(againFirst/10, ctx.Done())
+		clock.Pause(afterFailure.First/10, ctx.Done())
 	}
 	return ctx.Err()
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // run is a running trigger.
@@ -155,7 +155,7 @@ func (r *run) nextStream(ctx context.Context, last string) string {
 // awaitAgain waits until an ended stream can be read again, at an endpoint that had lost it for a
 // while. It returns false if ctx is done. Meanwhile the mapping's result names the problem.
 func (r *run) awaitAgain(ctx context.Context) bool {
-	for wait := againFirst; ctx.Err() == nil; wait = min(2*wait, againMost) {
+	for pauses := whileMissing.Start(); ctx.Err() == nil; {
 		var changed <-chan struct{}
 		if r.o.Registry.Changed != nil {
 			changed = r.o.Registry.Changed()
@@ -163,13 +163,13 @@ func (r *run) awaitAgain(ctx context.Context) bool {
 		result, err := r.triggers.missing(ctx, r.stream)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			r.log.Warn("looking for the stream failed; trying again", "stream", r.stream, "error", err, "after", wait)
+			r.log.Warn("looking for the stream failed; trying again", "stream", r.stream, "error", err, "after", pauses.Next())
 		case err == nil && result == "":
 			r.result(ctx, resultOK)
 			return true
 		}
 		if changed == nil || err != nil || !r.result(ctx, result) {
-			clock.Pause(wait, ctx.Done())
+			pauses.Wait(ctx)
 			continue
 		}
 		select {
@@ -180,11 +180,8 @@ func (r *run) awaitAgain(ctx context.Context) bool {
 	return false
 }
 
-// Real time between looks for a stream.
-const (
-	againFirst = time.Second
-	againMost  = time.Minute
-)
+// whileMissing is how soon a stream is looked for again.
+var whileMissing = retry.Policy{First: time.Second, Most: time.Minute}
 
 // missing returns the result of a mapping whose stream cannot be read; "" if it can.
 func (t *Triggers) missing(ctx context.Context, stream string) (result string, err error) {

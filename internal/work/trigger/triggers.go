@@ -14,6 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // Options configures triggers. DB, Streams, Clock, Resolver, Courier, Region and Account must be
@@ -131,14 +132,13 @@ func (t *Triggers) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		for wait := backoffFirst; ; wait = min(2*wait, backoffMost) {
+		for pauses := (retry.Policy{First: backoffFirst, Most: backoffMost}).Start(); ; pauses.Wait(ctx) {
 			err := t.reconcile(ctx, &stopped)
 			if err == nil || ctx.Err() != nil {
 				t.begun(ctx)
 				break
 			}
-			t.o.Logger.Warn("reading the event source mappings failed; trying again", "error", err, "after", wait)
-			clock.Pause(wait, ctx.Done())
+			t.o.Logger.Warn("reading the event source mappings failed; trying again", "error", err, "after", pauses.Next())
 		}
 	}
 }
