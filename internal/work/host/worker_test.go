@@ -102,7 +102,7 @@ func (e *endpoint) await(what string, met func() bool) {
 	}
 }
 
-// Schedules are served and fired by workers beside the endpoint; when one ends, another goes on.
+// Workers beside the endpoint serve and fire schedules; when one ends, another continues.
 func TestSchedules(t *testing.T) {
 	e := newEndpoint(t)
 	first, stopFirst := e.run("first", nil)
@@ -135,7 +135,8 @@ func TestSchedules(t *testing.T) {
 	e.await("firings of the second worker", func() bool { return e.by("second") >= 5 })
 }
 
-// Workers share the shards of a trigger, and each record is delivered, whoever comes and goes.
+// Workers share the shards of a trigger, and each record is delivered although workers start and
+// stop.
 func TestTriggers(t *testing.T) {
 	e := newEndpoint(t)
 	_, err := e.DynamoDB().CreateTable(t.Context(), &dynamodb.CreateTableInput{

@@ -25,12 +25,12 @@ import (
 
 var nowhere = target.Func(func(context.Context, target.Delivery) error { return nil })
 
-// mapping is of an ARN, under the name that shows which was found.
+// mapping returns a mapping of an ARN, whose name shows that it was found.
 func mapping(arn string) target.Mapping {
 	return target.Mapping{ARN: arn, Target: nowhere, Name: "→ " + arn}
 }
 
-// The most specific mapping counts, whatever the order in which they are given.
+// The most specific mapping counts, whatever the order of the list.
 func TestMostSpecific(t *testing.T) {
 	const function = "arn:aws:lambda:us-east-1:000000000000:function:"
 	r := resolve.New([]target.Mapping{
@@ -51,7 +51,7 @@ func TestMostSpecific(t *testing.T) {
 		"":                                             "→ *",
 	} {
 		lane, err := r.Resolve(arn)
-		if strings.Contains(want, "*") { // a pattern's ARNs have a lane each, until there are too many
+		if strings.Contains(want, "*") { // each ARN of a pattern has its own lane, up to a limit
 			if lane.Name != want+" "+arn {
 				t.Errorf("%s: the lane %q", arn, lane.Name)
 			}
@@ -63,7 +63,7 @@ func TestMostSpecific(t *testing.T) {
 	}
 }
 
-// Of the places that one pattern stands for, one that hangs does not delay another.
+// A target that hangs does not delay other targets of the same pattern.
 func TestDeadAmongMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := mayfly.Open("", mayfly.Options{Frozen: true})
@@ -96,7 +96,8 @@ func TestDeadAmongMany(t *testing.T) {
 			}
 			select {
 			case <-done:
-			case <-time.After(3 * time.Second): // before anything is parked because it waits for too long
+			// before a delivery is parked because it waits too long
+			case <-time.After(3 * time.Second):
 				t.Error("what is alive got nothing")
 			}
 		}
@@ -137,7 +138,7 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-// All that is wrong is said at once.
+// All errors are reported together.
 func TestCheck(t *testing.T) {
 	good := []target.Mapping{mapping("arn:a"), {ARN: "*", Target: nowhere, Limits: target.Limits{Concurrency: 1000, Batch: 1, PerSecond: 0.1, Timeout: 10 * time.Millisecond}}}
 	if all := resolve.Check(good); all != nil {
@@ -165,7 +166,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is recorded can be read back, twice the same is recorded once, and it is gone after a day. Nothing is there before the first.
+// Recorded deliveries can be read, a repeated one is recorded once, and all expire after a day. The
+// first one creates the table.
 func TestRecorder(t *testing.T) {
 	db, err := mayfly.Open("", mayfly.Options{Frozen: true})
 	if err != nil {
@@ -216,7 +218,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// A failed call fails all deliveries of it, and the next one makes the table.
+// A failed call fails all its deliveries, and the next call creates the table.
 func TestRecorderFails(t *testing.T) {
 	db, err := mayfly.Open("", mayfly.Options{Frozen: true})
 	if err != nil {

@@ -26,7 +26,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// client is the AWS SDK's client of Lambda, before a server that knows the operations' table and no more.
+// client returns the AWS SDK's client of Lambda, connected to a server that has the operations'
+// table only.
 func (w *world) client() *lambda.Client {
 	w.t.Helper()
 	mux := http.NewServeMux()
@@ -61,7 +62,7 @@ func (w *world) client() *lambda.Client {
 	}, func(o *lambda.Options) { o.RetryMaxAttempts = 1 })
 }
 
-// state awaits a state of a mapping; "" is that it is gone.
+// state waits for a state of a mapping; "" means that the mapping is missing.
 func (w *world) state(c *lambda.Client, uuid *string, want string) (last *lambda.GetEventSourceMappingOutput) {
 	w.t.Helper()
 	await(w.t, "the mapping is "+want, func() bool {
@@ -77,7 +78,8 @@ func (w *world) state(c *lambda.Client, uuid *string, want string) (last *lambda
 	return last
 }
 
-// The life of a mapping, through AWS's client: created, listed, switched off and on, changed, deleted.
+// The life of a mapping, through AWS's client: created, listed, disabled and enabled, changed,
+// deleted.
 func TestMapping(t *testing.T) {
 	w := newWorld(t)
 	stream := w.table("things")
@@ -150,7 +152,8 @@ func TestMapping(t *testing.T) {
 	f.got(t, "0", "2", "3")
 }
 
-// A mapping that starts at LATEST gets what is written once it is enabled, and nothing from before.
+// A mapping that starts at LATEST delivers records written after it is enabled, and no earlier
+// ones.
 func TestLatest(t *testing.T) {
 	w := newWorld(t)
 	stream := w.table("things")
@@ -168,7 +171,7 @@ func TestLatest(t *testing.T) {
 	f.got(t, "1")
 }
 
-// Mappings are kept: whoever opens the database runs them.
+// Mappings are stored: they run after the database is opened again.
 func TestMappingIsKept(t *testing.T) {
 	w := newWorld(t)
 	stream := w.table("things")
@@ -206,7 +209,7 @@ func (l lossy) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// A mapping says when there is nothing to be read any more, and when there is again.
+// A mapping's result names a missing stream, and its return.
 func TestStreamMissing(t *testing.T) {
 	w := newWorld(t)
 	var lost atomic.Bool
@@ -267,7 +270,7 @@ func TestStreamMissing(t *testing.T) {
 	result("PROBLEM: Stream disabled")
 }
 
-// Every bad request has AWS's answer.
+// Every invalid request receives AWS's error.
 func TestBadRequests(t *testing.T) {
 	w := newWorld(t)
 	stream := w.table("things")
@@ -346,7 +349,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// The same stream goes to the same function once, and to others as well.
+// A stream can have one mapping per function.
 func TestDuplicate(t *testing.T) {
 	w := newWorld(t)
 	stream := w.table("things")
@@ -370,7 +373,7 @@ func TestDuplicate(t *testing.T) {
 	}
 }
 
-// Beyond AWS: a mapping can bring a stream to a target of any kind that is mapped.
+// Beyond AWS: a mapping can deliver a stream to any mapped target.
 func TestOtherTargets(t *testing.T) {
 	const queue = "arn:aws:sqs:us-east-1:000000000000:changes"
 	w := newWorld(t)
@@ -392,12 +395,12 @@ func TestOtherTargets(t *testing.T) {
 	}
 }
 
-// A mapping that is on its way to another state can be neither changed nor deleted.
+// A mapping that is changing its state can be neither changed nor deleted.
 func TestInUse(t *testing.T) {
 	w := newWorld(t)
 	stream := w.table("things")
 	w.to(arnFunction, &function{}, target.Limits{})
-	w.triggers = trigger.New(w.options) // nobody runs it
+	w.triggers = trigger.New(w.options) // no worker runs it
 	c := w.client()
 	m, err := c.CreateEventSourceMapping(t.Context(), &lambda.CreateEventSourceMappingInput{EventSourceArn: &stream, FunctionName: aws.String("f"), StartingPosition: "LATEST"})
 	must(t, err)
@@ -449,7 +452,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// What a function's failures lead to: the destination is told, as Lambda tells it.
+// After a function's last failure, the destination receives the same notice as from Lambda.
 func TestDestination(t *testing.T) {
 	const queue = "arn:aws:sqs:us-east-1:000000000000:dead"
 	w := newWorld(t)
@@ -490,7 +493,7 @@ func TestDestination(t *testing.T) {
 	await(t, "there is a dead letter", func() bool { return w.count("mayfly.deadletters") == 1 })
 }
 
-// noted hands deliveries to a channel.
+// noted sends deliveries to a channel too.
 type noted struct {
 	target.Target
 	to chan target.Delivery

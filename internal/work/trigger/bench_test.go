@@ -24,7 +24,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// How many records a second reach a webhook on loopback, in batches of 100, through a filter.
+// Records per second to a webhook on loopback, in batches of 100, through a filter.
 func BenchmarkWebhook(b *testing.B) {
 	const n = 20_000
 	for b.Loop() {
@@ -57,7 +57,7 @@ func BenchmarkWebhook(b *testing.B) {
 	}
 }
 
-// How many records a second reach a stream of NATS JetStream and whoever listens: in messages of 100, or each in one of its own.
+// Records per second to a stream of NATS JetStream and its consumer: 100 per message, or one.
 func BenchmarkNATS(b *testing.B) {
 	const n = 20_000
 	for _, per := range []string{"batch", "record"} {
@@ -94,7 +94,7 @@ func BenchmarkNATS(b *testing.B) {
 	}
 }
 
-// serveNATS runs a server with a stream of a subject, and gives a connection to it.
+// serveNATS runs a server with a stream of a subject, and returns a connection to it.
 func serveNATS(b *testing.B, subject string) *natsgo.Conn {
 	b.Helper()
 	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: b.TempDir(), NoSigs: true, NoLog: true})

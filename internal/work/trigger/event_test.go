@@ -13,7 +13,7 @@ import (
 
 const arnStream = "arn:aws:dynamodb:eu-west-1:000000000000:table/things/stream/2024-05-01T12:00:00.000"
 
-// everything is a record with all that a record can have.
+// everything returns a record with all possible members.
 func everything() *types.Record {
 	return &types.Record{
 		EventID: aws.String("c4ca4238a0b923820dcc509a6f75849b"), EventName: types.OperationTypeModify, EventVersion: aws.String("1.1"),
@@ -36,7 +36,7 @@ func everything() *types.Record {
 	}
 }
 
-// The JSON has the members that Lambda's has, with its names and types.
+// The JSON has the members of Lambda's events, with their names and types.
 func TestRecordJSON(t *testing.T) {
 	const want = `{"eventID":"c4ca4238a0b923820dcc509a6f75849b","eventName":"MODIFY","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"eu-west-1",` +
 		`"dynamodb":{"ApproximateCreationDateTime":1479499740,"Keys":{"id":{"S":"a\"\\ü\n"}},` +
@@ -53,7 +53,7 @@ func TestRecordJSON(t *testing.T) {
 	}
 }
 
-// AWS's own structures for events read it, and find everything in it.
+// AWS's own event structures decode it without loss.
 func TestRecordAsLambdaReadsIt(t *testing.T) {
 	entries := []entry{{json: appendRecord(nil, everything(), arnStream)}, {json: appendRecord(nil, &types.Record{EventName: types.OperationTypeRemove}, arnStream)}}
 	var e events.DynamoDBEvent
@@ -79,7 +79,7 @@ func TestRecordAsLambdaReadsIt(t *testing.T) {
 	}
 }
 
-// What a function answers, and which records that makes fail.
+// Answers of a function, and the records that fail by them.
 func TestFailures(t *testing.T) {
 	entries := []entry{{sequence: "100"}, {sequence: "200"}, {sequence: "300"}}
 	for answer, want := range map[string]string{
@@ -103,7 +103,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Whatever a function answers, the places are of records, in their order.
+// For any answer, the places are of records, in ascending order.
 func FuzzFailures(f *testing.F) {
 	f.Add(`{"batchItemFailures":[{"itemIdentifier":"300"},{"itemIdentifier":"200"}]}`)
 	f.Add(`{"batchItemFailures":[{"itemIdentifier":null}]}`)
@@ -119,7 +119,7 @@ func FuzzFailures(f *testing.F) {
 	})
 }
 
-// What writing a record costs.
+// The cost of writing a record.
 func BenchmarkRecord(b *testing.B) {
 	r := everything()
 	dst := appendRecord(nil, r, arnStream)

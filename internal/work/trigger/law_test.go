@@ -22,7 +22,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// moody is a target that fails at random, and always for some records. It notes which records it took, in which order.
+// moody is a target that fails at random, and always for some records. It remembers the accepted
+// records in their order.
 type moody struct {
 	partial bool
 	poison  map[int]bool
@@ -79,7 +80,7 @@ func (m *moody) Deliver(ctx context.Context, deliveries []target.Delivery) []err
 	return results
 }
 
-// taken are the values in the order in which they were first taken.
+// taken returns the values in the order in which they were first accepted.
 func (m *moody) taken() (all []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,7 +94,7 @@ func (m *moody) taken() (all []int) {
 	return all
 }
 
-// letters are the dead letters.
+// letters returns the dead letters.
 func (w *world) letters() (all []deliver.DeadLetter) {
 	err := deliver.EachDeadLetter(context.Background(), w.DynamoDB(), deliver.DeadLetterFilter{}, func(page []deliver.DeadLetter) error {
 		for _, letter := range page {
@@ -109,7 +110,7 @@ func (w *world) letters() (all []deliver.DeadLetter) {
 	return all
 }
 
-// dead are the values whose records are dead letters.
+// dead returns the values of records in dead letters.
 func (w *world) dead() map[int]bool {
 	dead := map[int]bool{}
 	for _, letter := range w.letters() {
@@ -124,8 +125,9 @@ func (w *world) dead() map[int]bool {
 	return dead
 }
 
-// DeliveredAtLeastOnce: whatever fails, and however often the worker is stopped, every matching record is taken by the target or is a dead letter; and where order is
-// kept, the records of a key are taken in their order.
+// DeliveredAtLeastOnce: despite failures and restarts of the worker, every matching record is
+// accepted by the target or becomes a dead letter. With order, the records of a key are accepted in
+// their order.
 func TestDeliveredAtLeastOnce(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t)
@@ -184,10 +186,11 @@ func TestDeliveredAtLeastOnce(t *testing.T) {
 	})
 }
 
-// plain hides that a target answers.
+// plain hides that a target can answer.
 type plain struct{ target.Target }
 
-// Several workers share the shards of a trigger, keep the order of each key, and go on where one has stopped.
+// Several workers share the shards of a trigger, keep the order of each key, and take over from a
+// stopped one.
 func TestWorkers(t *testing.T) {
 	w := newWorldOf(t, mayfly.Options{Shards: 4})
 	w.table("things")

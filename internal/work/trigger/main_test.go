@@ -30,10 +30,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for what has to happen.
+// patience bounds a test's wait for an event.
 const patience = 30 * time.Second
 
-// world is a database with a courier and triggers that run.
+// world is a database with a courier and running triggers.
 type world struct {
 	*mayfly.DB
 	t        testing.TB
@@ -43,11 +43,11 @@ type world struct {
 	mu       struct {
 		sync.Mutex
 		targets map[string]deliver.Lane
-		rests   time.Time // until when the trigger rests
+		rests   time.Time // the instant that the trigger rests until
 	}
 }
 
-// progress notes until when a trigger rests.
+// progress stores the rest of a trigger.
 type progress struct{ w *world }
 
 func (progress) Checkpoint(string, string) {}
@@ -61,7 +61,7 @@ func (p progress) Rest(until time.Time) {
 	p.w.mu.rests = until
 }
 
-// resting is until when the trigger rests; zero: it does not.
+// resting returns the instant that the trigger rests until; zero if it does not rest.
 func (w *world) resting() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +92,7 @@ func newWorldOf(t testing.TB, o mayfly.Options) *world {
 	return w
 }
 
-// run runs triggers until stop is called, at the latest at the end of the test.
+// run runs triggers until stop is called, or the test ends.
 func (w *world) run(declared ...trigger.Spec) (stop func()) {
 	w.t.Helper()
 	must(w.t, trigger.CheckSpecs(declared))
@@ -134,7 +134,7 @@ func (w *world) to(arn string, t target.Target, limits target.Limits) {
 	w.mu.targets[arn] = deliver.Lane{Target: t, Limits: limits}
 }
 
-// testClock waits by the database's clock as one can from outside.
+// testClock sleeps by polling the database's clock.
 type testClock struct{ *mayfly.Clock }
 
 func (c testClock) Sleep(ctx context.Context, until int64, wake <-chan struct{}) error {
@@ -150,7 +150,7 @@ func (c testClock) Sleep(ctx context.Context, until int64, wake <-chan struct{})
 	return nil
 }
 
-// table makes a table with the keys k and n and a stream, and gives the stream's ARN.
+// table creates a table with the keys k and n and a stream, and returns the stream's ARN.
 func (w *world) table(name string) (stream string) {
 	w.t.Helper()
 	out, err := w.DynamoDB().CreateTable(context.Background(), &dynamodb.CreateTableInput{
@@ -176,7 +176,7 @@ func (w *world) put(table, k string, n, value int) {
 	must(w.t, err)
 }
 
-// count is how many items a table has; 0 where there is none.
+// count returns the number of items of a table; 0 if it is missing.
 func (w *world) count(table string) int {
 	out, err := w.DynamoDB().Scan(context.Background(), &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
 	if err != nil {
@@ -185,9 +185,9 @@ func (w *world) count(table string) int {
 	return len(out.Items)
 }
 
-// function is a Lambda function: it gets events and answers.
+// function is a Lambda function: it receives events and answers.
 type function struct {
-	answer func(call int, e events.DynamoDBEvent) (any, error) // nil: all is well
+	answer func(call int, e events.DynamoDBEvent) (any, error) // nil: no failure
 	mu     struct {
 		sync.Mutex
 		batches []string // the values of the records of each call
@@ -228,7 +228,7 @@ func (f *function) Deliver(ctx context.Context, deliveries []target.Delivery) []
 	return results
 }
 
-// values are the values of v in an event's records.
+// values returns the values of v in an event's records.
 func values(e events.DynamoDBEvent) string {
 	var all []string
 	for _, r := range e.Records {
@@ -248,14 +248,14 @@ func values(e events.DynamoDBEvent) string {
 	return strings.Join(all, " ")
 }
 
-// batches are the values of the records of each call.
+// batches returns the values of the records of each call.
 func (f *function) batches() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.mu.batches)
 }
 
-// got awaits calls and compares them.
+// got waits for calls and compares them.
 func (f *function) got(t testing.TB, want ...string) {
 	t.Helper()
 	await(t, fmt.Sprintf("the function got %q", want), func() bool { return len(f.batches()) >= len(want) }, func() any { return f.batches() })
@@ -264,7 +264,7 @@ func (f *function) got(t testing.TB, want ...string) {
 	}
 }
 
-// records are all records that came, in their order.
+// records returns all received records in their order.
 func (f *function) records() []events.DynamoDBEventRecord {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -275,7 +275,7 @@ func (f *function) records() []events.DynamoDBEventRecord {
 	return all
 }
 
-// failed is the error of a function that ran.
+// failed returns the error of a function that ran.
 func failed(text string) error {
 	return &target.Error{Code: "FunctionError", Message: text, Err: &target.FunctionError{Kind: "Unhandled", Version: "$LATEST", Message: text}}
 }
@@ -287,7 +287,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// await waits until a condition holds. shows says what there is instead.
+// await waits for a condition. shows describes the present state.
 func await(t testing.TB, what string, holds func() bool, shows ...func() any) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {

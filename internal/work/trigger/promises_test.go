@@ -10,10 +10,10 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// The tests here look at one promise each, inside: what a mutation run showed that the tests from
-// outside do not see.
+// Each test here checks one promise from inside, which a mutation run showed to be invisible from
+// outside.
 
-// stopped is a clock that stands still.
+// stopped is a clock that does not move.
 type stopped struct {
 	Clock
 	at time.Time
@@ -21,14 +21,14 @@ type stopped struct {
 
 func (c *stopped) Now() time.Time { return c.at }
 
-// plainTarget is no function.
+// plainTarget is a target other than a function.
 type plainTarget struct{}
 
 func (plainTarget) Deliver(_ context.Context, all []target.Delivery) []error {
 	return make([]error, len(all))
 }
 
-// insideRun is a run whose lanes never begin to work by themselves.
+// insideRun returns a run whose lanes do not start by themselves.
 func insideRun(c Clock, p plan) *run {
 	p.parallel = max(p.parallel, 1)
 	r := &run{plan: &p, o: &Options{Clock: c, Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
@@ -45,8 +45,8 @@ func insideLane(c Clock, p plan) *lane {
 	return l
 }
 
-// TestAgeCountsFromTheEndOfASecond: the instant of a record is known to the second, so one that is
-// too old by less is kept.
+// TestAgeCountsFromTheEndOfASecond: a record's instant is known to the second, so a record that may
+// be young enough is kept.
 func TestAgeCountsFromTheEndOfASecond(t *testing.T) {
 	c := &stopped{at: time.Unix(1_900_000_000, 0)}
 	l := insideLane(c, plan{age: time.Minute})
@@ -56,7 +56,7 @@ func TestAgeCountsFromTheEndOfASecond(t *testing.T) {
 	}
 }
 
-// TestThrottlingDoesNotCount: a target that is throttled does not use up the retries; a failure does.
+// TestThrottlingDoesNotCount: a throttled target uses up no retry; a failure does.
 func TestThrottlingDoesNotCount(t *testing.T) {
 	l := insideLane(&stopped{}, plan{})
 	if l.judge(&part{}, &target.Error{Code: "Throttled", Throttled: true}).counts {
@@ -67,8 +67,8 @@ func TestThrottlingDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestBatchFitsAnInvocation: a batch is no larger than a function takes, and what is taken no longer
-// counts.
+// TestBatchFitsAnInvocation: a batch fits into a function's payload, and removed records no longer
+// count.
 func TestBatchFitsAnInvocation(t *testing.T) {
 	l := insideLane(&stopped{}, plan{batch: 100})
 	l.add([]entry{{json: bytes.Repeat([]byte("x"), payloadMax/2)}, {json: bytes.Repeat([]byte("x"), payloadMax/2)}, {json: []byte("x")}})
@@ -97,7 +97,7 @@ func TestWindowBeginsWithTheFirst(t *testing.T) {
 	}
 }
 
-// TestReadingsDoNotOverlap: a shard that is read anew waits for the lanes of the reading before.
+// TestReadingsDoNotOverlap: a new reading of a shard waits for the lanes of the reading before.
 func TestReadingsDoNotOverlap(t *testing.T) {
 	r := insideRun(&stopped{}, plan{})
 	first, err := r.shard(context.WithValue(t.Context(), ctxKey{}, 1), "shard")

@@ -11,10 +11,10 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// drowsyClock is a clock on which whoever is woken before its time needs a while to notice.
+// drowsyClock is a clock whose sleepers notice an early wake-up late.
 type drowsyClock struct {
 	testClock
-	noticed chan struct{} // closed when it has
+	noticed chan struct{} // closed when one has noticed
 }
 
 func (c drowsyClock) Sleep(ctx context.Context, until int64, wake <-chan struct{}) error {
@@ -28,7 +28,7 @@ func (c drowsyClock) Sleep(ctx context.Context, until int64, wake <-chan struct{
 	return err
 }
 
-// restless notes, whenever records have been handed over, until when the trigger rests.
+// restless stores the trigger's rest at each call of Taken.
 type restless struct {
 	progress
 	mu    sync.Mutex
@@ -47,8 +47,8 @@ func (p *restless) taken() []time.Time {
 	return p.until
 }
 
-// Records that make a gathering batch full end the trigger's rest before they count as handed over, however late its worker notices: an advance of the clock would pass
-// them otherwise.
+// Records that complete a gathering batch end the trigger's rest before they count as taken,
+// however late the worker notices. Otherwise an advance of the clock would pass them.
 func TestFullBatchIsNoRest(t *testing.T) {
 	w := newWorld(t)
 	w.Clock().Freeze()

@@ -13,7 +13,7 @@ import (
 
 const arnFunction = "arn:aws:lambda:us-east-1:000000000000:function:f"
 
-// declared gives a trigger on table t to the function.
+// declared returns a trigger on table t for the function.
 func declared(change func(*trigger.Spec)) trigger.Spec {
 	s := trigger.Spec{Name: "test", Table: "things", Target: arnFunction}
 	if change != nil {
@@ -37,7 +37,7 @@ func TestBatches(t *testing.T) {
 	f.got(t, "0 1 2", "3 4 5", "6", "7")
 }
 
-// What has not failed is not handed over again after a restart.
+// Successful records do not come again after a restart.
 func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	w.table("things")
@@ -52,7 +52,7 @@ func TestRestart(t *testing.T) {
 	f.got(t, "0", "1")
 }
 
-// A trigger whose table comes later waits for it.
+// A trigger waits for a table that is created later.
 func TestTableComesLater(t *testing.T) {
 	w := newWorld(t)
 	f := &function{}
@@ -79,7 +79,7 @@ func TestWindow(t *testing.T) {
 	w.put("things", "a", 3, 3)
 	await(t, "the trigger rests until the window's end", func() bool { return w.resting().Equal(until) }, func() any { return w.resting() })
 	w.advance(9999 * time.Millisecond)
-	time.Sleep(10 * time.Millisecond) // for what should not happen
+	time.Sleep(10 * time.Millisecond) // time for an unwanted call
 	if got := f.batches(); len(got) != 1 || !w.resting().Equal(until) {
 		t.Fatalf("too early: %q, resting until %v", got, w.resting())
 	}
@@ -94,8 +94,8 @@ func (w *world) advance(by time.Duration) {
 	must(w.t, err)
 }
 
-// A batch has at most 6 MB. It is full when the next record does not fit: it waits no longer for the
-// end of its window, and has as many records as fit. The rest waits.
+// A batch has at most 6 MB. It is complete when the next record does not fit: it is delivered
+// before the end of its window, with all records that fit.
 func TestPayload(t *testing.T) {
 	w := newWorld(t)
 	w.Clock().Freeze()
@@ -130,7 +130,7 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// The filter leaves out what does not match; a deadline that has passed can be told from a deletion.
+// The filter excludes records that do not match. An expiry differs from a deletion.
 func TestFilter(t *testing.T) {
 	w := newWorld(t)
 	w.Clock().Freeze()
@@ -153,7 +153,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// A function that fails gets the batch again, and the rest waits for it.
+// A failing function receives the batch again, and the following records wait.
 func TestRetryInPlace(t *testing.T) {
 	w := newWorld(t)
 	w.table("things")
@@ -174,7 +174,7 @@ func TestRetryInPlace(t *testing.T) {
 	}
 }
 
-// When the attempts are used up the batch is a dead letter, and the lane goes on.
+// After the last attempt the batch becomes a dead letter, and the lane continues.
 func TestRetriesExhausted(t *testing.T) {
 	w := newWorld(t)
 	w.table("things")
@@ -195,7 +195,7 @@ func TestRetriesExhausted(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// Bisecting finds the poisoned record: only that one is given up.
+// Bisecting finds the poisoned record: only that one is abandoned.
 func TestBisect(t *testing.T) {
 	w := newWorld(t)
 	w.table("things")
@@ -236,7 +236,8 @@ func TestPartial(t *testing.T) {
 	f.got(t, "0 1 2 3 4 5", "1 2 3 4 5", "2 3 4 5")
 }
 
-// The record at which a batch stopped has all its attempts, whatever those before it have used up.
+// The record at which a batch stopped has all its attempts, however many the records before it
+// used.
 func TestProgressForgetsFailures(t *testing.T) {
 	w := newWorld(t)
 	w.table("things")
@@ -259,7 +260,7 @@ func TestProgressForgetsFailures(t *testing.T) {
 	f.got(t, "0 1", "0 1", "1", "2")
 }
 
-// Records that have become too old are given up, and younger ones of their batch are not.
+// Records that are too old are abandoned, and younger ones of their batch are not.
 func TestAge(t *testing.T) {
 	w := newWorld(t)
 	w.Clock().Freeze()

@@ -55,7 +55,7 @@ triggers:
 	}
 }
 
-// All that is wrong with a file is reported at once, and by name.
+// All errors of a file are reported together, each with the trigger's name.
 func TestBadSpecs(t *testing.T) {
 	for file, want := range map[string]string{
 		`[{name: a, table: t1t, target: x, colour: red}]`:                      "unknown setting colour",
@@ -82,7 +82,7 @@ func TestBadSpecs(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is read or refused.
+// Any file is accepted or refused, without a panic.
 func FuzzReadSpecs(f *testing.F) {
 	f.Add(`[{name: a, table: t1t, target: x, filter: [{eventName: [INSERT]}, '{"a": [1]}'], window: 1s, retries: -1}]`)
 	f.Add(`{"triggers": [{"name": "a", "stream": "s"}]}`)
@@ -94,7 +94,7 @@ func FuzzReadSpecs(f *testing.F) {
 	})
 }
 
-// The file that the documentation shows can be read.
+// The file in the documentation is valid.
 func TestDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/trigger-settings.md")
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// handlers are the Lambda functions that this test's program can be.
+// handlers are the Lambda functions that this test's program can run as.
 var handlers = map[string]any{
-	// count answers which record of its batch has the value 2, but for a second try, which has it first.
+	// count names the record with the value 2 as failed, except as the first record of a second
+	// try.
 	"count": func(_ context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 		for i, r := range e.Records {
 			if r.Change.NewImage["v"].Number() == "2" && i > 0 {
@@ -37,7 +38,8 @@ var handlers = map[string]any{
 	},
 }
 
-// A real Lambda function, a program of its own behind the Invoke API, gets the events that it is made for; its errors and its answers count.
+// A real Lambda function, a program of its own behind the Invoke API, receives the events of its
+// type; its errors and its answers count.
 func TestLambda(t *testing.T) {
 	runtime, err := lambdatest.Start(map[string]lambdatest.Function{"count": lambdatest.Self("count"), "fail": lambdatest.Self("fail")})
 	must(t, err)
@@ -66,7 +68,8 @@ func TestLambda(t *testing.T) {
 		t.Errorf("batches of %d records", got)
 	}
 	select {
-	case note := <-notes: // the batch "0 1" passes, since only a batch of 1 alone is not liked
+	// the batch "0 1" passes, since the function refuses only a batch of 1 alone
+	case note := <-notes:
 		t.Errorf("given up: %s", note.Body)
 	default:
 	}
@@ -83,7 +86,8 @@ func TestLambda(t *testing.T) {
 	}
 }
 
-// A target that hangs or panics holds up its own trigger only, as long as its retries allow, and ends in the dead letters with its reason.
+// A target that hangs or panics delays its own trigger only, as long as its retries allow, and its
+// records become dead letters with the reason.
 func TestBadTargets(t *testing.T) {
 	w := newWorld(t)
 	w.table("things")
@@ -110,12 +114,12 @@ func TestBadTargets(t *testing.T) {
 	if s := fmt.Sprint(got); s != "[trigger:hangs TargetTimeout 2 trigger:panics TargetPanicked 2 trigger:refuses Bad 1]" {
 		t.Errorf("dead letters %s", s)
 	}
-	late := &function{} // what was not there is waited for
+	late := &function{} // the trigger waits for a missing target
 	w.to("nowhere", late, target.Limits{})
 	late.got(t, "0")
 }
 
-// Without order a poisoned record ends in the dead letters with its reason, and blocks nothing.
+// Without order, a poisoned record becomes a dead letter with the reason, and blocks no other.
 func TestPoison(t *testing.T) {
 	for _, per := range []string{"batch", "record"} {
 		t.Run(per, func(t *testing.T) {
@@ -174,7 +178,7 @@ func TestPerRecord(t *testing.T) {
 	await(t, "all have come", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(got) == 3 // "b" was taken by the first call
+		return len(got) == 3 // the first call accepted "b"
 	}, func() any { return len(got) })
 	for i, d := range got {
 		want := fmt.Sprintf(`"v":{"N":"%d"}`, i)
@@ -185,7 +189,7 @@ func TestPerRecord(t *testing.T) {
 	}
 }
 
-// A record that was not handed over, since the call before had failed, has used up no attempt.
+// A record that was held back because an earlier one failed has used up no attempt.
 func TestHeldBackDoesNotCount(t *testing.T) {
 	w := newWorld(t)
 	w.table("things")
@@ -207,7 +211,7 @@ func TestHeldBackDoesNotCount(t *testing.T) {
 	}
 }
 
-// batchFunc is a target that gets several deliveries at once.
+// batchFunc is a target that receives several deliveries at once.
 type batchFunc func([]target.Delivery) []error
 
 func (f batchFunc) Deliver(_ context.Context, deliveries []target.Delivery) []error {
