@@ -16,9 +16,9 @@ import (
 	"github.com/mayflydb/mayfly/guard/strict"
 )
 
-// newLaggingEndpoint returns an endpoint whose clock is behind this machine's, with an item that has expired
-// here and expires there later. Its clients, the middleware and the proxy, use this machine's
-// clock.
+// newLaggingEndpoint returns an endpoint whose clock is behind this machine's, with an item that
+// has expired here and expires there later. Its clients, the middleware and the proxy, use this
+// machine's clock.
 func newLaggingEndpoint(t *testing.T, offset, in time.Duration) (*mayfly.DB, *calls, map[string]*dynamodb.Client) {
 	t.Helper()
 	o := lateOptions

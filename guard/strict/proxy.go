@@ -55,7 +55,7 @@ type Proxy struct {
 	rewriter *rewriter
 	verifier *sigv4.Verifier
 	signer   *v4.Signer
-	clock    *clock.Clock // the real time, by which signatures age
+	clock    *clock.Clock // the real time, for the age of signatures
 	slots    chan struct{}
 }
 

@@ -193,8 +193,8 @@ func TestProxyUnreachable(t *testing.T) {
 	}
 }
 
-// TestProxyUnreadableAnswers checks that an unreadable answer is held back if it is about a guarded table,
-// and forwarded otherwise.
+// TestProxyUnreadableAnswers checks that an unreadable answer is held back if it is about a guarded
+// table, and forwarded otherwise.
 func TestProxyUnreadableAnswers(t *testing.T) {
 	var answer string
 	var header http.Header

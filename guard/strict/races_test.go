@@ -59,8 +59,8 @@ func TestRenewedBeforeItsRemoval(t *testing.T) {
 	}
 }
 
-// TestConcurrentUpdatesOfExpiredItem updates an expired item many times at once. Each update counts once,
-// and the expired item does not count.
+// TestConcurrentUpdatesOfExpiredItem updates an expired item many times at once. Each update counts
+// once, and the expired item does not count.
 func TestConcurrentUpdatesOfExpiredItem(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
@@ -84,8 +84,8 @@ func TestConcurrentUpdatesOfExpiredItem(t *testing.T) {
 	}
 }
 
-// TestEndpointOmitsConditionItem checks an endpoint that does not return the item of a failed condition: the
-// rewriter reads it.
+// TestEndpointOmitsConditionItem checks an endpoint that does not return the item of a failed
+// condition: the rewriter reads it.
 func TestEndpointOmitsConditionItem(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)
@@ -129,8 +129,8 @@ func passOn(t *testing.T, db *mayfly.DB, operation string, body []byte) (status 
 	return response.StatusCode, string(got)
 }
 
-// TestEndlessConflicts checks an endpoint that always reports a concurrent change: an update ends with a
-// retryable error.
+// TestEndlessConflicts checks an endpoint that always reports a concurrent change: an update ends
+// with a retryable error.
 func TestEndlessConflicts(t *testing.T) {
 	db := open(t, lateOptions)
 	putExpired(t, db)

@@ -12,7 +12,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// Rules say which tables are strict, and by which clock.
+// Rules say which tables are strict, and set the clock.
 type Rules struct {
 	// Tables are the guarded tables, by name or ARN, each with its TTL attribute. If the attribute
 	// is empty, DescribeTimeToLive is asked for it, at most once a minute; a table without one is

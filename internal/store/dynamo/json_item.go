@@ -45,7 +45,7 @@ func (j *JSON) AppendItemElement(dst []byte) (out []byte, invalid, fatal error) 
 	return j.outcome(j.attributes(dst, 1))
 }
 
-// AppendValue reads an AttributeValue in a list or map, and appends it. The results are those of
+// AppendValue reads an AttributeValue in a list or map, and appends it. The results are as in
 // AppendItem, except that null is an empty AttributeValue and so invalid.
 func (j *JSON) AppendValue(dst []byte) (out []byte, invalid, fatal error) {
 	return j.outcome(j.value(dst, 1))

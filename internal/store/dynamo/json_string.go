@@ -14,7 +14,7 @@ const (
 	allBlank  = ' ' * eachByte
 )
 
-// special sets the highest bit of those of eight bytes that must be escaped in a JSON string:
+// special sets the highest bit of each of eight bytes that must be escaped in a JSON string:
 // controls, quotes and backslashes. Above the lowest such byte, it may mark others too.
 func special(word uint64) uint64 {
 	quotes, slashes := word^allQuotes, word^allSlash

@@ -189,7 +189,7 @@ func orItem(item, otherwise dynamo.Item) dynamo.Item {
 }
 
 // updatedIndexKeys checks the index keys that the update wrote. Others may be older than their
-// index, and stay. The errors of AttributeUpdates are worded like those of puts.
+// index, and stay. The errors of AttributeUpdates are worded like errors of puts.
 func (a *action) updatedIndexKeys(item dynamo.Item) error {
 	err := a.desc.CheckIndexKeys(item, a.writes)
 	bad, ok := err.(*engine.KeyError)

@@ -34,7 +34,7 @@ func TestDeleteItemCondition(t *testing.T) {
 	equal(t, "still there", d.get(table, `{"id":{"S":"a"}}`), `{"id":{"S":"a"},"n":{"N":"1"}}`)
 }
 
-// The errors of DeleteItem lack the envelope around those of PutItem and UpdateItem.
+// The errors of DeleteItem lack the envelope that PutItem and UpdateItem add.
 func TestDeleteItemValidation(t *testing.T) {
 	d := open(t)
 	table := d.counters()

@@ -2,11 +2,12 @@ package service
 
 import "github.com/mayflydb/mayfly/internal/store/dynamo"
 
-// envelope begins a message of one shape error. PutItem and UpdateItem also put it before some of their request checks,
-// where every other operation, and the same action in a transaction, gives the bare text.
+// envelope begins a message of one shape error. PutItem and UpdateItem also put it before some of
+// their request checks. Every other operation, and the same action in a transaction, returns the
+// bare text.
 const envelope = "1 validation error detected: "
 
-// wording is how an operation words its request checks.
+// wording is the form in which an operation words its request checks.
 type wording int
 
 const (
@@ -14,7 +15,7 @@ const (
 	wordEnveloped
 )
 
-// request words a fault of expressions and parameters.
+// request returns an error of expressions and parameters in the operation's wording.
 func (w wording) request(err error) error {
 	e, ok := err.(*dynamo.Error)
 	if w == wordBare || !ok || e.Code != dynamo.CodeValidation {
@@ -23,8 +24,8 @@ func (w wording) request(err error) error {
 	return invalid(envelope + e.Message)
 }
 
-// value words a fault of an attribute value: with the envelope for sets and NULL, without it for values that are empty, have two
-// types or are no numbers.
+// value returns an error of an attribute value in the operation's wording: with the envelope for
+// sets and NULL, without it for values that are empty, have two types or are no numbers.
 func (w wording) value(err error) error {
 	e, ok := err.(*dynamo.Error)
 	if ok && (e.Value == dynamo.FaultContent || e.Value == dynamo.FaultSet) {

@@ -70,7 +70,7 @@ type Service struct {
 	elapsed  func() time.Duration
 	off      func(table string)
 	began    time.Duration // the value of elapsed when the service was made
-	run      uint32        // separates shard iterators of this run from those of earlier ones
+	run      uint32        // separates shard iterators of this run from earlier ones
 }
 
 // New returns the service over an engine. It starts nothing.

@@ -9,7 +9,8 @@ import (
 
 const msgStartKey = "The provided starting key is invalid"
 
-// startKeyArg checks the values of an ExclusiveStartKey. The messages about sets and numbers have no prefix.
+// startKeyArg checks the values of an ExclusiveStartKey. The messages about sets and numbers have
+// no prefix.
 func startKeyArg(k ItemArg) error {
 	bad, ok := k.Err.(*dynamo.Error)
 	if !ok {
@@ -21,7 +22,8 @@ func startKeyArg(k ItemArg) error {
 	return invalid(msgStartKey + ": " + bad.Message)
 }
 
-// useStartKey holds an ExclusiveStartKey against the schema: it must have just the attributes that a LastEvaluatedKey has.
+// useStartKey checks an ExclusiveStartKey against the schema: it must have exactly the attributes
+// of a LastEvaluatedKey.
 func (p *page) useStartKey(k ItemArg) error {
 	if !k.present() {
 		return nil
@@ -43,7 +45,7 @@ func (p *page) useStartKey(k ItemArg) error {
 	}
 }
 
-// startKeyValues refuses a start key whose values no key can have.
+// startKeyValues refuses a start key with values that no key can have.
 func startKeyValues(p *page, key dynamo.Item) error {
 	_, err := p.desc.KeyOf(key)
 	if err == nil && p.index != nil {
@@ -77,7 +79,7 @@ func (p *page) checkStartInRange() error {
 	return nil
 }
 
-// inSortRange tells whether a sort key value satisfies a Query's condition on it.
+// inSortRange reports whether a sort key value satisfies a Query's condition on it.
 func inSortRange(r engine.SortRange, v dynamo.Value) bool {
 	switch r.Op {
 	case engine.SortEQ:

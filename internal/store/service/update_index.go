@@ -200,7 +200,7 @@ func globalIndex(d *engine.TableDesc, name, do string) (*engine.IndexDesc, error
 	return ix, nil
 }
 
-// mergeDefinitions returns the definitions of a table with those of a request. If both define an
+// mergeDefinitions returns the definitions of a table with the request's. If both define an
 // attribute, the table's type stays.
 func mergeDefinitions(table []engine.KeyAttr, given []AttributeDefinition) []engine.KeyAttr {
 	merged := slices.Clone(table)

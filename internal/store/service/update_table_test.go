@@ -7,7 +7,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// updateMusic applies changes to the table Music, each of which must succeed, and returns the last
+// updateMusic applies changes to the table Music, which must all succeed, and returns the last
 // answer.
 func (d *db) updateMusic(changes ...UpdateTableInput) *TableDescription {
 	d.t.Helper()

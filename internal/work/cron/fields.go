@@ -168,7 +168,7 @@ func (f *field) parseList(word string, s *set, special func(member string) (bool
 
 // parseMember parses *, a value or a range, with an optional step.
 func (f *field) parseMember(member string, s *set) *problem {
-	base, by, stepped := strings.Cut(member, "/")
+	base, width, stepped := strings.Cut(member, "/")
 	low, high, err := f.parseRange(base, stepped)
 	if err != nil {
 		return err
@@ -176,8 +176,8 @@ func (f *field) parseMember(member string, s *set) *problem {
 	step, size := 1, f.most-f.least+1
 	if stepped {
 		var ok bool
-		if step, ok = number(by, size); !ok || step == 0 {
-			return f.wrong("the step %s is not within 1-%d", strconv.Quote(by), size)
+		if step, ok = number(width, size); !ok || step == 0 {
+			return f.wrong("the step %s is not within 1-%d", strconv.Quote(width), size)
 		}
 	}
 	if high < low {

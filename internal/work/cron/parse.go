@@ -114,8 +114,8 @@ func parseAt(text string, zone *time.Location, digits int) (time.Time, *problem)
 	if digits > 0 {
 		whole, fraction, fractioned = strings.Cut(text, ".")
 	}
-	// time.Parse accepts a fraction that the layout lacks and an hour of one digit. After hasForm its
-	// errors can only be numbers out of range.
+	// time.Parse accepts a fraction that the layout lacks and an hour of one digit. After hasForm
+	// its errors can only be numbers out of range.
 	t, err := time.Parse("2006-01-02T15:04:05", whole)
 	nanos, ok := number(fraction, 999)
 	switch {

@@ -114,7 +114,7 @@ func decode(element *yaml.Node, texts map[string]Text, into any) error {
 		}
 	}
 	block := *element
-	// gives each setting a line of its own, by which an error finds it
+	// gives each setting a line of its own, so that an error can name it
 	block.Style &^= yaml.FlowStyle
 	file, err := yaml.Marshal(&block)
 	if err != nil {

@@ -16,7 +16,7 @@
 //   - Numbers from -5e9 to 5e9 with up to six decimals are compared as numbers, and others as texts.
 //   - "anything-but" matches every leaf except those that it lists, of any type.
 //
-// The rules are those of AWS's own matcher (github.com/aws/event-ruler, its JSON rule compiler),
+// The rules are from AWS's own matcher (github.com/aws/event-ruler, its JSON rule compiler),
 // which served as the oracle where the documentation is silent. The few differences are marked in
 // the code. Lambda's documentation does not list wildcard and cidr; whether Lambda refuses them is
 // unknown, and this package accepts them.
