@@ -166,7 +166,7 @@ func (f workloadFlags) prices() (*planner.Prices, error) {
 	return prices, nil
 }
 
-// adviseFile says which flag names a file that cannot be opened.
+// adviseFile returns the error for a file of a flag that cannot be opened.
 func adviseFile(flag string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -175,7 +175,7 @@ func adviseFile(flag string, err error) error {
 	return misused(fmt.Errorf("%s %w", flag, err), "")
 }
 
-// oneLineError puts several complaints on one line.
+// oneLineError returns joined errors as one line.
 func oneLineError(err error) error {
 	if text := err.Error(); strings.Contains(text, "\n") {
 		return errors.New(strings.ReplaceAll(text, "\n", "; "))
@@ -183,16 +183,17 @@ func oneLineError(err error) error {
 	return err
 }
 
-// writeNew writes a file beside its place and moves it there, so that there is never half of one.
+// writeNew replaces a file by renaming a complete new one, so that no reader sees half of it.
 func writeNew(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err} // not of the one beside it, which nobody has named
+		// the path that the user wrote, not the temporary one
+		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
 	} else if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails once it has been moved
+	defer os.Remove(f.Name()) // fails after the rename
 	_, err = f.Write(content)
 	if closed := f.Close(); err == nil {
 		err = closed

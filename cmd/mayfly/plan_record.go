@@ -53,7 +53,7 @@ func (c planRecordCommand) check() error {
 	return nil
 }
 
-// Run watches.
+// Run records the load until ctx is done.
 func (c planRecordCommand) Run(ctx context.Context, s streams) error {
 	if err := c.check(); err != nil {
 		return err
@@ -68,7 +68,8 @@ func (c planRecordCommand) Run(ctx context.Context, s streams) error {
 	})
 }
 
-// record prints a row whenever its time has passed, until ctx is done. wait is until an instant, or until ctx is done.
+// record prints a row at the end of each interval until ctx is done. wait returns at an instant, or
+// when ctx is done.
 func (c planRecordCommand) record(ctx context.Context, s streams, now func() time.Time, wait func(until time.Time)) error {
 	before, err := c.scrape(ctx)
 	if err != nil {
@@ -82,8 +83,8 @@ func (c planRecordCommand) record(ctx context.Context, s streams, now func() tim
 		after, err := c.scrape(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil // what has been printed stands
-		case err != nil: // it may be back when it is asked again
+			return nil // the printed rows stay valid
+		case err != nil: // the server may be back at the next attempt
 			fmt.Fprintln(s.err, err)
 			continue
 		}
@@ -93,8 +94,10 @@ func (c planRecordCommand) record(ctx context.Context, s streams, now func() tim
 			fmt.Fprintln(s.err, "the counters were reset: the server was restarted or the table recreated")
 		}
 		before, last = after, instant
-		sum := func(perS float64) string { return strconv.FormatFloat(perS*every.Seconds(), 'f', 3, 64) } // of the row, as CloudWatch has them
-		for ; row < at; row += every {                                                                    // several, evenly, where it could not be asked meanwhile
+		// sum of the interval, as in CloudWatch
+		sum := func(perS float64) string { return strconv.FormatFloat(perS*every.Seconds(), 'f', 3, 64) }
+		// missed intervals share the load evenly
+		for ; row < at; row += every {
 			if _, err := fmt.Fprintf(s.out, "%d,%s,%s\n", row/time.Minute, sum(p.Writes), sum(p.Reads)); err != nil {
 				return err
 			}
@@ -103,7 +106,7 @@ func (c planRecordCommand) record(ctx context.Context, s streams, now func() tim
 	return nil
 }
 
-// scrape asks once.
+// scrape reads the metrics once.
 func (c planRecordCommand) scrape(ctx context.Context) (planner.Scrape, error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()

@@ -23,7 +23,7 @@ func (planShowCommand) Help() string {
 It only computes and calls no endpoint. docs/plan.md explains the figures.`
 }
 
-// Run plans.
+// Run prints the plan.
 func (c planShowCommand) Run(_ context.Context, s streams) error {
 	report, err := c.plan()
 	if err != nil {

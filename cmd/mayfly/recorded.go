@@ -83,7 +83,8 @@ type recordedDelivery struct {
 	Body        string    `json:"body"`
 }
 
-// lastPart is what an ARN ends with: group and name of a schedule, the name of a rule or a trigger.
+// lastPart returns the end of an ARN: group and name of a schedule, or the name of a rule or a
+// trigger.
 func lastPart(arn string) string {
 	parts := strings.SplitN(arn, ":", 6)
 	_, rest, ok := strings.Cut(parts[len(parts)-1], "/")

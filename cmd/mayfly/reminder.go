@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/reminder"
 )
 
-// reminderCommand looks at reminders. Their rules are declared in a file, and the reminders are kept in a table, so it speaks the API of DynamoDB.
+// reminderCommand lists reminders. They are items of a table, so it uses the DynamoDB API.
 type reminderCommand struct {
 	List reminderListCommand `cmd:"" help:"List the coming reminders."`
 }
@@ -38,7 +38,7 @@ func (reminderListCommand) Help() string {
     mayfly reminder list visit --json`
 }
 
-// Run lists reminders in the order in which they are due.
+// Run lists reminders in the order of their times.
 func (c reminderListCommand) Run(ctx context.Context, s streams) error {
 	if err := checkLimit(c.Limit); err != nil {
 		return err

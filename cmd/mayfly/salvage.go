@@ -24,7 +24,7 @@ wrong. Nothing in the damaged directory is changed. Each loss is listed with its
 such a range may be missing, outdated, or items that had been deleted.`
 }
 
-// Run copies.
+// Run copies the readable part of a directory.
 func (c salvageCommand) Run(ctx context.Context, s streams) error {
 	losses := faultList{s: s, json: c.JSON}
 	line := newBar(s.err)

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// scheduleCommand is what is done with schedules, through the API of EventBridge Scheduler.
+// scheduleCommand manages schedules through the EventBridge Scheduler API.
 type scheduleCommand struct {
 	Create scheduleCreateCommand `cmd:"" help:"Create a schedule."`
 	List   scheduleListCommand   `cmd:"" help:"List schedules and their next firings."`
@@ -39,20 +39,20 @@ These commands use the EventBridge Scheduler API, so they work with mayfly serve
 }
 
 const (
-	serviceScheduler = "SCHEDULER" // in AWS_ENDPOINT_URL_…
+	serviceScheduler = "SCHEDULER" // as in AWS_ENDPOINT_URL_SCHEDULER
 	groupDefault     = "default"
 	zoneDefault      = "UTC"
 	headerCatchUp    = "X-Mayfly-Catch-Up"
-	atOnce           = 16 // calls under way at one time, where there are many to make
+	atOnce           = 16 // number of parallel calls
 )
 
-// scheduleFlags say where the schedules are.
+// scheduleFlags select the endpoint and the group of schedules.
 type scheduleFlags struct {
 	endpointFlags
 	GroupName string `name:"group" help:"Schedule group." default:"default" placeholder:"NAME"`
 }
 
-// withCatchUp is an option of CreateSchedule and UpdateSchedule, which mayfly knows.
+// withCatchUp returns an option of CreateSchedule and UpdateSchedule that only mayfly supports.
 func withCatchUp(rule string) func(*scheduler.Options) {
 	return func(o *scheduler.Options) {
 		if rule != "" {
@@ -61,7 +61,7 @@ func withCatchUp(rule string) func(*scheduler.Options) {
 	}
 }
 
-// adviseSchedule says what a failed call about a schedule or its group means.
+// adviseSchedule returns the error of a call about a schedule or its group, with the next step.
 func (e *endpoint) adviseSchedule(err error, group string) error {
 	switch explained := e.advise(err); {
 	case answered(err, "ResourceNotFoundException") && group != groupDefault && group != "":
@@ -73,7 +73,7 @@ func (e *endpoint) adviseSchedule(err error, group string) error {
 	}
 }
 
-// getSchedule reads a schedule.
+// getSchedule returns a schedule.
 func (e *endpoint) getSchedule(ctx context.Context, client *scheduler.Client, group, name string) (*scheduleDocument, error) {
 	out, err := client.GetSchedule(ctx, &scheduler.GetScheduleInput{Name: &name, GroupName: &group})
 	if err != nil {
@@ -82,15 +82,15 @@ func (e *endpoint) getSchedule(ctx context.Context, client *scheduler.Client, gr
 	return documentOf(out), nil
 }
 
-// timetable is when a schedule has its occurrences.
+// timetable computes the occurrences of a schedule.
 type timetable struct {
 	expression cron.Expression
 	zone       *time.Location
-	anchor     time.Time // what a rate counts from
+	anchor     time.Time // start of a rate's intervals
 	start, end time.Time // no occurrence lies before or after; zero: unbounded
 }
 
-// after gives the first occurrence strictly after an instant. ok is false where none follows.
+// after returns the first occurrence strictly after an instant. ok is false if there is none.
 func (t timetable) after(from time.Time) (occurrence time.Time, ok bool) {
 	if t.expression.Kind() != cron.At && !t.start.IsZero() && from.Before(t.start) {
 		from = t.start.Add(-1)
@@ -99,7 +99,8 @@ func (t timetable) after(from time.Time) (occurrence time.Time, ok bool) {
 	return occurrence, ok && (t.end.IsZero() || t.expression.Kind() == cron.At || !occurrence.After(t.end))
 }
 
-// timetable says when the schedule has its occurrences. What a rate counts from after an update only mayfly's tables tell.
+// timetable returns the schedule's timetable. The anchor of an updated rate is known only from
+// mayfly's tables.
 func (d *scheduleDocument) timetable() (timetable, error) {
 	zone, err := cron.Zone(orText(aws.ToString(d.ScheduleExpressionTimezone), zoneDefault))
 	if err != nil {
@@ -119,8 +120,8 @@ func (d *scheduleDocument) timetable() (timetable, error) {
 	return t, nil
 }
 
-// next gives when the schedule fires next: within its flexible window after the occurrence, where that is known, and at its beginning otherwise. It is zero where it does
-// not fire again.
+// next returns the time of the next firing: the exact one within the flexible window if it is
+// known, otherwise the beginning of the window. It returns zero if there is none.
 func (d *scheduleDocument) next(now time.Time) time.Time {
 	if d.kept != nil {
 		return d.kept.Due
@@ -138,7 +139,7 @@ func (d *scheduleDocument) next(now time.Time) time.Time {
 
 var errNoExpression = errors.New("no time given")
 
-// whenFlags say when something fires.
+// whenFlags set the times of a schedule.
 type whenFlags struct {
 	At         string `help:"Once: 2030-01-01T12:00:00[.250] in --zone, 2030-01-01T12:00:00+01:00, \"in 5m\", +5m, now." xor:"when" placeholder:"TIME"`
 	Every      *span  `help:"Repeatedly: 5m, 2h, 1d, 30s, 250ms." xor:"when" placeholder:"TIME"`
@@ -149,19 +150,19 @@ type whenFlags struct {
 	End        string `help:"No firing after this time. Same form as --at." placeholder:"TIME"`
 }
 
-// when is what the flags say, as the API has it.
+// when has the times of a schedule in the API's form.
 type when struct {
 	expression, zone string
-	start, end       time.Time // zero: not given
+	start, end       time.Time // zero: not set
 }
 
-// given reports whether an expression is.
+// given reports whether a flag sets an expression.
 func (f whenFlags) given() bool {
 	return f.At != "" || f.Every != nil || f.Cron != "" || f.Expression != ""
 }
 
-// read makes an expression of the flags: a plain one where that is exact enough, and one of mayfly's where it is not. extended says that the endpoint may know
-// those; exact, that it certainly does.
+// read returns the expression of the flags: AWS's form if it is exact enough, otherwise mayfly's
+// own. extended is set if the endpoint may support mayfly's form, exact if it certainly does.
 func (f whenFlags) read(now func() time.Time, extended, exact bool) (when, error) {
 	w := when{zone: orText(f.Zone, zoneDefault)}
 	zone, err := cron.Zone(w.zone)
@@ -190,7 +191,7 @@ func (f whenFlags) read(now func() time.Time, extended, exact bool) (when, error
 	return w, w.check(zone, extended)
 }
 
-// check reports what is wrong with the expression, in more words than the API's.
+// check returns an error for an invalid expression, with more detail than the API's.
 func (w when) check(zone *time.Location, extended bool) error {
 	if w.expression == "" {
 		return misused(errNoExpression, "set --at, --every, --cron or --expression")
@@ -211,7 +212,8 @@ func (w when) check(zone *time.Location, extended bool) error {
 // exampleCron returns the expression with six fields for one with the five of Unix, or another example.
 func exampleCron(fields string) string {
 	f := strings.Fields(fields)
-	if len(f) != 5 || strings.ContainsAny(f[4], "0123456789") { // days of the week are counted from 1 here, and from 0 there
+	// days of the week count from 1 here, and from 0 in Unix
+	if len(f) != 5 || strings.ContainsAny(f[4], "0123456789") {
 		return "cron(0 9 ? * MON-FRI *)"
 	}
 	switch {
@@ -223,7 +225,7 @@ func exampleCron(fields string) string {
 	return "cron(" + strings.Join(f, " ") + " *)"
 }
 
-// readBound reads --start or --end.
+// readBound parses --start or --end.
 func readBound(flag, text string, zone *time.Location, now func() time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -235,7 +237,7 @@ func readBound(flag, text string, zone *time.Location, now func() time.Time) (ti
 	return m.at, nil
 }
 
-// atExpression is at(…) where whole seconds are exact enough, and instant(…) where they are not.
+// atExpression returns at(…) for whole seconds, and otherwise instant(…).
 func (f whenFlags) atExpression(zone *time.Location, now func() time.Time, extended, exact bool) (string, error) {
 	m, err := readMoment(f.At, zone, now)
 	if err != nil {
@@ -264,7 +266,7 @@ func (f whenFlags) atExpression(zone *time.Location, now func() time.Time, exten
 	return text, nil
 }
 
-// rateExpression is rate(…) for whole minutes, and every(…) for what is finer.
+// rateExpression returns rate(…) for whole minutes, and otherwise every(…).
 func rateExpression(interval time.Duration, extended bool) (string, error) {
 	if interval == 0 {
 		return "", misused(errors.New("--every 0s is not above 0"), "for example --every 5m")
@@ -292,7 +294,7 @@ func rateExpression(interval time.Duration, extended bool) (string, error) {
 	return "", misused(fmt.Errorf("--every %s is not a whole number of milliseconds", span(interval)), "for example --every 250ms")
 }
 
-// isExtended reports whether an expression is one of mayfly's own.
+// isExtended reports whether only mayfly supports the expression.
 func isExtended(expression string) bool {
 	return strings.HasPrefix(expression, "instant(") || strings.HasPrefix(expression, "every(")
 }

@@ -54,7 +54,7 @@ func (scheduleCreateCommand) Help() string {
 instant(…) and every(…), which allow milliseconds.`
 }
 
-// roleAnywhere is the role that is named where none is assumed.
+// roleAnywhere is the role of a schedule on endpoints that assume none.
 const roleAnywhere = "arn:aws:iam::000000000000:role/mayfly"
 
 // Run creates the schedule.
@@ -81,7 +81,7 @@ func (c scheduleCreateCommand) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// put creates the schedule, or replaces the one that there is.
+// put creates or replaces the schedule.
 func (c scheduleCreateCommand) put(ctx context.Context, e *endpoint, document *scheduleDocument) (done string, err error) {
 	client := e.scheduler()
 	created, err := client.CreateSchedule(ctx, document.createInput(), withCatchUp(c.CatchUp))
@@ -103,7 +103,8 @@ func (c scheduleCreateCommand) put(ctx context.Context, e *endpoint, document *s
 	return "replaced", nil
 }
 
-// first gives when a schedule that has just been created fires first, or zero: one for a time that has passed, and a rate that has no start, at once.
+// first returns the first firing of a new schedule. It returns zero for one that fires at once: for
+// a past time, or a rate without a start.
 func (d *scheduleDocument) first(now time.Time) time.Time {
 	t, err := d.timetable()
 	switch {
@@ -129,7 +130,7 @@ func printNext(w io.Writer, d *scheduleDocument, now time.Time) {
 	}
 }
 
-// whenText says when something is, for people: "2030-01-01 12:00:00Z, in 5m", or "now".
+// whenText returns a time as text: "2030-01-01 12:00:00Z, in 5m", or "now".
 func whenText(at, now time.Time) string {
 	if in := inText(at.Sub(now)); in != "now" {
 		return utcText(at) + ", in " + in
@@ -137,7 +138,7 @@ func whenText(at, now time.Time) string {
 	return "now"
 }
 
-// document makes a schedule of the flags.
+// document returns the schedule of the flags.
 func (c scheduleCreateCommand) document(ctx context.Context, e *endpoint) (*scheduleDocument, error) {
 	if c.CatchUp != "" && e.isAWS() {
 		return nil, advise(errors.New("--catch-up is an extension of mayfly; Amazon's service does not have it"), "drop it; Amazon's service always fires the last missed occurrence")
@@ -146,7 +147,7 @@ func (c scheduleCreateCommand) document(ctx context.Context, e *endpoint) (*sche
 	if err != nil {
 		return nil, err
 	}
-	exact := c.At != "" && e.isMayfly(ctx) // nothing else depends on it
+	exact := c.At != "" && e.isMayfly(ctx) // only --at depends on it
 	w, err := c.read(func() time.Time { return e.now(ctx) }, !e.isAWS(), exact)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func (c scheduleCreateCommand) document(ctx context.Context, e *endpoint) (*sche
 	return d, nil
 }
 
-// target makes a target of the flags.
+// target returns the target of the flags.
 func (c scheduleCreateCommand) target(e *endpoint) (*types.Target, error) {
 	t := &types.Target{Arn: &c.Target, RoleArn: &c.Role}
 	if c.Role == "" {
@@ -215,9 +216,9 @@ func (c scheduleCreateCommand) target(e *endpoint) (*types.Target, error) {
 	return t, nil
 }
 
-const inputMax = 256 << 10 // bytes of a schedule's input, as the API has it
+const inputMax = 256 << 10 // the API's limit for a schedule's input, in bytes
 
-// readArgument gives a flag's text: itself, the contents of @FILE, or with @- standard input.
+// readArgument returns a flag's text, or the contents of @FILE, or standard input for @-.
 func readArgument(text string, most int64) (string, error) {
 	name, named := strings.CutPrefix(text, "@")
 	if !named {

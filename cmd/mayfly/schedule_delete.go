@@ -68,9 +68,10 @@ func (c scheduleDeleteCommand) check() error {
 	return nil
 }
 
-// deleteAll lists and deletes in turn: a page of a list that is changed meanwhile could leave some out.
+// deleteAll alternates between listing and deleting. Deleting while paging could skip some
+// schedules.
 func (c scheduleDeleteCommand) deleteAll(ctx context.Context, s streams, e *endpoint) error {
-	const round = 10_000 // names that are kept at one time
+	const round = 10_000 // names in memory
 	total := 0
 	for {
 		var names []scheduleName
@@ -91,7 +92,8 @@ func (c scheduleDeleteCommand) deleteAll(ctx context.Context, s streams, e *endp
 	}
 }
 
-// delete deletes those that are there, and reports the first failure. With names of its own choice it is one where there is no such schedule.
+// delete deletes schedules and returns the first failure. A missing schedule is one only if the
+// user named it.
 func (c scheduleDeleteCommand) delete(ctx context.Context, e *endpoint, names []scheduleName) (deleted int, err error) {
 	client := e.scheduler()
 	failed := inParallel(atOnce, names, func(n scheduleName) error {
@@ -110,7 +112,7 @@ func (c scheduleDeleteCommand) delete(ctx context.Context, e *endpoint, names []
 	return deleted, err
 }
 
-// counted is a number and what it counts.
+// counted returns a number with its noun.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

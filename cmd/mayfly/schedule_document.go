@@ -23,8 +23,8 @@ const (
 	stateDisabled = string(types.ScheduleStateDisabled)
 )
 
-// scheduleDocument is a schedule in JSON: the members of CreateSchedule and GetSchedule under their own names, so that `aws scheduler create-schedule
-// --cli-input-json` takes it too, and CatchUp, which is mayfly's.
+// scheduleDocument is a schedule in JSON. Its members are those of CreateSchedule and GetSchedule,
+// so that `aws scheduler create-schedule --cli-input-json` accepts it, and mayfly's CatchUp.
 type scheduleDocument struct {
 	Name                       string
 	GroupName                  string                    `json:",omitempty"`
@@ -40,16 +40,16 @@ type scheduleDocument struct {
 	CatchUp                    string                    `json:",omitempty"`
 	Target                     *types.Target             `json:",omitempty"`
 
-	// What only the endpoint can say. Import takes no notice of it.
+	// Members that the endpoint sets. An import ignores them.
 	Arn                  string    `json:",omitempty"`
 	CreationDate         *wireTime `json:",omitempty"`
 	LastModificationDate *wireTime `json:",omitempty"`
 	NextFiring           *wireTime `json:",omitempty"`
 
-	kept *schedules.Kept // what mayfly's tables know besides; nil elsewhere
+	kept *schedules.Kept // from mayfly's tables; nil at other endpoints
 }
 
-// wireTime is an instant in JSON: written as RFC 3339 in UTC, read also as seconds since 1970.
+// wireTime is an instant in JSON: written as RFC 3339 in UTC, and read also as seconds since 1970.
 type wireTime time.Time
 
 func (t *wireTime) time() time.Time {
@@ -59,7 +59,7 @@ func (t *wireTime) time() time.Time {
 	return time.Time(*t).UTC()
 }
 
-// wireTimeOf gives nil for the zero time.
+// wireTimeOf returns nil for the zero time.
 func wireTimeOf(t time.Time) *wireTime {
 	if t.IsZero() {
 		return nil
@@ -92,7 +92,7 @@ func (t *wireTime) UnmarshalJSON(text []byte) error {
 // plainDocument is the document without its methods.
 type plainDocument scheduleDocument
 
-// MarshalJSON writes what is set, under the names that the API has.
+// MarshalJSON writes the members that are set, with the API's names.
 func (d scheduleDocument) MarshalJSON() ([]byte, error) {
 	rest := struct {
 		*plainDocument
@@ -108,7 +108,7 @@ func (d scheduleDocument) MarshalJSON() ([]byte, error) {
 	return marshalLine(rest)
 }
 
-// readDocument reads a schedule. A member that there is not is an error: a misspelt one must not pass for set.
+// readDocument parses a schedule. An unknown member is an error, so that a typing error is noticed.
 func readDocument(text []byte) (*scheduleDocument, error) {
 	from := json.NewDecoder(bytes.NewReader(text))
 	from.DisallowUnknownFields()
@@ -123,7 +123,7 @@ func readDocument(text []byte) (*scheduleDocument, error) {
 	return document, document.check()
 }
 
-// documentError says in words of JSON what encoding/json says in words of Go.
+// documentError returns an error of encoding/json in words of JSON instead of Go.
 func documentError(err error) error {
 	var typ *json.UnmarshalTypeError
 	switch {
@@ -141,7 +141,7 @@ func documentError(err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "json: ")) // unknown field "x"
 }
 
-// check reports what is missing; all else is the API's to check.
+// check returns an error for missing members. The API checks the rest.
 func (d *scheduleDocument) check() error {
 	switch {
 	case d.Name == "":
@@ -170,7 +170,7 @@ func documentOf(out *scheduler.GetScheduleOutput) *scheduleDocument {
 	}
 }
 
-// createInput is the document as the API takes it.
+// createInput returns the input of CreateSchedule.
 func (d *scheduleDocument) createInput() *scheduler.CreateScheduleInput {
 	window := d.FlexibleTimeWindow
 	if window == nil {
@@ -184,7 +184,7 @@ func (d *scheduleDocument) createInput() *scheduler.CreateScheduleInput {
 	}
 }
 
-// updateInput is the same for a schedule that exists.
+// updateInput returns the input of UpdateSchedule.
 func (d *scheduleDocument) updateInput() *scheduler.UpdateScheduleInput {
 	in := scheduler.UpdateScheduleInput(*d.createInput())
 	return &in

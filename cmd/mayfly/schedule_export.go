@@ -24,7 +24,7 @@ func (scheduleExportCommand) Help() string {
 Each line is input for aws scheduler create-schedule --cli-input-json. (The field CatchUp is an extension of mayfly.)`
 }
 
-// Run writes schedules.
+// Run exports schedules.
 func (c scheduleExportCommand) Run(ctx context.Context, s streams) error {
 	e, err := c.connect(ctx, serviceScheduler)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 )
 
-// scheduleGroupCommand is what is done with schedule groups.
+// scheduleGroupCommand manages schedule groups.
 type scheduleGroupCommand struct {
 	Create scheduleGroupCreateCommand `cmd:"" help:"Create a schedule group."`
 	List   scheduleGroupListCommand   `cmd:"" help:"List schedule groups."`

@@ -38,7 +38,7 @@ cannot be imported are reported with their numbers, the others are imported, and
 has passed, which the API refuses, is dropped, or for a rate moved to the next occurrence to keep its rhythm.`
 }
 
-// What has become of a line.
+// Outcomes of a line.
 const (
 	importCreated   = "created"
 	importReplaced  = "replaced"
@@ -47,14 +47,14 @@ const (
 	importFailed    = "failed"
 )
 
-// importReport is what has become of all lines.
+// importReport counts the outcomes of all lines.
 type importReport struct {
 	Created   int            `json:"created"`
 	Replaced  int            `json:"replaced"`
 	Unchanged int            `json:"unchanged"`
-	Past      int            `json:"past"` // one-time schedules whose time has passed; not created
+	Past      int            `json:"past"` // past one-time schedules, which are not created
 	Failed    int            `json:"failed"`
-	Groups    int            `json:"groups"` // that were made
+	Groups    int            `json:"groups"` // created
 	Problems  []lineProblem  `json:"problems,omitempty"`
 	counts    map[string]int // by outcome
 }
@@ -65,9 +65,9 @@ type lineProblem struct {
 	Problem string `json:"problem"`
 }
 
-const problemsMax = 100 // lines that are reported one by one
+const problemsMax = 100 // number of lines reported one by one
 
-// Run imports.
+// Run imports schedules.
 func (c scheduleImportCommand) Run(ctx context.Context, s streams) error {
 	file, size, err := openInput(c.File)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c scheduleImportCommand) Run(ctx context.Context, s streams) error {
 	return i.finish(s, err)
 }
 
-// openInput opens a file, or standard input, and says how large it is; 0 where that is not known.
+// openInput opens a file or standard input, and returns its size, or 0 if it is unknown.
 func openInput(name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return io.NopCloser(os.Stdin), 0, nil
@@ -113,7 +113,7 @@ func openInput(name string) (io.ReadCloser, int64, error) {
 	return file, info.Size(), nil
 }
 
-// run reads the file and has each schedule put, several at one time.
+// run reads the file and puts the schedules, several in parallel.
 func (i *importer) run(ctx context.Context, file io.Reader, progress func(read int64, done int)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -124,10 +124,10 @@ func (i *importer) run(ctx context.Context, file io.Reader, progress func(read i
 			for l := range lines {
 				outcome, err := i.put(ctx, l.document)
 				if err != nil && ctx.Err() != nil {
-					continue // interrupted: nothing is wrong with the line
+					continue // interrupted; the line is not at fault
 				}
 				if i.note(l.line, outcome, err) == maxInARow {
-					cancel(err) // the endpoint is gone, or refuses all
+					cancel(err) // the endpoint is unreachable, or refuses everything
 				}
 			}
 		})
@@ -140,7 +140,8 @@ func (i *importer) run(ctx context.Context, file io.Reader, progress func(read i
 		if l, err = from.next(); err != nil {
 			break
 		}
-		// Lines are read in their order, so that of two for one schedule it is always the second that is refused.
+		// Lines are read in order, so that the second of two lines for a schedule is always the one
+		// refused.
 		if d, wrong := i.read(l); wrong != nil {
 			i.note(l.line, importFailed, &errLine{wrong})
 		} else {
@@ -162,16 +163,16 @@ func (i *importer) run(ctx context.Context, file io.Reader, progress func(read i
 	return err
 }
 
-// readLine is a schedule that is to be imported, and where it stands.
+// readLine is a schedule to import, with its line number.
 type readLine struct {
 	line     int
 	document *scheduleDocument
 }
 
-// maxInARow is how many schedules may fail one after another for no reason of their own before the import is given up.
+// maxInARow is the number of consecutive failures, not caused by the lines, that ends the import.
 const maxInARow = 3 * atOnce
 
-// finish prints what was done. The error says that not all of it was.
+// finish prints the report, and returns an error if lines failed.
 func (i *importer) finish(s streams, err error) error {
 	r := &i.report
 	sort.Slice(r.Problems, func(i, j int) bool { return r.Problems[i].Line < r.Problems[j].Line })
@@ -227,7 +228,8 @@ func (i *importer) print(s streams) {
 	}
 }
 
-// note counts an outcome. It gives how many have failed in a row for no reason of their own.
+// note counts an outcome. It returns the number of consecutive failures that the lines did not
+// cause.
 func (i *importer) note(line int, outcome string, err error) (inARow int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -254,8 +256,9 @@ func (i *importer) done() (n int) {
 	return n
 }
 
-// current is the document as it can be created now. Its StartDate may have passed, which the API refuses: then it is left out, and a rate begins with its next
-// occurrence instead, so that its pace stays. past says that it is for one time, which has passed.
+// current returns the document in a form that can be created now. The API refuses a past StartDate,
+// so it is omitted; a rate begins with its next occurrence instead, which keeps its pace. past
+// reports whether the schedule fires only once, at a past time.
 func (d *scheduleDocument) current(now time.Time) (current *scheduleDocument, past bool) {
 	t, err := d.timetable()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// importer puts schedules, each so that doing it again changes nothing.
+// importer puts schedules. Repeating an import changes nothing.
 type importer struct {
 	command  scheduleImportCommand
 	endpoint *endpoint
@@ -30,25 +30,25 @@ type importer struct {
 	seed maphash.Seed
 	seen map[uint64]int // line by the hash of group and name
 
-	mu        sync.Mutex       // guards what follows
-	groups    map[string]error // that were missing: what came of making them
-	inARow    int              // failures in a row that are not the lines' own
-	conflicts int              // lines that failed since there is another schedule of that name
+	mu        sync.Mutex       // guards the fields below
+	groups    map[string]error // results of creating missing groups
+	inARow    int              // consecutive failures that the lines did not cause
+	conflicts int              // lines that failed because another schedule has the name
 	report    importReport
 }
 
-// errLine is what is wrong with a line itself.
+// errLine is a fault of a line.
 type errLine struct{ error }
 
 func (e *errLine) Unwrap() error { return e.error }
 
-// isOwn reports whether a failure is the line's own, and not the endpoint's or the network's.
+// isOwn reports whether the line caused a failure, and not the endpoint or the network.
 func isOwn(err error) bool {
 	var own *errLine
 	return errors.As(err, &own) || answered(err, "ValidationException") || answered(err, "ConflictException") || answered(err, "ResourceNotFoundException")
 }
 
-// put makes sure that there is a schedule.
+// put creates a schedule unless it exists, and returns the outcome.
 func (i *importer) put(ctx context.Context, d *scheduleDocument) (outcome string, err error) {
 	wanted, past := d.current(i.now())
 	switch {
@@ -67,7 +67,7 @@ func (i *importer) put(ctx context.Context, d *scheduleDocument) (outcome string
 	return importFailed, i.endpoint.advise(err)
 }
 
-// read reads a line, and refuses one that is there twice.
+// read parses a line. A second line for the same schedule is an error.
 func (i *importer) read(l numbered) (*scheduleDocument, error) {
 	if l.err != nil {
 		return nil, l.err
@@ -88,7 +88,7 @@ func (i *importer) read(l numbered) (*scheduleDocument, error) {
 	return d, nil
 }
 
-// create creates a schedule, and first its group where that is missing.
+// create creates a schedule, and its group if that is missing.
 func (i *importer) create(ctx context.Context, d *scheduleDocument) error {
 	_, err := i.client.CreateSchedule(ctx, d.createInput(), withCatchUp(d.CatchUp))
 	if !answered(err, "ResourceNotFoundException") || d.GroupName == groupDefault {
@@ -101,7 +101,7 @@ func (i *importer) create(ctx context.Context, d *scheduleDocument) error {
 	return err
 }
 
-// makeGroup makes a group, once.
+// makeGroup creates a group once.
 func (i *importer) makeGroup(ctx context.Context, name string) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -118,7 +118,7 @@ func (i *importer) makeGroup(ctx context.Context, name string) error {
 	return err
 }
 
-// meet deals with a schedule of the name that is there already.
+// meet compares a schedule with an existing one of the same name, and returns the outcome.
 func (i *importer) meet(ctx context.Context, d, wanted *scheduleDocument) (outcome string, err error) {
 	found := i.endpoint.describe(ctx, []scheduleName{{d.GroupName, d.Name}}, i.now())[0]
 	if found.err != nil {
@@ -143,10 +143,10 @@ func (i *importer) meet(ctx context.Context, d, wanted *scheduleDocument) (outco
 	return importReplaced, nil
 }
 
-// differing names the members in which a schedule that is there differs from one that is wanted.
+// differing returns the names of the members in which two schedules differ.
 func differing(have, want *scheduleDocument, now time.Time) (names []string) {
 	one, other := have.members(now), want.members(now)
-	if have.kept == nil { // what it catches up with is not known
+	if have.kept == nil { // CatchUp is unknown
 		delete(other, "CatchUp")
 	}
 	for name := range one {
@@ -163,7 +163,7 @@ func differing(have, want *scheduleDocument, now time.Time) (names []string) {
 	return names
 }
 
-// members is what the schedule is, member by member, with the API's defaults for what is not said.
+// members returns the schedule's members, with the API's defaults.
 func (d *scheduleDocument) members(now time.Time) map[string]any {
 	full := *d
 	full.Arn, full.CreationDate, full.LastModificationDate, full.NextFiring = "", nil, nil, nil
@@ -186,13 +186,13 @@ func (d *scheduleDocument) members(now time.Time) map[string]any {
 		return nil
 	}
 	members := map[string]any{}
-	_ = json.Unmarshal(text, &members) // it was written a moment ago
+	_ = json.Unmarshal(text, &members) // the text was encoded above
 	maps.DeleteFunc(members, func(_ string, value any) bool { return value == nil })
 	return members
 }
 
-// settledStart is StartDate as far as it still matters: where it has passed it is nothing to a cron, and to a rate what its pace goes by, so that its next occurrence is
-// as good.
+// settledStart returns StartDate, reduced to its effect. A past one has none on a cron, and a
+// rate's next occurrence is equivalent to it.
 func (d *scheduleDocument) settledStart(now time.Time) *wireTime {
 	t, err := d.timetable()
 	switch {
@@ -208,7 +208,7 @@ func (d *scheduleDocument) settledStart(now time.Time) *wireTime {
 	return wireTimeOf(next)
 }
 
-// withDefaults fills in what GetSchedule answers for what is not said.
+// withDefaults sets the defaults that GetSchedule returns.
 func withDefaults(t *types.Target) *types.Target {
 	if t == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// numbered is the JSON of a schedule with the number of the line on which it begins, or what is wrong with that line.
+// numbered is the JSON of a schedule with its first line's number, or an error about that line.
 type numbered struct {
 	line int
 	text []byte
@@ -17,8 +17,9 @@ type numbered struct {
 }
 
 const (
-	documentMax = 4 << 20    // bytes of one schedule in JSON: an input of 256 KB that is all escapes has 1.5 MB
-	linesMax    = 10_000_000 // schedules of one file
+	// limit for one schedule: an input of 256 KB, all of it escaped, is 1.5 MB
+	documentMax = 4 << 20
+	linesMax    = 10_000_000 // limit for one file
 )
 
 // documents reads the schedules of a file: JSON lines, or one JSON array.
@@ -27,14 +28,14 @@ type documents struct {
 	read int64 // bytes so far
 
 	lines *bufio.Reader
-	line  int // number of the last that was read from lines
+	line  int // number of the line that was read last
 	array *json.Decoder
-	ends  []int64 // offsets of line ends in the array that were not counted yet
-	until int64   // the array is not read further than this
+	ends  []int64 // offsets of line ends not yet counted, in an array
+	until int64   // limit for reading the array
 	count int
 }
 
-// next gives the next schedule; io.EOF says that there is none. Another error says that the rest cannot be read.
+// next returns the next schedule, or io.EOF at the end. After another error the file is unreadable.
 func (d *documents) next() (numbered, error) {
 	if d.count++; d.count > linesMax {
 		return numbered{}, fmt.Errorf("the file has more than %d schedules; split it", linesMax)
@@ -50,7 +51,7 @@ func (d *documents) next() (numbered, error) {
 	return d.nextLine()
 }
 
-// begin finds out what the file is.
+// begin recognizes the form of the file.
 func (d *documents) begin() error {
 	d.lines = bufio.NewReaderSize(d.from, 64<<10)
 	if mark, _ := d.lines.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
@@ -84,7 +85,7 @@ func (d *documents) beginArray() error {
 	return err
 }
 
-// arrayReader reads for the decoder, and notes where lines end.
+// arrayReader reads for the decoder, and records the offsets of line ends.
 type arrayReader documents
 
 var errDocumentTooLong = fmt.Errorf("a schedule is larger than %d bytes", documentMax)
@@ -103,7 +104,7 @@ func (r *arrayReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lineAt is the number of the line of an offset, which is not before the one that was asked for last.
+// lineAt returns the line number of an offset. Offsets must not decrease from call to call.
 func (d *documents) lineAt(offset int64) int {
 	for len(d.ends) > 0 && d.ends[0] < offset {
 		d.ends = d.ends[1:]
@@ -112,9 +113,9 @@ func (d *documents) lineAt(offset int64) int {
 	return d.line
 }
 
-// lineOfNext is the number of the line on which what could not be read begins.
+// lineOfNext returns the number of the line where the unreadable part begins.
 func (d *documents) lineOfNext() int {
-	rest, _ := io.ReadAll(d.array.Buffered()) // it is in memory
+	rest, _ := io.ReadAll(d.array.Buffered()) // reads from memory
 	skipped := len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,"))
 	return d.lineAt(d.array.InputOffset() + int64(skipped))
 }
@@ -149,7 +150,7 @@ func arrayError(err error) error {
 	return err
 }
 
-// nextLine gives the next line that is not blank.
+// nextLine returns the next line that is not blank.
 func (d *documents) nextLine() (numbered, error) {
 	for {
 		text, err := d.readLine()
@@ -169,7 +170,7 @@ func (d *documents) nextLine() (numbered, error) {
 	}
 }
 
-// readLine reads to the end of the line. Of one that is too long nothing is kept.
+// readLine reads to the end of the line. It returns nothing of a line that is too long.
 func (d *documents) readLine() (text []byte, err error) {
 	long := false
 	for {

@@ -73,7 +73,7 @@ func scheduleRow(d *scheduleDocument, now time.Time) []string {
 	return []string{d.GroupName, d.Name, d.State, expressionText(d), at, in}
 }
 
-// expressionText is the expression with its zone where that matters.
+// expressionText returns the expression, with the zone if it matters.
 func expressionText(d *scheduleDocument) string {
 	zone := orText(aws.ToString(d.ScheduleExpressionTimezone), zoneDefault)
 	if zone == zoneDefault || strings.HasPrefix(d.ScheduleExpression, "rate(") || strings.HasPrefix(d.ScheduleExpression, "every(") {
@@ -82,16 +82,16 @@ func expressionText(d *scheduleDocument) string {
 	return d.ScheduleExpression + " " + zone
 }
 
-// scheduleName is where a schedule is found.
+// scheduleName identifies a schedule.
 type scheduleName struct{ group, name string }
 
-// schedulesAsked says which schedules are listed; what is empty says nothing.
+// schedulesAsked selects schedules; empty fields select all.
 type schedulesAsked struct{ group, prefix, state string }
 
-// errEnough ends a listing before its end.
+// errEnough ends a listing early.
 var errEnough = fmt.Errorf("enough")
 
-// eachPage lists the names of schedules, a hundred at a time.
+// eachPage calls do with the names of schedules, a hundred at a time.
 func (e *endpoint) eachPage(ctx context.Context, asked schedulesAsked, do func([]scheduleName) error) error {
 	in := &scheduler.ListSchedulesInput{MaxResults: aws.Int32(100), State: types.ScheduleState(asked.state)}
 	if asked.group != "" {
@@ -118,13 +118,14 @@ func (e *endpoint) eachPage(ctx context.Context, asked schedulesAsked, do func([
 	return nil
 }
 
-// described is a schedule, or why it could not be read. Both are nil where it is not there.
+// described is a schedule, or the error from reading it. Both are nil if the schedule does not
+// exist.
 type described struct {
 	document *scheduleDocument
 	err      error
 }
 
-// describe reads schedules, and works out when they fire next.
+// describe returns schedules with the times of their next firings.
 func (e *endpoint) describe(ctx context.Context, names []scheduleName, now time.Time) []described {
 	client := e.scheduler()
 	all := inParallel(atOnce, names, func(n scheduleName) described {
@@ -148,8 +149,8 @@ func (e *endpoint) describe(ctx context.Context, names []scheduleName, now time.
 	return all
 }
 
-// addKept adds what mayfly's tables know. Where they cannot be read, because the schedules are served at another place than the tables or these credentials may not,
-// what the API tells has to do.
+// addKept adds data from mayfly's tables. They may be unreadable, because another endpoint serves
+// the schedules or the credentials do not suffice. Then the API's data has to do.
 func (e *endpoint) addKept(ctx context.Context, all []described) {
 	names := map[string][]string{} // by group
 	for _, d := range all {

@@ -33,14 +33,14 @@ An expression is evaluated without an endpoint. Daylight saving time is respecte
 not occur, and one that occurs twice fires the first time.`
 }
 
-const countMax = 10_000 // firings that are shown at most
+const countMax = 10_000 // maximum number of firings
 
-// Run shows the next firings.
+// Run prints the next firings.
 func (c scheduleNextCommand) Run(ctx context.Context, s streams) error {
 	if c.Count < 1 || c.Count > countMax {
 		return misused(fmt.Errorf("-n %d is not between 1 and %d", c.Count, countMax), "for example -n 10")
 	}
-	if strings.Contains(c.Schedule, "(") { // names have none
+	if strings.Contains(c.Schedule, "(") { // names contain no parenthesis
 		if c.given() {
 			return misused(errors.New("give one expression: as the argument or by a flag"), "")
 		}
@@ -61,12 +61,13 @@ func (c scheduleNextCommand) Run(ctx context.Context, s streams) error {
 		from, now = m.at, m.at
 	}
 	if t.anchor.IsZero() {
-		t.anchor = from // a rate begins when it is created: now
+		t.anchor = from // a rate counts from its creation: now
 	}
 	return c.print(s, t, from.Add(-1), now)
 }
 
-// timetable is that of the flags or of the schedule, the present instant, and the one from which on to show firings.
+// timetable returns the timetable of the flags or the schedule, the present time, and the time from
+// which firings are printed.
 func (c scheduleNextCommand) timetable(ctx context.Context) (t timetable, now, from time.Time, err error) {
 	if !c.given() {
 		return c.timetableOf(ctx)
@@ -87,7 +88,8 @@ func (c scheduleNextCommand) timetable(ctx context.Context) (t timetable, now, f
 	return timetable{expression: expression, zone: zone, anchor: w.start, start: w.start, end: w.end}, now, now, err
 }
 
-// timetableOf is that of the schedule. Where it is known which of its occurrences is armed, its firings are shown from that one on.
+// timetableOf returns the timetable of the schedule. If the armed occurrence is known, firings are
+// printed from it on.
 func (c scheduleNextCommand) timetableOf(ctx context.Context) (t timetable, now, from time.Time, err error) {
 	switch {
 	case c.Schedule == "":
@@ -115,7 +117,7 @@ func (c scheduleNextCommand) timetableOf(ctx context.Context) (t timetable, now,
 	return t, now, from, err
 }
 
-// print shows the firings after an instant.
+// print prints the firings after an instant.
 func (c scheduleNextCommand) print(s streams, t timetable, from, now time.Time) error {
 	zone := t.zone.String()
 	shown := table{heading: []string{zone, "UTC", "In"}}
@@ -157,7 +159,7 @@ func (c scheduleNextCommand) print(s streams, t timetable, from, now time.Time) 
 	return shown.write(s.out)
 }
 
-// inText says how long it is until an instant, for people.
+// inText returns a duration from now as text.
 func inText(d time.Duration) string {
 	if d = d.Round(time.Millisecond); d <= 0 {
 		return "now"

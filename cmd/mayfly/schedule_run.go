@@ -27,7 +27,7 @@ It creates a copy of the schedule that fires once, now, and is then deleted, and
 attempts and dead letters like any other, and its source is the copy. The schedule itself is unchanged.`
 }
 
-// Run fires the schedule by a copy of it.
+// Run fires the schedule through a copy of it.
 func (c scheduleRunCommand) Run(ctx context.Context, s streams) error {
 	e, err := c.connect(ctx, serviceScheduler)
 	if err != nil {
@@ -56,8 +56,8 @@ func (c scheduleRunCommand) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// expressionNow is one that fires at once: with mayfly the present instant; elsewhere the next whole second but one, since that one has passed is not known to
-// fire.
+// expressionNow returns an expression that fires at once. With mayfly it is the present instant.
+// Elsewhere it is the second whole second from now, as endpoints may not fire a past one.
 func (e *endpoint) expressionNow(ctx context.Context) string {
 	now := e.now(ctx)
 	if e.isMayfly(ctx) {

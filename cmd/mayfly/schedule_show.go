@@ -42,7 +42,7 @@ func (c scheduleShowCommand) Run(ctx context.Context, s streams) error {
 	return writeSchedule(s.out, d, e.now(ctx))
 }
 
-// find reads a schedule and when it fires next.
+// find returns a schedule with its next firing.
 func (f scheduleFlags) find(ctx context.Context, e *endpoint, name string) (*scheduleDocument, error) {
 	found := e.describe(ctx, []scheduleName{{f.GroupName, name}}, e.now(ctx))[0]
 	switch {
@@ -54,7 +54,7 @@ func (f scheduleFlags) find(ctx context.Context, e *endpoint, name string) (*sch
 	return found.document, nil
 }
 
-// writeSchedule shows a schedule to people: what is set, a line for each.
+// writeSchedule prints a line for each setting of a schedule.
 func writeSchedule(w io.Writer, d *scheduleDocument, now time.Time) error {
 	var lines list
 	lines.add("name", d.GroupName+"/"+d.Name)
@@ -85,10 +85,10 @@ func writeSchedule(w io.Writer, d *scheduleDocument, now time.Time) error {
 	return lines.write(w)
 }
 
-// list is names and values, one a line.
+// list has names and values for lines.
 type list struct{ rows [][2]string }
 
-// add adds a line, but for an empty value.
+// add adds a line, unless the value is empty.
 func (l *list) add(name, value string) {
 	if value != "" {
 		l.rows = append(l.rows, [2]string{name, value})

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// seriesCommand keeps readings of devices in a table.
+// seriesCommand manages series: readings of devices in a table.
 type seriesCommand struct {
 	Create  seriesCreateCommand  `cmd:"" help:"Create a series: its tables, retention and settings."`
 	Ingest  seriesIngestCommand  `cmd:"" help:"Read CSV, JSON lines or InfluxDB line protocol into a series, from files or a broker."`
@@ -31,13 +31,13 @@ func (seriesCommand) Help() string {
 It works with any endpoint that has the DynamoDB API: docs/time-series.md.`
 }
 
-// seriesFlags say which series, and where it is.
+// seriesFlags select a series and its endpoint.
 type seriesFlags struct {
 	Name string `arg:"" help:"Name of the series, which is also the name of its table."`
 	endpointFlags
 }
 
-// openSeries connects to the endpoint and opens the series there, by the endpoint's clock.
+// openSeries opens the series with the endpoint's clock.
 func (f seriesFlags) openSeries(ctx context.Context) (*endpoint, *timeseries.Series, error) {
 	e, err := f.connect(ctx, serviceDynamoDB)
 	if err != nil {
@@ -49,13 +49,13 @@ func (f seriesFlags) openSeries(ctx context.Context) (*endpoint, *timeseries.Ser
 	return e, series, e.adviseSeries(err, f.Name)
 }
 
-// seriesParallel is how many calls a command of series has going on at one time.
+// seriesParallel is the number of parallel calls.
 const seriesParallel = 64
 
 // seriesFlagNames maps the settings of a series to the arguments of the command line.
 var seriesFlagNames = map[string]string{"Table": "series name", "Metrics": "--index", "MetricShards": "--index-shards", "CacheFor": "--cache", "Retention": "--retention", "Ahead": "--ahead"}
 
-// adviseSeries says what an error of package timeseries means.
+// adviseSeries returns an error of package timeseries with the next step.
 func (e *endpoint) adviseSeries(err error, name string) error {
 	var unfit *timeseries.SpecError
 	switch {

@@ -30,7 +30,7 @@ It reads the stream of the series' table until stopped; started again, it contin
 stream until it is in a file, for at most 24 hours.`
 }
 
-// Run archives until ctx is done.
+// Run archives expiring samples until ctx is done.
 func (c seriesArchiveCommand) Run(ctx context.Context, s streams) error {
 	store, err := openStore(ctx, c.To)
 	if err != nil {

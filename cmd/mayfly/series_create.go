@@ -31,7 +31,7 @@ func (seriesCreateCommand) Help() string {
 Repeated with the same settings, it changes nothing.`
 }
 
-// Run makes a series.
+// Run creates a series.
 func (c seriesCreateCommand) Run(ctx context.Context, s streams) error {
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {

@@ -71,7 +71,7 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// openStore gives the place of an archive: a directory, or a part of a bucket.
+// openStore returns the archive's store: a directory, or a prefix in a bucket.
 func openStore(ctx context.Context, place string) (archive.Store, error) {
 	if bucket.Is(place) {
 		return bucket.Open(ctx, place)
@@ -79,7 +79,7 @@ func openStore(ctx context.Context, place string) (archive.Store, error) {
 	return archive.Dir(place), nil
 }
 
-// between reads the bounds of a range.
+// between parses the bounds of a range.
 func between(from, until, zone string, now time.Time) (first, last time.Time, err error) {
 	location, err := time.LoadLocation(zone)
 	if err != nil {
@@ -101,7 +101,7 @@ func between(from, until, zone string, now time.Time) (first, last time.Time, er
 	return first, last, nil
 }
 
-// adviseArchive says what an error of package archive means.
+// adviseArchive returns an error of package archive with the next step.
 func (e *endpoint) adviseArchive(err error, name string) error {
 	var mixed *archive.MixedError
 	if errors.As(err, &mixed) {
@@ -110,7 +110,7 @@ func (e *endpoint) adviseArchive(err error, name string) error {
 	return e.adviseSeries(err, name)
 }
 
-// exportProgress draws a bar on a terminal, and elsewhere writes a line now and then.
+// exportProgress shows progress: a bar on a terminal, otherwise occasional lines.
 type exportProgress struct {
 	bar         bar
 	s           streams

@@ -20,7 +20,8 @@ import (
 	"github.com/mayflydb/mayfly/timeseries/fromnats"
 )
 
-// fromBroker reads the messages of --from, until ctx is done or all are done where that is asked for.
+// fromBroker ingests messages until ctx is done, or until the last present message if --until-end
+// is set.
 func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping timeseries.Mapping) error {
 	wrong := func(next, format string, args ...any) error {
 		return &advised{error: fmt.Errorf(format, args...), next: next, exit: exitUsage}
@@ -53,7 +54,8 @@ func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping 
 		return err
 	}
 	b.e = e
-	// What is in hand when the command is stopped is written and acknowledged, so the writer ends later.
+	// When the command is stopped, received messages are still written and acknowledged, so the
+	// writer ends later.
 	writing, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	w, err := c.writer(writing, e, series)
@@ -61,7 +63,7 @@ func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping 
 		return err
 	}
 	defer func() {
-		end() // of what nobody waits for any more
+		end() // stop writes that no message waits for
 		w.Close()
 	}()
 	if b.r, err = timeseries.NewReceiver(w, c.Format, mapping, b.aside); err != nil {
@@ -70,7 +72,7 @@ func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping 
 	return b.run(ctx)
 }
 
-// brokerIngest is one run of it.
+// brokerIngest is one run of fromBroker.
 type brokerIngest struct {
 	c          seriesIngestCommand
 	s          streams
@@ -126,7 +128,8 @@ func (b *brokerIngest) advise(err error) error {
 	return advise(err, "check that the broker runs and lets this user read, then run it again to continue")
 }
 
-// isEndpoints reports whether an error is of the series' endpoint, and not of the broker or of this machine.
+// isEndpoints reports whether the series' endpoint caused an error, and not the broker or this
+// machine.
 func (b *brokerIngest) isEndpoints(err error) bool {
 	var call *smithy.OperationError
 	return errors.As(err, &call) && call.ServiceID == dynamodb.ServiceID || errors.Is(err, timeseries.ErrNoSeries)
@@ -169,7 +172,8 @@ func (b *brokerIngest) ingest(ctx context.Context) error {
 
 func (b *brokerIngest) show() { b.progress.show(b.r.Report()) }
 
-// aside writes down what cannot be used, durably: its messages are acknowledged then. What comes again after a crash is there again.
+// aside writes rejected messages durably, since they are acknowledged afterwards. After a crash,
+// repeated messages appear twice.
 func (b *brokerIngest) aside(all []timeseries.Rejected) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

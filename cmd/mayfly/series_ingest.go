@@ -58,7 +58,7 @@ func (seriesIngestCommand) Help() string {
 An unusable line goes to the rejects file with its number and the reason; the others are stored. Stopped and started again, it continues.`
 }
 
-// Run reads the files, one after another.
+// Run ingests the files one by one.
 func (c seriesIngestCommand) Run(ctx context.Context, s streams) error {
 	mapping, err := c.mapping()
 	if err != nil {
@@ -90,11 +90,11 @@ func (c seriesIngestCommand) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// writer makes a writer as the flags say.
+// writer returns a writer with the options of the flags.
 func (c seriesIngestCommand) writer(ctx context.Context, e *endpoint, series *timeseries.Series) (*timeseries.Writer, error) {
 	o := timeseries.WriterOptions{Parallel: c.Parallel}
 	if e.isMayfly(ctx) {
-		o.ShardRate = -1 // one process has no partitions
+		o.ShardRate = -1 // a server of one process has no partitions
 	}
 	w, err := series.Writer(ctx, o)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c seriesIngestCommand) mapping() (m timeseries.Mapping, err error) {
 	return m, nil
 }
 
-// file reads one file.
+// file ingests one file.
 func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w *timeseries.Writer, name string, m timeseries.Mapping) error {
 	from, err := openIngested(name)
 	if err != nil {
@@ -176,7 +176,8 @@ func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w
 	return fmt.Errorf("%s: %w", name, e.adviseSeries(err, c.Name))
 }
 
-// checkpointName is where it is written down how far a file is. What comes by standard input cannot be found again, unless it is named.
+// checkpointName returns the name under which the position in the file is stored. Standard input
+// has none, unless --checkpoint names it.
 func (c seriesIngestCommand) checkpointName(name string) string {
 	if c.Checkpoint != "" || name == "-" {
 		return c.Checkpoint
@@ -195,7 +196,7 @@ func (c seriesIngestCommand) tell(s streams, name string, r timeseries.Report, r
 	c.tellDetails(s, r, rejects.path)
 }
 
-// tellDetails says what else there is to know of a report.
+// tellDetails prints the remaining details of a report.
 func (c seriesIngestCommand) tellDetails(s streams, r timeseries.Report, rejects string) {
 	if r.OutOfOrder > 0 {
 		fmt.Fprintf(s.out, "%d were out of order and are sorted now\n", r.OutOfOrder)
@@ -231,11 +232,11 @@ func sortedKeys[K ~string, V any](m map[K]V) []K {
 	return keys
 }
 
-// ingested is a file that is read, unpacked if need be, and knows how far.
+// ingested is a file, unpacked if necessary, that counts the bytes read.
 type ingested struct {
 	io.Reader
 	file *os.File
-	size int64 // bytes; 0: not known
+	size int64 // bytes; 0: unknown
 	read atomic.Int64
 }
 
@@ -276,7 +277,8 @@ func (r countedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// rejectsFile is there only once something is put aside. What is written goes to its end, also where another process writes to it.
+// rejectsFile creates its file at the first rejected line. It appends, also while another process
+// writes to the file.
 type rejectsFile struct {
 	path string
 	file *os.File
@@ -296,7 +298,8 @@ func (r *rejectsFile) Write(b []byte) (int, error) {
 	return r.file.Write(b)
 }
 
-// Truncate cuts the file. One that somebody has taken away, or cut, begins where it ends now.
+// Truncate cuts the file. If another process removed or cut it, writing continues at its present
+// end.
 func (r *rejectsFile) Truncate(size int64) error {
 	info, err := os.Stat(r.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -318,7 +321,7 @@ func (r *rejectsFile) Seek(int64, int) (int64, error) {
 	return r.file.Seek(0, io.SeekEnd)
 }
 
-// Close leaves no file behind in which there is nothing.
+// Close removes the file if it is empty.
 func (r *rejectsFile) Close() error {
 	if r.file == nil {
 		return nil
@@ -331,7 +334,7 @@ func (r *rejectsFile) Close() error {
 	return err
 }
 
-// ingestProgress draws a bar on a terminal, and elsewhere writes a line now and then.
+// ingestProgress shows progress: a bar on a terminal, otherwise occasional lines.
 type ingestProgress struct {
 	bar         bar
 	s           streams
@@ -347,7 +350,7 @@ func (p *ingestProgress) show(r timeseries.Report) {
 	rate := float64(r.Lines-r.Resumed) / max(time.Since(p.began).Seconds(), 1e-3)
 	text := fmt.Sprintf("%s: %d samples, %d rejected, %.0f/s", p.name, r.Written, r.Rejected, rate)
 	if p.bar.terminal != nil {
-		read, size := r.Bytes, r.Bytes // of a broker nobody knows how much there is
+		read, size := r.Bytes, r.Bytes // the total of a broker is unknown
 		if p.from != nil {
 			read = p.from.read.Load()
 			size = max(p.from.size, read)

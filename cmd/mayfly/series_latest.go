@@ -26,7 +26,7 @@ func (seriesLatestCommand) Help() string {
     mayfly series latest weather roof cellar --json`
 }
 
-// Run shows the newest samples.
+// Run prints the newest samples.
 func (c seriesLatestCommand) Run(ctx context.Context, s streams) error {
 	e, series, err := c.openSeries(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c seriesLatestCommand) Run(ctx context.Context, s streams) error {
 	return shown.write(s.out)
 }
 
-// metricsOf are the metrics that any of the samples has, in order.
+// metricsOf returns the sorted metrics of all samples.
 func metricsOf(samples []timeseries.Sample) (names []string) {
 	seen := map[string]bool{}
 	for _, s := range samples {
@@ -97,7 +97,7 @@ func metricsOf(samples []timeseries.Sample) (names []string) {
 	return names
 }
 
-// cellsOf are a sample's values, in the order of metrics.
+// cellsOf returns a sample's values, in the order of metrics.
 func cellsOf(s timeseries.Sample, metrics []string) []string {
 	cells := make([]string, len(metrics))
 	for i, name := range metrics {
@@ -108,5 +108,5 @@ func cellsOf(s timeseries.Sample, metrics []string) []string {
 	return cells
 }
 
-// numberText reads back as the same number.
+// numberText returns the shortest text that parses as the same number.
 func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -17,11 +17,11 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// plotted is what is drawn of one metric: for each column what was measured in it.
+// plotted is the plot of one metric: the statistics of each column.
 type plotted struct {
 	metric   string
-	columns  []timeseries.Stat // Count 0: nothing
-	from, to time.Time         // the first instant, and the one behind the last column
+	columns  []timeseries.Stat // Count 0: an empty column
+	from, to time.Time         // the first instant, and the end of the last column
 	min, max float64
 }
 
@@ -69,7 +69,7 @@ func terminalWidth(out io.Writer) int {
 	return 80
 }
 
-// points are the samples, or buckets of them.
+// points returns the samples, or buckets of them.
 func (c seriesRangeCommand) points(ctx context.Context, r samplesReader, q timeseries.Query, zone *time.Location) (points []timeseries.Bucket, err error) {
 	add := func(b timeseries.Bucket) error {
 		if points = append(points, b); len(points) > plottedMax {
@@ -103,7 +103,7 @@ func (c seriesRangeCommand) points(ctx context.Context, r samplesReader, q times
 	return points, nil
 }
 
-// plotColumns spreads points over columns of time, for each metric.
+// plotColumns distributes points over columns of time, for each metric.
 func plotColumns(points []timeseries.Bucket, width int, q timeseries.Query, every time.Duration) (all []*plotted) {
 	if len(points) == 0 {
 		return nil
@@ -119,7 +119,8 @@ func plotColumns(points []timeseries.Bucket, width int, q timeseries.Query, ever
 		from = p // a bucket that begins before the range does
 	}
 	by := map[string]*plotted{}
-	if n := len(points); every == 0 && n < width { // as many columns as there are samples, so that there are no gaps between them
+	// one column for each sample, so that there are no gaps
+	if n := len(points); every == 0 && n < width {
 		width = max(n, 1)
 	} else if every > 0 {
 		width = min(width, max(int((to.Sub(from)+every-1)/every), 1))
@@ -153,7 +154,7 @@ func join(a, b timeseries.Stat) timeseries.Stat {
 	}
 }
 
-const plotLabel = 10 // cells in front of a plot
+const plotLabel = 10 // width of the label before a plot
 
 var eighths = []rune(" ▁▂▃▄▅▆▇█")
 
@@ -192,13 +193,13 @@ func writePlot(to io.Writer, p *plotted, height int, zone *time.Location) error 
 	return err
 }
 
-// plotCell is the block of a column in a row: how much of it is below the mean.
+// plotCell returns the block character for a column in a row: the part that lies below the mean.
 func plotCell(x timeseries.Stat, low, high float64, height, row int) rune {
 	if x.Count == 0 {
 		return ' '
 	}
 	steps := int(math.Round((x.Mean - low) / (high - low) * float64(height*8)))
-	steps = max(steps, 1) // something was measured
+	steps = max(steps, 1) // a column with data shows at least one step
 	return eighths[min(max(steps-row*8, 0), 8)]
 }
 
@@ -210,7 +211,7 @@ func plotTimes(p *plotted, zone *time.Location) (first, last string) {
 	return p.from.In(zone).Format(layout), p.to.In(zone).Format(layout)
 }
 
-// shortNumber has at most so many digits as fit in front of a plot.
+// shortNumber returns a number with few enough digits for the label before a plot.
 func shortNumber(v float64) string {
 	text := fmt.Sprintf("%.5g", v)
 	if strings.HasPrefix(text, "-0") && v > -1e-12 {
@@ -228,7 +229,7 @@ const (
 const plotStyle = `svg{background:#fff;color:#222}text{fill:currentColor}.t{font-weight:bold}.e{text-anchor:end}.g{stroke:currentColor;stroke-opacity:.15}
 .l{fill:none;stroke:#2563eb;stroke-width:1.5;stroke-linejoin:round}.b{fill:#2563eb;fill-opacity:.18}@media(prefers-color-scheme:dark){svg{background:#111;color:#ddd}}`
 
-// writePlotSVG draws each metric: the mean as a line, and least to greatest as a band.
+// writePlotSVG draws each metric: the mean as a line, minimum to maximum as a band.
 func writePlotSVG(to io.Writer, device string, all []*plotted, width, height int, zone *time.Location) error {
 	var d chart.Drawing
 	for i, p := range all {
@@ -261,7 +262,7 @@ func (p *plotted) svg(d *chart.Drawing, device string, top, width, height int, z
 	}
 }
 
-// runs are the stretches of columns in which something was measured: between them there is no line.
+// runs returns the ranges of columns with data. The line of a metric has gaps between them.
 func (p *plotted) runs() func(yield func([2]int) bool) {
 	return func(yield func([2]int) bool) {
 		start := -1

@@ -47,10 +47,10 @@ func (seriesRangeCommand) Help() string {
 const (
 	tableRows    = 100
 	plottedMax   = 2_000_000 // samples
-	metricsAhead = 1000      // samples by which the columns of a table are known
+	metricsAhead = 1000      // samples that determine the columns of a table
 )
 
-// Run shows a range.
+// Run prints or draws a range.
 func (c seriesRangeCommand) Run(ctx context.Context, s streams) error {
 	e, series, err := c.openSeries(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c seriesRangeCommand) Run(ctx context.Context, s streams) error {
 	return e.adviseSeries(c.showSamples(ctx, s, r, q, limit), c.Name)
 }
 
-// samplesReader is where samples come from: the live table, or that and an archive.
+// samplesReader reads samples from the live table, or also from an archive.
 type samplesReader interface {
 	Range(ctx context.Context, q timeseries.Query) iter.Seq2[timeseries.Sample, error]
 }
@@ -107,7 +107,7 @@ func (c seriesRangeCommand) reader(ctx context.Context, series *timeseries.Serie
 	return archivedReader{archive.New(store), live}, nil
 }
 
-// query says what is asked for.
+// query returns the query of the flags.
 func (c seriesRangeCommand) query(now time.Time) (q timeseries.Query, zone *time.Location, err error) {
 	if zone, err = time.LoadLocation(c.Zone); err != nil {
 		return q, nil, misused(fmt.Errorf("--zone: unknown time zone %q", c.Zone), "for example --zone Europe/Berlin")
@@ -144,7 +144,7 @@ func (c seriesRangeCommand) query(now time.Time) (q timeseries.Query, zone *time
 // showSamples prints samples as they are read.
 func (c seriesRangeCommand) showSamples(ctx context.Context, s streams, r samplesReader, q timeseries.Query, limit int) error {
 	if limit > 0 {
-		q.Limit = limit + 1 // one more tells whether there are more
+		q.Limit = limit + 1 // one more shows whether the limit cuts the range
 	}
 	shown := &shownSamples{to: s.out, format: c.Format, columns: c.Metric, left: map[string]bool{}}
 	var last timeseries.Sample
@@ -172,14 +172,15 @@ func (c seriesRangeCommand) showSamples(ctx context.Context, s streams, r sample
 	return shown.end()
 }
 
-// shownSamples prints samples. The columns of a table are the metrics that are named, or those that the first samples have, which wait until then.
+// shownSamples prints samples. The columns of a table are the selected metrics, or those of the
+// first samples, which are buffered.
 type shownSamples struct {
 	to      io.Writer
 	format  string
 	columns []string
 	first   []timeseries.Sample
 	rows    *rows
-	left    map[string]bool // metrics that came later
+	left    map[string]bool // metrics without a column
 }
 
 func (x *shownSamples) add(s timeseries.Sample) error {
@@ -287,7 +288,7 @@ func (c seriesRangeCommand) showBuckets(ctx context.Context, s streams, r sample
 	return shown.end()
 }
 
-// meanText is short in a table, for people, and whole in a file.
+// meanText returns a mean: rounded in a table, exact in a file.
 func (c seriesRangeCommand) meanText(v float64) string {
 	if c.Format == "table" {
 		return fmt.Sprintf("%.4g", v)
@@ -295,7 +296,7 @@ func (c seriesRangeCommand) meanText(v float64) string {
 	return numberText(v)
 }
 
-// timeText is an instant in its zone, with as much of a fraction as it has.
+// timeText returns an instant in its zone, with its full fraction.
 func timeText(t time.Time) string { return t.Format(time.RFC3339Nano) }
 
 type sampleJSON struct {
@@ -335,7 +336,7 @@ type rows struct {
 func newRows(to io.Writer, format string, heading []string) *rows {
 	if format == "csv" {
 		w := csv.NewWriter(to)
-		_ = w.Write(heading) // Flush tells
+		_ = w.Write(heading) // Flush returns the error
 		return &rows{w.Write, func() error { w.Flush(); return w.Error() }}
 	}
 	t := &table{heading: heading}

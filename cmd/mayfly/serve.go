@@ -98,7 +98,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	return errors.Join(serveHTTP(ctx, db, listener), stop(), closeDB(db), shut())
 }
 
-// keeping says where the data is, first of all when nobody chose.
+// keeping describes where the data is stored.
 func (c serveCommand) keeping() string {
 	switch {
 	case c.Data != "":
@@ -109,7 +109,7 @@ func (c serveCommand) keeping() string {
 	return "mayfly keeps its data in memory and loses it when it stops; --data DIR keeps it, --memory silences this line"
 }
 
-// options turns flags into options. What the options themselves check is left to them.
+// options returns the options of the flags. mayfly.Open validates them.
 func (c serveCommand) options() (mayfly.Options, error) {
 	o := mayfly.Options{
 		Durability:      c.Durability,
@@ -160,7 +160,8 @@ func (c serveCommand) options() (mayfly.Options, error) {
 	return o, checkExposure(c.Host, c.AccessKey != "", c.InsecureListen)
 }
 
-// serveHTTP answers requests until ctx is done, then lets those under way finish. A failed store ends it with the reason.
+// serveHTTP answers requests until ctx is done, then finishes those in progress. It returns the
+// store's error if the store fails.
 func serveHTTP(ctx context.Context, db *mayfly.DB, listener net.Listener) error {
 	err := db.Serve(ctx, listener)
 	select {

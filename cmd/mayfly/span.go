@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// span is a duration as people write it: 250ms, 90s, 5m, 1h30m, 2d, "5 minutes", "1 day 12 hours". A day is 24 hours.
+// span is a duration such as 250ms, 90s, 5m, 1h30m, 2d, "5 minutes" or "1 day 12 hours". A day is
+// 24 hours.
 type span time.Duration
 
-// spanMax is the longest: 100 years of 365 days, as the interval of a schedule.
+// spanMax is the limit: 100 years of 365 days, as for the interval of a schedule.
 const spanMax = 100 * 365 * 24 * time.Hour
 
 var (
@@ -52,7 +53,7 @@ func (s *span) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String gives the two largest units that it has: "2d 3h", "4m", "250ms".
+// String returns the two largest units: "2d 3h", "4m", "250ms".
 func (s span) String() string {
 	d := time.Duration(s)
 	if d < 0 {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// table is what a command shows people: columns under a heading, as wide as they need to be.
+// table prints aligned columns under a heading.
 type table struct {
 	heading []string
 	rows    [][]string
@@ -17,7 +17,7 @@ type table struct {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// write prints the table. Where colours are wanted the heading is dim.
+// write prints the table. With colours the heading is dim.
 func (t *table) write(to io.Writer) error {
 	widths := make([]int, len(t.heading))
 	for _, row := range append([][]string{t.heading}, t.rows...) {
@@ -50,7 +50,8 @@ func alignCells(cells []string, widths []int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// oneLine keeps a cell on its line, and what an endpoint says from driving the terminal.
+// oneLine returns a cell's text without line breaks and control characters, since endpoints could
+// use them to control the terminal.
 func oneLine(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 {
@@ -60,12 +61,13 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// colours reports whether what is written may be coloured: to a terminal that can, for somebody who has not refused.
+// colours reports whether the output may be coloured: a terminal that can, and no request against
+// it.
 func colours(to io.Writer) bool {
 	return os.Getenv("NO_COLOR") == "" && asTerminal(to) != nil
 }
 
-// asTerminal is the file of a terminal that lines can be drawn on again, or nil.
+// asTerminal returns the file of a terminal that can redraw lines, or nil.
 func asTerminal(to any) *os.File {
 	if file, ok := to.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
 		return file

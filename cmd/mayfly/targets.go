@@ -10,13 +10,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
 )
 
-// targetFlags are the flags of serve that say where deliveries go.
+// targetFlags are the flags of serve about targets.
 type targetFlags struct {
 	Targets  string          `help:"YAML or JSON file that maps ARNs to targets: webhooks, brokers, commands, AWS services. See docs/targets.md." placeholder:"FILE"`
 	Unmapped mayfly.Unmapped `help:"Targets that the file does not name: accept (their deliveries are recorded in the table mayfly.recorded) or refuse. Default: accept for a server in memory, otherwise refuse." default:"default" placeholder:"refuse"`
 }
 
-// open makes the targets for a server that listens at an address. What it gives is closed after the last delivery.
+// open makes the targets for a server at an address. The caller calls shut after the last delivery.
 func (f targetFlags) open(ctx context.Context, address string, o *mayfly.Options) (shut func() error, err error) {
 	o.Unmapped = f.Unmapped
 	if f.Targets == "" {
@@ -29,7 +29,7 @@ func (f targetFlags) open(ctx context.Context, address string, o *mayfly.Options
 	return shut, nil
 }
 
-// misusedTargets adds advice to the errors of a targets file.
+// misusedTargets returns the error of a targets file with advice.
 func misusedTargets(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return misused(err, "give the path of an existing file")

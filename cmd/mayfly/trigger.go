@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 )
 
-// triggerCommand is what is done with triggers, through the API of Lambda: there they are event source mappings.
+// triggerCommand manages triggers through the Lambda API, which calls them event source mappings.
 type triggerCommand struct {
 	Create triggerCreateCommand `cmd:"" help:"Create a trigger: call a target when items change or expire."`
 	List   triggerListCommand   `cmd:"" help:"List triggers."`
@@ -31,13 +31,13 @@ func (triggerCommand) Help() string {
 These commands use the Lambda API for event source mappings, so they work with mayfly serve and with Amazon's service.`
 }
 
-const serviceLambda = "LAMBDA" // in AWS_ENDPOINT_URL_…
+const serviceLambda = "LAMBDA" // as in AWS_ENDPOINT_URL_LAMBDA
 
 func (e *endpoint) lambda() *lambda.Client {
 	return lambda.NewFromConfig(e.config, func(o *lambda.Options) { o.BaseEndpoint = e.base() })
 }
 
-// adviseTrigger says what a failed call about a trigger means.
+// adviseTrigger returns the error of a call about a trigger, with the next step.
 func (e *endpoint) adviseTrigger(err error, uuid string) error {
 	if answered(err, "ResourceNotFoundException") {
 		return advise(fmt.Errorf("trigger %s not found at %s", uuid, e.name()), "mayfly trigger list")
@@ -45,7 +45,7 @@ func (e *endpoint) adviseTrigger(err error, uuid string) error {
 	return e.advise(err)
 }
 
-// mappingFlags are the settings of a trigger that can be changed.
+// mappingFlags are the settings of a trigger that an update can change.
 type mappingFlags struct {
 	Function string `help:"Name or ARN of the function, or the ARN of another mapped target." placeholder:"ARN"`
 	filterFlags
@@ -59,23 +59,23 @@ type mappingFlags struct {
 	OnFailure string `help:"ARN of the target for records that were given up." placeholder:"ARN"`
 }
 
-// filterFlags choose records.
+// filterFlags select records.
 type filterFlags struct {
 	Filter  []string `help:"Pattern that a record must match: JSON, or @FILE. Repeatable; one match is enough." placeholder:"PATTERN" sep:"none"`
 	Expired bool     `help:"Only expiries: records of items removed by their deadlines."`
 }
 
-// patternExpired matches the records of expiries, as Lambda spells them.
+// patternExpired matches the records of expiries, in Lambda's spelling.
 const patternExpired = `{"eventName":["REMOVE"],"userIdentity":{"type":["Service"],"principalId":["dynamodb.amazonaws.com"]}}`
 
-const patternMax = 4096 // characters of a filter, as Lambda has it
+const patternMax = 4096 // Lambda's limit for a filter, in characters
 
-// settings is what the flags say, as the API has it. Nil is what was not said.
+// settings are the flags in the API's form; nil: not set.
 type settings struct {
 	function     *string
 	filters      *types.FilterCriteria
 	window, age  *int32
-	responses    []types.FunctionResponseType // nil: not said
+	responses    []types.FunctionResponseType // nil: not set
 	destinations *types.DestinationConfig
 }
 
@@ -116,7 +116,7 @@ func (f mappingFlags) filters() (*types.FilterCriteria, error) {
 	return &types.FilterCriteria{Filters: all}, nil
 }
 
-// patterns are the texts of the filters; nil: all records.
+// patterns returns the patterns of the filters, or nil for all records.
 func (f filterFlags) patterns() (all []string, err error) {
 	if f.Expired {
 		all = append(all, patternExpired)

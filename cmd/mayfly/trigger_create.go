@@ -63,7 +63,7 @@ func (c triggerCreateCommand) Run(ctx context.Context, s streams) error {
 	return printMapping(s.out, c.JSON, "created", out)
 }
 
-// streamOf gives the stream of a table, which the API of DynamoDB tells.
+// streamOf returns the stream of a table, from the DynamoDB API.
 func (f endpointFlags) streamOf(ctx context.Context, table string) (string, error) {
 	e, err := f.connect(ctx, serviceDynamoDB)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f endpointFlags) streamOf(ctx context.Context, table string) (string, erro
 	return *out.Table.LatestStreamArn, nil
 }
 
-// printMapping prints what the API has answered: what was done, or all of it as JSON.
+// printMapping prints the action, or the API's answer as JSON.
 func printMapping(w io.Writer, asJSON bool, done string, out any) error {
 	m := membersOf(out)
 	if asJSON {

@@ -38,7 +38,8 @@ func (c triggerListCommand) Run(ctx context.Context, s streams) error {
 	}
 	shown := listing{table: table{heading: []string{"UUID", "State", "Source", "Function", "Last result"}}, plural: "triggers", json: c.JSON}
 	client := e.lambda()
-	// The SDK's paginator would take the client for an interface of its own, and the linker then keeps every operation of Lambda in the program.
+	// The SDK's paginator would convert the client to an interface, and the linker then includes
+	// every operation of Lambda in the program.
 	for more := true; more; more = aws.ToString(in.Marker) != "" {
 		out, err := client.ListEventSourceMappings(ctx, in)
 		if err != nil {
@@ -56,7 +57,7 @@ func (c triggerListCommand) Run(ctx context.Context, s streams) error {
 	return shown.end(s)
 }
 
-// sourceText is the table of a stream, or the ARN of another source.
+// sourceText returns the table of a stream, or the ARN of another source.
 func sourceText(arn string) string {
 	if _, rest, ok := strings.Cut(arn, ":table/"); ok {
 		table, _, _ := strings.Cut(rest, "/")

@@ -82,13 +82,13 @@ func (c triggerRunCommand) Run(ctx context.Context, s streams) error {
 	return errors.Join(e.advise(w.Run(ctx)), shut())
 }
 
-// accountAnywhere is the account that ARNs of triggers name which run here.
+// accountAnywhere is the account in ARNs of triggers that run here.
 const accountAnywhere = "000000000000"
 
-// targetHere is the target of the flags.
+// targetHere is the ARN of the destination that the flags set.
 const targetHere = "arn:mayfly:here"
 
-// spec is the trigger that the flags declare.
+// spec returns the trigger that the flags declare.
 func (c triggerRunCommand) spec() (trigger.Spec, error) {
 	patterns, err := c.patterns()
 	if err != nil {
@@ -115,14 +115,15 @@ func (c triggerRunCommand) spec() (trigger.Spec, error) {
 	return s, c.misusedSpec(trigger.CheckSpecs([]trigger.Spec{s}))
 }
 
-// misusedSpec names the flags in the errors of a trigger's settings.
+// misusedSpec returns the error for wrong settings of a trigger, with the flags' names.
 func (c triggerRunCommand) misusedSpec(err error) error {
 	if err == nil {
 		return nil
 	}
 	return misusedOptions(err, func(setting string) string {
 		switch {
-		case setting == "name" && c.Name == "": // it is derived from the table or the stream, which is wrong too
+		// it is derived from the table or the stream, about which there is a complaint too
+		case setting == "name" && c.Name == "":
 			return ""
 		case setting == "age":
 			setting = "max-age"
@@ -131,10 +132,10 @@ func (c triggerRunCommand) misusedSpec(err error) error {
 	}, "mayfly trigger run --help")
 }
 
-// shortenedName keeps a name that is made of another within the 64 characters of a trigger's.
+// shortenedName returns the first 64 characters, the limit for a trigger's name.
 func shortenedName(name string) string { return name[:min(len(name), 64)] }
 
-// mappings are the targets of the flags.
+// mappings returns the targets of the flags.
 func (c triggerRunCommand) mappings(ctx context.Context, out io.Writer, arn string) (all []target.Mapping, shut func() error, err error) {
 	shut = func() error { return nil }
 	here := target.Mapping{ARN: arn, Name: "here", Limits: target.Limits{Concurrency: 16, Timeout: 15 * time.Minute}}
@@ -175,7 +176,7 @@ func (c triggerRunCommand) mappings(ctx context.Context, out io.Writer, arn stri
 	return all, shut, nil
 }
 
-// printer writes each delivery on a line of its own.
+// printer returns a target that prints each delivery on a line.
 func printer(out io.Writer) func(context.Context, target.Delivery) error {
 	var mu sync.Mutex
 	return func(_ context.Context, d target.Delivery) error {

@@ -40,7 +40,7 @@ func (c triggerShowCommand) Run(ctx context.Context, s streams) error {
 	return writeMapping(s.out, out)
 }
 
-// writeMapping shows a trigger to people: what is set, a line for each.
+// writeMapping prints a line for each setting of a trigger.
 func writeMapping(w io.Writer, m *lambda.GetEventSourceMappingOutput) error {
 	var lines list
 	lines.add("UUID", aws.ToString(m.UUID))
@@ -75,7 +75,7 @@ func writeMapping(w io.Writer, m *lambda.GetEventSourceMappingOutput) error {
 
 func secondsText(n *int32) string { return span(time.Duration(aws.ToInt32(n)) * time.Second).String() }
 
-// limitText is a limit of a trigger, of which -1 and nothing are none.
+// limitText returns a limit of a trigger as text. -1 and nil are no limit.
 func limitText(n *int32, text func(int32) string) string {
 	if n == nil || *n < 0 {
 		return "no limit"

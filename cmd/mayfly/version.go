@@ -22,7 +22,7 @@ Example:
     mayfly version --json`
 }
 
-// Run prints the version, the toolchain and the platform on one line, or all that is known as JSON.
+// Run prints the version, the toolchain and the platform on one line, or more details as JSON.
 func (c versionCommand) Run(_ context.Context, s streams) error {
 	b := readBuild()
 	if c.JSON {
@@ -46,8 +46,8 @@ type build struct {
 	Arch    string `json:"arch"`
 }
 
-// readBuild returns what the toolchain recorded. In a checkout it derives the version from the tag
-// of the commit, so that releases need no flag; go install records the module's version.
+// readBuild returns the data that the toolchain recorded. In a checkout it derives the version from
+// the tag of the commit, so that releases need no flag; go install records the module's version.
 func readBuild() build {
 	b := build{Version: release, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -70,7 +70,7 @@ func readBuild() build {
 	return b
 }
 
-// version returns the version, followed by the commit if that is all that is known.
+// version returns the version, followed by the commit if there is no release.
 func version() string {
 	b := readBuild()
 	if b.Version == "devel" && b.Commit != "" {

@@ -12,19 +12,21 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// membersOf turns a structure of the SDK's into what an API's JSON has on the wire, by the members' names and without what is not set.
+// membersOf returns the JSON form of one of the SDK's structures, with the API's names and without
+// unset members.
 func membersOf(structure any) map[string]any {
 	members, _ := wireForm(reflect.ValueOf(structure)).(map[string]any)
 	return members
 }
 
-// lowerMembers are the structures whose members begin with a small letter on the wire, unlike those of all others (the scheduler's model of 2021-06-30).
+// lowerMembers are the structures whose members begin with a small letter in JSON, unlike all
+// others (the scheduler's model of 2021-06-30).
 var lowerMembers = map[reflect.Type]bool{
 	reflect.TypeFor[scheduler.NetworkConfiguration](): true, reflect.TypeFor[scheduler.CapacityProviderStrategyItem](): true,
 	reflect.TypeFor[scheduler.PlacementConstraint](): true, reflect.TypeFor[scheduler.PlacementStrategy](): true,
 }
 
-// wireForm gives nil for what is not set: for a nil pointer, and for the zero value where there is no pointer.
+// wireForm returns nil for an unset member: a nil pointer, or a zero value that is no pointer.
 func wireForm(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -32,7 +34,7 @@ func wireForm(v reflect.Value) any {
 			return nil
 		}
 		if e := v.Elem(); e.Kind() != reflect.Struct {
-			return e.Interface() // set, and be it zero
+			return e.Interface() // set, even if zero
 		}
 		return wireForm(v.Elem())
 	case reflect.Struct:
@@ -74,7 +76,8 @@ func wireStruct(v reflect.Value) map[string]any {
 	return members
 }
 
-// marshalLine is json.Marshal without escapes for HTML: expressions, inputs and patterns have < and > in them.
+// marshalLine returns json.Marshal without HTML escapes: expressions, inputs and patterns contain <
+// and >.
 func marshalLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	to := json.NewEncoder(&b)

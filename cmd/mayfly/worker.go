@@ -54,7 +54,7 @@ millisecond if it is mayfly. Workers may have different files of reminders: each
 mayfly serve does all this itself, unless it was started with --database-only.`
 }
 
-// Run works until ctx is done.
+// Run runs the work until ctx is done.
 func (c workerCommand) Run(ctx context.Context, s streams) error {
 	if (c.AccessKey == "") != (c.SecretKey == "") {
 		return misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
@@ -82,7 +82,8 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 	return errors.Join(e.advise(serveWorker(ctx, w, l, listener)), shut())
 }
 
-// checkAlone refuses an endpoint that fires schedules itself, and one at which they would fire days late.
+// checkAlone returns an error for an endpoint that fires schedules itself, or would fire them days
+// late.
 func (e *endpoint) checkAlone(ctx context.Context) error {
 	if e.isAWS() {
 		return advise(errors.New("schedules would fire days late, because Amazon removes expired items within days"), "use EventBridge Scheduler there; mayfly trigger run works with Amazon's streams")
@@ -96,7 +97,7 @@ func (e *endpoint) checkAlone(ctx context.Context) error {
 	return nil
 }
 
-// worker makes what the flags say.
+// worker returns the worker that the flags configure.
 func (c workerCommand) worker(ctx context.Context, s streams, e *endpoint, listener net.Listener) (*host.Worker, *lifecycle.Lifecycles, func() error, error) {
 	var o mayfly.Options // carries the targets
 	shut, err := c.targetFlags.open(ctx, listener.Addr().String(), &o)
@@ -126,7 +127,7 @@ func (c workerCommand) worker(ctx context.Context, s streams, e *endpoint, liste
 	return host.NewWorker(w, credentials...), l, shut, nil
 }
 
-// serveWorker works and answers requests until ctx is done, or one of both fails.
+// serveWorker runs the worker and answers requests until ctx is done or one of them fails.
 func serveWorker(ctx context.Context, w *host.Worker, l *lifecycle.Lifecycles, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
