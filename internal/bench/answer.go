@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// answer is what came back. Its slices are valid until the connection's next call.
+// answer is an HTTP response. Its slices are valid until the connection's next call.
 type answer struct {
 	status int
 	head   []byte // the status line and the header fields
 	body   []byte
-	closes bool // the server closes the connection after it
+	closes bool // the server closes the connection afterwards
 }
 
 const (
@@ -26,22 +26,22 @@ var (
 	errAnswerForm = errors.New("the answer is not HTTP/1.1")
 )
 
-// inbox puts one answer together out of what is read from a connection. Since nothing is ever sent ahead, nothing follows an
-// answer before the next request. The zero value is ready.
+// inbox assembles a response from reads of a connection. Requests are never pipelined, so nothing
+// follows a response. The zero value is ready.
 type inbox struct {
 	buf     []byte
 	n       int // bytes of buf in use
-	end     int // of the head; 0 while that is not complete
-	length  int // of the body, when it is not chunked
+	end     int // length of the head; 0 while it is incomplete
+	length  int // length of the body, unless it is chunked
 	chunked bool
 	answer  answer
 	joined  []byte // a chunked body without its framing
 }
 
-// reset forgets the last answer.
+// reset forgets the previous response.
 func (in *inbox) reset() { in.n, in.end = 0, 0 }
 
-// space is where the next bytes go; it is never empty.
+// space returns room for the next read; it is never empty.
 func (in *inbox) space() []byte {
 	switch {
 	case in.buf == nil:
@@ -54,7 +54,7 @@ func (in *inbox) space() []byte {
 	return in.buf[in.n:]
 }
 
-// read takes in the n bytes that were put into space. complete tells that the answer is whole.
+// read accepts n bytes that were read into space, and reports whether the response is complete.
 func (in *inbox) read(n int) (a answer, complete bool, err error) {
 	in.n += n
 	if in.end == 0 {
@@ -75,7 +75,7 @@ func (in *inbox) read(n int) (a answer, complete bool, err error) {
 	return a, true, nil
 }
 
-// readHead looks for the end of the head.
+// readHead looks for the end of the head, and parses it.
 func (in *inbox) readHead() error {
 	i := bytes.Index(in.buf[:in.n], []byte("\r\n\r\n"))
 	if i < 0 {
@@ -101,7 +101,8 @@ func (in *inbox) readHead() error {
 	return err
 }
 
-// bodyForm says how the body is delimited. An answer without either form has none.
+// bodyForm returns the length of the body, or reports that it is chunked. Without either there is
+// no body.
 func bodyForm(head []byte) (length int, chunked bool, err error) {
 	if string(headerField(head, "transfer-encoding")) == "chunked" {
 		return 0, true, nil
@@ -117,8 +118,8 @@ func bodyForm(head []byte) (length int, chunked bool, err error) {
 	return int(n), false, nil
 }
 
-// readChunks puts a chunked body together, from its beginning each time: endpoints send such bodies for short answers, if at all.
-// Trailers are not expected.
+// readChunks assembles a chunked body, each time from its beginning: endpoints use such bodies
+// rarely, and for short answers. It expects no trailers.
 func (in *inbox) readChunks() (body []byte, complete bool, err error) {
 	in.joined = in.joined[:0]
 	for rest := in.buf[in.end:in.n]; ; {
@@ -150,7 +151,7 @@ func (in *inbox) boundChunks() error {
 	return nil
 }
 
-// headerField gives the value of a header field, nil when there is none. The name is in lower case.
+// headerField returns the value of a header field, or nil. The name is in lower case.
 func headerField(head []byte, name string) []byte {
 	for {
 		_, rest, ok := bytes.Cut(head, []byte("\r\n"))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// refusal is an answer other than 200.
+// refusal is a response other than 200.
 type refusal struct {
 	status int
 	code   string // the error's type, without its prefix
@@ -17,10 +17,10 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("status %d: %s", r.status, r.text) }
 
-const setupLimit = time.Minute // for a single call that prepares something
+const setupLimit = time.Minute // limit for a single call of a preparation
 
-// call makes one call over a connection of its own. It is for preparing tables and looking at streams, not for loads. The target
-// is the whole value of X-Amz-Target. The body of the answer is the caller's.
+// call makes one call over a connection of its own, for preparations and not for loads. The target
+// is the whole value of X-Amz-Target. The caller owns the returned body.
 func (e *endpoint) call(ctx context.Context, target, body string) ([]byte, error) {
 	a, err := e.exchange(ctx, rawRequest(e.address, target, body))
 	if err != nil {
@@ -47,7 +47,7 @@ func newRefusal(a answer) *refusal {
 	var body struct {
 		Type string `json:"__type"`
 	}
-	json.Unmarshal(a.body, &body) // what is no such JSON has no code
+	json.Unmarshal(a.body, &body) // other bodies have no code
 	code := body.Type
 	if i := bytes.LastIndexByte([]byte(code), '#'); i >= 0 {
 		code = code[i+1:]

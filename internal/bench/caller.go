@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// caller makes the requests of one connection, one after the other, and judges the answers.
+// caller makes the requests of one connection, in sequence, and checks the responses.
 type caller interface {
-	// next gives the next request, nil when there are no more. It is valid until the next call.
+	// next returns the next request, or nil at the end. It is valid until the next call.
 	next() []byte
-	// done looks at the body of an answer of status 200: how many items it stands for, or what is wrong with it.
+	// done checks the body of a 200 response, and returns the number of its items.
 	done(body []byte) (items int, err error)
 }
 
-// randomState is a small generator (xorshift64): a call needs one number and no more than a few nanoseconds for it.
+// randomState is a small generator (xorshift64): a call needs one number within a few nanoseconds.
 type randomState uint64
 
 func (r *randomState) next() uint64 {
@@ -28,19 +28,19 @@ func (r *randomState) next() uint64 {
 	return x
 }
 
-// newRandom gives each connection a sequence of its own.
+// newRandom returns a generator with a sequence of its own for each connection.
 func newRandom(connection int) randomState {
 	return randomState(0x9e3779b97f4a7c15 * uint64(connection+1))
 }
 
-// keys tells which items the calls are about.
+// keys chooses the items of calls.
 type keys struct {
-	stored         uint64         // items 0 to stored-1 are there: reads and updates choose among them
-	fresh          *atomic.Uint64 // the last number that a write has taken
-	deadlinesAfter time.Time      // those of the items that are written
+	stored         uint64         // items 0 to stored-1 exist: reads and updates choose among them
+	fresh          *atomic.Uint64 // the last number used by a write
+	deadlinesAfter time.Time      // deadlines of written items are later
 }
 
-// templateCaller fills a template.
+// templateCaller fills a request template.
 type templateCaller struct {
 	keys
 	scenario *scenario
@@ -64,7 +64,7 @@ func (c *templateCaller) next() []byte {
 	return c.raw
 }
 
-// numbers chooses an item.
+// numbers returns the numbers of the next item.
 func (c *templateCaller) numbers(fresh bool) numbers {
 	n := numbers{value: c.random.next() % 1e10}
 	n.when = deadlineOf(c.deadlinesAfter, n.value)
@@ -76,7 +76,7 @@ func (c *templateCaller) numbers(fresh bool) numbers {
 	return n
 }
 
-// deadlineOf gives an item's deadline in epoch seconds; anything may tell the items apart.
+// deadlineOf returns an item's deadline in epoch seconds; anything spreads the deadlines.
 func deadlineOf(start time.Time, anything uint64) uint64 {
 	return uint64(start.Add(deadlineAfter).Unix()) + anything%deadlineSpread
 }
@@ -98,7 +98,7 @@ func (c *templateCaller) done(body []byte) (int, error) {
 	return c.scenario.perCall, nil
 }
 
-// checkProcessed refuses a BatchWriteItem's answer that leaves something to be written again.
+// checkProcessed refuses a BatchWriteItem response with unprocessed items.
 func checkProcessed(body []byte) error {
 	if left := objectMember(body, "UnprocessedItems"); len(left) > len("{}") {
 		return fmt.Errorf("%w: %.200q", errUnprocessed, left)
@@ -106,7 +106,7 @@ func checkProcessed(body []byte) error {
 	return nil
 }
 
-// scanCaller pages through a table, again and again.
+// scanCaller reads a table page by page, repeatedly.
 type scanCaller struct {
 	host, table string
 	raw         []byte
@@ -120,7 +120,7 @@ func newScanCaller(host, table string) *scanCaller {
 
 func (c *scanCaller) next() []byte { return c.raw }
 
-// continueAt builds the request for the page behind the key, or the first one.
+// continueAt builds the request for the page after the key, or for the first one.
 func (c *scanCaller) continueAt(key []byte) {
 	start := ""
 	if key != nil {
@@ -142,7 +142,7 @@ func (c *scanCaller) done(body []byte) (int, error) {
 	return count, nil
 }
 
-// numberMember finds a member that is a number in an answer whose items cannot contain its name.
+// numberMember returns a numeric member of a response whose items cannot contain its name.
 func numberMember(body []byte, name string) (int, error) {
 	value := memberValue(body, name)
 	n, digits := 0, 0
@@ -156,7 +156,7 @@ func numberMember(body []byte, name string) (int, error) {
 	return n, nil
 }
 
-// objectMember finds a member that is an object without braces in its strings; nil when there is none.
+// objectMember returns a member that is an object without braces in its strings, or nil.
 func objectMember(body []byte, name string) []byte {
 	value := memberValue(body, name)
 	if len(value) == 0 || value[0] != '{' {
@@ -177,7 +177,7 @@ func objectMember(body []byte, name string) []byte {
 	return nil
 }
 
-// memberValue gives what follows the name and its colon.
+// memberValue returns the text after the member's name and colon.
 func memberValue(body []byte, name string) []byte {
 	i := bytes.Index(body, []byte(`"`+name+`"`))
 	if i < 0 {

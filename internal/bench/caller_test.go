@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// body gives the JSON of a request.
+// body returns the JSON of a request.
 func body(t *testing.T, raw []byte) map[string]any {
 	t.Helper()
 	head, text, ok := strings.Cut(string(raw), "\r\n\r\n")
@@ -30,7 +30,7 @@ func body(t *testing.T, raw []byte) map[string]any {
 
 func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
 
-// Every scenario's requests are JSON about its table, and follow each other with other keys.
+// Each scenario's requests are JSON about its table, with different keys in sequence.
 func TestScenarioRequests(t *testing.T) {
 	for i := range scenarios {
 		s := &scenarios[i]
@@ -58,7 +58,7 @@ func TestScenarioRequests(t *testing.T) {
 	}
 }
 
-// Items have the size and the number of attributes that reports speak of.
+// Items have the documented size and number of attributes.
 func TestItemSize(t *testing.T) {
 	s := &scenarios[scenarioIndex(scenarioPut)]
 	c := newTemplateCaller(s, s.template("host", "tab"), keys{fresh: new(atomic.Uint64), deadlinesAfter: time.Unix(1.8e9, 0)}, 0)

@@ -14,23 +14,23 @@ import (
 	"time"
 )
 
-// child is a server that we started.
+// child is a server process of the run.
 type child struct {
 	command *exec.Cmd
 	address string
 	stderr  tail
 	exited  chan struct{}
-	err     error // what the process ended with; valid once exited is closed
+	err     error // of the process's end; valid once exited is closed
 	once    sync.Once
 }
 
 const (
 	childStartLimit = 30 * time.Second
 	childStopLimit  = 20 * time.Second
-	listeningOn     = "listening on http://" // what a server prints when it does
+	listeningOn     = "listening on http://" // a server's output when it listens
 )
 
-// startChild starts a command line that prints where it listens, and waits until it does.
+// startChild starts a command that prints its address, and waits for that.
 func startChild(ctx context.Context, line []string) (*child, error) {
 	c := &child{command: exec.Command(line[0], line[1:]...), exited: make(chan struct{})}
 	c.command.Env = childEnv(os.Environ())
@@ -63,7 +63,8 @@ func startChild(ctx context.Context, line []string) (*child, error) {
 	return nil, errors.Join(err, c.stop())
 }
 
-// readOutput looks for the address in what the child prints, and reads on so that the child never waits for a reader.
+// readOutput looks for the address in the child's output, and reads on so that the child never
+// blocks.
 func (c *child) readOutput(out io.Reader, found chan<- string) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if address, ok := strings.CutPrefix(lines.Text(), listeningOn); ok {
@@ -75,7 +76,7 @@ func (c *child) readOutput(out io.Reader, found chan<- string) {
 	}
 }
 
-// childEnv leaves out the settings that would reach the child's flags.
+// childEnv removes variables that would set the child's flags.
 func childEnv(env []string) (kept []string) {
 	for _, e := range env {
 		if !strings.HasPrefix(e, "MAYFLY_") {
@@ -87,7 +88,7 @@ func childEnv(env []string) (kept []string) {
 
 func (c *child) pid() int { return c.command.Process.Pid }
 
-// stop asks the process to end, and ends it after a limit.
+// stop asks the process to end, and kills it after a limit.
 func (c *child) stop() error {
 	var err error
 	c.once.Do(func() {
@@ -110,7 +111,7 @@ func (c *child) stop() error {
 	return err
 }
 
-// kill ends the process without a chance to do anything.
+// kill ends the process at once.
 func (c *child) kill() (err error) {
 	c.once.Do(func() {
 		err = c.command.Process.Kill()
@@ -119,7 +120,7 @@ func (c *child) kill() (err error) {
 	return err
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of its input.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte // guarded by mu

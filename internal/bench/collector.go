@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// collector is where deliveries go: a webhook on this machine that notes what arrives and when.
+// collector is a webhook on this machine that records the arrival of deliveries.
 type collector struct {
 	address string
 	server  http.Server
 	ended   chan error
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following
 	watches []collected
 }
 
-// collected says which numbers a watch is about: from first on, as many as its plan has items.
+// collected is the range of numbers of a watch: from first, as many as its plan has items.
 type collected struct {
-	before []byte // what stands in front of a number's ten digits
+	before []byte // text before a number's ten digits
 	first  uint64
 	watch  *watch
 }
@@ -50,7 +50,7 @@ func (c *collector) close() error {
 	return err
 }
 
-// expect watches for what follows before, from a number on.
+// expect returns a watch for numbers after a text, from first on.
 func (c *collector) expect(before string, first uint64, p *plan) *watch {
 	w := newWatch(p)
 	c.mu.Lock()
@@ -66,7 +66,7 @@ func (c *collector) forget() {
 	c.watches = nil
 }
 
-// ServeHTTP takes a delivery, or a batch of them.
+// ServeHTTP receives a delivery, or a batch of them.
 func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, collectorBytesMax))
 	at := time.Now()
@@ -77,7 +77,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.note(body, at)
 }
 
-// note counts what has arrived.
+// note counts the numbers in a body.
 func (c *collector) note(body []byte, at time.Time) {
 	c.mu.Lock()
 	watches := c.watches
@@ -98,7 +98,7 @@ func (c *collector) note(body []byte, at time.Time) {
 
 var errDigits = errors.New("no number")
 
-// parseDigits reads what putDigits has written.
+// parseDigits reads the output of putDigits.
 func parseDigits(digits []byte) (n uint64, err error) {
 	for _, d := range digits {
 		if d < '0' || d > '9' {
@@ -109,7 +109,7 @@ func parseDigits(digits []byte) (n uint64, err error) {
 	return n, nil
 }
 
-// await waits until a watch has seen everything, or the grace after an instant is over.
+// await waits until a watch has seen everything, or a grace period after an instant.
 func await(ctx context.Context, w *watch, last time.Time, grace time.Duration) error {
 	limit, cancel := context.WithDeadline(ctx, last.Add(grace))
 	defer cancel()
@@ -120,8 +120,8 @@ func await(ctx context.Context, w *watch, last time.Time, grace time.Duration) e
 	return ctx.Err()
 }
 
-// targetsFile is the configuration of a server whose deliveries the collector gets. Firings come as batches of CloudEvents, records as Lambda gets them, over NATS too
-// where there is a stream.
+// targetsFile returns a server's targets file for deliveries to the collector. Firings arrive as
+// batches of CloudEvents, and records in Lambda's form, with a stream also over NATS.
 func (c *collector) targetsFile(n *natsStream) string {
 	text := fmt.Sprintf(`targets:
   - arn: %q

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// conn is a connection that speaks just enough HTTP/1.1: one request at a time.
+// conn is a minimal HTTP/1.1 connection: one request at a time.
 type conn struct {
 	net  net.Conn
 	in   inbox
@@ -15,7 +15,7 @@ type conn struct {
 
 const dialTimeout = 5 * time.Second
 
-// dial connects. When ctx is done, whatever the connection waits for fails.
+// dial connects. When ctx is done, pending operations fail.
 func dial(ctx context.Context, address string) (*conn, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	c, err := d.DialContext(ctx, "tcp", address)
@@ -37,8 +37,8 @@ func (c *conn) close() {
 	c.net.Close()
 }
 
-// call sends a whole request and reads the whole answer, which is valid until the next call. After an error the connection is of
-// no more use.
+// call sends a whole request and reads the whole response, which is valid until the next call.
+// After an error the connection is unusable.
 func (c *conn) call(request []byte) (answer, error) {
 	if _, err := c.net.Write(request); err != nil {
 		return answer{}, err

@@ -21,8 +21,8 @@ func dialTest(t *testing.T, address string) *conn {
 	return c
 }
 
-// The client reads what net/http writes: answers with a length, in chunks, without a body, small and large, one after the
-// other on one connection.
+// The client reads responses of net/http: with a length, in chunks, without a body, small and
+// large, one after the other on one connection.
 func TestCallReadsAnswers(t *testing.T) {
 	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +74,7 @@ func TestCallReadsAnswers(t *testing.T) {
 	}
 }
 
-// What is no HTTP, or ends early, is an error and not a hang or a panic.
+// A response that is not HTTP, or incomplete, is an error, and neither a hang nor a panic.
 func TestCallRefusesOtherAnswers(t *testing.T) {
 	for _, reply := range []string{
 		"", "hello\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// selfCPU is the CPU time that this process has used.
+// selfCPU returns the CPU time of this process.
 func selfCPU() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

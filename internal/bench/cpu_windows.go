@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// selfCPU is the CPU time that this process has used.
+// selfCPU returns the CPU time of this process.
 func selfCPU() time.Duration {
 	var created, exited, kernel, user windows.Filetime
 	if err := windows.GetProcessTimes(windows.CurrentProcess(), &created, &exited, &kernel, &user); err != nil {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Schedules is what the experiment with schedules found at the program's own server.
+// Schedules is the result of the schedules experiment at the program's own server.
 type Schedules struct {
 	Target         string    `json:"target"`
 	Create         Figure    `json:"create"`
-	Pending        int       `json:"pending"`          // far away
+	Pending        int       `json:"pending"`          // schedules that fire long after the run
 	IdleCPUPercent float64   `json:"idle_cpu_percent"` // of one CPU, while nothing is due
 	Firings        []Firings `json:"firings"`
 }
@@ -21,23 +21,26 @@ const (
 	firingsBurst = "burst"
 )
 
-// Firings is what came of schedules that fire.
+// Firings is the result for firing schedules.
 type Firings struct {
-	Experiment string    `json:"experiment"`
-	About      string    `json:"about"`
-	Count      int       `json:"count"`
-	Pending    int       `json:"pending"`                  // far away, meanwhile
-	LateMS     *Lateness `json:"late_ms,omitempty"`        // from the instant to the arrival at the webhook
-	BesideMS   *Lateness `json:"beside_late_ms,omitempty"` // of another group's, meanwhile
-	DrainS     float64   `json:"drain_s,omitempty"`        // from the instant that all share to the last arrival
-	PerS       float64   `json:"per_s,omitempty"`
-	CPUUS      float64   `json:"server_cpu_us,omitempty"` // for each firing
-	Early      int       `json:"early"`
-	Twice      int       `json:"twice"` // arrived again, with the same id
-	Lost       int       `json:"lost"`
+	Experiment string `json:"experiment"`
+	About      string `json:"about"`
+	Count      int    `json:"count"`
+	// other schedules that fire long after the run
+	Pending int       `json:"pending"`
+	LateMS  *Lateness `json:"late_ms,omitempty"` // from the instant to the arrival at the webhook
+	// firings of another group at the same time
+	BesideMS *Lateness `json:"beside_late_ms,omitempty"`
+	// from the common instant to the last arrival
+	DrainS float64 `json:"drain_s,omitempty"`
+	PerS   float64 `json:"per_s,omitempty"`
+	CPUUS  float64 `json:"server_cpu_us,omitempty"` // for each firing
+	Early  int     `json:"early"`
+	Twice  int     `json:"twice"` // repeated arrivals, with the same id
+	Lost   int     `json:"lost"`
 }
 
-// line says the most important in a few words.
+// line summarizes the result in a few words.
 func (x *Firings) line() string {
 	switch {
 	case x.Lost > 0:
@@ -50,7 +53,7 @@ func (x *Firings) line() string {
 	return ""
 }
 
-// Delivered is how fast records reached a target.
+// Delivered is the rate of records to a target.
 type Delivered struct {
 	About   string  `json:"about"`
 	To      string  `json:"to"` // webhook or nats

@@ -31,7 +31,7 @@ func (r *run) expiries(ctx context.Context) error {
 	return nil
 }
 
-// drained are the rounds of one kind of drain at one target.
+// drained has the rounds of one kind of drain at one target.
 type drained struct {
 	items     int
 	perS, cpu []float64
@@ -43,7 +43,7 @@ func (d *drained) add(items int, perS, cpuUS float64) {
 	d.cpu = append(d.cpu, cpuUS)
 }
 
-// drains measures how fast backlogs are removed, by endpoints that have TTL and by the loop, in turn.
+// drains measures the removal rate of backlogs, at endpoints with TTL and in the loop, in turn.
 func (r *run) drains(ctx context.Context) error {
 	if !r.runs(drainExperiment.name) {
 		return nil

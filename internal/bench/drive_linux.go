@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drive lets every worker make calls until end, all in one goroutine that waits for all sockets at once. That takes clearly less
-// CPU, which the servers on this machine need, than a goroutine for each.
+// drive makes the calls of all workers until end, in one goroutine that waits for all sockets. That
+// takes clearly less CPU, which the servers on this machine need, than a goroutine per worker.
 func drive(ctx context.Context, workers []*worker, end time.Time) error {
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -39,22 +39,23 @@ type driver struct {
 	poll    int
 	end     time.Time
 	sockets []*socket
-	waiting int // sockets that wait for an answer
+	waiting int // sockets with a pending answer
 }
 
-// socket is a worker's connection without the runtime's poller, which would be woken for it too.
+// socket is a worker's connection outside of the runtime's poller, which would wake up for it too.
 type socket struct {
 	*worker
 	index   int
 	fd      int
 	open    bool
 	in      inbox
-	sent    time.Time // when the request under way was
-	rest    []byte    // of the request: what the socket had no room for
+	sent    time.Time // start of the current request
+	rest    []byte    // unsent part of the request
 	waiting bool      // for an answer
 }
 
-// open takes over the worker's connection: it keeps a duplicate of the descriptor, which the runtime does not know.
+// open takes over the worker's connection as a duplicate descriptor, which the runtime does not
+// know.
 func (d *driver) open(s *socket) error {
 	defer func() {
 		s.conn.close()
@@ -90,11 +91,11 @@ func (d *driver) close() {
 	}
 }
 
-const driverPoll = 100 // milliseconds, after which it looks whether to go on
+const driverPoll = 100 // milliseconds between checks of the context and the end
 
 var errNoAnswer = errors.New("no answer came")
 
-// run takes the answers in until none is under way any more.
+// run receives answers until none is pending.
 func (d *driver) run() error {
 	events := make([]unix.EpollEvent, len(d.sockets))
 	for d.waiting > 0 {
@@ -115,7 +116,7 @@ func (d *driver) run() error {
 	return nil
 }
 
-// giveUp counts what is still under way as errors.
+// giveUp counts pending calls as errors.
 func (d *driver) giveUp() {
 	for _, s := range d.sockets {
 		if s.waiting {
@@ -126,7 +127,7 @@ func (d *driver) giveUp() {
 	}
 }
 
-// send begins the next call, if there is to be one.
+// send starts the next call, if there is one.
 func (d *driver) send(s *socket) {
 	s.sent = time.Now()
 	if !s.sent.Before(d.end) || s.calls+s.errors >= callsMax {
@@ -143,7 +144,7 @@ func (d *driver) send(s *socket) {
 	d.write(s)
 }
 
-// write sends what is left of the request, and asks to be told when there is room again.
+// write sends the rest of the request, and waits for room if necessary.
 func (d *driver) write(s *socket) {
 	n, err := unix.Write(s.fd, s.rest)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
@@ -167,7 +168,7 @@ func (d *driver) interest(s *socket, events uint32) {
 	}
 }
 
-// ready goes on with a socket that something has happened to.
+// ready handles the events of a socket.
 func (d *driver) ready(s *socket, events uint32) {
 	if events&unix.EPOLLOUT != 0 && s.open {
 		d.write(s)
@@ -180,7 +181,7 @@ func (d *driver) ready(s *socket, events uint32) {
 	}
 }
 
-// read takes in what has come, and makes the next call when the answer is complete.
+// read reads available data, and starts the next call after a complete answer.
 func (d *driver) read(s *socket) {
 	n, err := unix.Read(s.fd, s.in.space())
 	switch {
@@ -210,7 +211,7 @@ func (d *driver) read(s *socket) {
 	d.send(s)
 }
 
-// lost counts a broken connection, if an answer was to come over it, and goes on with another.
+// lost counts a broken connection with a pending answer, and continues with another one.
 func (d *driver) lost(s *socket, err error) {
 	if !s.waiting {
 		s.close()
@@ -224,7 +225,7 @@ func (d *driver) lost(s *socket, err error) {
 	}
 }
 
-// reopen replaces the socket's connection; false when that cannot be.
+// reopen replaces the socket's connection, and reports whether it could.
 func (d *driver) reopen(s *socket) bool {
 	s.close()
 	if s.redial(d.ctx); s.conn == nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// drive lets every worker make calls until end, each in a goroutine.
+// drive makes the calls of all workers until end, each in a goroutine.
 func drive(ctx context.Context, workers []*worker, end time.Time) error {
 	var running sync.WaitGroup
 	for _, w := range workers {

@@ -10,8 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// The echo reference: a server process whose handler reads the request and writes the answer that it was told. It is told by a
-// request with the path setPath, whose body becomes the answer's body, and whose header fields with setPrefix become its header.
+// The echo reference: a server process whose handler reads the request and writes a configured
+// answer. A request with the path setPath configures it: its body becomes the answer's body, and
+// its header fields with setPrefix the answer's header.
 const (
 	setPath   = "/set"
 	setPrefix = "Echo-"
@@ -25,7 +26,7 @@ type echoAnswer struct {
 	body   []byte
 }
 
-// EchoHandler is the handler of the echo reference.
+// EchoHandler returns the handler of the echo reference.
 func EchoHandler() http.Handler {
 	var current atomic.Pointer[echoAnswer]
 	current.Store(new(echoAnswer))
@@ -44,7 +45,7 @@ func EchoHandler() http.Handler {
 		for name, values := range a.header {
 			header[name] = values
 		}
-		w.Write(a.body) // an error is the client's going
+		w.Write(a.body) // fails only if the client is gone
 	})
 }
 
@@ -58,7 +59,8 @@ func newEchoAnswer(fields http.Header, body []byte) *echoAnswer {
 	return a
 }
 
-// ServeEcho answers on the listener until ctx is done, and prints where, as a server that this package starts has to.
+// ServeEcho serves the echo reference until ctx is done, and prints its address, as startChild
+// expects.
 func ServeEcho(ctx context.Context, listener net.Listener, out io.Writer) error {
 	fmt.Fprintf(out, "%s%s\n", listeningOn, listener.Addr())
 	server := &http.Server{Handler: EchoHandler()}
@@ -70,7 +72,7 @@ func ServeEcho(ctx context.Context, listener net.Listener, out io.Writer) error 
 	return nil
 }
 
-// learn makes the echo server answer as an endpoint has answered.
+// learn configures the echo server with an endpoint's answer.
 func (e *endpoint) learn(ctx context.Context, a answer) error {
 	var fields []string
 	for _, name := range []string{"Content-Type", "X-Amzn-Requestid", "X-Amz-Crc32", "Server"} {

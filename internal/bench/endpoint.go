@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// endpoint is what is measured.
+// endpoint is a measured server.
 type endpoint struct {
 	name    string
 	address string // host and port
-	pid     int    // of the server's process; 0 when it is not known
-	child   *child // the process, where we started it
+	pid     int    // of the server's process; 0 if unknown
+	child   *child // the process, if this run started it
 	tables  map[tableKind]*table
-	lacks   map[string]bool // scenarios whose operation it does not have
-	sweeps  bool            // what has expired is not removed for long
-	notes   []string        // what it cannot do, for people
+	lacks   map[string]bool // scenarios whose operation it lacks
+	sweeps  bool            // it removes expired items with long delays
+	notes   []string        // its limitations, for people
 
-	version, durability string // empty: not known
-	onlyCalls           bool   // its expiry is not measured
+	version, durability string // empty: unknown
+	onlyCalls           bool   // skip the expiry experiments
 }
 
 func newEndpoint(name, address string, pid int) *endpoint {
 	return &endpoint{name: name, address: address, pid: pid, tables: map[tableKind]*table{}, lacks: map[string]bool{}}
 }
 
-// Remote is an endpoint that runs already.
+// Remote is an endpoint that is already running.
 type Remote struct {
 	Name string // in the report. Default: the URL's host and port
 	URL  string // http://host:port
-	PID  int    // of its process, whose CPU is to be shown. 0: looked for, where the system tells who listens
+	PID  int    // of its process, for CPU figures. 0: look it up, if the system allows it
 
-	// For the report, which cannot know them otherwise.
+	// For the report, which has no other source.
 	Version    string
 	Durability string // as Options.Durability
 }
@@ -42,7 +42,7 @@ type Remote struct {
 // ErrNotLoopback refuses an endpoint on another machine.
 var ErrNotLoopback = errors.New("not on this machine; a load test may disturb others who use the endpoint")
 
-// open checks where a remote endpoint is.
+// open checks the location of a remote endpoint.
 func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
 	u, address, err := parseAddress(r.URL, "http", "80")
 	if err != nil {
@@ -66,7 +66,7 @@ func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
 	return e, nil
 }
 
-// onLoopback tells whether every address of a host is this machine's loopback.
+// onLoopback reports whether all addresses of a host are this machine's loopback.
 func onLoopback(ctx context.Context, host string) (bool, error) {
 	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 	if err != nil {
@@ -80,7 +80,7 @@ func onLoopback(ctx context.Context, host string) (bool, error) {
 	return true, nil
 }
 
-// cpu is the CPU time that the server has used; ok is false where that is not known.
+// cpu returns the server's CPU time; ok is false if it is unknown.
 func (e *endpoint) cpu() (used time.Duration, ok bool) {
 	if e.pid == 0 {
 		return 0, false
@@ -88,7 +88,7 @@ func (e *endpoint) cpu() (used time.Duration, ok bool) {
 	return processCPU(e.pid)
 }
 
-// close ends the process if it is ours.
+// close ends the process if this run started it.
 func (e *endpoint) close() error {
 	if e.child == nil {
 		return nil
@@ -96,7 +96,7 @@ func (e *endpoint) close() error {
 	return e.child.stop()
 }
 
-// note keeps a note, once.
+// note adds a note, once.
 func (e *endpoint) note(format string, args ...any) {
 	if note := fmt.Sprintf(format, args...); !slices.Contains(e.notes, note) {
 		e.notes = append(e.notes, note)

@@ -9,13 +9,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// expiryExperiment lets the items of a table expire and watches how late that is, and what it does to other calls.
+// expiryExperiment expires the items of a table, and measures the lateness and the effect on other
+// calls.
 type expiryExperiment struct {
 	name, about string
 	table       tableKind
-	read        bool // its stream is read
-	beside      bool // another table expires evenly meanwhile
-	foreground  bool // other calls are made meanwhile
+	read        bool // read its stream
+	beside      bool // expire another table evenly at the same time
+	foreground  bool // make other calls at the same time
 }
 
 var (
@@ -35,20 +36,20 @@ var (
 )
 
 const (
-	idleTime    = 5 * time.Second // for which calls are measured before anything expires
+	idleTime    = 5 * time.Second // length of the phase without expiry
 	idleQuick   = 300 * time.Millisecond
-	settleTime  = 1500 * time.Millisecond // between the end of filling and that
+	settleTime  = 1500 * time.Millisecond // pause after filling
 	settleQuick = 400 * time.Millisecond
-	expiryGrace = 20 * time.Second // after the last deadline, for all to be removed
+	expiryGrace = 20 * time.Second // time for removals after the last deadline
 	besideItems = 500
 	besideFor   = 10 * time.Second
-	probeItems  = 2000             // that are written to see how fast that goes
-	fillMost    = 60 * time.Second // for filling a table of the first endpoint, and
-	fillVersus  = 10 * time.Second // of another one: a slow endpoint gets fewer items
+	probeItems  = 2000             // items that measure the fill rate
+	fillMost    = 60 * time.Second // for filling a table of the first endpoint
+	fillVersus  = 10 * time.Second // for one of another endpoint: a slow one gets fewer items
 )
 
-// How much longer than the first items had let expect the filling of a table may take: an experiment begins anew with a greater
-// allowance when a deadline comes before everything is ready.
+// How much longer filling a table may take than the first items suggest. If a deadline comes before
+// all is ready, the experiment starts again with a greater allowance.
 const (
 	allowanceFirst = 1.5
 	allowanceLast  = 6
@@ -56,22 +57,22 @@ const (
 
 var errPreparing = errors.New("preparing took too long: is the machine busy?")
 
-// expiryRun is an experiment under way at an endpoint.
+// expiryRun is the state of an experiment at an endpoint.
 type expiryRun struct {
 	*run
 	expiryExperiment
 	endpoint  *endpoint
 	plan      *plan
 	allowance float64
-	probe     int // items whose deadlines are far away
+	probe     int // items with deadlines after the run
 	main      *table
-	metrics   bool // the endpoint tells how late it is, in the form of mayfly
+	metrics   bool // the endpoint has mayfly's metrics of lateness
 	before    scrape
 
-	watch   *watch // of the stream; nil where it is not read
-	others  *watch // of the table beside; nil without one
+	watch   *watch // of the stream; nil if it is not read
+	others  *watch // of the other table; nil without one
 	readers []*streamReader
-	calls   *foreground // nil without
+	calls   *foreground // nil without calls
 }
 
 // expire runs an experiment.
@@ -103,7 +104,7 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 	}
 	defer func() {
 		err = errors.Join(err, s.stop())
-		if ctx.Err() == nil { // otherwise it is dropped with the others
+		if ctx.Err() == nil { // dropTables removes it later
 			err = errors.Join(err, s.endpoint.dropTable(ctx, s.table))
 		}
 	}()
@@ -119,8 +120,8 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 	return s.observe(ctx)
 }
 
-// fill writes the items, with deadlines from an instant on at which that will have been done, what watches will be ready, and the
-// idle time will have passed.
+// fill writes the items. Their deadlines start when filling, preparations and the idle phase should
+// be over.
 func (s *expiryRun) fill(ctx context.Context) error {
 	s.probe = min(probeItems, s.plan.items/10)
 	start := time.Now()
@@ -156,7 +157,7 @@ func (s *expiryRun) idle() time.Duration {
 	return idleTime
 }
 
-// attend opens what watches: readers of streams, and calls beside.
+// attend starts the readers of streams, and the calls.
 func (s *expiryRun) attend(ctx context.Context) (err error) {
 	if s.beside {
 		if err := s.attendBeside(ctx); err != nil {
@@ -179,7 +180,7 @@ func (s *expiryRun) attend(ctx context.Context) (err error) {
 	return nil
 }
 
-// watchStream reads a table's stream; without one it gives nil.
+// watchStream reads a table's stream, and returns nil if it has none.
 func (s *expiryRun) watchStream(ctx context.Context, t *table, p *plan) (*watch, error) {
 	w := newWatch(p)
 	reader, err := s.endpoint.readStream(ctx, t, w.removed)
@@ -190,7 +191,7 @@ func (s *expiryRun) watchStream(ctx context.Context, t *table, p *plan) (*watch,
 	return w, nil
 }
 
-// attendBeside prepares the table that expires evenly while the other one bursts.
+// attendBeside prepares the table that expires evenly during the burst of the other.
 func (s *expiryRun) attendBeside(ctx context.Context) error {
 	t, err := s.ensure(ctx, tableBeside, 0)
 	if err != nil {
@@ -215,7 +216,7 @@ func (s *expiryRun) startCalls(ctx context.Context) (*foreground, error) {
 	return target.startForeground(ctx)
 }
 
-// ensure gives a table that experiments share, with that many items in it.
+// ensure returns a table that experiments share, with this many items.
 func (s *expiryRun) ensure(ctx context.Context, kind tableKind, items int) (*table, error) {
 	if t := s.endpoint.tables[kind]; t != nil {
 		return t, nil
@@ -228,12 +229,12 @@ func (s *expiryRun) ensure(ctx context.Context, kind tableKind, items int) (*tab
 	return t, s.endpoint.fillTable(ctx, t, kind, 0, items, farDeadline(s.started))
 }
 
-// observe measures the idle time, waits for the removals, and says what there was.
+// observe measures the idle phase, waits for the removals, and returns the result.
 func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
 	if err := pause(ctx, time.Until(s.plan.first.Add(-s.idle()))); err != nil {
 		return nil, err
 	}
-	s.calls.phase() // forget how it began
+	s.calls.phase() // drop the first calls
 	if err := pause(ctx, time.Until(s.plan.first)); err != nil {
 		return nil, err
 	}
@@ -262,7 +263,7 @@ func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
 	return found, s.describe(ctx, found, drained)
 }
 
-// problems counts the errors of the calls beside.
+// problems counts the errors of the calls.
 func (s *expiryRun) problems(phase map[string]*tally) {
 	for operation, calls := range phase {
 		if calls.errors > 0 {
@@ -271,8 +272,8 @@ func (s *expiryRun) problems(phase map[string]*tally) {
 	}
 }
 
-// await waits until everything is removed and its records have been read, or the grace is over. It gives the removals a second
-// from the first deadline on.
+// await waits until all items are removed and their records read, or until the grace period ends.
+// It returns the removals per second from the first deadline on.
 func (s *expiryRun) await(ctx context.Context) (perS float64, err error) {
 	ctx, cancel := context.WithDeadline(ctx, s.plan.last().Add(expiryGrace))
 	defer cancel()
@@ -287,7 +288,7 @@ func (s *expiryRun) await(ctx context.Context) (perS float64, err error) {
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil // what is missing is reported
+		err = nil // the report has the missing items
 	}
 	return perS, err
 }
@@ -297,8 +298,9 @@ const (
 	drainPollLast  = 500 * time.Millisecond
 )
 
-// awaitDrained asks how many items have expired until all have, ever more seldom: each time the server counts its backlog, which
-// is work beside the drain. The rate is that of the last look before the end, or of the first one if that is the end.
+// awaitDrained polls the number of expired items until all have expired, with growing pauses: each
+// poll makes the server count its backlog, which is additional work. It returns the rate at the
+// last poll before the end, or at the first one if that is the end.
 func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) {
 	for pauses := (retry.Policy{First: drainPollFirst, Most: drainPollLast}).Start(); s.metrics; {
 		if !pauses.Wait(ctx) {
@@ -322,7 +324,7 @@ func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) 
 	return perS, nil
 }
 
-// describe fills in how late everything was, of which nothing was left at the instant drained.
+// describe fills in the lateness, given the instant at which no item was left.
 func (s *expiryRun) describe(ctx context.Context, found *Expiry, drained time.Time) error {
 	missing := s.plan.items
 	if s.watch != nil {
@@ -346,8 +348,8 @@ func (s *expiryRun) describe(ctx context.Context, found *Expiry, drained time.Ti
 	return nil
 }
 
-// setMissing divides the items without a record into those that are in the table and those that are lost. Without a stream there are no
-// records to lose.
+// setMissing divides the items without a record into items in the table and lost ones. Without a
+// stream no record can be lost.
 func (f *Faults) setMissing(missing, inTable int, recorded bool) {
 	f.NotRemoved = min(missing, max(inTable, 0))
 	if recorded {
@@ -355,7 +357,7 @@ func (f *Faults) setMissing(missing, inTable int, recorded bool) {
 	}
 }
 
-// countItems counts the items of a table as its readers see them.
+// countItems returns the number of items that readers of a table see.
 func (e *endpoint) countItems(ctx context.Context, t *table) (total int, err error) {
 	for pages := newScanCaller(e.address, t.name); ; {
 		a, err := e.exchange(ctx, pages.next())
@@ -375,7 +377,7 @@ func (e *endpoint) countItems(ctx context.Context, t *table) (total int, err err
 	}
 }
 
-// stop ends what was opened.
+// stop ends the readers and the calls.
 func (s *expiryRun) stop() error {
 	s.calls.stop()
 	var errs []error

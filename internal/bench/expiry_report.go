@@ -2,24 +2,25 @@ package bench
 
 import "fmt"
 
-// Expiry is what an experiment with deadlines found at an endpoint.
+// Expiry is the result of an experiment with deadlines at an endpoint.
 type Expiry struct {
 	Experiment string `json:"experiment"`
 	About      string `json:"about"`
 	Target     string `json:"target"`
 	Items      int    `json:"items"`
-	NoTTL      bool   `json:"no_ttl,omitempty"` // the endpoint has no TTL, so that nothing was measured
+	NoTTL      bool   `json:"no_ttl,omitempty"` // the endpoint has no TTL, so there are no figures
 
-	// Commit is how late the removals were durable, as the server's own histogram tells; missing for a server without one.
+	// Commit is the lateness of durable removals, by the server's own histogram; nil for a server
+	// without one.
 	Commit *Lateness `json:"commit_ms,omitempty"`
-	// Stream is how late their records were in a reader's hands; missing where the table has no stream.
+	// Stream is the lateness of their records at a reader; nil for a table without a stream.
 	Stream *Lateness `json:"stream_ms,omitempty"`
-	// Beside is the same of another table, some of whose items expire meanwhile.
+	// Beside is the same for another table that expires evenly at the same time.
 	Beside *Lateness `json:"beside_stream_ms,omitempty"`
 
-	// DrainPerS is how many items a second were removed, from the deadline that they share to the last removal.
+	// DrainPerS is the rate of removals per second, from the common deadline to the last removal.
 	DrainPerS float64 `json:"drain_per_s,omitempty"`
-	// CPUUS is the server's CPU time per removal, that of the foreground included.
+	// CPUUS is the server's CPU time per removal, including the foreground's.
 	CPUUS float64 `json:"server_cpu_us,omitempty"`
 
 	Faults
@@ -27,12 +28,12 @@ type Expiry struct {
 	Foreground []Foreground `json:"foreground,omitempty"`
 }
 
-// Faults counts what should not happen to items that expire.
+// Faults counts faults of expiring items.
 type Faults struct {
 	Early      int `json:"early"`       // records before their deadlines
-	Twice      int `json:"twice"`       // records that came again
-	NotRemoved int `json:"not_removed"` // items that were in the table when the time was over
-	Lost       int `json:"lost"`        // items that were neither in the table nor recorded then
+	Twice      int `json:"twice"`       // repeated records
+	NotRemoved int `json:"not_removed"` // items still in the table after the grace period
+	Lost       int `json:"lost"`        // items neither in the table nor recorded then
 }
 
 func (f Faults) sum() int { return f.Early + f.Twice + f.NotRemoved + f.Lost }
@@ -41,7 +42,7 @@ func (f Faults) list() string {
 	return fmt.Sprintf("early %d, twice %d, lost %d, not removed %d", f.Early, f.Twice, f.Lost, f.NotRemoved)
 }
 
-// line says the most important in a few words.
+// line summarizes the result in a few words.
 func (x *Expiry) line() string {
 	late := x.Commit
 	if late == nil {
@@ -58,14 +59,14 @@ func (x *Expiry) line() string {
 	return fmt.Sprintf("%d of %d not removed", x.NotRemoved, x.Items)
 }
 
-// Lateness summarizes how long after their deadlines things happened, in milliseconds.
+// Lateness summarizes times after deadlines, in milliseconds.
 type Lateness struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
 }
 
-// Foreground is the latency of calls that are made at a steady rate, while nothing expires and while much does.
+// Foreground is the latency of calls at a steady rate, without expiry and during it.
 type Foreground struct {
 	Operation   string  `json:"operation"`
 	PerS        int     `json:"per_s"`
@@ -77,29 +78,31 @@ type Foreground struct {
 	DuringCalls int     `json:"during_calls"`
 }
 
-// Drain is how fast items are removed that are all due at once, while nothing else happens.
+// Drain is the removal rate of items that are due at once, without other work.
 type Drain struct {
 	About  string `json:"about"`
 	Target string `json:"target"`
 	Items  int    `json:"items"`
-	Plain  bool   `json:"plain"` // nothing needs the old images
+	Plain  bool   `json:"plain"` // no old images are needed
 
 	PerS  Spread `json:"per_s"`
-	CPUUS Spread `json:"cpu_us"` // per removal; zero where it is not known
-	// OverLoop is PerS over that of the loop that does the same; missing of the loop itself.
+	CPUUS Spread `json:"cpu_us"` // per removal; zero if unknown
+	// OverLoop is the ratio of PerS to the loop's; nil for the loop itself.
 	OverLoop *Spread `json:"over_loop,omitempty"`
 }
 
-// Start is what the program's own server needs to be there. Memory is what is resident, in millions of bytes; zero where it is not
-// known.
+// Start has the resources of the program's own server. Memory is resident, in millions of bytes;
+// zero if unknown.
 type Start struct {
 	BinaryMB      float64 `json:"binary_mb"`       // the program's file
 	FirstAnswerMS Spread  `json:"first_answer_ms"` // from the start of the process, with an empty directory
-	IdleMB        float64 `json:"idle_mb"`         // after that
-	MostMB        float64 `json:"most_mb"`         // ever, of the server that everything else was measured with
+	IdleMB        float64 `json:"idle_mb"`         // afterwards
+	// maximum of the server of all other measurements
+	MostMB float64 `json:"most_mb"`
 
-	Items                 int     `json:"items"`                    // in a directory that is closed and opened again
+	// in a directory that is closed and reopened
+	Items                 int     `json:"items"`
 	DiskBytesPerItem      float64 `json:"disk_bytes_per_item"`      // with deadline and stream record
 	ReopenedFirstAnswerMS Spread  `json:"reopened_first_answer_ms"` // with those items in it
-	ReopenedMB            float64 `json:"reopened_mb"`              // after that
+	ReopenedMB            float64 `json:"reopened_mb"`              // afterwards
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// figures summarizes the samples of each cell over the rounds.
+// figures returns a summary of each cell over the rounds.
 func (s samples) figures(targets []target) (list []Figure) {
 	order := func(a, b cell) int {
 		return cmp.Or(cmp.Compare(a.scenario, b.scenario), cmp.Compare(a.connections, b.connections), cmp.Compare(a.target, b.target))
@@ -22,7 +22,7 @@ func (s samples) figures(targets []target) (list []Figure) {
 	return list
 }
 
-// figureOf summarizes the samples of one cell; ok is false when nothing was measured.
+// figureOf returns the summary of one cell; ok is false without samples.
 func figureOf(rounds []sample) (f Figure, ok bool) {
 	var measured []sample
 	for _, m := range rounds {
@@ -61,7 +61,7 @@ func figureOf(rounds []sample) (f Figure, ok bool) {
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// metric is a value of a sample that ratios are made of; zero where it was not measured.
+// metric is a value of a sample for ratios; zero without a measurement.
 type metric struct {
 	name string
 	of   func(sample) float64
@@ -87,11 +87,11 @@ var comparisons = []struct {
 	{scenarioTransact, scenarioPut, itemsRate},
 }
 
-// overBoth is Ratio.Over where a durable put over one connection is compared with one commit of the
-// loop and one round trip of echo together.
+// overBoth is Ratio.Over for a durable put over one connection, compared with one commit of the
+// loop plus one round trip of echo.
 const overBoth = TargetLoop + "+" + TargetEcho
 
-// ratios compares the first target with the others, and its scenarios with each other.
+// ratios returns the ratios of the first target to the others, and of its scenarios to each other.
 func (s samples) ratios(targets []target, cells []cell) (list []Ratio) {
 	add := func(m metric, a cell, over string, b cell) {
 		values := divide(each(s[a], m), each(s[b], m))
@@ -121,7 +121,7 @@ func scenarioIndex(name string) int {
 	return slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
 }
 
-// each gives a metric of every round; zero where it was not measured.
+// each returns a metric of every round; zero without a measurement.
 func each(rounds []sample, m metric) (values []float64) {
 	for _, x := range rounds {
 		values = append(values, m.of(x))
@@ -129,7 +129,7 @@ func each(rounds []sample, m metric) (values []float64) {
 	return values
 }
 
-// divide gives the ratios of those rounds in which both were measured.
+// divide returns the ratios of the rounds that have both values.
 func divide(a, b []float64) (ratios []float64) {
 	for round := range min(len(a), len(b)) {
 		if a[round] > 0 && b[round] > 0 {

@@ -13,8 +13,8 @@ const (
 	fillLimit       = 10 * time.Minute
 )
 
-// fillTable writes the items from number from on up to, not including, to; when gives an item's deadline in epoch seconds, as
-// text.
+// fillTable writes the items from number from up to, but not including, to. when returns an item's
+// deadline in epoch seconds, as text.
 func (e *endpoint) fillTable(ctx context.Context, t *table, kind tableKind, from, to int, when func(item int) string) error {
 	key := itemKey
 	if designs[kind].sorted {
@@ -36,14 +36,15 @@ func (e *endpoint) fillTable(ctx context.Context, t *table, kind tableKind, from
 	return nil
 }
 
-// fillCaller writes items in ascending order, in batches, together with the callers that share taken.
+// fillCaller writes items in ascending order, in batches. Callers with the same taken share the
+// items.
 type fillCaller struct {
 	host, table string
 	item        string // with marks
 	end         int
 	taken       *atomic.Int64
 	when        func(item int) string
-	batch       int // items in the request under way
+	batch       int // items in the current request
 }
 
 func (c *fillCaller) next() []byte {
@@ -81,7 +82,7 @@ func fillMarks(item string, n uint64) string {
 
 func (c *fillCaller) done(body []byte) (int, error) { return c.batch, checkProcessed(body) }
 
-// farDeadline gives deadlines that do not pass during a run.
+// farDeadline returns a function for deadlines after the run.
 func farDeadline(start time.Time) func(item int) string {
 	return func(item int) string { return fmt.Sprint(deadlineOf(start, uint64(item))) }
 }

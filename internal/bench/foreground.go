@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// foreground makes calls at a steady rate, beside whatever else happens, and keeps the latencies of the phases apart. The load is
-// open: a call that is late because the one before it took long is measured from when it should have begun.
+// foreground makes calls at a steady rate, and separates the latencies of phases. The load is open:
+// a call that starts late because the one before it was slow counts from its planned start.
 type foreground struct {
 	lines   []*line
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-// line is one connection that makes calls of one kind.
+// line is a connection with calls of one kind.
 type line struct {
 	operation string
 	caller    caller
 	conn      *conn
 
-	mu    sync.Mutex // guards what follows
-	tally tally      // of the phase
+	mu    sync.Mutex // guards the following
+	tally tally      // of the current phase
 }
 
 const (
-	foregroundLines  = 2                    // connections for each operation
+	foregroundLines  = 2                    // connections per operation
 	foregroundEvery  = 4 * time.Millisecond // between the calls of a connection
 	foregroundItems  = 1000
-	foregroundBehind = time.Second // the most that a connection lags behind its rate
+	foregroundBehind = time.Second // maximum lag of a connection behind its rate
 	foregroundPerS   = foregroundLines * int(time.Second/foregroundEvery)
 )
 
@@ -68,7 +68,7 @@ func (f *foreground) stop() {
 	}
 }
 
-// phase gives what was measured since the last call, by operation. Of a nil foreground that is nothing.
+// phase returns the measurements since the last call, by operation; none for a nil foreground.
 func (f *foreground) phase() map[string]*tally {
 	all := map[string]*tally{}
 	if f == nil {
@@ -89,14 +89,15 @@ func (f *foreground) phase() map[string]*tally {
 func (l *line) run(ctx context.Context, offset time.Duration) {
 	for due := time.Now().Add(offset); ctx.Err() == nil; due = due.Add(foregroundEvery) {
 		if behind := time.Since(due); behind > foregroundBehind {
-			due = due.Add(behind - foregroundBehind) // an endpoint that is too slow for the rate is not given more and more to do
+			// an endpoint too slow for the rate does not get ever more calls
+			due = due.Add(behind - foregroundBehind)
 		}
 		begin := due
 		if wait := time.Until(due); wait > 0 {
 			if pause(ctx, wait) != nil {
 				return
 			}
-			begin = time.Now() // what the timer was late is the client's doing
+			begin = time.Now() // exclude the lateness of the client's timer
 		}
 		a, err := l.conn.call(l.caller.next())
 		took := time.Since(begin)
@@ -127,7 +128,7 @@ func (l *line) count(took time.Duration, err error) {
 	l.tally.latency.add(took)
 }
 
-// foregroundFigures compares the phases.
+// foregroundFigures returns the latencies of both phases.
 func foregroundFigures(idle, during map[string]*tally) (list []Foreground) {
 	for _, operation := range []string{"GetItem", "PutItem"} {
 		i, d := idle[operation], during[operation]

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Goals on two cores that server, client and target share, and figures that Amazon documents for EventBridge Scheduler
-// ("Quotas for Amazon EventBridge Scheduler", "Schedule types"): the accuracy, and the default quotas in large regions.
+// Goals on two cores that server, client and target share, and Amazon's documented figures for
+// EventBridge Scheduler ("Quotas for Amazon EventBridge Scheduler", "Schedule types"): the
+// accuracy, and the default quotas in large regions.
 const (
 	goalCreatePerS   = 3000
 	goalFiringsPerS  = 2000
@@ -24,12 +25,12 @@ const (
 	amazonLateness   = "within 60 s"
 )
 
-// result is a figure beside its goal.
+// result is a figure with its goal.
 type result struct {
 	what, measured, goal, amazon string
 }
 
-// results lists the figures of schedules and triggers.
+// results returns the figures of schedules and triggers with their goals.
 func (r *Report) results() (list []result) {
 	add := func(what, measured, goal, amazon string) { list = append(list, result{what, measured, goal, amazon}) }
 	atLeast := func(n int) string { return short(float64(n)) + "/s or more" }
@@ -65,7 +66,7 @@ func (s *Schedules) faults() string {
 	return fmt.Sprintf("%d, %d, %d", early, twice, lost)
 }
 
-// rate is empty where not all arrived.
+// rate formats a rate; empty if not all arrived.
 func rate(perS float64) string {
 	if perS == 0 {
 		return ""
@@ -80,7 +81,7 @@ func lateMS(l *Lateness) string {
 	return lateCell(l) + " ms"
 }
 
-// count writes a whole number with a comma between thousands.
+// count formats a whole number with a comma between thousands.
 func count(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -91,7 +92,7 @@ func count(n int) string {
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// summarizeResults writes them as a Markdown table.
+// summarizeResults writes the results as a Markdown table.
 func (r *Report) summarizeResults(b *strings.Builder) {
 	list := r.results()
 	if len(list) == 0 {
@@ -104,7 +105,7 @@ func (r *Report) summarizeResults(b *strings.Builder) {
 	}
 }
 
-// summarizeGuard writes those of guard.
+// summarizeGuard writes guard's results as a Markdown table.
 func (r *Report) summarizeGuard(b *strings.Builder) {
 	list := r.guardResults()
 	if len(list) == 0 {
@@ -122,7 +123,7 @@ func writeResults(b *strings.Builder, ours, amazon string, list []result) {
 	}
 }
 
-// withoutNATS is the note in place of a missing row.
+// withoutNATS is a note in place of the missing row.
 const withoutNATS = "Delivery to NATS was not measured; measure it with: `--nats nats://127.0.0.1:4222`"
 
 func (r *Report) deliveredTo(to string) bool {
@@ -131,5 +132,5 @@ func (r *Report) deliveredTo(to string) bool {
 			return true
 		}
 	}
-	return len(r.Delivered) == 0 // nothing is missing
+	return len(r.Delivered) == 0 // no row is missing
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// experimentGuard measures mayfly guard beside a server that removes nothing by itself: how late and how fast it is, what a million deadlines take, and how long
-// those of a worker wait that was killed.
+// experimentGuard measures mayfly guard at a server that removes nothing itself: lateness and rate
+// of removals, the memory of a million deadlines, and the lateness after a worker is killed.
 const experimentGuard = "guard"
 
 // Parts of the experiment.
@@ -22,27 +22,27 @@ const (
 )
 
 const (
-	guardPerS         = 1000 // of the even removals, and for as long as they are spread
-	guardBurstPart    = 10   // the burst has so small a part of the items that expire at one instant elsewhere
+	guardPerS         = 1000 // rate of even removals
+	guardBurstPart    = 10   // divisor of Burst for guard's burst
 	guardArmed        = 1_000_000
 	guardTakeoverPerS = 100
-	guardTakeoverFor  = 40 * time.Second // over which items expire while a worker is killed, and
-	guardKilledAfter  = 10 * time.Second // from the first one on, when that is
-	guardSettle       = 3 * time.Second  // after the start of workers, for them to divide the work
-	guardGrace        = 30 * time.Second // after the last deadline, for all to be removed
+	guardTakeoverFor  = 40 * time.Second // span of deadlines around the kill of a worker
+	guardKilledAfter  = 10 * time.Second // time of the kill after the first deadline
+	guardSettle       = 3 * time.Second  // time for started workers to divide the work
+	guardGrace        = 30 * time.Second // time for removals after the last deadline
 	guardArmLimit     = 5 * time.Minute
-	guardKnown        = time.Second // the least time between the write of an item and its deadline
+	guardKnown        = time.Second // least time between the write of an item and its deadline
 )
 
-// guardRun is the experiment under way.
+// guardRun is the state of the experiment.
 type guardRun struct {
 	*run
 	server *endpoint
 	found  *Guard
-	tables int // made so far
+	tables int // created so far
 }
 
-// guards measures the program's own server with workers of its own beside it.
+// guards measures the program's own server with workers of the run.
 func (r *run) guards(ctx context.Context) (err error) {
 	if !r.runs(experimentGuard) || r.URL != nil {
 		return nil
@@ -61,13 +61,13 @@ func (r *run) guards(ctx context.Context) (err error) {
 	return nil
 }
 
-// guardSteps counts the experiment's steps.
+// guardSteps returns the number of the experiment's steps.
 func guardSteps() int { return 4 }
 
-// watchers are workers beside the server.
+// watchers are the workers.
 type watchers []*endpoint
 
-// start starts workers that guard a table, and returns when they do.
+// start starts workers that guard a table, and waits until they do.
 func (s *guardRun) start(ctx context.Context, n int, table string, flags ...string) (all watchers, err error) {
 	for range n {
 		line := slices.Concat(s.Self, []string{"guard", "run", "--endpoint", "http://" + s.server.address, "--table", table, "--metrics-port", "0", "--log-level", "error"}, flags)
@@ -118,14 +118,14 @@ func (all watchers) cpu() (sum time.Duration) {
 	return sum
 }
 
-// even lets items expire evenly.
+// even expires items evenly.
 func (s *guardRun) even(ctx context.Context) error {
 	p := &plan{spread: s.Spread, items: max(int(s.Spread.Seconds()*guardPerS), 100), millis: true}
 	x := &Removals{Experiment: guardEven, About: fmt.Sprintf("items expire evenly, %d a second, each known a second or more before", guardPerS)}
 	return s.remove(ctx, x, p, 1, nil)
 }
 
-// burst lets items expire at one instant.
+// burst expires items at one instant.
 func (s *guardRun) burst(ctx context.Context) error {
 	p := &plan{items: max(s.Burst/guardBurstPart, 100), millis: true}
 	x := &Removals{Experiment: guardBurst, About: "items expire all at one instant"}
@@ -148,8 +148,8 @@ func (s *guardRun) takeover(ctx context.Context) error {
 	}, "--lease", lease)
 }
 
-// remove lets a new table's items expire while workers guard it, does something meanwhile, and watches the items go. Where writing the items takes longer than was
-// thought, it begins anew.
+// remove expires a new table's items under workers, calls meanwhile during that, and measures the
+// removals. If writing the items takes too long, it starts again.
 func (s *guardRun) remove(ctx context.Context, x *Removals, p *plan, workers int, meanwhile func(watchers) error, flags ...string) error {
 	s.step("%d %s", p.items, x.About)
 	for perS := float64(fillPerS); ; perS /= 2 {
@@ -160,7 +160,8 @@ func (s *guardRun) remove(ctx context.Context, x *Removals, p *plan, workers int
 	}
 }
 
-const fillPerS = 8000 // for a first guess of how long writing takes, and for guard to hear of it
+// a first estimate of the write rate, with time for guard to learn of the items
+const fillPerS = 8000
 
 func (s *guardRun) removeOnce(ctx context.Context, x *Removals, p *plan, workers int, meanwhile func(watchers) error, perS float64, flags []string) (err error) {
 	s.tables++
@@ -231,7 +232,8 @@ const guardIndex = `{"TableName":"%s","BillingMode":"PAY_PER_REQUEST","Attribute
 	`"GlobalSecondaryIndexes":[{"IndexName":"by-deadline","KeySchema":[{"AttributeName":"shard","KeyType":"HASH"},{"AttributeName":"expires_at","KeyType":"RANGE"}],` +
 	`"Projection":{"ProjectionType":"KEYS_ONLY"}}]}`
 
-// armed has a worker hold many deadlines that are an hour away, which it learns of by an index, and measures its memory.
+// armed measures the memory of a worker with many deadlines in an hour, which it reads from an
+// index.
 func (s *guardRun) armed(ctx context.Context) (err error) {
 	n := guardArmed
 	if s.Quick {
@@ -278,7 +280,7 @@ func (s *guardRun) armed(ctx context.Context) (err error) {
 	return nil
 }
 
-// fillIndexed writes items without anything but what a deadline needs.
+// fillIndexed writes items with the attributes of a deadline only.
 func (s *guardRun) fillIndexed(ctx context.Context, table string, n int) error {
 	at := fmt.Sprint(time.Now().Add(time.Hour).Unix())
 	var taken atomic.Int64
@@ -296,7 +298,7 @@ func (s *guardRun) fillIndexed(ctx context.Context, table string, n int) error {
 	return err
 }
 
-// gauge reads a line of /metrics: what stands behind a beginning; 0 where there is none.
+// gauge returns the value of the line of /metrics with a prefix, or 0.
 func (e *endpoint) gauge(ctx context.Context, line string) (v float64, err error) {
 	a, err := e.exchange(ctx, []byte("GET /metrics HTTP/1.1\r\nHost: "+e.address+"\r\n\r\n"))
 	if err != nil {

@@ -6,27 +6,28 @@ import (
 	"strings"
 )
 
-// Guard is what the experiment with mayfly guard found, beside the program's own server.
+// Guard is the result of the guard experiment at the program's own server.
 type Guard struct {
 	Target   string     `json:"target"`
 	Removals []Removals `json:"removals"`
-	Armed    int        `json:"armed"`    // deadlines in a worker's memory, and
-	ArmedMB  float64    `json:"armed_mb"` // what is resident of the process then, in millions of bytes
+	Armed    int        `json:"armed"`    // deadlines in a worker's memory
+	ArmedMB  float64    `json:"armed_mb"` // resident memory of that process, in millions of bytes
 }
 
-// Removals is what came of items that guard removed.
+// Removals is the result for items that guard removed.
 type Removals struct {
-	Experiment  string    `json:"experiment"`
-	About       string    `json:"about"`
-	Items       int       `json:"items"`
-	LateMS      *Lateness `json:"late_ms,omitempty"` // from the deadline to the record in a reader's hands
-	PerS        float64   `json:"per_s,omitempty"`   // from the deadline that all share to the last record
+	Experiment string `json:"experiment"`
+	About      string `json:"about"`
+	Items      int    `json:"items"`
+	// from the deadline to the record's arrival at a reader
+	LateMS      *Lateness `json:"late_ms,omitempty"`
+	PerS        float64   `json:"per_s,omitempty"` // from the common deadline to the last record
 	GuardCPUUS  float64   `json:"guard_cpu_us,omitempty"`
 	ServerCPUUS float64   `json:"server_cpu_us,omitempty"`
 	Faults
 }
 
-// line says the most important in a few words.
+// line summarizes the result in a few words.
 func (x *Removals) line() string {
 	switch {
 	case x.NotRemoved+x.Lost > 0:
@@ -55,7 +56,7 @@ func (r *Report) writeGuard(b *strings.Builder) {
 	fmt.Fprintf(b, "  %s MB resident with %d deadlines armed\n", short(g.ArmedMB), g.Armed)
 }
 
-// guardCPU is not known of workers that were killed.
+// guardCPU formats a worker's CPU time, which is unknown after a kill.
 func guardCPU(us float64) string {
 	if us == 0 {
 		return "-"
@@ -71,7 +72,7 @@ func (g *Guard) faults() string {
 	return fmt.Sprintf("%d, %d, %d, %d", f.Early, f.Twice, f.Lost, f.NotRemoved)
 }
 
-// guardResults lists the figures of guard beside their goals.
+// guardResults returns the figures of guard with their goals.
 func (r *Report) guardResults() (list []result) {
 	g := r.Guard
 	if g == nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets whose width is at most 1/64 of what they hold, from 1 ns to over four hours. The zero
-// value is empty. It is used by one goroutine at a time.
+// histogram counts durations from 1 ns to over four hours, in buckets at most 1/64 of their value
+// wide. The zero value is empty. It is not safe for concurrent use.
 type histogram struct {
 	count [histogramBuckets]uint32
 	n     int
@@ -14,19 +14,19 @@ type histogram struct {
 }
 
 const (
-	histogramBits    = 6 // of precision below the leading one
+	histogramBits    = 6 // bits of precision below the leading one
 	histogramOctaves = 44 - histogramBits
 	histogramBuckets = (histogramOctaves + 1) << histogramBits
 )
 
-// bucketOf gives the bucket that holds d.
+// bucketOf returns the bucket of a duration.
 func bucketOf(d time.Duration) int {
 	v := uint64(max(d, 0))
 	shift := max(bits.Len64(v)-histogramBits-1, 0)
 	return min(shift<<histogramBits+int(v>>shift), histogramBuckets-1)
 }
 
-// bucketEnd is the greatest duration that the bucket holds.
+// bucketEnd returns the greatest duration of a bucket.
 func bucketEnd(bucket int) time.Duration {
 	shift := max(bucket>>histogramBits-1, 0)
 	mantissa := bucket - shift<<histogramBits
@@ -39,7 +39,7 @@ func (h *histogram) add(d time.Duration) {
 	h.max = max(h.max, d)
 }
 
-// merge adds all that other holds.
+// merge adds the counts of another histogram.
 func (h *histogram) merge(other *histogram) {
 	for i, n := range other.count {
 		h.count[i] += n
@@ -48,8 +48,8 @@ func (h *histogram) merge(other *histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// quantile is a duration that the share q of all durations does not exceed, 0 ≤ q ≤ 1, and at most 1/64 above the least such. It is 0
-// when the histogram is empty.
+// quantile returns a duration that the share q of all durations does not exceed, 0 ≤ q ≤ 1, at most
+// 1/64 above the least such duration. It returns 0 for an empty histogram.
 func (h *histogram) quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0

@@ -6,33 +6,36 @@ import (
 	"time"
 )
 
-// itemBytes is the size of every item, as DynamoDB counts it: names and values.
+// itemBytes is the size of every item as DynamoDB counts it: names and values.
 const itemBytes = 400
 
-// groupItems is how many items share a partition key in the series table and an index key in the indexed table, and so how many a
-// Query gives.
+// groupItems is the number of items that share a partition key in the series table, and an index
+// key in the indexed table: the number that a Query returns.
 const groupItems = 20
 
-// Marks stand in a request for values that are filled in when it is sent: numbers of ten digits, and texts.
+// Marks are placeholders in a request for values that each call fills in: numbers of ten digits,
+// and texts.
 const (
 	markKey   = "@@@@key@@@" // the item's number
-	markGroup = "@@group@@@" // that divided by groupItems
+	markGroup = "@@group@@@" // the number divided by groupItems
 	markSort  = "@@@sort@@@" // the remainder
 	markWhen  = "@@@when@@@" // its deadline in epoch seconds
 	markValue = "@@value@@@" // any number
-	markTitle = "@@title@@@" // begins titleBytes of text
-	markText  = "@@@text@@@" // begins textBytes of text
+	markTitle = "@@title@@@" // start of titleBytes of text
+	markText  = "@@@text@@@" // start of textBytes of text
 	markBytes = len(markKey)
 )
 
-// The last attribute, text, makes the size: of the other attributes, pk takes 17 bytes, grp 19, expires_at 16 (a number
-// of ten digits takes 6), n at most 7, state 9, checked 8, title 37, and the name of this one 4.
+// The last attribute, text, fills up the size: of the other attributes, pk takes 17 bytes, grp 19,
+// expires_at 16 (a number of ten digits takes 6), n at most 7, state 9, checked 8, title 37, and
+// the name of this one 4.
 const (
 	titleBytes = 32
 	textBytes  = itemBytes - 17 - 19 - 16 - 7 - 9 - 8 - (5 + titleBytes) - 4
 )
 
-// Attributes of an item, eight with the key: the number, the group, the deadline, the title and the text differ from item to item.
+// Attributes of an item, eight with the key. Number, group, deadline, title and text differ between
+// items.
 var (
 	itemKey      = `"pk":{"S":"item-` + markKey + `"}`
 	seriesKey    = `"pk":{"S":"item-` + markGroup + `"},"sk":{"N":"` + markSort + `"}`
@@ -42,12 +45,12 @@ var (
 	itemText     = `"text":{"S":"` + room(markText, textBytes) + `"}`
 )
 
-// room returns a mark that stands for n bytes.
+// room returns a mark for n bytes.
 func room(mark string, n int) string { return mark + strings.Repeat("@", n-markBytes) }
 
 const proseBytes = 1 << 20
 
-// prose returns the text that titles and texts are cut out of: sentences of words and numbers, always the same.
+// prose returns the source of titles and texts: always the same sentences of words and numbers.
 var prose = sync.OnceValue(func() string {
 	const letters = "etaoinsrhldcumfpgwybvkxjqz"
 	b := make([]byte, 0, proseBytes+32)
@@ -75,24 +78,25 @@ var prose = sync.OnceValue(func() string {
 	return string(b[:proseBytes])
 })
 
-// textOf returns n bytes of text that differ from item to item. It only cuts, since the client makes it for each call.
+// textOf returns n bytes of text for an item. It only slices, because the client calls it for each
+// request.
 func textOf(item uint64, n int) string {
 	at := int((item + uint64(n)) * 0x9e3779b97f4a7c15 >> 32 % uint64(proseBytes-n))
 	return prose()[at : at+n]
 }
 
-// item is the JSON of an item with the given key attributes.
+// item returns the JSON of an item with the given key attributes.
 func item(key string) string {
 	return "{" + key + "," + itemGroup + "," + itemDeadline + "," + itemRest + "," + itemText + "}"
 }
 
-// deadlines are far enough away that nothing expires during a run, and spread over a day.
+// Deadlines are after the run, and spread over a day.
 const (
 	deadlineAfter  = 7 * 24 * time.Hour
 	deadlineSpread = 24 * 60 * 60 // seconds
 )
 
-// numbers are what the marks of one item stand for.
+// numbers are the values of the marks of one item.
 type numbers struct{ key, when, value uint64 }
 
 func (n numbers) of(mark string) uint64 {
@@ -109,7 +113,7 @@ func (n numbers) of(mark string) uint64 {
 	return n.value
 }
 
-// fill writes what a mark stands for into dst, which has the mark's length.
+// fill writes the value of a mark into dst, which has the mark's length.
 func (n numbers) fill(dst []byte, mark string) {
 	switch mark {
 	case markTitle, markText:
@@ -121,7 +125,7 @@ func (n numbers) fill(dst []byte, mark string) {
 
 var marks = []string{markKey, markGroup, markSort, markWhen, markValue, markTitle, markText}
 
-// markLength returns how many bytes a mark stands for.
+// markLength returns the length of a mark's value.
 func markLength(mark string) int {
 	switch mark {
 	case markTitle:

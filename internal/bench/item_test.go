@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Texts differ from item to item and hardly compress, so that a store that compresses has no advantage over one that does not.
+// Texts differ between items and hardly compress, so that compression is no advantage for a store.
 func TestTextsDifferAndHardlyCompress(t *testing.T) {
 	const items, leastShare = 1000, 0.6
 	var texts bytes.Buffer
@@ -39,7 +39,7 @@ func TestTextsDifferAndHardlyCompress(t *testing.T) {
 	}
 }
 
-// deflated returns the share of its size that text takes once it is compressed.
+// deflated returns the ratio of the compressed size to the size of a text.
 func deflated(t *testing.T, text []byte) float64 {
 	t.Helper()
 	var b bytes.Buffer
@@ -56,7 +56,7 @@ func deflated(t *testing.T, text []byte) float64 {
 	return float64(b.Len()) / float64(len(text))
 }
 
-// A call makes its texts, so they have to be cheap.
+// Each call makes its texts, so that has to be cheap.
 func BenchmarkTemplate(b *testing.B) {
 	s := &scenarios[scenarioIndex(scenarioPut)]
 	request := s.template("host", "tab")

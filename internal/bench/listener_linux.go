@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// listenerPID finds the process that listens on a TCP port of this machine; 0 when there is none, or none that we may look at.
+// listenerPID returns the process that listens on a TCP port of this machine; 0 if there is none,
+// or none that may be inspected.
 func listenerPID(port string) int {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -22,8 +23,8 @@ func listenerPID(port string) int {
 	return 0
 }
 
-// listeningSocket gives the inode of the socket that listens on the port, as /proc/net/tcp lists it: the local address is the
-// second column, the state (0A: listening) the fourth, the inode the tenth.
+// listeningSocket returns the inode of the socket that listens on the port, from /proc/net/tcp: the
+// local address is the second column, the state (0A: listening) the fourth, the inode the tenth.
 func listeningSocket(list string, port uint64) string {
 	f, err := os.Open(list)
 	if err != nil {
@@ -43,7 +44,7 @@ func listeningSocket(list string, port uint64) string {
 	return ""
 }
 
-// socketOwner finds the process that has the socket open.
+// socketOwner returns the process that has the socket open.
 func socketOwner(inode string) int {
 	files, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {

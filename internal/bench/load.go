@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// callsMax bounds what one connection does in a measurement, whatever its duration.
+// callsMax limits the calls of one connection in a measurement.
 const callsMax = 10_000_000
 
-// tally is what a measurement counts.
+// tally has the counts of a measurement.
 type tally struct {
-	calls   int // right answers
-	items   int // that they stand for
+	calls   int // correct answers
+	items   int // items in them
 	errors  int
 	problem string    // the first error
-	latency histogram // of the right answers
+	latency histogram // of the correct answers
 }
 
 // fail counts an error.
@@ -37,8 +37,9 @@ func (t *tally) merge(other *tally) {
 	t.latency.merge(&other.latency)
 }
 
-// load sends requests until d is over or the callers have no more, each caller over a connection of its own, and waits for the
-// answers that are under way. The time from the first request to the last answer is took.
+// load sends requests until d is over or the callers have no more, each caller over a connection of
+// its own, and waits for pending answers. It returns the time from the first request to the last
+// answer as took.
 func load(ctx context.Context, address string, callers []caller, d time.Duration) (total *tally, took time.Duration, err error) {
 	workers := make([]*worker, len(callers))
 	for i, c := range callers {
@@ -68,12 +69,12 @@ type worker struct {
 	address string
 	caller  caller
 	conn    *conn
-	broken  int // connections lost in a row
+	broken  int // consecutive lost connections
 }
 
 const (
-	brokenMax  = 3                // connections lost in a row, after which a worker gives up
-	answerTime = 30 * time.Second // for the answers that are under way when the time is over
+	brokenMax  = 3                // consecutive lost connections after which a worker ends
+	answerTime = 30 * time.Second // limit for pending answers after the time is over
 )
 
 // judge counts an answer.
@@ -93,13 +94,13 @@ func (w *worker) judge(a answer, took time.Duration) {
 	w.latency.add(took)
 }
 
-// lost counts a connection that broke.
+// lost counts a broken connection.
 func (w *worker) lost(err error) {
 	w.fail(err)
 	w.broken++
 }
 
-// redial replaces the connection; it is nil when that cannot be, or was in vain too often.
+// redial replaces the connection. It is nil if that fails, or after too many losses.
 func (w *worker) redial(ctx context.Context) {
 	w.conn.close()
 	w.conn = nil

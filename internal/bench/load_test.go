@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// countingCaller asks a number of times, and remembers what was answered.
+// countingCaller makes a number of calls, and records the answers.
 type countingCaller struct {
 	request []byte
 	left    int
@@ -35,7 +35,7 @@ func (c *countingCaller) done(body []byte) (int, error) {
 	return 2, nil
 }
 
-// runLoad has n callers make calls each.
+// runLoad runs n callers with this many calls each.
 func runLoad(t *testing.T, handler http.HandlerFunc, n, calls int, body string, judge func([]byte) error) *tally {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -52,7 +52,7 @@ func runLoad(t *testing.T, handler http.HandlerFunc, n, calls int, body string, 
 	return total
 }
 
-// Every request is answered once, whatever the sizes of bodies and answers.
+// Every request has one answer, for any sizes of bodies and answers.
 func TestLoadCountsCalls(t *testing.T) {
 	for _, size := range []int{0, 10, 4 << 20} {
 		body := strings.Repeat("x", size)
@@ -73,7 +73,7 @@ func TestLoadCountsCalls(t *testing.T) {
 	}
 }
 
-// Answers other than 200, and those that the caller does not like, are errors and no calls.
+// Answers other than 200, and those that the caller refuses, count as errors and not as calls.
 func TestLoadCountsErrors(t *testing.T) {
 	var n atomic.Int64
 	got := runLoad(t, func(w http.ResponseWriter, r *http.Request) {
@@ -96,8 +96,8 @@ func TestLoadCountsErrors(t *testing.T) {
 	}
 }
 
-// A connection that the server closes after an answer is replaced without an error; one that breaks is replaced, counts as an
-// error, and is given up when that happens again and again.
+// A connection that the server closes after an answer is replaced without an error. A broken one is
+// replaced and counts as an error, and a worker ends after several in a row.
 func TestLoadReplacesConnections(t *testing.T) {
 	got := runLoad(t, func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Connection", "close") }, 3, 4, "", nil)
 	if got.calls != 12 || got.errors != 0 {
@@ -118,7 +118,7 @@ func TestLoadReplacesConnections(t *testing.T) {
 	}
 }
 
-// A load ends when its context does, although an answer is still to come.
+// A load ends with its context, even with a pending answer.
 func TestLoadEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	release := make(chan struct{})

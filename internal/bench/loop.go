@@ -17,12 +17,12 @@ import (
 type loop struct {
 	store *kv.DB
 	image []byte        // an item's bytes, without its texts
-	items uint64        // stored at first
-	fresh atomic.Uint64 // the last number that a write has taken
+	items uint64        // number of initial items
+	fresh atomic.Uint64 // the last number used by a write
 }
 
-// Keyspaces of the loop's store, as an engine needs them: items, entries ordered by deadline, and the stream's records ordered by
-// sequence number.
+// Keyspaces of the loop's store, like an engine's: items, entries by deadline, and the stream's
+// records by sequence number.
 const (
 	spaceItem  = 2
 	spaceDue   = 4
@@ -58,7 +58,7 @@ func (l *loop) appendImage(dst []byte, n uint64) []byte {
 	return append(dst, textOf(n, titleBytes)...)
 }
 
-// appendItemKey makes a key of the length that the engine's keys have; items lie in the order of a hash.
+// appendItemKey appends a key as long as the engine's; items lie in the order of a hash.
 func appendItemKey(dst []byte, space byte, n uint64) []byte {
 	dst = append(dst, space, 0, 0, 0, 1)
 	return appendRest(dst, n)
@@ -84,7 +84,7 @@ func appendLogKey(dst []byte, shard uint32, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, n)
 }
 
-// fill stores items 0 to n-1, whose deadlines are when + their number, and their records if there is a stream.
+// fill stores items 0 to n-1 with deadlines when + their number, and with stream their records.
 func (l *loop) fill(ctx context.Context, n int, when uint64, stream bool) error {
 	const perBatch = 1000
 	for at := 0; at < n; at += perBatch {
@@ -113,7 +113,7 @@ func (l *loop) fill(ctx context.Context, n int, when uint64, stream bool) error 
 	return nil
 }
 
-// commit applies what write collects and waits for the disk.
+// commit applies the writes of write and waits for the disk.
 func (l *loop) commit(write func(b *kv.Batch, buf []byte)) error {
 	b := l.store.NewBatch()
 	var buf [64]byte
@@ -124,7 +124,8 @@ func (l *loop) commit(write func(b *kv.Batch, buf []byte)) error {
 	return errors.Join(l.store.Wait(b), b.Close())
 }
 
-// put commits n new items, each with the entry of its deadline and its record, as far as there are such.
+// put returns an operation that commits n new items, on request with the entries of their deadlines
+// and with records.
 func (l *loop) put(n int, deadline, stream bool) func(*randomState) error {
 	return func(random *randomState) error {
 		return l.commit(func(b *kv.Batch, buf []byte) {
@@ -147,7 +148,7 @@ func (l *loop) put(n int, deadline, stream bool) func(*randomState) error {
 	}
 }
 
-// putIndexed commits a new item with an index entry that holds it whole.
+// putIndexed commits a new item with an index entry that contains all of it.
 func (l *loop) putIndexed(random *randomState) error {
 	return l.commit(func(b *kv.Batch, buf []byte) {
 		key := l.fresh.Add(1)
@@ -187,7 +188,7 @@ func (l *loop) getItem(n uint64) error {
 	return closer.Close()
 }
 
-// operation gives what the loop does for a scenario, nil where it has nothing to compare.
+// operation returns the loop's operation for a scenario, or nil if it has none.
 func (l *loop) operation(scenario string) func(*randomState) error {
 	switch scenario {
 	case scenarioPut:

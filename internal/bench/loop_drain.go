@@ -9,12 +9,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// drainBatch is how many items a batch of the drain removes.
+// drainBatch is the number of items in a batch of the drain.
 const drainBatch = 1000
 
-// drainLoop fills a store in dir with items that are all due, and removes them in the order of their deadlines, in batches: head
-// of the deadlines, item read, item and entry deleted, record written, synced. Without images nothing is read and no record
-// written. It gives the removals a second and the CPU time of each.
+// drainLoop fills a store in dir with items that are all due, and removes them in the order of
+// their deadlines, in batches: read the first deadlines, read the item, delete item and entry,
+// write the record, sync. Without images it reads no item and writes no record. It returns the
+// removals per second and the CPU time of each.
 func drainLoop(ctx context.Context, dir string, durability kv.Durability, items int, images bool) (perS float64, cpu time.Duration, err error) {
 	l, err := openLoop(dir, durability)
 	if err != nil {
@@ -44,10 +45,11 @@ func drainLoop(ctx context.Context, dir string, durability kv.Durability, items 
 	return float64(items) / took.Seconds(), (selfCPU() - before) / time.Duration(items), nil
 }
 
-// dueHead is the length of what stands before an item's own part in the key of its entry.
+// dueHead is the length of an entry's key before the item's own part.
 const dueHead = 5 + 8
 
-// drainSlice removes the first items whose entries lie at or behind mark, and gives the mark for the next slice.
+// drainSlice removes the first items with entries from mark on, and returns the mark for the next
+// slice.
 func (l *loop) drainSlice(mark []byte, images bool) (n int, next []byte, err error) {
 	it := l.store.NewIter(mark, []byte{spaceDue + 1})
 	defer func() { err = errors.Join(err, it.Close()) }()

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// The loop does what it is compared with: every scenario that writes has its operation, and each works.
+// The loop has a working operation for every scenario that writes.
 func TestLoopOperations(t *testing.T) {
 	l, err := openLoop("", kv.Memory)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WriteMarkdown writes the report as a part of a page: where it comes from, tables of its most
-// important figures, and the output of WriteTable.
+// WriteMarkdown writes the report as a part of a page: its origin, tables of its most important
+// figures, and the output of WriteTable.
 func (r *Report) WriteMarkdown(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Measured on %s\n\n%s.\n\n```bash\n%s\n", r.Date.Format("2 January 2006"), r.Machine.line(), r.Command)

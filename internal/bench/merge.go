@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Part says which run some experiments of a report come from, when it is another than the report's own.
+// Part describes another run, from which some experiments of a report come.
 type Part struct {
 	Of       []string  `json:"of"` // names of experiments
 	Date     time.Time `json:"date"`
@@ -20,10 +20,12 @@ type Part struct {
 	TookS    float64   `json:"took_s"`
 }
 
-// ownExperiments are those of the program's own server alone. Nothing of the same rounds is compared with them, so a run of its own may measure them.
+// ownExperiments measure the program's own server alone. They compare nothing within a round, so
+// another run may measure them.
 var ownExperiments = []string{experimentSchedules, experimentTriggers, experimentGuard, experimentStart}
 
-// CheckMerge tells whether a run of these scenarios and experiments can be merged into a report of another run.
+// CheckMerge returns an error unless a run of these scenarios and experiments can be merged into
+// the report of another run.
 func CheckMerge(only []string) error {
 	for _, name := range only {
 		if !slices.Contains(ownExperiments, name) {
@@ -36,7 +38,8 @@ func CheckMerge(only []string) error {
 	return nil
 }
 
-// Merge takes over what another run on the same machine has measured, in place of what the report says of the same experiments. All else stays as it is.
+// Merge replaces the report's experiments by those of another run on the same machine. Other
+// experiments stay.
 func (r *Report) Merge(other *Report) error {
 	has := other.ownExperiments()
 	a, b := r.Machine, other.Machine
@@ -75,7 +78,7 @@ func (r *Report) Merge(other *Report) error {
 	return nil
 }
 
-// ownExperiments lists those that the report has.
+// ownExperiments returns the names of the report's own experiments.
 func (r *Report) ownExperiments() (names []string) {
 	for _, x := range []struct {
 		name string
@@ -88,5 +91,5 @@ func (r *Report) ownExperiments() (names []string) {
 	return names
 }
 
-// title names the part's experiments at the beginning of a line.
+// title returns the names of the part's experiments, capitalized.
 func (p *Part) title() string { return capital(strings.Join(p.Of, " and ")) }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What another run has measured of the own server takes the place of what was there, with where it is from; all else stays.
+// Merging replaces the own server's experiments, with their origin; all else stays.
 func TestMerge(t *testing.T) {
 	whole, calls := someReport(), len(someReport().Calls)
 	part := func(command string, change func(*Report)) *Report {
@@ -46,7 +46,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// What would not be one measurement any more, or none to rely on, is not merged, and nothing changes.
+// A report that would mix measurements, or has wrong answers, is not merged, and nothing changes.
 func TestMergeRefuses(t *testing.T) {
 	whole := someReport()
 	for says, change := range map[string]func(*Report){

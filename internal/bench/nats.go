@@ -13,7 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// natsStream is a stream of JetStream, at a server that runs already, to which records are delivered. It lasts as long as the run.
+// natsStream is a JetStream stream for delivered records, at a server that is already running. It
+// lasts as long as the run.
 type natsStream struct {
 	url     string
 	name    string
@@ -24,10 +25,10 @@ type natsStream struct {
 
 const (
 	natsTimeout = 10 * time.Second
-	natsKept    = time.Hour // what a run that was killed has left in the server's files goes then
+	natsKept    = time.Hour // the server then deletes messages that a killed run has left
 )
 
-// openNATS makes the stream.
+// openNATS creates the stream.
 func openNATS(ctx context.Context, address, prefix string, allowRemote bool) (*natsStream, error) {
 	u, host, err := parseAddress(address, "nats", "4222")
 	if err != nil {
@@ -53,7 +54,7 @@ func openNATS(ctx context.Context, address, prefix string, allowRemote bool) (*n
 	return n, nil
 }
 
-// follow calls back for each message of the stream, until stop.
+// follow calls message for each message of the stream until stop.
 func (n *natsStream) follow(ctx context.Context, message func(body []byte, at time.Time)) (stop func(), err error) {
 	reader, err := n.js.OrderedConsumer(ctx, n.name, jetstream.OrderedConsumerConfig{})
 	if err != nil {
@@ -78,7 +79,8 @@ func (n *natsStream) close(ctx context.Context) error {
 	return nil
 }
 
-// parseAddress reads scheme://host, with or without a port. There can be nothing else in it: a password would end up in the report's command.
+// parseAddress parses scheme://host, with or without a port. It refuses everything else: a password
+// would appear in the report's command.
 func parseAddress(text, scheme, port string) (u *url.URL, address string, err error) {
 	u, err = url.Parse(text)
 	if err != nil {
@@ -93,7 +95,7 @@ func parseAddress(text, scheme, port string) (u *url.URL, address string, err er
 	return u, net.JoinHostPort(u.Hostname(), port), nil
 }
 
-// allowed refuses what is on another machine.
+// allowed refuses an address on another machine, unless allowRemote is set.
 func allowed(ctx context.Context, u *url.URL, allowRemote bool) error {
 	if allowRemote {
 		return nil

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Options say what to measure. Defaults are filled in by Run; a zero field means its default unless it says otherwise.
+// Options configure a run. A zero field means its default unless its comment says otherwise.
 type Options struct {
-	// Self is the command line of the mayfly program, without arguments. Run starts its servers with it.
+	// Self is the command line of the mayfly program, without arguments. Run starts its servers
+	// with it.
 	Self []string
 
 	// URL is the endpoint to measure. nil: a server of this program, started for the run.
 	URL *Remote
-	// Versus are endpoints to compare it with. Every round measures them in turn.
+	// Versus are endpoints for comparison. Every round measures them in turn.
 	Versus []Remote
 	// AllowRemote lets endpoints be on other machines.
 	AllowRemote bool
@@ -26,16 +27,18 @@ type Options struct {
 	// Version and Commit of the program, for the report.
 	Version, Commit string
 
-	// NATS is a server with JetStream, nats://host:port, to which stream records are delivered besides. Empty: they go to a webhook only.
+	// NATS is a server with JetStream, nats://host:port, that receives stream records too. Default:
+	// they go to a webhook only.
 	NATS string
 
-	// Dir is where the own server and the loop keep their data, in directories that are removed at the end. Default: the
-	// system's directory for temporary files.
+	// Dir is the parent of temporary directories for the data of the own server and the loop.
+	// Default: the system's directory for temporary files.
 	Dir string
 	// Durability of the own server and the loop: sync (default), async or memory.
 	Durability string
 
-	// Quick makes the defaults of all numbers that follow small, for a look that takes seconds and whose figures mean little.
+	// Quick lowers the defaults of all following numbers, for a test run of seconds with
+	// meaningless figures.
 	Quick bool
 	// Only names the scenarios and experiments to run. Empty: all.
 	Only []string
@@ -45,29 +48,32 @@ type Options struct {
 	Duration time.Duration
 	// Rounds of measurements, 1 to 100. Default 3.
 	Rounds int
-	// Items that are stored in a table before it is read, 100 to 10 million. Default 100,000.
+	// Items is the number of items in a table that is read, 100 to 10 million. Default 100,000.
 	Items int
 
-	// Expiring is how many items expire over Spread. Default 100,000 over 30 s; up to 10 million, and 1 s to 1 h.
+	// Expiring is the number of items that expire over Spread. Default 100,000 over 30 s; up to 10
+	// million, and 1 s to 1 h.
 	Expiring int
 	Spread   time.Duration
-	// Burst is how many items expire at one instant, up to 10 million. Default 200,000.
+	// Burst is the number of items that expire at one instant, up to 10 million. Default 200,000.
 	Burst int
-	// Pending is how many items with deadlines that are far away there are besides, up to 10 million. Default none.
+	// Pending is the number of additional items with deadlines after the run, up to 10 million.
+	// Default none.
 	Pending int
 
-	// Progress is told of each step when it begins and when it ends. nil: nobody is.
+	// Progress is called when a step begins and when it ends. nil: no calls.
 	Progress func(Step)
 }
 
 // Step is a part of a run.
 type Step struct {
-	Done, Total int // steps; Total is what is known beforehand
+	Done, Total int // steps; Total is an estimate
 	Text        string
-	Result      string // what came of it; empty when it begins
+	Result      string // result; empty when the step begins
 }
 
-// withDefaults fills in defaults and reports every field that is out of range.
+// withDefaults returns the options with defaults, or an error with every field that is out of
+// range.
 func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.Durability, "sync")
 	if o.Quick {
@@ -161,10 +167,11 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// runs tells whether a scenario or an experiment was asked for.
+// runs reports whether the run includes a scenario or an experiment.
 func (o *Options) runs(name string) bool { return slices.Contains(o.Only, name) }
 
-// UsageError is an error in the options of a run, which therefore did not begin. It names them as the flags of mayfly bench.
+// UsageError is an error in the options, so that the run did not start. It names them as the flags
+// of mayfly bench.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }

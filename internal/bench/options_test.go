@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// All complaints come at once.
+// The error reports all problems together.
 func TestOptionsAreChecked(t *testing.T) {
 	_, err := Options{
 		Connections: []int{0, 5000}, Duration: time.Hour, Rounds: -1, Items: 5, Expiring: 1, Spread: 2 * time.Hour, Burst: 1, Pending: -1,
@@ -26,7 +26,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// Only this machine is loaded without being asked, and only what looks like an endpoint.
+// Only endpoints on this machine are loaded by default, and only valid addresses.
 func TestRemoteIsRefused(t *testing.T) {
 	for _, url := range []string{"http://192.0.2.1:8000", "http://[2001:db8::1]:8000"} {
 		if _, err := (Remote{URL: url}).open(t.Context(), false); !errors.Is(err, ErrNotLoopback) {

@@ -8,12 +8,14 @@ import (
 	"time"
 )
 
-// plan says when the items of a table expire.
+// plan has the deadlines of a table's items.
 type plan struct {
 	first  time.Time     // deadline, a whole millisecond
-	spread time.Duration // from the first deadline to the end; 0: all share one
+	spread time.Duration // from the first deadline to the last; 0: all are equal
 	items  int
-	millis bool // the endpoint takes fractions of a second; otherwise deadlines are rounded up to whole ones
+	// the endpoint accepts fractions of a second; otherwise deadlines are rounded up to whole
+	// seconds
+	millis bool
 }
 
 func (p *plan) deadline(item int) time.Time {
@@ -24,7 +26,7 @@ func (p *plan) deadline(item int) time.Time {
 	return t.Add(time.Second - 1).Truncate(time.Second)
 }
 
-// text gives an item's deadline as its TTL attribute holds it.
+// text returns the value of an item's TTL attribute.
 func (p *plan) text(item int) string {
 	ms := p.deadline(item).UnixMilli()
 	if p.millis {
@@ -35,26 +37,26 @@ func (p *plan) text(item int) string {
 
 func (p *plan) last() time.Time { return p.deadline(p.items - 1) }
 
-// watch notes when the records of a plan's items arrive. It is safe for concurrent use.
+// watch records the arrival of the records of a plan's items. It is safe for concurrent use.
 type watch struct {
 	plan     *plan
 	complete chan struct{} // closed when every record has arrived
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following
 	late  []time.Duration
-	left  int // items whose records have not arrived
+	left  int // items without a record
 	early int
 	twice int
 }
 
-// notArrived stands in watch.late for a record that is still to come.
+// notArrived is the value in watch.late of a missing record.
 const notArrived = time.Duration(math.MinInt64)
 
 func newWatch(p *plan) *watch {
 	return &watch{plan: p, complete: make(chan struct{}), late: slices.Repeat([]time.Duration{notArrived}, p.items), left: p.items}
 }
 
-// removed notes the arrival of an item's REMOVE record. Items that are not in the plan do not count.
+// removed records the arrival of an item's REMOVE record. It ignores items outside of the plan.
 func (w *watch) removed(item int, at time.Time) {
 	if item < 0 || item >= w.plan.items {
 		return
@@ -74,7 +76,7 @@ func (w *watch) removed(item int, at time.Time) {
 	}
 }
 
-// summary tells how late the records of the items were whose deadlines lie not after an instant; nil when none has arrived.
+// summary returns the lateness of records with deadlines up to an instant; nil if none has arrived.
 func (w *watch) summary(until time.Time) *Lateness {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +92,7 @@ func (w *watch) summary(until time.Time) *Lateness {
 	return &Lateness{P50: round(millis(h.quantile(0.5))), P99: round(millis(h.quantile(0.99))), Max: round(millis(h.max))}
 }
 
-// faults counts records that came early or twice, and items without a record.
+// faults returns the number of early records, repeated records, and items without a record.
 func (w *watch) faults() (early, twice, missing int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processCPU is the CPU time that a process, all its threads together, has used. The kernel keeps a clock for each process, to the
-// nanosecond, where /proc/PID/stat counts in hundredths of a second.
+// processCPU returns the CPU time of a process with all its threads. The kernel has a clock per
+// process with nanoseconds, while /proc/PID/stat counts hundredths of a second.
 func processCPU(pid int) (time.Duration, bool) {
 	const (
-		scheduled = 2       // the third of the process's three clocks, and the one that does not guess
+		scheduled = 2       // the third of the process's three clocks, the exact one
 		pidMost   = 1 << 22 // the kernel's limit
 	)
 	if pid <= 0 || pid > pidMost {
@@ -27,7 +27,7 @@ func processCPU(pid int) (time.Duration, bool) {
 	return time.Duration(at.Nano()), true
 }
 
-// machineLoad is the load average over the last minute; -1 where it is not known.
+// machineLoad returns the load average over the last minute, or -1 if unknown.
 func machineLoad() float64 {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -40,8 +40,7 @@ func machineLoad() float64 {
 	return load
 }
 
-// machineNames returns the CPU's model, and the distribution with its kernel; empty where they are
-// not known.
+// machineNames returns the CPU's model, and the distribution with its kernel; empty if unknown.
 func machineNames() (cpu, system string) {
 	cpu = fieldOf("/proc/cpuinfo", "model name\t: ")
 	var names unix.Utsname
@@ -54,7 +53,7 @@ func machineNames() (cpu, system string) {
 	return cpu, system
 }
 
-// fieldOf returns the remainder of the first line that begins so; empty without such a line.
+// fieldOf returns the rest of the first line with a prefix, or "".
 func fieldOf(file, beginning string) string {
 	text, _ := os.ReadFile(file)
 	_, rest, _ := strings.Cut("\n"+string(text), "\n"+beginning)
@@ -62,7 +61,7 @@ func fieldOf(file, beginning string) string {
 	return value
 }
 
-// residentBytes is the memory that a process has in use, and the most that it ever had; zero where that is not known.
+// residentBytes returns the resident memory of a process, and its maximum; zero if unknown.
 func residentBytes(pid int) (now, most int64) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What is said of processes is true of this one.
+// The figures of this process are plausible.
 func TestProcess(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

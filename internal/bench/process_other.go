@@ -4,7 +4,7 @@ package bench
 
 import "time"
 
-// What other processes use is not known here, nor who listens on a port.
+// This system does not report the resources of other processes, nor the owner of a port.
 
 func processCPU(int) (time.Duration, bool) { return 0, false }
 

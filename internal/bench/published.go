@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// WritePublished writes the report as JSON for docs/report.json: only figures that WriteMarkdown and
-// WriteSVG show, and each figure on a line of its own. Of most figures that is the median. Bounds
-// stay for calls per second, removals per second, start times and the server's ratios over itself.
+// WritePublished writes the report as JSON for docs/report.json, with one line per figure. It keeps
+// the figures that WriteMarkdown and WriteSVG show: medians, and the bounds of calls per second,
+// removals per second, start times and the server's ratios over itself.
 func (r *Report) WritePublished(out io.Writer) error {
 	text, err := json.MarshalIndent(r.published(), "", "\t")
 	if err != nil {
@@ -23,7 +23,7 @@ func (r *Report) published() *Report {
 	text, err := json.Marshal(r)
 	p := new(Report)
 	if err != nil || json.Unmarshal(text, p) != nil {
-		panic("bench: a report does not survive its own JSON") // TestReportJSON
+		panic("bench: a report does not survive its own JSON") // TestReportJSON shows that it does
 	}
 	for i := range p.Endpoints {
 		p.Endpoints[i].PID = 0

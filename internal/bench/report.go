@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Report is what a run found. Its JSON is documented in docs/bench.md.
+// Report is the result of a run. docs/bench.md documents its JSON.
 type Report struct {
 	Date      time.Time  `json:"date"`
-	Command   string     `json:"command,omitempty"` // how to get such a report again
-	Version   string     `json:"version,omitempty"` // of the program that ran it
-	Commit    string     `json:"commit,omitempty"`  // that it was built from
+	Command   string     `json:"command,omitempty"` // reproduces such a report
+	Version   string     `json:"version,omitempty"` // of the program
+	Commit    string     `json:"commit,omitempty"`  // of the program's source
 	Machine   Machine    `json:"machine"`
 	Settings  Settings   `json:"settings"`
-	Endpoints []Endpoint `json:"endpoints"` // the first is the one that ratios are about
+	Endpoints []Endpoint `json:"endpoints"` // ratios compare the first one with the others
 
 	Calls  []Figure `json:"calls,omitempty"`
 	Ratios []Ratio  `json:"ratios,omitempty"`
@@ -29,23 +29,23 @@ type Report struct {
 	Delivered []Delivered `json:"delivered,omitempty"`
 	Guard     *Guard      `json:"guard,omitempty"`
 
-	Parts []Part `json:"parts,omitempty"` // what other runs have measured of this; see Merge
+	Parts []Part `json:"parts,omitempty"` // origins of merged experiments; see Merge
 
-	Errors   int      `json:"errors"`             // answers that were not right, of all endpoints
+	Errors   int      `json:"errors"`             // wrong answers of all endpoints
 	Problems []string `json:"problems,omitempty"` // the first of each kind
 	TookS    float64  `json:"took_s"`
 }
 
-// Machine is what the run ran on.
+// Machine describes the machine of the run.
 type Machine struct {
 	OS   string  `json:"os"`
 	Arch string  `json:"arch"`
 	CPUs int     `json:"cpus"`
 	Go   string  `json:"go"`
-	Load float64 `json:"load"` // processes that wanted to run in the minute before, where the system tells; -1 elsewhere
+	Load float64 `json:"load"` // load average over the minute before the run; -1 if unknown
 
-	CPU    string `json:"cpu,omitempty"`    // the model, where the system tells
-	System string `json:"system,omitempty"` // distribution and kernel, where the system tells
+	CPU    string `json:"cpu,omitempty"`    // the model, if known
+	System string `json:"system,omitempty"` // distribution and kernel, if known
 }
 
 // line describes the machine for people.
@@ -59,7 +59,7 @@ func (m *Machine) line() string {
 	return text
 }
 
-// Settings are those of the options that a figure depends on.
+// Settings are the options that influence figures.
 type Settings struct {
 	Durability string `json:"durability"`
 	DurationMS int64  `json:"duration_ms"`
@@ -69,21 +69,20 @@ type Settings struct {
 	Pending    int    `json:"pending,omitempty"`
 }
 
-// Endpoint is what was measured.
+// Endpoint describes a measured endpoint.
 type Endpoint struct {
 	Name       string   `json:"name"`
 	Version    string   `json:"version,omitempty"`
 	Durability string   `json:"durability,omitempty"` // as Settings.Durability
 	URL        string   `json:"url"`
 	PID        int      `json:"pid,omitempty"`
-	Notes      []string `json:"notes,omitempty"` // what it cannot do
+	Notes      []string `json:"notes,omitempty"` // its limitations
 }
 
 // title returns the endpoint's name and version.
 func (e *Endpoint) title() string { return strings.TrimSpace(e.Name + " " + e.Version) }
 
-// answers returns what has become of a write that the endpoint has acknowledged; empty where it is
-// not known.
+// answers describes the state of an acknowledged write; empty if unknown.
 func (e *Endpoint) answers() string {
 	return map[string]string{"sync": "synced to disk", "async": "written, not synced yet", "memory": "in memory"}[e.Durability]
 }
@@ -94,20 +93,22 @@ const (
 	TargetLoop = "loop"
 )
 
-// Figure is what was measured of one scenario, with one number of connections, at an endpoint or a reference.
+// Figure has the measurements of one scenario, with one number of connections, at an endpoint or a
+// reference.
 type Figure struct {
 	Scenario    string `json:"scenario"`
 	About       string `json:"about"`
 	Connections int    `json:"connections"`
 	Target      string `json:"target"`
 
-	CallsPerS   Spread  `json:"calls_per_s"`
-	ItemsPerS   Spread  `json:"items_per_s"`
-	MBPerS      Spread  `json:"mb_per_s"` // of items, in millions of bytes
-	P50MS       Spread  `json:"p50_ms"`
-	P99MS       Spread  `json:"p99_ms"`
-	ServerCPUUS *Spread `json:"server_cpu_us,omitempty"` // per call; of the loop: all that it takes. Missing: not known
-	ClientCPUUS *Spread `json:"client_cpu_us,omitempty"` // per call. Missing: there is no client
+	CallsPerS Spread `json:"calls_per_s"`
+	ItemsPerS Spread `json:"items_per_s"`
+	MBPerS    Spread `json:"mb_per_s"` // of items, in millions of bytes
+	P50MS     Spread `json:"p50_ms"`
+	P99MS     Spread `json:"p99_ms"`
+	// per call; for the loop all of its CPU time. nil: unknown
+	ServerCPUUS *Spread `json:"server_cpu_us,omitempty"`
+	ClientCPUUS *Spread `json:"client_cpu_us,omitempty"` // per call. nil: there is no client
 
 	Calls  int `json:"calls"`
 	Errors int `json:"errors"`
@@ -120,7 +121,7 @@ type Spread struct {
 	Max    float64 `json:"max"`
 }
 
-// MarshalJSON leaves out bounds that Published has removed.
+// MarshalJSON omits bounds that WritePublished has removed.
 func (s Spread) MarshalJSON() ([]byte, error) {
 	type all Spread
 	if s.Median != 0 && s.Min == 0 && s.Max == 0 {
@@ -129,27 +130,28 @@ func (s Spread) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all(s))
 }
 
-// spreadOf summarizes at least one value.
+// spreadOf returns the spread of at least one value.
 func spreadOf(values []float64) Spread {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	return Spread{Median: round((sorted[(n-1)/2] + sorted[n/2]) / 2), Min: round(sorted[0]), Max: round(sorted[n-1])}
 }
 
-// round keeps four digits, which is more than any figure is good for.
+// round rounds to four digits, more than any figure is accurate to.
 func round(v float64) float64 {
 	if v == 0 {
 		return 0
 	}
 	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-3)
-	if unit < 1 { // divide by a whole number, so that no digits appear that are not there
+	if unit < 1 { // divide by a whole number, so that no further digits appear
 		inverse := math.Round(1 / unit)
 		return math.Round(v*inverse) / inverse
 	}
 	return math.Round(v/unit) * unit
 }
 
-// Ratio compares two figures of the same rounds: that of Target in Scenario over that of Over in OverScenario.
+// Ratio is a ratio of two figures of the same rounds: Target's in Scenario over Over's in
+// OverScenario.
 type Ratio struct {
 	Scenario     string `json:"scenario"`
 	Connections  int    `json:"connections"`

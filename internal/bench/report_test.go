@@ -27,7 +27,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// named is a target of which only the name matters.
+// named is a target with a name only.
 type named string
 
 func (n named) title() string { return string(n) }
@@ -38,7 +38,7 @@ func (named) measure(context.Context, *scenario, int, time.Duration) (sample, er
 	return sample{}, nil
 }
 
-// someSamples are two rounds of get and put, over one connection.
+// someSamples returns two rounds of get and put, over one connection.
 func someSamples() (samples, []target, []cell) {
 	targets := []target{named("mayfly"), named("peer"), named(TargetEcho), named(TargetLoop)}
 	get, put := scenarioIndex(scenarioGet), scenarioIndex(scenarioPut)
@@ -56,7 +56,7 @@ func someSamples() (samples, []target, []cell) {
 	return s, targets, []cell{{scenario: get, connections: 1}, {scenario: put, connections: 1}}
 }
 
-// Ratios are of rounds, not of medians, and leave out rounds in which something was not measured.
+// Ratios compare rounds, not medians, and omit rounds without a measurement.
 func TestRatios(t *testing.T) {
 	s, targets, cells := someSamples()
 	got := map[string]Spread{}
@@ -79,7 +79,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// someReport is a report in which every part has something.
+// someReport returns a report with every part.
 func someReport() *Report {
 	s, targets, cells := someSamples()
 	late := &Lateness{P50: 1, P99: 12.5, Max: 20}
@@ -189,7 +189,7 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// A report can be read back.
+// A report survives its own JSON.
 func TestReportJSON(t *testing.T) {
 	text, err := json.Marshal(someReport())
 	if err != nil {

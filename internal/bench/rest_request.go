@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// writeRest writes a whole request of an API whose operations are methods and paths, as the scheduler's are.
+// writeRest writes a whole request of an API whose operations are methods and paths, like the
+// scheduler's.
 func writeRest(b *bytes.Buffer, host, method, path string, body []byte) {
 	fmt.Fprintf(b, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nX-Amz-Date: 20260101T000000Z\r\nAuthorization: %s\r\nContent-Length: %d\r\n\r\n",
 		method, path, host, restAuthorization, len(body))
@@ -16,7 +17,7 @@ func writeRest(b *bytes.Buffer, host, method, path string, body []byte) {
 
 var restAuthorization = strings.Replace(authorization, ";x-amz-target", "", 1)
 
-// rest makes one call over a connection of its own. The body of the answer is the caller's.
+// rest makes one call over a connection of its own. The caller owns the returned body.
 func (e *endpoint) rest(ctx context.Context, method, path, body string) ([]byte, error) {
 	var b bytes.Buffer
 	writeRest(&b, e.address, method, path, []byte(body))

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// cell is where measurements of different rounds are put together.
+// cell identifies measurements that are combined over the rounds.
 type cell struct {
-	scenario    int // in scenarios
+	scenario    int // index in scenarios
 	connections int
-	target      int // in the run's targets
+	target      int // index in the run's targets
 }
 
 // sample is one measurement.
 type sample struct {
 	callsPerS, itemsPerS float64
 	p50, p99             time.Duration
-	serverCPU, clientCPU time.Duration // per call; negative: not known
+	serverCPU, clientCPU time.Duration // per call; negative: unknown
 	calls, errors        int
 	problem              string
 }
 
-// target is an endpoint or a reference, as the rounds see it.
+// target is an endpoint or a reference.
 type target interface {
 	title() string
-	// has tells whether the target has something to say about the scenario.
+	// has reports whether the target has the scenario's operation.
 	has(s *scenario) bool
 	// measure loads the target once.
 	measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error)
@@ -34,7 +34,7 @@ type target interface {
 
 const unknownCPU = time.Duration(-1)
 
-// newSample computes what is reported of a measurement.
+// newSample returns the figures of a measurement.
 func newSample(t *tally, took, server, client time.Duration) sample {
 	m := sample{calls: t.calls, errors: t.errors, problem: t.problem, serverCPU: unknownCPU, clientCPU: unknownCPU}
 	if t.calls == 0 {
@@ -54,15 +54,15 @@ func newSample(t *tally, took, server, client time.Duration) sample {
 // apiTarget is an endpoint under the load of scenarios.
 type apiTarget struct {
 	*endpoint
-	stored  func(tableKind) int // items that its tables were filled with
-	started time.Time           // deadlines lie after it
+	stored  func(tableKind) int // initial number of items in a table
+	started time.Time           // earlier than all deadlines
 }
 
 func (e *apiTarget) title() string { return e.name }
 
 func (e *apiTarget) has(s *scenario) bool { return !e.lacks[s.name] }
 
-// callers makes one caller for each connection.
+// callers returns one caller per connection.
 func (e *apiTarget) callers(s *scenario, connections int) []caller {
 	t := e.tables[s.table]
 	list := make([]caller, connections)
@@ -83,7 +83,7 @@ func (e *apiTarget) measure(ctx context.Context, s *scenario, connections int, d
 	return measureServer(ctx, e.endpoint, e.callers(s, connections), d)
 }
 
-// measureServer loads a server and counts its CPU time until it rests again.
+// measureServer loads a server and measures its CPU time until it is idle again.
 func measureServer(ctx context.Context, e *endpoint, callers []caller, d time.Duration) (sample, error) {
 	serverBefore, known := e.cpu()
 	clientBefore := selfCPU()
@@ -105,12 +105,11 @@ func measureServer(ctx context.Context, e *endpoint, callers []caller, d time.Du
 
 const (
 	restPoll  = 25 * time.Millisecond
-	restUse   = restPoll / 20   // of CPU time in a poll at which a process counts as resting
-	restLimit = 4 * time.Second // a run would not end if it waited for all compactions
+	restUse   = restPoll / 20   // CPU time per poll below which a process is idle
+	restLimit = 4 * time.Second // waiting for all compactions would take too long
 )
 
-// rest waits until a process hardly uses the CPU any more, but no longer than restLimit. It gives the CPU time that has been used
-// by then.
+// rest waits until a process is almost idle, for at most restLimit, and returns its CPU time then.
 func rest(ctx context.Context, used func() time.Duration) (time.Duration, error) {
 	return restWithin(ctx, used, restLimit)
 }
@@ -130,7 +129,7 @@ func restWithin(ctx context.Context, used func() time.Duration, most time.Durati
 	}
 }
 
-// echoTarget is the echo reference: it answers as the first endpoint did.
+// echoTarget is the echo reference, with the first endpoint's answers.
 type echoTarget struct {
 	*endpoint
 	model *apiTarget
@@ -138,7 +137,7 @@ type echoTarget struct {
 
 func (e *echoTarget) title() string { return TargetEcho }
 
-// has leaves out variants: on the wire they are what they are variants of.
+// has excludes variants, whose requests and answers equal the original's.
 func (e *echoTarget) has(s *scenario) bool { return !s.variant }
 
 func (e *echoTarget) measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error) {
@@ -176,14 +175,16 @@ func (l *loopTarget) measure(ctx context.Context, s *scenario, connections int, 
 	return newSample(t, took, after-before, unknownCPU), nil
 }
 
-// samples are the measurements of each cell by round. A round without one holds a sample without calls.
+// samples are the measurements of each cell by round. A round without a measurement has a sample
+// without calls.
 type samples map[cell][]sample
 
-// rounds measures everything, round by round.
+// rounds measures all cells, round by round.
 func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
 	all := samples{}
 	for round := range r.Rounds {
-		// Every second round goes the other way, so that no target and no scenario always follows the same one: what a store does behind the scenes for one falls to the next.
+		// Every second round has the opposite order, so that no target or scenario always follows
+		// the same one: background work of a store delays the next.
 		order, cells := slices.Clone(targets), r.cells()
 		if round%2 == 1 {
 			slices.Reverse(order)
@@ -209,7 +210,7 @@ func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
 	return all, nil
 }
 
-// cells lists what a round measures of each target, in its order.
+// cells returns the cells of a round for each target, in order.
 func (r *run) cells() (list []cell) {
 	for i := range scenarios {
 		if !r.runs(scenarios[i].name) {

@@ -13,7 +13,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// ErrWrongAnswers says that a run was complete, but that some answers were not right. Its report is valid and counts them.
+// ErrWrongAnswers reports that a run was complete, but had wrong answers. Its report is valid and
+// counts them.
 var ErrWrongAnswers = errors.New("some answers were wrong")
 
 // Names of the servers that a run starts.
@@ -22,25 +23,26 @@ const (
 	memoryName = "mayfly in memory"
 )
 
-// experiments are what runs besides the scenarios.
+// experiments are the parts of a run other than scenarios.
 var experiments = []string{spreadExperiment.name, burstExperiment.name, drainExperiment.name, experimentSchedules, experimentTriggers, experimentGuard, experimentStart}
 
 var durabilities = map[string]kv.Durability{"sync": kv.Sync, "async": kv.Async, "memory": kv.Memory}
 
-// run is a run under way.
+// run is the state of a run.
 type run struct {
 	Options
-	dir       string // for all that it keeps
+	dir       string // parent of all its files
 	endpoints []*endpoint
-	nats      *natsStream // nil unless asked for
+	nats      *natsStream // nil unless requested
 	started   time.Time
-	prefix    string // of the names of its tables
+	prefix    string // prefix of its tables' names
 	report    *Report
 	progress  Step
 }
 
-// Run measures. It leaves nothing behind: servers that it started have ended, their directories and the tables that it made
-// elsewhere are gone. With ErrWrongAnswers, and where all was measured and only the cleaning up failed, there is a report too.
+// Run measures the endpoints. It leaves nothing behind: at its end its servers have stopped, and
+// its directories and its tables elsewhere are gone. It also returns the report with
+// ErrWrongAnswers, and after an error of the cleanup only.
 func Run(ctx context.Context, options Options) (*Report, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -81,7 +83,7 @@ func thisMachine() Machine {
 	}
 }
 
-// all does one part after the other.
+// all runs all parts in sequence.
 func (r *run) all(ctx context.Context) error {
 	r.progress.Total = r.steps()
 	if err := r.openEndpoints(ctx); err != nil {
@@ -129,12 +131,14 @@ func (r *run) all(ctx context.Context) error {
 	return nil
 }
 
-// fillsPending tells whether items with far deadlines are wanted beside what is measured. Schedules have a server, and pending ones, of their own.
+// fillsPending reports whether the run needs items with deadlines after it. Schedules have a
+// server, and pending ones, of their own.
 func (r *run) fillsPending() bool {
 	return r.Pending > 0 && (len(r.cells()) > 0 || slices.ContainsFunc([]string{spreadExperiment.name, burstExperiment.name, drainExperiment.name, experimentStart}, r.runs))
 }
 
-// openEndpoints starts the own server, or finds the one to measure, and finds those to compare it with.
+// openEndpoints starts the own server, or connects to the endpoint to measure, and connects to
+// those for comparison.
 func (r *run) openEndpoints(ctx context.Context) error {
 	if r.URL == nil {
 		e, err := r.startServer(ctx, ownName)
@@ -199,7 +203,7 @@ func (r *run) startServerWith(ctx context.Context, name, durability string, flag
 	return e, err
 }
 
-// serverDir is where the server of that name keeps its data.
+// serverDir returns the data directory of the server with that name.
 func (r *run) serverDir(name string) string { return filepath.Join(r.dir, name) }
 
 func startEndpoint(ctx context.Context, name string, line []string) (*endpoint, error) {
@@ -248,7 +252,7 @@ func (r *run) callRounds(ctx context.Context) (err error) {
 	return nil
 }
 
-// probe finds out which operations an endpoint does not have.
+// probe checks which operations an endpoint lacks.
 func (r *run) probe(ctx context.Context, t *apiTarget) error {
 	for i := range scenarios {
 		s := &scenarios[i]
@@ -267,7 +271,7 @@ func (r *run) probe(ctx context.Context, t *apiTarget) error {
 	return nil
 }
 
-// openLoop fills the store of the loop.
+// openLoop opens and fills the store of the loop.
 func (r *run) openLoop(ctx context.Context) (*loop, error) {
 	l, err := openLoop(filepath.Join(r.dir, TargetLoop), durabilities[r.Durability])
 	if err != nil {
@@ -279,7 +283,7 @@ func (r *run) openLoop(ctx context.Context) (*loop, error) {
 	return l, nil
 }
 
-// tableKinds lists the tables that the scenarios need, in the order in which they are made.
+// tableKinds returns the tables that the scenarios need, in the order of their creation.
 func (r *run) tableKinds() (kinds []tableKind) {
 	for _, c := range r.cells() {
 		if kind := scenarios[c.scenario].table; !slices.Contains(kinds, kind) {
@@ -289,7 +293,7 @@ func (r *run) tableKinds() (kinds []tableKind) {
 	return kinds
 }
 
-// prepareTables makes the tables that the scenarios need.
+// prepareTables creates the tables that the scenarios need.
 func (r *run) prepareTables(ctx context.Context, e *endpoint) error {
 	for _, kind := range r.tableKinds() {
 		if err := r.prepareTable(ctx, e, kind); err != nil {
@@ -316,7 +320,7 @@ func (r *run) prepareTable(ctx context.Context, e *endpoint, kind tableKind) err
 	return err
 }
 
-// stored is how many items a table is filled with.
+// stored returns the initial number of items in a table.
 func (r *run) stored(kind tableKind) int {
 	switch kind {
 	case tablePending:
@@ -329,7 +333,7 @@ func (r *run) stored(kind tableKind) int {
 
 const cleanUpLimit = 30 * time.Second
 
-// cleanUp removes what the run made.
+// cleanUp removes the tables, servers and files of the run.
 func (r *run) cleanUp() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanUpLimit)
 	defer cancel()
@@ -346,7 +350,7 @@ func (r *run) cleanUp() error {
 	return errors.Join(append(errs, os.RemoveAll(r.dir))...)
 }
 
-// steps counts what step will be called for.
+// steps returns the number of calls of step.
 func (r *run) steps() int {
 	fills := 0
 	for _, kind := range r.tableKinds() {
@@ -390,13 +394,13 @@ func (r *run) steps() int {
 	return total
 }
 
-// step tells that a step begins.
+// step reports the start of a step.
 func (r *run) step(format string, args ...any) {
 	r.progress.Text, r.progress.Result = fmt.Sprintf(format, args...), ""
 	r.Progress(r.progress)
 }
 
-// result tells that the step has ended.
+// result reports the end of the step.
 func (r *run) result(format string, args ...any) {
 	r.progress.Done++
 	r.progress.Result = fmt.Sprintf(format, args...)
@@ -405,7 +409,7 @@ func (r *run) result(format string, args ...any) {
 
 const problemsMax = 20
 
-// problem counts errors.
+// problem counts errors, and keeps the first texts.
 func (r *run) problem(errors int, text string) {
 	r.report.Errors += errors
 	if len(r.report.Problems) < problemsMax && !slices.Contains(r.report.Problems, text) {

@@ -6,29 +6,30 @@ import (
 	"strings"
 )
 
-// scenario is a kind of call and the table that it goes to.
+// scenario is a kind of call to a kind of table.
 type scenario struct {
 	name  string
 	about string // one line for people
 	table tableKind
 
-	operation   string
-	head, tail  string   // of the request's body, around the parts; %s in head is the table's name
-	parts       []string // what is said of each item
-	perCall     int      // items that a right answer stands for
-	write       bool     // it commits
-	fresh       bool     // each call takes keys of its own, instead of those of items that are there
-	variant     bool     // compared with another scenario, at the largest number of connections only
-	sequential  bool     // one connection only
-	answerAtMin int      // a right answer has at least so many bytes
+	operation  string
+	head, tail string   // of the request's body, around the parts; %s in head is the table's name
+	parts      []string // of the body, one per item
+	perCall    int      // items in a correct answer
+	write      bool     // it commits
+	fresh      bool     // each call uses new keys instead of existing ones
+	// compared with another scenario, at the largest number of connections only
+	variant     bool
+	sequential  bool // one connection only
+	answerAtMin int  // least length of a correct answer in bytes
 }
 
 const (
 	putHead    = `{"TableName":"%s","Item":`
-	answerItem = itemBytes // JSON is larger than what DynamoDB counts
+	answerItem = itemBytes // JSON is larger than DynamoDB's count
 )
 
-// Names of the scenarios that others are compared with.
+// Names of scenarios for comparisons.
 const (
 	scenarioPut        = "put"
 	scenarioPutIndexed = "put-indexed"
@@ -48,8 +49,8 @@ const (
 	transactItems = 4
 )
 
-// scenarios is every scenario, in the order in which they run and are shown: work that is the same
-// at every endpoint comes first. Writes that are compared with each other stand together.
+// scenarios has every scenario, in the order of runs and reports: work that is the same at every
+// endpoint comes first, and writes for comparison are adjacent.
 var scenarios = []scenario{
 	{
 		name: scenarioGet, about: "GetItem", table: tableItems,
@@ -95,7 +96,7 @@ var scenarios = []scenario{
 	},
 }
 
-// ScenarioNames lists what Options.Only may contain.
+// ScenarioNames returns the names that Options.Only may contain.
 func ScenarioNames() (names []string) {
 	for _, s := range scenarios {
 		names = append(names, s.name)
@@ -103,7 +104,7 @@ func ScenarioNames() (names []string) {
 	return append(names, experiments...)
 }
 
-// template builds the scenario's request for a table.
+// template returns the scenario's request for a table.
 func (s *scenario) template(host, table string) *template {
 	head, parts := s.head, slices.Clone(s.parts)
 	if strings.Contains(head, "%s") {
@@ -115,7 +116,8 @@ func (s *scenario) template(host, table string) *template {
 	return newTemplate(host, s.operation, head, parts, s.tail)
 }
 
-// connections gives the numbers of connections that the scenario runs with, of those that were asked for.
+// connections returns the numbers of connections for the scenario, from those that the options
+// select.
 func (s *scenario) connections(asked []int) []int {
 	switch {
 	case s.sequential:

@@ -12,32 +12,33 @@ import (
 	"time"
 )
 
-// experimentSchedules measures schedules: how fast they are made, how late they fire, and what many of them cost.
+// experimentSchedules measures schedules: the rate of creation, the lateness of firings, and the
+// cost of many pending ones.
 const experimentSchedules = "schedules"
 
 const (
 	scheduleConnections = 16
-	firingsPerS         = 500              // of the even firings
-	besidePerS          = 50               // of another group while one bursts
-	firingGrace         = 60 * time.Second // after the last instant, for all to arrive, and
-	gracePerS           = 500              // a second more for so many of them
-	idleFor             = 3 * time.Second  // for which the pending schedules' cost is measured
-	pendingSlice        = 50_000           // of the pending schedules: so many are made in a step of the run, and one has
+	firingsPerS         = 500              // rate of even firings
+	besidePerS          = 50               // rate of another group during a burst
+	firingGrace         = 60 * time.Second // time for arrivals after the last instant
+	gracePerS           = 500              // plus one second for this many
+	idleFor             = 3 * time.Second  // time for measuring the cost of pending schedules
+	pendingSlice        = 50_000           // pending schedules per step of the run
 	makeLimit           = 10 * time.Minute
-	quietLimit          = time.Minute // for which the compactions of what was made may go on before the pending schedules' cost is measured
-	schedulesPerS       = 1500        // for a first guess of how long it takes to make them
+	quietLimit          = time.Minute // limit for compactions before that measurement
+	schedulesPerS       = 1500        // a first estimate of the rate of creation
 )
 
-// scheduleRun is the experiment under way.
+// scheduleRun is the state of the experiment.
 type scheduleRun struct {
 	*run
 	server    *endpoint
 	collector *collector
 	found     *Schedules
-	taken     atomic.Int64 // numbers of the schedules that are far away
+	taken     atomic.Int64 // number of the last pending schedule
 }
 
-// schedules measures the program's own server, which it starts with a webhook for a target.
+// schedules measures the program's own server, started with a webhook as target.
 func (r *run) schedules(ctx context.Context) (err error) {
 	if !r.runs(experimentSchedules) || r.URL != nil {
 		return nil
@@ -48,7 +49,7 @@ func (r *run) schedules(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.server.close(), s.collector.close()) }()
 	parts := []func(context.Context) error{s.create, s.pending, s.idle, s.even, s.burst}
-	if s.Pending > 0 { // how late firings are without them, to compare
+	if s.Pending > 0 { // lateness without pending schedules, for comparison
 		parts = slices.Insert(parts, 1, s.evenBefore)
 	}
 	for _, part := range parts {
@@ -60,7 +61,7 @@ func (r *run) schedules(ctx context.Context) (err error) {
 	return nil
 }
 
-// scheduleSteps counts the experiment's steps.
+// scheduleSteps returns the number of the experiment's steps.
 func (r *run) scheduleSteps() int {
 	steps := 4 + (r.Pending+pendingSlice-1)/pendingSlice
 	if r.Pending > 0 {
@@ -69,10 +70,10 @@ func (r *run) scheduleSteps() int {
 	return steps
 }
 
-// graceFor is how long after the last instant so many deliveries may arrive.
+// graceFor returns the time for this many deliveries after the last instant.
 func graceFor(n int) time.Duration { return firingGrace + time.Duration(n/gracePerS)*time.Second }
 
-// startDelivering starts a server whose deliveries a collector gets.
+// startDelivering starts a server that delivers to a collector.
 func (r *run) startDelivering(ctx context.Context, name string) (*endpoint, *collector, error) {
 	c, err := newCollector()
 	if err != nil {
@@ -89,7 +90,7 @@ func (r *run) startDelivering(ctx context.Context, name string) (*endpoint, *col
 	return nil, nil, errors.Join(err, c.close())
 }
 
-// create makes schedules that are far away, over many connections.
+// create creates pending schedules over many connections, and measures the rate.
 func (s *scheduleRun) create(ctx context.Context) error {
 	s.step("create schedules, %d connections", scheduleConnections)
 	var rounds []sample
@@ -114,10 +115,10 @@ func (s *scheduleRun) create(ctx context.Context) error {
 	return nil
 }
 
-// farAway is when schedules fire that do not fire during the run.
+// farAway returns an instant after the run.
 func (s *scheduleRun) farAway(int) time.Time { return s.started.Add(deadlineAfter) }
 
-// pending makes as many schedules that are far away as are wanted, with those that are there already.
+// pending creates pending schedules up to the requested number.
 func (s *scheduleRun) pending(ctx context.Context) error {
 	for to := 0; to < s.Pending; {
 		to = min(to+pendingSlice, s.Pending)
@@ -136,7 +137,7 @@ func (s *scheduleRun) pending(ctx context.Context) error {
 	return nil
 }
 
-// make makes the schedules that taken has not reached yet, all of them.
+// make creates schedules numbered from taken up to n.
 func (s *scheduleRun) make(ctx context.Context, group string, first uint64, n int, taken *atomic.Int64, when func(int) time.Time) error {
 	wanted := n - int(taken.Load())
 	limit := makeLimit + time.Duration(wanted/gracePerS)*time.Second
@@ -147,7 +148,7 @@ func (s *scheduleRun) make(ctx context.Context, group string, first uint64, n in
 	if total.errors > 0 || total.calls != wanted {
 		return fmt.Errorf("create schedules in %s: %d of %d, %d errors: %s", group, total.calls, wanted, total.errors, total.problem)
 	}
-	taken.Store(int64(n)) // each connection has gone one beyond it
+	taken.Store(int64(n)) // each connection has incremented it once too often
 	return nil
 }
 
@@ -159,7 +160,7 @@ func (s *scheduleRun) callers(group string, first uint64, n int, taken *atomic.I
 	return list
 }
 
-// idle measures what the pending schedules cost while nothing is due.
+// idle measures the cost of the pending schedules while none is due.
 func (s *scheduleRun) idle(ctx context.Context) error {
 	s.step("idle with %d schedules pending", s.found.Pending)
 	before, err := restWithin(ctx, func() time.Duration { used, _ := s.server.cpu(); return used }, quietLimit)
@@ -181,15 +182,15 @@ func (s *scheduleRun) idle(ctx context.Context) error {
 	return nil
 }
 
-// Numbers of the first schedules of each kind, far enough apart.
+// First numbers of each kind of schedules, far apart.
 const (
 	evenFirst       = 1_000_000_000
 	evenBeforeFirst = 1_500_000_000
 	burstFirst      = 2_000_000_000
-	besideFirst     = 5_000_000_000 // and the burst's number
+	besideFirst     = 5_000_000_000 // plus the burst's number
 )
 
-// even lets schedules fire evenly.
+// even fires schedules evenly.
 func (s *scheduleRun) even(ctx context.Context) error { return s.fireEvenly(ctx, evenFirst) }
 
 // evenBefore does so while few are pending.
@@ -209,7 +210,7 @@ func (s *scheduleRun) fireEvenly(ctx context.Context, first uint64) error {
 	return s.fire(ctx, x, p, first, "default", nil)
 }
 
-// burst lets schedules of one group fire at one instant, while another group fires evenly.
+// burst fires schedules of one group at one instant, while another group fires evenly.
 func (s *scheduleRun) burst(ctx context.Context) error {
 	if _, err := s.server.rest(ctx, "POST", "/schedule-groups/burst", `{"ClientToken":"burst"}`); err != nil {
 		return err
@@ -223,8 +224,8 @@ func (s *scheduleRun) burst(ctx context.Context) error {
 	return s.fire(ctx, x, p, burstFirst, "burst", beside)
 }
 
-// fire makes schedules in a group, and others beside them in another, and watches them fire. Where making them takes longer than was thought, it
-// begins anew, with names that follow.
+// fire creates schedules in a group, and others in another one, and measures their firings. If
+// creating them takes too long, it starts again with further names.
 func (s *scheduleRun) fire(ctx context.Context, x *Firings, p *plan, first uint64, group string, beside *plan) error {
 	s.step("%d schedules: %s", p.items, x.About)
 	for perS := float64(schedulesPerS); ; perS /= 2 {
@@ -285,17 +286,18 @@ func (s *scheduleRun) fireOnce(ctx context.Context, x *Firings, p *plan, first u
 		x.PerS = round(float64(p.items) / x.DrainS)
 	}
 	s.found.Firings = append(s.found.Firings, *x)
-	if x.Early+x.Lost > 0 { // to come twice is not wrong
+	if x.Early+x.Lost > 0 { // repeated arrivals are allowed
 		s.problem(x.Early+x.Lost, fmt.Sprintf("%s firings: %d early, %d lost", x.Experiment, x.Early, x.Lost))
 	}
 	s.result("%s", x.line())
 	return nil
 }
 
-// numberMark is what stands in front of a schedule's number in what it delivers.
+// numberMark precedes a schedule's number in its delivery.
 const numberMark = `"n":"`
 
-// scheduleCaller makes one-time schedules in ascending order, together with the callers that share taken.
+// scheduleCaller creates one-time schedules in ascending order. Callers with the same taken share
+// them.
 type scheduleCaller struct {
 	host, group string
 	first       uint64

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// scrape is what /metrics of a mayfly server says about expiry.
+// scrape is the part of a mayfly server's /metrics about expiry.
 type scrape struct {
-	buckets []bucket           // of the lateness at the commit, cumulative, ascending
-	deleted map[string]float64 // items that expired, by table
+	buckets []bucket           // lateness at the commit, cumulative, ascending
+	deleted map[string]float64 // expired items, by table
 }
 
 type bucket struct{ upTo, count float64 } // milliseconds; items
 
-// scrape reads the metrics; ok is false for an endpoint that has none of mayfly's.
+// scrape reads the metrics; ok is false for an endpoint without mayfly's.
 func (e *endpoint) scrape(ctx context.Context) (s scrape, ok bool, err error) {
 	a, err := e.exchange(ctx, []byte("GET /metrics HTTP/1.1\r\nHost: "+e.address+"\r\n\r\n"))
 	if err != nil {
@@ -54,9 +54,9 @@ func parseScrape(text []byte) scrape {
 	return s
 }
 
-// latenessSince summarizes what was added to the histogram since an earlier scrape; nil when nothing was. Within a bucket a
-// quantile lies where it would if the bucket were evenly filled; the greatest is the end of the last bucket that has something.
-// Nothing can be later than most, in milliseconds.
+// latenessSince returns the lateness of the histogram's values since an earlier scrape, or nil
+// without values. It interpolates a quantile within its bucket; the greatest is the end of the last
+// non-empty bucket. No value is above most, in milliseconds.
 func (s scrape) latenessSince(before scrape, most float64) *Lateness {
 	added := make([]bucket, len(s.buckets))
 	for i, b := range s.buckets {

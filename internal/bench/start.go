@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// experimentStart is what the program's own server needs to start and to be there.
+// experimentStart measures start, memory and disk of the program's own server.
 const experimentStart = "start"
 
 const (
-	startName   = "start" // of the server that is started again and again
+	startName   = "start" // name of the restarted server
 	startIdle   = time.Second
 	startQuick  = 100 * time.Millisecond
-	reserveFile = "RESERVE" // is not data: it is given up when the disk is full
+	reserveFile = "RESERVE" // not data: the server frees it when the disk is full
 )
 
-// starts measures the program's own server; there is nothing to start of an endpoint elsewhere.
+// starts measures the program's own server, and skips an endpoint elsewhere.
 func (r *run) starts(ctx context.Context) error {
 	if !r.runs(experimentStart) || r.URL != nil {
 		return nil
@@ -64,7 +64,8 @@ func (r *run) reopenRounds(ctx context.Context) (Spread, float64, error) {
 	return r.startEach(ctx, func() error { return nil })
 }
 
-// startEach gives the times from the start of the process to its first answer, and the memory that it has in use a little later.
+// startEach returns the times from the start of the process to its first answer, and its resident
+// memory a little later.
 func (r *run) startEach(ctx context.Context, before func() error) (Spread, float64, error) {
 	var took, resident []float64
 	for range r.Rounds {
@@ -102,7 +103,8 @@ func (r *run) startOnce(ctx context.Context) (ms float64, resident int64, err er
 	return ms, resident, err
 }
 
-// fillDisk stores items in an empty directory, and gives the bytes that each takes on disk once the server has ended.
+// fillDisk stores items in an empty directory, and returns the bytes of disk per item after the
+// server's end.
 func (r *run) fillDisk(ctx context.Context) (perItem float64, err error) {
 	if err := os.RemoveAll(r.serverDir(startName)); err != nil {
 		return 0, err
@@ -135,7 +137,7 @@ func (r *run) fillDisk(ctx context.Context) (perItem float64, err error) {
 	return round(float64(full-empty) / float64(r.Items)), err
 }
 
-// directoryBytes adds up the files below a directory.
+// directoryBytes returns the size of all files below a directory.
 func directoryBytes(dir string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || entry.Name() == reserveFile {

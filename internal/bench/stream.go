@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// streamReader reads a table's stream from the moment on at which it is opened, each shard over a connection of its own, parents
-// before their children.
+// streamReader reads a table's stream from its opening on: each shard over a connection of its own,
+// parents before their children.
 type streamReader struct {
 	endpoint *endpoint
 	arn      string
@@ -20,19 +20,20 @@ type streamReader struct {
 	running  sync.WaitGroup
 	cancel   context.CancelFunc
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following
 	started map[string]bool
 	err     error // the first failure
 }
 
 const (
-	headerWait = "X-Mayfly-Wait-Ms" // asks to hold a call until there is a record; echoed by a server that does
+	// asks the server to wait for a record; servers that do so echo it
+	headerWait = "X-Mayfly-Wait-Ms"
 	waitMS     = "1000"
-	pollEvery  = 50 * time.Millisecond // of endpoints that do not
+	pollEvery  = 50 * time.Millisecond // for other servers
 )
 
-// readStream starts to read. Each REMOVE record of an item is handed to removed, together with the time at which its page had
-// arrived. It returns nil where the table has no stream.
+// readStream starts a reader. It calls removed for each REMOVE record of an item, with the arrival
+// time of its page. It returns nil if the table has no stream.
 func (e *endpoint) readStream(ctx context.Context, t *table, removed func(item int, at time.Time)) (*streamReader, error) {
 	body, err := e.call(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+t.name+`"}`)
 	if err != nil {
@@ -66,7 +67,7 @@ func (e *endpoint) readStream(ctx context.Context, t *table, removed func(item i
 	return r, nil
 }
 
-// close stops reading. It returns the first failure before.
+// close stops reading, and returns the first failure before that.
 func (r *streamReader) close() error {
 	r.cancel()
 	r.running.Wait()
@@ -105,7 +106,7 @@ func (r *streamReader) shards(ctx context.Context) (all []shard, err error) {
 	}
 }
 
-// iterator gives a shard iterator as it stands in JSON, in quotes.
+// iterator returns a shard iterator as JSON, with quotes.
 func (r *streamReader) iterator(ctx context.Context, shard, kind string) (json.RawMessage, error) {
 	body, err := r.endpoint.call(ctx, streamsPrefix+"GetShardIterator",
 		`{"StreamArn":"`+r.arn+`","ShardId":"`+shard+`","ShardIteratorType":"`+kind+`"}`)
@@ -134,7 +135,7 @@ func (r *streamReader) start(ctx context.Context, shard string, iterator json.Ra
 	})
 }
 
-// read reads a shard to its end, and starts its children then.
+// read reads a shard to its end, and then starts its children.
 func (r *streamReader) read(ctx context.Context, id string, iterator json.RawMessage) error {
 	c, err := dial(ctx, r.endpoint.address)
 	if err != nil {
@@ -185,11 +186,11 @@ var (
 	valueGone  = []byte(`"REMOVE"`)
 	nameKeys   = []byte(`"Keys"`)
 	keyHead    = []byte(`"item-`)
-	memberHead = 80 // bytes within which a key follows the name "Keys"
+	memberHead = 80 // maximum distance of a key from the name "Keys", in bytes
 )
 
-// eachRemoved finds the numbers of the items in the REMOVE records of a page, and counts the records. It looks for names rather
-// than reading JSON: none of them is part of an item.
+// eachRemoved calls removed for the items in a page's REMOVE records, and returns the number of all
+// records. It searches for names instead of parsing JSON: none of them occurs in an item.
 func eachRemoved(page []byte, removed func(item int)) (records int) {
 	for {
 		i := bytes.Index(page, nameEvent)
@@ -212,7 +213,7 @@ func eachRemoved(page []byte, removed func(item int)) (records int) {
 	}
 }
 
-// keyIn finds the number of the item whose record it is.
+// keyIn returns the number of a record's item.
 func keyIn(record []byte) (item int, ok bool) {
 	i := bytes.Index(record, nameKeys)
 	if i < 0 {
@@ -232,7 +233,7 @@ func keyIn(record []byte) (item int, ok bool) {
 	return item, true
 }
 
-// stringMember finds a member that is a string without quotes in it, and gives it with its quotes; nil when there is none.
+// stringMember returns a member that is a string without escapes, with its quotes, or nil.
 func stringMember(body []byte, name string) []byte {
 	value := memberValue(body, name)
 	if len(value) == 0 || value[0] != '"' {

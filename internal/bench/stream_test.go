@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A page is looked through for removals in the form in which mayfly writes it, and in another order and spacing.
+// Removals are found in mayfly's pages, and with another order and spacing.
 func TestRemovalsAreFound(t *testing.T) {
 	page := `{"Records":[` +
 		`{"eventID":"1","eventName":"INSERT","dynamodb":{"Keys":{"pk":{"S":"item-0000000001"}},"NewImage":{"pk":{"S":"item-0000000001"}}}},` +
@@ -38,7 +38,7 @@ func FuzzRemovals(f *testing.F) {
 	})
 }
 
-// Deadlines are spread evenly, in the form that the endpoint takes, and never earlier than planned.
+// Deadlines are spread evenly, in the endpoint's form, and never earlier than planned.
 func TestPlan(t *testing.T) {
 	first := time.UnixMilli(1_800_000_000_250)
 	p := &plan{first: first, spread: 2 * time.Second, items: 4, millis: true}
@@ -58,7 +58,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Records that come early, again or never are noticed, and none of another item counts.
+// A watch detects early, repeated and missing records, and ignores those of other items.
 func TestWatch(t *testing.T) {
 	p := &plan{first: time.Unix(1000, 0), spread: 4 * time.Second, items: 4, millis: true}
 	w := newWatch(p)

@@ -10,8 +10,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/chart"
 )
 
-// WriteSVG draws the report: first how late expiry was, then guard and schedules, then calls per
-// second at the largest number of connections, and how fast backlogs were removed and delivered.
+// WriteSVG draws the report: first the lateness of expiry, then guard and schedules, then calls per
+// second at the largest number of connections, and the rates of removals and deliveries.
 func (r *Report) WriteSVG(out io.Writer) error {
 	d := &drawing{colors: map[string]string{}}
 	d.Raw(`<rect class="page" width="100%" height="100%"/>` + "\n")
@@ -145,7 +145,8 @@ func (r *Report) drainGroups() (groups []group) {
 	return groups
 }
 
-// deliveryGroups returns what is made, fired and delivered a second, beside the goals and what Amazon documents.
+// deliveryGroups returns the rates of schedules, firings and deliveries, with their goals and
+// Amazon's documented figures.
 func (r *Report) deliveryGroups() (groups []group) {
 	add := func(label, target string, value Spread, goal, amazon float64) {
 		groups = addBars(groups, label, bar{target: target, value: value, unit: "/s"}, bar{target: targetGoal, value: Spread{Median: goal}, unit: "/s"})
@@ -208,7 +209,7 @@ func (r *Report) guardGroups() (late, fast []group) {
 // drawing is an image that grows from the top down.
 type drawing struct {
 	chart.Drawing
-	y      float64           // everything above is drawn
+	y      float64           // the bottom of the drawn part
 	colors map[string]string // by target
 	order  []string          // the targets of the legend
 }
@@ -316,7 +317,7 @@ func (d *drawing) write(out io.Writer, foot []string) error {
 const drawingStyle = `text{fill:#111827}.note{fill:#4b5563}line{stroke:#111827}.page{fill:#fff}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}.note{fill:#9da7b3}line{stroke:#e6edf3}.page{fill:#0d1117}}`
 
-// wrap divides text between words into lines of at most columns bytes, as far as its words allow.
+// wrap divides text between words into lines of at most columns bytes, or more for a longer word.
 func wrap(text string, columns int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {

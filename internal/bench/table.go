@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// WriteTable writes the report for people: a block for each scenario, with a line for each target and number of connections,
-// then the ratios, then the experiments.
+// WriteTable writes the report for people: a block for each scenario, with a line for each target
+// and number of connections, then the ratios, then the experiments.
 func (r *Report) WriteTable(out io.Writer) error {
 	var b strings.Builder
 	r.writeHead(&b)
@@ -43,7 +43,7 @@ func (r *Report) writeHead(b *strings.Builder) {
 	r.writeParts(b)
 }
 
-// writeParts tells what is of other runs.
+// writeParts writes the origins of merged experiments.
 func (r *Report) writeParts(b *strings.Builder) {
 	for _, p := range r.Parts {
 		fmt.Fprintf(b, "%s are of another run: %s, %s, load %.1f at the start\n  %s\n", p.title(), p.Date.Format("2006-01-02 15:04 MST"), p.Machine.Go, p.Machine.Load, p.Settings.line())
@@ -55,11 +55,11 @@ func (s *Settings) line() string {
 		s.ItemBytes, s.Items, s.Durability, s.DurationMS, s.Rounds)
 }
 
-// columns aligns what write prints, cells ended by tabs.
+// columns aligns the output of write, whose cells end with tabs.
 func columns(b *strings.Builder, write func(w io.Writer)) {
 	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', tabwriter.AlignRight)
 	write(w)
-	w.Flush() // a strings.Builder takes everything
+	w.Flush() // a strings.Builder never fails
 }
 
 func (r *Report) writeCalls(b *strings.Builder) {
@@ -93,7 +93,7 @@ func known(s *Spread) string {
 	return short(s.Median)
 }
 
-// short gives about three digits.
+// short formats a value with about three digits.
 func short(v float64) string {
 	switch {
 	case v >= 1e6:
@@ -109,8 +109,8 @@ func short(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// writeRatios writes a line for each scenario and number of connections: how the first endpoint compares with every other target,
-// in calls a second and, where both are known, in server CPU per call.
+// writeRatios writes a line for each scenario and number of connections: the first endpoint's
+// ratios to every other target in calls per second and, if known, in server CPU per call.
 func (r *Report) writeRatios(b *strings.Builder) {
 	if len(r.Ratios) == 0 {
 		return
@@ -139,7 +139,8 @@ func (r *Report) writeRatios(b *strings.Builder) {
 	r.writeOwnRatios(b)
 }
 
-// writeOwnRatios writes how the first endpoint's scenarios compare with each other, and with the references.
+// writeOwnRatios writes the ratios of the first endpoint's scenarios to each other, and to the
+// references.
 func (r *Report) writeOwnRatios(b *strings.Builder) {
 	var lines strings.Builder
 	columns(&lines, func(w io.Writer) {

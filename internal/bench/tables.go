@@ -9,25 +9,27 @@ import (
 	"time"
 )
 
-// tableKind is one of the tables that scenarios use.
+// tableKind is a kind of table.
 type tableKind string
 
 const (
 	tableItems      tableKind = "items"       // read
 	tableUpdated    tableKind = "updated"     // updated, at most updatedMost items
-	tableSeries     tableKind = "series"      // groupItems items to a partition key
-	tableIndexed    tableKind = "indexed"     // groupItems items to a key of its global index
-	tablePut        tableKind = "put"         // written: empty at first
+	tableSeries     tableKind = "series"      // groupItems items per partition key
+	tableIndexed    tableKind = "indexed"     // groupItems items per key of its global index
+	tablePut        tableKind = "put"         // written; initially empty
 	tablePutIndexed tableKind = "put-indexed" // the same with a global index
 	tablePutNoTTL   tableKind = "put-no-ttl"  // the same without TTL
 	tablePutPlain   tableKind = "put-plain"   // the same without TTL and stream
-	tablePutMany    tableKind = "put-many"    // as put, for what writes several at once: put's own stays as small as those that it is compared with
-	tablePending    tableKind = "pending"     // holds items whose deadlines are far away
-	tableSpread     tableKind = "spread"      // expires evenly
-	tableBurst      tableKind = "burst"       // expires at one instant; both images in its stream
-	tableBurstPlain tableKind = "burst-plain" // the same without a stream: nothing needs the old image
-	tableBeside     tableKind = "beside"      // expires evenly while others burst
-	tableForeground tableKind = "foreground"  // read and written while others expire
+	// like put, for writes of several items: put's own stays as small as those compared with it
+	tablePutMany tableKind = "put-many"
+	tablePending tableKind = "pending" // has items with deadlines after the run
+	tableSpread  tableKind = "spread"  // expires evenly
+	tableBurst   tableKind = "burst"   // expires at one instant; both images in its stream
+	// the same without a stream, so that no old image is needed
+	tableBurstPlain tableKind = "burst-plain"
+	tableBeside     tableKind = "beside"     // expires evenly while others burst
+	tableForeground tableKind = "foreground" // read and written while others expire
 )
 
 const (
@@ -37,21 +39,22 @@ const (
 	streamNone = ""
 )
 
-// updatedMost bounds the table of updates: some implementations take milliseconds for each item of a table with a stream.
+// updatedMost limits the table of updates: some implementations take milliseconds per item of a
+// table with a stream.
 const updatedMost = 10_000
 
 // table is a table of an endpoint.
 type table struct {
 	name  string
-	ttl   bool          // it has it
-	fresh atomic.Uint64 // the last key that was taken by a write
+	ttl   bool          // it has TTL
+	fresh atomic.Uint64 // the last key used by a write
 }
 
-// design says what a table is like.
+// design is the schema and the use of a table.
 type design struct {
 	sorted, indexed, ttl bool
 	stream               string // view type
-	stored               bool   // filled before it is used
+	stored               bool   // filled before use
 }
 
 var designs = map[tableKind]design{
@@ -72,8 +75,8 @@ var designs = map[tableKind]design{
 	tableForeground: {ttl: true, stream: streamBoth, stored: true},
 }
 
-// createTable makes a table, keeps it in tables, and waits until it is active. An endpoint that has no streams or no TTL gets a table without, and a
-// note.
+// createTable creates a table, remembers it in tables, and waits until it is active. At an endpoint
+// without streams or TTL the table has none, and the endpoint gets a note.
 func (e *endpoint) createTable(ctx context.Context, prefix string, kind tableKind) (*table, error) {
 	d := designs[kind]
 	t := &table{name: prefix + string(kind)}
@@ -159,7 +162,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// dropTables removes the tables that were made here, from an endpoint that goes on without us.
+// dropTables removes the run's tables from an endpoint that is not the run's own.
 func (e *endpoint) dropTables(ctx context.Context) error {
 	var errs []error
 	for kind := range e.tables {

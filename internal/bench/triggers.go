@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// experimentTriggers measures how fast stream records reach a webhook, and NATS.
+// experimentTriggers measures the rate of stream records to a webhook, and to NATS.
 const experimentTriggers = "triggers"
 
-// keyMark is what stands in front of an item's number in a record's keys.
+// keyMark precedes an item's number in a record's keys.
 const keyMark = `"Keys":{"pk":{"S":"item-`
 
-// Where records go.
+// Kinds of targets.
 const (
 	toWebhook = "webhook"
 	toNATS    = "nats"
@@ -26,7 +26,8 @@ type recordTarget struct {
 	batch          int
 }
 
-// recordTargets lists those that a run has. A message of NATS has a megabyte at most, unless the server says otherwise, so the batches are as small as Lambda's.
+// recordTargets returns the targets of the run. A message of NATS has at most a megabyte by
+// default, so its batches are as small as Lambda's.
 func (r *run) recordTargets() []recordTarget {
 	list := []recordTarget{{toWebhook, "stream records to a webhook, up to 1000 a call", recordsARN, 1000}}
 	if r.NATS != "" {
@@ -35,7 +36,8 @@ func (r *run) recordTargets() []recordTarget {
 	return list
 }
 
-// triggers measures the program's own server: a table is filled, and then for each target a trigger hands over its stream from the beginning.
+// triggers measures the program's own server: it fills a table, and then for each target a trigger
+// delivers the stream from its beginning.
 func (r *run) triggers(ctx context.Context) (err error) {
 	if !r.runs(experimentTriggers) || r.URL != nil {
 		return nil
@@ -70,7 +72,7 @@ func (r *run) fillRecords(ctx context.Context, server *endpoint) error {
 	return server.fillTable(ctx, t, tableSpread, 0, r.Items, farDeadline(r.started))
 }
 
-// deliver lets a trigger hand over all records to a target.
+// deliver measures a trigger that delivers all records to a target.
 func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to recordTarget) (x Delivered, err error) {
 	arn, err := server.streamARN(ctx, server.tables[tableSpread])
 	if err != nil {
@@ -110,7 +112,7 @@ func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to re
 	return x, remove(ctx)
 }
 
-// createMapping makes a trigger, over Lambda's API.
+// createMapping creates a trigger through Lambda's API.
 func (e *endpoint) createMapping(ctx context.Context, arn string, to recordTarget) (remove func(context.Context) error, err error) {
 	const path = "/2015-03-31/event-source-mappings/"
 	body, err := e.rest(ctx, "POST", path, fmt.Sprintf(
@@ -128,7 +130,7 @@ func (e *endpoint) createMapping(ctx context.Context, arn string, to recordTarge
 	}, nil
 }
 
-// streamARN is that of a table's stream.
+// streamARN returns the ARN of a table's stream.
 func (e *endpoint) streamARN(ctx context.Context, t *table) (string, error) {
 	body, err := e.call(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+t.name+`"}`)
 	if err != nil {
