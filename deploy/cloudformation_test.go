@@ -13,7 +13,7 @@ import (
 
 const ofTable = "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/"
 
-// words are what references of the templates mean, by their text.
+// words are the meanings of the templates' references, by their text.
 var words = map[string]string{
 	"!Ref TableName": "<table name>", "!Ref Attribute": "<attribute>", "!Ref IndexKey": "<index key>", "!Ref IndexName": "<index name>",
 	"!Ref Granularity": "<granularity>", "!Ref Shards": "<shards>",
@@ -119,7 +119,7 @@ func (c *cloudFormation) raw(n *yaml.Node) string {
 	return n.Tag + " " + n.Value
 }
 
-// note keeps what a function refers to.
+// note records the references of a function.
 func (c *cloudFormation) note(n *yaml.Node) {
 	switch n.Tag {
 	case "!Ref":

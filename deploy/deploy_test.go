@@ -1,4 +1,5 @@
-// Package deploy_test reads the templates as their tools would, and holds them against what guard does.
+// Package deploy_test reads the templates as their tools would, and compares them with guard's
+// needs.
 package deploy_test
 
 import (
@@ -19,7 +20,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// deployment is what a template deploys, in words that are the same for all forms of templates. A value that refers to something else is its text in the template.
+// deployment is the content of a template, in words that all forms of templates share. A value that
+// refers to something else is its text in the template.
 type deployment struct {
 	roles       map[string]role
 	environment map[string]any
@@ -32,7 +34,8 @@ type deployment struct {
 	queues      []string
 }
 
-// role is who may be it, under which conditions, and what it may do: actions, each with the kind of its resource.
+// role is the principals of a role, their conditions, and its permissions: actions, each with the
+// kind of its resource.
 type role struct {
 	principal  string
 	conditions string
@@ -40,7 +43,7 @@ type role struct {
 	passes     string // condition of iam:PassRole
 }
 
-// table is a table's keys, by name, and what else is on it.
+// table is a table's keys, by name, and its settings.
 type table struct {
 	name, when string // when it is made
 	billing    string
@@ -49,7 +52,7 @@ type table struct {
 	index      string // its name, keys and projection
 	ttl        string
 	stream     string
-	kept       bool // whatever becomes of the deployment
+	kept       bool // survives the deployment
 }
 
 type alarm struct {
@@ -75,7 +78,7 @@ func permissions(list []guard.Permission, besides ...string) []string {
 var (
 	logs        = []string{"logs:CreateLogStream on logs", "logs:PutLogEvents on logs"}
 	deadLetters = []string{"sqs:SendMessage on dead letters"}
-	mapping     = []string{ // what an event source mapping needs, by Lambda's documentation
+	mapping     = []string{ // the permissions of an event source mapping, by Lambda's documentation
 		"dynamodb:DescribeStream on stream", "dynamodb:GetRecords on stream", "dynamodb:GetShardIterator on stream", "dynamodb:ListStreams on *",
 	}
 )
@@ -182,7 +185,7 @@ func TestStream(t *testing.T) {
 // setting finds the names of the settings in the command's table of them.
 var setting = regexp.MustCompile(`(?m)^\t"(MAYFLY_[A-Z_]+)":`)
 
-// checkFunction checks what both functions have, and that the command knows its settings.
+// checkFunction checks the settings of both functions, and that the command knows them.
 func checkFunction(t *testing.T, d *deployment) {
 	t.Helper()
 	same(t, "the program", []any{d.function["runtime"], d.function["handler"], d.function["architecture"]}, []any{"provided.al2023", "bootstrap", "arm64"})
@@ -239,7 +242,7 @@ func leasesTable(t *testing.T) table {
 	return made
 }
 
-// minutes are how many periods of an alarm count.
+// minutes returns the length of an alarm's periods.
 func minutes(period, periods, count any) string {
 	if count == nil {
 		count = periods
@@ -250,7 +253,7 @@ func minutes(period, periods, count any) string {
 	return fmt.Sprint(count, " of ", periods)
 }
 
-// at goes down a path of members, such as "Properties.Targets.0.Arn"; nil where it ends early.
+// at returns the value at a path of members, such as "Properties.Targets.0.Arn", or nil.
 func at(value any, path string) any {
 	for part := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {
@@ -274,7 +277,8 @@ func textAt(value any, path string) string {
 	return s
 }
 
-// statements gives what the statements of a policy allow, and the condition under which a role may be passed on. A resource that has no word is its text.
+// statements returns the permissions in the statements of a policy, and the condition for passing a
+// role. A resource without a word is its text.
 func statements(t *testing.T, policy any) (may []string, passes string) {
 	t.Helper()
 	for _, s := range list(at(policy, "Statement")) {
@@ -293,7 +297,7 @@ func statements(t *testing.T, policy any) (may []string, passes string) {
 	return may, passes
 }
 
-// conditions are those of a statement, sorted.
+// conditions returns the conditions of a statement, sorted.
 func conditions(of any) string {
 	var all []string
 	operators, _ := of.(map[string]any)

@@ -31,7 +31,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestRulesAreThePlanners: the file says with which command it was made, and that is what the command prints.
+// TestRulesAreThePlanners: the file equals the output of the command in its header.
 func TestRulesAreThePlanners(t *testing.T) {
 	text := read(t, rulesFile)
 	const command = "mayfly plan alarms --writes 1000 --reads-eventual 3000 --item-size 1KB --retention 30d"
@@ -46,7 +46,8 @@ func TestRulesAreThePlanners(t *testing.T) {
 	same(t, "the rules", "groups:"+rules, string(planner.Rules(r.Thresholds())))
 }
 
-// TestAlarms has promtool check the rules, and raise each of them by its unit tests and not raise it.
+// TestAlarms has promtool check the rules, and raise each of them by its unit tests and not raise
+// it.
 func TestAlarms(t *testing.T) {
 	var rules struct {
 		Groups []struct {
@@ -139,10 +140,11 @@ func promtool(t *testing.T, dir, rules, tests string) {
 	}
 }
 
-// metricName is what a name of ours looks like in an expression.
+// metricName matches one of our metrics in an expression.
 var metricName = regexp.MustCompile(`\b(mayfly_[a-z0-9_]+|TimeToLiveDeletedItemCount)\b`)
 
-// TestDashboard: each panel asks for something of ours. That it is there to be asked for is cmd/mayfly's TestMetricsExist.
+// TestDashboard: each panel asks for something of ours. That it is there to be asked for is
+// cmd/mayfly's TestMetricsExist.
 func TestDashboard(t *testing.T) {
 	all := panels(t)
 	for _, p := range all {
@@ -162,7 +164,8 @@ type panel struct {
 	exprs []string
 }
 
-// panels reads the dashboard as Grafana does: it has variables for what its expressions leave open, and no two panels have one id or lie upon each other.
+// panels reads the dashboard as Grafana does: it has variables for the open values of its
+// expressions, and no two panels share an ID or overlap.
 func panels(t *testing.T) (all []panel) {
 	t.Helper()
 	var d struct {

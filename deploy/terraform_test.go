@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// terraformWords are what references mean, by their text.
+// terraformWords are the meanings of references, by their text.
 var terraformWords = map[string]string{
 	"var.table_name": "<table name>", "var.attribute": "<attribute>", "var.index_key": "<index key>", "var.index_name": "<index name>",
 	"var.granularity": "<granularity>", "var.shards": "<shards>",
@@ -96,7 +96,8 @@ func (f *terraform) body(b *hclsyntax.Body) map[string]any {
 	return m
 }
 
-// value is an expression's value where it has one here, what jsonencode is given, or else its text, or the word for it.
+// value returns an expression's value if it has one here, the argument of jsonencode, or else its
+// text or its word.
 func (f *terraform) value(e hclsyntax.Expression) any {
 	switch e := e.(type) {
 	case *hclsyntax.ObjectConsExpr:
@@ -148,7 +149,7 @@ func plainCty(v cty.Value) any {
 	return v
 }
 
-// note keeps what a traversal refers to.
+// note records the references of a traversal.
 func (f *terraform) note(v hcl.Traversal) {
 	n := 2
 	if v.RootName() == "data" {
@@ -160,7 +161,8 @@ func (f *terraform) note(v hcl.Traversal) {
 			parts = append(parts, a.Name)
 		}
 	}
-	if v.RootName() == "string" || v.RootName() == "number" || v.RootName() == "bool" || v.RootName() == "list" { // types of variables
+	// types of variables
+	if v.RootName() == "string" || v.RootName() == "number" || v.RootName() == "bool" || v.RootName() == "list" {
 		return
 	}
 	f.refers = append(f.refers, strings.Join(parts, "."))

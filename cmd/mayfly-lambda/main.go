@@ -1,21 +1,22 @@
-// Command mayfly-lambda is mayfly guard as a function of AWS Lambda: see deploy/ for what it is deployed with. Its environment says what it does:
+// Command mayfly-lambda is mayfly guard as a function of AWS Lambda; deploy/ has templates that
+// deploy it. Environment variables configure it:
 //
 //	MAYFLY_HANDLER       sweep (called by a schedule) or stream (called with the records of the table's stream)
-//	MAYFLY_TABLE         the table that is guarded
-//	MAYFLY_ATTRIBUTE     its TTL attribute; default: that of the table's own TTL
+//	MAYFLY_TABLE         the guarded table
+//	MAYFLY_ATTRIBUTE     its TTL attribute; default: the attribute of the table's own TTL
 //	MAYFLY_VERSION       an attribute that changes with each write of an item
-//	MAYFLY_DRY_RUN       true: nothing is removed
-//	MAYFLY_CONCURRENCY   removals, or calls of the Scheduler, under way at one time; default: 64
+//	MAYFLY_DRY_RUN       true: remove nothing
+//	MAYFLY_CONCURRENCY   concurrent removals, or calls of the Scheduler; default: 64
 //	MAYFLY_MAX_WCU       write units a second at most
-//	MAYFLY_MAX_SKEW      by how much this machine's clock may be off the endpoint's; default: 5s
+//	MAYFLY_MAX_SKEW      the largest difference between this machine's clock and the endpoint's; default: 5s
 //
 //	sweep:  MAYFLY_INDEX, MAYFLY_GRANULARITY, MAYFLY_SHARDS, MAYFLY_MAX_RCU, MAYFLY_BATCH, MAYFLY_MARK
 //	        MAYFLY_AHEAD    how long after the event a call waits for deadlines, such as 55s: items go at their instant, and the function runs all the time; default: 0
-//	        MAYFLY_ALONE    true: no two calls run at one time
+//	        MAYFLY_ALONE    true: calls never overlap
 //	stream: MAYFLY_ROLE          ARN of the role that the schedules run as
 //	        MAYFLY_DEAD_LETTERS  ARN of the queue for deletions that the schedules could not make
 //
-// Credentials, region and endpoints are those of any program of the AWS SDK.
+// Credentials, region and endpoints are found as by any program of the AWS SDK.
 package main
 
 import (

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 
 const role = "arn:aws:iam::000000000000:role/guard"
 
-// world is a database behind HTTP, in which nothing removes expired items, and the command as a function.
+// world is a database behind HTTP, in which nothing removes expired items, and the command as a
+// function.
 type world struct {
 	t  *testing.T
 	db *mayfly.DB
@@ -51,7 +52,8 @@ func newWorld(t *testing.T, environment ...string) *world {
 	t.Cleanup(server.Close)
 	program, err := os.Executable()
 	must(t, err)
-	environment = append(environment, "MAYFLY_ENDPOINT=", "MAYFLY_ENDPOINT_SHARD_BYTES=", // CI sets them, for other tests
+	// CI sets them, for other tests
+	environment = append(environment, "MAYFLY_ENDPOINT=", "MAYFLY_ENDPOINT_SHARD_BYTES=",
 		asFunction+"=1", "MAYFLY_TABLE=items", "MAYFLY_ATTRIBUTE=ttl", "AWS_ENDPOINT_URL="+server.URL,
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any")
 	r, err := lambdatest.Start(map[string]lambdatest.Function{"guard": {Command: []string{program}, Env: environment, Timeout: time.Minute, Output: os.Stderr}})
@@ -93,7 +95,7 @@ func (w *world) count() int {
 	return int(out.Count)
 }
 
-// invoke calls the function, and says whether it has failed.
+// invoke calls the function, and returns its failure or "".
 func (w *world) invoke(event any, answer any) (failure string) {
 	w.t.Helper()
 	body, err := json.Marshal(event)
@@ -120,7 +122,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestSweep: the event of a rule sweeps what is due, in one process after another and in the same.
+// TestSweep: the event of a rule sweeps due items, in one process after another and in the same.
 func TestSweep(t *testing.T) {
 	w := newWorld(t, "MAYFLY_HANDLER=sweep", "MAYFLY_INDEX=windows", "MAYFLY_GRANULARITY=1m", "MAYFLY_ALONE=true")
 	for i := range int64(40) {
@@ -137,7 +139,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestStream: records make schedules, what has expired goes at once, and a failure names its record.
+// TestStream: records create schedules, expired items are removed at once, and a failure names its
+// record.
 func TestStream(t *testing.T) {
 	w := newWorld(t, "MAYFLY_HANDLER=stream", "MAYFLY_ROLE="+role)
 	d, err := w.db.DynamoDB().DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("items")})
@@ -168,7 +171,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestSettings: what is wrong with the environment is said at once, all of it.
+// TestSettings: all faults of the environment are reported at once.
 func TestSettings(t *testing.T) {
 	for environment, says := range map[string]string{
 		"":                                     `MAYFLY_HANDLER: "" is not sweep or stream`,

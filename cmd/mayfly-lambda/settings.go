@@ -18,7 +18,7 @@ import (
 	"github.com/mayflydb/mayfly/guard"
 )
 
-// settings are what the environment says.
+// settings are the settings in the environment.
 type settings struct {
 	kind    string // of handler
 	options guard.Options
@@ -36,7 +36,7 @@ const (
 	aheadMax = 14 * time.Minute // a call of Lambda's lasts a quarter of an hour at most
 )
 
-// variables are the environment's, each with what it sets.
+// variables are the environment variables, each with its setter.
 var variables = map[string]func(s *settings, value string) error{
 	"MAYFLY_HANDLER":      func(s *settings, v string) error { s.kind = v; return nil },
 	"MAYFLY_TABLE":        func(s *settings, v string) error { s.options.Table = v; return nil },
@@ -60,13 +60,14 @@ var variables = map[string]func(s *settings, value string) error{
 
 func number(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
-// parse sets a field to what a text says.
+// parse sets a field from a text, and returns an error for an invalid one.
 func parse[T any](field *T, text string, read func(string) (T, error)) (err error) {
 	*field, err = read(text)
 	return err
 }
 
-// readSettings reads an environment, NAME=value each, and reports all that is wrong with it. An empty value is none.
+// readSettings reads an environment, NAME=value each, and reports all that is wrong with it. An
+// empty value is none.
 func readSettings(environment []string) (*settings, error) {
 	s := &settings{}
 	var wrong []error

@@ -15,12 +15,14 @@ type sweep struct {
 	ahead     time.Duration
 }
 
-// scheduled is what it is called with: the event of a rule or a schedule, or what an input transformer has made of it. Only its nominal time matters.
+// scheduled is the event of a rule or a schedule, possibly changed by an input transformer. Only
+// its nominal time matters.
 type scheduled struct {
 	Time time.Time `json:"time"`
 }
 
-// handle sweeps. A sweep that could not be completed is an error, so that it is seen; the next one goes on all the same.
+// handle sweeps. A sweep that could not be completed is an error, so that it is seen; the next one
+// goes on all the same.
 func (s *sweep) handle(ctx context.Context, event scheduled) (guard.SweepReport, error) {
 	var at time.Time // the present
 	if s.ahead > 0 {

@@ -65,7 +65,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestEscapes: whatever a program prints is text in the picture.
+// TestEscapes: any output of a program is text in the picture.
 func TestEscapes(t *testing.T) {
 	const hostile = `<script>"&'</text>`
 	var row line
@@ -76,7 +76,8 @@ func TestEscapes(t *testing.T) {
 		{lines: []line{row}, stays: time.Second}, {lines: []line{row, row}, stays: time.Second},
 	}}.svg()
 	seen := read(t, picture)
-	if seen.count["script"] > 0 || strings.Count(seen.text, hostile) != 5 { // command, note and title; one row that stands and one that moves
+	// command, note and title; one row that stands and one that moves
+	if seen.count["script"] > 0 || strings.Count(seen.text, hostile) != 5 {
 		t.Errorf("the picture shows %q", seen.text)
 	}
 }
@@ -113,7 +114,7 @@ func TestCommittedPicture(t *testing.T) {
 	}
 }
 
-// contents is what is in a picture.
+// contents is the content of a picture.
 type contents struct {
 	count map[string]int // elements, by name
 	text  string

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRecord: the program runs in a terminal of the size that was asked for, and its end ends the recording.
+// TestRecord: the program runs in a terminal of the size that was asked for, and its end ends the
+// recording.
 func TestRecord(t *testing.T) {
 	output, err := record(t.Context(), []string{"sh", "-c", "stty size; test -t 1 && echo terminal; exit 0"}, 90)
 	if err != nil {

@@ -129,8 +129,8 @@ func (f film) animation(width float64) string {
 	return b.String()
 }
 
-// writeRow writes a row's cells: text, and rectangles for the characters that draw bars. A text gets
-// the width of its cells, so that columns are straight in any font.
+// writeRow writes a row's cells: text, and rectangles for the characters that draw bars. A text
+// gets the width of its cells, so that columns are straight in any font.
 func writeRow(b *bytes.Buffer, y int, row line) {
 	top := y * rowHeight
 	for x := 0; x < len(row); {

@@ -31,8 +31,8 @@ type cell struct {
 type line []cell
 
 // terminal understands as much of a terminal's language as the programs here speak: text, line
-// feeds, carriage returns, cursor up, erase line, and styles. Any other sequence is an error, so that
-// no picture is wrong unnoticed. It never scrolls.
+// feeds, carriage returns, cursor up, erase line, and styles. Any other sequence is an error, so
+// that no picture is wrong unnoticed. It never scrolls.
 type terminal struct {
 	columns int
 	lines   []line

@@ -9,15 +9,16 @@ import (
 
 // arn is a target's ARN, taken apart.
 type arn struct {
-	text                       string
-	service, region, account   string
-	resource                   string // all that follows the account
-	universalOf, universalCall string // of arn:aws:scheduler:::aws-sdk:<service>:<action>: our name of the service, and the action
+	text                     string
+	service, region, account string
+	resource                 string // all that follows the account
+	// of arn:aws:scheduler:::aws-sdk:<service>:<action>: our name of the service, and the action
+	universalOf, universalCall string
 }
 
 var errNotARN = errors.New("not an ARN")
 
-// universalMark stands where a universal target has its resource.
+// universalMark begins the resource of a universal target's ARN.
 const universalMark = "aws-sdk:"
 
 // parseARN takes "arn:<partition>:<service>:<region>:<account>:<resource>" apart.
@@ -41,7 +42,8 @@ func parseARN(text string) (arn, error) {
 	return a, nil
 }
 
-// name is the resource without its kind: "function:resize" gives "resize", "stream/clicks" gives "clicks".
+// name returns the resource without its kind: "resize" of "function:resize", "clicks" of
+// "stream/clicks".
 func (a arn) name(kind string) (string, error) {
 	name, ok := strings.CutPrefix(a.resource, kind)
 	if !ok || name == "" {
@@ -50,7 +52,8 @@ func (a arn) name(kind string) (string, error) {
 	return name, nil
 }
 
-// elsewhere are services of templated targets that Amazon has and this package does not, with what can stand in for them.
+// elsewhere lists the services of templated targets that this package lacks, with their
+// substitutes.
 var elsewhere = map[string]string{
 	"ecs":          "starting tasks needs a cluster; map the ARN to a webhook, a command or a function that starts them",
 	"codebuild":    "map the ARN to a webhook or a command that starts the build",

@@ -1,6 +1,8 @@
-// Package aws delivers to services of AWS: to Amazon's own, or to whatever speaks their APIs at a configured endpoint.
+// Package aws delivers to services of AWS: to Amazon's own, or to servers of their APIs at
+// configured endpoints.
 //
-// A delivery's target is its ARN. A resource's ARN stands for the call that EventBridge Scheduler makes of it:
+// A delivery's target is its ARN. A resource's ARN selects the call that EventBridge Scheduler
+// makes for it:
 //
 //	arn:aws:lambda:…:function:f              Invoke, not waiting for the function (Event)
 //	arn:aws:sqs:…:q                          SendMessage
@@ -11,13 +13,16 @@
 //	arn:aws:states:…:stateMachine:m          StartExecution
 //	arn:aws:scheduler:::aws-sdk:<service>:<action>   the universal target: that action, with the body as its input
 //
-// Several deliveries to one resource go in the services' batch calls, within their limits of count and size, and every one gets its own result. Where a target keeps an order
-// (FIFO queues and topics, Kinesis) deliveries of one key never share a call, so that none passes another that failed.
+// Several deliveries to one resource go in the services' batch calls, within their limits of count
+// and size, and each has its own result. If a target keeps an order (FIFO queues and topics,
+// Kinesis), deliveries of one key never share a call, so that none passes another that failed.
 //
-// The delivery's ID, the same in every attempt, is the de-duplication ID of FIFO queues and topics and the name of an execution: there a repeat has no second effect.
+// The delivery's ID, the same in every attempt, is the de-duplication ID of FIFO queues and topics
+// and the name of an execution: a repetition has no second effect there.
 //
-// The SDK makes one attempt of a call. What it reports becomes a [target.Error]: with the API's own code and message, permanent where the API refused what it was asked (4xx),
-// and worth another attempt where it is busy, failing or out of reach. Trying again is the caller's business.
+// The SDK makes one attempt of a call. Its error becomes a [target.Error] with the API's own code
+// and message. It is permanent if the API refused the request (4xx), and may be retried if the API
+// is busy, failing or out of reach. The caller retries.
 package aws
 
 import (
@@ -29,8 +34,9 @@ import (
 
 // Sink is a target for every ARN of the services above. It is safe for concurrent use.
 //
-// It reaches its clients through functions only. Were they in its fields, the linker would take their types for used by reflection (a Sink becomes an interface
-// value) and keep every operation of every service in the program: 12 MB of them.
+// It reaches its clients through functions only. Were they in its fields, the linker would take
+// their types for used by reflection (a Sink becomes an interface value) and keep every operation
+// of every service in the program: 12 MB of them.
 type Sink struct {
 	senders map[string]func(arn) (sender, error) // for resources' ARNs, by the service in the ARN
 	toCall  func(arn) (sender, error)            // for universal targets
@@ -43,7 +49,7 @@ var (
 	_ target.Invoker = (*Sink)(nil)
 )
 
-// New checks a configuration and reads what the SDK keeps in files and in the environment. It calls nothing.
+// New checks a configuration and reads the SDK's files and environment. It calls nothing.
 func New(ctx context.Context, c Config) (*Sink, error) {
 	clients, err := newClients(ctx, c)
 	if err != nil {
@@ -112,7 +118,8 @@ func (s *Sink) sender(name string) (sender, error) {
 	return to(a)
 }
 
-// Invoke asks a Lambda function and waits for its answer. Other targets have none: the delivery is handed over as Deliver does.
+// Invoke asks a Lambda function and waits for its answer. Other targets have none: the delivery is
+// handed over as Deliver does.
 func (s *Sink) Invoke(ctx context.Context, d target.Delivery) ([]byte, error) {
 	a, err := parseARN(d.TargetARN)
 	if err == nil && a.service == "lambda" {
@@ -128,7 +135,8 @@ type blocks struct {
 	EventBridgeParameters struct{ DetailType, Source string }
 }
 
-// parametersOf reads the blocks that a delivery brings. Blocks of other services are passed over: the scheduler has checked that they fit the target.
+// parametersOf reads the blocks that a delivery brings. Blocks of other services are passed over:
+// the scheduler has checked that they fit the target.
 func parametersOf(d *target.Delivery) (b blocks, err error) {
 	if len(d.Parameters) == 0 {
 		return b, nil

@@ -23,7 +23,8 @@ func unset(t *testing.T, name string) {
 	}
 }
 
-// A delivery to a resource's ARN is the call that EventBridge Scheduler makes of it, signed for the service in the ARN's region.
+// A delivery to a resource's ARN is the call that EventBridge Scheduler makes of it, signed for the
+// service in the ARN's region.
 func TestCalls(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -133,7 +134,7 @@ func sameJSON(a, b []byte) bool {
 	return reflect.DeepEqual(x, y) && (errA == nil) == (errB == nil)
 }
 
-// Deliveries that cannot be made are refused for good, each with what to do, and without a call.
+// Impossible deliveries fail permanently, each with advice, and without a call.
 func TestRefusals(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -202,7 +203,8 @@ func TestExecutionName(t *testing.T) {
 	}
 }
 
-// Endpoints other than Amazon's get functions by name, which all of them know, or as the configuration says.
+// Endpoints other than Amazon's get functions by name, which all of them know, or by the configured
+// name.
 func TestFunctionNames(t *testing.T) {
 	e := startEndpoint(t)
 	s := newSink(t, Config{Endpoint: e.URL, AccessKey: testAccessKey, SecretKey: testSecretKey, Function: "function"})
@@ -251,7 +253,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// A partition key is cut where Kinesis cuts it off, between characters.
+// A partition key is cut at Kinesis' limit, between characters.
 func TestPartitionKeyLength(t *testing.T) {
 	e, _, err := streamEntry(&target.Delivery{Key: strings.Repeat("é", 300)})
 	if err != nil || *e.PartitionKey != strings.Repeat("é", 256) {
@@ -322,7 +324,8 @@ func TestUniversalCalls(t *testing.T) {
 	}
 }
 
-// The table says what it does: each action is the operation of that name, writes or sends, and is signed for its service.
+// The table is consistent: each action is the operation of that name, writes or sends, and is
+// signed for its service.
 func TestOperationTable(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -387,7 +390,7 @@ func TestOperationsAreDocumented(t *testing.T) {
 	}
 }
 
-// What an answer with the status of success says of its entries is heard.
+// Failures of entries in a successful answer are found.
 func TestUniversalOutcomes(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -431,7 +434,7 @@ func TestUniversalOutcomes(t *testing.T) {
 	}
 }
 
-// An Input that is not one of the operation's is refused, with what is wrong.
+// An invalid Input is refused with the reason.
 func TestInputs(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -467,7 +470,8 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// FuzzInput: whatever an Input is, it is read or refused for good; and what was read holds nothing that it did not say.
+// FuzzInput: any Input is read or refused permanently, and the result contains only members of the
+// Input.
 func FuzzInput(f *testing.F) {
 	f.Add("sqs:sendMessage", []byte(`{"QueueUrl":"q","DelaySeconds":1,"MessageAttributes":{"a":{"BinaryValue":"AA=="}}}`))
 	f.Add("eventbridge:putEvents", []byte(`{"Entries":[{"Time":1e3,"Resources":["a"]},null]}`))
@@ -493,7 +497,7 @@ func FuzzInput(f *testing.F) {
 	})
 }
 
-// FuzzARN: what is taken for an ARN is put together from its parts again.
+// FuzzARN: a parsed ARN equals the join of its parts.
 func FuzzARN(f *testing.F) {
 	for _, text := range []string{"arn:aws:sqs:eu-west-1:1:q", "arn:aws:scheduler:::aws-sdk:sqs:sendMessage", "arn:aws-cn:states:cn-north-1:1:stateMachine:m:1", "arn:aws:a::::"} {
 		f.Add(text)

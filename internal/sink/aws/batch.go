@@ -12,11 +12,14 @@ import (
 
 // batcher makes few calls of many deliveries to one ARN. E is the API's entry.
 type batcher[E any] struct {
-	most    int  // entries in a call
-	bytes   int  // of all entries in a call; an entry that is larger by itself goes alone, and the service says what it thinks of it
-	ordered bool // the target keeps the order of a key, so no call has two deliveries of one, and nothing passes one that failed
+	most  int // entries in a call
+	bytes int // of all entries in a call; a larger entry goes alone, and the service decides
+	// the target keeps the order of a key, so no call has two deliveries of one, and nothing passes
+	// one that failed
+	ordered bool
 	entry   func(d *target.Delivery) (e E, size int, err error)
-	call    func(ctx context.Context, entries []E, results []error) error // fills in failures of single entries; its error is that of all
+	// fills in failures of single entries; its error applies to all
+	call func(ctx context.Context, entries []E, results []error) error
 }
 
 // deliver fills in the results of the deliveries at the indexes, in order.
@@ -59,8 +62,8 @@ func (b batcher[E]) deliver(ctx context.Context, deliveries []target.Delivery, i
 	flush()
 }
 
-// send makes one call. Where the service refuses all for what may be the fault of one, it halves the entries until the culprit is alone, so that no delivery
-// is lost by another's.
+// send makes one call. If the service refuses all entries because one may be at fault, send halves
+// them until the faulty one is alone, so that it costs no other delivery.
 func (b batcher[E]) send(ctx context.Context, entries []E) []error {
 	results, err := make([]error, len(entries)), ctx.Err()
 	if err == nil {
@@ -86,7 +89,8 @@ func entryID(i int) *string {
 	return &id
 }
 
-// tally puts answers, which come in any order and by the entries' ids, in the places of the entries.
+// tally puts answers, which come in any order and by the entries' ids, in the places of the
+// entries.
 type tally struct {
 	results []error
 	seen    uint64 // a bit for each entry that has an answer
@@ -113,7 +117,7 @@ func (t *tally) failed(id, code, message *string, permanent bool) {
 	}
 }
 
-// complete gives the entries that the service said nothing of an error: they may have arrived or not.
+// complete sets an error for the entries that the answer omits: they may have arrived or not.
 func (t *tally) complete() error {
 	for i := range t.results {
 		if t.seen&(1<<i) == 0 {

@@ -25,7 +25,7 @@ func many(arn string, n int) []target.Delivery {
 	return all
 }
 
-// bodies are what a call of several deliveries brought.
+// bodies returns the bodies of the deliveries in a call.
 func bodies(r request) (all []string) {
 	switch r.operation {
 	case "SendMessage":
@@ -105,7 +105,8 @@ func bodiesOf(deliveries []target.Delivery) (all []string) {
 	return all
 }
 
-// A call is no larger than the service takes; one that is larger by itself goes alone, so that only it is refused.
+// A call is no larger than the service takes; one that is larger by itself goes alone, so that only
+// it is refused.
 func TestBatchesBySize(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -125,7 +126,7 @@ func TestBatchesBySize(t *testing.T) {
 	}
 }
 
-// Deliveries for several ARNs each go where they belong, and their results stay in their places.
+// Deliveries for several ARNs each reach their own, and the results keep their order.
 func TestMixedTargets(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -155,7 +156,8 @@ func TestMixedTargets(t *testing.T) {
 	}
 }
 
-// Of a batch that arrived in part, each delivery gets what the service said of it, in whatever order the service said it.
+// In a partly successful batch each delivery has the service's result for it, in any order of the
+// answer.
 func TestPartialFailures(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -230,7 +232,8 @@ func TestPartialFailures(t *testing.T) {
 	}
 }
 
-// A delivery that the service does not take does not take its neighbours with it: the batch is halved until it is alone.
+// A delivery that the service does not take does not take its neighbours with it: the batch is
+// halved until it is alone.
 func TestPoisonedBatch(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -258,7 +261,7 @@ func TestPoisonedBatch(t *testing.T) {
 	if len(arrived) != 9 || arrived["0"] != 1 {
 		t.Errorf("arrived: %v", arrived)
 	}
-	// What concerns all of them is not asked again and again.
+	// A failure of all entries is not split further.
 	e.answers(func(r request) *answer {
 		return refusal(r, 400, "AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.")
 	})
@@ -272,7 +275,8 @@ func TestPoisonedBatch(t *testing.T) {
 	}
 }
 
-// Where the target keeps an order nothing passes a delivery of its key that failed, whatever the service does; everything else goes on.
+// If the target keeps an order, no delivery passes a failed one of its key, for any answers of the
+// service; all others continue.
 func TestOrderOfKeys(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -344,7 +348,7 @@ func TestOrderOfKeys(t *testing.T) {
 	})
 }
 
-// Where each delivery is a call of its own, calls go side by side, and those of one key one after the other.
+// Deliveries with a call each go concurrently, and those of one key one after another.
 func TestCallsSideBySide(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -395,7 +399,7 @@ func numberIn(text any) int {
 	return n
 }
 
-// What has not been sent when the time is up has failed, and is not sent.
+// Unsent deliveries at the time limit have failed, and are not sent.
 func TestTimeIsUp(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)

@@ -18,12 +18,12 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// clients are those of the services, with what the configuration says of all of them.
+// clients are the services' clients, with the settings that all share.
 type clients struct {
 	config    Config
 	endpoints map[string]string // of single services, by name
 	loaded    sdk.Config
-	unnamed   map[string]error // services whose endpoint nobody has said, by name
+	unnamed   map[string]error // services without a configured endpoint, by name
 
 	transport   *http.Transport
 	lambda      *lambda.Client
@@ -51,7 +51,8 @@ func newClients(ctx context.Context, config Config) (*clients, error) {
 		address, err := s.endpoint(service)
 		switch {
 		case err != nil && len(endpoints) == 0:
-			// Nothing is said of endpoints at all: better to hear now than at the first delivery that the environment says something.
+			// No endpoint is configured: report endpoints of the environment now rather than at the
+			// first delivery.
 			return nil, err
 		case err != nil:
 			s.unnamed[service] = target.Permanent(codeEndpoint, err.Error())
@@ -86,7 +87,8 @@ func (s *clients) connect(at map[string]*string) {
 	s.sesv2 = sesv2.NewFromConfig(c, func(o *sesv2.Options) { o.BaseEndpoint = at["sesv2"] })
 }
 
-// region is where the call for an ARN is made: where the ARN says, else where the configuration or the SDK says.
+// region returns the region of the call for an ARN: the ARN's, or else the configured one or the
+// SDK's.
 func (s *clients) region(a arn) string {
 	switch {
 	case a.region != "":
@@ -97,5 +99,6 @@ func (s *clients) region(a arn) string {
 	return fallbackRegion
 }
 
-// fallbackRegion is signed for where nothing names a region. Endpoints other than Amazon's take any.
+// fallbackRegion is the region of signatures without any other. Endpoints other than Amazon's
+// accept any.
 const fallbackRegion = "us-east-1"

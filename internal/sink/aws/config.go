@@ -17,25 +17,30 @@ import (
 	"github.com/mayflydb/mayfly/internal/option"
 )
 
-// Config says where the services are and who calls them. The zero value is Amazon's own services, with the credentials and the region that any program of the
-// AWS SDK would find.
+// Config is the services' endpoints and the caller's credentials. The zero value means Amazon's own
+// services, with the credentials and the region that the AWS SDK finds.
 type Config struct {
-	// Endpoint is the address of all services: "http://localhost:4566". "aws" is Amazon's own, and the default.
+	// Endpoint is the address of all services: "http://localhost:4566". "aws" is Amazon's own, and
+	// the default.
 	Endpoint string `yaml:"endpoint"`
-	// Endpoints are the addresses of single services, by sqs, sns, lambda, sfn, kinesis, firehose, eventbridge, ses or sesv2.
+	// Endpoints are the addresses of single services, by sqs, sns, lambda, sfn, kinesis, firehose,
+	// eventbridge, ses or sesv2.
 	Endpoints map[string]string `yaml:"endpoints"`
-	// Region is that of the services where the target's ARN names none, as a universal target's. Default: the SDK's (AWS_REGION, the profile), then that of the
-	// schedule's own ARN.
+	// Region is the region for targets without one in their ARN, such as universal targets.
+	// Default: the SDK's (AWS_REGION, the profile), then the schedule's own.
 	Region string `yaml:"region"`
 	// Profile is one of the files that the AWS CLI keeps. Default: AWS_PROFILE, then "default".
 	Profile string `yaml:"profile"`
-	// AccessKey and SecretKey are fixed credentials, and SessionToken goes with temporary ones. Default: the SDK's chain (environment, profile, container, machine).
+	// AccessKey and SecretKey are fixed credentials, and SessionToken goes with temporary ones.
+	// Default: the SDK's chain (environment, profile, container, machine).
 	AccessKey    string `yaml:"access-key"`
 	SecretKey    string `yaml:"secret-key"`
 	SessionToken string `yaml:"session-token"`
-	// Function is what Lambda is asked for instead of the function in the ARN. The runtime interface emulator of Lambda's images knows its function as "function".
+	// Function replaces the function's name in calls of Lambda. The runtime interface emulator of
+	// Lambda's images calls its function "function".
 	Function string `yaml:"function"`
-	// Self are the addresses, host:port, at which this process itself listens: an endpoint among them is refused.
+	// Self are the addresses, host:port, at which this process itself listens: an endpoint among
+	// them is refused.
 	Self []string `yaml:"-"`
 }
 
@@ -47,7 +52,8 @@ var aliases = map[string]string{
 	"stepfunctions": "sfn", "states": "sfn", "events": "eventbridge", "cloudwatchevents": "eventbridge", "email": "ses", "kinesisfirehose": "firehose",
 }
 
-// sdkIDs are the services by our name, with the one that the SDK has for them in AWS_ENDPOINT_URL_<ID>.
+// sdkIDs are the services by our name, with the one that the SDK has for them in
+// AWS_ENDPOINT_URL_<ID>.
 var sdkIDs = map[string]string{
 	"sqs": "SQS", "sns": "SNS", "lambda": "Lambda", "sfn": "SFN", "kinesis": "Kinesis", "firehose": "Firehose", "eventbridge": "EventBridge", "ses": "SES", "sesv2": "SESv2",
 }
@@ -55,7 +61,7 @@ var sdkIDs = map[string]string{
 // services lists them for messages.
 func services() string { return strings.Join(slices.Sorted(maps.Keys(sdkIDs)), ", ") }
 
-// canonical is a service's name, whichever of its names is given.
+// canonical returns the canonical name of a service.
 func canonical(service string) string {
 	service = strings.ToLower(service)
 	if known, ok := aliases[service]; ok {
@@ -64,7 +70,7 @@ func canonical(service string) string {
 	return service
 }
 
-// validate reports every mistake at once, and gives the endpoints by their services' names.
+// validate reports all faults together, and returns the endpoints by their services' names.
 func (c Config) validate() (endpoints map[string]string, err error) {
 	var wrong option.Complaints
 	endpoints = make(map[string]string, len(c.Endpoints))
@@ -121,8 +127,8 @@ func (c Config) checkEndpoint(address string) error {
 	return nil
 }
 
-// samePlace says whether a URL leads to an address that this process listens at. A server that listens everywhere is at every address of the machine, of which
-// the loopback ones are known without asking.
+// samePlace reports whether a URL leads to an address at which this process listens. A server that
+// listens on all addresses has every address of the machine; the loopback ones are recognized.
 func samePlace(u *url.URL, own string) bool {
 	host, port, err := net.SplitHostPort(own)
 	if err != nil {
@@ -143,7 +149,7 @@ func local(host string) bool {
 	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
-// regionLike says whether a name could be a region's. It becomes a part of a host name.
+// regionLike reports whether a name could be a region's. It becomes a part of a host name.
 func regionLike(name string) bool {
 	if name == "" || len(name) > 32 {
 		return false
@@ -156,11 +162,14 @@ func regionLike(name string) bool {
 	return name[0] != '-' && name[len(name)-1] != '-'
 }
 
-// load finds what the SDK would: region, credentials, flags of its endpoints. Files are read; nothing is called.
+// load loads the SDK's configuration: region, credentials, flags of its endpoints. It reads files
+// and calls nothing.
 func (c Config) load(ctx context.Context) (sdk.Config, error) {
 	options := []func(*config.LoadOptions) error{
-		config.WithRetryer(func() sdk.Retryer { return sdk.NopRetryer{} }), // trying again is the caller's business
-		config.WithLogger(logging.Nop{}),                                   // and so is telling of failures
+		// trying again is the caller's business
+		config.WithRetryer(func() sdk.Retryer { return sdk.NopRetryer{} }),
+		// and so is telling of failures
+		config.WithLogger(logging.Nop{}),
 	}
 	if c.Region != "" {
 		options = append(options, config.WithRegion(c.Region))
@@ -174,9 +183,11 @@ func (c Config) load(ctx context.Context) (sdk.Config, error) {
 	return config.LoadDefaultConfig(ctx, options...)
 }
 
-// endpoint is the address of a service; empty for Amazon's own. Addresses come from the configuration alone. The environment of a program that is mayfly
-// usually has an AWS_ENDPOINT_URL that leads to mayfly: following it would deliver to ourselves, and passing over it would deliver to Amazon what was meant
-// for a local service. So where the configuration is silent and the environment is not, that is an error.
+// endpoint returns the address of a service, or "" for Amazon's own. Only the configuration sets
+// addresses. The environment of a mayfly process usually has an AWS_ENDPOINT_URL that leads to
+// mayfly. Following it would deliver to ourselves, and ignoring it would deliver to Amazon instead
+// of a local service. So an endpoint in the environment without one in the configuration is an
+// error.
 func (s *clients) endpoint(service string) (string, error) {
 	address, named := s.endpoints[service]
 	if !named {
@@ -194,7 +205,8 @@ func (s *clients) endpoint(service string) (string, error) {
 	return address, nil
 }
 
-// ambient is the endpoint that a program of the SDK would take for a service from the environment or the profile; empty if there is none.
+// ambient is the endpoint that a program of the SDK would take for a service from the environment
+// or the profile; empty if there is none.
 func ambient(service string, loaded sdk.Config) string {
 	for _, source := range loaded.ConfigSources {
 		ignoring, can := source.(interface {
@@ -213,7 +225,8 @@ func ambient(service string, loaded sdk.Config) string {
 	return sdk.ToString(loaded.BaseEndpoint)
 }
 
-// named is the endpoint that the environment or the profile names for one service; empty if there is none.
+// named is the endpoint that the environment or the profile names for one service; empty if there
+// is none.
 func named(service string, loaded sdk.Config) string {
 	for _, source := range loaded.ConfigSources {
 		naming, can := source.(interface {

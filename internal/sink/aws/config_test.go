@@ -10,7 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// A configuration's mistakes are told all at once, before anything is called.
+// All faults of a configuration are reported at once, before any call.
 func TestConfigMistakes(t *testing.T) {
 	emptyEnvironment(t)
 	_, err := New(t.Context(), Config{
@@ -42,7 +42,7 @@ func TestConfigMistakes(t *testing.T) {
 	}
 }
 
-// Services are called where the configuration says, each by any of its names.
+// Services are called at their configured addresses, each by any of its names.
 func TestEndpoints(t *testing.T) {
 	all, queues, machines := startEndpoint(t), startEndpoint(t), startEndpoint(t)
 	s := newSink(t, Config{
@@ -61,7 +61,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// The region is the ARN's; where it has none, the configuration's, then the environment's.
+// The region is the ARN's, or else the configuration's, or else the environment's.
 func TestRegions(t *testing.T) {
 	e := startEndpoint(t)
 	universal := target.Delivery{TargetARN: "arn:aws:scheduler:::aws-sdk:sqs:purgeQueue", Body: []byte(`{"QueueUrl":"http://q"}`), Source: "arn:aws:scheduler:sa-east-1:1:schedule/default/s"}
@@ -101,7 +101,8 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// What the environment or a profile says of endpoints is neither followed nor passed over in silence: it usually leads to mayfly itself.
+// Endpoints in the environment or a profile are neither followed nor silently ignored: they usually
+// lead to mayfly itself.
 func TestAmbientEndpoints(t *testing.T) {
 	for name, set := range map[string]func(t *testing.T){
 		"for all services": func(t *testing.T) { t.Setenv("AWS_ENDPOINT_URL", "http://localhost:8000") },
@@ -139,7 +140,8 @@ func TestAmbientEndpoints(t *testing.T) {
 	s.Close()
 }
 
-// With some endpoints configured, only the other services are in doubt, and only once they are asked for.
+// With some endpoints configured, only the other services are in doubt, and only once they are
+// asked for.
 func TestAmbientEndpointOfOthers(t *testing.T) {
 	e := startEndpoint(t)
 	emptyEnvironment(t)
@@ -189,7 +191,7 @@ func TestOwnAddress(t *testing.T) {
 	}
 }
 
-// Without credentials nothing is sent, and the message says how to give them.
+// Without credentials nothing is sent, and the message explains how to set them.
 func TestNoCredentials(t *testing.T) {
 	e := startEndpoint(t)
 	s := newSink(t, Config{Endpoint: e.URL})
@@ -202,7 +204,8 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// Credentials are found as every program of the SDK finds them: in the environment, or in a profile.
+// Credentials are found as every program of the SDK finds them: in the environment, or in a
+// profile.
 func TestCredentials(t *testing.T) {
 	e := startEndpoint(t)
 	check := func(c Config) {

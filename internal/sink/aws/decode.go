@@ -17,11 +17,13 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// decodeInput reads the Input of a universal target into an operation's input. Members have the API's names in PascalCase, as EventBridge Scheduler wants them, and
-// one that the operation does not have is an error, since what it asks for would not happen. Bytes are base64, as in the APIs' own JSON; members named in text are
-// taken as they stand. Times are RFC 3339 or epoch seconds.
+// decodeInput decodes the Input of a universal target into an operation's input. Members have the
+// API's names in PascalCase, as in EventBridge Scheduler. An unknown member is an error, since its
+// effect would be missing. Bytes are base64, as in the APIs' own JSON; members named in text are
+// plain text. Times are RFC 3339 or epoch seconds.
 //
-// encoding/json alone would do for most of it, but takes names in any case and says of a wrong type only what Go thinks.
+// encoding/json would do most of this, but accepts names in any case, and its errors for a wrong
+// type name Go types.
 func decodeInput(body []byte, into any, text ...string) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -47,7 +49,7 @@ type inputDecoder struct{ text []string }
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// value puts a JSON value into a Go value. A null leaves it as it is.
+// value decodes a JSON value into a Go value. A null leaves it unchanged.
 func (d inputDecoder) value(into reflect.Value, given any, path string) error {
 	if given == nil {
 		return nil

@@ -26,9 +26,11 @@ const (
 
 // request is a call that reached the endpoint with a right signature.
 type request struct {
-	service   string // that it was signed for
-	region    string
-	operation string // of the JSON and query protocols: the last part of X-Amz-Target, or Action; of the others: method and path
+	service string // that it was signed for
+	region  string
+	// of the JSON and query protocols: the last part of X-Amz-Target, or Action; of the others:
+	// method and path
+	operation string
 	header    http.Header
 	path      string
 	query     url.Values
@@ -37,14 +39,15 @@ type request struct {
 	form      url.Values
 }
 
-// answer is what the endpoint says.
+// answer is an answer of the endpoint.
 type answer struct {
 	status int // 0: 200
 	header map[string]string
 	body   string
 }
 
-// endpoint stands for the services: it verifies signatures, keeps the requests, and answers as a test wants it, by default with the success of the service.
+// endpoint stands for the services: it verifies signatures, keeps the requests, and answers as a
+// test wants it, by default with the success of the service.
 type endpoint struct {
 	*httptest.Server
 	t        *testing.T
@@ -64,14 +67,14 @@ func startEndpoint(t *testing.T) *endpoint {
 	return e
 }
 
-// answers lets a function decide; where it gives nil, the answer is success.
+// answers sets a function that decides the answers; nil means success.
 func (e *endpoint) answers(script func(r request) *answer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.mu.script = script
 }
 
-// seen gives the requests so far, and forgets them.
+// seen returns the requests so far, and forgets them.
 func (e *endpoint) seen() []request {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -148,7 +151,7 @@ type headers http.Header
 
 func (h headers) Values(name string) []string { return http.Header(h).Values(name) }
 
-// success is what the service answers when all is well.
+// success returns the service's answer for success.
 func success(r request) *answer {
 	switch r.service + " " + r.operation {
 	case "sqs SendMessage":
@@ -245,7 +248,7 @@ func newSink(t *testing.T, c Config) *Sink {
 	return s
 }
 
-// emptyEnvironment hides what the machine's own configuration would say.
+// emptyEnvironment hides the machine's own configuration.
 func emptyEnvironment(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{

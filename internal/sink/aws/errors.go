@@ -25,14 +25,14 @@ const (
 	codeUnreachable = "ConnectionError"
 	codeMalformed   = "MalformedAnswer"
 	codeTimeout     = "Timeout"
-	codeUnknown     = "UnknownError" // as the SDK says
+	codeUnknown     = "UnknownError" // the SDK's name for it
 	codeBehind      = "EarlierDeliveryFailed"
 )
 
-// retryAfterMax bounds what a Retry-After header can ask for.
+// retryAfterMax is the longest pause that a Retry-After header can set.
 const retryAfterMax = 15 * time.Minute
 
-// failure translates what the SDK reports. It is the only place that knows both vocabularies.
+// failure translates the SDK's errors. It is the only place that knows both vocabularies.
 func failure(err error) error {
 	var known *target.Error
 	if err == nil || errors.As(err, &known) {
@@ -92,7 +92,7 @@ func answered(api smithy.APIError, status int, after time.Duration, cause error)
 	return e
 }
 
-// invalidMessage is what the SDK's check of an input says, without the operation before it.
+// invalidMessage returns the text of the SDK's check of an input, without the operation.
 func invalidMessage(err error) string {
 	var operation *smithy.OperationError
 	if errors.As(err, &operation) {
@@ -101,7 +101,8 @@ func invalidMessage(err error) string {
 	return err.Error()
 }
 
-// retryAfter is what the header of that name asks for, in seconds. Its other form, a date, would need a clock and is not used by these services.
+// retryAfter returns the pause in a Retry-After header, in seconds. Its other form, a date, would
+// need a clock; these services do not use it.
 func retryAfter(response *smithyhttp.ResponseError) time.Duration {
 	if response.Response == nil {
 		return 0
@@ -122,7 +123,8 @@ func entryFailure(code, message string, permanent bool) error {
 	return &target.Error{Code: code, Message: message, Throttled: class == retry.Throttled, Permanent: class == retry.Permanent}
 }
 
-// sharedFault says whether a permanent failure of a batch call is one of everything in the batch (the queue is gone, the caller may not) and not of an entry.
+// sharedFault reports whether a permanent failure of a batch call applies to the whole batch (a
+// missing queue, a missing permission) rather than to one entry.
 func sharedFault(e *target.Error) bool {
 	for _, part := range []string{
 		"NotFound", "NonExist", "DoesNotExist", "AccessDenied", "Authorization", "Credential", "Token", "Signature", codeUnknown, "UnknownOperation", "Kms", "KMS", "OptIn", "Unrecognized",
@@ -134,7 +136,7 @@ func sharedFault(e *target.Error) bool {
 	return false
 }
 
-// credentialsError says that nobody could be found to sign for.
+// credentialsError is the error for missing credentials.
 type credentialsError struct{ err error }
 
 func (e *credentialsError) Error() string {

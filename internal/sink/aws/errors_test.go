@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// What a service refuses is told by its own code and text, and is classed as the scheduler's retries want it.
+// A refusal has the service's own code and text, and the class that the scheduler's retries need.
 func TestErrors(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -68,7 +68,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A service says when to come back.
+// A service may set the time of the next attempt.
 func TestRetryAfter(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -84,7 +84,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// Answers that are not the service's, and answers that do not come, are told apart from refusals.
+// Answers of another server, and missing answers, differ from refusals.
 func TestStrangeAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -129,7 +129,7 @@ func breakOff(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"MessageId"`)
 }
 
-// Nobody listens, or nobody answers: worth another attempt.
+// An unreachable or silent server is no permanent failure.
 func TestUnreachable(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

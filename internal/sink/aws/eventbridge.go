@@ -13,7 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// What EventBridge takes in a call.
+// EventBridge's limits of a call.
 const (
 	eventsMost  = 10
 	eventsBytes = 256 << 10
@@ -22,7 +22,8 @@ const (
 // ownSource is the source of an event whose delivery brings no EventBridgeParameters.
 const ownSource = "mayfly"
 
-// toBus puts events: the detail is the delivery's body, which must be a JSON object; what the event is called comes from the EventBridgeParameters, else from the delivery.
+// toBus puts events. The detail is the delivery's body, which must be a JSON object. Source and
+// detail type come from the EventBridgeParameters, or else from the delivery.
 func (s *clients) toBus(a arn) (sender, error) {
 	if _, err := a.name("event-bus/"); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func isObject(body []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) && json.Valid(body)
 }
 
-// passingEventCodes are those of entries that another attempt can mend; throttling apart.
+// passingEventCodes are codes of entries that another attempt can mend, besides throttling.
 var passingEventCodes = []string{"InternalFailure", "InternalException", "InternalError", "ServiceUnavailable"}
 
 func (s *clients) putEvents(ctx context.Context, a arn, entries []types.PutEventsRequestEntry, results []error) error {

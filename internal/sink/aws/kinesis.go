@@ -11,14 +11,15 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// What Kinesis and Firehose take in a call. Firehose takes 4 MB, Kinesis more.
+// The limits of Kinesis and Firehose for a call. Firehose accepts 4 MB, Kinesis more.
 const (
 	recordsMost  = 500
 	recordsBytes = 4 << 20
 	partitionMax = 256 // characters of a partition key
 )
 
-// toStream puts records: the data are the delivery's body, the partition key is that of the KinesisParameters, else the delivery's key, else its ID.
+// toStream puts records. The data is the delivery's body. The partition key comes from the
+// KinesisParameters, or else is the delivery's key, or else its ID.
 func (s *clients) toStream(a arn) (sender, error) {
 	name, err := a.name("stream/")
 	if err != nil {
@@ -63,7 +64,8 @@ func firstRunes(text string, most int) string {
 	return text
 }
 
-// putRecords names the stream both ways: Amazon's Kinesis goes by the ARN, local ones may know only names.
+// putRecords names the stream both ways: Amazon's Kinesis goes by the ARN, local ones may know only
+// names.
 func (s *clients) putRecords(ctx context.Context, a arn, name string, entries []types.PutRecordsRequestEntry, results []error) error {
 	if err := s.unnamed["kinesis"]; err != nil {
 		return err
@@ -88,7 +90,8 @@ func (s *clients) putRecords(ctx context.Context, a arn, name string, entries []
 	return nil
 }
 
-// recordFailure is that of a record in a batch: these services refuse a batch whole for what is wrong with a record, and a single record only for now.
+// recordFailure returns the failure of a record in a batch. These services refuse a whole batch for
+// a faulty record, and a single record only temporarily.
 func recordFailure(code, message *string) error {
 	return entryFailure(sdk.ToString(code), sdk.ToString(message), strings.Contains(sdk.ToString(code), "AccessDenied"))
 }

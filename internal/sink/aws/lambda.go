@@ -12,7 +12,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// toFunction invokes a function as EventBridge Scheduler does: Lambda takes the event, and what the function makes of it is Lambda's business.
+// toFunction invokes a function as EventBridge Scheduler does: Lambda accepts the event, and
+// retries the function itself.
 func (s *clients) toFunction(a arn) (sender, error) {
 	if _, err := a.name("function:"); err != nil {
 		return nil, err
@@ -48,7 +49,8 @@ func (s *clients) invoke(ctx context.Context, a arn, d *target.Delivery, kind ty
 	return out.Payload, functionFailure(out)
 }
 
-// functionOf names the function: to Amazon by its ARN, which also reaches other accounts; to other endpoints by name and qualifier, since not all of them know ARNs.
+// functionOf names the function: to Amazon by its ARN, which also reaches other accounts; to other
+// endpoints by name and qualifier, since not all of them know ARNs.
 func (s *clients) functionOf(a arn) (*lambda.InvokeInput, error) {
 	if s.config.Function != "" {
 		return &lambda.InvokeInput{FunctionName: sdk.String(s.config.Function)}, nil
@@ -72,7 +74,8 @@ func (s *clients) functionOf(a arn) (*lambda.InvokeInput, error) {
 	return in, nil
 }
 
-// functionFailure is that of the function itself: Lambda answers with success and says so in a header.
+// functionFailure returns the failure of the function itself: Lambda answers with success and a
+// header.
 func functionFailure(out *lambda.InvokeOutput) error {
 	kind := sdk.ToString(out.FunctionError)
 	if kind == "" {
@@ -87,5 +90,5 @@ func functionFailure(out *lambda.InvokeOutput) error {
 	return &target.Error{Code: kind, Message: f.Error(), Err: f}
 }
 
-// messageMax is how many characters of an answer that is no JSON become a message.
+// messageMax is the most characters of a message from an answer that is not JSON.
 const messageMax = 1000

@@ -60,7 +60,7 @@ func TestLambdaAnswers(t *testing.T) {
 	}
 }
 
-// A function's own failure is told apart from what keeps it from running.
+// A function's own failure differs from a failure to run it.
 func TestLambdaFailures(t *testing.T) {
 	runtime, s := startLambda(t)
 	for _, c := range []struct{ function, body, kind, says string }{
@@ -100,7 +100,7 @@ func TestLambdaFailures(t *testing.T) {
 	}
 }
 
-// Invoke of what has no answers delivers.
+// Invoke delivers to a target without answers.
 func TestInvokeElsewhere(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
@@ -112,7 +112,7 @@ func TestInvokeElsewhere(t *testing.T) {
 	}
 }
 
-// An answer that is no JSON still says why.
+// An answer that is not JSON still contains the reason.
 func TestFunctionErrorText(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)

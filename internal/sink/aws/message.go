@@ -28,7 +28,8 @@ type message struct {
 	size       int     // as the services count it: body and attributes
 }
 
-// newMessage returns the message for a delivery. fifo is set for a queue or topic that keeps an order.
+// newMessage returns the message for a delivery. fifo is set for a queue or topic that keeps an
+// order.
 func newMessage(d *target.Delivery, fifo bool) (message, error) {
 	parameters, err := parametersOf(d)
 	if err != nil {

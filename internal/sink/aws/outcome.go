@@ -16,9 +16,11 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// outcome finds the failure in an answer that HTTP calls a success. Of several failed entries the first is told; the call is made again as a whole if any of them can succeed then.
+// outcome returns the failure in an answer with a successful HTTP status, or nil. Of several failed
+// entries it returns the first. The whole call is retried if any of them can succeed then.
 //
-// A function that fails has been invoked, so it is not invoked again: EventBridge Scheduler does not either. Its failure goes to the dead letters.
+// A function that fails has been invoked, so it is not invoked again; EventBridge Scheduler does
+// not either. Its failure goes to the dead letters.
 func outcome(out any) error {
 	var failed failures
 	switch out := out.(type) {
@@ -71,12 +73,12 @@ func outcome(out any) error {
 	return failed.error()
 }
 
-// passingEmailStates are those of mails that another attempt can send.
+// passingEmailStates are the states of mails that another attempt can send.
 var passingEmailStates = []sesv2types.BulkEmailStatus{
 	sesv2types.BulkEmailStatusAccountThrottled, sesv2types.BulkEmailStatusAccountDailyQuotaExceeded, sesv2types.BulkEmailStatusTransientFailure,
 }
 
-// failures are those of a batch call's entries.
+// failures are the failures of a batch call's entries.
 type failures struct {
 	first *target.Error // the first that another attempt can mend, else the first
 	count int

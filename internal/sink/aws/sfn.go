@@ -25,8 +25,9 @@ func (s *clients) toStateMachine(a arn) (sender, error) {
 	return singly(func(ctx context.Context, d *target.Delivery) error { return s.startExecution(ctx, a, d) }), nil
 }
 
-// startExecution names the execution by the delivery. So that there is one of that name already means that an earlier attempt, whose answer was lost, has started it: no
-// other delivery has this ID.
+// startExecution names the execution by the delivery. So that there is one of that name already
+// means that an earlier attempt, whose answer was lost, has started it: no other delivery has this
+// ID.
 func (s *clients) startExecution(ctx context.Context, a arn, d *target.Delivery) error {
 	if err := s.unnamed["sfn"]; err != nil {
 		return err
@@ -43,7 +44,8 @@ func (s *clients) startExecution(ctx context.Context, a arn, d *target.Delivery)
 	return err
 }
 
-// executionName is the delivery's ID where Step Functions takes it as a name, and a hash of it elsewhere.
+// executionName returns the delivery's ID if it is a valid name for Step Functions, and otherwise
+// its hash.
 func executionName(id string) string {
 	if id != "" && len(id) <= executionNameMax && !strings.ContainsFunc(id, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'

@@ -8,10 +8,11 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// atOnce is how many calls of one Deliver are under way where each delivery is a call of its own.
+// atOnce is the number of concurrent calls of one Deliver if each delivery is a call of its own.
 const atOnce = 8
 
-// singly delivers by a call for each, several at a time; those of one key go one after the other.
+// singly returns a sender that makes a call for each delivery, several at a time, and those of one
+// key one after another.
 func singly(call func(ctx context.Context, d *target.Delivery) error) sender {
 	return func(ctx context.Context, deliveries []target.Delivery, indexes []int, results []error) {
 		chains := chainsOf(deliveries, indexes)
@@ -56,7 +57,8 @@ func chainsOf(deliveries []target.Delivery, indexes []int) (chains [][]int) {
 	return chains
 }
 
-// guarded makes one call. A panic is a failure of the delivery: the caller of Deliver cannot catch one of another goroutine.
+// guarded makes one call. A panic is a failure of the delivery: the caller of Deliver cannot catch
+// one of another goroutine.
 func guarded(ctx context.Context, d *target.Delivery, call func(context.Context, *target.Delivery) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// toTopic publishes: the message is the delivery's body, the attributes are String attributes. A FIFO topic gets the delivery's key as its group, and the delivery's
-// ID to de-duplicate by.
+// toTopic publishes: the message is the delivery's body, the attributes are String attributes. A
+// FIFO topic gets the delivery's key as its group, and the delivery's ID to de-duplicate by.
 func (s *clients) toTopic(a arn) (sender, error) {
 	fifo := strings.HasSuffix(a.resource, fifoSuffix)
 	return batcher[types.PublishBatchRequestEntry]{

@@ -13,7 +13,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/option"
 )
 
-// Source says which stream of Kinesis is read. Its settings are those of Config of the same names; but an endpoint that the environment or the profile names for Kinesis is followed.
+// Source is a Kinesis stream to read. Its settings are those of Config of the same names. Unlike
+// Config, it follows an endpoint for Kinesis in the environment or the profile.
 type Source struct {
 	Stream       string
 	Endpoint     string
@@ -24,7 +25,7 @@ type Source struct {
 	SessionToken string
 }
 
-// Check gives the name of the source.
+// Check validates the settings and returns the name of the source.
 func (s *Source) Check() (name string, err error) {
 	_, err = s.config().validate()
 	if !constraint.Name(s.Stream, 1, 128) {
@@ -37,7 +38,8 @@ func (s *Source) config() Config {
 	return Config{Endpoint: s.Endpoint, Region: s.Region, Profile: s.Profile, AccessKey: s.AccessKey, SecretKey: s.SecretKey, SessionToken: s.SessionToken}
 }
 
-// Client reads what the SDK keeps in files and in the environment, and makes a client, of one attempt for a call.
+// Client loads the SDK's files and environment, and returns a client that makes one attempt for a
+// call.
 func (s *Source) Client(ctx context.Context) (*kinesis.Client, error) {
 	if _, err := s.Check(); err != nil {
 		return nil, err

@@ -7,7 +7,8 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// A stream is read from Amazon's Kinesis, or where the source or the environment says; an endpoint of all services is not followed, for it may be mayfly's own.
+// A stream is read from Amazon's Kinesis, or from the endpoint in the source or the environment. An
+// endpoint of all services is not followed, since it may be mayfly's own.
 func TestSourceEndpoint(t *testing.T) {
 	for _, c := range []struct {
 		endpoint, all, kinesis string

@@ -11,8 +11,9 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// toQueue sends messages: the body is the delivery's, the attributes are String attributes. A FIFO queue gets the group of the SqsParameters, else the delivery's
-// key, and the delivery's ID to de-duplicate by.
+// toQueue sends messages: the body is the delivery's, the attributes are String attributes. A FIFO
+// queue gets the group of the SqsParameters, else the delivery's key, and the delivery's ID to
+// de-duplicate by.
 func (s *clients) toQueue(a arn) (sender, error) {
 	address, err := s.queueURL(a)
 	if err != nil {
@@ -28,7 +29,8 @@ func (s *clients) toQueue(a arn) (sender, error) {
 	}.deliver, nil
 }
 
-// queueURL is what SQS calls a queue: its ARN as an address. Only its path counts at other endpoints than Amazon's.
+// queueURL returns SQS's URL of a queue: its ARN as an address. At endpoints other than Amazon's
+// only its path counts.
 func (s *clients) queueURL(a arn) (string, error) {
 	endpoint, err := s.endpoint("sqs")
 	if err != nil {
@@ -43,7 +45,7 @@ func (s *clients) queueURL(a arn) (string, error) {
 	return strings.TrimSuffix(endpoint, "/") + "/" + a.account + "/" + a.resource, nil
 }
 
-// domain is where the services of an ARN's partition are.
+// domain returns the domain of the services in an ARN's partition.
 func domain(a arn) string {
 	if strings.HasPrefix(a.text, "arn:aws-cn:") {
 		return "amazonaws.com.cn"

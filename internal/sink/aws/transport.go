@@ -14,10 +14,12 @@ import (
 const (
 	idleConnectionsPerHost = 64
 	idleConnectionTimeout  = 90 * time.Second
-	answerBytesMax         = 24 << 20 // of any answer; Lambda's are the largest, with 6 MB (20 MB where streamed)
+	// of any answer; Lambda's are the largest, with 6 MB (20 MB if streamed)
+	answerBytesMax = 24 << 20
 )
 
-// newTransport is the standard library's, with as many idle connections to one endpoint as a lane's calls at one time keep busy.
+// newTransport is the standard library's, with as many idle connections to one endpoint as a lane's
+// calls at one time keep busy.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = idleConnectionsPerHost
@@ -26,12 +28,14 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// carrier is what the SDK's clients send with.
+// carrier is the transport of the SDK's clients.
 //
-// It gives the transport a body of its own. The SDK closes the one that it made as soon as it has the head of an answer; if the transport is then still looking whether there is
-// more to send, it takes that for a failure and closes the connection, in the middle of the answer.
+// It wraps the request's body. The SDK closes its own body as soon as it has the head of an answer.
+// If the transport then still checks for more to send, it takes that for a failure and closes the
+// connection, in the middle of the answer.
 //
-// And it cuts answers off that are longer than any of these services gives, so that an endpoint gone wild takes no memory.
+// It also cuts off answers that are longer than any of these services sends, so that a faulty
+// endpoint cannot exhaust memory.
 type carrier struct{ over http.RoundTripper }
 
 func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -67,7 +71,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// namedCredentials gives the failure to find credentials a type: the SDK's own says only that an operation failed.
+// namedCredentials adds a type to the failure to find credentials: the SDK's own error only names
+// the failed operation.
 type namedCredentials struct{ from sdk.CredentialsProvider }
 
 func (n namedCredentials) Retrieve(ctx context.Context) (sdk.Credentials, error) {

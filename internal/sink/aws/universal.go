@@ -23,7 +23,7 @@ type operation struct {
 	do    func(c call, in any) (any, error) // the call with it, and its output
 }
 
-// call is what an operation is done with.
+// call has the arguments of an operation.
 type call struct {
 	*clients
 	ctx    context.Context
@@ -32,11 +32,13 @@ type call struct {
 
 func input[In any]() any { return new(In) }
 
-// operations are the calls of universal targets, by service and action: what sends, starts, stops or sets something that people do at set times. Reading actions are none, as in
-// EventBridge Scheduler; those that build and deploy are left out, since each adds 20 KB to the program.
+// operations are the calls of universal targets, by service and action: actions that send, start,
+// stop or set something at set times. Reading actions are excluded, as in EventBridge Scheduler.
+// Actions that build and deploy are left out, since each adds 20 KB to the program.
 //
-// To add one: an entry here. They are spelled out because what would shorten them (finding methods by name, or a generic function over clients) makes the linker keep
-// every operation of every service in the program.
+// To add one: an entry here. They are spelled out because a shorter form (finding methods by name,
+// or a generic function over clients) would make the linker keep every operation of every service
+// in the program.
 var operations = map[string]operation{
 	"sqs:sendMessage": {input[sqs.SendMessageInput], func(c call, in any) (any, error) {
 		return c.sqs.SendMessage(c.ctx, in.(*sqs.SendMessageInput), c.atSQS)
@@ -287,12 +289,13 @@ func (c call) atEventBridge(o *eventbridge.Options) { o.Region = c.region }
 func (c call) atSES(o *ses.Options)                 { o.Region = c.region }
 func (c call) atSESv2(o *sesv2.Options)             { o.Region = c.region }
 
-// textMembers are bytes that an Input gives as they stand, by operation. All others are base64.
+// textMembers are the members that hold bytes as plain text in an Input, by operation. All others
+// are base64.
 var textMembers = map[string][]string{
 	"lambda:invoke": {"Payload"},
 }
 
-// toCall makes universal targets' calls. Where nothing configures a region they are made in that of the schedule.
+// toCall makes universal targets' calls. Without a configured region it uses the schedule's.
 func (s *clients) toCall(a arn) (sender, error) {
 	name := a.universalOf + ":" + a.universalCall
 	operation, known := operations[name]

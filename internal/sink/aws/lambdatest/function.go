@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// function hands its invocations to processes, as many as it may have.
+// function passes its invocations to a limited number of processes.
 type function struct {
 	Function
 	name    string
 	ctx     context.Context
 	running *sync.WaitGroup
-	free    chan *process // those that wait for work; a nil one has not been started
+	free    chan *process // idle processes; a nil one has not been started
 	waiting chan struct{} // a place for each asynchronous invocation
 	mu      struct {
 		sync.Mutex
-		throttles int           // invocations still to be refused
+		throttles int           // invocations still to refuse
 		ended     []Invocation  // in the order of their ends
 		news      chan struct{} // closed and replaced at each end
 	}
@@ -56,7 +56,7 @@ func (f *function) throttled() bool {
 	return true
 }
 
-// answer runs an invocation for a caller who waits.
+// answer runs an invocation for a waiting caller.
 func (f *function) answer(w http.ResponseWriter, r *http.Request, event []byte) {
 	var p *process
 	select {
@@ -74,7 +74,7 @@ func (f *function) answer(w http.ResponseWriter, r *http.Request, event []byte) 
 	_, _ = w.Write(done.Answer)
 }
 
-// later runs an invocation for which nobody waits. It is refused if too many wait already.
+// later runs an asynchronous invocation. It returns false if too many wait already.
 func (f *function) later(event []byte) bool {
 	select {
 	case f.waiting <- struct{}{}:
@@ -92,7 +92,8 @@ func (f *function) later(event []byte) bool {
 	return true
 }
 
-// run gives a process an event, and gives the process back, or in its place the right to start one.
+// run passes an event to a process. Afterwards it returns the process to the idle ones, or frees
+// its place.
 func (f *function) run(p *process, event []byte) Invocation {
 	if p != nil && !p.alive() {
 		p.end()
@@ -121,7 +122,7 @@ func (f *function) run(p *process, event []byte) Invocation {
 	return f.note(event, failureOf("Runtime.ExitError", "Runtime exited: "+err.Error()), unhandled)
 }
 
-// note remembers an invocation that has ended.
+// note records a finished invocation.
 func (f *function) note(event, answer []byte, failure string) Invocation {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,11 +6,12 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 )
 
-// whichVariable names the handler that a test's own program is to be.
+// whichVariable names the handler that a process of the test's own program serves.
 const whichVariable = "LAMBDATEST_HANDLER"
 
-// Main makes a test's program its own Lambda functions. TestMain calls it first: in a process that [Self] describes it serves that handler (a function such as
-// lambda.Start of aws-lambda-go takes) and does not return; elsewhere it returns at once.
+// Main turns a test's program into its own Lambda functions. TestMain calls it first. In a process
+// of [Self] it serves the handler (a function that lambda.Start of aws-lambda-go accepts) and does
+// not return; in other processes it returns at once.
 func Main(handlers map[string]any) {
 	if handler, chosen := handlers[os.Getenv(whichVariable)]; chosen {
 		lambda.Start(handler)
@@ -18,7 +19,8 @@ func Main(handlers map[string]any) {
 	}
 }
 
-// Self is the function whose process is this program again, serving one of the handlers that it gives to [Main].
+// Self returns a function whose process is this program again, serving one of the handlers passed
+// to [Main].
 func Self(handler string) Function {
 	program, err := os.Executable()
 	if err != nil {

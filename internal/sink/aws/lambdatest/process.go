@@ -14,23 +14,23 @@ import (
 	"sync"
 )
 
-// unhandled is what Lambda calls the failure of a function.
+// unhandled is Lambda's name for the failure of a function.
 const unhandled = "Unhandled"
 
-// process is a running function with the Runtime API that it talks to. It has one invocation at a time.
+// process is a running function with its Runtime API. It has one invocation at a time.
 type process struct {
 	command *exec.Cmd
 	server  *http.Server
 	work    chan *job     // the next invocation
-	asking  chan struct{} // has an element when the function has asked for it
+	asking  chan struct{} // has an element when the function has asked for the next invocation
 	exited  chan struct{} // closed when the process has ended
-	how     error         // its end, once exited is closed
+	how     error         // its error, once exited is closed
 	serving chan struct{} // closed when the server has ended
 	count   int
 	name    string
 	mu      struct {
 		sync.Mutex
-		current *job // what the function has been given and has not answered
+		current *job // the invocation without an answer yet
 	}
 }
 
@@ -47,7 +47,7 @@ type result struct {
 	failure string
 }
 
-// start begins a process and its Runtime API.
+// start starts a process and its Runtime API.
 func (f *function) start() (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -89,7 +89,8 @@ func (f *function) start() (*process, error) {
 	return p, nil
 }
 
-// alive says whether the process can take another event. One that has ended between two of them is nobody's failure.
+// alive reports whether the process can take another event. A process that ended between two events
+// is no failure.
 func (p *process) alive() bool {
 	select {
 	case <-p.exited:
@@ -99,7 +100,8 @@ func (p *process) alive() bool {
 	}
 }
 
-// run hands over an event and waits for the answer, the end of the process, or that of ctx.
+// run passes an event to the process and waits for the answer, the end of the process, or the end
+// of ctx.
 func (p *process) run(ctx context.Context, event []byte) (answer []byte, failure string, err error) {
 	p.count++
 	j := &job{id: fmt.Sprintf("00000000-0000-4000-8000-%012d", p.count), ctx: ctx, event: event, done: make(chan result, 1)}
@@ -122,7 +124,7 @@ func (p *process) run(ctx context.Context, event []byte) (answer []byte, failure
 	}
 }
 
-// asked takes the note that the function has asked for the event that it now has.
+// asked removes the note that the function asked for its present event.
 func (p *process) asked() {
 	select {
 	case <-p.asking:
@@ -130,7 +132,8 @@ func (p *process) asked() {
 	}
 }
 
-// settle waits until the function has asked for its next event, or has ended: one that fails may end after it has told its failure, and then is not to get another.
+// settle waits until the function has asked for its next event, or has ended. A function may end
+// after it has reported a failure, and must not get another event then.
 func (p *process) settle(ctx context.Context) {
 	select {
 	case <-p.asking:
@@ -154,7 +157,7 @@ func (p *process) end() {
 	<-p.serving
 }
 
-// next gives the function its next event, as soon as there is one.
+// next answers with the function's next event, as soon as there is one.
 func (p *process) next(w http.ResponseWriter, r *http.Request) {
 	select {
 	case p.asking <- struct{}{}:
@@ -191,7 +194,7 @@ func (p *process) finish(w http.ResponseWriter, r *http.Request, failure string)
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// take is the invocation under way, if it has that id; each is answered once.
+// take returns the current invocation if it has that ID. Each is answered once.
 func (p *process) take(id string) *job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +206,7 @@ func (p *process) take(id string) *job {
 	return j
 }
 
-// failureOf is the answer that stands for a failure.
+// failureOf returns the answer for a failure.
 func failureOf(kind, message string) []byte {
 	body, _ := json.Marshal(map[string]string{"errorType": kind, "errorMessage": message})
 	return body

@@ -1,12 +1,14 @@
-// Package lambdatest runs Lambda functions on this machine, for tests and for trying things out: it has the part of Lambda's Invoke API that callers use, and
-// the Runtime API that functions are written against, over HTTP. A function is a program (built with aws-lambda-go, or any other runtime of Lambda) that runs as
-// a child process and asks for its events.
+// Package lambdatest runs Lambda functions on this machine, for tests and experiments. It serves
+// the part of Lambda's Invoke API that callers use, and the Runtime API of functions, over HTTP. A
+// function is a program (built with aws-lambda-go, or any other runtime of Lambda) that runs as a
+// child process and asks for its events.
 //
 //	caller ──Invoke──► Runtime ──next invocation──► child process
-//	       ◄──answer──         ◄────response─────────
+//	       ◄──answer──         ◄────response─────
 //
-// What it does as Lambda does: invocation types, function errors and their answers, time limits, crashed processes (which are started anew), throttling by
-// concurrency, refusals with their codes. What it does not: accounts, versions, repeated attempts of asynchronous invocations.
+// Like Lambda, it has invocation types, function errors and their answers, time limits, restarts of
+// crashed processes, throttling by concurrency, and refusals with their codes. It has no accounts,
+// versions, or retries of asynchronous invocations.
 package lambdatest
 
 import (
@@ -26,15 +28,15 @@ import (
 // Function is a program that serves invocations.
 type Function struct {
 	Command     []string      // the program and its arguments
-	Env         []string      // NAME=value, besides this process's environment
+	Env         []string      // NAME=value, added to this process's environment
 	Timeout     time.Duration // of an invocation. Default: 10 s
-	Concurrency int           // processes at one time; an invocation beyond is throttled. Default: 1
-	Output      io.Writer     // what the processes print. Default: nothing is kept
+	Concurrency int           // concurrent processes; further invocations are throttled. Default: 1
+	Output      io.Writer     // receives the output of the processes. Default: discarded
 }
 
 const (
 	defaultTimeout = 10 * time.Second
-	waitingMax     = 1000    // asynchronous invocations of a function that wait
+	waitingMax     = 1000    // waiting asynchronous invocations of a function
 	bodyMax        = 6 << 20 // of an event or an answer
 )
 
@@ -47,12 +49,12 @@ type Runtime struct {
 	running   sync.WaitGroup
 }
 
-// Start makes a runtime for functions by name. Processes begin with the first invocation.
+// Start starts a runtime for functions by name. Processes start with the first invocation.
 func Start(functions map[string]Function) (*Runtime, error) {
 	return StartAt("127.0.0.1:0", functions)
 }
 
-// StartAt is Start at an address.
+// StartAt is like Start, at an address.
 func StartAt(address string, functions map[string]Function) (*Runtime, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -73,18 +75,18 @@ func StartAt(address string, functions map[string]Function) (*Runtime, error) {
 	return r, nil
 }
 
-// URL is the endpoint of the Invoke API.
+// URL returns the endpoint of the Invoke API.
 func (r *Runtime) URL() string { return "http://" + r.listener.Addr().String() }
 
-// Throttle refuses the next n invocations of a function, as Lambda does when too many run.
+// Throttle refuses the next n invocations of a function, as Lambda does above its concurrency.
 func (r *Runtime) Throttle(name string, n int) { r.functions[name].throttle(n) }
 
-// Finished waits until a function has finished at least n invocations, and gives what became of the first n.
+// Finished waits until a function has finished at least n invocations, and returns the first n.
 func (r *Runtime) Finished(ctx context.Context, name string, n int) ([]Invocation, error) {
 	return r.functions[name].finished(ctx, n)
 }
 
-// Invocation is one that has ended.
+// Invocation is a finished invocation.
 type Invocation struct {
 	Event   []byte
 	Answer  []byte
@@ -99,7 +101,7 @@ func (r *Runtime) Close() error {
 	return err
 }
 
-// invoke is the operation of that name.
+// invoke is the operation Invoke.
 func (r *Runtime) invoke(w http.ResponseWriter, request *http.Request) {
 	name := functionName(request.PathValue("name"))
 	f, known := r.functions[name]
@@ -141,7 +143,7 @@ func (r *Runtime) invoke(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// functionName takes a name out of what may be an ARN or have a qualifier.
+// functionName returns the name in an ARN or a qualified name.
 func functionName(given string) string {
 	if plain, err := url.PathUnescape(given); err == nil {
 		given = plain

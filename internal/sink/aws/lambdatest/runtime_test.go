@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-// Requests are answered as Lambda answers them.
+// Requests are answered like Lambda's.
 func TestInvoke(t *testing.T) {
 	r, err := Start(map[string]Function{"echo": Self("echo"), "long": Self("long")})
 	if err != nil {
@@ -64,7 +64,7 @@ func TestInvoke(t *testing.T) {
 	}
 }
 
-// A function runs as often at one time as it may; who waits for an answer is throttled beyond that, and events wait.
+// A function runs up to its concurrency. Beyond it, a waiting caller is throttled, and events wait.
 func TestConcurrency(t *testing.T) {
 	hang := Self("hang")
 	hang.Concurrency, hang.Timeout = 2, time.Hour
