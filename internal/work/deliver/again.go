@@ -10,7 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// afterFailure is how soon an endpoint that failed is asked again.
+// afterFailure is the policy of calls to an endpoint that fails.
 var afterFailure = retry.Policy{First: 50 * time.Millisecond, Most: 10 * time.Second}
 
 // gone reports whether an error says that a table, a stream or a shard does not exist.
@@ -20,7 +20,7 @@ func gone(err error) bool {
 	return errors.As(err, &noTable) || errors.As(err, &noStream)
 }
 
-// stopped reports whether a channel is closed; a nil one is not.
+// stopped reports whether a channel is closed; a nil channel is not.
 func stopped(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -10,20 +10,22 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// The codes of failures that a target did not report itself.
+// Codes of failures that the target did not report itself.
 const (
 	codePanic   = "TargetPanicked"
 	codeTimeout = "TargetTimeout"
-	codeAnswer  = "TargetAnswer" // it did not answer for each delivery
+	codeAnswer  = "TargetAnswer" // not one result for each delivery
 	codeHangs   = "TargetHangs"  // too many calls have not returned after their timeout
 )
 
 const (
-	answerGrace  = time.Second // or the timeout, if that is less: within which a target that was told to stop has to answer
-	hangsPerSlot = 4           // calls that have not returned, for each that may be made at once: more are not made
+	// time for a target to answer after its context ends; at most its timeout
+	answerGrace = time.Second
+	// calls that may hang for each concurrent call; beyond that no call is made
+	hangsPerSlot = 4
 )
 
-// attempt makes one call of the target and deals with its results.
+// attempt makes one call of the target and handles its results.
 func (l *lane) attempt(tasks []*task) {
 	if turn := tasks[0].turn; turn != nil {
 		turn()
@@ -39,12 +41,12 @@ func (l *lane) attempt(tasks []*task) {
 	}
 }
 
-// result deals with what came of one delivery.
+// result handles the result of one delivery.
 func (l *lane) result(t *task, err error) {
 	switch {
 	case err == nil:
 		l.observe(t, Delivered, "")
-	case l.attempts.ctx.Err() != nil: // it was cut off, which says nothing of the target
+	case l.attempts.ctx.Err() != nil: // the courier ended the call: no fault of the target
 		return
 	default:
 		l.observeFailure(t, err)
@@ -53,7 +55,7 @@ func (l *lane) result(t *task, err error) {
 	t.state = over
 	l.mu.Unlock()
 	if t.secured != nil {
-		<-t.secured // what follows is written behind it
+		<-t.secured // the parked item is queued first, so this result overwrites it
 	}
 	if err != nil {
 		l.failed(t, err)
@@ -65,12 +67,14 @@ func (l *lane) result(t *task, err error) {
 	l.ended(t, Ended{Delivered: true})
 }
 
-// call asks the target, and answers for it when it panics, takes too long or leaves results out.
+// call calls the target and returns a result for each delivery, even if the target panics, hangs or
+// omits results.
 func (l *lane) call(deliveries []target.Delivery) []error {
 	return l.guard(len(deliveries), func(ctx context.Context) []error { return l.target.Deliver(ctx, deliveries) })
 }
 
-// guard makes a call of the target for n results, and answers for it when it panics, takes too long or leaves results out.
+// guard makes a call of the target and returns n results, even if the target panics, hangs or omits
+// results.
 func (l *lane) guard(n int, call func(ctx context.Context) []error) []error {
 	all := func(code, message string) []error {
 		return fill(make([]error, n), &target.Error{Code: code, Message: message})
@@ -107,7 +111,8 @@ func (l *lane) guard(n int, call func(ctx context.Context) []error) []error {
 	return results
 }
 
-// answer waits for the results, and a little longer once ctx is done: some of the deliveries may have arrived.
+// answer waits for the results, and for a grace period once ctx is done: some deliveries may have
+// arrived.
 func (l *lane) answer(ctx context.Context, answered <-chan []error) (results []error, ok bool) {
 	select {
 	case results = <-answered:
@@ -125,7 +130,7 @@ func (l *lane) answer(ctx context.Context, answered <-chan []error) (results []e
 	}
 }
 
-// delivery is what the target gets in this attempt.
+// delivery returns the delivery for this attempt.
 func (d *Courier) delivery(t *task) target.Delivery {
 	if o := d.origins[t.parcel.Origin.Kind]; o != nil && o.attempt != nil {
 		return o.attempt(t.parcel)

@@ -10,12 +10,16 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// The real time after which a stream is looked for again: the longer the more often it was not there, so that waiting for one that never comes costs next to nothing.
+// awaiting is the policy of looking for a stream, in real time. Waiting for one that never comes
+// costs next to nothing.
 var awaiting = retry.Policy{First: time.Second, Most: time.Minute}
 
-// AwaitStream waits until a table has a stream other than the one of the ARN last, which may be empty: a table that was named in a file may come later, and its stream
-// may be renewed. It gives the stream's ARN; "" once ctx is done. The stream may have been switched off by then: what it holds can still be read.
-// Where the database says when tables change, nothing is asked meanwhile. missing is told once, and of the error if it was one, when it has to wait.
+// AwaitStream waits until a table has a stream other than last, which may be empty, and returns its
+// ARN, or "" once ctx is done. The table may not exist yet. The stream may be disabled by then: its
+// records can still be read.
+//
+// If the registry announces changes of tables, AwaitStream makes no calls while it waits. Before
+// its first wait it calls missing once, with the error if there was one.
 func AwaitStream(ctx context.Context, db *dynamodb.Client, registry Registry, table, last string, missing func(error)) string {
 	said := false
 	for pauses := awaiting.Start(); ctx.Err() == nil; {

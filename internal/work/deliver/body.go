@@ -17,13 +17,15 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// A body that fits is an attribute of its item: text as it is, so that one can read it there, and anything else as bytes. One that does not fit is compressed,
-// and when that is not enough it is cut into parts, items of their own.
+// A body that fits is an attribute of its item: readable text as a string, other bytes as binary. A
+// larger body is compressed. If that is not enough, it is split into parts, which are separate
+// items.
 const (
-	attrBody     = "body"     // the body, or nothing where it is in parts
-	attrEncoding = "encoding" // "gzip", or nothing
-	attrParts    = "parts"    // how many there are, or nothing
-	attrOfParts  = "partsOf"  // the generation of the parts: those of another are none of this item's
+	attrBody     = "body"     // the body; absent if it is in parts
+	attrEncoding = "encoding" // "gzip", or absent
+	attrParts    = "parts"    // number of parts, or absent
+	// generation of the parts: parts of another generation do not belong to this item
+	attrOfParts = "partsOf"
 
 	bodyMax   = 16 << 20  // of a parcel
 	inlineMax = 256 << 10 // of an item
@@ -32,7 +34,7 @@ const (
 	gzipped   = "gzip"
 )
 
-// packBody puts a body into an item, or gives the parts that it must have.
+// packBody puts a body into an item, or returns the parts that the body needs.
 func packBody(item map[string]types.AttributeValue, body []byte) (parts [][]byte) {
 	if len(body) <= inlineMax {
 		if utf8.Valid(body) {
@@ -43,8 +45,8 @@ func packBody(item map[string]types.AttributeValue, body []byte) (parts [][]byte
 		return nil
 	}
 	var packed bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // a level that there is
-	_, _ = w.Write(body)                                 // a buffer takes all
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // the level is valid
+	_, _ = w.Write(body)                                 // a buffer does not fail
 	_ = w.Close()
 	item[attrEncoding] = attr.S(gzipped)
 	if packed.Len() <= inlineMax {
@@ -60,7 +62,7 @@ func packBody(item map[string]types.AttributeValue, body []byte) (parts [][]byte
 	return parts
 }
 
-// unpackBody is the reverse, for what was stored with or without encoding.
+// unpackBody reverses packBody for a body without parts.
 func unpackBody(stored []byte, encoding string) ([]byte, error) {
 	switch encoding {
 	case "":
@@ -79,16 +81,17 @@ func unpackBody(stored []byte, encoding string) ([]byte, error) {
 	return nil, fmt.Errorf("its encoding is %q", encoding)
 }
 
-// Parts of bodies have keys of their own.
+// partKey returns the key of part n of a body.
 type partKey func(id string, n int) map[string]types.AttributeValue
 
-// kept is a body that lies in parts in the table of parked parcels.
+// kept identifies the stored parts of a body in the table of parked parcels.
 type kept struct {
-	parts      int // 0: it is not there
+	parts      int // 0: the body has no parts
 	generation string
 }
 
-// generationOf follows from the parts themselves: whoever writes the same ones again, writes over them.
+// generationOf returns a hash of the parts. Equal parts have equal keys, so that writing them again
+// overwrites them.
 func generationOf(parts [][]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -97,26 +100,27 @@ func generationOf(parts [][]byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// mark has an item name the body's parts.
+// mark adds the number and generation of the parts to an item.
 func (k kept) mark(item map[string]types.AttributeValue) {
 	item[attrParts], item[attrEncoding] = attr.Int(k.parts), attr.S(gzipped)
 	item[attrOfParts] = attr.S(k.generation)
 }
 
-// key is that of a part.
+// key returns the key of a part.
 func (k kept) key(id string, n int) map[string]types.AttributeValue {
-	if k.generation == "" { // an earlier program has written it
+	if k.generation == "" { // written by an earlier version
 		return retryKey(id, fmt.Sprintf("body#%04d", n))
 	}
 	return retryKey(id, fmt.Sprintf("body#%s#%04d", k.generation, n))
 }
 
-// endedKey is that of the item that says, for a while, that the parcel has ended and the parts are deleted for that.
+// endedKey returns the key of a temporary item. It records that the parcel has ended and that its
+// parts are being deleted.
 func (k kept) endedKey(id string) map[string]types.AttributeValue {
 	return retryKey(id, partEnded+k.generation)
 }
 
-// removals delete the parts.
+// removals returns the deletions of the parts.
 func (k kept) removals(table, id string) []write {
 	all := make([]write, k.parts)
 	for i := range all {
@@ -125,14 +129,15 @@ func (k kept) removals(table, id string) []write {
 	return all
 }
 
-// retryKey is a key in the table of parked parcels.
+// retryKey returns a key in the table of parked parcels.
 func retryKey(id, part string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attrID: attr.S(id), attrPart: attr.S(part)}
 }
 
-// letterParts are the keys of the parts of one letter of a delivery: ids that no delivery has, since a slash is not allowed in one.
+// letterParts returns the keys of the parts of one dead letter. A slash is not allowed in the ID of
+// a delivery, so the keys cannot collide with a delivery's.
 func letterParts(letter string) partKey {
-	if letter != "" { // else an earlier program has written it
+	if letter != "" { // written by an earlier version otherwise
 		letter += "/"
 	}
 	return func(id string, n int) map[string]types.AttributeValue {
@@ -140,7 +145,8 @@ func letterParts(letter string) partKey {
 	}
 }
 
-// readParts reads n parts of a body, up to the first that is missing. found is how many there are before that.
+// readParts reads n parts of a body and stops at the first missing part. found is the number of
+// parts before it.
 func readParts(ctx context.Context, db *dynamodb.Client, table string, key partKey, id string, n int) (body []byte, found int, err error) {
 	for found < n {
 		out, err := db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table, Key: key(id, found), ConsistentRead: aws.Bool(true)})

@@ -14,32 +14,36 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// DeadLettersTable is the table of dead letters. What a parcel's dead letter is about is in attributes that one can filter by; the parcel itself is there to be redriven.
+// DeadLettersTable is the table of dead letters. Filters use its attributes; the parcel is stored
+// for redriving.
 const DeadLettersTable = "mayfly.deadletters"
 
 const (
-	attrWhen    = "when"       // it became one, epoch seconds
-	attrGone    = "gone"       // when it is forgotten: the TTL attribute
+	attrWhen    = "when"       // instant at which the parcel became a dead letter, in epoch seconds
+	attrGone    = "gone"       // instant at which the dead letter is deleted: the TTL attribute
 	attrTarget  = "target"     // ARN
 	attrSource  = "source"     // ARN
 	attrGroup   = "group"      // schedule group or trigger
 	attrCode    = "code"       // of the last error
 	attrMessage = "message"    // of the last error
-	attrTries   = "attempts"   // how many were made
-	attrDetails = "attributes" // the message attributes that its target gets
-	attrLetter  = "letter"     // which of a delivery's letters it is: random. It is in the keys of its parts
-	attrOf      = "dispatcher" // Options.Name of the couriers that have a target for it; absent: the endpoint's own
+	attrTries   = "attempts"   // number of attempts
+	attrDetails = "attributes" // message attributes for the dead letter's target
+	// random; tells several letters of one delivery apart, and is part of the keys of its parts
+	attrLetter = "letter"
+	// Options.Name of the couriers that have the target; absent: the endpoint's own couriers
+	attrOf = "dispatcher"
 
 	// Retention is how long a dead letter is kept.
 	Retention = 14 * 24 * time.Hour
 
-	deadBodyMax = 256 << 10 // of a dead letter's delivery, with its attributes: what SQS takes
+	deadBodyMax = 256 << 10 // limit of a dead letter's body with its attributes, as in SQS
 )
 
 var deadLettersSpec = ensure.Spec{Name: DeadLettersTable, Key: attrID, TTL: attrGone}
 
-// bury makes a dead letter of a task's parcel, which has failed for good: in the table always, and at a target where the parcel names one. The parcel ends when the
-// first is durable and the second delivered or parked.
+// bury makes a dead letter of a task's parcel, which has failed for good. The letter is written to
+// the table, and delivered to the parcel's dead-letter target if it has one. The parcel ends when
+// the item is durable and that delivery is made or parked.
 func (d *Courier) bury(t *task, exhausted string) {
 	d.observe(t, Dropped, t.parcel.Last.Code)
 	if t.parcel.deadLetter {
@@ -50,7 +54,7 @@ func (d *Courier) bury(t *task, exhausted string) {
 	end := func() { d.ended(t, Ended{Last: t.parcel.Last, Exhausted: exhausted}) }
 	letter, cut := d.letter(t, exhausted)
 	item, parts, err := d.letterItem(t, &letter)
-	if err != nil { // prepare lets through only what fits
+	if err != nil { // prepare admits only parcels that fit
 		d.o.Logger.Error("a dead letter cannot be stored", "id", t.parcel.Delivery.ID, "error", err)
 		return
 	}
@@ -67,7 +71,7 @@ func (d *Courier) bury(t *task, exhausted string) {
 	}))
 }
 
-// letter is the parcel that brings a dead letter to its target, and whether its body had to be cut.
+// letter returns the parcel that delivers a dead letter, and reports whether its body was cut.
 func (d *Courier) letter(t *task, exhausted string) (letter Parcel, cut bool) {
 	of := d.delivery(t)
 	attributes := map[string]string{
@@ -85,7 +89,7 @@ func (d *Courier) letter(t *task, exhausted string) (letter Parcel, cut bool) {
 	size := len("IS_PAYLOAD_TRUNCATEDtrueString")
 	for name, value := range attributes {
 		if value == "" {
-			delete(attributes, name) // an SQS attribute is not empty
+			delete(attributes, name) // SQS refuses empty attributes
 			continue
 		}
 		size += len(name) + len(value) + len("String")
@@ -107,13 +111,13 @@ func (d *Courier) letter(t *task, exhausted string) (letter Parcel, cut bool) {
 	}, cut
 }
 
-// letterID is the id of the delivery of a dead letter. An id has up to 128 characters.
+// letterID returns the ID of a dead letter's delivery, of at most 128 characters.
 func letterID(id string) string {
 	const suffix = ".dead"
 	return id[:min(len(id), idMax-len(suffix))] + suffix
 }
 
-// letterItem is a dead letter in the table, and the parts of its body.
+// letterItem returns a dead letter's item and the writes of its body's parts.
 func (d *Courier) letterItem(t *task, letter *Parcel) (item map[string]types.AttributeValue, parts []write, err error) {
 	parcel := t.parcel
 	text, err := encodeParcel(&parcel)
@@ -122,7 +126,7 @@ func (d *Courier) letterItem(t *task, letter *Parcel) (item map[string]types.Att
 	}
 	now := d.o.Now()
 	details := maps.Clone(letter.Delivery.Attributes)
-	delete(details, "IS_PAYLOAD_TRUNCATED") // here it is not
+	delete(details, "IS_PAYLOAD_TRUNCATED") // the item has the whole body
 	gone, which := attr.Seconds(now.Add(Retention)), rand.Text()
 	item = map[string]types.AttributeValue{
 		attrID:      attr.S(parcel.Delivery.ID),

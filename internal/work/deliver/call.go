@@ -8,14 +8,17 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Triggers keep the order of what they hand over, and try again in its place what fails. For that a lane is a gate and no queue: Call and Invoke wait for their turn, within
-// the lane's concurrency, rate and timeout, and what comes of a failure is the caller's business. Nothing is parked, and nobody is told of an end.
+// Triggers need ordered deliveries and repeat failed ones themselves. For them a lane is a gate
+// without a queue: Call and Invoke wait for their turn within the lane's concurrency and rate, and
+// return failures to the caller. Nothing is parked, and no origin learns of an end.
 
-// ErrHeldBack says that a parcel was not handed over, because one before it had failed.
+// ErrHeldBack is the result of a parcel that was not handed over because one before it failed.
 var ErrHeldBack = errors.New("held back, as an earlier delivery failed")
 
-// Call hands parcels to the target of the first, which has to be that of all: in their order, with as few calls as its limit allows, one after another. It gives a result
-// for each. Parcels behind a call in which one has failed are not handed over, and their result is ErrHeldBack.
+// Call delivers parcels in their order to the target of the first; all must have the same target.
+// It makes as few calls as the batch limit allows, one after another, and returns a result for each
+// parcel. After a call with a failure it makes no further call: the remaining parcels fail with
+// ErrHeldBack.
 func (d *Courier) Call(ctx context.Context, parcels ...Parcel) []error {
 	results := make([]error, len(parcels))
 	for i := range parcels {
@@ -38,7 +41,7 @@ func (d *Courier) Call(ctx context.Context, parcels ...Parcel) []error {
 	return results
 }
 
-// Invoke hands one parcel to its target, and gives the answer of one that answers: see target.Invoker.
+// Invoke delivers one parcel and returns the target's answer, if the target is a target.Invoker.
 func (d *Courier) Invoke(ctx context.Context, parcel Parcel) (answer []byte, err error) {
 	parcel = d.prepare(parcel)
 	lane, err := d.lane(parcel.Delivery.TargetARN)
@@ -59,7 +62,7 @@ func (d *Courier) Invoke(ctx context.Context, parcel Parcel) (answer []byte, err
 		})
 		select {
 		case answer = <-got:
-		default: // it has panicked or takes too long
+		default: // the call panicked or timed out
 		}
 		return results
 	})
@@ -69,8 +72,9 @@ func (d *Courier) Invoke(ctx context.Context, parcel Parcel) (answer []byte, err
 	return answer, results[0]
 }
 
-// Bury makes a dead letter of a parcel whose attempts the caller has made: in the table, and at the parcel's DeadLetter where it names one. done is called when it
-// is durable. exhausted is ExhaustedAttempts or ExhaustedAge, or empty for a failure that no attempt could mend.
+// Bury makes a dead letter of a parcel whose attempts the caller has made: in the table, and at the
+// parcel's DeadLetter if it has one. It calls done when the letter is durable. exhausted is
+// ExhaustedAttempts, ExhaustedAge, or empty for a permanent failure.
 func (d *Courier) Bury(ctx context.Context, parcel Parcel, exhausted string, done func()) {
 	select {
 	case <-d.ready:
@@ -83,24 +87,25 @@ func (d *Courier) Bury(ctx context.Context, parcel Parcel, exhausted string, don
 	}
 }
 
-// laneOrNone is the parcel's lane, or, where its ARN has none, what stands for it in metrics.
+// laneOrNone returns the parcel's lane, or a substitute for metrics if its ARN has none.
 func (d *Courier) laneOrNone(parcel Parcel) *lane {
 	if l, err := d.lane(parcel.Delivery.TargetARN); err == nil {
-		l.letGo() // no more is asked of it than its name
+		l.letGo() // only its name is used
 		return l
 	}
 	return unresolved(d, parcel)
 }
 
-// wait waits for a turn, and makes a call then. When ctx is done before its turn comes, no call is made; one that has begun is waited for, so that whoever has stopped
-// waiting knows that nothing happens behind its back.
+// wait waits for a turn and then makes a call. If ctx is done first, it makes no call. It always
+// waits for a call that has begun, so that nothing happens after wait has returned.
 func (l *lane) wait(ctx context.Context, parcels []Parcel, call func([]target.Delivery) []error) []error {
 	select {
 	case <-l.ready:
 	case <-ctx.Done():
 		return fill(make([]error, len(parcels)), ctx.Err())
 	}
-	var settled atomic.Bool // by the call, which begins, or by the one who waits, who does not any more
+	// set by whichever is first: the call that starts, or the waiter that gives up
+	var settled atomic.Bool
 	answered := make(chan []error, 1)
 	turn := func() {
 		if settled.CompareAndSwap(false, true) {
@@ -123,7 +128,7 @@ func (l *lane) wait(ctx context.Context, parcels []Parcel, call func([]target.De
 	return <-answered
 }
 
-// observed makes a call and tells what comes of it.
+// observed makes a call and reports its results as events.
 func (l *lane) observed(parcels []Parcel, call func([]target.Delivery) []error) []error {
 	deliveries := make([]target.Delivery, len(parcels))
 	for i, parcel := range parcels {

@@ -19,63 +19,74 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// Start says where a consumer begins that has no checkpoint.
+// Start is where a consumer without checkpoints begins.
 type Start int
 
 const (
-	TrimHorizon Start = iota // at the oldest record that the stream still has
-	Latest                   // behind the records that there are when it first runs; noted at once, so that a restart misses nothing
+	TrimHorizon Start = iota // at the oldest record in the stream
+	// after the records that exist at its first run. The position is stored at once, so a restart
+	// misses nothing
+	Latest
 )
 
 // Consumer reads the records of one stream and hands them over, shard by shard. Its fields are set before Run.
 type Consumer struct {
-	Name      string                  // key of its leases and checkpoints, such as "schedules.default", "retries" or "trigger.<uuid>": up to 1 KB
-	Table     string                  // whose stream is read, and the next one when the stream is switched off and on; or
-	StreamARN string                  // the stream that is read
+	Name string // key of its leases and checkpoints, such as "schedules.default", "retries" or "trigger.<uuid>": up to 1 KB
+	// table whose current stream is read; after a change of streams, the new one
+	Table     string
+	StreamARN string                  // alternative to Table: the one stream to read
 	Start     Start                   // where there is no checkpoint
-	DB        *dynamodb.Client        // for leases and checkpoints
-	Streams   *dynamodbstreams.Client // for the records
+	DB        *dynamodb.Client        // has the leases and checkpoints
+	Streams   *dynamodbstreams.Client // has the records
 	Now       func() time.Time        // the database's clock
 	Leases    lease.Options           // how shards are shared with other workers
 	Registry  Registry                // the embedded database's
-	Window    int                     // records read ahead of the first that is not done, per shard. Default: 10,000. Range: 1 to 1,000,000
-	Logger    *slog.Logger            // Default: nothing is logged
+	// records read ahead of the first record that is not done, for each shard. Default: 10,000.
+	// Range: 1 to 1,000,000
+	Window int
+	Logger *slog.Logger // Default: nothing is logged
 
-	// Handle gets the records of a shard in their order, a page at a time; calls for different shards may overlap. It calls Done of each record once, then or
-	// later. To block is how it holds reading up. After an error the shard is read again from its checkpoint, after a pause.
+	// Handle receives the records of a shard in order, a page at a time. Calls for different shards
+	// may overlap. It must call each record's Done once, immediately or later; it may block to slow
+	// reading down. After an error the shard is read again from its checkpoint, after a pause.
 	Handle func(ctx context.Context, shard string, records []Record) error
 
-	// Settle waits, when Run ends, until nothing more will come of the records of a shard that were handed over, or ctx is done: the last checkpoint is saved behind it, so
-	// that what still ends is not repeated. It has a bound of its own. Default: 250 ms are waited.
+	// Settle waits, when Run ends, until no more records of a shard can become done, or until ctx
+	// is done. The last checkpoint is saved afterwards. Settle must have a limit of its own.
+	// Default: a wait of 250 ms.
 	Settle func(ctx context.Context, shard string)
 
-	// Restore is asked when the table has no stream to read any more, because somebody has switched it off or has deleted the table, and all records are done. It makes what
-	// is missing again, with a warning, and says whether there is to be a stream; after an error it is asked again. Default: there is to be none, and Run ends.
+	// Restore is called when all records are done and the table has no further stream, because the
+	// stream was disabled or the table deleted. It recreates the missing parts with a warning, and
+	// reports whether there is a stream to read. It is called again after an error. Default: Run
+	// ends.
 	Restore func(ctx context.Context) (again bool, err error)
 
-	// Renewed is told of the ARN of a table's stream before the first record of it is read, where this consumer has read another one before, in whatever process: what happened
-	// between the two is in neither. After an error it is told again.
+	// Renewed is called with a new stream's ARN before its first record is read, if this consumer
+	// has read another stream before, in any process. Changes between the two streams are in
+	// neither. It is called again after an error.
 	Renewed func(ctx context.Context, streamARN string) error
 
-	// Lost is told when records were trimmed before this consumer could read them, or may have been: a place in a shard is no longer there, or all of a shard that was not read to
-	// its end. With "" for the shard it is told that a consumer which starts at Latest has begun there anew while it ran, as somebody has deleted the note of where it began: what
-	// was written just before may be missing. Default: nobody is told.
+	// Lost is called when records were, or may have been, trimmed before this consumer read them.
+	// shard is "" if the stored start of a consumer with Start Latest was deleted while it ran:
+	// changes just before may be missing. Default: nothing is called.
 	Lost func(shard string)
 
 	mu struct {
 		sync.Mutex
-		progress Progress // while a stream is read
+		progress Progress // set while a stream is read
 	}
 }
 
 const (
 	windowDefault = 10_000
 	windowMax     = 1_000_000
-	windowBytes   = 64 << 20 // of the records read ahead, as their SizeBytes say: no more are read then
+	windowBytes   = 64 << 20 // limit of the records read ahead, by their SizeBytes
 )
 
-// Run reads until ctx is done or the stream is gone for good and all its records are done, and returns nil then. An endpoint that fails is asked again. Before it
-// returns, it saves its last checkpoints and releases its leases.
+// Run reads until ctx is done, or until the stream is gone for good and its records are done. Then
+// it returns nil. It retries calls that fail. Before it returns, it saves its last checkpoints and
+// releases its leases.
 func (c *Consumer) Run(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("consumer %q: %w", c.Name, err)
@@ -108,10 +119,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return nil
 }
 
-// rowStream is the row that keeps the ARN of the stream that was read last.
+// rowStream is the row with the ARN of the stream that was read last.
 const rowStream = "stream"
 
-// renewed tells Renewed of a stream, where it is to be told. It is false once ctx is done.
+// renewed calls Renewed if the stream is not the one of the last run. It returns false once ctx is
+// done.
 func (c *Consumer) renewed(ctx context.Context, arn string) bool {
 	if c.Renewed == nil || c.Table == "" {
 		return true
@@ -123,7 +135,7 @@ func (c *Consumer) renewed(ctx context.Context, arn string) bool {
 		if err != nil || row.Checkpoint == arn {
 			return err
 		}
-		if len(rows) > 0 { // else nothing was read before
+		if len(rows) > 0 { // no rows: this is the first stream
 			if err := c.Renewed(ctx, arn); err != nil {
 				return err
 			}
@@ -137,7 +149,7 @@ func (c *Consumer) renewed(ctx context.Context, arn string) bool {
 	})
 }
 
-// restored makes a stream that is gone again, where there is to be one.
+// restored calls Restore, and reports whether there is a stream to read.
 func (c *Consumer) restored(ctx context.Context) (again bool) {
 	if c.Restore == nil || c.Table == "" {
 		return false
@@ -149,7 +161,7 @@ func (c *Consumer) restored(ctx context.Context) (again bool) {
 	return again && err == nil
 }
 
-// Restorer gives a Restore for one of mayfly's own tables.
+// Restorer returns a Restore function for one of mayfly's own tables.
 func (c *Consumer) Restorer(spec ensure.Spec) func(ctx context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		_, err := Restore(ctx, c.DB, c.Logger, spec)

@@ -17,25 +17,29 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Options says what a courier works with. DB, Streams, Resolver and Now must be set.
+// Options are the parts and settings of a courier. DB, Streams, Resolver and Now must be set.
 type Options struct {
-	DB       *dynamodb.Client        // keeps parked parcels and dead letters
-	Streams  *dynamodbstreams.Client // brings parked parcels back
+	DB       *dynamodb.Client        // has parked parcels and dead letters
+	Streams  *dynamodbstreams.Client // has the records of due parcels
 	Resolver Resolver
-	Name     string           // of couriers that share their parked parcels and resolve alike: letters, digits, "-", "_" and ".". Default: the endpoint's own
+	// couriers with equal names share parked parcels and must have the same targets: letters,
+	// digits, "-", "_" and ".". Default: the endpoint's own couriers
+	Name     string
 	Now      func() time.Time // the database's clock
-	Observe  func(Event)      // is told what happens; must be quick. Default: nobody is told
-	Leases   lease.Options    // how parked parcels are shared with other workers
+	Observe  func(Event)      // receives events; must be quick. Default: none
+	Leases   lease.Options    // division of parked parcels among workers
 	Registry Registry         // the embedded database's
-	Mark     string           // attribute by which guard marks what it expires, on tables elsewhere; "": none
-	Jitter   func() float64   // from 0 to below 1; spreads the attempts. May be called from many goroutines. Default: random
-	Backoff  Backoff
-	Grace    time.Duration // real time that attempts get to end when Run does. Default: 1 s
-	Logger   *slog.Logger  // Default: nothing is logged
+	// attribute with which guard marks expired items of tables elsewhere; "": none
+	Mark string
+	// from 0 to below 1; spreads the attempts. Called from many goroutines. Default: random
+	Jitter  func() float64
+	Backoff Backoff
+	Grace   time.Duration // real time for attempts to finish when Run ends. Default: 1 s
+	Logger  *slog.Logger  // Default: nothing is logged
 }
 
-// Backoff says when a parcel is tried again: after a random part of First, doubled with each attempt, but of at most Most. A target that asks for more
-// gets it.
+// Backoff is the pause before another attempt: a random part of First, doubled with each attempt
+// and limited by Most. A target may request a longer pause.
 type Backoff struct {
 	First time.Duration // Default: 1 s
 	Most  time.Duration // Default: 15 minutes
@@ -69,10 +73,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Courier hands parcels to targets, through a lane for each.
+// Courier hands parcels to targets, through one lane for each target.
 type Courier struct {
 	o       Options
-	parked  string // the table of parked parcels
+	parked  string // table of parked parcels
 	elapsed clock.Elapsed
 	ready   chan struct{}      // closed when Run has begun
 	origins map[string]*origin // by kind; set before Run
@@ -85,14 +89,16 @@ type Courier struct {
 		closed bool
 	}
 	attempts struct {
-		ctx     context.Context // of attempts; set before ready is closed
-		stopped chan struct{}   // closed when no more attempts are to begin
-		settled chan struct{}   // closed when those that had begun have ended, and what they left is written and told, as far as the grace lasts
+		ctx     context.Context // context of attempts; set before ready is closed
+		stopped chan struct{}   // closed when no further attempts may begin
+		// closed when the begun attempts have ended and their results are durable, or the grace is
+		// over
+		settled chan struct{}
 		running sync.WaitGroup
 	}
 }
 
-// NewCourier makes a courier. It does nothing until Run.
+// NewCourier returns a courier. It does nothing until Run.
 func NewCourier(o Options) *Courier {
 	d := &Courier{o: o.withDefaults(), elapsed: clock.Stopwatch(), ready: make(chan struct{}), origins: map[string]*origin{}, retries: newRetries()}
 	d.parked = retriesOf(o.Name)
@@ -103,14 +109,15 @@ func NewCourier(o Options) *Courier {
 	return d
 }
 
-// OnEnd registers who is told of the ends of parcels of a kind, in batches, success or final failure. The parcel is done only when f has returned nil; after an error f
-// is called again with the same. After a crash f may be told of an end again. It is called before Run.
+// OnEnd registers f for the ends of a kind's parcels: successes and dead letters, in batches. A
+// parcel is done when f returns nil; after an error f is called again with the same batch. After a
+// crash f may receive an end again. Call OnEnd before Run.
 func (d *Courier) OnEnd(kind string, f func(ctx context.Context, ended []Ended) error) {
 	d.origin(kind).end = f
 }
 
-// OnAttempt registers what makes the delivery of an attempt out of a parcel of a kind: it gets the parcel as it was handed over, with the number of
-// the attempt. It is called before Run.
+// OnAttempt registers f, which makes the delivery for an attempt. It receives the parcel as it was
+// handed over, with the number of the attempt. Call OnAttempt before Run.
 func (d *Courier) OnAttempt(kind string, f func(Parcel) target.Delivery) {
 	d.origin(kind).attempt = f
 }
@@ -122,8 +129,9 @@ func (d *Courier) origin(kind string) *origin {
 	return d.origins[kind]
 }
 
-// Run hands parcels over, and brings parked ones back when they are due, until ctx is done. Attempts under way then have the grace to end; parcels that were not begun are
-// not done, so they come again from where they came. A courier runs once.
+// Run delivers parcels, parked ones when they are due, until ctx is done. Then attempts under way
+// have the grace to finish. Parcels without an attempt are not done, so their sources hand them
+// over again. A courier runs once.
 func (d *Courier) Run(ctx context.Context) error {
 	if err := d.check(); err != nil {
 		return fmt.Errorf("dispatcher: %w", err)
@@ -131,7 +139,7 @@ func (d *Courier) Run(ctx context.Context) error {
 	after := context.WithoutCancel(ctx)
 	attempts, cut := context.WithCancel(after)
 	defer cut()
-	behind, end := context.WithCancel(after) // what attempts leave to be written and told
+	behind, end := context.WithCancel(after) // context of writes and reports that follow an attempt
 	defer end()
 	d.attempts.ctx = attempts
 	var reads, work sync.WaitGroup
@@ -157,7 +165,7 @@ func (d *Courier) check() error {
 	return nil
 }
 
-// stop lets attempts under way end, for as long as the grace is, and what they leave to be written and told.
+// stop waits until attempts under way have ended and their results are durable, within the grace.
 func (d *Courier) stop(cut func()) {
 	close(d.attempts.stopped)
 	d.lanes.Lock()
@@ -175,9 +183,9 @@ func (d *Courier) stop(cut func()) {
 	}
 }
 
-// Settle returns, where Run is ending, when no parcel will be done any more that was not: attempts under way have had their grace, and what came of them is
-// durable. That takes at most twice the grace and the second in which a target that is cut off has to answer. Where Run goes on, it returns after 250 ms. It is what
-// consumers have for Settle whose records are done with their parcels.
+// Settle returns, when Run is ending, once no further parcel can become done. That takes at most
+// twice the grace plus one second for targets that are interrupted. While Run continues, Settle
+// returns after 250 ms. Consumers use it as their Settle if a record is done with its parcel.
 func (d *Courier) Settle(ctx context.Context, _ string) {
 	goesOn := make(chan struct{})
 	timer := clock.AfterFunc(settleLimit, func() { close(goesOn) })
@@ -195,9 +203,9 @@ func (d *Courier) Settle(ctx context.Context, _ string) {
 	}
 }
 
-const idleLook = time.Millisecond // while the courier ends
+const idleLook = time.Millisecond // between checks while the courier ends
 
-// idle reports whether all that attempts have left is written and told.
+// idle reports whether all results of attempts are written and reported.
 func (d *Courier) idle() bool {
 	for _, o := range d.origins {
 		if !o.idle() {
@@ -207,11 +215,12 @@ func (d *Courier) idle() bool {
 	return d.writer.idle()
 }
 
-// Deliver hands a parcel to its target's lane and returns soon: when the lane is full it waits as long as the lane is fast, and parks the parcel when it is not. done is called
-// once the parcel needs nothing more from its source: it is delivered, parked durably, or durably a dead letter. It is not called when ctx is done or the
-// courier ends before; then the source hands over the parcel again.
+// Deliver hands a parcel to its target's lane. If the lane is full, Deliver waits while the lane is
+// fast, and parks the parcel otherwise. It calls done once the parcel is delivered, durably parked,
+// or durably a dead letter. It does not call done if ctx is done or the courier ends before; the
+// source must then hand the parcel over again.
 //
-// A parcel that names what no table can keep, because it is too large, is a dead letter of what can be kept of it.
+// A parcel that is too large for the tables becomes a dead letter with as much of it as fits.
 func (d *Courier) Deliver(ctx context.Context, parcel Parcel, done func()) {
 	d.accept(ctx, &task{parcel: parcel, done: done})
 }
@@ -250,14 +259,14 @@ func (d *Courier) accept(ctx context.Context, t *task) {
 	}
 }
 
-// The codes of parcels that have not come to their target.
+// Codes of parcels that did not reach their target.
 const (
 	codeUnmapped = "ResourceNotFoundException"
 	codeTooLarge = "PayloadTooLarge"
 	codeBusy     = "TargetBusy"
 )
 
-// prepare fills in what a new parcel leaves out.
+// prepare fills in the defaults of a new parcel.
 func (d *Courier) prepare(parcel Parcel) Parcel {
 	parcel.Delivery.Attempt = max(parcel.Delivery.Attempt, 1)
 	parcel.Policy = parcel.Policy.withDefaults()
@@ -267,7 +276,7 @@ func (d *Courier) prepare(parcel Parcel) Parcel {
 	return parcel
 }
 
-// observe tells of something that happened to a task.
+// observe reports an event of a task.
 func (d *Courier) observe(t *task, what What, code string) {
 	e := Event{What: what, Group: t.parcel.Group, Target: t.lane.name, Code: code, Attempt: t.parcel.Delivery.Attempt}
 	if what == Attempted || what == Delivered {
@@ -276,7 +285,7 @@ func (d *Courier) observe(t *task, what What, code string) {
 	d.o.Observe(e)
 }
 
-// observeFailure tells of a failed attempt.
+// observeFailure reports a failed attempt.
 func (d *Courier) observeFailure(t *task, err error) {
 	e := target.AsError(err)
 	d.observe(t, Failed, e.Code)

@@ -1,12 +1,17 @@
-// Package deliver brings what comes due, and what changes, from streams to targets: at least once, with nothing lost.
+// Package deliver brings due items and changes from streams to targets: at least once, with nothing
+// lost.
 //
-// A [Consumer] reads the shards of a stream, parents before their children, and hands its records over in order. Whoever has got a record calls its Done
-// once it is finished with it, and the consumer's checkpoint passes a record when it and all before it are done.
+// A [Consumer] reads the shards of a stream, parents before their children, and hands over the
+// records in order. The handler calls Done of each record when it is finished with it. The
+// consumer's checkpoint passes a record when that record and all before it are done.
 //
-// A [Courier] hands parcels to targets. Each target has a lane, with its own concurrency, rate, queue and timeout. A parcel whose attempt fails is parked as
-// an item of the table [RetriesTable] whose deadline is the next attempt; one that has failed for good is a dead letter, an item of [DeadLettersTable].
-// A parcel is done only when it is delivered, parked durably, or durably a dead letter; so whatever its source was can be passed then, and a process that is
-// killed at any moment loses nothing. Everything may happen again after a crash, with the same ID.
+// A [Courier] hands parcels to targets. Each target has a lane, with its own concurrency, rate,
+// queue and timeout. A parcel with a failed attempt is parked: it becomes an item of the table
+// [RetriesTable] whose deadline is the next attempt. A parcel that has failed for good becomes a
+// dead letter, an item of [DeadLettersTable]. A parcel is done only when it is delivered, durably
+// parked, or durably a dead letter. Its source may pass it then, and a process that is killed at
+// any moment loses nothing. After a crash anything may happen again, with the same ID.
 //
-// There are no timers but for the timeouts of attempts and for leases: what waits for an instant is an item with a deadline.
+// Only the timeouts of attempts and leases use timers. Everything else that waits for an instant is
+// an item with a deadline.
 package deliver

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// origin is who has registered for a kind of parcels.
+// origin is the registered source of a kind of parcels.
 type origin struct {
 	attempt func(Parcel) target.Delivery
 	end     func(context.Context, []Ended) error
@@ -22,18 +22,19 @@ type origin struct {
 	}
 }
 
-// ending is a parcel that has ended, of which its origin is to be told.
+// ending is the end of a parcel that its origin does not know yet.
 type ending struct {
 	Ended
 	told func()
 }
 
-// endedMax is how many ends are told at once.
+// endedMax is the largest batch of ends.
 const endedMax = 1000
 
 func newOrigin(log *slog.Logger) *origin { return &origin{log: log, wake: make(chan struct{}, 1)} }
 
-// ended is called when a task's parcel has ended: its origin is told, and when that knows the task is finished.
+// ended reports the end of a task's parcel to its origin, and finishes the task when the origin has
+// accepted it.
 func (d *Courier) ended(t *task, e Ended) {
 	o := d.origins[t.parcel.Origin.Kind]
 	if o == nil || o.end == nil {
@@ -47,12 +48,12 @@ func (d *Courier) ended(t *task, e Ended) {
 	tell(o.wake)
 }
 
-// finish lets go of all that is kept of a task whose parcel has ended.
+// finish deletes what is stored of an ended parcel.
 func (d *Courier) finish(t *task) {
 	d.unpark(t, func() { d.settled(t) })
 }
 
-// run tells what has ended: while one batch is told, the next one gathers.
+// run reports ends in batches. The next batch gathers while one is reported.
 func (o *origin) run(ctx context.Context) {
 	for {
 		batch := o.take()
@@ -77,7 +78,7 @@ func (o *origin) run(ctx context.Context) {
 	}
 }
 
-// take takes what is to be told next.
+// take returns the next batch of ends.
 func (o *origin) take() []ending {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -88,7 +89,7 @@ func (o *origin) take() []ending {
 	return batch
 }
 
-// idle reports whether there is nothing to tell.
+// idle reports whether no ends wait.
 func (o *origin) idle() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

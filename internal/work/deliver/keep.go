@@ -11,25 +11,27 @@ import (
 
 const (
 	saveEvery = 50 * time.Millisecond // between two checkpoints of a shard
-	saveLimit = 5 * time.Second       // for one
-	lookParts = 4                     // looks at the leases in the duration of one, with each of which the worker says that it is there
-	beatParts = 2                     // where nothing has come of those looks for so large a part of it, leases are renewed one by one
+	saveLimit = 5 * time.Second       // for one write
+	// polls of the leases in the duration of a lease; each one shows that the worker is alive
+	lookParts = 4
+	// if the polls have failed for this part of the duration, each lease is renewed by itself
+	beatParts = 2
 )
 
 // keeper keeps the lease of a reading and saves its checkpoints.
 type keeper struct {
 	*reading
-	passed  string        // what the progress was told of
-	saved   string        // the checkpoint in the table
-	lost    bool          // another worker has the lease, or may have it
-	failed  int           // how often in a row the table could not be written
-	next    time.Duration // not before this is the table written again
-	tick    chan struct{} // has an element when it is time to look
-	pending clock.Timer   // will put it there; nil: nothing will
+	passed  string        // low-water mark that the progress knows
+	saved   string        // checkpoint in the table
+	lost    bool          // another worker has, or may have, the lease
+	failed  int           // consecutive failures to write
+	next    time.Duration // earliest time of the next write
+	tick    chan struct{} // has an element when the keeper is to act
+	pending clock.Timer   // timer that fills tick; nil: none
 }
 
-// keep tells the progress of what is passed, saves checkpoints as they move and renews the lease, until ctx is done; then it saves the last one. It stops the
-// reading when the shard's end is saved, or when the lease is lost.
+// keep reports progress, saves checkpoints and renews the lease until ctx is done, and then saves
+// the last checkpoint. It stops the reading when the shard's end is saved or the lease is lost.
 func (r *reading) keep(ctx context.Context) {
 	k := &keeper{reading: r, saved: r.lease.Checkpoint(), tick: make(chan struct{}, 1)}
 	defer k.disarm()
@@ -47,7 +49,7 @@ func (r *reading) keep(ctx context.Context) {
 	}
 }
 
-// tell tells the progress of the low-water mark.
+// tell reports the low-water mark to the progress.
 func (k *keeper) tell() {
 	if low := k.position().low; low != k.passed {
 		k.passed = low
@@ -55,7 +57,8 @@ func (k *keeper) tell() {
 	}
 }
 
-// due gives the checkpoint that is to be saved, and whether the lease needs a beat.
+// due returns the checkpoint to save, and reports whether to save it and whether to renew the
+// lease.
 func (k *keeper) due() (checkpoint string, save, beat bool) {
 	at := k.position()
 	checkpoint = at.low
@@ -65,7 +68,7 @@ func (k *keeper) due() (checkpoint string, save, beat bool) {
 	return checkpoint, checkpoint != "" && checkpoint != k.saved, !k.leases.Exclusive() && k.lease.Age() >= k.leases.Duration()/beatParts
 }
 
-// write saves a checkpoint, or renews the lease, when it is time to.
+// write saves a checkpoint or renews the lease if either is due.
 func (k *keeper) write(ctx context.Context) {
 	checkpoint, save, beat := k.due()
 	if k.lost || !save && !beat || k.leases.Elapsed() < k.next {
@@ -75,7 +78,8 @@ func (k *keeper) write(ctx context.Context) {
 	if !k.leases.Exclusive() {
 		limit = min(limit, k.leases.Duration()/lookParts)
 	}
-	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit) // what has begun is not left open
+	// a begun write is always completed
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	var err error
 	if save {
@@ -91,7 +95,7 @@ func (k *keeper) write(ctx context.Context) {
 		k.next = k.leases.Elapsed() + min(afterFailure.First<<min(k.failed, 8), limit)
 		k.log.Warn("writing a checkpoint or lease failed; trying again", "error", err)
 		if !k.leases.Exclusive() && k.lease.Age() >= k.leases.Duration() {
-			k.lose() // another worker may have it by now
+			k.lose() // another worker may have the lease by now
 		}
 	default:
 		k.failed = 0
@@ -102,7 +106,7 @@ func (k *keeper) write(ctx context.Context) {
 	}
 }
 
-// lose ends the reading: nothing is written any more.
+// lose ends the reading. Nothing is written afterwards.
 func (k *keeper) lose() {
 	k.lost = true
 	k.stop(lease.ErrLost)
@@ -118,7 +122,7 @@ func (k *keeper) hasSaved(checkpoint string) {
 	k.progress.Checkpoint(k.shard, checkpoint)
 }
 
-// last saves the checkpoint when the reading ends.
+// last saves the checkpoint at the end of the reading.
 func (k *keeper) last(ctx context.Context) {
 	k.tell()
 	checkpoint, save, _ := k.due()
@@ -136,7 +140,7 @@ func (k *keeper) last(ctx context.Context) {
 	}
 }
 
-// arm sees to it that the keeper looks when it is time to write. Where there is nothing to write, nothing ticks.
+// arm sets a timer for the next write. An idle keeper has no timer.
 func (k *keeper) arm() {
 	k.disarm()
 	if k.lost {

@@ -6,21 +6,24 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Parcel is a delivery and what is to be done about it until it is made or given up.
+// Parcel is a delivery with its policy and state, until it is made or given up.
 type Parcel struct {
-	Delivery   target.Delivery // with its attempt: 1 for a new parcel, which 0 means too
+	Delivery   target.Delivery // has the number of the attempt, from 1 on; 0 means 1
 	Policy     Policy
-	DeadLetter string    // ARN of a target that gets the dead letter; "": only the table does
-	Group      string    // schedule group or trigger, for metrics; parcels of one group keep their order within a lane
-	Origin     Origin    // who is told of the end
-	First      time.Time // when the parcel came up, by the database's clock: its age counts from here. Default: when it is handed over
-	Last       Failure   // of the attempt before; empty for a new parcel
-	Waits      int       // how often it was parked since the last attempt because its lane was full
+	DeadLetter string // ARN of a target for the dead letter; "": only the table has it
+	// schedule group or trigger, for metrics; a lane keeps the order of one group's parcels
+	Group  string
+	Origin Origin // learns of the end
+	// start of the parcel's age, by the database's clock. Default: when it is handed over
+	First time.Time
+	Last  Failure // failure of the previous attempt; empty for a new parcel
+	// times that it was parked since the last attempt because its lane was full
+	Waits int
 
-	deadLetter bool // it brings a dead letter: when it fails for good, that is counted and no more
+	deadLetter bool // the parcel delivers a dead letter: its permanent failure is only counted
 }
 
-// Policy says how often and how long a parcel is tried.
+// Policy limits the attempts of a parcel.
 type Policy struct {
 	MaxAttempts int           // the API's MaximumRetryAttempts + 1. Default (0): 186. Range: 1 to 186
 	MaxAge      time.Duration // the API's MaximumEventAgeInSeconds. Default (0): 24 h. Range: 60 s to 24 h
@@ -41,30 +44,31 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// Origin says where a parcel came from, also after a restart.
+// Origin identifies the source of a parcel, across restarts.
 type Origin struct {
-	Kind string // whose OnEnd and OnAttempt it is; "": nobody's
-	Data []byte // theirs; at most 2 KB
+	Kind string // selects OnEnd and OnAttempt; "": neither
+	Data []byte // for OnEnd and OnAttempt; at most 2 KB
 }
 
 const originDataMax = 2 << 10
 
-// Failure is why an attempt failed: see target.Error.
+// Failure is the reason of a failed attempt: see target.Error.
 type Failure struct {
 	Code, Message string
 }
 
-// Ended is a parcel's end.
+// Ended is the end of a parcel.
 type Ended struct {
-	Delivery  target.Delivery // with the number of its last attempt
+	Delivery  target.Delivery // has the number of the last attempt
 	Group     string
 	Origin    Origin
-	Delivered bool    // or it is a dead letter, for this reason:
-	Last      Failure // of the last attempt; empty where it was delivered
-	Exhausted string  // "MaximumRetryAttempts" or "MaximumEventAgeInSeconds" where a failure that was worth another attempt ran out of them
+	Delivered bool    // false: a dead letter
+	Last      Failure // failure of the last attempt; empty after a success
+	// "MaximumRetryAttempts" or "MaximumEventAgeInSeconds" if a limit ended the attempts
+	Exhausted string
 }
 
-// What a dead letter's EXHAUSTED_RETRY_CONDITION says.
+// Values of a dead letter's EXHAUSTED_RETRY_CONDITION.
 const (
 	ExhaustedAttempts = "MaximumRetryAttempts"
 	ExhaustedAge      = "MaximumEventAgeInSeconds"

@@ -2,22 +2,28 @@ package deliver
 
 import "time"
 
-// Registry is what the embedded database adds for consumers in its own process. The zero value adds nothing.
+// Registry connects consumers to the embedded database in their process. The zero value connects to
+// none.
 type Registry struct {
-	// Hold registers a consumer: the stream is not trimmed past its checkpoint, and `advance` of the clock waits until it has passed all durable records.
+	// Register registers a consumer. The stream is not trimmed beyond its checkpoint, and an
+	// advance of the clock waits until the consumer has passed all durable records.
 	Register func(consumer, streamARN string) Progress
 
-	// Changed gives a channel that is closed when a table is made or changed next.
+	// Changed returns a channel that is closed at the next creation or change of a table.
 	Changed func() <-chan struct{}
 }
 
-// Progress is what a registered consumer says of itself. Its methods may be called from many goroutines.
+// Progress is how a registered consumer reports its progress. Its methods may be called from many
+// goroutines.
 type Progress interface {
 	Checkpoint(shard, sequence string) // the checkpoint is durable: trimming may pass it
-	Passed(shard, sequence string)     // all records up to this one are done with: delivered, or parked
-	Taken(shard, sequence string)      // all records up to this one have been handed over: Rest speaks of them too
-	Rest(until time.Time)              // what of that it is not done with waits for this instant of the database's clock; zero: no longer
-	Close()                            // the consumer ends
+	Passed(shard, sequence string)     // all records up to this one are done: delivered or parked
+	// all records up to this one were handed over: Rest applies to them
+	Taken(shard, sequence string)
+	// the records that are not done wait for this instant of the database's clock; zero: they no
+	// longer wait
+	Rest(until time.Time)
+	Close() // the consumer ends
 }
 
 // Notify returns a registry that also calls note after each registration. Without a database in this
