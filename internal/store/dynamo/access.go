@@ -49,16 +49,16 @@ func (v Value) Map() Item { return Item(v.body()) }
 
 // Index returns the i-th element of an L, counted from zero, or nil beyond the end.
 func (v Value) Index(i int) Value {
-	rest := v.body()
-	n, at := uvarint(rest)
+	tail := v.body()
+	n, at := uvarint(tail)
 	if i < 0 || i >= n {
 		return nil
 	}
-	rest = rest[at:]
+	tail = tail[at:]
 	for ; i > 0; i-- {
-		rest = rest[valueLen(rest):]
+		tail = tail[valueLen(tail):]
 	}
-	e, _ := cutValue(rest)
+	e, _ := cutValue(tail)
 	return e
 }
 
@@ -82,12 +82,12 @@ func (v Value) eachElement(yield func(Value) bool) {
 }
 
 func (v Value) eachValue(yield func(Value) bool) {
-	rest := v.body()
-	n, at := uvarint(rest)
-	rest = rest[at:]
+	tail := v.body()
+	n, at := uvarint(tail)
+	tail = tail[at:]
 	for range n {
 		var e Value
-		e, rest = cutValue(rest)
+		e, tail = cutValue(tail)
 		if !yield(e) {
 			return
 		}
@@ -105,12 +105,12 @@ func (v Value) eachPayload(yield func([]byte) bool) {
 	if v.Kind() == KindNS {
 		take = cutNumber
 	}
-	rest := v.body()
-	n, at := uvarint(rest)
-	rest = rest[at:]
+	tail := v.body()
+	n, at := uvarint(tail)
+	tail = tail[at:]
 	for range n {
 		var e []byte
-		e, rest = take(rest)
+		e, tail = take(tail)
 		if !yield(e) {
 			return
 		}

@@ -14,24 +14,24 @@ var errTruncated = errors.New("dynamo: binary form is truncated")
 // CheckItem returns an error unless b is a canonical item, on which every method of Item and Value
 // is safe.
 func CheckItem(b []byte) error {
-	rest, err := checkAttributes(b, 1)
-	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("dynamo: %d bytes after the item", len(rest))
+	tail, err := checkAttributes(b, 1)
+	if err == nil && len(tail) > 0 {
+		err = fmt.Errorf("dynamo: %d bytes after the item", len(tail))
 	}
 	return err
 }
 
 // CheckValue is CheckItem for a value.
 func CheckValue(b []byte) error {
-	rest, err := checkValue(b, 1)
-	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("dynamo: %d bytes after the value", len(rest))
+	tail, err := checkValue(b, 1)
+	if err == nil && len(tail) > 0 {
+		err = fmt.Errorf("dynamo: %d bytes after the value", len(tail))
 	}
 	return err
 }
 
 // checkUvarint cuts a uvarint of minimal length off the head of b.
-func checkUvarint(b []byte) (v int, rest []byte, err error) {
+func checkUvarint(b []byte) (v int, tail []byte, err error) {
 	u, n := binary.Uvarint(b)
 	if n <= 0 || u > 1<<31 {
 		return 0, nil, errTruncated
@@ -43,26 +43,26 @@ func checkUvarint(b []byte) (v int, rest []byte, err error) {
 }
 
 // checkCut cuts a uvarint and as many bytes off the head of b.
-func checkCut(b []byte) (head, rest []byte, err error) {
-	n, rest, err := checkUvarint(b)
+func checkCut(b []byte) (head, tail []byte, err error) {
+	n, tail, err := checkUvarint(b)
 	if err != nil {
 		return nil, nil, err
 	}
-	if n > len(rest) {
+	if n > len(tail) {
 		return nil, nil, errTruncated
 	}
-	return rest[:n], rest[n:], nil
+	return tail[:n], tail[n:], nil
 }
 
-func checkAttributes(b []byte, level int) (rest []byte, err error) {
-	n, rest, err := checkUvarint(b)
+func checkAttributes(b []byte, level int) (tail []byte, err error) {
+	n, tail, err := checkUvarint(b)
 	if err != nil {
 		return nil, err
 	}
 	var before []byte
 	for i := range n {
 		var name []byte
-		if name, rest, err = checkCut(rest); err != nil {
+		if name, tail, err = checkCut(tail); err != nil {
 			return nil, err
 		}
 		switch {
@@ -74,14 +74,14 @@ func checkAttributes(b []byte, level int) (rest []byte, err error) {
 			return nil, fmt.Errorf("dynamo: attribute %q does not ascend", name)
 		}
 		before = name
-		if rest, err = checkValue(rest, level); err != nil {
+		if tail, err = checkValue(tail, level); err != nil {
 			return nil, err
 		}
 	}
-	return rest, nil
+	return tail, nil
 }
 
-func checkValue(b []byte, level int) (rest []byte, err error) {
+func checkValue(b []byte, level int) (tail []byte, err error) {
 	if level > MaxDepth {
 		return nil, errors.New("dynamo: value nests too deep")
 	}
@@ -98,14 +98,14 @@ func checkValue(b []byte, level int) (rest []byte, err error) {
 		}
 		return b[1:], nil
 	case KindNumber:
-		_, rest, err = checkNumber(b)
-		return rest, err
+		_, tail, err = checkNumber(b)
+		return tail, err
 	case KindString, KindBinary:
-		head, rest, err := checkCut(b)
+		head, tail, err := checkCut(b)
 		if err == nil && kind == KindString && !utf8.Valid(head) {
 			err = errors.New("dynamo: S is not UTF-8")
 		}
-		return rest, err
+		return tail, err
 	case KindList, KindMap, KindSS, KindNS, KindBS:
 		return checkCollection(kind, b, level)
 	}
@@ -113,19 +113,19 @@ func checkValue(b []byte, level int) (rest []byte, err error) {
 }
 
 // checkNumber cuts a length byte and a number off the head of b.
-func checkNumber(b []byte) (head, rest []byte, err error) {
+func checkNumber(b []byte) (head, tail []byte, err error) {
 	if len(b) == 0 || len(b) <= int(b[0]) || b[0] == 0 {
 		return nil, nil, errTruncated
 	}
-	head, rest = b[1:1+int(b[0])], b[1+int(b[0]):]
+	head, tail = b[1:1+int(b[0])], b[1+int(b[0]):]
 	if NumberLen(head) != len(head) {
 		return nil, nil, errors.New("dynamo: malformed number")
 	}
-	return head, rest, nil
+	return head, tail, nil
 }
 
-func checkCollection(kind Kind, b []byte, level int) (rest []byte, err error) {
-	body, rest, err := checkCut(b)
+func checkCollection(kind Kind, b []byte, level int) (tail []byte, err error) {
+	body, tail, err := checkCut(b)
 	if err != nil {
 		return nil, err
 	}
@@ -140,21 +140,21 @@ func checkCollection(kind Kind, b []byte, level int) (rest []byte, err error) {
 	if err == nil && len(body) > 0 {
 		err = fmt.Errorf("dynamo: %d bytes after the elements of a %s", len(body), kind)
 	}
-	return rest, err
+	return tail, err
 }
 
-func checkList(b []byte, level int) (rest []byte, err error) {
-	n, rest, err := checkUvarint(b)
+func checkList(b []byte, level int) (tail []byte, err error) {
+	n, tail, err := checkUvarint(b)
 	for range n {
-		if rest, err = checkValue(rest, level); err != nil {
+		if tail, err = checkValue(tail, level); err != nil {
 			return nil, err
 		}
 	}
-	return rest, err
+	return tail, err
 }
 
-func checkSet(kind Kind, b []byte) (rest []byte, err error) {
-	n, rest, err := checkUvarint(b)
+func checkSet(kind Kind, b []byte) (tail []byte, err error) {
+	n, tail, err := checkUvarint(b)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func checkSet(kind Kind, b []byte) (rest []byte, err error) {
 	var before []byte
 	for i := range n {
 		var e []byte
-		if e, rest, err = take(rest); err != nil {
+		if e, tail, err = take(tail); err != nil {
 			return nil, err
 		}
 		if kind == KindSS && !utf8.Valid(e) {
@@ -179,5 +179,5 @@ func checkSet(kind Kind, b []byte) (rest []byte, err error) {
 		}
 		before = e
 	}
-	return rest, nil
+	return tail, nil
 }

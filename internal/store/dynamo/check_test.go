@@ -7,7 +7,7 @@ import (
 
 // Each form differs in one step from a well-formed one.
 func TestCheckItemRefuses(t *testing.T) {
-	for what, b := range map[string]string{
+	for about, b := range map[string]string{
 		"nothing":                      "",
 		"too few attributes":           "\x01",
 		"bytes behind":                 "\x00\x00",
@@ -43,7 +43,7 @@ func TestCheckItemRefuses(t *testing.T) {
 		"a set without a count":        "\x01\x01a\x08\x00",
 	} {
 		if CheckItem([]byte(b)) == nil {
-			t.Errorf("%s passes", what)
+			t.Errorf("%s passes", about)
 		}
 	}
 	if err := CheckItem([]byte("\x01\x01a\x04\x04\xc0\x82\x15\x02")); err != nil {

@@ -113,15 +113,15 @@ func insertionSort(list []entry, buf []byte) (duplicates bool) {
 // dropReplaced keeps only the last of several sorted entries with the same name.
 func (s *entries) dropReplaced(base int, buf []byte) {
 	list := s.list[base:]
-	kept := list[:1]
+	unique := list[:1]
 	for _, e := range list[1:] {
-		if kept[len(kept)-1].compare(&e, buf) == 0 {
-			kept[len(kept)-1] = e
+		if unique[len(unique)-1].compare(&e, buf) == 0 {
+			unique[len(unique)-1] = e
 		} else {
-			kept = append(kept, e)
+			unique = append(unique, e)
 		}
 	}
-	s.list = s.list[:base+len(kept)]
+	s.list = s.list[:base+len(unique)]
 }
 
 // arrange moves the bytes of the entries since base, which lie in buf from first to its end, into

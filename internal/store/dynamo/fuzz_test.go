@@ -122,11 +122,11 @@ func FuzzCheckItem(f *testing.F) {
 				t.Fatalf("Get(%q) is another value", name)
 			}
 			touch(v)
-			if without := it.With(string(name), nil); CheckItem(without) != nil || without.Len() != it.Len()-1 {
-				t.Fatalf("without %q: %s", name, without)
+			if removed := it.With(string(name), nil); CheckItem(removed) != nil || removed.Len() != it.Len()-1 {
+				t.Fatalf("without %q: %s", name, removed)
 			}
-			if with := it.With(string(name), v); !bytes.Equal(with, it) {
-				t.Fatalf("with %q: %s", name, with)
+			if replaced := it.With(string(name), v); !bytes.Equal(replaced, it) {
+				t.Fatalf("with %q: %s", name, replaced)
 			}
 		}
 		if it.Depth() > MaxDepth || it.Size() > 25*len(b) {

@@ -21,18 +21,18 @@ func (it Item) Get(name string) Value {
 		return nil
 	}
 	n, at := uvarint(it)
-	rest := []byte(it[at:])
+	tail := []byte(it[at:])
 	for range n {
 		var have []byte
-		have, rest = cut(rest)
+		have, tail = cut(tail)
 		if string(have) >= name {
 			if string(have) != name {
 				return nil
 			}
-			v, _ := cutValue(rest)
+			v, _ := cutValue(tail)
 			return v
 		}
-		rest = rest[valueLen(rest):]
+		tail = tail[valueLen(tail):]
 	}
 	return nil
 }
@@ -47,14 +47,14 @@ func (it Item) each(yield func([]byte, Value) bool) {
 		return
 	}
 	n, at := uvarint(it)
-	rest := []byte(it[at:])
+	tail := []byte(it[at:])
 	for range n {
 		var (
 			name []byte
 			v    Value
 		)
-		name, rest = cut(rest)
-		v, rest = cutValue(rest)
+		name, tail = cut(tail)
+		v, tail = cutValue(tail)
 		if !yield(name, v) {
 			return
 		}
@@ -92,18 +92,18 @@ func (it Item) With(name string, v Value) Item {
 	}
 	// before and after are the attributes on both sides of the changed one.
 	before, after := []byte(it[at:]), []byte(nil)
-	for rest := before; len(rest) > 0; {
-		have, behind := cut(rest)
+	for tail := before; len(tail) > 0; {
+		have, value := cut(tail)
 		if string(have) >= name {
-			before = before[:len(before)-len(rest)]
-			after = rest
+			before = before[:len(before)-len(tail)]
+			after = tail
 			if string(have) == name {
-				after = behind[valueLen(behind):]
+				after = value[valueLen(value):]
 				count--
 			}
 			break
 		}
-		rest = behind[valueLen(behind):]
+		tail = value[valueLen(value):]
 	}
 	if put {
 		count++

@@ -37,8 +37,8 @@ func TestItemIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := map[string]Value{}
 		var (
-			b    Builder
-			with Item
+			b        Builder
+			replaced Item
 		)
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {
 			name, v := genName.Draw(t, "name"), genValue(2).Draw(t, "value")
@@ -47,14 +47,14 @@ func TestItemIsAMap(t *testing.T) {
 			} else {
 				b.Set(name, v)
 			}
-			with = with.With(name, v)
+			replaced = replaced.With(name, v)
 			want[name] = v
 			if rapid.IntRange(0, 9).Draw(t, "look") == 0 {
 				b.Item()
 			}
 		}
 		built := b.Item()
-		if want := with; len(want) > 0 && !bytes.Equal(built, want) {
+		if want := replaced; len(want) > 0 && !bytes.Equal(built, want) {
 			t.Fatalf("the Builder says %s, With %s", built, want)
 		}
 		if err := CheckItem(built); err != nil {
@@ -71,13 +71,13 @@ func TestItemIsAMap(t *testing.T) {
 			names = names[1:]
 		}
 		for name := range want {
-			with = with.With(name, nil)
-			if with.Get(name) != nil {
+			replaced = replaced.With(name, nil)
+			if replaced.Get(name) != nil {
 				t.Fatalf("%q is still there", name)
 			}
 		}
-		if !bytes.Equal(with.With("absent", nil), []byte{0}) {
-			t.Fatalf("left: %s", with)
+		if !bytes.Equal(replaced.With("absent", nil), []byte{0}) {
+			t.Fatalf("left: %s", replaced)
 		}
 	})
 }
@@ -123,7 +123,7 @@ func TestAllocations(t *testing.T) {
 		tags = it.Get("tags")
 		one  = mustNumber(t, "1")
 	)
-	for what, f := range map[string]func(){
+	for about, f := range map[string]func(){
 		"AppendItem":     func() { j.Reset(body); j.AppendItem(dst) },
 		"AppendItemJSON": func() { AppendItemJSON(dst, it) },
 		"Get":            func() { sink += len(it.Get("location").Map().Get("lat")) },
@@ -151,7 +151,7 @@ func TestAllocations(t *testing.T) {
 	} {
 		f()
 		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s allocates %v times", what, n)
+			t.Errorf("%s allocates %v times", about, n)
 		}
 	}
 	_ = sink

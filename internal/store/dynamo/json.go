@@ -210,9 +210,9 @@ func (j *JSON) Skip() {
 
 // passString skips a string, and drops its unescaped form.
 func (j *JSON) passString() {
-	kept := len(j.text)
+	length := len(j.text)
 	j.str()
-	j.text = j.text[:kept]
+	j.text = j.text[:length]
 }
 
 // Raw skips the next value and returns its text.

@@ -17,16 +17,16 @@ func AppendItemJSON(dst []byte, it Item) []byte {
 	return append(dst, '}')
 }
 
-func appendMembers(dst []byte, n int, rest []byte) []byte {
+func appendMembers(dst []byte, n int, tail []byte) []byte {
 	for i := range n {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		var name []byte
-		name, rest = cut(rest)
+		name, tail = cut(tail)
 		dst = AppendQuoted(dst, name)
 		dst = append(dst, ':')
-		dst, rest = appendNextJSON(dst, rest)
+		dst, tail = appendNextJSON(dst, tail)
 	}
 	return dst
 }
@@ -38,7 +38,7 @@ func AppendValueJSON(dst []byte, v Value) []byte {
 }
 
 // appendNextJSON appends the value at the head of b, and returns the rest of b.
-func appendNextJSON(dst, b []byte) (out, rest []byte) {
+func appendNextJSON(dst, b []byte) (out, tail []byte) {
 	kind := Kind(b[0])
 	var payload []byte
 	switch kind {
@@ -50,12 +50,12 @@ func appendNextJSON(dst, b []byte) (out, rest []byte) {
 		}
 		return append(dst, `{"BOOL":false}`...), b[2:]
 	case KindNumber:
-		payload, rest = cutNumber(b[1:])
+		payload, tail = cutNumber(b[1:])
 		dst = append(dst, `{"N":"`...)
 		dst = Number(payload).AppendText(dst)
-		return append(dst, '"', '}'), rest
+		return append(dst, '"', '}'), tail
 	}
-	payload, rest = cut(b[1:])
+	payload, tail = cut(b[1:])
 	switch kind {
 	case KindString:
 		dst = append(dst, `{"S":`...)
@@ -73,13 +73,13 @@ func appendNextJSON(dst, b []byte) (out, rest []byte) {
 		dst = appendElements(dst, kind, payload)
 		dst = append(dst, ']')
 	}
-	return append(dst, '}'), rest
+	return append(dst, '}'), tail
 }
 
 // appendElements appends the elements of a list or set; body has their count and the elements.
 func appendElements(dst []byte, kind Kind, body []byte) []byte {
 	n, at := uvarint(body)
-	rest := body[at:]
+	tail := body[at:]
 	for i := range n {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -87,17 +87,17 @@ func appendElements(dst []byte, kind Kind, body []byte) []byte {
 		var e []byte
 		switch kind {
 		case KindList:
-			dst, rest = appendNextJSON(dst, rest)
+			dst, tail = appendNextJSON(dst, tail)
 		case KindNS:
-			e, rest = cutNumber(rest)
+			e, tail = cutNumber(tail)
 			dst = append(dst, '"')
 			dst = Number(e).AppendText(dst)
 			dst = append(dst, '"')
 		case KindBS:
-			e, rest = cut(rest)
+			e, tail = cut(tail)
 			dst = appendBase64(dst, e)
 		default:
-			e, rest = cut(rest)
+			e, tail = cut(tail)
 			dst = AppendQuoted(dst, e)
 		}
 	}

@@ -219,7 +219,7 @@ func checkArithmetic(t testing.TB, a, b string) {
 	checkResult(t, a+" - "+b, n, err, &difference)
 }
 
-func checkResult(t testing.TB, what string, n Number, err error, want *apd.Decimal) {
+func checkResult(t testing.TB, about string, n Number, err error, want *apd.Decimal) {
 	t.Helper()
 	var reduced apd.Decimal
 	reduced.Reduce(want)
@@ -235,12 +235,12 @@ func checkResult(t testing.TB, what string, n Number, err error, want *apd.Decim
 	switch {
 	case message != "":
 		if got, ok := err.(*Error); !ok || got.Message != message {
-			t.Fatalf("%s = %s, %v; want %q", what, n, err, message)
+			t.Fatalf("%s = %s, %v; want %q", about, n, err, message)
 		}
 	case err != nil:
-		t.Fatalf("%s: %v, want %s", what, err, want)
+		t.Fatalf("%s: %v, want %s", about, err, want)
 	case NumberLen(n) != len(n) || mustDecimal(t, n.String()).Cmp(want) != 0:
-		t.Fatalf("%s = %s, want %s", what, n, want)
+		t.Fatalf("%s = %s, want %s", about, n, want)
 	}
 }
 

@@ -33,19 +33,19 @@ func uvarintLen(v int) int {
 }
 
 // cut cuts a uvarint and as many bytes off the head of b.
-func cut(b []byte) (head, rest []byte) {
+func cut(b []byte) (head, tail []byte) {
 	n, at := uvarint(b)
 	return b[at : at+n : at+n], b[at+n:]
 }
 
 // cutNumber cuts a length byte and a number off the head of b.
-func cutNumber(b []byte) (head, rest []byte) {
+func cutNumber(b []byte) (head, tail []byte) {
 	n := int(b[0]) + 1
 	return b[1:n:n], b[n:]
 }
 
 // cutValue cuts a value off the head of b.
-func cutValue(b []byte) (v Value, rest []byte) {
+func cutValue(b []byte) (v Value, tail []byte) {
 	n := valueLen(b)
 	return Value(b[:n:n]), b[n:]
 }
