@@ -9,8 +9,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
-// newTimers returns the timers of a rule's reminders. Each version of a rule has its own and skips the
-// reminders of others: workers with different rules may share the table.
+// newTimers returns the timers of a rule's reminders. Each version of a rule has its own and skips
+// the reminders of others: workers with different rules may share the table.
 func (r *rule) newTimers() *timer.Timers {
 	return timer.New(timer.Options{
 		Name: "reminders." + r.Name + "." + r.version, Table: tableSpec, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now, Leases: r.o.Leases,
@@ -18,8 +18,8 @@ func (r *rule) newTimers() *timer.Timers {
 	})
 }
 
-// RestoreTable creates what is missing of the table of reminders, if that is the table and there are
-// rules. It returns the ARN of its stream, or "".
+// RestoreTable creates what is missing of the table of reminders, if that is the table and there
+// are rules. It returns the ARN of its stream, or "".
 func (m *Reminders) RestoreTable(ctx context.Context, table string) (streamARN string, err error) {
 	for _, r := range m.rules {
 		return r.timers.Restore(ctx, table) // the table is the same for every rule
@@ -27,8 +27,8 @@ func (m *Reminders) RestoreTable(ctx context.Context, table string) (streamARN s
 	return "", nil
 }
 
-// fire dispatches the rule's reminders that are due. A firing is done when its delivery is made, parked
-// or a dead letter.
+// fire dispatches the rule's reminders that are due. A firing is done when its delivery is made,
+// parked or a dead letter.
 func (r *rule) fire(ctx context.Context, firings []timer.Firing) error {
 	for _, f := range firings {
 		it := f.Item

@@ -24,8 +24,8 @@ import (
 // run follows the streams of the table, one after another, until ctx is done.
 func (r *rule) run(ctx context.Context) {
 	passOver := func() {
-		r.held.note()
-		r.looked.note()
+		r.registered.set()
+		r.scanned.set()
 	}
 	defer passOver()
 	for stream := ""; ; {
@@ -74,7 +74,7 @@ func (r *rule) read(ctx context.Context, stream string) {
 	again := make(chan struct{}, 1)
 	consumer := &deliver.Consumer{
 		Name: "reminder." + r.Name + "." + r.version, StreamARN: stream, Start: deliver.Latest, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now,
-		Leases: r.o.Leases, Registry: r.o.Registry.Notify(r.held.note), Logger: r.o.Logger,
+		Leases: r.o.Leases, Registry: r.o.Registry.Notify(r.registered.set), Logger: r.o.Logger,
 		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
 			return r.handle(ctx, stream, records)
 		},
@@ -92,13 +92,13 @@ func (r *rule) read(ctx context.Context, stream string) {
 		defer close(scanned)
 		for ctx.Err() == nil {
 			r.scanOnce(ctx, consumer, stream)
-			r.looked.note()
+			r.scanned.set()
 			select {
 			case <-again:
 			case <-ctx.Done():
 			}
 		}
-		r.looked.note()
+		r.scanned.set()
 	}()
 	if err := consumer.Run(ctx); err != nil {
 		r.log.Error("the rule has stopped", "error", err)
@@ -150,9 +150,9 @@ func readChange(r *streamtypes.Record, stream string) (c change, err error) {
 }
 
 // due returns the instant of an item's reminder; ok is false if the item names no instant.
-func (r *rule) due(of item) (due time.Time, ok bool) {
-	v := r.path.Of(of)
-	if of == nil || v == nil {
+func (r *rule) due(it item) (due time.Time, ok bool) {
+	v := r.path.Of(it)
+	if it == nil || v == nil {
 		return due, false
 	}
 	at, ok := instant(v)
@@ -211,7 +211,7 @@ func (r *rule) skip(ctx context.Context, c change, due time.Time) (bool, error) 
 	case err != nil:
 		return false, err
 	default:
-		if is, named := r.due(out.Item); named && is.Equal(due) {
+		if now, named := r.due(out.Item); named && now.Equal(due) {
 			return false, nil
 		}
 	}
@@ -254,8 +254,8 @@ func (r *rule) settle(ctx context.Context, hand func(done func())) error {
 }
 
 // remind writes the reminder of an item.
-func (r *rule) remind(ctx context.Context, key, of item, due time.Time, order string) error {
-	input := r.fill(key, of, due)
+func (r *rule) remind(ctx context.Context, key, it item, due time.Time, order string) error {
+	input := r.fill(key, it, due)
 	if len(input) > inputMax {
 		return r.refuse(ctx, key, due, len(input))
 	}
@@ -287,7 +287,10 @@ func (r *rule) delivery(key string, due time.Time, input []byte) target.Delivery
 	return d
 }
 
+// again is the policy of calls to a failing endpoint.
+var again = retry.Policy{First: 50 * time.Millisecond, Most: 10 * time.Second}
+
 // persist calls do until it succeeds or ctx is done.
-func (r *rule) persist(ctx context.Context, what string, do func() error) {
-	_ = retry.Until(ctx, r.log, afterFailure, what, do) // it ends only with ctx
+func (r *rule) persist(ctx context.Context, action string, do func() error) {
+	_ = retry.Until(ctx, r.log, again, action, do) // an error is that of ctx
 }

@@ -36,10 +36,10 @@ func readInput(s string) (*template.Template, error) {
 }
 
 // fill returns the target's input for an item.
-func (r *rule) fill(key, of item, due time.Time) []byte {
+func (r *rule) fill(key, it item, due time.Time) []byte {
 	stamp := func(t time.Time) types.AttributeValue { return attr.S(t.UTC().Format("2006-01-02T15:04:05.000Z")) }
-	return r.input.Fill(of, item{
+	return r.input.Fill(it, item{
 		knownID: attr.S(r.id(keyText(key), due)), knownRule: attr.S(r.Name), knownTable: attr.S(r.Table), knownTime: stamp(due), knownAt: stamp(due.Add(-r.Offset)),
-		knownKey: attr.M(key), knownItem: attr.M(of),
+		knownKey: attr.M(key), knownItem: attr.M(it),
 	})
 }

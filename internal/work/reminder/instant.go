@@ -48,8 +48,8 @@ func epoch(s string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	r.Mul(r, big.NewRat(1000, 1))
-	ms, rest := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
-	if rest.Sign() > 0 {
+	ms, remainder := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
+	if remainder.Sign() > 0 {
 		ms.Add(ms, big.NewInt(1))
 	}
 	return time.UnixMilli(ms.Int64()).UTC(), true

@@ -50,7 +50,7 @@ const (
 )
 
 // kept is the time for which a mark of a fired or cancelled reminder exists.
-const kept = 7 * 24 * time.Hour
+const markLife = 7 * 24 * time.Hour
 
 var tableSpec = ensure.Spec{Name: TableName, Key: attrName, TTL: attrDue, Stream: true, Shards: 1}
 
@@ -109,7 +109,7 @@ func (r *rule) put(ctx context.Context, n reminder) (bool, error) {
 	}
 	// zero for a cancelled reminder, so it differs from every fired one
 	it[attrAt] = attr.Millis(n.due)
-	it[attrDue] = attr.Seconds(now.Add(kept))
+	it[attrDue] = attr.Seconds(now.Add(markLife))
 	if n.kind == kindReminder {
 		it[attrDue] = attr.Seconds(later(n.due, now))
 		it[attrInput] = attr.S(string(n.input))
@@ -137,16 +137,16 @@ func (r *rule) get(ctx context.Context, name types.AttributeValue) (item, error)
 // since the record of the first is not done before its delivery.
 func (r *rule) fired(ctx context.Context, old item) (first bool, err error) {
 	it := item{attrName: old[attrName], attrKind: attr.S(kindFired), attrOrder: old[attrOrder], attrRule: old[attrRule], attrVersion: old[attrVersion], attrKey: old[attrKey]}
-	it[attrDue], it[attrAt] = attr.Seconds(r.o.Now().Add(kept)), old[attrAt]
+	it[attrDue], it[attrAt] = attr.Seconds(r.o.Now().Add(markLife)), old[attrAt]
 	written, err := r.putItem(ctx, it, "attribute_not_exists(#name) OR #order <= :order AND NOT (#order < :order AND #kind = :fired AND #at = :at)")
 	if written || err != nil {
 		return written, err
 	}
-	is, err := r.get(ctx, old[attrName])
+	stored, err := r.get(ctx, old[attrName])
 	if err != nil {
 		return false, err
 	}
-	return attr.String(is[attrKind]) != kindFired || !dueOf(is).Equal(dueOf(old)) || attr.String(is[attrOrder]) == attr.String(old[attrOrder]), nil
+	return attr.String(stored[attrKind]) != kindFired || !dueOf(stored).Equal(dueOf(old)) || attr.String(stored[attrOrder]) == attr.String(old[attrOrder]), nil
 }
 
 func (r *rule) putItem(ctx context.Context, it item, condition string) (bool, error) {

@@ -219,9 +219,9 @@ func (w *world) quiet(table string) {
 	})
 }
 
-func (w *world) advance(by time.Duration) {
+func (w *world) advance(span time.Duration) {
 	w.t.Helper()
-	_, err := w.Clock().Advance(context.Background(), by)
+	_, err := w.Clock().Advance(context.Background(), span)
 	must(w.t, err)
 }
 
@@ -233,14 +233,14 @@ func must(t testing.TB, err error) {
 }
 
 // await waits until a condition holds, and logs the results of shows if it does not.
-func await(t testing.TB, what string, holds func() bool, shows ...func() any) {
+func await(t testing.TB, condition string, holds func() bool, shows ...func() any) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
 			for _, show := range shows {
 				t.Log(show())
 			}
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("waited without success until %s", condition)
 		}
 	}
 }

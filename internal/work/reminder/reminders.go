@@ -15,7 +15,6 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
-	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/template"
 	"github.com/mayflydb/mayfly/internal/work/timer"
 )
@@ -68,8 +67,8 @@ func (m *Reminders) Run(ctx context.Context) error {
 	}
 	for _, r := range m.rules {
 		<-r.timers.Ready()
-		r.held.wait(ctx)
-		r.looked.wait(ctx)
+		r.registered.wait(ctx)
+		r.scanned.wait(ctx)
 	}
 	if ctx.Err() == nil {
 		close(m.ready)
@@ -88,37 +87,34 @@ func (m *Reminders) Run(ctx context.Context) error {
 // every table that exists. It is closed once.
 func (m *Reminders) Ready() <-chan struct{} { return m.ready }
 
-// held is an event that happens once.
-type held struct {
-	once sync.Once
-	is   chan struct{}
+// event happens once.
+type event struct {
+	once     sync.Once
+	happened chan struct{}
 }
 
-func newHeld() *held { return &held{is: make(chan struct{})} }
+func newEvent() *event { return &event{happened: make(chan struct{})} }
 
-func (h *held) note() { h.once.Do(func() { close(h.is) }) }
+func (e *event) set() { e.once.Do(func() { close(e.happened) }) }
 
-func (h *held) wait(ctx context.Context) {
+func (e *event) wait(ctx context.Context) {
 	select {
-	case <-h.is:
+	case <-e.happened:
 	case <-ctx.Done():
 	}
 }
-
-// afterFailure is how soon an endpoint that failed is asked again.
-var afterFailure = retry.Policy{First: 50 * time.Millisecond, Most: 10 * time.Second}
 
 // rule is a running rule.
 type rule struct {
 	Spec
 	*Reminders
-	held    *held         // the database knows the consumer of the table's stream, or need not
-	timers  *timer.Timers // of the reminders
-	looked  *held         // the scan is complete, or there is no table
-	version string        // a hash of all that decides about the reminders of its items
-	path    template.Path // to the attribute
-	input   *template.Template
-	log     *slog.Logger
+	registered *event        // the database knows the consumer of the table's stream, or need not
+	timers     *timer.Timers // of the reminders
+	scanned    *event        // the scan is complete, or there is no table
+	version    string        // a hash of all that decides about the reminders of its items
+	path       template.Path // to the attribute
+	input      *template.Template
+	log        *slog.Logger
 }
 
 func newRule(m *Reminders, s Spec) *rule {
@@ -133,7 +129,7 @@ func newRule(m *Reminders, s Spec) *rule {
 		panic("reminder: a rule does not marshal: " + err.Error())
 	}
 	r := &rule{
-		Spec: s, Reminders: m, held: newHeld(), looked: newHeld(), version: hash(string(version))[:8], path: p, input: t, log: m.o.Logger.With("reminder", s.Name),
+		Spec: s, Reminders: m, registered: newEvent(), scanned: newEvent(), version: hash(string(version))[:8], path: p, input: t, log: m.o.Logger.With("reminder", s.Name),
 	}
 	r.timers = r.newTimers()
 	return r

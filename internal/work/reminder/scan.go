@@ -2,6 +2,7 @@ package reminder
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -46,6 +47,9 @@ func (r *rule) scanAgain(ctx context.Context, stream string) {
 	})
 }
 
+// begunEvery is the pause between looks for the start of a consumer.
+const begunEvery = 5 * time.Millisecond
+
 // begun waits until the consumer has saved its start. The stream has all later writes, so the scan
 // needs to find the earlier ones only.
 func begun(ctx context.Context, consumer *deliver.Consumer) error {
@@ -54,7 +58,7 @@ func begun(ctx context.Context, consumer *deliver.Consumer) error {
 		if begun || err != nil {
 			return err
 		}
-		clock.Pause(afterFailure.First/10, ctx.Done())
+		clock.Pause(begunEvery, ctx.Done())
 	}
 	return ctx.Err()
 }

@@ -17,11 +17,11 @@ func parseARN(text string) (arn, bool) {
 
 // universalOf returns the service and the operation in the ARN of a universal target.
 func universalOf(a arn) (service, operation string, ok bool) {
-	rest, ok := strings.CutPrefix(a.resource, "aws-sdk:")
+	suffix, ok := strings.CutPrefix(a.resource, "aws-sdk:")
 	if !ok || a.region != "" || a.account != "" {
 		return "", "", false
 	}
-	service, operation, ok = strings.Cut(rest, ":")
+	service, operation, ok = strings.Cut(suffix, ":")
 	word := func(s string) bool {
 		for i := 0; i < len(s); i++ {
 			if !alphanumeric(s[i]) {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Schedules created a second, by 16 at a time, durably.
+// BenchmarkCreate measures durable creations per second, 16 at a time.
 func BenchmarkCreate(b *testing.B) {
 	w := newWorld(b, b.TempDir(), nil)
 	var n atomic.Int64
-	b.SetParallelism(8) // of two processors
+	b.SetParallelism(8) // on each of two processors
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -24,9 +24,10 @@ func BenchmarkCreate(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "schedules/s")
 }
 
-// Firings a second of schedules that are all due in one instant, durably: b.N once-only ones, and b.N that are armed again.
+// BenchmarkDrain measures durable firings per second of schedules that are due at one instant: b.N
+// one-time schedules, and b.N recurring ones.
 func BenchmarkDrain(b *testing.B) {
-	for _, kind := range []struct{ name, expression, rest string }{
+	for _, kind := range []struct{ name, expression, more string }{
 		{"once", "at(2030-01-01T01:00:00)", ""},
 		{"deleted", "at(2030-01-01T01:00:00)", `"ActionAfterCompletion":"DELETE"`},
 		{"armed again", "cron(0 1 * * ? *)", ""},
@@ -37,11 +38,11 @@ func BenchmarkDrain(b *testing.B) {
 			b.SetParallelism(8)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					var rest []string
-					if kind.rest != "" {
-						rest = append(rest, kind.rest)
+					var more []string
+					if kind.more != "" {
+						more = append(more, kind.more)
 					}
-					w.create(fmt.Sprintf("s%d", n.Add(1)), kind.expression, rest...)
+					w.create(fmt.Sprintf("s%d", n.Add(1)), kind.expression, more...)
 				}
 			})
 			b.ResetTimer()

@@ -16,10 +16,10 @@ const (
 )
 
 // parseCatchUp parses the value of a header or a tag; what names it in the error.
-func parseCatchUp(what, text string) (CatchUp, error) {
+func parseCatchUp(source, text string) (CatchUp, error) {
 	switch c := CatchUp(text); c {
 	case CatchUpGroup, CatchUpLast, CatchUpAll, CatchUpSkip:
 		return c, nil
 	}
-	return "", invalid(what + " is all, last or skip.")
+	return "", invalid(source + " is all, last or skip.")
 }

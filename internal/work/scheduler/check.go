@@ -32,10 +32,10 @@ func compiled(text string) *pattern {
 
 // made returns a pattern of characters of a class, without the cost of a regular expression. empty
 // accepts the empty string too.
-func made(text string, of func(c byte) bool, empty bool) *pattern {
+func made(text string, class func(c byte) bool, empty bool) *pattern {
 	return &pattern{text, func(s string) bool {
 		for i := 0; i < len(s); i++ {
-			if !of(s[i]) {
+			if !class(s[i]) {
 				return false
 			}
 		}

@@ -85,8 +85,8 @@ func (s *shape) pipeline(path string, list []PipelineParameter) {
 // isOwn reports whether an ARN is not AWS's but one of a mapping, such as arn:mayfly:exec:::backup.
 // The rules of AWS's services do not apply to it.
 func isOwn(text string) bool {
-	rest, own := strings.CutPrefix(text, "arn:mayfly:")
-	return own && rest != ""
+	suffix, own := strings.CutPrefix(text, "arn:mayfly:")
+	return own && suffix != ""
 }
 
 // checkTarget checks the members of a target against each other. universal reports whether the

@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// targetJSON is a target with an ARN and other members.
+// targetJSON returns a target as JSON.
 func targetJSON(arn string, members ...string) string {
 	all := append([]string{`"Arn":"` + arn + `"`, `"RoleArn":"` + roleARN + `"`}, members...)
 	return `"Target":{` + strings.Join(all, ",") + `}`
 }
 
-// repeat is a JSON list of n copies.
+// repeat returns a JSON list of n copies.
 func repeat(element string, n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
 }
 
-// What is wrong with a schedule is said in AWS's words, and nothing is kept of it.
+// An invalid schedule is refused in AWS's words, and leaves nothing in the tables.
 func TestCheckSchedule(t *testing.T) {
 	w := newWorld(t, "", nil)
 	const daily = "cron(0 1 * * ? *)"
@@ -121,7 +121,7 @@ func TestCheckSchedule(t *testing.T) {
 	}
 }
 
-// What the API allows is taken: each kind of target, and every member at its bounds.
+// Every valid target is accepted: each kind, and every member at its limits.
 func TestTargetsTaken(t *testing.T) {
 	w := newWorld(t, "", nil)
 	in := func(service, resource string) string {
@@ -157,15 +157,16 @@ func TestTargetsTaken(t *testing.T) {
 			`"KmsKeyArn":"arn:aws:kms:us-east-1:123456789012:key/1"`, `"Description":""`, `"FlexibleTimeWindow":{"Mode":"FLEXIBLE","MaximumWindowInMinutes":1440}`)
 		got := w.must("GET", "/schedules/"+name, "")
 		for _, parameters := range []string{"EcsParameters", "SqsParameters", "KinesisParameters", "EventBridgeParameters", "SageMakerPipelineParameters"} {
-			_, given, has := strings.Cut(target, parameters+`":`)
-			if has && !strings.Contains(got, parameters+`":`+strings.TrimSuffix(given, "}")) {
+			_, given, present := strings.Cut(target, parameters+`":`)
+			if present && !strings.Contains(got, parameters+`":`+strings.TrimSuffix(given, "}")) {
 				t.Errorf("%s gave\n%s", target, got)
 			}
 		}
 	}
 }
 
-// An unmapped target, and one that would not be taken just now, are refused with what the options say.
+// Unmapped targets are refused, and so are all schedules while the options say so, each with the
+// options' text.
 func TestRefusals(t *testing.T) {
 	var full error
 	w := newWorld(t, "", func(w *world) {

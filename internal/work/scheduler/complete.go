@@ -33,9 +33,9 @@ func (c *completion) marshal() []byte {
 }
 
 // deliveriesEnded deletes the schedules whose last delivery has succeeded, or failed for good.
-func (s *Scheduler) deliveriesEnded(ctx context.Context, ended []deliver.Ended) error {
-	all := make([]*completion, 0, len(ended))
-	for _, e := range ended {
+func (s *Scheduler) deliveriesEnded(ctx context.Context, ends []deliver.Ended) error {
+	all := make([]*completion, 0, len(ends))
+	for _, e := range ends {
 		c := &completion{}
 		err := json.Unmarshal(e.Origin.Data, c)
 		if err == nil && (c.Name == "" || !strings.HasPrefix(c.Table, schedulesTables)) {
@@ -94,16 +94,16 @@ func (s *Scheduler) completeBatch(ctx context.Context, table string, all []*comp
 			}
 			return nil
 		}
-		var rest []*completion
+		var remaining []*completion
 		for i, l := range left {
 			if !c.failed(i) {
-				rest = append(rest, l)
+				remaining = append(remaining, l)
 			}
 		}
-		if len(rest) == len(left) {
+		if len(remaining) == len(left) {
 			return fmt.Errorf("delete completed schedules: the transaction was cancelled without a reason")
 		}
-		left = rest
+		left = remaining
 	}
 	return nil
 }

@@ -10,21 +10,22 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// The power is cut again and again while schedules are created and fire. Each that was acknowledged fires at all of its occurrences, and each
-// firing has one id, however often it is delivered. Each cut follows soon after a number of acknowledged schedules, so slow machines have as many.
+// The power is cut repeatedly while schedules are created and fire. Each acknowledged schedule
+// fires at all of its occurrences, and each firing has one ID, however often it is delivered. Each
+// cut comes after a number of acknowledged schedules, so slow machines have as many.
 func TestPowerCuts(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
 	w := newWorld(t, "data", func(w *world) { w.disk = kv.NewCrashFS() })
 	type known struct {
 		once     time.Time     // of a one-time schedule
-		interval time.Duration // of another, which ends at end
+		interval time.Duration // of a recurring schedule, until end
 		end      time.Time
 		answered time.Time
 	}
 	acknowledged := map[string]known{}
 	ids := map[string]string{} // by schedule and occurrence
-	deliveries, before := 0, 0 // before: before the cut of a round
+	deliveries, before := 0, 0 // before counts the deliveries before the round's cut
 	note := func(all []target.Delivery) {
 		for _, d := range all {
 			at := d.Subject + " " + d.Time.Format(time.RFC3339Nano)
@@ -53,16 +54,16 @@ func TestPowerCuts(t *testing.T) {
 			}
 			now := w.Scheduler.now()
 			k := known{once: now.Add(time.Duration(random.IntN(300)) * time.Millisecond)}
-			text, rest := "instant("+k.once.Format("2006-01-02T15:04:05.000")+")", []string{}
+			text, more := "instant("+k.once.Format("2006-01-02T15:04:05.000")+")", []string{}
 			if n%3 == 0 {
 				k = known{interval: time.Duration(20+random.IntN(30)) * time.Millisecond, end: now.Add(time.Duration(random.IntN(500)) * time.Millisecond)}
-				text, rest = fmt.Sprintf("every(%d milliseconds)", k.interval.Milliseconds()), []string{`"EndDate":` + epoch(k.end)}
+				text, more = fmt.Sprintf("every(%d milliseconds)", k.interval.Milliseconds()), []string{`"EndDate":` + epoch(k.end)}
 			}
 			if n%2 == 0 {
-				rest = append(rest, `"ActionAfterCompletion":"DELETE"`)
+				more = append(more, `"ActionAfterCompletion":"DELETE"`)
 			}
 			name := fmt.Sprintf("s%d", n)
-			if _, err := w.call("POST", "/schedules/"+name, body(text, rest...), headerCatchUp, "all"); err == nil {
+			if _, err := w.call("POST", "/schedules/"+name, body(text, more...), headerCatchUp, "all"); err == nil {
 				k.answered = w.Scheduler.now()
 				acknowledged[name] = k
 			}
@@ -94,7 +95,7 @@ func TestPowerCuts(t *testing.T) {
 			}
 			continue
 		}
-		anchor := anchors[name] // when it was created: its first occurrence
+		anchor := anchors[name] // time of creation, the first occurrence
 		if anchor.IsZero() || anchor.After(k.answered) {
 			if k.end.After(k.answered) {
 				t.Errorf("%s was created by %v, and fired first at %v; it ends at %v", name, k.answered, anchor, k.end)

@@ -44,9 +44,9 @@ func (s *Scheduler) CreateSchedule(ctx context.Context, in *CreateScheduleInput)
 // putNew writes a new schedule and its first firing, without reading first.
 func (s *Scheduler) putNew(ctx context.Context, table string, e *entry, f *firing) error {
 	actions := []action{put(table, e.item(), absent)}
-	kept := -1
+	tokenAction := -1
 	if e.token != "" {
-		kept = len(actions)
+		tokenAction = len(actions)
 		actions = append(actions, check(table, key(e.name, tokenPart(tokenCreate, e.token)), absent))
 	}
 	if f != nil {
@@ -60,8 +60,8 @@ func (s *Scheduler) putNew(ctx context.Context, table string, e *entry, f *firin
 		return nil
 	case c.failed(0):
 		return s.exists(ctx, table, e, c.found(0))
-	case kept >= 0 && c.failed(kept):
-		found := c.found(kept)
+	case tokenAction >= 0 && c.failed(tokenAction):
+		found := c.found(tokenAction)
 		if found == nil {
 			if found, err = s.get(ctx, table, key(e.name, tokenPart(tokenCreate, e.token))); err != nil {
 				return err

@@ -60,20 +60,20 @@ func (s *Scheduler) makeGroup(ctx context.Context, g *group) error {
 		return err
 	}
 	if found != nil {
-		was, err := readGroup(found)
+		existing, err := readGroup(found)
 		switch {
 		case err != nil:
 			return err
-		case was.incarnation == g.incarnation: // this call, whose response was lost
-		case was.state == stateDeleting:
+		case existing.incarnation == g.incarnation: // this call, whose response was lost
+		case existing.state == stateDeleting:
 			return beingDeleted(g.name)
-		case g.token == "" || was.token != g.token:
+		case g.token == "" || existing.token != g.token:
 			return groupExists(g.name)
 		default:
-			if err := repeated(was.digest, g.digest); err != nil {
+			if err := repeated(existing.digest, g.digest); err != nil {
 				return err
 			}
-			g = was
+			g = existing
 		}
 	}
 	if _, err := ensure.Table(ctx, s.o.DB, groupPlace(g.name).spec()); err != nil {

@@ -7,7 +7,7 @@ func (s *Scheduler) DeleteRule(ctx context.Context, in *DeleteRuleInput) (*Empty
 	if err := checkRuleInput((*RuleInput)(in)); err != nil {
 		return nil, err
 	}
-	err := s.persevere(ctx, "Rule "+*in.Name, func(bool) error {
+	err := s.retryChange(ctx, "Rule "+*in.Name, func(bool) error {
 		e, err := s.entry(ctx, rulesTable, *in.Name)
 		if e == nil || err != nil {
 			return err
@@ -20,7 +20,7 @@ func (s *Scheduler) DeleteRule(ctx context.Context, in *DeleteRuleInput) (*Empty
 			return invalid("Rule can't be deleted since it has targets.")
 		}
 		actions := []action{remove(rulesTable, key(e.name, partDefinition), e.unchanged())}
-		if e.remains.pending() {
+		if e.tail.pending() {
 			actions = append(actions, remove(rulesTable, key(e.name, partRemains), nil))
 		}
 		c, err := s.transact(ctx, actions)

@@ -18,7 +18,7 @@ func (s *Scheduler) DeleteSchedule(ctx context.Context, in *DeleteScheduleInput)
 		return nil, err
 	}
 	err := s.ofGroup(ctx, orElse(in.GroupName, groupDefault), in.Name, func(table string) error {
-		return s.persevere(ctx, "Schedule "+in.Name, func(bool) error { return s.delete(ctx, table, in.Name, in.ClientToken) })
+		return s.retryChange(ctx, "Schedule "+in.Name, func(bool) error { return s.delete(ctx, table, in.Name, in.ClientToken) })
 	})
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (s *Scheduler) delete(ctx context.Context, table, name string, token *strin
 		remove(table, key(name, partDefinition), fenced(current(e.incarnation, e.version))),
 		remove(table, key(name, partFiring), nil),
 	}
-	if e.remains.pending() {
+	if e.tail.pending() {
 		actions = append(actions, remove(table, key(name, partRemains), nil))
 	}
 	now := s.now()
@@ -59,8 +59,8 @@ func (s *Scheduler) delete(ctx context.Context, table, name string, token *strin
 // repetition.
 func (s *Scheduler) deletedBefore(ctx context.Context, table, name string, token *string) error {
 	if token != nil {
-		kept, err := s.get(ctx, table, key(name, tokenPart(tokenDelete, *token)))
-		if kept != nil || err != nil {
+		stored, err := s.get(ctx, table, key(name, tokenPart(tokenDelete, *token)))
+		if stored != nil || err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func (s *Scheduler) identity(ctx context.Context, table, name string) (*entry, e
 		e.token, e.digest = r.text(attrToken), digestOf(out.Item)
 	}
 	if r.has(attrRemains) {
-		e.remains.version = r.integer(attrRemains)
+		e.tail.version = r.integer(attrRemains)
 	}
 	return e, r.err
 }

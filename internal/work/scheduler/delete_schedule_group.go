@@ -29,9 +29,9 @@ func (s *Scheduler) DeleteScheduleGroup(ctx context.Context, in *DeleteScheduleG
 }
 
 func (s *Scheduler) markDeleting(ctx context.Context, in *DeleteScheduleGroupInput) error {
-	kept := func() string { return in.Name + "#" + *in.ClientToken }
+	tokenName := func() string { return in.Name + "#" + *in.ClientToken }
 	if in.ClientToken != nil {
-		before, err := s.get(ctx, groupsTable, groupKey(kindToken, kept()))
+		before, err := s.get(ctx, groupsTable, groupKey(kindToken, tokenName()))
 		if err != nil && !noTable(err) {
 			return err
 		}
@@ -45,7 +45,7 @@ func (s *Scheduler) markDeleting(ctx context.Context, in *DeleteScheduleGroupInp
 	}); err != nil || in.ClientToken == nil {
 		return err
 	}
-	it := groupKey(kindToken, kept())
+	it := groupKey(kindToken, tokenName())
 	it[attrDue] = attr.Seconds(s.now().Add(tokenLife))
 	_, err := s.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(groupsTable), Item: it})
 	return err

@@ -30,7 +30,7 @@
 // The item of a firing has all that the delivery needs, so nothing is read when it expires. For a
 // page of expired firings the scheduler arms the next ones, in transactions of up to 50:
 //
-//	update definition  set armed = n+1   if incarnation and version are those of firing n, and armed = n
+//	update definition  set armed = n+1   if incarnation and version equal firing n's, and armed = n
 //	put firing n+1
 //
 // So a deleted or updated schedule arms nothing more, and a firing that comes twice arms once. Then
@@ -41,7 +41,7 @@
 //
 // If firings lag behind, an update may find occurrences that were due before it and are not armed.
 // They belong to the version that it ends, follow that version's catch-up, and are armed in a part
-// of their own: see remains.go. A further update keeps them; of the version that it ends itself,
+// of their own: see tail.go. A further update keeps them; of the version that it ends itself,
 // only the armed firing is delivered. After a deletion nothing more is armed.
 //
 // A create or update returns when definition and firing are durable, in one transaction.

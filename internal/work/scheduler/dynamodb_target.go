@@ -63,11 +63,11 @@ func DynamoTarget(db *dynamodb.Client) target.Target {
 }
 
 // callDynamo calls an operation with a body. The SDK has no such call, so this replaces body and
-// operation of another request before it is signed. Endpoint, credentials and retries are those of any
-// call of the client.
+// operation of another request before it is signed. The client's endpoint, credentials
+// and retries apply.
 //
-// Most operations use UntagResource, which ignores the response. A transaction uses an operation of its
-// own shape, so that the SDK reads the reasons of a cancellation.
+// Most operations use UntagResource, which ignores the response. A transaction uses an operation of
+// its own shape, so that the SDK reads the reasons of a cancellation.
 func callDynamo(ctx context.Context, db *dynamodb.Client, operation string, body []byte) (err error) {
 	replace := func(o *dynamodb.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
@@ -116,7 +116,8 @@ func dynamoFailure(err error) error {
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		return &target.Error{Code: "ServiceUnavailable", Message: err.Error(), Err: err} // no response
+		// no response
+		return &target.Error{Code: "ServiceUnavailable", Message: err.Error(), Err: err}
 	}
 	class := retry.Classify(err)
 	var cancelled *types.TransactionCanceledException

@@ -32,7 +32,7 @@ func (w *world) table(name string) {
 	}
 }
 
-// What a schedule calls of DynamoDB happens, and nothing of it is lost on the way: the input is the request as it stands.
+// A schedule's call of DynamoDB has the input as its body, unchanged.
 func TestDynamoTarget(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.table("items")
@@ -90,7 +90,8 @@ func TestDynamoTarget(t *testing.T) {
 	}
 }
 
-// Over the network the request is signed as it is sent, and an answer says whether another attempt is worth while.
+// Over HTTP the request has a signature of its final body, and the response decides about another
+// attempt.
 func TestDynamoTargetOverHTTP(t *testing.T) {
 	answers := []struct {
 		status    int

@@ -195,7 +195,7 @@ func batches(all []*outcome) [][]*outcome {
 	return out
 }
 
-// hand gives the deliveries to the courier.
+// hand dispatches the deliveries.
 func (s *Scheduler) hand(ctx context.Context, batch []*outcome) error {
 	var complete []*completion
 	for _, o := range batch {

@@ -21,10 +21,10 @@ import (
 
 const defaultTable = "mayfly.schedules.default"
 
-// epoch is an instant as a request writes it.
+// epoch formats an instant for a request.
 func epoch(t time.Time) string { return secondsText(t) }
 
-// Schedules of each kind fire at their instants, and no others.
+// Schedules of each kind fire at their occurrences, and at no other time.
 func TestFire(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("once", "at(2030-01-01T00:00:05)")
@@ -72,7 +72,8 @@ func duration(t *testing.T, s string) time.Duration {
 	return d
 }
 
-// Wall times follow their zone's clocks: one that is skipped does not fire, one that is shown twice fires once, and a rate is elapsed time.
+// Wall times follow the clocks of their zone: a skipped time does not fire, a repeated time fires
+// once, and a rate counts elapsed time.
 func TestClocksMoved(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.advanceTo(time.Date(2030, 3, 29, 12, 0, 0, 0, time.UTC))
@@ -91,8 +92,8 @@ func TestClocksMoved(t *testing.T) {
 	w.want("in-gap@10-27T00:30:00 in-gap@10-28T01:30:00")
 }
 
-// In a flexible window each firing has its instant, the same whoever works it out; they are spread over the window, and no occurrence is left out although
-// windows overlap.
+// In a flexible window the deadline of each firing is fixed. Deadlines are spread over the window,
+// and no occurrence is left out although windows overlap.
 func TestFlexibleWindow(t *testing.T) {
 	w := newWorld(t, "", nil)
 	const n = 200
@@ -108,7 +109,8 @@ func TestFlexibleWindow(t *testing.T) {
 	var buckets [10]int
 	due := time.Time{}
 	w.got.answer = func(d target.Delivery) error {
-		// It is delivered in the order of the occurrences: a deadline that lies before that of the one before is reached together with it.
+		// Deliveries are in the order of the occurrences: a firing waits for the deadline of the
+		// one before.
 		number := int64(d.Time.Sub(begin)/time.Minute) + 1
 		late := tm.deadline(d.Time, e.incarnation, number)
 		if late.Before(d.Time) || !late.Before(d.Time.Add(10*time.Minute)) {
@@ -134,7 +136,8 @@ func TestFlexibleWindow(t *testing.T) {
 	}
 }
 
-// A schedule that is disabled does not fire. When it is enabled it goes on from then; a one-time schedule that has passed fires at once.
+// A disabled schedule does not fire. When it is enabled, it fires from then on; a past one-time
+// schedule fires at once.
 func TestDisabled(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("rate", "rate(1 hour)", `"State":"DISABLED"`)
@@ -155,8 +158,8 @@ func TestDisabled(t *testing.T) {
 	w.want("cron@01-01T04:00:00 rate@01-01T04:00:00")
 }
 
-// A one-time schedule whose time has passed fires at once, also when that was decades ago; one that has fired does not fire again because it is updated, unless the update says when, or
-// enables it.
+// A one-time schedule in the past fires at once, even after decades. After its firing an update
+// makes it fire again only if it changes the time, or enables the schedule.
 func TestPast(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("long", "at(1971-01-01T00:00:00)")
@@ -177,7 +180,7 @@ func TestPast(t *testing.T) {
 	w.want("long@01-01T00:00:01")
 }
 
-// An update takes the place of what was armed. A rate keeps its pace, unless the update changes it.
+// An update replaces the armed firing. A rate keeps its pace unless the update changes it.
 func TestUpdate(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("s", "rate(1 hour)", targetJSON(lambdaARN, `"Input":"1"`))
@@ -198,13 +201,14 @@ func TestUpdate(t *testing.T) {
 	w.want("s@01-01T05:00:00")
 }
 
-// An update at the very instant of a firing lets that one happen as it was, and nothing happens twice.
+// If a firing comes at the instant of an update, it fires unchanged, and nothing fires twice.
 func TestUpdateAtTheInstant(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("s", "cron(0 * * * ? *)", targetJSON(lambdaARN, `"Input":"1"`))
 	w.engine.Clock().Freeze()
 	w.advance(time.Hour - time.Millisecond)
-	if err := w.engine.Clock().Advance(time.Millisecond); err != nil { // without waiting for anything
+	// without waiting for consumers
+	if err := w.engine.Clock().Advance(time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	w.must("PUT", "/schedules/s", body("cron(0 * * * ? *)", targetJSON(lambdaARN, `"Input":"2"`)))
@@ -218,14 +222,14 @@ func TestUpdateAtTheInstant(t *testing.T) {
 	}
 }
 
-// An update that was worked out from what a firing has changed since is worked out anew: neither is a firing lost to it, nor does one happen twice, nor is one left of
-// a schedule that was disabled.
+// An update is computed again if a firing has changed the definition since it was read. No firing
+// is lost or repeated, and a disabled schedule has none.
 func TestUpdateOverrun(t *testing.T) {
 	for _, tt := range []struct {
-		what   string
+		name   string
 		state  string
-		before func(*world) // what happens before the update reads
-		after  func(*world) // and between its reading and its writing
+		before func(*world) // runs before the update reads
+		after  func(*world) // runs between its read and its write
 	}{
 		{"it expires", stateEnabled, func(*world) {}, func(w *world) { w.advance(time.Minute) }},
 		{"it expires, to be disabled", stateDisabled, func(*world) {}, func(w *world) { w.advance(time.Minute) }},
@@ -257,16 +261,17 @@ func TestUpdateOverrun(t *testing.T) {
 		tt.after(w)
 		before := w.items(defaultTable)
 		if err := w.apply(t.Context(), &change{table: defaultTable, before: read, after: after, firing: f, now: now}); !errors.Is(err, errChanged) {
-			t.Errorf("%s: %v", tt.what, err)
+			t.Errorf("%s: %v", tt.name, err)
 		}
 		if got := w.items(defaultTable); got != before {
-			t.Errorf("%s: the table has %s, and had %s", tt.what, got, before)
+			t.Errorf("%s: the table has %s, and had %s", tt.name, got, before)
 		}
 	}
 }
 
-// An update that finds a firing which is due and still there, as on tables whose items go some time after their deadline, waits for that: one caller alone never
-// gets a conflict. What does not go in a while is one.
+// Where items expire some time after their deadline, an update waits until a due firing has
+// expired, so a single caller never gets a conflict. If the firing does not expire, the update is a
+// conflict.
 func TestUpdateWaitsForExpiry(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("s", "cron(* * * * ? *)")
@@ -274,7 +279,7 @@ func TestUpdateWaitsForExpiry(t *testing.T) {
 	w.advance(time.Minute)
 	f := w.firings(defaultTable)[0]
 	it := f.item()
-	delete(it, attrDue) // it stays until it is deleted
+	delete(it, attrDue) // it never expires
 	if _, err := w.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(defaultTable), Item: it}); err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +342,7 @@ func (w *world) expired(table string) (all []timer.Firing) {
 	}
 }
 
-// Records that come again deliver again, with the same ids, and arm nothing.
+// Repeated records repeat deliveries with the same IDs, and arm nothing.
 func TestRedelivery(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.must("POST", "/schedules/rate", body("rate(1 minute)"), headerCatchUp, "all")
@@ -375,7 +380,7 @@ func TestRedelivery(t *testing.T) {
 	w.want("cron@01-01T00:04:00 rate@01-01T00:04:00")
 }
 
-// firings are those that have expired, in their order.
+// firings returns the expired firings in order.
 func (w *world) firings(table string) (all []*firing) {
 	for _, e := range w.expired(table) {
 		if f := w.firingOf(e.Item, groupPlace("default")); f != nil {
@@ -385,7 +390,7 @@ func (w *world) firings(table string) (all []*firing) {
 	return all
 }
 
-// armAfter arms what follows from a firing.
+// armAfter arms the firing after f.
 func (w *world) armAfter(f *firing) {
 	w.Helper()
 	o, err := w.outcome(groupPlace("default"), f, w.Scheduler.now())
@@ -397,8 +402,9 @@ func (w *world) armAfter(f *firing) {
 	}
 }
 
-// Each firing arms the next one once, whenever it comes: also while the next one has expired and the one after it is not yet armed. Nothing is armed after an update,
-// a deletion, or another schedule of the name.
+// Each firing arms the next one once, however often it comes, also while the next one has expired
+// and the one after it is not armed. It arms nothing after an update, a deletion, or a new schedule
+// of that name.
 func TestArmsOnce(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("s", "cron(* * * * ? *)")
@@ -418,7 +424,7 @@ func TestArmsOnce(t *testing.T) {
 	w.armAfter(first)
 	w.advance(time.Minute)
 	items(none)
-	w.armAfter(first) // the second has expired, and the third is not armed
+	w.armAfter(first) // the second has expired, and the third is not armed yet
 	items(none)
 	second := w.firings(defaultTable)[1]
 	w.armAfter(second)
@@ -444,7 +450,7 @@ func TestArmsOnce(t *testing.T) {
 	items(none)
 }
 
-// A firing that a user deletes does not happen; nor does that of a schedule which is deleted.
+// A firing that a user deletes does not fire; nor does a deleted schedule.
 func TestDeletedFiring(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("s", "at(2030-01-01T00:01:00)")
@@ -454,7 +460,7 @@ func TestDeletedFiring(t *testing.T) {
 	}
 	w.must("DELETE", "/schedules/t", "")
 	w.advance(time.Hour)
-	w.want("t@01-01T00:00:00") // which was due before
+	w.want("t@01-01T00:00:00") // it was due before the deletion
 	w.must("GET", "/schedules/s", "")
 	w.must("PUT", "/schedules/s", body("at(2030-01-01T02:00:00)"))
 	w.must("DELETE", "/schedules/s", "")
@@ -471,7 +477,7 @@ func TestDeletedFiring(t *testing.T) {
 	w.want("s@01-01T05:00:00")
 }
 
-// What a target gets: the input, or a notification, with all that tells one firing from another.
+// A delivery has the input or a notification, and all that identifies its firing.
 func TestDelivery(t *testing.T) {
 	w := newWorld(t, "", func(w *world) { w.backoff = deliver.Backoff{First: time.Minute} })
 	all := `{\"arn\":\"<aws.scheduler.schedule-arn>\",\"time\":\"\\u003caws.scheduler.scheduled-time\\u003e\",\"id\":\"<aws.scheduler.execution-id>\",\"n\":\"<aws.scheduler.attempt-number>\",\"x\":\"<aws.scheduler.unknown>\"}`
@@ -518,7 +524,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// A schedule that asks for it is deleted once its last firing was delivered, or has failed for good, and not before; one that was updated meanwhile stays.
+// With ActionAfterCompletion a schedule is deleted after its last delivery has succeeded or failed
+// for good, not before. A schedule that was updated since stays.
 func TestActionAfterCompletion(t *testing.T) {
 	w := newWorld(t, "", func(w *world) { w.backoff = deliver.Backoff{First: time.Minute} })
 	once, after := `"RetryPolicy":{"MaximumRetryAttempts":0}`, `"ActionAfterCompletion":"DELETE"`
@@ -529,7 +536,8 @@ func TestActionAfterCompletion(t *testing.T) {
 	w.create("kept", "at(2030-01-01T00:01:00)", after)
 	w.create("recurs", "rate(1 minute)", after, `"EndDate":`+epoch(begin.Add(2*time.Minute)))
 	w.create("forever", "rate(1 hour)", after)
-	w.create("lasts", "cron(1 0 * * ? *)", after, `"EndDate":`+epoch(begin.Add(30*time.Minute))) // it fires once, and stays until then
+	// it fires once, and stays until its EndDate
+	w.create("lasts", "cron(1 0 * * ? *)", after, `"EndDate":`+epoch(begin.Add(30*time.Minute)))
 	w.create("never", "cron(0 12 * * ? *)", after, `"EndDate":`+epoch(begin.Add(time.Hour)))
 	ok := false
 	w.got.answer = func(d target.Delivery) error {
@@ -545,7 +553,7 @@ func TestActionAfterCompletion(t *testing.T) {
 		t.Helper()
 		var got []string
 		for _, it := range strings.Split(w.items(defaultTable), ", ") {
-			if name, is := strings.CutSuffix(it, " "+partDefinition); is {
+			if name, found := strings.CutSuffix(it, " "+partDefinition); found {
 				got = append(got, name)
 			}
 		}
@@ -568,8 +576,8 @@ func TestActionAfterCompletion(t *testing.T) {
 	}
 }
 
-// A one-time schedule that has fired is deleted by an update that asks for that after completion, as long as it does not make it fire again; its last
-// delivery goes on.
+// After its firing, an update that asks for deletion after completion deletes a one-time schedule,
+// unless it makes it fire again. The last delivery continues.
 func TestDeletedAfterwards(t *testing.T) {
 	w := newWorld(t, "", func(w *world) { w.backoff = deliver.Backoff{First: time.Minute} })
 	after := `"ActionAfterCompletion":"DELETE"`
@@ -599,7 +607,7 @@ func TestDeletedAfterwards(t *testing.T) {
 	}
 }
 
-// What was missed while nothing ran is caught up with as the schedule says, or else its group.
+// The catch-up of a schedule, or else of its group, decides about occurrences missed in a downtime.
 func TestCatchUp(t *testing.T) {
 	w := newWorld(t, t.TempDir(), nil)
 	w.must("POST", "/schedule-groups/every", `{"Tags":[{"Key":"mayfly:catch-up","Value":"all"}]}`)
@@ -613,20 +621,21 @@ func TestCatchUp(t *testing.T) {
 	w.advance(time.Minute)
 	w.taken()
 
-	w.restart(34 * time.Minute) // until 00:35; what fell due at 10, 20 and 30 minutes was missed
+	w.restart(34 * time.Minute) // until 00:35; it missed 10, 20 and 30 minutes
 	w.want("all@01-01T00:10:00 group@01-01T00:10:00 once@01-01T00:15:00 all@01-01T00:20:00 group@01-01T00:20:00 all@01-01T00:30:00 group@01-01T00:30:00 last@01-01T00:30:00")
 	w.advance(5 * time.Minute)
 	w.want("all@01-01T00:40:00 group@01-01T00:40:00 last@01-01T00:40:00 own@01-01T00:40:00 skip@01-01T00:40:00")
 	w.refused("ResourceNotFoundException: Schedule once-skip does not exist.", "GET", "/schedules/once-skip", "")
 
-	w.restart(10*time.Minute + 59*time.Second) // 59 s is not missed
+	w.restart(10*time.Minute + 59*time.Second) // 59 s late is not missed
 	w.want("all@01-01T00:50:00 group@01-01T00:50:00 last@01-01T00:50:00 own@01-01T00:50:00 skip@01-01T00:50:00")
 	if w.count(Skipped, "default") != 3 || w.count(Skipped, "every") != 1 {
-		t.Errorf("%v", w.events.of)
+		t.Errorf("%v", w.events.counts)
 	}
 }
 
-// What neither a schedule nor its group says is an option, which holds for the rules as well.
+// Options.CatchUp holds for rules, and for schedules if neither they nor their group have a
+// catch-up.
 func TestCatchUpOption(t *testing.T) {
 	w := newWorld(t, t.TempDir(), func(w *world) { w.options.CatchUp = CatchUpSkip })
 	w.must("POST", "/schedule-groups/every", `{"Tags":[{"Key":"mayfly:catch-up","Value":"all"}]}`)
@@ -642,7 +651,7 @@ func TestCatchUpOption(t *testing.T) {
 	w.want("group@01-01T00:20:00 group@01-01T00:30:00 own@01-01T00:30:00")
 }
 
-// Every schedule and every firing outlives restarts, whenever they come: none is lost, and each comes with one id.
+// No schedule and no firing is lost in restarts, and each firing has one ID.
 func TestRestarts(t *testing.T) {
 	w := newWorld(t, t.TempDir(), nil)
 	for i := range 20 {

@@ -172,7 +172,7 @@ func (s *Scheduler) putGroup(ctx context.Context, g *group) (found item, err err
 
 // alterGroup changes an active group. alter changes a copy.
 func (s *Scheduler) alterGroup(ctx context.Context, name string, alter func(*group) error) error {
-	return s.persevere(ctx, "Schedule group "+name, func(bool) error {
+	return s.retryChange(ctx, "Schedule group "+name, func(bool) error {
 		g, err := s.readGroupNamed(ctx, name)
 		switch {
 		case err != nil:
@@ -272,9 +272,9 @@ func (s *Scheduler) openGroup(ctx context.Context, name string) error {
 // logs.
 func (s *Scheduler) makeTable(ctx context.Context, p place) error {
 	s.mu.Lock()
-	was := s.mu.opened[p.table] != nil
+	open := s.mu.opened[p.table] != nil
 	s.mu.Unlock()
-	if was {
+	if open {
 		_, err := deliver.Restore(ctx, s.o.DB, s.o.Logger, p.spec())
 		return err
 	}

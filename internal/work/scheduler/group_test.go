@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// await waits for a condition that other goroutines bring about.
-func (w *world) await(what string, met func() bool) {
+// await waits until a condition holds.
+func (w *world) await(condition string, met func() bool) {
 	w.Helper()
 	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
 		if met() {
 			return
 		}
 	}
-	w.Fatalf("%s does not happen", what)
+	w.Fatalf("%s does not happen", condition)
 }
 
-// A group is created, described, listed and deleted with its schedules, which fire no more; the default group is always there, and stays.
+// A group can be created, read, listed, and deleted with its schedules. The default group always
+// exists.
 func TestGroup(t *testing.T) {
 	w := newWorld(t, "", nil)
 	described := func(name, state, created, modified string) string {
@@ -63,7 +64,7 @@ func TestGroup(t *testing.T) {
 	w.advance(time.Minute)
 	w.want("s@01-01T00:02:01")
 
-	w.must("POST", "/schedule-groups/g", "") // a new one of that name has nothing of the old one
+	w.must("POST", "/schedule-groups/g", "") // a new group of that name is empty
 	if got := w.must("GET", "/schedules?ScheduleGroup=g", ""); got != `{"Schedules":[]}` {
 		t.Errorf("the new group has %s", got)
 	}
@@ -72,7 +73,8 @@ func TestGroup(t *testing.T) {
 	w.want("n@01-01T00:02:01 n@01-01T00:03:01 s@01-01T00:03:01")
 }
 
-// While a group is being deleted nothing is created in it, and it is not deleted again. A process that ends meanwhile goes on at its next start.
+// In a group that is being deleted, schedules cannot be created, and it cannot be deleted again.
+// After a restart the deletion continues.
 func TestGroupDeleting(t *testing.T) {
 	w := newWorld(t, t.TempDir(), nil)
 	w.must("POST", "/schedule-groups/g", "")
@@ -81,7 +83,7 @@ func TestGroupDeleting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.state = stateDeleting // as by a process that ended right then
+	g.state = stateDeleting // as if the process had died here
 	if err := w.transactOne(put(groupsTable, g.item(), nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,7 @@ func TestGroupDeleting(t *testing.T) {
 	})
 }
 
-// transactOne makes one change as if by another process.
+// transactOne writes one action, as another process might.
 func (w *world) transactOne(a action) error {
 	c, err := w.transact(w.Context(), []action{a})
 	if c != nil {
@@ -112,7 +114,7 @@ func (w *world) transactOne(a action) error {
 	return err
 }
 
-// A group's requests that come twice with their token have one effect.
+// A repeated request with its token has one effect on a group.
 func TestGroupToken(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.must("POST", "/schedule-groups/g", `{"ClientToken":"c","Tags":[{"Key":"a","Value":"1"}]}`)
@@ -122,7 +124,7 @@ func TestGroupToken(t *testing.T) {
 	w.must("DELETE", "/schedule-groups/g?clientToken=d", "")
 }
 
-// There are so many groups and no more.
+// The number of groups is limited.
 func TestGroupsMax(t *testing.T) {
 	w := newWorld(t, "", func(w *world) { w.options.GroupsMax = 2 })
 	w.must("POST", "/schedule-groups/g", "")
@@ -163,7 +165,7 @@ func TestListGroups(t *testing.T) {
 	}
 }
 
-// Groups have tags, and the default group has none.
+// Groups have tags, but not the default group.
 func TestTags(t *testing.T) {
 	w := newWorld(t, "", nil)
 	arn := "/tags/" + groupARN

@@ -70,7 +70,7 @@ type entry struct {
 	token       string    // of the creation; empty: none
 	digest      []byte    // of that request
 	gone        time.Time // deadline of the definition itself, which then has no firing; zero: none
-	remains     remains   // of an earlier version
+	tail        tail      // of an earlier version
 }
 
 // firing is the item of a firing.
@@ -119,7 +119,7 @@ func (e *entry) item() item {
 	if !e.gone.IsZero() {
 		it[attrDue] = attr.Seconds(e.gone)
 	}
-	if r := e.remains; r.pending() {
+	if r := e.tail; r.pending() {
 		it[attrRemains], it[attrRemained], it[attrUntil] = attr.Int(r.version), attr.Int(r.armed), attr.Seconds(r.until)
 	}
 	return it
@@ -198,7 +198,7 @@ func readEntry(from item) (*entry, error) {
 		e.token, e.digest = r.text(attrToken), digestOf(from)
 	}
 	if r.has(attrRemains) {
-		e.remains = remains{version: r.integer(attrRemains), armed: r.integer(attrRemained), until: r.instant(attrUntil)}
+		e.tail = tail{version: r.integer(attrRemains), armed: r.integer(attrRemained), until: r.instant(attrUntil)}
 	}
 	if r.err != nil {
 		return nil, fmt.Errorf("definition of %q: %w", e.name, r.err)
@@ -276,8 +276,8 @@ func (f *firing) id(arn string) string {
 
 // size returns an upper bound of the item's size in bytes.
 func (f *firing) size() int {
-	const rest = 512 // for the other attributes and the encoding
-	return rest + 2*len(f.name) + len(f.document) + len(orElse(f.input, ""))
+	const overhead = 512 // for the other attributes and the encoding
+	return overhead + 2*len(f.name) + len(f.document) + len(orElse(f.input, ""))
 }
 
 // itemMax is the maximum size of document and input together: DynamoDB limits an item to 400 KB.
@@ -293,11 +293,11 @@ func (e *entry) checkSize() error {
 	return nil
 }
 
-// remains are the last occurrences of an earlier version of a schedule.
-type remains struct {
+// tail is the last occurrences of an earlier version of a schedule.
+type tail struct {
 	version int64     // 0: none
 	armed   int64     // number of the last armed occurrence
 	until   time.Time // instant of the update; later occurrences belong to the next version
 }
 
-func (r remains) pending() bool { return r.version != 0 }
+func (r tail) pending() bool { return r.version != 0 }

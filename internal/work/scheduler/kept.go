@@ -26,15 +26,15 @@ const keptAtOnce = 50
 // ReadKept reads the state of schedules of a group, by name. The result has no entry for an unknown
 // schedule.
 func ReadKept(ctx context.Context, db *dynamodb.Client, group string, names ...string) (map[string]Kept, error) {
-	kept := map[string]Kept{}
+	states := map[string]Kept{}
 	for len(names) > 0 {
 		n := min(len(names), keptAtOnce)
-		if err := readKept(ctx, db, groupPlace(group).table, names[:n], kept); err != nil {
+		if err := readKept(ctx, db, groupPlace(group).table, names[:n], states); err != nil {
 			return nil, err
 		}
 		names = names[n:]
 	}
-	return kept, nil
+	return states, nil
 }
 
 func readKept(ctx context.Context, db *dynamodb.Client, table string, names []string, into map[string]Kept) error {

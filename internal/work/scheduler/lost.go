@@ -29,11 +29,11 @@ func (s *Scheduler) armLost(ctx context.Context, p place, before time.Time) erro
 			return fmt.Errorf("look for lost firings: %w", err)
 		}
 		for _, it := range page.Items {
-			is, err := s.armAgain(ctx, p, it)
+			found, err := s.armAgain(ctx, p, it)
 			if err != nil {
 				return fmt.Errorf("arm a firing that was lost: %w", err)
 			}
-			if is {
+			if found {
 				armed++
 			}
 		}

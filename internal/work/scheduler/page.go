@@ -39,8 +39,8 @@ func from(token *string, operation, filter string) (*listed, error) {
 }
 
 // filter returns a text that is unique to the values of filters.
-func filter(by ...*string) string {
-	text, err := json.Marshal(by)
+func filter(filters ...*string) string {
+	text, err := json.Marshal(filters)
 	if err != nil {
 		panic("scheduler: a filter does not marshal: " + err.Error()) // it consists of strings
 	}

@@ -31,28 +31,28 @@ var errPath = errors.New("a path begins with $ and goes on with .name, [n], .* o
 
 // newPath parses a path.
 func newPath(text string) (path, error) {
-	rest, ok := strings.CutPrefix(text, "$")
+	suffix, ok := strings.CutPrefix(text, "$")
 	if !ok {
 		return nil, errPath
 	}
 	p := path{}
-	for rest != "" {
+	for suffix != "" {
 		var s step
-		switch rest[0] {
+		switch suffix[0] {
 		case '.':
-			end := strings.IndexAny(rest[1:], ".[") + 1
+			end := strings.IndexAny(suffix[1:], ".[") + 1
 			if end == 0 {
-				end = len(rest)
+				end = len(suffix)
 			}
-			s = step{name: rest[1:end]}
+			s = step{name: suffix[1:end]}
 			if s.name == "*" {
 				s.kind = stepAll
 			} else if !isPathName(s.name) {
 				return nil, errPath
 			}
-			rest = rest[end:]
+			suffix = suffix[end:]
 		case '[':
-			inside, after, found := strings.Cut(rest[1:], "]")
+			inside, after, found := strings.Cut(suffix[1:], "]")
 			if s.kind = stepAll; inside != "*" {
 				n, err := strconv.ParseUint(inside, 10, 31)
 				if err != nil {
@@ -63,7 +63,7 @@ func newPath(text string) (path, error) {
 			if !found {
 				return nil, errPath
 			}
-			rest = after
+			suffix = after
 		default:
 			return nil, errPath
 		}
@@ -86,31 +86,31 @@ func (p path) find(v any) (found any, ok bool) {
 	if len(p) == 0 {
 		return v, true
 	}
-	s, rest := p[0], p[1:]
+	s, further := p[0], p[1:]
 	switch in := v.(type) {
 	case map[string]any:
 		if s.kind == stepAll {
-			return rest.findAll(sortedValues(in)), true
+			return further.findAll(sortedValues(in)), true
 		}
 		member, there := in[s.name]
 		if s.kind != stepName || !there {
 			return nil, false
 		}
-		return rest.find(member)
+		return further.find(member)
 	case []any:
 		switch {
 		case s.kind == stepAll:
-			return rest.findAll(in), true
+			return further.findAll(in), true
 		case s.kind == stepIndex && s.index < len(in):
-			return rest.find(in[s.index])
+			return further.find(in[s.index])
 		}
 	}
 	return nil, false
 }
 
-func (p path) findAll(of []any) []any {
+func (p path) findAll(values []any) []any {
 	all := []any{}
-	for _, v := range of {
+	for _, v := range values {
 		if found, ok := p.find(v); ok {
 			all = append(all, found)
 		}
@@ -119,10 +119,10 @@ func (p path) findAll(of []any) []any {
 }
 
 // sortedValues returns the values of an object, sorted by name.
-func sortedValues(of map[string]any) []any {
-	values := make([]any, 0, len(of))
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		values = append(values, of[name])
+func sortedValues(object map[string]any) []any {
+	values := make([]any, 0, len(object))
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		values = append(values, object[name])
 	}
 	return values
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// While schedules fire many times a second they are updated, disabled, deleted and made anew. Nothing fires after its deletion or its end, and in the end
-// each schedule has the one firing that it should have, and no other.
+// While schedules fire many times a second, they are updated, disabled, deleted and created again.
+// Nothing fires after its deletion or its end. In the end each schedule has the right firing, and
+// only that.
 func TestRaces(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("warm", "at(2031-01-01T00:00:00)")
@@ -21,7 +22,8 @@ func TestRaces(t *testing.T) {
 	}
 	w.engine.Clock().Run()
 	const schedules = 12
-	stopped := make([]time.Time, schedules) // when each was deleted or disabled for the last time, and not fired since; zero: it fires
+	// time of the last deletion or disabling; zero: it fires
+	stopped := make([]time.Time, schedules)
 	var work sync.WaitGroup
 	until := time.Now().Add(1500 * time.Millisecond)
 	for i := range schedules {
@@ -33,7 +35,7 @@ func TestRaces(t *testing.T) {
 				_, err := w.call(method, path, body)
 				var e *Error
 				if errors.As(err, &e) && e.Code == CodeConflict && method == "PUT" {
-					return // it fires all the time
+					return // a conflict: it fires all the time
 				}
 				if err != nil {
 					t.Errorf("%s %s: %v", method, path, err)

@@ -40,29 +40,29 @@ func (s *Scheduler) arm(ctx context.Context, batch []*outcome) error {
 		case c == nil:
 			return nil
 		}
-		var rest []*outcome
+		var remaining []*outcome
 		refused := 0
 		for i, o := range left {
 			if !c.failed(first[i]) {
-				rest = append(rest, o)
+				remaining = append(remaining, o)
 				continue
 			}
 			refused++
 			if !o.firing.until.IsZero() {
 				continue // of an earlier version, and armed already
 			}
-			some, err := s.outlived(ctx, o, c.found(first[i]))
+			arms, err := s.afterEnd(ctx, o, c.found(first[i]))
 			if err != nil {
 				return err
 			}
-			if some {
-				rest = append(rest, o)
+			if arms {
+				remaining = append(remaining, o)
 			}
 		}
 		if refused == 0 {
 			return fmt.Errorf("arm the next firings: the transaction was cancelled without a reason")
 		}
-		left = rest
+		left = remaining
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (s *Scheduler) arm(ctx context.Context, batch []*outcome) error {
 // advance increments the number of the definition's last armed occurrence.
 func advance(o *outcome) action {
 	if !o.firing.until.IsZero() {
-		return advanceRemains(o)
+		return advanceTail(o)
 	}
 	f := current(o.firing.incarnation, o.firing.version)
 	f[attrArmed] = attr.Int(o.firing.number)

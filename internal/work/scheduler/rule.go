@@ -73,7 +73,7 @@ func checkBus(name *string) error {
 // empty state if it is new. The first firing of the result is its first occurrence from now on.
 func (s *Scheduler) alterRule(ctx context.Context, name string, create bool, alter func(*rule) error) error {
 	work := func() error {
-		return s.persevere(ctx, "Rule "+name, func(missing bool) error { return s.alterRuleOnce(ctx, name, create, missing, alter) })
+		return s.retryChange(ctx, "Rule "+name, func(missing bool) error { return s.alterRuleOnce(ctx, name, create, missing, alter) })
 	}
 	err := work()
 	if noTable(err) {
@@ -107,11 +107,11 @@ func (s *Scheduler) alterRuleOnce(ctx context.Context, name string, create, miss
 			return err
 		}
 	}
-	was := r.Expression
+	expression := r.Expression
 	if err := alter(r); err != nil {
 		return err
 	}
-	if r.Expression != was {
+	if r.Expression != expression {
 		r.Anchor = now.Truncate(time.Minute).UnixMilli()
 	}
 	after := &entry{name: name, incarnation: newIncarnation(), version: 1, created: now, modified: now}
@@ -120,7 +120,7 @@ func (s *Scheduler) alterRuleOnce(ctx context.Context, name string, create, miss
 		after = &copied
 		after.version++
 		after.next, after.modified = time.Time{}, now
-		after.outlive(before, wasTiming, now)
+		after.keepTail(before, wasTiming, now)
 	}
 	after.document, after.state = r.marshal(), r.State
 	if err := after.checkSize(); err != nil {

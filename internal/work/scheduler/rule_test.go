@@ -9,14 +9,14 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// refusedAct is action, which has to be refused.
+// refusedAct calls an action that must fail.
 func (w *world) refusedAct(want, name, body string) {
 	w.Helper()
 	_, err := w.action(name, body)
 	wantError(w, err, want)
 }
 
-// A rule is put, described, listed, disabled, and deleted once it has no targets.
+// A rule can be put, described, listed, disabled, and deleted when it has no targets.
 func TestRule(t *testing.T) {
 	w := newWorld(t, "", nil)
 	const arn = "arn:aws:events:us-east-1:123456789012:rule/"
@@ -58,7 +58,8 @@ func TestRule(t *testing.T) {
 		t.Errorf("rules of another target: %s", got)
 	}
 	w.refusedAct("ValidationException: Rule can't be deleted since it has targets.", "DeleteRule", `{"Name":"r"}`)
-	w.mustAct("PutRule", `{"Name":"r","ScheduleExpression":"cron(0 12 * * ? *)"}`) // keeps targets and tags
+	// targets and tags stay
+	w.mustAct("PutRule", `{"Name":"r","ScheduleExpression":"cron(0 12 * * ? *)"}`)
 	if got := w.mustAct("ListTargetsByRule", `{"Rule":"r"}`); got != `{"Targets":[`+target+`]}` {
 		t.Errorf("targets: %s", got)
 	}
@@ -81,7 +82,7 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// What is wrong with a rule or a target is said.
+// Invalid rules and targets are refused with the reason.
 func TestCheckRule(t *testing.T) {
 	w := newWorld(t, "", func(w *world) {
 		w.options.RulesMax = 2
@@ -157,7 +158,7 @@ func TestCheckRule(t *testing.T) {
 	}
 }
 
-// A rule fires at full minutes, once for each target, with what the target asks for of the event.
+// A rule fires at full minutes, once for each target, with the target's part of the event.
 func TestRuleFires(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.advance(37 * time.Second)

@@ -20,14 +20,14 @@ var again = retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
 func (s *Scheduler) Run(ctx context.Context) error {
 	r := &readers{s: s, running: map[string]*reading{}}
 	s.mu.Lock()
-	ended := make(chan struct{})
-	s.mu.ended = ended
+	stopped := make(chan struct{})
+	s.mu.stopped = stopped
 	s.mu.Unlock()
 	defer func() {
 		r.stop()
-		close(ended)
+		close(stopped)
 		s.mu.Lock()
-		s.mu.ended = nil
+		s.mu.stopped = nil
 		s.mu.Unlock()
 	}()
 	look := true
@@ -104,9 +104,9 @@ type readers struct {
 
 // reading is a running consumer.
 type reading struct {
-	of     *open
-	cancel context.CancelFunc
-	ended  chan struct{}
+	place   *open
+	cancel  context.CancelFunc
+	stopped chan struct{}
 }
 
 // match starts the missing consumers, and deletes the groups in state DELETING.
@@ -127,7 +127,7 @@ func (r *readers) match(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	for _, o := range places {
-		if it := r.running[o.table]; it == nil || it.of != o {
+		if it := r.running[o.table]; it == nil || it.place != o {
 			r.end(o.table) // the consumer of a table that was deleted and created again
 			r.start(ctx, o)
 		}
@@ -136,7 +136,7 @@ func (r *readers) match(ctx context.Context) error {
 		for _, o := range places {
 			select {
 			case <-o.timers.Ready():
-			case <-r.running[o.table].ended:
+			case <-r.running[o.table].stopped:
 			case <-ctx.Done():
 				return nil
 			}
@@ -163,7 +163,7 @@ func (r *readers) start(ctx context.Context, o *open) {
 	it := &reading{o, cancel, make(chan struct{})}
 	r.running[o.table] = it
 	r.work.Go(func() {
-		defer close(it.ended)
+		defer close(it.stopped)
 		r.s.consume(ctx, o)
 	})
 }
@@ -172,7 +172,7 @@ func (r *readers) start(ctx context.Context, o *open) {
 func (r *readers) end(table string) {
 	if it := r.running[table]; it != nil {
 		it.cancel()
-		<-it.ended
+		<-it.stopped
 		delete(r.running, table)
 	}
 }

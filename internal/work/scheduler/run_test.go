@@ -16,12 +16,12 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// An item that somebody has put into a group's table and that is no firing is left out, with a word in the log, and blocks nothing.
+// An item in a group's table that is no firing is logged and skipped, and delays nothing.
 func TestPoisoned(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("good", "rate(1 minute)")
 	due := attr.Seconds(begin.Add(90 * time.Second))
-	for name, with := range map[string]item{
+	for name, attributes := range map[string]item{
 		"empty":   {},
 		"numbers": {attrIncarnation: attr.Int(1), attrVersion: attr.S("x")},
 		"document": {
@@ -39,7 +39,7 @@ func TestPoisoned(t *testing.T) {
 	} {
 		it := key(name, partFiring)
 		it[attrDue] = due
-		for k, v := range with {
+		for k, v := range attributes {
 			it[k] = v
 		}
 		if err := w.transactOne(put(defaultTable, it, nil)); err != nil {
@@ -56,7 +56,8 @@ func TestPoisoned(t *testing.T) {
 	}
 }
 
-// A group's table that somebody has deleted is made anew, empty, and what is created in it fires. The table of a group that was deleted is not.
+// A deleted table of a group is created again, empty, and new schedules in it fire. The table of a
+// deleted group is not.
 func TestTableDeleted(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("s", "rate(1 minute)")
@@ -68,14 +69,14 @@ func TestTableDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.refused("ResourceNotFoundException: Schedule s does not exist.", "GET", "/schedules/s", "")
-		was := stream
+		earlier := stream
 		w.await("the table and its consumer", func() bool {
 			out, err := w.db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(defaultTable)})
 			if err != nil {
 				return false
 			}
 			stream = aws.ToString(out.Table.LatestStreamArn)
-			return stream != was && w.service.HasConsumer(stream)
+			return stream != earlier && w.service.HasConsumer(stream)
 		})
 		w.create("s", "rate(1 minute)")
 		w.advance(time.Minute)
@@ -85,7 +86,7 @@ func TestTableDeleted(t *testing.T) {
 	}
 }
 
-// A process that takes requests and one that fires need not be the same: groups that one makes are found by the other.
+// One process may serve requests while another fires: it finds the groups of the first.
 func TestRefresh(t *testing.T) {
 	w := newWorld(t, "", func(w *world) { w.options.Refresh = 10 * time.Millisecond })
 	o := w.Scheduler.o
@@ -116,7 +117,7 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// While nothing is due a scheduler does nothing, however many schedules it has.
+// While nothing is due, a scheduler makes no calls, however many schedules it has.
 func TestIdle(t *testing.T) {
 	w := newWorld(t, "", nil)
 	for i := range 100 {
@@ -131,7 +132,7 @@ func TestIdle(t *testing.T) {
 	w.await("the last checkpoint, and nothing after it", func() bool { return calls()+calls() == 0 })
 }
 
-// Whatever an item in a group's table or the rules' has, it is a firing or an error.
+// Every item in a group's table, or the table of rules, is either a firing or an error.
 func FuzzFiring(f *testing.F) {
 	f.Add(`{"Target":{"Arn":"arn:x","Input":"x"},"ScheduleExpression":"rate(1 minute)","Anchor":1893456000000}`, int64(3), "1893456000.5", false)
 	f.Add(`{"Target":{"Arn":"arn:x","RetryPolicy":{}},"ScheduleExpression":"at(2030-01-01T00:00:00)","FlexibleTimeWindow":{"MaximumWindowInMinutes":3}}`, int64(-3), "-1", false)
@@ -167,7 +168,8 @@ func FuzzFiring(f *testing.F) {
 	})
 }
 
-// A delivery that somebody has put among the parked ones, and that pretends to complete what is no schedule, does not keep schedules from being deleted.
+// A forged parcel that pretends to complete a schedule does not keep other schedules from being
+// deleted.
 func TestPoisonedCompletion(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.create("other", "rate(5 minutes)")
@@ -183,7 +185,7 @@ func TestPoisonedCompletion(t *testing.T) {
 	w.refused("ResourceNotFoundException: Schedule twice does not exist.", "GET", "/schedules/twice", "")
 }
 
-// Of a group that was deleted nothing is left, and one of its name fires as any other.
+// A deleted group leaves nothing, and a new group of that name fires.
 func TestGroupLeavesNothing(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.must("POST", "/schedule-groups/g", `{}`)

@@ -13,7 +13,7 @@ const (
 	groupARN    = "arn:aws:scheduler:us-east-1:123456789012:schedule-group/"
 )
 
-// A schedule is created, read with its defaults, replaced as a whole, listed and deleted.
+// A schedule can be created, read with its defaults, replaced, listed and deleted.
 func TestSchedule(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.refused("ResourceNotFoundException: Schedule s does not exist.", "GET", "/schedules/s", "")
@@ -63,7 +63,7 @@ func TestSchedule(t *testing.T) {
 	w.want("")
 }
 
-// An error has the status that its code has in the API.
+// Each code has the status that the API defines.
 func TestStatus(t *testing.T) {
 	for want, err := range map[int]error{
 		http.StatusBadRequest: invalid(""), http.StatusNotFound: notFound(""), http.StatusConflict: conflict(""), http.StatusPaymentRequired: quota(""),
@@ -75,8 +75,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// A request that comes twice with its token has one effect and the same answer, also when the schedule is gone meanwhile; another request with the same token is
-// refused.
+// A repeated request with its token has one effect and the same response, even if the schedule is
+// deleted. Another request with the token is refused.
 func TestClientToken(t *testing.T) {
 	w := newWorld(t, "", nil)
 	const other = "ConflictException: The ClientToken was used before with other parameters."
@@ -91,13 +91,13 @@ func TestClientToken(t *testing.T) {
 	updated := body("at(2030-01-01T00:07:00)", `"ClientToken":"u1"`, `"ActionAfterCompletion":"DELETE"`)
 	w.must("PUT", "/schedules/s", updated)
 	w.must("PUT", "/schedules/s", body("at(2030-01-01T00:08:00)", `"ClientToken":"u2"`, `"ActionAfterCompletion":"DELETE"`))
-	w.must("PUT", "/schedules/s", updated) // comes late, and does not undo the second
+	w.must("PUT", "/schedules/s", updated) // a late repetition does not undo the second update
 	w.must("POST", "/schedules/s", created)
 	w.refused(other, "PUT", "/schedules/s", body("at(2030-01-01T00:09:00)", `"ClientToken":"u1"`))
 	w.advance(10 * time.Minute)
 	w.want("s@01-01T00:08:00")
 
-	w.must("POST", "/schedules/s", created) // it has completed and is deleted, and yet remembered
+	w.must("POST", "/schedules/s", created) // the schedule is deleted, but its token is stored
 	w.refused(other, "POST", "/schedules/s", body("rate(1 hour)", `"ClientToken":"c1"`))
 	w.refused("ResourceNotFoundException: Schedule s does not exist.", "GET", "/schedules/s", "")
 
@@ -105,18 +105,19 @@ func TestClientToken(t *testing.T) {
 	w.must("DELETE", "/schedules/d?clientToken=d1", "")
 	w.must("DELETE", "/schedules/d?clientToken=d1", "")
 	w.refused("ResourceNotFoundException: Schedule d does not exist.", "DELETE", "/schedules/d?clientToken=d2", "")
-	w.create("d", "rate(1 hour)", `"ClientToken":"c"`) // remembered
+	w.create("d", "rate(1 hour)", `"ClientToken":"c"`) // the token is stored
 	w.refused("ResourceNotFoundException: Schedule d does not exist.", "GET", "/schedules/d", "")
 	w.advance(25 * time.Hour)
-	w.want("d@01-01T00:10:00") // before it was deleted
+	w.want("d@01-01T00:10:00") // from before the deletion
 	if got := w.items("mayfly.schedules.default"); got != "" {
 		t.Errorf("the table has %s", got)
 	}
-	w.create("d", "rate(1 hour)", `"ClientToken":"c"`) // forgotten
+	w.create("d", "rate(1 hour)", `"ClientToken":"c"`) // the token has expired
 	w.must("GET", "/schedules/d", "")
 }
 
-// Lists are in the order of groups and names, in pages of any size, narrowed by group, prefix and state.
+// Lists are sorted by group and name, in pages of any size, and filtered by group, prefix and
+// state.
 func TestListSchedules(t *testing.T) {
 	w := newWorld(t, "", nil)
 	var all, disabled, prefixed []string
@@ -191,7 +192,7 @@ func TestListSchedules(t *testing.T) {
 	w.refused(fmt.Sprintf(failed, "", "nextToken", "have length greater than or equal to 1"), "GET", "/schedules?NextToken=", "")
 }
 
-// A list that hardly anything matches is given in pages that may be empty, and comes to its end.
+// A list with a rare filter has empty pages, and ends.
 func TestListSparse(t *testing.T) {
 	w := newWorld(t, "", nil)
 	const n = listPage*listPagesMax + 200

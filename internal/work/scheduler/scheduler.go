@@ -80,9 +80,9 @@ type Scheduler struct {
 	mu          struct {
 		sync.Mutex
 		// by name; each as this process last saw it, and never edited in place
-		groups map[string]*group
-		opened map[string]*open // places with a table, by table
-		ended  chan struct{}    // closed when Run ends; nil while it does not run
+		groups  map[string]*group
+		opened  map[string]*open // places with a table, by table
+		stopped chan struct{}    // closed when Run ends; nil while it does not run
 	}
 }
 
@@ -145,12 +145,12 @@ func (s *Scheduler) open(p place) *open {
 func (s *Scheduler) opened(ctx context.Context, p place) {
 	o := s.open(p)
 	s.mu.Lock()
-	ended := s.mu.ended
+	stopped := s.mu.stopped
 	s.mu.Unlock()
-	if ended != nil && s.o.Registry.Register != nil {
+	if stopped != nil && s.o.Registry.Register != nil {
 		select {
 		case <-o.timers.Ready():
-		case <-ended:
+		case <-stopped:
 		case <-ctx.Done():
 		}
 	}

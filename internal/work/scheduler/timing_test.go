@@ -12,8 +12,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// What follows from a firing that is processed at some instant: of those that were missed, the latest runs, or all, or none. A firing that was armed late is not
-// missed on that account, and the windows of a flexible schedule are waited for.
+// Of missed occurrences the latest runs, or all, or none. A firing that was armed late is not
+// missed for that reason, and an occurrence is missed only after the end of its flexible window.
 func TestFollowing(t *testing.T) {
 	minutes := func(m float64) time.Time { return begin.Add(time.Duration(m * float64(time.Minute))) }
 	expression, err := cron.Parse("rate(10 minutes)", nil)
@@ -22,7 +22,7 @@ func TestFollowing(t *testing.T) {
 	}
 	const none = -1
 	tests := []struct {
-		what                        string
+		name                        string
 		catchUp                     CatchUp
 		window                      time.Duration
 		occurrence, deadline, armed float64 // minutes after begin
@@ -61,12 +61,12 @@ func TestFollowing(t *testing.T) {
 		f := &firing{occurrence: minutes(tt.occurrence), deadline: minutes(tt.deadline), armed: minutes(tt.armed)}
 		runs, next, more := tm.following(f, tt.catchUp, minutes(tt.now))
 		if runs != tt.runs || more != (tt.next != none) || more && !next.Equal(minutes(tt.next)) {
-			t.Errorf("%s: runs %v, next after %v (%v), want %v, %v min", tt.what, runs, next.Sub(begin), more, tt.runs, tt.next)
+			t.Errorf("%s: runs %v, next after %v (%v), want %v, %v min", tt.name, runs, next.Sub(begin), more, tt.runs, tt.next)
 		}
 	}
 }
 
-// TestOldVersionEnds: of a version that an update has ended, nothing is armed that is due after its end.
+// An ended version arms nothing that is due after its end.
 func TestOldVersionEnds(t *testing.T) {
 	expression, err := cron.Parse("rate(10 minutes)", nil)
 	if err != nil {
@@ -90,8 +90,7 @@ type offline struct{}
 
 func (offline) Do(*http.Request) (*http.Response, error) { return nil, errors.New("offline") }
 
-// TestUnarmedIsNotHandedOver: while the next firing cannot be armed, the delivery is not handed over:
-// the record comes again.
+// While the next firing cannot be armed, the delivery is not handed over: the record comes again.
 func TestUnarmedIsNotHandedOver(t *testing.T) {
 	db := dynamodb.New(dynamodb.Options{
 		Region: "eu-west-1", BaseEndpoint: aws.String("http://offline"), HTTPClient: offline{}, Retryer: aws.NopRetryer{},
@@ -107,7 +106,7 @@ func TestUnarmedIsNotHandedOver(t *testing.T) {
 	}
 }
 
-// A number of seconds is read and written to the millisecond.
+// Seconds are read and written to the millisecond.
 func TestSeconds(t *testing.T) {
 	for text, want := range map[string]string{
 		"0": "0", "1893456000": "1893456000", "1893456000.25": "1893456000.25", "1893456000.1": "1893456000.1", "1.893456E9": "1893456000", "1893456000.0004": "1893456000",

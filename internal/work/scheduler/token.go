@@ -51,17 +51,17 @@ func digest(request any) []byte {
 // digest returns a hash of the request without its token, but with the members that are not in its
 // body.
 func (in *ScheduleInput) digest() []byte {
-	without := *in
-	without.ClientToken = nil
+	body := *in
+	body.ClientToken = nil
 	return digest(struct {
 		Name, CatchUp string
 		ScheduleInput
-	}{in.Name, in.CatchUp, without})
+	}{in.Name, in.CatchUp, body})
 }
 
 // repeated returns nil if a token is used again for the same request, and otherwise a conflict.
-func repeated(kept, given []byte) error {
-	if bytes.Equal(kept, given) {
+func repeated(stored, given []byte) error {
+	if bytes.Equal(stored, given) {
 		return nil
 	}
 	return conflict("The ClientToken was used before with other parameters.")

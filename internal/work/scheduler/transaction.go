@@ -78,7 +78,7 @@ func current(incarnation string, version int64) timer.Fence {
 func (e *entry) unchanged() *condition {
 	f := current(e.incarnation, e.version)
 	f[attrArmed] = attr.Int(e.armed)
-	if r := e.remains; r.pending() {
+	if r := e.tail; r.pending() {
 		f[attrRemains], f[attrRemained] = attr.Int(r.version), attr.Int(r.armed)
 	}
 	return fenced(f)
@@ -166,9 +166,9 @@ func (s *Scheduler) entry(ctx context.Context, table, name string) (*entry, erro
 // again.
 var errChanged = errors.New("changed meanwhile")
 
-// persevere calls f until it no longer conflicts with a concurrent change. In further calls missing
+// retryChange calls f until it no longer conflicts with a concurrent change. In further calls missing
 // is true: a missing firing that is not due counts as deleted.
-func (s *Scheduler) persevere(ctx context.Context, name string, f func(missing bool) error) error {
+func (s *Scheduler) retryChange(ctx context.Context, name string, f func(missing bool) error) error {
 	pause := changePause
 	for try := range changeTries {
 		if try > 1 {

@@ -69,7 +69,7 @@ func newTransformer(paths map[string]string, template string) (*transformer, err
 	t := &transformer{structured: strings.HasPrefix(begin, "{") || strings.HasPrefix(begin, "[")}
 	quoted := false
 	for template != "" {
-		text, name, rest, found := nextPlaceholder(template)
+		text, name, after, found := nextPlaceholder(template)
 		quoted = endsQuoted(text, quoted)
 		p := part{text: text, quoted: quoted}
 		if found {
@@ -82,7 +82,7 @@ func newTransformer(paths map[string]string, template string) (*transformer, err
 			}
 		}
 		t.parts = append(t.parts, p)
-		template = rest
+		template = after
 	}
 	sample := t.fill(func(part) []byte { return []byte(`"x"`) })
 	if quoted || t.structured && !json.Valid(sample) || !t.structured && !isTexts(sample) {
@@ -92,7 +92,7 @@ func newTransformer(paths map[string]string, template string) (*transformer, err
 }
 
 // nextPlaceholder splits a template at its first placeholder.
-func nextPlaceholder(template string) (text, name, rest string, found bool) {
+func nextPlaceholder(template string) (text, name, after string, found bool) {
 	open := strings.IndexByte(template, '<')
 	if open < 0 {
 		return template, "", "", false
@@ -102,8 +102,8 @@ func nextPlaceholder(template string) (text, name, rest string, found bool) {
 		return template, "", "", false
 	}
 	if template[open+end] == '\n' { // "<" by itself
-		text, name, rest, found = nextPlaceholder(template[open+end:])
-		return template[:open+end] + text, name, rest, found
+		text, name, after, found = nextPlaceholder(template[open+end:])
+		return template[:open+end] + text, name, after, found
 	}
 	return template[:open], template[open+1 : open+end], template[open+end+1:], true
 }

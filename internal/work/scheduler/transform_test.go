@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// anEvent is one with more in it than a schedule's.
+// anEvent returns an event with more members than a schedule's.
 func anEvent() *ruleEvent {
 	return &ruleEvent{
 		arn: "arn:aws:events:us-east-1:123456789012:rule/r", name: "r", time: "2030-01-01T00:00:00Z",
@@ -16,7 +16,8 @@ func anEvent() *ruleEvent {
 	}
 }
 
-// Placeholders are replaced by EventBridge's rules of quoting. The examples with i-0 are those of its documentation.
+// Placeholders are replaced by EventBridge's rules of quoting. The examples with i-0 are from its
+// documentation.
 func TestTransform(t *testing.T) {
 	paths := map[string]string{
 		"id": "$.detail.id", "state": "$.detail.state", "n": "$.detail.n", "ok": "$.detail.ok", "no": "$.detail.no", "detail": "$.detail.at-all", "tags": "$.detail.tags",
@@ -70,7 +71,7 @@ func TestTransform(t *testing.T) {
 	}
 }
 
-// What cannot be a template is refused when it is put.
+// An invalid template is refused when it is put.
 func TestTemplateRefused(t *testing.T) {
 	paths := map[string]string{"a": "$.a"}
 	for _, template := range []string{`{"a": <a>`, `{"a" <a>}`, `text`, `"open`, `"a" text`, ``, `{"a": "<a>}`, `{"a":<a>} trailing`} {
@@ -89,7 +90,7 @@ func TestTemplateRefused(t *testing.T) {
 	}
 }
 
-// Whatever template is taken, what it makes of an event is JSON, or an error.
+// Every valid template makes JSON from an event, or an error.
 func FuzzTransform(f *testing.F) {
 	f.Add(`{"time": <a>}`, "$.time")
 	f.Add(`"x <a> \" <aws.events.event.json>"`, "$.detail.tags[*].k")
@@ -114,7 +115,8 @@ func FuzzTransform(f *testing.F) {
 	})
 }
 
-// The attempt's number is put in wherever it is named, and whatever else an input has stays as it is.
+// Each attempt's number is inserted where the input names it; the rest of the input stays
+// unchanged.
 func FuzzContext(f *testing.F) {
 	f.Add(`{"a":"<aws.scheduler.attempt-number>"}`)
 	f.Add(`\u003caws.scheduler.scheduled-time\u003e<aws.scheduler.`)

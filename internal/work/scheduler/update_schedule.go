@@ -23,7 +23,7 @@ func (s *Scheduler) UpdateSchedule(ctx context.Context, in *UpdateScheduleInput)
 }
 
 func (s *Scheduler) update(ctx context.Context, table string, in *ScheduleInput, c *checked) error {
-	return s.persevere(ctx, "Schedule "+in.Name, func(missing bool) error {
+	return s.retryChange(ctx, "Schedule "+in.Name, func(missing bool) error {
 		before, err := s.entry(ctx, table, in.Name)
 		if err != nil {
 			return err
@@ -46,20 +46,20 @@ func (s *Scheduler) update(ctx context.Context, table string, in *ScheduleInput,
 
 // updated computes the definition after an update, and its next firing.
 func (s *Scheduler) updated(before *entry, c *checked, now time.Time) (after *entry, f *firing, err error) {
-	was, wasTiming, err := s.readDocument(before.document, before.input)
+	old, wasTiming, err := s.readDocument(before.document, before.input)
 	if err != nil {
 		return nil, nil, err
 	}
 	d := document{Settings: *c.settings, CatchUp: c.catchUp, Anchor: anchor(c.settings, now)}
-	same := d.samePace(was)
+	same := d.samePace(old)
 	if same {
-		d.Anchor = was.Anchor
+		d.Anchor = old.Anchor
 	}
 	copied := *before
 	after = &copied
 	after.version++
 	after.next, after.gone = time.Time{}, time.Time{}
-	after.outlive(before, wasTiming, now)
+	after.keepTail(before, wasTiming, now)
 	after.describe(d, now)
 	if err := after.checkSize(); err != nil {
 		return nil, nil, err
@@ -70,7 +70,7 @@ func (s *Scheduler) updated(before *entry, c *checked, now time.Time) (after *en
 	t := d.timing(c.expression)
 	occurrence, ok := t.first(now)
 	switch fired := !before.next.IsZero() && !before.next.After(now); {
-	case c.expression.Kind() == cron.At && same && was.enabled() && fired:
+	case c.expression.Kind() == cron.At && same && old.enabled() && fired:
 		// complete: neither this update nor the next one makes it fire again
 		after.next = before.next
 		after.complete(&d, t, now)
@@ -101,9 +101,9 @@ type change struct {
 // or it had come when after was computed.
 func (s *Scheduler) apply(ctx context.Context, ch *change) error {
 	actions := []action{put(ch.table, ch.after.item(), ch.before.unchanged())}
-	kept := -1
+	tokenAction := -1
 	if ch.token != "" {
-		kept = len(actions)
+		tokenAction = len(actions)
 		actions = append(actions, put(ch.table, tokenItem(ch.after.name, tokenUpdate, ch.token, ch.digest, ch.now), absent))
 	}
 	expected := absent
@@ -127,8 +127,8 @@ func (s *Scheduler) apply(ctx context.Context, ch *change) error {
 		return err
 	case c == nil:
 		return nil
-	case kept >= 0 && c.failed(kept):
-		found := c.found(kept)
+	case tokenAction >= 0 && c.failed(tokenAction):
+		found := c.found(tokenAction)
 		if found == nil {
 			if found, err = s.get(ctx, ch.table, key(ch.after.name, tokenPart(tokenUpdate, ch.token))); err != nil {
 				return err

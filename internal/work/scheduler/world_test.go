@@ -30,29 +30,30 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// world is an embedded database with a scheduler on it and a target that notes what it gets. Its clock is frozen: time goes by when advance says so, and advance
-// returns when all that was due has been done.
+// world is an embedded database with a scheduler, and a target that records its deliveries. Its
+// clock is frozen. advance moves it, and returns when all that was due is done.
 type world struct {
 	testing.TB
 	*Scheduler
 	dir      string
 	options  Options
 	backoff  deliver.Backoff
-	downtime time.Duration // that passes before the scheduler starts
-	disk     *kv.CrashFS   // of the directory; nil: the machine's. Its power is cut before stop
-	engine   *engine.Engine
-	service  *service.Service
-	db       *dynamodb.Client
-	streams  *dynamodbstreams.Client
-	courier  *deliver.Courier
-	calls    atomic.Int64 // of the endpoint
-	log      *bytes.Buffer
-	logs     sync.Mutex
-	stop     func() // everything
-	halt     func() // the scheduler and its courier, so that nothing follows from what expires
-	events   struct {
+	downtime time.Duration // before the scheduler starts
+	// file system of the directory; its power is cut before stop. nil: the machine's
+	disk    *kv.CrashFS
+	engine  *engine.Engine
+	service *service.Service
+	db      *dynamodb.Client
+	streams *dynamodbstreams.Client
+	courier *deliver.Courier
+	calls   atomic.Int64 // of the endpoint
+	log     *bytes.Buffer
+	logs    sync.Mutex
+	stop    func() // stops everything
+	halt    func() // stops scheduler and courier, so that expired items stay unprocessed
+	events  struct {
 		sync.Mutex
-		of map[string]int // by what and group
+		counts map[string]int // by what and group
 	}
 	got struct {
 		sync.Mutex
@@ -64,7 +65,7 @@ type world struct {
 // begin is the first instant of a world.
 var begin = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// overTransport is the endpoint as the SDK calls it, and counts the calls.
+// overTransport calls the endpoint as the SDK does, and counts the calls.
 type overTransport struct {
 	http.RoundTripper
 	calls *atomic.Int64
@@ -87,11 +88,11 @@ func dropNetworking(stack *middleware.Stack) error {
 	return nil
 }
 
-// newWorld opens one in memory, or in a directory.
+// newWorld opens a world in memory, or in a directory.
 func newWorld(t testing.TB, dir string, change func(*world)) *world {
 	t.Helper()
 	w := &world{TB: t, dir: dir, log: &bytes.Buffer{}}
-	w.events.of = map[string]int{}
+	w.events.counts = map[string]int{}
 	if change != nil {
 		change(w)
 	}
@@ -100,7 +101,7 @@ func newWorld(t testing.TB, dir string, change func(*world)) *world {
 	return w
 }
 
-// Write takes the log.
+// Write appends to the log.
 func (w *world) Write(p []byte) (int, error) {
 	w.logs.Lock()
 	defer w.logs.Unlock()
@@ -154,7 +155,7 @@ func (w *world) start() {
 	o.Observe = func(e Event) {
 		w.events.Lock()
 		defer w.events.Unlock()
-		w.events.of[e.What.String()+" "+e.Group]++
+		w.events.counts[e.What.String()+" "+e.Group]++
 	}
 	w.Scheduler = New(o)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -194,7 +195,7 @@ func (w *world) fs() kv.FS {
 	return w.disk
 }
 
-// restart closes the world and opens it again, after a time in which nothing ran but the database.
+// restart closes the world and opens it again, after a time in which only the database ran.
 func (w *world) restart(downtime time.Duration) {
 	w.Helper()
 	w.stop()
@@ -203,7 +204,7 @@ func (w *world) restart(downtime time.Duration) {
 	w.advance(0)
 }
 
-// progress is a consumer's, in the service's words.
+// progress adapts the service's consumer.
 type progress struct{ *service.Consumer }
 
 func (p progress) Checkpoint(shard, sequence string) { _ = p.Consumer.Checkpoint(shard, sequence) }
@@ -217,7 +218,7 @@ func (w *world) resolve(arn string) (deliver.Lane, error) {
 	return deliver.Lane{Name: arn, Target: target.Func(w.take), Limits: target.Limits{Concurrency: 1}}, nil
 }
 
-// take notes a delivery.
+// take records a delivery.
 func (w *world) take(_ context.Context, d target.Delivery) error {
 	w.got.Lock()
 	defer w.got.Unlock()
@@ -228,24 +229,24 @@ func (w *world) take(_ context.Context, d target.Delivery) error {
 	return nil
 }
 
-// advance lets time go by.
-func (w *world) advance(by time.Duration) {
+// advance moves the clock.
+func (w *world) advance(span time.Duration) {
 	w.Helper()
-	r, err := w.engine.Advance(context.Background(), by, 2*time.Minute)
+	r, err := w.engine.Advance(context.Background(), span, 2*time.Minute)
 	if err != nil || r.Unfinished {
 		w.logs.Lock()
 		defer w.logs.Unlock()
-		w.Fatalf("advance by %v: unfinished %v, %v\n%s", by, r.Unfinished, err, w.log)
+		w.Fatalf("advance by %v: unfinished %v, %v\n%s", span, r.Unfinished, err, w.log)
 	}
 }
 
-// advanceTo lets time go by until an instant.
+// advanceTo moves the clock to an instant.
 func (w *world) advanceTo(t time.Time) {
 	w.Helper()
 	w.advance(t.Sub(w.Scheduler.now()))
 }
 
-// take all deliveries since it was last called.
+// taken returns the new deliveries.
 func (w *world) taken() []target.Delivery {
 	w.got.Lock()
 	defer w.got.Unlock()
@@ -254,8 +255,8 @@ func (w *world) taken() []target.Delivery {
 	return all
 }
 
-// told is what was delivered since it was last called, as "subject@time" in the order of time and subject.
-func (w *world) told() string {
+// delivered returns the new deliveries as "subject@time", sorted by time and subject.
+func (w *world) delivered() string {
 	var all []string
 	taken := w.taken()
 	slices.SortStableFunc(taken, func(a, b target.Delivery) int {
@@ -270,19 +271,19 @@ func (w *world) told() string {
 	return strings.Join(all, " ")
 }
 
-// want compares what was delivered.
+// want checks the new deliveries.
 func (w *world) want(want string) {
 	w.Helper()
-	if got := w.told(); got != want {
+	if got := w.delivered(); got != want {
 		w.Errorf("delivered\n got %s\nwant %s", got, want)
 	}
 }
 
-// count is how often something was observed.
-func (w *world) count(what What, group string) int {
+// count returns the number of events of a type.
+func (w *world) count(event What, group string) int {
 	w.events.Lock()
 	defer w.events.Unlock()
-	return w.events.of[what.String()+" "+group]
+	return w.events.counts[event.String()+" "+group]
 }
 
 const (
@@ -291,7 +292,7 @@ const (
 	queueARN  = "arn:aws:sqs:us-east-1:123456789012:q"
 )
 
-// call makes a request of an operation as it would come over the wire: method, path with its query, body.
+// call makes a request of an operation as over the wire: method, path with its query, body.
 func (w *world) call(method, path, body string, header ...string) (any, error) {
 	u, err := url.Parse(path)
 	if err != nil {
@@ -312,12 +313,12 @@ func (w *world) call(method, path, body string, header ...string) (any, error) {
 	}}
 	for _, op := range w.Operations() {
 		prefix, label, _ := strings.Cut(op.Path, "{")
-		rest, found := strings.CutPrefix(u.Path, prefix)
-		if op.Method != method || !found || (label == "") != (rest == "") {
+		more, found := strings.CutPrefix(u.Path, prefix)
+		if op.Method != method || !found || (label == "") != (more == "") {
 			continue
 		}
 		if label != "" {
-			r.Path[strings.TrimSuffix(label, "}")] = rest
+			r.Path[strings.TrimSuffix(label, "}")] = more
 		}
 		return op.Do(context.Background(), r)
 	}
@@ -325,7 +326,7 @@ func (w *world) call(method, path, body string, header ...string) (any, error) {
 	return nil, nil
 }
 
-// must is call, which has to succeed, and gives the answer's JSON.
+// must calls an operation that must succeed, and returns its result as JSON.
 func (w *world) must(method, path, body string, header ...string) string {
 	w.Helper()
 	out, err := w.call(method, path, body, header...)
@@ -335,7 +336,7 @@ func (w *world) must(method, path, body string, header ...string) string {
 	return marshalled(w, out)
 }
 
-// refused is call, which has to be refused.
+// refused calls an operation that must fail.
 func (w *world) refused(want, method, path, body string, header ...string) {
 	w.Helper()
 	out, err := w.call(method, path, body, header...)
@@ -364,7 +365,7 @@ func marshalled(t testing.TB, v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// action makes a request of an operation on rules.
+// action calls an operation on rules.
 func (w *world) action(name, body string) (any, error) {
 	for _, a := range w.Actions() {
 		if a.Name == name {
@@ -375,7 +376,7 @@ func (w *world) action(name, body string) (any, error) {
 	return nil, nil
 }
 
-// mustAct is action, which has to succeed, and gives the answer's JSON.
+// mustAct calls an action that must succeed, and returns its result as JSON.
 func (w *world) mustAct(name, body string) string {
 	w.Helper()
 	out, err := w.action(name, body)
@@ -385,21 +386,21 @@ func (w *world) mustAct(name, body string) string {
 	return marshalled(w, out)
 }
 
-// body is that of a schedule with an expression, and other members given as JSON.
+// body returns the body of a schedule with an expression and further members.
 func body(expression string, members ...string) string {
-	rest := ""
+	more := ""
 	hasWindow := false
 	for _, m := range members {
-		rest += "," + m
+		more += "," + m
 		hasWindow = hasWindow || strings.HasPrefix(m, `"FlexibleTimeWindow"`)
 	}
 	if !hasWindow {
-		rest += `,"FlexibleTimeWindow":{"Mode":"OFF"}`
+		more += `,"FlexibleTimeWindow":{"Mode":"OFF"}`
 	}
-	if !strings.Contains(rest, `"Target"`) {
-		rest += `,"Target":{"Arn":"` + lambdaARN + `","RoleArn":"` + roleARN + `"}`
+	if !strings.Contains(more, `"Target"`) {
+		more += `,"Target":{"Arn":"` + lambdaARN + `","RoleArn":"` + roleARN + `"}`
 	}
-	return `{"ScheduleExpression":"` + expression + `"` + rest + `}`
+	return `{"ScheduleExpression":"` + expression + `"` + more + `}`
 }
 
 // create creates a schedule.
@@ -408,7 +409,7 @@ func (w *world) create(name, expression string, members ...string) {
 	w.must("POST", "/schedules/"+name, body(expression, members...))
 }
 
-// items are those of a table, as "name part".
+// items returns the items of a table, as "name part".
 func (w *world) items(table string) string {
 	w.Helper()
 	out, err := w.db.Scan(context.Background(), &dynamodb.ScanInput{TableName: &table})

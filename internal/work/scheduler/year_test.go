@@ -10,7 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-// planned is a schedule of the year and when it has to fire.
+// planned is a schedule of the year, and its firings.
 type planned struct {
 	name    string
 	members []string
@@ -21,8 +21,8 @@ type planned struct {
 	window  int // minutes
 }
 
-// A year goes by with thousands of schedules of every kind, and every firing is accounted for: each comes once, at its instant, and none besides. What is due
-// follows from internal/work/cron alone.
+// In a year with thousands of schedules of every kind, each firing comes once, at its instant, and
+// there are no others. The expected firings come from internal/work/cron alone.
 func TestYear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a year takes a while")
@@ -52,7 +52,7 @@ func TestYear(t *testing.T) {
 		}
 		all = append(all, p)
 	}
-	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	pick := func(choices ...string) string { return choices[random.IntN(len(choices))] }
 	for i := range 1500 {
 		at, p := somewhen(), planned{zone: pick(zones...)}
 		if i%3 == 0 {
@@ -124,7 +124,7 @@ func TestYear(t *testing.T) {
 			want[at] = d.ID
 		}
 	}
-	w.advance(24 * time.Hour) // the last windows
+	w.advance(24 * time.Hour) // for the last windows
 	for _, d := range w.taken() {
 		want[d.Subject+" "+d.Time.Format(time.RFC3339Nano)] = d.ID
 	}
@@ -148,7 +148,7 @@ func TestYear(t *testing.T) {
 	}
 }
 
-// occurrences are those of a year.
+// occurrences returns the occurrences in the year.
 func (p planned) occurrences(t *testing.T, end time.Time) (all []time.Time) {
 	zone, err := cron.Zone(p.zone)
 	if err != nil {

@@ -1,20 +1,21 @@
-// Package timer keeps durable timers in a table at any endpoint. A timer is an item with a deadline,
-// and its expiry fires it.
+// Package timer keeps durable timers in a table at any endpoint. A timer is an item with a
+// deadline, and its expiry fires it.
 //
-// There is no clock and no queue: the endpoint removes an item at its deadline, and the table's stream
-// says so. Timers are therefore as exact as the endpoint's expiry, and survive every restart.
+// There is no clock and no queue: the endpoint removes an item at its deadline, and the table's
+// stream records it. Timers are therefore as exact as the endpoint's expiry, and survive every
+// restart.
 //
 //	Put an item ─► deadline ─► the endpoint removes it ─► stream ─► Timers ─► Options.Fire ─► Firing.Done
 //
 // The items belong to the caller: their keys, their attributes, and the writes that arm, move and
-// cancel them, alone or in a transaction with other items. The package owns the rest. It creates the
-// table, reads its stream beside other workers, and restores both after somebody has removed them.
+// cancel them, alone or in a transaction with other items. The package owns the rest. It creates
+// the table, reads its stream beside other workers, and restores both after a removal.
 //
 // # Laws
 //
 //   - AtLeastOnce: an expired timer is fired until Done of a firing of it is called, in this process or
 //     another. Errors of Fire only delay it.
-//   - OnlyExpiries: an item that somebody overwrites or deletes does not fire.
+//   - OnlyExpiries: an item that a client overwrites or deletes does not fire.
 //   - Restored: while the table is wanted, a removed table or stream is created again, and timers that
 //     are written from then on fire.
 //   - Searched: between two streams of the table, Options.Search runs before the first firing of the

@@ -10,8 +10,8 @@ import (
 )
 
 // Fence is a state of an item: attributes and their values. Choose attributes that never return to
-// earlier values, such as an incarnation and a generation: then a firing of an earlier generation is
-// refused, however often its record comes.
+// earlier values, such as an incarnation and a generation: then a firing of an earlier generation
+// is refused, however often its record comes.
 type Fence attr.Item
 
 // Condition returns the condition that an item is in this state, with the names and values of the

@@ -79,8 +79,8 @@ func (w *world) fire(_ context.Context, firings []timer.Firing) error {
 	return nil
 }
 
-// run runs timers until stop is called, at the latest at the end of the test. It returns when they are
-// ready.
+// run runs timers until stop is called, at the latest at the end of the test. It returns when they
+// are ready.
 func (w *world) run() (timers *timer.Timers, stop func()) {
 	w.t.Helper()
 	timers, stop = w.begin()
@@ -171,11 +171,11 @@ func (w *world) want(ids ...string) {
 	}
 }
 
-func (w *world) await(what string, holds func() bool) {
+func (w *world) await(condition string, holds func() bool) {
 	w.t.Helper()
 	for limit := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
-			w.t.Fatalf("waited without success until %s", what)
+			w.t.Fatalf("waited without success until %s", condition)
 		}
 	}
 }
@@ -244,8 +244,8 @@ func TestRestored(t *testing.T) {
 	w.want("a", "b", "c")
 }
 
-// A timer that expires while its table has no stream fires after a search, before the timers in the new
-// stream. A search that fails is repeated.
+// A timer that expires while its table has no stream fires after a search, before the timers in the
+// new stream. A search that fails is repeated.
 func TestSearched(t *testing.T) {
 	w := newWorld(t, "")
 	failures := 2

@@ -38,17 +38,17 @@ type Options struct {
 	// Wanted reports whether the table should exist. Default: it should.
 	Wanted func(ctx context.Context) (bool, error)
 
-	// Fire handles expired timers in the order of their shard. It calls Done of each, then or later.
-	// After an error, the firings that are not done come again.
+	// Fire handles expired timers in the order of their shard. It calls Done of each, then or
+	// later. After an error, the firings that are not done come again.
 	Fire func(ctx context.Context, firings []Firing) error
 
 	// Settle waits, when Run ends, until no more firings of a shard are done, or ctx is done.
 	Settle func(ctx context.Context, shard string)
 
-	// Search looks for timers that were due before an instant and have not fired, and arms them again.
-	// It runs when records were lost, or may have been: the table had no stream for a while, or the
-	// endpoint trimmed the stream. A timer that it finds may fire nonetheless, so a fence must refuse
-	// the second firing. Default: lost firings stay lost.
+	// Search looks for timers that were due before an instant and have not fired, and arms them
+	// again. It runs when records were lost, or may have been: the table had no stream for a while,
+	// or the endpoint trimmed the stream. A timer that it finds may fire nonetheless, so a fence
+	// must refuse the second firing. Default: lost firings stay lost.
 	Search func(ctx context.Context, before time.Time) error
 }
 
@@ -83,12 +83,12 @@ func New(o Options) *Timers {
 	return t
 }
 
-// Ready returns a channel that is closed when the table exists, and the embedded database knows that
-// its stream is read. It is closed at the end of Run at the latest.
+// Ready returns a channel that is closed when the table exists, and the embedded database knows
+// that its stream is read. It is closed at the end of Run at the latest.
 func (t *Timers) Ready() <-chan struct{} { return t.ready }
 
-// Run creates the table and fires its timers until ctx is done, or the table is not wanted. It can be
-// called once. A failing endpoint is called again.
+// Run creates the table and fires its timers until ctx is done, or the table is not wanted. It can
+// be called once. A failing endpoint is called again.
 func (t *Timers) Run(ctx context.Context) error {
 	defer t.register()
 	if wanted := t.prepare(ctx); !wanted {
@@ -155,8 +155,9 @@ func (t *Timers) await(ctx context.Context) {
 	}
 }
 
-// Make creates the table if it is missing. It returns when the embedded database knows that its stream
-// is read: a timer that is written next fires before the clock passes it. For that, Run must run.
+// Make creates the table if it is missing. It returns when the embedded database knows that its
+// stream is read: a timer that is written next fires before the clock passes it. For that, Run must
+// run.
 func (t *Timers) Make(ctx context.Context) error {
 	_, err := ensure.Table(ctx, t.o.DB, t.o.Table)
 	nudge(t.made) // even after an error, since the table may exist
@@ -171,8 +172,8 @@ func (t *Timers) Make(ctx context.Context) error {
 	}
 }
 
-// Restore creates what is missing of the table, if its name is table and it is wanted. It returns the
-// ARN of its stream, or "".
+// Restore creates what is missing of the table, if its name is table and it is wanted. It returns
+// the ARN of its stream, or "".
 func (t *Timers) Restore(ctx context.Context, table string) (streamARN string, err error) {
 	if table != t.o.Table.Name {
 		return "", nil
@@ -247,8 +248,8 @@ func (t *Timers) search(ctx context.Context) {
 	}
 }
 
-// began returns the instant at which a stream began, which its ARN contains. Later expiries are in the
-// stream. It returns the present instant for any other ARN.
+// began returns the instant at which a stream began, which its ARN contains. Later expiries are in
+// the stream. It returns the present instant for any other ARN.
 func (t *Timers) began(streamARN string) time.Time {
 	_, label, _ := strings.Cut(streamARN, "/stream/")
 	if began, err := time.Parse("2006-01-02T15:04:05.999", label); err == nil {
@@ -269,6 +270,6 @@ func nudge(c chan struct{}) {
 var again = retry.Policy{First: 50 * time.Millisecond, Most: 10 * time.Second}
 
 // persist calls f until it succeeds, or ctx is done.
-func (t *Timers) persist(ctx context.Context, what string, f func() error) {
-	_ = retry.Until(ctx, t.o.Logger, again, what, f) // an error is that of ctx
+func (t *Timers) persist(ctx context.Context, action string, f func() error) {
+	_ = retry.Until(ctx, t.o.Logger, again, action, f) // an error is that of ctx
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// inputs is what was delivered since it was last asked, as the minute of the occurrence and the input, in their order.
+// inputs returns the new deliveries in order, as minute of the occurrence and input.
 func (w *world) inputs() string {
 	var all []string
 	taken := w.taken()
@@ -21,12 +21,13 @@ func (w *world) inputs() string {
 	return strings.Join(all, " ")
 }
 
-// Occurrences that were due before an update are delivered as the schedule was then, by its catch-up, although the firings lagged behind; those from the update on as it
-// is now. In the end nothing is left of it.
+// While firings lag behind, occurrences due before an update are delivered by the earlier version
+// and its catch-up, and those after it by the new version. In the end no trace of the earlier
+// version is left.
 func TestUpdateWhileLagging(t *testing.T) {
 	input := func(text string) string { return targetJSON(queueARN, `"Input":"`+text+`"`) }
 	for _, tt := range []struct {
-		what, catchUp string
+		name, catchUp string
 		change        func(*world)
 		want          string
 	}{
@@ -52,7 +53,7 @@ func TestUpdateWhileLagging(t *testing.T) {
 		}, "1a 2a 3a 4c 5c 6c"},
 		{"thrice, lagging", "all", func(w *world) {
 			w.must("PUT", "/schedules/s", body("rate(1 minute)", input("b")), headerCatchUp, "all")
-			w.advance(2 * time.Minute) // 4 and 5 are due; 4 is armed, and 5 is given up
+			w.advance(2 * time.Minute) // 4 and 5 are due; 4 is armed, and 5 is dropped
 			w.must("PUT", "/schedules/s", body("rate(1 minute)", input("c")), headerCatchUp, "all")
 		}, "1a 2a 3a 4b 6c 7c 8c"},
 		{"deleted", "all", func(w *world) { w.must("DELETE", "/schedules/s", "") }, "1a"},
@@ -61,7 +62,7 @@ func TestUpdateWhileLagging(t *testing.T) {
 			w.must("DELETE", "/schedules/s", "")
 		}, "1a"},
 	} {
-		t.Run(tt.what, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, t.TempDir(), nil)
 			w.must("POST", "/schedules/s", body("rate(1 minute)", input("a")), headerCatchUp, tt.catchUp)
 			w.advance(0)
@@ -87,15 +88,15 @@ func TestUpdateWhileLagging(t *testing.T) {
 			if got := w.items(defaultTable); strings.Contains(got, partRemains) {
 				t.Errorf("the table has %s", got)
 			}
-			if e, err := w.entry(t.Context(), defaultTable, "s"); err != nil || e != nil && e.remains.pending() {
+			if e, err := w.entry(t.Context(), defaultTable, "s"); err != nil || e != nil && e.tail.pending() {
 				t.Errorf("the definition has %+v, %v", e, err)
 			}
 		})
 	}
 }
 
-// After a deletion nothing that remained is armed.
-func TestDeleteWhileRemaining(t *testing.T) {
+// After a deletion the earlier version arms nothing more.
+func TestDeleteWhileLagging(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.must("POST", "/schedules/s", body("cron(* * * * ? *)"), headerCatchUp, "all")
 	w.halt()
@@ -119,7 +120,8 @@ func TestDeleteWhileRemaining(t *testing.T) {
 	}
 }
 
-// A rule that is changed, disabled or loses its targets while its firings lag behind is delivered as it was until then.
+// If a rule is changed or disabled, or loses its targets, while its firings lag behind, occurrences
+// due before are delivered by the earlier version.
 func TestRuleWhileLagging(t *testing.T) {
 	for _, tt := range []struct{ action, body, want string }{
 		{"PutTargets", `{"Rule":"r","Targets":[{"Id":"1","Arn":"` + lambdaARN + `","Input":"\"b\""}]}`, `1"a" 2"a" 3"a" 4"b" 5"b" 6"b"`},
@@ -145,8 +147,9 @@ func TestRuleWhileLagging(t *testing.T) {
 	}
 }
 
-// A record that comes again while something remains, or afterwards, arms nothing twice.
-func TestRemainsArmOnce(t *testing.T) {
+// A repeated record arms nothing twice, neither while an earlier version has firings nor after
+// that.
+func TestTailArmsOnce(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.must("POST", "/schedules/s", body("cron(* * * * ? *)"), headerCatchUp, "all")
 	w.halt()
@@ -166,7 +169,7 @@ func TestRemainsArmOnce(t *testing.T) {
 	if s := fmt.Sprint(got); s != "[1.1@1 1.2@2 1.3@3]" {
 		t.Errorf("fired %s", s)
 	}
-	if e, err := w.entry(t.Context(), defaultTable, "s"); err != nil || e.remains.pending() {
+	if e, err := w.entry(t.Context(), defaultTable, "s"); err != nil || e.tail.pending() {
 		t.Errorf("the definition has %+v, %v", e, err)
 	}
 }

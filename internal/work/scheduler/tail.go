@@ -17,14 +17,14 @@ import (
 // record of that version's last firing is still to be processed and has all that its deliveries
 // need; further firings follow it, in a part of their own, until the instant of the update.
 
-// outlive keeps the occurrences of an ended version that were due before the update and are not
+// keepTail keeps the occurrences of an ended version that were due before the update and are not
 // armed. was is that version's timing, and e is the definition after the update.
 //
 // Only one version can have remains. If an earlier one still has some, the occurrences of the
 // version that ends now are dropped, except for the armed firing.
-func (e *entry) outlive(before *entry, was timing, now time.Time) {
-	if !before.remains.pending() && before.lags(was, now) {
-		e.remains = remains{version: before.version, armed: before.armed, until: now}
+func (e *entry) keepTail(before *entry, old timing, now time.Time) {
+	if !before.tail.pending() && before.lags(old, now) {
+		e.tail = tail{version: before.version, armed: before.armed, until: now}
 	}
 }
 
@@ -45,9 +45,9 @@ func (t timing) before(until time.Time) timing {
 	return t
 }
 
-// advanceRemains counts the occurrences of the earlier version; after its last one it forgets the
+// advanceTail counts the occurrences of the earlier version; after its last one it forgets the
 // version.
-func advanceRemains(o *outcome) action {
+func advanceTail(o *outcome) action {
 	f := o.firing
 	c := fenced(timer.Fence{attrIncarnation: attr.S(f.incarnation), attrRemains: attr.Int(f.version), attrRemained: attr.Int(f.number)})
 	c.names["#remained"] = attrRemained
@@ -64,10 +64,10 @@ func advanceRemains(o *outcome) action {
 	}}
 }
 
-// outlived computes the outcome of a firing again after its version has ended, and reports whether
+// afterEnd computes the outcome of a firing again after its version has ended, and reports whether
 // there is anything to arm: only remains are. found is the definition, or nil if the endpoint does
 // not return it.
-func (s *Scheduler) outlived(ctx context.Context, o *outcome, found item) (some bool, err error) {
+func (s *Scheduler) afterEnd(ctx context.Context, o *outcome, found item) (arms bool, err error) {
 	f := o.firing
 	if found == nil {
 		if found, err = s.get(ctx, o.place.table, key(f.name, partDefinition)); err != nil && !noTable(err) {
@@ -85,11 +85,11 @@ func (s *Scheduler) outlived(ctx context.Context, o *outcome, found item) (some 
 		return false, nil // a new schedule with that name, or armed already
 	}
 	f.until = f.occurrence // nothing follows, so this is the latest, whatever the expression says
-	if some = e.remains.version == f.version; some {
-		f.until = e.remains.until
+	if arms = e.tail.version == f.version; arms {
+		f.until = e.tail.until
 	}
 	if err := s.workOut(o, s.now()); err != nil {
-		return false, fmt.Errorf("what remains of a schedule's earlier version: %w", err)
+		return false, fmt.Errorf("the firings of an earlier version: %w", err)
 	}
-	return some, nil
+	return arms, nil
 }
