@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -35,7 +36,7 @@ type Expiry struct {
 }
 
 // archive hands an item over.
-func (g *Guard) archive(ctx context.Context, f removal, item map[string]types.AttributeValue, final bool) error {
+func (g *Guard) archive(ctx context.Context, f armed.Removal, item map[string]types.AttributeValue, final bool) error {
 	d, err := g.delivery(f, item, final)
 	if err != nil {
 		return err
@@ -47,55 +48,55 @@ func (g *Guard) archive(ctx context.Context, f removal, item map[string]types.At
 	if results[0] != nil {
 		return &archiveError{target.AsError(results[0])}
 	}
-	g.observe(g.about(Archived, f.key))
+	g.observe(g.about(Archived, f.Key))
 	return nil
 }
 
 // delivery returns the archive's delivery of an item. Its id follows from the table, the key and
 // the deadline, so all attempts of all workers have the same one.
-func (g *Guard) delivery(f removal, item map[string]types.AttributeValue, final bool) (d target.Delivery, err error) {
+func (g *Guard) delivery(f armed.Removal, item map[string]types.AttributeValue, final bool) (d target.Delivery, err error) {
 	image, err := attributevalue.MarshalMapJSON(item)
 	if err != nil {
 		return d, fmt.Errorf("item: %w", err)
 	}
-	k := g.keyJSON(f.key)
-	at := time.UnixMilli(f.at).UTC()
-	body, err := json.Marshal(Expiry{Table: g.table.label(), Key: json.RawMessage(k), Attribute: g.o.Attribute, Value: f.text(), Deadline: at, Final: final, Item: image})
+	k := g.keyJSON(f.Key)
+	at := time.UnixMilli(f.At).UTC()
+	body, err := json.Marshal(Expiry{Table: g.table.label(), Key: json.RawMessage(k), Attribute: g.o.Attribute, Value: f.Text(), Deadline: at, Final: final, Item: image})
 	if err != nil {
 		return d, fmt.Errorf("item: %w", err)
 	}
-	number, err := canonical(f.text())
+	number, err := canonical(f.Text())
 	if err != nil {
 		return d, err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s%s", g.table.label(), len(f.key), f.key, number))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s%s", g.table.label(), len(f.Key), f.Key, number))
 	id := hex.EncodeToString(sum[:16])
 	if final {
 		id += "-final"
 	}
 	return target.Delivery{
-		ID: id, Source: g.table.label(), Type: typeExpiry, Subject: k, Time: at, Attempt: f.tries + 1, Key: k, ContentType: "application/json", Body: body,
+		ID: id, Source: g.table.label(), Type: typeExpiry, Subject: k, Time: at, Attempt: f.Tries + 1, Key: k, ContentType: "application/json", Body: body,
 	}, nil
 }
 
 // archiveFinal delivers the last state of an item if that differs from the one in the archive. It
 // retries until that succeeds, since the item is gone. ctx ends soon after the end of guard.
-func (g *Guard) archiveFinal(ctx context.Context, f removal, had, went map[string]types.AttributeValue) {
+func (g *Guard) archiveFinal(ctx context.Context, f armed.Removal, had, went map[string]types.AttributeValue) {
 	if went == nil || reflect.DeepEqual(had, went) {
 		return
 	}
-	for f.tries = 0; ; f.tries++ {
+	for f.Tries = 0; ; f.Tries++ {
 		err := g.archive(ctx, f, went, true)
 		if err == nil {
 			return
 		}
 		if permanent(err) || ctx.Err() != nil {
-			g.log.Error("an item changed just before its removal, and the archive lacks the change", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
-			failed := g.about(Failed, f.key)
+			g.log.Error("an item changed just before its removal, and the archive lacks the change", "table", g.o.Table, "key", g.keyJSON(f.Key), "error", err)
+			failed := g.about(Failed, f.Key)
 			failed.Err = err
 			g.observe(failed)
 			return
 		}
-		pauseFor(ctx, backoff(f.tries, err))
+		pauseFor(ctx, backoff(f.Tries, err))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
@@ -15,13 +16,13 @@ import (
 // conditions. It succeeds or fails as a whole. The next one leaves out an item that was renewed.
 
 // removeAll removes items by transactions.
-func (g *Guard) removeAll(ctx context.Context, batch []removal) {
+func (g *Guard) removeAll(ctx context.Context, batch []armed.Removal) {
 	for len(batch) > 1 {
 		in := &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}
 		for _, f := range batch {
-			condition, names, values := g.condition(f.entry)
+			condition, names, values := g.condition(f.Entry)
 			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Delete: &types.Delete{
-				TableName: &g.o.Table, Key: g.attributes(f.key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+				TableName: &g.o.Table, Key: g.attributes(f.Key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 			}})
 		}
 		out, err := g.once.TransactWriteItems(ctx, in)
@@ -45,7 +46,7 @@ func (g *Guard) removeAll(ctx context.Context, batch []removal) {
 
 // sortOut ends or postpones the removals that made a transaction fail, and returns the others.
 // sorted is false if the error does not name them.
-func (g *Guard) sortOut(ctx context.Context, batch []removal, err error) (others []removal, sorted bool) {
+func (g *Guard) sortOut(ctx context.Context, batch []armed.Removal, err error) (others []armed.Removal, sorted bool) {
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != len(batch) {
 		if throttling(err) || conflict(err) || g.problem("TransactWriteItems", err) != nil || retry.Code(err) == "" {

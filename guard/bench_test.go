@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 )
 
 // quiet are options for figures: over HTTP, by the machine's clock.
@@ -28,11 +29,11 @@ func BenchmarkRemove(b *testing.B) {
 			o := w.quiet()
 			o.Batch = batch
 			r := w.startIdle(o)
-			var entries []entry
+			var entries []armed.Entry
 			for i := range b.N {
 				k, _ := r.keyOf(w.key(fmt.Sprint("i", i)))
 				at, _ := strconv.ParseInt(ttl, 10, 64)
-				entries = append(entries, entry{key: k, value: ttl, at: at * 1000})
+				entries = append(entries, armed.Entry{Key: k, Value: ttl, At: at * 1000})
 			}
 			b.ResetTimer()
 			for _, e := range entries {
@@ -61,7 +62,7 @@ func BenchmarkLateness(b *testing.B) {
 			name := fmt.Sprint("i", i)
 			w.put(name, value)
 			k, _ := r.keyOf(w.key(name))
-			r.arm(entry{key: k, value: value, at: at})
+			r.arm(armed.Entry{Key: k, Value: value, At: at})
 		}
 		r.awaitCount(Removed, before+each*seconds)
 	}
@@ -74,29 +75,4 @@ func BenchmarkLateness(b *testing.B) {
 		b.ReportMetric(float64(late[int(q*float64(len(late)-1))].Microseconds())/1000, fmt.Sprintf("p%v-ms", q*100))
 	}
 	b.ReportMetric(0, "ns/op")
-}
-
-// A million deadlines in memory.
-func BenchmarkArmed(b *testing.B) {
-	const n = 1_000_000
-	for range b.N {
-		a := newArmed()
-		before := heap()
-		for i := range n {
-			at := epoch.UnixMilli() + int64(i*7919%n)*1000
-			a.arm(entry{key: key(fmt.Sprintf("S\x12session#%010d", i)), value: strconv.FormatInt(at/1000, 10), at: at})
-		}
-		b.ReportMetric(float64(heap()-before)/(1<<20), "MB")
-		b.ReportMetric(float64(heap()-before)/n, "B/entry")
-		runtime.KeepAlive(a)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/entry")
-}
-
-// heap returns the bytes in use after a collection.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -79,7 +79,7 @@ func (s *stream) cleans(ctx context.Context) {
 		case <-s.cleaner.wake:
 		case <-ctx.Done():
 		}
-		for waited := time.Duration(0); s.g.armed.next() <= s.g.now() && waited < cleanPatient && ctx.Err() == nil; waited += cleanPause {
+		for waited := time.Duration(0); s.g.armed.Next() <= s.g.now() && waited < cleanPatient && ctx.Err() == nil; waited += cleanPause {
 			clock.Pause(cleanPause, ctx.Done())
 		}
 		rows := s.toClean()

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/work/attr"
@@ -21,15 +22,15 @@ const (
 // entryOf returns the deadline of an item, or of a projection with its key, TTL attribute and
 // version attribute. ok is false if it has none. It reports a value that is not epoch seconds as
 // BadValue, once per key for a while.
-func (g *Guard) entryOf(item map[string]types.AttributeValue) (e entry, ok bool) {
+func (g *Guard) entryOf(item map[string]types.AttributeValue) (e armed.Entry, ok bool) {
 	v, has := item[g.o.Attribute]
 	if !has {
-		return entry{}, false
+		return armed.Entry{}, false
 	}
 	k, err := g.keyOf(item)
 	if err != nil {
 		g.badValue("", fmt.Errorf("an item lacks the table's key: %w", err))
-		return entry{}, false
+		return armed.Entry{}, false
 	}
 	value, at, err := deadline(v)
 	if err == nil && at <= g.now()-fiveYears {
@@ -37,13 +38,13 @@ func (g *Guard) entryOf(item map[string]types.AttributeValue) (e entry, ok bool)
 	}
 	if err != nil {
 		g.badValue(k, err)
-		return entry{}, false
+		return armed.Entry{}, false
 	}
-	e = entry{key: k, value: value, at: at}
+	e = armed.Entry{Key: k, Value: value, At: at}
 	if g.o.Version != "" {
-		if e.version, err = versionOf(item[g.o.Version]); err != nil {
+		if e.Version, err = versionOf(item[g.o.Version]); err != nil {
 			g.badValue(k, fmt.Errorf("version attribute %s: %w", g.o.Version, err))
-			return entry{}, false
+			return armed.Entry{}, false
 		}
 	}
 	return e, true

@@ -57,7 +57,7 @@ func TestBadValues(t *testing.T) {
 	}
 	item := w.key("past")
 	item["ttl"] = n(fmt.Sprint(now - 5*365*24*60*60 + 1))
-	if e, ok := r.entryOf(item); !ok || e.at != w.now().Add(-5*365*24*time.Hour+time.Second).UnixMilli() {
+	if e, ok := r.entryOf(item); !ok || e.At != w.now().Add(-5*365*24*time.Hour+time.Second).UnixMilli() {
 		t.Errorf("a value just under five years past: %v, %v", e, ok)
 	}
 }

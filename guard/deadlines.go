@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
@@ -73,27 +74,27 @@ type row struct {
 type texts struct{ value, version string }
 
 // newRow returns a row without a record.
-func newRow(e entry) *row {
-	e = e.lean()
-	r := &row{key: e.key, at: e.at}
-	if e.value != "" || e.version != "" {
-		r.texts = &texts{e.value, e.version}
+func newRow(e armed.Entry) *row {
+	e = e.Lean()
+	r := &row{key: e.Key, at: e.At}
+	if e.Value != "" || e.Version != "" {
+		r.texts = &texts{e.Value, e.Version}
 	}
 	return r
 }
 
 // rowOf returns the row to write for a deadline that a record, or a scan, has shown.
-func rowOf(e entry, by string, now int64) *row {
+func rowOf(e armed.Entry, by string, now int64) *row {
 	r := newRow(e)
-	r.by, r.tag, r.inbox = by, tagOf(by), e.at < now+margin
+	r.by, r.tag, r.inbox = by, tagOf(by), e.At < now+margin
 	return r
 }
 
 // entry returns the deadline. Its outcome goes to the row.
-func (r *row) entry() entry {
-	e := entry{key: r.key, at: r.at, armer: r}
+func (r *row) entry() armed.Entry {
+	e := armed.Entry{Key: r.key, At: r.at, Armer: r}
 	if r.texts != nil {
-		e.value, e.version = r.texts.value, r.texts.version
+		e.Value, e.Version = r.texts.value, r.texts.version
 	}
 	return e
 }
@@ -176,11 +177,11 @@ func (s *store) item(e *row) map[string]types.AttributeValue {
 	item := s.keyOf(e)
 	item[attrBy], item[attrTag] = attr.S(e.by), attr.Int(tagOf(e.by))
 	d := e.entry()
-	if d.value != "" || d.at%1000 != 0 {
-		item[attrValue] = attr.S(d.value)
+	if d.Value != "" || d.At%1000 != 0 {
+		item[attrValue] = attr.S(d.Value)
 	}
-	if d.version != "" {
-		item[attrVersion] = attr.S(d.version)
+	if d.Version != "" {
+		item[attrVersion] = attr.S(d.Version)
 	}
 	if _, whole := sortKey(e.at, e.key); !whole {
 		item[attrKey] = attr.B([]byte(e.key))
@@ -207,7 +208,7 @@ func readRow(item map[string]types.AttributeValue) (*row, error) {
 	} else if k, err = base64.RawURLEncoding.DecodeString(name); err != nil {
 		return nil, errNoDeadline
 	}
-	r := newRow(entry{key: key(k), at: ms, value: attr.String(item[attrValue]), version: attr.String(item[attrVersion])})
+	r := newRow(armed.Entry{Key: key(k), At: ms, Value: attr.String(item[attrValue]), Version: attr.String(item[attrVersion])})
 	r.by = attr.String(item[attrBy])
 	r.tag = tagOf(r.by)
 	return r, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
@@ -25,11 +26,11 @@ func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 		must(t, err)
 		at := epoch.Add(time.Hour).UnixMilli()
 		of := func(record string) *row {
-			return rowOf(entry{key: "S\x01a", at: at, value: "of " + record}, byOf(1, record), 0)
+			return rowOf(armed.Entry{Key: "S\x01a", At: at, Value: "of " + record}, byOf(1, record), 0)
 		}
 		must(t, s.put(t.Context(), of("30"))) // the item has the deadline again
 		must(t, s.put(t.Context(), of("10"))) // the paused worker's first record
-		must(t, s.put(t.Context(), rowOf(entry{key: "S\x01a", at: at, value: "of a scan"}, "", 0)))
+		must(t, s.put(t.Context(), rowOf(armed.Entry{Key: "S\x01a", At: at, Value: "of a scan"}, "", 0)))
 		must(t, s.drop(t.Context(), of("20"))) // and then: the item had another deadline
 		// the worker's entry has ended
 		must(t, s.drop(t.Context(), &row{key: "S\x01a", at: at, tag: tagOf(byOf(1, "10"))}))
@@ -41,7 +42,7 @@ func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 			found = append(found, n)
 			return true
 		}))
-		if len(found) != 1 || found[0].by != byOf(1, "30") || found[0].entry().value != "of 30" {
+		if len(found) != 1 || found[0].by != byOf(1, "30") || found[0].entry().Value != "of 30" {
 			return fmt.Sprintf("the table has %+v; want the deadline of record 30", found)
 		}
 		must(t, s.put(t.Context(), of("40")))
@@ -77,13 +78,13 @@ func FuzzRow(f *testing.F) {
 	s := &store{label: "table", partitions: 16}
 	f.Fuzz(func(t *testing.T, k string, at int64, value, version string, sequence int) {
 		at = min(max(at, 1), secondsMax*1000)
-		e := rowOf(entry{key: key(k), at: at, value: value, version: version}, byOf(1, strings.Repeat("9", max(sequence, 0)%40)), 0)
+		e := rowOf(armed.Entry{Key: key(k), At: at, Value: value, Version: version}, byOf(1, strings.Repeat("9", max(sequence, 0)%40)), 0)
 		item := s.item(e)
 		if len(attr.String(item[attrAt])) > 1024 {
 			t.Fatalf("the sort key has %d bytes", len(attr.String(item[attrAt])))
 		}
 		n, err := readRow(item)
-		if err != nil || n.key != e.key || n.at != at || n.by != e.by || n.tag != tagOf(e.by) || n.entry().version != version || value != "" && n.entry().text() != value {
+		if err != nil || n.key != e.key || n.at != at || n.by != e.by || n.tag != tagOf(e.by) || n.entry().Version != version || value != "" && n.entry().Text() != value {
 			t.Errorf("%+v became %+v: %v", e, n, err)
 		}
 		later := s.item(&row{key: "", at: at + 1})
@@ -104,7 +105,7 @@ func FuzzReadRow(f *testing.F) {
 	f.Add("settings", "", []byte(nil))
 	f.Fuzz(func(t *testing.T, at, value string, k []byte) {
 		n, err := readRow(map[string]types.AttributeValue{attrAt: attr.S(at), attrValue: attr.S(value), attrKey: &types.AttributeValueMemberB{Value: k}})
-		if err == nil && (n.at < 0 || n.entry().text() == "") {
+		if err == nil && (n.at < 0 || n.entry().Text() == "") {
 			t.Errorf("%q is taken for %+v", at, n)
 		}
 	})

@@ -125,7 +125,7 @@ func (g *Guard) sleep(ctx context.Context, until int64, wake <-chan struct{}) er
 	if wake == nil {
 		return g.local.Sleep(ctx, until, turned)
 	}
-	if wake == (<-chan struct{})(g.armed.wake) { // narrower wakes it anyway
+	if wake == (<-chan struct{})(g.armed.Wake) { // narrower wakes it anyway
 		return g.local.Sleep(ctx, until, wake)
 	}
 	sleeping, rouse := context.WithCancel(ctx)

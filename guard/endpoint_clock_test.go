@@ -284,7 +284,7 @@ func TestOneWrongDateDelaysNothing(t *testing.T) {
 		says(8 * time.Hour)
 		until := g.now() + 8*time.Hour.Milliseconds() + 5000
 		var all sync.WaitGroup
-		for name, wake := range map[string]chan struct{}{"a sweep": nil, "the owner of a partition": make(chan struct{}), "the pump of removals": g.armed.wake} {
+		for name, wake := range map[string]chan struct{}{"a sweep": nil, "the owner of a partition": make(chan struct{}), "the pump of removals": g.armed.Wake} {
 			all.Go(func() {
 				for g.now() < until {
 					must(t, g.sleep(t.Context(), until, wake))

@@ -227,7 +227,7 @@ func (s *stream) scanSegment(ctx context.Context, l *lease.Lease, part *trackPar
 		in.ExclusiveStartKey = s.g.attributes(key(k))
 	}
 	for {
-		for s.g.room() < s.g.armed.most/roomParts && ctx.Err() == nil {
+		for s.g.room() < s.g.armed.Most/roomParts && ctx.Err() == nil {
 			clock.Pause(roomEvery, ctx.Done())
 		}
 		items, read, err := s.ask.scan(ctx, in)

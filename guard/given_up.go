@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 )
 
 // givenUp remembers the removals that the endpoint or the archive has rejected. Strategies find
@@ -41,17 +43,17 @@ func newGivenUp() *givenUp {
 }
 
 // hash returns a hash of a removal. An item that is renewed, or written again, has another.
-func (g *givenUp) hash(e entry) uint64 {
+func (g *givenUp) hash(e armed.Entry) uint64 {
 	var h maphash.Hash
 	h.SetSeed(g.seed)
-	for _, part := range []string{string(e.key), strconv.FormatInt(e.at, 10), e.text(), e.version} {
+	for _, part := range []string{string(e.Key), strconv.FormatInt(e.At, 10), e.Text(), e.Version} {
 		maphash.WriteComparable(&h, part)
 	}
 	return h.Sum64()
 }
 
 // rests reports whether a removal is left alone for now.
-func (g *givenUp) rests(e entry, now int64) bool {
+func (g *givenUp) rests(e armed.Entry, now int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.mu.all) == 0 {
@@ -62,7 +64,7 @@ func (g *givenUp) rests(e entry, now int64) bool {
 }
 
 // add records a rejected attempt.
-func (g *givenUp) add(e entry, now int64) {
+func (g *givenUp) add(e armed.Entry, now int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	hash := g.hash(e)
@@ -78,7 +80,7 @@ func (g *givenUp) add(e entry, now int64) {
 }
 
 // end notes that a removal has ended otherwise.
-func (g *givenUp) end(e entry) {
+func (g *givenUp) end(e armed.Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.mu.all) > 0 {
@@ -119,12 +121,12 @@ func (g *givenUp) count(now int64) (n int) {
 }
 
 // withoutResting ends the removals that were rejected a moment ago, and returns the others.
-func (g *Guard) withoutResting(batch []removal) []removal {
+func (g *Guard) withoutResting(batch []armed.Removal) []armed.Removal {
 	now := g.local.Millis()
 	others := batch[:0]
 	for _, f := range batch {
-		if g.given.rests(f.entry, now) {
-			g.armed.end(f, failed)
+		if g.given.rests(f.Entry, now) {
+			g.armed.End(f, armed.Failed)
 			continue
 		}
 		others = append(others, f)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 )
 
 // If the endpoint rejects the removal of an item, guard retries it with growing pauses and logs it
@@ -171,7 +173,7 @@ func TestMessageFilter(t *testing.T) {
 func TestGivenUp(t *testing.T) {
 	g := newGivenUp()
 	g.most = 3
-	a, now := entry{key: "a", at: 1000}, int64(0)
+	a, now := armed.Entry{Key: "a", At: 1000}, int64(0)
 	for i, minutes := range []int64{1, 2, 4, 8, 16, 30, 30} {
 		g.add(a, now)
 		if end := now + minutes*60_000; !g.rests(a, end-1) || g.rests(a, end) {
@@ -180,11 +182,11 @@ func TestGivenUp(t *testing.T) {
 			now = end
 		}
 	}
-	if g.add(a, now); g.rests(entry{key: "a", at: 2000}, now) || g.rests(entry{key: "a", at: 1000, version: `{"N":"1"}`}, now) || !g.rests(entry{key: "a", at: 1000, value: "1"}, now) {
+	if g.add(a, now); g.rests(armed.Entry{Key: "a", At: 2000}, now) || g.rests(armed.Entry{Key: "a", At: 1000, Version: `{"N":"1"}`}, now) || !g.rests(armed.Entry{Key: "a", At: 1000, Value: "1"}, now) {
 		t.Error("the wrong ones rest")
 	}
 	for i := range 5 {
-		g.add(entry{key: key(fmt.Sprint("b", i))}, now)
+		g.add(armed.Entry{Key: key(fmt.Sprint("b", i))}, now)
 	}
 	if len(g.mu.all) != 3 || g.count(now) != 3 {
 		t.Errorf("%d are remembered, %d counted", len(g.mu.all), g.count(now))
@@ -193,7 +195,7 @@ func TestGivenUp(t *testing.T) {
 	if g.add(a, later); g.count(later) != 1 {
 		t.Errorf("%d are counted that were not tried for long", g.count(later))
 	}
-	g.add(entry{key: "c"}, later)
+	g.add(armed.Entry{Key: "c"}, later)
 	if g.end(a); g.rests(a, later) || len(g.mu.all) != 1 {
 		t.Errorf("%d are remembered of the past", len(g.mu.all))
 	}
@@ -206,17 +208,17 @@ func TestGivenUpBeyondTheBound(t *testing.T) {
 		g.mu.all[uint64(i)] = setback{until: 0, pause: givenUpFirst}
 	}
 	now := givenUpMost.Milliseconds()
-	g.add(entry{key: "beyond"}, now)
+	g.add(armed.Entry{Key: "beyond"}, now)
 	swept := g.mu.swept
 	for range 100 {
 		now += 500
-		g.add(entry{key: "beyond"}, now)
+		g.add(armed.Entry{Key: "beyond"}, now)
 	}
 	if g.mu.swept != swept || len(g.mu.all) != g.most {
 		t.Error("all were looked at within a minute")
 	}
 	if now += 10_000; true {
-		g.add(entry{key: "beyond"}, now)
+		g.add(armed.Entry{Key: "beyond"}, now)
 	}
 	if g.mu.swept != now || len(g.mu.all) != 1 {
 		t.Errorf("%d are remembered of the past", len(g.mu.all))

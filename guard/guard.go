@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -22,7 +23,7 @@ func New(o Options) (*Guard, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: newArmed(), pace: pace.New(o.MaxWCU), failures: make(chan *Problem, 1), checkEach: checkEach, patience: prepareLimit,
+	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: armed.New(), pace: pace.New(o.MaxWCU), failures: make(chan *Problem, 1), checkEach: checkEach, patience: prepareLimit,
 		bad: newMessageFilter(), failed: newMessageFilter(), given: newGivenUp()}
 	g.readiness.yes = make(chan struct{})
 	g.wall, g.local = o.clock, o.clock
@@ -30,7 +31,7 @@ func New(o Options) (*Guard, error) {
 		g.wall = clock.New()
 		g.local = clock.NewAt(g.wall.Now())
 	}
-	g.endpoint = &endpointClock{trust: o.trust, narrower: g.armed.nudge, stepped: func(by int64) {
+	g.endpoint = &endpointClock{trust: o.trust, narrower: g.armed.Nudge, stepped: func(by int64) {
 		g.log.Warn("the endpoint's clock was set", "table", o.Table, "by", time.Duration(by)*time.Millisecond)
 	}}
 	g.derive()

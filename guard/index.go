@@ -265,15 +265,15 @@ func (x *indexing) patrols(ctx context.Context, l *lease.Lease) error {
 // inspect arms an item of the index that no sweep queries. entryOf reports bad values.
 func (x *indexing) inspect(ctx context.Context, seen *sightings, item map[string]types.AttributeValue, until int64) error {
 	e, ok := x.g.entryOf(item)
-	if !ok || e.at > until {
+	if !ok || e.At > until {
 		return nil
 	}
 	partition, isText := attr.AsString(item[x.index.key])
 	if !isText {
 		return nil // a projection that an endpoint has invented
 	}
-	if shard, swept := x.layout.shardOf(partition, wholeSeconds(e.at)); swept {
-		if e.at > x.g.now()-overlap*1000 {
+	if shard, swept := x.layout.shardOf(partition, wholeSeconds(e.At)); swept {
+		if e.At > x.g.now()-overlap*1000 {
 			return nil
 		}
 		if sweeps := x.sweeps.Load(); sweeps != nil && (*sweeps)[shard] != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
@@ -462,7 +463,7 @@ func (n *initializing) item(ctx context.Context, item map[string]types.Attribute
 			return n.strange(odd)
 		}
 		if v, isText := attr.AsString(item[n.key]); isText {
-			if _, right := n.layout.shardOf(v, wholeSeconds(e.at)); right {
+			if _, right := n.layout.shardOf(v, wholeSeconds(e.At)); right {
 				n.count(func(r *InitReport) { r.Right++ })
 				return nil
 			}
@@ -476,7 +477,7 @@ func (n *initializing) item(ctx context.Context, item map[string]types.Attribute
 			return nil
 		}
 		n.count(func(r *InitReport) { r.Renewed++ })
-		if item, err = n.readItem(ctx, e.key); err != nil || item == nil {
+		if item, err = n.readItem(ctx, e.Key); err != nil || item == nil {
 			return err
 		}
 	}
@@ -485,7 +486,7 @@ func (n *initializing) item(ctx context.Context, item map[string]types.Attribute
 }
 
 // failure counts an item that cannot be written. If many fail and none succeeds, the run fails.
-func (n *initializing) failure(e entry, err error) error {
+func (n *initializing) failure(e armed.Entry, err error) error {
 	if p := (*Problem)(nil); !errors.As(err, &p) || p.Code != Misconfigured {
 		return err
 	}
@@ -497,20 +498,20 @@ func (n *initializing) failure(e entry, err error) error {
 	if all {
 		return err
 	}
-	n.g.log.Warn("an item cannot be written", "table", n.o.Table, "key", n.g.keyJSON(e.key), "error", err)
+	n.g.log.Warn("an item cannot be written", "table", n.o.Table, "key", n.g.keyJSON(e.Key), "error", err)
 	return nil
 }
 
 // update writes the partition key. written is false if the TTL has changed, or the item is gone.
-func (n *initializing) update(ctx context.Context, e entry) (written bool, err error) {
+func (n *initializing) update(ctx context.Context, e armed.Entry) (written bool, err error) {
 	if n.o.DryRun {
 		return true, nil
 	}
 	in := &dynamodb.UpdateItemInput{
-		TableName: &n.o.Table, Key: n.g.attributes(e.key), UpdateExpression: aws.String("SET #key = :place"), ConditionExpression: aws.String("#ttl = :seen"),
+		TableName: &n.o.Table, Key: n.g.attributes(e.Key), UpdateExpression: aws.String("SET #key = :place"), ConditionExpression: aws.String("#ttl = :seen"),
 		ExpressionAttributeNames: map[string]string{"#key": n.key, "#ttl": n.g.o.Attribute},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":place": attr.S(n.layout.place(wholeSeconds(e.at), n.g.shardText(e.key))), ":seen": attr.N(e.text()),
+			":place": attr.S(n.layout.place(wholeSeconds(e.At), n.g.shardText(e.Key))), ":seen": attr.N(e.Text()),
 		},
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
@@ -16,7 +17,7 @@ import (
 //	key  = part [part]          the partition key, and the sort key if the table has one
 //	part = type length bytes    type: 'S', 'N' or 'B'; length: uvarint; a number's bytes are its
 //	                            decimal digits, without exponent or needless zeros
-type key string
+type key = armed.Key
 
 // keyOf returns the key of an item, or of any map with its key attributes.
 func (g *Guard) keyOf(item map[string]types.AttributeValue) (key, error) { return g.table.keyOf(item) }

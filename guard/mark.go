@@ -5,6 +5,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 )
 
 // A mark is set, before the removal, to the deadline that armed it; the removal is conditional on
@@ -13,12 +15,12 @@ import (
 // two steps. See deliver.Expired for the reader's side.
 
 // mark sets the item's mark. It returns the item after that if there is an archive.
-func (g *Guard) mark(ctx context.Context, e entry) (item map[string]types.AttributeValue, units float64, err error) {
+func (g *Guard) mark(ctx context.Context, e armed.Entry) (item map[string]types.AttributeValue, units float64, err error) {
 	condition, names, values := g.condition(e)
 	names["#mark"] = g.o.Mark
 	update := "SET #mark = :armed"
 	in := &dynamodb.UpdateItemInput{
-		TableName: &g.o.Table, Key: g.attributes(e.key), UpdateExpression: &update, ConditionExpression: &condition, ExpressionAttributeNames: names,
+		TableName: &g.o.Table, Key: g.attributes(e.Key), UpdateExpression: &update, ConditionExpression: &condition, ExpressionAttributeNames: names,
 		ExpressionAttributeValues: values, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if g.o.Archive != nil {

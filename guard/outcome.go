@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
@@ -42,34 +43,34 @@ func renewed(err error) bool {
 var errRenewed = errors.New("the item was renewed or is gone")
 
 // removed notes a success.
-func (g *Guard) removed(f removal) {
-	late := time.Duration(max(g.latest()-f.at, 0)) * time.Millisecond
+func (g *Guard) removed(f armed.Removal) {
+	late := time.Duration(max(g.latest()-f.At, 0)) * time.Millisecond
 	g.late.add(late)
-	g.given.end(f.entry)
-	g.armed.end(f, removed)
-	e := g.about(Removed, f.key)
+	g.given.end(f.Entry)
+	g.armed.End(f, armed.Removed)
+	e := g.about(Removed, f.Key)
 	e.Late = late
 	g.observe(e)
 }
 
-func (g *Guard) refused(f removal) {
-	g.given.end(f.entry)
-	g.armed.end(f, refused)
-	g.observe(g.about(Refused, f.key))
+func (g *Guard) refused(f armed.Removal) {
+	g.given.end(f.Entry)
+	g.armed.End(f, armed.Refused)
+	g.observe(g.about(Refused, f.Key))
 }
 
 // failure handles a failed removal: it ends as refused, is repeated, or is given up.
-func (g *Guard) failure(ctx context.Context, f removal, err error) {
+func (g *Guard) failure(ctx context.Context, f armed.Removal, err error) {
 	if renewed(err) {
 		g.refused(f)
 		return
 	}
 	// guard ends: the outcome is unknown, and another worker finds the item again
 	if ctx.Err() != nil {
-		g.armed.retry(f, time.Hour)
+		g.armed.Retry(f, time.Hour)
 		return
 	}
-	e := g.about(Retried, f.key)
+	e := g.about(Retried, f.Key)
 	e.Err = err
 	switch p := g.problem("DeleteItem", err); {
 	case p != nil:
@@ -84,37 +85,37 @@ func (g *Guard) failure(ctx context.Context, f removal, err error) {
 		g.notNow(f, err)
 		g.pace.Troubled()
 	}
-	g.armed.retry(f, backoff(f.tries, err))
+	g.armed.Retry(f, backoff(f.Tries, err))
 	g.observe(e)
 }
 
 // giveUp ends a rejected removal. It logs that once for a while, however often the item is found.
-func (g *Guard) giveUp(f removal, err error) {
+func (g *Guard) giveUp(f armed.Removal, err error) {
 	now := g.local.Millis()
-	g.given.add(f.entry, now)
+	g.given.add(f.Entry, now)
 	cause := retry.Code(err)
 	if cause == "" {
 		cause = err.Error()
 	}
-	switch first, last := g.failed.first(string(f.key)+"\x00"+cause, now); {
+	switch first, last := g.failed.first(string(f.Key)+"\x00"+cause, now); {
 	case last:
-		g.log.Error("items cannot be removed; guard tries again at growing intervals and does not log the next ones one by one", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+		g.log.Error("items cannot be removed; guard tries again at growing intervals and does not log the next ones one by one", "table", g.o.Table, "key", g.keyJSON(f.Key), "error", err)
 	case first:
-		g.log.Error("an item cannot be removed; guard tries again at growing intervals", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+		g.log.Error("an item cannot be removed; guard tries again at growing intervals", "table", g.o.Table, "key", g.keyJSON(f.Key), "error", err)
 	}
-	g.armed.end(f, failed)
-	e := g.about(Failed, f.key)
+	g.armed.End(f, armed.Failed)
+	e := g.about(Failed, f.Key)
 	e.Err = err
 	g.observe(e)
 }
 
 // notNow logs a transient failure of a removal, once a minute for each cause.
-func (g *Guard) notNow(f removal, err error) {
+func (g *Guard) notNow(f armed.Removal, err error) {
 	cause := retry.Code(err)
 	if cause == "" {
 		cause = "no answer"
 	}
 	if g.passing.now(cause, g.local.Millis()) {
-		g.log.Warn("an item cannot be removed for now; others may be affected", "table", g.o.Table, "key", g.keyJSON(f.key), "error", err)
+		g.log.Warn("an item cannot be removed for now; others may be affected", "table", g.o.Table, "key", g.keyJSON(f.Key), "error", err)
 	}
 }

@@ -3,6 +3,8 @@ package guard
 import (
 	"math"
 	"sync"
+
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 )
 
 // partition is a part of the deadlines as this process knows it: the rows that it has armed, as the
@@ -29,7 +31,7 @@ type partition struct {
 		// finished deadlines are recorded, because a query may find them once more
 		track bool
 		// by key and instant: finished since the owner's last poll began, and since the one before
-		finished [2]map[entry]finished
+		finished [2]map[armed.Entry]finished
 	}
 }
 
@@ -44,7 +46,7 @@ func newPartition(s *stream, number int) *partition {
 	p := &partition{s: s, number: number, wake: make(chan struct{}, 1)}
 	p.mu.items = map[key]*row{}
 	p.mu.known = map[int64]bool{}
-	p.mu.finished = [2]map[entry]finished{{}, {}}
+	p.mu.finished = [2]map[armed.Entry]finished{{}, {}}
 	p.mu.track = s.alone
 	return p
 }
@@ -69,7 +71,7 @@ func (p *partition) armFound(r *row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, done := range p.mu.finished {
-		if f, found := done[entry{key: r.key, at: r.at}]; found && (f.tag == r.tag || r.by <= f.by) {
+		if f, found := done[armed.Entry{Key: r.key, At: r.at}]; found && (f.tag == r.tag || r.by <= f.by) {
 			return
 		}
 	}
@@ -134,7 +136,7 @@ func (p *partition) drop(gone *row) *row {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.track {
-		p.mu.finished[0][entry{key: gone.key, at: gone.at}] = finished{by: gone.by, tag: -1}
+		p.mu.finished[0][armed.Entry{Key: gone.key, At: gone.at}] = finished{by: gone.by, tag: -1}
 	}
 	c := &chain{p: p, key: gone.key}
 	for c.get() != nil && c.get().at < gone.at {
@@ -163,10 +165,10 @@ func (p *partition) takeLocked(c *chain, n *row, disarm bool) {
 	}
 }
 
-// finished implements armer. The stream's record of a removal deletes the row from the table. A
+// Finished implements armed.Armer. The stream's record of a removal deletes the row from the table. A
 // refused row is deleted right now: there may be no record of it.
-func (r *row) finished(_ entry, how outcome) {
-	if how == replaced {
+func (r *row) Finished(_ armed.Entry, how armed.Outcome) {
+	if how == armed.Replaced {
 		return // by another row of its chain, or taken out with it
 	}
 	p := r.p
@@ -181,13 +183,13 @@ func (r *row) finished(_ entry, how outcome) {
 	table := &row{key: r.key, at: r.at, tag: r.tag}
 	inbox := r.inbox
 	if p.mu.track {
-		p.mu.finished[0][entry{key: r.key, at: r.at}] = finished{tag: r.tag}
+		p.mu.finished[0][armed.Entry{Key: r.key, At: r.at}] = finished{tag: r.tag}
 	}
 	p.mu.Unlock()
-	if inbox && how != failed {
+	if inbox && how != armed.Failed {
 		p.s.clean(r)
 	}
-	if how == refused || how == spared { // a dry run has a table of its own
+	if how == armed.Refused || how == armed.Spared { // a dry run has a table of its own
 		p.s.clean(table)
 	}
 }

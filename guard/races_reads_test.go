@@ -230,20 +230,14 @@ func (r *race) learnt(w *hand, n int) {
 		}
 		known := 0
 		for name := range r.ttl {
-			if e, ok := w.entryOf(r.get(name)); ok && strings.HasPrefix(name, "item") && w.armed.knows(e) {
-				known++
+			if e, ok := w.entryOf(r.get(name)); ok && strings.HasPrefix(name, "item") {
+				if at, found := w.armed.Deadline(e.Key); found && at == e.At {
+					known++
+				}
 			}
 		}
 		return known >= n
 	})
-}
-
-// knows reports whether a deadline of an entry's item is armed that is at the same instant.
-func (a *armed) knows(e entry) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	i, has := a.slotLocked(e.key)
-	return has && !a.at(i).gone && a.at(i).entry().at == e.at
 }
 
 // tried waits until a worker has tried to remove n items.

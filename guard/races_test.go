@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
@@ -95,13 +96,13 @@ func forceRaces(t *testing.T, races int) (wrong int, removed int64) {
 	for ; raced < races; raced += round {
 		old, later = w.in(10), w.in(100_000_000)
 		w.fill("item", round, old)
-		var entries []entry
+		var entries []armed.Entry
 		for i := range round {
 			e := one.entry(w, fmt.Sprint("item", i))
 			entries = append(entries, e, e) // each twice
 			if i%3 == 0 {                   // and of a deadline that it had before
 				stale := e
-				stale.value, stale.at = "", e.at-1000
+				stale.Value, stale.At = "", e.At-1000
 				entries = append(entries, stale)
 			}
 		}
@@ -111,7 +112,7 @@ func forceRaces(t *testing.T, races int) (wrong int, removed int64) {
 			other.arm(entries[len(entries)-1-i])
 		}
 		w.advance(10 * time.Second)
-		await(t, "all removals have ended", func() bool { return one.armed.len()+other.armed.len() == 0 })
+		await(t, "all removals have ended", func() bool { return one.armed.Len()+other.armed.Len() == 0 })
 		mu.Lock()
 		for i := range round {
 			name := fmt.Sprint("item", i)

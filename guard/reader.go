@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
@@ -96,7 +97,7 @@ func (s *stream) disarm(drops []*row) {
 // rows to delete.
 func (s *stream) changes(records []deliver.Record) (puts, drops []*row) {
 	last := map[key]string{} // the last record of each item
-	put, drop := map[key]entry{}, map[entry]bool{}
+	put, drop := map[key]armed.Entry{}, map[armed.Entry]bool{}
 	for i := range records {
 		r := records[i].Dynamodb
 		if r == nil {
@@ -107,17 +108,17 @@ func (s *stream) changes(records []deliver.Record) (puts, drops []*row) {
 		if !had && !has {
 			continue
 		}
-		k := before.key
+		k := before.Key
 		if has {
-			k = after.key
+			k = after.Key
 		}
 		last[k] = byOf(s.set.epoch, records[i].Sequence())
-		if had && (!has || before.at != after.at) {
-			drop[entry{key: k, at: before.at}] = true
+		if had && (!has || before.At != after.At) {
+			drop[armed.Entry{Key: k, At: before.At}] = true
 			delete(put, k)
 		}
-		if has && (!had || before.at != after.at || before.value != after.value || before.version != after.version) {
-			delete(drop, entry{key: k, at: after.at})
+		if has && (!had || before.At != after.At || before.Value != after.Value || before.Version != after.Version) {
+			delete(drop, armed.Entry{Key: k, At: after.At})
 			put[k] = after
 		}
 	}
@@ -126,22 +127,22 @@ func (s *stream) changes(records []deliver.Record) (puts, drops []*row) {
 		puts = append(puts, rowOf(e, last[k], now))
 	}
 	for e := range drop {
-		drops = append(drops, &row{key: e.key, at: e.at, by: last[e.key]})
+		drops = append(drops, &row{key: e.Key, at: e.At, by: last[e.Key]})
 	}
 	return puts, drops
 }
 
 // entryOf returns the deadline of an image.
-func (s *stream) entryOf(image map[string]streamtypes.AttributeValue) (entry, bool) {
+func (s *stream) entryOf(image map[string]streamtypes.AttributeValue) (armed.Entry, bool) {
 	if image[s.g.o.Attribute] == nil {
-		return entry{}, false
+		return armed.Entry{}, false
 	}
 	item := map[string]types.AttributeValue{}
 	for _, name := range append(s.g.table.names(), s.g.o.Attribute, s.g.o.Version) {
 		if v := image[name]; v != nil {
 			converted, err := attributevalue.FromDynamoDBStreams(v)
 			if err != nil {
-				return entry{}, false
+				return armed.Entry{}, false
 			}
 			item[name] = converted
 		}

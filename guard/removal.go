@@ -8,26 +8,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
 // arm keeps the entry in memory until its deadline, and removes the item then. A later entry of the
 // same key replaces an earlier one. arm never blocks; to load many deadlines, ask room first. The
 // armer gets the outcome once; it must not block, and may arm and disarm.
-func (g *Guard) arm(e entry) {
-	g.armed.arm(e)
-	g.observe(g.about(Armed, e.key))
+func (g *Guard) arm(e armed.Entry) {
+	g.armed.Arm(e)
+	g.observe(g.about(Armed, e.Key))
 }
 
 // disarm removes the key's entry, which ends as replaced.
 func (g *Guard) disarm(k key) {
-	if g.armed.disarm(k) {
+	if g.armed.Disarm(k) {
 		g.observe(g.about(Disarmed, k))
 	}
 }
 
 // room returns how many more deadlines may be armed. Strategies load less ahead when it is low.
-func (g *Guard) room() int { return max(g.armed.most-g.armed.len(), 0) }
+func (g *Guard) room() int { return max(g.armed.Most-g.armed.Len(), 0) }
 
 // graceRemovals is how long removals that are under way may take once guard is to end.
 const graceRemovals = 5 * time.Second
@@ -36,7 +37,7 @@ const graceRemovals = 5 * time.Second
 func (g *Guard) remove(ctx context.Context) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	jobs := make(chan []removal)
+	jobs := make(chan []armed.Removal)
 	var workers sync.WaitGroup
 	for range g.o.Concurrency {
 		workers.Go(func() {
@@ -50,15 +51,15 @@ func (g *Guard) remove(ctx context.Context) {
 	grace := clock.AfterFunc(graceRemovals, cancel)
 	defer grace.Stop()
 	workers.Wait()
-	g.armed.stop()
+	g.armed.Stop()
 }
 
 // pump passes due entries to the workers, in the order of their deadlines.
-func (g *Guard) pump(ctx context.Context, jobs chan<- []removal) error {
+func (g *Guard) pump(ctx context.Context, jobs chan<- []armed.Removal) error {
 	for {
-		batch, next := g.armed.take(g.now(), max(g.o.Batch, 1))
+		batch, next := g.armed.Take(g.now(), max(g.o.Batch, 1))
 		if len(batch) == 0 {
-			if err := g.sleep(ctx, next, g.armed.wake); err != nil {
+			if err := g.sleep(ctx, next, g.armed.Wake); err != nil {
 				return err
 			}
 			continue
@@ -75,7 +76,7 @@ func (g *Guard) pump(ctx context.Context, jobs chan<- []removal) error {
 }
 
 // attempt makes an attempt at removals.
-func (g *Guard) attempt(ctx context.Context, batch []removal) {
+func (g *Guard) attempt(ctx context.Context, batch []armed.Removal) {
 	batch = g.withoutResting(batch)
 	switch {
 	case g.o.DryRun:
@@ -92,7 +93,7 @@ func (g *Guard) attempt(ctx context.Context, batch []removal) {
 }
 
 // removeOne removes an item, if it still has the deadline that armed it.
-func (g *Guard) removeOne(ctx context.Context, f removal) {
+func (g *Guard) removeOne(ctx context.Context, f armed.Removal) {
 	units, err := g.delete(ctx, f)
 	if err == nil || renewed(err) {
 		g.pace.Consumed(1, units)
@@ -105,15 +106,15 @@ func (g *Guard) removeOne(ctx context.Context, f removal) {
 }
 
 // delete archives, marks and deletes.
-func (g *Guard) delete(ctx context.Context, f removal) (units float64, err error) {
+func (g *Guard) delete(ctx context.Context, f armed.Removal) (units float64, err error) {
 	var image map[string]types.AttributeValue
 	if g.o.Mark != "" {
-		if image, units, err = g.mark(ctx, f.entry); err != nil {
+		if image, units, err = g.mark(ctx, f.Entry); err != nil {
 			return units, err
 		}
 	} else if g.o.Archive != nil {
 		armed := false
-		if image, armed, err = g.read(ctx, f.entry); err != nil {
+		if image, armed, err = g.read(ctx, f.Entry); err != nil {
 			return 0, err
 		} else if !armed {
 			return 0, errRenewed
@@ -124,13 +125,13 @@ func (g *Guard) delete(ctx context.Context, f removal) (units float64, err error
 			return units, err
 		}
 	}
-	condition, names, values := g.condition(f.entry)
+	condition, names, values := g.condition(f.Entry)
 	if g.o.Mark != "" {
 		names["#mark"] = g.o.Mark
 		condition += " AND #mark = :armed"
 	}
 	in := &dynamodb.DeleteItemInput{
-		TableName: &g.o.Table, Key: g.attributes(f.key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		TableName: &g.o.Table, Key: g.attributes(f.Key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if g.o.Archive != nil {
@@ -147,16 +148,16 @@ func (g *Guard) delete(ctx context.Context, f removal) (units float64, err error
 }
 
 // spare reads the item in place of its removal in a dry run.
-func (g *Guard) spare(ctx context.Context, f removal) {
-	_, armed, err := g.read(ctx, f.entry)
+func (g *Guard) spare(ctx context.Context, f armed.Removal) {
+	_, same, err := g.read(ctx, f.Entry)
 	switch {
 	case err != nil:
 		g.failure(ctx, f, err)
-	case !armed:
+	case !same:
 		g.refused(f)
 	default:
-		g.log.Debug("an item would be removed now", "table", g.o.Table, "key", g.keyJSON(f.key), "deadline", time.UnixMilli(f.at).UTC())
-		g.armed.end(f, spared)
-		g.observe(g.about(Spared, f.key))
+		g.log.Debug("an item would be removed now", "table", g.o.Table, "key", g.keyJSON(f.Key), "deadline", time.UnixMilli(f.At).UTC())
+		g.armed.End(f, armed.Spared)
+		g.observe(g.about(Spared, f.Key))
 	}
 }

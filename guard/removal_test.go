@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -161,7 +162,7 @@ func TestObstaclesPass(t *testing.T) {
 	var ends atomic.Int64
 	for i := range count {
 		e := r.entry(w, fmt.Sprint("i", i))
-		e.armer = armerFunc(func(outcome) { ends.Add(1) })
+		e.Armer = armed.Func(func(armed.Outcome) { ends.Add(1) })
 		r.arm(e)
 	}
 	w.advance(time.Second)
@@ -186,13 +187,13 @@ func TestGivesUp(t *testing.T) {
 	o.Observe = events.observe
 	w.put("a", w.in(1))
 	r := w.startIdle(o)
-	ended := make(chan outcome, 1)
+	ended := make(chan armed.Outcome, 1)
 	e := r.entry(w, "a")
-	e.armer = armerFunc(func(o outcome) { ended <- o })
+	e.Armer = armed.Func(func(o armed.Outcome) { ended <- o })
 	r.arm(e)
 	w.advance(time.Second)
 	r.awaitCount(Failed, 1)
-	if got := <-ended; got != failed {
+	if got := <-ended; got != armed.Failed {
 		t.Errorf("it has ended as %d", got)
 	}
 	if got := events.of(Failed); len(got) != 1 || got[0].Err == nil || got[0].Key == "" {
@@ -227,7 +228,7 @@ func TestEndsInOrder(t *testing.T) {
 	})
 	<-ready
 	e := r.entry(w, "due")
-	e.armer = armerFunc(func(outcome) { order = append(order, "removal") })
+	e.Armer = armed.Func(func(armed.Outcome) { order = append(order, "removal") })
 	r.arm(e)
 	r.arm(r.entry(w, "later"))
 	w.advance(time.Second)
@@ -481,7 +482,7 @@ func TestArchiveIDs(t *testing.T) {
 		o := w.options(Auto)
 		o.Archive = archive
 		r := w.startIdle(o)
-		f := removal{entry: r.entry(w, "a")}
+		f := armed.Removal{Entry: r.entry(w, "a")}
 		must(t, r.archive(t.Context(), f, w.get("a"), false))
 		ids[archive.ids[0]] = true
 		must(t, r.stop())

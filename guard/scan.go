@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
@@ -145,13 +146,13 @@ func (x *scanning) visit(ctx context.Context, items []map[string]types.Attribute
 		arm = x.seen.see
 	}
 	for _, item := range items {
-		if e, ok := x.g.entryOf(item); ok && e.at <= until {
+		if e, ok := x.g.entryOf(item); ok && e.At <= until {
 			armed, err := armWithRoom(ctx, x.g, e, arm)
 			if err != nil {
 				return err
 			}
 			if !armed {
-				left(e.at)
+				left(e.At)
 			}
 		}
 	}
@@ -160,8 +161,8 @@ func (x *scanning) visit(ctx context.Context, items []map[string]types.Attribute
 
 // armWithRoom arms a deadline. With little room, it leaves a distant deadline to a later pass, and
 // waits for room for a near one.
-func armWithRoom(ctx context.Context, g *Guard, e entry, arm func(entry)) (armed bool, err error) {
-	if g.room() < roomKept && e.at > g.now()+nearby {
+func armWithRoom(ctx context.Context, g *Guard, e armed.Entry, arm func(armed.Entry)) (armed bool, err error) {
+	if g.room() < roomKept && e.At > g.now()+nearby {
 		return false, nil
 	}
 	for g.room() == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
@@ -268,7 +269,7 @@ func (x *scheduling) items(ctx context.Context, items []map[string]types.Attribu
 			}
 		}
 		if has && x.soon(e) {
-			e.armer = armerFunc(func(outcome) { ends <- struct{}{} })
+			e.Armer = armed.Func(func(armed.Outcome) { ends <- struct{}{} })
 			_, err := armWithRoom(ctx, x.g, e, x.g.arm)
 			return err
 		}
@@ -292,7 +293,7 @@ func (x *scheduling) items(ctx context.Context, items []map[string]types.Attribu
 }
 
 // soon reports whether guard removes the item itself.
-func (s *schedules) soon(e entry) bool { return s.g.o.DryRun || e.at <= s.g.now()+nearMs }
+func (s *schedules) soon(e armed.Entry) bool { return s.g.o.DryRun || e.At <= s.g.now()+nearMs }
 
 // handle updates the schedules with a page of records. Of several records of one item only their
 // sum counts. A record is done when the Scheduler has its schedule, or the item was removed.
@@ -414,7 +415,7 @@ func (s *schedules) follow(ctx context.Context, c *change, done func()) error {
 	case c.same, s.outdated(c):
 	case c.has && s.soon(c.e):
 		s.note(c)
-		c.e.armer = armerFunc(func(outcome) {
+		c.e.Armer = armed.Func(func(armed.Outcome) {
 			s.forget(c)
 			done()
 		})

@@ -19,6 +19,7 @@ import (
 	schedulertypes "github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
@@ -115,7 +116,7 @@ func (o origin) newer(than origin) bool {
 }
 
 // request is the schedule of an item.
-func (s *schedules) request(e entry, o origin) (*scheduler.CreateScheduleInput, error) {
+func (s *schedules) request(e armed.Entry, o origin) (*scheduler.CreateScheduleInput, error) {
 	input, err := s.input(e)
 	if err != nil {
 		return nil, err
@@ -125,8 +126,8 @@ func (s *schedules) request(e entry, o origin) (*scheduler.CreateScheduleInput, 
 		target.DeadLetterConfig = &schedulertypes.DeadLetterConfig{Arn: &s.g.o.DeadLetters}
 	}
 	return &scheduler.CreateScheduleInput{
-		GroupName: &s.group, Name: aws.String(s.nameOf(e.key)), Description: aws.String(o.String()),
-		ScheduleExpression:         aws.String("at(" + time.Unix(wholeSecondsUp(e.at), 0).UTC().Format("2006-01-02T15:04:05") + ")"),
+		GroupName: &s.group, Name: aws.String(s.nameOf(e.Key)), Description: aws.String(o.String()),
+		ScheduleExpression:         aws.String("at(" + time.Unix(wholeSecondsUp(e.At), 0).UTC().Format("2006-01-02T15:04:05") + ")"),
 		ScheduleExpressionTimezone: aws.String("UTC"),
 		FlexibleTimeWindow:         &schedulertypes.FlexibleTimeWindow{Mode: schedulertypes.FlexibleTimeWindowModeOff},
 		State:                      schedulertypes.ScheduleStateEnabled,
@@ -149,10 +150,10 @@ func (s *schedules) partition() string {
 // input returns the request of the schedule: the same text for the same entry. The Scheduler
 // replaces <aws.scheduler.execution-id> and other keywords anywhere in it, so a key with such text
 // is escaped.
-func (s *schedules) input(e entry) (string, error) {
+func (s *schedules) input(e armed.Entry) (string, error) {
 	condition, names, values := s.g.condition(e)
 	in := map[string]any{"TableName": s.g.table.name, "ConditionExpression": condition, "ExpressionAttributeNames": names}
-	for member, attributes := range map[string]map[string]types.AttributeValue{"Key": s.g.attributes(e.key), "ExpressionAttributeValues": values} {
+	for member, attributes := range map[string]map[string]types.AttributeValue{"Key": s.g.attributes(e.Key), "ExpressionAttributeValues": values} {
 		text, err := attributevalue.MarshalMapJSON(attributes) // in any order
 		if err != nil {
 			return "", err
@@ -168,7 +169,7 @@ func (s *schedules) input(e entry) (string, error) {
 }
 
 // put makes an item's schedule for the deadline in a record.
-func (s *schedules) put(ctx context.Context, e entry, o origin) error {
+func (s *schedules) put(ctx context.Context, e armed.Entry, o origin) error {
 	in, err := s.request(e, o)
 	if err != nil {
 		return err
@@ -198,7 +199,7 @@ func (s *schedules) put(ctx context.Context, e entry, o origin) error {
 // reconcile makes the schedule of an item that a scan has found, for its present deadline. An
 // existing schedule may be newer than the scan's read. So the item is then read again, also after
 // the change, since the next record may have been handled in between.
-func (s *schedules) reconcile(ctx context.Context, e entry) error {
+func (s *schedules) reconcile(ctx context.Context, e armed.Entry) error {
 	for range disagreements {
 		in, err := s.request(e, origin{})
 		if err != nil {
@@ -218,22 +219,22 @@ func (s *schedules) reconcile(ctx context.Context, e entry) error {
 		if same(there, in) {
 			return nil
 		}
-		now, has, err := s.current(ctx, e.key)
+		now, has, err := s.current(ctx, e.Key)
 		if !has || err != nil {
 			return err // its record is yet to come
 		}
-		if now.value == e.value && now.version == e.version {
+		if now.Value == e.Value && now.Version == e.Version {
 			if _, err := s.update(ctx, in); err != nil {
 				return err
 			}
 		}
 		e = now
 	}
-	return fmt.Errorf("item %s keeps changing", s.g.keyJSON(e.key))
+	return fmt.Errorf("item %s keeps changing", s.g.keyJSON(e.Key))
 }
 
 // current reads the deadline that an item has now.
-func (s *schedules) current(ctx context.Context, k key) (e entry, has bool, err error) {
+func (s *schedules) current(ctx context.Context, k key) (e armed.Entry, has bool, err error) {
 	err = s.ask(ctx, "GetItem", func() error {
 		out, err := s.g.db.GetItem(ctx, &dynamodb.GetItemInput{
 			TableName: &s.g.o.Table, Key: s.g.attributes(k), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -394,10 +395,10 @@ func (s *schedules) refused(operation string, err error) *Problem {
 // change is the sum of consecutive records of one item.
 type change struct {
 	key     key
-	e       entry // the deadline after them
-	has     bool  // there is one
-	had     bool  // there was, or may have been, one before them
-	same    bool  // no record has changed it
+	e       armed.Entry // the deadline after them
+	has     bool        // there is one
+	had     bool        // there was, or may have been, one before them
+	same    bool        // no record has changed it
 	origin  origin
 	records []int // their places
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
@@ -29,7 +30,7 @@ type sightings struct {
 
 // sighting is a deadline that has ended, and is not armed again before an instant.
 type sighting struct {
-	entry
+	armed.Entry
 	until int64
 }
 
@@ -40,40 +41,40 @@ func newSightings(g *Guard) *sightings {
 }
 
 // see arms an entry that is news.
-func (s *sightings) see(e entry) {
-	e = e.lean()
-	e.armer = s
-	if s.g.armed.has(e) {
+func (s *sightings) see(e armed.Entry) {
+	e = e.Lean()
+	e.Armer = s
+	if s.g.armed.Has(e) {
 		return
 	}
 	s.mu.Lock()
-	before, has := s.mu.over[e.key]
-	if has && before.entry == e && s.g.now() < before.until {
+	before, has := s.mu.over[e.Key]
+	if has && before.Entry == e && s.g.now() < before.until {
 		s.mu.Unlock()
 		return
 	}
-	delete(s.mu.over, e.key)
+	delete(s.mu.over, e.Key)
 	s.mu.Unlock()
 	s.news.Store(true)
 	s.g.arm(e)
 }
 
-// finished implements armer. There is nothing left to do.
-func (s *sightings) finished(entry, outcome) {}
+// Finished implements armed.Armer. There is nothing left to do.
+func (s *sightings) Finished(armed.Entry, armed.Outcome) {}
 
-// remember implements rememberingArmer.
-func (s *sightings) remember(e entry, how outcome) {
+// Remember implements armed.RememberingArmer.
+func (s *sightings) Remember(e armed.Entry, how armed.Outcome) {
 	until := s.g.now()
 	switch how {
-	case removed:
+	case armed.Removed:
 		until += sightRemoved
-	case refused:
+	case armed.Refused:
 		until += sightRefused
-	case failed:
+	case armed.Failed:
 		until += sightFailed
-	case spared:
+	case armed.Spared:
 		until = clock.Never // a dry run reports it once
-	case replaced:
+	case armed.Replaced:
 		return
 	}
 	s.mu.Lock()
@@ -85,11 +86,11 @@ func (s *sightings) remember(e entry, how outcome) {
 			break
 		}
 	}
-	s.mu.over[e.key] = sighting{e.lean(), until}
+	s.mu.over[e.Key] = sighting{e.Lean(), until}
 }
 
 // pending is the earliest deadline that has not ended; clock.Never: none.
-func (s *sightings) pending() int64 { return s.g.armed.pending(s) }
+func (s *sightings) pending() int64 { return s.g.armed.Pending(s) }
 
 // forget forgets deadlines that ended long ago.
 func (s *sightings) forget() {

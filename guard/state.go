@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
 )
@@ -25,7 +26,7 @@ type Guard struct {
 	streams  *dynamodbstreams.Client // watched; nil without Options.Streams
 	watched  []*watchedCredentials   // of these, and of the Scheduler's client
 	table    *table                  // found by Run
-	armed    *armed
+	armed    *armed.Set
 	pace     *pace.Pace
 	bad      *messageFilter // values that are no deadlines
 	failed   *messageFilter // rejected removals that were logged

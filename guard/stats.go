@@ -3,6 +3,8 @@ package guard
 import (
 	"math"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
 )
 
 // Stats is the work of a guard since New, and its present state.
@@ -89,45 +91,20 @@ func (g *Guard) Stats() Stats {
 	g.units.mu.Unlock()
 	s.GivenUp = g.given.count(g.local.Millis())
 	now := g.now()
-	g.armed.tally(now, &s)
+	due, oldest, next := g.armed.Tally(now, s.Upcoming[:])
+	s.Armed, s.Due = g.armed.Len(), due
+	if due > 0 {
+		s.Overdue = time.Duration(now-oldest) * time.Millisecond
+	}
+	if next != clock.Never {
+		s.Next = time.UnixMilli(next).UTC()
+	}
 	local := g.local.Millis()
 	if low, high, known := g.endpoint.bounds(local); known {
 		ahead := local - g.wall.Millis()
 		s.Ahead = [2]time.Duration{time.Duration(low+ahead) * time.Millisecond, time.Duration(high+ahead) * time.Millisecond}
 	}
 	return s
-}
-
-// tally counts the armed deadlines, page by page, to hold the lock only briefly.
-func (a *armed) tally(now int64, s *Stats) {
-	oldest, next := now, int64(math.MaxInt64)
-	for page := 0; ; page++ {
-		a.mu.Lock()
-		if page >= len(a.mu.slots) {
-			s.Armed = a.mu.byKey.n
-			a.mu.Unlock()
-			break
-		}
-		for i := range a.mu.slots[page] {
-			slot := &a.mu.slots[page][i]
-			switch {
-			case slot.key == "":
-			case slot.at <= now:
-				s.Due++
-				oldest = min(oldest, slot.at)
-			default:
-				next = min(next, slot.at)
-				if minute := (slot.at - now) / 60_000; minute < LookMinutes {
-					s.Upcoming[minute]++
-				}
-			}
-		}
-		a.mu.Unlock()
-	}
-	s.Overdue = time.Duration(now-oldest) * time.Millisecond
-	if next != math.MaxInt64 {
-		s.Next = time.UnixMilli(next).UTC()
-	}
 }
 
 // observe counts an event and calls Options.Observe, if set.

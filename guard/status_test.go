@@ -141,7 +141,7 @@ func TestStatusShowsHorizons(t *testing.T) {
 		w.put("further", w.in(701))
 		g, err := New(w.scanOptions())
 		must(t, err)
-		g.armed.most = roomKept - 1
+		g.armed.Most = roomKept - 1
 		awaitHorizon(w.run(g, nil), 700*time.Second)
 	})
 	t.Run("index", func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestStatusShowsHorizons(t *testing.T) {
 		o.Period, o.Shards, o.MaxRCU = 2*time.Minute, 1, 2 // so a page has one item
 		g, err := New(o)
 		must(t, err)
-		g.armed.most = roomLeast
+		g.armed.Most = roomLeast
 		awaitHorizon(w.run(g, nil), 130*time.Second)
 	})
 }

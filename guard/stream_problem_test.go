@@ -214,12 +214,12 @@ func TestStreamWaitsForRoom(t *testing.T) {
 		o.Observe = func(e Event) {
 			if e.What == Armed {
 				g := <-observed
-				highest.Store(max(highest.Load(), int64(g.armed.len())))
+				highest.Store(max(highest.Load(), int64(g.armed.Len())))
 				observed <- g
 			}
 		}
 		w.startWith(o, func(g *Guard) strategy {
-			g.armed.most = most
+			g.armed.Most = most
 			observed <- g
 			s = newStream(g).(*stream)
 			return s

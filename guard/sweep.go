@@ -242,7 +242,7 @@ func (s *sweeper) shard(ctx context.Context, shard string, low, high int64, part
 			for _, item := range items {
 				if e, ok := s.g.entryOf(item); ok {
 					s.seen.see(e)
-					reached = e.at
+					reached = e.At
 				}
 			}
 		}

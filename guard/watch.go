@@ -98,7 +98,7 @@ func (w *watcher) untilProbe() (wait time.Duration, asked bool) {
 	if g.o.trust {
 		return 0, false
 	}
-	next := g.armed.next()
+	next := g.armed.Next()
 	if next == clock.Never {
 		return 0, false
 	}
@@ -136,8 +136,8 @@ func (w *watcher) rest(ctx context.Context, wait time.Duration) bool {
 			return true
 		case <-ctx.Done():
 			return false
-		case <-w.g.armed.nearer:
-			if at := w.g.armed.next(); at-w.g.now() < (soon + wait).Milliseconds() {
+		case <-w.g.armed.Nearer:
+			if at := w.g.armed.Next(); at-w.g.now() < (soon + wait).Milliseconds() {
 				return false
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
@@ -395,7 +396,7 @@ func (w *world) startIdle(o Options) *guarding {
 }
 
 // entry is the entry of an item as it is now.
-func (r *guarding) entry(w *world, name string) entry {
+func (r *guarding) entry(w *world, name string) armed.Entry {
 	r.t.Helper()
 	e, ok := r.entryOf(w.get(name))
 	if !ok {

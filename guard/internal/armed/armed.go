@@ -1,4 +1,4 @@
-package guard
+package armed
 
 import (
 	"math"
@@ -9,22 +9,22 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// armedMax is the maximum number of deadlines in memory.
-const armedMax = 2_000_000
+// entriesMax is the maximum number of deadlines in memory.
+const entriesMax = 2_000_000
 
-// armed holds the deadlines that wait in memory: at most one per key, in a heap ordered by the
+// Set holds the deadlines that wait in memory: at most one per key, in a heap ordered by the
 // instant of the next attempt.
 //
 // An entry waits, then is taken while its removal is under way, then is finished or rests until the
-// next attempt. An entry that is armed while its key is taken becomes the successor: it waits
+// Next attempt. An entry that is armed while its key is taken becomes the successor: it waits
 // when the removal has ended.
 //
 // Slots lie in pages of one array each, and the heap and the ledger refer to slots by number. A
 // million separately allocated entries would take twice the memory, and the garbage collector would
 // visit each of them.
-type armed struct {
-	wake   chan struct{} // gets an element when the pump has to look again
-	nearer chan struct{} // gets an element when the watcher has to look again
+type Set struct {
+	Wake   chan struct{} // gets an element when the pump has to look again
+	Nearer chan struct{} // gets an element when the watcher has to look again
 	mu     struct {
 		sync.Mutex
 		slots   [][]slot
@@ -32,17 +32,17 @@ type armed struct {
 		byKey   ledger
 		heap    []due              // the waiting slots
 		resting []resting          // the resting slots, by the end of their rest
-		next    map[key]entry      // successors
-		shared  map[armer]*details // of armers with many entries, so that their slots share one
+		next    map[Key]Entry      // successors
+		shared  map[Armer]*details // of armers with many entries, so that their slots share one
 	}
-	most    int // the maximum number of entries; strategies ask for room before they arm
+	Most    int // the maximum number of entries; strategies ask for room before they arm
 	elapsed clock.Elapsed
 	timer   clock.Timer // for the end of the first rest; guarded by mu
 }
 
 // slot is an armed entry in 40 bytes. A field more costs 16 MB, as there may be two million.
 type slot struct {
-	key     key
+	key     Key
 	at      int64
 	details *details // nil if the entry has only a key and an instant
 	heap    int32    // index in the heap while the slot waits, else -1
@@ -54,7 +54,7 @@ type slot struct {
 // details are the rarely used fields of an entry. Entries of one armer mostly share them.
 type details struct {
 	value, version string
-	armer          armer
+	armer          Armer
 }
 
 type state int8
@@ -80,19 +80,20 @@ type due struct {
 type resting struct {
 	until time.Duration // by armed.elapsed
 	slot  int32
-	key   key // the slot may have another key by then
+	key   Key // the slot may have another key by then
 }
 
-func newArmed() *armed {
-	a := &armed{wake: make(chan struct{}, 1), nearer: make(chan struct{}, 1), most: armedMax, elapsed: clock.Stopwatch()}
-	a.mu.next = map[key]entry{}
-	a.mu.shared = map[armer]*details{}
+// New returns an empty set.
+func New() *Set {
+	a := &Set{Wake: make(chan struct{}, 1), Nearer: make(chan struct{}, 1), Most: entriesMax, elapsed: clock.Stopwatch()}
+	a.mu.next = map[Key]Entry{}
+	a.mu.shared = map[Armer]*details{}
 	return a
 }
 
-// nudge wakes the pump and the watcher.
-func (a *armed) nudge() {
-	for _, c := range []chan struct{}{a.wake, a.nearer} {
+// Nudge wakes the pump and the watcher.
+func (a *Set) Nudge() {
+	for _, c := range []chan struct{}{a.Wake, a.Nearer} {
 		select {
 		case c <- struct{}{}:
 		default:
@@ -100,23 +101,23 @@ func (a *armed) nudge() {
 	}
 }
 
-func (a *armed) at(i int32) *slot { return &a.mu.slots[i/pageSize][i%pageSize] }
+func (a *Set) at(i int32) *slot { return &a.mu.slots[i/pageSize][i%pageSize] }
 
-func (s *slot) entry() entry {
-	e := entry{key: s.key, at: s.at}
+func (s *slot) entry() Entry {
+	e := Entry{Key: s.key, At: s.at}
 	if s.details != nil {
-		e.value, e.version, e.armer = s.details.value, s.details.version, s.details.armer
+		e.Value, e.Version, e.Armer = s.details.value, s.details.version, s.details.armer
 	}
 	return e
 }
 
 // detailsLocked returns the details of an entry, shared if possible; nil if it has none.
-func (a *armed) detailsLocked(e entry) *details {
-	if e.value == "" && e.version == "" {
-		if e.armer == nil {
+func (a *Set) detailsLocked(e Entry) *details {
+	if e.Value == "" && e.Version == "" {
+		if e.Armer == nil {
 			return nil
 		}
-		if many, ok := e.armer.(rememberingArmer); ok {
+		if many, ok := e.Armer.(RememberingArmer); ok {
 			d := a.mu.shared[many]
 			if d == nil {
 				if len(a.mu.shared) >= sharedMax {
@@ -128,29 +129,29 @@ func (a *armed) detailsLocked(e entry) *details {
 			return d
 		}
 	}
-	return &details{e.value, e.version, e.armer}
+	return &details{e.Value, e.Version, e.Armer}
 }
 
 // slotLocked returns the key's slot.
-func (a *armed) slotLocked(k key) (i int32, found bool) {
+func (a *Set) slotLocked(k Key) (i int32, found bool) {
 	return a.mu.byKey.find(hash(k), func(i int32) bool { return a.at(i).key == k })
 }
 
-// arm adds an entry. An earlier entry of the same key that is not taken ends as replaced.
-func (a *armed) arm(e entry) {
-	if before, found := a.add(e.lean()); found {
-		before.notify(replaced)
+// Arm adds an entry. An earlier entry of the same key that is not taken ends as replaced.
+func (a *Set) Arm(e Entry) {
+	if before, found := a.add(e.Lean()); found {
+		before.notify(Replaced)
 	}
 }
 
 // add arms an entry and returns the one that it has replaced.
-func (a *armed) add(e entry) (before entry, found bool) {
+func (a *Set) add(e Entry) (before Entry, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i, found := a.slotLocked(e.key)
+	i, found := a.slotLocked(e.Key)
 	if !found {
 		a.addLocked(e)
-		return entry{}, false
+		return Entry{}, false
 	}
 	if s := a.at(i); s.state != isTaken {
 		before = s.entry()
@@ -158,27 +159,27 @@ func (a *armed) add(e entry) (before entry, found bool) {
 		a.addLocked(e)
 		return before, true
 	}
-	before, found = a.mu.next[e.key]
-	a.mu.next[e.key] = e
+	before, found = a.mu.next[e.Key]
+	a.mu.next[e.Key] = e
 	return before, found
 }
 
-// disarm removes the key's entry, or its successor if the entry is taken. It reports whether there
+// Disarm removes the key's entry, or its successor if the entry is taken. It reports whether there
 // was one; that entry ends as replaced.
-func (a *armed) disarm(k key) bool {
+func (a *Set) Disarm(k Key) bool {
 	before, found := a.remove(k)
 	if found {
-		before.notify(replaced)
+		before.notify(Replaced)
 	}
 	return found
 }
 
-func (a *armed) remove(k key) (before entry, found bool) {
+func (a *Set) remove(k Key) (before Entry, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i, found := a.slotLocked(k)
 	if !found {
-		return entry{}, false
+		return Entry{}, false
 	}
 	s := a.at(i)
 	if s.state != isTaken {
@@ -192,7 +193,7 @@ func (a *armed) remove(k key) (before entry, found bool) {
 	return before, found
 }
 
-func (a *armed) addLocked(e entry) {
+func (a *Set) addLocked(e Entry) {
 	if len(a.mu.free) == 0 {
 		base := int32(len(a.mu.slots) * pageSize)
 		a.mu.slots = append(a.mu.slots, make([]slot, pageSize))
@@ -202,13 +203,13 @@ func (a *armed) addLocked(e entry) {
 	}
 	i := a.mu.free[len(a.mu.free)-1]
 	a.mu.free = a.mu.free[:len(a.mu.free)-1]
-	*a.at(i) = slot{key: e.key, at: e.at, details: a.detailsLocked(e)}
-	a.mu.byKey.add(hash(e.key), i)
-	a.pushLocked(i, e.at)
+	*a.at(i) = slot{key: e.Key, at: e.At, details: a.detailsLocked(e)}
+	a.mu.byKey.add(hash(e.Key), i)
+	a.pushLocked(i, e.At)
 }
 
 // dropLocked frees a slot. The last entry of a burst frees all memory, since nothing shrinks.
-func (a *armed) dropLocked(i int32) {
+func (a *Set) dropLocked(i int32) {
 	s := a.at(i)
 	if s.state == waits {
 		a.removeLocked(s.heap)
@@ -224,15 +225,15 @@ func (a *armed) dropLocked(i int32) {
 	}
 }
 
-func (a *armed) pushLocked(i int32, at int64) {
+func (a *Set) pushLocked(i int32, at int64) {
 	a.mu.heap = append(a.mu.heap, due{at, i})
 	a.upLocked(len(a.mu.heap) - 1)
 	if a.mu.heap[0].slot == i {
-		a.nudge()
+		a.Nudge()
 	}
 }
 
-func (a *armed) removeLocked(place int32) {
+func (a *Set) removeLocked(place int32) {
 	h := a.mu.heap
 	last := len(h) - 1
 	if int(place) != last {
@@ -246,7 +247,7 @@ func (a *armed) removeLocked(place int32) {
 	}
 }
 
-func (a *armed) upLocked(i int) {
+func (a *Set) upLocked(i int) {
 	h := a.mu.heap
 	moving := h[i]
 	for i > 0 {
@@ -262,7 +263,7 @@ func (a *armed) upLocked(i int) {
 	a.at(moving.slot).heap = int32(i)
 }
 
-func (a *armed) downLocked(i int) {
+func (a *Set) downLocked(i int) {
 	h := a.mu.heap
 	moving := h[i]
 	for {
@@ -286,16 +287,16 @@ func (a *armed) downLocked(i int) {
 	a.at(moving.slot).heap = int32(i)
 }
 
-// removal is an entry whose removal is under way.
-type removal struct {
-	entry
+// Removal is an entry whose removal is under way.
+type Removal struct {
+	Entry
 	slot  int32
-	tries int // attempts that have failed
+	Tries int // attempts that have failed
 }
 
-// take returns up to n entries that are due at now, in the order of their deadlines, and the
+// Take returns up to n entries that are due at now, in the order of their deadlines, and the
 // instant at which the next one is due.
-func (a *armed) take(now int64, n int) (batch []removal, next int64) {
+func (a *Set) Take(now int64, n int) (batch []Removal, next int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.awakeLocked(now)
@@ -305,8 +306,8 @@ func (a *armed) take(now int64, n int) (batch []removal, next int64) {
 		s := a.at(i)
 		s.state, s.heap = isTaken, -1
 		e := s.entry()
-		e.value = e.text()
-		batch = append(batch, removal{entry: e, slot: i, tries: int(s.tries)})
+		e.Value = e.Text()
+		batch = append(batch, Removal{Entry: e, slot: i, Tries: int(s.tries)})
 	}
 	next = clock.Never
 	if len(a.mu.heap) > 0 {
@@ -315,21 +316,21 @@ func (a *armed) take(now int64, n int) (batch []removal, next int64) {
 	return batch, next
 }
 
-// end forgets a removal and notifies its armer. The successor is armed even if it has the same
+// End forgets a removal and notifies its armer. The successor is armed even if it has the same
 // value: the item may have been written again after the removal.
-func (a *armed) end(r removal, how outcome) {
+func (a *Set) End(r Removal, how Outcome) {
 	a.mu.Lock()
-	if m, ok := r.armer.(rememberingArmer); ok {
-		m.remember(r.entry, how)
+	if m, ok := r.Armer.(RememberingArmer); ok {
+		m.Remember(r.Entry, how)
 	}
 	a.dropLocked(r.slot)
-	a.armNextLocked(r.key)
+	a.armNextLocked(r.Key)
 	a.mu.Unlock()
 	r.notify(how)
 }
 
 // armNextLocked arms the key's successor and reports whether there is one.
-func (a *armed) armNextLocked(k key) bool {
+func (a *Set) armNextLocked(k Key) bool {
 	e, found := a.mu.next[k]
 	if found {
 		delete(a.mu.next, k)
@@ -338,48 +339,59 @@ func (a *armed) armNextLocked(k key) bool {
 	return found
 }
 
-// retry lets a removal rest before the next attempt. One that was replaced or disarmed meanwhile
+// Retry lets a removal rest before the next attempt. One that was replaced or disarmed meanwhile
 // ends as replaced.
-func (a *armed) retry(r removal, after time.Duration) {
+func (a *Set) Retry(r Removal, after time.Duration) {
 	if !a.rest(r, after) {
-		r.notify(replaced)
+		r.notify(Replaced)
 	}
 }
 
-func (a *armed) rest(r removal, after time.Duration) bool {
+func (a *Set) rest(r Removal, after time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.at(r.slot)
-	if _, found := a.mu.next[r.key]; found || s.gone {
+	if _, found := a.mu.next[r.Key]; found || s.gone {
 		a.dropLocked(r.slot)
-		a.armNextLocked(r.key)
+		a.armNextLocked(r.Key)
 		return false
 	}
 	s.state = isResting
 	s.tries = min(s.tries, math.MaxInt16-1) + 1
 	until := a.elapsed() + after
 	at, _ := slices.BinarySearchFunc(a.mu.resting, until, func(r resting, t time.Duration) int { return int(r.until - t) })
-	a.mu.resting = slices.Insert(a.mu.resting, at, resting{until, r.slot, r.key})
+	a.mu.resting = slices.Insert(a.mu.resting, at, resting{until, r.slot, r.Key})
 	if at == 0 {
 		a.alarmLocked()
 	}
 	return true
 }
 
-// has reports whether an equal entry is armed: of the same key, deadline and armer.
-func (a *armed) has(e entry) bool {
-	e = e.lean()
+// Has reports whether an equal entry is armed: of the same key, deadline and armer.
+func (a *Set) Has(e Entry) bool {
+	e = e.Lean()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if after, found := a.mu.next[e.key]; found {
+	if after, found := a.mu.next[e.Key]; found {
 		return after == e
 	}
-	i, found := a.slotLocked(e.key)
+	i, found := a.slotLocked(e.Key)
 	return found && !a.at(i).gone && a.at(i).entry() == e
 }
 
-// pending returns the earliest unfinished deadline of an armer; clock.Never if there is none.
-func (a *armed) pending(by armer) int64 {
+// Deadline returns the deadline of the key's entry, unless that is gone.
+func (a *Set) Deadline(k Key) (at int64, found bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i, found := a.slotLocked(k)
+	if !found || a.at(i).gone {
+		return 0, false
+	}
+	return a.at(i).at, true
+}
+
+// Pending returns the earliest unfinished deadline of an armer; clock.Never if there is none.
+func (a *Set) Pending(by Armer) int64 {
 	first := clock.Never
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -391,15 +403,15 @@ func (a *armed) pending(by armer) int64 {
 		}
 	}
 	for _, e := range a.mu.next {
-		if e.armer == by {
-			first = min(first, e.at)
+		if e.Armer == by {
+			first = min(first, e.At)
 		}
 	}
 	return first
 }
 
 // awakeLocked makes the slots wait again whose rest is over.
-func (a *armed) awakeLocked(now int64) {
+func (a *Set) awakeLocked(now int64) {
 	if len(a.mu.resting) == 0 {
 		return
 	}
@@ -418,18 +430,18 @@ func (a *armed) awakeLocked(now int64) {
 }
 
 // alarmLocked wakes the pump at the end of the first rest.
-func (a *armed) alarmLocked() {
+func (a *Set) alarmLocked() {
 	if a.timer != nil {
 		a.timer.Stop()
 		a.timer = nil
 	}
 	if len(a.mu.resting) > 0 {
-		a.timer = clock.AfterFunc(max(a.mu.resting[0].until-a.elapsed(), 0), a.nudge)
+		a.timer = clock.AfterFunc(max(a.mu.resting[0].until-a.elapsed(), 0), a.Nudge)
 	}
 }
 
-// stop stops the alarm.
-func (a *armed) stop() {
+// Stop stops the alarm.
+func (a *Set) Stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.timer != nil {
@@ -437,8 +449,8 @@ func (a *armed) stop() {
 	}
 }
 
-// next returns the earliest deadline that waits; clock.Never if there is none.
-func (a *armed) next() int64 {
+// Next returns the earliest deadline that waits; clock.Never if there is none.
+func (a *Set) Next() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.mu.heap) == 0 {
@@ -447,8 +459,38 @@ func (a *armed) next() int64 {
 	return a.mu.heap[0].at
 }
 
-func (a *armed) len() int {
+// Len returns the number of entries, without successors.
+func (a *Set) Len() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mu.byKey.n
+}
+
+// Tally counts the entries that are due at now, and those of each minute from then on. It also
+// returns the earliest due deadline, and the next one that is not due; clock.Never: none. It locks
+// the set only for a page at a time.
+func (a *Set) Tally(now int64, upcoming []int64) (due int, oldest, next int64) {
+	oldest, next = clock.Never, clock.Never
+	for page := 0; ; page++ {
+		a.mu.Lock()
+		if page >= len(a.mu.slots) {
+			a.mu.Unlock()
+			return due, oldest, next
+		}
+		for i := range a.mu.slots[page] {
+			slot := &a.mu.slots[page][i]
+			switch {
+			case slot.key == "":
+			case slot.at <= now:
+				due++
+				oldest = min(oldest, slot.at)
+			default:
+				next = min(next, slot.at)
+				if minute := (slot.at - now) / 60_000; minute < int64(len(upcoming)) {
+					upcoming[minute]++
+				}
+			}
+		}
+		a.mu.Unlock()
+	}
 }

@@ -1,4 +1,4 @@
-package guard
+package armed
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package guard
+package armed
 
 import "hash/maphash"
 
@@ -13,7 +13,7 @@ type ledger struct {
 
 var ledgerSeed = maphash.MakeSeed()
 
-func hash(k key) uint32 { return uint32(maphash.String(ledgerSeed, string(k))) }
+func hash(k Key) uint32 { return uint32(maphash.String(ledgerSeed, string(k))) }
 
 func (l *ledger) home(cell uint64) int { return int(cell>>32) & (len(l.cells) - 1) }
 
