@@ -12,16 +12,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Program is what is to be known of a command line besides its commands.
+// Program has the properties of a command line besides its commands.
 type Program struct {
 	Name string
 	Help string // a sentence
-	Env  string // what the variables of the environment begin with: the flag --max-age is also MAYFLY_MAX_AGE where this is "MAYFLY"
-	Out  io.Writer
-	Err  io.Writer
+	// prefix of environment variables: with "MAYFLY" the flag --max-age is also MAYFLY_MAX_AGE
+	Env string
+	Out io.Writer
+	Err io.Writer
 }
 
-// Command is a command, or one of its parents up to the program itself.
+// Command is a command, or the program itself, which is the root.
 type Command struct {
 	Name      string
 	Help      string
@@ -32,7 +33,7 @@ type Command struct {
 
 	program  *Program
 	parent   *Command
-	standard *Command // the child that is meant where none is named
+	standard *Command // the child that runs if none is named
 	self     any      // pointer to its struct
 	cobra    *cobra.Command
 }
@@ -47,17 +48,18 @@ type Argument struct {
 	value       value
 }
 
-// helper is a command that has more to say than a sentence.
+// helper is a command with a longer help text.
 type helper interface{ Help() string }
 
-// New reads the declaration: root is a pointer to the struct of the program's commands. It panics where that is no such declaration.
+// New returns the program that a struct declares; root is a pointer to it. New panics if the
+// declaration is wrong.
 func New(p Program, root any) *Command {
 	c := &Command{Name: p.Name, Help: p.Help, program: &p, self: root}
 	c.read(reflect.ValueOf(root).Elem())
 	return c
 }
 
-// Path is the command's name behind those of its parents, without the program's.
+// Path returns the names of the command's parents and its own, without the program's.
 func (c *Command) Path() string {
 	if c.parent == nil {
 		return ""
@@ -65,10 +67,10 @@ func (c *Command) Path() string {
 	return strings.TrimSpace(c.parent.Path() + " " + c.Name)
 }
 
-// Struct is a pointer to the struct that declares the command.
+// Struct returns a pointer to the struct that declares the command.
 func (c *Command) Struct() any { return c.self }
 
-// fullPath begins with the program's name.
+// fullPath returns the path with the program's name.
 func (c *Command) fullPath() string { return strings.TrimSpace(c.root().Name + " " + c.Path()) }
 
 func (c *Command) root() *Command {
@@ -87,7 +89,7 @@ func (c *Command) child(name string) *Command {
 	return nil
 }
 
-// read takes the fields of a struct in.
+// read adds the commands, arguments and flags of a struct's fields.
 func (c *Command) read(of reflect.Value) {
 	for i := range of.NumField() {
 		f := of.Type().Field(i)
@@ -120,7 +122,7 @@ func (c *Command) read(of reflect.Value) {
 
 // Usage is an error in a command line.
 type Usage struct {
-	Next string // what helps; "" if the error says it all
+	Next string // the next step; "" if the error is clear without
 
 	error
 }
@@ -129,14 +131,15 @@ func (u *Usage) Unwrap() error { return u.error }
 
 func usage(format string, args ...any) *Usage { return &Usage{error: fmt.Errorf(format, args...)} }
 
-// next adds what helps.
+// next adds the next step.
 func (u *Usage) next(format string, args ...any) *Usage {
 	u.Next = fmt.Sprintf(format, args...)
 	return u
 }
 
-// Parse reads a command line, fills in the struct of the command and returns a pointer to it. It returns nil if it has answered the line itself: a request for help, or the
-// name of a group of commands alone. Its errors are of the type Usage, or of writing the answer.
+// Parse parses a command line, sets the fields of the selected command's struct and returns a
+// pointer to it. It returns nil if it has answered the line itself: a request for help, or only the
+// name of a group of commands. Its errors are of type Usage, or come from writing the answer.
 func (c *Command) Parse(args []string) (command any, err error) {
 	if err := c.checkNames(args); err != nil {
 		return nil, err
@@ -159,11 +162,12 @@ func (c *Command) Parse(args []string) (command any, err error) {
 	return selected.self, selected.settle()
 }
 
-// checkNames refuses a word that stands where a command is named and is none. Cobra would take it for an argument, or complain of the flags behind it first.
+// checkNames returns an error for an unknown command's name. Cobra would take it for an argument,
+// or complain about the flags after it first.
 func (c *Command) checkNames(args []string) error {
 	if c.parent == nil && len(args) > 1 {
 		switch args[0] {
-		case "help": // cobra would show the program's help for a command that does not exist
+		case "help": // cobra would show the program's help for an unknown command
 			args = args[1:]
 		case "completion":
 			return c.checkShell(args[1])
@@ -184,7 +188,7 @@ func (c *Command) checkNames(args []string) error {
 	return nil
 }
 
-// checkShell refuses a shell that has no completions, which cobra answers with the help.
+// checkShell returns an error for a shell without completions, for which cobra would show the help.
 func (c *Command) checkShell(name string) error {
 	if shells := []string{"bash", "zsh", "fish", "powershell"}; !strings.HasPrefix(name, "-") && !slices.Contains(shells, name) {
 		return usage("no completions for shell %q", name).next("use one of %s", strings.Join(shells, ", "))
@@ -192,7 +196,7 @@ func (c *Command) checkShell(name string) error {
 	return nil
 }
 
-// withStandard names the command that is meant where none is named.
+// withStandard returns the arguments with the name of the default command, if none is named.
 func (c *Command) withStandard(args []string) []string {
 	for i := 0; ; i++ {
 		next := ""
@@ -210,7 +214,7 @@ func (c *Command) withStandard(args []string) []string {
 	}
 }
 
-// build makes cobra's commands.
+// build returns cobra's form of the commands.
 func (c *Command) build(selected **Command) *cobra.Command {
 	b := &cobra.Command{
 		Use: c.Name, Short: c.Help, SilenceErrors: true, SilenceUsage: true,
@@ -238,7 +242,7 @@ func (c *Command) build(selected **Command) *cobra.Command {
 	b.SetHelpFunc(func(asked *cobra.Command, _ []string) {
 		if asked == b {
 			c.writeHelp(c.program.Out)
-		} else { // one of cobra's own
+		} else { // a command of cobra
 			writeForeign(c.program.Out, asked)
 		}
 	})
@@ -248,7 +252,7 @@ func (c *Command) build(selected **Command) *cobra.Command {
 	return b
 }
 
-// takeArguments fills in the arguments.
+// takeArguments sets the fields of arguments.
 func (c *Command) takeArguments(args []string) error {
 	for _, a := range c.Arguments {
 		if len(args) == 0 {
@@ -311,7 +315,7 @@ func (c *Command) below(name string) (near []string) {
 	return near
 }
 
-// String is the argument as it stands in the line that shows how the command is used.
+// String returns the argument's form in a usage line.
 func (a *Argument) String() string {
 	text := "<" + a.Name + ">"
 	if a.value.many() {

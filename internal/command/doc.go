@@ -1,9 +1,11 @@
-// Package command declares a command line as structs. A field with the tag cmd is a command, one with arg an argument, and any other a flag, which can also be set in the
-// environment and in a file. The command line itself is read by cobra, which completes it in shells, too.
+// Package command declares a command line as structs. A field with the tag cmd is a command, one
+// with arg an argument, and any other a flag. Environment variables and a file can also set flags.
+// Cobra parses the command line, and completes it in shells.
 //
 //	type cli struct {
 //		Serve serve `cmd:"" help:"Serve the API."`
 //	}
+//
 //	type serve struct {
 //		Config command.File `help:"File that sets any of these flags." placeholder:"FILE"`
 //		Port   int          `help:"Port to listen on." default:"8000"` // --port, and MAYFLY_PORT
@@ -12,25 +14,26 @@
 //
 // Tags:
 //
-//	cmd            a command, named as the field; default:"withargs": what its parent does where none of its commands is named
-//	arg            an argument; optional: may be left out. A slice takes all that are left; passthrough: with their flags
+//	cmd            a command with the field's name; default:"withargs": it runs if no command of its parent is named
+//	arg            an argument; optional: may be left out. A slice takes all the others; passthrough: with their flags
 //	name           instead of the field's name, which becomes max-age from MaxAge
 //	help           a sentence
 //	group          of a command of the program: the heading under which the program's help lists it
-//	default        the value where nothing is set
-//	enum           the values that there are, separated by commas
-//	placeholder    what stands for the value in --help
-//	required       it has to be set
+//	default        the value of a flag that is not set
+//	enum           the allowed values, separated by commas
+//	placeholder    the value's name in --help
+//	required       the flag must be set
 //	short          one letter
-//	negatable      of a switch: there is --no-name as well
-//	sep            "none": a value of a slice may have commas in it
-//	xor            a name: of all flags with this name one may be set; where they are required, one has to be
-//	hidden         it is not in --help
+//	negatable      of a switch: --no-name exists too
+//	sep            "none": a value of a slice may contain commas
+//	xor            a name: at most one of the flags with this name may be set; if they are required, exactly one
+//	hidden         --help leaves it out
 //
 // A command whose struct has a method Help() string shows it in --help.
 //
-// Flags rank above variables of the environment, these above the file, and that above defaults.
+// Flags override environment variables, these override the file, and the file overrides defaults.
 //
-// The linker leaves out what a program cannot reach, unless some part of it looks methods up by names that are known only while it runs: then it keeps every exported method of
-// every type. So this package finds what to call by interfaces, and never by reflection.
+// The linker leaves out unreachable methods, unless some part of the program looks methods up by
+// names known only at run time. Then it keeps every exported method of every type. So this package
+// calls methods through interfaces, and never through reflection.
 package command

@@ -11,10 +11,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// File is a flag that names a YAML or JSON file, which sets flags of the same command by their names: "port: 8000".
+// File is a flag that names a YAML or JSON file. The file sets flags of the same command by name:
+// "port: 8000".
 type File string
 
-// readFiles sets what the files say and nothing above them does.
+// readFiles sets flags from files, unless the command line or the environment set them.
 func (c *Command) readFiles() error {
 	for _, f := range c.Flags {
 		path, is := f.value.of.Interface().(File)
@@ -41,7 +42,7 @@ func readFile(path string) (values map[string]any, err error) {
 	var repeated *yaml.TypeError
 	// YAML contains JSON, so one decoder reads both.
 	switch err := yaml.Unmarshal(content, &document); {
-	case errors.As(err, &repeated): // a setting that is given twice
+	case errors.As(err, &repeated): // a repeated setting
 		return nil, fmt.Errorf("config file %s: %s", path, strings.Join(repeated.Errors, "; "))
 	case err != nil:
 		return nil, fmt.Errorf("config file %s is neither YAML nor JSON: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
@@ -55,7 +56,8 @@ func readFile(path string) (values map[string]any, err error) {
 	return values, nil
 }
 
-// take refuses settings that the command does not have: a misspelt one must not pass for set.
+// take sets flags from a file's values. An unknown setting is an error, so that a typing error is
+// noticed.
 func (c *Command) take(path string, values map[string]any) error {
 	var unknown []string
 	for name := range values {
@@ -99,7 +101,7 @@ func (f *Flag) isFile() bool {
 	return is
 }
 
-// texts are what a setting says, as the command line would.
+// texts returns a setting's value in the form of the command line.
 func (f *Flag) texts(v any) (texts []string, err error) {
 	switch v := v.(type) {
 	case []any:

@@ -17,7 +17,7 @@ type Flag struct {
 	Name   string
 	Help   string
 	Hidden bool
-	Env    string // the variable that sets it as well
+	Env    string // environment variable
 
 	short       string
 	placeholder string
@@ -29,7 +29,7 @@ type Flag struct {
 	from        source
 }
 
-// source is where a flag's value is from. They rank in this order.
+// source is the origin of a flag's value. Later ones override earlier ones.
 type source int
 
 const (
@@ -47,7 +47,7 @@ func newFlag(c *Command, name string, of reflect.Value, tag reflect.StructTag) *
 	}
 }
 
-// dashed is max-age for MaxAge and aws-endpoint for AWSEndpoint.
+// dashed returns max-age for MaxAge and aws-endpoint for AWSEndpoint.
 func dashed(name string) string {
 	var out strings.Builder
 	letters := []rune(name)
@@ -61,7 +61,7 @@ func dashed(name string) string {
 	return out.String()
 }
 
-// register tells the reader of the command line of the flag.
+// register adds the flag to pflag's set.
 func (f *Flag) register(flags *pflag.FlagSet) {
 	if f.standard != "" {
 		if err := f.value.set(f.standard, true); err != nil {
@@ -79,7 +79,7 @@ func (f *Flag) register(flags *pflag.FlagSet) {
 	}
 }
 
-// lineValue is a flag as the reader of the command line knows it.
+// lineValue is the flag as a value of pflag.
 type lineValue struct {
 	flag *Flag
 	not  bool
@@ -101,7 +101,7 @@ func (v *lineValue) String() string { return "" }
 
 func (v *lineValue) Type() string { return "value" }
 
-// flagError explains an error of pflag.
+// flagError returns a clearer form of pflag's error.
 func (c *Command) flagError(err error) error {
 	var unknown *pflag.NotExistError
 	var noValue *pflag.ValueRequiredError
@@ -117,7 +117,7 @@ func (c *Command) flagError(err error) error {
 		return usage("--%s needs a value", f.Name).next("%s", cmp.Or(f.value.example("--"+f.Name+"=", f.standard), c.fullPath()+" --help"))
 	case errors.As(err, &wrong):
 		name := wrong.GetFlag().Name
-		if f := c.flag(name); f != nil { // not --no-name
+		if f := c.flag(name); f != nil { // exclude --no-name
 			return usage("--%s: %w", name, wrong.Unwrap()).next("%s", f.value.example("--"+name+"=", f.standard))
 		}
 		return usage("--%s %w", name, wrong.Unwrap())
@@ -127,7 +127,8 @@ func (c *Command) flagError(err error) error {
 
 func (c *Command) unknownFlag(typed string) error {
 	names := []string{"help"}
-	if c.parent == nil && c.child("version") != nil { // --version is the command, as most programs spell it
+	// most programs have a flag --version; here it is a command
+	if c.parent == nil && c.child("version") != nil {
 		names = append(names, "version")
 	}
 	for _, f := range c.Flags {
@@ -152,11 +153,12 @@ func (c *Command) flag(name string) *Flag {
 	return nil
 }
 
-// settle fills in what the command line has not set, and checks the whole.
+// settle sets flags from the environment, files and defaults, and checks them together.
 func (c *Command) settle() error {
 	for _, f := range c.Flags {
 		text := os.Getenv(f.Env)
-		if text == "" || f.from == fromLine || isServiceLink(f.Env, text) { // a variable that is set to nothing, as container files do, is one that is not set
+		// an empty variable counts as unset; files of containers often have some
+		if text == "" || f.from == fromLine || isServiceLink(f.Env, text) {
 			continue
 		}
 		f.from = fromEnvironment
@@ -188,7 +190,7 @@ func isServiceLink(variable, text string) bool {
 	return false
 }
 
-// checkSet reports what is missing, and what cannot be set together.
+// checkSet returns an error for missing flags, and for flags that exclude each other.
 func (c *Command) checkSet() error {
 	var missing, helps, groups []string
 	for _, f := range c.Flags {
@@ -228,7 +230,7 @@ func (c *Command) checkSet() error {
 	return usage("missing flags: %s", strings.Join(missing, ", ")).next("set %s", strings.Join(helps, "; "))
 }
 
-// shown is the flag as --help shows it, such as --port=8000.
+// shown returns the flag's form in --help, such as --port=8000.
 func (f *Flag) shown() string {
 	name := "--" + f.Name
 	if f.negatable {

@@ -16,10 +16,10 @@ import (
 const (
 	widthDefault = 80
 	widthMost    = 110
-	leftMost     = 26 // columns for names; what is longer has its text on the next line
+	leftMost     = 26 // width of names; a longer name has its text on the next line
 )
 
-// writeHelp writes what --help shows.
+// writeHelp prints --help.
 func (c *Command) writeHelp(out io.Writer) {
 	p := page{width: widthOf(out)}
 	p.line("Usage: %s", c.usageLine())
@@ -97,7 +97,8 @@ func (c *Command) usageLine() string {
 	return strings.Join(words, " ")
 }
 
-// groups writes the program's commands under the headings of their groups, which come in the order of their first commands. The last one has the command that completes words.
+// groups prints the program's commands under the headings of their groups, in the order of the
+// groups' first commands. The last group includes the command for shell completions.
 func (c *Command) groups(p *page) {
 	var names []string
 	rows := map[string][]row{}
@@ -124,7 +125,7 @@ func (c *Command) groups(p *page) {
 	}
 }
 
-// leaves are all commands below, with the names that lead to them.
+// leaves returns all commands below, with their paths.
 func (c *Command) leaves() (rows []row) {
 	for _, child := range c.Children {
 		if len(child.Children) > 0 {
@@ -143,7 +144,8 @@ func (f *Flag) left() string {
 	return "    " + f.shown()
 }
 
-// right returns what the flag does, its default where a placeholder stands in its place, and the variable that also sets it.
+// right returns the flag's help, with the default if a placeholder hides it, and the environment
+// variable.
 func (f *Flag) right() string {
 	text, dot := strings.CutSuffix(f.Help, ".")
 	if f.placeholder != "" && f.standard != "" && f.standard != f.placeholder && !strings.Contains(text, "Default: ") {
@@ -156,7 +158,7 @@ func (f *Flag) right() string {
 	return text
 }
 
-// writeForeign writes the help of a command that is not ours.
+// writeForeign prints the help of a command of cobra.
 func writeForeign(out io.Writer, c *cobra.Command) {
 	text := c.Long
 	if text == "" {
@@ -178,19 +180,19 @@ func writeForeign(out io.Writer, c *cobra.Command) {
 	}
 }
 
-// row is a name and what it means.
+// row is a name with its description.
 type row struct{ left, right string }
 
 // page collects lines.
 type page struct {
 	text  strings.Builder
 	width int
-	words []string // of the paragraph that is being filled
+	words []string // of the current paragraph
 }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
 
-// flow takes a line of a text in. Lines that begin with a blank stay as they are; the others are filled.
+// flow adds a line of text. It keeps lines that begin with a blank, and fills the others.
 func (p *page) flow(line string) {
 	if line == "" || line[0] == ' ' || line[0] == '\t' {
 		p.flush()
@@ -207,7 +209,7 @@ func (p *page) flush() {
 	}
 }
 
-// wrap writes a paragraph, indented.
+// wrap adds an indented paragraph.
 func (p *page) wrap(indent, text string) {
 	for _, line := range wrapped(text, p.width-len(indent)) {
 		p.line("%s%s", indent, line)
@@ -230,7 +232,7 @@ func wrapped(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// table writes names and beside them what they mean.
+// table adds names with their descriptions.
 func (p *page) table(rows []row) {
 	left := 0
 	for _, r := range rows {
@@ -257,7 +259,7 @@ func (p *page) table(rows []row) {
 	}
 }
 
-// widthOf is how many columns there are to write to.
+// widthOf returns the width of the output in columns.
 func widthOf(out io.Writer) int {
 	if f, is := out.(*os.File); is {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {

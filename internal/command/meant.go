@@ -2,7 +2,7 @@ package command
 
 import "slices"
 
-// nearest returns the names that a mistyped one may stand for: those at the least distance, in the order of the alphabet.
+// nearest returns the names with the least distance from a mistyped one, in alphabetical order.
 func nearest(typed string, names []string) (near []string) {
 	least := 1
 	if len(typed) > 3 {
@@ -29,7 +29,8 @@ func nearest(typed string, names []string) (near []string) {
 	return near
 }
 
-// distance returns how many edits turn one text into the other: a letter put in, taken out or changed, or two neighbours swapped (optimal string alignment).
+// distance returns the number of edits between two texts: inserting, removing or changing a letter,
+// or swapping two neighbours (optimal string alignment).
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// value is a field that texts set: a string, a number, a switch, a duration, something that reads texts itself, a pointer to one of these, a slice, or a map of texts.
+// value is a field that texts can set: a string, a number, a switch, a duration, an
+// encoding.TextUnmarshaler, a pointer to one of these, a slice, or a map of texts.
 type value struct {
 	of   reflect.Value
 	enum []string
-	sep  string // between the elements of a slice; "": there is none
+	sep  string // separator of a slice's elements; "": none
 }
 
 func newValue(of reflect.Value, tag reflect.StructTag) value {
@@ -26,7 +27,7 @@ func newValue(of reflect.Value, tag reflect.StructTag) value {
 	if enum := tag.Get("enum"); enum != "" {
 		v.enum = strings.Split(enum, ",")
 	}
-	if _, is := tag.Lookup("arg"); is { // each is a word of the command line
+	if _, is := tag.Lookup("arg"); is { // each word is an element
 		v.sep = ""
 	}
 	return v
@@ -38,7 +39,7 @@ var (
 	readerType   = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// element is the type that one text sets.
+// element returns the type that one text sets.
 func (v value) element() reflect.Type {
 	t := v.of.Type()
 	if v.many() || t.Kind() == reflect.Pointer {
@@ -57,7 +58,7 @@ func (v value) isText() bool {
 	return v.element().Kind() == reflect.String && !reflect.PointerTo(v.element()).Implements(readerType)
 }
 
-// set sets the field, or adds to it where it holds many and this is not the first of them.
+// set sets the field. If first is false, it adds to a slice or map.
 func (v value) set(text string, first bool) error {
 	if !v.many() {
 		target := v.of
@@ -163,7 +164,8 @@ func (v value) setOne(target reflect.Value, text string) error {
 	return nil
 }
 
-// example shows a good value behind what comes in front of it: the default, or one of the type. It is empty if the error of a wrong value shows one itself.
+// example returns a valid value after the text front: the default, or one for the type. It returns
+// nothing if the error for a wrong value already shows an example.
 func (v value) example(front, standard string) string {
 	kind := v.element().Kind()
 	switch {

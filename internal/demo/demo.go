@@ -1,25 +1,24 @@
-// Package demo is an experiment on a running database: it writes real readings with deadlines over the next half minute, watches
-// every one of them expire from the outside, and judges what it saw.
+// Package demo is an experiment on a running database: it writes real readings with deadlines in
+// the next half minute, observes each expiry as a client, and checks its observations against laws.
 //
-// It is a client like any other: two clients of the AWS SDK and the database's time are all that it has. Three things run side by
-// side:
+// It uses two clients of the AWS SDK and the database's time. Three activities run in parallel:
 //
 //	write    batches of readings, each an item of a device with its own deadline to the millisecond
 //	read     every item a few milliseconds before its deadline and again after it
 //	records  the table's stream, from the first record on
 //
-// # What is judged
+// # Laws
 //
 //	early      an item was gone, or its removal's record arrived, before its deadline
-//	visible    a read that began at or after an item's deadline still answered it
-//	lost       an item whose removal has no record, although all had time enough to arrive
+//	visible    a read that began at or after an item's deadline still returned it
+//	lost       an item without a removal's record after the grace period
 //	twice      a second record of the same insertion or removal
 //	unmarked   a removal's record without the service's identity
-//	altered    a record whose image is not the item that was written
-//	remaining  items that a scan finds when all is over
+//	altered    a record whose image differs from the written item
+//	remaining  items that a scan finds at the end
 //
-// Each must be zero. Lateness is the arrival of a removal's record at the reader minus the deadline, so it contains the removal, its disk sync
-// and the way through the stream.
+// Each count must be zero. Lateness is the arrival of a removal's record at the reader minus the
+// deadline, so it contains the removal, its disk sync and the way through the stream.
 package demo
 
 import (
@@ -33,14 +32,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 )
 
-// Options is what the experiment works on. DB, Streams and Now are required.
+// Options configure the experiment. DB, Streams and Now are required.
 type Options struct {
 	DB      *dynamodb.Client
 	Streams *dynamodbstreams.Client
 	Now     func() time.Time // the database's clock, which must run with real time
 	Table   string           // created by the experiment; default "readings"
 	Items   int              // default 20,000; range 1 to 1,000,000
-	Spread  time.Duration    // over which the deadlines lie; default 30 s; range 1 s to 1 h
+	Spread  time.Duration    // range of the deadlines; default 30 s; range 1 s to 1 h
 }
 
 const (
@@ -80,7 +79,7 @@ type Demo struct {
 	tally *tally
 }
 
-// New plans a run. Nothing is written before Run.
+// New returns a planned run. It writes nothing before Run.
 func New(o Options) (*Demo, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -95,8 +94,8 @@ func New(o Options) (*Demo, error) {
 	return d, nil
 }
 
-// Run carries the experiment out and gives its result. An error means that it could not be carried out; a broken law is in the
-// result. When ctx is done early the error is ctx's.
+// Run runs the experiment and returns its report. An error means that the run failed; broken laws
+// are in the report. If ctx is done early, Run returns its error.
 func (d *Demo) Run(ctx context.Context) (Report, error) {
 	if err := d.createTable(ctx); err != nil {
 		return Report{}, fmt.Errorf("create the table: %w", err)

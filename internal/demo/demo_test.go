@@ -20,7 +20,7 @@ func planned(t *testing.T, items int, spread time.Duration) *Demo {
 	return d
 }
 
-// Every item has a key of its own, deadlines are in order, in whole milliseconds, and within the spread.
+// Every item has its own key. Deadlines are sorted, in whole milliseconds, and within the spread.
 func TestPlan(t *testing.T) {
 	for _, items := range []int{1, 20_000} {
 		d := planned(t, items, 30*time.Second)
@@ -49,7 +49,7 @@ func TestOptionsComplain(t *testing.T) {
 	}
 }
 
-// image is an item as the stream shows it.
+// image returns an item in the form of the stream.
 func image(e *entry) map[string]types.AttributeValue {
 	out := map[string]types.AttributeValue{}
 	for name, v := range e.item() {
@@ -76,7 +76,7 @@ func removed(e *entry) types.Record {
 	}
 }
 
-// A run in which all is well breaks no law; each deviation breaks its own.
+// A run without faults breaks no law; each fault breaks its own.
 func TestEachLawIsNoticed(t *testing.T) {
 	type run struct {
 		*Demo

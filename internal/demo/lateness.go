@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// latenessMax is the last lateness, in milliseconds, that is told from greater ones.
+// latenessMax is the last lateness, in milliseconds, with a counter of its own.
 const latenessMax = 60_000
 
 // lateness counts by whole milliseconds, which is the resolution of deadlines and of the clock.
 type lateness struct {
 	n     int
 	max   time.Duration
-	count []int // by milliseconds; the last for everything above
+	count []int // by milliseconds; the last counts everything above
 }
 
 func (l *lateness) add(d time.Duration) {
@@ -26,7 +26,8 @@ func (l *lateness) add(d time.Duration) {
 	l.max = max(l.max, d)
 }
 
-// quantile is the least whole number of milliseconds that q of all removals stay within.
+// quantile returns the least number of milliseconds that the share q of all removals does not
+// exceed.
 func (l *lateness) quantile(q float64) int {
 	need, seen := int(math.Ceil(q*float64(l.n))), 0
 	for ms, n := range l.count {
@@ -39,13 +40,13 @@ func (l *lateness) quantile(q float64) int {
 
 // Bucket is one bar of the histogram of lateness.
 type Bucket struct {
-	UpToMS int `json:"up_to_ms"` // inclusive; 0 in the last bucket: no limit
+	UpToMS int `json:"up_to_ms"` // inclusive; 0 in the last bucket: unlimited
 	Items  int `json:"items"`
 }
 
 var bucketLimits = []int{0, 1, 2, 5, 10, 20, 50, 100, 1000}
 
-// buckets is the histogram; its last bucket holds what is later than the last limit.
+// buckets returns the histogram. Its last bucket counts everything beyond the last limit.
 func (l *lateness) buckets() []Bucket {
 	out := make([]Bucket, len(bucketLimits)+1)
 	for i, limit := range bucketLimits {

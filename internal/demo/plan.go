@@ -19,10 +19,10 @@ const (
 	attrExpires     = "expires_at"
 )
 
-// devicesPerYear is how many devices share one year of readings.
+// devicesPerYear is the number of devices that share a year of readings.
 const devicesPerYear = 20
 
-// entry is one item: what is written, when it is to go, and what has been seen of it.
+// entry is one item with its deadline and the observations of it.
 type entry struct {
 	device   string
 	reading  reading
@@ -38,8 +38,8 @@ type entry struct {
 	}
 }
 
-// makePlan assigns devices and deadlines. The deadlines are even over the spread and in another order than the items, so that at
-// any moment items of many devices are due.
+// makePlan returns entries with devices and deadlines. The deadlines are even over the spread, in
+// another order than the items, so that at any moment items of many devices are due.
 func makePlan(readings []reading, o Options) ([]*entry, map[string]*entry) {
 	first := o.Now().Add(writingTime(o.Items)).Truncate(time.Millisecond)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(o.Items)
@@ -58,8 +58,8 @@ func makePlan(readings []reading, o Options) ([]*entry, map[string]*entry) {
 	return plan, byKey
 }
 
-// writingTime is how long before the first deadline the writing begins. It need not be right: an item that is written after its
-// deadline is judged by the same laws.
+// writingTime returns the estimated time that writing needs before the first deadline. If it is too
+// short, the same laws apply to items written after their deadlines.
 func writingTime(items int) time.Duration {
 	return time.Second + time.Duration(items)*120*time.Microsecond
 }
@@ -68,7 +68,7 @@ func (e *entry) key() string { return keyOf(e.device, e.reading.time) }
 
 func keyOf(device, at string) string { return device + " " + at }
 
-// expires is the deadline as TTL takes it: seconds, here with their milliseconds.
+// expires returns the deadline as a TTL value: seconds, with milliseconds as a fraction.
 func (e *entry) expires() string {
 	ms := e.deadline.UnixMilli()
 	return fmt.Sprintf("%d.%03d", ms/1000, ms%1000)

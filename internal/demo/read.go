@@ -13,25 +13,25 @@ import (
 
 const (
 	readEvery = 10 * time.Millisecond
-	lookAhead = 40 * time.Millisecond // how long before its deadline an item is read
-	readItems = 100                   // the most that BatchGetItem takes
+	lookAhead = 40 * time.Millisecond // lead of the first read before the deadline
+	readItems = 100                   // limit of BatchGetItem
 )
 
-// readBefore asks for every item shortly before its deadline.
+// readBefore reads every item shortly before its deadline.
 func (d *Demo) readBefore(ctx context.Context) error {
 	return d.readAs(ctx, func(e *entry, now time.Time) (due, skip bool) {
 		return e.deadline.Before(now.Add(lookAhead)), !e.deadline.After(now)
 	})
 }
 
-// readAfter asks for every item as soon as possible after its deadline.
+// readAfter reads every item as soon as possible after its deadline.
 func (d *Demo) readAfter(ctx context.Context) error {
 	return d.readAs(ctx, func(e *entry, now time.Time) (due, skip bool) {
 		return !e.deadline.After(now), false
 	})
 }
 
-// readAs goes through the plan once and reads each entry when it is due to be read; one that is due and to be skipped is left out.
+// readAs reads each entry of the plan when its read is due, except skipped ones.
 func (d *Demo) readAs(ctx context.Context, when func(*entry, time.Time) (due, skip bool)) error {
 	for rest := d.plan; len(rest) > 0; {
 		now := d.Now()
@@ -59,7 +59,8 @@ func (d *Demo) readAs(ctx context.Context, when func(*entry, time.Time) (due, sk
 	return nil
 }
 
-// readBatch reads some items and judges each answer by when the call began and ended: what is answered was so at some moment in between.
+// readBatch reads some items and checks each answer against the times at which the call began and
+// ended: the answer was true at some moment in between.
 func (d *Demo) readBatch(ctx context.Context, batch []*entry) error {
 	if len(batch) == 0 {
 		return nil

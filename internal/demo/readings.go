@@ -10,9 +10,9 @@ import (
 )
 
 //go:embed seattle-weather-hourly-normals.csv.gz
-var readingsGzip []byte // a seventh of what it holds, in a program that has a limit of size
+var readingsGzip []byte // compressed to a seventh, since the program's size is limited
 
-// reading is one line of the data; README.md says where they come from.
+// reading is one line of the data; README.md names its source.
 type reading struct {
 	time        string  // local, without a zone: 2010-01-01T01:00:00
 	pressure    float64 // hPa

@@ -2,7 +2,7 @@ package demo
 
 import "fmt"
 
-// Report is what has been seen, during a run or at its end.
+// Report counts the observations, during a run or at its end.
 type Report struct {
 	Items int `json:"items"`
 	counts
@@ -13,7 +13,7 @@ type Report struct {
 	Latest   Arrival  `json:"-"`
 }
 
-// Snapshot is the report of this moment.
+// Snapshot returns the present report.
 func (d *Demo) Snapshot() Report {
 	t := d.tally
 	t.mu.Lock()
@@ -29,7 +29,7 @@ func (d *Demo) Snapshot() Report {
 	}
 }
 
-// finalReport counts as lost what is missing now.
+// finalReport returns the report at the end, which counts missing removals as lost.
 func (d *Demo) finalReport() Report {
 	d.tally.mu.Lock()
 	d.tally.mu.Lost = d.tally.mu.items - d.tally.mu.Removes
@@ -37,7 +37,7 @@ func (d *Demo) finalReport() Report {
 	return d.Snapshot()
 }
 
-// Broken names each law that was broken, and how often.
+// Broken returns each broken law with its count.
 func (r Report) Broken() []string {
 	var broken []string
 	for _, law := range []struct {

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	waitLimit  = 500 * time.Millisecond // for which the server may hold a call that has no records
-	recordsMax = 1000                   // the most that GetRecords gives
-	grace      = 20 * time.Second       // after the last deadline, within which every record has to arrive
+	waitLimit  = 500 * time.Millisecond // time that the server may hold a call without records
+	recordsMax = 1000                   // limit of GetRecords
+	grace      = 20 * time.Second       // time after the last deadline for every record to arrive
 )
 
-// readStream reads all shards from their first record on, parents before their children, until every item's records have arrived or
-// the grace is over.
+// readStream reads all shards from their first record on, parents before their children, until
+// every record has arrived or the grace period is over.
 func (d *Demo) readStream(ctx context.Context) error {
 	table, err := d.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &d.Table})
 	if err != nil {
@@ -55,8 +55,8 @@ type streamReader struct {
 	}
 }
 
-// startChildren starts to read the shards that come after parent: those whose parent it is, or, for "", those that have none or
-// whose parent is no longer listed.
+// startChildren starts readers of the children of parent. For "" it starts readers of shards
+// without a parent, or whose parent is no longer listed.
 func (r *streamReader) startChildren(ctx context.Context, parent string) error {
 	shards, err := r.shards(ctx)
 	if err != nil {
@@ -136,8 +136,8 @@ func (r *streamReader) readShard(ctx context.Context, id string) error {
 	return r.startChildren(ctx, id)
 }
 
-// records reads one page. The server is asked to hold the call until there is a record; one that does not know the header answers
-// at once, and waited is false.
+// records returns one page. It asks the server to hold the call until there is a record. A server
+// that does not know the header answers at once, and waited is false.
 func (r *streamReader) records(ctx context.Context, iterator *string) (out *dynamodbstreams.GetRecordsOutput, waited bool, err error) {
 	wait := strconv.FormatInt(waitLimit.Milliseconds(), 10)
 	out, err = r.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(recordsMax)},
@@ -151,7 +151,7 @@ func (r *streamReader) records(ctx context.Context, iterator *string) (out *dyna
 	return out, ok && response.Header.Get("X-Mayfly-Wait-Ms") != "", nil
 }
 
-// finished says that nothing more is to come: every record has arrived, or had time enough to.
+// finished reports whether every record has arrived, or the grace period is over.
 func (r *streamReader) finished() bool {
 	return r.tally.complete() || r.Now().After(r.plan[len(r.plan)-1].deadline.Add(grace))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// tally is what has been seen so far. Its methods may be called from any goroutine.
+// tally collects the observations. Its methods may be called from any goroutine.
 type tally struct {
 	mu struct {
 		sync.Mutex
@@ -18,7 +18,7 @@ type tally struct {
 	}
 }
 
-// counts are numbers of items. The last group holds the broken laws.
+// counts are numbers of items. The last group counts broken laws.
 type counts struct {
 	Written int `json:"written"` // acknowledged
 	Before  int `json:"read_before"`
@@ -35,7 +35,7 @@ type counts struct {
 	Remaining int `json:"remaining"`
 }
 
-// Arrival is one removal as a reader of the stream learns of it.
+// Arrival is the arrival of a removal's record at the reader.
 type Arrival struct {
 	Device, Time string
 	Temperature  float64 // °C
@@ -57,7 +57,7 @@ func (t *tally) acknowledged(batch []*entry) {
 	t.mu.Written += len(batch)
 }
 
-// written says which of a batch had been acknowledged by now.
+// written records that a batch was acknowledged.
 func (t *tally) written(batch []*entry) []bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,15 +68,15 @@ func (t *tally) written(batch []*entry) []bool {
 	return acknowledged
 }
 
-// wasRead judges the answer of a call that began and ended at the given times. It says something of an item if the whole call lay
-// before its deadline, or the whole call behind it; in between either answer is right.
+// wasRead checks the answer of a call that began and ended at the given times. Only a call entirely
+// before or entirely after an item's deadline proves something; in between either answer is right.
 func (t *tally) wasRead(batch []*entry, acknowledged []bool, found map[string]bool, began, ended time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, e := range batch {
 		there := found[e.key()]
 		switch {
-		case !acknowledged[i]: // it may not have been there yet
+		case !acknowledged[i]: // perhaps not yet written
 		case there && !e.deadline.After(began):
 			t.mu.Visible++
 		case !there && e.deadline.After(ended):
@@ -91,7 +91,7 @@ func (t *tally) wasRead(batch []*entry, acknowledged []bool, found map[string]bo
 	}
 }
 
-// arrived takes a page of the stream that a call gave at the given time.
+// arrived checks a page of the stream that a call returned at the given time.
 func (t *tally) arrived(byKey map[string]*entry, records []types.Record, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,14 +149,14 @@ func (t *tally) scanned(items int) {
 	t.mu.Remaining += items
 }
 
-// complete says that both records of every item have arrived.
+// complete reports whether both records of every item have arrived.
 func (t *tally) complete() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.Inserts == t.mu.items && t.mu.Removes == t.mu.items
 }
 
-// byService tells a removal by deadline from one that a client asked for.
+// byService reports whether a removal was an expiry, and not a client's request.
 func byService(r types.Record) bool {
 	u := r.UserIdentity
 	return u != nil && u.Type != nil && u.PrincipalId != nil && *u.Type == "Service" && *u.PrincipalId == "dynamodb.amazonaws.com"
@@ -174,8 +174,8 @@ func recordKey(r types.Record) string {
 	return keyOf(device.Value, at.Value)
 }
 
-// equals compares an image with what was written. Numbers are written in the one form in which they are answered, but for
-// trailing zeros of the deadline's milliseconds.
+// equals reports whether an image equals the written item. Numbers are written in the form in which
+// they are returned, except for trailing zeros of the deadline's milliseconds.
 func (e *entry) equals(image map[string]types.AttributeValue) bool {
 	text := func(name, want string) bool {
 		v, ok := image[name].(*types.AttributeValueMemberS)

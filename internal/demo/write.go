@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	batchItems = 25 // the most that BatchWriteItem takes
+	batchItems = 25 // limit of BatchWriteItem
 	writers    = 8
 	retryPause = 5 * time.Millisecond
 )
 
-// createTable makes the table with its stream, and turns TTL on.
+// createTable creates the table with its stream, and turns TTL on.
 func (d *Demo) createTable(ctx context.Context) error {
 	_, err := d.DB.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: &d.Table,
@@ -100,7 +100,7 @@ func (d *Demo) writeBatch(ctx context.Context, batch []*entry) error {
 	return nil
 }
 
-// countRemaining counts what a scan still finds.
+// countRemaining returns the number of items that a scan still finds.
 func (d *Demo) countRemaining(ctx context.Context) error {
 	pages := dynamodb.NewScanPaginator(d.DB, &dynamodb.ScanInput{
 		TableName: &d.Table, Select: types.SelectCount, ConsistentRead: aws.Bool(true),
