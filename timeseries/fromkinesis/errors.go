@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
-	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // ErrNoStream reports that the stream does not exist, or no longer.
@@ -39,22 +38,9 @@ func (in *ingesting) explain(err error) error {
 
 // refused reports whether a service refuses a call for good, and is not just busy or failing.
 func refused(err error) bool {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
+	switch retry.Code(err) {
+	case "ResourceInUseException", "ExpiredIteratorException":
 		return false
 	}
-	code := api.ErrorCode()
-	if _, busy := retry.DefaultThrottleErrorCodes[code]; busy {
-		return false
-	}
-	switch code {
-	case "KMSThrottlingException", "LimitExceededException", "ResourceInUseException", "RequestTimeout", "RequestTimeoutException", "RequestExpired", "ExpiredToken", "ExpiredTokenException",
-		"ExpiredIteratorException", "RequestTimeTooSkewed":
-		return false
-	}
-	var response *smithyhttp.ResponseError
-	if errors.As(err, &response) {
-		return response.HTTPStatusCode() >= 400 && response.HTTPStatusCode() < 500
-	}
-	return api.ErrorFault() == smithy.FaultClient
+	return retry.Classify(err) == retry.Permanent
 }

@@ -1,0 +1,107 @@
+package planner_test
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/mayflydb/mayfly/planner"
+)
+
+// Traffic with a busy minute per hour, as operations per second from a minute on.
+func ExampleReadShape() {
+	shape, err := planner.ReadShape(strings.NewReader("minute,writes\n0,100\n59,2000\n60,100\n"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(shape.Points), "minutes; the last but one has", shape.Points[59].Writes, "writes per second")
+	report, err := planner.Make(planner.Workload{ItemBytes: 500, Shape: shape}, planner.Default())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("cheaper:", report.Modes.Cheaper)
+	// Output:
+	// 61 minutes; the last but one has 2000 writes per second
+	// cheaper: provisioned with autoscaling
+}
+
+// The difference of two scrapes of /metrics, a minute apart, is the consumption per second.
+func ExampleReadScrape() {
+	scrape := func(units int) planner.Scrape {
+		text := fmt.Sprintf("mayfly_table_expiry{TableName=\"orders\"} 1\nmayfly_consumed_units_total{TableName=\"orders\",kind=\"write\"} %d\n", units)
+		s, err := planner.ReadScrape(strings.NewReader(text), "orders")
+		if err != nil {
+			log.Fatal(err)
+		}
+		return s
+	}
+	p, ok := scrape(7200).Since(scrape(1200), 60)
+	fmt.Println(p.Writes, "write units per second", ok)
+	// Output: 100 write units per second true
+}
+
+// Prometheus rules for a plan's thresholds.
+func ExampleRules() {
+	report, err := planner.Make(planner.Workload{Writes: 100, ItemBytes: 500}, planner.Default())
+	if err != nil {
+		log.Fatal(err)
+	}
+	rules := planner.Rules(report.Thresholds())
+	fmt.Println(bytes.Contains(rules, []byte("alert: MayflyDeadLetters")), bytes.Count(rules, []byte("alert:")) > 10)
+	// Output: true true
+}
+
+func ExampleReadIndex() {
+	x, err := planner.ReadIndex("byDay=KEYS_ONLY,share=0.2")
+	fmt.Println(x.Name, x.Projection, x.Share, err)
+	// Output: byDay KEYS_ONLY 0.2 <nil>
+}
+
+func ExampleWriteUnits() {
+	fmt.Println(planner.WriteUnits(1500, false), planner.WriteUnits(1500, true))
+	fmt.Println(planner.ReadUnits(1500, planner.Strong), planner.ReadUnits(1500, planner.Eventual))
+	// Output:
+	// 2 4
+	// 1 0.5
+}
+
+// Below this utilisation of provisioned capacity, on demand is cheaper.
+func ExamplePrices_Crossing() {
+	fmt.Printf("%.1f %%\n", 100*planner.Default().Crossing(planner.Writes))
+	// Output: 28.9 %
+}
+
+// A price table of your own starts with one from the program.
+func ExampleReadPrices() {
+	text, err := planner.Table(planner.USEast1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	prices, err := planner.ReadPrices(bytes.NewReader(text))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(prices.Region)
+	// Output: us-east-1
+}
+
+func ExampleReport_WriteText() {
+	report, err := planner.Make(planner.Workload{Writes: 100, ItemBytes: 500}, planner.Default())
+	if err != nil {
+		log.Fatal(err)
+	}
+	var text, page bytes.Buffer
+	if err := report.WriteText(&text); err != nil {
+		log.Fatal(err)
+	}
+	if err := report.WritePage(&page); err != nil {
+		log.Fatal(err)
+	}
+	first, _, _ := strings.Cut(text.String(), "\n")
+	fmt.Println(first)
+	fmt.Println(strings.HasPrefix(page.String(), "<!DOCTYPE html>"))
+	// Output:
+	// 100 writes/s (8.64 million a day, 259.2 million a month) and 0 reads/s of 500-byte items
+	// true
+}
