@@ -16,12 +16,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
-// These benchmarks give what the SDK over the in-process transport costs beside the same operation called directly, in CPU time of
-// the whole process (cpu-ns/op), since a collector on another core is paid for too. Compare pairs of one run:
+// These benchmarks compare the SDK over the in-process transport with the same operation called
+// directly, in CPU time of the whole process (cpu-ns/op), which includes the collector on another
+// core. Compare pairs of one run:
 //
 //	go test -run '^$' -bench InProcess -count 6 .
 
-// cpuTime is what the process has used so far.
+// cpuTime returns the CPU time of the process so far.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -30,7 +31,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// measure runs op and reports its CPU time beside what the testing package reports.
+// measure runs op and reports its CPU time in addition to the usual figures.
 func measure(b *testing.B, op func(i int) error) {
 	b.ReportAllocs()
 	before, i := cpuTime(b), 0
@@ -45,7 +46,7 @@ func measure(b *testing.B, op func(i int) error) {
 
 const benchKeys = 1000
 
-// benchDB has a table of items with 8 attributes and about 400 bytes.
+// benchDB returns a database with a table of items with 8 attributes and about 400 bytes.
 func benchDB(b *testing.B) (*DB, *service.Service) {
 	db := open(b, "", Options{})
 	makeTable(b, db.DynamoDB(), "bench")
@@ -163,7 +164,8 @@ func BenchmarkInProcessBatchWriteItem25(b *testing.B) {
 	})
 }
 
-// A page of a stream as a consumer in the process reads it: 1,000 removals, each with an old image of about 400 bytes.
+// A consumer in the process reads a page of a stream: 1,000 removals, each with an old image of
+// about 400 bytes.
 func BenchmarkInProcessGetRecords1000(b *testing.B) {
 	db := open(b, "", Options{Shards: 1})
 	start := db.Clock().Now().Add(time.Hour)

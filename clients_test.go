@@ -19,7 +19,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// canned answers every request with the same bytes and notes what it was sent.
+// canned answers every request with the same bytes, and stores the request.
 type canned struct {
 	status int
 	body   string
@@ -59,7 +59,7 @@ func TestInProcessCallIsBare(t *testing.T) {
 	}
 }
 
-// A path needs no endpoint: the scheduler's client sends method, path, query and body, and nothing more either.
+// A route needs no endpoint: the scheduler's client sends method, path, query and body only.
 func TestInProcessSchedulerCallIsBare(t *testing.T) {
 	over := &canned{status: 200, body: `{"Name":"a.b"}`}
 	c := newSchedulerClient(over, "us-east-1")
@@ -81,7 +81,8 @@ func TestInProcessSchedulerCallIsBare(t *testing.T) {
 	}
 }
 
-// Every operation's stack has the same middlewares to lose; a new SDK that names them otherwise shows here.
+// Every operation's stack has the same middlewares to remove. A new SDK with other names fails
+// here.
 func TestNoNetworkingIsLeft(t *testing.T) {
 	db, streams := newClients(&canned{status: 200, body: `{}`}, "us-east-1")
 	var stack string
@@ -126,7 +127,7 @@ func TestInProcessErrorsAreTyped(t *testing.T) {
 	}
 }
 
-// A fault is answered once: whether to try again is the caller's business, who sits in the same process.
+// A fault is returned without a retry: the caller, in the same process, decides about that.
 func TestInProcessDoesNotRetry(t *testing.T) {
 	over := &canned{status: 500, body: `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`}
 	db, _ := newClients(over, "us-east-1")
@@ -144,7 +145,7 @@ func TestInProcessStopsWhenCancelled(t *testing.T) {
 	}
 }
 
-// Per-call options still work: the headers that the pages show travel as headers.
+// Per-call options work: the headers in the pages travel as headers.
 func TestPerCallHeader(t *testing.T) {
 	over := &canned{status: 200, body: `{"Records":[]}`}
 	db, streams := newClients(over, "us-east-1")
@@ -164,7 +165,7 @@ func TestPerCallHeader(t *testing.T) {
 	}
 }
 
-// BenchmarkSDKAlone is what the SDK itself costs: the rest of an in-process call is the database.
+// BenchmarkSDKAlone measures the SDK itself; the rest of an in-process call is the database.
 func BenchmarkSDKAlone(b *testing.B) {
 	db, _ := newClients(&canned{status: 200, body: `{"Item":{"pk":{"S":"a"},"n":{"N":"1"}}}`}, "us-east-1")
 	in := &dynamodb.GetItemInput{

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Check reports damage of every directory that does not open with all its data, apart from a log
-// whose end a crash may have cut off. Salvage makes a directory of it that Check finds sound, in
-// which each item is right or belongs to a part that Salvage lists.
+// Check reports damage of every directory that does not open with all its data, except a log whose
+// end a crash may have cut off. Salvage makes a directory that Check finds sound, in which each
+// item is right or belongs to a part that Salvage lists.
 func TestDamageCheck(t *testing.T) {
 	stores := writeDamageStores(t)
 	first, last := 0, *damageCases/5

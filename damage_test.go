@@ -52,7 +52,7 @@ func storedOptions(log io.Writer) Options {
 
 const damageWriterEnv = "MAYFLY_DAMAGE_STORE"
 
-// TestDamageWriter is no test: it is the process that writes the directory of a damageStore and
+// TestDamageWriter is no test. It is the process that writes the directory of a damageStore, and
 // that TestDamage kills.
 func TestDamageWriter(t *testing.T) {
 	file := os.Getenv(damageWriterEnv)
@@ -108,7 +108,7 @@ func TestDamageWriter(t *testing.T) {
 	}
 }
 
-// storeOfDamage is a written directory and everything that it shows.
+// storeOfDamage is a written directory with its contents.
 type storeOfDamage struct {
 	damageStore
 	files         map[string][]byte   // of the store
@@ -237,7 +237,7 @@ func readFiles(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// opened is everything that a directory shows when it is opened.
+// opened is the content of a directory after opening it.
 type opened struct {
 	err           error    // by which it was refused
 	before, after *reading // as it is opened, and when everything has expired
@@ -258,7 +258,7 @@ func (w *storeOfDamage) open(files map[string][]byte, dir string) *opened {
 
 // openDirectory opens a directory, reads it, advances its clock, reads it again and closes it.
 func (w *storeOfDamage) openDirectory(dir string) *opened {
-	var before, after *contents // that are known
+	var before, after *contents // the known ones
 	if w.before != nil {
 		before, after = &w.before.contents, &w.after.contents
 	}
@@ -272,7 +272,7 @@ func (w *storeOfDamage) openDirectory(dir string) *opened {
 		return o
 	}
 	ctx, e := context.Background(), inProcessEndpoint(db)
-	const limit = 2 * time.Second // of what cannot be done because a file is damaged
+	const limit = 2 * time.Second // for calls that need a damaged file
 	_, advanced := db.Clock().advance(ctx, 0, limit)
 	o.before = e.read(db.Clock().Now().UnixMilli(), before)
 	o.before.fail(advanced)
@@ -622,8 +622,8 @@ func (d *damaged) judge(files map[string][]byte, dir string) (result string, pro
 	return verdict(resultContained)
 }
 
-// contained reports the deviations of a store that opened with a damaged table file: whatever can
-// be read must be right, and whatever cannot must fail.
+// contained reports the deviations of a store that opened with a damaged table file: all readable
+// data must be right, and other reads must fail.
 func (w *storeOfDamage) contained(dir string, o *opened, report func(string, ...any)) {
 	for _, when := range []struct {
 		name      string
@@ -637,7 +637,7 @@ func (w *storeOfDamage) contained(dir string, o *opened, report func(string, ...
 				}
 				continue
 			}
-			waits := reported(o.log, name) // then removals may wait for what cannot be read
+			waits := reported(o.log, name) // removals may wait for unreadable parts
 			if failed := slices.ContainsFunc(when.got.failures, func(err error) bool {
 				f, ok := err.(*readFailure)
 				return ok && f.table == name

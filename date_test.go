@@ -14,8 +14,8 @@ import (
 	"github.com/mayflydb/mayfly/conformance"
 )
 
-// Every answer tells the database's clock in its Date header, wherever that was moved to, and by whichever way the request has come. Workers beside the database know
-// by it what is due.
+// Every answer has the database's clock in its Date header, wherever that was moved, and on every
+// way in. Workers beside the database use it as their clock.
 func TestDateIsTheDatabaseClock(t *testing.T) {
 	start := time.Date(2031, 2, 3, 4, 5, 6, 789e6, time.UTC)
 	db := open(t, "", Options{Start: start, Frozen: true})
@@ -63,7 +63,8 @@ func TestDateIsTheDatabaseClock(t *testing.T) {
 	check(t)
 }
 
-// A client that signs by the Date header of the answer before, as the SDKs do where that is far from their own clock, is let in as well as one that signs by the machine's clock.
+// A client may sign by the Date header of the answer before, as the SDKs do if it is far from their
+// own clock, or by the machine's clock.
 func TestSignaturesByTheDatabaseClock(t *testing.T) {
 	db := open(t, "", Options{Start: time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC), Frozen: true, Credentials: []Credential{{AccessKey: "ours", SecretKey: "secret"}}})
 	url := serve(t, db)

@@ -36,7 +36,7 @@ func open(t testing.TB, dir string, options Options) *DB {
 	return db
 }
 
-// makeTable makes a table with the key pk, TTL on the attribute ttl, and a stream of keys.
+// makeTable creates a table with the key pk, TTL on the attribute ttl, and a stream of keys.
 func makeTable(t testing.TB, api *dynamodb.Client, name string) {
 	t.Helper()
 	makeTableWithView(t, api, name, types.StreamViewTypeKeysOnly)
@@ -74,14 +74,14 @@ func putUntil(t testing.TB, api *dynamodb.Client, table, pk string, deadline tim
 	}
 }
 
-// send is a plain HTTP request without a signature.
+// send sends a plain HTTP request without a signature.
 func send(t testing.TB, method, url, body string, headers ...string) (int, string) {
 	t.Helper()
 	status, text, _ := sendFor(t, method, url, body, "", headers...)
 	return status, text
 }
 
-// sendFor is send, and gives one of the answer's headers besides.
+// sendFor is send, and also returns one header of the answer.
 func sendFor(t testing.TB, method, url, body, answered string, headers ...string) (status int, text, header string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -103,7 +103,8 @@ func sendFor(t testing.TB, method, url, body, answered string, headers ...string
 	return answer.StatusCode, string(all), answer.Header.Get(answered)
 }
 
-// With credentials every request of the API and of the clock must be signed with them; probes and metrics are open.
+// With credentials, every request of the API and of the clock must be signed; probes and metrics
+// are open.
 func TestCredentials(t *testing.T) {
 	db := open(t, "", Options{Credentials: []Credential{{AccessKey: "ours", SecretKey: "secret"}}})
 	url := serve(t, db)
@@ -142,7 +143,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// An advance over the wire expires what lies in between, and says how much.
+// An advance over the wire expires items on its way, and returns their number.
 func TestClockOverHTTP(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	db := open(t, "", Options{Start: start, Frozen: true})
@@ -183,14 +184,14 @@ func TestSetBeyondADuration(t *testing.T) {
 	}
 }
 
-// The metrics tell of requests, of expiries by table, and of how late they were.
+// The metrics count requests and expiries by table, and measure lateness.
 func TestMetricsTellOfExpiry(t *testing.T) {
 	testMetricsTellOfExpiry(t, Options{}, `mayfly_table_expiry{TableName="events",delay="",mode="strict",seed=""} 1`)
 	testMetricsTellOfExpiry(t, Options{Expiry: ExpiryAWS, ExpiryDelay: "fixed:90s", ExpirySeed: 7},
 		`mayfly_table_expiry{TableName="events",delay="fixed:1m30s",mode="aws",seed="7"} 1`)
 }
 
-// Lateness counts from the instant at which the item was to be removed.
+// Lateness counts from the instant at which the item should be removed.
 func testMetricsTellOfExpiry(t *testing.T, options Options, wantExpiry string) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	options.Start, options.Frozen = start, true
@@ -221,7 +222,7 @@ func testMetricsTellOfExpiry(t *testing.T, options Options, wantExpiry string) {
 	}
 }
 
-// What a directory is opened with and finds.
+// Open checks its options and the directory.
 func TestDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	db, err := Open(dir, Options{})
@@ -249,7 +250,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// A directory whose clock was moved ahead opens only where clock control is wanted, and then goes on from there.
+// A directory whose clock was moved ahead opens only with clock control, and continues from its own
+// instant.
 func TestDirectoryAheadOfTheMachine(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(dir, Options{})
@@ -298,7 +300,8 @@ func TestDamagedDirectory(t *testing.T) {
 	}
 }
 
-// When the disk fails the database stops by itself, says so, and serves nothing that it could not keep.
+// If the disk fails, the database stops by itself, returns the reason, and serves nothing that it
+// could not keep.
 func TestDiskFailureStopsTheDatabase(t *testing.T) {
 	disk := kv.NewCrashFS()
 	db, err := Open("data", Options{fs: disk})
@@ -327,7 +330,7 @@ func TestDiskFailureStopsTheDatabase(t *testing.T) {
 	}
 }
 
-// Nothing runs on after Close.
+// No goroutine runs after Close.
 func TestCloseLeavesNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	for range 3 {

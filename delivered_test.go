@@ -22,19 +22,21 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// post brings the records of the table "events" to a target that outlives the database, as the outside does.
+// post brings the records of the table "events" to a target that outlives the database, like a
+// target outside.
 type post struct {
 	mu      sync.Mutex
 	random  *rand.Rand
-	arrived map[string]int    // deliveries that the target has taken, by id
-	refused map[string]bool   // those that it has refused for good
+	arrived map[string]int    // accepted deliveries, by id
+	refused map[string]bool   // permanently refused ones
 	bodies  map[string]string // by id
-	ended   map[string]bool   // by id: the origin was told
+	ended   map[string]bool   // by id: the origin received the end
 	wrong   []string
 
 	overHTTP bool // the database is used over HTTP
-	stuck    bool // but for the last round, some deliveries end with their round: what comes later overtakes them
-	last     bool // it is the last round
+	// except in the last round, some deliveries end with their round, and later ones overtake them
+	stuck bool
+	last  bool // it is the last round
 }
 
 func (p *post) broke(format string, args ...any) {
@@ -47,14 +49,14 @@ func newPost(seed uint64) *post {
 	return &post{random: rand.New(rand.NewPCG(seed, 0)), arrived: map[string]int{}, refused: map[string]bool{}, bodies: map[string]string{}, ended: map[string]bool{}}
 }
 
-// below draws a number.
+// below returns a random number.
 func (p *post) below(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.random.IntN(n)
 }
 
-// Deliver takes half of what comes, refuses what is meant to be refused, and leaves the rest for another attempt.
+// Deliver accepts half of the deliveries, refuses the marked ones, and fails the others.
 func (p *post) Deliver(ctx context.Context, deliveries []target.Delivery) []error {
 	p.mu.Lock()
 	stuck := p.stuck && !p.last && p.random.IntN(10) == 0
@@ -84,7 +86,8 @@ func (p *post) Deliver(ctx context.Context, deliveries []target.Delivery) []erro
 	return results
 }
 
-// run runs the consumer and the courier of a database until ctx is done, and the database's failure is theirs.
+// run runs the consumer and the courier of a database until ctx is done; they fail with the
+// database.
 func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *dynamodbstreams.Client) {
 	d := deliver.NewCourier(deliver.Options{
 		DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
@@ -126,8 +129,9 @@ func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *d
 	both.Wait()
 }
 
-// TestDeliveredAtLeastOnce: every record of an acknowledged write reaches its target or the dead letters, with the same id and body every time, and its origin is
-// told of the end; wherever the power is cut.
+// TestDeliveredAtLeastOnce: every record of an acknowledged write reaches its target or the dead
+// letters, with the same id and body every time, and its origin receives the end, wherever the
+// power is cut.
 func TestDeliveredAtLeastOnce(t *testing.T) {
 	cuts, repeated := 0, 0
 	holdsOver(t, func(t *testing.T, overHTTP bool) []string {
@@ -151,7 +155,7 @@ func TestDeliveredAtLeastOnce(t *testing.T) {
 	}
 }
 
-// clients returns clients of a database over the transport of the law.
+// clients returns clients of a database over the law's transport.
 func (p *post) clients(t testing.TB, db *DB) (*dynamodb.Client, *dynamodbstreams.Client) {
 	if p.overHTTP {
 		return httpClients(serve(t, db))
@@ -159,8 +163,8 @@ func (p *post) clients(t testing.TB, db *DB) (*dynamodb.Client, *dynamodbstreams
 	return db.DynamoDB(), db.Streams()
 }
 
-// atLeastOnce writes, delivers and has the power cut, round after round, and then lets all deliveries end. It returns how often the power
-// was cut in the middle of work, and how many deliveries were made more than once.
+// atLeastOnce writes, delivers and cuts the power, round after round, and then lets all deliveries
+// end. It returns the numbers of power cuts during work, and of repeated deliveries.
 func (p *post) atLeastOnce(t *testing.T, rounds int, patience time.Duration) (cuts, repeated int) {
 	disk := kv.NewCrashFS()
 	acknowledged := map[string]bool{}
@@ -260,8 +264,8 @@ func (p *post) atLeastOnce(t *testing.T, rounds int, patience time.Duration) (cu
 	return cuts, repeated
 }
 
-// An advance of the clock waits for every attempt: through a day of retries each is made while the clock shows its instant, and the dead letter that comes of it is
-// forgotten two weeks later.
+// An advance of the clock waits for every attempt: through a day of retries, each happens while the
+// clock shows its instant. The dead letter expires two weeks later.
 func TestAdvanceThroughRetries(t *testing.T) {
 	db := open(t, "", Options{Frozen: true})
 	start := db.Clock().Now()

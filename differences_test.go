@@ -13,7 +13,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// TestDifferences shows those entries of docs/differences.md that no other test does.
+// TestDifferences shows the entries of docs/differences.md that have no other test.
 func TestDifferences(t *testing.T) {
 	t.Run("ThroughputIsNotEnforced", testThroughputIsNotEnforced)
 	t.Run("RegionsShareTables", testRegionsShareTables)
@@ -33,7 +33,7 @@ func testThroughputIsNotEnforced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 1000 { // more than the five minutes' worth that Amazon lets burst
+	for i := range 1000 { // beyond the burst of five minutes at Amazon
 		if _, err := api.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("narrow"), Item: keyOf(fmt.Sprint(i))}); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func testRegionsShareTables(t *testing.T) {
 	}
 }
 
-// A read of a global index finds every write that was answered before it began.
+// A read of a global index finds every write that was acknowledged before.
 func testIndexesAreConsistent(t *testing.T) {
 	api := open(t, "", Options{}).DynamoDB()
 	_, err := api.CreateTable(t.Context(), &dynamodb.CreateTableInput{
@@ -94,7 +94,8 @@ func testIndexesAreConsistent(t *testing.T) {
 	}
 }
 
-// Transactions on the same two items, many at a time, all succeed, and none of their additions is lost.
+// Many concurrent transactions on the same two items all succeed, and none of their additions is
+// lost.
 func testTransactionsWait(t *testing.T) {
 	api := open(t, "", Options{}).DynamoDB()
 	makeTable(t, api, "contended")

@@ -29,7 +29,7 @@ var textMatches = map[string]string{
 	"cmd/mayfly/advice.go":             "replaces the SDK's words within a wrapped error",
 }
 
-// Code that matches the text of an error breaks silently when somebody improves the message.
+// Code that matches the text of an error breaks without notice when the message is improved.
 func TestErrorsAreNotMatchedByText(t *testing.T) {
 	seen := map[string]bool{}
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {

@@ -14,7 +14,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// A schedule calls a Go function in place of the Lambda function that it names: at each instant, however far away that is.
+// A schedule calls a Go function in place of the Lambda function in its target: at each instant,
+// however far away.
 func ExampleDB_Scheduler() {
 	ctx := context.Background()
 	report := target.Func(func(_ context.Context, d target.Delivery) error {

@@ -15,7 +15,8 @@ import (
 	"github.com/mayflydb/mayfly"
 )
 
-// A session that ends in half an hour: the clock is moved there, and the session is gone to the millisecond.
+// A session ends in half an hour: the clock moves there, and the session is gone to the
+// millisecond.
 func Example() {
 	ctx := context.Background()
 	db, err := mayfly.Open("", mayfly.Options{Start: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC), Frozen: true, Shards: 1})
@@ -48,7 +49,7 @@ func Example() {
 	// REMOVE s-1 of ada by dynamodb.amazonaws.com
 }
 
-// createSessions makes a table whose items expire, with a stream, and gives the stream's ARN.
+// createSessions creates a table whose items expire, with a stream, and returns the stream's ARN.
 func createSessions(ctx context.Context, db *mayfly.DB) *string {
 	created, err := db.DynamoDB().CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            aws.String("sessions"),
@@ -74,7 +75,7 @@ func createSessions(ctx context.Context, db *mayfly.DB) *string {
 	return created.TableDescription.LatestStreamArn
 }
 
-// moveTo moves the clock and looks whether the session is still there.
+// moveTo moves the clock, and prints whether the session still exists.
 func moveTo(ctx context.Context, db *mayfly.DB, to time.Time) {
 	moved, err := db.Clock().Set(ctx, to)
 	if err != nil {
@@ -90,7 +91,7 @@ func moveTo(ctx context.Context, db *mayfly.DB, to time.Time) {
 	fmt.Printf("%s: %d expired, the session is there: %t\n", moved.To.Format("15:04:05.000"), moved.Expired, got.Item != nil)
 }
 
-// printRecords reads the stream, which has one shard here, from its first record.
+// printRecords prints the records of the stream, which has one shard here.
 func printRecords(ctx context.Context, db *mayfly.DB, stream *string) {
 	description, err := db.Streams().DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: stream})
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// A trigger calls a Go function for each session that expires, in place of the Lambda function that the event source mapping names.
+// A trigger calls a Go function for each expired session, in place of the Lambda function in the
+// event source mapping.
 func ExampleDB_Transport() {
 	ctx := context.Background()
 	release := target.Func(func(_ context.Context, d target.Delivery) error {

@@ -17,7 +17,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// setTags tags a table with mayfly's tags, given as KEY=VALUE without the prefix.
+// setTags sets mayfly's tags on a table, as KEY=VALUE without the prefix.
 func setTags(t testing.TB, db *DB, table string, tags ...string) {
 	t.Helper()
 	d, err := db.DynamoDB().DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &table})
@@ -34,7 +34,7 @@ func setTags(t testing.TB, db *DB, table string, tags ...string) {
 	}
 }
 
-// scanned lists the keys that a Scan gives, with the header X-Mayfly-Expired where one is given.
+// scanned returns the keys of a Scan, with the header X-Mayfly-Expired unless it is "".
 func scanned(t testing.TB, db *DB, table, header string) string {
 	t.Helper()
 	out, err := db.DynamoDB().Scan(t.Context(), &dynamodb.ScanInput{TableName: &table}, func(o *dynamodb.Options) {
@@ -53,8 +53,8 @@ func scanned(t testing.TB, db *DB, table, header string) string {
 	return strings.Join(keys, " ")
 }
 
-// A directory that is opened with another expiry changes the tables that have no tag for it, says which, and brings back nothing that was
-// gone. One that is opened with the same changes nothing.
+// A directory that is opened with another expiry changes the tables without a tag for it, logs
+// their names, and brings no item back. With the same expiry nothing changes.
 func TestExpiryOverRestarts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	var log bytes.Buffer
@@ -133,7 +133,8 @@ func TestExpiryOverRestarts(t *testing.T) {
 	want(db, "", "", "", "plain")
 }
 
-// The header X-Mayfly-Expired narrows a read over HTTP, the answer repeats it, and what it cannot be is refused.
+// The header X-Mayfly-Expired narrows a read over HTTP, the answer repeats it, and an unknown value
+// is refused.
 func TestExpiredHeaderOverHTTP(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	db := open(t, "", Options{Start: start, Frozen: true, Expiry: ExpiryAWS})
@@ -174,7 +175,7 @@ func TestExpiredHeaderOverHTTP(t *testing.T) {
 	}
 }
 
-// The delays of a server with a seed are those of any other with that seed, and not those of one with another.
+// Servers with the same seed have the same delays, and servers with other seeds have others.
 func TestExpirySeed(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	left := func(seed uint64, delay string) (out []string) {

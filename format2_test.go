@@ -25,18 +25,18 @@ import (
 
 var writeFormat2 = flag.String("write-format2", "", "write testdata/format2 with this program, which has to be mayfly of format 2")
 
-// format2Manifest is what a directory of testdata/format2 must show.
+// format2Manifest is the expected content of a directory of testdata/format2.
 type format2Manifest struct {
 	Contents  *contents // the model of the acknowledged steps
 	Schedules []string  // their names
 	Mappings  int       // event source mappings
-	Reminders int       // reminders that wait
+	Reminders int       // waiting reminders
 }
 
 const format2Directory = "testdata/format2"
 
-// Directories that a program of format 2 wrote open. Everything in them is there, expires at its
-// instant to the millisecond and leaves its record. They can then be closed and opened again.
+// Directories that a program of format 2 wrote open. All their contents are present, expire to the
+// millisecond and leave their records. They can then be closed and opened again.
 func TestFormat2Opens(t *testing.T) {
 	if *writeFormat2 != "" {
 		for _, end := range []string{"clean", "crash"} {
@@ -64,7 +64,7 @@ func TestFormat2Opens(t *testing.T) {
 	}
 }
 
-// wantSound has Check find nothing in a directory that nobody has open.
+// wantSound fails if Check finds a fault in a closed directory.
 func wantSound(t *testing.T, dir string) {
 	t.Helper()
 	err := Check(t.Context(), dir, func(int64, int64) {}, func(f Fault) { t.Error(f) })
@@ -113,7 +113,7 @@ func checkFormat2Tables(t *testing.T, dir string, manifest format2Manifest) {
 		if at > want.Now+int64(12*time.Hour/time.Millisecond) { // the stream forgets after a day
 			break
 		}
-		look := steps%6 == 0 // what the others leave is seen at the next of these
+		look := steps%6 == 0 // the others' leftovers go at the next of these
 		steps++
 		if look {
 			wantNow(db, e, at-1, want)
@@ -214,7 +214,7 @@ func countReminders(e endpoint) (n int) {
 	return n
 }
 
-// removals returns the instants at which items go, ascending.
+// removals returns the instants of removals, ascending.
 func removals(c *contents) []int64 {
 	all := map[int64]bool{}
 	for _, t := range c.Tables {

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// fullDisk is a file system that has no room for a reserve while full is set, as a full disk has none.
+// fullDisk is a file system without room for a reserve while full is set.
 type fullDisk struct {
 	kv.FS
 	full atomic.Bool
@@ -27,7 +27,8 @@ func (d *fullDisk) PathJoin(elem ...string) string {
 	return d.FS.PathJoin(elem...)
 }
 
-// While the disk is full /readyz says why writes are refused, and deletes go on. Once there is room all is as before, without a call.
+// While the disk is full, /readyz has the reason why writes are refused, and deletes work. With
+// room again, everything works without a call.
 func TestReadinessOnFullDisk(t *testing.T) {
 	disk := &fullDisk{FS: kv.NewMemFS()}
 	o := Options{fs: disk, reserve: 4096}

@@ -13,8 +13,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
-// FuzzFurtherAPIs sends any body, name and query to any operation beside DynamoDB's. Whatever it is, the answer has a status that the API knows and a body
-// that is JSON; and a fault is never the answer, because no request can cause one.
+// FuzzFurtherAPIs sends any body, name and query to any operation other than DynamoDB's. The answer
+// always has a known status and a body in JSON, and is never a fault, because no request may cause
+// one.
 func FuzzFurtherAPIs(f *testing.F) {
 	var log bytes.Buffer
 	db, err := Open("", Options{Start: midnight, Frozen: true, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))})

@@ -21,9 +21,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// The laws (ARCHITECTURE.md, "Tests") as a client sees them, over the in-process transport and over HTTP. With the build tag invariants each is also
-// run with the engine broken on purpose, and must notice. The engine's own tests of the same names force the interleavings that a
-// client can only hope for.
+// The laws (ARCHITECTURE.md, "Tests") from a client's view, over the in-process transport and over
+// HTTP. With the build tag invariants, each also runs with the engine broken on purpose, and must
+// notice. The engine's own tests of the same names force the interleavings that happen here by
+// chance only.
 
 // subject is a database under test and the clients that watch it.
 type subject struct {
@@ -32,8 +33,8 @@ type subject struct {
 	api     *dynamodb.Client
 	records *dynamodbstreams.Client
 	start   time.Time     // where the clock was frozen
-	lag     time.Duration // how long after its deadline an item is removed; 0: strict expiry
-	broken  []string      // what was found wrong, in place of failing the test
+	lag     time.Duration // the time from an item's deadline to its removal; 0: strict expiry
+	broken  []string      // receives findings, instead of failing the test
 }
 
 // lawBroken ends a law at its first fatal finding.
@@ -43,7 +44,7 @@ func (s *subject) broke(format string, args ...any) {
 	s.broken = append(s.broken, fmt.Sprintf(format, args...))
 }
 
-// must ends the law when a call fails.
+// must ends the law if a call fails.
 func (s *subject) must(err error) {
 	if err != nil {
 		s.broke("%v", err)
@@ -51,7 +52,8 @@ func (s *subject) must(err error) {
 	}
 }
 
-// lawStart lies ahead of every machine's clock, so that a database opened again goes on from its own last instant.
+// lawStart lies ahead of every machine's clock, so that a database opened again continues from its
+// own last instant.
 var lawStart = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // awsLag is the lag of laws in aws expiry.
@@ -65,7 +67,7 @@ func lawOptions(lag time.Duration, fs kv.FS) Options {
 	return o
 }
 
-// openSubject opens a frozen memory database, or one on disk where fs is given.
+// openSubject opens a frozen database in memory, or on disk if fs is set.
 func openSubject(t testing.TB, overHTTP bool, lag time.Duration, fs kv.FS) *subject {
 	options := lawOptions(lag, fs)
 	dir := ""
@@ -84,7 +86,7 @@ func openSubject(t testing.TB, overHTTP bool, lag time.Duration, fs kv.FS) *subj
 	return s
 }
 
-// httpClients returns clients of an endpoint that do not try again.
+// httpClients returns clients of an endpoint that do not retry.
 func httpClients(url string) (*dynamodb.Client, *dynamodbstreams.Client) {
 	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), BaseEndpoint: aws.String(url),
 		HTTPClient: conformance.HTTPClient(), RetryMaxAttempts: 1}
@@ -97,7 +99,7 @@ func holdsInBoth(t *testing.T, fs func() kv.FS, law func(s *subject), faults ...
 	t.Run("aws", func(t *testing.T) { holdsWith(t, awsLag, fs, law, faults...) })
 }
 
-// holds checks a law of strict expiry, or one that has nothing to do with expiry.
+// holds checks a law of strict expiry, or one without expiry.
 func holds(t *testing.T, fs func() kv.FS, law func(s *subject), faults ...invariant.Fault) {
 	holdsWith(t, 0, fs, law, faults...)
 }
@@ -122,7 +124,8 @@ func holdsWith(t *testing.T, lag time.Duration, fs func() kv.FS, law func(s *sub
 	}, faults...)
 }
 
-// holdsOver runs a check of a law, which returns what it finds broken, over both transports, and checks that it notices each fault.
+// holdsOver runs a check of a law, which returns its findings, over both transports, and checks
+// that it notices each fault.
 func holdsOver(t *testing.T, check func(t *testing.T, overHTTP bool) []string, faults ...invariant.Fault) {
 	for name, overHTTP := range map[string]bool{"in process": false, "HTTP": true} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +139,7 @@ func holdsOver(t *testing.T, check func(t *testing.T, overHTTP bool) []string, f
 		for _, f := range faults {
 			t.Run(name+" "+f.String(), func(t *testing.T) {
 				defer inject(f)()
-				for range faulttest.Goes(20) { // a race on a loaded machine may need more than one go
+				for range faulttest.Goes(20) { // a race may need several runs on a loaded machine
 					if len(check(t, overHTTP)) > 0 {
 						return
 					}
@@ -169,7 +172,7 @@ func (s *subject) table(name string) (streamARN string) {
 	}
 }
 
-// addIndex adds a global index on g to a table that is there, and waits until it can be read.
+// addIndex adds a global index on g to an existing table, and waits until it can be read.
 func (s *subject) addIndex(table, index string) {
 	_, err := s.api.UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: &table,
 		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: aws.String("g"), AttributeType: "S"}},
@@ -189,7 +192,7 @@ type attrs = map[string]ddb.AttributeValue
 
 func str1(v string) ddb.AttributeValue { return &ddb.AttributeValueMemberS{Value: v} }
 
-// expiring is an item of the given life; zero: it never expires.
+// expiring returns an item with a lifetime; 0: it never expires.
 func (s *subject) expiring(pk string, life time.Duration) attrs {
 	it := attrs{"pk": str1(pk), "g": str1("g")}
 	if life != 0 {
@@ -198,7 +201,7 @@ func (s *subject) expiring(pk string, life time.Duration) attrs {
 	return it
 }
 
-// ttlAt is a TTL value d after the start, with its milliseconds.
+// ttlAt returns a TTL value d after the start, with its milliseconds.
 func (s *subject) ttlAt(d time.Duration) ddb.AttributeValue {
 	return &ddb.AttributeValueMemberN{Value: strconv.FormatFloat(float64(s.start.Add(d).UnixMilli())/1000, 'f', 3, 64)}
 }
@@ -219,7 +222,7 @@ func (s *subject) advance(d time.Duration) {
 	s.must(err)
 }
 
-// stopReaper ends the background work: what holds without it does not depend on it.
+// stopReaper ends the background work, to show that a law does not depend on it.
 func (s *subject) stopReaper() {
 	s.stop()
 	<-s.ran
@@ -231,11 +234,11 @@ func (s *subject) startReaper() {
 	go s.run(ctx)
 }
 
-// life is what the stream says of one key.
+// life is the events of one key in the stream.
 type life []string
 
-// lives reads the stream, parents before children, and gives each key's events in order: INSERT, MODIFY, REMOVE, or EXPIRE for a removal by
-// the service.
+// lives reads the stream, parents before children, and returns each key's events in order: INSERT,
+// MODIFY, REMOVE, or EXPIRE for a removal by the service.
 func (s *subject) lives(arn string) map[string]life {
 	out := map[string]life{}
 	s.eachRecord(arn, func(r str.Record) {
@@ -279,7 +282,8 @@ func (s *subject) wantLife(lives map[string]life, pk string, want ...string) {
 	}
 }
 
-// TestNeverEarly: nothing is removed or hidden while now < deadline, and in aws expiry while it is not to be removed.
+// TestNeverEarly: no item is removed or hidden while now < deadline, or before its removal in aws
+// expiry.
 func TestNeverEarly(t *testing.T) {
 	holdsInBoth(t, nil, func(s *subject) {
 		arn := s.table("events")
@@ -297,7 +301,7 @@ func TestNeverEarly(t *testing.T) {
 	}, invariant.FireEarly)
 }
 
-// TestStrictlyGone: from the deadline on the item does not exist for any observer, although nothing reaps.
+// TestStrictlyGone: from the deadline on, no observer sees the item, even without the reaper.
 func TestStrictlyGone(t *testing.T) {
 	holds(t, nil, func(s *subject) {
 		s.table("events")
@@ -356,8 +360,9 @@ func TestStrictlyGone(t *testing.T) {
 
 const raceItems = 1500
 
-// race lets raceItems items expire at one instant while writers put each of them anew, so that the reaper has collected many that
-// are alive again when it comes to remove them. It returns what the stream says.
+// race lets raceItems items expire at one instant while writers put each of them anew. So the
+// reaper has collected many that are alive again when it removes them. It returns the events of the
+// stream.
 func (s *subject) race() map[string]life {
 	arn := s.table("events")
 	var wg sync.WaitGroup
@@ -401,8 +406,8 @@ func TestRenewedLives(t *testing.T) {
 	}, invariant.SkipRecheck)
 }
 
-// TestExactlyOneRecord: each expiry makes one service record, before the INSERT that follows it. In aws expiry a write that comes before the
-// removal changes an item that is there.
+// TestExactlyOneRecord: each expiry makes one service record, before the INSERT that follows it. In
+// aws expiry, a write before the removal changes the existing item.
 func TestExactlyOneRecord(t *testing.T) {
 	holds(t, nil, func(s *subject) {
 		lives := s.race()
@@ -424,8 +429,8 @@ func TestExactlyOneRecord(t *testing.T) {
 	})
 }
 
-// TestNothingLost: an acknowledged write survives a crash, and so do its deadline, its index entries and its record; and what a read
-// has answered stays true. The power is cut in the middle of the writes.
+// TestNothingLost: an acknowledged write survives a crash, and so do its deadline, its index
+// entries and its record. Answers to reads stay true. The power is cut during the writes.
 func TestNothingLost(t *testing.T) {
 	holdsInBoth(t, func() kv.FS { return kv.NewCrashFS() }, func(s *subject) {
 		disk := s.options.fs.(*kv.CrashFS)
@@ -470,8 +475,8 @@ func TestNothingLost(t *testing.T) {
 	}, invariant.AckBeforeSync)
 }
 
-// TestNothingLostOfAnAnswer: what a read hid at a deadline stays hidden over a crash, although nothing but that read says that time
-// had gone on.
+// TestNothingLostOfAnAnswer: an item that a read hid at its deadline stays hidden after a crash,
+// although only that read shows that time had passed.
 func TestNothingLostOfAnAnswer(t *testing.T) {
 	holds(t, func() kv.FS { return kv.NewCrashFS() }, func(s *subject) {
 		s.table("events")
@@ -492,7 +497,7 @@ func TestNothingLostOfAnAnswer(t *testing.T) {
 	}, invariant.NoRestartInstant, invariant.ServeUndurable)
 }
 
-// reopen opens what a crash has left, with the clock frozen where it goes on.
+// reopen opens a directory after a crash, with the clock frozen at its last instant.
 func (s *subject) reopen(fs kv.FS) *subject {
 	db, err := Open("data", lawOptions(s.lag, fs))
 	s.must(err)
@@ -532,7 +537,8 @@ func TestOrderPerKey(t *testing.T) {
 	}, invariant.UnorderedSeq)
 }
 
-// TestIdleIsFree: with nothing due the process does no periodic work. Ten minutes of the clock pass in a moment of real time.
+// TestIdleIsFree: with nothing due, the process does no periodic work. Ten minutes of the clock
+// pass in a moment of real time.
 func TestIdleIsFree(t *testing.T) {
 	holdsInBoth(t, nil, func(s *subject) {
 		s.table("events")
@@ -552,7 +558,7 @@ func TestIdleIsFree(t *testing.T) {
 	}, invariant.BusyLoop)
 }
 
-// TestMarkBelowAll: a deadline that comes in below everything that has been reaped is still found.
+// TestMarkBelowAll: a deadline below everything that has been reaped is still found.
 func TestMarkBelowAll(t *testing.T) {
 	holdsInBoth(t, nil, func(s *subject) {
 		arn := s.table("events")

@@ -19,7 +19,7 @@ var (
 	lifecycleCuts = flag.Int("lifecycle-cuts", 12, "of its power")
 )
 
-// rounds is a lifecycle that goes round in three hours.
+// rounds is a lifecycle with a cycle of three hours.
 const rounds = `
 lifecycle: rounds
 states:
@@ -28,14 +28,16 @@ states:
   - {name: c, next: [{to: a, after: 90m}]}
 `
 
-// roundsNext says where a state of it leads, and when.
+// roundsNext returns the next state and the time until then.
 var roundsNext = map[string]struct {
 	to    string
 	after time.Duration
 }{"a": {"b", time.Hour}, "b": {"c", 30 * time.Minute}, "c": {"a", 90 * time.Minute}}
 
-// The power is cut at random operations of the disk while entities go round, are created, moved and rescheduled, again and again, and of what was not synced some is kept, or nothing. What
-// was acknowledged stays. Every transition happens once, in order, for its instant, and every call is made, with one id, and none for a transition that did not happen.
+// The power is cut at random operations of the disk while entities change, are created, moved and
+// rescheduled. A part of the unsynced data survives, or none. Acknowledged changes stay. Every
+// transition happens once, in order, for its instant. Every call is made, with one id, and none for
+// a transition that did not happen.
 func TestLifecyclesSurviveThePower(t *testing.T) {
 	seed := *lifecycleSeed
 	if seed == 0 {
@@ -67,12 +69,12 @@ func TestLifecyclesSurviveThePower(t *testing.T) {
 	stop()
 }
 
-// cutLives are entities that live in a database whose power is cut.
+// cutLives are entities in a database whose power is cut.
 type cutLives struct {
 	t            *testing.T
 	random       *rand.Rand
 	acknowledged map[string]lifecycle.Event // creations
-	created      int                        // with those that nobody knows of
+	created      int                        // including unacknowledged ones
 	mu           sync.Mutex
 	calls        []lifecycle.Call
 }
@@ -116,11 +118,11 @@ func (h *cutLives) run(db *DB) (l *lifecycle.Lifecycles, stop func()) {
 	}
 	return l, func() {
 		cancel()
-		<-ran // which may say that the disk has failed
+		<-ran // the disk may have failed
 	}
 }
 
-// live opens the database and lets entities live until the power is cut.
+// live opens the database and lets entities change until the power is cut.
 func (h *cutLives) live(disk *kv.CrashFS) {
 	db, err := Open("data", cutOptions(disk))
 	if err != nil {
@@ -145,10 +147,10 @@ func (h *cutLives) live(disk *kv.CrashFS) {
 		h.t.Error("the power was not cut")
 	}
 	stop()
-	_ = db.Close() // which says that it could not
+	_ = db.Close() // the disk has failed
 }
 
-// step does something, and lets time pass.
+// step makes a random change, and lets time pass.
 func (h *cutLives) step(ctx context.Context, db *DB, l *lifecycle.Lifecycles) {
 	for range h.random.IntN(3) {
 		h.created++
@@ -169,7 +171,7 @@ func (h *cutLives) step(ctx context.Context, db *DB, l *lifecycle.Lifecycles) {
 	_, _ = db.Clock().Advance(ctx, time.Duration(h.random.IntN(40))*time.Minute)
 }
 
-// check holds what has happened against what was to happen.
+// check compares the transitions with the expected ones.
 func (h *cutLives) check(db *DB, l *lifecycle.Lifecycles) {
 	t := h.t
 	t.Helper()

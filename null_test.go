@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/faulttest"
 )
 
-// With nothing injected each test that breaks the program fails.
+// With no fault injected, each test that breaks the program fails.
 func TestNullExperiment(t *testing.T) {
 	faulttest.NullExperiment(t, "^Test(NeverEarly|StrictlyGone|RenewedLives|DisabledLives|ExactlyOneRecord|NothingLost|OrderPerKey|IdleIsFree|MarkBelowAll|DeliveredAtLeastOnce)", "/^(in process|HTTP)$|//^(in process|HTTP)$")
 }

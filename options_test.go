@@ -23,7 +23,7 @@ func TestOptionsHaveAUsefulZero(t *testing.T) {
 	}
 }
 
-// Whoever sets several options wrongly learns of all of them at once.
+// Several invalid options are reported together.
 func TestOptionsComplainTogether(t *testing.T) {
 	err := Options{
 		Durability:      Memory,

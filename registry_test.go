@@ -24,7 +24,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// firstShard gives a table's present stream and the shard of it that is listed first.
+// firstShard returns a table's current stream and the first shard in its list.
 func firstShard(t testing.TB, db *DB, table string) (arn, shard string) {
 	t.Helper()
 	list, err := db.DynamoDB().DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &table})
@@ -39,7 +39,7 @@ func firstShard(t testing.TB, db *DB, table string) (arn, shard string) {
 	return arn, aws.ToString(stream.StreamDescription.Shards[0].ShardId)
 }
 
-// oldest gives an iterator that begins at a shard's oldest record.
+// oldest returns an iterator at a shard's oldest record.
 func oldest(t testing.TB, db *DB, arn, shard string) *string {
 	t.Helper()
 	out, err := db.Streams().GetShardIterator(t.Context(), &dynamodbstreams.GetShardIteratorInput{
@@ -57,7 +57,8 @@ func wait(ms string) func(*dynamodbstreams.Options) {
 	}
 }
 
-// A consumer that is told of by registry, in the API's names, holds records and the clock until it is done with them.
+// A registered consumer, by the API's names, holds records and the clock until it is done with
+// them.
 func TestRegistry(t *testing.T) {
 	var log bytes.Buffer
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -139,8 +140,9 @@ func TestRegistry(t *testing.T) {
 	p.Close()
 }
 
-// A call that waits in the process waits for long: it is granted nearly an iterator's life, which over a network is 20 seconds. What ends it are
-// a record, its context, the end of its shard or stream, and the end of the database.
+// A call that waits in the process may wait nearly for an iterator's life, which over a network is
+// 20 seconds. It ends with a record, its context, the end of its shard or stream, or the end of the
+// database.
 func TestWaitInProcess(t *testing.T) {
 	type answer struct {
 		*dynamodbstreams.GetRecordsOutput
@@ -223,7 +225,7 @@ func TestWaitInProcess(t *testing.T) {
 	}
 }
 
-// consume runs a consumer until the test is over.
+// consume runs a consumer until the test ends.
 func consume(t *testing.T, db *DB, name, table string, handle func(*deliver.Consumer, []deliver.Record) error) *deliver.Consumer {
 	t.Helper()
 	c := &deliver.Consumer{
@@ -246,15 +248,17 @@ func consume(t *testing.T, db *DB, name, table string, handle func(*deliver.Cons
 		}
 	})
 	select {
-	case <-registered: // or an advance of the clock that comes right away would not wait for it
+	case <-registered: // so that an immediate advance of the clock waits for it
 	case <-time.After(10 * time.Second):
 		t.Fatalf("%s has not registered", name)
 	}
 	return c
 }
 
-// Through a year that is advanced over, a consumer has every record while the clock shows its instant, although it sets the next deadline
-// itself each time and shards roll over; and one that collects records in a window of a minute has all of those, and hands them on at its end.
+// During an advance over a year, a consumer receives every record while the clock shows its
+// instant, although it sets the next deadline itself each time and shards roll over. A consumer
+// that gathers records in windows of a minute receives all of them, and delivers each window at its
+// end.
 func TestConsumersFollowTheClock(t *testing.T) {
 	const keys, days = 10, 365
 	db := open(t, "", Options{Start: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), Frozen: true, Shards: 2, ShardBytes: 8 << 10})
@@ -341,7 +345,8 @@ func TestConsumersFollowTheClock(t *testing.T) {
 		putUntil(t, db.DynamoDB(), "events", fmt.Sprintf("k%d-1", key), due(1))
 	}
 	var expired int64
-	for unfinished := true; unfinished; { // a slow machine may need more than the minute that one call takes
+	// a slow machine may need more than one call, which takes at most a minute
+	for unfinished := true; unfinished; {
 		moved, err := db.Clock().Set(t.Context(), due(days+1))
 		if err != nil || moved.Unfinished && moved.Expired == 0 {
 			t.Fatalf("%+v, %v", moved, err)
@@ -362,7 +367,8 @@ func TestConsumersFollowTheClock(t *testing.T) {
 			t.Errorf("%s fired %d times", key, n)
 		}
 	}
-	// Where a shard is closed in the midst of a window, its child is read when that has ended, and another window begins.
+	// If a shard is closed during a window, its child is read after the window, and another window
+	// begins.
 	late := 0
 	for day := 1; day <= days; day++ {
 		first, second := batches[due(day).Add(window)], batches[due(day).Add(2*window)]

@@ -11,7 +11,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// A declared reminder follows its items, to the millisecond; the clock waits for it, and a directory that is opened again goes on with it.
+// A declared reminder follows its items to the millisecond, the clock waits for it, and it
+// continues after the directory is opened again.
 func TestReminders(t *testing.T) {
 	in := new(inbox)
 	dir := t.TempDir()
@@ -54,7 +55,7 @@ func TestReminders(t *testing.T) {
 	in.want(t, "visit "+begin.Add(25*time.Hour).Format("15:04:05.000")+" 1", "visit "+begin.Add(29*time.Hour).Format("15:04:05.000")+" 1")
 }
 
-// countReminders is how many items the table of reminders has, besides that of the rule.
+// countReminders returns the number of items in the table of reminders, without the rule's.
 func (db *DB) countReminders(t *testing.T) int {
 	out, err := db.DynamoDB().Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("mayfly.reminders"), ConsistentRead: aws.Bool(true)})
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// The scheduler runs unchanged at an endpoint elsewhere, by workers that share it: whoever of them is there fires, and when one has gone the other takes over.
+// The scheduler runs unchanged at an endpoint elsewhere, on workers that share it: any running
+// worker fires, and when one ends the other takes over.
 func TestSchedulerElsewhere(t *testing.T) {
 	db, err := Open("", Options{})
 	if err != nil {
@@ -33,7 +34,7 @@ func TestSchedulerElsewhere(t *testing.T) {
 	got := &elsewhere{ids: map[string]string{}}
 	first, second := got.worker(t, server.URL, "first"), got.worker(t, server.URL, "second")
 	const n = 20
-	for i := range n { // half of them are due when the first worker has gone
+	for i := range n { // half of them are due after the first worker has ended
 		at := time.Now().Add(200*time.Millisecond + time.Duration(i%2)*2500*time.Millisecond)
 		if _, err := first.CreateSchedule(t.Context(), once(fmt.Sprintf("once-%d", i), at)); err != nil {
 			t.Fatal(err)
@@ -45,7 +46,7 @@ func TestSchedulerElsewhere(t *testing.T) {
 	second.stop()
 }
 
-// once is a schedule of one firing.
+// once returns a schedule with one firing.
 func once(name string, at time.Time) *scheduler.CreateScheduleInput {
 	in := &scheduler.CreateScheduleInput{Name: name}
 	in.Settings = scheduler.Settings{
@@ -56,7 +57,7 @@ func once(name string, at time.Time) *scheduler.CreateScheduleInput {
 	return in
 }
 
-// elsewhere is what the workers' target has got.
+// elsewhere is the deliveries to the workers' target.
 type elsewhere struct {
 	mu  sync.Mutex
 	ids map[string]string // by schedule; guarded by mu
@@ -78,7 +79,7 @@ func (e *elsewhere) Deliver(_ context.Context, deliveries []target.Delivery) []e
 	return results
 }
 
-// await waits until so many schedules have fired, and checks that none came under two ids.
+// await waits until a number of schedules have fired, and checks that none has two ids.
 func (e *elsewhere) await(t *testing.T, n int) {
 	t.Helper()
 	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -105,7 +106,7 @@ type elsewhereWorker struct {
 	stop func()
 }
 
-// worker starts one that knows the endpoint by its URL only.
+// worker starts a worker that has the endpoint's URL only.
 func (e *elsewhere) worker(t *testing.T, url, owner string) *elsewhereWorker {
 	t.Helper()
 	c := aws.Config{

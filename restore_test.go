@@ -35,7 +35,7 @@ func (w *written) has(text string) bool {
 	return strings.Contains(w.String(), text)
 }
 
-// switchedOff is what somebody can do to a table that the work rests on, and what the log says of it then.
+// switchedOff is a way to break a table of the work, and the log's message about its restoration.
 var switchedOff = []struct {
 	what string
 	do   func(ctx context.Context, db *dynamodb.Client, table string) error
@@ -58,8 +58,9 @@ var switchedOff = []struct {
 	}},
 }
 
-// Whoever switches off the stream or the TTL of a table that schedules are in, or deletes it, does not silence them: a warning says what was made again, and
-// schedules fire from there on, again and again. Those that are in a table that stays are not lost.
+// Schedules continue after their table's stream or TTL is switched off, or the table is deleted: a
+// warning names the restored parts, and schedules fire from then on. Schedules in a table that
+// still exists are not lost.
 func TestScheduleTableSwitchedOff(t *testing.T) {
 	for _, off := range switchedOff {
 		t.Run(off.what, func(t *testing.T) {
@@ -92,7 +93,8 @@ func TestScheduleTableSwitchedOff(t *testing.T) {
 	}
 }
 
-// Nor does it end retries: what fails later is tried again, and the clock does not wait for ever. It is so after a restart as well.
+// Retries continue too: later failures are retried, and the clock does not wait for ever, also
+// after a restart.
 func TestRetriesTableSwitchedOff(t *testing.T) {
 	for _, off := range switchedOff {
 		t.Run(off.what, func(t *testing.T) {

@@ -26,9 +26,10 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the scripts' expected output")
 
-// TestExpiryScripts runs testdata/expiry/*.txt. A script opens with a sentence that says why it exists. A line is a command; what it
-// prints stands behind "----", up to an empty line. The clock starts at 0 and is frozen; "at 99.999 COMMAND" moves it there first and waits
-// until all that is due by then is done, unless the reaper is off.
+// TestExpiryScripts runs testdata/expiry/*.txt. A script begins with a sentence about its purpose.
+// A line is a command; its output follows "----", up to an empty line. The clock starts at 0 and is
+// frozen. "at 99.999 COMMAND" first moves it, and waits until all due work is done, unless the
+// reaper is off.
 //
 //	create TABLE pk:S [sk:N] [ttl=ATTR] [stream=VIEW] [index=NAME:PK:T] [tag=KEY=VALUE]…
 //	put TABLE ITEM [if CONDITION]       update TABLE KEY EXPRESSION      delete TABLE KEY
@@ -38,7 +39,8 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the scripts' expected output"
 //	tag TABLE KEY=VALUE…                untag TABLE KEY…
 //	only COMMAND, hide COMMAND          a read with the header X-Mayfly-Expired
 //
-// Items and keys are plain JSON. In conditions and expressions a literal is written 'text' or 12 and becomes a placeholder.
+// Items and keys are plain JSON. In conditions and expressions a literal is written 'text' or 12
+// and becomes a placeholder.
 func TestExpiryScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/expiry/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -64,11 +66,11 @@ func TestExpiryScripts(t *testing.T) {
 	}
 }
 
-// script is a script in progress.
+// script is a running script.
 type script struct {
 	t       *testing.T
 	db      *DB
-	seen    map[string]bool // sequence numbers of records that were printed
+	seen    map[string]bool // sequence numbers of printed records
 	streams map[string]string
 	reaping bool
 	expired string // X-Mayfly-Expired of the command's reads
@@ -83,7 +85,7 @@ func newScript(t *testing.T) *script {
 	return &script{t: t, db: db, seen: map[string]bool{}, streams: map[string]string{}, reaping: true}
 }
 
-// run runs the commands of text and gives it back with the output that they made.
+// run runs the commands of text, and returns it with their output.
 func (s *script) run(text string) string {
 	var out strings.Builder
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -108,7 +110,7 @@ func (s *script) run(text string) string {
 	return out.String()
 }
 
-// command runs one line and gives what it prints.
+// command runs one line and returns its output.
 func (s *script) command(line string) string {
 	verb, rest, _ := strings.Cut(line, " ")
 	if verb == "at" {
@@ -333,7 +335,7 @@ func (s *script) read(o *dynamodb.Options) {
 	}
 }
 
-// tag sets or removes tags, and waits until what is there is as they say.
+// tag sets or removes tags, and waits until they have taken effect.
 func (s *script) tag(name string, set bool, args []string) (err error) {
 	d, err := s.db.DynamoDB().DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &name})
 	if err != nil {
@@ -355,7 +357,7 @@ func (s *script) tag(name string, set bool, args []string) (err error) {
 	return err
 }
 
-// records prints the records that were not printed before.
+// records prints the records that are new since the last call.
 func (s *script) records(name string) string {
 	var out []string
 	sub := &subject{TB: s.t, records: s.db.Streams()}
@@ -414,7 +416,7 @@ func (s *script) item(text string) attrs {
 	return item
 }
 
-// cutItem reads the JSON at the head of text and gives what follows it.
+// cutItem reads the JSON at the beginning of text, and returns the text after it.
 func (s *script) cutItem(text string) (attrs, string) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -429,7 +431,7 @@ func (s *script) cutItem(text string) (attrs, string) {
 	return item, strings.TrimSpace(text[d.InputOffset():])
 }
 
-// numbers makes JSON numbers attribute numbers.
+// numbers turns JSON numbers into attribute numbers.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -469,7 +471,7 @@ func mustJSON(t testing.TB, v any) []byte {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// jsonNumbers makes attribute numbers JSON numbers.
+// jsonNumbers turns attribute numbers into JSON numbers.
 func jsonNumbers(v any) any {
 	switch v := v.(type) {
 	case attributevalue.Number:
@@ -486,7 +488,8 @@ func jsonNumbers(v any) any {
 	return v
 }
 
-// list prints items one a line; those of a Scan in the order of their text, since hashes have none that a reader knows.
+// list prints one item per line; those of a Scan sorted by text, since the order of hashes means
+// nothing to a reader.
 func (s *script) list(items []map[string]ddb.AttributeValue) string {
 	if len(items) == 0 {
 		return "(none)"

@@ -23,7 +23,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// serve answers on a free port until the test is over.
+// serve serves on a free port until the test ends.
 func serve(t testing.TB, db *DB) (url string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,7 +41,7 @@ func serve(t testing.TB, db *DB) (url string) {
 	return "http://" + listener.Addr().String()
 }
 
-// Serve answers what Handler answers, to the last header.
+// Serve and Handler have the same answers, to the last header.
 func TestServeAnswersAsHandler(t *testing.T) {
 	db := open(t, "", Options{CORS: []string{"https://page.example"}})
 	makeTable(t, db.DynamoDB(), "events")
@@ -99,7 +99,7 @@ func call(operation, body string, lines ...string) string {
 	return strings.Join(append(head, fmt.Sprint("Content-Length: ", len(body))), "\r\n") + "\r\n\r\n" + body
 }
 
-// packed is text of so many bytes, compressed.
+// packed returns compressed text of a number of bytes.
 func packed(n int, text ...byte) string {
 	var out bytes.Buffer
 	packer := gzip.NewWriter(&out)
@@ -108,8 +108,9 @@ func packed(n int, text ...byte) string {
 	return out.String()
 }
 
-// converse sends requests and gives all answers until the connection is closed, without what differs anyway. It says that it has no more to
-// send only when it has an answer to each request: net/http takes a client that is done sending for one that went away, and cancels its call.
+// converse sends requests, and returns all answers until the connection is closed, without their
+// variable parts. It closes its side only after an answer to each request: net/http would take an
+// earlier close for a vanished client, and cancel its call.
 func converse(t *testing.T, address, request string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -157,8 +158,8 @@ func (l pipes) Close() error {
 
 func (l pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
-// Readers that wait for stream records get an empty page in the instant in which Serve is to end, and it ends: whoever stops a server need not wait for its readers. The one that a
-// connection is handed over to, which is net/http, keeps to that as well.
+// When Serve ends, readers that wait for stream records receive an empty page at once, and Serve
+// does not wait for them. The same holds for connections that were handed over to net/http.
 func TestServeReleasesReaders(t *testing.T) {
 	for name, before := range map[string]string{"loop": "", "net/http": "OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +198,8 @@ func TestServeReleasesReaders(t *testing.T) {
 				if status, body, close := answer(); status != 200 || !strings.HasPrefix(body, `{"Records":[],"NextShardIterator":"`) || !close {
 					t.Errorf("answer %d %s, close %t", status, body, close)
 				}
-				if err := <-served; err != nil || time.Since(start) > time.Second { // net/http looks now and then whether it has anything left to do
+				// net/http checks at intervals whether it is idle
+				if err := <-served; err != nil || time.Since(start) > time.Second {
 					t.Errorf("served until %v after its end: %v", time.Since(start), err)
 				}
 			})
@@ -205,7 +207,7 @@ func TestServeReleasesReaders(t *testing.T) {
 	}
 }
 
-// When the database stops by itself, so does Serve, and says why.
+// When the database stops by itself, Serve ends with the reason.
 func TestServeEndsWithTheDatabase(t *testing.T) {
 	disk := kv.NewCrashFS()
 	db, err := Open("data", Options{fs: disk})
@@ -245,7 +247,7 @@ func TestServeEndsWithItsListener(t *testing.T) {
 	}
 }
 
-// BenchmarkServe is a GetItem over a socket, with a client that costs next to nothing.
+// BenchmarkServe measures a GetItem over a socket, with a client that costs next to nothing.
 func BenchmarkServe(b *testing.B) {
 	db := open(b, "", Options{})
 	makeTable(b, db.DynamoDB(), "events")

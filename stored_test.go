@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// This file holds the history of a database on disk: its steps, the model of what they leave, and
-// the reader that finds it again. TestFormat2Opens and TestDamage compare the three.
+// This file has the history of a database on disk: its steps, the model of their result, and the
+// reader that finds it again. TestFormat2Opens and TestDamage compare the three.
 
 // endpoint is a database that answers JSON: a program's port, or one in this process.
 type endpoint struct {
@@ -50,7 +50,7 @@ func (e endpoint) call(operation string, in any) (object, error) {
 	return e.send("/", target, in)
 }
 
-// send posts JSON and returns the answer's.
+// send posts JSON and returns the answer's JSON.
 func (e endpoint) send(path, target string, in any) (object, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -128,8 +128,8 @@ type writeStep struct {
 	Item  object
 }
 
-// history returns the steps of a database with about n writes. Values have the given size. What is
-// written before the middle has partly expired at the end.
+// history returns the steps of a database with about n writes. Values have the given size. A part
+// of the items written before the middle has expired at the end.
 func history(seed uint64, n, size int) []step {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var steps []step
@@ -211,7 +211,7 @@ func keyIn(table string, it object) object {
 	return key
 }
 
-// canonical is JSON that is equal for equal values.
+// canonical returns JSON that is equal for equal values.
 func canonical(value any) string {
 	b, err := json.Marshal(value)
 	if err != nil {
@@ -278,8 +278,7 @@ func (s storedTable) definition(name string) object {
 	return in
 }
 
-// contents is everything that a database shows of the tables, in a form that can be compared and
-// kept.
+// contents is the visible content of the tables, in a form that can be compared and stored.
 type contents struct {
 	Now    int64                     // the clock, in milliseconds since 1970
 	Writes int                       // the number in the table progress
@@ -287,15 +286,16 @@ type contents struct {
 }
 
 type tableContents struct {
-	TTL     string              `json:",omitempty"` // the attribute
-	Items   map[string]string   // by key, as JSON
-	Removal map[string]int64    `json:",omitempty"` // when each of them goes, in milliseconds; of a model only
+	TTL   string            `json:",omitempty"` // the attribute
+	Items map[string]string // by key, as JSON
+	// the instant of each removal, in milliseconds; of a model only
+	Removal map[string]int64    `json:",omitempty"`
 	Entries map[string][]string `json:",omitempty"` // by index: the keys in the table, ascending
 	Records []string            `json:",omitempty"` // of the stream
 }
 
-// model returns what the steps leave. Advances of the clock count, and now is an instant from which
-// on the clock stands, if it is later.
+// model returns the result of the steps. Advances of the clock count, and now is the instant at
+// which the clock stands afterwards, if it is later.
 func model(steps []step, now int64) *contents {
 	c := &contents{Now: storedStart.UnixMilli(), Tables: map[string]*tableContents{}}
 	for _, s := range steps {
@@ -319,8 +319,8 @@ func model(steps []step, now int64) *contents {
 	return c
 }
 
-// expireBy changes a table's TTL attribute. What has not expired by the old one lives by the new
-// one.
+// expireBy changes a table's TTL attribute. Items that have not expired by the old one live by the
+// new one.
 func (c *contents) expireBy(table, attribute string) {
 	t := c.Tables[table]
 	t.TTL = attribute

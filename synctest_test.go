@@ -13,7 +13,8 @@ import (
 	"github.com/mayflydb/mayfly"
 )
 
-// In a bubble of testing/synctest an embedded database follows the bubble's clock, so time.Sleep moves it, and Close leaves no goroutine behind.
+// In a bubble of testing/synctest, an embedded database follows the bubble's clock, so time.Sleep
+// moves it, and Close leaves no goroutine behind.
 func TestSynctest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := mayfly.Open("", mayfly.Options{})

@@ -38,7 +38,7 @@ const (
 	testRole     = "arn:aws:iam::000000000000:role/test"
 )
 
-// inbox is a target that keeps what it gets.
+// inbox is a target that stores its deliveries.
 type inbox struct {
 	mu  sync.Mutex
 	got []target.Delivery
@@ -55,7 +55,7 @@ func (i *inbox) take(_ context.Context, d target.Delivery) error {
 	return nil
 }
 
-// all gives what has come, by source, time and attempt.
+// all returns the deliveries, by source, time and attempt.
 func (i *inbox) all() (all []string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -73,7 +73,7 @@ func (i *inbox) want(t *testing.T, want ...string) {
 	}
 }
 
-// midnight is when the clock of openAtMidnight stands still.
+// midnight is the frozen instant of openAtMidnight.
 var midnight = time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
 
 func openAtMidnight(t testing.TB, options Options) *DB {
@@ -99,7 +99,7 @@ func advance(t testing.TB, db *DB, by time.Duration) {
 	}
 }
 
-// schedule makes a schedule of the function, with an expression.
+// schedule creates a schedule of the function, with an expression.
 func schedule(t testing.TB, db *DB, name, expression string, change ...func(*scheduler.CreateScheduleInput)) {
 	t.Helper()
 	in := &scheduler.CreateScheduleInput{
@@ -123,7 +123,8 @@ func tables(t testing.TB, db *DB) []string {
 	return out.TableNames
 }
 
-// A schedule calls a Go function at its instant, to the second that it names and not before, and the clock waits for the function.
+// A schedule calls a Go function at the second in its expression and not before, and the clock
+// waits for the function.
 func TestSchedulesCallGoFunctions(t *testing.T) {
 	in := new(inbox)
 	db := openAtMidnight(t, Options{Targets: []target.Mapping{in.mapping("arn:aws:lambda:*:*:function:test")}})
@@ -144,7 +145,7 @@ func TestSchedulesCallGoFunctions(t *testing.T) {
 	}
 }
 
-// A classic rule calls its targets with an event, or with what its transformer makes of one.
+// A classic rule calls its targets with an event, or with the output of its transformer.
 func TestRulesCallGoFunctions(t *testing.T) {
 	in := new(inbox)
 	db := openAtMidnight(t, Options{Targets: []target.Mapping{in.mapping(testFunction)}})
@@ -171,7 +172,8 @@ func TestRulesCallGoFunctions(t *testing.T) {
 	}
 }
 
-// A declared trigger, and an event source mapping, bring what is written to a table to their functions; the clock waits for them.
+// A declared trigger and an event source mapping deliver a table's records to their functions, and
+// the clock waits for them.
 func TestTriggersCallGoFunctions(t *testing.T) {
 	in := new(inbox)
 	db := openAtMidnight(t, Options{
@@ -215,7 +217,7 @@ func TestTriggersCallGoFunctions(t *testing.T) {
 	}
 }
 
-// records counts the stream records that have come, by function.
+// records counts the received stream records, by function.
 func (i *inbox) records() map[string]int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -226,7 +228,7 @@ func (i *inbox) records() map[string]int {
 	return n
 }
 
-// within waits until a condition holds.
+// within waits for a condition.
 func within(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(time.Millisecond) {
@@ -236,7 +238,8 @@ func within(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// What fails is tried again as the clock goes on, and the clock waits for that too; what has failed for good is a dead letter.
+// A failed delivery is retried as the clock moves on, and the clock waits for that too. After its
+// last failure it is a dead letter.
 func TestRetriesFollowTheClock(t *testing.T) {
 	in := new(inbox)
 	db := openAtMidnight(t, Options{Targets: []target.Mapping{{ARN: testFunction, Target: target.Func(func(ctx context.Context, d target.Delivery) error {
@@ -269,7 +272,7 @@ func TestRetriesFollowTheClock(t *testing.T) {
 	}
 }
 
-// The series of a group go with it, and those of others stay.
+// The metrics of a group are deleted with it, and those of other groups stay.
 func TestGroupLeavesNoMetrics(t *testing.T) {
 	in := new(inbox)
 	db := openAtMidnight(t, Options{Targets: []target.Mapping{in.mapping(testFunction)}})
@@ -293,7 +296,7 @@ func TestGroupLeavesNoMetrics(t *testing.T) {
 	}
 }
 
-// get reads a page of the handler's.
+// get reads a page of the handler.
 func get(t *testing.T, db *DB, path string) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -305,7 +308,8 @@ func get(t *testing.T, db *DB, path string) string {
 	return string(body)
 }
 
-// Without a schedule there is no table of the scheduler's and no goroutine, also when it is asked; a schedule that is refused leaves none either.
+// Without a schedule, the scheduler has no table and no goroutine, even after a request. A refused
+// schedule creates none either.
 func TestNothingWorksUntilThereIsWork(t *testing.T) {
 	db := openAtMidnight(t, Options{Unmapped: UnmappedRefuse})
 	ctx := t.Context()
@@ -341,7 +345,7 @@ func TestNothingWorksUntilThereIsWork(t *testing.T) {
 	}
 }
 
-// With schedules and nothing due, the due queue does not look and no request is made.
+// With schedules and nothing due, the due queue is asleep and no request is made.
 func TestWaitingForSchedulesIsFree(t *testing.T) {
 	db := openAtMidnight(t, Options{})
 	for i := range 10 {
@@ -350,7 +354,7 @@ func TestWaitingForSchedulesIsFree(t *testing.T) {
 	advance(t, db, time.Second)
 	db.Clock().SetRate(1)
 	passes, writes := db.engine.DuePasses(), db.engine.Metrics().LogWrittenBytes
-	time.Sleep(300 * time.Millisecond) // a real one: whatever works by itself does so meanwhile
+	time.Sleep(300 * time.Millisecond) // a real second, for anything that runs by itself
 	if n := db.engine.DuePasses() - passes; n > 2 {
 		t.Errorf("the due queue looked %d times", n)
 	}
@@ -359,7 +363,7 @@ func TestWaitingForSchedulesIsFree(t *testing.T) {
 	}
 }
 
-// Where there is no target, what would have been delivered can be looked at for a day.
+// Deliveries without a target can be read for a day.
 func TestUnmappedFiringsAreRecorded(t *testing.T) {
 	db := openAtMidnight(t, Options{})
 	schedule(t, db, "a", "at(2030-01-02T00:10:00)")
@@ -386,7 +390,8 @@ func TestUnmappedFiringsAreRecorded(t *testing.T) {
 	}
 }
 
-// What was scheduled before a restart fires after it, once; what was due meanwhile fires when the directory is opened.
+// A schedule from before a restart fires after it, once; one that was due meanwhile fires when the
+// directory is opened.
 func TestSchedulesSurviveARestart(t *testing.T) {
 	disk := kv.NewCrashFS()
 	in := new(inbox)
@@ -417,7 +422,7 @@ func TestSchedulesSurviveARestart(t *testing.T) {
 	}
 }
 
-// What is being delivered when the database is closed, and ends in the grace for that, does not come again.
+// A delivery that is running at Close, and ends within its grace, does not come again.
 func TestCloseRepeatsNothing(t *testing.T) {
 	disk := kv.NewCrashFS()
 	var mu sync.Mutex
@@ -433,7 +438,7 @@ func TestCloseRepeatsNothing(t *testing.T) {
 		begun[d.Source]++
 		mu.Unlock()
 		<-ending
-		time.Sleep(20 * time.Millisecond) // of the second that it has
+		time.Sleep(20 * time.Millisecond) // of its second of grace
 		return nil
 	})
 	options := Options{
@@ -477,7 +482,8 @@ func TestCloseRepeatsNothing(t *testing.T) {
 	}
 }
 
-// The power is cut while schedules fire, again and again. Each fires in the end, and whatever comes twice has the same id.
+// The power is cut while schedules fire, again and again. Each fires in the end, and repeated
+// deliveries have the same id.
 func TestFiringsSurviveThePower(t *testing.T) {
 	const schedules = 60
 	disk := kv.NewCrashFS()
@@ -500,7 +506,7 @@ func TestFiringsSurviveThePower(t *testing.T) {
 		within(t, "some to fire", func() bool { return len(in.ids()) > 10*cut+3 })
 		disk.CutNow()
 		<-ended
-		db.Close() // which says that it could not
+		db.Close() // the disk has failed
 		disk = disk.AfterCrash()
 		options.fs = disk
 		if db, err = Open("data", options); err != nil {
@@ -520,7 +526,7 @@ func TestFiringsSurviveThePower(t *testing.T) {
 	}
 }
 
-// ids gives the ids under which each schedule has fired.
+// ids returns the ids of each schedule's firings.
 func (i *inbox) ids() map[string]map[string]bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -534,7 +540,8 @@ func (i *inbox) ids() map[string]map[string]bool {
 	return ids
 }
 
-// Close ends everything that schedules have set going, also a function that does not end by itself before it is cut off.
+// Close ends all running deliveries, even a function that does not end by itself before it is cut
+// off.
 func TestCloseEndsTheWork(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	begun := make(chan struct{}, 10)
@@ -558,7 +565,7 @@ func TestCloseEndsTheWork(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// A store that stops stops the work too; Close does not hang.
+// If the store stops, the work stops too, and Close does not hang.
 func TestWorkEndsWithTheStore(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	disk := kv.NewCrashFS()
@@ -582,7 +589,7 @@ func TestWorkEndsWithTheStore(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// The first schedules of all may come many at once: none is lost, and the clock waits for each.
+// Many first schedules may come at once: none is lost, and the clock waits for each.
 func TestFirstSchedulesAtOnce(t *testing.T) {
 	in := new(inbox)
 	db := openAtMidnight(t, Options{Targets: []target.Mapping{in.mapping("*")}})
@@ -604,7 +611,8 @@ func TestFirstSchedulesAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkCreateSchedule is the creation of a schedule over a socket, durable, by clients that cost next to nothing: sixteen at once.
+// BenchmarkCreateSchedule measures the creation of a durable schedule over a socket, by sixteen
+// clients that cost next to nothing.
 func BenchmarkCreateSchedule(b *testing.B) {
 	db := open(b, b.TempDir(), Options{Unmapped: UnmappedAccept})
 	address := strings.TrimPrefix(serve(b, db), "http://")
