@@ -169,7 +169,8 @@ func (c *Consumer) Restorer(spec ensure.Spec) func(ctx context.Context) (bool, e
 	}
 }
 
-// Restore makes what is missing of one of mayfly's own tables again, with a warning that says what it was, and gives the ARN of its stream; "" where it has none.
+// Restore recreates the missing parts of one of mayfly's own tables, with a warning that names
+// them. It returns the ARN of the table's stream, or "" if the table has none.
 func Restore(ctx context.Context, db *dynamodb.Client, log *slog.Logger, spec ensure.Spec) (streamARN string, err error) {
 	d, missing, err := ensure.Restore(ctx, db, spec)
 	if len(missing) > 0 {
@@ -201,9 +202,10 @@ func (c *Consumer) check() error {
 	return nil
 }
 
-// Rest says that what the consumer was handed and is not done with waits for an instant of the database's clock, as a batching window does: until then it
-// is busy only with records that are yet to be handed to it, and `advance` stops there. The zero time says that it waits no longer; where Handle begins such work it says
-// so before it returns.
+// Rest reports that the handed-over records that are not done wait for an instant of the database's
+// clock, for example the end of a batching window. Until then the consumer is busy only with
+// records that are not handed over yet, and an advance of the clock stops there. The zero time ends
+// the wait. If Handle starts such work, it calls Rest before it returns.
 func (c *Consumer) Rest(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,7 +214,7 @@ func (c *Consumer) Rest(until time.Time) {
 	}
 }
 
-// stream gives the ARN of the stream to be read; "" when there is none, or no longer.
+// stream returns the ARN of the stream to read, or "" if there is none.
 func (c *Consumer) stream(ctx context.Context) (string, error) {
 	if c.StreamARN != "" {
 		return c.StreamARN, nil
@@ -234,7 +236,7 @@ func (c *Consumer) stream(ctx context.Context) (string, error) {
 	return arn, nil
 }
 
-// Forget deletes the checkpoints and leases of a consumer that is not coming back.
+// Forget deletes the checkpoints and leases of a consumer that will not return.
 func Forget(ctx context.Context, db *dynamodb.Client, consumer string) error {
 	return lease.Clear(ctx, db, consumer)
 }

@@ -24,31 +24,33 @@ import (
 
 // DeadLetter is a parcel that has failed for good.
 type DeadLetter struct {
-	ID         string            // of the delivery
-	When       time.Time         // it became one, to the millisecond
+	ID string // ID of the delivery
+	// instant at which the parcel became a dead letter, to the millisecond
+	When       time.Time
 	Target     string            // ARN
 	Source     string            // ARN
 	Group      string            // schedule group or trigger
 	Code       string            // of the last error
 	Message    string            // of the last error
-	Attempts   int               // how many were made
-	Attributes map[string]string // the message attributes of a dead letter
-	Body       []byte            // what the target was to get, before anything was filled in that differs by attempt
+	Attempts   int               // number of attempts
+	Attributes map[string]string // message attributes of a dead letter
+	Body       []byte            // body of the delivery, without changes by single attempts
 }
 
-// DeadLetterFilter chooses dead letters; what is empty says nothing.
+// DeadLetterFilter selects dead letters. An empty field selects all.
 type DeadLetterFilter struct {
-	Target string // ARN, or the beginning of one and "*"
-	Source string // the same
+	Target string // ARN, or a prefix followed by "*"
+	Source string // ARN, or a prefix followed by "*"
 	Code   string
 }
 
-// ErrBadToken says that a page does not begin where it was asked to.
+// ErrBadToken is the error of an invalid page token.
 var ErrBadToken = errors.New("invalid page token of dead letters")
 
-// ListDeadLetters gives a page of up to limit dead letters, 1 to 1000, in no order, and where the next page begins; "" behind the last page. A page may be short, or
-// empty, and yet have a next. Where nothing ever was a dead letter there is no table, and the list is empty. Bodies that are too large for an item are left
-// out: GetDeadLetter gives them.
+// ListDeadLetters returns a page of up to limit dead letters, 1 to 1000, in no order, and the token
+// of the next page, or "" after the last one. A page may be short or empty although another
+// follows. Without the table the list is empty. Bodies that are too large for an item are omitted:
+// GetDeadLetter returns them.
 func ListDeadLetters(ctx context.Context, db *dynamodb.Client, f DeadLetterFilter, limit int, from string) (page []DeadLetter, next string, err error) {
 	limit = min(max(limit, 1), 1000)
 	in := &dynamodb.ScanInput{TableName: aws.String(DeadLettersTable), ConsistentRead: aws.Bool(true)}
@@ -85,10 +87,10 @@ func ListDeadLetters(ctx context.Context, db *dynamodb.Client, f DeadLetterFilte
 	}
 }
 
-// scanMin is how many items one call looks at, at least.
+// scanMin is the minimum number of items that one call examines.
 const scanMin = 200
 
-// into makes the filter of a Scan. What is no dead letter itself, a part of a body, has no parcel.
+// into sets the filter of a Scan. Items without a parcel are parts of bodies, not dead letters.
 func (f DeadLetterFilter) into(in *dynamodb.ScanInput) {
 	terms := []string{"attribute_exists(#job)"}
 	in.ExpressionAttributeNames = map[string]string{"#job": attrParcel}
@@ -116,9 +118,10 @@ func (f DeadLetterFilter) into(in *dynamodb.ScanInput) {
 	in.FilterExpression = aws.String(strings.Join(terms, " AND "))
 }
 
-// A token is the id of the last dead letter looked at, as JSON has it, so that it can be told from what is none.
+// newToken returns the token of the page after a key: the ID as JSON, so that invalid tokens are
+// detected.
 func newToken(key map[string]types.AttributeValue) string {
-	text, _ := json.Marshal(attr.String(key[attrID])) // a string can be marshalled
+	text, _ := json.Marshal(attr.String(key[attrID])) // a string can always be marshalled
 	return string(text)
 }
 
@@ -134,7 +137,7 @@ func letterKey(id string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attrID: attr.S(id)}
 }
 
-// GetDeadLetter gives one dead letter; found is false where there is none of this id.
+// GetDeadLetter returns one dead letter; found is false if the ID has none.
 func GetDeadLetter(ctx context.Context, db *dynamodb.Client, id string) (letter DeadLetter, found bool, err error) {
 	item, err := letterOf(ctx, db, id)
 	if err != nil || item == nil {
@@ -156,7 +159,7 @@ func GetDeadLetter(ctx context.Context, db *dynamodb.Client, id string) (letter 
 	return letter, true, nil
 }
 
-// letterOf reads a dead letter's item; nil where there is none.
+// letterOf returns a dead letter's item, or nil.
 func letterOf(ctx context.Context, db *dynamodb.Client, id string) (map[string]types.AttributeValue, error) {
 	if id == "" || len(id) > idMax {
 		return nil, nil
@@ -174,7 +177,7 @@ func letterOf(ctx context.Context, db *dynamodb.Client, id string) (map[string]t
 	return out.Item, nil
 }
 
-// readLetter reads a dead letter from its item, all but a body in parts.
+// readLetter returns a dead letter from its item, except a body in parts.
 func readLetter(item map[string]types.AttributeValue) (letter DeadLetter, encoding string, parts int, err error) {
 	letter = DeadLetter{
 		ID: attr.String(item[attrID]), Target: attr.String(item[attrTarget]), Source: attr.String(item[attrSource]), Group: attr.String(item[attrGroup]),
@@ -206,8 +209,9 @@ func numberOf(v types.AttributeValue) string {
 	return ""
 }
 
-// RedriveDeadLetters has dead letters delivered again: each becomes a parked parcel that is due at once, with its attempts and its age counted anew, and is no dead
-// letter any more. It gives how many there were of these ids. What fails half-way may be redriven again: then a delivery may be made twice, with the same id.
+// RedriveDeadLetters delivers dead letters again. Each becomes a parked parcel that is due at once,
+// with new attempts and a new age. n is the number of dead letters found. After an error it may be
+// called again; then a delivery may be made twice, with the same ID.
 func RedriveDeadLetters(ctx context.Context, db *dynamodb.Client, ids ...string) (n int, err error) {
 	for _, id := range ids {
 		item, err := letterOf(ctx, db, id)
@@ -241,9 +245,10 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 		return err
 	}
 	retry := map[string]types.AttributeValue{
-		attrID:     item[attrID],
-		attrPart:   attr.S(partParcel),
-		attrDue:    item[attrWhen], // long past by the clock that decides, whatever it shows: it became a dead letter then
+		attrID:   item[attrID],
+		attrPart: attr.S(partParcel),
+		// in the past by any clock: the instant at which it became a dead letter
+		attrDue:    item[attrWhen],
 		attrParcel: attr.S(text),
 	}
 	var parts []write
@@ -261,7 +266,8 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 	}
 	table := retriesOf(attr.String(item[attrOf]))
 	if packed := packBody(retry, letter.Body); len(packed) > 0 {
-		anew := kept{len(packed), rand.Text()} // those of the parcel that has failed may be being deleted
+		// a new generation: the failed parcel's parts may be about to be deleted
+		anew := kept{len(packed), rand.Text()}
 		anew.mark(retry)
 		parts = partPuts(table, anew.key, id, packed)
 	}
@@ -278,20 +284,20 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 	return w.removeLetter(ctx, item)
 }
 
-// partsOf are the keys of the parts of a letter's body.
+// partsOf returns the keys of the parts of a letter's body.
 func partsOf(item map[string]types.AttributeValue) partKey {
 	return letterParts(attr.String(item[attrLetter]))
 }
 
-// removeLetter deletes a dead letter as it was read: its item first, so that none is ever found without its body. Where the delivery has another letter by now, since it has
-// been redriven and has failed again, that one stays.
+// removeLetter deletes a dead letter, its item first, so that no letter is found without its body.
+// It keeps a newer letter of the same delivery, which was redriven and has failed again.
 func (w *writer) removeLetter(ctx context.Context, item map[string]types.AttributeValue) error {
 	in := &dynamodb.DeleteItemInput{
 		TableName: aws.String(DeadLettersTable), Key: map[string]types.AttributeValue{attrID: item[attrID]}, ConditionExpression: aws.String("#letter = :letter"),
 		ExpressionAttributeNames:  map[string]string{"#letter": attrLetter},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":letter": item[attrLetter]},
 	}
-	if item[attrLetter] == nil { // an earlier program has written it
+	if item[attrLetter] == nil { // written by an earlier version
 		in.ConditionExpression, in.ExpressionAttributeValues = aws.String("attribute_not_exists(#letter)"), nil
 	}
 	_, err := w.db.DeleteItem(ctx, in)
@@ -308,7 +314,7 @@ func (w *writer) removeLetter(ctx context.Context, item map[string]types.Attribu
 	return w.all(ctx, removals)
 }
 
-// all makes writes in their order, or fails.
+// all makes writes in order. It returns the first error.
 func (w *writer) all(ctx context.Context, writes []write) error {
 	for n := 0; len(writes) > 0; writes = writes[n:] {
 		n = min(len(writes), writesMax)
@@ -330,7 +336,7 @@ func (w *writer) all(ctx context.Context, writes []write) error {
 	return nil
 }
 
-// DeleteDeadLetters forgets dead letters. It gives how many there were of these ids.
+// DeleteDeadLetters deletes dead letters, and returns the number found.
 func DeleteDeadLetters(ctx context.Context, db *dynamodb.Client, ids ...string) (n int, err error) {
 	w := newWriter(db, slog.New(slog.DiscardHandler))
 	for _, id := range ids {
@@ -349,7 +355,8 @@ func DeleteDeadLetters(ctx context.Context, db *dynamodb.Client, ids ...string) 
 	return n, nil
 }
 
-// EachDeadLetter calls f for pages of the dead letters that match, until f fails or all have been given.
+// EachDeadLetter calls f with pages of the selected dead letters until f fails or all pages are
+// read.
 func EachDeadLetter(ctx context.Context, db *dynamodb.Client, match DeadLetterFilter, f func([]DeadLetter) error) error {
 	for from := ""; ; {
 		page, next, err := ListDeadLetters(ctx, db, match, 100, from)

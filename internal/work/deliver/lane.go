@@ -13,29 +13,34 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// lane is what stands before one target: a queue, and workers that are there only while there is work.
+// lane controls the calls to one target. It has a queue, and workers that exist only while there is
+// work.
 type lane struct {
 	*Courier
 	name    string
 	target  target.Target
 	limits  target.Limits
-	limiter *rate.Limiter // nil: without limit
-	calls   atomic.Int64  // of the target, that have not returned
-	users   atomic.Int64  // those who have found the lane and not let go of it; counted up under the courier's lock of lanes
-	mu      struct {
+	limiter *rate.Limiter // nil: no limit
+	calls   atomic.Int64  // calls of the target that have not returned
+	// callers that have found the lane and still use it; increased under the courier's lock of
+	// lanes
+	users atomic.Int64
+	mu    struct {
 		sync.Mutex
-		queue    queue
-		workers  int
-		pacing   bool          // a worker waits for its turn by the rate; there is only one
-		paid     int           // deliveries that the rate has let begin, and that have not begun
-		freed    int           // tasks taken since it was last told that there is room
-		room     chan struct{} // closed when there is room; nil: nobody waits for it
-		started  time.Duration // when a task was last taken, or came while there was a worker for it
-		waited   time.Duration // for how long that task had waited
-		pace     pace
-		slot     time.Duration // until when the lane is busy with what is parked for it
-		pending  []*task       // in the order of arrival, those that may have to be secured; some are over
-		securing clock.Timer   // nil: not armed
+		queue   queue
+		workers int
+		pacing  bool          // a worker waits for the rate; only one does
+		paid    int           // deliveries that the rate has admitted and that have not begun
+		freed   int           // tasks taken since the last signal on room
+		room    chan struct{} // closed when there is room; nil: no task waits for it
+		// time at which a task was last taken, or arrived while a worker was free
+		started time.Duration
+		waited  time.Duration // how long that task had waited
+		pace    pace
+		slot    time.Duration // time until which parked parcels fill the lane
+		// in the order of arrival: tasks that may have to be secured; some are over
+		pending  []*task
+		securing clock.Timer // nil: not set
 		closed   bool
 	}
 }
@@ -44,23 +49,27 @@ type lane struct {
 type task struct {
 	parcel Parcel
 	lane   *lane
-	done   func() // of its source
-	turn   func() // of Call and Invoke: makes the call itself, as the only one of its batch, and the parcel is no further business of the lane
-	size   int    // deliveries of that call; 0: one
-	hasty  bool   // does not wait for room in the queue
-	kept   kept   // its body, in the table of parked parcels
+	done   func() // done of the source
+	// set by Call and Invoke: makes the call itself, as a batch of its own; the lane does not
+	// handle its results
+	turn  func()
+	size  int  // number of deliveries of that call; 0 means 1
+	hasty bool // does not wait for room in the queue
+	kept  kept // its parts in the table of parked parcels
 
 	// Guarded by lane.mu.
-	state   state
-	began   time.Duration // when it was queued
-	secured chan struct{} // not nil: it is parked for the case that the attempt does not end, and its source is told; closed when that is on its way
+	state state
+	began time.Duration // time at which it was queued
+	// not nil: the parcel is parked in case the attempt hangs, and done was called; closed when
+	// that write is queued
+	secured chan struct{}
 }
 
-// state is where a task is.
+// state is the position of a task in its lane.
 type state int
 
 const (
-	taken   state = iota // an attempt is under way, or about to be
+	taken   state = iota // an attempt is running or about to begin
 	waiting              // in the queue
 	over                 // the attempt has ended, or there will be none
 )
@@ -71,13 +80,13 @@ const (
 	timeoutDefault                     = 30 * time.Second
 	timeoutMin, timeoutMax             = 10 * time.Millisecond, 15 * time.Minute
 
-	// A lane flows when it has begun something just now that had not waited for long. Only for a full lane that flows does Deliver wait: a target that is slow, or
-	// dead, has what it cannot take parked.
+	// A lane flows if it has recently begun a task that had not waited for long. Deliver waits for
+	// a full lane only while it flows; a slow or dead target has its excess parked.
 	flowLatest = 500 * time.Millisecond
 	flowWait   = 2 * time.Second
 
-	roomEvery = 64                    // tasks taken before those who wait for room are told
-	roomLook  = 50 * time.Millisecond // after which they look for themselves
+	roomEvery = 64                    // taken tasks per signal on room
+	roomLook  = 50 * time.Millisecond // interval at which waiting callers check by themselves
 )
 
 func newLane(d *Courier, l Lane) *lane {
@@ -92,19 +101,19 @@ func newLane(d *Courier, l Lane) *lane {
 	l.Limits.Timeout = min(max(l.Limits.Timeout, timeoutMin), timeoutMax)
 	made := &lane{Courier: d, name: l.Name, target: l.Target, limits: l.Limits}
 	if perSecond := l.Limits.PerSecond; perSecond > 0 && !math.IsInf(perSecond, 0) {
-		const burst = 0.05 // s: what timers cannot tell apart
+		const burst = 0.05 // in seconds: shorter waits are below the resolution of timers
 		made.limiter = rate.NewLimiter(rate.Limit(perSecond), max(l.Limits.Batch, int(perSecond*burst)))
 	}
 	return made
 }
 
-// unresolved stands for the lane of a parcel whose ARN has none.
+// unresolved returns a substitute for the lane of a parcel whose ARN has none.
 func unresolved(d *Courier, parcel Parcel) *lane {
 	return &lane{Courier: d, name: parcel.Delivery.TargetARN}
 }
 
-// push queues a task and sees to it that somebody works on it. When the queue is full it waits where that helps, and parks the parcel where not. Once ctx is done, or
-// the lane closed, it lets go of the task.
+// push queues a task and ensures that a worker runs. If the queue is full, it waits while the lane
+// flows, and parks the parcel otherwise. It drops the task once ctx is done or the lane closed.
 func (l *lane) push(ctx context.Context, t *task) {
 	for {
 		l.mu.Lock()
@@ -132,12 +141,12 @@ func (l *lane) push(ctx context.Context, t *task) {
 	}
 }
 
-// flowsLocked reports whether the lane takes tasks about as fast as they come.
+// flowsLocked reports whether the lane takes tasks about as fast as they arrive.
 func (l *lane) flowsLocked() bool {
 	return l.elapsed()-l.mu.started < flowLatest && l.mu.waited < flowWait
 }
 
-// roomLocked gives what is closed when there may be room.
+// roomLocked returns a channel that is closed when there may be room.
 func (l *lane) roomLocked() chan struct{} {
 	if l.mu.room == nil {
 		l.mu.room = make(chan struct{})
@@ -145,7 +154,7 @@ func (l *lane) roomLocked() chan struct{} {
 	return l.mu.room
 }
 
-// tellRoom closes the channel, unless that has been done.
+// tellRoom closes the channel, unless it is closed already.
 func (l *lane) tellRoom(room chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,7 +174,7 @@ func (l *lane) tellRoomLocked() {
 func (l *lane) queueLocked(t *task) {
 	t.began = l.elapsed()
 	if l.mu.queue.size == 0 && l.mu.workers < l.limits.Concurrency {
-		l.mu.started, l.mu.waited = t.began, 0 // as good as begun: somebody is free for it
+		l.mu.started, l.mu.waited = t.began, 0 // a worker is free: the task counts as begun
 	}
 	l.mu.queue.push(t)
 	if t.turn == nil {
@@ -174,7 +183,7 @@ func (l *lane) queueLocked(t *task) {
 	l.hireLocked()
 }
 
-// hireLocked starts a worker where one more would find something to do.
+// hireLocked starts a worker if there is work for one more.
 func (l *lane) hireLocked() {
 	if l.mu.queue.size > 0 && l.mu.workers < l.limits.Concurrency && !l.mu.pacing && !l.mu.closed {
 		l.mu.workers++
@@ -182,7 +191,7 @@ func (l *lane) hireLocked() {
 	}
 }
 
-// work makes attempts until there is nothing to do.
+// work makes attempts until there is no more work.
 func (l *lane) work() {
 	for {
 		tasks := l.take()
@@ -193,7 +202,8 @@ func (l *lane) work() {
 	}
 }
 
-// take takes the next batch, in time by the rate. The worker ends where it is empty.
+// take takes the next batch, when the rate admits it. It returns an empty batch if the worker is to
+// end.
 func (l *lane) take() (tasks []*task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,7 +235,8 @@ func (l *lane) take() (tasks []*task) {
 	return tasks
 }
 
-// paceLocked waits until the rate lets the next batch begin; the lock is released meanwhile. It is false where there is nothing to do for this worker.
+// paceLocked waits until the rate admits the next batch, and releases the lock meanwhile. It
+// returns false if there is no work for this worker.
 func (l *lane) paceLocked() bool {
 	if l.mu.closed || l.mu.queue.size == 0 {
 		return false
@@ -234,7 +245,7 @@ func (l *lane) paceLocked() bool {
 		return true
 	}
 	if l.mu.pacing {
-		return false // the one who paces hires others
+		return false // the worker that waits for the rate starts others
 	}
 	n := min(l.mu.queue.size, l.limits.Batch) - l.mu.paid
 	if n <= 0 {
@@ -252,8 +263,8 @@ func (l *lane) paceLocked() bool {
 	return !l.mu.closed
 }
 
-// payLocked settles with the rate what has been taken. That can be more than it was asked for, since more may come while a batch waits for its turn: then what follows waits
-// for longer.
+// payLocked charges the rate for a taken batch. The batch may have grown while it waited; then the
+// next wait is longer.
 func (l *lane) payLocked(tasks []*task) {
 	if l.limiter == nil {
 		return
@@ -267,7 +278,7 @@ func (l *lane) payLocked(tasks []*task) {
 	}
 }
 
-// close lets go of all that waits: its sources have it still. What is under way goes on.
+// close drops the waiting tasks: their sources still have them. Attempts under way continue.
 func (l *lane) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -279,14 +290,14 @@ func (l *lane) close() {
 	l.tellRoomLocked()
 }
 
-// pace is how many tasks a lane takes a second.
+// pace measures the tasks that a lane takes each second.
 type pace struct {
 	since     time.Duration
 	n         int
 	perSecond float64
 }
 
-// count notes that n more were taken.
+// count adds n taken tasks.
 func (p *pace) count(now time.Duration, n int) {
 	p.n += n
 	if passed := now - p.since; passed >= time.Second {

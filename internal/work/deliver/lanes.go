@@ -7,10 +7,12 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// lanesMax is how many lanes there are before those are forgotten that have nothing to do, and, when all are busy, parcels go to lanes that many ARNs share.
+// lanesMax is the number of lanes at which idle ones are discarded. If all are busy, parcels go to
+// lanes that several ARNs share.
 const lanesMax = 1000
 
-// lane finds the lane for an ARN, and makes it where there is none. It is not forgotten until the caller lets go of it.
+// lane returns the lane for an ARN, and creates it if necessary. The lane is not discarded until
+// the caller calls letGo.
 func (d *Courier) lane(arn string) (*lane, error) {
 	l, err := d.o.Resolver.Resolve(arn)
 	switch {
@@ -36,10 +38,11 @@ func (d *Courier) lane(arn string) (*lane, error) {
 	return known, nil
 }
 
-// letGo is called by whoever has found the lane, once what it brings is in the queue or needs it no longer.
+// letGo reports that the caller of lane no longer uses it.
 func (l *lane) letGo() { l.users.Add(-1) }
 
-// hasRoomLocked reports whether there may be another lane. When there are many, those that have nothing to do are forgotten: they are made again when they are needed.
+// hasRoomLocked reports whether another lane may be created. It discards idle lanes when there are
+// many; they are created again on demand.
 func (d *Courier) hasRoomLocked() bool {
 	if len(d.lanes.byName) < lanesMax {
 		return true
@@ -52,7 +55,7 @@ func (d *Courier) hasRoomLocked() bool {
 	return len(d.lanes.byName) < lanesMax
 }
 
-// forget reports whether the lane has nothing to do and knows nothing that another in its place would have to know.
+// forget reports whether the lane can be discarded: it is idle and has no state that matters.
 func (l *lane) forget() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

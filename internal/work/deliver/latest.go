@@ -13,18 +13,21 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// A consumer with Start Latest notes at its first run where it begins, so that a restart misses nothing. A server that says where that is, as mayfly does, lets it be
-// a checkpoint for each shard. Elsewhere an iterator is all that one gets, and it cannot be kept: so the instant is noted, a run that follows before there is
-// a checkpoint reads from the horizon, and what was written before the instant is passed over. The row of shard "start" says that this has been done.
+// A consumer with Start Latest stores its start at its first run, so that a restart misses nothing.
+// If the server reports sequence numbers, as mayfly does, the start is a checkpoint for each shard.
+// Elsewhere there are only iterators, which cannot be stored. Then the instant is stored: until
+// there is a checkpoint, a later run reads from the oldest record and skips earlier ones. The row
+// of shard "start" records that this was done.
 const (
-	rowStart    = "start"
-	startNoted  = "noted"          // each shard has a checkpoint
-	startSince  = "since:"         // with the instant in milliseconds since the epoch
-	startMargin = 30 * time.Second // clocks may differ: rather some records too many than one too few
+	rowStart   = "start"
+	startNoted = "noted"  // each shard has a checkpoint
+	startSince = "since:" // followed by the instant in milliseconds since the epoch
+	// for differences between clocks: extra records are better than missing ones
+	startMargin = 30 * time.Second
 )
 
-// begin notes where the consumer begins, unless it has before, and gives the rows that there are then. Where somebody has deleted the note under this worker, what was written
-// until there is another one may have been passed over, so that Lost is told.
+// begin stores the start, unless that was done before, and returns the present rows. If the stored
+// start was deleted while this worker ran, changes may have been skipped, and Lost is called.
 func (w *worker) begin(ctx context.Context, shards []types.Shard, rows map[string]lease.Row) (map[string]lease.Row, error) {
 	if rows[rowStart].Term == 0 {
 		w.anew = w.anew || w.begun
@@ -42,7 +45,7 @@ func (w *worker) begin(ctx context.Context, shards []types.Shard, rows map[strin
 	return rows, nil
 }
 
-// note notes where the consumer begins, and gives the rows that there are then.
+// note stores the start and returns the present rows.
 func (w *worker) note(ctx context.Context, shards []types.Shard, rows map[string]lease.Row) (map[string]lease.Row, error) {
 	start := startNoted
 	since := startSince + strconv.FormatInt(w.Now().Add(-startMargin).UnixMilli(), 10)
@@ -65,7 +68,7 @@ func (w *worker) note(ctx context.Context, shards []types.Shard, rows map[string
 	if err != nil {
 		return nil, err
 	}
-	if row.Checkpoint != start { // another worker was faster
+	if row.Checkpoint != start { // another worker was first
 		clear(w.latest)
 		return w.leases.Rows(ctx)
 	}
@@ -73,7 +76,8 @@ func (w *worker) note(ctx context.Context, shards []types.Shard, rows map[string
 	return rows, nil
 }
 
-// end gives a checkpoint behind all that is in a shard now, or, where the endpoint does not tell, an iterator that begins there.
+// end returns a checkpoint after all records of a shard, or, if the endpoint does not report one,
+// an iterator that begins there.
 func (w *worker) end(ctx context.Context, s types.Shard) (checkpoint string, iterator *string, err error) {
 	if lastOf(s) != "" {
 		return checkpointEnd, nil, nil
@@ -90,7 +94,7 @@ func (w *worker) end(ctx context.Context, s types.Shard) (checkpoint string, ite
 	return answered(out.ResultMetadata, headerBefore), out.ShardIterator, nil
 }
 
-// sinceOf gives the instant from which a consumer reads that has noted one.
+// sinceOf returns the stored start as an instant, or the zero time.
 func sinceOf(rows map[string]lease.Row) time.Time {
 	text, ok := strings.CutPrefix(rows[rowStart].Checkpoint, startSince)
 	ms, err := strconv.ParseInt(text, 10, 64)
@@ -100,7 +104,8 @@ func sinceOf(rows map[string]lease.Row) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// Begun reports whether a consumer that starts at Latest has noted where it begins: what is written from then on is read.
+// Begun reports whether a consumer with Start Latest has stored its start: it will read all later
+// changes.
 func (c *Consumer) Begun(ctx context.Context) (bool, error) {
 	rows, err := lease.New(c.DB, c.Name, c.Leases).Rows(ctx)
 	return rows[rowStart].Term != 0, err

@@ -18,11 +18,13 @@ import (
 )
 
 const (
-	// headerWait asks GetRecords to hold its answer while there is no record; a server that knows it says in the same header for how many milliseconds it would.
+	// headerWait asks GetRecords to wait for a record. A server that supports it returns its
+	// waiting time, in milliseconds, in the same header.
 	headerWait = "X-Mayfly-Wait-Ms"
 	waitAsked  = time.Hour
 
-	// headerBefore is how a server that knows it says where the iterator of type LATEST begins: behind this sequence number.
+	// headerBefore is the header in which a server reports the start of a LATEST iterator: the
+	// sequence number before it.
 	headerBefore = "X-Mayfly-Before"
 )
 
@@ -30,7 +32,7 @@ var askToWait = func(o *dynamodbstreams.Options) {
 	o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue(headerWait, strconv.FormatInt(waitAsked.Milliseconds(), 10)))
 }
 
-// answered gives a header of an answer.
+// answered returns a header of an answer.
 func answered(m middleware.Metadata, header string) string {
 	if response, ok := awsmiddleware.GetRawResponse(m).(*smithyhttp.Response); ok {
 		return response.Header.Get(header)
@@ -38,8 +40,9 @@ func answered(m middleware.Metadata, header string) string {
 	return ""
 }
 
-// page reads a page and gives the iterator behind it; that is nil at the shard's end. held says that the server holds calls itself while there is no record. An
-// endpoint that fails is asked again. A page may be empty for other reasons too.
+// page reads a page, and returns it with the next iterator, which is nil at the shard's end. held
+// reports whether the server waits for records by itself. page retries calls that fail. A page may
+// be empty.
 func (r *reading) page(ctx context.Context, iterator *string, limit int) (records []types.Record, next *string, held bool, err error) {
 	call, cancel := r.untilLeave(ctx)
 	defer cancel()
@@ -66,13 +69,14 @@ func (r *reading) page(ctx context.Context, iterator *string, limit int) (record
 	return out.Records, out.NextShardIterator, granted != "" && granted != "0", nil
 }
 
-// lostPlace reports an error by which an iterator is of no more use: it is too old, or its place was trimmed.
+// lostPlace reports whether an error makes an iterator useless: it has expired, or its place was
+// trimmed.
 func lostPlace(err error) bool {
 	var old *types.ExpiredIteratorException
 	return errors.As(err, &old) || trimmed(err)
 }
 
-// noPlace reports an error by which a sequence number is none of the shard.
+// noPlace reports whether an error says that a sequence number is not of the shard.
 func noPlace(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException"
@@ -83,7 +87,7 @@ func trimmed(err error) bool {
 	return errors.As(err, &cut)
 }
 
-// iterator begins behind what was read.
+// iterator returns an iterator after the records that were read.
 func (r *reading) iterator(ctx context.Context) (*string, error) {
 	at := r.last()
 	if at == "" {
@@ -91,7 +95,7 @@ func (r *reading) iterator(ctx context.Context) (*string, error) {
 	}
 	if at == "" && r.latest != nil {
 		from := r.latest
-		r.latest = nil // it serves once: another try begins with what is known then
+		r.latest = nil // usable once: a later call starts from what is known then
 		return from, nil
 	}
 	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon}
@@ -101,7 +105,8 @@ func (r *reading) iterator(ctx context.Context) (*string, error) {
 	return r.iteratorFor(ctx, in)
 }
 
-// iteratorFor asks for an iterator. Where its place was trimmed it begins at the oldest record that there is.
+// iteratorFor requests an iterator. If its place was trimmed, the iterator begins at the oldest
+// record.
 func (r *reading) iteratorFor(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput) (*string, error) {
 	var out *dynamodbstreams.GetShardIteratorOutput
 	err := retry.Until(ctx, r.log, afterFailure, "find the place in a shard", func() (err error) {
@@ -127,7 +132,8 @@ func (r *reading) iteratorFor(ctx context.Context, in *dynamodbstreams.GetShardI
 	return out.ShardIterator, nil
 }
 
-// iteratorAgain begins where the last iterator was, or, when that place was trimmed, at the oldest record that there is.
+// iteratorAgain returns an iterator at the place of the last one, or at the oldest record if that
+// place was trimmed.
 func (r *reading) iteratorAgain(ctx context.Context, err error) (*string, error) {
 	if !trimmed(err) {
 		return r.iterator(ctx)

@@ -16,10 +16,12 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// RetriesTable is the table of parked parcels. A parcel is one item there, whatever its attempt: parking it again, or once more after a crash, writes over it.
+// RetriesTable is the table of parked parcels. A parcel is always the same item, whatever its
+// attempt: parking it again overwrites the item.
 const RetriesTable = "mayfly.retries"
 
-// retriesOf is the table of the parked parcels of couriers of a name, which those of other names have no targets for.
+// retriesOf returns the table of parked parcels for couriers of a name. Couriers of other names
+// lack the targets.
 func retriesOf(name string) string {
 	if name == "" {
 		return RetriesTable
@@ -29,20 +31,21 @@ func retriesOf(name string) string {
 
 // Attributes of a parked parcel.
 const (
-	attrID     = "id"
-	attrPart   = "part"
-	attrDue    = "due" // when it comes back: the TTL attribute, epoch seconds with milliseconds
-	attrParcel = "job" // storedParcel
+	attrID   = "id"
+	attrPart = "part"
+	// instant of its return: the TTL attribute, in epoch seconds with milliseconds
+	attrDue    = "due"
+	attrParcel = "job" // JSON of storedParcel
 
 	partParcel = "job"
-	partEnded  = "ended#" // and the generation of the parts that are deleted
+	partEnded  = "ended#" // followed by the generation of the deleted parts
 )
 
 func retriesSpec(table string) ensure.Spec {
 	return ensure.Spec{Name: table, Key: attrID, Sort: attrPart, TTL: attrDue, Stream: true, Shards: 1}
 }
 
-// failed deals with a failed attempt: the parcel is parked until the next one, or is a dead letter.
+// failed handles a failed attempt: it parks the parcel until the next one, or makes a dead letter.
 func (d *Courier) failed(t *task, err error) {
 	e := target.AsError(err)
 	t.parcel.Last = Failure{cutText(e.Code, messageMax), cutText(e.Message, messageMax)}
@@ -64,25 +67,25 @@ func (d *Courier) failed(t *task, err error) {
 	}
 }
 
-// After is the pause behind an attempt, from 1 on, with a jitter from 0 to below 1.
+// After returns the pause after an attempt, from 1 on, for a jitter from 0 to below 1.
 func (b Backoff) After(attempt int, jitter float64) time.Duration {
 	most := math.Min(float64(b.First)*math.Pow(2, float64(attempt-1)), float64(b.Most))
 	return max(time.Duration(most*jitter), time.Millisecond)
 }
 
-// settled is called when what follows from a task is durable.
+// settled is called when the consequence of a task is durable.
 func (d *Courier) settled(t *task) {
-	if t.secured == nil { // it is over: nobody changes that any more
+	if t.secured == nil { // the task is over, so secured no longer changes
 		t.done()
 		return
 	}
 	d.slow.end(t)
 }
 
-// park writes a task's parcel as an item that is due at an instant; done is called when that is durable.
+// park writes a task's parcel as an item that expires at due, and calls done when that is durable.
 func (d *Courier) park(t *task, parcel Parcel, due time.Time, done func()) {
 	text, err := encodeParcel(&parcel)
-	if err != nil { // prepare lets through only what fits
+	if err != nil { // prepare admits only parcels that fit
 		d.o.Logger.Error("a failed delivery cannot be parked", "id", parcel.Delivery.ID, "error", err)
 		return
 	}
@@ -92,7 +95,7 @@ func (d *Courier) park(t *task, parcel Parcel, due time.Time, done func()) {
 		attrDue:    attr.Seconds(due),
 		attrParcel: attr.S(text),
 	}
-	if t.kept.parts > 0 { // they are there already
+	if t.kept.parts > 0 { // the parts are stored already
 		t.kept.mark(item)
 		d.writer.add(put(d.parked, item, done))
 		return
@@ -105,7 +108,7 @@ func (d *Courier) park(t *task, parcel Parcel, due time.Time, done func()) {
 	d.writer.addBehind(partPuts(d.parked, t.kept.key, parcel.Delivery.ID, parts), put(d.parked, item, done))
 }
 
-// partPuts are the writes of a body's parts.
+// partPuts returns the writes of a body's parts.
 func partPuts(table string, key partKey, id string, parts [][]byte) []write {
 	puts := make([]write, len(parts))
 	for i, part := range parts {
@@ -116,12 +119,13 @@ func partPuts(table string, key partKey, id string, parts [][]byte) []write {
 	return puts
 }
 
-// endedKept is for how long it is remembered that a parcel has ended whose parts are deleted. Within that time a stream gives the records again by which it could come back:
-// Amazon's keep theirs for 24 hours.
+// endedKept is the time for which the end of a parcel with deleted parts is recorded. It exceeds
+// the time for which a stream may repeat the parcel's records: 24 hours at Amazon.
 const endedKept = 48 * time.Hour
 
-// unpark deletes what is parked of a task that has ended. Parts are deleted last: an item without its parts and without a word of the parcel's end is damaged. done is called
-// when it is certain that they will be deleted.
+// unpark deletes the stored item and parts of an ended task. The parts are deleted last, after the
+// end is recorded: an item without parts and without that record is damaged. It calls done when the
+// deletion is certain.
 func (d *Courier) unpark(t *task, done func()) {
 	id := t.parcel.Delivery.ID
 	var first []write
@@ -138,7 +142,7 @@ func (d *Courier) unpark(t *task, done func()) {
 	d.writer.addBehind(first, t.kept.removals(d.parked, id)...)
 }
 
-// retry brings a parked parcel back that is due. One that cannot be read is a dead letter.
+// retry delivers a parked parcel that is due. An unreadable parcel becomes a dead letter.
 func (d *Courier) retry(ctx context.Context, r Record) error {
 	p, err := readParked(r.Dynamodb)
 	if err != nil {
@@ -146,7 +150,7 @@ func (d *Courier) retry(ctx context.Context, r Record) error {
 		return nil
 	}
 	if d.slow.join(p.parcel.Delivery.ID, r.Done) {
-		return nil // its attempt is still under way: nothing of the kind is to begin
+		return nil // its attempt is still running: no other may begin
 	}
 	if p.kept.parts > 0 {
 		needed, missing := false, 0
@@ -173,8 +177,9 @@ func (d *Courier) retry(ctx context.Context, r Record) error {
 	return nil
 }
 
-// gather reads the parts of a parked parcel's body. missing is the first that is not there, from 1 on. It is not needed where the record has come before, and what followed from
-// it is there: the parcel is parked again, or has ended.
+// gather reads the parts of a parked parcel's body. missing is the number of the first missing
+// part, from 1 on. needed is false if the record was handled before: the parcel is parked again, or
+// has ended.
 func (d *Courier) gather(ctx context.Context, p *parked) (needed bool, missing int, err error) {
 	id := p.parcel.Delivery.ID
 	get := func(key map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
@@ -201,10 +206,10 @@ func (d *Courier) gather(ctx context.Context, p *parked) (needed bool, missing i
 	return ended == nil, found + 1, err
 }
 
-// codeUnreadable is that of parcels that were parked and cannot be read, since somebody has changed or deleted what is kept of them.
+// codeUnreadable is the code of parked parcels whose items were changed or deleted by someone else.
 const codeUnreadable = "UnreadableJob"
 
-// lose makes a dead letter of a parked parcel of which something is lost.
+// lose makes a dead letter of a damaged parked parcel.
 func (d *Courier) lose(p parked, message string, done func()) {
 	d.o.Logger.Error("a parked delivery cannot be read and becomes a dead letter", "id", p.parcel.Delivery.ID, "error", message)
 	t := &task{parcel: d.prepare(p.parcel), done: done, kept: p.kept, state: over}
@@ -216,7 +221,7 @@ func (d *Courier) lose(p parked, message string, done func()) {
 	d.bury(t, "")
 }
 
-// parked is a parked parcel as it is read.
+// parked is a parked parcel as read from the table.
 type parked struct {
 	parcel   Parcel
 	body     []byte
@@ -224,5 +229,5 @@ type parked struct {
 	kept     kept
 }
 
-// errNoParcel says that an item is none of a parked parcel.
+// errNoParcel is the error for an item that is not a parked parcel.
 var errNoParcel = fmt.Errorf("attribute %q is missing", attrParcel)

@@ -1,26 +1,27 @@
 package deliver
 
-// queue holds the tasks that wait in a lane. Those of one group keep their order, and groups take turns, so that the burst of one does not delay another.
-// Its lane's lock guards it.
+// queue holds the waiting tasks of a lane. It keeps the order of one group's tasks. Groups take
+// turns, so that a burst of one does not delay another. The lane's lock guards it.
 type queue struct {
-	lines map[string]*line // by group; none is empty
-	turns []*line          // the same
-	turn  int              // whose turn is next
-	size  int              // tasks that wait
+	lines map[string]*line // by group; no line is empty
+	turns []*line          // the lines in the order of their turns
+	turn  int              // index of the next line
+	size  int              // number of waiting tasks
 }
 
-// line is the tasks of one group. Those that have been taken out of their turn are passed over.
+// line has the tasks of one group. Tasks that were removed out of turn are skipped.
 type line struct {
 	group string
 	tasks []*task
-	size  int // of those, how many wait
-	bytes int // of their bodies
+	size  int // number of waiting tasks
+	bytes int // size of the bodies
 }
 
 const (
-	// queueMax is how many tasks wait in a lane at most. One group alone gets half of it: a group may grow as long as more room is left than it has taken.
+	// queueMax is the maximum number of tasks in a queue. A group may grow while the free room
+	// exceeds its size; alone it gets half of the queue.
 	queueMax = 4096
-	// queueBytes is how large the bodies of a group's tasks may be together before no more of it are added.
+	// queueBytes is the size of a group's bodies at which no more tasks are added.
 	queueBytes = 32 << 20
 )
 
@@ -50,7 +51,8 @@ func (q *queue) push(t *task) {
 	q.size++
 }
 
-// pop takes the next task out; nil when there is none, or when it is one that goes alone and is to join others.
+// pop removes and returns the next task. It returns nil if there is none, or if join is set and the
+// next task needs a batch of its own.
 func (q *queue) pop(join bool) *task {
 	if q.size == 0 {
 		return nil
@@ -74,7 +76,7 @@ func (q *queue) pop(join bool) *task {
 	return t
 }
 
-// remove takes a waiting task out.
+// remove removes a waiting task.
 func (q *queue) remove(t *task) {
 	t.state = taken
 	l := q.lines[t.parcel.Group]

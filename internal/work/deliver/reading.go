@@ -13,18 +13,20 @@ import (
 )
 
 const (
-	pageMax = 1000 // the most that GetRecords gives
+	pageMax = 1000 // maximum of GetRecords
 
-	settleLimit = 250 * time.Millisecond // for records under way when Run ends, where Settle does not say
+	// for unfinished records when Run ends; the default of Settle
+	settleLimit = 250 * time.Millisecond
 )
 
-// polling is how often a server is asked that does not hold calls itself.
+// polling is the policy of calls to a server that answers at once if there is no record.
 var polling = retry.Policy{First: 10 * time.Millisecond, Most: time.Second}
 
-// checkpointEnd is the checkpoint of a shard that was read to its end.
+// checkpointEnd is the checkpoint of a finished shard.
 const checkpointEnd = "end"
 
-// reading is one stretch of reading a shard under one lease, from its checkpoint on. One goroutine reads, and one keeps the lease and the checkpoint.
+// reading reads a shard under one lease, from its checkpoint on. One goroutine reads; another one
+// keeps the lease and the checkpoint.
 type reading struct {
 	*Consumer
 	*window
@@ -34,9 +36,9 @@ type reading struct {
 	leases   *lease.Leases
 	progress Progress
 	log      *slog.Logger
-	latest   *string       // where to begin if there is no checkpoint; nil: at the horizon
-	since    time.Time     // records from before it are passed over; zero: none are
-	leave    chan struct{} // closed when the shard is to be left to another worker; nil: never
+	latest   *string       // start without a checkpoint; nil: the oldest record
+	since    time.Time     // earlier records are skipped; zero: none
+	leave    chan struct{} // closed when another worker is to get the shard; nil: never
 	stop     context.CancelCauseFunc
 }
 
@@ -46,7 +48,8 @@ var (
 	errGone    = errors.New("the shard is gone")
 )
 
-// run reads until something ends it, saves the checkpoint, and says what it was: errReadEnd, errLeave, errGone, lease.ErrLost, an error of ctx or one of Handle.
+// run reads and then saves the checkpoint. It returns the reason of the end: errReadEnd, errLeave,
+// errGone, lease.ErrLost, ctx's error or an error of Handle.
 func (r *reading) run(ctx context.Context) error {
 	reads, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -61,7 +64,7 @@ func (r *reading) run(ctx context.Context) error {
 	switch {
 	case err == nil:
 		r.end()
-		<-reads.Done() // the keeper stops it once all is done
+		<-reads.Done() // the keeper stops the reading when all records are done
 	case errors.Is(err, errLeave), errors.Is(err, errGone):
 		r.settle(reads, r.leases.Duration())
 	}
@@ -76,7 +79,7 @@ func (r *reading) run(ctx context.Context) error {
 	return err
 }
 
-// settle waits until no record is under way, ctx is done or the limit is over.
+// settle waits until all records are done, ctx is done or the limit has passed.
 func (r *reading) settle(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -88,7 +91,8 @@ func (r *reading) settle(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// settleLast waits, when Run ends, until no record is under way or nothing more will come of those that are: the checkpoint that is saved then is the last one.
+// settleLast waits, when Run ends, until all records are done or no further one can become done.
+// The checkpoint saved afterwards is the last one.
 func (r *reading) settleLast(ctx context.Context) {
 	if r.Settle == nil {
 		r.settle(ctx, settleLimit)
@@ -111,7 +115,7 @@ func (r *reading) settleLast(ctx context.Context) {
 	<-settled
 }
 
-// read hands over the records of the shard, until its end: that is nil.
+// read hands over the records of the shard. It returns nil at the shard's end.
 func (r *reading) read(ctx context.Context) error {
 	iterator, err := r.iterator(ctx)
 	for pauses := polling.Start(); err == nil && iterator != nil; {
@@ -138,7 +142,7 @@ func (r *reading) read(ctx context.Context) error {
 	return err
 }
 
-// mayGoOn is asked at each page's end.
+// mayGoOn returns an error if the reading is to end. It is called after each page.
 func (r *reading) mayGoOn(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -149,14 +153,14 @@ func (r *reading) mayGoOn(ctx context.Context) error {
 	return nil
 }
 
-// pause waits, or until the shard is to be left.
+// pause pauses, at most until the shard is to be left.
 func (r *reading) pause(ctx context.Context, pauses *retry.Backoff) {
 	ctx, cancel := r.untilLeave(ctx)
 	defer cancel()
 	pauses.Wait(ctx)
 }
 
-// untilLeave is a context that is also done when the shard is to be left.
+// untilLeave returns a context that is also done when the shard is to be left.
 func (r *reading) untilLeave(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if r.leave == nil {
@@ -172,7 +176,7 @@ func (r *reading) untilLeave(ctx context.Context) (context.Context, context.Canc
 	return ctx, cancel
 }
 
-// waitForRoom waits until the window takes more records, and says how many.
+// waitForRoom waits until the window has room, and returns the number of records that fit.
 func (r *reading) waitForRoom(ctx context.Context) (int, error) {
 	for {
 		if at := r.position(); at.held < r.Window && at.bytes < windowBytes {
@@ -188,7 +192,7 @@ func (r *reading) waitForRoom(ctx context.Context) (int, error) {
 	}
 }
 
-// hand gives a page to Handle.
+// hand passes a page to Handle.
 func (r *reading) hand(ctx context.Context, page []types.Record) error {
 	records := make([]Record, len(page))
 	for i := range page {
@@ -210,7 +214,7 @@ func (r *reading) hand(ctx context.Context, page []types.Record) error {
 	return nil
 }
 
-// passOver leaves out what was written before the consumer's beginning. The times of records are whole seconds.
+// passOver skips records from before the consumer's start. Times of records are whole seconds.
 func (r *reading) passOver(records []Record) []Record {
 	kept := records[:0:0]
 	for _, record := range records {

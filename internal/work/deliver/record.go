@@ -14,15 +14,16 @@ type Record struct {
 	place   int64
 }
 
-// Done says that the record needs nothing more: what follows from it has happened, or is durable elsewhere. It is called once, from any goroutine and in
-// any order. The consumer's checkpoint passes the record when it and all before it are done.
+// Done reports that the record is finished: its consequences have happened or are durable
+// elsewhere. Call it once, from any goroutine, in any order. The consumer's checkpoint passes the
+// record when it and all before it are done.
 func (r Record) Done() {
 	if r.reading != nil {
 		r.reading.done(r.place)
 	}
 }
 
-// Sequence is the record's sequence number.
+// Sequence returns the record's sequence number.
 func (r Record) Sequence() string {
 	if r.Dynamodb == nil {
 		return ""
@@ -30,15 +31,16 @@ func (r Record) Sequence() string {
 	return aws.ToString(r.Dynamodb.SequenceNumber)
 }
 
-// The identity that DynamoDB gives to a removal by TTL.
+// Identity of removals by TTL in DynamoDB's records.
 const (
 	identityService = "Service"
 	identityTTL     = "dynamodb.amazonaws.com"
 )
 
-// Expired reports whether a record says that an item's deadline has removed it: a REMOVE by the TTL service, or, where markAttribute is not empty, one of an item
-// whose mark was its deadline. The mark is what guard sets just before it removes an expired item of a table elsewhere; an item renewed since then has
-// another deadline. A removal by anyone else is none.
+// Expired reports whether a record is the removal of an item at its deadline. That is a REMOVE by
+// the TTL service, or, if markAttribute is not empty, a REMOVE of an item whose mark equals its
+// deadline. Guard sets the mark just before it removes an expired item elsewhere; a renewed item
+// has a later deadline. Removals by others do not count.
 func Expired(r *types.Record, ttlAttribute, markAttribute string) bool {
 	if r.EventName != types.OperationTypeRemove {
 		return false

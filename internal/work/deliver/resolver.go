@@ -6,25 +6,29 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Resolver finds the lane for an ARN. It is asked for each parcel and answers at once.
+// Resolver finds the lane for an ARN. It is called for each parcel and must return at once.
 type Resolver interface {
-	// Resolve gives ErrUnmapped, or an error that wraps it, for an ARN that leads nowhere. Such a parcel is a dead letter at once, and so is one whose error
-	// is a permanent *target.Error; any other error is one of an attempt.
+	// Resolve returns ErrUnmapped, or an error that wraps it, for an ARN without a target. Such a
+	// parcel becomes a dead letter at once, as with a permanent *target.Error. Any other error
+	// counts as a failed attempt.
 	Resolve(arn string) (Lane, error)
 }
 
-// ErrUnmapped says that no target is mapped to an ARN.
+// ErrUnmapped is the error for an ARN without a target.
 var ErrUnmapped = errors.New("no target is mapped to this ARN")
 
-// Lane is a target under a name. What is resolved first under a name counts until the courier ends, or forgets a lane that has nothing to do because there are many.
+// Lane is a named target. The first resolution of a name remains valid until the courier ends or,
+// with many lanes, discards the idle lane.
 type Lane struct {
-	Name   string // in metrics and messages; not empty
-	Shared string // name of the lane in its place when there are too many, of the same target; "": it has its own always
+	Name string // in metrics and messages; not empty
+	// name of a shared lane of the same target, used when there are too many lanes; "": never
+	// shared
+	Shared string
 	Target target.Target
-	Limits target.Limits // with the defaults for what is zero
+	Limits target.Limits // zero fields have the defaults
 }
 
-// ResolverFunc makes a Resolver of a function.
+// ResolverFunc is a function as a Resolver.
 type ResolverFunc func(arn string) (Lane, error)
 
 // Resolve calls the function.

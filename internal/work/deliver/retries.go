@@ -20,16 +20,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// consumerRetries is the name of the consumer that brings parked parcels back.
+// consumerRetries is the name of the consumer of parked parcels.
 const consumerRetries = "retries"
 
-// retriesLook is how often a worker among others looks whether one of them has made the table.
+// retriesLook is the interval at which a worker checks whether another one has created the table.
 const retriesLook = 10 * time.Second
 
-// retries brings parked parcels back as they are due. There is no table until a parcel is parked for the first time, and then this runs before that is written, so
-// that the clock is not advanced past it.
+// retries returns parked parcels when they are due. The table is created when the first parcel is
+// parked. The consumer registers before that parcel is written, so that the clock cannot be
+// advanced beyond it.
 type retries struct {
-	made chan struct{} // has an element when the table was made
+	made chan struct{} // has an element when the table was created
 	held chan struct{} // closed when the consumer has registered
 	once sync.Once
 }
@@ -38,7 +39,7 @@ func newRetries() *retries {
 	return &retries{made: make(chan struct{}, 1), held: make(chan struct{})}
 }
 
-// run runs the consumer whenever there is a table.
+// run runs the consumer while the table exists.
 func (r *retries) run(ctx context.Context, d *Courier) {
 	for ctx.Err() == nil {
 		exists := false
@@ -63,7 +64,8 @@ func (r *retries) run(ctx context.Context, d *Courier) {
 	}
 }
 
-// RestoreTable makes what is missing of the table again, if it is the one of parked parcels, and gives the ARN of its stream.
+// RestoreTable recreates the missing parts of the table of parked parcels and returns the ARN of
+// its stream. It ignores other tables.
 func (d *Courier) RestoreTable(ctx context.Context, table string) (streamARN string, err error) {
 	if table != d.parked {
 		return "", nil
@@ -73,7 +75,8 @@ func (d *Courier) RestoreTable(ctx context.Context, table string) (streamARN str
 	return streamARN, err
 }
 
-// exists reports whether there is a table. One that was made by somebody who did not come to set its TTL attribute gets that now.
+// exists reports whether the table exists. It sets the TTL attribute if the table's creator did not
+// get to that.
 func (r *retries) exists(ctx context.Context, d *Courier) (bool, error) {
 	_, err := d.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &d.parked})
 	if gone(err) {
@@ -83,14 +86,15 @@ func (r *retries) exists(ctx context.Context, d *Courier) (bool, error) {
 		_, err = ensure.Table(ctx, d.o.DB, retriesSpec(d.parked))
 	}
 	var api smithy.APIError
-	if errors.As(err, &api) && api.ErrorCode() == "ValidationException" { // the endpoint does not let it be set at present
+	// the endpoint does not allow it at present
+	if errors.As(err, &api) && api.ErrorCode() == "ValidationException" {
 		d.o.Logger.Error("parked deliveries are retried late or not at all", "table", d.parked, "error", err)
 		return true, nil
 	}
 	return err == nil, err
 }
 
-// wait waits until there may be a table.
+// wait waits until the table may exist.
 func (r *retries) wait(ctx context.Context, d *Courier) {
 	if !d.o.Leases.Exclusive {
 		timer := clock.AfterFunc(retriesLook, func() { tell(r.made) })
@@ -102,7 +106,8 @@ func (r *retries) wait(ctx context.Context, d *Courier) {
 	}
 }
 
-// tables makes those that are missing. For that of parked parcels it returns only when they are brought back. Where it fails half-way, a table may be there for all that.
+// tables creates the missing tables. It returns when the consumer of parked parcels has registered.
+// After an error some tables may exist.
 func (r *retries) tables(ctx context.Context, d *Courier) error {
 	defer tell(r.made)
 	if _, err := ensure.Table(ctx, d.o.DB, deadLettersSpec); err != nil {
@@ -123,7 +128,7 @@ func (r *retries) tables(ctx context.Context, d *Courier) error {
 	}
 }
 
-// consumer is the one that brings parked parcels back.
+// consumer returns the consumer of parked parcels.
 func (r *retries) consumer(d *Courier) *Consumer {
 	name := consumerRetries
 	if d.o.Name != "" {
@@ -138,9 +143,9 @@ func (r *retries) consumer(d *Courier) *Consumer {
 	return c
 }
 
-// handleRetries takes a page of the records of parked parcels.
+// handleRetries handles a page of records of parked parcels.
 func (d *Courier) handleRetries(ctx context.Context, _ string, records []Record) error {
-	last := map[string]int{} // the last record of each parcel
+	last := map[string]int{} // index of the last record of each parcel
 	for i := range records {
 		if d.isDue(&records[i]) {
 			last[idOf(&records[i])] = i
@@ -164,22 +169,23 @@ func (d *Courier) handleRetries(ctx context.Context, _ string, records []Record)
 	return nil
 }
 
-// isDue reports whether a record says that a parked parcel is due.
+// isDue reports whether a record is the expiry of a parked parcel.
 func (d *Courier) isDue(r *Record) bool {
 	return Expired(&r.Record, attrDue, d.o.Mark) && r.Dynamodb != nil && attr.String(r.Dynamodb.Keys[attrPart]) == partParcel
 }
 
 func idOf(r *Record) string { return attr.String(r.Dynamodb.Keys[attrID]) }
 
-// carriesOn reports whether a record is of the same parcel in the same attempt as one before it, or in a later one. Then the one before it has come already, before a crash: what
-// followed from it is this one.
+// carriesOn reports whether after is the same parcel's same or a later attempt. Then before was
+// handled before a crash, and after is its consequence.
 func carriesOn(before, after *Record) bool {
 	a, errA := readParked(before.Dynamodb)
 	b, errB := readParked(after.Dynamodb)
 	return errA == nil && errB == nil && b.parcel.Delivery.Attempt >= a.parcel.Delivery.Attempt
 }
 
-// expired deals with a record of anything else. The one that says that a parcel's end is forgotten has the parts deleted that a crash may have left.
+// expired handles other records. When the record of a parcel's end expires, it deletes parts that a
+// crash may have left.
 func (d *Courier) expired(ctx context.Context, r Record) error {
 	if !Expired(&r.Record, attrDue, d.o.Mark) || r.Dynamodb == nil {
 		return nil
@@ -192,14 +198,15 @@ func (d *Courier) expired(ctx context.Context, r Record) error {
 	id := idOf(&r)
 	return retry.Until(ctx, d.o.Logger, afterFailure, "look for a parked delivery", func() error {
 		out, err := d.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.parked, Key: retryKey(id, partParcel), ConsistentRead: aws.Bool(true)})
-		if err == nil && out.Item == nil { // else it was handed over once more
+		if err == nil && out.Item == nil { // otherwise the parcel was handed over again
 			d.writer.add(kept{parts, generation}.removals(d.parked, id)...)
 		}
 		return err
 	})
 }
 
-// readParked reads a parked parcel, all but its parts. With an error it gives what is known of it.
+// readParked returns a parked parcel without its parts. With an error it returns the readable
+// fields.
 func readParked(r *types.StreamRecord) (p parked, err error) {
 	item := r.OldImage
 	text := attr.String(item[attrParcel])
@@ -219,7 +226,7 @@ func readParked(r *types.StreamRecord) (p parked, err error) {
 	return p, err
 }
 
-// partsIn is how many parts an item has.
+// partsIn returns the number of parts of an item.
 func partsIn(item map[string]types.AttributeValue) (int, error) {
 	n, ok := attr.AsNumber(item[attrParts])
 	if !ok {

@@ -7,15 +7,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// A source's checkpoint cannot pass a record whose parcel is not done, and reads only so far ahead. So no parcel is left undone for long: what has waited in a lane
-// for securePatience is parked, and an attempt that has taken as long is secured. That is, the parcel is parked for an instant at which the attempt will have
-// been given up, and then its source can pass it. An attempt that ends after all deletes that item or writes the next attempt over it.
+// A source's checkpoint cannot pass a record whose parcel is not done, and it reads ahead only so
+// far. Therefore no parcel remains undone for long. A task that has waited for securePatience is
+// parked. An attempt that has run for as long is secured: its parcel is parked until after the
+// attempt's timeout, and its source may pass it. When the attempt ends after all, it deletes that
+// item or overwrites it with the next attempt.
 const (
 	securePatience = 4 * time.Second
-	secureMargin   = 10 * time.Second // behind the timeout of an attempt
+	secureMargin   = 10 * time.Second // after the timeout of an attempt
 )
 
-// watchLocked sees to it that a task is secured should it take too long.
+// watchLocked ensures that a task is secured if it takes too long.
 func (l *lane) watchLocked(t *task) {
 	for len(l.mu.pending) > 0 && l.mu.pending[0].state == over {
 		l.mu.pending[0] = nil
@@ -25,14 +27,14 @@ func (l *lane) watchLocked(t *task) {
 	l.armLocked()
 }
 
-// armLocked sets the timer for the oldest task, unless it is set: then that is soon enough.
+// armLocked sets the timer for the oldest task, unless one is set, which is earlier.
 func (l *lane) armLocked() {
 	if l.mu.securing == nil && len(l.mu.pending) > 0 && !l.mu.closed {
 		l.mu.securing = clock.AfterFunc(l.mu.pending[0].began+securePatience-l.elapsed(), l.secure)
 	}
 }
 
-// secure parks what has waited for too long, and secures the attempts that take so long.
+// secure parks tasks that have waited too long, and secures attempts that run too long.
 func (l *lane) secure() {
 	var waited, attempted []*task
 	l.mu.Lock()
@@ -70,7 +72,7 @@ func (l *lane) secure() {
 	}
 }
 
-// overflow parks a parcel for which its lane has no room. No attempt is counted.
+// overflow parks a parcel because its lane is full. It counts no attempt.
 func (l *lane) overflow(t *task) {
 	l.observe(t, LaneFull, "")
 	next := t.parcel
@@ -78,8 +80,9 @@ func (l *lane) overflow(t *task) {
 	l.park(t, next, l.o.Now().Add(l.respite(next.Waits)), t.done)
 }
 
-// respite is for how long a parcel is parked that has found its lane full so many times in a row: the longer the more often, so that a dead target costs little, and
-// for those of a slow target until the lane will have had time for them.
+// respite returns the time for which a parcel is parked after its lane was full several times in a
+// row. It grows each time, so that a dead target costs little. For a slow target it extends to the
+// parcel's turn at the lane's pace.
 func (l *lane) respite(waits int) time.Duration {
 	b := l.o.Backoff
 	wait := b.Most
@@ -89,7 +92,8 @@ func (l *lane) respite(waits int) time.Duration {
 	return max(wait/2+time.Duration(float64(wait/2)*l.o.Jitter()), l.slot(b.Most))
 }
 
-// slot is when a lane will have had time for one more parcel than are parked for it already, if it goes on at its pace.
+// slot returns the time until the lane can take one more parcel after those that are parked, at its
+// present pace.
 func (l *lane) slot(most time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +106,7 @@ func (l *lane) slot(most time.Duration) time.Duration {
 	return l.mu.slot - now
 }
 
-// slowTasks are those that are secured and whose attempts have not ended.
+// slowTasks are the secured tasks whose attempts have not ended.
 type slowTasks struct {
 	sync.Mutex
 	byID map[string]*slowTask
@@ -110,7 +114,7 @@ type slowTasks struct {
 
 type slowTask struct {
 	*task
-	later []func() // called when it has ended
+	later []func() // calls to make at the end
 }
 
 func (s *slowTasks) add(t *task) {
@@ -120,13 +124,14 @@ func (s *slowTasks) add(t *task) {
 		s.byID = map[string]*slowTask{}
 	}
 	made := &slowTask{task: t}
-	if before := s.byID[t.parcel.Delivery.ID]; before != nil { // of the same parcel, which was handed over again: what waits for one waits for both
+	// the same parcel was handed over again: both tasks share the calls
+	if before := s.byID[t.parcel.Delivery.ID]; before != nil {
 		made.later = before.later
 	}
 	s.byID[t.parcel.Delivery.ID] = made
 }
 
-// join has something called when the slow task with an id has ended. It is false where there is none.
+// join registers a call for the end of the slow task with an ID. It returns false if there is none.
 func (s *slowTasks) join(id string, ended func()) bool {
 	s.Lock()
 	defer s.Unlock()
@@ -138,7 +143,7 @@ func (s *slowTasks) join(id string, ended func()) bool {
 	return true
 }
 
-// end is called when what follows from a slow task's attempt is durable.
+// end is called when the consequence of a slow task is durable.
 func (s *slowTasks) end(t *task) {
 	s.Lock()
 	known := s.byID[t.parcel.Delivery.ID]

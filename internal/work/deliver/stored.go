@@ -12,7 +12,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// storedParcel is a parcel as the tables keep it, without its body. Members are only ever added: what an earlier program has parked can be read.
+// storedParcel is the stored form of a parcel, without its body. Fields are only added, so that
+// items of earlier versions can be read.
 type storedParcel struct {
 	ID          string            `json:"id"`
 	Source      string            `json:"source,omitempty"`
@@ -25,7 +26,7 @@ type storedParcel struct {
 	Attributes  map[string]string `json:"attributes,omitempty"`
 	TargetARN   string            `json:"target"`
 	Parameters  json.RawMessage   `json:"parameters,omitempty"`
-	ParamBytes  []byte            `json:"parameterBytes,omitempty"` // where they are no JSON
+	ParamBytes  []byte            `json:"parameterBytes,omitempty"` // parameters that are not JSON
 	MaxAttempts int               `json:"maxAttempts"`
 	MaxAge      float64           `json:"maxAgeSeconds"`
 	DeadLetter  string            `json:"deadLetter,omitempty"`
@@ -40,16 +41,16 @@ type storedParcel struct {
 }
 
 const (
-	storedMax  = 96 << 10 // of the JSON: with the body it fits an item
-	detailsMax = 64 << 10 // of a parcel's members besides its body
-	idMax      = 128      // characters of a delivery's id
+	storedMax  = 96 << 10 // limit of the JSON: with the body it fits an item
+	detailsMax = 64 << 10 // limit of the fields other than the body
+	idMax      = 128      // characters of a delivery's ID
 	messageMax = 1 << 10  // of an error's message
 )
 
-// errTooLarge says that a parcel does not fit an item.
+// errTooLarge is the error for a parcel that does not fit an item.
 var errTooLarge = errors.New("the delivery is too large")
 
-// encodeParcel gives a parcel's JSON without its body.
+// encodeParcel returns a parcel's JSON without its body.
 func encodeParcel(j *Parcel) (string, error) {
 	s := storedParcel{
 		ID: j.Delivery.ID, Source: j.Delivery.Source, Type: j.Delivery.Type, Subject: j.Delivery.Subject, Time: j.Delivery.Time.UTC(),
@@ -75,7 +76,7 @@ func encodeParcel(j *Parcel) (string, error) {
 	return string(bytes.TrimSpace(text.Bytes())), nil
 }
 
-// decodeParcel is the reverse.
+// decodeParcel reverses encodeParcel.
 func decodeParcel(text string) (Parcel, error) {
 	var s storedParcel
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -99,7 +100,7 @@ func decodeParcel(text string) (Parcel, error) {
 	}, nil
 }
 
-// fits says why a parcel cannot be kept in the tables; "" when it can.
+// fits returns the reason why a parcel cannot be stored, or "".
 func (j *Parcel) fits() string {
 	d := &j.Delivery
 	size := len(d.Source) + len(d.Type) + len(d.Subject) + len(d.Key) + len(d.ContentType) + len(d.TargetARN) + len(d.Parameters) + len(j.DeadLetter) + len(j.Group)
@@ -124,11 +125,12 @@ func (j *Parcel) fits() string {
 }
 
 const (
-	jsonGrowth = 6       // how much longer a text can be in JSON
-	storedRest = 6 << 10 // of storedMax/jsonGrowth, for names, numbers, the origin and the last error
+	jsonGrowth = 6 // maximum growth of a text in JSON
+	// part of storedMax/jsonGrowth for names, numbers, the origin and the last error
+	storedRest = 6 << 10
 )
 
-// shrink makes a parcel fit that does not.
+// shrink cuts a parcel so that it can be stored.
 func (j *Parcel) shrink() {
 	d := &j.Delivery
 	if d.ID == "" || len(d.ID) > idMax {

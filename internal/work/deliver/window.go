@@ -8,19 +8,19 @@ import (
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
-// window is the records of a shard that were read and are not all done yet. Its low-water mark is the last record that is done and has none before it
-// that is not.
+// window has the records of a shard that were read, from the first that is not done. Its low-water
+// mark is the last record up to which all are done.
 type window struct {
 	mu struct {
 		sync.Mutex
 		entries []entry // from the first that is not done
-		first   int64   // the place of entries[0]
-		bytes   int64   // of the records that are not before entries[0]
+		first   int64   // place of entries[0]
+		bytes   int64   // size of the records from entries[0] on
 		low     string  // sequence number of the last record before entries[0]; "": none yet
 		last    string  // sequence number of the last record; "": none yet
-		ended   bool    // there will be no more
+		ended   bool    // no more records will be added
 	}
-	moved chan struct{} // has an element when the low-water mark has moved, or the end was reached
+	moved chan struct{} // has an element when the low-water mark has moved or the end was reached
 	room  chan struct{} // has an element when there may be room again
 }
 
@@ -34,7 +34,7 @@ func newWindow() *window {
 	return &window{moved: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// add appends records, and gives the place of the first.
+// add appends records and returns the place of the first.
 func (w *window) add(records []Record) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *window) add(records []Record) int64 {
 	return place
 }
 
-// done notes that the record at a place is done.
+// done marks the record at a place as done.
 func (w *window) done(place int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,7 +80,7 @@ func (w *window) done(place int64) {
 	tell(w.room)
 }
 
-// end notes that there will be no more records.
+// end reports that no more records will be added.
 func (w *window) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,12 +88,12 @@ func (w *window) end() {
 	tell(w.moved)
 }
 
-// position is where a window stands.
+// position is the state of a window.
 type position struct {
-	low   string // the low-water mark; "": no record is done
-	held  int    // how many records are behind it
-	bytes int64  // how large they are
-	over  bool   // all are done, and there will be no more
+	low   string // low-water mark; "": no record is done
+	held  int    // number of records after the mark
+	bytes int64  // size of those records
+	over  bool   // all records are done and no more will be added
 }
 
 func (w *window) position() position {
@@ -103,14 +103,14 @@ func (w *window) position() position {
 	return position{w.mu.low, held, w.mu.bytes, w.mu.ended && held == 0}
 }
 
-// last is the sequence number of the last record added; "" where there was none.
+// last returns the sequence number of the last record added, or "".
 func (w *window) last() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.last
 }
 
-// tell wakes the one who waits on a channel with room for one element.
+// tell wakes the receiver of a channel with room for one element.
 func tell(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -18,10 +18,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// worker reads the shards of one stream for a consumer: those that it has leases of, parents before their children.
+// worker reads shards of one stream for a consumer: those whose leases it has, parents before their
+// children.
 //
-// Among several workers each has a fair share. They find each other by leases of their own (lease.Crew); every worker reckons everybody's share from the same rows, takes what is
-// free up to its share, and leaves what it has beyond it at a page's end.
+// Several workers get fair shares. They find each other by leases (lease.Crew). Each computes all
+// shares from the same rows, takes free shards up to its share, and leaves the excess after a page.
+//
+// The goroutine of run owns the fields outside mu, except again and ended, which the goroutines of
+// the readers also use.
 type worker struct {
 	*Consumer
 	arn      string
@@ -29,30 +33,33 @@ type worker struct {
 	crew     *lease.Crew
 	progress Progress
 	log      *slog.Logger
-	latest   map[string]*string // iterators to begin with, by shard, where the consumer begins now and at the end of the stream
-	missing  map[string]int     // how often in a row a shard that has a row was not listed
-	again    chan struct{}      // has an element when the shards should be looked at again
-	changed  bool               // a lease was not as the last look had read it
-	listed   listing
-	ends     int         // how many of the rows that were read last say that their shard was read to its end
-	ended    atomic.Bool // a reader has ended, perhaps because its shard is gone
-	vanished bool        // a shard that was not read to its end is missing from the list: looked at again soon, for it may have been passed over once
-	begun    bool        // this worker has seen that the consumer has noted where it begins
-	anew     bool        // that note was gone, and Lost is yet to be told
+	// first iterators by shard, if the consumer starts now and at the end of the stream
+	latest  map[string]*string
+	missing map[string]int // by shard with a row: consecutive listings without it
+	again   chan struct{}  // has an element when the shards should be checked again
+	changed bool           // a lease differed from the row that was read
+	listed  listing
+	ends    int         // number of rows of finished shards, when last read
+	ended   atomic.Bool // a reader has ended, perhaps because its shard is gone
+	// an unfinished shard is missing from the list; listed again soon, because one listing may omit
+	// it
+	vanished bool
+	begun    bool // the consumer's start is stored
+	anew     bool // the stored start was deleted, and Lost is still to be called
 	readers  sync.WaitGroup
 	mu       struct {
 		sync.Mutex
-		reading map[string]*held // by shard: those that this worker reads
+		reading map[string]*held // by shard: the shards that this worker reads
 	}
 }
 
 // held is a shard that a worker reads.
 type held struct {
-	leave   chan struct{} // closed when it is to be left to another worker; nil: never
+	leave   chan struct{} // closed when another worker is to get the shard; nil: never
 	leaving bool
 }
 
-const lostPause = time.Second // before a shard that was lost is looked at again
+const lostPause = time.Second // before a lost shard is tried again
 
 func newWorker(c *Consumer, arn string) *worker {
 	w := &worker{
@@ -64,7 +71,7 @@ func newWorker(c *Consumer, arn string) *worker {
 	return w
 }
 
-// run reads until ctx is done or the stream is at its end.
+// run reads until ctx is done or the stream has ended.
 func (w *worker) run(ctx context.Context) {
 	w.progress = w.Registry.register(w.Name, w.arn)
 	w.setProgress(w.progress)
@@ -86,15 +93,16 @@ func (w *worker) run(ctx context.Context) {
 	w.progress.Close()
 }
 
-// depart tells the other workers that this one ends.
+// depart deletes this worker's presence, so that others take its shards at once.
 func (w *worker) depart(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveLimit)
 	defer cancel()
 	w.crew.Leave(ctx)
 }
 
-// wait waits until the shards should be looked at again. A worker that is alone is told of all that can happen to them, but for what a run before it had begun to write and
-// what came through only when that had ended: that changes a lease between the look and the taking.
+// wait waits until the shards should be checked again. An exclusive worker learns of all changes by
+// itself, except a write that an earlier run had begun: it changes a lease between reading and
+// taking it.
 func (w *worker) wait(ctx context.Context) {
 	next := w.leases.Duration() / lookParts
 	if w.changed || w.vanished {
@@ -116,7 +124,8 @@ func (c *Consumer) setProgress(p Progress) {
 	c.mu.progress = p
 }
 
-// look starts to read what can be read. over says that the stream is gone, or has been read to its end.
+// look starts readers for the shards that can be read. over reports that the stream is gone or
+// finished.
 func (w *worker) look(ctx context.Context) (over bool, err error) {
 	rows, fresh, err := w.read(ctx)
 	if gone(err) {
@@ -151,20 +160,21 @@ func (w *worker) look(ctx context.Context) (over bool, err error) {
 	return left == 0 && !w.listed.open, w.forget(ctx, shards, rows)
 }
 
-// listing is the stream's shards as they were listed last.
+// listing is the last list of the stream's shards.
 type listing struct {
 	shards []types.Shard
-	open   bool          // there may be more to come
-	at     time.Duration // when
-	ends   int           // how many rows said then that their shard was read to its end
-	left   int           // how many of the shards were not
+	open   bool          // more shards may appear
+	at     time.Duration // time of the listing
+	ends   int           // number of rows of finished shards at that time
+	left   int           // number of unfinished shards
 }
 
-// listEvery is after how long the shards are listed again where nothing tells that there are others: an account may list shards only ten times a second, for all that read streams.
+// listEvery is the interval of listings if nothing indicates new shards. An account may list shards
+// only ten times a second, over all streams.
 const listEvery = 10 * time.Second
 
-// read lists the shards where that is due, and reads the rows, which are newer than the list. The list is due, too, when a shard was read to its end, by whichever worker: there
-// may be children of it.
+// read reads the rows, after listing the shards if that is due. A listing is also due when any
+// worker has finished a shard, which may have children.
 func (w *worker) read(ctx context.Context) (rows map[string]lease.Row, fresh bool, err error) {
 	if w.ended.Swap(false) || w.vanished || w.listed.left == 0 || w.leases.Exclusive() || w.leases.Elapsed()-w.listed.at >= listEvery {
 		if err := w.list(ctx); err != nil {
@@ -204,7 +214,7 @@ func (w *worker) readRows(ctx context.Context, rows *map[string]lease.Row) (err 
 	return nil
 }
 
-// shards lists the stream's shards. open says that there may be more to come.
+// shards lists the stream's shards. open reports that more may appear.
 func (w *worker) shards(ctx context.Context) (all []types.Shard, open bool, err error) {
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &w.arn}
 	for {
@@ -219,8 +229,8 @@ func (w *worker) shards(ctx context.Context) (all []types.Shard, open bool, err 
 	}
 }
 
-// ready gives the shards that can be read now: they are not read to their end, and their parents are, or are no longer there. left is how many shards are not
-// read to their end. The progress is told of the checkpoints.
+// ready returns the rows of the unfinished shards whose parents are finished or gone, and the
+// number of unfinished shards. It reports the checkpoints to the progress.
 func (w *worker) ready(shards []types.Shard, rows map[string]lease.Row) (ready []lease.Row, left int) {
 	listed := map[string]bool{}
 	for _, s := range shards {
@@ -245,7 +255,7 @@ func (w *worker) ready(shards []types.Shard, rows map[string]lease.Row) (ready [
 	return ready, left
 }
 
-// lastOf is the sequence number at which a closed shard ends.
+// lastOf returns the sequence number at which a closed shard ends.
 func lastOf(s types.Shard) string {
 	if s.SequenceNumberRange == nil {
 		return ""
@@ -253,7 +263,7 @@ func lastOf(s types.Shard) string {
 	return aws.ToString(s.SequenceNumberRange.EndingSequenceNumber)
 }
 
-// share takes what is free, up to this worker's share of what is ready, and leaves what is beyond it.
+// share takes free shards up to this worker's share, and leaves those beyond it.
 func (w *worker) share(ctx context.Context, ready []lease.Row, workers []string, since time.Time) error {
 	share := lease.Share(len(ready), workers, w.leases.Owner())
 	if w.leases.Exclusive() {
@@ -280,12 +290,13 @@ func (w *worker) share(ctx context.Context, ready []lease.Row, workers []string,
 		if taken {
 			mine++
 		}
-		w.changed = w.changed || !taken && w.leases.Exclusive() // others look often enough
+		w.changed = w.changed || !taken && w.leases.Exclusive() // other workers check often enough
 	}
 	return nil
 }
 
-// own gives how many shards this worker reads and means to keep, after telling those beyond its share to be left.
+// own asks the readers beyond the share to leave, and returns the number of shards that this worker
+// keeps.
 func (w *worker) own(share int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -311,7 +322,7 @@ func (w *worker) reads(shard string) bool {
 	return w.mu.reading[shard] != nil
 }
 
-// take takes a shard's lease and starts to read it.
+// take takes a shard's lease and starts to read the shard.
 func (w *worker) take(ctx context.Context, row lease.Row, since time.Time) (bool, error) {
 	taken, err := w.leases.Take(ctx, row)
 	if errors.Is(err, lease.ErrLost) {
@@ -340,7 +351,8 @@ func (w *worker) take(ctx context.Context, row lease.Row, since time.Time) (bool
 	return true, nil
 }
 
-// readShard reads a shard until its end, until ctx is done, or until another worker is to have the shard or has it. After a failure it goes on from the checkpoint.
+// readShard reads a shard until it is finished, ctx is done, or another worker has or is to get it.
+// After a failure it continues from the checkpoint.
 func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, latest *string, since time.Time) {
 	log := w.log.With("shard", taken.Shard(), "term", taken.Term())
 	for pauses := afterFailure.Start(); ; pauses.Wait(ctx) {
@@ -373,7 +385,7 @@ func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, lat
 	}
 }
 
-// release gives a lease up, where other workers may be waiting for it.
+// release releases a lease for which other workers may be waiting.
 func (w *worker) release(ctx context.Context, taken *lease.Lease) {
 	if w.leases.Exclusive() {
 		return
@@ -385,10 +397,11 @@ func (w *worker) release(ctx context.Context, taken *lease.Lease) {
 	}
 }
 
-// forgetAfter is how many looks in a row a shard is missing from the list before its row is deleted.
+// forgetAfter is the number of consecutive listings without a shard after which its row is deleted.
 const forgetAfter = 3
 
-// forget deletes the rows of shards that are no longer there. Where one was not read to its end, and nobody reads it, what was left of it has been trimmed: Lost is told first.
+// forget deletes the rows of shards that no longer exist. If an unfinished shard has no reader, its
+// remaining records were trimmed, and Lost is called first.
 func (w *worker) forget(ctx context.Context, shards []types.Shard, rows map[string]lease.Row) error {
 	for _, s := range shards {
 		delete(w.missing, aws.ToString(s.ShardId))
@@ -417,10 +430,11 @@ func (w *worker) forget(ctx context.Context, shards []types.Shard, rows map[stri
 	return nil
 }
 
-// isShard reports whether a row is a shard's: others say where the consumer begins, what it reads, and who works.
+// isShard reports whether a row is of a shard. Other rows have the consumer's start, its stream and
+// its workers.
 func isShard(row string) bool { return row != rowStart && row != rowStream && !lease.IsCrew(row) }
 
-// lost tells Lost.
+// lost calls Lost, if it is set.
 func (c *Consumer) lost(shard string) {
 	if c.Lost != nil {
 		c.Lost(shard)

@@ -16,41 +16,42 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// writer puts and deletes items in batches. While one is written, the next one gathers; it need not wait when it is full. Writes of one key keep their order.
+// writer puts and deletes items in batches. The next batch gathers while one is written; a full
+// batch does not wait. Writes of one key keep their order.
 type writer struct {
 	db      *dynamodb.Client
 	log     *slog.Logger
-	missing func(context.Context) error // makes the tables
+	missing func(context.Context) error // creates the tables
 	wake    chan struct{}
 	mu      struct {
 		sync.Mutex
 		waiting []write
-		flying  map[place]bool // of the writes that have been taken and are not durable
+		flying  map[place]bool // places of writes that were taken and are not durable
 	}
 }
 
-// write is one of a batch.
+// write is one write of a batch.
 type write struct {
 	at      place
 	request types.WriteRequest
-	done    func() // is called when it is durable; may be nil
-	of      *base  // what others wait for, with it; nil: nothing does
-	behind  *base  // what it waits for; nil: nothing
+	done    func() // called when the write is durable; may be nil
+	of      *base  // base that this write belongs to; nil: none
+	behind  *base  // base that must be durable first; nil: none
 }
 
-// base is writes that have to be durable before others are made.
+// base is a set of writes that must be durable before others are made.
 type base struct {
 	places  []place
-	refused bool // one of them cannot be made; guarded by the writer's lock
+	refused bool // one of the writes is impossible; guarded by the writer's lock
 }
 
 // place is a table and the key of an item in it.
 type place struct{ table, id, part string }
 
 const (
-	writesMax  = 25      // the most that BatchWriteItem takes
-	batchBytes = 8 << 20 // how large a batch may be, about: DynamoDB takes 16 MB
-	flights    = 4       // batches under way at once
+	writesMax  = 25      // maximum of BatchWriteItem
+	batchBytes = 8 << 20 // approximate limit of a batch: DynamoDB accepts 16 MB
+	flights    = 4       // concurrent batches
 )
 
 func newWriter(db *dynamodb.Client, log *slog.Logger) *writer {
@@ -79,8 +80,8 @@ func (w *writer) add(writes ...write) {
 	tell(w.wake)
 }
 
-// addBehind queues writes, and others that are made when all of the first are durable. They are queued at once, so that what is added later for their keys comes
-// behind them.
+// addBehind queues writes, and others that are made when the first are durable. All are queued at
+// once, so that later writes of their keys follow them.
 func (w *writer) addBehind(first []write, then ...write) {
 	b := &base{}
 	for i := range first {
@@ -93,7 +94,7 @@ func (w *writer) addBehind(first []write, then ...write) {
 	w.add(append(first[:len(first):len(first)], then...)...)
 }
 
-// waitsLocked reports whether a write that is the next in the queue has to wait for one that is under way.
+// waitsLocked reports whether the next write in the queue must wait for one under way.
 func (w *writer) waitsLocked(next *write) bool {
 	if w.mu.flying[next.at] {
 		return true
@@ -101,14 +102,15 @@ func (w *writer) waitsLocked(next *write) bool {
 	return next.behind != nil && slices.ContainsFunc(next.behind.places, func(p place) bool { return w.mu.flying[p] })
 }
 
-// vain reports whether what the write waits for is never made.
-func (w *write) vain() bool { return w.behind != nil && w.behind.refused }
+// abandoned reports whether a write will never be made, because its base was refused.
+func (w *write) abandoned() bool { return w.behind != nil && w.behind.refused }
 
-// take takes the next batch: the oldest writes, none of a key that is being written, or behind one. Beside another batch it has to be full.
+// take takes the next batch: the oldest writes, except those whose key or base is being written. If
+// another batch is under way, the next one must be full.
 func (w *writer) take() []write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.mu.waiting) > 0 && w.mu.waiting[0].vain() {
+	for len(w.mu.waiting) > 0 && w.mu.waiting[0].abandoned() {
 		w.mu.waiting = w.mu.waiting[1:]
 	}
 	if len(w.mu.flying) > 0 && len(w.mu.waiting) < writesMax {
@@ -117,7 +119,7 @@ func (w *writer) take() []write {
 	n, size := 0, 0
 	for n < min(writesMax, len(w.mu.waiting)) {
 		next := &w.mu.waiting[n]
-		if size += next.bytes(); w.waitsLocked(next) || next.vain() || n > 0 && size > batchBytes {
+		if size += next.bytes(); w.waitsLocked(next) || next.abandoned() || n > 0 && size > batchBytes {
 			break
 		}
 		w.mu.flying[next.at] = true
@@ -146,7 +148,7 @@ func (w *writer) landed(batch []write) {
 	tell(w.wake)
 }
 
-// refuse notes that what waits for a write is not to be made.
+// refuse records that writes behind a base will not be made.
 func (w *writer) refuse(of *base) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +157,8 @@ func (w *writer) refuse(of *base) {
 	}
 }
 
-// bytes is about how large the write is: its body, and something for the rest.
+// bytes returns the approximate size of the write: its body, and an estimate of the other
+// attributes.
 func (w *write) bytes() int {
 	if w.request.PutRequest == nil {
 		return 0
@@ -165,12 +168,12 @@ func (w *write) bytes() int {
 	case *types.AttributeValueMemberS:
 		return rest + len(body.Value)
 	case *types.AttributeValueMemberB:
-		return rest + len(body.Value)*4/3 // as JSON has it
+		return rest + len(body.Value)*4/3 // base64, as in JSON
 	}
 	return rest
 }
 
-// idle reports whether there is nothing to write.
+// idle reports whether nothing waits to be written.
 func (w *writer) idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,7 +189,7 @@ func (w *writer) run(ctx context.Context) {
 	all.Wait()
 }
 
-// fly writes one batch after another.
+// fly writes batches one after another.
 func (w *writer) fly(ctx context.Context) {
 	for {
 		batch := w.take()
@@ -205,8 +208,8 @@ func (w *writer) fly(ctx context.Context) {
 	}
 }
 
-// write writes a batch until all of it is durable, or ctx is done. Should the endpoint refuse it as it is, its writes are made one by one, so that one that cannot
-// be made does not keep the others.
+// write writes a batch until all of it is durable, or ctx is done. If the endpoint refuses the
+// batch, its writes are made one by one, so that an impossible one does not prevent the others.
 func (w *writer) write(ctx context.Context, batch []write) error {
 	in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{}}
 	for _, b := range batch {
@@ -232,7 +235,7 @@ func (w *writer) write(ctx context.Context, batch []write) error {
 
 var errUnprocessed = errors.New("the endpoint is overloaded")
 
-// try makes one call, and takes what was written out of the input. A missing table is made.
+// try makes one call, and removes the completed writes from the input. It creates missing tables.
 func (w *writer) try(ctx context.Context, in *dynamodb.BatchWriteItemInput) error {
 	out, err := w.db.BatchWriteItem(ctx, in)
 	if ensure.Missing(err) && w.missing != nil {
