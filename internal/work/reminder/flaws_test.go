@@ -227,7 +227,7 @@ func TestLateAfterChange(t *testing.T) {
 	await(t, "two more reminders have come", func() bool { return w.attempts("") == 5 })
 }
 
-// The published program has no key by which a receiver can recognize a repetition. Here every
+// The published program has no key for repetitions. Here every
 // attempt has the same ID, also in the message.
 func TestIdempotencyKey(t *testing.T) {
 	w := newWorld(t)

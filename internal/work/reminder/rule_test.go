@@ -67,12 +67,12 @@ func TestRulesOfOthers(t *testing.T) {
 	w.pending("a@1h0m0s", "b@1h1m0s", "b@2h0m0s")
 	stop()
 	w.advance(90 * time.Minute)
-	await(t, "one's own has come", func() bool { return w.attempts("") == 1 })
+	await(t, "the first rule's reminder comes", func() bool { return w.attempts("") == 1 })
 	w.quiet("visits")
 	w.run(other, otherwise)
-	await(t, "the other's has come", func() bool { return w.attempts("") == 2 })
+	await(t, "the second rule's reminder comes", func() bool { return w.attempts("") == 2 })
 	w.advance(time.Hour)
-	await(t, "that of the same name has come", func() bool { return w.attempts("") == 3 })
+	await(t, "the reminder of the rule with the same name comes", func() bool { return w.attempts("") == 3 })
 }
 
 // A rule that returns to an earlier version continues that version, and finds trimmed changes in
@@ -106,7 +106,7 @@ func TestDefaultInput(t *testing.T) {
 	w.put("visits", "a", "when", at(time.Hour), "n", 1.5)
 	w.pending("a@59m0s")
 	w.advance(time.Hour)
-	await(t, "it came", func() bool { return w.attempts("") == 1 })
+	await(t, "the reminder comes", func() bool { return w.attempts("") == 1 })
 	d := w.mu.got[0]
 	want := `{"id":"` + d.ID + `","reminder":"visit","time":"2030-01-01T00:59:00.000Z","at":"2030-01-01T01:00:00.000Z","table":"visits","key":{"k":"a"},` +
 		`"item":{"k":"a","n":1.5,"when":1893459600}}`

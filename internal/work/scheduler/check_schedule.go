@@ -51,7 +51,8 @@ type checked struct {
 }
 
 // checkSchedule checks a schedule without reading any table. It first checks the shape of all
-// members and reports all violations together, then their meaning, of which it reports the first.
+// members and reports all violations together, then their meaning, and stops
+// at the first violation.
 func (s *Scheduler) checkSchedule(in *ScheduleInput, now time.Time) (*checked, error) {
 	if err := checkScheduleShape(in); err != nil {
 		return nil, err

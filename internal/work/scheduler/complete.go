@@ -42,7 +42,7 @@ func (s *Scheduler) deliveriesEnded(ctx context.Context, ends []deliver.Ended) e
 			err = errors.New("that is no schedule")
 		}
 		if err != nil {
-			s.o.Logger.Error("a delivery does not say which schedule it completes", "delivery", e.Delivery.ID, "error", err)
+			s.o.Logger.Error("a delivery has no valid schedule to complete", "delivery", e.Delivery.ID, "error", err)
 			continue
 		}
 		all = append(all, c)

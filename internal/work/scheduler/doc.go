@@ -53,7 +53,7 @@
 //	all   each runs, one after the other
 //	skip  none runs
 //
-// If firings expire while their table has no stream, those of recurring schedules are armed again,
+// If firings expire while their table has no stream, recurring schedules arm theirs again,
 // and follow the same rule.
 //
 // # Beyond AWS

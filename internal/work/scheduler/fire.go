@@ -26,8 +26,8 @@ const (
 	batchesAhead = 4       // concurrent transactions
 )
 
-// fire arms the occurrences that follow expired firings, and hands over their deliveries. A firing is
-// done when its deliveries are.
+// fire arms the occurrences that follow expired firings, and hands over their deliveries. A firing
+// is done when its deliveries are.
 func (s *Scheduler) fire(ctx context.Context, p place, expired []timer.Firing) error {
 	now := s.now()
 	var all []*outcome

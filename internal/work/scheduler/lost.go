@@ -42,7 +42,7 @@ func (s *Scheduler) armLost(ctx context.Context, p place, before time.Time) erro
 		}
 	}
 	if armed > 0 {
-		s.o.Logger.Warn("firings expired while their table had no stream; they are armed again", "table", p.table, "schedules", armed)
+		s.o.Logger.Warn("stream records of firings were lost; the firings are armed again", "table", p.table, "schedules", armed)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func parameters(t *Target) []byte {
 	return text
 }
 
-// orderKey returns the key by which the target orders deliveries.
+// orderKey returns the target's ordering key: deliveries with equal keys stay in order.
 func orderKey(t *Target) string {
 	switch {
 	case t.SqsParameters != nil:

@@ -85,7 +85,7 @@ func ruleInput(t *RuleTarget, e *ruleEvent) ([]byte, error) {
 }
 
 // ruleParameters returns a target's blocks of parameters, in the form of a schedule's target, and
-// the key by which the target orders deliveries.
+// its ordering key.
 func ruleParameters(t *RuleTarget, e *ruleEvent) (text []byte, orderKey string) {
 	blocks := map[string]any{}
 	for name, block := range t.raw() {

@@ -70,8 +70,8 @@ func (s *Scheduler) wait(ctx context.Context) (elsewhere bool) {
 	}
 }
 
-// look reads the groups and opens their tables. The tables of the default group and of the rules are
-// created with the first schedule or rule.
+// look reads the groups and opens their tables. The tables of the default group and of the rules
+// are created with the first schedule or rule.
 func (s *Scheduler) look(ctx context.Context) error {
 	all, err := s.groups(ctx)
 	if err != nil {
@@ -212,8 +212,8 @@ func (s *Scheduler) consume(ctx context.Context, o *open) {
 	}
 }
 
-// RestoreTable creates what is missing of a table that holds schedules or rules. It returns the ARN of
-// its stream, or "".
+// RestoreTable creates what is missing of a table that holds schedules or rules. It returns the ARN
+// of its stream, or "".
 func (s *Scheduler) RestoreTable(ctx context.Context, table string) (streamARN string, err error) {
 	s.mu.Lock()
 	o := s.mu.opened[table]

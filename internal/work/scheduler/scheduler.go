@@ -140,8 +140,8 @@ func (s *Scheduler) open(p place) *open {
 	return o
 }
 
-// opened opens a place. While Run runs, it returns when the embedded database knows that the firings
-// are read, so that a later advance of the clock waits for them.
+// opened opens a place. While Run runs, it returns when the embedded database knows that the
+// firings are read, so that a later advance of the clock waits for them.
 func (s *Scheduler) opened(ctx context.Context, p place) {
 	o := s.open(p)
 	s.mu.Lock()

@@ -33,7 +33,8 @@ func (e *entry) lags(t timing, now time.Time) bool {
 	if e.next.IsZero() || e.next.After(now) || t.expression.Kind() == cron.At {
 		return false
 	}
-	next, ok := t.after(e.next.Add(-t.window)) // the occurrence lies within the window before the deadline
+	// the occurrence lies within the window before the deadline
+	next, ok := t.after(e.next.Add(-t.window))
 	return ok && !next.After(now)
 }
 

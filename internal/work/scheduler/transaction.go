@@ -68,8 +68,8 @@ func fenced(f timer.Fence) *condition {
 	return &condition{text, names, values}
 }
 
-// current returns the state of a definition that is neither updated, nor deleted and created again. It
-// may have fired.
+// current returns the state of a definition that is neither updated, nor deleted and created again.
+// It may have fired.
 func current(incarnation string, version int64) timer.Fence {
 	return timer.Fence{attrIncarnation: attr.S(incarnation), attrVersion: attr.Int(version)}
 }
@@ -166,8 +166,8 @@ func (s *Scheduler) entry(ctx context.Context, table, name string) (*entry, erro
 // again.
 var errChanged = errors.New("changed meanwhile")
 
-// retryChange calls f until it no longer conflicts with a concurrent change. In further calls missing
-// is true: a missing firing that is not due counts as deleted.
+// retryChange calls f until it no longer conflicts with a concurrent change. In further calls
+// missing is true: a missing firing that is not due counts as deleted.
 func (s *Scheduler) retryChange(ctx context.Context, name string, f func(missing bool) error) error {
 	pause := changePause
 	for try := range changeTries {

@@ -76,7 +76,7 @@ func (c overTransport) Do(r *http.Request) (*http.Response, error) {
 	return c.RoundTrip(r)
 }
 
-// dropNetworking makes the clients as lean as those of the embedded database.
+// dropNetworking makes the clients as lean as the embedded database's.
 func dropNetworking(stack *middleware.Stack) error {
 	for _, id := range []string{"ClientRequestID", "UserAgent", "RecursionDetection", "SetCredentialSourceMiddleware"} {
 		_, _ = stack.Build.Remove(id)
