@@ -38,7 +38,7 @@ func TestAdviseOpen(t *testing.T) {
 	}
 }
 
-// A failed call of an endpoint says what is wrong there, without the SDK's words about the request.
+// The message about a failed call names the fault, without the SDK's words about the request.
 func TestAdviseEndpoint(t *testing.T) {
 	e := &endpoint{url: "http://there:8000"}
 	for want, cause := range map[string]error{

@@ -53,7 +53,7 @@ func TestBenchNATS(t *testing.T) {
 	}
 }
 
-// A NATS server that cannot be used is told at once, before anything is measured.
+// An unusable NATS server is reported before the measurement.
 func TestBenchRefusesNATS(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

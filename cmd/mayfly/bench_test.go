@@ -122,7 +122,8 @@ func TestBenchMerge(t *testing.T) {
 	}
 }
 
-// Another endpoint is measured in the same rounds, its tables are removed, and what it cannot do is said.
+// Another endpoint is measured in the same rounds, its tables are removed, and the report names its
+// missing features.
 func TestBenchVersus(t *testing.T) {
 	first, err := startServer(t.TempDir(), os.Environ(), "--memory")
 	if err != nil {
@@ -168,7 +169,7 @@ func listTables(t *testing.T, url string) string {
 
 // Wrong answers are counted, shown, and make the run fail.
 func TestBenchFailsOnWrongAnswers(t *testing.T) {
-	// This endpoint answers whatever it is asked as if there were no items.
+	// This endpoint answers every request as if there were no items.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("{}")) }))
 	defer server.Close()
 	stdout, stderr, code := runBench(t, "--quick", "--only", "get", "--connections", "1", "--items", "100", "--url", server.URL)
@@ -177,7 +178,7 @@ func TestBenchFailsOnWrongAnswers(t *testing.T) {
 	}
 }
 
-// What cannot be done is refused with advice, and at once.
+// Impossible options are refused at once, with advice.
 func TestBenchRefuses(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

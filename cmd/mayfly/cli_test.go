@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/command"
 )
 
-// Every command says what it does and shows how it is used, and no flag goes without a word.
+// Every command and every flag has a help text, and every command an example.
 func TestEveryCommandShowsExamples(t *testing.T) {
 	count := 0
 	var look func(*command.Command)

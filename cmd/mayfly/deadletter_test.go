@@ -89,7 +89,7 @@ func (b *letterbox) fail(id, arn, subject, body string) {
 	}
 }
 
-// mayfly runs the command line, and gives what it prints.
+// mayfly runs the command line and returns its output.
 func (b *letterbox) mayfly(code int, args ...string) string {
 	b.Helper()
 	var out, wrong bytes.Buffer
@@ -108,7 +108,7 @@ func (b *letterbox) want(text string, parts ...string) {
 	}
 }
 
-// What has failed is listed, looked at, redriven and deleted.
+// Dead letters are listed, shown, redriven and deleted.
 func TestDeadletterCommands(t *testing.T) {
 	b := newLetterbox(t)
 	b.want(b.mayfly(exitOK, "deadletter", "list"), "no dead letters")

@@ -241,7 +241,7 @@ type reader struct {
 	shell  *shell
 	output string            // of the last block that was run
 	free   map[string]string // ports in place of documentedPorts, as far as they were needed
-	clone  []*exec.Cmd       // what was started in the repository
+	clone  []*exec.Cmd       // processes started in the repository
 }
 
 const documentedAddress = "127.0.0.1:8000"
@@ -333,7 +333,7 @@ func (r *reader) run(b block) {
 	r.output = output
 }
 
-// documentedPorts are those of something that a page starts beside the server.
+// documentedPorts are the ports of other programs that a page starts.
 var documentedPorts = []string{"9001", "9002", "4222"}
 
 func (r *reader) withFreePort(text string) string {
@@ -460,7 +460,7 @@ func (r *reader) leave() {
 	r.stopServer()
 }
 
-// shell is a bash that is given one block after another.
+// shell is a bash that runs one block after another.
 type shell struct {
 	command *exec.Cmd
 	in      io.WriteCloser

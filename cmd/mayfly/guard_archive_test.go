@@ -27,7 +27,8 @@ func TestGuardArchivesBeforeItRemoves(t *testing.T) {
 	api, _ := s.clients()
 	const retention, devices, each = 36 * time.Hour, 8, 150
 	series, err := timeseries.Create(t.Context(), api, timeseries.Spec{
-		Table: "weather", Retention: retention, NoLatest: true, Now: func() time.Time { return time.Now().Add(-time.Hour) }, // so that it takes what has expired
+		// so that it accepts expired samples
+		Table: "weather", Retention: retention, NoLatest: true, Now: func() time.Time { return time.Now().Add(-time.Hour) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,8 @@ func TestGuardArchivesBeforeItRemoves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = api.TagResource(t.Context(), &dynamodb.TagResourceInput{ // a series is exact here, whatever the server's default
+	// a series expires exactly, despite the server's default
+	_, err = api.TagResource(t.Context(), &dynamodb.TagResourceInput{
 		ResourceArn: table.Table.TableArn, Tags: []types.Tag{{Key: aws.String("mayfly:expiry"), Value: aws.String("aws")}},
 	})
 	if err != nil {

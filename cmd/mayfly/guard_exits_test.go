@@ -39,7 +39,7 @@ func newAwry(t *testing.T, before string) *awry {
 	}
 	a := &awry{}
 	through := httputil.NewSingleHostReverseProxy(to)
-	through.ErrorLog = log.New(io.Discard, "", 0) // of who has gone meanwhile
+	through.ErrorLog = log.New(io.Discard, "", 0) // of a process that has ended
 	through.ModifyResponse = func(r *http.Response) error {
 		if change := a.header.Load(); change != nil {
 			(*change)(r.Header)
@@ -80,7 +80,8 @@ func (a *awry) answers(code string, operations ...string) {
 	a.answer.Store(&answer)
 }
 
-// TestGuardExits: each thing that can be wrong, at the start or while guard runs, ends the command with the code of docs/guard.md, what is wrong and what to do about it.
+// Each fault, at the start or later, ends the command with the code of docs/guard.md, the fault and
+// the next step.
 func TestGuardExits(t *testing.T) {
 	server, err := startServer(t.TempDir(), nil, "--memory", "--expiry", "aws", "--expiry-delay", "fixed:1h")
 	if err != nil {
@@ -149,7 +150,7 @@ func TestGuardExits(t *testing.T) {
 			}
 			if c.later != nil || c.want == 0 {
 				line := make([]byte, 1)
-				if _, err := io.ReadFull(out, line); err != nil { // it tells that it guards
+				if _, err := io.ReadFull(out, line); err != nil { // it prints that it guards
 					t.Fatalf("%v: %s", err, said.String())
 				}
 				if c.later != nil {

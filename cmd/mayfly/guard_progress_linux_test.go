@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal makes a terminal: what is written to device is read from screen.
+// openTerminal opens a terminal: output to device can be read from screen.
 func openTerminal(t *testing.T) (screen, device *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

@@ -24,7 +24,8 @@ func progressing(json bool) (p *guardProgress, now *time.Time, out, log *bytes.B
 	return p, now, out, log
 }
 
-// Where there is no terminal the log has a line every ten seconds about what goes on for so long, and one about the end of that; of a first scan always.
+// Without a terminal, the log has a line every ten seconds about a long activity, and one about its
+// end. The end of a first scan is always logged.
 func TestGuardProgressInTheLog(t *testing.T) {
 	p, now, out, log := progressing(false)
 	want := func(lines ...string) {
@@ -38,7 +39,7 @@ func TestGuardProgressInTheLog(t *testing.T) {
 	tell := p.observer("orders")
 	tell(guard.Progress{Doing: guard.WholeScan, Done: 10, Total: 20, Unit: "items"})
 	tell(guard.Progress{Doing: guard.WholeScan, Done: 20, Total: 20, Unit: "items", Ended: true})
-	want() // nobody has missed it
+	want() // too short to be logged
 	tell(guard.Progress{Doing: guard.FirstScan, Done: 20, Total: 20, Unit: "items", Ended: true})
 	want(`level=INFO msg="first scan is done" table=orders items=20 seconds=0`)
 	tell(guard.Progress{Doing: guard.WholeScan, Done: 10, Total: 100, Unit: "items"})

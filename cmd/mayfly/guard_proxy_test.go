@@ -19,7 +19,8 @@ import (
 	"github.com/mayflydb/mayfly/conformance"
 )
 
-// TestGuardProxy: in front of a server that removes what has expired much later, it hides it at its deadline.
+// In front of a server that removes expired items much later, the proxy hides them at their
+// deadlines.
 func TestGuardProxy(t *testing.T) {
 	server, err := startServer(t.TempDir(), nil, "--memory", "--expiry", "aws", "--expiry-delay", "fixed:1h")
 	if err != nil {
@@ -101,7 +102,7 @@ func there(t *testing.T, c *dynamodb.Client, table string) bool {
 	return out.Count > 0
 }
 
-// TestGuardProxyRefusals: what it cannot begin with is said, with the next step.
+// Each fault at the start is reported with the next step.
 func TestGuardProxyRefusals(t *testing.T) {
 	server, err := startServer(t.TempDir(), nil, "--memory")
 	if err != nil {

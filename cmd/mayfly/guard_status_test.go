@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/guard"
 )
 
-// Where neither index nor deadline table tells what is overdue, the workers' own words are added up.
+// If neither an index nor a deadline table shows overdue items, the workers' reports are added up.
 func TestOverdueAtWorkers(t *testing.T) {
 	for _, c := range []struct {
 		workers []guard.Worker

@@ -65,7 +65,7 @@ func TestKillNineLifecycle(t *testing.T) {
 	hook.check(t, s, l, created)
 }
 
-// lifecycles are those of a server that makes their transitions itself.
+// lifecycles returns the lifecycles of a server that runs their transitions itself.
 func (s *served) lifecycles(t *testing.T) *lifecycle.Lifecycles {
 	t.Helper()
 	api, _ := s.clients()
@@ -139,7 +139,8 @@ func (h *lifecycleHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.arrived[c.ID] = c
 }
 
-// check holds the histories of all entities against the definition, and what has arrived against them.
+// check compares the histories of all entities with the definition, and the deliveries with the
+// histories.
 func (h *lifecycleHook) check(t *testing.T, s *served, l *lifecycle.Lifecycles, created map[string]time.Time) {
 	t.Helper()
 	next := map[string]struct {

@@ -92,7 +92,8 @@ func newWriter(number int, random *rand.Rand) *writer {
 	return w
 }
 
-// write goes on until a call fails, which it does when the server is killed. It gives the number of acknowledged calls.
+// write writes until a call fails, which happens when the server is killed. It returns the number
+// of acknowledged calls.
 func (w *writer) write(ctx context.Context, api *dynamodb.Client) int {
 	for n := 0; ; n++ {
 		a := w.ledgers[w.random.IntN(keysPerWriter)]
@@ -161,7 +162,7 @@ func (w *writer) delete(ctx context.Context, api *dynamodb.Client, l *ledger) er
 	}, l)
 }
 
-// putBoth gives two items one version in one transaction.
+// putBoth writes the same version to two items in one transaction.
 func (w *writer) putBoth(ctx context.Context, api *dynamodb.Client, a, b *ledger) error {
 	c := w.next()
 	c.together = true

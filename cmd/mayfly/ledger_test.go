@@ -48,7 +48,7 @@ type found struct {
 	index  map[string]types.AttributeValue
 }
 
-// audit compares all ledgers with what a server has, and brings them up to date about what was under way.
+// audit compares all ledgers with a server's data, and records the outcomes of changes in progress.
 func audit(t *testing.T, s *served, stream string, writers []*writer) {
 	t.Helper()
 	api, streams := s.clients()
@@ -95,7 +95,8 @@ func audit(t *testing.T, s *served, stream string, writers []*writer) {
 	}
 }
 
-// settle tells from the stream whether the change under way has happened; ok is false when there was none.
+// settle reports from the stream whether the change in progress has happened; ok is false without
+// one.
 func (l *ledger) settle(events []event) (happened, ok bool) {
 	if l.underWay == nil {
 		return false, false

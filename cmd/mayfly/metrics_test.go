@@ -105,7 +105,7 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// exported are the names of the series that are told of.
+// exported returns the names of the documented series.
 func exported(t *testing.T, url string) (names []string) {
 	t.Helper()
 	answer, err := http.Get(url)

@@ -29,7 +29,7 @@ type recorded struct {
 	*testing.T
 	db     *mayfly.DB
 	server *httptest.Server
-	down   bool // it answers nobody
+	down   bool // it never answers
 }
 
 func record(t *testing.T) *recorded {
@@ -195,7 +195,8 @@ func TestPlanRecordOfAllTables(t *testing.T) {
 	}
 }
 
-// Of a table elsewhere they are the units that guard consumes; ended early, what has been printed is a shape.
+// For a table elsewhere, guard's consumed units are recorded. Rows printed before an interruption
+// form a shape.
 func TestPlanRecordOfGuard(t *testing.T) {
 	metrics := admin.NewGuard(func() []admin.GuardTable { return nil })
 	metrics.Begin("orders")

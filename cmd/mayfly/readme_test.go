@@ -167,7 +167,7 @@ func checkLink(page, link string) error {
 	return nil
 }
 
-// anchors returns the names by which a page's headings can be linked to, as GitHub makes them.
+// anchors returns the names for links to a page's headings, as GitHub derives them.
 func anchors(page string) map[string]bool {
 	names := map[string]bool{}
 	times := map[string]int{}

@@ -63,7 +63,7 @@ func readDoc(t *testing.T, name string) string {
 	return string(b)
 }
 
-// holdDoc compares a page with what it should be, or makes it so.
+// holdDoc compares a page with the expected text, or writes it.
 func holdDoc(t *testing.T, name, want string) {
 	t.Helper()
 	if *update {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// readAll gives what a file has: the lines and their text, "!" where a line is bad, and what ended it.
+// readAll returns the lines of a file with their texts, "!" for a bad line, and the final error.
 func readAll(from io.Reader) (all []string, err error) {
 	d := &documents{from: from}
 	for {
@@ -80,7 +80,7 @@ type failing struct{ error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.error }
 
-// Whatever a file has, lines come in order and reading ends.
+// For any file, lines come in order and reading ends.
 func FuzzDocuments(f *testing.F) {
 	for _, file := range []string{"{}\n{}", "[{},\n{}]", "[{}", "\ufeff[", "{\n[", "[[[[", "[1,2\n,\"x\"]"} {
 		f.Add(file)

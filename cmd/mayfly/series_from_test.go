@@ -31,7 +31,7 @@ import (
 type messages struct {
 	from string               // its address, for --from
 	env  []string             // what a command needs besides
-	send func(texts [][]byte) // sends texts, those of one device in their order
+	send func(texts [][]byte) // sends texts; the texts of a device stay in order
 }
 
 func natsMessages(t *testing.T) messages {
@@ -117,8 +117,8 @@ func kinesisMessages(t *testing.T) messages {
 	}}
 }
 
-// TestSeriesFromKilled kills the command that reads a broker, again and again, and asks one to read to the end then: each reading is there once, whatever was written and not yet acknowledged.
-// Stopped by a signal it ends with its checkpoint saved, so that nothing comes again.
+// A command that reads a broker is killed repeatedly, and another then reads to the end. Each
+// reading is stored once, although some were written and not yet acknowledged at a kill.
 func TestSeriesFromKilled(t *testing.T) {
 	t.Parallel()
 	for name, broker := range map[string]func(*testing.T) messages{"nats": natsMessages, "kafka": kafkaMessages, "kinesis": kinesisMessages} {

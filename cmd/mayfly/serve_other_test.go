@@ -8,5 +8,5 @@ import (
 	"time"
 )
 
-// awaitRead gives the other end of a connection time to read what was sent.
+// awaitRead waits long enough for the other end of a connection to read all data.
 func awaitRead(*testing.T, net.Addr) { time.Sleep(100 * time.Millisecond) }

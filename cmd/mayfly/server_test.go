@@ -88,7 +88,8 @@ func callDynamoDB(t *testing.T, url, operation, body string) {
 	}
 }
 
-// stop sends the signal and waits for the end. code is what it exited with, or the name of the signal that ended it.
+// stop sends the signal and waits for the end. code is the exit code, or the name of the signal
+// that ended the process.
 func (s *served) stop(signal os.Signal) (code string, err error) {
 	if err := s.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return "", err

@@ -32,7 +32,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// Whatever is shown of a span can be read again, and is within the precision that is shown.
+// The text of a span can be parsed again, and is within the shown precision.
 func FuzzSpan(f *testing.F) {
 	for _, text := range []string{"250ms", "1h30m", "1 day 12 hours", "36500d", ""} {
 		f.Add(text)

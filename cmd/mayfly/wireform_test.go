@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A schedule in JSON has every member that the SDK would send, under the name that the SDK gives it, and comes back from it as it was.
+// A schedule in JSON has every member that the SDK would send, with the SDK's name, and parsing it
+// returns the same schedule.
 func TestScheduleDocumentIsTheWires(t *testing.T) {
 	in := &scheduler.CreateScheduleInput{}
 	number := 0

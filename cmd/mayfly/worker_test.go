@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// crew is workers beside a server that is a database only. Whatever they deliver they append to a file: who delivered what.
+// crew is a group of workers beside a database-only server. They append their deliveries to a file,
+// with the worker's name.
 type crew struct {
 	*testing.T
 	dir    string
@@ -62,7 +63,7 @@ func (c *crew) mayfly(endpoint string, args ...string) string {
 	return string(out)
 }
 
-// done is what was delivered with a word in its line, by whom, in order.
+// done returns the deliveries with a word in their lines, in order, with their workers.
 func (c *crew) done(word string) (lines []string) {
 	text, _ := os.ReadFile(filepath.Join(c.dir, "done"))
 	for line := range strings.Lines(string(text)) {

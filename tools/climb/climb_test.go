@@ -55,8 +55,7 @@ func TestClimbingArrows(t *testing.T) {
 	}
 }
 
-// TestOwnPackage runs the program on its own source: main.go uses graph.go, and nothing climbs
-// except that graph.go and order.go share the type.
+// TestOwnPackage runs the program on its own source. The output names the package and its files.
 func TestOwnPackage(t *testing.T) {
 	var out strings.Builder
 	if err := run(&out, []string{"."}, true, 100); err != nil {
