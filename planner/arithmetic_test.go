@@ -131,7 +131,7 @@ func TestExpiryArithmetic(t *testing.T) {
 }
 
 // TestGuardsPrices checks that the two prices in guard, which estimates without a price table,
-// equal those of the default table.
+// equal the default table.
 func TestGuardsPrices(t *testing.T) {
 	if p := Default(); p.OnDemand.Write != guard.PriceWrite || p.OnDemand.Read != guard.PriceRead {
 		t.Errorf("guard counts with %v and %v, the table has %v and %v", guard.PriceWrite, guard.PriceRead, p.OnDemand.Write, p.OnDemand.Read)

@@ -25,7 +25,7 @@ const (
 )
 
 // ReadScrape reads the /metrics of mayfly or of mayfly guard, in Prometheus's text format. It
-// returns the units of one table, or with an empty name those of all tables at mayfly.
+// returns the units of one table, or for an empty name of all tables at mayfly.
 func ReadScrape(r io.Reader, table string) (Scrape, error) {
 	own, guarded, ours, tables := Scrape{}, Scrape{}, false, false
 	lines := bufio.NewScanner(io.LimitReader(r, scrapeMax))

@@ -19,7 +19,7 @@ import (
 type ExecOptions struct {
 	// the program and its arguments, without a shell, and independent of the delivery. At most 100
 	Command []string
-	Dir     string // its working directory. Default: that of mayfly
+	Dir     string // its working directory. Default: mayfly's own
 	// added to its environment, which otherwise has only the variables that [Exec] lists
 	Env       map[string]string
 	Permanent []int         // exit codes of permanent failures, 1 to 255. Default: none
@@ -84,7 +84,7 @@ func NewExec(o ExecOptions) (*Exec, error) {
 
 	switch {
 	case len(o.Command) == 0 || o.Command[0] == "":
-		wrong.Add("command", "missing; give the program and its arguments as a list")
+		wrong.Add("command", "missing; list the program and its arguments")
 	case len(o.Command) > maxArguments:
 		wrong.Add("command", "%d arguments are too many; the limit is %d", len(o.Command), maxArguments)
 	case slices.ContainsFunc(o.Command, hasNUL):

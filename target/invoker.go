@@ -7,7 +7,7 @@ import "context"
 // delivery at a time, and otherwise Deliver.
 type Invoker interface {
 	// Invoke hands over one delivery and waits until the receiver has processed it. The answer is
-	// the receiver's own bytes, up to 6 MB, or nil. Errors are those of Deliver; if the receiver
+	// the receiver's own bytes, up to 6 MB, or nil. Errors are as for Deliver; if the receiver
 	// itself failed, the error wraps a [*FunctionError].
 	Invoke(ctx context.Context, d Delivery) (answer []byte, err error)
 }

@@ -15,7 +15,7 @@ import (
 // WebhookMode is the form of requests.
 type WebhookMode string
 
-// The modes of webhooks: those of the HTTP binding of CloudEvents 1.0, and the bare body.
+// The modes of webhooks, from the HTTP binding of CloudEvents 1.0, and the bare body.
 const (
 	// one delivery a request, the whole event as JSON: application/cloudevents+json
 	Structured WebhookMode = "structured"

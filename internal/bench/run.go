@@ -175,7 +175,7 @@ func (r *run) openRemote(ctx context.Context, remote Remote) error {
 		}
 	}
 	if e.name == TargetEcho || e.name == TargetLoop {
-		return &UsageError{fmt.Errorf("the name %s belongs to a reference; give the endpoint another name as NAME=URL", e.name)}
+		return &UsageError{fmt.Errorf("the name %s belongs to a reference; name the endpoint otherwise with NAME=URL", e.name)}
 	}
 	if _, err := e.call(ctx, apiPrefix+"ListTables", "{}"); err != nil {
 		return fmt.Errorf("%s does not answer as DynamoDB does: %w", remote.URL, err)

@@ -11,7 +11,7 @@ import (
 // Mode is the conversion of a delivery to a message. The zero value is Binary.
 type Mode string
 
-// The modes: those of the CloudEvents bindings, and the bare body.
+// The modes: the ones in the CloudEvents bindings, and the bare body.
 const (
 	Binary     Mode = "binary"     // the body unchanged, the event's attributes as headers
 	Structured Mode = "structured" // the whole event as JSON

@@ -38,7 +38,8 @@ type outcome struct {
 }
 
 // runner builds and runs test binaries. One binary holds every mutation of a package, and the
-// environment selects the one that is active: to link a binary for each would take most of the time.
+// environment selects the one that is active: to link a binary for each would take most of the
+// time.
 type runner struct {
 	scratch  string
 	limit    time.Duration
@@ -49,8 +50,8 @@ type runner struct {
 
 const mutantVariable = "MAYFLY_MUTANT"
 
-// build makes the test binaries. It returns an outcome for each mutation that does not apply or does
-// not compile, which is left out.
+// build makes the test binaries. It returns an outcome for each mutation that does not apply or
+// does not compile, which is left out.
 func (r *runner) build(ctx context.Context, all []mutation) (errs []outcome, err error) {
 	r.overlays, r.binaries = map[string]map[string]string{}, map[string]string{}
 	byPackage := map[string][]mutation{}
@@ -85,8 +86,8 @@ func (r *runner) build(ctx context.Context, all []mutation) (errs []outcome, err
 
 var compileError = regexp.MustCompile(`(?m)^.*?([^/\s]+\.go):(\d+):\d+: (.*)$`)
 
-// buildPackage builds a package's tests with mutations of the package. broken are the mutations that
-// do not apply or do not compile, with the reasons.
+// buildPackage builds a package's tests with mutations of the package. broken are the mutations
+// that do not apply or do not compile, with the reasons.
 func (r *runner) buildPackage(ctx context.Context, pkg string, ms []mutation) (broken map[string]string, err error) {
 	broken = map[string]string{}
 	byFile := map[string][]mutation{}
@@ -188,7 +189,7 @@ func (r *runner) baseline(ctx context.Context, all []mutation) error {
 }
 
 // try runs the tests against one mutation until one of them fails: first those that it names, then
-// all of its package's, then those of other packages.
+// all of its package's, then the tests of other packages.
 func (r *runner) try(ctx context.Context, m mutation) outcome {
 	elapsed := clock.Stopwatch()
 	o := outcome{Name: m.Name, File: m.File, Package: m.Package, Why: m.Why, Result: survived}
@@ -233,7 +234,8 @@ func (r *runner) test(ctx context.Context, m mutation, t tests, limit time.Durat
 	if usesRapid(t.Package) {
 		args = append(args, "-rapid.nofailfile") // else a failure leaves a file in the tree
 	}
-	// Past its limit a test binary ends itself with the stacks of what hangs. This limit is for one that cannot.
+	// Past its limit a test binary ends itself with the stacks of what hangs. This limit is for one
+	// that cannot.
 	ctx, cancel := context.WithTimeout(ctx, limit+time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.binaries[m.Package+"/"+t.Package], args...)

@@ -170,7 +170,7 @@ func scalar(into reflect.Value, given any, path string) error {
 		}
 		into.SetFloat(n)
 	default:
-		return invalid("The member %s cannot be given in an Input", path)
+		return invalid("The member %s cannot be set in an Input", path)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // atOnce is the number of concurrent calls of one Deliver if each delivery is a call of its own.
 const atOnce = 8
 
-// singly returns a sender that makes a call for each delivery, several at a time, and those of one
+// singly returns a sender that makes a call for each delivery, several at a time, and those for one
 // key one after another.
 func singly(call func(ctx context.Context, d *target.Delivery) error) sender {
 	return func(ctx context.Context, deliveries []target.Delivery, indexes []int, results []error) {

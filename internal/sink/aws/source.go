@@ -13,7 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/option"
 )
 
-// Source is a Kinesis stream to read. Its settings are those of Config of the same names. Unlike
+// Source is a Kinesis stream to read. Its settings mean the same as in Config. Unlike
 // Config, it follows an endpoint for Kinesis in the environment or the profile.
 type Source struct {
 	Stream       string

@@ -1,7 +1,7 @@
 // Package kafka delivers to topics of Kafka, and of brokers with its protocol.
 //
 // A record has the delivery's key, so deliveries of one key go to one partition. In binary mode its
-// headers are those of the Kafka binding of CloudEvents (ce_id, ce_source, …, content-type); in
+// headers follow the Kafka binding of CloudEvents (ce_id, ce_source, …, content-type); in
 // structured mode it has content-type application/cloudevents+json. The producer is idempotent: its
 // own retries after a lost answer make no second record. A later attempt of the delivery does, with
 // the same ce_id.

@@ -10,7 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
-// Source is a topic to read. Its settings are those of Config of the same names; the topic is no
+// Source is a topic to read. Its settings mean the same as in Config; the topic is no
 // template.
 type Source struct {
 	Brokers   []string

@@ -83,7 +83,7 @@ func (c *Config) checkAuthentication() error {
 		}
 	}
 	if ways > 1 {
-		return option.Errorf("user", "give only one of user and password, token, and credentials")
+		return option.Errorf("user", "use only one of user and password, token, and credentials")
 	}
 	if c.Credentials != "" {
 		if _, err := os.Stat(c.Credentials); err != nil {

@@ -1,9 +1,9 @@
 // Package nats delivers to NATS: to a stream of JetStream, which acknowledges and removes
 // duplicates, or to the present subscribers.
 //
-// In binary mode a message's headers are those of the NATS binding of CloudEvents (ce-id,
+// In binary mode a message's headers follow the NATS binding of CloudEvents (ce-id,
 // ce-source, …, ce-datacontenttype, percent-encoded); in structured mode it has content-type
-// application/cloudevents+json. In every mode Nats-Msg-Id is the delivery's ID, by which JetStream
+// application/cloudevents+json. In every mode Nats-Msg-Id is the delivery's ID, and JetStream
 // recognizes a repeated delivery: within the stream's duplicate window (two minutes by default) a
 // repeated attempt makes no second message.
 //

@@ -187,8 +187,8 @@ func (s *Sink) message(d target.Delivery) (*natsgo.Msg, error) {
 
 var clean = sink.Word(inToken)
 
-// Codes of failures, besides those of all brokers. The code of a JetStream error is "JetStream" and
-// its number.
+// Codes of failures, in addition to the common ones. The code of a JetStream error is "JetStream"
+// and its number.
 const (
 	codeSubject = "InvalidSubject"
 	codeStream  = "NoStreamResponse"

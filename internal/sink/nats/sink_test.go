@@ -271,7 +271,7 @@ subject: has the unknown field {kay}; use one of {id}, {key}, {name}, {source}, 
 stream: cannot be used with core
 stream: "a b" is not a stream name
 mode: "both" is not one of binary, structured, plain
-user: give only one of user and password, token, and credentials`
+user: use only one of user and password, token, and credentials`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink"
 )
 
-// Source is a stream to read. Its settings are those of Config of the same names.
+// Source is a stream to read. Its settings mean the same as in Config.
 type Source struct {
 	URL         string
 	Stream      string

@@ -3,7 +3,7 @@
 // Messages are persistent and mandatory, and the broker confirms them: a delivery has arrived when
 // every queue on its route has stored it. A message without a queue is an error, and so is one that
 // the broker refuses to confirm, for example because a queue is full. A message's properties carry
-// the delivery's ID (message-id) and time. In binary mode its headers are those of the AMQP binding
+// the delivery's ID (message-id) and time. In binary mode its headers follow the AMQP binding
 // of CloudEvents (cloudEvents:id, cloudEvents:source, …; the media type is the property
 // content-type). In structured mode it has content-type application/cloudevents+json and no
 // headers. RabbitMQ does not remove duplicates: messages of repeated attempts have the same ID.

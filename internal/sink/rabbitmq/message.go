@@ -43,7 +43,7 @@ func (s *Sink) message(d target.Delivery) (*publishing, error) {
 // clean turns a value into one word of a routing key.
 var clean = func(s string) string { return strings.ReplaceAll(s, ".", "_") }
 
-// Codes of failures, besides those of all brokers and AMQP's own, such as "NO_ROUTE".
+// Codes of failures, in addition to the common ones and AMQP's own, such as "NO_ROUTE".
 const (
 	codeBlocked = "ConnectionBlocked"
 	codeNack    = "NotConfirmed"

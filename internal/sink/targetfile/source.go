@@ -13,7 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/sink/nats"
 )
 
-// Source is a source of messages: one of its fields is set. Its settings are spelled as those of
+// Source is a source of messages: one of its fields is set. Its settings are spelled like
 // the targets of the same brokers.
 type Source struct {
 	Kafka   *kafka.Source

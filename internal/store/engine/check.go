@@ -291,7 +291,7 @@ func (c *checker) catalogue() error {
 	}
 	for i, d := range c.tables {
 		if d.ID == 0 || d.ID > given.Table {
-			c.fault(d.Name, "its id %d lies above %d, the last id given out", d.ID, given.Table)
+			c.fault(d.Name, "its id %d lies above %d, the last assigned id", d.ID, given.Table)
 		}
 		if i > 0 && c.tables[i-1].ID == d.ID {
 			c.fault(d.Name, "it has the id %d of table %s", d.ID, c.tables[i-1].Name)
@@ -300,7 +300,7 @@ func (c *checker) catalogue() error {
 	}
 	for _, d := range c.streams {
 		if d.ID == 0 || d.ID > given.Stream {
-			c.fault(d.Table, "the id %d of its stream lies above %d, the last id given out", d.ID, given.Stream)
+			c.fault(d.Table, "the id %d of its stream lies above %d, the last assigned id", d.ID, given.Stream)
 		}
 		c.shards(d)
 	}
@@ -342,7 +342,7 @@ func (c *checker) description(d *TableDesc) {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
 		if ix.ID == 0 || seen[ix.ID] || d.NextIndex != 0 && uint32(ix.ID) >= d.NextIndex {
-			c.fault(d.Name, "the id %d of index %s is 0, given twice or above the last one given out", ix.ID, ix.Name)
+			c.fault(d.Name, "the id %d of index %s is 0, used twice or above the last assigned id", ix.ID, ix.Name)
 		}
 		seen[ix.ID] = true
 	}

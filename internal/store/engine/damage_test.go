@@ -441,7 +441,7 @@ func TestTrimmerPassesDamage(t *testing.T) {
 	d.advance(5 * time.Hour) // the records of the puts age out
 	bad := 0
 	desc := d.stream(d.reopened("damaged"))
-	aged := desc.Shards[:4] // those of the puts
+	aged := desc.Shards[:4] // of the puts
 	for _, sh := range aged {
 		left, damaged := d.keysIn(appendRecordKey(nil, id, sh.No, 0), appendRecordKey(nil, id, sh.No+1, 0))
 		if damaged {

@@ -105,7 +105,7 @@ func TestAlterOvertakesReap(t *testing.T) {
 	d.verify()
 }
 
-// Sequence numbers continue behind those of a removed stream.
+// Sequence numbers continue after a removed stream.
 func TestSequenceSurvivesStream(t *testing.T) {
 	dir := newDirectory()
 	d := dir.open(t)

@@ -230,7 +230,7 @@ func (s *slice) fill(c *commit) error {
 	}
 	for _, removal := range s.reaped {
 		broken := invariant.Injected(invariant.FireEarly) || looksOnce() // on purpose
-		invariant.Check(removal <= c.now || broken, "%s: reaped at %[3]d what is due at %[2]d", s.d.Name, removal, c.now)
+		invariant.Check(removal <= c.now || broken, "%s: reaped at %[3]d an item that is due at %[2]d", s.d.Name, removal, c.now)
 	}
 	s.t.e.sequence(s.batch, s.records, c.now)
 	s.t.e.touch(s.ids)

@@ -420,7 +420,7 @@ func wantOpenSlots(t *testing.T, desc *StreamDesc) {
 	}
 }
 
-// Sequence numbers continue behind those of trimmed records, also after a restart without any
+// Sequence numbers continue after trimmed records, also after a restart without any
 // record.
 func TestSequenceSurvivesTrim(t *testing.T) {
 	dir := newDirectory(func(o *Options) { o.StreamShards = 1 })

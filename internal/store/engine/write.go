@@ -41,7 +41,7 @@ type IndexWrite struct {
 
 // errStale ends a pass through the commit section whose decision no longer holds. The write is then
 // planned again.
-var errStale = errors.New("what was decided on has changed")
+var errStale = errors.New("the state behind the decision has changed")
 
 // Write applies all changes as one atomic batch, or none. If a Decide refuses, Write returns
 // ErrRefused and sets the Err of each refused write. It returns once the outcome is durable; a

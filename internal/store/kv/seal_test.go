@@ -84,7 +84,7 @@ func TestSealedDirectory(t *testing.T) {
 	}
 }
 
-// The seal holds the checksum of each table, including those of an earlier run. A check detects a
+// The seal holds the checksum of each table, even from an earlier run. A check detects a
 // table replaced by another with sound blocks.
 func TestSealedTables(t *testing.T) {
 	sealed := func(first int) FS {

@@ -13,12 +13,14 @@ import (
 type Class int
 
 const (
-	Passing   Class = iota // another attempt may succeed: no answer, a fault of the server, or a conflict
-	Throttled              // another attempt may succeed, later and at a lower rate
-	Permanent              // the endpoint has understood the request and refuses it: another attempt fails too
+	// another attempt may succeed: no answer, a fault of the server, or a conflict
+	Passing   Class = iota
+	Throttled       // another attempt may succeed, later and at a lower rate
+	// the endpoint has understood the request and refuses it: another attempt fails too
+	Permanent
 )
 
-// classes are the codes whose class is known whatever HTTP status they come with.
+// classes are the codes with a known class for any HTTP status.
 var classes = map[string]Class{
 	"ValidationException": Permanent,
 

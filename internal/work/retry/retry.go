@@ -7,7 +7,7 @@
 //	Patience:  work with a limit is not repeated once the limit has passed
 //	Disjoint:  an error is throttled, permanent or passing, and only one of them
 //
-// Pauses are real time, whatever the clock of a database does: an endpoint's trouble is real.
+// Pauses are real time, regardless of the database clock: an endpoint's trouble is real.
 package retry
 
 import (
@@ -22,9 +22,10 @@ import (
 
 // Policy says how long to pause between attempts.
 type Policy struct {
-	First  time.Duration // the first pause; each further one is twice as long
-	Most   time.Duration // the longest pause
-	Jitter bool          // shortens each pause at random, so that many callers do not return together
+	First time.Duration // the first pause; each further one is twice as long
+	Most  time.Duration // the longest pause
+	// shortens each pause at random, so that many callers do not return together
+	Jitter bool
 	For    time.Duration // no attempt begins later than this after the first. Default: no limit
 }
 
@@ -33,7 +34,8 @@ func (p Policy) Start() *Backoff {
 	return &Backoff{policy: p, next: p.First, elapsed: clock.Stopwatch()}
 }
 
-// Backoff is a growing pause, for loops that need more than Until. It is not safe for concurrent use.
+// Backoff is a growing pause, for loops that need more than Until. It is not safe for concurrent
+// use.
 type Backoff struct {
 	policy  Policy
 	next    time.Duration
