@@ -2,7 +2,10 @@
 // is designed for Amazon DynamoDB, ScyllaDB Alternator and any other endpoint with the DynamoDB
 // API. The lateness is bounded and measured, instead of minutes to days.
 //
-//	strategy (stream, index, schedule, scan) ─► armed deadlines ─► at the instant: conditional delete ─► removed, or refused because it was renewed
+//	strategy (stream, index, schedule, scan)
+//	  ─► armed deadlines (internal/armed)
+//	  ─► at the instant: conditional delete
+//	  ─► removed, or refused because the item was renewed
 //
 // A strategy finds deadlines and arms them; the steps behind it are the same for all. The laws of
 // every strategy:
