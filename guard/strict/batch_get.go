@@ -10,7 +10,7 @@ import (
 )
 
 // errUnreadable is the error for an answer that the API does not define.
-var errUnreadable = errors.New("strict: an answer that the API does not have")
+var errUnreadable = errors.New("strict: the endpoint's answer does not follow the API")
 
 // batchGetItem answers BatchGetItem.
 func (c *call) batchGetItem(ctx context.Context) (answer, error) {

@@ -58,7 +58,7 @@ func (c *call) page(ctx context.Context, kinds ...string) (answer, error) {
 func (c *call) refusedPage(ctx context.Context) (answer, error) {
 	a, err := c.forward(ctx)
 	if err == nil && a.ok() {
-		return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the table or index was created just now; try again"}), nil
+		return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the table or index has just been created; try again"}), nil
 	}
 	return a, err
 }
@@ -232,7 +232,7 @@ func (p *page) readAlive(ctx context.Context, entries []object, alive map[string
 		}
 	}
 	return &refused{refuse(&dynamo.Error{Code: "ProvisionedThroughputExceededException",
-		Message: "strict reads: the items behind the index could not be read in " + strconv.Itoa(batchRoundsMax) + " attempts"})}
+		Message: "strict reads: the items of the index entries could not be read in " + strconv.Itoa(batchRoundsMax) + " attempts"})}
 }
 
 // noteAlive reads an answer, and returns the request for the unprocessed keys.

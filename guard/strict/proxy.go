@@ -139,7 +139,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		// DynamoDB's clients send no Origin. A web page in a browser on this machine does, and
 		// would use the proxy's credentials.
-		respond(w, refuse(&dynamo.Error{Code: codeDenied, Message: "web pages may not use this proxy, and " + origin + " is one"}))
+		respond(w, refuse(&dynamo.Error{Code: codeDenied, Message: "web pages may not use this proxy; the request comes from a page of " + origin}))
 		return
 	}
 	select {
@@ -170,7 +170,7 @@ func (p *Proxy) serve(r *http.Request, body []byte) answer {
 		return refuse(&dynamo.Error{Code: dynamo.CodeInternal})
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return refuse(&dynamo.Error{Code: dynamo.CodeSerialization, Message: "a request's body is not compressed: Content-Encoding " + coding})
+		return refuse(&dynamo.Error{Code: dynamo.CodeSerialization, Message: "a compressed body is not supported: Content-Encoding " + coding})
 	}
 	to := &target{p, r.Header, p.o.Endpoint, targetPrefix}
 	operation, ours := strings.CutPrefix(r.Header.Get(headerTarget), targetPrefix)

@@ -220,5 +220,5 @@ func (c *call) clear(ctx context.Context, w *write, table string, key json.RawMe
 
 // busy returns the error for a write that concurrent writes have interrupted too often.
 func busy() error {
-	return &dynamo.Error{Code: dynamo.CodeTransactionConflict, Message: "strict reads: others wrote to the item in between, " + strconv.Itoa(attemptsMax) + " times"}
+	return &dynamo.Error{Code: dynamo.CodeTransactionConflict, Message: "strict reads: concurrent writes changed the item " + strconv.Itoa(attemptsMax) + " times; try again"}
 }

@@ -22,26 +22,26 @@ const (
 // Do answers a call of an operation.
 type Do = func(ctx context.Context, c *wire.Call) (any, error)
 
-// Of returns the operations that requests find by path, and those that they find by name. making,
-// if not nil, wraps each operation that may create the first piece of work.
-func Of(s *scheduler.Scheduler, t *trigger.Triggers, making func(Do) Do) ([]wire.Route, []wire.Action) {
-	around := func(makes bool, do Do) Do {
-		if !makes || making == nil {
+// Operations returns the operations that requests find by path, and those that they find by name.
+// wrapCreate, if not nil, wraps each operation that may create the first piece of work.
+func Operations(s *scheduler.Scheduler, t *trigger.Triggers, wrapCreate func(Do) Do) ([]wire.Route, []wire.Action) {
+	wrap := func(creates bool, do Do) Do {
+		if !creates || wrapCreate == nil {
 			return do
 		}
-		return making(do)
+		return wrapCreate(do)
 	}
 	var routes []wire.Route
 	for _, op := range s.Operations() {
 		routes = append(routes, wire.Route{
 			Service: serviceScheduler, Name: op.Name, Method: op.Method, Path: op.Path,
-			Do: around(op.Method != http.MethodGet, func(ctx context.Context, c *wire.Call) (any, error) { return op.Do(ctx, schedulerRequest(c)) }),
+			Do: wrap(op.Method != http.MethodGet, func(ctx context.Context, c *wire.Call) (any, error) { return op.Do(ctx, schedulerRequest(c)) }),
 		})
 	}
 	for _, op := range t.Operations() {
 		routes = append(routes, wire.Route{
 			Service: serviceLambda, Name: op.Name, Method: op.Method, Path: op.Path, Status: op.Status,
-			Do: around(op.Method == http.MethodPost, func(ctx context.Context, c *wire.Call) (any, error) {
+			Do: wrap(op.Method == http.MethodPost, func(ctx context.Context, c *wire.Call) (any, error) {
 				return op.Do(ctx, &trigger.Request{Path: c.Path, Query: c.Query, Decode: c.Decode})
 			}),
 		})
@@ -50,7 +50,7 @@ func Of(s *scheduler.Scheduler, t *trigger.Triggers, making func(Do) Do) ([]wire
 	for _, a := range s.Actions() {
 		actions = append(actions, wire.Action{
 			Service: serviceEvents, Target: "AWSEvents." + a.Name,
-			Do: around(strings.HasPrefix(a.Name, "Put"), func(ctx context.Context, c *wire.Call) (any, error) { return a.Do(ctx, schedulerRequest(c)) }),
+			Do: wrap(strings.HasPrefix(a.Name, "Put"), func(ctx context.Context, c *wire.Call) (any, error) { return a.Do(ctx, schedulerRequest(c)) }),
 		})
 	}
 	return routes, actions

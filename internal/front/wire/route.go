@@ -86,7 +86,7 @@ func newMountTable(routes []Route, actions []Action) *mountTable {
 			t.targets[prefix] = newJSONAPI(a.Service)
 		}
 		if !found || t.actions[a.Target] != nil || t.targets[prefix].service != a.Service {
-			panic("wire: the action " + a.Target + " is there twice, of two services, or not one of an API")
+			panic("wire: the action " + a.Target + " is repeated, has no dot, or has the prefix of another service")
 		}
 		t.actions[a.Target] = &mountedOp{t.targets[prefix], a.Service + ":" + name, http.StatusOK, a.Do}
 	}
@@ -102,7 +102,7 @@ func (t *mountTable) addRoute(r Route, owner *api) {
 		t.roots[first] = at
 	}
 	if at.api != owner || p.labels[0] || first == "" {
-		panic("wire: the path " + r.Path + " has no first segment of its API's own")
+		panic("wire: the first segment of the path " + r.Path + " is empty, a label, or another API's")
 	}
 	op := &mountedOp{owner, r.Service + ":" + r.Name, r.Status, r.Do}
 	if op.status == 0 {
@@ -112,7 +112,7 @@ func (t *mountTable) addRoute(r Route, owner *api) {
 		switch {
 		case !other.overlaps(p):
 		case r.Path != other.String() || other.methods[r.Method] != nil:
-			panic("wire: the path " + r.Path + " is also " + other.String())
+			panic("wire: the path " + r.Path + " overlaps " + other.String())
 		default:
 			other.methods[r.Method] = op
 			return

@@ -196,7 +196,7 @@ func (h *Host) RestoreTable(ctx context.Context, table string) (streamARN string
 
 // Operations returns the operations of schedules, rules and triggers for the wire; see routes.Of.
 func (h *Host) Operations(making func(routes.Do) routes.Do) ([]wire.Route, []wire.Action) {
-	return routes.Of(h.scheduler, h.triggers, making)
+	return routes.Operations(h.scheduler, h.triggers, making)
 }
 
 func (h *Host) delivery(e deliver.Event) {
