@@ -274,3 +274,23 @@ func refusal(r *http.Request) *http.Response {
 		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(body)),
 	}
 }
+
+// Messages collects sentences for an operator. It is safe for concurrent use.
+type Messages struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// Add adds a sentence.
+func (m *Messages) Add(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all = append(m.all, text)
+}
+
+// String returns the sentences, one per line.
+func (m *Messages) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.Join(m.all, "\n")
+}

@@ -360,24 +360,6 @@ func TestKilledMember(t *testing.T) {
 	w.Want(b.sent)
 }
 
-// sentences collects messages.
-type sentences struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (s *sentences) tell(what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = append(s.all, what)
-}
-
-func (s *sentences) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Join(s.all, "\n")
-}
-
 // Records that the brokers deleted before Ingest read them are reported, and the rest is read; so
 // is a new topic of the same name.
 func TestLost(t *testing.T) {
@@ -390,9 +372,9 @@ func TestLost(t *testing.T) {
 	}
 	must(t, b.DeleteRecords("readings", 0, 15))
 	b.send(30)
-	var messages sentences
+	var messages brokertest.Messages
 	o := b.untilCaughtUp()
-	o.Lost = messages.tell
+	o.Lost = messages.Add
 	must(t, Ingest(t.Context(), w.Receiver(), o))
 	if want := "of readings, partition 0, the offsets 10 to 14 were deleted before they were read"; messages.String() != want {
 		t.Errorf("the messages are %q, want %q", messages.String(), want)
@@ -408,9 +390,9 @@ func TestLostWhileReading(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
 	b.send(3)
-	var messages sentences
+	var messages brokertest.Messages
 	o := b.options()
-	o.Lost = messages.tell
+	o.Lost = messages.Add
 	held, going := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	o.Committed = func() { once.Do(func() { close(held); <-going }) }
@@ -470,9 +452,9 @@ func TestTopicMadeAnew(t *testing.T) {
 	t.Parallel()
 	b, w := newBroker(t), brokertest.New(t)
 	b.send(6)
-	var logged sentences
+	var logged brokertest.Messages
 	o := b.options()
-	o.Logger = slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) { logged.tell(string(p)); return len(p), nil }), nil))
+	o.Logger = slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) { logged.Add(string(p)); return len(p), nil }), nil))
 	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, w.Receiver(), o) })
 	brokertest.Await(t, "the beginning", func() bool { return w.Count() == 6 })
 	must(t, b.DeleteTopic("readings"))

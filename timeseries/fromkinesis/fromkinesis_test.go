@@ -425,24 +425,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// sentences collects messages.
-type sentences struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (s *sentences) tell(what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = append(s.all, what)
-}
-
-func (s *sentences) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Join(s.all, "\n")
-}
-
 // change replaces the checkpoint of a shard.
 func (b *broker) change(w *brokertest.World, shard string, to func(checkpoint) string) {
 	b.Helper()
@@ -482,9 +464,9 @@ func TestLost(t *testing.T) {
 		{"damaged", func(checkpoint) string { return "nonsense" }, ""},
 	} {
 		b.change(w, shard, c.to)
-		var messages sentences
+		var messages brokertest.Messages
 		o := b.untilCaughtUp(w)
-		o.Lost = messages.tell
+		o.Lost = messages.Add
 		b.send(3)
 		must(t, Ingest(t.Context(), w.Receiver(), o))
 		w.Want(b.sent)
@@ -500,9 +482,9 @@ func TestLost(t *testing.T) {
 			must(t, err)
 		}
 	}
-	var messages sentences
+	var messages brokertest.Messages
 	o := b.options(w)
-	o.Lost = messages.tell
+	o.Lost = messages.Add
 	run := brokertest.Go(t, func(ctx context.Context) error { return Ingest(ctx, w.Receiver(), o) })
 	brokertest.Await(t, "the report of lost records", func() bool { return strings.Contains(messages.String(), "shard shardId-000000000099 is gone") })
 	run.End()
