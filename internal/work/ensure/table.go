@@ -1,6 +1,7 @@
-// Package ensure makes the tables that mayfly's own workers keep their state in, at whatever endpoint, when they are first needed.
+// Package ensure creates the tables of mayfly's own workers, at any endpoint, when they are first
+// needed.
 //
-// Several workers may come upon a missing table at once: one makes it, and all wait until it can be used.
+// If several workers find a table missing at once, one creates it, and all wait until it is active.
 package ensure
 
 import (
@@ -19,18 +20,19 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// Spec says what a table is like. Its keys are strings, and it is billed on demand.
+// Spec describes a table. Its keys are strings, and it is billed on demand.
 type Spec struct {
-	Name    string
-	Key     string  // the partition key
-	Sort    string  // the sort key; "": none
-	TTL     string  // the TTL attribute; "": none
-	Stream  bool    // a stream of old images
-	Shards  int     // open shards of the stream, where the endpoint lets that be chosen; 0: as the endpoint has it
+	Name   string
+	Key    string // the partition key
+	Sort   string // the sort key; "": none
+	TTL    string // the TTL attribute; "": none
+	Stream bool   // a stream of old images
+	// open shards of the stream, if the endpoint supports the choice; 0: the endpoint's default
+	Shards  int
 	Indexes []Index // secondary indexes of the whole table
 }
 
-// Index says what a secondary index of a table is like. Its keys are strings; items without them are not in it.
+// Index describes a secondary index. Its keys are strings; items without them are not in it.
 type Index struct {
 	Name    string
 	Key     string
@@ -40,28 +42,30 @@ type Index struct {
 
 const (
 	tagShards = "mayfly:shards"
-	tagExpiry = "mayfly:expiry" // what mayfly's own workers wait for is gone at its deadline, whatever the server's default
+	tagExpiry = "mayfly:expiry" // exact expiry of the table, whatever the server's default
 
-	activeLimit = 2 * time.Minute // within which a table has to become usable
+	activeLimit = 2 * time.Minute // for a table to become active
 )
 
-// activation is how often a table is looked at that is being created.
+// activation is the policy of polls of a table that is being created.
 var activation = retry.Policy{First: 5 * time.Millisecond, Most: time.Second}
 
-// Table gives the description of a table that can be used. Where there is none it is made, and what of it was switched off is switched on.
+// Table returns the description of an active table. It creates a missing table, and enables its
+// stream and TTL if they are disabled.
 func Table(ctx context.Context, db *dynamodb.Client, spec Spec) (*types.TableDescription, error) {
 	d, _, err := Restore(ctx, db, spec)
 	return d, err
 }
 
-// What Restore has found missing.
+// Parts that Restore can find missing.
 const (
 	NoTable  = "the table"
 	NoStream = "its stream"
 	NoTTL    = "its time to live"
 )
 
-// Restore is Table, and says besides what was missing, in words for a log: NoTable, NoStream and NoTTL. A table that was missing is empty.
+// Restore is Table, and also returns the missing parts as words for a log: NoTable, NoStream and
+// NoTTL. A table that was missing is empty.
 func Restore(ctx context.Context, db *dynamodb.Client, spec Spec) (d *types.TableDescription, missing []string, err error) {
 	d, err = active(ctx, db, spec.Name)
 	if Missing(err) {
@@ -90,7 +94,8 @@ func streams(d *types.TableDescription) bool {
 	return d.StreamSpecification != nil && aws.ToBool(d.StreamSpecification.StreamEnabled)
 }
 
-// enableStream switches a stream of old images on. Of two workers that do it at once the later is refused, and looks again.
+// enableStream enables a stream of old images. If another worker was first, the call is refused,
+// and enableStream checks again.
 func enableStream(ctx context.Context, db *dynamodb.Client, name string) (*types.TableDescription, error) {
 	_, err := db.UpdateTable(ctx, &dynamodb.UpdateTableInput{
 		TableName:           &name,
@@ -114,7 +119,7 @@ func Missing(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// create makes the table. One that another worker makes at the same time is as good.
+// create creates the table. It succeeds if another worker creates it at the same time.
 func create(ctx context.Context, db *dynamodb.Client, spec Spec) error {
 	in := &dynamodb.CreateTableInput{
 		TableName:            &spec.Name,
@@ -140,7 +145,7 @@ func create(ctx context.Context, db *dynamodb.Client, spec Spec) error {
 	}
 	_, err := db.CreateTable(ctx, in)
 	if len(in.Tags) > 0 && invalid(err) {
-		in.Tags = nil // an endpoint that takes no such tags, or none at all
+		in.Tags = nil // the endpoint does not support these tags
 		_, err = db.CreateTable(ctx, in)
 	}
 	if madeMeanwhile(err) {
@@ -173,13 +178,13 @@ func madeMeanwhile(err error) bool {
 	return errors.As(err, &inUse)
 }
 
-// invalid reports whether the endpoint does not take the call as it is.
+// invalid reports whether the endpoint refuses the call as invalid.
 func invalid(err error) bool {
 	var e smithy.APIError
 	return errors.As(err, &e) && e.ErrorCode() == "ValidationException"
 }
 
-// active waits until a table can be used.
+// active waits until a table is active.
 func active(ctx context.Context, db *dynamodb.Client, name string) (*types.TableDescription, error) {
 	elapsed := clock.Stopwatch()
 	for pauses := activation.Start(); ; {
@@ -198,7 +203,8 @@ func active(ctx context.Context, db *dynamodb.Client, name string) (*types.Table
 	}
 }
 
-// enableTTL sets the TTL attribute where there is none yet, and says whether it has. Of two workers that do it at once the later is refused, and looks again.
+// enableTTL sets the TTL attribute unless there is one, and reports whether it did. If another
+// worker was first, the call is refused, and enableTTL checks again.
 func enableTTL(ctx context.Context, db *dynamodb.Client, spec Spec) (enabled bool, err error) {
 	on := func() (bool, error) {
 		out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &spec.Name})

@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// Crew is the workers of one consumer. Each has a lease of its own, whose beats tell the others that it is there.
+// Crew is the workers of one consumer. Each has a lease of its own, whose beats show the others
+// that it is alive.
 type Crew struct {
 	leases   *Leases
 	presence *Lease // nil: not taken yet
-	beat     int64  // the last one of all its leases
+	beat     int64  // the greatest beat of all its own leases so far
 }
 
 // crewPrefix begins the shard of a worker's own lease.
@@ -23,11 +24,13 @@ const crewPrefix = "worker/"
 // IsCrew reports whether a row is a worker's own lease.
 func IsCrew(shard string) bool { return strings.HasPrefix(shard, crewPrefix) }
 
-// NewCrew gives the crew that works with the same leases.
+// NewCrew returns the crew of the workers that share the leases.
 func NewCrew(l *Leases) *Crew { return &Crew{leases: l} }
 
-// Meet tells the others that this worker is there, and gives all that are, in order, from rows that were just read. Those of workers that have been silent for
-// the duration of a lease are deleted, before anything of theirs is taken: from then on they cannot renew it without learning that. A worker that is alone tells nobody.
+// Meet announces this worker, and returns all workers in order, from rows that were just read. It
+// deletes the rows of workers that were silent for the duration of a lease before anything of
+// theirs is taken: then they cannot renew that row without noticing. An exclusive worker announces
+// nothing.
 func (c *Crew) Meet(ctx context.Context, rows map[string]Row) ([]string, error) {
 	me := c.leases.Owner()
 	if c.leases.Exclusive() {
@@ -48,7 +51,7 @@ func (c *Crew) Meet(ctx context.Context, rows map[string]Row) ([]string, error) 
 			if err != nil {
 				return nil, err
 			}
-			if now.Term != 0 { // it has come back: nothing of it is free
+			if now.Term != 0 { // the worker is back: none of its leases is free
 				c.leases.shown(now)
 				workers = append(workers, name)
 			}
@@ -58,7 +61,7 @@ func (c *Crew) Meet(ctx context.Context, rows map[string]Row) ([]string, error) 
 	return workers, nil
 }
 
-// attend renews this worker's own lease, and with it all the others.
+// attend renews this worker's own lease, which renews all its others.
 func (c *Crew) attend(ctx context.Context, rows map[string]Row) (err error) {
 	if c.presence != nil {
 		if err = c.presence.Beat(ctx); err == nil {
@@ -74,7 +77,7 @@ func (c *Crew) attend(ctx context.Context, rows map[string]Row) (err error) {
 	row := rows[crewPrefix+c.leases.Owner()]
 	row.Shard = crewPrefix + c.leases.Owner()
 	if row.Term == 0 {
-		row.Beat = c.beat // one who has forgotten this worker has to see that it is another row than the one that was silent
+		row.Beat = c.beat // a worker that has deleted the row must see that this is a new one
 	}
 	c.presence, err = c.leases.Take(ctx, row)
 	switch {
@@ -86,29 +89,30 @@ func (c *Crew) attend(ctx context.Context, rows map[string]Row) (err error) {
 	return err
 }
 
-// Leave tells the others that this worker ends.
+// Leave deletes this worker's own lease.
 func (c *Crew) Leave(ctx context.Context) {
 	if c.presence == nil {
 		return
 	}
-	_ = c.leases.Forget(ctx, c.presence.Row()) // else it is forgotten when it has been silent for long enough
+	_ = c.leases.Forget(ctx, c.presence.Row()) // otherwise the others delete it after its silence
 }
 
-// written is when the last write of the row that succeeded began.
+// written returns the time at which the last successful write of the row began.
 func (h *Lease) written() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.renewed
 }
 
-// Row is the lease as it was last written.
+// Row returns the lease as it was last written.
 func (h *Lease) Row() Row {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.row
 }
 
-// Share is how many of n shards a worker is to have: all have as many, but for one more that the first ones in order have where n cannot be divided.
+// Share returns a worker's part of n shards. Parts are equal, except that the first workers in
+// order have one more if n cannot be divided.
 func Share(n int, workers []string, me string) int {
 	share := n / len(workers)
 	if slices.Index(workers, me) < n%len(workers) {
@@ -117,8 +121,8 @@ func Share(n int, workers []string, me string) int {
 	return share
 }
 
-// Shuffled gives rows in an order that is the same every time and another for each worker, so that workers that start at once do not all reach for the same
-// shards.
+// Shuffled returns the rows in a fixed order that differs by worker, so that workers that start at
+// once do not all try the same shards.
 func Shuffled(rows []Row, me string) []Row {
 	rank := func(r Row) uint64 {
 		h := fnv.New64a()

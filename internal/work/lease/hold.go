@@ -12,16 +12,18 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// Done is the checkpoint of a lease that needs nothing more: Hold leaves it alone.
+// Done is the checkpoint of a finished lease: Hold ignores it.
 const Done = "done"
 
 const (
-	lookParts  = 4 // looks at the leases in the duration of one, with each of which the worker says that it is there
-	beatParts  = 2 // where nothing has come of those looks for so large a part of it, leases are renewed one by one
+	// polls of the leases in the duration of a lease; each one shows that the worker is alive
+	lookParts = 4
+	// if the polls have failed for this part of the duration, each lease is renewed by itself
+	beatParts  = 2
 	againFirst = 50 * time.Millisecond
-	leaveLimit = 5 * time.Second // for what is written when a lease is given up
+	leaveLimit = 5 * time.Second // for the writes that release a lease
 
-	retakePause = time.Second // before a worker that is alone runs again what has ended by itself
+	retakePause = time.Second // before an exclusive worker repeats a run that has ended
 )
 
 var errLeave = errors.New("the lease is left to another worker")
@@ -66,28 +68,28 @@ type holder struct {
 	list    func(ctx context.Context, rows map[string]Row) ([]string, error)
 	run     func(ctx context.Context, l *Lease) error
 	end     context.CancelCauseFunc
-	again   chan struct{} // has an element when the leases should be looked at again
-	workers []string      // as the last look had found them
-	changed bool          // a lease was not as the last look had read it
+	again   chan struct{} // has an element when the leases should be checked again
+	workers []string      // workers at the last check
+	changed bool          // a lease differed from the row that was read
 	runs    sync.WaitGroup
 	mu      struct {
 		sync.Mutex
-		held map[string]*holding // by name: those that run has
+		held map[string]*holding // by name: the leases with a running run
 	}
 }
 
-// holding is a lease that run has.
+// holding is a lease with a running run.
 type holding struct {
-	stop    context.CancelCauseFunc // of run's context
+	stop    context.CancelCauseFunc // cancels run's context
 	leaving bool
 }
 
-// failure is an error of run, as the cause that ended everything.
+// failure is an error of run, as the cause of the end.
 type failure struct{ err error }
 
 func (f *failure) Error() string { return f.err.Error() }
 
-// hold looks at the leases until ctx is done or there is nothing more to do: that is nil.
+// hold checks the leases until ctx is done or all are finished; then it returns nil.
 func (h *holder) hold(ctx context.Context) error {
 	for pauses := (retry.Policy{First: againFirst, Most: h.leases.Duration() / lookParts}).Start(); ; {
 		left, next, err := h.look(ctx)
@@ -108,8 +110,9 @@ func (h *holder) hold(ctx context.Context) error {
 	}
 }
 
-// wait waits until the leases should be looked at again. A worker that is alone does so when one of its own has ended, and when a lease was not as it had been read: a run
-// before it had begun to write that, and it came through only now.
+// wait waits until the leases should be checked again. An exclusive worker checks when a run has
+// ended, and when a lease differed from the row that was read: an earlier run's write had arrived
+// late.
 func (h *holder) wait(ctx context.Context, next time.Duration) {
 	if h.changed {
 		next = min(next, againFirst)
@@ -131,7 +134,8 @@ func (h *holder) lookAgain() {
 	}
 }
 
-// look takes what is free, up to this worker's share, and leaves what is beyond it. It gives how many leases are not done, and when to look again.
+// look takes free leases up to this worker's share, and stops those beyond it. It returns the
+// number of unfinished leases and the time until the next check.
 func (h *holder) look(ctx context.Context) (left int, next time.Duration, err error) {
 	all, err := h.leases.Rows(ctx)
 	if err != nil {
@@ -179,12 +183,12 @@ func (h *holder) look(ctx context.Context) (left int, next time.Duration, err er
 		if taken {
 			mine++
 		}
-		h.changed = h.changed || !taken && h.leases.Exclusive() // others look often enough
+		h.changed = h.changed || !taken && h.leases.Exclusive() // other workers check often enough
 	}
 	return len(rows), h.leases.nextFree(rows), nil
 }
 
-// nextFree is in how long one of the rows may have become free, but no longer than from one look to the next.
+// nextFree returns the time until one of the rows may be free, at most the interval of checks.
 func (l *Leases) nextFree(rows []Row) time.Duration {
 	next := l.o.Duration / lookParts
 	now := l.o.Elapsed()
@@ -206,7 +210,7 @@ func (h *holder) holds(name string) bool {
 	return h.mu.held[name] != nil
 }
 
-// own gives how many leases this worker has and means to keep, after stopping those beyond its share.
+// own stops the leases beyond the share, and returns the number of leases that this worker keeps.
 func (h *holder) own(share int) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -257,7 +261,7 @@ func (h *holder) take(ctx context.Context, row Row) (bool, error) {
 	return true, nil
 }
 
-// one runs run with a lease, keeps the lease meanwhile, and releases it.
+// one calls run with a lease, renews the lease meanwhile, and releases it.
 func (h *holder) one(ctx context.Context, stop context.CancelCauseFunc, l *Lease) {
 	keeps, end := context.WithCancel(context.WithoutCancel(ctx))
 	kept := make(chan struct{})
@@ -281,7 +285,8 @@ func (h *holder) one(ctx context.Context, stop context.CancelCauseFunc, l *Lease
 	}
 }
 
-// keep renews the lease until ctx is done, where the worker's own row does not, and stops run when the lease is lost, or may be.
+// keep renews the lease until ctx is done, unless the worker's own row does. It stops run when the
+// lease is, or may be, lost.
 func (h *holder) keep(ctx context.Context, stop context.CancelCauseFunc, l *Lease) {
 	if h.leases.Exclusive() {
 		return
@@ -295,7 +300,8 @@ func (h *holder) keep(ctx context.Context, stop context.CancelCauseFunc, l *Leas
 		if wait = part - l.Age(); wait > 0 {
 			continue // it was renewed meanwhile
 		}
-		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.leases.Duration()/lookParts) // what has begun is not left open
+		// a begun write is always completed
+		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.leases.Duration()/lookParts)
 		err := l.Beat(call)
 		cancel()
 		switch {
@@ -311,14 +317,15 @@ func (h *holder) keep(ctx context.Context, stop context.CancelCauseFunc, l *Leas
 	}
 }
 
-// depart tells the other workers that this one ends.
+// depart deletes this worker's own lease.
 func (h *holder) depart(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
 	h.crew.Leave(ctx)
 }
 
-// Held reports whether the lease is surely this worker's: it was renewed within its duration. That of a worker that is alone is until it knows better.
+// Held reports whether this worker surely has the lease: it was renewed within its duration. An
+// exclusive worker has it until it learns otherwise.
 func (h *Lease) Held() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,51 +11,55 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// ErrLost says that another worker has a lease by now, or was faster to take it.
+// ErrLost is the error of a lease that another worker has taken.
 var ErrLost = errors.New("another worker has the lease")
 
-// Leases are the leases of one consumer, as one worker sees them.
+// Leases are the leases of one consumer, from the view of one worker.
 type Leases struct {
 	db       *dynamodb.Client
 	consumer string
 	o        Options
 	mu       struct {
 		sync.Mutex
-		seen    map[string]sight  // by shard
-		held    map[string]*Lease // by shard: what was taken, and neither released nor seen to be lost; of a worker among others
-		looked  time.Duration     // when the last look at the rows began
+		seen map[string]sight // by shard
+		// by shard: leases that were taken, and neither released nor lost; not used by an exclusive
+		// worker
+		held    map[string]*Lease
+		looked  time.Duration // time at which the last reading of the rows began
 		present presence
 	}
 }
 
-// presence is since when, without a gap, and until when the others know by this worker's own row that it is there.
+// presence is the period for which this worker's own row has shown, without a gap, that it is
+// alive.
 type presence struct {
 	known bool          // there was such a row
-	since time.Duration // when the first write of it was answered
-	last  time.Duration // when the last one that succeeded began
+	since time.Duration // time at which its first write was answered
+	last  time.Duration // time at which its last successful write began
 }
 
-// sight is what a row was when it last changed, and when that was seen.
+// sight is a row's contents after its last change, and the time at which the change was seen.
 type sight struct {
 	owner      string
 	term, beat int64
 	at         time.Duration
 }
 
-// New gives the leases of a consumer. It asks for nothing yet.
+// New returns the leases of a consumer. It makes no call.
 func New(db *dynamodb.Client, consumer string, o Options) *Leases {
 	l := &Leases{db: db, consumer: consumer, o: o.withDefaults()}
 	l.mu.seen, l.mu.held = map[string]sight{}, map[string]*Lease{}
 	return l
 }
 
-// Owner is the worker's name.
+// Owner returns the worker's name.
 func (l *Leases) Owner() string { return l.o.Owner }
 
-// Duration is that of the leases.
+// Duration returns the duration of the leases.
 func (l *Leases) Duration() time.Duration { return l.o.Duration }
 
-// Rows reads the consumer's leases, by shard, and notes which have changed since it was last called. One of this worker's that is another's by now, or nobody's, is lost.
+// Rows returns the consumer's leases by shard, and records which of them have changed since the
+// last call. A lease of this worker whose row has another owner, or none, is lost.
 func (l *Leases) Rows(ctx context.Context) (map[string]Row, error) {
 	held := l.holds() // the rows are newer
 	began := l.o.Elapsed()
@@ -89,7 +93,7 @@ func (l *Leases) holds() map[string]*Lease {
 	return maps.Clone(l.mu.held)
 }
 
-// drop forgets a lease that is released or lost.
+// drop removes a lease that is released or lost.
 func (l *Leases) drop(h *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +102,7 @@ func (l *Leases) drop(h *Lease) {
 	}
 }
 
-// shown notes that a row has changed just now.
+// shown records that a row has just changed.
 func (l *Leases) shown(r Row) {
 	now := l.o.Elapsed()
 	l.mu.Lock()
@@ -106,7 +110,8 @@ func (l *Leases) shown(r Row) {
 	l.mu.seen[r.Shard] = sight{r.Owner, r.Term, r.Beat, now}
 }
 
-// silentLocked is how long the owner of a row had given no sign of life when the rows were last looked at. ok is false where the row is not as it was then.
+// silentLocked returns how long the owner of a row had been silent when the rows were last read. ok
+// is false if the row has changed since.
 func (l *Leases) silentLocked(r Row) (silent time.Duration, ok bool) {
 	s, ok := l.mu.seen[r.Shard]
 	if !ok || s.owner != r.Owner || s.term != r.Term || s.beat != r.Beat {
@@ -119,7 +124,8 @@ func (l *Leases) silentLocked(r Row) (silent time.Duration, ok bool) {
 	return l.mu.looked - at, true
 }
 
-// renewed is when a lease was last known to be held that was itself written at the instant given.
+// renewed returns the time at which a lease was last known to be held, if the lease itself was last
+// written at the given time.
 func (l *Leases) renewed(written time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +135,8 @@ func (l *Leases) renewed(written time.Duration) time.Duration {
 	return written
 }
 
-// attended notes that this worker's own row was written, by a call that began then; again is false where the row is a new one.
+// attended records a write of this worker's own row, by a call that began at the given time. again
+// is false for a new row.
 func (l *Leases) attended(began time.Duration, again bool) {
 	now := l.o.Elapsed()
 	l.mu.Lock()
@@ -140,7 +147,8 @@ func (l *Leases) attended(began time.Duration, again bool) {
 	l.mu.present.known, l.mu.present.last = true, began
 }
 
-// Free reports whether a row can be taken: nobody has it, this worker has it and does not know, or its owner had been silent for the duration of a lease when Rows was last called.
+// Free reports whether a row can be taken: it has no owner, this worker owns it without knowing, or
+// its owner had been silent for the duration of a lease at the last call of Rows.
 func (l *Leases) Free(r Row) bool {
 	if r.Owner == "" || r.Owner == l.o.Owner || l.o.Exclusive {
 		return true
@@ -151,7 +159,8 @@ func (l *Leases) Free(r Row) bool {
 	return ok && silent >= l.o.Duration
 }
 
-// Take takes a lease that is as the row says, or a new one where the row is that of no term. It is ErrLost where another worker was faster.
+// Take takes the lease of a row, or creates it if the row has no term. It returns ErrLost if
+// another worker was first.
 func (l *Leases) Take(ctx context.Context, r Row) (*Lease, error) {
 	began := l.o.Elapsed()
 	after := Row{Shard: r.Shard, Owner: l.o.Owner, Term: r.Term + 1, Beat: r.Beat + 1, Checkpoint: r.Checkpoint}
@@ -173,19 +182,21 @@ func (l *Leases) Take(ctx context.Context, r Row) (*Lease, error) {
 	return h, nil
 }
 
-// Disown gives up a row that says that this worker has it, which it does not know of or could not release: the others would take it for held as long as the worker is there.
+// Disown releases a row that names this worker as its owner although the worker does not have the
+// lease. Otherwise the others would consider it held while this worker is alive.
 func (l *Leases) Disown(ctx context.Context, r Row) error {
 	after := r
 	after.Owner, after.Term, after.Beat, after.damage = "", max(r.Term, 1), r.Beat+1, nil
 	err := l.replace(ctx, r, after)
 	var changed *errChanged
 	if errors.As(err, &changed) {
-		return nil // the next look tells
+		return nil // the next reading shows the result
 	}
 	return err
 }
 
-// Note makes a row that nobody owns, with a checkpoint, where there is none. It gives the row that there is then.
+// Note creates a row without an owner, with a checkpoint, unless the row exists. It returns the
+// present row.
 func (l *Leases) Note(ctx context.Context, shard, checkpoint string) (Row, error) {
 	row := Row{Shard: shard, Term: 1, Beat: 1, Checkpoint: checkpoint}
 	err := l.replace(ctx, Row{Shard: shard}, row)
@@ -204,13 +215,14 @@ func (l *Leases) Note(ctx context.Context, shard, checkpoint string) (Row, error
 	return changed.now, nil
 }
 
-// Forget deletes a row that is still as given. One that has changed stays.
+// Forget deletes a row unless it has changed.
 func (l *Leases) Forget(ctx context.Context, r Row) error {
 	_, err := l.forget(ctx, r)
 	return err
 }
 
-// forget deletes a row, too. It gives the row that has stayed; without a term where none has.
+// forget deletes a row unless it has changed. It returns the remaining row; its term is 0 if there
+// is none.
 func (l *Leases) forget(ctx context.Context, r Row) (now Row, err error) {
 	condition, names, values := r.isAs()
 	_, err = l.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
@@ -223,13 +235,14 @@ func (l *Leases) forget(ctx context.Context, r Row) (now Row, err error) {
 	return Row{}, err
 }
 
-// Exclusive reports whether the worker is alone.
+// Exclusive reports whether no other worker reads the same streams.
 func (l *Leases) Exclusive() bool { return l.o.Exclusive }
 
-// Elapsed is the local monotonic clock.
+// Elapsed returns the local monotonic time.
 func (l *Leases) Elapsed() time.Duration { return l.o.Elapsed() }
 
-// Lease is one that this worker has taken. Its methods may be called from many goroutines; the writes happen one after another.
+// Lease is a lease that this worker has taken. Its methods may be called from many goroutines; the
+// writes happen one after another.
 type Lease struct {
 	leases *Leases
 	shard  string
@@ -239,27 +252,28 @@ type Lease struct {
 	mu      struct {
 		sync.Mutex
 		row     Row
-		renewed time.Duration // when the last write of the row that succeeded began
+		renewed time.Duration // time at which the row's last successful write began
 		lost    bool
-		failed  int64 // writes since the last one that succeeded, of which nobody knows whether they came through
-		given   bool  // it is being given up, and another worker may have it by now
+		failed  int64 // failed writes since then, each of which may have succeeded at the endpoint
+		given   bool  // the lease is being released, and another worker may have it
 	}
 }
 
-// Shard is what the lease is for.
+// Shard returns the name of the shard.
 func (h *Lease) Shard() string { return h.shard }
 
-// Term is the fencing token: greater than that of every owner before.
+// Term returns the fencing token. It is greater than the terms of all earlier owners.
 func (h *Lease) Term() int64 { return h.term }
 
-// Checkpoint is the one that was saved last, by this owner or one before.
+// Checkpoint returns the last saved checkpoint, of this owner or an earlier one.
 func (h *Lease) Checkpoint() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.row.Checkpoint
 }
 
-// Age is how long ago the lease was last known to be held. At the duration of leases another worker may take it: a lease that is lost is at least so old.
+// Age returns the time since the lease was last known to be held. At the leases' duration another
+// worker may take it; a lost lease is at least that old.
 func (h *Lease) Age() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -269,8 +283,8 @@ func (h *Lease) Age() time.Duration {
 	return h.leases.o.Elapsed() - h.leases.renewed(h.mu.renewed)
 }
 
-// compare notes that the lease is lost where its row, which was read after it was taken, says so. Another worker may have taken it that goes by leases of another duration, or somebody has
-// deleted or damaged the row.
+// compare marks the lease as lost if its row, read after it was taken, shows that. A worker with
+// another duration may have taken it, or someone may have deleted or damaged the row.
 func (h *Lease) compare(r Row) {
 	h.mu.Lock()
 	is := r.Term == h.term && r.Owner == h.leases.o.Owner
@@ -283,7 +297,8 @@ func (h *Lease) compare(r Row) {
 	}
 }
 
-// Save writes a checkpoint, which also renews the lease. It is ErrLost once another worker has taken it: nothing is written then.
+// Save writes a checkpoint and renews the lease. It writes nothing and returns ErrLost if another
+// worker has taken the lease.
 func (h *Lease) Save(ctx context.Context, checkpoint string) error {
 	return h.write(ctx, func(r *Row) { r.Checkpoint = checkpoint })
 }
@@ -291,7 +306,8 @@ func (h *Lease) Save(ctx context.Context, checkpoint string) error {
 // Beat renews the lease.
 func (h *Lease) Beat(ctx context.Context) error { return h.write(ctx, func(*Row) {}) }
 
-// Release gives the lease up, so that another worker can take it at once. A lease that is lost is released already.
+// Release releases the lease, so that another worker can take it at once. A lost lease needs no
+// release.
 func (h *Lease) Release(ctx context.Context) error {
 	h.mu.Lock()
 	h.mu.given = true
@@ -307,7 +323,7 @@ func (h *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// write changes the row where this owner's term lasts.
+// write changes the row during this owner's term.
 func (h *Lease) write(ctx context.Context, change func(*Row)) error {
 	select {
 	case h.writing <- struct{}{}:

@@ -8,15 +8,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// Options says who takes leases, and for how long. The zero value is that of a worker among others.
+// Options identify a worker and set the duration of leases. The zero value suits a worker among
+// others.
 type Options struct {
-	Owner     string        // of this process alone, and of no run of it before. Default: random
-	Duration  time.Duration // after which a silent worker's leases are taken over. Default: 10 s. Range: 100 ms to an hour
+	Owner string // unique to this run of this process. Default: random
+	// silence after which a worker's leases may be taken. Default: 10 s. Range: 100 ms to an hour
+	Duration  time.Duration
 	Exclusive bool          // no other worker reads the same streams: leases are taken at once, and there are no beats
 	Elapsed   clock.Elapsed // the local monotonic clock. Default: the machine's
 
-	Fatal       func(error) bool // errors of the table with which Hold ends. Default: none; it asks again
-	CrewChanged func()           // called by Hold when a worker has come or gone. Default: nobody is told
+	Fatal       func(error) bool // errors of the table that end Hold. Default: none; it retries
+	CrewChanged func()           // called by Hold when a worker has come or gone. Default: none
 	Logger      *slog.Logger     // of Hold. Default: nothing is logged
 }
 
@@ -26,7 +28,7 @@ const (
 	durationMax     = time.Hour
 )
 
-// withDefaults is a copy in which nothing is left open.
+// withDefaults returns a copy with all defaults.
 func (o Options) withDefaults() Options {
 	if o.Owner == "" {
 		o.Owner = rand.Text()

@@ -23,30 +23,31 @@ var spec = ensure.Spec{Name: TableName, Key: attrConsumer, Sort: attrShard}
 const (
 	attrConsumer   = "consumer"
 	attrShard      = "shard"
-	attrOwner      = "owner" // absent: nobody's
+	attrOwner      = "owner" // absent: no owner
 	attrTerm       = "term"
 	attrBeat       = "beat"
 	attrCheckpoint = "checkpoint" // absent: none yet
 )
 
-// Row is a lease as the table has it.
+// Row is a lease as stored in the table.
 type Row struct {
 	Shard      string
-	Owner      string // "": nobody's
-	Term       int64  // 0: there is no such row
+	Owner      string // "": no owner
+	Term       int64  // 0: the row does not exist
 	Beat       int64
 	Checkpoint string // "": none yet
 
 	damage *damage // nil: none
 }
 
-// damage is what somebody has made of a row's term or beat, so that they are no numbers as they are written here. They count as 0, until the next write mends them.
+// damage has the values of a row's term or beat if someone has changed them into anything but valid
+// numbers. They count as 0 until the next write repairs them.
 type damage struct{ term, beat types.AttributeValue }
 
 // Damaged reports whether a row's term or beat cannot be read.
 func (r Row) Damaged() bool { return r.damage != nil }
 
-// isAs is the condition that a row is still as it was read.
+// isAs returns the condition that a row is unchanged since it was read.
 func (r Row) isAs() (condition string, names map[string]string, all map[string]types.AttributeValue) {
 	names = map[string]string{"#t": attrTerm, "#b": attrBeat}
 	if r.damage == nil {
@@ -92,20 +93,21 @@ func rowOf(item map[string]types.AttributeValue) Row {
 	return r
 }
 
-// count reads a term or a beat: from 1 on, and with room for more.
+// count returns a term or a beat: at least 1, and with room to grow.
 func count(v types.AttributeValue) (n int64, ok bool) {
 	n, ok = attr.AsInteger(v)
 	return n, ok && n > 0 && n < math.MaxInt64/2
 }
 
-// errChanged says that a row was not what it was taken for; now is what it is.
+// errChanged is the error of a write whose row has changed; now is the present row.
 type errChanged struct{ now Row }
 
 func (e *errChanged) Error() string {
 	return fmt.Sprintf("the lease of shard %s is in term %d of %q", e.now.Shard, e.now.Term, e.now.Owner)
 }
 
-// replace writes a row where it still is as before. A row that is as it should become was written by an earlier try of the same write.
+// replace writes a row if it is still as before. A row that already has the new contents was
+// written by an earlier attempt of the same write.
 func (l *Leases) replace(ctx context.Context, before, after Row) error {
 	in := &dynamodb.PutItemInput{
 		TableName:                           aws.String(TableName),
@@ -131,7 +133,7 @@ func (l *Leases) replace(ctx context.Context, before, after Row) error {
 		return err
 	}
 	now := rowOf(failed.Item)
-	if failed.Item == nil { // an endpoint that does not give it
+	if failed.Item == nil { // the endpoint does not return the item
 		if now, err = l.row(ctx, after.Shard); err != nil {
 			return err
 		}
@@ -142,7 +144,7 @@ func (l *Leases) replace(ctx context.Context, before, after Row) error {
 	return &errChanged{now}
 }
 
-// row reads one row.
+// row returns one row.
 func (l *Leases) row(ctx context.Context, shard string) (Row, error) {
 	out, err := l.db.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      aws.String(TableName),
@@ -164,7 +166,7 @@ func (r Row) key(consumer string) map[string]types.AttributeValue {
 	}
 }
 
-// rows reads all rows of the consumer. Without a table there are none.
+// rows returns all rows of the consumer; none without the table.
 func (l *Leases) rows(ctx context.Context) (map[string]Row, error) {
 	all := map[string]Row{}
 	in := &dynamodb.QueryInput{
@@ -197,10 +199,10 @@ func conditionFailed(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// Clear deletes all rows of a consumer that nobody runs any more, its checkpoints among them.
+// Clear deletes all rows of a consumer that no longer runs, with its checkpoints.
 func Clear(ctx context.Context, db *dynamodb.Client, consumer string) error {
 	l := New(db, consumer, Options{})
-	rows, err := l.rows(ctx) // none without a table
+	rows, err := l.rows(ctx) // empty without the table
 	for _, r := range rows {
 		if err == nil {
 			_, err = db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: r.key(consumer)})
