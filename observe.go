@@ -49,11 +49,11 @@ func (db *DB) backlog() int64 {
 // expiries returns the expiry of each table's items.
 func (db *DB) expiries() (out []admin.TableExpiry) {
 	for table, x := range db.service.Expiries() {
-		of := admin.TableExpiry{Table: table, Mode: ExpiryStrict.String()}
+		expiry := admin.TableExpiry{Table: table, Mode: ExpiryStrict.String()}
 		if x.Mode == engine.ExpiryAWS {
-			of.Mode, of.Delay, of.Seed = ExpiryAWS.String(), x.Delay.String(), strconv.FormatUint(x.Seed, 10)
+			expiry.Mode, expiry.Delay, expiry.Seed = ExpiryAWS.String(), x.Delay.String(), strconv.FormatUint(x.Seed, 10)
 		}
-		out = append(out, of)
+		out = append(out, expiry)
 	}
 	return out
 }

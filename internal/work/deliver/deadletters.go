@@ -202,13 +202,6 @@ func readLetter(item map[string]types.AttributeValue) (letter DeadLetter, encodi
 	return letter, encoding, 0, err
 }
 
-func numberOf(v types.AttributeValue) string {
-	if n, ok := v.(*types.AttributeValueMemberN); ok {
-		return n.Value
-	}
-	return ""
-}
-
 // RedriveDeadLetters delivers dead letters again. Each becomes a parked parcel that is due at once,
 // with new attempts and a new age. n is the number of dead letters found. After an error it may be
 // called again; then a delivery may be made twice, with the same ID.
@@ -305,7 +298,7 @@ func (w *writer) removeLetter(ctx context.Context, item map[string]types.Attribu
 	if err != nil && !errors.As(err, &other) && !ensure.Missing(err) {
 		return err
 	}
-	parts, _ := strconv.Atoi(numberOf(item[attrParts]))
+	parts := int(attr.Integer(item[attrParts]))
 	key := partsOf(item)
 	removals := make([]write, min(max(parts, 0), partsMax))
 	for i := range removals {

@@ -52,7 +52,7 @@ func TestAgeCountsFromTheEndOfASecond(t *testing.T) {
 	l := insideLane(c, plan{age: time.Minute})
 	p := &part{entries: []entry{{written: c.at.Add(-time.Minute - 999*time.Millisecond)}}}
 	if l.dropExpired(t.Context(), p); len(p.entries) != 1 {
-		t.Error("a record was given up that may be 59 s old")
+		t.Error("a record was abandoned that may be 59 s old")
 	}
 }
 

@@ -70,7 +70,7 @@ func TestLambda(t *testing.T) {
 	select {
 	// the batch "0 1" passes, since the function refuses only a batch of 1 alone
 	case note := <-notes:
-		t.Errorf("given up: %s", note.Body)
+		t.Errorf("abandoned: %s", note.Body)
 	default:
 	}
 	w.put("things", "b", 0, 1)
