@@ -70,10 +70,12 @@ func (h *Handle) end(next int64) {
 	defer h.mu.Unlock()
 	h.mu.draining = false
 	h.mu.began = Never
+	woken := h.head.Load()
 	if invariant.Injected(invariant.LoseWake) {
 		h.head.Store(next)
 	}
 	h.lower(next)
+	invariant.CheckUnless(h.head.Load() <= min(woken, next), []invariant.Fault{invariant.LoseWake}, "a drain lost the wake for %d", woken)
 }
 
 // lower lowers the head to the instant at, and reports whether the head was later.

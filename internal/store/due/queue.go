@@ -135,6 +135,7 @@ func (q *Queue) now() int64 {
 // drain drains one slice of one source.
 func (q *Queue) drain(ctx context.Context, h *Handle) error {
 	head := h.begin()
+	invariant.CheckUnless(head <= q.clock.Millis(), []invariant.Fault{invariant.FireEarly}, "a drain before its head at %d", head)
 	next, err := h.source.Drain(ctx, q.now())
 	if err != nil {
 		next = head

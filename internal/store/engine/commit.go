@@ -67,6 +67,7 @@ func (e *Engine) commitSection(b *kv.Batch, fill func(c *commit) error) (*commit
 	if err := fill(c); err != nil {
 		return nil, err
 	}
+	e.order.checkCommit(c)
 	// The first commit of each instant stores the last sequence number. Later numbers are in their
 	// records, which only a commit at a later instant removes.
 	//
@@ -105,6 +106,7 @@ func (e *Engine) finish(c *commit) error {
 	d := &e.durable
 	d.mu.Lock()
 	if c.n > d.commit.Load() {
+		invariant.Check(c.lastSeq >= d.seq.Load(), "commit %d ends with record %d, durable is %d", c.n, c.lastSeq, d.seq.Load())
 		d.commit.Store(c.n)
 		d.seq.Store(c.lastSeq)
 		if int64(c.now) > d.instant.Load() {
@@ -153,7 +155,11 @@ func (e *Engine) waitAnswer(n uint64, hidden Instant) error {
 	if err := e.waitDurable(n); err != nil {
 		return err
 	}
-	return e.waitInstant(hidden)
+	if err := e.waitInstant(hidden); err != nil {
+		return err
+	}
+	e.durable.checkDurable(n, hidden)
+	return nil
 }
 
 // waitInstant waits until a durable batch carries the instant at or a later one. From then on no

@@ -171,6 +171,7 @@ func (e *Engine) recover() error {
 	if err := e.recoverClock(); err != nil {
 		return err
 	}
+	e.checkRestart()
 	e.queue = due.New(e.clock, e.dueFailed)
 	if err := e.loadStreams(); err != nil {
 		return err

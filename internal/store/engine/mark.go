@@ -61,11 +61,11 @@ func (m *marks) lower(p position) (store bool) {
 		return false
 	}
 	m.since, m.low = firstOf(m.since, p), firstOf(m.low, p)
-	if p.removal < m.stored {
+	if store = p.removal < m.stored; store {
 		m.stored = p.removal
-		return true
 	}
-	return false
+	m.check(p)
+	return store
 }
 
 // pass raises the mark in memory after a pass of the reaper that left all entries from left on.
@@ -81,9 +81,10 @@ func (m *marks) raise(left position) (store bool) {
 	m.pass(left)
 	if removal := min(m.low.removal, m.skipped.removal); removal > m.stored {
 		m.stored = removal
-		return true
+		store = true
 	}
-	return false
+	invariant.Check(m.stored <= m.lowest().removal, "the mark on disk is above the one in memory: %+v", *m)
+	return store
 }
 
 // skip keeps the mark on disk below an entry that the coming pass leaves.

@@ -138,6 +138,7 @@ func (s *slice) collect(from position, now Instant) error {
 	if s.gaps == nil {
 		s.gaps = &gaps{}
 	}
+	s.t.checkMark(s.d)
 	size := 0
 	return eachReadable(e.kv, s.gaps, lower, upper, func(key, value []byte) (more bool, err error) {
 		a, err := s.d.decodeArmed(key, value)
@@ -232,6 +233,7 @@ func (s *slice) fill(c *commit) error {
 		broken := invariant.Injected(invariant.FireEarly) || looksOnce() // on purpose
 		invariant.Check(removal <= c.now || broken, "%s: reaped at %[3]d an item that is due at %[2]d", s.d.Name, removal, c.now)
 	}
+	s.checkRecords()
 	s.t.e.sequence(s.batch, s.records, c.now)
 	s.t.e.touch(s.ids)
 	left := s.left
@@ -277,6 +279,7 @@ func (s *slice) remove(a *armed) error {
 	if h.removal != a.removal && !invariant.Injected(invariant.SkipRecheck) {
 		return s.orphan(a, entryKey)
 	}
+	a.checkEntry(h)
 	if s.d.deadlineOf(h) == Never && !invariant.Injected(invariant.SkipRecheck) {
 		s.batch.Delete(entryKey) // armed under an earlier generation; no longer a deadline
 		return nil

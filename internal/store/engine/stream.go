@@ -391,6 +391,7 @@ func (e *Engine) sequence(b *kv.Batch, records []pending, now Instant) {
 		if invariant.Injected(invariant.UnorderedSeq) {
 			seq ^= 1
 		}
+		r.stream.checkNext(r.slot, seq)
 		shard := &r.stream.open[r.slot]
 		setRecordInstant(r.value, now)
 		b.Set(appendRecordKey(make([]byte, 0, recordKeyLen), r.stream.desc.Load().ID, shard.no, seq), r.value)

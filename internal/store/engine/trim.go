@@ -223,6 +223,7 @@ func (t *trimmer) apply(f *found) error {
 		}
 		d := f.desc.clone()
 		for _, cut := range f.cuts {
+			e.consumers.checkCut(d.ID, cut)
 			t.remove(b, d.ID, cut)
 			if !cut.whole {
 				d.shard(cut.shard).Trimmed = cut.through

@@ -179,6 +179,7 @@ func (v *View) hides(d *TableDesc, h header) bool {
 	}
 	gone := d.expired(h, v.now)
 	if !gone && v.show == ExpiredShown {
+		v.checkShown(d, h)
 		return false
 	}
 	past := d.deadlineOf(h) <= v.now

@@ -274,7 +274,9 @@ func (p *plan) add(w *planned, now Instant) error {
 	}
 	p.changed = true
 	if w.stored != nil && w.old == nil {
+		records := len(p.records)
 		p.expire(w)
+		p.checkExpired(w.desc, records)
 	}
 	w.desc.putItem(p.batch, w.w.Key, w.old, next, w.oldHeader, w.newHeader, &w.w.Indexes)
 	if next != nil {
@@ -317,6 +319,7 @@ func (d *TableDesc) putItem(b *kv.Batch, key Key, old, next dynamo.Item, oldHead
 	}
 	value := newHeader.append(make([]byte, 0, len(next)+32))
 	b.Set(key.bytes(), append(value, next...))
+	newHeader.checkWritten()
 	if newHeader.removal != Never {
 		e := deadlineEntry{generation: newHeader.generation, size: newHeader.size, indexed: entries}
 		b.Set(appendDeadlineKey(nil, d.ID, newHeader.removal, key.suffix()), e.append(nil))
@@ -335,6 +338,7 @@ func (p *plan) fill(c *commit) error {
 			return errStale
 		}
 	}
+	p.checkHidden(c)
 	for i := range p.writes {
 		w := &p.writes[i]
 		if w.removal != Never && w.w.Table.marks.lower(position{w.removal, w.w.Key.enc[tablePrefixLen:]}) {
