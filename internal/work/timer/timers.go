@@ -45,11 +45,14 @@ type Options struct {
 	// Settle waits, when Run ends, until no more firings of a shard are done, or ctx is done.
 	Settle func(ctx context.Context, shard string)
 
-	// Search looks for timers that were due before an instant and have not fired, and arms them
-	// again. It runs when records were lost, or may have been: the table had no stream for a while,
-	// or the endpoint trimmed the stream. A timer that it finds may fire nonetheless, so a fence
-	// must refuse the second firing. Default: lost firings stay lost.
+	// Search looks for timers that were due before an instant and have not fired, and arms them again.
+	// It runs before the first firing of a new stream, if the table had another one before. Default:
+	// lost firings stay lost.
 	Search func(ctx context.Context, before time.Time) error
+
+	// SearchTrimmed also runs Search after the endpoint has trimmed unread records. Then it runs beside
+	// Fire and may find timers that are about to fire, so Fire must refuse second firings, by a fence.
+	SearchTrimmed bool
 }
 
 // Firing is an expired timer.
@@ -98,7 +101,7 @@ func (t *Timers) Run(ctx context.Context) error {
 	var searching sync.WaitGroup
 	defer searching.Wait()
 	defer cancel()
-	if t.o.Search != nil {
+	if t.o.SearchTrimmed {
 		searching.Go(func() { t.search(ctx) })
 	}
 	return t.consumer().Run(ctx)
@@ -204,6 +207,8 @@ func (t *Timers) consumer() *deliver.Consumer {
 	}
 	if t.o.Search != nil {
 		c.Renewed = func(ctx context.Context, streamARN string) error { return t.o.Search(ctx, t.began(streamARN)) }
+	}
+	if t.o.SearchTrimmed {
 		c.Lost = func(string) { nudge(t.lost) }
 	}
 	return c
