@@ -78,10 +78,10 @@ const (
 	screenHeight = 20
 )
 
-func (s *screen) bar(name string, n, of int, color, note string) string {
-	full := barWidth * n / max(of, 1)
+func (s *screen) bar(name string, n, total int, color, note string) string {
+	full := barWidth * n / max(total, 1)
 	return s.clip(fmt.Sprintf("  %-8s  %s%s  %7d / %d  %3d %%", name, s.paint(color, strings.Repeat("█", full)),
-		s.paint(dim, strings.Repeat("░", barWidth-full)), n, of, 100*n/max(of, 1)), note)
+		s.paint(dim, strings.Repeat("░", barWidth-full)), n, total, 100*n/max(total, 1)), note)
 }
 
 // clip returns a line with a note, if the terminal is wide enough for both.

@@ -83,8 +83,8 @@ func (t *tally) take() (counts map[guard.What]int, late []time.Duration, spared 
 	return counts, late, spared
 }
 
-// told are the events that lines count.
-var told = []guard.What{guard.Removed, guard.Spared, guard.Refused, guard.Throttled, guard.Failed, guard.BadValue, guard.Archived}
+// eventsShown are the events that lines count.
+var eventsShown = []guard.What{guard.Removed, guard.Spared, guard.Refused, guard.Throttled, guard.Failed, guard.BadValue, guard.Archived}
 
 // guardLines prints a line per second for each table with events.
 type guardLines struct {
@@ -119,18 +119,18 @@ type guardBegin struct {
 	DryRun    bool      `json:"dry_run,omitempty"`
 }
 
-func (l *guardLines) begin(t *guarded, attribute string, by guard.Strategy, endpoint string, dryRun bool) {
+func (l *guardLines) begin(t *guarded, attribute string, strategy guard.Strategy, endpoint string, dryRun bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.json {
-		l.encode(guardBegin{machineNow(), t.table, true, attribute, string(by), endpoint, dryRun})
+		l.encode(guardBegin{machineNow(), t.table, true, attribute, string(strategy), endpoint, dryRun})
 		return
 	}
 	what := "guarding"
 	if dryRun {
 		what = "watching (dry run)"
 	}
-	fmt.Fprintf(l.out, "%s %s at %s: TTL attribute %s, strategy %s\n", what, t.table, endpoint, attribute, by)
+	fmt.Fprintf(l.out, "%s %s at %s: TTL attribute %s, strategy %s\n", what, t.table, endpoint, attribute, strategy)
 }
 
 // guardLine counts the events of a table in about a second.
@@ -170,7 +170,7 @@ func (l *guardLines) flush() {
 	defer l.mu.Unlock()
 	for _, t := range l.tables {
 		counts, late, spared := t.take()
-		if !slices.ContainsFunc(told, func(w guard.What) bool { return counts[w] > 0 }) {
+		if !slices.ContainsFunc(eventsShown, func(w guard.What) bool { return counts[w] > 0 }) {
 			continue
 		}
 		line := guardLine{

@@ -23,20 +23,20 @@ const (
 // guardProgress shows scans and other long activities: a bar on a terminal, otherwise lines of the
 // log, or objects with --json.
 type guardProgress struct {
-	lines *guardLines
-	log   *slog.Logger
-	bar   *sharedBar
-	now   func() time.Time
-	mu    sync.Mutex
-	going []*going // guarded by mu, with their fields
-	ended []*going // since the last redraw
+	lines    *guardLines
+	log      *slog.Logger
+	bar      *sharedBar
+	now      func() time.Time
+	mu       sync.Mutex
+	going    []*going // guarded by mu, with their fields
+	finished []*going // since the last redraw
 }
 
 // going is an activity on a table.
 type going struct {
 	guard.Progress
-	table       string
-	began, told time.Time // told is zero before the first line
+	table          string
+	began, printed time.Time // printed is zero before the first line
 }
 
 // observer returns a function that records guard's progress on a table.
@@ -56,8 +56,8 @@ func (p *guardProgress) observer(table string) func(guard.Progress) {
 		}
 		p.going = slices.Delete(p.going, i, i+1)
 		// otherwise it was too short to show
-		if now.Doing == guard.FirstScan && now.Ended || !g.told.IsZero() {
-			p.ended = append(p.ended, g)
+		if now.Doing == guard.FirstScan && now.Ended || !g.printed.IsZero() {
+			p.finished = append(p.finished, g)
 		}
 	}
 }
@@ -86,12 +86,12 @@ func (p *guardProgress) run(ctx context.Context) {
 func (p *guardProgress) look() {
 	now := p.now()
 	p.mu.Lock()
-	due := p.ended
-	p.ended = nil
+	due := p.finished
+	p.finished = nil
 	var shown *going
 	for _, g := range p.going {
-		if last := latest(g.began, g.told); now.Sub(last) >= progressEvery {
-			g.told = now
+		if last := latest(g.began, g.printed); now.Sub(last) >= progressEvery {
+			g.printed = now
 			line := *g
 			due = append(due, &line)
 		}
@@ -102,7 +102,7 @@ func (p *guardProgress) look() {
 	}
 	p.mu.Unlock()
 	for _, g := range due {
-		p.tell(g, now)
+		p.printLine(g, now)
 	}
 	if shown == nil {
 		p.bar.clear()
@@ -132,8 +132,8 @@ type guardStep struct {
 	Seconds  float64     `json:"seconds"` // since the beginning
 }
 
-// tell writes a line.
-func (p *guardProgress) tell(g *going, now time.Time) {
+// printLine writes a line.
+func (p *guardProgress) printLine(g *going, now time.Time) {
 	seconds := math.Round(now.Sub(g.began).Seconds()*10) / 10
 	if p.lines.json {
 		p.lines.mu.Lock()

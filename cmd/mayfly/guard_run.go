@@ -206,8 +206,8 @@ func (c guardRunCommand) runAll(ctx context.Context, e *endpoint, lines *guardLi
 		printing.Go(func() {
 			select {
 			case <-t.Ready():
-				attribute, by := t.Guarded()
-				lines.begin(t, attribute, by, e.name(), c.DryRun)
+				attribute, strategy := t.Guarded()
+				lines.begin(t, attribute, strategy, e.name(), c.DryRun)
 			case <-ctx.Done():
 			}
 		})
@@ -245,7 +245,7 @@ func (c guardRunCommand) serveMetrics(s streams, metrics *admin.Guard, tables []
 	}
 	ready := func() error {
 		for _, t := range tables {
-			if _, by := t.Guarded(); by == guard.Auto {
+			if _, strategy := t.Guarded(); strategy == guard.Auto {
 				return fmt.Errorf("%s is not guarded yet", t.table)
 			}
 		}

@@ -110,7 +110,7 @@ func writeWorkers(out io.Writer, s *guard.Status) error {
 	}
 	t := table{heading: []string{"Worker", "Strategy", "Seen", "Armed", "Until", "Due", "Oldest", "Removed", "Refused", "Late p50, p99, most", "A million cost"}}
 	for _, w := range s.Workers {
-		horizon, oldest, by := "", "", string(w.Strategy)
+		horizon, oldest, strategy := "", "", string(w.Strategy)
 		if !w.Horizon.IsZero() {
 			horizon = onDay(w.Horizon, s.At)
 		}
@@ -118,14 +118,14 @@ func writeWorkers(out io.Writer, s *guard.Status) error {
 			oldest = fmt.Sprintf("%v late", (time.Duration(w.Overdue) * time.Millisecond).Round(time.Millisecond))
 		}
 		if w.DryRun {
-			by += ", dry run"
+			strategy += ", dry run"
 		}
 		late, cost := "", ""
 		if n := w.Counts[guard.Removed.String()]; n > 0 {
 			late = fmt.Sprintf("%d, %d, %d ms", w.LateMS.P50, w.LateMS.P99, w.LateMS.Max)
 			cost = fmt.Sprintf("$%.2f", (w.Read*guard.PriceRead+w.Write*guard.PriceWrite)/float64(n))
 		}
-		t.add(w.Name, by, ago(s.At.Sub(w.At)), fmt.Sprint(w.Armed), horizon, fmt.Sprint(w.Due), oldest,
+		t.add(w.Name, strategy, ago(s.At.Sub(w.At)), fmt.Sprint(w.Armed), horizon, fmt.Sprint(w.Due), oldest,
 			fmt.Sprint(w.Counts[guard.Removed.String()]), fmt.Sprint(w.Counts[guard.Refused.String()]), late, cost)
 	}
 	return t.write(out)

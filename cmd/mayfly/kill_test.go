@@ -15,12 +15,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// TestKillNine kills a real server under load, again and again, and checks after each restart that everything it had acknowledged is
-// there: items, their deadlines, their index entries and their stream records, in their order and once. What was under way
-// when it died may have happened or not, but not by half.
+// TestKillNine kills a real server under load repeatedly. After each restart it checks that every
+// acknowledged change is there once and in order: items, their deadlines, their index entries and
+// their stream records. A change in progress at the kill may have happened or not, but not by half.
 //
-// Writers put, update and delete items of their own, some of which live for a second or an hour, one at a time or two in a
-// transaction. ledger.go says how what they know is compared with what is found.
+// Writers put, update and delete their own items, some of which live for a second or an hour, one
+// at a time or two in a transaction. ledger.go explains the comparison.
 func TestKillNine(t *testing.T) {
 	rounds, load := 3, time.Second
 	if testing.Short() {

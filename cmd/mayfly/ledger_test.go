@@ -122,11 +122,11 @@ func (l *ledger) lastDeleted() bool {
 func (l *ledger) compare(f *found, before, after time.Time) (wrong []string) {
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	var state *event // the item as the records so far leave it; nil: none
-	rest := f.events
-	take := func() (e event) { e, rest = rest[0], rest[1:]; return e }
+	remaining := f.events
+	take := func() (e event) { e, remaining = remaining[0], remaining[1:]; return e }
 	// expire takes the service's removal of the present state, where that is the next record.
 	expire := func() {
-		if state == nil || len(rest) == 0 || !rest[0].service {
+		if state == nil || len(remaining) == 0 || !remaining[0].service {
 			return
 		}
 		e := take()
@@ -142,7 +142,7 @@ func (l *ledger) compare(f *found, before, after time.Time) (wrong []string) {
 		expire()
 		switch {
 		case c.deleted && state == nil: // nothing was there: no record
-		case len(rest) == 0:
+		case len(remaining) == 0:
 			complain("the record of an acknowledged change is lost: %+v", c)
 			return wrong
 		case c.deleted:
@@ -161,8 +161,8 @@ func (l *ledger) compare(f *found, before, after time.Time) (wrong []string) {
 		}
 	}
 	expire()
-	if len(rest) > 0 {
-		complain("records of nothing that was asked for: %+v", rest)
+	if len(remaining) > 0 {
+		complain("records of nothing that was asked for: %+v", remaining)
 	}
 	return append(wrong, l.compareItems(f, state, before)...)
 }
@@ -252,8 +252,8 @@ func readEvents(t *testing.T, streams *dynamodbstreams.Client, arn string) map[s
 			break
 		}
 	}
-	for _, of := range events {
-		slices.SortFunc(of, func(a, b event) int { return a.seq.Cmp(b.seq) })
+	for _, list := range events {
+		slices.SortFunc(list, func(a, b event) int { return a.seq.Cmp(b.seq) })
 	}
 	return events
 }

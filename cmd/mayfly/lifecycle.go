@@ -176,19 +176,19 @@ type changing struct {
 }
 
 // do changes an entity and prints the event.
-func (c changing) do(ctx context.Context, s streams, of entityFlags, change func(l *lifecycle.Lifecycles, e *endpoint) (lifecycle.Event, error)) error {
+func (c changing) do(ctx context.Context, s streams, entity entityFlags, change func(l *lifecycle.Lifecycles, e *endpoint) (lifecycle.Event, error)) error {
 	e, l, err := c.lifecycles(ctx)
 	if err != nil {
 		return err
 	}
 	ev, err := change(l, e)
 	if err != nil {
-		return e.adviseLifecycle(err, of.Lifecycle, of.Entity)
+		return e.adviseLifecycle(err, entity.Lifecycle, entity.Entity)
 	}
 	if c.JSON {
-		return writeJSON(s.out, eventJSON(of.Entity, ev))
+		return writeJSON(s.out, eventJSON(entity.Entity, ev))
 	}
-	_, err = fmt.Fprintln(s.out, eventLine(of.Lifecycle, of.Entity, ev))
+	_, err = fmt.Fprintln(s.out, eventLine(entity.Lifecycle, entity.Entity, ev))
 	return err
 }
 

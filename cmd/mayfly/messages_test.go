@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A wrong command line exits with 2, says what is wrong with which value, and what helps. There is no "next:" line where the error says it all.
+// A wrong command line exits with 2, and the message has the wrong value and the next step. A clear
+// error has no "next:" line.
 func TestMessages(t *testing.T) {
 	t.Setenv("MAYFLY_PORT", "")
 	dir := t.TempDir()

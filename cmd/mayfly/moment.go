@@ -32,17 +32,17 @@ func readMoment(text string, zone *time.Location, now func() time.Time) (moment,
 	if !relative {
 		after, relative = strings.CutPrefix(text, "in ")
 	}
-	var by span
+	var distance span
 	switch {
 	case text == "now":
 	case !relative:
 		return moment{}, fmt.Errorf(`invalid time %q; use 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now`, text)
 	default:
-		if err := by.UnmarshalText([]byte(after)); err != nil {
+		if err := distance.UnmarshalText([]byte(after)); err != nil {
 			return moment{}, err
 		}
 	}
-	return moment{at: ceil(now().Add(time.Duration(by)), time.Millisecond), relative: true}, nil
+	return moment{at: ceil(now().Add(time.Duration(distance)), time.Millisecond), relative: true}, nil
 }
 
 // readWall parses a local time of the zone, as schedule expressions do.

@@ -118,8 +118,9 @@ func (r *recorded) watch(c planRecordCommand, steps ...func()) (shape, log strin
 	return out.String(), complaints.String()
 }
 
-// The units that a live server counts become a shape, and the shape a plan with the traffic that there was: over HTTP and in the process, without those of the index, which the planner
-// computes; and without the minute in which it was started again.
+// The units that a live server counts become a shape, and the shape a plan with the same traffic,
+// over HTTP and in the process. The plan excludes the index's units, which the planner computes,
+// and the minute of the restart.
 func TestPlanRecord(t *testing.T) {
 	r := record(t)
 	r.put(3) // before it is watched
@@ -169,8 +170,8 @@ func TestPlanRecord(t *testing.T) {
 	}
 }
 
-// All tables together are recorded where none is chosen. A table that is made meanwhile counts from then on, one that is gone no more; and where the server did not answer, what it counted
-// is spread over the time.
+// Without a chosen table, all are recorded together. New tables count from their creation, deleted
+// ones no longer; counts from a time without answers are spread over it.
 func TestPlanRecordOfAllTables(t *testing.T) {
 	r := record(t)
 	r.put(10)

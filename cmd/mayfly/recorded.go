@@ -87,11 +87,11 @@ type recordedDelivery struct {
 // trigger.
 func lastPart(arn string) string {
 	parts := strings.SplitN(arn, ":", 6)
-	_, rest, ok := strings.Cut(parts[len(parts)-1], "/")
+	_, tail, ok := strings.Cut(parts[len(parts)-1], "/")
 	if !ok {
 		return arn
 	}
-	return rest
+	return tail
 }
 
 // eachRecorded passes each recorded delivery to a target, or to all targets, to do.

@@ -273,19 +273,19 @@ func rateExpression(interval time.Duration, extended bool) (string, error) {
 	}
 	units := []struct {
 		keyword, name string
-		is            time.Duration
+		length        time.Duration
 	}{
 		{"rate", "day", 24 * time.Hour}, {"rate", "hour", time.Hour}, {"rate", "minute", time.Minute},
 		{"every", "second", time.Second}, {"every", "millisecond", time.Millisecond},
 	}
 	for _, u := range units {
-		if interval%u.is != 0 {
+		if interval%u.length != 0 {
 			continue
 		}
 		if u.keyword == "every" && !extended {
 			return "", misused(fmt.Errorf("--every %s: Amazon's service needs whole minutes", span(interval)), "use whole minutes, or a mayfly endpoint")
 		}
-		n, plural := interval/u.is, "s"
+		n, plural := interval/u.length, "s"
 		if n == 1 {
 			plural = ""
 		}

@@ -23,8 +23,8 @@ const (
 	stateDisabled = string(types.ScheduleStateDisabled)
 )
 
-// scheduleDocument is a schedule in JSON. Its members are those of CreateSchedule and GetSchedule,
-// so that `aws scheduler create-schedule --cli-input-json` accepts it, and mayfly's CatchUp.
+// scheduleDocument is a schedule in JSON, with the members of CreateSchedule and GetSchedule, so
+// that `aws scheduler create-schedule --cli-input-json` accepts it, and with mayfly's CatchUp.
 type scheduleDocument struct {
 	Name                       string
 	GroupName                  string                    `json:",omitempty"`
@@ -94,18 +94,18 @@ type plainDocument scheduleDocument
 
 // MarshalJSON writes the members that are set, with the API's names.
 func (d scheduleDocument) MarshalJSON() ([]byte, error) {
-	rest := struct {
+	others := struct {
 		*plainDocument
 		FlexibleTimeWindow any `json:",omitempty"`
 		Target             any `json:",omitempty"`
 	}{plainDocument: (*plainDocument)(&d)}
 	if d.FlexibleTimeWindow != nil {
-		rest.FlexibleTimeWindow = membersOf(d.FlexibleTimeWindow)
+		others.FlexibleTimeWindow = membersOf(d.FlexibleTimeWindow)
 	}
 	if d.Target != nil {
-		rest.Target = membersOf(d.Target)
+		others.Target = membersOf(d.Target)
 	}
-	return marshalLine(rest)
+	return marshalLine(others)
 }
 
 // readDocument parses a schedule. An unknown member is an error, so that a typing error is noticed.

@@ -201,8 +201,8 @@ func (i *importer) print(s streams) {
 	for _, p := range r.Problems {
 		fmt.Fprintf(s.err, "line %d: %s\n", p.Line, oneLine(p.Problem))
 	}
-	if rest := r.Failed - len(r.Problems); rest > 0 {
-		fmt.Fprintf(s.err, "and %d more\n", rest)
+	if more := r.Failed - len(r.Problems); more > 0 {
+		fmt.Fprintf(s.err, "and %d more\n", more)
 	}
 	var parts []string
 	add := func(n int, what string) {

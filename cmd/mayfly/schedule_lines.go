@@ -115,8 +115,8 @@ func (d *documents) lineAt(offset int64) int {
 
 // lineOfNext returns the number of the line where the unreadable part begins.
 func (d *documents) lineOfNext() int {
-	rest, _ := io.ReadAll(d.array.Buffered()) // reads from memory
-	skipped := len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,"))
+	buffered, _ := io.ReadAll(d.array.Buffered()) // reads from memory
+	skipped := len(buffered) - len(bytes.TrimLeft(buffered, " \t\r\n,"))
 	return d.lineAt(d.array.InputOffset() + int64(skipped))
 }
 

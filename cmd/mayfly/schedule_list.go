@@ -159,8 +159,8 @@ func (e *endpoint) addKept(ctx context.Context, all []described) {
 		}
 	}
 	db := e.dynamodb()
-	for group, of := range names {
-		kept, err := schedules.ReadKept(ctx, db, group, of...)
+	for group, members := range names {
+		kept, err := schedules.ReadKept(ctx, db, group, members...)
 		if err != nil {
 			continue
 		}

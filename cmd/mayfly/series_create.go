@@ -54,15 +54,15 @@ func (c seriesCreateCommand) Run(ctx context.Context, s streams) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(spec)
 	}
-	kept := "for ever"
+	retention := "for ever"
 	if spec.Retention > 0 {
-		kept = "for " + span(spec.Retention).String()
+		retention = "for " + span(spec.Retention).String()
 	}
 	tables := []string{spec.Table}
 	if !spec.NoLatest {
 		tables = append(tables, spec.LatestTable())
 	}
-	fmt.Fprintf(s.out, "series %s at %s: samples are kept %s\n", spec.Table, e.name(), kept)
+	fmt.Fprintf(s.out, "series %s at %s: samples are kept %s\n", spec.Table, e.name(), retention)
 	fmt.Fprintf(s.out, "tables: %s, and %s for the settings\n", strings.Join(tables, ", "), timeseries.ConfigTable)
 	for _, m := range spec.Metrics {
 		fmt.Fprintf(s.out, "index across devices: %s, %d shards a day\n", m, spec.MetricShards)

@@ -48,7 +48,7 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 	if o.From, o.To, err = between(c.From, c.Until, c.Zone, e.now(ctx)); err != nil {
 		return err
 	}
-	p := &exportProgress{bar: newBar(s.err), s: s, began: time.Now(), told: time.Now()}
+	p := &exportProgress{bar: newBar(s.err), s: s, began: time.Now(), printed: time.Now()}
 	if p.total, err = series.Count(ctx); err != nil {
 		return e.adviseSeries(err, c.Name)
 	}
@@ -112,11 +112,11 @@ func (e *endpoint) adviseArchive(err error, name string) error {
 
 // exportProgress shows progress: a bar on a terminal, otherwise occasional lines.
 type exportProgress struct {
-	bar         bar
-	s           streams
-	total       int64
-	began, told time.Time
-	drawn       time.Time
+	bar            bar
+	s              streams
+	total          int64
+	began, printed time.Time
+	drawn          time.Time
 }
 
 const drawEvery = 100 * time.Millisecond
@@ -130,8 +130,8 @@ func (p *exportProgress) show(r archive.Report) {
 		}
 		return
 	}
-	if time.Since(p.told) >= progressEvery {
-		p.told = time.Now()
+	if time.Since(p.printed) >= progressEvery {
+		p.printed = time.Now()
 		fmt.Fprintln(p.s.err, text)
 	}
 }

@@ -88,7 +88,7 @@ type brokerIngest struct {
 
 func (b *brokerIngest) run(ctx context.Context) error {
 	defer b.rejects.Close()
-	b.progress = &ingestProgress{bar: newBar(b.s.err), s: b.s, name: b.name, began: time.Now(), told: time.Now()}
+	b.progress = &ingestProgress{bar: newBar(b.s.err), s: b.s, name: b.name, began: time.Now(), printed: time.Now()}
 	if !b.c.UntilCaughtUp && !b.c.JSON {
 		fmt.Fprintf(b.s.out, "reading %s as %s until stopped\n", b.name, b.checkpoint)
 	}

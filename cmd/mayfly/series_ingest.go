@@ -150,7 +150,7 @@ func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w
 		}
 	}
 	defer rejects.Close()
-	p := &ingestProgress{bar: newBar(s.err), s: s, name: name, from: from, began: time.Now(), told: time.Now()}
+	p := &ingestProgress{bar: newBar(s.err), s: s, name: name, from: from, began: time.Now(), printed: time.Now()}
 	report, err := timeseries.Ingest(ctx, w, from, timeseries.IngestOptions{
 		Format: format, Mapping: m, Checkpoint: c.checkpointName(name), Restart: c.Restart, Rejects: rejects, Progress: p.show,
 	})
@@ -336,15 +336,15 @@ func (r *rejectsFile) Close() error {
 
 // ingestProgress shows progress: a bar on a terminal, otherwise occasional lines.
 type ingestProgress struct {
-	bar         bar
-	s           streams
-	name        string
-	from        *ingested // nil: a broker
-	began, told time.Time
+	bar            bar
+	s              streams
+	name           string
+	from           *ingested // nil: a broker
+	began, printed time.Time
 }
 
 func (p *ingestProgress) show(r timeseries.Report) {
-	if p.bar.terminal == nil && time.Since(p.told) < progressEvery {
+	if p.bar.terminal == nil && time.Since(p.printed) < progressEvery {
 		return
 	}
 	rate := float64(r.Lines-r.Resumed) / max(time.Since(p.began).Seconds(), 1e-3)
@@ -358,6 +358,6 @@ func (p *ingestProgress) show(r timeseries.Report) {
 		p.bar.draw(read, size, text)
 		return
 	}
-	p.told = time.Now()
+	p.printed = time.Now()
 	fmt.Fprintln(p.s.err, text)
 }

@@ -118,7 +118,7 @@ func plotColumns(points []timeseries.Bucket, width int, q timeseries.Query, ever
 	if p := points[0].Start; p.Before(from) {
 		from = p // a bucket that begins before the range does
 	}
-	by := map[string]*plotted{}
+	byMetric := map[string]*plotted{}
 	// one column for each sample, so that there are no gaps
 	if n := len(points); every == 0 && n < width {
 		width = max(n, 1)
@@ -129,17 +129,17 @@ func plotColumns(points []timeseries.Bucket, width int, q timeseries.Query, ever
 	for _, point := range points {
 		at := min(max(int(point.Start.Sub(from).Seconds()/length*float64(width)), 0), width-1)
 		for name, x := range point.Stats {
-			p := by[name]
+			p := byMetric[name]
 			if p == nil {
 				p = &plotted{metric: name, columns: make([]timeseries.Stat, width), from: from, to: to, min: math.Inf(1), max: math.Inf(-1)}
-				by[name] = p
+				byMetric[name] = p
 			}
 			p.columns[at] = join(p.columns[at], x)
 			p.min, p.max = min(p.min, x.Min), max(p.max, x.Max)
 		}
 	}
-	for _, name := range sortedKeys(by) {
-		all = append(all, by[name])
+	for _, name := range sortedKeys(byMetric) {
+		all = append(all, byMetric[name])
 	}
 	return all
 }

@@ -41,8 +41,8 @@ func TestStoreFailureEndsTheServer(t *testing.T) {
 	}
 }
 
-// awaitRead waits until the other end of a connection on this machine has read all that was sent: a server that stops owes an answer to what it has read, and not to what still
-// lies with the kernel.
+// awaitRead waits until the other end of a connection on this machine has read all data. A server
+// that stops must answer the requests that it has read, but not those still in the kernel.
 func awaitRead(t *testing.T, local net.Addr) {
 	t.Helper()
 	port := local.(*net.TCPAddr).Port

@@ -27,12 +27,12 @@ var (
 // UnmarshalText implements encoding.TextUnmarshaler, for the command line.
 func (s *span) UnmarshalText(text []byte) error {
 	wrong := fmt.Errorf("%q is not a duration; use 250ms, 90s, 5m, 1h30m or 2d, up to 100 years", text)
-	rest, sum := strings.TrimSpace(string(text)), time.Duration(0)
-	if rest == "" {
+	tail, sum := strings.TrimSpace(string(text)), time.Duration(0)
+	if tail == "" {
 		return wrong
 	}
-	for rest != "" {
-		part := spanPart.FindStringSubmatch(rest)
+	for tail != "" {
+		part := spanPart.FindStringSubmatch(tail)
 		if part == nil {
 			return wrong
 		}
@@ -47,7 +47,7 @@ func (s *span) UnmarshalText(text []byte) error {
 		if sum += time.Duration(n) * unit; sum > spanMax {
 			return wrong
 		}
-		rest = rest[len(part[0]):]
+		tail = tail[len(part[0]):]
 	}
 	*s = span(sum)
 	return nil
@@ -60,16 +60,16 @@ func (s span) String() string {
 		return "-" + span(-d).String()
 	}
 	units := []struct {
-		name string
-		is   time.Duration
+		name   string
+		length time.Duration
 	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
 	for i, u := range units {
-		if d < u.is {
+		if d < u.length {
 			continue
 		}
-		text := strconv.FormatInt(int64(d/u.is), 10) + u.name
-		if i+1 < len(units) && d%u.is >= units[i+1].is {
-			text += " " + strconv.FormatInt(int64(d%u.is/units[i+1].is), 10) + units[i+1].name
+		text := strconv.FormatInt(int64(d/u.length), 10) + u.name
+		if i+1 < len(units) && d%u.length >= units[i+1].length {
+			text += " " + strconv.FormatInt(int64(d%u.length/units[i+1].length), 10) + units[i+1].name
 		}
 		return text
 	}

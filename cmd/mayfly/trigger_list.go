@@ -59,8 +59,8 @@ func (c triggerListCommand) Run(ctx context.Context, s streams) error {
 
 // sourceText returns the table of a stream, or the ARN of another source.
 func sourceText(arn string) string {
-	if _, rest, ok := strings.Cut(arn, ":table/"); ok {
-		table, _, _ := strings.Cut(rest, "/")
+	if _, tail, ok := strings.Cut(arn, ":table/"); ok {
+		table, _, _ := strings.Cut(tail, "/")
 		return table
 	}
 	return arn

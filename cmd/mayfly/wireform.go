@@ -38,7 +38,7 @@ func wireForm(v reflect.Value) any {
 		}
 		return wireForm(v.Elem())
 	case reflect.Struct:
-		if at, is := v.Interface().(time.Time); is {
+		if at, isTime := v.Interface().(time.Time); isTime {
 			return wireTime(at)
 		}
 		return wireStruct(v)

@@ -57,7 +57,7 @@ func (t *tally) acknowledged(batch []*entry) {
 	t.mu.Written += len(batch)
 }
 
-// written records that a batch was acknowledged.
+// written reports for each item of a batch whether its write was acknowledged by now.
 func (t *tally) written(batch []*entry) []bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
