@@ -173,7 +173,7 @@ func (r *runner) timers(lifecycle string) *timer.Timers {
 	log := l.o.Logger.With("lifecycle", lifecycle)
 	return timer.New(timer.Options{
 		Name: consumerOf(lifecycle), Table: entitiesSpec(lifecycle), DB: l.o.DB, Streams: l.o.Streams, Now: l.o.Now, Leases: l.leases(),
-		Registry: l.o.Registry, Mark: l.o.Mark, Logger: log, Settle: r.courier.Settle,
+		Registry: l.o.Registry, Mark: l.o.Mark, Logger: log, Settle: r.courier.Settle, SearchTrimmed: true,
 		Fire: func(ctx context.Context, expired []timer.Firing) error { return l.fireExpired(ctx, lifecycle, expired) },
 		Search: func(ctx context.Context, before time.Time) error {
 			armed, called, err := l.search(ctx, lifecycle, before)
