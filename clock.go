@@ -13,7 +13,7 @@ import (
 )
 
 // Clock is a database's time, which decides about expiry. It runs with the machine's clock until it
-// is frozen, set, advanced or given another rate, and it never goes back. Moving the clock of a
+// is frozen, set, advanced or set to another rate, and it never goes back. Moving the clock of a
 // directory is permanent; see Options.ClockControl.
 type Clock struct {
 	engine  *engine.Engine
@@ -23,7 +23,7 @@ type Clock struct {
 // ClockState is the reading and the mode of a clock.
 type ClockState struct {
 	Now    time.Time     // in UTC, to the millisecond
-	Frozen bool          // the clock stands still until it is moved or given a rate
+	Frozen bool          // the clock stands still until it is moved or has a rate
 	Rate   float64       // seconds per second of real time, unless frozen
 	Offset time.Duration // Now minus the machine's clock
 	// the clock waits for the machine's, which is behind an instant that was already used

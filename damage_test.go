@@ -239,7 +239,7 @@ func readFiles(dir string) (map[string][]byte, error) {
 
 // opened is the content of a directory after opening it.
 type opened struct {
-	err           error    // by which it was refused
+	err           error    // of its refusal
 	before, after *reading // as it is opened, and when everything has expired
 	verify        error
 	closed        error

@@ -218,7 +218,7 @@ var belowWire = []string{
 var tellsTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 
 // mayTellTime are the packages that use them outside tests: the clock, main, the suite and the
-// bench, which wait for endpoints elsewhere, the root, which hands wire the wall clock by which
+// bench, which wait for endpoints elsewhere, the root, which passes the wall clock to wire, where
 // signatures age, and what only tests import.
 var mayTellTime = []string{"internal/clock", "cmd/mayfly", "conformance", "internal/bench", "", "internal/brokertest"}
 
@@ -275,7 +275,7 @@ func skipDir(name, base string) error {
 	return nil
 }
 
-// imports gives the paths that a file imports.
+// imports returns the paths that a file imports.
 func (s source) imports() (paths []string) {
 	for _, spec := range s.file.Imports {
 		p, err := strconv.Unquote(spec.Path.Value)
@@ -286,7 +286,7 @@ func (s source) imports() (paths []string) {
 	return paths
 }
 
-// inModule gives the directory of a package of ours.
+// inModule returns the directory of a package of ours.
 func inModule(importPath string) (pkg string, ours bool) {
 	if importPath == module {
 		return "", true

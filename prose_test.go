@@ -27,6 +27,10 @@ type phrase struct {
 	least bool
 }
 
+// forReturns matches "gives" in messages. These may ask the reader for a value in the imperative,
+// and say that work was abandoned; only comments of functions use the other forms for "returns".
+var forReturns = regexp.MustCompile(`(?i)\b(?:gives|gave)\b`)
+
 // phrases are the tell-tales, with aims between the rates of Pebble, River and the standard library
 // (0 to 2.5 for the phrases, 42 to 127 for "returns") and what this tree once had (20 to 60, and
 // 5).
@@ -42,19 +46,24 @@ var phrases = []phrase{
 // prose is the text of one area: a package's comments, the comments of its tests, its messages, or
 // all pages.
 type prose struct {
-	words  int
-	counts []int // by phrase
-	where  [][]string
+	messages bool
+	words    int
+	counts   []int // by phrase
+	where    [][]string
 }
 
-func newProse() *prose {
-	return &prose{counts: make([]int, len(phrases)), where: make([][]string, len(phrases))}
+func newProse(messages bool) *prose {
+	return &prose{messages: messages, counts: make([]int, len(phrases)), where: make([][]string, len(phrases))}
 }
 
 func (p *prose) add(place, text string) {
 	p.words += len(strings.Fields(text))
 	for i, ph := range phrases {
-		if found := ph.match.FindAllString(text, -1); found != nil {
+		match := ph.match
+		if p.messages && ph.name == "gives" {
+			match = forReturns
+		}
+		if found := match.FindAllString(text, -1); found != nil {
 			p.counts[i] += len(found)
 			p.where[i] = append(p.where[i], fmt.Sprintf("%s: %.160s", place, text))
 		}
@@ -123,7 +132,7 @@ func readProse(t *testing.T) map[string]*prose {
 	areas := map[string]*prose{}
 	add := func(area, place, text string) {
 		if areas[area] == nil {
-			areas[area] = newProse()
+			areas[area] = newProse(strings.HasPrefix(area, "messages of "))
 		}
 		areas[area].add(place, text)
 	}

@@ -488,7 +488,7 @@ func jsonNumbers(v any) any {
 	return v
 }
 
-// list prints one item per line; those of a Scan sorted by text, since the order of hashes means
+// list prints one item per line; a Scan's items are sorted by text, since the order of hashes means
 // nothing to a reader.
 func (s *script) list(items []map[string]ddb.AttributeValue) string {
 	if len(items) == 0 {

@@ -272,7 +272,7 @@ func TestRetriesFollowTheClock(t *testing.T) {
 	}
 }
 
-// The metrics of a group are deleted with it, and those of other groups stay.
+// The metrics of a group are deleted with it, and the metrics of other groups stay.
 func TestGroupLeavesNoMetrics(t *testing.T) {
 	in := new(inbox)
 	db := openAtMidnight(t, Options{Targets: []target.Mapping{in.mapping(testFunction)}})

@@ -15,7 +15,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// ledger is what a writer knows of one key.
+// ledger is a writer's knowledge of one key.
 type ledger struct {
 	pk, owner    string
 	acknowledged []change
@@ -30,7 +30,7 @@ type change struct {
 	together bool // with another key, in a transaction
 }
 
-// event is one stream record of a key, reduced to what the ledgers know.
+// event is one stream record of a key, reduced to the members of the ledgers.
 type event struct {
 	seq      *big.Int
 	name     streamtypes.OperationType
@@ -41,7 +41,7 @@ type event struct {
 	owner    string
 }
 
-// found is what the server has of one key: its records in order, and the item.
+// found is the server's state of one key: its records in order, and the item.
 type found struct {
 	events []event
 	item   map[string]types.AttributeValue // nil: none
@@ -66,7 +66,8 @@ func audit(t *testing.T, s *served, stream string, writers []*writer) {
 	for pk, events := range readEvents(t, streams, stream) {
 		at(pk).events = events
 	}
-	together := map[int]map[bool]bool{} // by version of a transaction under way: whether it happened
+	// by version of a transaction under way: whether it happened
+	together := map[int]map[bool]bool{}
 	for _, w := range writers {
 		clear(together)
 		for _, l := range w.ledgers {
@@ -116,9 +117,9 @@ func (l *ledger) lastDeleted() bool {
 	return n > 0 && l.acknowledged[n-1].deleted
 }
 
-// compare says what is wrong with what was found: the records must be those of the acknowledged changes, in their order and once,
-// with removals by the service only of what was expired; and item and index entry must be what the records lead to.
-// The scans ran between before and after.
+// compare returns the differences between a ledger and the server's state. The records must be the
+// acknowledged changes, in order and once, with removals by the service only of expired items. The
+// item and its index entry must follow from the records.
 func (l *ledger) compare(f *found, before, after time.Time) (wrong []string) {
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	var state *event // the item as the records so far leave it; nil: none
@@ -167,8 +168,9 @@ func (l *ledger) compare(f *found, before, after time.Time) (wrong []string) {
 	return append(wrong, l.compareItems(f, state, before)...)
 }
 
-// compareItems holds item and index entry against the state that the records lead to. The records were read after them, so either may
-// still show what expired meanwhile, and neither may lack what had not.
+// compareItems holds item and index entry against the state that the records lead to. The records
+// were read after them, so either may still show what expired meanwhile, and neither may lack what
+// had not.
 func (l *ledger) compareItems(f *found, state *event, before time.Time) (wrong []string) {
 	for name, item := range map[string]map[string]types.AttributeValue{"item": f.item, "index entry": f.index} {
 		switch {
@@ -232,7 +234,8 @@ func scanAll(t *testing.T, api *dynamodb.Client, index *string, visit func(map[s
 	}
 }
 
-// readEvents reads all shards from their first record on, and orders each key's records by their sequence numbers.
+// readEvents reads all shards from their first record on, and orders each key's records by their
+// sequence numbers.
 func readEvents(t *testing.T, streams *dynamodbstreams.Client, arn string) map[string][]event {
 	t.Helper()
 	events := map[string][]event{}
@@ -326,7 +329,8 @@ func streamText(v streamtypes.AttributeValue) string {
 	return ""
 }
 
-// TestLedgerNotices: the audit of the kill test is only worth something if it notices each kind of loss.
+// TestLedgerNotices: the audit of the kill test is only worth something if it notices each kind of
+// loss.
 func TestLedgerNotices(t *testing.T) {
 	now := time.Now().Truncate(time.Millisecond)
 	past, future := now.Add(-time.Minute), now.Add(time.Hour)

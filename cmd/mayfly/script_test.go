@@ -63,7 +63,7 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// scriptEnv is the environment of the process with what the script has set of ours.
+// scriptEnv is the environment of the process with our variables from the script.
 func scriptEnv(ts *testscript.TestScript) []string {
 	env := os.Environ()
 	for _, name := range []string{"MAYFLY_REGION", "MAYFLY_CONFIG", "MAYFLY_DATA", "MAYFLY_LOG_FORMAT", "MAYFLY_TEST_SECRET"} {

@@ -68,7 +68,7 @@ func (t *tally) written(batch []*entry) []bool {
 	return acknowledged
 }
 
-// wasRead checks the answer of a call that began and ended at the given times. Only a call entirely
+// wasRead checks the answer of a call that began and ended at these times. Only a call entirely
 // before or entirely after an item's deadline proves something; in between either answer is right.
 func (t *tally) wasRead(batch []*entry, acknowledged []bool, found map[string]bool, began, ended time.Time) {
 	t.mu.Lock()
@@ -91,7 +91,7 @@ func (t *tally) wasRead(batch []*entry, acknowledged []bool, found map[string]bo
 	}
 }
 
-// arrived checks a page of the stream that a call returned at the given time.
+// arrived checks a page of the stream that a call returned at that time.
 func (t *tally) arrived(byKey map[string]*entry, records []types.Record, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

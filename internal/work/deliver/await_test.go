@@ -25,7 +25,8 @@ func (c counted) Do(r *http.Request) (*http.Response, error) {
 	return c.HTTPClient.Do(r)
 }
 
-// A stream that is not there is looked for ever less often, and found within a minute when it comes.
+// A stream that is not there is looked for ever less often, and found within a minute when it
+// comes.
 func TestAwaitStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{})
@@ -51,7 +52,8 @@ func TestAwaitStream(t *testing.T) {
 	})
 }
 
-// Where the database says when tables change, a stream that is not there costs nothing, and is found at once.
+// If the database announces changes of tables, waiting for a missing stream costs nothing, and the
+// stream is found at once.
 func TestAwaitStreamIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{})

@@ -18,13 +18,14 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// report gives the rate of what was done n times.
+// report reports the rate of an operation done n times.
 func report(b *testing.B, n int, what string) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), what+"/s")
 	b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(n), "µs/"+what)
 }
 
-// fill writes n items of 400 bytes whose deadlines have passed, so that each leaves two stream records.
+// fill writes n items of 400 bytes whose deadlines have passed, so that each leaves two stream
+// records.
 func (e *endpoint) fill(b *testing.B, table string, n int) {
 	var writers sync.WaitGroup
 	const each = 8
@@ -46,7 +47,7 @@ func (e *endpoint) fill(b *testing.B, table string, n int) {
 	writers.Wait()
 }
 
-// filled opens a durable database whose table "events" has n such items.
+// filled opens a durable database whose table "events" has n items.
 func filled(b *testing.B, n int) *endpoint {
 	e := open(b, b.TempDir(), mayfly.Options{})
 	e.table(b, "events")
@@ -87,7 +88,8 @@ func BenchmarkRecords(b *testing.B) {
 	}
 }
 
-// BenchmarkParcels makes a parcel of each record and hands it to a function: what a firing costs besides its own writes.
+// BenchmarkParcels makes a parcel of each record and delivers it to a function: the cost of a
+// firing besides its own writes.
 func BenchmarkParcels(b *testing.B) {
 	rounds := 0
 	for b.Loop() {
@@ -133,7 +135,8 @@ func BenchmarkParcels(b *testing.B) {
 	}
 }
 
-// BenchmarkRetries has the first attempt of each parcel fail: it is parked, comes due and is read again.
+// BenchmarkRetries has the first attempt of each parcel fail: it is parked, comes due and is read
+// again.
 func BenchmarkRetries(b *testing.B) {
 	rounds := 0
 	for b.Loop() {

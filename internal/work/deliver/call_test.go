@@ -42,7 +42,7 @@ func parcels(ids ...string) (all []deliver.Parcel) {
 	return all
 }
 
-// Call keeps the order, makes one call at a time, and holds back what is behind a failure.
+// Call keeps the order, makes one call at a time, and holds back the parcels after a failure.
 func TestCall(t *testing.T) {
 	to := &batches{}
 	d := startCourier(t, open(t, "", mayfly.Options{}), deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
@@ -67,7 +67,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// An ARN that leads nowhere is an error that says so.
+// An ARN without a target returns an error that says so.
 func TestCallUnmapped(t *testing.T) {
 	d := startCourier(t, open(t, "", mayfly.Options{}), deliver.Options{Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 		return deliver.Lane{}, deliver.ErrUnmapped
@@ -90,7 +90,8 @@ func (f function) Deliver(ctx context.Context, deliveries []target.Delivery) []e
 	return []error{err}
 }
 
-// Invoke gives the answer of a function, and has an error for one that panics, fails or takes too long.
+// Invoke returns the answer of a function, and an error if the function panics, fails or takes too
+// long.
 func TestInvoke(t *testing.T) {
 	over := make(chan struct{})
 	defer close(over)

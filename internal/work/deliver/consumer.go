@@ -29,9 +29,12 @@ const (
 	Latest
 )
 
-// Consumer reads the records of one stream and hands them over, shard by shard. Its fields are set before Run.
+// Consumer reads the records of one stream and hands them over, shard by shard. Its fields are set
+// before Run.
 type Consumer struct {
-	Name string // key of its leases and checkpoints, such as "schedules.default", "retries" or "trigger.<uuid>": up to 1 KB
+	// key of its leases and checkpoints, such as "schedules.default", "retries" or
+	// "trigger.<uuid>": up to 1 KB
+	Name string
 	// table whose current stream is read; after a change of streams, the new one
 	Table     string
 	StreamARN string                  // alternative to Table: the one stream to read

@@ -23,15 +23,15 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// seen is what consumers were handed.
+// seen records the records that consumers received.
 type seen struct {
 	mu    sync.Mutex
 	times map[string]int      // how often, by "<event> <key>"
 	order map[string][]string // sequence numbers by shard
-	bad   []string            // what came out of order
+	bad   []string            // records out of order
 	hold  bool                // records are kept undone, in held
 	held  []deliver.Record
-	fail  error // what Handle returns
+	fail  error // the result of Handle
 }
 
 func newSeen() *seen { return &seen{times: map[string]int{}, order: map[string][]string{}} }
@@ -109,7 +109,8 @@ func (e *endpoint) rows(t testing.TB) map[string]lease.Row {
 	return rows
 }
 
-// Every record comes once and in order, over many shards that follow each other, and a consumer that ends and begins again goes on where it was.
+// Every record comes once and in order, over many successive shards, and a restarted consumer
+// continues from its position.
 func TestConsumer(t *testing.T) {
 	everywhere(t, mayfly.Options{ShardBytes: 4096}, func(t *testing.T, e *endpoint) {
 		e.table(t, "events")
@@ -131,7 +132,7 @@ func TestConsumer(t *testing.T) {
 	})
 }
 
-// A child's records come only when all those of its parent are done.
+// A child's records come only after all records of its parent are done.
 func TestParentsFirst(t *testing.T) {
 	e := open(t, "", mayfly.Options{ShardBytes: 4096, Shards: 1})
 	e.table(t, "events")
@@ -162,7 +163,8 @@ func TestParentsFirst(t *testing.T) {
 	s.once(t, 60)
 }
 
-// A checkpoint passes a record only when it and all before it are done; those that are not come again.
+// A checkpoint passes a record only when it and all before it are done; those that are not come
+// again.
 func TestCheckpointPassesWhatIsDone(t *testing.T) {
 	e := open(t, "", mayfly.Options{Shards: 1})
 	e.table(t, "events")
@@ -212,7 +214,8 @@ func TestCheckpointsAreFew(t *testing.T) {
 		}
 		return row.Checkpoint == last
 	})
-	if most := 200 + int64(time.Since(began)/(50*time.Millisecond)); row.Beat > most { // as many as a slow machine takes time for
+	// as many as a slow machine takes time for
+	if most := 200 + int64(time.Since(began)/(50*time.Millisecond)); row.Beat > most {
 		t.Errorf("%d writes for 5000 records", row.Beat)
 	}
 	time.Sleep(3 * 50 * time.Millisecond)
@@ -221,7 +224,7 @@ func TestCheckpointsAreFew(t *testing.T) {
 	}
 }
 
-// An error of Handle, or a panic's worth of trouble in whatever it calls, stops nothing for good: the shard is read again from its checkpoint.
+// An error of Handle only delays the shard: it is read again from its checkpoint.
 func TestHandleFails(t *testing.T) {
 	e := open(t, "", mayfly.Options{Shards: 1})
 	e.table(t, "events")
@@ -292,7 +295,8 @@ func TestWindowBytes(t *testing.T) {
 	await(t, "the rest comes", func() bool { return s.count() == n })
 }
 
-// A consumer that begins at the end gets what is written from then on, and also what is written while it is down, however early that was.
+// A consumer that begins at the end receives all later records, including those written while it is
+// down.
 func TestLatest(t *testing.T) {
 	everywhere(t, mayfly.Options{}, func(t *testing.T, e *endpoint) {
 		e.table(t, "events")
@@ -315,7 +319,8 @@ func TestLatest(t *testing.T) {
 	})
 }
 
-// On an endpoint that does not say where LATEST is, the instant is noted instead.
+// At an endpoint that does not reveal the position of LATEST, the consumer saves the instant
+// instead.
 func TestLatestElsewhere(t *testing.T) {
 	e := open(t, "", mayfly.Options{Start: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), Frozen: true})
 	e.streams = plain(e.streams)
@@ -353,7 +358,7 @@ func TestLatestElsewhere(t *testing.T) {
 	s.once(t, 20)
 }
 
-// What is done when Run ends is passed, however short before.
+// Records that are done when Run ends are passed, even the last ones.
 func TestLastCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{Shards: 1})
@@ -375,7 +380,8 @@ func TestLastCheckpoint(t *testing.T) {
 	})
 }
 
-// Records that were trimmed before they could be read are lost; the consumer says so and goes on with what there is.
+// Records that were trimmed before they could be read are lost; the consumer reports it and
+// continues with the remaining ones.
 func TestTrimmed(t *testing.T) {
 	e := open(t, "", mayfly.Options{Shards: 1, StreamRetention: time.Minute, Frozen: true})
 	e.table(t, "events")
@@ -398,7 +404,8 @@ func TestTrimmed(t *testing.T) {
 	}
 }
 
-// Of a shard that was not read to its end, and was trimmed away as a whole, the consumer says once that its records are lost, and forgets it.
+// If an unfinished shard was trimmed as a whole, the consumer reports once that its records are
+// lost, and forgets it.
 func TestTrimmedShard(t *testing.T) {
 	for _, exclusive := range []bool{true, false} {
 		e := open(t, "", mayfly.Options{Shards: 1, ShardBytes: 4 << 10, StreamRetention: time.Minute, Frozen: true})
@@ -435,7 +442,8 @@ func TestTrimmedShard(t *testing.T) {
 	}
 }
 
-// A consumer that began at the end of the stream, and whose notes somebody deletes while it runs, begins there anew and says that it may have passed records over.
+// A consumer that began at the end of the stream and loses its rows begins there again, and reports
+// that it may have missed records.
 func TestBeginsAnew(t *testing.T) {
 	for _, exclusive := range []bool{true, false} {
 		e := open(t, "", mayfly.Options{Shards: 1})
@@ -474,7 +482,8 @@ func TestBeginsAnew(t *testing.T) {
 	}
 }
 
-// Run ends by itself when the table is deleted and the stream read to its end, and when there never was a stream.
+// Run ends by itself when the table is deleted and the stream read to its end, and when there never
+// was a stream.
 func TestStreamEnds(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	e.table(t, "events")
@@ -518,7 +527,8 @@ func TestStreamAgain(t *testing.T) {
 	s.once(t, 40)
 }
 
-// A consumer is told, before it reads, that its table has got another stream, whether it ran then or not; and not of the first one, nor of one that it knows.
+// Renewed is called before a consumer reads another stream of its table, even if the change came
+// while it was down; not for the first stream, nor for a known one.
 func TestRenewed(t *testing.T) {
 	e := open(t, "", mayfly.Options{Start: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), Frozen: true})
 	e.table(t, "events")
@@ -580,7 +590,8 @@ func TestRenewed(t *testing.T) {
 	}
 }
 
-// An expiry is a removal by the service, or one of an item that guard has marked; anybody else's removal is none.
+// An expiry is a removal by the service, or one of an item that guard has marked; anybody else's
+// removal is none.
 func TestExpired(t *testing.T) {
 	n := func(v string) streamtypes.AttributeValue { return &streamtypes.AttributeValueMemberN{Value: v} }
 	service := &streamtypes.Identity{Type: aws.String("Service"), PrincipalId: aws.String("dynamodb.amazonaws.com")}
@@ -605,8 +616,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// Rows of leases that somebody has damaged do not stop a consumer: what cannot be read is written anew, and where there is no place in the stream to go on from, it is
-// read from its beginning.
+// Damaged rows of leases do not stop a consumer. It rewrites unreadable rows, and reads the stream
+// from the beginning if its position is lost.
 func TestDamagedLeases(t *testing.T) {
 	for name, damage := range map[string]func(item map[string]types.AttributeValue){
 		"no term":        func(i map[string]types.AttributeValue) { delete(i, "term") },

@@ -23,7 +23,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// cutter lets calls through up to one, and none from then on. That one may be made, and its answer lost.
+// cutter lets calls through up to one, and none from then on. That one may be made, and its answer
+// lost.
 type cutter struct {
 	dynamodb.HTTPClient
 	at   int  // the first call that fails
@@ -68,15 +69,16 @@ func (c *cutter) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// state gives how many calls there were, and the newest attempt that was acknowledged.
+// state returns the number of calls, and the latest acknowledged attempt.
 func (c *cutter) state() (calls, attempt int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls, c.attempt
 }
 
-// Wherever a courier is cut off from its tables, one that follows brings the parcel to its end: it is delivered with all of its body, or a dead letter with all of it, and
-// no attempt is made that is older than the newest that was written.
+// Wherever a courier is cut off from its tables, one that follows brings the parcel to its end: it
+// is delivered with all of its body, or a dead letter with all of it, and no attempt is made that
+// is older than the newest that was written.
 func TestCutOff(t *testing.T) {
 	body := noise(400 << 10) // two parts
 	slow := func(f answers) answers {
@@ -115,7 +117,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// cutOff runs a parcel with a courier that is cut off, and then with one that is not. It reports whether the first one was not either.
+// cutOff runs a parcel with a courier that is cut off, and then with one that is not. It reports
+// whether the first one was not either.
 func cutOff(t *testing.T, body []byte, f answers, c *cutter) (over bool) {
 	e := open(t, "", mayfly.Options{})
 	o := e.db.Options()
@@ -160,7 +163,8 @@ func cutOff(t *testing.T, body []byte, f answers, c *cutter) (over bool) {
 		t.Errorf("the dead letter is of %s %s with %d bytes", letter.Code, letter.Message, len(letter.Body))
 	}
 	for _, item := range e.scan(t, deliver.RetriesTable) {
-		if part := item["part"].(*types.AttributeValueMemberS).Value; done || !strings.HasPrefix(part, "body#") { // the parts of a parcel that was never parked are nobody's
+		// the parts of a parcel that was never parked have no owner
+		if part := item["part"].(*types.AttributeValueMemberS).Value; done || !strings.HasPrefix(part, "body#") {
 			t.Errorf("%s is left", part)
 		}
 	}
@@ -168,7 +172,7 @@ func cutOff(t *testing.T, body []byte, f answers, c *cutter) (over bool) {
 	return calls < c.at
 }
 
-// scan gives the items of a table; none where there is no such table.
+// scan returns the items of a table, or none if it does not exist.
 func (e *endpoint) scan(t testing.TB, table string) []map[string]types.AttributeValue {
 	t.Helper()
 	out, err := e.db.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table), ConsistentRead: aws.Bool(true)})
@@ -178,7 +182,8 @@ func (e *endpoint) scan(t testing.TB, table string) []map[string]types.Attribute
 	return out.Items
 }
 
-// What somebody has made of parked parcels so that they cannot be read is a dead letter that says why, with what there is.
+// A parked parcel that was made unreadable becomes a dead letter with the reason and the readable
+// parts.
 func TestDamaged(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		p := e.courier(t, deliver.Options{Backoff: deliver.Backoff{First: time.Hour}, Jitter: func() float64 { return 0.5 }}, map[string]answers{"": failUntil(2)}, target.Limits{})

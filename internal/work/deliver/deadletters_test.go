@@ -40,7 +40,8 @@ func (e *endpoint) all(t *testing.T, f deliver.DeadLetterFilter, limit int) (fou
 	}
 }
 
-// Dead letters are listed page by page and by what they are about, read, redriven with their attempts counted anew, and deleted; with bodies of any size.
+// Dead letters are listed page by page and by subject, read, redriven with new attempts, and
+// deleted; with bodies of any size.
 func TestDeadLetters(t *testing.T) {
 	everywhere(t, mayfly.Options{}, func(t *testing.T, e *endpoint) {
 		if got := e.all(t, deliver.DeadLetterFilter{}, 10); len(got) > 0 {
@@ -184,7 +185,8 @@ func (b before) Do(r *http.Request) (*http.Response, error) {
 	return b.HTTPClient.Do(r)
 }
 
-// What is redriven and fails again before it is known that it is no dead letter any more is one, with all of its body.
+// A redriven letter that fails again before its deletion is a dead letter again, with its whole
+// body.
 func TestRedrivenInVain(t *testing.T) {
 	for _, size := range []int{10, 900 << 10} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

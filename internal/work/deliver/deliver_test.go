@@ -22,14 +22,15 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// post is a courier under test, with what happens to its parcels.
+// post is a courier under test that records the events of its parcels.
 type post struct {
 	*deliver.Courier
 	*endpoint
 	stop func()
 
-	mu     sync.Mutex
-	made   []string                 // "<id> <attempt>" of each attempt, in the order of their beginnings
+	mu sync.Mutex
+	// "<id> <attempt>" of each attempt, in the order of their beginnings
+	made   []string
 	bodies map[string]string        // by the same
 	done   map[string]int           // by id: how often the parcel was done
 	ended  map[string]deliver.Ended // by id
@@ -37,10 +38,11 @@ type post struct {
 	events map[deliver.What]int
 }
 
-// answers is what a target of a test does with a delivery.
+// answers is the behaviour of a test's target.
 type answers func(ctx context.Context, d target.Delivery) error
 
-// courier runs a courier until the end of the test. Its targets are by ARN, or a single one under "".
+// courier runs a courier until the end of the test. Its targets are by ARN, or a single one under
+// "".
 func (e *endpoint) courier(t testing.TB, o deliver.Options, targets map[string]answers, limits target.Limits) *post {
 	t.Helper()
 	p := &post{endpoint: e, bodies: map[string]string{}, done: map[string]int{}, ended: map[string]deliver.Ended{}, events: map[deliver.What]int{}}
@@ -126,26 +128,26 @@ func (p *post) isDone(t testing.TB, ids ...string) {
 	}
 }
 
-// end waits until a parcel has ended, and gives how.
+// end waits until a parcel has ended, and returns its end.
 func (p *post) end(t testing.TB, id string) (e deliver.Ended) {
 	t.Helper()
 	await(t, "job "+id+" has ended", func() (ok bool) { p.read(func() { e, ok = p.ended[id] }); return ok })
 	return e
 }
 
-// attempts gives which attempts were made.
+// attempts returns the attempts so far.
 func (p *post) attempts() (made []string) {
 	p.read(func() { made = slices.Clone(p.made) })
 	return made
 }
 
-// body gives what an attempt got.
+// body returns the body of an attempt.
 func (p *post) body(attempt string) (body string) {
 	p.read(func() { body = p.bodies[attempt] })
 	return body
 }
 
-// items counts the items of a table; -1: there is no such table.
+// items returns the number of items of a table, or -1 if it does not exist.
 func (e *endpoint) items(t testing.TB, table string) int {
 	t.Helper()
 	out, err := e.db.Scan(context.Background(), &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
@@ -168,7 +170,8 @@ func failUntil(n int) answers {
 	}
 }
 
-// A parcel whose attempts fail is parked until the next one, comes back with the number of its attempt, and its origin is told of the end.
+// A parcel whose attempts fail is parked until the next one, and comes back with its attempt's
+// number. Its origin learns the end.
 func TestRetry(t *testing.T) {
 	everywhere(t, mayfly.Options{}, func(t *testing.T, e *endpoint) {
 		p := e.courier(t, deliver.Options{Backoff: soon}, map[string]answers{"": failUntil(3)}, target.Limits{})
@@ -201,7 +204,7 @@ func (g gate) Do(r *http.Request) (*http.Response, error) {
 	return g.HTTPClient.Do(r)
 }
 
-// A parcel is not done before what follows from it is durable.
+// A parcel is not done before its effects are durable.
 func TestDoneWhenDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{})
@@ -266,7 +269,8 @@ func TestNoTables(t *testing.T) {
 	}
 }
 
-// The next attempt begins at the instant that backoff and jitter say, by the database's clock, and never before; a target that asks for more time gets it.
+// The next attempt begins at the instant set by backoff and jitter, by the database's clock, and
+// never before. A target that asks for more time gets it.
 func TestBackoff(t *testing.T) {
 	e := open(t, "", mayfly.Options{Frozen: true})
 	asks := time.Duration(0)
@@ -300,7 +304,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// A parcel ends as a dead letter when it has had its attempts, when it is too old for another, or at once when there is no point in one.
+// A parcel ends as a dead letter when it has had its attempts, when it is too old for another, or
+// at once when there is no point in one.
 func TestDeadLetter(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	p := e.courier(t, deliver.Options{Backoff: soon}, map[string]answers{
@@ -356,8 +361,8 @@ func TestDeadLetter(t *testing.T) {
 	})
 }
 
-// A dead letter goes to the target that the parcel names, with the attributes; a body that is too large is cut and says so. When that target fails for good, too, the letter
-// stays in the table.
+// A dead letter goes to the target in the parcel, with the attributes; a body that is too large is
+// cut and marked. If that target fails permanently too, the letter stays in the table.
 func TestDeadLetterTarget(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	letters := make(chan target.Delivery, 10)
@@ -409,7 +414,7 @@ func TestDeadLetterTarget(t *testing.T) {
 	})
 }
 
-// Whatever a target does, its delivery fails with a reason, and others go on.
+// If a target misbehaves in any way, its delivery fails with a reason, and the others continue.
 func TestBadTargets(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	release := make(chan struct{})
@@ -472,7 +477,7 @@ func TestHangsAreBounded(t *testing.T) {
 	t.Errorf("%d calls and no end", calls.Load())
 }
 
-// noise gives bytes that do not compress.
+// noise returns bytes that do not compress.
 func noise(n int) []byte {
 	b, x := make([]byte, n), uint32(1)
 	for i := range b {
@@ -482,7 +487,8 @@ func noise(n int) []byte {
 	return b
 }
 
-// Parcels that no table could keep are dead letters of what can be kept, and those of any size that is allowed come back whole.
+// Parcels too large for any table become dead letters with the parts that fit. Parcels of any
+// allowed size come back whole.
 func TestSizes(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	p := e.courier(t, deliver.Options{Backoff: soon}, map[string]answers{"": failUntil(3), "arn:refuses": func(context.Context, target.Delivery) error {
@@ -506,7 +512,8 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s: the dead letter has %d bytes of %d", name, len(letter.Body), len(body))
 		}
 	}
-	await(t, "no part is left", func() bool { // but a word that the one has ended whose body was in parts
+	// but a word that the one has ended whose body was in parts
+	await(t, "no part is left", func() bool {
 		return e.parked(t) == 0 && e.items(t, deliver.RetriesTable) == 1
 	})
 	for name, change := range map[string]func(*deliver.Parcel){
@@ -524,7 +531,7 @@ func TestSizes(t *testing.T) {
 	await(t, "a job without an id has ended", func() (ok bool) { p.read(func() { ok = p.done[""] == 1 }); return ok })
 }
 
-// What an attempt gets can be made for it, each time from the parcel as it was handed over.
+// A hook may prepare the body of an attempt, each time from the original parcel.
 func TestOnAttempt(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	bodies := make(chan string, 10)
@@ -550,7 +557,8 @@ func TestOnAttempt(t *testing.T) {
 	}
 }
 
-// The parcel is done only when its origin knows of its end, and the origin is told again until it does.
+// A parcel is done only after its origin has recorded the end. The origin is called again until it
+// succeeds.
 func TestEndIsTold(t *testing.T) {
 	e := open(t, "", mayfly.Options{})
 	fails := atomic.Int64{}

@@ -45,7 +45,7 @@ func (d *Courier) ended(t *task, e Ended) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.waiting = append(o.mu.waiting, ending{e, func() { d.finish(t) }})
-	tell(o.wake)
+	nudge(o.wake)
 }
 
 // finish deletes what is stored of an ended parcel.

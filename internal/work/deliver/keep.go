@@ -44,13 +44,13 @@ func (r *reading) keep(ctx context.Context) {
 			k.last(context.WithoutCancel(ctx))
 			return
 		}
-		k.tell()
+		k.report()
 		k.write(ctx)
 	}
 }
 
-// tell reports the low-water mark to the progress.
-func (k *keeper) tell() {
+// report passes the low-water mark to the progress.
+func (k *keeper) report() {
 	if low := k.position().low; low != k.passed {
 		k.passed = low
 		k.progress.Passed(k.shard, low)
@@ -124,7 +124,7 @@ func (k *keeper) hasSaved(checkpoint string) {
 
 // last saves the checkpoint at the end of the reading.
 func (k *keeper) last(ctx context.Context) {
-	k.tell()
+	k.report()
 	checkpoint, save, _ := k.due()
 	if k.lost || !save {
 		return
@@ -158,7 +158,7 @@ func (k *keeper) arm() {
 		}
 	}
 	if save || !k.leases.Exclusive() {
-		k.pending = clock.AfterFunc(max(wait, 0), func() { tell(k.tick) })
+		k.pending = clock.AfterFunc(max(wait, 0), func() { nudge(k.tick) })
 	}
 }
 

@@ -22,12 +22,12 @@ func inBubble(t *testing.T, test func(*testing.T, *endpoint)) {
 	synctest.Test(t, func(t *testing.T) { test(t, open(t, "", mayfly.Options{})) })
 }
 
-// to gives a parcel another target.
+// to sets a parcel's target.
 func to(arn string) func(*deliver.Parcel) {
 	return func(j *deliver.Parcel) { j.Delivery.TargetARN = arn }
 }
 
-// in gives a parcel a group.
+// in sets a parcel's group.
 func in(group string) func(*deliver.Parcel) {
 	return func(j *deliver.Parcel) { j.Group = group }
 }
@@ -71,7 +71,7 @@ func (f targetFunc) Deliver(ctx context.Context, batch []target.Delivery) []erro
 	return f(ctx, batch)
 }
 
-// ids gives prefix0 to prefix(n-1).
+// ids yields prefix0 to prefix(n-1).
 func ids(prefix string, n int) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for i := range n {
@@ -115,8 +115,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// A burst for a fast target is not parked, however large: whoever hands over it is held up instead, and it stays in order. Parcels of other groups that use the same
-// target take turns with it.
+// A burst of any size for a fast target is not parked: its sender waits instead, and the order is
+// kept. Parcels of other groups for the same target take turns with it.
 func TestBurst(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		p := e.courier(t, deliver.Options{}, map[string]answers{"": func(context.Context, target.Delivery) error {
@@ -154,7 +154,8 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// What a group holds in a queue is bounded by its size, too: what does not fit is parked, and comes.
+// A group's share of a queue is also bounded in bytes: parcels beyond it are parked, and come
+// later.
 func TestQueueBytes(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		well := make(chan struct{})
@@ -185,8 +186,8 @@ func TestQueueBytes(t *testing.T) {
 	})
 }
 
-// A target that hangs delays no other: what it cannot take is parked, without an attempt being counted and the longer the more often, and all of it is
-// delivered when the target is well again.
+// A target that hangs delays no other. Parcels beyond its capacity are parked without counting an
+// attempt, with growing pauses, and all are delivered when the target recovers.
 func TestDeadTargetDelaysNobody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it parks some ten thousand jobs")
@@ -248,8 +249,9 @@ func TestDeadTargetDelaysNobody(t *testing.T) {
 	})
 }
 
-// An attempt that takes long keeps no source waiting: the parcel is parked meanwhile. When it ends well it is not made again; when it fails the next attempt is that
-// of any failure; and should the clock run ahead, the parcel waits for the attempt all the same.
+// An attempt that takes long keeps no source waiting: the parcel is parked meanwhile. When it ends
+// well it is not made again; when it fails the next attempt is that of any failure; and should the
+// clock run ahead, the parcel waits for the attempt all the same.
 func TestLongAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		fails := atomic.Bool{}
@@ -323,7 +325,8 @@ func TestTooOldInTheQueue(t *testing.T) {
 	})
 }
 
-// When Run ends, attempts under way get their grace, and what comes of them is kept; the rest is neither done nor lost.
+// When Run ends, attempts under way have a grace period, and their results are kept. The others are
+// neither done nor lost.
 func TestStop(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		p := e.courier(t, deliver.Options{Grace: 3 * time.Second}, map[string]answers{

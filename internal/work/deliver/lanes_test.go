@@ -14,7 +14,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// There are a thousand lanes at most besides those that are shared. Lanes that have nothing to do make room for others, and when none has the target is shared.
+// There are a thousand lanes at most besides those that are shared. Lanes that have nothing to do
+// make room for others, and when none has the target is shared.
 func TestManyLanes(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		var mu sync.Mutex
@@ -76,7 +77,8 @@ func TestManyLanes(t *testing.T) {
 	})
 }
 
-// A lane that keeps to a rate is not forgotten as long as another in its place would have more to give: the rate holds whatever other lanes come and go.
+// A lane with a rate is kept while a new one in its place would have more capacity: the rate holds
+// while other lanes come and go.
 func TestRateAmongManyLanes(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *endpoint) {
 		d := startCourier(t, e, deliver.Options{Resolver: deliver.ResolverFunc(func(arn string) (deliver.Lane, error) {
@@ -104,7 +106,8 @@ func TestRateAmongManyLanes(t *testing.T) {
 	})
 }
 
-// A rate is one of deliveries, however they come together in calls: in batches that grow while the lane waits for its turn, and in calls that triggers make.
+// A rate is one of deliveries, however they come together in calls: in batches that grow while the
+// lane waits for its turn, and in calls that triggers make.
 func TestRateOfBatches(t *testing.T) {
 	const perSecond, batch, seconds = 10, 100, 20
 	limits := target.Limits{PerSecond: perSecond, Batch: batch}

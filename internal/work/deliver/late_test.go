@@ -27,7 +27,8 @@ func (l late) Do(r *http.Request) (*http.Response, error) {
 	return l.HTTPClient.Do(r)
 }
 
-// A run that was ended while it took its leases may have them written after the next run has read them. That one takes them nevertheless.
+// A run that was ended while it took its leases may have them written after the next run has read
+// them. That one takes them nevertheless.
 func TestTakenLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{Shards: 4})

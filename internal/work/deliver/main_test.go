@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what has to happen.
+// patience is how long a test waits for an expected event.
 const patience = 30 * time.Second
 
 // endpoint is a database and the clients that a worker gets.
@@ -32,7 +32,7 @@ type endpoint struct {
 	streams *dynamodbstreams.Client
 }
 
-// open gives a database in memory, or in a directory.
+// open returns a database in memory, or in a directory.
 func open(t testing.TB, dir string, o mayfly.Options) *endpoint {
 	t.Helper()
 	db, err := mayfly.Open(dir, o)
@@ -43,7 +43,7 @@ func open(t testing.TB, dir string, o mayfly.Options) *endpoint {
 	return &endpoint{db, db.DynamoDB(), db.Streams()}
 }
 
-// overHTTP gives the same database with clients that call it over HTTP.
+// overHTTP returns the same database with clients over HTTP.
 func (e *endpoint) overHTTP(t testing.TB) *endpoint {
 	server := httptest.NewServer(e.Handler())
 	t.Cleanup(server.Close)

@@ -11,7 +11,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Couriers of different names at one endpoint have different targets: what one has parked, or has had redriven, comes back to it and to no other.
+// Couriers of different names at one endpoint have different targets: a parked or redriven parcel
+// comes back only to the courier that parked it.
 func TestNamedCouriers(t *testing.T) {
 	everywhere(t, mayfly.Options{}, func(t *testing.T, e *endpoint) {
 		var well atomic.Bool
@@ -41,7 +42,8 @@ func TestNamedCouriers(t *testing.T) {
 			}
 			return tries(own) >= 4 && tries(named) >= 4 && len(e.all(t, deliver.DeadLetterFilter{}, 10)) == 2
 		})
-		for _, table := range []string{deliver.RetriesTable, deliver.RetriesTable + ".aside"} { // each is empty for the moment of an attempt
+		// each is empty for the moment of an attempt
+		for _, table := range []string{deliver.RetriesTable, deliver.RetriesTable + ".aside"} {
 			await(t, "a parked job in "+table, func() bool { return e.items(t, table) > 0 })
 		}
 		well.Store(true)

@@ -22,12 +22,16 @@ const (
 	Failed                // it has failed (TargetErrorCount)
 	// the failure was a throttled target; in addition to Failed (TargetErrorThrottledCount)
 	Throttled
-	LaneFull            // a parcel was parked without an attempt because its lane was full or too slow (InvocationThrottleCount)
-	Parked              // a parcel was parked until its next attempt
-	Dropped             // a parcel has failed for good (InvocationDroppedCount)
-	DeadLettered        // its dead letter is in the table
-	DeadLetterSent      // its dead letter has reached its target (InvocationsSentToDeadLetterCount)
-	DeadLetterFailed    // its dead letter cannot reach its target, and stays in the table (InvocationsFailedToBeSentToDeadLetterCount)
+	// a parcel was parked without an attempt because its lane was full or too slow
+	// (InvocationThrottleCount)
+	LaneFull
+	Parked         // a parcel was parked until its next attempt
+	Dropped        // a parcel has failed for good (InvocationDroppedCount)
+	DeadLettered   // its dead letter is in the table
+	DeadLetterSent // its dead letter has reached its target (InvocationsSentToDeadLetterCount)
+	// its dead letter cannot reach its target, and stays in the table
+	// (InvocationsFailedToBeSentToDeadLetterCount)
+	DeadLetterFailed
 	DeadLetterTruncated // its dead letter's body was cut (…_Truncated_MessageSizeExceeded)
 )
 

@@ -25,8 +25,10 @@ type Parcel struct {
 
 // Policy limits the attempts of a parcel.
 type Policy struct {
-	MaxAttempts int           // the API's MaximumRetryAttempts + 1. Default (0): 186. Range: 1 to 186
-	MaxAge      time.Duration // the API's MaximumEventAgeInSeconds. Default (0): 24 h. Range: 60 s to 24 h
+	// the API's MaximumRetryAttempts + 1. Default (0): 186. Range: 1 to 186
+	MaxAttempts int
+	// the API's MaximumEventAgeInSeconds. Default (0): 24 h. Range: 60 s to 24 h
+	MaxAge time.Duration
 }
 
 const (

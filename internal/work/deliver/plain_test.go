@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 )
 
-// plain gives a client whose endpoint knows none of mayfly's headers, as Amazon's does not.
+// plain returns a client whose endpoint knows none of mayfly's headers, as Amazon's does not.
 func plain(c *dynamodbstreams.Client) *dynamodbstreams.Client {
 	o := c.Options()
 	o.HTTPClient = withoutExtensions{o.HTTPClient}

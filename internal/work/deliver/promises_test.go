@@ -12,8 +12,8 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// The tests here look at one promise each, inside: what a mutation run showed that the tests from
-// outside do not see.
+// Each test here checks one promise from inside: promises for which a mutation run showed that the
+// tests from outside miss a violation.
 
 func recordOf(sequence string, at time.Time, size int64) Record {
 	return Record{Record: streams.Record{Dynamodb: &streams.StreamRecord{
@@ -21,7 +21,8 @@ func recordOf(sequence string, at time.Time, size int64) Record {
 	}}}
 }
 
-// TestWindowCountsBytes: records that are done no longer count, and a window is full by its bytes too.
+// TestWindowCountsBytes: records that are done no longer count, and a window is full by its bytes
+// too.
 func TestWindowCountsBytes(t *testing.T) {
 	r := &reading{Consumer: &Consumer{Window: 10}, window: newWindow()}
 	place := r.add([]Record{recordOf("1", time.Time{}, windowBytes-1), recordOf("2", time.Time{}, 1)})
@@ -54,7 +55,7 @@ func TestLatestKeepsItsSecond(t *testing.T) {
 	}
 }
 
-// told notes what a consumer says of itself.
+// told records a consumer's reports about itself.
 type told struct {
 	Unregistered
 	checkpoints, passed []string
@@ -63,12 +64,13 @@ type told struct {
 func (p *told) Checkpoint(_, sequence string) { p.checkpoints = append(p.checkpoints, sequence) }
 func (p *told) Passed(_, sequence string)     { p.passed = append(p.passed, sequence) }
 
-// TestPassedIsNoCheckpoint: what is done and not saved is passed, and does not let the database trim.
+// TestPassedIsNoCheckpoint: records that are done but not saved are passed, and do not let the
+// database trim.
 func TestPassedIsNoCheckpoint(t *testing.T) {
 	p := &told{}
 	k := &keeper{reading: &reading{window: newWindow(), progress: p}}
 	k.done(k.add([]Record{recordOf("1", time.Time{}, 1)}))
-	k.tell()
+	k.report()
 	if !slices.Equal(p.passed, []string{"1"}) || len(p.checkpoints) > 0 {
 		t.Errorf("passed %q, checkpoints %q", p.passed, p.checkpoints)
 	}
@@ -95,7 +97,8 @@ func TestWriterOrder(t *testing.T) {
 	}
 }
 
-// TestEndedIsUnparked: what was parked, in case that an attempt does not end, goes when it has ended.
+// TestEndedIsUnparked: a parcel that was parked in case its attempt does not end is removed when it
+// has ended.
 func TestEndedIsUnparked(t *testing.T) {
 	d := &Courier{writer: newWriter(nil, nil), parked: RetriesTable}
 	done := false
@@ -105,8 +108,8 @@ func TestEndedIsUnparked(t *testing.T) {
 	}
 }
 
-// TestCarriesOn: a parked parcel that came before a crash is not delivered besides the one that followed
-// from it, in the same attempt or a later one.
+// TestCarriesOn: a parked parcel that came before a crash is not delivered besides the one that
+// followed from it, in the same attempt or a later one.
 func TestCarriesOn(t *testing.T) {
 	record := func(attempt int) *Record {
 		j := fullParcel()

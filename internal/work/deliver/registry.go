@@ -26,9 +26,9 @@ type Progress interface {
 	Close() // the consumer ends
 }
 
-// Notify returns a registry that also calls note after each registration. Without a database in this
-// process there is nothing to register with, and Notify calls note at once. note may be called more
-// than once, from any goroutine.
+// Notify returns a registry that also calls note after each registration. Without a database in
+// this process there is nothing to register with, and Notify calls note at once. note may be called
+// more than once, from any goroutine.
 func (r Registry) Notify(note func()) Registry {
 	register := r.Register
 	if register == nil {

@@ -71,7 +71,7 @@ func (d *Courier) RestoreTable(ctx context.Context, table string) (streamARN str
 		return "", nil
 	}
 	streamARN, err = Restore(ctx, d.o.DB, d.o.Logger, retriesSpec(table))
-	tell(d.retries.made)
+	nudge(d.retries.made)
 	return streamARN, err
 }
 
@@ -97,7 +97,7 @@ func (r *retries) exists(ctx context.Context, d *Courier) (bool, error) {
 // wait waits until the table may exist.
 func (r *retries) wait(ctx context.Context, d *Courier) {
 	if !d.o.Leases.Exclusive {
-		timer := clock.AfterFunc(retriesLook, func() { tell(r.made) })
+		timer := clock.AfterFunc(retriesLook, func() { nudge(r.made) })
 		defer timer.Stop()
 	}
 	select {
@@ -109,14 +109,14 @@ func (r *retries) wait(ctx context.Context, d *Courier) {
 // tables creates the missing tables. It returns when the consumer of parked parcels has registered.
 // After an error some tables may exist.
 func (r *retries) tables(ctx context.Context, d *Courier) error {
-	defer tell(r.made)
+	defer nudge(r.made)
 	if _, err := ensure.Table(ctx, d.o.DB, deadLettersSpec); err != nil {
 		return err
 	}
 	if _, err := ensure.Table(ctx, d.o.DB, retriesSpec(d.parked)); err != nil {
 		return err
 	}
-	tell(r.made)
+	nudge(r.made)
 	if d.o.Registry.Register == nil {
 		return nil
 	}

@@ -25,7 +25,8 @@ func fullParcel() Parcel {
 	}
 }
 
-// A parcel comes back as it was stored; and what is stored has a form that does not change, for it outlives the program.
+// A parcel comes back as it was stored. The stored form does not change, since it outlives the
+// program.
 func TestStoredParcel(t *testing.T) {
 	j := fullParcel()
 	text, err := encodeParcel(&j)
@@ -53,7 +54,7 @@ func TestStoredParcel(t *testing.T) {
 	}
 }
 
-// What fits by its size can be stored, whatever its characters, or is shrunk until it can.
+// A parcel within the size limit can be stored with any characters, or is shrunk until it can.
 func TestFits(t *testing.T) {
 	for _, text := range []string{"x", "\x00", "é", "\xff", `"`} {
 		j := fullParcel()

@@ -63,7 +63,7 @@ func (w *window) done(place int64) {
 	if at > 0 {
 		if invariant.Injected(invariant.JumpMark) {
 			w.mu.low = w.mu.entries[at].sequence
-			tell(w.moved)
+			nudge(w.moved)
 		}
 		return
 	}
@@ -76,8 +76,8 @@ func (w *window) done(place int64) {
 	clear(w.mu.entries[:n])
 	w.mu.entries = w.mu.entries[n:]
 	w.mu.first += int64(n)
-	tell(w.moved)
-	tell(w.room)
+	nudge(w.moved)
+	nudge(w.room)
 }
 
 // end reports that no more records will be added.
@@ -85,7 +85,7 @@ func (w *window) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.ended = true
-	tell(w.moved)
+	nudge(w.moved)
 }
 
 // position is the state of a window.
@@ -110,8 +110,8 @@ func (w *window) last() string {
 	return w.mu.last
 }
 
-// tell wakes the receiver of a channel with room for one element.
-func tell(c chan struct{}) {
+// nudge wakes the receiver of a channel with room for one element.
+func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

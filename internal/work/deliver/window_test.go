@@ -12,8 +12,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
-// TestLowWaterMark: after each record that is done, in whatever order, the low-water mark is the last record that has no undone record
-// before it.
+// TestLowWaterMark: after each record that is done, in any order, the low-water mark is the last
+// record without an undone record before it.
 func TestLowWaterMark(t *testing.T) {
 	check := func() (broken string) {
 		random := rand.New(rand.NewPCG(3, 3))

@@ -109,7 +109,7 @@ func (w *worker) wait(ctx context.Context) {
 		next = min(next, afterFailure.First)
 	}
 	if w.changed || w.vanished || !w.leases.Exclusive() {
-		timer := clock.AfterFunc(next, func() { tell(w.again) })
+		timer := clock.AfterFunc(next, func() { nudge(w.again) })
 		defer timer.Stop()
 	}
 	select {
@@ -346,7 +346,7 @@ func (w *worker) take(ctx context.Context, row lease.Row, since time.Time) (bool
 		delete(w.mu.reading, row.Shard)
 		w.mu.Unlock()
 		w.ended.Store(true)
-		tell(w.again)
+		nudge(w.again)
 	})
 	return true, nil
 }

@@ -86,8 +86,8 @@ func (e *endpoint) owners(t *testing.T) string {
 	return strings.Join(parts, " ")
 }
 
-// Workers that come and go share the shards fairly, one that is cut off is replaced within about the time of a lease, and nothing is lost or, as long as all is
-// well, delivered twice.
+// Workers that come and go share the shards fairly. A worker that is cut off is replaced within
+// about the duration of a lease. Nothing is lost or, without failures, delivered twice.
 func TestWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{Shards: 6})
@@ -159,7 +159,8 @@ func TestWorkers(t *testing.T) {
 	})
 }
 
-// A worker that has records under way when a shard is to be left waits for them, so that they do not come twice.
+// A worker with records under way waits for them before it leaves a shard, so that they do not come
+// twice.
 func TestLeaveAtPagesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{Shards: 2})
@@ -192,7 +193,8 @@ func TestLeaveAtPagesEnd(t *testing.T) {
 	})
 }
 
-// What one courier has parked another one brings to its target when the first has died; and while both live each parcel is brought back by one of them.
+// If a courier dies, another one delivers its parked parcels. While both live, one of them brings
+// back each parcel.
 func TestCouriers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{})

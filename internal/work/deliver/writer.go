@@ -77,7 +77,7 @@ func (w *writer) add(writes ...write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.waiting = append(w.mu.waiting, writes...)
-	tell(w.wake)
+	nudge(w.wake)
 }
 
 // addBehind queues writes, and others that are made when the first are durable. All are queued at
@@ -128,7 +128,7 @@ func (w *writer) take() []write {
 	batch := w.mu.waiting[:n:n]
 	w.mu.waiting = w.mu.waiting[n:]
 	if n > 0 && len(w.mu.waiting) >= writesMax {
-		tell(w.wake)
+		nudge(w.wake)
 	}
 	return batch
 }
@@ -145,7 +145,7 @@ func (w *writer) landed(batch []write) {
 	for _, b := range batch {
 		delete(w.mu.flying, b.at)
 	}
-	tell(w.wake)
+	nudge(w.wake)
 }
 
 // refuse records that writes behind a base will not be made.

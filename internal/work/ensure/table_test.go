@@ -41,7 +41,8 @@ func check(t *testing.T, db *dynamodb.Client, d *types.TableDescription) {
 	}
 }
 
-// Of workers that make a table at once none fails, and all get it. It goes by its deadlines although the server's default is another.
+// Of workers that make a table at once none fails, and all get it. It goes by its deadlines
+// although the server's default is another.
 func TestTable(t *testing.T) {
 	db := open(t)
 	var workers sync.WaitGroup
@@ -103,7 +104,7 @@ func TestTableWithoutTags(t *testing.T) {
 	check(t, db, d)
 }
 
-// What is wrong with the table itself is an error that names it.
+// A fault of the table itself is an error that names it.
 func TestTableRefused(t *testing.T) {
 	_, err := ensure.Table(t.Context(), open(t).DynamoDB(), ensure.Spec{Name: "x y", Key: "k"})
 	if err == nil || !strings.Contains(err.Error(), "make table x y: ") {
@@ -111,7 +112,8 @@ func TestTableRefused(t *testing.T) {
 	}
 }
 
-// What somebody has switched off is switched on again, and said; a table that somebody has deleted is made again.
+// A setting that was switched off is restored with a log line, and a deleted table is created
+// again.
 func TestRestore(t *testing.T) {
 	db := open(t).DynamoDB()
 	restore := func(want ...string) *types.TableDescription {

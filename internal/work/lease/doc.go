@@ -1,22 +1,26 @@
 // Package lease shares the shards of a stream among workers, by leases in a table.
 //
-// A lease is an item with an owner, a term, a beat and a checkpoint. The term goes up by one each time that the lease is taken, and only the owner of
-// the present term can write: so the term is a fencing token, and a checkpoint never goes back. The beat goes up with every write, which shows
-// that the owner lives, and makes a write that arrives late fail.
+// A lease is an item with an owner, a term, a beat and a checkpoint. The term grows by one each
+// time a worker takes the lease, and only the owner of the present term can write. So the term is a
+// fencing token, and a checkpoint never goes back. The beat grows with every write. It shows that
+// the owner lives, and makes a late write fail.
 //
-// Clocks of different machines are never compared: a lease is taken over when its (owner, term, beat) has not changed for its duration as the taker's
-// own monotonic clock measures.
+// Clocks of different machines are never compared. A worker takes over a lease if its (owner, term,
+// beat) has not changed for the lease's duration, measured by the worker's own monotonic clock.
 //
-// Workers that meet in a Crew need not renew each lease: every worker has a row of its own there, and whoever has not seen that change for the duration takes over all that the worker
-// has. So an idle worker makes four writes in the duration, however many leases it has. What keeps that sound:
+// Workers that share a Crew need not renew each lease. Every worker has a row of its own, and if
+// the row does not change for the duration, another worker takes over all of its leases. So an idle
+// worker makes four writes in the duration, for any number of leases. Two rules make that safe:
 //
-//	taker   takes over only what it knows to have been silent for the duration when it began to read the rows, the owner's own row among them, and deletes that row first: an
-//	        owner whose clock stood still meanwhile finds that it cannot renew it. Where the row has changed by then, the owner is there, and nothing is taken
-//	owner   counts a lease as renewed with its own row only while each renewal of that row was answered within the duration of the one before, from before the lease's last
-//	        write on. For then each was there before anyone could have taken the lease. After a gap every lease has to be written itself before it is Held again, by which
-//	        another worker's term shows. And each look at the rows shows which of the owner's leases are another's, or nobody's, for whatever reason
+//	taker   takes over only leases that it knows to have been silent for the duration when it began to read the rows, including the owner's own row. It deletes that row
+//	        first, so that an owner whose clock stood still cannot renew it. If the row has changed by then, the owner is alive, and nothing is taken
+//	owner   counts a lease as renewed with its own row only while each renewal of that row was answered within the duration of the one before, since the lease's last
+//	        write. Then each renewal came before another worker could take the lease. After a gap the owner must write every lease itself before it is Held again, which
+//	        reveals another worker's term. Each poll of the rows also reveals leases that the owner has lost for any reason
 //
-// Hold keeps a fair share of named leases and runs something for each; internal/work/deliver shares the shards of a stream in the same way.
+// Hold keeps a fair share of named leases and runs a function for each; internal/work/deliver
+// shares the shards of a stream in the same way.
 //
-// A worker that is alone, as the embedded database's own are, sets Exclusive: it takes what it wants at once and never beats.
+// A single worker, such as the embedded database's own, sets Exclusive: it takes its leases at once
+// and never beats.
 package lease

@@ -28,23 +28,29 @@ const (
 
 var errLeave = errors.New("the lease is left to another worker")
 
-// Hold keeps this worker's fair share of the leases with the given names, and calls run with each one that it has: in a goroutine of its own, with a context that is
-// done when the lease is lost or to be given up. Hold beats meanwhile, and releases the lease when run has returned. It blocks until ctx is done, or all the leases
-// have the checkpoint Done, and returns nil then; run has returned for all of them.
+// Hold keeps this worker's fair share of the named leases. It calls run for each
+// lease that it holds, in a goroutine of its own, with a context that is done when the lease is
+// lost or must be released. Hold beats meanwhile, and releases the lease when run has returned. It
+// blocks until ctx is done, or all leases have the checkpoint Done, and then returns nil; all calls
+// of run have returned by then.
 //
-// The context of a worker that was paused ends late: what must not be written without the lease is written with Save, or while the lease is Held.
+// After a pause of the worker the context ends late. Writes that require the lease must use Save,
+// or happen while the lease is Held.
 //
-// An error of run ends everything and is returned, unless it is ErrLost or the context of run was done. Where run returns nil and the checkpoint is not Done, the
-// lease is to be had again, and may come back to this worker with the next look. A table that cannot be read is asked again, unless the error is Fatal.
+// An error of run ends everything and is returned, unless it is ErrLost or the context of run was
+// done. If run returns nil without the checkpoint Done, the lease is free again, and may come back
+// to this worker at the next poll. A failed read of the table is repeated, unless the error is
+// Fatal.
 //
-// Each worker makes four writes in the duration of the leases, and four queries of all rows, so there should be tens of leases rather than thousands: who has more to share puts
-// several under one name.
+// Each worker makes four writes in the duration of the leases, and four queries of all rows. So
+// there should be tens of leases rather than thousands; put several shares under one name.
 func Hold(ctx context.Context, leases *Leases, names []string, run func(ctx context.Context, l *Lease) error) error {
 	return HoldListed(ctx, leases, func(context.Context, map[string]Row) ([]string, error) { return names, nil }, run)
 }
 
-// HoldListed is Hold where the names change, as those of a stream's shards do: list is asked for them at each look, with all the rows as they were read just before. An error of it is one
-// of the table's. What it names no longer is not taken anew; run goes on with what it has.
+// HoldListed is like Hold for names that change, such as a stream's shards. It calls list at each
+// poll, with all rows read just before. An error of list counts as one of the table. Names that are
+// no longer listed are not taken again; run continues for leases that this worker holds.
 func HoldListed(ctx context.Context, leases *Leases, list func(ctx context.Context, rows map[string]Row) ([]string, error), run func(ctx context.Context, l *Lease) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

@@ -19,13 +19,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// fleet is workers that hold leases of one consumer. It notes who is at what.
+// fleet is a group of workers that hold leases of one consumer. It records the running leases.
 type fleet struct {
 	t     *testing.T
 	db    *dynamodb.Client
 	names []string
 	mu    sync.Mutex
-	at    map[string]string // by lease: "worker term" of those that run it, and "both" would show here
+	// by lease: "worker term" of those that run it, and "both" would show here
+	at    map[string]string
 	wrong []string
 }
 
@@ -59,7 +60,7 @@ func newFleet(t *testing.T, n int) *fleet {
 	return f
 }
 
-// join starts a worker whose leases do what run does; nil: wait.
+// join starts a worker whose leases call run; nil: wait.
 func (f *fleet) join(name string, run func(ctx context.Context, l *lease.Lease) error) *holder {
 	h := &holder{}
 	o := f.db.Options()
@@ -98,7 +99,7 @@ func (f *fleet) end(name string, l *lease.Lease) {
 	}
 }
 
-// shares says how many leases each worker runs.
+// shares returns the number of leases that each worker runs.
 func (f *fleet) shares() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,8 +123,9 @@ func (f *fleet) want(shares string, within time.Duration) {
 	}
 }
 
-// Workers that come and go share the leases fairly; that of one that ends is free at once, that of one that is cut off after about the time of a lease; and
-// nobody runs what another one still does.
+// Workers that come and go share the leases fairly. The lease of a worker that ends is free at
+// once, and the lease of one that is cut off after about its duration. No two workers run the same
+// lease.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 6)
@@ -155,7 +157,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// What is done is left alone, and when all is, every worker's Hold ends.
+// Leases that are done are left alone. When all are, every worker's Hold ends.
 func TestHoldUntilDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 5)
@@ -163,7 +165,9 @@ func TestHoldUntilDone(t *testing.T) {
 		work := func(ctx context.Context, l *lease.Lease) error {
 			if l.Term() == 1 { // at the first time only a part is done
 				time.Sleep(time.Second)
-				return l.Save(context.WithoutCancel(ctx), "half") // also where the lease is to be left to the other: shares shrink as leases are done
+				// even if the lease is to be left to the other worker: shares shrink as leases are
+				// done
+				return l.Save(context.WithoutCancel(ctx), "half")
 			}
 			if l.Checkpoint() != "half" {
 				t.Errorf("%s goes on at %q", l.Shard(), l.Checkpoint())
@@ -189,7 +193,8 @@ func TestHoldUntilDone(t *testing.T) {
 	})
 }
 
-// A worker that was paused for longer than its leases last finds that it holds them no more, writes nothing, and is told to stop.
+// A worker that was paused for longer than its leases last notices the loss, writes nothing, and
+// stops.
 func TestHoldPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 1)
@@ -223,7 +228,8 @@ func TestHoldPaused(t *testing.T) {
 	})
 }
 
-// A worker that is alone takes everything at once, never beats, and does not take what ends by itself in a busy loop.
+// A single worker takes all leases at once and never beats. It does not take a lease whose run ends
+// by itself in a busy loop.
 func TestHoldAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
@@ -287,7 +293,8 @@ func TestHoldErrors(t *testing.T) {
 	})
 }
 
-// A worker that is alone takes a lease too that a run before it had begun to take, where that was written between its look and its taking.
+// A single worker also takes a lease that an earlier process began to take, in a write between the
+// worker's poll and its own.
 func TestHoldAfterLateTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
@@ -300,7 +307,8 @@ func TestHoldAfterLateTake(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		o.HTTPClient = flaky{o.HTTPClient, func() bool { return false }, func() bool { late(); return false }} // behind the look
+		// behind the look
+		o.HTTPClient = flaky{o.HTTPClient, func() bool { return false }, func() bool { late(); return false }}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		ran := false
@@ -314,7 +322,8 @@ func TestHoldAfterLateTake(t *testing.T) {
 	})
 }
 
-// Names that come up while others are held, as the children of a shard that was read to its end, are held in their turn; an error of the list is asked again, unless it is fatal.
+// Names that come up while others are held, as the children of a shard that was read to its end,
+// are held in their turn; an error of the list is asked again, unless it is fatal.
 func TestHoldListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wrong := errors.New("it cannot be listed")

@@ -33,7 +33,7 @@ type Leases struct {
 // presence is the period for which this worker's own row has shown, without a gap, that it is
 // alive.
 type presence struct {
-	known bool          // there was such a row
+	known bool          // the row existed
 	since time.Duration // time at which its first write was answered
 	last  time.Duration // time at which its last successful write began
 }
@@ -80,7 +80,8 @@ func (l *Leases) Rows(ctx context.Context) (map[string]Row, error) {
 		}
 	}
 	for shard, s := range l.mu.seen {
-		if _, ok := rows[shard]; !ok && !(IsCrew(shard) && now-s.at < l.o.Duration) { // a worker whose own row somebody has deleted may be there
+		// a worker whose own row was deleted may be alive
+		if _, ok := rows[shard]; !ok && !(IsCrew(shard) && now-s.at < l.o.Duration) {
 			delete(l.mu.seen, shard)
 		}
 	}
@@ -125,7 +126,7 @@ func (l *Leases) silentLocked(r Row) (silent time.Duration, ok bool) {
 }
 
 // renewed returns the time at which a lease was last known to be held, if the lease itself was last
-// written at the given time.
+// written at that time.
 func (l *Leases) renewed(written time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,7 +248,8 @@ type Lease struct {
 	leases *Leases
 	shard  string
 	term   int64
-	// writing has an element while a write is under way. mu is free meanwhile: how long the lease has been held must be known above all while a write hangs.
+	// writing has an element while a write is under way. mu is free meanwhile: how long the lease
+	// has been held must be known above all while a write hangs.
 	writing chan struct{}
 	mu      struct {
 		sync.Mutex
@@ -338,7 +340,9 @@ func (h *Lease) write(ctx context.Context, change func(*Row)) error {
 		}
 		began := h.leases.o.Elapsed()
 		after := before
-		after.Beat += 1 + failed // not the beat of a write before, which may have come through long ago, and would be taken for this one
+		// not the beat of a write before, which may have come through long ago, and would be taken
+		// for this one
+		after.Beat += 1 + failed
 		change(&after)
 		err := h.leases.replace(ctx, before, after)
 		var changed *errChanged
@@ -357,7 +361,8 @@ func (h *Lease) write(ctx context.Context, change func(*Row)) error {
 			h.mu.Unlock()
 			return ErrLost
 		}
-		// A write of ours that seemed to fail has come through. Its checkpoint is the latest that was to be saved: what only renews or releases the lease keeps it.
+		// A write of ours that seemed to fail has succeeded. Its checkpoint is the latest of the
+		// saved ones: renewals and releases keep it.
 		h.mu.row.Beat, h.mu.row.Checkpoint = changed.now.Beat, changed.now.Checkpoint
 		h.mu.Unlock()
 	}

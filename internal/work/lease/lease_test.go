@@ -46,7 +46,8 @@ func rows(t testing.TB, l *lease.Leases) map[string]lease.Row {
 	return all
 }
 
-// Of workers that reach for one lease at once, one gets it; its term is one more than that of the owner before.
+// If workers reach for one lease at once, one gets it. Its term is one more than the previous
+// owner's.
 func TestOneTakes(t *testing.T) {
 	db := open(t)
 	for term := int64(1); term <= 5; term++ {
@@ -86,7 +87,8 @@ func TestOneTakes(t *testing.T) {
 	}
 }
 
-// Of two workers that both believe to have the lease only the one of the higher term writes, so a checkpoint never goes back.
+// If two workers both believe that they hold the lease, only the one with the higher term writes,
+// so a checkpoint never goes back.
 func TestSplit(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
@@ -111,7 +113,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// A lease is taken over when it has not changed for its duration as the taker sees it, at once when it was released, and not while it is renewed.
+// A lease is taken over when it has not changed for its duration as the taker sees it, at once when
+// it was released, and not while it is renewed.
 func TestTakeOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
@@ -236,7 +239,7 @@ func TestUnseenIsNotFree(t *testing.T) {
 	}
 }
 
-// A checkpoint whose answer was lost is not taken back by what renews the lease, nor by its release.
+// A checkpoint whose answer was lost survives the renewal and the release of the lease.
 func TestLostAnswerOfACheckpoint(t *testing.T) {
 	for name, after := range map[string]func(context.Context, *lease.Lease) error{
 		"beat":    func(ctx context.Context, h *lease.Lease) error { return h.Beat(ctx) },
@@ -264,7 +267,7 @@ func TestLostAnswerOfACheckpoint(t *testing.T) {
 	}
 }
 
-// Note makes a row once, and Forget deletes only what has not changed.
+// Note creates a row once, and Forget deletes only an unchanged row.
 func TestNoteAndForget(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
@@ -314,7 +317,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// A worker that was silent and is forgotten comes back at once, also where the others look right after it and never in between.
+// A worker that was silent and forgotten comes back at once, even if the others poll right after
+// its return and never before.
 func TestCrewComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
@@ -343,7 +347,8 @@ func TestCrewComesBack(t *testing.T) {
 	})
 }
 
-// Workers see each other come and go: at once when they say so, and after the duration of a lease when they fall silent.
+// Workers notice each other's coming and going: at once if announced, and after the duration of a
+// lease for a silent worker.
 func TestCrew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
@@ -383,7 +388,8 @@ func TestCrew(t *testing.T) {
 	})
 }
 
-// What is known of a lease is told also while a write of it hangs: above all how long it has been held.
+// The state of a lease is available even while a write of it hangs, above all how long it has been
+// held.
 func TestHangingWrite(t *testing.T) {
 	db := open(t)
 	stuck, goOn := make(chan struct{}), make(chan struct{})
@@ -414,7 +420,7 @@ type hangKey struct{}
 
 func hangs(ctx context.Context) context.Context { return context.WithValue(ctx, hangKey{}, true) }
 
-// hanging holds up the requests whose context says so.
+// hanging blocks the requests whose context asks for it.
 type hanging struct {
 	over        dynamodb.HTTPClient
 	stuck, goOn chan struct{}

@@ -13,8 +13,9 @@ import (
 type Options struct {
 	Owner string // unique to this run of this process. Default: random
 	// silence after which a worker's leases may be taken. Default: 10 s. Range: 100 ms to an hour
-	Duration  time.Duration
-	Exclusive bool          // no other worker reads the same streams: leases are taken at once, and there are no beats
+	Duration time.Duration
+	// no other worker reads the same streams: leases are taken at once, and there are no beats
+	Exclusive bool
 	Elapsed   clock.Elapsed // the local monotonic clock. Default: the machine's
 
 	Fatal       func(error) bool // errors of the table that end Hold. Default: none; it retries

@@ -17,7 +17,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// A worker that has leases and nothing to do makes as many requests as one that has none: a write, a look, four times in the duration.
+// A worker that has leases and nothing to do makes as many requests as one that has none: a write,
+// a look, four times in the duration.
 func TestHoldIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
@@ -72,7 +73,8 @@ func (s slow) Do(r *http.Request) (*http.Response, error) {
 	if err := travel(r.Context(), there); err != nil || s.mood.Load() > 100 && s.roll(100) < s.never {
 		return nil, errNetwork
 	}
-	answer, err := s.over.Do(r.WithContext(context.WithoutCancel(r.Context()))) // what is on its way arrives
+	// a request under way arrives
+	answer, err := s.over.Do(r.WithContext(context.WithoutCancel(r.Context())))
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +93,8 @@ func travel(ctx context.Context, ms int) error {
 	}
 }
 
-// However slow the network is, no two workers hold a lease at once, each by its own clock, and when it is well again all leases are held.
+// However slow the network is, no two workers hold a lease at once, each by its own clock, and when
+// it is well again all leases are held.
 func TestHeldByOne(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -170,8 +173,9 @@ func heldByOne(t *testing.T, dice *rand.Rand) {
 	workers.Wait()
 }
 
-// A worker's own row renews its leases only without a gap: when it was away for the duration of a lease, it holds none until it has written it, whether its row is a new one or the
-// renewal was just very slow.
+// A worker's own row renews its leases only without a gap: when it was away for the duration of a
+// lease, it holds none until it has written it, whether its row is a new one or the renewal was
+// just very slow.
 func TestPresenceAfterGap(t *testing.T) {
 	for _, what := range []string{"forgotten", "slow"} {
 		t.Run(what, func(t *testing.T) {
@@ -241,7 +245,8 @@ func TestPresenceAfterGap(t *testing.T) {
 	}
 }
 
-// A write that has come through late, although it seemed to fail, is not taken for the one that follows: others have seen it for long by then.
+// A write that has come through late, although it seemed to fail, is not taken for the one that
+// follows: others have seen it for long by then.
 func TestLateBeatRenewsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
@@ -266,8 +271,9 @@ func TestLateBeatRenewsNothing(t *testing.T) {
 	})
 }
 
-// Whoever's clock stands still, as that of a machine that sleeps, does not know that it was away. Its own row says so: it is deleted before its leases are taken over, and where it has
-// changed by then, they are left.
+// An owner whose clock stood still, as on a machine that sleeps, does not notice the gap. Its own
+// row reveals it: a taker deletes the row before it takes the leases, and leaves them if the row
+// has changed by then.
 func TestOwnerWhoseClockStops(t *testing.T) {
 	db := open(t)
 	var clockB time.Duration
@@ -305,7 +311,8 @@ func TestOwnerWhoseClockStops(t *testing.T) {
 	}
 }
 
-// A look shows an owner that it has lost a lease, however well its own row is renewed: somebody has deleted the lease's row, or a worker with shorter leases has taken it.
+// A poll reveals to an owner that it has lost a lease, although its own row is renewed: the lease's
+// row was deleted, or a worker with shorter leases took it.
 func TestLookShowsLoss(t *testing.T) {
 	for _, what := range []string{"deleted", "taken"} {
 		t.Run(what, func(t *testing.T) {

@@ -142,7 +142,7 @@ type failure struct {
 
 // judge returns the meaning of a failed attempt; err is nil if the answer named records. As at
 // Lambda, a throttled target and a function that did not run use up no retry. Nor does a missing
-// target: it delays the lane until somebody creates it, since the records are not at fault.
+// target: it delays the lane until a client creates it, since the records are not at fault.
 func (l *lane) judge(p *part, err error) failure {
 	if err == nil {
 		return failure{counts: true, result: resultProblem}
@@ -182,7 +182,7 @@ func finish(entries []entry) {
 }
 
 // handSingles delivers each record by itself. A round has one record of each remaining key, those
-// with the fewest attempts first. So a key keeps its order whatever the target does with the
+// with the fewest attempts first. So a key keeps its order no matter what the target does with the
 // deliveries of a call, and a failing key does not delay the others.
 func (l *lane) handSingles(ctx context.Context, batch []entry) {
 	left := make([]*part, len(batch))

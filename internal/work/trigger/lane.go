@@ -41,7 +41,7 @@ func (l *lane) add(entries []entry) {
 	if l.mu.gathers && l.fullLocked() {
 		l.mu.gathers = false
 		l.rests.wake(l)
-		tell(l.full)
+		nudge(l.full)
 	}
 	if !l.mu.working {
 		l.mu.working = true

@@ -109,7 +109,7 @@ func (s *shard) count(change int) {
 	defer s.bytes.Unlock()
 	s.bytes.queued += change
 	if change < 0 {
-		tell(s.room)
+		nudge(s.room)
 	}
 }
 

@@ -92,10 +92,10 @@ func New(o Options) *Triggers {
 func (t *Triggers) Ready() <-chan struct{} { return t.ready }
 
 // look makes Run read the mappings.
-func (t *Triggers) look() { tell(t.changed) }
+func (t *Triggers) look() { nudge(t.changed) }
 
-// tell puts an element into a channel with room for one, unless it has one.
-func tell(c chan struct{}) {
+// nudge puts an element into a channel with room for one, unless it has one.
+func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
