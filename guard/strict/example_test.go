@@ -25,6 +25,14 @@ func ExampleMiddleware() {
 	// Output: endpoint: 1 client: 0
 }
 
+// A client from a configuration of the SDK.
+func ExampleMiddleware_config() {
+	config := aws.Config{Region: "eu-west-1"}
+	db := dynamodb.NewFromConfig(config, strict.Middleware(strict.Rules{Tables: map[string]string{"sessions": "expires"}}))
+	fmt.Println(db.Options().Region)
+	// Output: eu-west-1
+}
+
 // A proxy whose clients, in any language, do not see expired items. It signs requests to the
 // endpoint with its own credentials.
 func ExampleNewProxy() {

@@ -35,8 +35,6 @@ const (
 
 	// Retention is how long a dead letter is kept.
 	Retention = 14 * 24 * time.Hour
-
-	deadBodyMax = 256 << 10 // limit of a dead letter's body with its attributes, as in SQS
 )
 
 var deadLettersSpec = ensure.Spec{Name: DeadLettersTable, Key: attrID, TTL: attrGone}

@@ -87,15 +87,6 @@ func (d *Courier) Bury(ctx context.Context, parcel Parcel, exhausted string, don
 	}
 }
 
-// laneOrNone returns the parcel's lane, or a substitute for metrics if its ARN has none.
-func (d *Courier) laneOrNone(parcel Parcel) *lane {
-	if l, err := d.lane(parcel.Delivery.TargetARN); err == nil {
-		l.letGo() // only its name is used
-		return l
-	}
-	return unresolved(d, parcel)
-}
-
 // wait waits for a turn and then makes a call. If ctx is done first, it makes no call. It always
 // waits for a call that has begun, so that nothing happens after wait has returned.
 func (l *lane) wait(ctx context.Context, parcels []Parcel, call func([]target.Delivery) []error) []error {

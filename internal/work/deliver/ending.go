@@ -3,30 +3,9 @@ package deliver
 import (
 	"context"
 	"log/slog"
-	"sync"
 
 	"github.com/mayflydb/mayfly/internal/work/retry"
-	"github.com/mayflydb/mayfly/target"
 )
-
-// origin is the registered source of a kind of parcels.
-type origin struct {
-	attempt func(Parcel) target.Delivery
-	end     func(context.Context, []Ended) error
-	log     *slog.Logger
-	wake    chan struct{}
-	mu      struct {
-		sync.Mutex
-		waiting []ending
-		busy    bool
-	}
-}
-
-// ending is the end of a parcel that its origin does not know yet.
-type ending struct {
-	Ended
-	told func()
-}
 
 // endedMax is the largest batch of ends.
 const endedMax = 1000

@@ -71,3 +71,12 @@ func (l *lane) forget() bool {
 	}
 	return true
 }
+
+// laneOrNone returns the parcel's lane, or a substitute for metrics if its ARN has none.
+func (d *Courier) laneOrNone(parcel Parcel) *lane {
+	if l, err := d.lane(parcel.Delivery.TargetARN); err == nil {
+		l.letGo() // only its name is used
+		return l
+	}
+	return unresolved(d, parcel)
+}

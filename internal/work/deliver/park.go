@@ -11,39 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/target"
 )
-
-// RetriesTable is the table of parked parcels. A parcel is always the same item, whatever its
-// attempt: parking it again overwrites the item.
-const RetriesTable = "mayfly.retries"
-
-// retriesOf returns the table of parked parcels for couriers of a name. Couriers of other names
-// lack the targets.
-func retriesOf(name string) string {
-	if name == "" {
-		return RetriesTable
-	}
-	return RetriesTable + "." + name
-}
-
-// Attributes of a parked parcel.
-const (
-	attrID   = "id"
-	attrPart = "part"
-	// instant of its return: the TTL attribute, in epoch seconds with milliseconds
-	attrDue    = "due"
-	attrParcel = "job" // JSON of storedParcel
-
-	partParcel = "job"
-	partEnded  = "ended#" // followed by the generation of the deleted parts
-)
-
-func retriesSpec(table string) ensure.Spec {
-	return ensure.Spec{Name: table, Key: attrID, Sort: attrPart, TTL: attrDue, Stream: true, Shards: 1}
-}
 
 // failed handles a failed attempt: it parks the parcel until the next one, or makes a dead letter.
 func (d *Courier) failed(t *task, err error) {
@@ -220,14 +190,3 @@ func (d *Courier) lose(p parked, message string, done func()) {
 	t.lane = d.laneOrNone(t.parcel)
 	d.bury(t, "")
 }
-
-// parked is a parked parcel as read from the table.
-type parked struct {
-	parcel   Parcel
-	body     []byte
-	encoding string
-	kept     kept
-}
-
-// errNoParcel is the error for an item that is not a parked parcel.
-var errNoParcel = fmt.Errorf("attribute %q is missing", attrParcel)

@@ -3,15 +3,11 @@ package deliver
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
@@ -25,15 +21,6 @@ const consumerRetries = "retries"
 
 // retriesLook is the interval at which a worker checks whether another one has created the table.
 const retriesLook = 10 * time.Second
-
-// retries returns parked parcels when they are due. The table is created when the first parcel is
-// parked. The consumer registers before that parcel is written, so that the clock cannot be
-// advanced beyond it.
-type retries struct {
-	made chan struct{} // has an element when the table was created
-	held chan struct{} // closed when the consumer has registered
-	once sync.Once
-}
 
 func newRetries() *retries {
 	return &retries{made: make(chan struct{}, 1), held: make(chan struct{})}
@@ -203,38 +190,4 @@ func (d *Courier) expired(ctx context.Context, r Record) error {
 		}
 		return err
 	})
-}
-
-// readParked returns a parked parcel without its parts. With an error it returns the readable
-// fields.
-func readParked(r *types.StreamRecord) (p parked, err error) {
-	item := r.OldImage
-	text := attr.String(item[attrParcel])
-	if text == "" {
-		err = errNoParcel
-	} else {
-		p.parcel, err = decodeParcel(text)
-	}
-	p.body = attr.Bytes(item[attrBody])
-	if err != nil {
-		p.parcel.Delivery.ID, p.parcel.Delivery.Body = attr.String(r.Keys[attrID]), p.body
-		return p, err
-	}
-	p.encoding = attr.String(item[attrEncoding])
-	p.kept.parts, err = partsIn(item)
-	p.kept.generation = attr.String(item[attrOfParts])
-	return p, err
-}
-
-// partsIn returns the number of parts of an item.
-func partsIn(item map[string]types.AttributeValue) (int, error) {
-	n, ok := attr.AsNumber(item[attrParts])
-	if !ok {
-		return 0, nil
-	}
-	parts, err := strconv.Atoi(n)
-	if err != nil || parts < 0 || parts > partsMax {
-		return 0, fmt.Errorf("attribute %q is out of range", attrParts)
-	}
-	return parts, nil
 }

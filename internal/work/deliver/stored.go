@@ -154,3 +154,5 @@ func cutText(s string, n int) string {
 	}
 	return s[:n]
 }
+
+const deadBodyMax = 256 << 10 // limit of a dead letter's body with its attributes, as in SQS

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
@@ -30,24 +29,6 @@ type writer struct {
 	}
 }
 
-// write is one write of a batch.
-type write struct {
-	at      place
-	request types.WriteRequest
-	done    func() // called when the write is durable; may be nil
-	of      *base  // base that this write belongs to; nil: none
-	behind  *base  // base that must be durable first; nil: none
-}
-
-// base is a set of writes that must be durable before others are made.
-type base struct {
-	places  []place
-	refused bool // one of the writes is impossible; guarded by the writer's lock
-}
-
-// place is a table and the key of an item in it.
-type place struct{ table, id, part string }
-
 const (
 	writesMax  = 25      // maximum of BatchWriteItem
 	batchBytes = 8 << 20 // approximate limit of a batch: DynamoDB accepts 16 MB
@@ -58,18 +39,6 @@ func newWriter(db *dynamodb.Client, log *slog.Logger) *writer {
 	w := &writer{db: db, log: log, wake: make(chan struct{}, 1)}
 	w.mu.flying = map[place]bool{}
 	return w
-}
-
-func put(table string, item map[string]types.AttributeValue, done func()) write {
-	return write{at: placeOf(table, item), request: types.WriteRequest{PutRequest: &types.PutRequest{Item: item}}, done: done}
-}
-
-func remove(table string, key map[string]types.AttributeValue) write {
-	return write{at: placeOf(table, key), request: types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: key}}}
-}
-
-func placeOf(table string, item map[string]types.AttributeValue) place {
-	return place{table: table, id: attr.String(item[attrID]), part: attr.String(item[attrPart])}
 }
 
 // add queues writes.
@@ -101,9 +70,6 @@ func (w *writer) waitsLocked(next *write) bool {
 	}
 	return next.behind != nil && slices.ContainsFunc(next.behind.places, func(p place) bool { return w.mu.flying[p] })
 }
-
-// abandoned reports whether a write will never be made, because its base was refused.
-func (w *write) abandoned() bool { return w.behind != nil && w.behind.refused }
 
 // take takes the next batch: the oldest writes, except those whose key or base is being written. If
 // another batch is under way, the next one must be full.
@@ -155,22 +121,6 @@ func (w *writer) refuse(of *base) {
 	if of != nil {
 		of.refused = true
 	}
-}
-
-// bytes returns the approximate size of the write: its body, and an estimate of the other
-// attributes.
-func (w *write) bytes() int {
-	if w.request.PutRequest == nil {
-		return 0
-	}
-	const rest = 4 << 10
-	switch body := w.request.PutRequest.Item[attrBody].(type) {
-	case *types.AttributeValueMemberS:
-		return rest + len(body.Value)
-	case *types.AttributeValueMemberB:
-		return rest + len(body.Value)*4/3 // base64, as in JSON
-	}
-	return rest
 }
 
 // idle reports whether nothing waits to be written.

@@ -1,0 +1,173 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// NewCourier returns a courier. It does nothing until Run.
+func NewCourier(o Options) *Courier {
+	d := &Courier{o: o.withDefaults(), elapsed: clock.Stopwatch(), ready: make(chan struct{}), origins: map[string]*origin{}, retries: newRetries()}
+	d.parked = retriesOf(o.Name)
+	d.lanes.byName = map[string]*lane{}
+	d.attempts.stopped, d.attempts.settled = make(chan struct{}), make(chan struct{})
+	d.writer = newWriter(d.o.DB, d.o.Logger)
+	d.writer.missing = func(ctx context.Context) error { return d.retries.tables(ctx, d) }
+	return d
+}
+
+// OnEnd registers f for the ends of a kind's parcels: successes and dead letters, in batches. A
+// parcel is done when f returns nil; after an error f is called again with the same batch. After a
+// crash f may receive an end again. Call OnEnd before Run.
+func (d *Courier) OnEnd(kind string, f func(ctx context.Context, ended []Ended) error) {
+	d.origin(kind).end = f
+}
+
+// OnAttempt registers f, which makes the delivery for an attempt. It receives the parcel as it was
+// handed over, with the number of the attempt. Call OnAttempt before Run.
+func (d *Courier) OnAttempt(kind string, f func(Parcel) target.Delivery) {
+	d.origin(kind).attempt = f
+}
+
+func (d *Courier) origin(kind string) *origin {
+	if d.origins[kind] == nil {
+		d.origins[kind] = newOrigin(d.o.Logger.With("origin", kind))
+	}
+	return d.origins[kind]
+}
+
+// Run delivers parcels, parked ones when they are due, until ctx is done. Then attempts under way
+// have the grace to finish. Parcels without an attempt are not done, so their sources hand them
+// over again. A courier runs once.
+func (d *Courier) Run(ctx context.Context) error {
+	if err := d.check(); err != nil {
+		return fmt.Errorf("dispatcher: %w", err)
+	}
+	after := context.WithoutCancel(ctx)
+	attempts, cut := context.WithCancel(after)
+	defer cut()
+	behind, end := context.WithCancel(after) // context of writes and reports that follow an attempt
+	defer end()
+	d.attempts.ctx = attempts
+	var reads, work sync.WaitGroup
+	work.Go(func() { d.writer.run(behind) })
+	for _, o := range d.origins {
+		work.Go(func() { o.run(behind) })
+	}
+	reads.Go(func() { d.retries.run(ctx, d) })
+	close(d.ready)
+	<-ctx.Done()
+	d.stop(cut)
+	close(d.attempts.settled)
+	reads.Wait()
+	end()
+	work.Wait()
+	return nil
+}
+
+func (d *Courier) check() error {
+	if d.o.DB == nil || d.o.Streams == nil || d.o.Resolver == nil || d.o.Now == nil {
+		return errors.New("DB, Streams, Resolver and Now must be set")
+	}
+	return nil
+}
+
+// stop waits until attempts under way have ended and their results are durable, within the grace.
+func (d *Courier) stop(cut func()) {
+	close(d.attempts.stopped)
+	d.lanes.Lock()
+	d.lanes.closed = true
+	for _, l := range d.lanes.byName {
+		l.close()
+	}
+	d.lanes.Unlock()
+	timer := clock.AfterFunc(d.o.Grace, cut)
+	defer timer.Stop()
+	d.attempts.running.Wait()
+	since := clock.Stopwatch()
+	for !d.idle() && since() < d.o.Grace {
+		clock.Pause(idleLook, nil)
+	}
+}
+
+// Settle returns, when Run is ending, once no further parcel can become done. That takes at most
+// twice the grace plus one second for targets that are interrupted. While Run continues, Settle
+// returns after 250 ms. Consumers use it as their Settle if a record is done with its parcel.
+func (d *Courier) Settle(ctx context.Context, _ string) {
+	goesOn := make(chan struct{})
+	timer := clock.AfterFunc(settleLimit, func() { close(goesOn) })
+	defer timer.Stop()
+	select {
+	case <-d.attempts.stopped:
+	case <-goesOn:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-d.attempts.settled:
+	case <-ctx.Done():
+	}
+}
+
+const idleLook = time.Millisecond // between checks while the courier ends
+
+// idle reports whether all results of attempts are written and reported.
+func (d *Courier) idle() bool {
+	for _, o := range d.origins {
+		if !o.idle() {
+			return false
+		}
+	}
+	return d.writer.idle()
+}
+
+// Deliver hands a parcel to its target's lane. If the lane is full, Deliver waits while the lane is
+// fast, and parks the parcel otherwise. It calls done once the parcel is delivered, durably parked,
+// or durably a dead letter. It does not call done if ctx is done or the courier ends before; the
+// source must then hand the parcel over again.
+//
+// A parcel that is too large for the tables becomes a dead letter with as much of it as fits.
+func (d *Courier) Deliver(ctx context.Context, parcel Parcel, done func()) {
+	d.accept(ctx, &task{parcel: parcel, done: done})
+}
+
+func (d *Courier) accept(ctx context.Context, t *task) {
+	select {
+	case <-d.ready:
+	case <-ctx.Done():
+		return
+	}
+	t.parcel = d.prepare(t.parcel)
+	var err error
+	if wrong := t.parcel.fits(); wrong != "" {
+		t.parcel.shrink()
+		err = target.Permanent(codeTooLarge, wrong)
+	}
+	if err == nil {
+		if t.lane, err = d.lane(t.parcel.Delivery.TargetARN); err == nil {
+			defer t.lane.letGo()
+		}
+	}
+	switch {
+	case err != nil:
+		t.lane = unresolved(d, t.parcel)
+		t.state = over
+		d.observeFailure(t, err)
+		d.failed(t, err)
+	case t.parcel.Waits > 0 && d.o.Now().Sub(t.parcel.First) > t.parcel.Policy.MaxAge:
+		t.state = over
+		if t.parcel.Last.Code == "" {
+			t.parcel.Last = Failure{codeBusy, "the target is too busy"}
+		}
+		d.bury(t, ExhaustedAge)
+	default:
+		t.lane.push(ctx, t)
+	}
+}

@@ -1,0 +1,34 @@
+package deliver
+
+import (
+	"time"
+)
+
+// task is a parcel in a lane.
+type task struct {
+	parcel Parcel
+	lane   *lane
+	done   func() // done of the source
+	// set by Call and Invoke: makes the call itself, as a batch of its own; the lane does not
+	// handle its results
+	turn  func()
+	size  int  // number of deliveries of that call; 0 means 1
+	hasty bool // does not wait for room in the queue
+	kept  kept // its parts in the table of parked parcels
+
+	// Guarded by lane.mu.
+	state state
+	began time.Duration // time at which it was queued
+	// not nil: the parcel is parked in case the attempt hangs, and done was called; closed when
+	// that write is queued
+	secured chan struct{}
+}
+
+// state is the position of a task in its lane.
+type state int
+
+const (
+	taken   state = iota // an attempt is running or about to begin
+	waiting              // in the queue
+	over                 // the attempt has ended, or there will be none
+)
