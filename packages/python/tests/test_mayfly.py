@@ -135,7 +135,9 @@ class Serve(unittest.TestCase):
             ("import time; time.sleep(60)", signal.SIGINT, -signal.SIGINT),
         ):
             with self.subTest(end=end, number=number):
-                program = f"import mayfly\nserver = mayfly.serve()\nprint(server.process.pid, flush=True)\n{end}"
+                # A job in the background ignores SIGINT, and so would its children.
+                interruptible = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+                program = interruptible + f"import mayfly\nserver = mayfly.serve()\nprint(server.process.pid, flush=True)\n{end}"
                 process = subprocess.Popen([sys.executable, "-c", program], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 pid = int(process.stdout.readline())
                 if number is not None:
