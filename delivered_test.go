@@ -17,6 +17,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/store/kv"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/target"
@@ -107,9 +108,9 @@ func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *d
 		}
 		return nil
 	})
-	c := &deliver.Consumer{
+	c := &consume.Consumer{
 		Name: "post", Table: "events", DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
-		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
+		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
 			for _, r := range records {
 				pk := r.Dynamodb.Keys["pk"].(*str.AttributeValueMemberS).Value
 				arn := "arn:takes"

@@ -50,7 +50,7 @@ var wings = map[string]wing{
 	},
 	"internal/work": {
 		floors: []string{
-			"host", "reminder resolve scheduler trigger", "timer", "deliver", "lease", "ensure",
+			"host", "reminder resolve scheduler trigger", "deliver", "timer", "consume", "lease", "ensure",
 			"cron declare pattern template", "attr retry",
 		},
 		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "internal/option", "target"},
@@ -154,7 +154,7 @@ var exceptions = map[string]exception{
 	"conformance": {tests: []string{""}, why: "the suite runs against any endpoint, so it knows clients of the AWS SDK only"},
 	"guard": {
 		may: []string{
-			"guard/internal/armed", "guard/internal/pace", "internal/clock", "internal/invariant", "internal/option", "internal/skew", "internal/store/dynamo", "internal/work/attr", "internal/work/deliver", "internal/work/ensure", "internal/work/retry",
+			"guard/internal/armed", "guard/internal/pace", "internal/clock", "internal/invariant", "internal/option", "internal/skew", "internal/store/dynamo", "internal/work/attr", "internal/work/consume", "internal/work/ensure", "internal/work/retry",
 			"internal/work/lease", "target",
 		},
 		tests: []string{"", "conformance", "internal/faulttest", "internal/testkit"},

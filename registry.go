@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/service"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 )
 
 // Registry connects readers of streams in this process to the database. It has no use but to be
 // passed on, to lifecycle.Options for example.
-type Registry = deliver.Registry
+type Registry = consume.Registry
 
 // Registry returns the registry of this database. Records that a registered reader has not read are
 // not trimmed, and Clock.Advance waits until the reader is done with them.
@@ -30,12 +30,12 @@ func (db *DB) Registry() Registry {
 	return Registry{Changed: db.changes.next, Register: db.register}
 }
 
-func (db *DB) register(consumer, streamARN string) deliver.Progress {
+func (db *DB) register(consumer, streamARN string) consume.Progress {
 	log := db.options.Logger.With("consumer", consumer, "stream", streamARN)
 	c, err := db.service.Hold(consumer, streamARN)
 	if err != nil {
 		log.Warn("a consumer reads a stream that keeps no records for it", "error", err)
-		return deliver.Unregistered{}
+		return consume.Unregistered{}
 	}
 	return progress{c, log}
 }

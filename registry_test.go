@@ -20,7 +20,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -226,15 +226,15 @@ func TestWaitInProcess(t *testing.T) {
 }
 
 // consume runs a consumer until the test ends.
-func consume(t *testing.T, db *DB, name, table string, handle func(*deliver.Consumer, []deliver.Record) error) *deliver.Consumer {
+func startConsumer(t *testing.T, db *DB, name, table string, handle func(*consume.Consumer, []consume.Record) error) *consume.Consumer {
 	t.Helper()
-	c := &deliver.Consumer{
+	c := &consume.Consumer{
 		Name: name, Table: table, DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
 	}
-	c.Handle = func(_ context.Context, _ string, records []deliver.Record) error { return handle(c, records) }
+	c.Handle = func(_ context.Context, _ string, records []consume.Record) error { return handle(c, records) }
 	registered, hold := make(chan struct{}), c.Registry.Register
 	known := sync.OnceFunc(func() { close(registered) })
-	c.Registry.Register = func(consumer, stream string) deliver.Progress {
+	c.Registry.Register = func(consumer, stream string) consume.Progress {
 		defer known()
 		return hold(consumer, stream)
 	}
@@ -274,7 +274,7 @@ func TestConsumersFollowTheClock(t *testing.T) {
 		problems = append(problems, fmt.Sprintf(format, args...))
 	}
 	fired := map[string]int{}
-	consume(t, db, "arming", "events", func(_ *deliver.Consumer, records []deliver.Record) error {
+	startConsumer(t, db, "arming", "events", func(_ *consume.Consumer, records []consume.Record) error {
 		for _, r := range records {
 			if r.EventName == streamtypes.OperationTypeRemove {
 				key := r.Dynamodb.Keys["pk"].(*streamtypes.AttributeValueMemberS).Value
@@ -296,10 +296,10 @@ func TestConsumersFollowTheClock(t *testing.T) {
 	})
 
 	const window = time.Minute
-	var collected []deliver.Record
+	var collected []consume.Record
 	var ends time.Time
 	batches, flush := map[time.Time]int{}, make(chan time.Time, 1)
-	collecting := consume(t, db, "window", "events", func(c *deliver.Consumer, records []deliver.Record) error {
+	collecting := startConsumer(t, db, "window", "events", func(c *consume.Consumer, records []consume.Record) error {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, r := range records {

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
@@ -28,7 +28,7 @@ const (
 
 // scans scans the table once the position in the stream is noted, so that no write falls between
 // the two, and again whenever records may have been missed.
-func (s *stream) scans(ctx context.Context, c *deliver.Consumer) error {
+func (s *stream) scans(ctx context.Context, c *consume.Consumer) error {
 	pauses := (retry.Policy{First: begunFirst, Most: afterFailure.Most}).Start()
 	for begun := false; !begun && ctx.Err() == nil; {
 		err := s.persist(ctx, "Query", func() (err error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/faulttest"
 	"github.com/mayflydb/mayfly/internal/invariant"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 )
 
 // The laws of guard, for all strategies, at a database over HTTP in which only guard removes
@@ -431,7 +431,7 @@ func (s *subject) atLeastOnce(happen func(s *subject, start func() *hand, write 
 		if r.EventName != "REMOVE" {
 			continue
 		}
-		if mark != "" && !deliver.Expired(&r, "ttl", mark) {
+		if mark != "" && !consume.Expired(&r, "ttl", mark) {
 			s.broke("the record of the removal of %v does not say that it has expired", r.Dynamodb.Keys)
 		}
 		counts[fmt.Sprint(r.Dynamodb.Keys["pk"])]++

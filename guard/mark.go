@@ -12,7 +12,7 @@ import (
 // A mark is set, before the removal, to the deadline that armed it; the removal is conditional on
 // both. So in the stream's REMOVE record of an expiry the old image has a mark that equals its TTL.
 // An item deleted by another client has no mark, or another value if it was renewed between guard's
-// two steps. See deliver.Expired for the reader's side.
+// two steps. See consume.Expired for the reader's side.
 
 // mark sets the item's mark. It returns the item after that if there is an archive.
 func (g *Guard) mark(ctx context.Context, e armed.Entry) (item map[string]types.AttributeValue, units float64, err error) {

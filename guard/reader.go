@@ -10,11 +10,11 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 )
 
 // handle updates the deadline table with a page of a shard's records.
-func (s *stream) handle(ctx context.Context, shard string, records []deliver.Record) error {
+func (s *stream) handle(ctx context.Context, shard string, records []consume.Record) error {
 	if invariant.Injected(invariant.DoneEarly) {
 		for i := range records {
 			records[i].Done()
@@ -59,7 +59,7 @@ const handledMax = 10_000
 // A page may come again after newer ones, and its records are outdated then. This worker does not
 // know the records that another one has handled; there, the condition on by prevents that an older
 // record undoes a newer one.
-func (s *stream) unhandled(shard string, records []deliver.Record) []deliver.Record {
+func (s *stream) unhandled(shard string, records []consume.Record) []consume.Record {
 	s.mu.Lock()
 	last := s.mu.handled[shard]
 	s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *stream) unhandled(shard string, records []deliver.Record) []deliver.Rec
 }
 
 // handled records that the deadline table contains the changes of these records.
-func (s *stream) handled(shard string, records []deliver.Record) {
+func (s *stream) handled(shard string, records []consume.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.handled == nil || len(s.mu.handled) >= handledMax {
@@ -95,7 +95,7 @@ func (s *stream) disarm(drops []*row) {
 
 // changes sums the records up by item. It returns the rows to put, at most one for an item, and the
 // rows to delete.
-func (s *stream) changes(records []deliver.Record) (puts, drops []*row) {
+func (s *stream) changes(records []consume.Record) (puts, drops []*row) {
 	last := map[key]string{} // the last record of each item
 	put, drop := map[key]armed.Entry{}, map[armed.Entry]bool{}
 	for i := range records {

@@ -20,7 +20,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -368,7 +368,7 @@ func TestMark(t *testing.T) {
 	removals := map[string]bool{}
 	for _, record := range w.records() {
 		if record.EventName == streamtypes.OperationTypeRemove {
-			removals[record.Dynamodb.Keys["pk"].(*streamtypes.AttributeValueMemberS).Value] = deliver.Expired(&record, "ttl", "expired")
+			removals[record.Dynamodb.Keys["pk"].(*streamtypes.AttributeValueMemberS).Value] = consume.Expired(&record, "ttl", "expired")
 		}
 	}
 	if len(removals) != 3 || !removals["expires"] || removals["deleted"] || removals["between"] {

@@ -18,7 +18,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
@@ -122,10 +122,10 @@ func (x *scheduling) followable(t *table) *Problem {
 func (x *scheduling) stream(ctx context.Context, arn string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &deliver.Consumer{
-		Name: consumerName(x.g.table, Schedule), StreamARN: arn, Start: deliver.Latest, DB: x.g.db, Streams: x.g.streams, Leases: x.g.leaseOptions(), Logger: x.g.log, Settle: settled,
+	c := &consume.Consumer{
+		Name: consumerName(x.g.table, Schedule), StreamARN: arn, Start: consume.Latest, DB: x.g.db, Streams: x.g.streams, Leases: x.g.leaseOptions(), Logger: x.g.log, Settle: settled,
 		Now: func() time.Time { return time.UnixMilli(x.g.now()) },
-		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
+		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
 			return x.handle(ctx, streamLabel(arn), records)
 		},
 		Lost: func(shard string) {
@@ -160,7 +160,7 @@ func (x *scheduling) stream(ctx context.Context, arn string) error {
 func streamLabel(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
 // begun waits until a consumer has noted its first position.
-func (x *scheduling) begun(ctx context.Context, c *deliver.Consumer) error {
+func (x *scheduling) begun(ctx context.Context, c *consume.Consumer) error {
 	for pauses := (retry.Policy{First: begunFirst, Most: schedulePauses}).Start(); ; pauses.Wait(ctx) {
 		is := false
 		err := x.ask(ctx, "Query", func() (err error) {
@@ -297,7 +297,7 @@ func (s *schedules) soon(e armed.Entry) bool { return s.g.o.DryRun || e.At <= s.
 
 // handle updates the schedules with a page of records. Of several records of one item only their
 // sum counts. A record is done when the Scheduler has its schedule, or the item was removed.
-func (x *scheduling) handle(ctx context.Context, label string, records []deliver.Record) error {
+func (x *scheduling) handle(ctx context.Context, label string, records []consume.Record) error {
 	changes, err := x.changes(label, len(records), func(i int) (news, error) { return x.g.newsOf(&records[i].Record) })
 	if err == nil {
 		err = x.g.sideBySide(ctx, len(changes), func(i int) error {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
@@ -227,9 +227,9 @@ func (s *stream) leaseOptions() lease.Options {
 
 func (s *stream) name(of string) string { return "guard/" + s.store.label + "/" + of }
 
-func (s *stream) consumer(ctx context.Context) *deliver.Consumer {
-	return &deliver.Consumer{
-		Name: s.name("stream"), StreamARN: s.set.stream, Start: deliver.Latest, DB: s.store.db, Streams: s.g.streams,
+func (s *stream) consumer(ctx context.Context) *consume.Consumer {
+	return &consume.Consumer{
+		Name: s.name("stream"), StreamARN: s.set.stream, Start: consume.Latest, DB: s.store.db, Streams: s.g.streams,
 		Now:    func() time.Time { return time.UnixMilli(s.g.now()) },
 		Leases: s.leaseOptions(), Handle: s.handle, Settle: settled, Logger: s.g.log,
 		Lost: func(shard string) { s.trimmed(ctx, shard) },
@@ -237,7 +237,7 @@ func (s *stream) consumer(ctx context.Context) *deliver.Consumer {
 }
 
 // follow reads the stream until ctx is done. That a stream ends is a problem.
-func (s *stream) follow(ctx context.Context, c *deliver.Consumer) error {
+func (s *stream) follow(ctx context.Context, c *consume.Consumer) error {
 	err := c.Run(ctx)
 	if err != nil || ctx.Err() != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -288,14 +288,14 @@ func TestStreamDryRun(t *testing.T) {
 }
 
 // record is one of the stream, as a consumer hands it over.
-func record(name string, sequence int, before, after string) deliver.Record {
+func record(name string, sequence int, before, after string) consume.Record {
 	image := func(ttl string) map[string]streamtypes.AttributeValue {
 		if ttl == "" {
 			return nil
 		}
 		return map[string]streamtypes.AttributeValue{"pk": &streamtypes.AttributeValueMemberS{Value: name}, "ttl": &streamtypes.AttributeValueMemberN{Value: ttl}}
 	}
-	return deliver.Record{Record: streamtypes.Record{Dynamodb: &streamtypes.StreamRecord{
+	return consume.Record{Record: streamtypes.Record{Dynamodb: &streamtypes.StreamRecord{
 		SequenceNumber: aws.String(fmt.Sprintf("%021d", sequence)), OldImage: image(before), NewImage: image(after),
 	}}}
 }
@@ -309,7 +309,7 @@ func TestStreamBatchesOutOfOrder(t *testing.T) {
 	r := w.startWith(o, func(g *Guard) strategy { s = newStream(g).(*stream); return s })
 	awaitScanned(t, w.DynamoDB())
 	t1, t2, t3 := w.in(1000), w.in(2000), w.in(3000)
-	pages := [][]deliver.Record{
+	pages := [][]consume.Record{
 		{record("x", 1, "", t1)},
 		{record("x", 2, t1, t2), record("x", 3, t2, t3)},
 		{record("x", 4, t3, t2)},

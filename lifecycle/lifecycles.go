@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/resolve"
@@ -53,7 +54,7 @@ type Options struct {
 }
 
 // Registry connect readers of streams in the same process to the embedded database.
-type Registry = deliver.Registry
+type Registry = consume.Registry
 
 // Handler is called for a transition. After an error or a crash it is called again with the same
 // [Call.ID], unless the error is permanent: see target.Permanent.

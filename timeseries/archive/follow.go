@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/timeseries"
@@ -100,8 +100,8 @@ func (a *Archive) Follow(ctx context.Context, s *timeseries.Series, o FollowOpti
 		return err
 	}
 	f := &follower{a: a, o: o, shards: map[string]*gathering{}}
-	consumer := &deliver.Consumer{
-		Name: o.Name, Table: table, Start: deliver.TrimHorizon, DB: o.DB, Streams: o.Streams, Now: s.Spec().Now, Leases: lease.Options{Duration: o.Lease, Logger: o.Logger},
+	consumer := &consume.Consumer{
+		Name: o.Name, Table: table, Start: consume.TrimHorizon, DB: o.DB, Streams: o.Streams, Now: s.Spec().Now, Leases: lease.Options{Duration: o.Lease, Logger: o.Logger},
 		Window: 2 * max(o.Rows, 1000), Logger: o.Logger, Handle: f.handle,
 		Lost: func(shard string) {
 			o.Logger.Error("expired samples were not archived: the stream no longer has them", "table", table, "shard", shard)
@@ -140,7 +140,7 @@ type gathering struct {
 type expiredRow struct {
 	row
 	sequence string
-	record   deliver.Record
+	record   consume.Record
 }
 
 // stretch is the sequence numbers of a shard whose expired samples a day's file has.
@@ -160,7 +160,7 @@ func (f *follower) gathering(shard string) *gathering {
 }
 
 // handle takes a page of a shard's records.
-func (f *follower) handle(ctx context.Context, shard string, records []deliver.Record) error {
+func (f *follower) handle(ctx context.Context, shard string, records []consume.Record) error {
 	g := f.gathering(shard)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -171,7 +171,7 @@ func (f *follower) handle(ctx context.Context, shard string, records []deliver.R
 	}
 	for _, record := range records {
 		g.last = record.Sequence()
-		if !deliver.Expired(&record.Record, timeseries.AttributeTTL, f.o.Mark) {
+		if !consume.Expired(&record.Record, timeseries.AttributeTTL, f.o.Mark) {
 			record.Done()
 			continue
 		}
@@ -231,7 +231,7 @@ func (g *gathering) covers(day, sequence string) bool {
 }
 
 // readExpired returns the expired sample in a record.
-func readExpired(record deliver.Record, mark string) (s timeseries.Sample, err error) {
+func readExpired(record consume.Record, mark string) (s timeseries.Sample, err error) {
 	if record.Dynamodb == nil || len(record.Dynamodb.OldImage) == 0 {
 		return s, errors.New("the stream has no old images")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
@@ -156,7 +156,7 @@ func TestSequences(t *testing.T) {
 // next one is still archived.
 func TestFollowManyMetrics(t *testing.T) {
 	t.Parallel()
-	var records []deliver.Record
+	var records []consume.Record
 	for i := range 5 {
 		image := map[string]streams.AttributeValue{
 			"deviceId": &streams.AttributeValueMemberS{Value: "roof"}, "timestamp": &streams.AttributeValueMemberS{Value: fmt.Sprintf("2030-01-01T00:00:%02d.000000000Z#0123456789ab", i)},
@@ -164,14 +164,14 @@ func TestFollowManyMetrics(t *testing.T) {
 		for j := range 600 {
 			image[fmt.Sprintf("m%d-%d", i, j)] = &streams.AttributeValueMemberN{Value: "1"}
 		}
-		records = append(records, deliver.Record{Record: streams.Record{
+		records = append(records, consume.Record{Record: streams.Record{
 			EventName: streams.OperationTypeRemove, UserIdentity: &streams.Identity{Type: aws.String("Service"), PrincipalId: aws.String("dynamodb.amazonaws.com")},
 			Dynamodb: &streams.StreamRecord{SequenceNumber: aws.String(fmt.Sprint(100 + i)), OldImage: image},
 		}})
 	}
 	path := t.TempDir()
 	// the second time from a checkpoint before them
-	for _, some := range [][]deliver.Record{records[:4], records} {
+	for _, some := range [][]consume.Record{records[:4], records} {
 		f := &follower{a: New(Dir(path)), o: FollowOptions{Rows: 1}.withDefaults("weather"), shards: map[string]*gathering{}}
 		must(t, f.handle(t.Context(), "shard", some))
 		if rows := rawRows(t, path); len(rows) != len(some) {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/target"
@@ -55,39 +56,6 @@ func filled(b *testing.B, n int) *endpoint {
 	return e
 }
 
-// BenchmarkRecords reads records that are there already, in process and durable.
-func BenchmarkRecords(b *testing.B) {
-	rounds := 0
-	for b.Loop() {
-		rounds++
-		b.StopTimer()
-		const n = 50_000
-		e := filled(b, n)
-		var seen atomic.Int64
-		all := make(chan struct{})
-		c := &deliver.Consumer{
-			Name: "bench", Table: "events", DB: e.db, Streams: e.streams, Now: e.Clock().Now, Leases: lease.Options{Exclusive: true},
-			Handle: func(_ context.Context, _ string, records []deliver.Record) error {
-				for _, r := range records {
-					r.Done()
-				}
-				if seen.Add(int64(len(records))) == n {
-					close(all)
-				}
-				return nil
-			},
-		}
-		b.StartTimer()
-		stop := run(b, c.Run)
-		<-all
-		stop()
-		b.StopTimer()
-		report(b, n*rounds, "record")
-		must(b, e.Close())
-		b.StartTimer()
-	}
-}
-
 // BenchmarkParcels makes a parcel of each record and delivers it to a function: the cost of a
 // firing besides its own writes.
 func BenchmarkParcels(b *testing.B) {
@@ -110,9 +78,9 @@ func BenchmarkParcels(b *testing.B) {
 		}, func(d *deliver.Courier) {
 			d.OnEnd("bench", func(context.Context, []deliver.Ended) error { return nil })
 		})
-		c := &deliver.Consumer{
+		c := &consume.Consumer{
 			Name: "bench", Table: "events", DB: e.db, Streams: e.streams, Now: e.Clock().Now, Leases: lease.Options{Exclusive: true},
-			Handle: func(ctx context.Context, shard string, records []deliver.Record) error {
+			Handle: func(ctx context.Context, shard string, records []consume.Record) error {
 				for _, r := range records {
 					d.Deliver(ctx, deliver.Parcel{
 						Delivery: target.Delivery{ID: *r.EventID, TargetARN: "arn:x", Time: e.Clock().Now(), Body: []byte(`{"detail":"something to do"}`)},

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -26,7 +27,7 @@ type Options struct {
 	Now      func() time.Time // the database's clock
 	Observe  func(Event)      // receives events; must be quick. Default: none
 	Leases   lease.Options    // division of parked parcels among workers
-	Registry Registry         // the embedded database's
+	Registry consume.Registry // the embedded database's
 	// attribute with which guard marks expired items of tables elsewhere; "": none
 	Mark string
 	// from 0 to below 1; spreads the attempts. Called from many goroutines. Default: random

@@ -322,7 +322,7 @@ func (w *writer) all(ctx context.Context, writes []write) error {
 			}
 			return err
 		}
-		if err := retry.Until(ctx, w.log, afterFailure, "write items", unprocessed); err != nil {
+		if err := retry.Until(ctx, w.log, retry.Calls, "write items", unprocessed); err != nil {
 			return err
 		}
 	}

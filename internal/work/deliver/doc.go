@@ -1,9 +1,4 @@
-// Package deliver brings due items and changes from streams to targets: at least once, with nothing
-// lost.
-//
-// A [Consumer] reads the shards of a stream, parents before their children, and hands over the
-// records in order. The handler calls Done of each record when it is finished with it. The
-// consumer's checkpoint passes a record when that record and all before it are done.
+// Package deliver brings due items and changes to targets: at least once, with nothing lost.
 //
 // A [Courier] hands parcels to targets. Each target has a lane, with its own concurrency, rate,
 // queue and timeout. A parcel with a failed attempt is parked: it becomes an item of the table

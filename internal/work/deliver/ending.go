@@ -48,7 +48,7 @@ func (o *origin) run(ctx context.Context) {
 		for i := range batch {
 			ended[i] = batch[i].Ended
 		}
-		if err := retry.Until(ctx, o.log, afterFailure, "report the end of deliveries", func() error { return o.end(ctx, ended) }); err != nil {
+		if err := retry.Until(ctx, o.log, retry.Calls, "report the end of deliveries", func() error { return o.end(ctx, ended) }); err != nil {
 			return
 		}
 		for i := range batch {

@@ -2,7 +2,6 @@ package deliver_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -73,22 +72,6 @@ func (e *endpoint) table(t testing.TB, name string) {
 		TableName: &name, TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true), AttributeName: aws.String("ttl")},
 	})
 	must(t, err)
-}
-
-// put writes items with the keys prefix+from to prefix+(to-1), each padded to some hundred bytes.
-func (e *endpoint) put(t testing.TB, table, prefix string, from, to int) {
-	t.Helper()
-	for from < to {
-		var writes []types.WriteRequest
-		for ; from < to && len(writes) < 25; from++ {
-			writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: map[string]types.AttributeValue{
-				"k":   &types.AttributeValueMemberS{Value: fmt.Sprint(prefix, from)},
-				"pad": &types.AttributeValueMemberS{Value: strings.Repeat("x", 200)},
-			}}})
-		}
-		_, err := e.db.BatchWriteItem(context.Background(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: writes}})
-		must(t, err)
-	}
 }
 
 func must(t testing.TB, err error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -113,7 +114,7 @@ func (d *Courier) unpark(t *task, done func()) {
 }
 
 // retry delivers a parked parcel that is due. An unreadable parcel becomes a dead letter.
-func (d *Courier) retry(ctx context.Context, r Record) error {
+func (d *Courier) retry(ctx context.Context, r consume.Record) error {
 	p, err := readParked(r.Dynamodb)
 	if err != nil {
 		d.lose(p, err.Error(), r.Done)
@@ -124,7 +125,7 @@ func (d *Courier) retry(ctx context.Context, r Record) error {
 	}
 	if p.kept.parts > 0 {
 		needed, missing := false, 0
-		err := retry.Until(ctx, d.o.Logger, afterFailure, "read the parts of a body", func() (err error) {
+		err := retry.Until(ctx, d.o.Logger, retry.Calls, "read the parts of a body", func() (err error) {
 			needed, missing, err = d.gather(ctx, &p)
 			return err
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
@@ -30,7 +31,7 @@ func newRetries() *retries {
 func (r *retries) run(ctx context.Context, d *Courier) {
 	for ctx.Err() == nil {
 		exists := false
-		err := retry.Until(ctx, d.o.Logger, afterFailure, "look for parked deliveries", func() (err error) {
+		err := retry.Until(ctx, d.o.Logger, retry.Calls, "look for parked deliveries", func() (err error) {
 			exists, err = r.exists(ctx, d)
 			return err
 		})
@@ -43,7 +44,7 @@ func (r *retries) run(ctx context.Context, d *Courier) {
 			}
 			if ctx.Err() == nil {
 				d.o.Logger.Warn("the table of parked deliveries or its stream is gone")
-				clock.Pause(lostPause, ctx.Done())
+				clock.Pause(time.Second, ctx.Done())
 			}
 			continue
 		}
@@ -57,7 +58,7 @@ func (d *Courier) RestoreTable(ctx context.Context, table string) (streamARN str
 	if table != d.parked {
 		return "", nil
 	}
-	streamARN, err = Restore(ctx, d.o.DB, d.o.Logger, retriesSpec(table))
+	streamARN, err = consume.Restore(ctx, d.o.DB, d.o.Logger, retriesSpec(table))
 	nudge(d.retries.made)
 	return streamARN, err
 }
@@ -66,7 +67,7 @@ func (d *Courier) RestoreTable(ctx context.Context, table string) (streamARN str
 // get to that.
 func (r *retries) exists(ctx context.Context, d *Courier) (bool, error) {
 	_, err := d.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &d.parked})
-	if gone(err) {
+	if ensure.Missing(err) {
 		return false, nil
 	}
 	if err == nil {
@@ -116,12 +117,12 @@ func (r *retries) tables(ctx context.Context, d *Courier) error {
 }
 
 // consumer returns the consumer of parked parcels.
-func (r *retries) consumer(d *Courier) *Consumer {
+func (r *retries) consumer(d *Courier) *consume.Consumer {
 	name := consumerRetries
 	if d.o.Name != "" {
 		name += "." + d.o.Name
 	}
-	c := &Consumer{
+	c := &consume.Consumer{
 		Name: name, Table: d.parked, DB: d.o.DB, Streams: d.o.Streams, Now: d.o.Now, Leases: d.o.Leases, Logger: d.o.Logger, Settle: d.Settle,
 		Handle: d.handleRetries,
 	}
@@ -131,7 +132,7 @@ func (r *retries) consumer(d *Courier) *Consumer {
 }
 
 // handleRetries handles a page of records of parked parcels.
-func (d *Courier) handleRetries(ctx context.Context, _ string, records []Record) error {
+func (d *Courier) handleRetries(ctx context.Context, _ string, records []consume.Record) error {
 	last := map[string]int{} // index of the last record of each parcel
 	for i := range records {
 		if d.isDue(&records[i]) {
@@ -157,15 +158,15 @@ func (d *Courier) handleRetries(ctx context.Context, _ string, records []Record)
 }
 
 // isDue reports whether a record is the expiry of a parked parcel.
-func (d *Courier) isDue(r *Record) bool {
-	return Expired(&r.Record, attrDue, d.o.Mark) && r.Dynamodb != nil && attr.String(r.Dynamodb.Keys[attrPart]) == partParcel
+func (d *Courier) isDue(r *consume.Record) bool {
+	return consume.Expired(&r.Record, attrDue, d.o.Mark) && r.Dynamodb != nil && attr.String(r.Dynamodb.Keys[attrPart]) == partParcel
 }
 
-func idOf(r *Record) string { return attr.String(r.Dynamodb.Keys[attrID]) }
+func idOf(r *consume.Record) string { return attr.String(r.Dynamodb.Keys[attrID]) }
 
 // carriesOn reports whether after is the same parcel's same or a later attempt. Then before was
 // handled before a crash, and after is its consequence.
-func carriesOn(before, after *Record) bool {
+func carriesOn(before, after *consume.Record) bool {
 	a, errA := readParked(before.Dynamodb)
 	b, errB := readParked(after.Dynamodb)
 	return errA == nil && errB == nil && b.parcel.Delivery.Attempt >= a.parcel.Delivery.Attempt
@@ -173,8 +174,8 @@ func carriesOn(before, after *Record) bool {
 
 // expired handles other records. When the record of a parcel's end expires, it deletes parts that a
 // crash may have left.
-func (d *Courier) expired(ctx context.Context, r Record) error {
-	if !Expired(&r.Record, attrDue, d.o.Mark) || r.Dynamodb == nil {
+func (d *Courier) expired(ctx context.Context, r consume.Record) error {
+	if !consume.Expired(&r.Record, attrDue, d.o.Mark) || r.Dynamodb == nil {
 		return nil
 	}
 	generation, ended := strings.CutPrefix(attr.String(r.Dynamodb.Keys[attrPart]), partEnded)
@@ -183,7 +184,7 @@ func (d *Courier) expired(ctx context.Context, r Record) error {
 		return nil
 	}
 	id := idOf(&r)
-	return retry.Until(ctx, d.o.Logger, afterFailure, "look for a parked delivery", func() error {
+	return retry.Until(ctx, d.o.Logger, retry.Calls, "look for a parked delivery", func() error {
 		out, err := d.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.parked, Key: retryKey(id, partParcel), ConsistentRead: aws.Bool(true)})
 		if err == nil && out.Item == nil { // otherwise the parcel was handed over again
 			d.writer.add(kept{parts, generation}.removals(d.parked, id)...)

@@ -116,7 +116,12 @@ func (d *Courier) Settle(ctx context.Context, _ string) {
 	}
 }
 
-const idleLook = time.Millisecond // between checks while the courier ends
+const (
+	idleLook = time.Millisecond // between checks while the courier ends
+
+	// for deliveries under way when Run ends
+	settleLimit = 250 * time.Millisecond
+)
 
 // idle reports whether all results of attempts are written and reported.
 func (d *Courier) idle() bool {

@@ -165,7 +165,7 @@ func (w *writer) write(ctx context.Context, batch []write) error {
 	for _, b := range batch {
 		in.RequestItems[b.at.table] = append(in.RequestItems[b.at.table], b.request)
 	}
-	err := retry.Until(ctx, w.log, afterFailure, "write items", func() error { return w.try(ctx, in) })
+	err := retry.Until(ctx, w.log, retry.Calls, "write items", func() error { return w.try(ctx, in) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -204,4 +204,12 @@ func (w *writer) try(ctx context.Context, in *dynamodb.BatchWriteItemInput) erro
 		return errUnprocessed
 	}
 	return nil
+}
+
+// nudge wakes the receiver of a channel with room for one element.
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

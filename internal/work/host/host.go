@@ -24,6 +24,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/admin"
 	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/reminder"
@@ -53,7 +54,7 @@ type Options struct {
 	Aside string
 
 	Leases   lease.Options
-	Registry deliver.Registry          // the embedded database's
+	Registry consume.Registry          // the embedded database's
 	Parked   bool                      // deliveries were parked before: Await waits for the consumer of those
 	Poll     time.Duration             // interval of the search for changes by other workers. Default: never
 	Refuse   func() error              // returns why new schedules are refused. Default: they are not

@@ -6,7 +6,7 @@
 // cancels the reminder of its item; so does the removal of the item. A scan finds the items that
 // are older than the rule.
 //
-//	table's stream ─► deliver.Consumer ─► item of [TableName] whose deadline is the instant ─► its expiry ─► courier ─► target
+//	table's stream ─► consume.Consumer ─► item of [TableName] whose deadline is the instant ─► its expiry ─► courier ─► target
 //	scan, once ─────────────────────────┘
 //
 // A reminder is a durable timer (package timer). So it is exact to the millisecond, survives

@@ -3,16 +3,16 @@ package reminder
 import (
 	"context"
 
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
 // Follow makes a rule follow one record of a stream.
-func Follow(ctx context.Context, m *Reminders, name, stream string, record deliver.Record) error {
+func Follow(ctx context.Context, m *Reminders, name, stream string, record consume.Record) error {
 	if _, err := ensure.Table(ctx, m.o.DB, tableSpec); err != nil {
 		return err
 	}
-	return m.rules[name].handle(ctx, stream, []deliver.Record{record})
+	return m.rules[name].handle(ctx, stream, []consume.Record{record})
 }
 
 // Scan makes a rule scan its table.

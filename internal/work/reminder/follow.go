@@ -14,6 +14,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/retry"
@@ -29,9 +30,9 @@ func (r *rule) run(ctx context.Context) {
 	}
 	defer passOver()
 	for stream := ""; ; {
-		stream = deliver.AwaitStream(ctx, r.o.DB, r.o.Registry, r.Table, stream, func(err error) {
+		stream = consume.AwaitStream(ctx, r.o.DB, r.o.Registry, r.Table, stream, func(err error) {
 			passOver()
-			deliver.LogNoStream(r.log, r.Table, err)
+			consume.LogNoStream(r.log, r.Table, err)
 		})
 		if stream == "" {
 			return
@@ -72,10 +73,10 @@ func (r *rule) readable(ctx context.Context, stream string) (readable bool) {
 func (r *rule) read(ctx context.Context, stream string) {
 	ctx, cancel := context.WithCancel(ctx)
 	again := make(chan struct{}, 1)
-	consumer := &deliver.Consumer{
-		Name: "reminder." + r.Name + "." + r.version, StreamARN: stream, Start: deliver.Latest, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now,
+	consumer := &consume.Consumer{
+		Name: "reminder." + r.Name + "." + r.version, StreamARN: stream, Start: consume.Latest, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now,
 		Leases: r.o.Leases, Registry: r.o.Registry.Notify(r.registered.set), Logger: r.o.Logger,
-		Handle: func(ctx context.Context, _ string, records []deliver.Record) error {
+		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
 			return r.handle(ctx, stream, records)
 		},
 		Lost: func(shard string) {
@@ -108,7 +109,7 @@ func (r *rule) read(ctx context.Context, stream string) {
 }
 
 // handle follows the changes in a page of records.
-func (r *rule) handle(ctx context.Context, stream string, records []deliver.Record) error {
+func (r *rule) handle(ctx context.Context, stream string, records []consume.Record) error {
 	for _, record := range records {
 		c, err := readChange(&record.Record, stream)
 		if err != nil { // another attempt would read the same

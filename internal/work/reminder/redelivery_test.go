@@ -10,7 +10,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"pgregory.net/rapid"
 
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/reminder"
 )
 
@@ -43,7 +43,7 @@ func TestRedelivery(t *testing.T) {
 		order := rapid.Permutation(records).Draw(r, "order")
 		// Every record comes, some twice, in any order.
 		for _, record := range append(order, rapid.SliceOfN(rapid.SampledFrom(records), 0, 5).Draw(r, "again")...) {
-			must(t, reminder.Follow(t.Context(), m, "visit", stream, deliver.Record{Record: record}))
+			must(t, reminder.Follow(t.Context(), m, "visit", stream, consume.Record{Record: record}))
 		}
 		got := map[string]time.Duration{}
 		must(t, reminder.Each(t.Context(), w.DynamoDB(), "visit", func(p reminder.Reminder) error {
@@ -65,7 +65,7 @@ func TestFoundTwice(t *testing.T) {
 	m := w.reminders(fires)
 	w.put("visits", "a", "when", at(-time.Hour), "mail", "a")
 	records, stream := w.records("visits")
-	must(t, reminder.Follow(t.Context(), m, "visit", stream, deliver.Record{Record: records[0]}))
+	must(t, reminder.Follow(t.Context(), m, "visit", stream, consume.Record{Record: records[0]}))
 	must(t, reminder.Scan(t.Context(), m, "visit", stream))
 	w.run(fires)
 	w.put("visits", "b", "when", at(-time.Hour), "mail", "b")

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/template"
@@ -29,7 +30,7 @@ type Options struct {
 	Account  string           // twelve digits
 	Rules    []Spec           // they have passed CheckSpecs
 	Leases   lease.Options
-	Registry deliver.Registry
+	Registry consume.Registry
 	Mark     string       // attribute with which guard marks the items that it expires; "": none
 	Logger   *slog.Logger // Default: nothing is logged
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
 // scanOnce finds the items that are older than the rule, its version, or the table's stream. It
 // continues an interrupted scan.
-func (r *rule) scanOnce(ctx context.Context, consumer *deliver.Consumer, stream string) {
+func (r *rule) scanOnce(ctx context.Context, consumer *consume.Consumer, stream string) {
 	r.persist(ctx, "read the table", func() error {
 		state, err := r.state(ctx)
 		if err != nil {
@@ -52,7 +52,7 @@ const begunEvery = 5 * time.Millisecond
 
 // begun waits until the consumer has saved its start. The stream has all later writes, so the scan
 // needs to find the earlier ones only.
-func begun(ctx context.Context, consumer *deliver.Consumer) error {
+func begun(ctx context.Context, consumer *consume.Consumer) error {
 	for ctx.Err() == nil {
 		begun, err := consumer.Begun(ctx)
 		if begun || err != nil {

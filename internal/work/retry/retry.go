@@ -29,6 +29,9 @@ type Policy struct {
 	For    time.Duration // no attempt begins later than this after the first. Default: no limit
 }
 
+// Calls is the policy of calls to an endpoint that fails.
+var Calls = Policy{First: 50 * time.Millisecond, Most: 10 * time.Second}
+
 // Start returns the pauses of the policy from the first one on.
 func (p Policy) Start() *Backoff {
 	return &Backoff{policy: p, next: p.First, elapsed: clock.Stopwatch()}

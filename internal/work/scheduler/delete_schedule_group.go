@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 )
 
 // DeleteScheduleGroup begins to delete a group with all its schedules. The group is DELETING until
@@ -65,7 +65,7 @@ func (s *Scheduler) clear(ctx context.Context, g *group) error {
 	if err := s.gone(ctx, p.table); err != nil {
 		return err
 	}
-	if err := deliver.Forget(ctx, s.o.DB, consumerOf(p)); err != nil {
+	if err := consume.Forget(ctx, s.o.DB, consumerOf(p)); err != nil {
 		return err
 	}
 	_, err = s.o.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{

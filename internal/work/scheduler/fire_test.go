@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/timer"
 	"github.com/mayflydb/mayfly/target"
@@ -329,7 +330,7 @@ func (w *world) expired(table string) (all []timer.Firing) {
 			return all
 		}
 		for _, r := range out.Records {
-			if !deliver.Expired(&r, attrDue, "") {
+			if !consume.Expired(&r, attrDue, "") {
 				continue
 			}
 			it, err := attributevalue.FromDynamoDBStreamsMap(r.Dynamodb.OldImage)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -275,7 +275,7 @@ func (s *Scheduler) makeTable(ctx context.Context, p place) error {
 	open := s.mu.opened[p.table] != nil
 	s.mu.Unlock()
 	if open {
-		_, err := deliver.Restore(ctx, s.o.DB, s.o.Logger, p.spec())
+		_, err := consume.Restore(ctx, s.o.DB, s.o.Logger, p.spec())
 		return err
 	}
 	_, err := ensure.Table(ctx, s.o.DB, p.spec())

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/timer"
@@ -23,7 +24,7 @@ type Options struct {
 	Account  string                  // of ARNs
 	Courier  *deliver.Courier        // delivers; the caller runs it
 	Leases   lease.Options           // share the groups' streams with other workers
-	Registry deliver.Registry        // of the embedded database
+	Registry consume.Registry        // of the embedded database
 	// attribute with which guard marks the items that it expires; "": none
 	Mark string
 

@@ -25,6 +25,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/kv"
 	"github.com/mayflydb/mayfly/internal/store/service"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/target"
@@ -138,7 +139,7 @@ func (w *world) start() {
 	})
 	w.streams = dynamodbstreams.New(dynamodbstreams.Options{Region: "us-east-1", HTTPClient: over, Credentials: aws.AnonymousCredentials{}, Retryer: aws.NopRetryer{}})
 	now := func() time.Time { return store.Now().Time() }
-	registry := deliver.Registry{Register: func(consumer, arn string) deliver.Progress {
+	registry := consume.Registry{Register: func(consumer, arn string) consume.Progress {
 		c, err := services.Hold(consumer, arn)
 		if err != nil {
 			panic(fmt.Sprint("a consumer cannot register: ", err))

@@ -3,12 +3,12 @@ package timer_test
 import (
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 )
 
 // holding returns a registry that call f when a consumer registers.
-func holding(f func(consumer, streamARN string)) deliver.Registry {
-	return deliver.Registry{Register: func(consumer, streamARN string) deliver.Progress {
+func holding(f func(consumer, streamARN string)) consume.Registry {
+	return consume.Registry{Register: func(consumer, streamARN string) consume.Progress {
 		f(consumer, streamARN)
 		return ignored{}
 	}}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
@@ -28,7 +28,7 @@ type Options struct {
 	Streams  *dynamodbstreams.Client
 	Now      func() time.Time // the database's clock
 	Leases   lease.Options
-	Registry deliver.Registry
+	Registry consume.Registry
 	Mark     string       // attribute with which guard marks the items that it expires; "": none
 	Logger   *slog.Logger // Default: nothing is logged
 
@@ -58,7 +58,7 @@ type Options struct {
 // Firing is an expired timer.
 type Firing struct {
 	Item   attr.Item // the timer's item as it expired
-	record deliver.Record
+	record consume.Record
 }
 
 // Done marks the firing as complete: its effects are durable. Call it once, from any goroutine.
@@ -190,14 +190,14 @@ func (t *Timers) restore(ctx context.Context) (streamARN string, wanted bool, er
 	if wanted, err = t.o.Wanted(ctx); err != nil || !wanted {
 		return "", false, err
 	}
-	streamARN, err = deliver.Restore(ctx, t.o.DB, t.o.Logger, t.o.Table)
+	streamARN, err = consume.Restore(ctx, t.o.DB, t.o.Logger, t.o.Table)
 	return streamARN, err == nil, err
 }
 
 // consumer returns the reader of the table's stream.
-func (t *Timers) consumer() *deliver.Consumer {
-	c := &deliver.Consumer{
-		Name: t.o.Name, Table: t.o.Table.Name, Start: deliver.TrimHorizon,
+func (t *Timers) consumer() *consume.Consumer {
+	c := &consume.Consumer{
+		Name: t.o.Name, Table: t.o.Table.Name, Start: consume.TrimHorizon,
 		DB: t.o.DB, Streams: t.o.Streams, Now: t.o.Now, Leases: t.o.Leases, Registry: t.o.Registry.Notify(t.register), Logger: t.o.Logger,
 		Settle: t.o.Settle, Handle: t.handle,
 		Restore: func(ctx context.Context) (bool, error) {
@@ -217,10 +217,10 @@ func (t *Timers) consumer() *deliver.Consumer {
 var errNoImage = errors.New("the stream has no old images")
 
 // handle fires the expired timers in a page of the stream.
-func (t *Timers) handle(ctx context.Context, _ string, records []deliver.Record) error {
+func (t *Timers) handle(ctx context.Context, _ string, records []consume.Record) error {
 	var firings []Firing
 	for _, r := range records {
-		if !deliver.Expired(&r.Record, t.o.Table.TTL, t.o.Mark) || r.Dynamodb == nil {
+		if !consume.Expired(&r.Record, t.o.Table.TTL, t.o.Mark) || r.Dynamodb == nil {
 			r.Done()
 			continue
 		}
@@ -271,10 +271,7 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// again is the policy of calls to a failing endpoint.
-var again = retry.Policy{First: 50 * time.Millisecond, Most: 10 * time.Second}
-
 // persist calls f until it succeeds, or ctx is done.
 func (t *Timers) persist(ctx context.Context, action string, f func() error) {
-	_ = retry.Until(ctx, t.o.Logger, again, action, f) // an error is that of ctx
+	_ = retry.Until(ctx, t.o.Logger, retry.Calls, action, f) // an error is that of ctx
 }

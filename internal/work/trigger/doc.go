@@ -4,7 +4,7 @@
 // ([Triggers.CreateEventSourceMapping]) and stored in the table [TableName], or it is declared by a
 // [Spec] in a file. Both run in the same way:
 //
-//	stream ─► deliver.Consumer ─► filter ─► lanes of the shard ─► batch ─► target
+//	stream ─► consume.Consumer ─► filter ─► lanes of the shard ─► batch ─► target
 //	                                            by key              │ fails: bisect, try again after a pause
 //	                                                                └ for good: dead letter, and a notice to the destination on failure
 //

@@ -19,6 +19,7 @@ import (
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/internal/sink/aws/lambdatest"
 	"github.com/mayflydb/mayfly/internal/testkit"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
@@ -87,7 +88,7 @@ func newWorldOf(t testing.TB, o mayfly.Options) *world {
 		DB: db.DynamoDB(), Streams: db.Streams(), Clock: testClock{db.Clock()}, Resolver: deliver.ResolverFunc(w.resolve), Courier: w.courier,
 		Region: "us-east-1", Account: "000000000000", Leases: lease.Options{Exclusive: true}, Logger: testkit.Logger(t),
 		Backoff:  deliver.Backoff{First: time.Millisecond, Most: time.Millisecond},
-		Registry: deliver.Registry{Register: func(string, string) deliver.Progress { return progress{w} }},
+		Registry: consume.Registry{Register: func(string, string) consume.Progress { return progress{w} }},
 	}
 	return w
 }

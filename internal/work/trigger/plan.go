@@ -3,7 +3,7 @@ package trigger
 import (
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/pattern"
 )
 
@@ -16,7 +16,7 @@ type plan struct {
 	table     string // the table whose stream is read; or
 	stream    string // the stream's ARN
 	missed    bool   // the stream was missing when it was last read
-	start     deliver.Start
+	start     consume.Start
 	target    string // ARN
 	filter    *pattern.Pattern
 	batch     int           // the most records per batch
@@ -39,4 +39,4 @@ const GroupPrefix = "trigger:"
 func (p *plan) group() string { return GroupPrefix + p.id }
 
 // starts maps the API's words for a starting position.
-var starts = map[string]deliver.Start{trimHorizon: deliver.TrimHorizon, latest: deliver.Latest}
+var starts = map[string]consume.Start{trimHorizon: consume.TrimHorizon, latest: consume.Latest}

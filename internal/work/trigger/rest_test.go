@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -58,7 +58,7 @@ func TestFullBatchIsNoRest(t *testing.T) {
 	p := &restless{progress: progress{w}}
 	noticed := make(chan struct{})
 	w.options.Clock = drowsyClock{testClock{w.Clock()}, noticed}
-	w.options.Registry = deliver.Registry{Register: func(string, string) deliver.Progress { return p }}
+	w.options.Registry = consume.Registry{Register: func(string, string) consume.Progress { return p }}
 	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Window = 2, 10*time.Second }))
 	w.put("things", "a", 0, 0)
 	await(t, "the trigger rests", func() bool { return !w.resting().IsZero() && len(p.taken()) == 1 })

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
@@ -65,8 +65,8 @@ func (r *run) isRegistered() bool {
 const windowRecords = 10_000
 
 // newConsumer returns the reader of a stream.
-func (r *run) newConsumer(stream string, start deliver.Start) *deliver.Consumer {
-	return &deliver.Consumer{
+func (r *run) newConsumer(stream string, start consume.Start) *consume.Consumer {
+	return &consume.Consumer{
 		Name: consumerName(r.id), StreamARN: stream, Start: start, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
 		Registry: r.o.Registry.Notify(r.noteRegistered), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
 		Lost: func(shard string) {
@@ -84,7 +84,7 @@ func (r *run) run(ctx context.Context) {
 		}
 	}
 	// a second stream began while the first was read
-	for start := r.start; ; start = deliver.TrimHorizon {
+	for start := r.start; ; start = consume.TrimHorizon {
 		if r.reading = r.nextStream(ctx, r.reading); r.reading == "" {
 			return
 		}
@@ -130,7 +130,7 @@ func (r *run) result(ctx context.Context, result string) bool {
 // begun reports whether records written from now on are delivered. With the start LATEST that takes
 // a moment.
 func (r *run) begun(ctx context.Context) bool {
-	if r.start != deliver.Latest || r.over.Load() {
+	if r.start != consume.Latest || r.over.Load() {
 		return true
 	}
 	begun, err := r.newConsumer(r.stream, r.start).Begun(ctx)
@@ -146,9 +146,9 @@ func (r *run) nextStream(ctx context.Context, last string) string {
 		}
 		return r.stream
 	}
-	return deliver.AwaitStream(ctx, r.o.DB, r.o.Registry, r.table, last, func(err error) {
+	return consume.AwaitStream(ctx, r.o.DB, r.o.Registry, r.table, last, func(err error) {
 		r.noteRegistered()
-		deliver.LogNoStream(r.log, r.table, err)
+		consume.LogNoStream(r.log, r.table, err)
 	})
 }
 
@@ -199,7 +199,7 @@ func (t *Triggers) missing(ctx context.Context, stream string) (result string, e
 }
 
 // handle takes a page of a shard's records, in their order.
-func (r *run) handle(ctx context.Context, id string, records []deliver.Record) error {
+func (r *run) handle(ctx context.Context, id string, records []consume.Record) error {
 	s, err := r.shard(ctx, id)
 	if err != nil {
 		return err

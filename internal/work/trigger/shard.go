@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 )
 
 // payloadMax is the limit of a synchronous invocation of a function.
@@ -60,7 +60,7 @@ func newShard(ctx context.Context, r *run, id string) *shard {
 
 // take filters a page of records and adds the others to the lanes. It blocks while the lanes are
 // full.
-func (s *shard) take(ctx context.Context, records []deliver.Record) error {
+func (s *shard) take(ctx context.Context, records []consume.Record) error {
 	var page []byte // one buffer for all records, since most pages are done together
 	byLane := make([][]entry, len(s.lanes))
 	for i := range records {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
@@ -30,7 +31,7 @@ type Options struct {
 	Declared  []Spec           // triggers in addition to the mappings; CheckSpecs has accepted them
 	OnlyThose bool             // leaves the mappings to other workers
 	Leases    lease.Options
-	Registry  deliver.Registry
+	Registry  consume.Registry
 	// interval, in real time, of the search for mappings changed by other workers. Default: never
 	Poll time.Duration
 	// between the attempts for a batch in its lane. Default: from 100 ms to a minute

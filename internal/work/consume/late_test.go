@@ -1,4 +1,4 @@
-package deliver_test
+package consume_test
 
 import (
 	"net/http"

@@ -1,6 +1,6 @@
 //go:build invariants
 
-package deliver
+package consume
 
 import (
 	"testing"

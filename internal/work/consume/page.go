@@ -1,4 +1,4 @@
-package deliver
+package consume
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	dynamodbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
@@ -47,7 +48,7 @@ func (r *reading) page(ctx context.Context, iterator *string, limit int) (record
 	call, cancel := r.untilLeave(ctx)
 	defer cancel()
 	var out *dynamodbstreams.GetRecordsOutput
-	err = retry.Until(call, r.log, afterFailure, "read records", func() (err error) {
+	err = retry.Until(call, r.log, retry.Calls, "read records", func() (err error) {
 		out, err = r.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(int32(limit))}, askToWait)
 		if gone(err) || lostPlace(err) {
 			return retry.Final(err)
@@ -67,6 +68,13 @@ func (r *reading) page(ctx context.Context, iterator *string, limit int) (record
 	}
 	granted := answered(out.ResultMetadata, headerWait)
 	return out.Records, out.NextShardIterator, granted != "" && granted != "0", nil
+}
+
+// gone reports whether an error says that a table, a stream or a shard does not exist.
+func gone(err error) bool {
+	var noTable *dynamodbtypes.ResourceNotFoundException
+	var noStream *types.ResourceNotFoundException
+	return errors.As(err, &noTable) || errors.As(err, &noStream)
 }
 
 // lostPlace reports whether an error makes an iterator useless: it has expired, or its place was
@@ -109,7 +117,7 @@ func (r *reading) iterator(ctx context.Context) (*string, error) {
 // record.
 func (r *reading) iteratorFor(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput) (*string, error) {
 	var out *dynamodbstreams.GetShardIteratorOutput
-	err := retry.Until(ctx, r.log, afterFailure, "find the place in a shard", func() (err error) {
+	err := retry.Until(ctx, r.log, retry.Calls, "find the place in a shard", func() (err error) {
 		out, err = r.Streams.GetShardIterator(ctx, in)
 		if trimmed(err) || gone(err) || in.SequenceNumber != nil && noPlace(err) {
 			return retry.Final(err)

@@ -1,4 +1,4 @@
-package deliver
+package consume
 
 import (
 	"context"
@@ -226,4 +226,14 @@ func (r *reading) passOver(records []Record) []Record {
 		kept = append(kept, record)
 	}
 	return kept
+}
+
+// stopped reports whether a channel is closed; a nil channel is not.
+func stopped(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -1,4 +1,4 @@
-package deliver_test
+package consume_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -30,17 +30,17 @@ type seen struct {
 	order map[string][]string // sequence numbers by shard
 	bad   []string            // records out of order
 	hold  bool                // records are kept undone, in held
-	held  []deliver.Record
+	held  []consume.Record
 	fail  error // the result of Handle
 }
 
 func newSeen() *seen { return &seen{times: map[string]int{}, order: map[string][]string{}} }
 
-func keyOf(r deliver.Record) string {
+func keyOf(r consume.Record) string {
 	return r.Dynamodb.Keys["k"].(*streamtypes.AttributeValueMemberS).Value
 }
 
-func (s *seen) handle(_ context.Context, shard string, records []deliver.Record) error {
+func (s *seen) handle(_ context.Context, shard string, records []consume.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {
@@ -74,7 +74,7 @@ func (s *seen) of(what string) int {
 }
 
 // record is the i-th of those that are held.
-func (s *seen) record(i int) deliver.Record {
+func (s *seen) record(i int) consume.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held[i]
@@ -95,8 +95,8 @@ func (s *seen) once(t *testing.T, n int) {
 	}
 }
 
-func (e *endpoint) consumer(t testing.TB, table string, s *seen) *deliver.Consumer {
-	return &deliver.Consumer{
+func (e *endpoint) consumer(t testing.TB, table string, s *seen) *consume.Consumer {
+	return &consume.Consumer{
 		Name: "test", Table: table, DB: e.db, Streams: e.streams, Now: e.Clock().Now, Leases: lease.Options{Exclusive: true}, Handle: s.handle, Logger: logger(t),
 	}
 }
@@ -303,13 +303,13 @@ func TestLatest(t *testing.T) {
 		e.put(t, "events", "old", 0, 40)
 		s := newSeen()
 		c := e.consumer(t, "events", s)
-		c.Start = deliver.Latest
+		c.Start = consume.Latest
 		stop := run(t, c.Run)
 		await(t, "it has noted where it begins", func() bool { return e.rows(t)["start"].Checkpoint != "" })
 		stop() // before there was any record
 		e.put(t, "events", "new", 0, 40)
 		c = e.consumer(t, "events", s)
-		c.Start = deliver.Latest
+		c.Start = consume.Latest
 		run(t, c.Run)
 		await(t, "what is new has come", func() bool { return s.count() >= 40 })
 		s.once(t, 40)
@@ -330,7 +330,7 @@ func TestLatestElsewhere(t *testing.T) {
 	must(t, err)
 	s := newSeen()
 	c := e.consumer(t, "events", s)
-	c.Start = deliver.Latest
+	c.Start = consume.Latest
 	stop := run(t, c.Run)
 	await(t, "it has noted where it begins", func() bool { return e.rows(t)["start"].Checkpoint != "" })
 	if got := e.rows(t)["start"].Checkpoint; !strings.HasPrefix(got, "since:") {
@@ -341,18 +341,18 @@ func TestLatestElsewhere(t *testing.T) {
 	s.once(t, 20)
 	stop()
 
-	must(t, deliver.Forget(t.Context(), e.db, "test"))
+	must(t, consume.Forget(t.Context(), e.db, "test"))
 	_, err = e.Clock().Advance(t.Context(), time.Hour)
 	must(t, err)
 	s = newSeen()
 	c = e.consumer(t, "events", s)
-	c.Start = deliver.Latest
+	c.Start = consume.Latest
 	stop = run(t, c.Run)
 	await(t, "it has noted where it begins", func() bool { return e.rows(t)["start"].Checkpoint != "" })
 	stop() // before there was any record
 	e.put(t, "events", "b", 0, 20)
 	c = e.consumer(t, "events", s)
-	c.Start = deliver.Latest
+	c.Start = consume.Latest
 	run(t, c.Run)
 	await(t, "what is new has come", func() bool { return s.count() >= 20 })
 	s.once(t, 20)
@@ -411,7 +411,7 @@ func TestTrimmedShard(t *testing.T) {
 		e := open(t, "", mayfly.Options{Shards: 1, ShardBytes: 4 << 10, StreamRetention: time.Minute, Frozen: true})
 		e.table(t, "events")
 		s := newSeen()
-		consumer := func() *deliver.Consumer {
+		consumer := func() *consume.Consumer {
 			c := e.consumer(t, "events", s)
 			c.Leases = lease.Options{Exclusive: exclusive, Duration: time.Second}
 			return c
@@ -451,7 +451,7 @@ func TestBeginsAnew(t *testing.T) {
 		s := newSeen()
 		lost := make(chan string, 10)
 		c := e.consumer(t, "events", s)
-		c.Start, c.Leases = deliver.Latest, lease.Options{Exclusive: exclusive, Duration: time.Second}
+		c.Start, c.Leases = consume.Latest, lease.Options{Exclusive: exclusive, Duration: time.Second}
 		c.Lost = func(shard string) { lost <- shard }
 		stop := run(t, c.Run)
 		begun := func() bool {
@@ -610,7 +610,7 @@ func TestExpired(t *testing.T) {
 		"no image":               {streamtypes.Record{EventName: "REMOVE"}, "mark", false},
 		"not a removal":          {streamtypes.Record{EventName: "MODIFY", UserIdentity: service, Dynamodb: image("5")}, "mark", false},
 	} {
-		if got := deliver.Expired(&test.r, "due", test.mark); got != test.want {
+		if got := consume.Expired(&test.r, "due", test.mark); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -634,7 +634,7 @@ func TestDamagedLeases(t *testing.T) {
 		},
 		"a list for one": func(i map[string]types.AttributeValue) { i["checkpoint"] = &types.AttributeValueMemberL{} },
 	} {
-		for _, start := range []deliver.Start{deliver.TrimHorizon, deliver.Latest} {
+		for _, start := range []consume.Start{consume.TrimHorizon, consume.Latest} {
 			t.Run(fmt.Sprint(name, start), func(t *testing.T) {
 				e := open(t, "", mayfly.Options{Shards: 1})
 				e.table(t, "events")

@@ -1,4 +1,4 @@
-package deliver
+package consume
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func (w *worker) run(ctx context.Context) {
 	w.progress = w.Registry.register(w.Name, w.arn)
 	w.setProgress(w.progress)
 	for over := false; !over; {
-		err := retry.Until(ctx, w.log, afterFailure, "look at the shards", func() (err error) {
+		err := retry.Until(ctx, w.log, retry.Calls, "look at the shards", func() (err error) {
 			over, err = w.look(ctx)
 			return err
 		})
@@ -106,7 +106,7 @@ func (w *worker) depart(ctx context.Context) {
 func (w *worker) wait(ctx context.Context) {
 	next := w.leases.Duration() / lookParts
 	if w.changed || w.vanished {
-		next = min(next, afterFailure.First)
+		next = min(next, retry.Calls.First)
 	}
 	if w.changed || w.vanished || !w.leases.Exclusive() {
 		timer := clock.AfterFunc(next, func() { nudge(w.again) })
@@ -355,7 +355,7 @@ func (w *worker) take(ctx context.Context, row lease.Row, since time.Time) (bool
 // After a failure it continues from the checkpoint.
 func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, latest *string, since time.Time) {
 	log := w.log.With("shard", taken.Shard(), "term", taken.Term())
-	for pauses := afterFailure.Start(); ; pauses.Wait(ctx) {
+	for pauses := retry.Calls.Start(); ; pauses.Wait(ctx) {
 		before := taken.Checkpoint()
 		r := &reading{
 			Consumer: w.Consumer, window: newWindow(), arn: w.arn, shard: taken.Shard(), lease: taken, leases: w.leases, progress: w.progress, log: log,

@@ -1,4 +1,4 @@
-package deliver_test
+package consume_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly"
-	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 )
 
 // counted counts calls.
@@ -36,7 +36,7 @@ func TestAwaitStream(t *testing.T) {
 		found := make(chan string, 1)
 		told := 0
 		stop := run(t, func(ctx context.Context) error {
-			found <- deliver.AwaitStream(ctx, dynamodb.New(o), deliver.Registry{}, "events", "", func(error) { told++ })
+			found <- consume.AwaitStream(ctx, dynamodb.New(o), consume.Registry{}, "events", "", func(error) { told++ })
 			return nil
 		})
 		time.Sleep(time.Hour)
@@ -62,8 +62,8 @@ func TestAwaitStreamIsTold(t *testing.T) {
 		o.HTTPClient = counted{o.HTTPClient, calls}
 		found, changed := make(chan string, 1), make(chan struct{})
 		stop := run(t, func(ctx context.Context) error {
-			registry := deliver.Registry{Changed: func() <-chan struct{} { return changed }}
-			found <- deliver.AwaitStream(ctx, dynamodb.New(o), registry, "events", "", func(error) {})
+			registry := consume.Registry{Changed: func() <-chan struct{} { return changed }}
+			found <- consume.AwaitStream(ctx, dynamodb.New(o), registry, "events", "", func(error) {})
 			return nil
 		})
 		time.Sleep(time.Hour)

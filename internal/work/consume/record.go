@@ -1,4 +1,4 @@
-package deliver
+package consume
 
 import (
 	"github.com/aws/aws-sdk-go-v2/aws"

@@ -1,4 +1,4 @@
-package deliver
+package consume
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 const (
@@ -92,7 +93,7 @@ func (k *keeper) write(ctx context.Context) {
 		k.lose()
 	case err != nil:
 		k.failed++
-		k.next = k.leases.Elapsed() + min(afterFailure.First<<min(k.failed, 8), limit)
+		k.next = k.leases.Elapsed() + min(retry.Calls.First<<min(k.failed, 8), limit)
 		k.log.Warn("writing a checkpoint or lease failed; trying again", "error", err)
 		if !k.leases.Exclusive() && k.lease.Age() >= k.leases.Duration() {
 			k.lose() // another worker may have the lease by now

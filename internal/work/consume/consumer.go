@@ -1,4 +1,4 @@
-package deliver
+package consume
 
 import (
 	"context"
@@ -94,7 +94,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("consumer %q: %w", c.Name, err)
 	}
-	for last, pauses := "", afterFailure.Start(); ctx.Err() == nil; {
+	for last, pauses := "", retry.Calls.Start(); ctx.Err() == nil; {
 		arn, err := c.stream(ctx)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		}
 		ran := clock.Stopwatch()
 		newWorker(c, arn).run(ctx)
-		if ran() > afterFailure.Most {
+		if ran() > retry.Calls.Most {
 			pauses.Reset()
 		}
 		if c.StreamARN != "" {
@@ -132,7 +132,7 @@ func (c *Consumer) renewed(ctx context.Context, arn string) bool {
 		return true
 	}
 	leases := lease.New(c.DB, c.Name, c.Leases)
-	return nil == retry.Until(ctx, c.Logger.With("consumer", c.Name), afterFailure, "switch to the table's new stream", func() error {
+	return nil == retry.Until(ctx, c.Logger.With("consumer", c.Name), retry.Calls, "switch to the table's new stream", func() error {
 		rows, err := leases.Rows(ctx)
 		row := rows[rowStream]
 		if err != nil || row.Checkpoint == arn {
@@ -157,7 +157,7 @@ func (c *Consumer) restored(ctx context.Context) (again bool) {
 	if c.Restore == nil || c.Table == "" {
 		return false
 	}
-	err := retry.Until(ctx, c.Logger.With("consumer", c.Name), afterFailure, "enable the stream of a table again", func() (err error) {
+	err := retry.Until(ctx, c.Logger.With("consumer", c.Name), retry.Calls, "enable the stream of a table again", func() (err error) {
 		again, err = c.Restore(ctx)
 		return err
 	})
@@ -223,7 +223,7 @@ func (c *Consumer) stream(ctx context.Context) (string, error) {
 		return c.StreamARN, nil
 	}
 	var arn string
-	err := retry.Until(ctx, c.Logger.With("consumer", c.Name), afterFailure, "find the stream of a table", func() error {
+	err := retry.Until(ctx, c.Logger.With("consumer", c.Name), retry.Calls, "find the stream of a table", func() error {
 		out, err := c.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
 		if gone(err) {
 			return nil

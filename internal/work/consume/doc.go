@@ -1,0 +1,12 @@
+// Package consume reads streams of tables at any endpoint, with checkpoints: at least once, and
+// each shard in order.
+//
+// A [Consumer] reads the shards of a stream, parents before their children, beside other workers.
+// It hands over the records in order. The handler calls Done of each record when it is finished
+// with it. The consumer's checkpoint passes a record when that record and all before it are done,
+// so a process that is killed at any moment loses nothing: after a restart, the records that the
+// checkpoint has not passed come again.
+//
+// A consumer in the database's own process registers with it, by a [Registry]. Then the database
+// does not trim records that the consumer has not read, and an advance of the clock waits for it.
+package consume
