@@ -3,8 +3,10 @@
 package due
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/mayflydb/mayfly/internal/invariant"
@@ -21,16 +23,24 @@ var lawOf = map[invariant.Fault]string{
 	invariant.HogQueue:  "TestFair",
 }
 
+// unnoticed is the last line of a run in which no check has noticed the fault.
+const unnoticed = "no check has noticed the fault"
+
 func TestMain(m *testing.M) {
 	for fault := range lawOf {
 		if fault.String() == os.Getenv(faultEnv) {
 			invariant.Inject(fault)
+			code := m.Run()
+			if !invariant.Noticed(fault) {
+				fmt.Println(unnoticed)
+			}
+			os.Exit(code)
 		}
 	}
 	os.Exit(m.Run())
 }
 
-// Each law's test fails when the law is broken on purpose.
+// Each law's test fails when the law is broken on purpose, and a check notices the fault too.
 func TestFaultsAreFound(t *testing.T) {
 	if os.Getenv(faultEnv) != "" {
 		t.Skip("inside a run with a fault")
@@ -39,8 +49,9 @@ func TestFaultsAreFound(t *testing.T) {
 		t.Run(fault.String(), func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^"+law+"$")
 			cmd.Env = append(os.Environ(), faultEnv+"="+fault.String())
-			if out, err := cmd.CombinedOutput(); err == nil {
-				t.Errorf("%s passes with %v injected:\n%s", law, fault, out)
+			out, err := cmd.CombinedOutput()
+			if err == nil || strings.Contains(string(out), unnoticed) {
+				t.Errorf("%s with %v injected: %v\n%s", law, fault, err, out)
 			}
 		})
 	}

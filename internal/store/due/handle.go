@@ -23,6 +23,7 @@ type Handle struct {
 	head     atomic.Int64
 	paused   atomic.Bool // a Drain failed, and its retry is not yet due
 	failures int         // Drains in a row that failed; touched by Run only
+	round    int64       // the queue's round of the last Drain; touched by Run only
 	mu       struct {
 		sync.Mutex
 		draining bool

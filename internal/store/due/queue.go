@@ -29,6 +29,7 @@ type Queue struct {
 	// holds a token when a head has been lowered since Run last read the heads
 	wake    chan struct{}
 	passes  atomic.Int64 // passes of Run over the heads, for tests of IdleIsFree
+	round   int64        // the number of calls of pass; touched by Run only
 	handles atomic.Pointer[[]*Handle]
 	mu      struct {
 		sync.Mutex
@@ -82,8 +83,8 @@ func (q *Queue) Run(ctx context.Context) error {
 // sleepUntil returns the instant of the next work.
 func (q *Queue) sleepUntil() int64 {
 	q.passes.Add(1)
-	until := Never
-	for _, h := range *q.handles.Load() {
+	until, handles := Never, *q.handles.Load()
+	for _, h := range handles {
 		if !h.paused.Load() {
 			until = min(until, h.head.Load())
 		}
@@ -91,7 +92,18 @@ func (q *Queue) sleepUntil() int64 {
 	if invariant.Injected(invariant.BusyLoop) {
 		until = min(until, q.clock.Millis()+1000)
 	}
+	checkSleep(until, handles)
 	return until
+}
+
+// checkSleep checks that the queue does not wake before the head of any source. The heads may be
+// lower by now, but not higher: only Run raises them.
+func checkSleep(until int64, handles []*Handle) {
+	reached := func(h *Handle) bool { return h.head.Load() <= until }
+	if invariant.Enabled {
+		invariant.CheckUnless(until == Never || slices.ContainsFunc(handles, reached), []invariant.Fault{invariant.BusyLoop},
+			"the queue sleeps until %d, before every head", until)
+	}
 }
 
 // DrainDue drains until nothing is due, as Run does between two sleeps. It must not run beside Run.
@@ -106,6 +118,7 @@ func (q *Queue) DrainDue(ctx context.Context) error {
 
 // pass drains one slice of every source that is due.
 func (q *Queue) pass(ctx context.Context) (drained bool, err error) {
+	q.round++
 	for _, h := range *q.handles.Load() {
 		for h.due(q.now()) {
 			if err := ctx.Err(); err != nil {
@@ -134,9 +147,12 @@ func (q *Queue) now() int64 {
 
 // drain drains one slice of one source.
 func (q *Queue) drain(ctx context.Context, h *Handle) error {
-	head := h.begin()
-	invariant.CheckUnless(head <= q.clock.Millis(), []invariant.Fault{invariant.FireEarly}, "a drain before its head at %d", head)
-	next, err := h.source.Drain(ctx, q.now())
+	head, now := h.begin(), q.now()
+	invariant.CheckUnless(max(head, now) <= q.clock.Millis(), []invariant.Fault{invariant.FireEarly},
+		"a drain up to %d with its head at %d, too early", now, head)
+	invariant.CheckUnless(h.round != q.round, []invariant.Fault{invariant.HogQueue}, "two slices of one source in round %d", q.round)
+	h.round = q.round
+	next, err := h.source.Drain(ctx, now)
 	if err != nil {
 		next = head
 	}

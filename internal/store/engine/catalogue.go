@@ -92,8 +92,9 @@ func (e *Engine) checkEmpty() error {
 	return it.Error()
 }
 
-func (e *Engine) loadClock() (Instant, uint64, error) {
-	v, ok, err := e.get(e.kv, catalogueKey(catClock))
+// clockIn returns the last instant in a state of the store, and the last sequence number before it.
+func (e *Engine) clockIn(r kv.Reader) (Instant, uint64, error) {
+	v, ok, err := e.get(r, catalogueKey(catClock))
 	if err != nil || !ok {
 		return minInstant, 0, err
 	}

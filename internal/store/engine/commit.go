@@ -61,13 +61,14 @@ func (e *Engine) commitSection(b *kv.Batch, fill func(c *commit) error) (*commit
 	if err := e.ready(); err != nil {
 		return nil, err
 	}
-	if c.now = e.Now(); invariant.Injected(invariant.ClockBeforeOrder) {
+	entered := e.Now()
+	if c.now = entered; invariant.Injected(invariant.ClockBeforeOrder) {
 		c.now = early
 	}
+	e.order.checkCommit(c, entered)
 	if err := fill(c); err != nil {
 		return nil, err
 	}
-	e.order.checkCommit(c)
 	// The first commit of each instant stores the last sequence number. Later numbers are in their
 	// records, which only a commit at a later instant removes.
 	//
@@ -106,7 +107,7 @@ func (e *Engine) finish(c *commit) error {
 	d := &e.durable
 	d.mu.Lock()
 	if c.n > d.commit.Load() {
-		invariant.Check(c.lastSeq >= d.seq.Load(), "commit %d ends with record %d, durable is %d", c.n, c.lastSeq, d.seq.Load())
+		d.checkRise(c)
 		d.commit.Store(c.n)
 		d.seq.Store(c.lastSeq)
 		if int64(c.now) > d.instant.Load() {

@@ -20,6 +20,9 @@ func TestNothingLostNotices(t *testing.T) {
 				for _, k := range crashCuts(seed, 5) {
 					if broken := probe(t, func(t testing.TB) { crashAndCheck(t, seed, k, false) }); len(broken) > 0 {
 						t.Logf("seed %d, cut after %d: %.300s", seed, k, broken[0])
+						if !noticed(f) {
+							t.Errorf("no check has noticed %v", f)
+						}
 						return
 					}
 				}

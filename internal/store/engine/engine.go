@@ -184,7 +184,7 @@ func (e *Engine) recover() error {
 
 // recoverClock ensures that now never falls below the last instant on disk.
 func (e *Engine) recoverClock() error {
-	last, lastSeq, err := e.loadClock()
+	last, lastSeq, err := e.clockIn(e.kv)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func probe(t *testing.T, test func(t testing.TB)) []string {
 	return broken
 }
 
-// holds checks a law, and that it notices each fault.
+// holds checks a law, and that it notices each fault, as does an invariant.CheckUnless.
 func holds(t *testing.T, law func(t testing.TB), faults ...invariant.Fault) {
 	t.Run("holds", func(t *testing.T) { law(t) })
 	if !invariant.Enabled {
@@ -92,6 +92,9 @@ func holds(t *testing.T, law func(t testing.TB), faults ...invariant.Fault) {
 			defer inject(f)()
 			for range faulttest.Goes(5) { // a race on a loaded machine may need several attempts
 				if len(probe(t, law)) > 0 {
+					if !noticed(f) {
+						t.Errorf("no check has noticed %v", f)
+					}
 					return
 				}
 			}

@@ -57,6 +57,7 @@ func (m *marks) reset() position {
 // lower keeps the marks below an entry of the present commit. It reports whether the same batch
 // must lower the mark on disk to the entry's instant.
 func (m *marks) lower(p position) (store bool) {
+	defer m.check(p)
 	if invariant.Injected(invariant.KeepMark) {
 		return false
 	}
@@ -64,7 +65,6 @@ func (m *marks) lower(p position) (store bool) {
 	if store = p.removal < m.stored; store {
 		m.stored = p.removal
 	}
-	m.check(p)
 	return store
 }
 

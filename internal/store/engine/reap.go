@@ -229,11 +229,7 @@ func (s *slice) fill(c *commit) error {
 	if s.t.desc.Load() != s.d {
 		return errStale
 	}
-	for _, removal := range s.reaped {
-		broken := invariant.Injected(invariant.FireEarly) || looksOnce() // on purpose
-		invariant.Check(removal <= c.now || broken, "%s: reaped at %[3]d an item that is due at %[2]d", s.d.Name, removal, c.now)
-	}
-	s.checkRecords()
+	s.checkReaped(c)
 	s.t.e.sequence(s.batch, s.records, c.now)
 	s.t.e.touch(s.ids)
 	left := s.left
@@ -260,6 +256,7 @@ func (s *slice) remove(a *armed) error {
 		return err
 	}
 	if !s.needsItem(a) {
+		s.checkUnread(a)
 		s.batch.Delete(entryKey)
 		s.batch.Delete(a.key.bytes())
 		s.reaped = append(s.reaped, a.removal)
@@ -337,15 +334,10 @@ func (s *slice) addRecord(key Key, old dynamo.Item) {
 	}
 }
 
-// looksOnce reports whether a fault keeps the reaper from re-reading the collected entries.
-func looksOnce() bool {
-	return invariant.Injected(invariant.SkipRecheck) || invariant.Injected(invariant.ReapMissing) || invariant.Injected(invariant.SeenAhead)
-}
-
 // orphan drops a deadline entry that does not match an item. Every batch changes both together, so
 // this happens only after the table was dropped; the commit section then refuses this slice.
 func (s *slice) orphan(a *armed, entryKey []byte) error {
-	invariant.Check(s.t.desc.Load() != s.d || looksOnce(), "%s: a deadline entry at %d without its item", s.d.Name, a.removal)
+	invariant.CheckUnless(s.t.desc.Load() != s.d, unreadFaults, "%s: a deadline entry at %d without its item", s.d.Name, a.removal)
 	s.batch.Delete(entryKey)
 	return nil
 }

@@ -215,6 +215,7 @@ func (e *Engine) readShard(st *stream, shardNo uint32, from uint64, limit, maxBy
 		page.End = !sh.Open() && durable >= sh.Last
 		return page, nil
 	}
+	lost := e.trimmedOnDisk(d.ID, shardNo, from)
 	it := e.kv.NewIter(appendRecordKey(nil, d.ID, shardNo, from), appendRecordKey(nil, d.ID, shardNo, durable+1))
 	defer it.Close()
 	// A trim publishes its mark before it deletes. So this check reports records that the iterator
@@ -224,11 +225,12 @@ func (e *Engine) readShard(st *stream, shardNo uint32, from uint64, limit, maxBy
 	if trimmed && !invariant.Injected(invariant.SkipTrimCheck) {
 		return RecordPage{}, ErrTrimmed
 	}
+	invariant.CheckUnless(!lost, []invariant.Fault{invariant.SkipTrimCheck}, "a read of shard %d from record %d, which is trimmed", shardNo, from)
 	size := 0
 	ok := it.First()
 	for ; ok && len(page.Records) < limit && size < maxBytes; ok = it.Next() {
 		seq := seqOfKey(it.Key())
-		sh.checkRead(seq, durable)
+		sh.checkRead(seq, e.durable.seq.Load())
 		r, err := decodeRecord(d.Key, seq, append([]byte(nil), it.Value()...))
 		if err != nil {
 			return RecordPage{}, err

@@ -23,7 +23,9 @@ type View struct {
 	snap   *kv.Snapshot // nil: each read sees the latest state
 	rests  uint64       // the last commit that the answer may depend on
 	hidden Instant      // the latest deadline that the clock decided
-	show   Expired
+	// instant and snapshot are from one moment of the commit section
+	ordered bool
+	show    Expired
 }
 
 // Expired selects the items past their deadlines that a view shows in aws expiry. In strict expiry
@@ -70,6 +72,7 @@ func (e *Engine) read(ctx context.Context, snapshot bool, fn func(v *View) error
 	if v.now = e.Now(); snapshot && early != minInstant {
 		v.now = early
 	}
+	v.checkInstant()
 	err := fn(v)
 	v.release()
 	if v.hidden != minInstant && err == nil && !invariant.Injected(invariant.SkipPassThrough) {
@@ -78,6 +81,7 @@ func (e *Engine) read(ctx context.Context, snapshot bool, fn func(v *View) error
 	if err != nil && !restsOnDescription(err) {
 		return err
 	}
+	v.checkOrdered(err)
 	if err := e.waitAnswer(v.rests, v.hidden); err != nil {
 		return err
 	}
@@ -99,7 +103,8 @@ func (v *View) again(fn func(v *View) error) error {
 	v.rests = v.e.lastCommit.Load()
 	v.e.order.Unlock()
 	defer v.release()
-	v.hidden = minInstant
+	v.checkInstant()
+	v.hidden, v.ordered = minInstant, true
 	return fn(v)
 }
 

@@ -345,9 +345,11 @@ func (p *plan) fill(c *commit) error {
 			p.batch.Set(idKey(catMark, w.desc.ID), appendInstant(nil, w.removal))
 		}
 	}
+	before := p.e.order.lastSeq
 	if !invariant.Injected(invariant.DropRecordBatch) {
 		p.e.sequence(p.batch, p.records, c.now)
 	}
+	p.checkSequenced(before)
 	p.e.touch(p.ids)
 	return nil
 }

@@ -10,10 +10,11 @@ import (
 // call. A Batch is used by one goroutine at a time.
 type Batch struct {
 	pebble *pebble.Batch
+	waited bool // Wait has returned without an error
 }
 
 // NewBatch returns an empty batch. Close it after Wait, or instead of Apply.
-func (db *DB) NewBatch() *Batch { return &Batch{db.pebble.NewBatch()} }
+func (db *DB) NewBatch() *Batch { return &Batch{pebble: db.pebble.NewBatch()} }
 
 // Set stores value under key. The errors of Pebble's batch concern indexed and closed batches only,
 // and ours are neither.
@@ -74,5 +75,10 @@ func (db *DB) Wait(b *Batch) error {
 		db.failure.set(fmt.Errorf("sync the log: %w", err))
 	}
 	// The guard records a failed sync before Pebble continues, so it is visible here.
-	return db.failure.err()
+	err := db.failure.err()
+	b.waited = err == nil
+	return err
 }
+
+// Waited reports whether Wait has returned without an error, for checks.
+func (b *Batch) Waited() bool { return b.waited }
