@@ -1,12 +1,8 @@
 package lifecycle
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,64 +10,15 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
 // Item is an item's attributes, in the AWS SDK's types.
 type Item = map[string]types.AttributeValue
 
-// appendTyped appends a value in DynamoDB's typed JSON.
-func appendTyped(dst []byte, v types.AttributeValue) []byte {
-	text := func(kind, s string) []byte {
-		dst = append(append(append(dst, `{"`...), kind...), `":`...)
-		return append(dynamo.AppendQuoted(dst, s), '}')
-	}
-	list := func(kind string, n int, each func(i int)) []byte {
-		dst = append(append(append(dst, `{"`...), kind...), `":[`...)
-		for i := range n {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			each(i)
-		}
-		return append(dst, `]}`...)
-	}
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return text("S", v.Value)
-	case *types.AttributeValueMemberN:
-		return text("N", v.Value)
-	case *types.AttributeValueMemberB:
-		return text("B", base64.StdEncoding.EncodeToString(v.Value))
-	case *types.AttributeValueMemberBOOL:
-		return append(strconv.AppendBool(append(dst, `{"BOOL":`...), v.Value), '}')
-	case *types.AttributeValueMemberSS:
-		return list("SS", len(v.Value), func(i int) { dst = dynamo.AppendQuoted(dst, v.Value[i]) })
-	case *types.AttributeValueMemberNS:
-		return list("NS", len(v.Value), func(i int) { dst = dynamo.AppendQuoted(dst, v.Value[i]) })
-	case *types.AttributeValueMemberBS:
-		return list("BS", len(v.Value), func(i int) { dst = dynamo.AppendQuoted(dst, base64.StdEncoding.EncodeToString(v.Value[i])) })
-	case *types.AttributeValueMemberL:
-		return list("L", len(v.Value), func(i int) { dst = appendTyped(dst, v.Value[i]) })
-	case *types.AttributeValueMemberM:
-		return append(appendTypedItem(append(dst, `{"M":`...), v.Value), '}')
-	}
-	return append(dst, `{"NULL":true}`...)
-}
-
-func appendTypedItem(dst []byte, it Item) []byte {
-	dst = append(dst, '{')
-	for i, name := range slices.Sorted(maps.Keys(it)) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendTyped(append(dynamo.AppendQuoted(dst, name), ':'), it[name])
-	}
-	return append(dst, '}')
-}
-
 // binary converts a value to the form that conditions read.
 func binary(v types.AttributeValue) (dynamo.Value, error) {
-	b, invalid, fatal := dynamo.NewJSON(appendTyped(nil, v)).AppendValue(nil)
+	b, invalid, fatal := dynamo.NewJSON(template.AppendTyped(nil, v)).AppendValue(nil)
 	switch {
 	case fatal != nil:
 		return nil, fatal
@@ -81,43 +28,12 @@ func binary(v types.AttributeValue) (dynamo.Value, error) {
 	return b, nil
 }
 
-// plain converts a value to the form that encoding/json writes without types: numbers unchanged,
-// binary values in base64, sets as arrays.
-func plain(v types.AttributeValue) any {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return v.Value
-	case *types.AttributeValueMemberN:
-		if json.Valid([]byte(v.Value)) {
-			return json.RawMessage(v.Value)
-		}
-		return v.Value
-	case *types.AttributeValueMemberB:
-		return v.Value
-	case *types.AttributeValueMemberBOOL:
-		return v.Value
-	case *types.AttributeValueMemberSS:
-		return v.Value
-	case *types.AttributeValueMemberNS:
-		return v.Value
-	case *types.AttributeValueMemberBS:
-		return v.Value
-	case *types.AttributeValueMemberL:
-		all := make([]any, len(v.Value))
-		for i := range v.Value {
-			all[i] = plain(v.Value[i])
-		}
-		return all
-	case *types.AttributeValueMemberM:
-		return plainItem(v.Value)
-	}
-	return nil
-}
-
+// plainItem returns attributes in the form that encoding/json writes without types: numbers
+// unchanged, binary values in base64, sets as arrays.
 func plainItem(it Item) map[string]any {
 	all := make(map[string]any, len(it))
 	for name, v := range it {
-		all[name] = plain(v)
+		all[name] = json.RawMessage(template.AppendPlain(nil, v))
 	}
 	return all
 }

@@ -86,17 +86,7 @@ func (r *rule) id(key string, due time.Time) string {
 
 // keyText returns a key as JSON with types, in the form of Lambda's events.
 func keyText(key item) string {
-	return string(template.AppendMap(nil, key, func(dst []byte, v types.AttributeValue) []byte {
-		kind := "S"
-		switch v := v.(type) {
-		case *types.AttributeValueMemberN:
-			return append(append(append(dst, `{"N":"`...), v.Value...), `"}`...)
-		case *types.AttributeValueMemberB:
-			kind = "B"
-		}
-		dst = append(append(append(dst, `{"`...), kind...), `":`...)
-		return append(template.AppendPlain(dst, v), '}')
-	}))
+	return string(template.AppendMap(nil, key, template.AppendTyped))
 }
 
 // put writes a reminder, unless the table has a later position in the stream, or the reminder has

@@ -183,7 +183,7 @@ func AppendPlain(dst []byte, v types.AttributeValue) []byte {
 	case *types.AttributeValueMemberN:
 		return appendNumber(dst, v.Value)
 	case *types.AttributeValueMemberB:
-		return dynamo.AppendQuoted(dst, base64.StdEncoding.EncodeToString(v.Value))
+		return appendBinary(dst, v.Value)
 	case *types.AttributeValueMemberBOOL:
 		return fmt.Append(dst, v.Value)
 	case *types.AttributeValueMemberM:
@@ -195,9 +195,41 @@ func AppendPlain(dst []byte, v types.AttributeValue) []byte {
 	case *types.AttributeValueMemberNS:
 		return appendList(dst, v.Value, appendNumber)
 	case *types.AttributeValueMemberBS:
-		return appendList(dst, v.Value, func(dst, b []byte) []byte { return dynamo.AppendQuoted(dst, base64.StdEncoding.EncodeToString(b)) })
+		return appendList(dst, v.Value, appendBinary)
 	}
 	return append(dst, "null"...)
+}
+
+// AppendTyped appends a value in DynamoDB's typed JSON, as in {"S":"x"}.
+func AppendTyped(dst []byte, v types.AttributeValue) []byte {
+	kind := func(name string) []byte { return append(append(append(dst, `{"`...), name...), `":`...) }
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		dst = dynamo.AppendQuoted(kind("S"), v.Value)
+	case *types.AttributeValueMemberN:
+		dst = dynamo.AppendQuoted(kind("N"), v.Value)
+	case *types.AttributeValueMemberB:
+		dst = appendBinary(kind("B"), v.Value)
+	case *types.AttributeValueMemberBOOL:
+		dst = fmt.Append(kind("BOOL"), v.Value)
+	case *types.AttributeValueMemberM:
+		dst = AppendMap(kind("M"), v.Value, AppendTyped)
+	case *types.AttributeValueMemberL:
+		dst = appendList(kind("L"), v.Value, AppendTyped)
+	case *types.AttributeValueMemberSS:
+		dst = appendList(kind("SS"), v.Value, dynamo.AppendQuoted[string])
+	case *types.AttributeValueMemberNS:
+		dst = appendList(kind("NS"), v.Value, dynamo.AppendQuoted[string])
+	case *types.AttributeValueMemberBS:
+		dst = appendList(kind("BS"), v.Value, appendBinary)
+	default:
+		dst = append(kind("NULL"), "true"...)
+	}
+	return append(dst, '}')
+}
+
+func appendBinary(dst, b []byte) []byte {
+	return dynamo.AppendQuoted(dst, base64.StdEncoding.EncodeToString(b))
 }
 
 // appendNumber appends a number unchanged if it is valid JSON.
