@@ -1,9 +1,10 @@
 package bench
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -40,35 +41,43 @@ type keys struct {
 	deadlinesAfter time.Time      // deadlines of written items are later
 }
 
-// templateCaller fills a request template.
-type templateCaller struct {
+// scenarioCaller makes the calls of a scenario that differ in their items only.
+type scenarioCaller struct {
 	keys
-	scenario *scenario
-	template *template
-	raw      []byte
-	of       []numbers
-	random   randomState
+	scenario  *scenario
+	host      string
+	header    string
+	head      string // of the body
+	part      pattern
+	random    randomState
+	body, raw []byte
 }
 
-func newTemplateCaller(s *scenario, t *template, k keys, connection int) *templateCaller {
-	return &templateCaller{
-		keys: k, scenario: s, template: t, raw: bytes.Clone(t.raw), of: make([]numbers, t.items), random: newRandom(connection),
+func newScenarioCaller(s *scenario, host, table string, k keys, connection int) *scenarioCaller {
+	return &scenarioCaller{
+		keys: k, scenario: s, host: host, header: apiHeader(apiPrefix + s.operation),
+		head: withTable(s.head, table), part: newPattern(withTable(s.part, table)), random: newRandom(connection),
 	}
 }
 
-func (c *templateCaller) next() []byte {
-	for i := range c.of {
-		c.of[i] = c.numbers(c.scenario.fresh)
+func (c *scenarioCaller) next() []byte {
+	c.body = append(c.body[:0], c.head...)
+	for i := range c.scenario.perRequest() {
+		if i > 0 {
+			c.body = append(c.body, ',')
+		}
+		c.body = c.part.append(c.body, c.numbers())
 	}
-	c.template.fill(c.raw, c.of)
+	c.body = append(c.body, c.scenario.tail...)
+	c.raw = appendRequest(c.raw[:0], c.host, "POST /", c.header, c.body)
 	return c.raw
 }
 
 // numbers returns the numbers of the next item.
-func (c *templateCaller) numbers(fresh bool) numbers {
+func (c *scenarioCaller) numbers() numbers {
 	n := numbers{value: c.random.next() % 1e10}
 	n.when = deadlineOf(c.deadlinesAfter, n.value)
-	if fresh {
+	if c.scenario.fresh {
 		n.key = c.fresh.Add(1)
 	} else {
 		n.key = c.random.next() % c.stored
@@ -77,8 +86,8 @@ func (c *templateCaller) numbers(fresh bool) numbers {
 }
 
 // deadlineOf returns an item's deadline in epoch seconds; anything spreads the deadlines.
-func deadlineOf(start time.Time, anything uint64) uint64 {
-	return uint64(start.Add(deadlineAfter).Unix()) + anything%deadlineSpread
+func deadlineOf(start time.Time, anything uint64) string {
+	return strconv.FormatUint(uint64(start.Add(deadlineAfter).Unix())+anything%deadlineSpread, 10)
 }
 
 var (
@@ -86,7 +95,7 @@ var (
 	errUnprocessed = errors.New("an answer names unprocessed items")
 )
 
-func (c *templateCaller) done(body []byte) (int, error) {
+func (c *scenarioCaller) done(body []byte) (int, error) {
 	if len(body) < c.scenario.answerAtMin {
 		return 0, fmt.Errorf("%w: %.200q", errTooShort, body)
 	}
@@ -142,50 +151,90 @@ func (c *scanCaller) done(body []byte) (int, error) {
 	return count, nil
 }
 
-// numberMember returns a numeric member of a response whose items cannot contain its name.
-func numberMember(body []byte, name string) (int, error) {
-	value := memberValue(body, name)
-	n, digits := 0, 0
-	for digits < len(value) && digits < 9 && '0' <= value[digits] && value[digits] <= '9' {
-		n = 10*n + int(value[digits]-'0')
-		digits++
-	}
-	if digits == 0 {
-		return 0, fmt.Errorf("an answer has no %s: %.200q", name, body)
-	}
-	return n, nil
+// work is a range of numbers that several connections share: each request is for the next ones.
+type work struct {
+	name    string
+	taken   *atomic.Int64
+	end     int
+	batch   int // numbers in a request; the last one has fewer
+	request func(dst []byte, from, to int) []byte
 }
 
-// objectMember returns a member that is an object without braces in its strings, or nil.
-func objectMember(body []byte, name string) []byte {
-	value := memberValue(body, name)
-	if len(value) == 0 || value[0] != '{' {
-		return nil
+// callers returns one caller per connection.
+func (w *work) callers(connections int) []caller {
+	list := make([]caller, connections)
+	for i := range list {
+		list[i] = &workCaller{work: w}
 	}
-	depth := 0
-	for i, c := range value {
-		switch c {
-		case '{':
-			depth++
-		case '}':
-			depth--
-		}
-		if depth == 0 {
-			return value[:i+1]
-		}
+	return list
+}
+
+// complete makes all requests, over many connections, and fails unless each succeeds.
+func (w *work) complete(ctx context.Context, e *endpoint, limit time.Duration) error {
+	wanted := w.end - int(w.taken.Load())
+	total, _, err := load(ctx, e.address, w.callers(workConnections), limit)
+	if err != nil {
+		return err
 	}
+	if total.errors > 0 || total.items != wanted {
+		return fmt.Errorf("%s at %s: %d of %d done, %d errors: %s", w.name, e.name, total.items, wanted, total.errors, total.problem)
+	}
+	w.taken.Store(int64(w.end)) // each connection has taken too many at its end
 	return nil
 }
 
-// memberValue returns the text after the member's name and colon.
-func memberValue(body []byte, name string) []byte {
-	i := bytes.Index(body, []byte(`"`+name+`"`))
-	if i < 0 {
+const workConnections = 16
+
+type workCaller struct {
+	*work
+	count int // numbers in the current request
+	raw   []byte
+}
+
+func (c *workCaller) next() []byte {
+	from := int(c.taken.Add(int64(c.batch))) - c.batch
+	to := min(from+c.batch, c.end)
+	if from >= to {
 		return nil
 	}
-	rest := bytes.TrimLeft(body[i+len(name)+2:], " \t\r\n")
-	if len(rest) == 0 || rest[0] != ':' {
-		return nil
+	c.count = to - from
+	c.raw = c.request(c.raw[:0], from, to)
+	return c.raw
+}
+
+func (c *workCaller) done(body []byte) (int, error) { return c.count, checkProcessed(body) }
+
+const fillLimit = 10 * time.Minute
+
+// fillTable writes the items from number from up to, but not including, to. when returns an item's
+// deadline in epoch seconds, as text.
+func (e *endpoint) fillTable(ctx context.Context, t *table, kind tableKind, from, to int, when func(item int) string) error {
+	key := itemKey
+	if designs[kind].sorted {
+		key = seriesKey
 	}
-	return bytes.TrimLeft(rest[1:], " \t\r\n")
+	return e.fillItems(ctx, t.name, item(key), from, to, when)
+}
+
+// fillItems is fillTable for items of any pattern.
+func (e *endpoint) fillItems(ctx context.Context, table, item string, from, to int, when func(item int) string) error {
+	w := &work{name: "fill table " + table, taken: new(atomic.Int64), end: to, batch: batchItems}
+	w.taken.Store(int64(from))
+	entry, header := newPattern(`{"PutRequest":{"Item":`+item+"}}"), apiHeader(apiPrefix+"BatchWriteItem")
+	w.request = func(dst []byte, from, to int) []byte {
+		body := []byte(`{"RequestItems":{"` + table + `":[`)
+		for i := from; i < to; i++ {
+			if i > from {
+				body = append(body, ',')
+			}
+			body = entry.append(body, numbers{key: uint64(i), value: uint64(i), when: when(i)})
+		}
+		return appendRequest(dst, e.address, "POST /", header, append(body, "]}}"...))
+	}
+	return w.complete(ctx, e, fillLimit)
+}
+
+// farDeadline returns a function for deadlines after the run.
+func farDeadline(start time.Time) func(item int) string {
+	return func(item int) string { return deadlineOf(start, uint64(item)) }
 }

@@ -2,12 +2,12 @@ package bench
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -83,68 +83,34 @@ func (c *collector) note(body []byte, at time.Time) {
 	watches := c.watches
 	c.mu.Unlock()
 	for _, x := range watches {
-		for rest := body; ; {
-			i := bytes.Index(rest, x.before)
-			if i < 0 || len(rest) < i+len(x.before)+markBytes {
-				break
-			}
-			rest = rest[i+len(x.before):]
-			if n, err := parseDigits(rest[:markBytes]); err == nil && n >= x.first && n < x.first+uint64(x.watch.plan.items) {
+		for _, rest, found := bytes.Cut(body, x.before); found; _, rest, found = bytes.Cut(rest, x.before) {
+			if n, ok := leadingNumber(rest); ok && n >= x.first && n-x.first < uint64(x.watch.plan.items) {
 				x.watch.removed(int(n-x.first), at)
 			}
 		}
 	}
 }
 
-var errDigits = errors.New("no number")
-
-// parseDigits reads the output of putDigits.
-func parseDigits(digits []byte) (n uint64, err error) {
-	for _, d := range digits {
-		if d < '0' || d > '9' {
-			return 0, errDigits
-		}
-		n = 10*n + uint64(d-'0')
-	}
-	return n, nil
-}
-
-// await waits until a watch has seen everything, or a grace period after an instant.
-func await(ctx context.Context, w *watch, last time.Time, grace time.Duration) error {
-	limit, cancel := context.WithDeadline(ctx, last.Add(grace))
-	defer cancel()
-	select {
-	case <-w.complete:
-	case <-limit.Done():
-	}
-	return ctx.Err()
-}
-
 // targetsFile returns a server's targets file for deliveries to the collector. Firings arrive as
 // batches of CloudEvents, and records in Lambda's form, with a stream also over NATS.
 func (c *collector) targetsFile(n *natsStream) string {
-	text := fmt.Sprintf(`targets:
-  - arn: %q
-    name: firings
-    limits: {concurrency: 16, batch: 100, timeout: 10s}
-    webhook: {url: "http://%s/firings", mode: batch}
-  - arn: %q
-    name: records
-    limits: {concurrency: 16, timeout: 10s}
-    webhook: {url: "http://%s/records", mode: plain}
-`, firingsARN, c.address, recordsARN, c.address)
-	if n != nil {
-		text += fmt.Sprintf(`  - arn: %q
-    name: nats
-    limits: {concurrency: 16, timeout: 10s}
-    nats: {url: %q, subject: %q, stream: %q, mode: plain}
-`, natsARN, n.url, n.subject, n.name)
+	var text strings.Builder
+	text.WriteString("targets:\n")
+	add := func(arn, name, batch, kind string) {
+		fmt.Fprintf(&text, "  - arn: %q\n    name: %s\n    limits: {concurrency: 16, %stimeout: 10s}\n    %s\n", arn, name, batch, kind)
 	}
-	return text
+	add(firingsARN, "firings", "batch: 100, ", fmt.Sprintf(`webhook: {url: "http://%s/firings", mode: batch}`, c.address))
+	add(recordsARN, "records", "", fmt.Sprintf(`webhook: {url: "http://%s/records", mode: plain}`, c.address))
+	if n != nil {
+		add(natsARN, "nats", "", fmt.Sprintf("nats: {url: %q, subject: %q, stream: %q, mode: plain}", n.url, n.subject, n.name))
+	}
+	return text.String()
 }
 
+const arnPrefix = "arn:aws:lambda:us-east-1:000000000000:function:bench-"
+
 const (
-	firingsARN = "arn:aws:lambda:us-east-1:000000000000:function:bench-firings"
-	recordsARN = "arn:aws:lambda:us-east-1:000000000000:function:bench-records"
-	natsARN    = "arn:aws:lambda:us-east-1:000000000000:function:bench-nats"
+	firingsARN = arnPrefix + "firings"
+	recordsARN = arnPrefix + "records"
+	natsARN    = arnPrefix + "nats"
 )

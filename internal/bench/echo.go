@@ -80,14 +80,7 @@ func (e *endpoint) learn(ctx context.Context, a answer) error {
 			fields = append(fields, setPrefix+name+": "+string(value))
 		}
 	}
-	request := rawRequest(e.address, "set", string(a.body), fields...)
-	request = append([]byte("POST "+setPath), request[len("POST /"):]...)
-	got, err := e.exchange(ctx, request)
-	if err == nil && got.status != 200 {
-		err = newRefusal(got)
-	}
-	if err != nil {
-		return fmt.Errorf("tell echo what to answer: %w", err)
-	}
-	return nil
+	request := appendRequest(nil, e.address, "POST "+setPath, apiHeader("set", fields...), a.body)
+	_, err := e.succeed(ctx, "configure echo", request)
+	return err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
+	"os"
 	"slices"
 	"time"
 )
@@ -48,12 +50,9 @@ func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	local, err := onLoopback(ctx, u.Hostname())
+	local, err := allowed(ctx, u, allowRemote)
 	if err != nil {
 		return nil, err
-	}
-	if !local && !allowRemote {
-		return nil, fmt.Errorf("%s is %w", u.Host, ErrNotLoopback)
 	}
 	e := newEndpoint(r.Name, address, r.PID)
 	e.version, e.durability = r.Version, r.Durability
@@ -66,26 +65,61 @@ func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
 	return e, nil
 }
 
-// onLoopback reports whether all addresses of a host are this machine's loopback.
-func onLoopback(ctx context.Context, host string) (bool, error) {
-	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+// parseAddress parses scheme://host, with or without a port. It refuses everything else: a password
+// would appear in the report's command.
+func parseAddress(text, scheme, port string) (u *url.URL, address string, err error) {
+	u, err = url.Parse(text)
+	if err != nil {
+		return nil, "", &UsageError{err}
+	}
+	if u.Scheme != scheme || u.Host == "" || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.User != nil {
+		return nil, "", &UsageError{fmt.Errorf("%q is not of the form %s://host:port", u.Redacted(), scheme)}
+	}
+	if u.Port() != "" {
+		return u, u.Host, nil
+	}
+	return u, net.JoinHostPort(u.Hostname(), port), nil
+}
+
+// allowed reports whether all addresses of a host are this machine's loopback. It refuses another
+// machine, unless allowRemote is set.
+func allowed(ctx context.Context, u *url.URL, allowRemote bool) (local bool, err error) {
+	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
 	if err != nil {
 		return false, err
 	}
-	for _, a := range addresses {
-		if !a.IP.IsLoopback() {
-			return false, nil
-		}
+	local = !slices.ContainsFunc(addresses, func(a net.IPAddr) bool { return !a.IP.IsLoopback() })
+	if !local && !allowRemote {
+		return false, fmt.Errorf("%s is %w", u.Host, ErrNotLoopback)
 	}
-	return true, nil
+	return local, nil
 }
 
 // cpu returns the server's CPU time; ok is false if it is unknown.
-func (e *endpoint) cpu() (used time.Duration, ok bool) {
-	if e.pid == 0 {
-		return 0, false
+func (e *endpoint) cpu() (used time.Duration, ok bool) { return processCPU(e.pid) }
+
+// used returns the server's CPU time; zero if it is unknown.
+func (e *endpoint) used() time.Duration {
+	used, _ := e.cpu()
+	return used
+}
+
+// cpuEach starts to measure CPU time, and returns a function for the microseconds since then per
+// item; zero if they are unknown.
+func (e *endpoint) cpuEach() func(items int) float64 {
+	before := e.used()
+	return func(items int) float64 {
+		if used, known := e.cpu(); known {
+			return round(micros(used-before) / float64(items))
+		}
+		return 0
 	}
-	return processCPU(e.pid)
+}
+
+// selfCPU returns the CPU time of this process; zero if it is unknown.
+func selfCPU() time.Duration {
+	used, _ := processCPU(os.Getpid())
+	return used
 }
 
 // close ends the process if this run started it.

@@ -48,26 +48,20 @@ const (
 	fillVersus  = 10 * time.Second // for one of another endpoint: a slow one gets fewer items
 )
 
-// How much longer filling a table may take than the first items suggest. If a deadline comes before
-// all is ready, the experiment starts again with a greater allowance.
-const (
-	allowanceFirst = 1.5
-	allowanceLast  = 6
-)
-
-var errPreparing = errors.New("preparing took too long: is the machine busy?")
+// fillShare is the share of the first items' rate that filling a table is expected to reach.
+const fillShare = 1 / 1.5
 
 // expiryRun is the state of an experiment at an endpoint.
 type expiryRun struct {
 	*run
 	expiryExperiment
-	endpoint  *endpoint
-	plan      *plan
-	allowance float64
-	probe     int // items with deadlines after the run
-	main      *table
-	metrics   bool // the endpoint has mayfly's metrics of lateness
-	before    scrape
+	endpoint *endpoint
+	plan     *plan
+	share    float64 // of the first items' rate
+	probe    int     // items with deadlines after the run
+	main     *table
+	metrics  bool // the endpoint has mayfly's metrics of lateness
+	before   scrape
 
 	watch   *watch // of the stream; nil if it is not read
 	others  *watch // of the other table; nil without one
@@ -79,11 +73,11 @@ type expiryRun struct {
 func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment, items int, spread time.Duration) (*Expiry, error) {
 	r.step("%s of %d items, %s", x.name, items, e.name)
 	var found *Expiry
-	err := errPreparing
-	for allowance := float64(allowanceFirst); errors.Is(err, errPreparing) && allowance <= allowanceLast; allowance *= 2 {
-		s := &expiryRun{run: r, endpoint: e, expiryExperiment: x, plan: &plan{spread: spread, items: items}, allowance: allowance}
+	err := whenPrepared(fillShare, func(share float64) (err error) {
+		s := &expiryRun{run: r, endpoint: e, expiryExperiment: x, plan: &plan{spread: spread, items: items}, share: share}
 		found, err = s.do(ctx)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s at %s: %w", x.name, e.name, err)
 	}
@@ -134,27 +128,21 @@ func (s *expiryRun) fill(ctx context.Context) error {
 		most = fillMost
 	}
 	s.plan.items = min(s.plan.items, int(most/each))
-	needed := time.Duration(float64(each) * s.allowance * float64(s.plan.items))
+	needed := time.Duration(float64(each) / s.share * float64(s.plan.items))
 	s.plan.millis = s.metrics
 	s.plan.first = time.Now().Add(needed + s.settle() + s.idle()).Truncate(time.Second)
 	return s.endpoint.fillTable(ctx, s.main, s.table, 0, s.plan.items, s.plan.text)
 }
 
 func (s *expiryRun) settle() time.Duration {
-	if s.Quick {
-		return settleQuick + time.Second
-	}
-	return settleTime + time.Second
+	return pick(s.Quick, settleQuick, settleTime) + time.Second
 }
 
 func (s *expiryRun) idle() time.Duration {
-	switch {
-	case !s.foreground:
+	if !s.foreground {
 		return 0
-	case s.Quick:
-		return idleQuick
 	}
-	return idleTime
+	return pick(s.Quick, idleQuick, idleTime)
 }
 
 // attend starts the readers of streams, and the calls.
@@ -197,10 +185,7 @@ func (s *expiryRun) attendBeside(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &plan{first: s.plan.first, spread: besideFor, items: besideItems, millis: s.plan.millis}
-	if s.Quick {
-		p.spread = time.Second
-	}
+	p := &plan{first: s.plan.first, spread: pick(s.Quick, time.Second, besideFor), items: besideItems, millis: s.plan.millis}
 	if err := s.endpoint.fillTable(ctx, t, tableBeside, 0, p.items, p.text); err != nil {
 		return err
 	}
@@ -239,7 +224,7 @@ func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
 		return nil, err
 	}
 	calm := s.calls.phase()
-	cpuBefore, _ := s.endpoint.cpu()
+	cpu := s.endpoint.cpuEach()
 	perS, err := s.await(ctx)
 	if err != nil {
 		return nil, err
@@ -250,9 +235,7 @@ func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
 	}
 	found.Foreground = foregroundFigures(calm, s.calls.phase())
 	s.problems(calm)
-	if used, known := s.endpoint.cpu(); known {
-		found.CPUUS = round(micros(used-cpuBefore) / float64(s.plan.items))
-	}
+	found.CPUUS = cpu(s.plan.items)
 	drained := time.Now()
 	if s.others != nil {
 		if err := pause(ctx, time.Until(s.others.plan.last().Add(settleQuick))); err != nil {
@@ -312,7 +295,7 @@ func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) 
 			return perS, err
 		}
 		at := asked.Add(time.Since(asked) / 2)
-		gone := now.deleted[s.main.name] - s.before.deleted[s.main.name]
+		gone := s.deleted(now)
 		complete := gone >= float64(s.plan.items)
 		if !complete || perS == 0 {
 			perS = gone / at.Sub(s.plan.first).Seconds()
@@ -322,6 +305,11 @@ func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) 
 		}
 	}
 	return perS, nil
+}
+
+// deleted returns the number of removals that the metrics count since the start.
+func (s *expiryRun) deleted(now scrape) float64 {
+	return now.ofTable(metricDeleted, s.main.name) - s.before.ofTable(metricDeleted, s.main.name)
 }
 
 // describe fills in the lateness, given the instant at which no item was left.
@@ -344,7 +332,7 @@ func (s *expiryRun) describe(ctx context.Context, found *Expiry, drained time.Ti
 		return err
 	}
 	found.Commit = after.latenessSince(s.before, millis(drained.Sub(s.plan.first)))
-	found.setMissing(missing, s.plan.items-int(after.deleted[s.main.name]-s.before.deleted[s.main.name]), s.watch != nil)
+	found.setMissing(missing, s.plan.items-int(s.deleted(after)), s.watch != nil)
 	return nil
 }
 
@@ -361,15 +349,12 @@ func (f *Faults) setMissing(missing, inTable int, recorded bool) {
 func (e *endpoint) countItems(ctx context.Context, t *table) (total int, err error) {
 	for pages := newScanCaller(e.address, t.name); ; {
 		a, err := e.exchange(ctx, pages.next())
+		n := 0
+		if err == nil {
+			n, err = judge(pages, a)
+		}
 		if err != nil {
 			return 0, fmt.Errorf("count the items of %s: %w", t.name, err)
-		}
-		if a.status != 200 {
-			return 0, fmt.Errorf("count the items of %s: %w", t.name, newRefusal(a))
-		}
-		n, err := pages.done(a.body)
-		if err != nil {
-			return 0, err
 		}
 		if total += n; objectMember(a.body, "LastEvaluatedKey") == nil {
 			return total, nil

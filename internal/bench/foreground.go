@@ -101,11 +101,8 @@ func (l *line) run(ctx context.Context, offset time.Duration) {
 		}
 		a, err := l.conn.call(l.caller.next())
 		took := time.Since(begin)
-		if err == nil && a.status != 200 {
-			err = newRefusal(a)
-		}
 		if err == nil {
-			_, err = l.caller.done(a.body)
+			_, err = judge(l.caller, a)
 		}
 		if ctx.Err() != nil {
 			return
@@ -124,8 +121,7 @@ func (l *line) count(took time.Duration, err error) {
 		l.tally.fail(fmt.Errorf("%s: %w", l.operation, err))
 		return
 	}
-	l.tally.calls++
-	l.tally.latency.add(took)
+	l.tally.success(0, took)
 }
 
 // foregroundFigures returns the latencies of both phases.

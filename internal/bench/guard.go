@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -44,9 +42,6 @@ type guardRun struct {
 
 // guards measures the program's own server with workers of the run.
 func (r *run) guards(ctx context.Context) (err error) {
-	if !r.runs(experimentGuard) || r.URL != nil {
-		return nil
-	}
 	s := &guardRun{run: r, found: &Guard{Target: ownName}}
 	if s.server, err = r.startServer(ctx, experimentGuard, "--expiry", "aws", "--expiry-delay", "fixed:8784h"); err != nil {
 		return err
@@ -54,15 +49,12 @@ func (r *run) guards(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.server.close()) }()
 	for _, part := range []func(context.Context) error{s.even, s.burst, s.armed, s.takeover} {
 		if err := part(ctx); err != nil {
-			return fmt.Errorf("%s: %w", experimentGuard, err)
+			return err
 		}
 	}
 	r.report.Guard = s.found
 	return nil
 }
-
-// guardSteps returns the number of the experiment's steps.
-func guardSteps() int { return 4 }
 
 // watchers are the workers.
 type watchers []*endpoint
@@ -77,29 +69,15 @@ func (s *guardRun) start(ctx context.Context, n int, table string, flags ...stri
 		}
 		all = append(all, w)
 	}
-	limit := time.Now().Add(childStartLimit)
 	for _, w := range all {
-		for {
-			a, err := w.exchange(ctx, []byte("GET /readyz HTTP/1.1\r\nHost: "+w.address+"\r\n\r\n"))
-			if err == nil && a.status == 200 {
-				break
-			}
-			if err == nil && time.Now().After(limit) {
-				err = fmt.Errorf("guard is not ready: %s", a.body)
-			}
-			if err == nil {
-				err = pause(ctx, activePoll)
-			}
-			if err != nil {
-				return nil, errors.Join(err, all.close())
-			}
+		if err := poll(ctx, activePoll, childStartLimit, "guard is not ready", func() (bool, error) {
+			a, err := w.get(ctx, "/readyz")
+			return a.status == 200, err
+		}); err != nil {
+			return nil, errors.Join(err, all.close())
 		}
 	}
-	settle := guardSettle
-	if s.Quick {
-		settle = time.Second
-	}
-	return all, pause(ctx, settle)
+	return all, pause(ctx, pick(s.Quick, time.Second, guardSettle))
 }
 
 func (all watchers) close() error {
@@ -112,8 +90,7 @@ func (all watchers) close() error {
 
 func (all watchers) cpu() (sum time.Duration) {
 	for _, w := range all {
-		used, _ := w.cpu()
-		sum += used
+		sum += w.used()
 	}
 	return sum
 }
@@ -152,15 +129,12 @@ func (s *guardRun) takeover(ctx context.Context) error {
 // removals. If writing the items takes too long, it starts again.
 func (s *guardRun) remove(ctx context.Context, x *Removals, p *plan, workers int, meanwhile func(watchers) error, flags ...string) error {
 	s.step("%d %s", p.items, x.About)
-	for perS := float64(fillPerS); ; perS /= 2 {
-		err := s.removeOnce(ctx, x, p, workers, meanwhile, perS, flags)
-		if !errors.Is(err, errPreparing) || perS < fillPerS/8 {
-			return err
-		}
-	}
+	return whenPrepared(fillPerS, func(perS float64) error {
+		return s.removeOnce(ctx, x, p, workers, meanwhile, perS, flags)
+	})
 }
 
-// a first estimate of the write rate, with time for guard to learn of the items
+// fillPerS is a first estimate of the rate of writes, with time for guard to learn of the items.
 const fillPerS = 8000
 
 func (s *guardRun) removeOnce(ctx context.Context, x *Removals, p *plan, workers int, meanwhile func(watchers) error, perS float64, flags []string) (err error) {
@@ -175,49 +149,38 @@ func (s *guardRun) removeOnce(ctx context.Context, x *Removals, p *plan, workers
 	}
 	defer func() { err = errors.Join(err, all.close()) }()
 	w := newWatch(p)
-	p.first = time.Now().Add(time.Duration(float64(p.items)/perS*float64(time.Second)) + settleTime).Truncate(time.Millisecond)
+	p.start(p.items, perS)
 	if err := s.server.fillTable(ctx, t, tableSpread, 0, p.items, p.text); err != nil {
 		return err
-	}
-	if time.Now().After(p.first.Add(-guardKnown)) {
-		return errPreparing
 	}
 	reader, err := s.server.readStream(ctx, t, w.removed)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.close()) }()
-	if err := pause(ctx, time.Until(p.first)); err != nil {
+	if err := p.begin(ctx, guardKnown); err != nil {
 		return err
 	}
-	before, _ := s.server.cpu()
-	beforeGuard := all.cpu()
+	serverCPU, guardBefore := s.server.cpuEach(), all.cpu()
 	if meanwhile != nil {
 		if err := meanwhile(all); err != nil {
 			return err
 		}
 	}
-	if err := await(ctx, w, p.last(), guardGrace+time.Duration(p.items/gracePerS)*time.Second); err != nil {
+	if err := w.await(ctx, guardGrace+time.Duration(p.items/gracePerS)*time.Second); err != nil {
 		return err
 	}
-	x.Items, x.LateMS = p.items, w.summary(p.last())
+	x.Items, x.LateMS, x.PerS = p.items, w.summary(p.last()), w.perS()
+	if x.ServerCPUUS = serverCPU(p.items); meanwhile == nil { // a killed worker's is unknown
+		x.GuardCPUUS = round(micros(all.cpu()-guardBefore) / float64(p.items))
+	}
 	var missing int
-	x.Early, x.Twice, missing = w.faults()
-	if missing > 0 {
+	if x.Early, x.Twice, missing = w.faults(); missing > 0 {
 		inTable, err := s.server.countItems(ctx, t)
 		if err != nil {
 			return err
 		}
 		x.setMissing(missing, inTable, true)
-	}
-	if used, known := s.server.cpu(); known {
-		x.ServerCPUUS = round(micros(used-before) / float64(p.items))
-		if meanwhile == nil {
-			x.GuardCPUUS = round(micros(all.cpu()-beforeGuard) / float64(p.items))
-		}
-	}
-	if p.spread == 0 && x.LateMS != nil && missing == 0 {
-		x.PerS = round(float64(p.items) / (x.LateMS.Max / 1000))
 	}
 	s.found.Removals = append(s.found.Removals, *x)
 	if wrong := x.sum(); wrong > 0 {
@@ -232,13 +195,13 @@ const guardIndex = `{"TableName":"%s","BillingMode":"PAY_PER_REQUEST","Attribute
 	`"GlobalSecondaryIndexes":[{"IndexName":"by-deadline","KeySchema":[{"AttributeName":"shard","KeyType":"HASH"},{"AttributeName":"expires_at","KeyType":"RANGE"}],` +
 	`"Projection":{"ProjectionType":"KEYS_ONLY"}}]}`
 
+// guardItem has the attributes of a deadline only.
+const guardItem = "{" + itemKey + `,"shard":{"S":"0"},"expires_at":{"N":"<when>"}}`
+
 // armed measures the memory of a worker with many deadlines in an hour, which it reads from an
 // index.
 func (s *guardRun) armed(ctx context.Context) (err error) {
-	n := guardArmed
-	if s.Quick {
-		n = 3000
-	}
+	n := pick(s.Quick, 3000, guardArmed)
 	s.step("%d deadlines armed", n)
 	name := s.prefix + "armed"
 	if _, err := s.server.call(ctx, apiPrefix+"CreateTable", fmt.Sprintf(guardIndex, name)); err != nil {
@@ -247,7 +210,8 @@ func (s *guardRun) armed(ctx context.Context) (err error) {
 	if err := s.server.awaitActive(ctx, name); err != nil {
 		return err
 	}
-	if err := s.fillIndexed(ctx, name, n); err != nil {
+	at := fmt.Sprint(time.Now().Add(time.Hour).Unix())
+	if err := s.server.fillItems(ctx, name, guardItem, 0, n, func(int) string { return at }); err != nil {
 		return err
 	}
 	all, err := s.start(ctx, 1, name, "--strategy", "index", "--index", "by-deadline", "--attribute", "expires_at", "--shards", "1", "--period", "1h", "--alone")
@@ -255,21 +219,11 @@ func (s *guardRun) armed(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, all.close()) }()
-	limit := time.Now().Add(guardArmLimit)
-	for {
-		has, err := all[0].gauge(ctx, `mayfly_guard_armed{TableName="`+name+`"} `)
-		if err != nil {
-			return err
-		}
-		if int(has) >= n {
-			break
-		}
-		if time.Now().After(limit) {
-			return fmt.Errorf("%.0f of %d deadlines are armed after %s", has, n, guardArmLimit)
-		}
-		if err := pause(ctx, 10*activePoll); err != nil {
-			return err
-		}
+	if err := poll(ctx, 10*activePoll, guardArmLimit, fmt.Sprintf("fewer than %d deadlines are armed", n), func() (bool, error) {
+		metrics, _, err := all[0].scrape(ctx)
+		return metrics.ofTable(metricArmed, name) >= float64(n), err
+	}); err != nil {
+		return err
 	}
 	if _, err := rest(ctx, all.cpu); err != nil {
 		return err
@@ -278,36 +232,4 @@ func (s *guardRun) armed(ctx context.Context) (err error) {
 	s.found.Armed, s.found.ArmedMB = n, memory(bytes)
 	s.result("%.0f MB resident", s.found.ArmedMB)
 	return nil
-}
-
-// fillIndexed writes items with the attributes of a deadline only.
-func (s *guardRun) fillIndexed(ctx context.Context, table string, n int) error {
-	at := fmt.Sprint(time.Now().Add(time.Hour).Unix())
-	var taken atomic.Int64
-	callers := make([]caller, fillConnections)
-	for i := range callers {
-		callers[i] = &fillCaller{
-			host: s.server.address, table: table, item: `{` + itemKey + `,"shard":{"S":"0"},"expires_at":{"N":"` + markWhen + `"}}`, end: n, taken: &taken,
-			when: func(int) string { return at },
-		}
-	}
-	total, _, err := load(ctx, s.server.address, callers, fillLimit)
-	if err == nil && (total.errors > 0 || total.items != n) {
-		err = fmt.Errorf("fill %s: %d of %d items written, %d errors: %s", table, total.items, n, total.errors, total.problem)
-	}
-	return err
-}
-
-// gauge returns the value of the line of /metrics with a prefix, or 0.
-func (e *endpoint) gauge(ctx context.Context, line string) (v float64, err error) {
-	a, err := e.exchange(ctx, []byte("GET /metrics HTTP/1.1\r\nHost: "+e.address+"\r\n\r\n"))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, found := strings.Cut("\n"+string(a.body), "\n"+line)
-	if !found {
-		return 0, nil
-	}
-	_, err = fmt.Sscan(rest, &v)
-	return v, err
 }

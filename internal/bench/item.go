@@ -13,18 +13,8 @@ const itemBytes = 400
 // key in the indexed table: the number that a Query returns.
 const groupItems = 20
 
-// Marks are placeholders in a request for values that each call fills in: numbers of ten digits,
-// and texts.
-const (
-	markKey   = "@@@@key@@@" // the item's number
-	markGroup = "@@group@@@" // the number divided by groupItems
-	markSort  = "@@@sort@@@" // the remainder
-	markWhen  = "@@@when@@@" // its deadline in epoch seconds
-	markValue = "@@value@@@" // any number
-	markTitle = "@@title@@@" // start of titleBytes of text
-	markText  = "@@@text@@@" // start of textBytes of text
-	markBytes = len(markKey)
-)
+// numberBytes is the length of numbers in requests.
+const numberBytes = 10
 
 // The last attribute, text, fills up the size: of the other attributes, pk takes 17 bytes, grp 19,
 // expires_at 16 (a number of ten digits takes 6), n at most 7, state 9, checked 8, title 37, and
@@ -34,19 +24,73 @@ const (
 	textBytes  = itemBytes - 17 - 19 - 16 - 7 - 9 - 8 - (5 + titleBytes) - 4
 )
 
-// Attributes of an item, eight with the key. Number, group, deadline, title and text differ between
-// items.
-var (
-	itemKey      = `"pk":{"S":"item-` + markKey + `"}`
-	seriesKey    = `"pk":{"S":"item-` + markGroup + `"},"sk":{"N":"` + markSort + `"}`
-	itemGroup    = `"grp":{"S":"group-` + markGroup + `"}`
-	itemDeadline = `"expires_at":{"N":"` + markWhen + `"}`
-	itemRest     = `"n":{"N":"` + markValue + `"},"state":{"S":"open"},"checked":{"BOOL":true},"title":{"S":"` + room(markTitle, titleBytes) + `"}`
-	itemText     = `"text":{"S":"` + room(markText, textBytes) + `"}`
+// Attributes of an item, eight with the key. The marks in <> are places for the values of one item,
+// so number, group, deadline, title and text differ between items.
+const (
+	itemKey   = `"pk":{"S":"item-<key>"}`
+	seriesKey = `"pk":{"S":"item-<group>"},"sk":{"N":"<sort>"}`
+	itemRest  = `"grp":{"S":"group-<group>"},"expires_at":{"N":"<when>"},"n":{"N":"<value>"},"state":{"S":"open"},` +
+		`"checked":{"BOOL":true},"title":{"S":"<title>"},"text":{"S":"<text>"}`
 )
 
-// room returns a mark for n bytes.
-func room(mark string, n int) string { return mark + strings.Repeat("@", n-markBytes) }
+// item returns the JSON of an item with the given key attributes.
+func item(key string) string { return "{" + key + "," + itemRest + "}" }
+
+// numbers are the values of the marks of one item.
+type numbers struct {
+	key, value uint64
+	when       string // its deadline in epoch seconds
+}
+
+// append appends the value of a mark.
+func (n numbers) append(dst []byte, mark string) []byte {
+	switch mark {
+	case "key":
+		return appendDigits(dst, n.key)
+	case "group":
+		return appendDigits(dst, n.key/groupItems)
+	case "sort":
+		return appendDigits(dst, n.key%groupItems)
+	case "value":
+		return appendDigits(dst, n.value)
+	case "when":
+		return append(dst, n.when...)
+	case "title":
+		return append(dst, textOf(n.key, titleBytes)...)
+	case "text":
+		return append(dst, textOf(n.key, textBytes)...)
+	}
+	panic("bench: a pattern has the mark " + mark)
+}
+
+// appendDigits appends v in decimal with leading zeros, without digits that do not fit.
+func appendDigits(dst []byte, v uint64) []byte {
+	var digits [numberBytes]byte
+	for i := len(digits) - 1; i >= 0; i-- {
+		digits[i] = '0' + byte(v%10)
+		v /= 10
+	}
+	return append(dst, digits[:]...)
+}
+
+// pattern is a text with marks: literals, and the names of marks between them.
+type pattern []string
+
+func newPattern(text string) pattern {
+	return strings.Split(strings.ReplaceAll(text, ">", "<"), "<")
+}
+
+// append appends the text with the values of an item.
+func (p pattern) append(dst []byte, n numbers) []byte {
+	for i, part := range p {
+		if i%2 == 0 {
+			dst = append(dst, part...)
+		} else {
+			dst = n.append(dst, part)
+		}
+	}
+	return dst
+}
 
 const proseBytes = 1 << 20
 
@@ -85,53 +129,8 @@ func textOf(item uint64, n int) string {
 	return prose()[at : at+n]
 }
 
-// item returns the JSON of an item with the given key attributes.
-func item(key string) string {
-	return "{" + key + "," + itemGroup + "," + itemDeadline + "," + itemRest + "," + itemText + "}"
-}
-
 // Deadlines are after the run, and spread over a day.
 const (
 	deadlineAfter  = 7 * 24 * time.Hour
 	deadlineSpread = 24 * 60 * 60 // seconds
 )
-
-// numbers are the values of the marks of one item.
-type numbers struct{ key, when, value uint64 }
-
-func (n numbers) of(mark string) uint64 {
-	switch mark {
-	case markKey:
-		return n.key
-	case markGroup:
-		return n.key / groupItems
-	case markSort:
-		return n.key % groupItems
-	case markWhen:
-		return n.when
-	}
-	return n.value
-}
-
-// fill writes the value of a mark into dst, which has the mark's length.
-func (n numbers) fill(dst []byte, mark string) {
-	switch mark {
-	case markTitle, markText:
-		copy(dst, textOf(n.key, len(dst)))
-	default:
-		putDigits(dst, n.of(mark))
-	}
-}
-
-var marks = []string{markKey, markGroup, markSort, markWhen, markValue, markTitle, markText}
-
-// markLength returns the length of a mark's value.
-func markLength(mark string) int {
-	switch mark {
-	case markTitle:
-		return titleBytes
-	case markText:
-		return textBytes
-	}
-	return markBytes
-}

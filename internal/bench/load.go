@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
-// callsMax limits the calls of one connection in a measurement.
-const callsMax = 10_000_000
+const (
+	callsMax   = 10_000_000       // calls of one connection in a measurement
+	brokenMax  = 3                // consecutive lost connections after which a worker ends
+	answerTime = 30 * time.Second // limit for pending answers after the time is over
+)
 
 // tally has the counts of a measurement.
 type tally struct {
@@ -27,6 +31,13 @@ func (t *tally) fail(err error) {
 	}
 }
 
+// success counts a correct answer.
+func (t *tally) success(items int, took time.Duration) {
+	t.calls++
+	t.items += items
+	t.latency.add(took)
+}
+
 func (t *tally) merge(other *tally) {
 	t.calls += other.calls
 	t.items += other.items
@@ -37,67 +48,102 @@ func (t *tally) merge(other *tally) {
 	t.latency.merge(&other.latency)
 }
 
+// inParallel runs n workers until all have returned. It returns the sum of their counts, and the
+// time from the start to the end of the last one.
+func inParallel(n int, work func(i int, t *tally)) (total *tally, took time.Duration) {
+	tallies := make([]tally, n)
+	var running sync.WaitGroup
+	start := time.Now()
+	for i := range tallies {
+		running.Go(func() { work(i, &tallies[i]) })
+	}
+	running.Wait()
+	took = time.Since(start)
+	total = new(tally)
+	for i := range tallies {
+		total.merge(&tallies[i])
+	}
+	return total, took
+}
+
 // load sends requests until d is over or the callers have no more, each caller over a connection of
 // its own, and waits for pending answers. It returns the time from the first request to the last
 // answer as took.
 func load(ctx context.Context, address string, callers []caller, d time.Duration) (total *tally, took time.Duration, err error) {
-	workers := make([]*worker, len(callers))
+	workers := make([]worker, len(callers))
+	defer func() {
+		for i := range workers {
+			workers[i].conn.close()
+		}
+	}()
 	for i, c := range callers {
-		workers[i] = &worker{address: address, caller: c}
+		workers[i] = worker{address: address, caller: c}
 		if workers[i].conn, err = dial(ctx, address); err != nil {
-			break
+			return new(tally), 0, errors.Join(err, ctx.Err())
 		}
 	}
-	start := time.Now()
-	if err == nil {
-		err = drive(ctx, workers, start.Add(d))
-	}
-	took = time.Since(start)
-	total = new(tally)
-	for _, w := range workers {
-		if w != nil {
-			w.conn.close()
-			total.merge(&w.tally)
-		}
-	}
-	return total, took, errors.Join(err, ctx.Err())
+	end := time.Now().Add(d)
+	total, took = inParallel(len(workers), func(i int, t *tally) {
+		workers[i].tally = t
+		workers[i].run(ctx, end)
+	})
+	return total, took, ctx.Err()
 }
 
 // worker is a connection under load.
 type worker struct {
-	tally
+	*tally
 	address string
 	caller  caller
 	conn    *conn
 	broken  int // consecutive lost connections
 }
 
-const (
-	brokenMax  = 3                // consecutive lost connections after which a worker ends
-	answerTime = 30 * time.Second // limit for pending answers after the time is over
-)
+// run makes calls until end. One goroutine that waits for all sockets with epoll would save 4 us of
+// CPU per call over one connection, and nothing measurable over 64.
+func (w *worker) run(ctx context.Context, end time.Time) {
+	w.conn.net.SetDeadline(end.Add(answerTime))
+	for now := time.Now(); now.Before(end) && w.calls+w.errors < callsMax; {
+		request := w.caller.next()
+		if request == nil {
+			return
+		}
+		a, err := w.conn.call(request)
+		then := time.Now()
+		if err == nil {
+			w.judge(a, then.Sub(now))
+		} else {
+			w.fail(err)
+			w.broken++
+		}
+		if err != nil || a.closes {
+			if w.redial(ctx); w.conn == nil {
+				return
+			}
+			w.conn.net.SetDeadline(end.Add(answerTime))
+			then = time.Now()
+		}
+		now = then
+	}
+}
 
 // judge counts an answer.
 func (w *worker) judge(a answer, took time.Duration) {
 	w.broken = 0
-	if a.status != 200 {
-		w.fail(fmt.Errorf("status %d: %.300s", a.status, a.body))
-		return
-	}
-	items, err := w.caller.done(a.body)
+	items, err := judge(w.caller, a)
 	if err != nil {
 		w.fail(err)
 		return
 	}
-	w.calls++
-	w.items += items
-	w.latency.add(took)
+	w.success(items, took)
 }
 
-// lost counts a broken connection.
-func (w *worker) lost(err error) {
-	w.fail(err)
-	w.broken++
+// judge returns the number of items in a correct answer.
+func judge(c caller, a answer) (items int, err error) {
+	if a.status != 200 {
+		return 0, fmt.Errorf("status %d: %.300s", a.status, a.body)
+	}
+	return c.done(a.body)
 }
 
 // redial replaces the connection. It is nil if that fails, or after too many losses.

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,14 +20,16 @@ type loop struct {
 	fresh atomic.Uint64 // the last number used by a write
 }
 
-// Keyspaces of the loop's store, like an engine's: items, entries by deadline, and the stream's
-// records by sequence number.
+// Keyspaces of the loop's store, like an engine's: items, index entries, entries by deadline, and
+// the stream's records by sequence number.
 const (
 	spaceItem  = 2
+	spaceIndex = 3
 	spaceDue   = 4
 	spaceLog   = 5
-	keyRest    = "item-0000000000"
 	entryBytes = 4
+	headBytes  = 5 // of a key: space and table
+	dueHead    = headBytes + 8
 )
 
 func openLoop(dir string, durability kv.Durability) (*loop, error) {
@@ -45,7 +46,7 @@ func (l *loop) close() error { return l.store.Close() }
 func itemImage() []byte {
 	image := bytes.Repeat([]byte{3, 8}, 8)
 	for _, s := range []string{
-		"checked", "1", "expires_at", "123456", "grp", "group-0000000000", "n", "123456", "pk", keyRest, "state", "open", "text", "title",
+		"checked", "1", "expires_at", "123456", "grp", "group-0000000000", "n", "123456", "pk", "item-0000000000", "state", "open", "text", "title",
 	} {
 		image = append(image, s...)
 	}
@@ -58,51 +59,53 @@ func (l *loop) appendImage(dst []byte, n uint64) []byte {
 	return append(dst, textOf(n, titleBytes)...)
 }
 
-// appendItemKey appends a key as long as the engine's; items lie in the order of a hash.
-func appendItemKey(dst []byte, space byte, n uint64) []byte {
-	dst = append(dst, space, 0, 0, 0, 1)
-	return appendRest(dst, n)
+// appendHead appends the start of a key, as long as the engine's.
+func appendHead(dst []byte, space byte) []byte { return append(dst, space, 0, 0, 0, 1) }
+
+// appendItem appends the part of a key that belongs to an item; items lie in the order of a hash.
+func appendItem(dst []byte, n uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(n*0x9e3779b97f4a7c15>>32))
+	return append(appendDigits(append(dst, "item-"...), n), 0, 1)
 }
 
-func appendRest(dst []byte, n uint64) []byte {
-	dst = binary.BigEndian.AppendUint32(dst, uint32(n*0x9e3779b97f4a7c15>>32))
-	at := len(dst) + len("item-")
-	dst = append(dst, keyRest...)
-	putDigits(dst[at:at+markBytes], n)
-	return append(dst, 0, 1)
-}
+func appendItemKey(dst []byte, n uint64) []byte { return appendItem(appendHead(dst, spaceItem), n) }
 
 func appendDueKey(dst []byte, when, n uint64) []byte {
-	dst = append(dst, spaceDue, 0, 0, 0, 1)
-	dst = binary.BigEndian.AppendUint64(dst, when)
-	return appendRest(dst, n)
+	return appendItem(binary.BigEndian.AppendUint64(appendHead(dst, spaceDue), when), n)
 }
 
-func appendLogKey(dst []byte, shard uint32, n uint64) []byte {
-	dst = append(dst, spaceLog, 0, 0, 0, 1)
-	dst = binary.BigEndian.AppendUint32(dst, shard)
+func appendLogKey(dst []byte, n uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(appendHead(dst, spaceLog), uint32(n%4)) // a shard
 	return binary.BigEndian.AppendUint64(dst, n)
 }
 
-// fill stores items 0 to n-1 with deadlines when + their number, and with stream their records.
-func (l *loop) fill(ctx context.Context, n int, when uint64, stream bool) error {
+// parts are the writes that belong to a new item besides the item.
+type parts struct{ indexed, due, record bool }
+
+// add adds a new item with its parts to a batch.
+func (l *loop) add(b *kv.Batch, p parts, n, when uint64) {
+	var buf [64]byte
+	image := l.appendImage(nil, n)
+	b.Set(appendItemKey(buf[:0], n), image)
+	if p.indexed {
+		index := append(appendHead(buf[:0], spaceIndex), "group-0000000000"...)
+		b.Set(appendItem(index, when), image)
+	}
+	if p.due {
+		b.Set(appendDueKey(buf[:0], when, n), l.image[:entryBytes])
+	}
+	if p.record {
+		b.Set(appendLogKey(buf[:0], n), image)
+	}
+}
+
+// fill stores items 0 to n-1 with deadlines when + their number.
+func (l *loop) fill(ctx context.Context, n int, when uint64, p parts) error {
 	const perBatch = 1000
-	for at := 0; at < n; at += perBatch {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := l.commit(func(b *kv.Batch, buf []byte) {
-			var image []byte
+	for at := 0; at < n && ctx.Err() == nil; at += perBatch {
+		if err := l.commit(func(b *kv.Batch) {
 			for i := at; i < min(at+perBatch, n); i++ {
-				image = l.appendImage(image[:0], uint64(i))
-				buf = appendItemKey(buf[:0], spaceItem, uint64(i))
-				b.Set(buf, image)
-				buf = appendDueKey(buf[:0], when+uint64(i), uint64(i))
-				b.Set(buf, l.image[:entryBytes])
-				if stream {
-					buf = appendLogKey(buf[:0], uint32(i%4), uint64(i))
-					b.Set(buf, image)
-				}
+				l.add(b, p, uint64(i), when+uint64(i))
 			}
 		}); err != nil {
 			return err
@@ -110,136 +113,152 @@ func (l *loop) fill(ctx context.Context, n int, when uint64, stream bool) error 
 	}
 	l.items = uint64(n)
 	l.fresh.Store(l.items)
-	return nil
+	return ctx.Err()
 }
 
 // commit applies the writes of write and waits for the disk.
-func (l *loop) commit(write func(b *kv.Batch, buf []byte)) error {
+func (l *loop) commit(write func(b *kv.Batch)) error {
 	b := l.store.NewBatch()
-	var buf [64]byte
-	write(b, buf[:0])
+	write(b)
 	if err := l.store.Apply(b); err != nil {
 		return errors.Join(err, b.Close())
 	}
 	return errors.Join(l.store.Wait(b), b.Close())
 }
 
-// put returns an operation that commits n new items, on request with the entries of their deadlines
-// and with records.
-func (l *loop) put(n int, deadline, stream bool) func(*randomState) error {
+// put returns an operation that commits n new items.
+func (l *loop) put(n int, p parts) func(*randomState) error {
 	return func(random *randomState) error {
-		return l.commit(func(b *kv.Batch, buf []byte) {
-			var image []byte
+		return l.commit(func(b *kv.Batch) {
 			for range n {
-				key := l.fresh.Add(1)
-				image = l.appendImage(image[:0], key)
-				buf = appendItemKey(buf[:0], spaceItem, key)
-				b.Set(buf, image)
-				if deadline {
-					buf = appendDueKey(buf[:0], random.next()>>20, key)
-					b.Set(buf, l.image[:entryBytes])
-				}
-				if stream {
-					buf = appendLogKey(buf[:0], uint32(key%4), key)
-					b.Set(buf, image)
-				}
+				l.add(b, p, l.fresh.Add(1), random.next()>>20)
 			}
 		})
 	}
 }
 
-// putIndexed commits a new item with an index entry that contains all of it.
-func (l *loop) putIndexed(random *randomState) error {
-	return l.commit(func(b *kv.Batch, buf []byte) {
-		key := l.fresh.Add(1)
-		image := l.appendImage(nil, key)
-		buf = appendItemKey(buf[:0], spaceItem, key)
-		b.Set(buf, image)
-		buf = appendItemKey(append(buf[:0], "group-0000000000"...), spaceItem+1, random.next())
-		b.Set(buf, image)
-		buf = appendDueKey(buf[:0], random.next()>>20, key)
-		b.Set(buf, image[:entryBytes])
-		buf = appendLogKey(buf[:0], uint32(key%4), key)
-		b.Set(buf, image)
-	})
-}
-
 // update reads an item and commits it changed, with a record of both images.
 func (l *loop) update(random *randomState) error {
 	n := random.next() % min(l.items, updatedMost)
-	if err := l.getItem(n); err != nil {
-		return err
-	}
-	return l.commit(func(b *kv.Batch, buf []byte) {
-		image := l.appendImage(nil, n)
-		buf = appendItemKey(buf[:0], spaceItem, n)
-		b.Set(buf, image)
-		buf = appendLogKey(buf[:0], uint32(n%4), l.fresh.Add(1))
-		b.Set(buf, append(image, image...))
-	})
-}
-
-func (l *loop) getItem(n uint64) error {
 	var buf [64]byte
-	_, closer, err := l.store.Get(appendItemKey(buf[:0], spaceItem, n))
+	_, closer, err := l.store.Get(appendItemKey(buf[:0], n))
+	if err == nil {
+		err = closer.Close()
+	}
 	if err != nil {
 		return err
 	}
-	return closer.Close()
+	return l.commit(func(b *kv.Batch) {
+		image := l.appendImage(nil, n)
+		b.Set(appendItemKey(buf[:0], n), image)
+		b.Set(appendLogKey(buf[:0], l.fresh.Add(1)), append(image, image...))
+	})
 }
 
 // operation returns the loop's operation for a scenario, or nil if it has none.
 func (l *loop) operation(scenario string) func(*randomState) error {
 	switch scenario {
 	case scenarioPut:
-		return l.put(1, true, true)
+		return l.put(1, parts{due: true, record: true})
 	case scenarioPutNoTTL:
-		return l.put(1, false, true)
+		return l.put(1, parts{record: true})
 	case scenarioPutPlain:
-		return l.put(1, false, false)
+		return l.put(1, parts{})
 	case scenarioPutIndexed:
-		return l.putIndexed
+		return l.put(1, parts{indexed: true, due: true, record: true})
 	case scenarioBatch:
-		return l.put(batchItems, true, true)
+		return l.put(batchItems, parts{due: true, record: true})
 	case scenarioTransact:
-		return l.put(transactItems, true, true)
+		return l.put(transactItems, parts{due: true, record: true})
 	case scenarioUpdate:
 		return l.update
 	}
 	return nil
 }
 
-// load runs an operation in n goroutines until d is over.
+// load runs an operation in n goroutines until d is over, in each at least once.
 func (l *loop) load(ctx context.Context, operation func(*randomState) error, perCall, n int, d time.Duration) (*tally, time.Duration, error) {
-	tallies := make([]tally, n)
-	var running sync.WaitGroup
-	start := time.Now()
-	end := start.Add(d)
-	for i := range tallies {
-		running.Go(func() { tallies[i].repeat(ctx, operation, perCall, newRandom(i), end) })
-	}
-	running.Wait()
-	took := time.Since(start)
-	total := new(tally)
-	for i := range tallies {
-		total.merge(&tallies[i])
-	}
+	end := time.Now().Add(d)
+	total, took := inParallel(n, func(i int, t *tally) {
+		random := newRandom(i)
+		for now := time.Now(); t.calls < callsMax && ctx.Err() == nil && (t.calls == 0 || now.Before(end)); {
+			err := operation(&random)
+			then := time.Now()
+			if err != nil {
+				t.fail(err)
+				return
+			}
+			t.success(perCall, then.Sub(now))
+			now = then
+		}
+	})
 	return total, took, ctx.Err()
 }
 
-func (t *tally) repeat(ctx context.Context, operation func(*randomState) error, perCall int, random randomState, end time.Time) {
-	for now := time.Now(); t.calls < callsMax && ctx.Err() == nil; {
-		err := operation(&random)
-		then := time.Now()
-		if err != nil {
-			t.fail(err)
-			return
-		}
-		t.calls++
-		t.items += perCall
-		t.latency.add(then.Sub(now))
-		if now = then; !now.Before(end) {
-			return
-		}
+// drainBatch is the number of items in a batch of the drain.
+const drainBatch = 1000
+
+// drainLoop fills a store in dir with items that are all due, and removes them in the order of
+// their deadlines, in batches: read the first deadlines, read the item, delete item and entry,
+// write the record, sync. Without images it reads no item and writes no record. It returns the
+// removals per second and the CPU time of each.
+func drainLoop(ctx context.Context, dir string, durability kv.Durability, items int, images bool) (perS float64, cpu time.Duration, err error) {
+	l, err := openLoop(dir, durability)
+	if err != nil {
+		return 0, 0, err
 	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	const when = 1000
+	if err := l.fill(ctx, items, when, parts{due: true, record: images}); err != nil {
+		return 0, 0, err
+	}
+	before, start := selfCPU(), time.Now()
+	mark := appendDueKey(nil, 0, 0)
+	for left := items; left > 0; {
+		if ctx.Err() != nil {
+			return 0, 0, ctx.Err()
+		}
+		n, next, err := l.drainSlice(mark, images)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("the loop lost %d entries", left)
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		left, mark = left-n, next
+	}
+	took := time.Since(start)
+	return float64(items) / took.Seconds(), (selfCPU() - before) / time.Duration(items), nil
+}
+
+// drainSlice removes the first items with entries from mark on, and returns the mark for the next
+// slice.
+func (l *loop) drainSlice(mark []byte, images bool) (n int, next []byte, err error) {
+	it := l.store.NewIter(mark, []byte{spaceDue + 1})
+	defer func() { err = errors.Join(err, it.Close()) }()
+	committed := l.commit(func(b *kv.Batch) {
+		var buf [64]byte
+		for ok := it.First(); ok && n < drainBatch && err == nil; ok = it.Next() {
+			item := append(appendHead(buf[:0], spaceItem), it.Key()[dueHead:]...)
+			if images {
+				err = l.record(b, item)
+			}
+			b.Delete(item)
+			b.Delete(it.Key())
+			next = append(append(next[:0], it.Key()...), 0)
+			n++
+		}
+	})
+	return n, next, errors.Join(err, committed)
+}
+
+// record reads an item and writes it as the record of its removal.
+func (l *loop) record(b *kv.Batch, key []byte) error {
+	image, closer, err := l.store.Get(key)
+	if err != nil {
+		return err
+	}
+	var buf [64]byte
+	b.Set(appendLogKey(buf[:0], l.fresh.Add(1)), image)
+	return closer.Close()
 }

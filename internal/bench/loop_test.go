@@ -15,7 +15,7 @@ func TestLoopOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if err := l.fill(t.Context(), 1500, 1000, true); err != nil {
+	if err := l.fill(t.Context(), 1500, 1000, parts{due: true, record: true}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range scenarios {
@@ -48,7 +48,7 @@ func TestLoopDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if err := l.fill(t.Context(), 10, 1000, false); err != nil {
+	if err := l.fill(t.Context(), 10, 1000, parts{due: true}); err != nil {
 		t.Fatal(err)
 	}
 	n, _, err := l.drainSlice(appendDueKey(nil, 0, 0), true)

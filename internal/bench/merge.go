@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,20 +21,49 @@ type Part struct {
 	TookS    float64   `json:"took_s"`
 }
 
-// ownExperiments measure the program's own server alone. They compare nothing within a round, so
-// another run may measure them.
-var ownExperiments = []string{experimentSchedules, experimentTriggers, experimentGuard, experimentStart}
+// ownExperiment measures only a server that the run starts. It compares nothing within a round, so
+// another run may measure it.
+type ownExperiment struct {
+	name    string
+	steps   func(*run) int
+	measure func(*run, context.Context) error
+	in      func(*Report) bool
+	take    func(to, from *Report) // replace the result
+}
+
+var ownExperiments = []ownExperiment{
+	{
+		experimentSchedules, (*run).scheduleSteps, (*run).schedules,
+		func(r *Report) bool { return r.Schedules != nil }, func(to, from *Report) { to.Schedules = from.Schedules },
+	}, {
+		experimentTriggers, func(r *run) int { return len(r.recordTargets()) }, (*run).triggers,
+		func(r *Report) bool { return len(r.Delivered) > 0 }, func(to, from *Report) { to.Delivered = from.Delivered },
+	}, {
+		experimentGuard, func(*run) int { return 4 }, (*run).guards,
+		func(r *Report) bool { return r.Guard != nil }, func(to, from *Report) { to.Guard = from.Guard },
+	}, {
+		experimentStart, func(*run) int { return 1 }, (*run).starts,
+		func(r *Report) bool { return r.Start != nil }, func(to, from *Report) { to.Start = from.Start },
+	},
+}
+
+func ownNames() (names []string) {
+	for _, x := range ownExperiments {
+		names = append(names, x.name)
+	}
+	return names
+}
 
 // CheckMerge returns an error unless a run of these scenarios and experiments can be merged into
 // the report of another run.
 func CheckMerge(only []string) error {
 	for _, name := range only {
-		if !slices.Contains(ownExperiments, name) {
-			return fmt.Errorf("--merge does not work with the scenario %s, whose figures are compared within one run; it works with %s", name, strings.Join(ownExperiments, ", "))
+		if !slices.Contains(ownNames(), name) {
+			return fmt.Errorf("--merge does not work with the scenario %s, whose figures are compared within one run; it works with %s", name, strings.Join(ownNames(), ", "))
 		}
 	}
 	if len(only) == 0 {
-		return fmt.Errorf("--merge needs --only with one or more of %s", strings.Join(ownExperiments, ", "))
+		return fmt.Errorf("--merge needs --only with one or more of %s", strings.Join(ownNames(), ", "))
 	}
 	return nil
 }
@@ -41,7 +71,12 @@ func CheckMerge(only []string) error {
 // Merge replaces the report's experiments by those of another run on the same machine. Other
 // experiments stay.
 func (r *Report) Merge(other *Report) error {
-	has := other.ownExperiments()
+	var has []string
+	for _, x := range ownExperiments {
+		if x.in(other) {
+			has = append(has, x.name)
+		}
+	}
 	a, b := r.Machine, other.Machine
 	switch {
 	case len(other.Calls) > 0 || len(other.Expiry) > 0 || len(other.Drain) > 0:
@@ -53,16 +88,9 @@ func (r *Report) Merge(other *Report) error {
 	case a.OS != b.OS || a.Arch != b.Arch || a.CPUs != b.CPUs:
 		return fmt.Errorf("this run is from another machine: %s/%s with %d CPUs, not %s/%s with %d", b.OS, b.Arch, b.CPUs, a.OS, a.Arch, a.CPUs)
 	}
-	for _, name := range has {
-		switch name {
-		case experimentSchedules:
-			r.Schedules = other.Schedules
-		case experimentTriggers:
-			r.Delivered = other.Delivered
-		case experimentGuard:
-			r.Guard = other.Guard
-		case experimentStart:
-			r.Start = other.Start
+	for _, x := range ownExperiments {
+		if x.in(other) {
+			x.take(r, other)
 		}
 	}
 	var parts []Part
@@ -76,19 +104,6 @@ func (r *Report) Merge(other *Report) error {
 		Of: has, Date: other.Date, Command: other.Command, Version: other.Version, Commit: other.Commit, Machine: other.Machine, Settings: other.Settings, TookS: other.TookS,
 	})
 	return nil
-}
-
-// ownExperiments returns the names of the report's own experiments.
-func (r *Report) ownExperiments() (names []string) {
-	for _, x := range []struct {
-		name string
-		has  bool
-	}{{experimentSchedules, r.Schedules != nil}, {experimentTriggers, len(r.Delivered) > 0}, {experimentGuard, r.Guard != nil}, {experimentStart, r.Start != nil}} {
-		if x.has {
-			names = append(names, x.name)
-		}
-	}
-	return names
 }
 
 // title returns the names of the part's experiments, capitalized.

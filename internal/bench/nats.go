@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
 	"time"
 
@@ -34,7 +32,7 @@ func openNATS(ctx context.Context, address, prefix string, allowRemote bool) (*n
 	if err != nil {
 		return nil, err
 	}
-	if err := allowed(ctx, u, allowRemote); err != nil {
+	if _, err := allowed(ctx, u, allowRemote); err != nil {
 		return nil, err
 	}
 	n := &natsStream{url: "nats://" + host, name: prefix + "records", subject: prefix + "records"}
@@ -77,32 +75,4 @@ func (n *natsStream) close(ctx context.Context) error {
 		return fmt.Errorf("remove the stream %s at %s: %w", n.name, n.url, err)
 	}
 	return nil
-}
-
-// parseAddress parses scheme://host, with or without a port. It refuses everything else: a password
-// would appear in the report's command.
-func parseAddress(text, scheme, port string) (u *url.URL, address string, err error) {
-	u, err = url.Parse(text)
-	if err != nil {
-		return nil, "", &UsageError{err}
-	}
-	if u.Scheme != scheme || u.Host == "" || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.User != nil {
-		return nil, "", &UsageError{fmt.Errorf("%q is not of the form %s://host:port", u.Redacted(), scheme)}
-	}
-	if u.Port() != "" {
-		return u, u.Host, nil
-	}
-	return u, net.JoinHostPort(u.Hostname(), port), nil
-}
-
-// allowed refuses an address on another machine, unless allowRemote is set.
-func allowed(ctx context.Context, u *url.URL, allowRemote bool) error {
-	if allowRemote {
-		return nil
-	}
-	local, err := onLoopback(ctx, u.Hostname())
-	if err == nil && !local {
-		err = fmt.Errorf("%s is %w", u.Host, ErrNotLoopback)
-	}
-	return err
 }

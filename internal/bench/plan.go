@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -97,4 +99,78 @@ func (w *watch) faults() (early, twice, missing int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.early, w.twice, w.left
+}
+
+// await waits until every record has arrived, or for a grace period after the last deadline.
+func (w *watch) await(ctx context.Context, grace time.Duration) error {
+	limit, cancel := context.WithDeadline(ctx, w.plan.last().Add(grace))
+	defer cancel()
+	select {
+	case <-w.complete:
+	case <-limit.Done():
+	}
+	return ctx.Err()
+}
+
+// perS returns the rate from the first deadline to the last arrival, for items that are due at
+// once; zero unless every record has arrived.
+func (w *watch) perS() float64 {
+	late := w.summary(w.plan.last())
+	if _, _, missing := w.faults(); w.plan.spread > 0 || missing > 0 || late == nil {
+		return 0
+	}
+	return round(float64(w.plan.items) / (late.Max / 1000))
+}
+
+var errPreparing = errors.New("preparing took too long: is the machine busy?")
+
+// whenPrepared calls f with the rate of preparations, and with lower estimates as long as a deadline
+// comes before all is ready.
+func whenPrepared(perS float64, f func(perS float64) error) error {
+	for least := perS / 8; ; perS /= 2 {
+		if err := f(perS); !errors.Is(err, errPreparing) || perS < least {
+			return err
+		}
+	}
+}
+
+// start sets the first deadline after preparations for n items at a rate.
+func (p *plan) start(n int, perS float64) {
+	needed := time.Duration(float64(n) / perS * float64(time.Second))
+	p.first = time.Now().Add(needed + settleTime).Truncate(time.Millisecond)
+}
+
+// begin waits for the first deadline. It fails if that is nearer than spare.
+func (p *plan) begin(ctx context.Context, spare time.Duration) error {
+	if time.Now().After(p.first.Add(-spare)) {
+		return errPreparing
+	}
+	return pause(ctx, time.Until(p.first))
+}
+
+// pause waits, or returns ctx's error.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// poll calls done until it reports true. After the limit it returns an error with the text of late.
+func poll(ctx context.Context, every, limit time.Duration, late string, done func() (bool, error)) error {
+	for end := time.Now().Add(limit); ; {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s after %s", late, limit)
+		}
+		if err := pause(ctx, every); err != nil {
+			return err
+		}
+	}
 }

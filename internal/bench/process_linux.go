@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"strings"
@@ -29,14 +28,8 @@ func processCPU(pid int) (time.Duration, bool) {
 
 // machineLoad returns the load average over the last minute, or -1 if unknown.
 func machineLoad() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return -1
-	}
-	var load float64
-	if _, err := fmt.Sscan(string(text), &load); err != nil {
-		return -1
-	}
+	load := -1.0
+	fmt.Sscan(fieldOf("/proc/loadavg", ""), &load)
 	return load
 }
 
@@ -63,23 +56,8 @@ func fieldOf(file, beginning string) string {
 
 // residentBytes returns the resident memory of a process, and its maximum; zero if unknown.
 func residentBytes(pid int) (now, most int64) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, 0
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		var kilobytes int64
-		if name == "VmRSS" || name == "VmHWM" {
-			fmt.Sscan(value, &kilobytes)
-		}
-		switch name {
-		case "VmRSS":
-			now = kilobytes << 10
-		case "VmHWM":
-			most = kilobytes << 10
-		}
-	}
-	return now, most
+	file := fmt.Sprintf("/proc/%d/status", pid)
+	fmt.Sscan(fieldOf(file, "VmRSS:"), &now)
+	fmt.Sscan(fieldOf(file, "VmHWM:"), &most)
+	return now << 10, most << 10
 }

@@ -2,8 +2,12 @@ package bench
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // authorization has the form that endpoints require. It signs nothing: the measured endpoints do
@@ -11,68 +15,131 @@ import (
 const authorization = "AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, " +
 	"SignedHeaders=host;x-amz-date;x-amz-target, Signature=0000000000000000000000000000000000000000000000000000000000000000"
 
+var restAuthorization = strings.Replace(authorization, ";x-amz-target", "", 1)
+
 const (
 	apiPrefix     = "DynamoDB_20120810."
 	streamsPrefix = "DynamoDBStreams_20120810."
 )
 
-// rawRequest returns a whole POST request. The target is the value of X-Amz-Target; fields are
-// further header lines.
+// appendRequest appends a whole request. The lines of its header besides Host, X-Amz-Date and
+// Content-Length come as one text, each with its end.
+func appendRequest(dst []byte, host, methodAndPath, header string, body []byte) []byte {
+	dst = append(dst, methodAndPath...)
+	dst = append(append(append(dst, " HTTP/1.1\r\nHost: "...), host...), "\r\n"...)
+	dst = append(append(dst, header...), "X-Amz-Date: 20260101T000000Z\r\nContent-Length: "...)
+	dst = append(strconv.AppendInt(dst, int64(len(body)), 10), "\r\n\r\n"...)
+	return append(dst, body...)
+}
+
+// apiHeader returns the header of a call of DynamoDB's protocol. The target is the value of
+// X-Amz-Target; fields are further lines.
+func apiHeader(target string, fields ...string) string {
+	lines := append([]string{"Content-Type: application/x-amz-json-1.0", "X-Amz-Target: " + target, "Authorization: " + authorization}, fields...)
+	return strings.Join(lines, "\r\n") + "\r\n"
+}
+
+// restHeader is the header of a call to an API whose operations are methods and paths.
+var restHeader = "Content-Type: application/json\r\nAuthorization: " + restAuthorization + "\r\n"
+
+// rawRequest returns a whole request of DynamoDB's protocol.
 func rawRequest(host, target, body string, fields ...string) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-amz-json-1.0\r\nX-Amz-Target: %s\r\n", host, target)
-	fmt.Fprintf(&b, "X-Amz-Date: 20260101T000000Z\r\nAuthorization: %s\r\nContent-Length: %d\r\n", authorization, len(body))
-	for _, f := range fields {
-		b.WriteString(f + "\r\n")
+	return appendRequest(nil, host, "POST /", apiHeader(target, fields...), []byte(body))
+}
+
+// refusal is a response other than success.
+type refusal struct {
+	status int
+	code   string // the error's type, without its prefix
+	text   string
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("status %d: %s", r.status, r.text) }
+
+func newRefusal(a answer) *refusal {
+	var body struct {
+		Type string `json:"__type"`
 	}
-	b.WriteString("\r\n" + body)
-	return b.Bytes()
+	json.Unmarshal(a.body, &body) // other bodies have no code
+	code := body.Type[strings.LastIndexByte(body.Type, '#')+1:]
+	return &refusal{status: a.status, code: code, text: string(a.body[:min(len(a.body), 300)])}
 }
 
-// template is a request for one or several items, with places for their values. It is immutable;
-// each connection fills a copy.
-type template struct {
-	raw    []byte
-	places []place
-	items  int
+const setupLimit = time.Minute // limit for a single call of a preparation
+
+// call makes one call over a connection of its own, for preparations and not for loads. The target
+// is the whole value of X-Amz-Target. The caller owns the returned body.
+func (e *endpoint) call(ctx context.Context, target, body string) ([]byte, error) {
+	return e.succeed(ctx, target, rawRequest(e.address, target, body))
 }
 
-// place is the position of a mark's value.
-type place struct {
-	offset int
-	mark   string
-	item   int // index of the item in the request
+// rest makes one call of an API whose operations are methods and paths, like the scheduler's.
+func (e *endpoint) rest(ctx context.Context, methodAndPath, body string) ([]byte, error) {
+	return e.succeed(ctx, methodAndPath, appendRequest(nil, e.address, methodAndPath, restHeader, []byte(body)))
 }
 
-// newTemplate builds the request from parts of a body: parts[i] is for the i-th item.
-func newTemplate(host, operation, head string, parts []string, tail string) *template {
-	body := head + strings.Join(parts, ",") + tail
-	t := &template{raw: rawRequest(host, apiPrefix+operation, body), items: len(parts)}
-	at := len(t.raw) - len(body) + len(head)
-	for i, part := range parts {
-		for offset := 0; offset+markBytes <= len(part); offset++ {
-			for _, m := range marks {
-				if part[offset:offset+markBytes] == m {
-					t.places = append(t.places, place{at + offset, m, i})
-				}
-			}
-		}
-		at += len(part) + 1
+// get requests a page, with any status.
+func (e *endpoint) get(ctx context.Context, path string) (answer, error) {
+	return e.exchange(ctx, appendRequest(nil, e.address, "GET "+path, "", nil))
+}
+
+// succeed sends a request, and returns the body of its answer or a refusal. The name is for errors.
+func (e *endpoint) succeed(ctx context.Context, name string, request []byte) ([]byte, error) {
+	a, err := e.exchange(ctx, request)
+	if err == nil && (a.status < 200 || a.status > 299) {
+		err = newRefusal(a)
 	}
-	return t
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return a.body, nil
 }
 
-// fill writes the values of the items into raw, a copy of the template's request.
-func (t *template) fill(raw []byte, of []numbers) {
-	for _, p := range t.places {
-		of[p.item].fill(raw[p.offset:p.offset+markLength(p.mark)], p.mark)
+// exchange sends a whole request over a connection of its own.
+func (e *endpoint) exchange(ctx context.Context, request []byte) (answer, error) {
+	c, err := dial(ctx, e.address)
+	if err != nil {
+		return answer{}, err
 	}
+	defer c.close()
+	c.net.SetDeadline(time.Now().Add(setupLimit))
+	return c.call(request)
 }
 
-// putDigits writes v in decimal, with leading zeros, and drops digits without room.
-func putDigits(dst []byte, v uint64) {
-	for i := len(dst) - 1; i >= 0; i-- {
-		dst[i] = '0' + byte(v%10)
-		v /= 10
+// member returns the value of a member whose name occurs nowhere else in the body, or nil. Decoding
+// a whole page would cost more than the page does.
+func member(body []byte, name string) json.RawMessage {
+	_, rest, found := bytes.Cut(body, []byte(`"`+name+`"`))
+	rest, colon := bytes.CutPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":"))
+	var value json.RawMessage
+	if !found || !colon || json.NewDecoder(bytes.NewReader(rest)).Decode(&value) != nil {
+		return nil
 	}
+	return value
+}
+
+// numberMember returns a member that is a natural number.
+func numberMember(body []byte, name string) (int, error) {
+	n, err := strconv.ParseUint(string(member(body, name)), 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("an answer has no %s: %.200q", name, body)
+	}
+	return int(n), nil
+}
+
+// objectMember returns a member that is an object, or nil.
+func objectMember(body []byte, name string) []byte {
+	return startingWith('{', member(body, name))
+}
+
+// stringMember returns a member that is a string, with its quotes, or nil.
+func stringMember(body []byte, name string) []byte {
+	return startingWith('"', member(body, name))
+}
+
+func startingWith(first byte, value []byte) []byte {
+	if len(value) == 0 || value[0] != first {
+		return nil
+	}
+	return value
 }

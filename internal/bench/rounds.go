@@ -72,9 +72,8 @@ func (e *apiTarget) callers(s *scenario, connections int) []caller {
 		}
 		return list
 	}
-	request := s.template(e.address, t.name)
 	for i := range list {
-		list[i] = newTemplateCaller(s, request, keys{stored: uint64(e.stored(s.table)), fresh: &t.fresh, deadlinesAfter: e.started}, i)
+		list[i] = newScenarioCaller(s, e.address, t.name, keys{stored: uint64(e.stored(s.table)), fresh: &t.fresh, deadlinesAfter: e.started}, i)
 	}
 	return list
 }
@@ -91,10 +90,12 @@ func measureServer(ctx context.Context, e *endpoint, callers []caller, d time.Du
 	if err != nil {
 		return sample{}, fmt.Errorf("%s: %w", e.name, err)
 	}
-	client := selfCPU() - clientBefore
-	server := unknownCPU
+	client, server := unknownCPU, unknownCPU
+	if clientBefore > 0 {
+		client = selfCPU() - clientBefore
+	}
 	if known {
-		after, err := rest(ctx, func() time.Duration { used, _ := e.cpu(); return used })
+		after, err := rest(ctx, e.used)
 		if err != nil {
 			return sample{}, err
 		}

@@ -23,8 +23,10 @@ const (
 	memoryName = "mayfly in memory"
 )
 
-// experiments are the parts of a run other than scenarios.
-var experiments = []string{spreadExperiment.name, burstExperiment.name, drainExperiment.name, experimentSchedules, experimentTriggers, experimentGuard, experimentStart}
+// experiments returns the names of the parts of a run other than scenarios.
+func experiments() []string {
+	return append([]string{spreadExperiment.name, burstExperiment.name, drainExperiment.name}, ownNames()...)
+}
 
 var durabilities = map[string]kv.Durability{"sync": kv.Sync, "async": kv.Async, "memory": kv.Memory}
 
@@ -86,42 +88,10 @@ func thisMachine() Machine {
 // all runs all parts in sequence.
 func (r *run) all(ctx context.Context) error {
 	r.progress.Total = r.steps()
-	if err := r.openEndpoints(ctx); err != nil {
-		return err
-	}
-	if r.NATS != "" {
-		var err error
-		if r.nats, err = openNATS(ctx, r.NATS, r.prefix, r.AllowRemote); err != nil {
+	for _, part := range []func(context.Context) error{r.openEndpoints, r.openStream, r.fillPending, r.callRounds, r.expiries, r.drains, r.measureOwn} {
+		if err := part(ctx); err != nil {
 			return err
 		}
-	}
-	if r.fillsPending() {
-		for _, e := range r.endpoints {
-			if err := r.prepareTable(ctx, e, tablePending); err != nil {
-				return err
-			}
-		}
-	}
-	if err := r.callRounds(ctx); err != nil {
-		return err
-	}
-	if err := r.expiries(ctx); err != nil {
-		return err
-	}
-	if err := r.drains(ctx); err != nil {
-		return err
-	}
-	if err := r.schedules(ctx); err != nil {
-		return err
-	}
-	if err := r.triggers(ctx); err != nil {
-		return err
-	}
-	if err := r.guards(ctx); err != nil {
-		return err
-	}
-	if err := r.starts(ctx); err != nil {
-		return err
 	}
 	for _, e := range r.endpoints {
 		r.report.Endpoints = append(r.report.Endpoints, Endpoint{
@@ -129,6 +99,47 @@ func (r *run) all(ctx context.Context) error {
 		})
 	}
 	return nil
+}
+
+// openStream creates the stream for delivered records, if the run has a NATS server.
+func (r *run) openStream(ctx context.Context) (err error) {
+	if r.NATS != "" {
+		r.nats, err = openNATS(ctx, r.NATS, r.prefix, r.AllowRemote)
+	}
+	return err
+}
+
+// fillPending writes the items with deadlines after the run.
+func (r *run) fillPending(ctx context.Context) error {
+	if !r.fillsPending() {
+		return nil
+	}
+	for _, e := range r.endpoints {
+		if err := r.prepareTable(ctx, e, tablePending); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureOwn runs the experiments of servers that the run starts.
+func (r *run) measureOwn(ctx context.Context) error {
+	for _, x := range r.ownExperiments() {
+		if err := x.measure(r, ctx); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+	}
+	return nil
+}
+
+// ownExperiments returns those of the run: none for a server that is already running.
+func (r *run) ownExperiments() (list []ownExperiment) {
+	for _, x := range ownExperiments {
+		if r.URL == nil && r.runs(x.name) {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // fillsPending reports whether the run needs items with deadlines after it. Schedules have a
@@ -233,8 +244,10 @@ func (r *run) callRounds(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, loop.close()) }()
 	var targets []target
 	for _, e := range r.endpoints {
-		if err := r.prepareTables(ctx, e); err != nil {
-			return err
+		for _, kind := range r.tableKinds() {
+			if err := r.prepareTable(ctx, e, kind); err != nil {
+				return err
+			}
 		}
 		t := &apiTarget{endpoint: e, stored: r.stored, started: r.started}
 		if err := r.probe(ctx, t); err != nil {
@@ -277,7 +290,7 @@ func (r *run) openLoop(ctx context.Context) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.fill(ctx, r.Items, uint64(r.started.Add(deadlineAfter).UnixMilli()), true); err != nil {
+	if err := l.fill(ctx, r.Items, uint64(r.started.Add(deadlineAfter).UnixMilli()), parts{due: true, record: true}); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	return l, nil
@@ -291,16 +304,6 @@ func (r *run) tableKinds() (kinds []tableKind) {
 		}
 	}
 	return kinds
-}
-
-// prepareTables creates the tables that the scenarios need.
-func (r *run) prepareTables(ctx context.Context, e *endpoint) error {
-	for _, kind := range r.tableKinds() {
-		if err := r.prepareTable(ctx, e, kind); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *run) prepareTable(ctx context.Context, e *endpoint, kind tableKind) error {
@@ -375,12 +378,8 @@ func (r *run) steps() int {
 	if r.runs(drainExperiment.name) {
 		total += r.Rounds * 2 * (endpoints + 1)
 	}
-	if r.URL == nil {
-		for name, steps := range map[string]int{experimentSchedules: r.scheduleSteps(), experimentTriggers: len(r.recordTargets()), experimentGuard: guardSteps(), experimentStart: 1} {
-			if r.runs(name) {
-				total += steps
-			}
-		}
+	for _, x := range r.ownExperiments() {
+		total += x.steps(r)
 	}
 	references := []target{&echoTarget{}, &loopTarget{&loop{}}}
 	for _, c := range r.cells() {
@@ -392,6 +391,14 @@ func (r *run) steps() int {
 		}
 	}
 	return total
+}
+
+// pick returns a number for a quick run, or for others.
+func pick[T any](isQuick bool, quick, full T) T {
+	if isQuick {
+		return quick
+	}
+	return full
 }
 
 // step reports the start of a step.

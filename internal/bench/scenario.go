@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -12,22 +11,22 @@ type scenario struct {
 	about string // one line for people
 	table tableKind
 
-	operation  string
-	head, tail string   // of the request's body, around the parts; %s in head is the table's name
-	parts      []string // of the body, one per item
-	perCall    int      // items in a correct answer
-	write      bool     // it commits
-	fresh      bool     // each call uses new keys instead of existing ones
-	// compared with another scenario, at the largest number of connections only
-	variant     bool
-	sequential  bool // one connection only
-	answerAtMin int  // least length of a correct answer in bytes
+	operation   string
+	head, tail  string // of the request's body, around the parts; %s is the table's name
+	part        string // of the body, a pattern for one item; %s is the table's name
+	perCall     int    // items in a correct answer
+	parts       int    // items in a request, if not one
+	write       bool   // it commits
+	fresh       bool   // each call uses new keys instead of existing ones
+	variant     bool   // for comparison with another one, at the largest number of connections only
+	sequential  bool   // one connection only
+	answerAtMin int    // least length of a correct answer in bytes
 }
 
-const (
-	putHead    = `{"TableName":"%s","Item":`
-	answerItem = itemBytes // JSON is larger than DynamoDB's count
-)
+// perRequest returns the number of items in a request.
+func (s *scenario) perRequest() int { return max(s.parts, 1) }
+
+const answerItem = itemBytes // JSON is larger than DynamoDB's count
 
 // Names of scenarios for comparisons.
 const (
@@ -53,47 +52,51 @@ const (
 // endpoint comes first, and writes for comparison are adjacent.
 var scenarios = []scenario{
 	{
-		name: scenarioGet, about: "GetItem", table: tableItems,
-		operation: "GetItem", head: `{"TableName":"%s","Key":{`, parts: []string{itemKey}, tail: "}}", perCall: 1, answerAtMin: answerItem,
-	}, {
-		name: scenarioQuery, about: "Query, 20 items of a partition key", table: tableSeries,
-		operation: "Query", head: `{"TableName":"%s","KeyConditionExpression":"pk = :pk","ExpressionAttributeValues":{`,
-		parts: []string{`":pk":{"S":"item-` + markGroup + `"}`}, tail: "}}", perCall: groupItems, answerAtMin: groupItems * answerItem,
-	}, {
-		name: scenarioQueryIndex, about: "Query, 20 items of a global index", table: tableIndexed,
-		operation: "Query", head: `{"TableName":"%s","IndexName":"` + indexName + `","KeyConditionExpression":"grp = :g","ExpressionAttributeValues":{`,
-		parts: []string{`":g":{"S":"group-` + markGroup + `"}`}, tail: "}}", perCall: groupItems, answerAtMin: groupItems * answerItem,
-	}, {
-		name: scenarioScan, about: "Scan, pages of 1 MB", table: tableItems,
-		operation: "Scan", sequential: true,
-	}, {
-		name: scenarioPutPlain, about: "PutItem, no TTL, no stream", table: tablePutPlain,
-		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true,
-	}, {
-		name: scenarioPutNoTTL, about: "PutItem, stream", table: tablePutNoTTL,
-		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true, variant: true,
-	}, {
-		name: scenarioPut, about: "PutItem, TTL and stream", table: tablePut,
-		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true,
-	}, {
-		name: scenarioPutIndexed, about: "PutItem, TTL, stream and a global index", table: tablePutIndexed,
-		operation: "PutItem", head: putHead, parts: []string{item(itemKey)}, tail: "}", perCall: 1, write: true, fresh: true, variant: true,
-	}, {
-		name: scenarioUpdate, about: "UpdateItem, TTL and stream", table: tableUpdated,
-		operation: "UpdateItem", head: `{"TableName":"%s",`,
-		parts:   []string{`"Key":{` + itemKey + `},"UpdateExpression":"SET n = :n","ExpressionAttributeValues":{":n":{"N":"` + markValue + `"}}`},
-		tail:    "}",
-		perCall: 1, write: true,
+		name: scenarioGet, about: "GetItem", table: tableItems, perCall: 1, answerAtMin: answerItem,
+		operation: "GetItem", head: `{"TableName":"%s","Key":{`, part: itemKey, tail: "}}",
+	},
+	query(scenarioQuery, "20 items of a partition key", tableSeries, "pk", "item-"),
+	query(scenarioQueryIndex, "20 items of a global index", tableIndexed, "grp", "group-"),
+	{name: scenarioScan, about: "Scan, pages of 1 MB", table: tableItems, operation: "Scan", sequential: true},
+	put(scenarioPutPlain, "no TTL, no stream", tablePutPlain, false),
+	put(scenarioPutNoTTL, "stream", tablePutNoTTL, true),
+	put(scenarioPut, "TTL and stream", tablePut, false),
+	put(scenarioPutIndexed, "TTL, stream and a global index", tablePutIndexed, true),
+	{
+		name: scenarioUpdate, about: "UpdateItem, TTL and stream", table: tableUpdated, perCall: 1, write: true,
+		operation: "UpdateItem", head: `{"TableName":"%s",`, tail: "}",
+		part: `"Key":{` + itemKey + `},"UpdateExpression":"SET n = :n","ExpressionAttributeValues":{":n":{"N":"<value>"}}`,
 	}, {
 		name: scenarioBatch, about: "BatchWriteItem of 25, TTL and stream", table: tablePutMany,
-		operation: "BatchWriteItem", head: `{"RequestItems":{"%s":[`, parts: slices.Repeat([]string{`{"PutRequest":{"Item":` + item(itemKey) + "}}"}, batchItems),
-		tail: "]}}", perCall: batchItems, write: true, fresh: true,
+		perCall: batchItems, parts: batchItems, write: true, fresh: true,
+		operation: "BatchWriteItem", head: `{"RequestItems":{"%s":[`, part: `{"PutRequest":{"Item":` + item(itemKey) + "}}", tail: "]}}",
 	}, {
 		name: scenarioTransact, about: "TransactWriteItems of 4, TTL and stream", table: tablePutMany,
-		operation: "TransactWriteItems", head: `{"TransactItems":[`,
-		parts: slices.Repeat([]string{`{"Put":{"TableName":"%s","Item":` + item(itemKey) + "}}"}, transactItems),
-		tail:  "]}", perCall: transactItems, write: true, fresh: true,
+		perCall: transactItems, parts: transactItems, write: true, fresh: true,
+		operation: "TransactWriteItems", head: `{"TransactItems":[`, part: `{"Put":{"TableName":"%s","Item":` + item(itemKey) + "}}", tail: "]}",
 	},
+}
+
+// query is a scenario that returns the items with one value of a table's partition key, or of its
+// index's.
+func query(name, about string, table tableKind, attribute, prefix string) scenario {
+	index := ""
+	if designs[table].indexed {
+		index = `"IndexName":"` + indexName + `",`
+	}
+	return scenario{
+		name: name, about: "Query, " + about, table: table, perCall: groupItems, answerAtMin: groupItems * answerItem, operation: "Query",
+		head: `{"TableName":"%s",` + index + `"KeyConditionExpression":"` + attribute + ` = :v","ExpressionAttributeValues":{`,
+		part: `":v":{"S":"` + prefix + `<group>"}`, tail: "}}",
+	}
+}
+
+// put is a scenario that writes one item.
+func put(name, about string, table tableKind, variant bool) scenario {
+	return scenario{
+		name: name, about: "PutItem, " + about, table: table, perCall: 1, write: true, fresh: true, variant: variant,
+		operation: "PutItem", head: `{"TableName":"%s","Item":`, part: item(itemKey), tail: "}",
+	}
 }
 
 // ScenarioNames returns the names that Options.Only may contain.
@@ -101,20 +104,11 @@ func ScenarioNames() (names []string) {
 	for _, s := range scenarios {
 		names = append(names, s.name)
 	}
-	return append(names, experiments...)
+	return append(names, experiments()...)
 }
 
-// template returns the scenario's request for a table.
-func (s *scenario) template(host, table string) *template {
-	head, parts := s.head, slices.Clone(s.parts)
-	if strings.Contains(head, "%s") {
-		head = fmt.Sprintf(head, table)
-	}
-	for i := range parts {
-		parts[i] = strings.ReplaceAll(parts[i], "%s", table)
-	}
-	return newTemplate(host, s.operation, head, parts, s.tail)
-}
+// withTable puts the table's name into a text.
+func withTable(text, table string) string { return strings.ReplaceAll(text, "%s", table) }
 
 // connections returns the numbers of connections for the scenario, from those that the options
 // select.

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,16 +16,15 @@ import (
 const experimentSchedules = "schedules"
 
 const (
-	scheduleConnections = 16
-	firingsPerS         = 500              // rate of even firings
-	besidePerS          = 50               // rate of another group during a burst
-	firingGrace         = 60 * time.Second // time for arrivals after the last instant
-	gracePerS           = 500              // plus one second for this many
-	idleFor             = 3 * time.Second  // time for measuring the cost of pending schedules
-	pendingSlice        = 50_000           // pending schedules per step of the run
-	makeLimit           = 10 * time.Minute
-	quietLimit          = time.Minute // limit for compactions before that measurement
-	schedulesPerS       = 1500        // a first estimate of the rate of creation
+	firingsPerS   = 500              // rate of even firings
+	besidePerS    = 50               // rate of another group during a burst
+	firingGrace   = 60 * time.Second // time for arrivals after the last instant
+	gracePerS     = 500              // plus one second for this many
+	idleFor       = 3 * time.Second  // time for measuring the cost of pending schedules
+	pendingSlice  = 50_000           // pending schedules per step of the run
+	makeLimit     = 10 * time.Minute
+	quietLimit    = time.Minute // limit for compactions before that measurement
+	schedulesPerS = 1500        // a first estimate of the rate of creation
 )
 
 // scheduleRun is the state of the experiment.
@@ -40,9 +38,6 @@ type scheduleRun struct {
 
 // schedules measures the program's own server, started with a webhook as target.
 func (r *run) schedules(ctx context.Context) (err error) {
-	if !r.runs(experimentSchedules) || r.URL != nil {
-		return nil
-	}
 	s := &scheduleRun{run: r, found: &Schedules{Target: ownName}}
 	if s.server, s.collector, err = r.startDelivering(ctx, experimentSchedules); err != nil {
 		return err
@@ -54,7 +49,7 @@ func (r *run) schedules(ctx context.Context) (err error) {
 	}
 	for _, part := range parts {
 		if err := part(ctx); err != nil {
-			return fmt.Errorf("%s: %w", experimentSchedules, err)
+			return err
 		}
 	}
 	r.report.Schedules = s.found
@@ -92,10 +87,10 @@ func (r *run) startDelivering(ctx context.Context, name string) (*endpoint, *col
 
 // create creates pending schedules over many connections, and measures the rate.
 func (s *scheduleRun) create(ctx context.Context) error {
-	s.step("create schedules, %d connections", scheduleConnections)
+	s.step("create schedules, %d connections", workConnections)
 	var rounds []sample
 	for range s.Rounds {
-		m, err := measureServer(ctx, s.server, s.callers("default", 0, 1<<40, &s.taken, s.farAway), s.Duration)
+		m, err := measureServer(ctx, s.server, s.work("default", 0, 1<<40, &s.taken, s.farAway).callers(workConnections), s.Duration)
 		if err != nil {
 			return err
 		}
@@ -108,7 +103,7 @@ func (s *scheduleRun) create(ctx context.Context) error {
 	if !ok || f.Calls == 0 {
 		return errors.New("no schedule could be created")
 	}
-	f.Scenario, f.About, f.Connections, f.Target = "create-schedule", "CreateSchedule of a new one", scheduleConnections, ownName
+	f.Scenario, f.About, f.Connections, f.Target = "create-schedule", "CreateSchedule of a new one", workConnections, ownName
 	s.found.Create = f
 	s.found.Pending = f.Calls
 	s.result("%.0f/s", f.CallsPerS.Median)
@@ -139,44 +134,35 @@ func (s *scheduleRun) pending(ctx context.Context) error {
 
 // make creates schedules numbered from taken up to n.
 func (s *scheduleRun) make(ctx context.Context, group string, first uint64, n int, taken *atomic.Int64, when func(int) time.Time) error {
-	wanted := n - int(taken.Load())
-	limit := makeLimit + time.Duration(wanted/gracePerS)*time.Second
-	total, _, err := load(ctx, s.server.address, s.callers(group, first, n, taken, when), limit)
-	if err != nil {
-		return err
-	}
-	if total.errors > 0 || total.calls != wanted {
-		return fmt.Errorf("create schedules in %s: %d of %d, %d errors: %s", group, total.calls, wanted, total.errors, total.problem)
-	}
-	taken.Store(int64(n)) // each connection has incremented it once too often
-	return nil
+	limit := makeLimit + time.Duration((n-int(taken.Load()))/gracePerS)*time.Second
+	return s.work(group, first, n, taken, when).complete(ctx, s.server, limit)
 }
 
-func (s *scheduleRun) callers(group string, first uint64, n int, taken *atomic.Int64, when func(int) time.Time) []caller {
-	list := make([]caller, scheduleConnections)
-	for i := range list {
-		list[i] = &scheduleCaller{host: s.server.address, group: group, first: first, end: n, taken: taken, when: when}
+// work creates one-time schedules in ascending order.
+func (s *scheduleRun) work(group string, first uint64, n int, taken *atomic.Int64, when func(int) time.Time) *work {
+	request := func(dst []byte, i, _ int) []byte {
+		n := first + uint64(i)
+		body := fmt.Sprintf(`{"ClientToken":"bench-%010d","GroupName":%q,"ScheduleExpression":"instant(%s)","FlexibleTimeWindow":{"Mode":"OFF"},`+
+			`"ActionAfterCompletion":"DELETE","Target":{"Arn":%q,"RoleArn":"arn:aws:iam::000000000000:role/bench","Input":"{\"n\":\"%010d\"}"}}`,
+			n, group, when(i).UTC().Format("2006-01-02T15:04:05.000"), firingsARN, n)
+		return appendRequest(dst, s.server.address, fmt.Sprintf("POST /schedules/bench-%010d", n), restHeader, []byte(body))
 	}
-	return list
+	return &work{name: "create schedules in " + group, taken: taken, end: n, batch: 1, request: request}
 }
 
 // idle measures the cost of the pending schedules while none is due.
 func (s *scheduleRun) idle(ctx context.Context) error {
 	s.step("idle with %d schedules pending", s.found.Pending)
-	before, err := restWithin(ctx, func() time.Duration { used, _ := s.server.cpu(); return used }, quietLimit)
+	before, err := restWithin(ctx, s.server.used, quietLimit)
 	if err != nil {
 		return err
 	}
-	time0 := time.Now()
-	idle := idleFor
-	if s.Quick {
-		idle = idleQuick
-	}
-	if err := pause(ctx, idle); err != nil {
+	start := time.Now()
+	if err := pause(ctx, pick(s.Quick, idleQuick, idleFor)); err != nil {
 		return err
 	}
 	if after, known := s.server.cpu(); known {
-		s.found.IdleCPUPercent = round(100 * (after - before).Seconds() / time.Since(time0).Seconds())
+		s.found.IdleCPUPercent = round(100 * (after - before).Seconds() / time.Since(start).Seconds())
 	}
 	s.result("%.2f %% of a CPU", s.found.IdleCPUPercent)
 	return nil
@@ -202,88 +188,78 @@ func (s *scheduleRun) evenBefore(ctx context.Context) error {
 }
 
 func (s *scheduleRun) fireEvenly(ctx context.Context, first uint64) error {
-	p := &plan{spread: s.Spread, items: max(int(s.Spread.Seconds()*firingsPerS), 100), millis: true}
-	if s.Quick {
-		p.items = 300
-	}
+	p := &plan{spread: s.Spread, items: pick(s.Quick, 300, max(int(s.Spread.Seconds()*firingsPerS), 100)), millis: true}
 	x := &Firings{Experiment: firingsEven, About: fmt.Sprintf("schedules fire evenly, %d a second", firingsPerS), Count: p.items, Pending: s.found.Pending}
-	return s.fire(ctx, x, p, first, "default", nil)
+	return s.fire(ctx, x, &firing{group: "default", first: first, plan: p})
 }
 
 // burst fires schedules of one group at one instant, while another group fires evenly.
 func (s *scheduleRun) burst(ctx context.Context) error {
-	if _, err := s.server.rest(ctx, "POST", "/schedule-groups/burst", `{"ClientToken":"burst"}`); err != nil {
+	if _, err := s.server.rest(ctx, "POST /schedule-groups/burst", `{"ClientToken":"burst"}`); err != nil {
 		return err
 	}
 	p := &plan{items: s.Burst / 2, millis: true}
-	beside := &plan{spread: besideFor, items: int(besideFor.Seconds() * besidePerS), millis: true}
-	if s.Quick {
-		beside.spread, beside.items = time.Second, 100
-	}
+	beside := &plan{spread: pick(s.Quick, time.Second, besideFor), items: pick(s.Quick, 100, int(besideFor.Seconds()*besidePerS)), millis: true}
 	x := &Firings{Experiment: firingsBurst, About: "schedules fire all at one instant", Count: p.items, Pending: s.found.Pending}
-	return s.fire(ctx, x, p, burstFirst, "burst", beside)
+	return s.fire(ctx, x, &firing{group: "burst", first: burstFirst, plan: p}, &firing{group: "default", first: besideFirst + burstFirst, plan: beside})
 }
 
-// fire creates schedules in a group, and others in another one, and measures their firings. If
+// firing is a plan's schedules in a group.
+type firing struct {
+	group string
+	first uint64 // the number of the first schedule
+	plan  *plan
+	watch *watch
+}
+
+// fire creates schedules, and measures their firings, of the first plan and of those beside it. If
 // creating them takes too long, it starts again with further names.
-func (s *scheduleRun) fire(ctx context.Context, x *Firings, p *plan, first uint64, group string, beside *plan) error {
-	s.step("%d schedules: %s", p.items, x.About)
-	for perS := float64(schedulesPerS); ; perS /= 2 {
-		err := s.fireOnce(ctx, x, p, first, group, beside, perS)
-		if !errors.Is(err, errPreparing) || perS < schedulesPerS/8 {
-			return err
+func (s *scheduleRun) fire(ctx context.Context, x *Firings, all ...*firing) error {
+	s.step("%d schedules: %s", x.Count, x.About)
+	return whenPrepared(schedulesPerS, func(perS float64) error {
+		defer s.collector.forget()
+		err := s.fireOnce(ctx, x, all, perS)
+		for _, f := range all {
+			f.first += uint64(x.Count)
 		}
-		s.collector.forget()
-		first += uint64(p.items)
-	}
+		return err
+	})
 }
 
-func (s *scheduleRun) fireOnce(ctx context.Context, x *Firings, p *plan, first uint64, group string, beside *plan, perS float64) error {
-	n := p.items
-	if beside != nil {
-		n += beside.items
+func (s *scheduleRun) fireOnce(ctx context.Context, x *Firings, all []*firing, perS float64) error {
+	n, main := 0, all[0].plan
+	for _, f := range all {
+		n += f.plan.items
 	}
-	p.first = time.Now().Add(time.Duration(float64(n)/perS*float64(time.Second)) + settleTime).Truncate(time.Millisecond)
-	defer s.collector.forget()
-	w := s.collector.expect(numberMark, first, p)
-	if err := s.make(ctx, group, first, p.items, new(atomic.Int64), p.deadline); err != nil {
-		return err
-	}
-	var others *watch
-	if beside != nil {
-		beside.first = p.first
-		others = s.collector.expect(numberMark, besideFirst+first, beside)
-		if err := s.make(ctx, "default", besideFirst+first, beside.items, new(atomic.Int64), beside.deadline); err != nil {
+	main.start(n, perS)
+	for _, f := range all {
+		f.plan.first = main.first
+		f.watch = s.collector.expect(numberMark, f.first, f.plan)
+		if err := s.make(ctx, f.group, f.first, f.plan.items, new(atomic.Int64), f.plan.deadline); err != nil {
 			return err
 		}
 	}
-	if time.Now().After(p.first) {
-		return errPreparing
-	}
-	if err := pause(ctx, time.Until(p.first)); err != nil {
+	if err := main.begin(ctx, 0); err != nil {
 		return err
 	}
-	before, _ := s.server.cpu()
-	if err := await(ctx, w, p.last(), graceFor(p.items)); err != nil {
-		return err
-	}
-	if others != nil {
-		if err := await(ctx, others, beside.last(), graceFor(p.items)); err != nil {
+	cpu := s.server.cpuEach()
+	for _, f := range all {
+		if err := f.watch.await(ctx, graceFor(x.Count)); err != nil {
 			return err
 		}
-		x.BesideMS = others.summary(beside.last())
-		early, twice, lost := others.faults()
-		x.Early, x.Twice, x.Lost = early, twice, lost
 	}
-	if used, known := s.server.cpu(); known {
-		x.CPUUS = round(micros(used-before) / float64(n))
+	for _, f := range all {
+		early, twice, lost := f.watch.faults()
+		x.Early, x.Twice, x.Lost = x.Early+early, x.Twice+twice, x.Lost+lost
+		if late := f.watch.summary(f.plan.last()); f == all[0] {
+			x.LateMS = late
+		} else {
+			x.BesideMS = late
+		}
 	}
-	x.LateMS = w.summary(p.last())
-	early, twice, lost := w.faults()
-	x.Early, x.Twice, x.Lost = x.Early+early, x.Twice+twice, x.Lost+lost
-	if p.spread == 0 && x.LateMS != nil && lost == 0 {
+	x.CPUUS = cpu(n)
+	if x.PerS = all[0].watch.perS(); x.PerS > 0 {
 		x.DrainS = round(x.LateMS.Max / 1000)
-		x.PerS = round(float64(p.items) / x.DrainS)
 	}
 	s.found.Firings = append(s.found.Firings, *x)
 	if x.Early+x.Lost > 0 { // repeated arrivals are allowed
@@ -295,31 +271,3 @@ func (s *scheduleRun) fireOnce(ctx context.Context, x *Firings, p *plan, first u
 
 // numberMark precedes a schedule's number in its delivery.
 const numberMark = `"n":"`
-
-// scheduleCaller creates one-time schedules in ascending order. Callers with the same taken share
-// them.
-type scheduleCaller struct {
-	host, group string
-	first       uint64
-	end         int
-	taken       *atomic.Int64
-	when        func(item int) time.Time
-	body, raw   bytes.Buffer
-}
-
-func (c *scheduleCaller) next() []byte {
-	i := int(c.taken.Add(1)) - 1
-	if i >= c.end {
-		return nil
-	}
-	n := c.first + uint64(i)
-	c.body.Reset()
-	fmt.Fprintf(&c.body, `{"ClientToken":"bench-%010d","GroupName":%q,"ScheduleExpression":"instant(%s)","FlexibleTimeWindow":{"Mode":"OFF"},`+
-		`"ActionAfterCompletion":"DELETE","Target":{"Arn":%q,"RoleArn":"arn:aws:iam::000000000000:role/bench","Input":"{\"n\":\"%010d\"}"}}`,
-		n, c.group, c.when(i).UTC().Format("2006-01-02T15:04:05.000"), firingsARN, n)
-	c.raw.Reset()
-	writeRest(&c.raw, c.host, "POST", fmt.Sprintf("/schedules/bench-%010d", n), c.body.Bytes())
-	return c.raw.Bytes()
-}
-
-func (c *scheduleCaller) done([]byte) (int, error) { return 1, nil }

@@ -1,68 +1,71 @@
 package bench
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// scrape is the part of a mayfly server's /metrics about expiry.
-type scrape struct {
-	buckets []bucket           // lateness at the commit, cumulative, ascending
-	deleted map[string]float64 // expired items, by table
-}
+// scrape is a server's /metrics: values by name with labels.
+type scrape map[string]float64
 
-type bucket struct{ upTo, count float64 } // milliseconds; items
+// Metrics of mayfly about expiry.
+const (
+	metricBucket  = `mayfly_lateness_commit_ms_bucket{le="`
+	metricDeleted = "TimeToLiveDeletedItemCount"
+	metricArmed   = "mayfly_guard_armed"
+)
 
 // scrape reads the metrics; ok is false for an endpoint without mayfly's.
 func (e *endpoint) scrape(ctx context.Context) (s scrape, ok bool, err error) {
-	a, err := e.exchange(ctx, []byte("GET /metrics HTTP/1.1\r\nHost: "+e.address+"\r\n\r\n"))
+	a, err := e.get(ctx, "/metrics")
 	if err != nil {
-		return s, false, err
+		return nil, false, err
 	}
 	s = parseScrape(a.body)
-	return s, a.status == 200 && len(s.buckets) > 0, nil
+	return s, a.status == 200 && len(s.buckets()) > 0, nil
 }
 
-const (
-	metricBucket  = `mayfly_lateness_commit_ms_bucket{le="`
-	metricDeleted = `TimeToLiveDeletedItemCount{TableName="`
-)
-
 func parseScrape(text []byte) scrape {
-	s := scrape{deleted: map[string]float64{}}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		for _, metric := range []string{metricBucket, metricDeleted} {
-			rest, ok := strings.CutPrefix(lines.Text(), metric)
-			if !ok {
-				continue
-			}
-			label, number, ok := strings.Cut(rest, `"} `)
-			value, err := strconv.ParseFloat(number, 64)
-			if !ok || err != nil {
-				continue
-			}
-			if metric == metricDeleted {
-				s.deleted[label] = value
-			} else if upTo, err := strconv.ParseFloat(label, 64); err == nil {
-				s.buckets = append(s.buckets, bucket{upTo, value})
-			}
+	s := scrape{}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		end := strings.LastIndexByte(line, ' ')
+		if value, err := strconv.ParseFloat(line[end+1:], 64); err == nil && end > 0 {
+			s[line[:end]] = value
 		}
 	}
 	return s
+}
+
+// ofTable returns a metric of a table; zero if it is missing.
+func (s scrape) ofTable(metric, table string) float64 { return s[metric+`{TableName="`+table+`"}`] }
+
+type bucket struct{ upTo, count float64 } // milliseconds; items
+
+// buckets returns the lateness at the commit: cumulative, ascending.
+func (s scrape) buckets() (list []bucket) {
+	for name, count := range s {
+		label, ok := strings.CutPrefix(name, metricBucket)
+		if upTo, err := strconv.ParseFloat(strings.TrimSuffix(label, `"}`), 64); ok && err == nil {
+			list = append(list, bucket{upTo, count})
+		}
+	}
+	slices.SortFunc(list, func(a, b bucket) int { return cmp.Compare(a.upTo, b.upTo) })
+	return list
 }
 
 // latenessSince returns the lateness of the histogram's values since an earlier scrape, or nil
 // without values. It interpolates a quantile within its bucket; the greatest is the end of the last
 // non-empty bucket. No value is above most, in milliseconds.
 func (s scrape) latenessSince(before scrape, most float64) *Lateness {
-	added := make([]bucket, len(s.buckets))
-	for i, b := range s.buckets {
-		added[i] = bucket{min(b.upTo, most), b.count}
-		if i < len(before.buckets) {
-			added[i].count -= before.buckets[i].count
+	added, earlier := s.buckets(), before.buckets()
+	for i := range added {
+		added[i].upTo = min(added[i].upTo, most)
+		if i < len(earlier) {
+			added[i].count -= earlier[i].count
 		}
 	}
 	if len(added) == 0 || added[len(added)-1].count == 0 {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,26 +20,24 @@ const (
 	reserveFile = "RESERVE" // not data: the server frees it when the disk is full
 )
 
-// starts measures the program's own server, and skips an endpoint elsewhere.
+// starts measures the program's own server.
 func (r *run) starts(ctx context.Context) error {
-	if !r.runs(experimentStart) || r.URL != nil {
-		return nil
-	}
 	r.step("start, memory and disk")
-	s := &Start{Items: r.Items, MostMB: memory(mostOf(r.endpoints[0].pid))}
+	_, most := residentBytes(r.endpoints[0].pid)
+	s := &Start{Items: r.Items, MostMB: memory(most)}
 	binary, err := os.Stat(r.Self[0])
 	if err != nil {
 		return err
 	}
 	s.BinaryMB = round(float64(binary.Size()) / 1e6)
-	if s.FirstAnswerMS, s.IdleMB, err = r.startRounds(ctx); err != nil {
+	if s.FirstAnswerMS, s.IdleMB, err = r.startEach(ctx, true); err != nil {
 		return err
 	}
 	if r.Durability != "memory" {
 		if s.DiskBytesPerItem, err = r.fillDisk(ctx); err != nil {
 			return err
 		}
-		if s.ReopenedFirstAnswerMS, s.ReopenedMB, err = r.reopenRounds(ctx); err != nil {
+		if s.ReopenedFirstAnswerMS, s.ReopenedMB, err = r.startEach(ctx, false); err != nil {
 			return err
 		}
 	}
@@ -47,38 +46,25 @@ func (r *run) starts(ctx context.Context) error {
 	return nil
 }
 
-func mostOf(pid int) int64 {
-	_, most := residentBytes(pid)
-	return most
-}
-
 func memory(bytes int64) float64 { return round(float64(bytes) / 1e6) }
 
-// startRounds starts the server with an empty directory in each round.
-func (r *run) startRounds(ctx context.Context) (Spread, float64, error) {
-	return r.startEach(ctx, func() error { return os.RemoveAll(r.serverDir(startName)) })
-}
-
-// reopenRounds starts it with the directory as it is.
-func (r *run) reopenRounds(ctx context.Context) (Spread, float64, error) {
-	return r.startEach(ctx, func() error { return nil })
-}
-
 // startEach returns the times from the start of the process to its first answer, and its resident
-// memory a little later.
-func (r *run) startEach(ctx context.Context, before func() error) (Spread, float64, error) {
-	var took, resident []float64
+// memory a little later. The server's directory is empty each time, or stays as it is.
+func (r *run) startEach(ctx context.Context, empty bool) (took Spread, resident float64, err error) {
+	var times, memories []float64
 	for range r.Rounds {
-		if err := before(); err != nil {
-			return Spread{}, 0, err
+		if empty {
+			if err := os.RemoveAll(r.serverDir(startName)); err != nil {
+				return Spread{}, 0, err
+			}
 		}
 		ms, bytes, err := r.startOnce(ctx)
 		if err != nil {
 			return Spread{}, 0, err
 		}
-		took, resident = append(took, ms), append(resident, float64(bytes)/1e6)
+		times, memories = append(times, ms), append(memories, float64(bytes)/1e6)
 	}
-	return spreadOf(took), spreadOf(resident).Median, nil
+	return spreadOf(times), spreadOf(memories).Median, nil
 }
 
 func (r *run) startOnce(ctx context.Context) (ms float64, resident int64, err error) {
@@ -90,17 +76,10 @@ func (r *run) startOnce(ctx context.Context) (ms float64, resident int64, err er
 	_, err = e.call(ctx, apiPrefix+"ListTables", "{}")
 	ms = millis(time.Since(start))
 	if err == nil {
-		idle := startIdle
-		if r.Quick {
-			idle = startQuick
-		}
-		err = pause(ctx, idle)
+		err = pause(ctx, pick(r.Quick, startQuick, startIdle))
 	}
 	resident, _ = residentBytes(e.pid)
-	if stopped := e.close(); err == nil {
-		err = stopped
-	}
-	return ms, resident, err
+	return ms, resident, errors.Join(err, e.close())
 }
 
 // fillDisk stores items in an empty directory, and returns the bytes of disk per item after the
@@ -125,12 +104,9 @@ func (r *run) fillDisk(ctx context.Context) (perItem float64, err error) {
 		err = e.fillTable(ctx, t, tablePut, 0, r.Items, farDeadline(r.started))
 	}
 	if err == nil {
-		_, err = rest(ctx, func() time.Duration { used, _ := e.cpu(); return used })
+		_, err = rest(ctx, e.used)
 	}
-	if stopped := e.close(); err == nil {
-		err = stopped
-	}
-	if err != nil {
+	if err = errors.Join(err, e.close()); err != nil {
 		return 0, fmt.Errorf("fill a directory: %w", err)
 	}
 	full, err := directoryBytes(r.serverDir(startName))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,20 +36,11 @@ const (
 // readStream starts a reader. It calls removed for each REMOVE record of an item, with the arrival
 // time of its page. It returns nil if the table has no stream.
 func (e *endpoint) readStream(ctx context.Context, t *table, removed func(item int, at time.Time)) (*streamReader, error) {
-	body, err := e.call(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+t.name+`"}`)
-	if err != nil {
+	arn, err := e.streamARN(ctx, t)
+	if err != nil || arn == "" {
 		return nil, err
 	}
-	var described struct {
-		Table struct{ LatestStreamArn string }
-	}
-	if err := json.Unmarshal(body, &described); err != nil {
-		return nil, err
-	}
-	if described.Table.LatestStreamArn == "" {
-		return nil, nil
-	}
-	r := &streamReader{endpoint: e, arn: described.Table.LatestStreamArn, removed: removed, started: map[string]bool{}}
+	r := &streamReader{endpoint: e, arn: arn, removed: removed, started: map[string]bool{}}
 	shards, err := r.shards(ctx)
 	if err != nil {
 		return nil, err
@@ -65,6 +57,19 @@ func (e *endpoint) readStream(ctx context.Context, t *table, removed func(item i
 		r.start(ctx, s.ShardId, iterator)
 	}
 	return r, nil
+}
+
+// streamARN returns the ARN of a table's stream, or "" if it has none.
+func (e *endpoint) streamARN(ctx context.Context, t *table) (string, error) {
+	body, err := e.call(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+t.name+`"}`)
+	if err != nil {
+		return "", err
+	}
+	var described struct {
+		Table struct{ LatestStreamArn string }
+	}
+	err = json.Unmarshal(body, &described)
+	return described.Table.LatestStreamArn, err
 }
 
 // close stops reading, and returns the first failure before that.
@@ -182,28 +187,23 @@ func (r *streamReader) startChildren(ctx context.Context, parent string) error {
 }
 
 var (
-	nameEvent  = []byte(`"eventName"`)
-	valueGone  = []byte(`"REMOVE"`)
-	nameKeys   = []byte(`"Keys"`)
-	keyHead    = []byte(`"item-`)
-	memberHead = 80 // maximum distance of a key from the name "Keys", in bytes
+	nameEvent = []byte(`"eventName"`)
+	valueGone = []byte(`"REMOVE"`)
+	nameKeys  = []byte(`"Keys"`)
+	keyHead   = []byte(`"item-`)
 )
+
+// keysMost is the maximum distance of a key's end from the name "Keys", in bytes.
+const keysMost = 80
 
 // eachRemoved calls removed for the items in a page's REMOVE records, and returns the number of all
 // records. It searches for names instead of parsing JSON: none of them occurs in an item.
 func eachRemoved(page []byte, removed func(item int)) (records int) {
-	for {
-		i := bytes.Index(page, nameEvent)
-		if i < 0 {
-			return records
-		}
+	_, page, more := bytes.Cut(page, nameEvent)
+	for more {
 		records++
-		page = page[i+len(nameEvent):]
-		next := bytes.Index(page, nameEvent)
-		record := page
-		if next >= 0 {
-			record = page[:next]
-		}
+		var record []byte
+		record, page, more = bytes.Cut(page, nameEvent)
 		if !bytes.HasPrefix(bytes.TrimLeft(record, ": "), valueGone) {
 			continue
 		}
@@ -211,6 +211,7 @@ func eachRemoved(page []byte, removed func(item int)) (records int) {
 			removed(item)
 		}
 	}
+	return records
 }
 
 // keyIn returns the number of a record's item.
@@ -219,29 +220,16 @@ func keyIn(record []byte) (item int, ok bool) {
 	if i < 0 {
 		return 0, false
 	}
-	keys := record[i:min(len(record), i+memberHead)]
-	j := bytes.Index(keys, keyHead)
-	if j < 0 || len(keys) < j+len(keyHead)+markBytes {
-		return 0, false
-	}
-	for _, c := range keys[j+len(keyHead):][:markBytes] {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		item = 10*item + int(c-'0')
-	}
-	return item, true
+	_, number, _ := bytes.Cut(record[i:min(len(record), i+keysMost)], keyHead)
+	n, ok := leadingNumber(number)
+	return int(n), ok
 }
 
-// stringMember returns a member that is a string without escapes, with its quotes, or nil.
-func stringMember(body []byte, name string) []byte {
-	value := memberValue(body, name)
-	if len(value) == 0 || value[0] != '"' {
-		return nil
+// leadingNumber returns the number that appendDigits has written at the beginning of a text.
+func leadingNumber(text []byte) (n uint64, ok bool) {
+	if len(text) < numberBytes {
+		return 0, false
 	}
-	end := bytes.IndexByte(value[1:], '"')
-	if end < 0 {
-		return nil
-	}
-	return value[:end+2]
+	n, err := strconv.ParseUint(string(text[:numberBytes]), 10, 64)
+	return n, err == nil
 }

@@ -105,8 +105,8 @@ other{TableName="bench-1"} 3
 	if got := after.latenessSince(before, 9); got == nil || got.P50 != 1 || got.P99 != 5.5 || got.Max != 9 {
 		t.Errorf("got %+v", got)
 	}
-	if after.deleted["bench-1"] != 150 {
-		t.Errorf("deleted %v", after.deleted)
+	if after.ofTable(metricDeleted, "bench-1") != 150 {
+		t.Errorf("scraped %v", after)
 	}
 	if after.latenessSince(after, 9) != nil {
 		t.Error("a summary of nothing")

@@ -132,34 +132,10 @@ const (
 )
 
 func (e *endpoint) awaitActive(ctx context.Context, name string) error {
-	limit := time.Now().Add(activeLimit)
-	for {
+	return poll(ctx, activePoll, activeLimit, fmt.Sprintf("table %s of %s is not active", name, e.name), func() (bool, error) {
 		body, err := e.call(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+name+`"}`)
-		if err != nil {
-			return err
-		}
-		if !bytes.Contains(body, []byte("CREATING")) && !bytes.Contains(body, []byte("UPDATING")) {
-			return nil
-		}
-		if time.Now().After(limit) {
-			return fmt.Errorf("table %s of %s is not active after %s", name, e.name, activeLimit)
-		}
-		if err := pause(ctx, activePoll); err != nil {
-			return err
-		}
-	}
-}
-
-// pause waits, or returns ctx's error.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+		return !bytes.Contains(body, []byte("CREATING")) && !bytes.Contains(body, []byte("UPDATING")), err
+	})
 }
 
 // dropTables removes the run's tables from an endpoint that is not the run's own.

@@ -39,9 +39,6 @@ func (r *run) recordTargets() []recordTarget {
 // triggers measures the program's own server: it fills a table, and then for each target a trigger
 // delivers the stream from its beginning.
 func (r *run) triggers(ctx context.Context) (err error) {
-	if !r.runs(experimentTriggers) || r.URL != nil {
-		return nil
-	}
 	server, c, err := r.startDelivering(ctx, experimentTriggers)
 	if err != nil {
 		return err
@@ -56,7 +53,7 @@ func (r *run) triggers(ctx context.Context) (err error) {
 		}
 		x, err := r.deliver(ctx, server, c, to)
 		if err != nil {
-			return fmt.Errorf("%s: %w", experimentTriggers, err)
+			return err
 		}
 		r.report.Delivered = append(r.report.Delivered, x)
 		r.result("%.0f records/s", x.PerS)
@@ -86,26 +83,20 @@ func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to re
 		}
 		defer stop()
 	}
-	before, err := rest(ctx, func() time.Duration { used, _ := server.cpu(); return used })
-	if err != nil {
+	if _, err := rest(ctx, server.used); err != nil {
 		return x, err
 	}
+	cpu := server.cpuEach()
 	w := c.expect(keyMark, 0, &plan{first: time.Now(), items: r.Items, millis: true})
 	remove, err := server.createMapping(ctx, arn, to)
 	if err != nil {
 		return x, err
 	}
-	if err := await(ctx, w, time.Now(), graceFor(r.Items)); err != nil {
+	if err := w.await(ctx, graceFor(r.Items)); err != nil {
 		return x, err
 	}
-	x = Delivered{About: to.about, To: to.to, Target: ownName, Records: r.Items}
+	x = Delivered{About: to.about, To: to.to, Target: ownName, Records: r.Items, PerS: w.perS(), CPUUS: cpu(r.Items)}
 	_, x.Twice, x.Lost = w.faults()
-	if late := w.summary(time.Now()); late != nil && x.Lost == 0 {
-		x.PerS = round(float64(r.Items) / (late.Max / 1000))
-	}
-	if used, known := server.cpu(); known {
-		x.CPUUS = round(micros(used-before) / float64(r.Items))
-	}
 	if x.Lost > 0 {
 		r.problem(x.Lost, fmt.Sprintf("%d of %d %s did not arrive", x.Lost, r.Items, to.about))
 	}
@@ -115,7 +106,7 @@ func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to re
 // createMapping creates a trigger through Lambda's API.
 func (e *endpoint) createMapping(ctx context.Context, arn string, to recordTarget) (remove func(context.Context) error, err error) {
 	const path = "/2015-03-31/event-source-mappings/"
-	body, err := e.rest(ctx, "POST", path, fmt.Sprintf(
+	body, err := e.rest(ctx, "POST "+path, fmt.Sprintf(
 		`{"EventSourceArn":%q,"FunctionName":%q,"StartingPosition":"TRIM_HORIZON","BatchSize":%d}`, arn, to.arn, to.batch))
 	if err != nil {
 		return nil, err
@@ -125,20 +116,7 @@ func (e *endpoint) createMapping(ctx context.Context, arn string, to recordTarge
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		_, err := e.rest(ctx, "DELETE", path+made.UUID, "")
+		_, err := e.rest(ctx, "DELETE "+path+made.UUID, "")
 		return err
 	}, nil
-}
-
-// streamARN returns the ARN of a table's stream.
-func (e *endpoint) streamARN(ctx context.Context, t *table) (string, error) {
-	body, err := e.call(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+t.name+`"}`)
-	if err != nil {
-		return "", err
-	}
-	var described struct {
-		Table struct{ LatestStreamArn string }
-	}
-	err = json.Unmarshal(body, &described)
-	return described.Table.LatestStreamArn, err
 }
