@@ -35,6 +35,38 @@ func BenchmarkDecodePutItem(b *testing.B) {
 	}
 }
 
+// BenchmarkDecode reads the requests of the hot path, apart from PutItem.
+func BenchmarkDecode(b *testing.B) {
+	const key = `"TableName":"Readings","Key":{"device":{"S":"sensor-000123"},"at":{"N":"1479499740123"}}`
+	benchmarkDecode(b, "GetItem", decodeGetItem, `{`+key+`,"ConsistentRead":true,"ReturnConsumedCapacity":"NONE"}`)
+	benchmarkDecode(b, "UpdateItem", decodeUpdateItem, `{`+key+`,"UpdateExpression":"SET #s = :s","ExpressionAttributeNames":{"#s":"status"},`+
+		`"ExpressionAttributeValues":{":s":{"S":"OK"}}}`)
+	benchmarkDecode(b, "Query", decodeQuery, `{"TableName":"Readings","IndexName":"ByStatus","KeyConditionExpression":"#s = :s",`+
+		`"ExpressionAttributeNames":{"#s":"status"},"ExpressionAttributeValues":{":s":{"S":"OK"}},"Limit":20,"ScanIndexForward":false}`)
+	benchmarkDecode(b, "BatchWriteItem", decodeBatchWriteItem, `{"RequestItems":{"Readings":[{"PutRequest":{"Item":{"device":{"S":"a"}}}},`+
+		`{"DeleteRequest":{"Key":{"device":{"S":"b"}}}}]}}`)
+	benchmarkDecode(b, "TransactWriteItems", decodeTransactWriteItems, `{"TransactItems":[{"Put":{"TableName":"Readings","Item":{"device":{"S":"a"}}}},`+
+		`{"Delete":{`+key+`}},{"ConditionCheck":{`+key+`,"ConditionExpression":"attribute_exists(device)"}}]}`)
+}
+
+func benchmarkDecode[In any](b *testing.B, operation string, decode func(*decoder, *In), body string) {
+	b.Run(operation, func(b *testing.B) {
+		in := post(operation, body)
+		out := newResponse()
+		b.ReportAllocs()
+		for b.Loop() {
+			d := newDecoder(in, out, in.Body)
+			input := new(In)
+			d.Struct("")
+			decode(d, input)
+			if err := d.End(); err != nil {
+				b.Fatal(err)
+			}
+			d.release()
+		}
+	})
+}
+
 func BenchmarkEncodeGetItem(b *testing.B) {
 	out := newResponse()
 	in := post("PutItem", benchmarkPut)

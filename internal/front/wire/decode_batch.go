@@ -7,17 +7,10 @@ import (
 )
 
 func decodeBatchGetItem(d *decoder, in *service.BatchGetItemInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "RequestItems":
-			in.RequestItems = d.batchGetTables()
-		case "ReturnConsumedCapacity":
-			in.ReturnConsumedCapacity = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"RequestItems", func() { in.RequestItems = d.batchGetTables() }},
+		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
+	})
 	in.Expired = d.expired()
 }
 
@@ -41,39 +34,21 @@ func (d *decoder) batchGetTables() []service.BatchGetTable {
 }
 
 func decodeKeysAndAttributes(d *decoder, in *service.BatchGetTable) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "Keys":
-			in.Keys = list(d, func(d *decoder, key *service.ItemArg) { *key = d.itemElement() })
-		case "ProjectionExpression":
-			in.Projection = d.text()
-		case "ExpressionAttributeNames":
-			in.Names = d.names()
-		case "ConsistentRead":
-			in.ConsistentRead = d.boolean()
-		case "AttributesToGet":
-			in.Legacy.AttributesToGet = d.texts()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"Keys", func() { in.Keys = list(d, func(d *decoder, key *service.ItemArg) { *key = d.itemElement() }) }},
+		{"ProjectionExpression", &in.Projection},
+		{"ExpressionAttributeNames", &in.Names},
+		{"ConsistentRead", &in.ConsistentRead},
+		{"AttributesToGet", &in.Legacy.AttributesToGet},
+	})
 }
 
 func decodeBatchWriteItem(d *decoder, in *service.BatchWriteItemInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "RequestItems":
-			in.RequestItems = d.batchWriteTables()
-		case "ReturnConsumedCapacity":
-			in.ReturnConsumedCapacity = d.text()
-		case "ReturnItemCollectionMetrics":
-			in.ReturnItemCollectionMetrics = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"RequestItems", func() { in.RequestItems = d.batchWriteTables() }},
+		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
+		{"ReturnItemCollectionMetrics", &in.ReturnItemCollectionMetrics},
+	})
 }
 
 func (d *decoder) batchWriteTables() []service.BatchWriteTable {
@@ -110,29 +85,13 @@ func putTable[T any](tables []T, one T, same func(*T) bool) []T {
 }
 
 func decodeWriteRequest(d *decoder, in *service.WriteRequest) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "PutRequest":
-			in.Put = d.itemIn("PutRequest", "Item")
-		case "DeleteRequest":
-			in.Delete = d.itemIn("DeleteRequest", "Key")
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"PutRequest", func() { in.Put = d.itemIn("PutRequest", "Item") }},
+		{"DeleteRequest", func() { in.Delete = d.itemIn("DeleteRequest", "Key") }},
+	})
 }
 
 // itemIn reads a structure with an item as its only member.
-func (d *decoder) itemIn(typ, member string) *service.ItemArg {
-	return structure(d, typ, func(d *decoder, item *service.ItemArg) {
-		var name []byte
-		for d.NextMember(&name) {
-			if string(name) == member {
-				*item = d.item()
-			} else {
-				d.Skip()
-			}
-		}
-	})
+func (d *decoder) itemIn(typ, name string) *service.ItemArg {
+	return structure(d, typ, func(d *decoder, item *service.ItemArg) { d.read(members{{name, item}}) })
 }

@@ -52,54 +52,31 @@ func inValues(err error, key string) error {
 
 func (d *decoder) expected(legacy *service.Legacy) {
 	legacy.Expected = legacyMap(d, "ExpectedAttributeValue", func(d *decoder, e *service.ExpectedValue) {
-		var name []byte
-		for d.NextMember(&name) {
-			switch string(name) {
-			case "Value":
-				e.Value = d.valueMember(&legacy.Err)
-			case "Exists":
-				e.Exists = d.boolean()
-			case "ComparisonOperator":
-				e.Operator = d.text()
-			case "AttributeValueList":
-				e.List = d.valueList(&legacy.Err)
-			default:
-				d.Skip()
-			}
-		}
+		d.read(members{
+			{"Value", func() { e.Value = d.valueMember(&legacy.Err) }},
+			{"Exists", &e.Exists},
+			{"ComparisonOperator", &e.Operator},
+			{"AttributeValueList", func() { e.List = d.valueList(&legacy.Err) }},
+		})
 	})
 }
 
 func (d *decoder) attributeUpdates(legacy *service.Legacy) {
 	legacy.AttributeUpdates = legacyMap(d, "AttributeValueUpdate", func(d *decoder, u *service.AttributeUpdate) {
-		var name []byte
-		for d.NextMember(&name) {
-			switch string(name) {
-			case "Value":
-				u.Value = d.valueMember(&legacy.Err)
-			case "Action":
-				u.Action = d.text()
-			default:
-				d.Skip()
-			}
-		}
+		d.read(members{
+			{"Value", func() { u.Value = d.valueMember(&legacy.Err) }},
+			{"Action", &u.Action},
+		})
 	})
 }
 
 // conditions reads KeyConditions, QueryFilter or ScanFilter.
 func (d *decoder) conditions(legacy *service.Legacy) map[string]service.LegacyCondition {
 	return legacyMap(d, "Condition", func(d *decoder, c *service.LegacyCondition) {
-		var name []byte
-		for d.NextMember(&name) {
-			switch string(name) {
-			case "ComparisonOperator":
-				c.Operator = d.text()
-			case "AttributeValueList":
-				c.List = d.valueList(&legacy.Err)
-			default:
-				d.Skip()
-			}
-		}
+		d.read(members{
+			{"ComparisonOperator", &c.Operator},
+			{"AttributeValueList", func() { c.List = d.valueList(&legacy.Err) }},
+		})
 	})
 }
 

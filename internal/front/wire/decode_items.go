@@ -6,215 +6,110 @@ import (
 )
 
 func decodePutItem(d *decoder, in *service.PutItemInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "Item":
-			in.Item = d.item()
-		case "ConditionExpression":
-			in.Condition = d.text()
-		case "ExpressionAttributeNames":
-			in.Names = d.names()
-		case "ExpressionAttributeValues":
-			in.Values = d.values()
-		case "ReturnValues":
-			in.ReturnValues = d.text()
-		case "ReturnValuesOnConditionCheckFailure":
-			in.ReturnValuesOnConditionFail = d.text()
-		case "ReturnConsumedCapacity":
-			in.ReturnConsumedCapacity = d.text()
-		case "ReturnItemCollectionMetrics":
-			in.ReturnItemCollectionMetrics = d.text()
-		case "Expected":
-			d.expected(&in.Legacy)
-		case "ConditionalOperator":
-			in.Legacy.ConditionalOperator = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"Item", &in.Item},
+		{"ConditionExpression", &in.Condition},
+		{"ExpressionAttributeNames", &in.Names},
+		{"ExpressionAttributeValues", &in.Values},
+		{"ReturnValues", &in.ReturnValues},
+		{"ReturnValuesOnConditionCheckFailure", &in.ReturnValuesOnConditionFail},
+		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
+		{"ReturnItemCollectionMetrics", &in.ReturnItemCollectionMetrics},
+		{"Expected", func() { d.expected(&in.Legacy) }},
+		{"ConditionalOperator", &in.Legacy.ConditionalOperator},
+	})
 }
 
 func decodeDeleteItem(d *decoder, in *service.DeleteItemInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "Key":
-			in.Key = d.item()
-		case "ConditionExpression":
-			in.Condition = d.text()
-		case "ExpressionAttributeNames":
-			in.Names = d.names()
-		case "ExpressionAttributeValues":
-			in.Values = d.values()
-		case "ReturnValues":
-			in.ReturnValues = d.text()
-		case "ReturnValuesOnConditionCheckFailure":
-			in.ReturnValuesOnConditionFail = d.text()
-		case "ReturnConsumedCapacity":
-			in.ReturnConsumedCapacity = d.text()
-		case "ReturnItemCollectionMetrics":
-			in.ReturnItemCollectionMetrics = d.text()
-		case "Expected":
-			d.expected(&in.Legacy)
-		case "ConditionalOperator":
-			in.Legacy.ConditionalOperator = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"Key", &in.Key},
+		{"ConditionExpression", &in.Condition},
+		{"ExpressionAttributeNames", &in.Names},
+		{"ExpressionAttributeValues", &in.Values},
+		{"ReturnValues", &in.ReturnValues},
+		{"ReturnValuesOnConditionCheckFailure", &in.ReturnValuesOnConditionFail},
+		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
+		{"ReturnItemCollectionMetrics", &in.ReturnItemCollectionMetrics},
+		{"Expected", func() { d.expected(&in.Legacy) }},
+		{"ConditionalOperator", &in.Legacy.ConditionalOperator},
+	})
 }
 
 func decodeUpdateItem(d *decoder, in *service.UpdateItemInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "Key":
-			in.Key = d.item()
-		case "UpdateExpression":
-			in.Update = d.text()
-		case "ConditionExpression":
-			in.Condition = d.text()
-		case "ExpressionAttributeNames":
-			in.Names = d.names()
-		case "ExpressionAttributeValues":
-			in.Values = d.values()
-		case "ReturnValues":
-			in.ReturnValues = d.text()
-		case "ReturnValuesOnConditionCheckFailure":
-			in.ReturnValuesOnConditionFail = d.text()
-		case "ReturnConsumedCapacity":
-			in.ReturnConsumedCapacity = d.text()
-		case "ReturnItemCollectionMetrics":
-			in.ReturnItemCollectionMetrics = d.text()
-		case "AttributeUpdates":
-			d.attributeUpdates(&in.Legacy)
-		case "Expected":
-			d.expected(&in.Legacy)
-		case "ConditionalOperator":
-			in.Legacy.ConditionalOperator = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"Key", &in.Key},
+		{"UpdateExpression", &in.Update},
+		{"ConditionExpression", &in.Condition},
+		{"ExpressionAttributeNames", &in.Names},
+		{"ExpressionAttributeValues", &in.Values},
+		{"ReturnValues", &in.ReturnValues},
+		{"ReturnValuesOnConditionCheckFailure", &in.ReturnValuesOnConditionFail},
+		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
+		{"ReturnItemCollectionMetrics", &in.ReturnItemCollectionMetrics},
+		{"AttributeUpdates", func() { d.attributeUpdates(&in.Legacy) }},
+		{"Expected", func() { d.expected(&in.Legacy) }},
+		{"ConditionalOperator", &in.Legacy.ConditionalOperator},
+	})
 }
 
 func decodeGetItem(d *decoder, in *service.GetItemInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "Key":
-			in.Key = d.item()
-		case "ProjectionExpression":
-			in.Projection = d.text()
-		case "ExpressionAttributeNames":
-			in.Names = d.names()
-		case "ConsistentRead":
-			in.ConsistentRead = d.boolean()
-		case "ReturnConsumedCapacity":
-			in.ReturnConsumedCapacity = d.text()
-		case "AttributesToGet":
-			in.Legacy.AttributesToGet = d.texts()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"Key", &in.Key},
+		{"ProjectionExpression", &in.Projection},
+		{"ExpressionAttributeNames", &in.Names},
+		{"ConsistentRead", &in.ConsistentRead},
+		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
+		{"AttributesToGet", &in.Legacy.AttributesToGet},
+	})
 	in.Expired = d.expired()
 }
 
 func decodeQuery(d *decoder, in *service.QueryInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "IndexName":
-			in.IndexName = d.text()
-		case "KeyConditionExpression":
-			in.KeyCondition = d.text()
-		case "FilterExpression":
-			in.Filter = d.text()
-		case "ProjectionExpression":
-			in.Projection = d.text()
-		case "ExpressionAttributeNames":
-			in.Names = d.names()
-		case "ExpressionAttributeValues":
-			in.Values = d.values()
-		case "Select":
-			in.Select = d.text()
-		case "Limit":
-			in.Limit = d.integer()
-		case "ConsistentRead":
-			in.ConsistentRead = d.boolean()
-		case "ScanIndexForward":
-			in.ScanIndexForward = d.boolean()
-		case "ExclusiveStartKey":
-			in.ExclusiveStartKey = d.item()
-		case "ReturnConsumedCapacity":
-			in.ReturnConsumedCapacity = d.text()
-		case "KeyConditions":
-			in.Legacy.KeyConditions = d.conditions(&in.Legacy)
-		case "QueryFilter":
-			in.Legacy.QueryFilter = d.conditions(&in.Legacy)
-		case "ConditionalOperator":
-			in.Legacy.ConditionalOperator = d.text()
-		case "AttributesToGet":
-			in.Legacy.AttributesToGet = d.texts()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"IndexName", &in.IndexName},
+		{"KeyConditionExpression", &in.KeyCondition},
+		{"FilterExpression", &in.Filter},
+		{"ProjectionExpression", &in.Projection},
+		{"ExpressionAttributeNames", &in.Names},
+		{"ExpressionAttributeValues", &in.Values},
+		{"Select", &in.Select},
+		{"Limit", &in.Limit},
+		{"ConsistentRead", &in.ConsistentRead},
+		{"ScanIndexForward", &in.ScanIndexForward},
+		{"ExclusiveStartKey", &in.ExclusiveStartKey},
+		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
+		{"KeyConditions", func() { in.Legacy.KeyConditions = d.conditions(&in.Legacy) }},
+		{"QueryFilter", func() { in.Legacy.QueryFilter = d.conditions(&in.Legacy) }},
+		{"ConditionalOperator", &in.Legacy.ConditionalOperator},
+		{"AttributesToGet", &in.Legacy.AttributesToGet},
+	})
 	in.Expired = d.expired()
 }
 
 func decodeScan(d *decoder, in *service.ScanInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "IndexName":
-			in.IndexName = d.text()
-		case "FilterExpression":
-			in.Filter = d.text()
-		case "ProjectionExpression":
-			in.Projection = d.text()
-		case "ExpressionAttributeNames":
-			in.Names = d.names()
-		case "ExpressionAttributeValues":
-			in.Values = d.values()
-		case "Select":
-			in.Select = d.text()
-		case "Limit":
-			in.Limit = d.integer()
-		case "Segment":
-			in.Segment = d.integer()
-		case "TotalSegments":
-			in.TotalSegments = d.integer()
-		case "ConsistentRead":
-			in.ConsistentRead = d.boolean()
-		case "ExclusiveStartKey":
-			in.ExclusiveStartKey = d.item()
-		case "ReturnConsumedCapacity":
-			in.ReturnConsumedCapacity = d.text()
-		case "ScanFilter":
-			in.Legacy.ScanFilter = d.conditions(&in.Legacy)
-		case "ConditionalOperator":
-			in.Legacy.ConditionalOperator = d.text()
-		case "AttributesToGet":
-			in.Legacy.AttributesToGet = d.texts()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"IndexName", &in.IndexName},
+		{"FilterExpression", &in.Filter},
+		{"ProjectionExpression", &in.Projection},
+		{"ExpressionAttributeNames", &in.Names},
+		{"ExpressionAttributeValues", &in.Values},
+		{"Select", &in.Select},
+		{"Limit", &in.Limit},
+		{"Segment", &in.Segment},
+		{"TotalSegments", &in.TotalSegments},
+		{"ConsistentRead", &in.ConsistentRead},
+		{"ExclusiveStartKey", &in.ExclusiveStartKey},
+		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
+		{"ScanFilter", func() { in.Legacy.ScanFilter = d.conditions(&in.Legacy) }},
+		{"ConditionalOperator", &in.Legacy.ConditionalOperator},
+		{"AttributesToGet", &in.Legacy.AttributesToGet},
+	})
 	in.Expired = d.expired()
 }
 

@@ -10,71 +10,40 @@ import (
 )
 
 func decodeListStreams(d *decoder, in *service.ListStreamsInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "Limit":
-			in.Limit = d.integer()
-		case "ExclusiveStartStreamArn":
-			in.StartARN = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"Limit", &in.Limit},
+		{"ExclusiveStartStreamArn", &in.StartARN},
+	})
 }
 
 func decodeDescribeStream(d *decoder, in *service.DescribeStreamInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "StreamArn":
-			in.ARN = d.text()
-		case "Limit":
-			in.Limit = d.integer()
-		case "ExclusiveStartShardId":
-			in.StartShardID = d.text()
-		case "ShardFilter":
+	d.read(members{
+		{"StreamArn", &in.ARN},
+		{"Limit", &in.Limit},
+		{"ExclusiveStartShardId", &in.StartShardID},
+		{"ShardFilter", func() {
 			if d.Struct("ShardFilter") {
-				in.FilterType, in.ParentOnly = d.twoTexts("Type", "ShardId")
+				d.read(members{{"Type", &in.FilterType}, {"ShardId", &in.ParentOnly}})
 			}
-		default:
-			d.Skip()
-		}
-	}
+		}},
+	})
 }
 
 func decodeGetShardIterator(d *decoder, in *service.GetShardIteratorInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "StreamArn":
-			in.ARN = d.text()
-		case "ShardId":
-			in.ShardID = d.text()
-		case "ShardIteratorType":
-			in.Type = d.text()
-		case "SequenceNumber":
-			in.Sequence = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"StreamArn", &in.ARN},
+		{"ShardId", &in.ShardID},
+		{"ShardIteratorType", &in.Type},
+		{"SequenceNumber", &in.Sequence},
+	})
 }
 
 func decodeGetRecords(d *decoder, in *service.GetRecordsInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "ShardIterator":
-			in.Iterator = d.text()
-		case "Limit":
-			in.Limit = d.integer()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"ShardIterator", &in.Iterator},
+		{"Limit", &in.Limit},
+	})
 	in.Wait = d.wait()
 }
 

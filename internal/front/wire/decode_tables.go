@@ -1,335 +1,182 @@
 package wire
 
-import "github.com/mayflydb/mayfly/internal/store/service"
+import (
+	"reflect"
+
+	"github.com/mayflydb/mayfly/internal/store/service"
+)
 
 func decodeTableName(d *decoder, in *service.TableNameInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		if string(name) == "TableName" {
-			in.TableName = d.text()
-		} else {
-			d.Skip()
-		}
-	}
+	d.read(members{{"TableName", &in.TableName}})
 }
 
-func decodeEmpty(d *decoder, _ *service.Empty) {
-	var name []byte
-	for d.NextMember(&name) {
-		d.Skip()
-	}
-}
+func decodeEmpty(d *decoder, _ *service.Empty) { d.read(nil) }
 
 func decodeListTables(d *decoder, in *service.ListTablesInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "Limit":
-			in.Limit = d.integer()
-		case "ExclusiveStartTableName":
-			in.Start = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{{"Limit", &in.Limit}, {"ExclusiveStartTableName", &in.Start}})
 }
 
 func decodeCreateTable(d *decoder, in *service.CreateTableInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "AttributeDefinitions":
-			in.Attributes = structs(d, "AttributeDefinition", decodeAttributeDefinition)
-		case "KeySchema":
-			in.KeySchema = structs(d, "KeySchemaElement", decodeKeySchemaElement)
-		case "LocalSecondaryIndexes":
-			in.Local = structs(d, "LocalSecondaryIndex", decodeIndexSpec)
-		case "GlobalSecondaryIndexes":
-			in.Global = structs(d, "GlobalSecondaryIndex", decodeIndexSpec)
-		case "BillingMode":
-			in.BillingMode = d.text()
-		case "ProvisionedThroughput":
-			in.Throughput = structure(d, "ProvisionedThroughput", decodeThroughput)
-		case "OnDemandThroughput":
-			in.OnDemand = structure(d, "OnDemandThroughput", decodeOnDemandThroughput)
-		case "StreamSpecification":
-			in.Stream = structure(d, "StreamSpecification", decodeStreamSpec)
-		case "Tags":
-			in.Tags = structs(d, "Tag", decodeTag)
-		case "TableClass":
-			in.TableClass = d.text()
-		case "DeletionProtectionEnabled":
-			in.DeletionProtection = d.boolean()
-		case "SSESpecification":
-			in.SSEEnabled = d.sseEnabled()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"AttributeDefinitions", &in.Attributes},
+		{"KeySchema", &in.KeySchema},
+		{"LocalSecondaryIndexes", func() { in.Local = structs(d, "LocalSecondaryIndex", decodeIndexSpec) }},
+		{"GlobalSecondaryIndexes", func() { in.Global = structs(d, "GlobalSecondaryIndex", decodeIndexSpec) }},
+		{"BillingMode", &in.BillingMode},
+		{"ProvisionedThroughput", &in.Throughput},
+		{"OnDemandThroughput", &in.OnDemand},
+		{"StreamSpecification", &in.Stream},
+		{"Tags", &in.Tags},
+		{"TableClass", &in.TableClass},
+		{"DeletionProtectionEnabled", &in.DeletionProtection},
+		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
+	})
 }
 
 func decodeUpdateTable(d *decoder, in *service.UpdateTableInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "AttributeDefinitions":
-			in.Attributes = structs(d, "AttributeDefinition", decodeAttributeDefinition)
-		case "BillingMode":
-			in.BillingMode = d.text()
-		case "ProvisionedThroughput":
-			in.Throughput = structure(d, "ProvisionedThroughput", decodeThroughput)
-		case "OnDemandThroughput":
-			in.OnDemand = structure(d, "OnDemandThroughput", decodeOnDemandThroughput)
-		case "StreamSpecification":
-			in.Stream = structure(d, "StreamSpecification", decodeStreamSpec)
-		case "GlobalSecondaryIndexUpdates":
-			in.GlobalUpdates = structs(d, "GlobalSecondaryIndexUpdate", decodeIndexUpdate)
-		case "TableClass":
-			in.TableClass = d.text()
-		case "DeletionProtectionEnabled":
-			in.DeletionProtection = d.boolean()
-		case "SSESpecification":
-			in.SSEEnabled = d.sseEnabled()
-		case "ReplicaUpdates", "MultiRegionConsistency", "GlobalTableWitnessUpdates", "GlobalTableSettingsReplicationMode", "WarmThroughput":
-			in.OtherMembers = append(in.OtherMembers, string(name))
+	m := members{
+		{"TableName", &in.TableName},
+		{"AttributeDefinitions", &in.Attributes},
+		{"BillingMode", &in.BillingMode},
+		{"ProvisionedThroughput", &in.Throughput},
+		{"OnDemandThroughput", &in.OnDemand},
+		{"StreamSpecification", &in.Stream},
+		{"GlobalSecondaryIndexUpdates", &in.GlobalUpdates},
+		{"TableClass", &in.TableClass},
+		{"DeletionProtectionEnabled", &in.DeletionProtection},
+		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
+	}
+	for _, name := range unsupportedMembers {
+		m = append(m, member{name, func() {
+			in.OtherMembers = append(in.OtherMembers, name)
 			d.Skip()
-		default:
-			d.Skip()
-		}
+		}})
+	}
+	d.read(m)
+}
+
+// unsupportedMembers are the members of UpdateTable that the service refuses by their names.
+var unsupportedMembers = []string{
+	"ReplicaUpdates", "MultiRegionConsistency", "GlobalTableWitnessUpdates", "GlobalTableSettingsReplicationMode", "WarmThroughput",
+}
+
+// readStructure is readMember for the structures that describe tables.
+func (d *decoder) readStructure(into any) {
+	switch v := into.(type) {
+	case *[]service.AttributeDefinition:
+		*v = structs(d, "AttributeDefinition", decodeAttributeDefinition)
+	case *[]service.KeySchemaElement:
+		*v = structs(d, "KeySchemaElement", decodeKeySchemaElement)
+	case *[]service.IndexUpdate:
+		*v = structs(d, "GlobalSecondaryIndexUpdate", decodeIndexUpdate)
+	case *[]service.Tag:
+		*v = structs(d, "Tag", decodeTag)
+	case **service.Throughput:
+		*v = structure(d, "ProvisionedThroughput", decodeThroughput)
+	case **service.OnDemandThroughput:
+		*v = structure(d, "OnDemandThroughput", decodeOnDemandThroughput)
+	case **service.StreamSpec:
+		*v = structure(d, "StreamSpecification", decodeStreamSpec)
+	default:
+		panic("wire: no form for a member of the type " + reflect.TypeOf(into).String())
 	}
 }
 
 func decodeAttributeDefinition(d *decoder, a *service.AttributeDefinition) {
-	a.Name, a.Type = d.twoTexts("AttributeName", "AttributeType")
+	d.read(members{{"AttributeName", &a.Name}, {"AttributeType", &a.Type}})
 }
 
 func decodeKeySchemaElement(d *decoder, k *service.KeySchemaElement) {
-	k.Name, k.Type = d.twoTexts("AttributeName", "KeyType")
+	d.read(members{{"AttributeName", &k.Name}, {"KeyType", &k.Type}})
 }
 
 func decodeTag(d *decoder, t *service.Tag) {
-	t.Key, t.Value = d.twoTexts("Key", "Value")
-}
-
-// twoTexts reads a structure with two strings.
-func (d *decoder) twoTexts(first, second string) (a, b service.Opt[string]) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case first:
-			a = d.text()
-		case second:
-			b = d.text()
-		default:
-			d.Skip()
-		}
-	}
-	return a, b
-}
-
-// twoLongs reads a structure with two Longs.
-func (d *decoder) twoLongs(first, second string) (a, b service.Opt[int64]) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case first:
-			a = d.long()
-		case second:
-			b = d.long()
-		default:
-			d.Skip()
-		}
-	}
-	return a, b
+	d.read(members{{"Key", &t.Key}, {"Value", &t.Value}})
 }
 
 func decodeThroughput(d *decoder, t *service.Throughput) {
-	t.Read, t.Write = d.twoLongs("ReadCapacityUnits", "WriteCapacityUnits")
+	d.read(members{{"ReadCapacityUnits", d.long(&t.Read)}, {"WriteCapacityUnits", d.long(&t.Write)}})
 }
 
 func decodeOnDemandThroughput(d *decoder, t *service.OnDemandThroughput) {
-	t.MaxRead, t.MaxWrite = d.twoLongs("MaxReadRequestUnits", "MaxWriteRequestUnits")
+	d.read(members{{"MaxReadRequestUnits", d.long(&t.MaxRead)}, {"MaxWriteRequestUnits", d.long(&t.MaxWrite)}})
 }
 
 func decodeIndexSpec(d *decoder, x *service.IndexSpec) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "IndexName":
-			x.IndexName = d.text()
-		case "KeySchema":
-			x.KeySchema = structs(d, "KeySchemaElement", decodeKeySchemaElement)
-		case "Projection":
-			if d.Struct("Projection") {
-				x.Projection.Present = true
-				decodeProjection(d, &x.Projection)
-			}
-		case "ProvisionedThroughput":
-			x.Throughput = structure(d, "ProvisionedThroughput", decodeThroughput)
-		case "OnDemandThroughput":
-			x.OnDemand = structure(d, "OnDemandThroughput", decodeOnDemandThroughput)
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"IndexName", &x.IndexName},
+		{"KeySchema", &x.KeySchema},
+		{"Projection", func() { decodeProjection(d, &x.Projection) }},
+		{"ProvisionedThroughput", &x.Throughput},
+		{"OnDemandThroughput", &x.OnDemand},
+	})
 }
 
 func decodeProjection(d *decoder, p *service.ProjectionSpec) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "ProjectionType":
-			p.Type = d.text()
-		case "NonKeyAttributes":
-			p.NonKey = d.texts()
-		default:
-			d.Skip()
-		}
+	if d.Struct("Projection") {
+		p.Present = true
+		d.read(members{{"ProjectionType", &p.Type}, {"NonKeyAttributes", &p.NonKey}})
 	}
 }
 
 func decodeStreamSpec(d *decoder, s *service.StreamSpec) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "StreamEnabled":
-			s.Enabled = d.boolean()
-		case "StreamViewType":
-			s.ViewType = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{{"StreamEnabled", &s.Enabled}, {"StreamViewType", &s.ViewType}})
 }
 
-// sseEnabled reads SSESpecification. Only its Enabled is used.
+// sseEnabled reads SSESpecification. Only its Enabled is used; of the other members, the types are
+// checked.
 func (d *decoder) sseEnabled() (enabled service.Opt[bool]) {
-	if !d.Struct("SSESpecification") {
-		return enabled
-	}
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "Enabled":
-			enabled = d.boolean()
-		case "SSEType", "KMSMasterKeyId":
-			d.text()
-		default:
-			d.Skip()
-		}
+	if d.Struct("SSESpecification") {
+		var ignored service.Opt[string]
+		d.read(members{{"Enabled", &enabled}, {"SSEType", &ignored}, {"KMSMasterKeyId", &ignored}})
 	}
 	return enabled
 }
 
 func decodeIndexUpdate(d *decoder, u *service.IndexUpdate) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "Create":
+	d.read(members{
+		{"Create", func() {
 			u.Actions++
 			u.Create = structure(d, "CreateGlobalSecondaryIndexAction", decodeIndexSpec)
-		case "Update":
+		}},
+		{"Update", func() {
 			u.Actions++
 			if d.Struct("UpdateGlobalSecondaryIndexAction") {
-				decodeIndexThroughput(d, u)
+				d.read(members{{"IndexName", &u.UpdateName}, {"ProvisionedThroughput", &u.Update}})
 			}
-		case "Delete":
+		}},
+		{"Delete", func() {
 			u.Actions++
 			u.Delete = structure(d, "DeleteGlobalSecondaryIndexAction", decodeIndexName)
-		default:
-			d.Skip()
-		}
-	}
-}
-
-func decodeIndexThroughput(d *decoder, u *service.IndexUpdate) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "IndexName":
-			u.UpdateName = d.text()
-		case "ProvisionedThroughput":
-			u.Update = structure(d, "ProvisionedThroughput", decodeThroughput)
-		default:
-			d.Skip()
-		}
-	}
+		}},
+	})
 }
 
 func decodeIndexName(d *decoder, index *service.Opt[string]) {
-	var name []byte
-	for d.NextMember(&name) {
-		if string(name) == "IndexName" {
-			*index = d.text()
-		} else {
-			d.Skip()
-		}
-	}
+	d.read(members{{"IndexName", index}})
 }
 
 func decodeUpdateTimeToLive(d *decoder, in *service.UpdateTimeToLiveInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "TimeToLiveSpecification":
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"TimeToLiveSpecification", func() {
 			if d.Struct("TimeToLiveSpecification") {
 				in.Present = true
-				decodeTimeToLive(d, in)
+				d.read(members{{"Enabled", &in.Enabled}, {"AttributeName", &in.Attribute}})
 			}
-		default:
-			d.Skip()
-		}
-	}
-}
-
-func decodeTimeToLive(d *decoder, in *service.UpdateTimeToLiveInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "Enabled":
-			in.Enabled = d.boolean()
-		case "AttributeName":
-			in.Attribute = d.text()
-		default:
-			d.Skip()
-		}
-	}
+		}},
+	})
 }
 
 func decodeTagResource(d *decoder, in *service.TagResourceInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "ResourceArn":
-			in.ARN = d.text()
-		case "Tags":
-			in.Tags = structs(d, "Tag", decodeTag)
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{{"ResourceArn", &in.ARN}, {"Tags", &in.Tags}})
 }
 
 func decodeUntagResource(d *decoder, in *service.UntagResourceInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "ResourceArn":
-			in.ARN = d.text()
-		case "TagKeys":
-			in.Keys = d.texts()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{{"ResourceArn", &in.ARN}, {"TagKeys", &in.Keys}})
 }
 
 func decodeListTags(d *decoder, in *service.ListTagsInput) {
-	in.ARN, in.NextToken = d.twoTexts("ResourceArn", "NextToken")
+	d.read(members{{"ResourceArn", &in.ARN}, {"NextToken", &in.NextToken}})
 }

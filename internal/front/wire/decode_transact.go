@@ -11,109 +11,60 @@ import (
 )
 
 func decodeTransactGetItems(d *decoder, in *service.TransactGetItemsInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TransactItems":
-			in.Items = structs(d, "TransactGetItem", decodeTransactGetItem)
-		case "ReturnConsumedCapacity":
-			in.ReturnConsumedCapacity = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TransactItems", func() { in.Items = structs(d, "TransactGetItem", decodeTransactGetItem) }},
+		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
+	})
 	in.Expired = d.expired()
 }
 
 func decodeTransactGetItem(d *decoder, in *service.TransactGet) {
-	var name []byte
-	for d.NextMember(&name) {
-		if string(name) != "Get" {
-			d.Skip()
-		} else if d.Struct("Get") {
-			in.Present = true
-			decodeGet(d, in)
-		}
-	}
+	d.read(members{{"Get", func() { decodeGet(d, in) }}})
 }
 
 func decodeGet(d *decoder, in *service.TransactGet) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "Key":
-			in.Key = d.item()
-		case "ProjectionExpression":
-			in.Projection = d.text()
-		case "ExpressionAttributeNames":
-			in.Names = d.names()
-		default:
-			d.Skip()
-		}
+	if !d.Struct("Get") {
+		return
 	}
+	in.Present = true
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"Key", &in.Key},
+		{"ProjectionExpression", &in.Projection},
+		{"ExpressionAttributeNames", &in.Names},
+	})
 }
 
 func decodeTransactWriteItems(d *decoder, in *service.TransactWriteItemsInput) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TransactItems":
-			in.Items = structs(d, "TransactWriteItem", decodeTransactAction)
-		case "ClientRequestToken":
-			in.ClientRequestToken = d.text()
-		case "ReturnConsumedCapacity":
-			in.ReturnConsumedCapacity = d.text()
-		case "ReturnItemCollectionMetrics":
-			in.ReturnItemCollectionMetrics = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TransactItems", func() { in.Items = structs(d, "TransactWriteItem", decodeTransactAction) }},
+		{"ClientRequestToken", &in.ClientRequestToken},
+		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
+		{"ReturnItemCollectionMetrics", &in.ReturnItemCollectionMetrics},
+	})
 	if in.ClientRequestToken.Set && d.Err() == nil {
 		in.Digest = digest(in.Items)
 	}
 }
 
 func decodeTransactAction(d *decoder, in *service.TransactAction) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "ConditionCheck":
-			in.Check = structure(d, "ConditionCheck", decodeConditionCheck)
-		case "Put":
-			in.Put = structure(d, "Put", decodePutItem)
-		case "Update":
-			in.Update = structure(d, "Update", decodeUpdateItem)
-		case "Delete":
-			in.Delete = structure(d, "Delete", decodeDeleteItem)
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"ConditionCheck", func() { in.Check = structure(d, "ConditionCheck", decodeConditionCheck) }},
+		{"Put", func() { in.Put = structure(d, "Put", decodePutItem) }},
+		{"Update", func() { in.Update = structure(d, "Update", decodeUpdateItem) }},
+		{"Delete", func() { in.Delete = structure(d, "Delete", decodeDeleteItem) }},
+	})
 }
 
 func decodeConditionCheck(d *decoder, in *service.ConditionCheck) {
-	var name []byte
-	for d.NextMember(&name) {
-		switch string(name) {
-		case "TableName":
-			in.TableName = d.text()
-		case "Key":
-			in.Key = d.item()
-		case "ConditionExpression":
-			in.Condition = d.text()
-		case "ExpressionAttributeNames":
-			in.Names = d.names()
-		case "ExpressionAttributeValues":
-			in.Values = d.values()
-		case "ReturnValuesOnConditionCheckFailure":
-			in.ReturnValuesOnConditionFail = d.text()
-		default:
-			d.Skip()
-		}
-	}
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"Key", &in.Key},
+		{"ConditionExpression", &in.Condition},
+		{"ExpressionAttributeNames", &in.Names},
+		{"ExpressionAttributeValues", &in.Values},
+		{"ReturnValuesOnConditionCheckFailure", &in.ReturnValuesOnConditionFail},
+	})
 }
 
 // digest returns a hash of a transaction's content, to compare requests with the same token. It

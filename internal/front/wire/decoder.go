@@ -7,8 +7,8 @@ import (
 
 // decoder reads one request body into a service input. Its errors stick, as dynamo.JSON's do: the
 // decode functions read on without checks, and the caller asks for the error at the end. A decode
-// function is called inside a structure and reads its members. It skips unknown members, and null
-// members never reach it.
+// function is called after the opening brace of a structure and reads its members. Unknown members
+// are skipped, and null ones count as absent.
 type decoder struct {
 	dynamo.JSON
 	request  *Request
@@ -76,13 +76,62 @@ func keepFirst(first *error, err error) {
 	}
 }
 
-func (d *decoder) text() service.Opt[string] { return service.Some(d.CopyText()) }
+// member is a member of a structure: its name, and a pointer to the variable that receives its
+// value. The variable's type decides how the value is read; see readMember.
+type member struct {
+	name string
+	into any
+}
 
-func (d *decoder) boolean() service.Opt[bool] { return service.Some(d.Bool()) }
+// members are all members that are read of a structure. They are few, so comparing their names is
+// faster than a map, and a literal of them stays on the stack.
+type members []member
 
-func (d *decoder) integer() service.Opt[int64] { return service.Some(int64(d.Int())) }
+// read reads the members of a structure, after its opening brace.
+func (d *decoder) read(m members) {
+	var name []byte
+	for d.NextMember(&name) {
+		i := 0
+		for i < len(m) && m[i].name != string(name) {
+			i++
+		}
+		if i < len(m) {
+			d.readMember(m[i].into)
+		} else {
+			d.Skip()
+		}
+	}
+}
 
-func (d *decoder) long() service.Opt[int64] { return service.Some(d.Long()) }
+// readMember reads a value into the variable that into points to. For a type with several forms in
+// requests, into is a function that reads the value.
+func (d *decoder) readMember(into any) {
+	switch v := into.(type) {
+	case *service.Opt[string]:
+		*v = service.Some(d.CopyText())
+	case *service.ItemArg:
+		*v = d.item()
+	case *service.Names:
+		*v = d.names()
+	case *service.Values:
+		*v = d.values()
+	case *service.Opt[bool]:
+		*v = service.Some(d.Bool())
+	case *service.Opt[int64]:
+		*v = service.Some(int64(d.Int()))
+	case *[]string:
+		*v = d.texts()
+	case func():
+		v()
+	default:
+		d.readStructure(into)
+	}
+}
+
+// long returns a function that reads a member that is a Long; most integers are an Integer.
+func (d *decoder) long(into *service.Opt[int64]) func() {
+	return func() { *into = service.Some(d.Long()) }
+}
 
 // texts reads a list of strings. It returns nil for null only.
 func (d *decoder) texts() []string {

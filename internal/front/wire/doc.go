@@ -39,7 +39,8 @@
 //
 // # Reading and writing
 //
-// Decode functions switch over member names in one pass; items go from text to their binary form
+// A decode function lists the members of a structure with the variables that receive them
+// (decoder.go), and one pass over the text fills these; items go from text to their binary form
 // directly. A syntax or type error ends the reading. A bad attribute *value* does not: its error
 // waits in the input (ItemArg.Err, Values.Err, Legacy.Err), because the service has checks that
 // rank before it. Inputs own their memory: nothing in them refers to the request's body, which is
