@@ -78,7 +78,7 @@ func BenchmarkEncodeGetItem(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		out.w.buf = out.w.buf[:0]
-		encodeGetItem(&out.w, &got)
+		object(&out.w, &got, encodeGetItem)
 	}
 	b.SetBytes(int64(len(out.w.buf)))
 	if !dynamo.ValidJSON(out.w.buf) {

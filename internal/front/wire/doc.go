@@ -44,7 +44,8 @@
 // directly. A syntax or type error ends the reading. A bad attribute *value* does not: its error
 // waits in the input (ItemArg.Err, Values.Err, Legacy.Err), because the service has checks that
 // rank before it. Inputs own their memory: nothing in them refers to the request's body, which is
-// reused. Encode functions append to a pooled buffer.
+// reused. An encode function writes the members of a structure to a pooled buffer, and its
+// caller the braces.
 //
 // # Errors
 //

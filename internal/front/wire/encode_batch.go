@@ -4,11 +4,11 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 func encodeBatchGetItem(w *writer, out *service.BatchGetItemOutput) {
-	w.beginObject()
 	w.name("Responses").beginObject()
 	for _, t := range out.Responses {
 		w.key(t.Table)
@@ -17,18 +17,15 @@ func encodeBatchGetItem(w *writer, out *service.BatchGetItemOutput) {
 	w.endObject()
 	w.name("UnprocessedKeys").beginObject()
 	for i := range out.Unprocessed {
-		w.key(out.Unprocessed[i].Table)
-		encodeKeysAndAttributes(w, &out.Unprocessed[i])
+		object(w.key(out.Unprocessed[i].Table), &out.Unprocessed[i], encodeKeysAndAttributes)
 	}
 	w.endObject()
 	encodeCapacities(w, out.Capacity)
-	w.endObject()
 }
 
 // encodeKeysAndAttributes writes a table's part of the request unchanged, so that a client can send
 // it again.
 func encodeKeysAndAttributes(w *writer, t *service.BatchGetTable) {
-	w.beginObject()
 	w.name("Keys").beginArray()
 	for _, k := range t.Keys {
 		w.item(k.Item)
@@ -50,27 +47,19 @@ func encodeKeysAndAttributes(w *writer, t *service.BatchGetTable) {
 	if t.ConsistentRead.Set {
 		w.name("ConsistentRead").boolean(t.ConsistentRead.V)
 	}
-	w.endObject()
 }
 
 func encodeBatchWriteItem(w *writer, out *service.BatchWriteItemOutput) {
-	w.beginObject()
 	w.name("UnprocessedItems").beginObject()
 	for _, t := range out.Unprocessed {
-		w.key(t.Table).beginArray()
-		for _, r := range t.Requests {
-			encodeWriteRequest(w, r)
-		}
-		w.endArray()
+		objects(w.key(t.Table), t.Requests, encodeWriteRequest)
 	}
 	w.endObject()
 	encodeCapacities(w, out.Capacity)
 	encodeCollections(w, out.Collections)
-	w.endObject()
 }
 
-func encodeWriteRequest(w *writer, r service.WriteRequest) {
-	w.beginObject()
+func encodeWriteRequest(w *writer, r *service.WriteRequest) {
 	if r.Put != nil {
 		w.name("PutRequest").beginObject()
 		w.name("Item").item(r.Put.Item)
@@ -81,27 +70,14 @@ func encodeWriteRequest(w *writer, r service.WriteRequest) {
 		w.name("Key").item(r.Delete.Item)
 		w.endObject()
 	}
-	w.endObject()
 }
 
 func encodeTransactGetItems(w *writer, out *service.TransactGetItemsOutput) {
-	w.beginObject()
-	w.name("Responses").beginArray()
-	for _, it := range out.Responses {
-		w.beginObject()
-		if it != nil {
-			w.name("Item").item(it)
-		}
-		w.endObject()
-	}
-	w.endArray()
+	objects(w.name("Responses"), out.Responses, func(w *writer, it *dynamo.Item) { w.optionalItem("Item", *it) })
 	encodeCapacities(w, out.Capacity)
-	w.endObject()
 }
 
 func encodeTransactWriteItems(w *writer, out *service.TransactWriteItemsOutput) {
-	w.beginObject()
 	encodeCapacities(w, out.Capacity)
 	encodeCollections(w, out.Collections)
-	w.endObject()
 }

@@ -9,40 +9,27 @@ import (
 )
 
 func encodeWrite(w *writer, out *service.WriteOutput) {
-	w.beginObject()
-	if out.Attributes != nil {
-		w.name("Attributes").item(out.Attributes)
-	}
+	w.optionalItem("Attributes", out.Attributes)
 	encodeCapacity(w, out.Capacity)
 	if out.Collection != nil {
-		w.name("ItemCollectionMetrics")
-		encodeCollection(w, out.Collection)
+		object(w.name("ItemCollectionMetrics"), out.Collection, encodeCollection)
 	}
-	w.endObject()
 }
 
 func encodeGetItem(w *writer, out *service.GetItemOutput) {
-	w.beginObject()
-	if out.Item != nil {
-		w.name("Item").item(out.Item)
-	}
+	w.optionalItem("Item", out.Item)
 	encodeCapacity(w, out.Capacity)
-	w.endObject()
 }
 
 func encodePage(w *writer, out *service.PageOutput) {
-	w.beginObject()
 	if !out.CountOnly {
 		w.name("Items")
 		encodeItemList(w, out.Items)
 	}
 	w.name("Count").integer(int64(out.Count))
 	w.name("ScannedCount").integer(int64(out.ScannedCount))
-	if out.LastEvaluatedKey != nil {
-		w.name("LastEvaluatedKey").item(out.LastEvaluatedKey)
-	}
+	w.optionalItem("LastEvaluatedKey", out.LastEvaluatedKey)
 	encodeCapacity(w, out.Capacity)
-	w.endObject()
 }
 
 func encodeItemList(w *writer, items []dynamo.Item) {
@@ -56,8 +43,7 @@ func encodeItemList(w *writer, items []dynamo.Item) {
 // encodeCapacity writes the member ConsumedCapacity of a single operation, if it was requested.
 func encodeCapacity(w *writer, c *service.Capacity) {
 	if c != nil {
-		w.name("ConsumedCapacity")
-		encodeCapacityObject(w, c)
+		object(w.name("ConsumedCapacity"), c, encodeCapacityMembers)
 	}
 }
 
@@ -69,22 +55,19 @@ func encodeCapacities(w *writer, list []*service.Capacity) {
 	}
 	w.name("ConsumedCapacity").beginArray()
 	for _, c := range list {
-		encodeCapacityObject(w, c)
+		object(w, c, encodeCapacityMembers)
 	}
 	w.endArray()
 }
 
-func encodeCapacityObject(w *writer, c *service.Capacity) {
-	w.beginObject()
+func encodeCapacityMembers(w *writer, c *service.Capacity) {
 	w.name("TableName").text(c.TableName)
-	encodeUnits(w, service.CapacityPart{Units: c.Units, Read: c.Read, Write: c.Write})
+	encodeUnits(w, &service.CapacityPart{Units: c.Units, Read: c.Read, Write: c.Write})
 	if c.Detail {
-		w.name("Table")
-		encodeCapacityPart(w, c.Table)
+		object(w.name("Table"), &c.Table, encodeUnits)
 		encodeCapacityParts(w, "LocalSecondaryIndexes", c.Local)
 		encodeCapacityParts(w, "GlobalSecondaryIndexes", c.Global)
 	}
-	w.endObject()
 }
 
 func encodeCapacityParts(w *writer, name string, parts map[string]service.CapacityPart) {
@@ -93,19 +76,13 @@ func encodeCapacityParts(w *writer, name string, parts map[string]service.Capaci
 	}
 	w.name(name).beginObject()
 	for _, index := range slices.Sorted(maps.Keys(parts)) {
-		w.key(index)
-		encodeCapacityPart(w, parts[index])
+		part := parts[index]
+		object(w.key(index), &part, encodeUnits)
 	}
 	w.endObject()
 }
 
-func encodeCapacityPart(w *writer, p service.CapacityPart) {
-	w.beginObject()
-	encodeUnits(w, p)
-	w.endObject()
-}
-
-func encodeUnits(w *writer, p service.CapacityPart) {
+func encodeUnits(w *writer, p *service.CapacityPart) {
 	w.name("CapacityUnits").decimal(p.Units)
 	if p.Read.Set {
 		w.name("ReadCapacityUnits").decimal(p.Read.V)
@@ -116,13 +93,11 @@ func encodeUnits(w *writer, p service.CapacityPart) {
 }
 
 func encodeCollection(w *writer, m *service.CollectionMetrics) {
-	w.beginObject()
 	w.name("ItemCollectionKey").item(m.Key)
 	w.name("SizeEstimateRangeGB").beginArray()
 	w.decimal(m.Lo)
 	w.decimal(m.Hi)
 	w.endArray()
-	w.endObject()
 }
 
 // encodeCollections writes the member ItemCollectionMetrics of a batch or a transaction: a list for
@@ -135,7 +110,7 @@ func encodeCollections(w *writer, tables []service.TableCollections) {
 	for _, t := range tables {
 		w.key(t.Table).beginArray()
 		for _, m := range t.Metrics {
-			encodeCollection(w, m)
+			object(w, m, encodeCollection)
 		}
 		w.endArray()
 	}

@@ -4,26 +4,17 @@ import "github.com/mayflydb/mayfly/internal/store/service"
 
 // encodeTableDescription writes the answer to CreateTable, UpdateTable and DeleteTable.
 func encodeTableDescription(w *writer, out *service.TableDescription) {
-	w.beginObject()
-	w.name("TableDescription")
-	encodeTable(w, out)
-	w.endObject()
+	object(w.name("TableDescription"), out, encodeTable)
 }
 
 func encodeDescribeTable(w *writer, out *service.TableDescription) {
-	w.beginObject()
-	w.name("Table")
-	encodeTable(w, out)
-	w.endObject()
+	object(w.name("Table"), out, encodeTable)
 }
 
 func encodeTable(w *writer, t *service.TableDescription) {
-	w.beginObject()
-	w.name("AttributeDefinitions")
-	encodePairs(w, t.Attributes, "AttributeName", "AttributeType")
+	encodePairs(w, "AttributeDefinitions", t.Attributes, "AttributeName", "AttributeType")
 	w.name("TableName").text(t.TableName)
-	w.name("KeySchema")
-	encodeKeySchema(w, t.KeySchema)
+	encodePairs(w, "KeySchema", t.KeySchema, "AttributeName", "KeyType")
 	w.name("TableStatus").text(t.Status)
 	w.name("CreationDateTime").instant(t.Created)
 	encodeThroughput(w, t)
@@ -32,8 +23,8 @@ func encodeTable(w *writer, t *service.TableDescription) {
 	w.name("TableArn").text(t.ARN)
 	w.name("TableId").text(t.TableID)
 	encodeBilling(w, t)
-	encodeIndexes(w, "LocalSecondaryIndexes", t.Local, false)
-	encodeIndexes(w, "GlobalSecondaryIndexes", t.Global, true)
+	encodeIndexes(w, "LocalSecondaryIndexes", t.Local)
+	encodeIndexes(w, "GlobalSecondaryIndexes", t.Global)
 	encodeStream(w, t)
 	if t.SSEEnabled {
 		w.name("SSEDescription").beginObject()
@@ -47,17 +38,12 @@ func encodeTable(w *writer, t *service.TableDescription) {
 		w.endObject()
 	}
 	w.name("DeletionProtectionEnabled").boolean(t.DeletionProtection)
-	w.endObject()
 }
 
 func encodeThroughput(w *writer, t *service.TableDescription) {
 	w.name("ProvisionedThroughput").beginObject()
-	if !t.LastIncrease.IsZero() {
-		w.name("LastIncreaseDateTime").instant(t.LastIncrease)
-	}
-	if !t.LastDecrease.IsZero() {
-		w.name("LastDecreaseDateTime").instant(t.LastDecrease)
-	}
+	w.optionalInstant("LastIncreaseDateTime", t.LastIncrease)
+	w.optionalInstant("LastDecreaseDateTime", t.LastDecrease)
 	w.name("NumberOfDecreasesToday").integer(t.Decreases)
 	w.name("ReadCapacityUnits").integer(t.Read)
 	w.name("WriteCapacityUnits").integer(t.Write)
@@ -69,9 +55,7 @@ func encodeBilling(w *writer, t *service.TableDescription) {
 	if t.BillingMode == "PAY_PER_REQUEST" {
 		w.name("BillingModeSummary").beginObject()
 		w.name("BillingMode").text(t.BillingMode)
-		if !t.OnDemandSince.IsZero() {
-			w.name("LastUpdateToPayPerRequestDateTime").instant(t.OnDemandSince)
-		}
+		w.optionalInstant("LastUpdateToPayPerRequestDateTime", t.OnDemandSince)
 		w.endObject()
 	}
 	if t.OnDemand != nil {
@@ -101,29 +85,22 @@ func encodeStream(w *writer, t *service.TableDescription) {
 	}
 }
 
-func encodeIndexes(w *writer, name string, list []service.IndexDescription, global bool) {
-	if len(list) == 0 {
-		return
+func encodeIndexes(w *writer, name string, list []service.IndexDescription) {
+	if len(list) > 0 {
+		objects(w.name(name), list, encodeIndex)
 	}
-	w.name(name).beginArray()
-	for i := range list {
-		encodeIndex(w, &list[i], global)
-	}
-	w.endArray()
 }
 
-func encodeIndex(w *writer, x *service.IndexDescription, global bool) {
-	w.beginObject()
+func encodeIndex(w *writer, x *service.IndexDescription) {
 	w.name("IndexName").text(x.Name)
-	w.name("KeySchema")
-	encodeKeySchema(w, x.KeySchema)
+	encodePairs(w, "KeySchema", x.KeySchema, "AttributeName", "KeyType")
 	w.name("Projection").beginObject()
 	w.name("ProjectionType").text(x.ProjectionType)
 	if len(x.NonKey) > 0 {
 		w.name("NonKeyAttributes").texts(x.NonKey)
 	}
 	w.endObject()
-	if global {
+	if global := x.Status != ""; global {
 		w.name("IndexStatus").text(x.Status)
 		if x.Backfilling.Set {
 			w.name("Backfilling").boolean(x.Backfilling.V)
@@ -137,83 +114,52 @@ func encodeIndex(w *writer, x *service.IndexDescription, global bool) {
 	w.name("IndexSizeBytes").integer(x.SizeBytes)
 	w.name("ItemCount").integer(x.ItemCount)
 	w.name("IndexArn").text(x.ARN)
-	w.endObject()
 }
 
-func encodeKeySchema(w *writer, schema [][2]string) {
-	encodePairs(w, schema, "AttributeName", "KeyType")
-}
-
-// encodePairs writes a list of objects with two text members.
-func encodePairs(w *writer, pairs [][2]string, first, second string) {
-	w.beginArray()
-	for _, p := range pairs {
-		w.beginObject()
+// encodePairs writes a list of structures with two text members.
+func encodePairs(w *writer, name string, pairs [][2]string, first, second string) {
+	objects(w.name(name), pairs, func(w *writer, p *[2]string) {
 		w.name(first).text(p[0])
 		w.name(second).text(p[1])
-		w.endObject()
-	}
-	w.endArray()
+	})
 }
 
 func encodeListTables(w *writer, out *service.ListTablesOutput) {
-	w.beginObject()
 	w.name("TableNames").texts(out.Names)
-	if out.Last != "" {
-		w.name("LastEvaluatedTableName").text(out.Last)
-	}
-	w.endObject()
+	w.optionalText("LastEvaluatedTableName", out.Last)
 }
 
 func encodeUpdateTimeToLive(w *writer, out *service.UpdateTimeToLiveOutput) {
-	w.beginObject()
 	w.name("TimeToLiveSpecification").beginObject()
 	w.name("Enabled").boolean(out.Enabled)
 	w.name("AttributeName").text(out.Attribute)
 	w.endObject()
-	w.endObject()
 }
 
 func encodeDescribeTimeToLive(w *writer, out *service.DescribeTimeToLiveOutput) {
-	w.beginObject()
 	w.name("TimeToLiveDescription").beginObject()
 	w.name("TimeToLiveStatus").text(out.Status)
-	if out.Attribute != "" {
-		w.name("AttributeName").text(out.Attribute)
-	}
-	w.endObject()
+	w.optionalText("AttributeName", out.Attribute)
 	w.endObject()
 }
 
 func encodeListTags(w *writer, out *service.ListTagsOutput) {
-	w.beginObject()
-	w.name("Tags")
-	encodePairs(w, out.Tags, "Key", "Value")
-	if out.NextToken != "" {
-		w.name("NextToken").text(out.NextToken)
-	}
-	w.endObject()
+	encodePairs(w, "Tags", out.Tags, "Key", "Value")
+	w.optionalText("NextToken", out.NextToken)
 }
 
-// encodeNothing is for TagResource and UntagResource, which answer success without a body.
-func encodeNothing(*writer, *service.Empty) {}
-
 func encodeDescribeLimits(w *writer, out *service.DescribeLimitsOutput) {
-	w.beginObject()
 	w.name("AccountMaxReadCapacityUnits").integer(out.AccountRead)
 	w.name("AccountMaxWriteCapacityUnits").integer(out.AccountWrite)
 	w.name("TableMaxReadCapacityUnits").integer(out.TableRead)
 	w.name("TableMaxWriteCapacityUnits").integer(out.TableWrite)
-	w.endObject()
 }
 
 func encodeDescribeEndpoints(w *writer, out *service.DescribeEndpointsOutput) {
-	w.beginObject()
 	w.name("Endpoints").beginArray()
 	w.beginObject()
 	w.name("Address").text(out.Address)
 	w.name("CachePeriodInMinutes").integer(out.CacheMinutes)
 	w.endObject()
 	w.endArray()
-	w.endObject()
 }

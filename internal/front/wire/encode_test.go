@@ -13,8 +13,8 @@ import (
 func encoded[Out any](t *testing.T, encode func(*writer, *Out), out Out) string {
 	t.Helper()
 	w := writer{}
-	encode(&w, &out)
-	if len(w.buf) > 0 && !json.Valid(w.buf) {
+	object(&w, &out, encode)
+	if !json.Valid(w.buf) {
 		t.Errorf("not JSON: %s", w.buf)
 	}
 	return string(w.buf)
@@ -115,7 +115,11 @@ func TestEncodeOtherOperations(t *testing.T) {
 		`{"TimeToLiveDescription":{"TimeToLiveStatus":"ENABLED","AttributeName":"a"}}`)
 	want(t, encoded(t, encodeListTags, service.ListTagsOutput{Tags: [][2]string{{"k", "v"}}, NextToken: "n"}),
 		`{"Tags":[{"Key":"k","Value":"v"}],"NextToken":"n"}`)
-	want(t, encoded(t, encodeNothing, service.Empty{}), ``)
+	s := newTestServer(t, Options{})
+	call(s, "CreateTable", createT)
+	tagged := call(s, "TagResource", `{"ResourceArn":"arn:aws:dynamodb:us-east-1:000000000000:table/Tab","Tags":[{"Key":"a","Value":"b"}]}`)
+	want(t, tagged.status, 200)
+	want(t, tagged.body, ``)
 	want(t, encoded(t, encodeDescribeLimits, service.DescribeLimitsOutput{AccountRead: 1, AccountWrite: 2, TableRead: 3, TableWrite: 4}),
 		`{"AccountMaxReadCapacityUnits":1,"AccountMaxWriteCapacityUnits":2,"TableMaxReadCapacityUnits":3,"TableMaxWriteCapacityUnits":4}`)
 	want(t, encoded(t, encodeDescribeEndpoints, service.DescribeEndpointsOutput{Address: "localhost:8000", CacheMinutes: 1440}),

@@ -53,7 +53,7 @@ func status(code dynamo.Code) int {
 	return http.StatusBadRequest
 }
 
-// encodeError writes the body of an error.
+// encodeError writes the members of an error.
 func encodeError(w *writer, e *dynamo.Error) {
 	form := errorForms[e.Code]
 	namespace, member := form.namespace, form.member
@@ -63,32 +63,16 @@ func encodeError(w *writer, e *dynamo.Error) {
 	if member == "" {
 		member = "message"
 	}
-	w.beginObject()
 	w.name("__type").text(namespace + string(e.Code))
 	if e.Reasons != nil {
-		w.name("CancellationReasons").beginArray()
-		for i := range e.Reasons {
-			encodeReason(w, &e.Reasons[i])
-		}
-		w.endArray()
+		objects(w.name("CancellationReasons"), e.Reasons, encodeReason)
 	}
-	if e.Message != "" {
-		w.name(member).text(e.Message)
-	}
-	if e.Item != nil {
-		w.name("Item").item(e.Item)
-	}
-	w.endObject()
+	w.optionalText(member, e.Message)
+	w.optionalItem("Item", e.Item)
 }
 
 func encodeReason(w *writer, r *dynamo.Reason) {
-	w.beginObject()
 	w.name("Code").text(r.Code)
-	if r.Message != "" {
-		w.name("Message").text(r.Message)
-	}
-	if r.Item != nil {
-		w.name("Item").item(r.Item)
-	}
-	w.endObject()
+	w.optionalText("Message", r.Message)
+	w.optionalItem("Item", r.Item)
 }

@@ -34,8 +34,8 @@ var operations = map[string]operation{
 	"TransactWriteItems": bind(decodeTransactWriteItems, (*service.Service).TransactWriteItems, encodeTransactWriteItems),
 	"UpdateTimeToLive":   bind(decodeUpdateTimeToLive, (*service.Service).UpdateTimeToLive, encodeUpdateTimeToLive),
 	"DescribeTimeToLive": bind(decodeTableName, (*service.Service).DescribeTimeToLive, encodeDescribeTimeToLive),
-	"TagResource":        bind(decodeTagResource, (*service.Service).TagResource, encodeNothing),
-	"UntagResource":      bind(decodeUntagResource, (*service.Service).UntagResource, encodeNothing),
+	"TagResource":        bind(decodeTagResource, (*service.Service).TagResource, nil),
+	"UntagResource":      bind(decodeUntagResource, (*service.Service).UntagResource, nil),
 	"ListTagsOfResource": bind(decodeListTags, (*service.Service).ListTagsOfResource, encodeListTags),
 	"DescribeLimits":     bind(decodeEmpty, (*service.Service).DescribeLimits, encodeDescribeLimits),
 	"DescribeEndpoints":  bind(decodeEmpty, (*service.Service).DescribeEndpoints, encodeDescribeEndpoints),
@@ -52,7 +52,7 @@ var streamOperations = map[string]operation{
 // operation reads a request's body, calls the service, and writes the answer's body.
 type operation func(ctx context.Context, s *service.Service, d *decoder, w *writer) error
 
-// bind returns an operation made of its three parts.
+// bind returns an operation made of its three parts. Without encode, the answer has no body.
 func bind[In, Out any](
 	decode func(*decoder, *In),
 	method func(*service.Service, context.Context, *In) (*Out, error),
@@ -72,11 +72,10 @@ func bind[In, Out any](
 			return d.invalid
 		}
 		out, err := method(s, ctx, in)
-		if err != nil {
-			return err
+		if err == nil && encode != nil {
+			object(w, out, encode)
 		}
-		encode(w, out)
-		return nil
+		return err
 	}
 }
 

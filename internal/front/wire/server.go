@@ -176,7 +176,7 @@ func (s *Server) answerOperation(ctx context.Context, in *Request, out *Response
 func (r *Response) writeError(e *dynamo.Error) {
 	r.Status = status(e.Code)
 	r.w.buf = r.w.buf[:0]
-	encodeError(&r.w, e)
+	object(&r.w, e, encodeError)
 	r.Body = r.w.buf
 }
 

@@ -36,6 +36,22 @@ func (w *writer) beginArray() {
 
 func (w *writer) endArray() { w.buf = append(w.buf, ']') }
 
+// object writes a structure; encode writes its members.
+func object[T any](w *writer, v *T, encode func(*writer, *T)) {
+	w.beginObject()
+	encode(w, v)
+	w.endObject()
+}
+
+// objects writes a list of structures.
+func objects[T any](w *writer, list []T, encode func(*writer, *T)) {
+	w.beginArray()
+	for i := range list {
+		object(w, &list[i], encode)
+	}
+	w.endArray()
+}
+
 // name begins a member. n is one of the API's own names, which need no escaping; see key for
 // others.
 func (w *writer) name(n string) *writer {
@@ -56,6 +72,27 @@ func (w *writer) key(n string) *writer {
 func (w *writer) text(s string) {
 	w.separate()
 	w.buf = dynamo.AppendQuoted(w.buf, s)
+}
+
+// optionalText writes a member, unless its text is empty.
+func (w *writer) optionalText(name, s string) {
+	if s != "" {
+		w.name(name).text(s)
+	}
+}
+
+// optionalItem writes a member, unless there is no item.
+func (w *writer) optionalItem(name string, it dynamo.Item) {
+	if it != nil {
+		w.name(name).item(it)
+	}
+}
+
+// optionalInstant writes a member, unless its time is zero.
+func (w *writer) optionalInstant(name string, t time.Time) {
+	if !t.IsZero() {
+		w.name(name).instant(t)
+	}
 }
 
 func (w *writer) texts(list []string) {
