@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
@@ -59,11 +58,10 @@ func bind[In, Out any](
 	encode func(*writer, *Out),
 ) operation {
 	return func(ctx context.Context, s *service.Service, d *decoder, w *writer) error {
-		if d.Peek() != dynamo.TokenObject {
+		if !d.Object() {
 			return errSerialization
 		}
 		in := new(In)
-		d.Struct("") // it is an object, as the check before shows
 		decode(d, in)
 		if err := d.End(); err != nil {
 			return err

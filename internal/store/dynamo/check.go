@@ -21,15 +21,6 @@ func CheckItem(b []byte) error {
 	return err
 }
 
-// CheckValue is CheckItem for a value.
-func CheckValue(b []byte) error {
-	tail, err := checkValue(b, 1)
-	if err == nil && len(tail) > 0 {
-		err = fmt.Errorf("dynamo: %d bytes after the value", len(tail))
-	}
-	return err
-}
-
 // checkUvarint cuts a uvarint of minimal length off the head of b.
 func checkUvarint(b []byte) (v int, tail []byte, err error) {
 	u, n := binary.Uvarint(b)

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -49,10 +50,19 @@ func TestCheckItemRefuses(t *testing.T) {
 	if err := CheckItem([]byte("\x01\x01a\x04\x04\xc0\x82\x15\x02")); err != nil {
 		t.Error(err)
 	}
-	if CheckValue([]byte("\x01\x01")) == nil || CheckValue(nil) == nil || CheckValue([]byte("\x01")) != nil {
-		t.Error("CheckValue")
+	if checkWhole([]byte("\x01\x01")) == nil || checkWhole(nil) == nil || checkWhole([]byte("\x01")) != nil {
+		t.Error("checkWhole")
 	}
 	if long := strings.Repeat("n", 65536); CheckItem(Item(nil).With(long, AppendNull(nil))) == nil {
 		t.Error("a name of 65,536 bytes passes")
 	}
+}
+
+// checkWhole returns an error unless v is one canonical value.
+func checkWhole(v Value) error {
+	tail, err := checkValue(v, 1)
+	if err == nil && len(tail) > 0 {
+		err = fmt.Errorf("%d bytes after the value", len(tail))
+	}
+	return err
 }

@@ -5,34 +5,18 @@ package dynamo
 // returns zero, nil or false, loops end, and Err returns the error. So the caller reads a structure
 // without checks in between:
 //
-//	j := dynamo.NewJSON(body)
 //	var name []byte
-//	if j.Struct("GetItemInput") {
-//		for j.NextMember(&name) {
-//			switch string(name) {
-//			case "TableName":
-//				in.TableName = service.Some(j.CopyText())
-//			case "ConsistentRead":
-//				in.ConsistentRead = service.Some(j.Bool())
-//			case "AttributesToGet":
-//				if j.List() {
-//					for j.NextElement() {
-//						in.Legacy.AttributesToGet = append(in.Legacy.AttributesToGet, j.CopyText())
-//					}
-//				}
-//			case "ExpressionAttributeNames":
-//				if j.Map("String") {
-//					for j.NextEntry(&name) {
-//						key := string(name)
-//						in.Names[key] = j.CopyText()
-//					}
-//				}
-//			case "Key":
-//				key, invalid, _ := j.AppendItem(nil)
-//				in.Key = service.ItemArg{Item: key, Err: invalid}
-//			default:
-//				j.Skip()
+//	for ok := j.Object(); ok && j.NextMember(&name); {
+//		switch string(name) {
+//		case "TableName":
+//			in.TableName = service.Some(j.CopyText())
+//		case "ExpressionAttributeNames":
+//			for ok := j.Map("String"); ok && j.NextEntry(&name); {
+//				key := string(name)
+//				in.Names[key] = j.CopyText()
 //			}
+//		default:
+//			j.Skip()
 //		}
 //	}
 //	if err := j.End(); err != nil { … }
@@ -40,7 +24,7 @@ package dynamo
 // Rules of use: each turn of a loop reads exactly one value (Skip an unwanted one), and a loop runs
 // until it ends by itself. NextMember skips null members, since those count as absent. Elsewhere
 // null can occur (NextEntry, NextElement, the body itself). The value methods treat it as absent
-// too: they consume it and return nil or false without an error. Null and Peek distinguish it.
+// too: they consume it and return nil or false without an error.
 //
 // Returned byte slices are views that stay valid until Reset, as long as the body does.
 //
@@ -96,47 +80,12 @@ func ValidJSON(body []byte) bool {
 	return j.End() == nil
 }
 
-// Token is the kind of the next JSON value.
-type Token byte
+// Object begins the object that is the whole body. It returns false, without an error, if the body
+// begins with anything else.
+func (j *JSON) Object() bool { return j.next() == '{' && j.open() }
 
-const (
-	TokenNone Token = iota // the end, or no valid beginning of a value
-	TokenObject
-	TokenArray
-	TokenString
-	TokenNumber
-	TokenTrue
-	TokenFalse
-	TokenNull
-)
-
-// Peek returns the kind of the next value without consuming it.
-func (j *JSON) Peek() Token {
-	switch c := j.next(); c {
-	case '{':
-		return TokenObject
-	case '[':
-		return TokenArray
-	case '"':
-		return TokenString
-	case 't':
-		return TokenTrue
-	case 'f':
-		return TokenFalse
-	case 'n':
-		return TokenNull
-	default:
-		if c == '-' || c-'0' <= 9 {
-			return TokenNumber
-		}
-		return TokenNone
-	}
-}
-
-// Null consumes a null if one comes next, and reports that.
-func (j *JSON) Null() bool {
-	return j.next() == 'n' && j.literal("null")
-}
+// null consumes a null if one comes next, and reports that.
+func (j *JSON) null() bool { return j.next() == 'n' && j.literal("null") }
 
 // next skips blanks and returns the byte after them, or 0 at the end.
 func (j *JSON) next() byte {
@@ -213,15 +162,4 @@ func (j *JSON) passString() {
 	length := len(j.text)
 	j.str()
 	j.text = j.text[:length]
-}
-
-// Raw skips the next value and returns its text.
-func (j *JSON) Raw() []byte {
-	j.next()
-	start := j.pos
-	j.Skip()
-	if j.err != nil {
-		return nil
-	}
-	return j.body[start:j.pos]
 }

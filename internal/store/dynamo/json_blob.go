@@ -14,13 +14,7 @@ var base64Bits = func() (table [256]byte) {
 	return table
 }()
 
-// AppendBlob reads a Blob, base64 in JSON, and appends its bytes. Null appends nothing.
-func (j *JSON) AppendBlob(dst []byte) []byte {
-	text := j.blobText()
-	return j.appendBase64(dst, text)
-}
-
-// appendBlob is AppendBlob with the length in front.
+// appendBlob reads a Blob, base64 in JSON, and appends its length and bytes. Null is empty.
 func (j *JSON) appendBlob(dst []byte) []byte {
 	text := j.blobText()
 	return j.appendBase64(appendUvarint(dst, base64Len(text)), text)

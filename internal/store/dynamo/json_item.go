@@ -53,13 +53,11 @@ func (j *JSON) AppendValue(dst []byte) (out []byte, invalid, fatal error) {
 
 // AppendValueMember is AppendValue for the member of a structure. Null appends nothing.
 func (j *JSON) AppendValueMember(dst []byte) (out []byte, invalid, fatal error) {
-	switch j.Peek() {
-	case TokenObject:
+	if j.next() == '{' {
 		return j.AppendValue(dst)
-	default:
-		j.Struct(attributeValue)
-		return dst, nil, j.Err()
 	}
+	j.Struct(attributeValue)
+	return dst, nil, j.Err()
 }
 
 func (j *JSON) outcome(dst []byte, bad *Error) (out []byte, invalid, fatal error) {

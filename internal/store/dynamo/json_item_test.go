@@ -133,8 +133,8 @@ func TestNesting(t *testing.T) {
 			}
 		}
 		deep := AppendList(nil, []Value{it.Get("a")})
-		if CheckValue(deep) == nil || Value(deep).Depth() != 33 {
-			t.Error("CheckValue accepts 33 levels")
+		if checkWhole(deep) == nil || Value(deep).Depth() != 33 {
+			t.Error("checkWhole accepts 33 levels")
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (j *JSON) appendSet(dst []byte, kind Kind) ([]byte, *Error) {
 
 // appendSetElement reads an element and appends it with its length.
 func (j *JSON) appendSetElement(dst []byte, kind Kind) ([]byte, *Error) {
-	null := j.Null()
+	null := j.null()
 	switch kind {
 	case KindNS:
 		if null {

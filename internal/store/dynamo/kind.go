@@ -32,25 +32,5 @@ func (k Kind) Element() Kind {
 	return 0
 }
 
-// Set returns the kind of a set with elements of kind k: SS, NS or BS, or 0 if there is none.
-func (k Kind) Set() Kind {
-	switch k {
-	case KindString:
-		return KindSS
-	case KindNumber:
-		return KindNS
-	case KindBinary:
-		return KindBS
-	}
-	return 0
-}
-
 // KindOf returns the kind with this name on the wire, or 0.
-func KindOf(name string) Kind {
-	for k, n := range kindNames {
-		if n == name && k != 0 {
-			return Kind(k)
-		}
-	}
-	return 0
-}
+func KindOf(name string) Kind { return kindOf([]byte(name)) }

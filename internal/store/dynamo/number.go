@@ -279,14 +279,6 @@ func (n Number) Size() int {
 	return min(size, 21)
 }
 
-// Int64 returns the number if it is an integer that fits.
-func (n Number) Int64() (int64, bool) {
-	var dec decimal
-	n.decimal(&dec)
-	v, exact, ok := dec.scaled(0)
-	return v, ok && exact
-}
-
 // Millis returns the number of seconds as milliseconds, rounded up, toward later instants. ok is
 // false if the result is outside int64.
 func (n Number) Millis() (ms int64, ok bool) {

@@ -27,7 +27,7 @@
 // JSON (requests), the Append functions, Builder, Item.With and the arithmetic of numbers make the
 // form and keep it canonical. The methods of Value, Item and Number read it in place, without
 // checks, and return views of it; on other bytes they may panic. Check bytes from other sources
-// with CheckItem and CheckValue.
+// with CheckItem.
 //
 // # Errors
 //
