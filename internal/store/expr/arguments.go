@@ -6,14 +6,14 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// The kinds of value that the operators of the legacy parameters take. AWS checks key condition
-// expressions by the same rules, because it turns them into the legacy form.
+// The kinds of value that comparisons take: those with an order, and those with a prefix.
 var (
 	scalarKinds = []dynamo.Kind{dynamo.KindString, dynamo.KindNumber, dynamo.KindBinary}
 	textKinds   = []dynamo.Kind{dynamo.KindString, dynamo.KindBinary}
 )
 
-// comparison is one of the thirteen values of ComparisonOperator.
+// comparison is one of the thirteen values of ComparisonOperator. AWS checks key condition
+// expressions by the same rules, because it turns them into the legacy form.
 type comparison struct {
 	least, most int           // number of arguments; most < 0: any number
 	kinds       []dynamo.Kind // the allowed kinds of the arguments; nil: all

@@ -27,7 +27,7 @@ func (s *Session) bind(b *binding, p *placeholders) {
 	for _, key := range p.names {
 		name, ok := s.names[key]
 		if !ok && b.undefinedName == nil {
-			b.undefinedName = problemName(key)
+			b.undefinedName = problemName.about(key)
 		}
 		b.names = append(b.names, name)
 	}
@@ -35,7 +35,7 @@ func (s *Session) bind(b *binding, p *placeholders) {
 	for _, key := range p.values {
 		v, ok := s.values[key]
 		if !ok && b.undefinedValue == nil {
-			b.undefinedValue = problemValue(key)
+			b.undefinedValue = problemValue.about(key)
 		}
 		b.values = append(b.values, v)
 	}
@@ -59,12 +59,12 @@ func (b *binding) undefined(n *node, p *placeholders) error {
 	case opPath:
 		for i := range n.path {
 			if ref := n.path[i].ref; ref >= 0 && b.names[ref] == "" {
-				return problemName(p.names[ref])
+				return problemName.about(p.names[ref])
 			}
 		}
 	case opValue:
 		if b.values[n.value] == nil {
-			return problemValue(p.values[n.value])
+			return problemValue.about(p.values[n.value])
 		}
 	}
 	for _, arg := range n.args {

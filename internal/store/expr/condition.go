@@ -98,7 +98,7 @@ func (e evaluation) call(n *node) bool {
 
 // isText reports whether both values are strings, or both binary.
 func isText(a, b dynamo.Value) bool {
-	return a.Kind() == b.Kind() && (a.Kind() == dynamo.KindString || a.Kind() == dynamo.KindBinary)
+	return a.Kind() == b.Kind() && slices.Contains(textKinds, a.Kind())
 }
 
 // contains reports whether b is a part of the text a, or an element of the list or set a.
@@ -118,7 +118,7 @@ func compare(o op, a, b dynamo.Value) bool {
 	case opNE:
 		return a == nil || !bytes.Equal(a, b)
 	}
-	if a == nil || b == nil || a.Kind() != b.Kind() || !isOrdered(a.Kind()) {
+	if a == nil || b == nil || a.Kind() != b.Kind() || !slices.Contains(scalarKinds, a.Kind()) {
 		return false
 	}
 	order := dynamo.Compare(a, b)
@@ -132,10 +132,6 @@ func compare(o op, a, b dynamo.Value) bool {
 	default:
 		return order >= 0
 	}
-}
-
-func isOrdered(kind dynamo.Kind) bool {
-	return kind == dynamo.KindString || kind == dynamo.KindNumber || kind == dynamo.KindBinary
 }
 
 // sizeOf returns size(v) as a number, or nil if v is missing or has a type without size.

@@ -1,6 +1,10 @@
 package expr
 
-import "github.com/mayflydb/mayfly/internal/store/dynamo"
+import (
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
 
 // check returns the error for the first bad leaf of a condition, in the order of
 // docs/spec/errors.md §11: undefined names and values, operand counts, equal operands, operand
@@ -75,7 +79,7 @@ func (b *binding) checkTypes(n *node) error {
 	case n.op == opCall:
 		return b.checkCallTypes(n)
 	case n.op.isOrder():
-		if err := b.checkKinds(n, dynamo.KindString, dynamo.KindNumber, dynamo.KindBinary); err != nil {
+		if err := b.checkKinds(n, scalarKinds...); err != nil {
 			return err
 		}
 		if n.op == opBetween {
@@ -89,10 +93,10 @@ func (b *binding) checkCallTypes(n *node) error {
 	switch n.fn {
 	case fnExists, fnNotExists:
 		if n.args[0].op != opPath {
-			return problemPathNeeded(n.name())
+			return problemPathNeeded.about(n.name())
 		}
 	case fnBeginsWith:
-		return b.checkKinds(n, dynamo.KindString, dynamo.KindBinary)
+		return b.checkKinds(n, textKinds...)
 	case fnSize:
 		switch kind := b.typeOf(n.args[0]); kind {
 		case dynamo.KindNumber, dynamo.KindBool, dynamo.KindNull:
@@ -106,18 +110,10 @@ func (b *binding) checkCallTypes(n *node) error {
 
 // checkKinds refuses an operand with a known type that is none of the kinds.
 func (b *binding) checkKinds(n *node, kinds ...dynamo.Kind) error {
-operands:
 	for _, arg := range n.args {
-		kind := b.typeOf(arg)
-		if kind == 0 {
-			continue
+		if kind := b.typeOf(arg); kind != 0 && !slices.Contains(kinds, kind) {
+			return problemType(n.name(), kind.String())
 		}
-		for _, k := range kinds {
-			if k == kind {
-				continue operands
-			}
-		}
-		return problemType(n.name(), kind.String())
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -49,19 +50,10 @@ func (p *parser) worst() error {
 	case p.parens:
 		return problemParens
 	case p.update:
-		return firstOf(p.reserved, p.function, p.misused, p.section)
+		return cmp.Or(p.reserved, p.function, p.misused, p.section)
 	default:
-		return firstOf(p.function, p.misused, p.reserved)
+		return cmp.Or(p.function, p.misused, p.reserved)
 	}
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // keep records the first problem of a class.
@@ -168,7 +160,7 @@ func (p *parser) parseName() (step, error) {
 	case p.peek().kind == tokWord && !p.atKeyword():
 		word := p.take()
 		if isReserved(word) {
-			keep(&p.reserved, problemReserved(word))
+			keep(&p.reserved, problemReserved.about(word))
 		}
 		return nameStep(word), nil
 	}
@@ -279,7 +271,7 @@ func (p *parser) parseGroup(inner func() (*node, error)) (*node, error) {
 func (p *parser) checkCall(n *node, name string) {
 	switch {
 	case n.fn == fnUnknown:
-		keep(&p.function, problemFunction(name))
+		keep(&p.function, problemFunction.about(name))
 	case functions[n.fn].update != p.update:
 		keep(&p.function, problemForeign(p.article, name))
 	}
@@ -294,7 +286,7 @@ func (p *parser) checkOperands(n *node) {
 			continue
 		}
 		if !p.update && arg.fn != fnSize || p.update && n.op == opCall && arg.fn == fnListAppend {
-			keep(&p.misused, problemMisused(arg.fn.String()))
+			keep(&p.misused, problemMisused.about(arg.fn.String()))
 		}
 	}
 }

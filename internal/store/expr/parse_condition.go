@@ -189,7 +189,7 @@ func (p *parser) mustBeCondition(n *node) error {
 // checkAlone records the misuse of size as a condition.
 func (p *parser) checkAlone(n *node) {
 	if n.op == opCall && n.fn == fnSize {
-		keep(&p.misused, problemMisused(n.fn.String()))
+		keep(&p.misused, problemMisused.about(n.fn.String()))
 	}
 }
 

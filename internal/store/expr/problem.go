@@ -35,36 +35,27 @@ const (
 	problemOperators problem = "The expression contains too many operators; operator count: 301"
 	problemNesting   problem = "Syntax error; expression nested too deeply"
 
+	// These end with their subject: see about.
+	problemReserved   problem = "Attribute name is a reserved keyword; reserved keyword: "
+	problemName       problem = "An expression attribute name used in the document path is not defined; attribute name: "
+	problemValue      problem = "An expression attribute value used in expression is not defined; attribute value: "
+	problemFunction   problem = "Invalid function name; function: "
+	problemMisused    problem = "The function is not allowed to be used this way in an expression; function: "
+	problemPathNeeded problem = "Operator or function requires a document path; operator or function: "
+
 	// msgInvalid begins messages about a parameter, as opposed to an expression.
 	msgInvalid = "One or more parameter values were invalid: "
 )
+
+// about returns the problem with its subject.
+func (p problem) about(subject string) problem { return p + problem(subject) }
 
 func problemSize(n int) problem {
 	return problem("Expression size has exceeded the maximum allowed size; expression size: " + strconv.Itoa(n))
 }
 
-func problemReserved(word string) problem {
-	return problem("Attribute name is a reserved keyword; reserved keyword: " + word)
-}
-
-func problemName(name string) problem {
-	return problem("An expression attribute name used in the document path is not defined; attribute name: " + name)
-}
-
-func problemValue(value string) problem {
-	return problem("An expression attribute value used in expression is not defined; attribute value: " + value)
-}
-
-func problemFunction(name string) problem {
-	return problem("Invalid function name; function: " + name)
-}
-
 func problemForeign(article, name string) problem {
 	return problem("The function is not allowed in " + article + " expression; function: " + name)
-}
-
-func problemMisused(name string) problem {
-	return problem("The function is not allowed to be used this way in an expression; function: " + name)
 }
 
 func problemCount(name string, n int) problem {
@@ -79,10 +70,6 @@ func problemIn(n int) problem {
 func problemType(name, kind string) problem {
 	return problem("Incorrect operand type for operator or function; operator or function: " + name +
 		", operand type: " + kind)
-}
-
-func problemPathNeeded(name string) problem {
-	return problem("Operator or function requires a document path; operator or function: " + name)
 }
 
 func problemSame(name, path string) problem {

@@ -44,12 +44,13 @@ func NewSession(names map[string]string, values map[string]dynamo.Value) (*Sessi
 	if err := checkKeys(paramValues, ':', values); err != nil {
 		return nil, err
 	}
+	empty, found := firstKey(names, func(key string) bool { return names[key] == "" })
+	if found {
+		return nil, dynamo.Invalid(paramNames + " contains invalid value: Empty attribute name for key " + empty)
+	}
 	size := 0
 	for key, name := range names {
 		size += len(key) + len(name)
-		if name == "" {
-			return nil, dynamo.Invalid(paramNames + " contains invalid value: Empty attribute name for key " + emptyName(names))
-		}
 	}
 	for key, v := range values {
 		size += len(key) + len(v)
@@ -62,17 +63,12 @@ func NewSession(names map[string]string, values map[string]dynamo.Value) (*Sessi
 	return s, nil
 }
 
-// checkKeys checks the placeholders of one parameter. It reports the first bad one in byte order.
+// checkKeys checks the placeholders of one parameter.
 func checkKeys[V any](param string, sigil byte, m map[string]V) error {
 	if m != nil && len(m) == 0 {
 		return dynamo.Invalid(param + " must not be empty")
 	}
-	bad, found := "", false
-	for key := range m {
-		if !isPlaceholder(key, sigil) && (!found || key < bad) {
-			bad, found = key, true
-		}
-	}
+	bad, found := firstKey(m, func(key string) bool { return !isPlaceholder(key, sigil) })
 	switch {
 	case !found:
 		return nil
@@ -89,15 +85,14 @@ func isPlaceholder(key string, sigil byte) bool {
 	return wordEnd(key, 1) == len(key)
 }
 
-// emptyName returns the first placeholder with an empty name.
-func emptyName(names map[string]string) string {
-	first := ""
-	for key, name := range names {
-		if name == "" && (first == "" || key < first) {
-			first = key
+// firstKey returns the first key in byte order that is bad.
+func firstKey[V any](m map[string]V, bad func(key string) bool) (first string, found bool) {
+	for key := range m {
+		if bad(key) && (!found || key < first) {
+			first, found = key, true
 		}
 	}
-	return first
+	return first, found
 }
 
 // Condition returns a compiled condition or filter expression; kind is ConditionExpression or
@@ -163,8 +158,11 @@ func (s *Session) Projection(text string) (*Projection, error) {
 }
 
 // Unused returns the error for placeholders that no expression has used. Call it after the
-// request's last expression.
+// request's last expression. The nil session, of a request without expressions, has none.
 func (s *Session) Unused() error {
+	if s == nil {
+		return nil
+	}
 	if err := reportUnused(paramNames, s.names, s.bound, func(p *placeholders) []string { return p.names }); err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 package expr
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // op is the kind of a node.
 type op uint8
@@ -111,13 +114,12 @@ type placeholders struct {
 
 // number returns the position of text in list, after adding it if it is missing.
 func number(list *[]string, text string) int32 {
-	for i, have := range *list {
-		if have == text {
-			return int32(i)
-		}
+	at := slices.Index(*list, text)
+	if at < 0 {
+		at = len(*list)
+		*list = append(*list, text)
 	}
-	*list = append(*list, text)
-	return int32(len(*list) - 1)
+	return int32(at)
 }
 
 // conditionTree is a parsed condition, filter or key condition expression. It is immutable and has

@@ -146,7 +146,7 @@ func (e evaluation) result(n *node) (dynamo.Value, error) {
 		return e.values[n.value], nil
 	case opCall:
 		if n.fn == fnListAppend {
-			return e.append(n)
+			return e.listAppend(n)
 		}
 		if v := n.args[0].path.find(e.item, e.names); v != nil {
 			return v, nil
@@ -159,19 +159,16 @@ func (e evaluation) result(n *node) (dynamo.Value, error) {
 
 // both returns the values of the two operands of n, which must be of this kind.
 func (e evaluation) both(n *node, kind dynamo.Kind) (a, b dynamo.Value, err error) {
-	if a, err = e.result(n.args[0]); err != nil {
-		return nil, nil, err
+	var values [2]dynamo.Value
+	for i, arg := range n.args {
+		if values[i], err = e.result(arg); err != nil {
+			return nil, nil, err
+		}
+		if values[i].Kind() != kind {
+			return nil, nil, dynamo.Invalid(msgOperandType)
+		}
 	}
-	if a.Kind() != kind {
-		return nil, nil, dynamo.Invalid(msgOperandType)
-	}
-	if b, err = e.result(n.args[1]); err != nil {
-		return nil, nil, err
-	}
-	if b.Kind() != kind {
-		return nil, nil, dynamo.Invalid(msgOperandType)
-	}
-	return a, b, nil
+	return values[0], values[1], nil
 }
 
 func (e evaluation) sum(n *node) (dynamo.Value, error) {
@@ -194,7 +191,7 @@ func arithmetic(do func(dst []byte, a, b dynamo.Number) ([]byte, error), a, b dy
 	return dynamo.AppendN(nil, number), nil
 }
 
-func (e evaluation) append(n *node) (dynamo.Value, error) {
+func (e evaluation) listAppend(n *node) (dynamo.Value, error) {
 	a, b, err := e.both(n, dynamo.KindList)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,15 @@
 package expr
 
-import "github.com/mayflydb/mayfly/internal/store/dynamo"
+import (
+	"cmp"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
 
 // check returns the error for an update expression with bound placeholders, in the order of
 // docs/spec/errors.md §11.
 func (u *Update) check(t *updateTree) error {
-	if err := firstOf(u.undefinedName, u.undefinedValue, checkPaths(t.paths, u.names)); err != nil {
+	if err := cmp.Or(u.undefinedName, u.undefinedValue, checkPaths(t.paths, u.names)); err != nil {
 		return err
 	}
 	if err := u.checkSets(t); err != nil {
@@ -60,7 +64,7 @@ func (u *Update) checkFunctions(n *node) error {
 	case n.fn == fnListAppend:
 		return u.checkKinds(n, dynamo.KindList)
 	case n.args[0].op != opPath:
-		return problemPathNeeded(n.name())
+		return problemPathNeeded.about(n.name())
 	}
 	return nil
 }
