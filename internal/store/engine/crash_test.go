@@ -164,7 +164,8 @@ func (r *crashRun) beforeSync(string) error {
 
 // run works until the workload ends or the power is cut.
 func (r *crashRun) run() {
-	e, err := Open(crashOptions(&kv.HookFS{FS: r.disk, BeforeSync: r.beforeSync}))
+	r.disk.BeforeSync = r.beforeSync
+	e, err := Open(crashOptions(r.disk))
 	if err != nil {
 		return
 	}

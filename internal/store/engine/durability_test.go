@@ -29,7 +29,8 @@ type gate struct {
 func gatedOpen(t testing.TB) (*gate, *db) {
 	g := &gate{disk: kv.NewCrashFS()}
 	g.cond.L = &g.mu
-	return g, run(t, must(Open(crashOptions(&kv.HookFS{FS: g.disk, BeforeSync: g.pass})))(t))
+	g.disk.BeforeSync = g.pass
+	return g, run(t, must(Open(crashOptions(g.disk)))(t))
 }
 
 func must(e *Engine, err error) func(t testing.TB) *Engine {

@@ -178,7 +178,6 @@ type tableFile struct {
 	bad  *badBlocks
 }
 
-// ReadAt implements vfs.File.
 func (f tableFile) ReadAt(p []byte, offset int64) (int, error) {
 	if err := f.bad.check(f.name, offset); err != nil {
 		return 0, err

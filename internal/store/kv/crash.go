@@ -2,7 +2,6 @@ package kv
 
 import (
 	"errors"
-	"io"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -31,8 +30,14 @@ var ErrCut = errors.New("power was cut")
 //			break
 //		}
 //	}
+//
+// CrashFS and its files implement vfs.FS and vfs.File.
 type CrashFS struct {
 	FS
+	// BeforeSync is called before each sync of a file or directory, in the goroutine that syncs.
+	// Its error replaces the sync. Nil: not called. Set it before the first operation.
+	BeforeSync func(name string) error
+
 	mem  *vfs.MemFS
 	ops  atomic.Int64 // operations begun
 	cut  atomic.Int64 // the number of operations allowed; negative: all
@@ -122,98 +127,91 @@ func (c *CrashFS) begin() bool {
 }
 
 // file performs an operation that creates a file.
-func (c *CrashFS) file(make func() (vfs.File, error)) (file vfs.File, err error) {
+func (c *CrashFS) file(name string, make func() (vfs.File, error)) (file vfs.File, err error) {
 	err = c.do(func() error {
 		made, err := make()
 		if err == nil {
-			file = &crashFile{File: made, fs: c}
+			file = &crashFile{File: made, fs: c, name: name}
 		}
 		return err
 	})
 	return file, err
 }
 
-// Create implements FS.
 func (c *CrashFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return c.file(func() (vfs.File, error) { return c.FS.Create(name, category) })
+	return c.file(name, func() (vfs.File, error) { return c.FS.Create(name, category) })
 }
 
-// OpenReadWrite implements FS.
 func (c *CrashFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return c.file(func() (vfs.File, error) { return c.FS.OpenReadWrite(name, category, opts...) })
+	return c.file(name, func() (vfs.File, error) { return c.FS.OpenReadWrite(name, category, opts...) })
 }
 
-// ReuseForWrite implements FS.
 func (c *CrashFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return c.file(func() (vfs.File, error) { return c.FS.ReuseForWrite(oldname, newname, category) })
+	return c.file(newname, func() (vfs.File, error) { return c.FS.ReuseForWrite(oldname, newname, category) })
 }
 
-// OpenDir implements FS. Opening is no operation, syncing the directory is.
+// OpenDir opens a directory, which is no operation. Syncing it is one.
 func (c *CrashFS) OpenDir(name string) (vfs.File, error) {
 	f, err := c.FS.OpenDir(name)
 	if err != nil {
 		return nil, err
 	}
-	return &crashFile{File: f, fs: c}, nil
+	return &crashFile{File: f, fs: c, name: name}, nil
 }
 
-// Link implements FS.
 func (c *CrashFS) Link(oldname, newname string) error {
 	return c.do(func() error { return c.FS.Link(oldname, newname) })
 }
 
-// Remove implements FS.
 func (c *CrashFS) Remove(name string) error {
 	return c.do(func() error { return c.FS.Remove(name) })
 }
 
-// RemoveAll implements FS.
 func (c *CrashFS) RemoveAll(name string) error {
 	return c.do(func() error { return c.FS.RemoveAll(name) })
 }
 
-// Rename implements FS.
 func (c *CrashFS) Rename(oldname, newname string) error {
 	return c.do(func() error { return c.FS.Rename(oldname, newname) })
 }
 
-// MkdirAll implements FS.
 func (c *CrashFS) MkdirAll(dir string, perm os.FileMode) error {
 	return c.do(func() error { return c.FS.MkdirAll(dir, perm) })
 }
 
-// Lock implements FS. Locks are not on the disk, so this is no operation.
-func (c *CrashFS) Lock(name string) (io.Closer, error) { return c.FS.Lock(name) }
-
-// Unwrap implements FS.
 func (c *CrashFS) Unwrap() vfs.FS { return c.FS }
 
 // crashFile is a file of a CrashFS.
 type crashFile struct {
 	vfs.File
-	fs *CrashFS
+	fs   *CrashFS
+	name string
 }
 
-// Write implements vfs.File.
 func (f *crashFile) Write(p []byte) (n int, err error) {
 	err = f.fs.do(func() error { n, err = f.File.Write(p); return err })
 	return n, err
 }
 
-// WriteAt implements vfs.File.
 func (f *crashFile) WriteAt(p []byte, offset int64) (n int, err error) {
 	err = f.fs.do(func() error { n, err = f.File.WriteAt(p, offset); return err })
 	return n, err
 }
 
-// Sync implements vfs.File.
-func (f *crashFile) Sync() error { return f.fs.do(f.File.Sync) }
+func (f *crashFile) Sync() error { return f.sync(f.File.Sync) }
 
-// SyncData implements vfs.File.
-func (f *crashFile) SyncData() error { return f.fs.do(f.File.SyncData) }
+func (f *crashFile) SyncData() error { return f.sync(f.File.SyncData) }
 
-// SyncTo implements vfs.File.
 func (f *crashFile) SyncTo(length int64) (fullSync bool, err error) {
-	err = f.fs.do(func() error { fullSync, err = f.File.SyncTo(length); return err })
+	err = f.sync(func() error { fullSync, err = f.File.SyncTo(length); return err })
 	return fullSync, err
+}
+
+func (f *crashFile) sync(op func() error) error {
+	if before := f.fs.BeforeSync; before != nil {
+		if err := before(f.name); err != nil {
+			return err
+		}
+	}
+	return f.fs.do(op)
 }

@@ -219,12 +219,15 @@ func (db *DB) openGuarded(inspection *Inspection) error {
 
 // openPebble turns a panic over damaged files into an error.
 func openPebble(dir string, p *pebble.Options) (opened *pebble.DB, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			opened, err = nil, fmt.Errorf("%w: %v", ErrCorrupt, r)
-		}
-	}()
+	defer rescue(&err, ErrCorrupt)
 	return pebble.Open(dir, p)
+}
+
+// rescue turns a panic of Pebble over damaged bytes into an error marked as cause. Defer it.
+func rescue(err *error, cause error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v", cause, r)
+	}
 }
 
 // Close syncs the unsynced writes of Async mode, and releases the directory. Every snapshot and
@@ -259,9 +262,6 @@ func (db *DB) Stopped() <-chan struct{} { return db.failure.stopped }
 // Unjournaled reports whether the directory held a store without a journal of its files, because a
 // mayfly before format 3 wrote it or the file was lost.
 func (db *DB) Unjournaled() bool { return db.unjournaled }
-
-// Durability returns the mode of the store.
-func (db *DB) Durability() Durability { return db.opts.Durability }
 
 // Get reads the latest applied state.
 func (db *DB) Get(key []byte) (value []byte, closer io.Closer, err error) {
@@ -306,11 +306,6 @@ func (db *DB) Flush() error {
 		return fmt.Errorf("flush: %w", err)
 	}
 	return db.failure.err()
-}
-
-// DiskUsage estimates the bytes on disk of the keys in [lower, upper).
-func (db *DB) DiskUsage(lower, upper []byte) (uint64, error) {
-	return db.pebble.EstimateDiskUsage(lower, upper)
 }
 
 // writable returns an error if no write may begin.

@@ -2,7 +2,6 @@ package kv
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 
@@ -38,20 +37,10 @@ func (s *inspector) checkEssential(below []byte) error {
 // readBelow reads every key of a table file below a bound, and closes the file. Pebble verifies the
 // checksums of the blocks, and may panic over a damaged index.
 func readBelow(f sstable.ReadableFile, below []byte) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", ErrCorrupt, r)
-		}
-	}()
-	readable, err := sstable.NewSimpleReadable(f)
+	defer rescue(&err, ErrCorrupt)
+	r, err := newTableReader(f)
 	if err != nil {
 		return errors.Join(err, f.Close())
-	}
-	options := pebbleOptions(Options{})
-	options.EnsureDefaults()
-	r, err := sstable.NewReader(context.Background(), readable, options.MakeReaderOptions())
-	if err != nil {
-		return errors.Join(err, readable.Close())
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	it, err := r.NewIter(sstable.NoTransforms, nil, below, sstable.AssertNoBlobHandles)

@@ -58,7 +58,7 @@ func isStoreFile(name string) bool {
 		return true
 	case strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "OPTIONS-"):
 		return true
-	case extension == "log" || extension == "sst" || extension == "blob":
+	case extension == "log" || extension == "sst":
 		return stem != "" && strings.Trim(stem, "0123456789") == ""
 	}
 	return false

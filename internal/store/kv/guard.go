@@ -70,10 +70,8 @@ func (g *guardFS) critical(op, name string, err error) {
 	}
 }
 
-// isTable reports whether name has an extension of Pebble's tables.
-func isTable(name string) bool {
-	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
-}
+// isTable reports whether name has the extension of Pebble's tables.
+func isTable(name string) bool { return strings.HasSuffix(name, ".sst") }
 
 // isMarker reports whether name is a marker: an empty file whose name identifies the current
 // manifest or format.
@@ -90,7 +88,6 @@ func (g *guardFS) syncDirectory(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Create implements FS.
 func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if isMarker(name) && !g.dead() {
 		g.critical("sync directory of", name, g.syncDirectory(name))
@@ -135,7 +132,6 @@ func (g *guardFS) noteMarker(name string) error {
 	return g.journal.manifestCurrent(manifest)
 }
 
-// ReuseForWrite implements FS.
 func (g *guardFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if g.dead() {
 		return g.createAfter(newname, category)
@@ -165,7 +161,6 @@ type compactedFile struct {
 	reserve *reserve
 }
 
-// Write implements vfs.File.
 func (f compactedFile) Write(p []byte) (int, error) {
 	if err := f.reserve.roomFor(len(p)); err != nil {
 		return 0, err
@@ -212,7 +207,6 @@ func (g *guardFS) createAfter(name string, category vfs.DiskWriteCategory) (vfs.
 	return g.after.Create(name, category)
 }
 
-// Open implements FS.
 func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if g.dead() {
 		if f, err := g.after.Open(name, opts...); err == nil {
@@ -226,7 +220,6 @@ func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	return f, err
 }
 
-// OpenDir implements FS.
 func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 	f, err := g.withDescriptor(descriptorTries, func() (vfs.File, error) { return g.FS.OpenDir(name) })
 	if err != nil {
@@ -238,10 +231,9 @@ func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 // List implements FS. Pebble takes the journal's name for a damaged marker's.
 func (g *guardFS) List(dir string) ([]string, error) {
 	names, err := g.FS.List(dir)
-	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, JournalName) }), err
+	return slices.DeleteFunc(names, isJournal), err
 }
 
-// Stat implements FS.
 func (g *guardFS) Stat(name string) (vfs.FileInfo, error) {
 	if g.dead() {
 		if info, err := g.after.Stat(name); err == nil {
@@ -251,11 +243,10 @@ func (g *guardFS) Stat(name string) (vfs.FileInfo, error) {
 	return g.FS.Stat(name)
 }
 
-// Remove implements FS.
 func (g *guardFS) Remove(name string) error {
 	if !g.dead() {
 		if g.sums != nil && isTable(name) {
-			g.sums.forget(g.PathBase(name))
+			g.sums.byName.Delete(g.PathBase(name))
 		}
 		return g.FS.Remove(name)
 	}
@@ -265,7 +256,6 @@ func (g *guardFS) Remove(name string) error {
 	return nil
 }
 
-// RemoveAll implements FS.
 func (g *guardFS) RemoveAll(name string) error {
 	if g.dead() {
 		return g.after.RemoveAll(name)
@@ -273,7 +263,6 @@ func (g *guardFS) RemoveAll(name string) error {
 	return g.FS.RemoveAll(name)
 }
 
-// Rename implements FS.
 func (g *guardFS) Rename(oldname, newname string) error {
 	if !g.dead() {
 		g.critical("rename", oldname, g.FS.Rename(oldname, newname))
@@ -285,7 +274,6 @@ func (g *guardFS) Rename(oldname, newname string) error {
 	return nil
 }
 
-// Unwrap implements FS.
 func (g *guardFS) Unwrap() vfs.FS { return g.FS }
 
 // guardFile is a critical file.
@@ -297,7 +285,6 @@ type guardFile struct {
 	manifest  *claim // of a MANIFEST: the length and checksum written; nil for all other files
 }
 
-// Write implements vfs.File.
 func (f *guardFile) Write(p []byte) (int, error) {
 	if !f.fs.dead() {
 		// before the write, which may overwrite p, and does so in builds with checks
@@ -311,7 +298,6 @@ func (f *guardFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WriteAt implements vfs.File.
 func (f *guardFile) WriteAt(p []byte, offset int64) (int, error) {
 	if !f.fs.dead() {
 		_, err := f.File.WriteAt(p, offset)
@@ -320,24 +306,19 @@ func (f *guardFile) WriteAt(p []byte, offset int64) (int, error) {
 	return len(p), nil
 }
 
-// Sync implements vfs.File.
-func (f *guardFile) Sync() error {
+func (f *guardFile) Sync() error { return f.sync(f.File.Sync) }
+
+func (f *guardFile) SyncData() error { return f.sync(f.File.SyncData) }
+
+func (f *guardFile) sync(sync func() error) error {
 	if !f.fs.dead() {
-		f.fs.critical("sync", f.name, f.synced(f.File.Sync))
+		f.fs.critical("sync", f.name, f.recorded(sync))
 	}
 	return nil
 }
 
-// SyncData implements vfs.File.
-func (f *guardFile) SyncData() error {
-	if !f.fs.dead() {
-		f.fs.critical("sync", f.name, f.synced(f.File.SyncData))
-	}
-	return nil
-}
-
-// synced syncs the file, and records that in the journal before Pebble learns of it.
-func (f *guardFile) synced(sync func() error) error {
+// recorded syncs the file, and records that in the journal before Pebble learns of it.
+func (f *guardFile) recorded(sync func() error) error {
 	j := f.fs.journal
 	if j == nil || !f.directory && f.manifest == nil {
 		return sync()

@@ -83,15 +83,14 @@ func (i *Inspection) fault(file string, offset int64, format string, args ...any
 }
 
 func tableName(number uint64) string    { return fmt.Sprintf("%06d.sst", number) }
-func blobName(number uint64) string     { return fmt.Sprintf("%06d.blob", number) }
 func logName(number uint64) string      { return fmt.Sprintf("%06d.log", number) }
 func manifestName(number uint64) string { return fmt.Sprintf("MANIFEST-%06d", number) }
 
 // listing holds the directory's files by kind, each ascending.
 type listing struct {
-	manifests, options, tables, blobs, logs []uint64
-	manifestMarkers, formatMarkers          []marker
-	badMarkers                              []string
+	manifests, options, tables, logs []uint64
+	manifestMarkers, formatMarkers   []marker
+	badMarkers                       []string
 }
 
 // marker is a file whose name identifies the current MANIFEST or format. The one with the greatest
@@ -122,15 +121,15 @@ func listFiles(names []string) listing {
 	}
 	for _, name := range names {
 		switch {
-		case strings.HasPrefix(name, JournalName):
+		case isJournal(name):
 		case isMarker(name):
 			l.addMarker(name)
 		default:
 			_ = number(name, "MANIFEST-", "", &l.manifests) || number(name, "OPTIONS-", "", &l.options) ||
-				number(name, "", ".sst", &l.tables) || number(name, "", ".blob", &l.blobs) || number(name, "", ".log", &l.logs)
+				number(name, "", ".sst", &l.tables) || number(name, "", ".log", &l.logs)
 		}
 	}
-	for _, numbers := range [][]uint64{l.manifests, l.options, l.tables, l.blobs, l.logs} {
+	for _, numbers := range [][]uint64{l.manifests, l.options, l.tables, l.logs} {
 		slices.Sort(numbers)
 	}
 	for _, markers := range [][]marker{l.manifestMarkers, l.formatMarkers} {
@@ -280,7 +279,7 @@ func (s *inspector) currentManifest() (number uint64, ok bool) {
 // was cut off, or it has lost the marker.
 func (s *inspector) withoutMarker() {
 	created := s.journal != nil && s.journal.current > 0
-	if created || len(s.tables)+len(s.blobs)+len(s.logs)+len(s.options) > 0 || len(s.manifests) > 1 {
+	if created || len(s.tables)+len(s.logs)+len(s.options) > 0 || len(s.manifests) > 1 {
 		found := "files of a database are there"
 		if len(s.manifests) > 0 {
 			found = manifestName(s.manifests[len(s.manifests)-1]) + " is there"
@@ -414,9 +413,6 @@ func (s *inspector) checkTables() error {
 		}
 		sizes[t.File] = size
 	}
-	for _, blob := range s.version.blobs {
-		sizes[blobName(blob.number)] = blob.size
-	}
 	for _, t := range s.Tables {
 		size, ok := sizes[t.File]
 		if !ok {
@@ -424,11 +420,6 @@ func (s *inspector) checkTables() error {
 		}
 		delete(sizes, t.File)
 		if err := s.checkTable(t, size); err != nil {
-			return err
-		}
-	}
-	for name, size := range sizes { // blob files
-		if _, err := s.checkSize(name, size); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -17,6 +18,9 @@ import (
 // Pebble's markers but another form, so a mayfly that does not know it refuses the directory before
 // it changes anything. guardFS hides it from our own Pebble.
 const JournalName = "marker.journal"
+
+// isJournal reports whether name is the journal's, complete or in the making.
+func isJournal(name string) bool { return strings.HasPrefix(name, JournalName) }
 
 // The journal holds two slots, written in turn, so that a crash during a write leaves the other
 // one. See FORMAT.md.
@@ -65,22 +69,37 @@ func (s *journalState) encode() []byte {
 	for _, n := range s.logs {
 		fmt.Fprintf(&b, "log %d\n", n)
 	}
-	fmt.Fprintf(&b, "sum %08x\n", crc32.Checksum(b.Bytes(), castagnoli))
 	slot := make([]byte, journalSlot)
-	copy(slot, b.Bytes())
+	copy(slot, summed(&b))
 	return slot
 }
 
-// checkSum returns the text before the last line, which holds its checksum.
-func checkSum(text []byte) ([]byte, error) {
+// summed ends a text with a line that holds its checksum, and returns it.
+func summed(text *bytes.Buffer) []byte {
+	fmt.Fprintf(text, "sum %08x\n", crc32.Checksum(text.Bytes(), castagnoli))
+	return text.Bytes()
+}
+
+// readSummed checks the head and the checksum of a text, and calls read with each line between
+// them. read reports whether it knows the line.
+func readSummed(text []byte, head string, read func(line string) bool) error {
 	if !bytes.HasSuffix(text, []byte("\n")) {
-		return nil, errors.New("does not end with its checksum")
+		return errors.New("does not end with its checksum")
 	}
 	cut := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
 	if want := fmt.Sprintf("sum %08x\n", crc32.Checksum(text[:cut], castagnoli)); want != string(text[cut:]) {
-		return nil, errors.New("checksum mismatch")
+		return errors.New("checksum mismatch")
 	}
-	return text[:cut], nil
+	lines, ok := bytes.CutPrefix(text[:cut], []byte(head))
+	if !ok {
+		return errors.New("unknown version")
+	}
+	for line := range bytes.Lines(lines) {
+		if !read(string(line)) {
+			return fmt.Errorf("unknown line %q", line)
+		}
+	}
+	return nil
 }
 
 // decodeSlot decodes a slot.
@@ -89,29 +108,21 @@ func decodeSlot(slot []byte) (*journalState, error) {
 	if end < 0 {
 		end = len(slot)
 	}
-	text, err := checkSum(slot[:end])
-	if err != nil {
-		return nil, err
-	}
-	lines, ok := bytes.CutPrefix(text, []byte(journalHead))
-	if !ok {
-		return nil, errors.New("unknown version")
-	}
 	s := &journalState{}
-	for line := range bytes.Lines(lines) {
+	return s, readSummed(slot[:end], journalHead, func(line string) bool {
 		var c claim
 		var n uint64
-		switch l := string(line); {
-		case scanLine(l, "turn %d\n", &s.turn), scanLine(l, "current %d\n", &s.current):
-		case scanLine(l, "manifest %d %d %08x\n", &c.manifest, &c.length, &c.sum):
+		switch {
+		case scanLine(line, "turn %d\n", &s.turn), scanLine(line, "current %d\n", &s.current):
+		case scanLine(line, "manifest %d %d %08x\n", &c.manifest, &c.length, &c.sum):
 			s.claims = append(s.claims, c)
-		case scanLine(l, "log %d\n", &n):
+		case scanLine(line, "log %d\n", &n):
 			s.logs = append(s.logs, n)
 		default:
-			return nil, fmt.Errorf("unknown line %q", l)
+			return false
 		}
-	}
-	return s, nil
+		return true
+	})
 }
 
 // scanLine reports whether a line matches a form, and stores its numbers.

@@ -204,7 +204,4 @@ func TestMetrics(t *testing.T) {
 		m.CompactionWriteBytes == 0 || m.CacheHits+m.CacheMisses == 0 || m.MemTableBytes == 0 || m.ReadAmplification == 0 || m.ReserveGivenUp {
 		t.Errorf("metrics %+v", m)
 	}
-	if bytes, err := db.DiskUsage([]byte("k"), []byte("l")); err != nil || bytes == 0 {
-		t.Errorf("disk usage %d, %v", bytes, err)
-	}
 }

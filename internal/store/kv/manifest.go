@@ -5,39 +5,31 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 )
 
 // The MANIFEST is a log of version edits. Pebble's own decoder is internal and treats a damaged
 // record as the end of the log, so this one reads the same format (Pebble v2,
 // internal/manifest/version_edit.go) and refuses unknown tags. kv pins the format version, so an
-// unknown tag is damage.
+// unknown tag is damage. So is a tag that Pebble writes at no format version up to the pinned one,
+// such as those of values in files of their own.
 const (
 	tagComparer       = 1
 	tagLogNumber      = 2
 	tagNextFileNumber = 3
 	tagLastSequence   = 4
-	tagCompactPointer = 5
 	tagDeletedTable   = 6
-	tagNewTable       = 7
 	tagPrevLogNumber  = 9
 	tagNewTable2      = 100
-	tagNewTable3      = 102
 	tagNewTable4      = 103
 	tagNewTable5      = 104 // with range keys
 	tagCreatedBacking = 105
 	tagRemovedBacking = 106
-	tagNewBlob        = 107
-	tagDeletedBlob    = 108
 
-	fieldEnd             = 1
-	fieldPathID          = 65
-	fieldVirtual         = 66
-	fieldSyntheticPrefix = 67
-	fieldSyntheticSuffix = 68
-	fieldBlobReferences  = 69
-	fieldMustKnow        = 1 << 6 // fields below it hold bytes that may be skipped
+	fieldEnd      = 1
+	fieldVirtual  = 66
+	fieldMustKnow = 1 << 6 // fields below it hold bytes that may be skipped
 
 	hasPointKeys       = 1 // bits of the bounds marker of tagNewTable5
 	smallestIsPoint    = 2
@@ -54,16 +46,9 @@ type Table struct {
 	Size   int64 // of the table; of the file too unless Virtual
 	// Lower and Upper are the least and the greatest user key, both inclusive (Upper may be the
 	// exclusive end of a range deletion).
-	Lower, Upper            []byte
-	SmallestSeq, LargestSeq uint64
-	Virtual                 bool // it is a part of a file that other tables share
-	backing                 uint64
-}
-
-// blobFile is a live file of values stored apart from their keys.
-type blobFile struct {
-	id, number uint64
-	size       int64
+	Lower, Upper []byte
+	Virtual      bool // it is a part of a file that other tables share
+	backing      uint64
 }
 
 // tableAt names a table in a level.
@@ -80,8 +65,6 @@ type edit struct {
 	added                     []Table
 	backings                  map[uint64]int64 // size of each new shared file
 	unbacked                  []uint64
-	blobs                     []blobFile
-	deletedBlobs              []blobFile // without size
 }
 
 var errShortEdit = errors.New("record ends within a field")
@@ -169,14 +152,11 @@ func decodeEdit(record []byte) (edit, error) {
 			e.nextFile = r.uvarint()
 		case tagLastSequence:
 			e.lastSeq = r.uvarint()
-		case tagCompactPointer:
-			r.level()
-			r.bytes()
 		case tagPrevLogNumber:
 			r.uvarint()
 		case tagDeletedTable:
 			e.deleted = append(e.deleted, tableAt{r.level(), r.uvarint()})
-		case tagNewTable, tagNewTable2, tagNewTable3, tagNewTable4, tagNewTable5:
+		case tagNewTable2, tagNewTable4, tagNewTable5:
 			e.added = append(e.added, r.table(tag))
 		case tagCreatedBacking:
 			if e.backings == nil {
@@ -186,13 +166,6 @@ func decodeEdit(record []byte) (edit, error) {
 			e.backings[number] = r.size()
 		case tagRemovedBacking:
 			e.unbacked = append(e.unbacked, r.uvarint())
-		case tagNewBlob:
-			blob := blobFile{id: r.uvarint(), number: r.uvarint(), size: r.size()}
-			r.uvarint() // size of the values
-			r.uvarint() // time of creation
-			e.blobs = append(e.blobs, blob)
-		case tagDeletedBlob:
-			e.deletedBlobs = append(e.deletedBlobs, blobFile{id: r.uvarint(), number: r.uvarint()})
 		default:
 			r.fail("unknown tag %d", tag)
 		}
@@ -202,20 +175,15 @@ func decodeEdit(record []byte) (edit, error) {
 
 // table reads a new table.
 func (r *editReader) table(tag uint64) Table {
-	t := Table{Level: r.level(), Number: r.uvarint()}
-	if tag == tagNewTable3 {
-		r.uvarint() // path, never used
-	}
-	t.Size = r.size()
+	t := Table{Level: r.level(), Number: r.uvarint(), Size: r.size()}
 	if tag == tagNewTable5 {
 		r.boundsOfBoth(&t)
 	} else {
 		t.Lower, t.Upper = r.userKey(), r.userKey()
 	}
-	if tag != tagNewTable {
-		t.SmallestSeq, t.LargestSeq = r.uvarint(), r.uvarint()
-	}
-	if tag == tagNewTable4 || tag == tagNewTable5 {
+	r.uvarint() // the least sequence number
+	r.uvarint() // the greatest one
+	if tag != tagNewTable2 {
 		r.fields(&t)
 	}
 	t.File = tableName(t.Number)
@@ -255,14 +223,6 @@ func (r *editReader) fields(t *Table) {
 		case fieldVirtual:
 			t.Virtual = true
 			t.backing = r.uvarint()
-		case fieldSyntheticPrefix, fieldSyntheticSuffix:
-			r.bytes()
-		case fieldBlobReferences:
-			r.uvarint() // depth
-			for range min(r.uvarint(), uint64(len(r.rest))) {
-				r.uvarint() // file
-				r.uvarint() // size of the values
-			}
 		default:
 			if field&fieldMustKnow != 0 || field == 0 {
 				r.fail("unknown field %d of table %d", field, t.Number)
@@ -278,11 +238,10 @@ type version struct {
 	minLog, nextFile, lastSeq uint64
 	tables                    map[tableAt]Table
 	backings                  map[uint64]int64
-	blobs                     map[uint64]blobFile // by id
 }
 
 func newVersion() *version {
-	return &version{tables: map[tableAt]Table{}, backings: map[uint64]int64{}, blobs: map[uint64]blobFile{}}
+	return &version{tables: map[tableAt]Table{}, backings: map[uint64]int64{}}
 }
 
 // apply adds an edit. It returns an error if the edit contradicts the earlier ones.
@@ -303,40 +262,19 @@ func (v *version) apply(e edit, comparer string) error {
 		}
 		v.tables[at] = t
 	}
-	for number, size := range e.backings {
-		v.backings[number] = size
-	}
+	maps.Copy(v.backings, e.backings)
 	for _, number := range e.unbacked {
 		delete(v.backings, number)
 	}
-	for _, blob := range e.deletedBlobs {
-		if v.blobs[blob.id].number == blob.number {
-			delete(v.blobs, blob.id)
-		}
-	}
-	for _, blob := range e.blobs {
-		v.blobs[blob.id] = blob
-	}
-	for _, set := range []struct {
-		field *uint64
-		to    uint64
-	}{{&v.minLog, e.minLog}, {&v.nextFile, e.nextFile}, {&v.lastSeq, e.lastSeq}} {
-		if set.to != 0 {
-			*set.field = set.to
-		}
-	}
+	v.minLog = cmp.Or(e.minLog, v.minLog)
+	v.nextFile = cmp.Or(e.nextFile, v.nextFile)
+	v.lastSeq = cmp.Or(e.lastSeq, v.lastSeq)
 	return nil
 }
 
 // sorted returns the live tables by level and number.
 func (v *version) sorted() []Table {
-	tables := make([]Table, 0, len(v.tables))
-	for _, t := range v.tables {
-		tables = append(tables, t)
-	}
-	sort.Slice(tables, func(i, j int) bool {
-		a, b := &tables[i], &tables[j]
-		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Number, b.Number)) < 0
+	return slices.SortedFunc(maps.Values(v.tables), func(a, b Table) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Number, b.Number))
 	})
-	return tables
 }

@@ -27,22 +27,18 @@ func private(f vfs.File, err error) (vfs.File, error) {
 	return f, err
 }
 
-// Create implements FS.
 func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return private(p.FS.Create(name, category))
 }
 
-// OpenReadWrite implements FS.
 func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	return private(p.FS.OpenReadWrite(name, category, opts...))
 }
 
-// ReuseForWrite implements FS.
 func (p privateFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return private(p.FS.ReuseForWrite(oldname, newname, category))
 }
 
-// Lock implements FS.
 func (p privateFS) Lock(name string) (io.Closer, error) {
 	lock, err := p.FS.Lock(name)
 	if err == nil {
@@ -51,7 +47,6 @@ func (p privateFS) Lock(name string) (io.Closer, error) {
 	return lock, err
 }
 
-// Unwrap implements FS.
 func (p privateFS) Unwrap() vfs.FS { return p.FS }
 
 // adopt sets the mode of files written by an earlier mayfly, which did not. It does not change the

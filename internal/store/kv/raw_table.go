@@ -11,7 +11,6 @@ import (
 	"sort"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/sstable/colblk"
@@ -74,30 +73,28 @@ func openRawTable(fs FS, dir, name string) (*rawTable, error) {
 
 // readIndex reads footer and index. Damaged ones may make Pebble panic.
 func (t *rawTable) readIndex() (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("index does not decode: %v", r)
-		}
-	}()
-	readable, err := sstable.NewSimpleReadable(t.file)
-	if err != nil {
-		return err
-	}
-	options := sstable.ReaderOptions{
-		Comparer: pebble.DefaultComparer, Merger: pebble.DefaultMerger, KeySchemas: sstable.MakeKeySchemas(&keySchema),
-		Filters: map[string]pebble.FilterPolicy{bloom.FilterPolicy(10).Name(): bloom.FilterPolicy(10)},
-	}
-	reader, err := sstable.NewReader(context.Background(), readable, options)
+	defer rescue(&err, errors.New("index does not decode"))
+	reader, err := newTableReader(t.file)
 	if err != nil {
 		return err
 	}
 	t.reader = reader
 	layout, err := reader.Layout()
-	if err != nil {
-		return err
+	if err == nil {
+		t.layout = layout
 	}
-	t.layout = layout
-	return nil
+	return err
+}
+
+// newTableReader returns Pebble's reader of a table file. It may panic over damaged bytes.
+func newTableReader(f sstable.ReadableFile) (*sstable.Reader, error) {
+	readable, err := sstable.NewSimpleReadable(f)
+	if err != nil {
+		return nil, err
+	}
+	options := pebbleOptions(Options{})
+	options.EnsureDefaults()
+	return sstable.NewReader(context.Background(), readable, options.MakeReaderOptions())
 }
 
 func (t *rawTable) close() error { return t.file.Close() }
@@ -123,11 +120,7 @@ func (t *rawTable) read(h block.Handle) ([]byte, error) {
 
 // decompress decompresses bytes whose checksum is right. Pebble panics over an unknown method.
 func decompress(kind block.CompressionIndicator, raw []byte) (data []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("block does not decompress: %v", r)
-		}
-	}()
+	defer rescue(&err, errors.New("block does not decompress"))
 	n, err := block.DecompressedLen(kind, raw)
 	if err != nil || n < 0 || n > blockMax {
 		return nil, fmt.Errorf("block does not decompress: length %d: %w", n, err)
@@ -145,11 +138,7 @@ func (t *rawTable) entries(h block.Handle) (out []entry, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			out, err = nil, fmt.Errorf("block does not decode: %v", r)
-		}
-	}()
+	defer rescue(&err, errors.New("block does not decode"))
 	var decoder colblk.DataBlockDecoder
 	decoder.Init(&keySchema, data)
 	var it colblk.DataBlockIter
@@ -187,11 +176,7 @@ func (t *rawTable) spans() (out []span, err error) {
 	if t.reader == nil {
 		return nil, t.fault
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			out, err = nil, fmt.Errorf("range deletions do not decode: %v", r)
-		}
-	}()
+	defer rescue(&err, errors.New("range deletions do not decode"))
 	it, err := t.reader.NewRawRangeDelIter(context.Background(), sstable.NoFragmentTransforms, sstable.NoReadEnv)
 	if err != nil || it == nil {
 		return nil, err

@@ -175,11 +175,7 @@ func (r *reserve) createLocked() error {
 	if err != nil {
 		return fmt.Errorf("create reserve file: %w", err)
 	}
-	err = fillFile(f, size)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = errors.Join(fillFile(f, size), f.Close()); err != nil {
 		_ = r.fs.Remove(r.path()) // the next start would ignore half a reserve anyway
 		return fmt.Errorf("allocate reserve file: %w", err)
 	}

@@ -71,7 +71,6 @@ func (db *DB) flushEnded(info pebble.FlushInfo) {
 
 func newScheduler(b *background) *scheduler { return &scheduler{background: b} }
 
-// Register implements pebble.CompactionScheduler.
 func (s *scheduler) Register(_ int, db pebble.DBForCompaction) { s.db = db }
 
 // Unregister stops all grants and waits for the one in progress.
@@ -83,7 +82,6 @@ func (s *scheduler) Unregister() {
 	defer s.granting.Unlock()
 }
 
-// TrySchedule implements pebble.CompactionScheduler.
 func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	if !s.reserve() {
 		return false, nil
@@ -131,13 +129,10 @@ func (s *scheduler) grantWaiting() {
 // grant is the permission for one compaction. It implements pebble.CompactionGrantHandle.
 type grant struct{ scheduler *scheduler }
 
-// Started implements pebble.CompactionGrantHandle.
 func (grant) Started() {}
 
-// MeasureCPU implements pebble.CompactionGrantHandle.
 func (grant) MeasureCPU(pebble.CompactionGoroutineKind) {}
 
-// CumulativeStats implements pebble.CompactionGrantHandle.
 func (grant) CumulativeStats(pebble.CompactionGrantHandleStats) {}
 
 // Done passes the place on to a compaction that waits.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -59,37 +58,28 @@ func (s *seal) encode() []byte {
 			fmt.Fprintf(&b, "file %s %d -\n", f.name, f.size)
 		}
 	}
-	fmt.Fprintf(&b, "sum %08x\n", crc32.Checksum(b.Bytes(), castagnoli))
-	return b.Bytes()
+	return summed(&b)
 }
 
 func decodeSeal(content []byte) (*seal, error) {
-	text, err := checkSum(content)
-	if err != nil {
-		return nil, err
-	}
-	lines, ok := bytes.CutPrefix(text, []byte(sealHead))
-	if !ok {
-		return nil, errors.New("unknown version")
-	}
 	s := &seal{}
-	for line := range bytes.Lines(lines) {
+	return s, readSummed(content, sealHead, func(line string) bool {
 		var l sealedLog
 		var f sealedFile
-		switch text := string(line); {
-		case scanLine(text, "commit %d\n", &s.lastSeq):
-		case scanLine(text, "log %d %d %d\n", &l.number, &l.end, &l.lastSeq):
+		switch {
+		case scanLine(line, "commit %d\n", &s.lastSeq):
+		case scanLine(line, "log %d %d %d\n", &l.number, &l.end, &l.lastSeq):
 			s.logs = append(s.logs, l)
-		case scanLine(text, "file %s %d %08x\n", &f.name, &f.size, &f.sum):
+		case scanLine(line, "file %s %d %08x\n", &f.name, &f.size, &f.sum):
 			f.summed = true
 			s.files = append(s.files, f)
-		case scanLine(text, "file %s %d -\n", &f.name, &f.size):
+		case scanLine(line, "file %s %d -\n", &f.name, &f.size):
 			s.files = append(s.files, f)
 		default:
-			return nil, fmt.Errorf("unknown line %q", text)
+			return false
 		}
-	}
-	return s, nil
+		return true
+	})
 }
 
 // readSeal returns the seal of dir; nil if there is none.
@@ -113,7 +103,7 @@ func isSealed(name string) bool { return isStoreFile(name) && !strings.HasSuffix
 
 // writeSeal seals a directory whose store is closed. It reads all files but the tables; sums holds
 // the known checksums of those.
-func writeSeal(fsys FS, dir string, sums map[string]tableSum) error {
+func writeSeal(fsys FS, dir string, sums *tableSums) error {
 	found, err := Inspect(fsys, dir)
 	if err == nil {
 		err = found.Err()
@@ -144,7 +134,7 @@ func writeSeal(fsys FS, dir string, sums map[string]tableSum) error {
 		if f.size, err = i.size(name); err != nil {
 			return err
 		}
-		if sum, ok := sums[name]; ok {
+		if sum, ok := sums.sum(name); ok {
 			f.sum, f.summed = sum.sum, sum.length == f.size
 		} else if isSmall(name) {
 			f.summed = true
@@ -228,36 +218,29 @@ type tableSum struct {
 // tableSums holds the checksums of the tables written since the store was opened, or named by the
 // previous seal.
 type tableSums struct {
-	mu sync.Mutex
-	of map[string]tableSum // by base name
+	byName sync.Map // base name → tableSum
 }
 
 func newTableSums(sealed []sealedFile) *tableSums {
-	t := &tableSums{of: map[string]tableSum{}}
+	t := &tableSums{}
 	for _, f := range sealed {
 		if f.summed && isTable(f.name) {
-			t.of[f.name] = tableSum{f.size, f.sum}
+			t.byName.Store(f.name, tableSum{f.size, f.sum})
 		}
 	}
 	return t
 }
 
-func (t *tableSums) set(name string, sum tableSum) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.of[name] = sum
-}
-
-func (t *tableSums) forget(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.of, name)
-}
-
-func (t *tableSums) all() map[string]tableSum {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return maps.Clone(t.of)
+// sum returns a table's checksum, if it is known. A nil tableSums knows none.
+func (t *tableSums) sum(name string) (sum tableSum, known bool) {
+	if t == nil {
+		return sum, false
+	}
+	v, known := t.byName.Load(name)
+	if known {
+		sum = v.(tableSum)
+	}
+	return sum, known
 }
 
 // summedFile is a table open for writing. Pebble writes it from its beginning to its end.
@@ -268,7 +251,6 @@ type summedFile struct {
 	sums *tableSums
 }
 
-// Write implements vfs.File.
 func (f *summedFile) Write(p []byte) (int, error) {
 	sum := crc32.Update(f.sum.sum, castagnoli, p) // before the write, which may overwrite p
 	n, err := f.File.Write(p)
@@ -277,8 +259,7 @@ func (f *summedFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements vfs.File.
 func (f *summedFile) Close() error {
-	f.sums.set(f.name, f.sum)
+	f.sums.byName.Store(f.name, f.sum)
 	return f.File.Close()
 }

@@ -30,9 +30,9 @@ type Stopped struct {
 	known       bool         // the MANIFEST lists the live files
 	unjournaled bool
 	tables      []liveTable
-	logs        []string            // ascending by number
-	sums        map[string]tableSum // of the tables of a sealed directory, by base name
-	bytes       int64               // of all of these files
+	logs        []string   // ascending by number
+	sums        *tableSums // of a sealed directory
+	bytes       int64      // of all of these files
 }
 
 // liveTable is a table file that holds data.
@@ -87,7 +87,7 @@ func (s *Stopped) inspect() error {
 		return d.File == found.Manifest || isMarker(d.File) && d.File != JournalName
 	})
 	s.unjournaled = found.Legacy && !found.Empty
-	s.sums = newTableSums(found.sealedFiles).of
+	s.sums = newTableSums(found.sealedFiles)
 	names, err := s.fs.List(s.dir)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ var errReadOnly = errors.New("the directory is only read")
 // List implements FS. Pebble takes the journal's name for a damaged marker's.
 func (r readOnlyFS) List(dir string) ([]string, error) {
 	names, err := r.FS.List(dir)
-	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, JournalName) }), err
+	return slices.DeleteFunc(names, isJournal), err
 }
 
 func (readOnlyFS) Create(string, vfs.DiskWriteCategory) (vfs.File, error) { return nil, errReadOnly }
@@ -287,7 +287,7 @@ func (s *Stopped) Check(ctx context.Context, progress func(bytes int64), tell fu
 // changed reports whether a table differs from the one that was sealed. Its blocks may be sound all
 // the same.
 func (s *Stopped) changed(table string) (bool, error) {
-	was, sealed := s.sums[table]
+	was, sealed := s.sums.sum(table)
 	if !sealed {
 		return false, nil
 	}

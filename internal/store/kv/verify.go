@@ -90,7 +90,7 @@ func (db *DB) seal() {
 	if db.journal == nil {
 		return
 	}
-	if err := writeSeal(db.guard.FS, db.opts.Dir, db.guard.sums.all()); err != nil {
+	if err := writeSeal(db.guard.FS, db.opts.Dir, db.guard.sums); err != nil {
 		db.log.Warn("the directory could not be sealed; the next start treats this stop as a crash", "error", err)
 	}
 }
