@@ -38,10 +38,9 @@ import (
 // their types for used by reflection (a Sink becomes an interface value) and keep every operation
 // of every service in the program: 12 MB of them.
 type Sink struct {
-	senders map[string]func(arn) (sender, error) // for resources' ARNs, by the service in the ARN
-	toCall  func(arn) (sender, error)            // for universal targets
-	ask     func(context.Context, arn, *target.Delivery) ([]byte, error)
-	close   func()
+	to    func(arn) (sender, error)
+	ask   func(context.Context, arn, *target.Delivery) ([]byte, error)
+	close func()
 }
 
 var (
@@ -55,24 +54,14 @@ func New(ctx context.Context, c Config) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sink{
-		senders: map[string]func(arn) (sender, error){
-			"lambda":   clients.toFunction,
-			"sqs":      clients.toQueue,
-			"sns":      clients.toTopic,
-			"kinesis":  clients.toStream,
-			"firehose": clients.toFirehose,
-			"events":   clients.toBus,
-			"states":   clients.toStateMachine,
-		},
-		toCall: clients.toCall,
-		ask:    clients.ask,
-		close:  clients.transport.CloseIdleConnections,
-	}, nil
+	return &Sink{to: clients.sender, ask: clients.ask, close: clients.transport.CloseIdleConnections}, nil
 }
 
-// Close lets go of idle connections. Deliveries that are under way end by themselves.
-func (s *Sink) Close() { s.close() }
+// Close closes idle connections. Deliveries under way end by themselves. It returns nil.
+func (s *Sink) Close() error {
+	s.close()
+	return nil
+}
 
 // sender delivers those at the indexes, all to one ARN, and fills in their results.
 type sender func(ctx context.Context, deliveries []target.Delivery, indexes []int, results []error)
@@ -108,14 +97,7 @@ func (s *Sink) sender(name string) (sender, error) {
 	if err != nil {
 		return nil, target.Permanent(codeInvalid, "The target ARN "+name+" is not one")
 	}
-	if a.universalOf != "" {
-		return s.toCall(a)
-	}
-	to, known := s.senders[a.service]
-	if !known {
-		return nil, unsupported(a)
-	}
-	return to(a)
+	return s.to(a)
 }
 
 // Invoke asks a Lambda function and waits for its answer. Other targets have none: the delivery is

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	sdk "github.com/aws/aws-sdk-go-v2/aws"
-
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -18,6 +16,8 @@ type batcher[E any] struct {
 	// one that failed
 	ordered bool
 	entry   func(d *target.Delivery) (e E, size int, err error)
+	// makes the call of one entry; nil: call does
+	one func(ctx context.Context, e E) error
 	// fills in failures of single entries; its error applies to all
 	call func(ctx context.Context, entries []E, results []error) error
 }
@@ -66,7 +66,11 @@ func (b batcher[E]) deliver(ctx context.Context, deliveries []target.Delivery, i
 // them until the faulty one is alone, so that it costs no other delivery.
 func (b batcher[E]) send(ctx context.Context, entries []E) []error {
 	results, err := make([]error, len(entries)), ctx.Err()
-	if err == nil {
+	switch {
+	case err != nil:
+	case len(entries) == 1 && b.one != nil:
+		err = b.one(ctx, entries[0])
+	default:
 		err = b.call(ctx, entries, results)
 	}
 	if err == nil {
@@ -83,6 +87,16 @@ func (b batcher[E]) send(ctx context.Context, entries []E) []error {
 	return results
 }
 
+// inOrder fills in the results of entries whose answers have the order of the entries.
+func inOrder[A any](results []error, answers []A, failure func(A) error) error {
+	for i := range results {
+		if results[i] = unanswered(); i < len(answers) {
+			results[i] = failure(answers[i])
+		}
+	}
+	return nil
+}
+
 // entryID names the i-th entry of a batch call.
 func entryID(i int) *string {
 	id := strconv.Itoa(i)
@@ -96,7 +110,8 @@ type tally struct {
 	seen    uint64 // a bit for each entry that has an answer
 }
 
-// place is the index of an entry that has had no answer yet.
+// place returns the index of an entry, and notes its answer. It is not ok if the entry does not
+// exist or has had an answer.
 func (t *tally) place(id *string) (i int, ok bool) {
 	if id == nil {
 		return 0, false
@@ -109,11 +124,14 @@ func (t *tally) place(id *string) (i int, ok bool) {
 	return i, true
 }
 
-func (t *tally) arrived(id *string) { t.place(id) }
-
+// failed notes the failure of an entry. One without a code is as good as no answer.
 func (t *tally) failed(id, code, message *string, permanent bool) {
-	if i, ok := t.place(id); ok {
-		t.results[i] = entryFailure(sdk.ToString(code), sdk.ToString(message), permanent)
+	i, ok := t.place(id)
+	if !ok {
+		return
+	}
+	if t.results[i] = entryFailure(code, message, permanent); t.results[i] == nil {
+		t.results[i] = unanswered()
 	}
 }
 

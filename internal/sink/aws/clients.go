@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -21,9 +22,10 @@ import (
 // clients are the services' clients, with the settings that all share.
 type clients struct {
 	config    Config
-	endpoints map[string]string // of single services, by name
+	endpoints map[string]string // configured for single services, by name
+	addresses map[string]string // of the services that are not Amazon's own, by name
+	doubts    map[string]error  // about services without a configured endpoint, by name
 	loaded    sdk.Config
-	unnamed   map[string]error // services without a configured endpoint, by name
 
 	transport   *http.Transport
 	lambda      *lambda.Client
@@ -42,49 +44,90 @@ func newClients(ctx context.Context, config Config) (*clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &clients{config: config, endpoints: endpoints, unnamed: make(map[string]error)}
+	s := &clients{
+		config: config, endpoints: endpoints, transport: newTransport(),
+		addresses: make(map[string]string), doubts: make(map[string]error),
+	}
 	if s.loaded, err = config.load(ctx); err != nil {
 		return nil, err
 	}
-	at := make(map[string]*string, len(sdkIDs))
-	for service := range sdkIDs {
-		address, err := s.endpoint(service)
-		switch {
-		case err != nil && len(endpoints) == 0:
-			// No endpoint is configured: report endpoints of the environment now rather than at the
-			// first delivery.
+	s.connect(prepared(s.loaded, s.transport))
+	for _, service := range services {
+		// No endpoint is configured: report endpoints of the environment now rather than at the
+		// first delivery.
+		if err := s.doubts[service]; err != nil && len(endpoints) == 0 {
 			return nil, err
-		case err != nil:
-			s.unnamed[service] = target.Permanent(codeEndpoint, err.Error())
-		case address != "":
-			at[service] = &address
 		}
 	}
-	s.connect(at)
 	return s, nil
 }
 
 // connect makes the clients, which share connections. The SDK makes one attempt of a call.
-func (s *clients) connect(at map[string]*string) {
-	s.transport = newTransport()
-	c := s.loaded
-	c.HTTPClient = &http.Client{
-		Transport:     carrier{s.transport},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+func (s *clients) connect(c sdk.Config) {
+	s.lambda = lambda.NewFromConfig(c, func(o *lambda.Options) { s.place("lambda", &o.BaseEndpoint) })
+	s.sqs = sqs.NewFromConfig(c, func(o *sqs.Options) { s.place("sqs", &o.BaseEndpoint) })
+	s.sns = sns.NewFromConfig(c, func(o *sns.Options) { s.place("sns", &o.BaseEndpoint) })
+	s.kinesis = kinesis.NewFromConfig(c, func(o *kinesis.Options) { s.place("kinesis", &o.BaseEndpoint) })
+	s.firehose = firehose.NewFromConfig(c, func(o *firehose.Options) { s.place("firehose", &o.BaseEndpoint) })
+	s.eventbridge = eventbridge.NewFromConfig(c, func(o *eventbridge.Options) { s.place("eventbridge", &o.BaseEndpoint) })
+	s.sfn = sfn.NewFromConfig(c, func(o *sfn.Options) { s.place("sfn", &o.BaseEndpoint) })
+	s.ses = ses.NewFromConfig(c, func(o *ses.Options) { s.place("ses", &o.BaseEndpoint) })
+	s.sesv2 = sesv2.NewFromConfig(c, func(o *sesv2.Options) { s.place("sesv2", &o.BaseEndpoint) })
+}
+
+// place replaces the endpoint that the SDK has found for a service by the configured one, or by
+// Amazon's own. Only the configuration sets addresses. The environment of a mayfly process usually
+// has an AWS_ENDPOINT_URL that leads to mayfly. Following it would deliver to ourselves, and
+// ignoring it would deliver to Amazon instead of a local service. So an endpoint in the environment
+// without one in the configuration is an error.
+func (s *clients) place(service string, endpoint **string) {
+	configured, named := s.endpoints[service]
+	if !named {
+		configured = s.config.Endpoint
 	}
-	c.Credentials = namedCredentials{c.Credentials}
-	if c.Region == "" {
-		c.Region = fallbackRegion
+	if from := sdk.ToString(*endpoint); configured == "" && from != "" {
+		s.doubts[service] = fmt.Errorf("the environment or the profile sets the endpoint %s for %s, which targets ignore, as it may be mayfly's own; "+
+			"write `endpoint: %s` (or `endpoints: {%s: …}`) into the configuration to call that address, or `endpoint: %s` to call Amazon's", from, service, from, service, Amazon)
 	}
-	s.lambda = lambda.NewFromConfig(c, func(o *lambda.Options) { o.BaseEndpoint = at["lambda"] })
-	s.sqs = sqs.NewFromConfig(c, func(o *sqs.Options) { o.BaseEndpoint = at["sqs"] })
-	s.sns = sns.NewFromConfig(c, func(o *sns.Options) { o.BaseEndpoint = at["sns"] })
-	s.kinesis = kinesis.NewFromConfig(c, func(o *kinesis.Options) { o.BaseEndpoint = at["kinesis"] })
-	s.firehose = firehose.NewFromConfig(c, func(o *firehose.Options) { o.BaseEndpoint = at["firehose"] })
-	s.eventbridge = eventbridge.NewFromConfig(c, func(o *eventbridge.Options) { o.BaseEndpoint = at["eventbridge"] })
-	s.sfn = sfn.NewFromConfig(c, func(o *sfn.Options) { o.BaseEndpoint = at["sfn"] })
-	s.ses = ses.NewFromConfig(c, func(o *ses.Options) { o.BaseEndpoint = at["ses"] })
-	s.sesv2 = sesv2.NewFromConfig(c, func(o *sesv2.Options) { o.BaseEndpoint = at["sesv2"] })
+	*endpoint = nil
+	if configured != "" && configured != Amazon {
+		s.addresses[service], *endpoint = configured, &configured
+	}
+}
+
+// reachable returns the failure of deliveries to a service whose endpoint is in doubt.
+func (s *clients) reachable(service string) error {
+	if err := s.doubts[service]; err != nil {
+		return target.Permanent(codeEndpoint, err.Error())
+	}
+	return nil
+}
+
+// sender returns the call for an ARN.
+func (s *clients) sender(a arn) (sender, error) {
+	if a.universalOf != "" {
+		return s.toCall(a)
+	}
+	if err := s.reachable(canonical(a.service)); err != nil {
+		return nil, err
+	}
+	switch a.service {
+	case "lambda":
+		return s.toFunction(a)
+	case "sqs":
+		return s.toQueue(a)
+	case "sns":
+		return s.toTopic(a)
+	case "kinesis":
+		return s.toStream(a)
+	case "firehose":
+		return s.toFirehose(a)
+	case "events":
+		return s.toBus(a)
+	case "states":
+		return s.toStateMachine(a)
+	}
+	return nil, unsupported(a)
 }
 
 // region returns the region of the call for an ARN: the ARN's, or else the configured one or the

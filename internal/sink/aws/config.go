@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -52,14 +53,8 @@ var aliases = map[string]string{
 	"stepfunctions": "sfn", "states": "sfn", "events": "eventbridge", "cloudwatchevents": "eventbridge", "email": "ses", "kinesisfirehose": "firehose",
 }
 
-// sdkIDs are the services by our name, with the one that the SDK has for them in
-// AWS_ENDPOINT_URL_<ID>.
-var sdkIDs = map[string]string{
-	"sqs": "SQS", "sns": "SNS", "lambda": "Lambda", "sfn": "SFN", "kinesis": "Kinesis", "firehose": "Firehose", "eventbridge": "EventBridge", "ses": "SES", "sesv2": "SESv2",
-}
-
-// services lists them for messages.
-func services() string { return strings.Join(slices.Sorted(maps.Keys(sdkIDs)), ", ") }
+// services are the services by our names, in order.
+var services = []string{"eventbridge", "firehose", "kinesis", "lambda", "ses", "sesv2", "sfn", "sns", "sqs"}
 
 // canonical returns the canonical name of a service.
 func canonical(service string) string {
@@ -76,8 +71,8 @@ func (c Config) validate() (endpoints map[string]string, err error) {
 	endpoints = make(map[string]string, len(c.Endpoints))
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		service := canonical(name)
-		if _, known := sdkIDs[service]; !known {
-			wrong.Add("endpoints", "unknown service %q; use %s", name, services())
+		if !slices.Contains(services, service) {
+			wrong.Add("endpoints", "unknown service %q; use %s", name, strings.Join(services, ", "))
 			continue
 		}
 		if _, twice := endpoints[service]; twice {
@@ -166,9 +161,8 @@ func regionLike(name string) bool {
 // and calls nothing.
 func (c Config) load(ctx context.Context) (sdk.Config, error) {
 	options := []func(*config.LoadOptions) error{
-		// trying again is the caller's business
+		// the caller retries, and logs failures
 		config.WithRetryer(func() sdk.Retryer { return sdk.NopRetryer{} }),
-		// and so is telling of failures
 		config.WithLogger(logging.Nop{}),
 	}
 	if c.Region != "" {
@@ -183,61 +177,15 @@ func (c Config) load(ctx context.Context) (sdk.Config, error) {
 	return config.LoadDefaultConfig(ctx, options...)
 }
 
-// endpoint returns the address of a service, or "" for Amazon's own. Only the configuration sets
-// addresses. The environment of a mayfly process usually has an AWS_ENDPOINT_URL that leads to
-// mayfly. Following it would deliver to ourselves, and ignoring it would deliver to Amazon instead
-// of a local service. So an endpoint in the environment without one in the configuration is an
-// error.
-func (s *clients) endpoint(service string) (string, error) {
-	address, named := s.endpoints[service]
-	if !named {
-		address = s.config.Endpoint
+// prepared returns the settings of clients over a transport, for any endpoint.
+func prepared(c sdk.Config, t *http.Transport) sdk.Config {
+	c.HTTPClient = &http.Client{
+		Transport:     carrier{t},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	if address == "" {
-		if from := ambient(service, s.loaded); from != "" {
-			return "", fmt.Errorf("the environment or the profile sets the endpoint %s for %s, which targets ignore, as it may be mayfly's own; "+
-				"write `endpoint: %s` (or `endpoints: {%s: …}`) into the configuration to call that address, or `endpoint: %s` to call Amazon's", from, service, from, service, Amazon)
-		}
+	c.Credentials = namedCredentials{c.Credentials}
+	if c.Region == "" {
+		c.Region = fallbackRegion
 	}
-	if address == Amazon {
-		address = ""
-	}
-	return address, nil
-}
-
-// ambient is the endpoint that a program of the SDK would take for a service from the environment
-// or the profile; empty if there is none.
-func ambient(service string, loaded sdk.Config) string {
-	for _, source := range loaded.ConfigSources {
-		ignoring, can := source.(interface {
-			GetIgnoreConfiguredEndpoints(context.Context) (bool, bool, error)
-		})
-		if !can {
-			continue
-		}
-		if ignore, said, err := ignoring.GetIgnoreConfiguredEndpoints(context.Background()); err == nil && said && ignore {
-			return ""
-		}
-	}
-	if address := named(service, loaded); address != "" {
-		return address
-	}
-	return sdk.ToString(loaded.BaseEndpoint)
-}
-
-// named is the endpoint that the environment or the profile names for one service; empty if there
-// is none.
-func named(service string, loaded sdk.Config) string {
-	for _, source := range loaded.ConfigSources {
-		naming, can := source.(interface {
-			GetServiceBaseEndpoint(context.Context, string) (string, bool, error)
-		})
-		if !can {
-			continue
-		}
-		if address, said, err := naming.GetServiceBaseEndpoint(context.Background(), sdkIDs[service]); err == nil && said {
-			return address
-		}
-	}
-	return ""
+	return c
 }

@@ -244,7 +244,7 @@ func newSink(t *testing.T, c Config) *Sink {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 

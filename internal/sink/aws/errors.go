@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -114,13 +115,20 @@ func retryAfter(response *smithyhttp.ResponseError) time.Duration {
 	return min(time.Duration(seconds)*time.Second, retryAfterMax)
 }
 
-// entryFailure is the failure of one entry of a batch call that was answered with success.
-func entryFailure(code, message string, permanent bool) error {
-	class := retry.ClassifyCode(code, 0)
-	if permanent {
-		class = retry.ClassifyCode(code, http.StatusBadRequest)
+// entryFailure returns the failure of one entry of a batch call that was answered with success. It
+// is nil if the entry has no code.
+func entryFailure(code, message *string, permanent bool) error {
+	e := &target.Error{Code: sdk.ToString(code), Message: sdk.ToString(message)}
+	if e.Code == "" {
+		return nil
 	}
-	return &target.Error{Code: code, Message: message, Throttled: class == retry.Throttled, Permanent: class == retry.Permanent}
+	status := 0
+	if permanent {
+		status = http.StatusBadRequest
+	}
+	class := retry.ClassifyCode(e.Code, status)
+	e.Throttled, e.Permanent = class == retry.Throttled, class == retry.Permanent
+	return e
 }
 
 // sharedFault reports whether a permanent failure of a batch call applies to the whole batch (a

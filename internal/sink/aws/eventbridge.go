@@ -28,11 +28,18 @@ func (s *clients) toBus(a arn) (sender, error) {
 	if _, err := a.name("event-bus/"); err != nil {
 		return nil, err
 	}
+	there := func(o *eventbridge.Options) { o.Region = s.region(a) }
 	return batcher[types.PutEventsRequestEntry]{
 		most: eventsMost, bytes: eventsBytes,
 		entry: func(d *target.Delivery) (types.PutEventsRequestEntry, int, error) { return busEntry(a, d) },
 		call: func(ctx context.Context, entries []types.PutEventsRequestEntry, results []error) error {
-			return s.putEvents(ctx, a, entries, results)
+			out, err := s.eventbridge.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: entries}, there)
+			if err != nil {
+				return err
+			}
+			return inOrder(results, out.Entries, func(e types.PutEventsResultEntry) error {
+				return eventFailure(e.ErrorCode, e.ErrorMessage)
+			})
 		},
 	}.deliver, nil
 }
@@ -72,28 +79,7 @@ func isObject(body []byte) bool {
 // passingEventCodes are codes of entries that another attempt can mend, besides throttling.
 var passingEventCodes = []string{"InternalFailure", "InternalException", "InternalError", "ServiceUnavailable"}
 
-func (s *clients) putEvents(ctx context.Context, a arn, entries []types.PutEventsRequestEntry, results []error) error {
-	if err := s.unnamed["eventbridge"]; err != nil {
-		return err
-	}
-	out, err := s.eventbridge.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: entries}, func(o *eventbridge.Options) { o.Region = s.region(a) })
-	if err != nil {
-		return err
-	}
-	for i := range results {
-		if i >= len(out.Entries) {
-			results[i] = unanswered()
-		} else {
-			results[i] = eventFailure(out.Entries[i])
-		}
-	}
-	return nil
-}
-
-func eventFailure(e types.PutEventsResultEntry) error {
-	code := sdk.ToString(e.ErrorCode)
-	if code == "" {
-		return nil
-	}
-	return entryFailure(code, sdk.ToString(e.ErrorMessage), !slices.Contains(passingEventCodes, code))
+// eventFailure returns the failure of an entry of a call to EventBridge, or nil without a code.
+func eventFailure(code, message *string) error {
+	return entryFailure(code, message, !slices.Contains(passingEventCodes, sdk.ToString(code)))
 }

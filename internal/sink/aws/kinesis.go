@@ -19,17 +19,31 @@ const (
 )
 
 // toStream puts records. The data is the delivery's body. The partition key comes from the
-// KinesisParameters, or else is the delivery's key, or else its ID.
+// KinesisParameters, or else is the delivery's key, or else its ID. The stream is named both ways:
+// Amazon's Kinesis goes by the ARN, local ones may know only names.
 func (s *clients) toStream(a arn) (sender, error) {
 	name, err := a.name("stream/")
 	if err != nil {
 		return nil, err
 	}
+	there := func(o *kinesis.Options) { o.Region = s.region(a) }
 	return batcher[types.PutRecordsRequestEntry]{
 		most: recordsMost, bytes: recordsBytes, ordered: true,
 		entry: streamEntry,
+		one: func(ctx context.Context, e types.PutRecordsRequestEntry) error {
+			_, err := s.kinesis.PutRecord(ctx, &kinesis.PutRecordInput{
+				StreamARN: &a.text, StreamName: &name, Data: e.Data, PartitionKey: e.PartitionKey,
+			}, there)
+			return err
+		},
 		call: func(ctx context.Context, entries []types.PutRecordsRequestEntry, results []error) error {
-			return s.putRecords(ctx, a, name, entries, results)
+			out, err := s.kinesis.PutRecords(ctx, &kinesis.PutRecordsInput{StreamARN: &a.text, StreamName: &name, Records: entries}, there)
+			if err != nil {
+				return err
+			}
+			return inOrder(results, out.Records, func(e types.PutRecordsResultEntry) error {
+				return recordFailure(e.ErrorCode, e.ErrorMessage)
+			})
 		},
 	}.deliver, nil
 }
@@ -64,34 +78,8 @@ func firstRunes(text string, most int) string {
 	return text
 }
 
-// putRecords names the stream both ways: Amazon's Kinesis goes by the ARN, local ones may know only
-// names.
-func (s *clients) putRecords(ctx context.Context, a arn, name string, entries []types.PutRecordsRequestEntry, results []error) error {
-	if err := s.unnamed["kinesis"]; err != nil {
-		return err
-	}
-	there := func(o *kinesis.Options) { o.Region = s.region(a) }
-	if len(entries) == 1 {
-		_, err := s.kinesis.PutRecord(ctx, &kinesis.PutRecordInput{StreamARN: &a.text, StreamName: &name, Data: entries[0].Data, PartitionKey: entries[0].PartitionKey}, there)
-		return err
-	}
-	out, err := s.kinesis.PutRecords(ctx, &kinesis.PutRecordsInput{StreamARN: &a.text, StreamName: &name, Records: entries}, there)
-	if err != nil {
-		return err
-	}
-	for i := range results {
-		switch {
-		case i >= len(out.Records):
-			results[i] = unanswered()
-		case sdk.ToString(out.Records[i].ErrorCode) != "":
-			results[i] = recordFailure(out.Records[i].ErrorCode, out.Records[i].ErrorMessage)
-		}
-	}
-	return nil
-}
-
 // recordFailure returns the failure of a record in a batch. These services refuse a whole batch for
 // a faulty record, and a single record only temporarily.
 func recordFailure(code, message *string) error {
-	return entryFailure(sdk.ToString(code), sdk.ToString(message), strings.Contains(sdk.ToString(code), "AccessDenied"))
+	return entryFailure(code, message, strings.Contains(sdk.ToString(code), "AccessDenied"))
 }

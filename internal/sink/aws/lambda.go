@@ -31,7 +31,7 @@ func (s *clients) ask(ctx context.Context, a arn, d *target.Delivery) ([]byte, e
 }
 
 func (s *clients) invoke(ctx context.Context, a arn, d *target.Delivery, kind types.InvocationType) ([]byte, error) {
-	if err := s.unnamed["lambda"]; err != nil {
+	if err := s.reachable("lambda"); err != nil {
 		return nil, err
 	}
 	in, err := s.functionOf(a)
@@ -59,11 +59,7 @@ func (s *clients) functionOf(a arn) (*lambda.InvokeInput, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoint, err := s.endpoint("lambda")
-	if err != nil {
-		return nil, err
-	}
-	if endpoint == "" {
+	if s.addresses["lambda"] == "" {
 		return &lambda.InvokeInput{FunctionName: &a.text}, nil
 	}
 	name, qualifier, qualified := strings.Cut(full, ":")

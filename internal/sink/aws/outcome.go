@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -32,41 +31,41 @@ func outcome(out any) error {
 		}
 	case *sqs.SendMessageBatchOutput:
 		for _, e := range out.Failed {
-			failed.add(e.Code, e.Message, e.SenderFault)
+			failed.add(entryFailure(e.Code, e.Message, e.SenderFault))
 		}
 	case *sqs.DeleteMessageBatchOutput:
 		for _, e := range out.Failed {
-			failed.add(e.Code, e.Message, e.SenderFault)
+			failed.add(entryFailure(e.Code, e.Message, e.SenderFault))
 		}
 	case *sqs.ChangeMessageVisibilityBatchOutput:
 		for _, e := range out.Failed {
-			failed.add(e.Code, e.Message, e.SenderFault)
+			failed.add(entryFailure(e.Code, e.Message, e.SenderFault))
 		}
 	case *sns.PublishBatchOutput:
 		for _, e := range out.Failed {
-			failed.add(e.Code, e.Message, e.SenderFault)
+			failed.add(entryFailure(e.Code, e.Message, e.SenderFault))
 		}
 	case *kinesis.PutRecordsOutput:
 		for _, e := range out.Records {
-			failed.add(e.ErrorCode, e.ErrorMessage, false)
+			failed.add(entryFailure(e.ErrorCode, e.ErrorMessage, false))
 		}
 	case *eventbridge.PutEventsOutput:
 		for _, e := range out.Entries {
-			failed.add(e.ErrorCode, e.ErrorMessage, !slices.Contains(passingEventCodes, sdk.ToString(e.ErrorCode)))
+			failed.add(eventFailure(e.ErrorCode, e.ErrorMessage))
 		}
 	case *eventbridge.PutTargetsOutput:
 		for _, e := range out.FailedEntries {
-			failed.add(e.ErrorCode, e.ErrorMessage, !slices.Contains(passingEventCodes, sdk.ToString(e.ErrorCode)))
+			failed.add(eventFailure(e.ErrorCode, e.ErrorMessage))
 		}
 	case *eventbridge.RemoveTargetsOutput:
 		for _, e := range out.FailedEntries {
-			failed.add(e.ErrorCode, e.ErrorMessage, !slices.Contains(passingEventCodes, sdk.ToString(e.ErrorCode)))
+			failed.add(eventFailure(e.ErrorCode, e.ErrorMessage))
 		}
 	case *sesv2.SendBulkEmailOutput:
 		for _, e := range out.BulkEmailEntryResults {
 			if e.Status != sesv2types.BulkEmailStatusSuccess {
 				code := string(e.Status)
-				failed.add(&code, e.Error, !slices.Contains(passingEmailStates, e.Status))
+				failed.add(entryFailure(&code, e.Error, !slices.Contains(passingEmailStates, e.Status)))
 			}
 		}
 	}
@@ -84,12 +83,12 @@ type failures struct {
 	count int
 }
 
-// add notes an entry, which has failed if it has a code.
-func (f *failures) add(code, message *string, permanent bool) {
-	if sdk.ToString(code) == "" {
+// add notes the failure of an entry, or nil.
+func (f *failures) add(err error) {
+	e := target.AsError(err)
+	if e == nil {
 		return
 	}
-	e := target.AsError(entryFailure(*code, sdk.ToString(message), permanent))
 	f.count++
 	if f.first == nil || f.first.Permanent && !e.Permanent {
 		f.first = e

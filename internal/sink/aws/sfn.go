@@ -29,9 +29,6 @@ func (s *clients) toStateMachine(a arn) (sender, error) {
 // means that an earlier attempt, whose answer was lost, has started it: no other delivery has this
 // ID.
 func (s *clients) startExecution(ctx context.Context, a arn, d *target.Delivery) error {
-	if err := s.unnamed["sfn"]; err != nil {
-		return err
-	}
 	in := &sfn.StartExecutionInput{StateMachineArn: &a.text, Name: sdk.String(executionName(d.ID))}
 	if len(d.Body) > 0 {
 		in.Input = sdk.String(string(d.Body))

@@ -15,11 +15,33 @@ import (
 // FIFO topic gets the delivery's key as its group, and the delivery's ID to de-duplicate by.
 func (s *clients) toTopic(a arn) (sender, error) {
 	fifo := strings.HasSuffix(a.resource, fifoSuffix)
+	there := func(o *sns.Options) { o.Region = s.region(a) }
 	return batcher[types.PublishBatchRequestEntry]{
 		most: messagesMost, bytes: messagesBytes, ordered: fifo,
 		entry: func(d *target.Delivery) (types.PublishBatchRequestEntry, int, error) { return topicEntry(d, fifo) },
+		one: func(ctx context.Context, e types.PublishBatchRequestEntry) error {
+			_, err := s.sns.Publish(ctx, &sns.PublishInput{
+				TopicArn: &a.text, Message: e.Message, MessageAttributes: e.MessageAttributes,
+				MessageGroupId: e.MessageGroupId, MessageDeduplicationId: e.MessageDeduplicationId,
+			}, there)
+			return err
+		},
 		call: func(ctx context.Context, entries []types.PublishBatchRequestEntry, results []error) error {
-			return s.publish(ctx, a, entries, results)
+			for i := range entries {
+				entries[i].Id = entryID(i)
+			}
+			out, err := s.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &a.text, PublishBatchRequestEntries: entries}, there)
+			if err != nil {
+				return err
+			}
+			answers := tally{results: results}
+			for _, e := range out.Successful {
+				answers.place(e.Id)
+			}
+			for _, e := range out.Failed {
+				answers.failed(e.Id, e.Code, e.Message, e.SenderFault)
+			}
+			return answers.complete()
 		},
 	}.deliver, nil
 }
@@ -36,33 +58,4 @@ func topicEntry(d *target.Delivery, fifo bool) (types.PublishBatchRequestEntry, 
 	return types.PublishBatchRequestEntry{
 		Message: &m.body, MessageAttributes: attributes, MessageGroupId: m.group, MessageDeduplicationId: m.id,
 	}, m.size, nil
-}
-
-func (s *clients) publish(ctx context.Context, a arn, entries []types.PublishBatchRequestEntry, results []error) error {
-	if err := s.unnamed["sns"]; err != nil {
-		return err
-	}
-	there := func(o *sns.Options) { o.Region = s.region(a) }
-	if len(entries) == 1 {
-		e := entries[0]
-		_, err := s.sns.Publish(ctx, &sns.PublishInput{
-			TopicArn: &a.text, Message: e.Message, MessageAttributes: e.MessageAttributes, MessageGroupId: e.MessageGroupId, MessageDeduplicationId: e.MessageDeduplicationId,
-		}, there)
-		return err
-	}
-	for i := range entries {
-		entries[i].Id = entryID(i)
-	}
-	out, err := s.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &a.text, PublishBatchRequestEntries: entries}, there)
-	if err != nil {
-		return err
-	}
-	answers := tally{results: results}
-	for _, e := range out.Successful {
-		answers.arrived(e.Id)
-	}
-	for _, e := range out.Failed {
-		answers.failed(e.Id, e.Code, e.Message, e.SenderFault)
-	}
-	return answers.complete()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
@@ -48,21 +47,19 @@ func (s *Source) Client(ctx context.Context) (*kinesis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	address := s.Endpoint
-	if from := ambient("kinesis", loaded); address == "" && from != "" {
-		if address = named("kinesis", loaded); address == "" {
-			return nil, fmt.Errorf("the environment or the profile sets the endpoint %s for all services, which may be mayfly's own: "+
-				"set AWS_ENDPOINT_URL_KINESIS to the endpoint of Kinesis, or endpoint in the source's file (%s for Amazon's service)", from, Amazon)
+	global := sdk.ToString(loaded.BaseEndpoint)
+	loaded.BaseEndpoint = nil // leaves the endpoint that is set for Kinesis alone
+	client := kinesis.NewFromConfig(prepared(loaded, newTransport()), func(o *kinesis.Options) {
+		switch {
+		case s.Endpoint == Amazon:
+			o.BaseEndpoint = nil
+		case s.Endpoint != "":
+			o.BaseEndpoint = &s.Endpoint
 		}
+	})
+	if s.Endpoint == "" && client.Options().BaseEndpoint == nil && global != "" {
+		return nil, fmt.Errorf("the environment or the profile sets the endpoint %s for all services, which may be mayfly's own: "+
+			"set AWS_ENDPOINT_URL_KINESIS to the endpoint of Kinesis, or endpoint in the source's file (%s for Amazon's service)", global, Amazon)
 	}
-	loaded.HTTPClient = &http.Client{Transport: carrier{newTransport()}}
-	loaded.Credentials = namedCredentials{loaded.Credentials}
-	if loaded.Region == "" {
-		loaded.Region = fallbackRegion
-	}
-	return kinesis.NewFromConfig(loaded, func(o *kinesis.Options) {
-		if o.BaseEndpoint = nil; address != "" && address != Amazon {
-			o.BaseEndpoint = sdk.String(address)
-		}
-	}), nil
+	return client, nil
 }

@@ -20,11 +20,33 @@ func (s *clients) toQueue(a arn) (sender, error) {
 		return nil, err
 	}
 	fifo := strings.HasSuffix(a.resource, fifoSuffix)
+	there := func(o *sqs.Options) { o.Region = s.region(a) }
 	return batcher[types.SendMessageBatchRequestEntry]{
 		most: messagesMost, bytes: messagesBytes, ordered: fifo,
 		entry: func(d *target.Delivery) (types.SendMessageBatchRequestEntry, int, error) { return queueEntry(d, fifo) },
+		one: func(ctx context.Context, e types.SendMessageBatchRequestEntry) error {
+			_, err := s.sqs.SendMessage(ctx, &sqs.SendMessageInput{
+				QueueUrl: &address, MessageBody: e.MessageBody, MessageAttributes: e.MessageAttributes,
+				MessageGroupId: e.MessageGroupId, MessageDeduplicationId: e.MessageDeduplicationId,
+			}, there)
+			return err
+		},
 		call: func(ctx context.Context, entries []types.SendMessageBatchRequestEntry, results []error) error {
-			return s.sendMessages(ctx, a, address, entries, results)
+			for i := range entries {
+				entries[i].Id = entryID(i)
+			}
+			out, err := s.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &address, Entries: entries}, there)
+			if err != nil {
+				return err
+			}
+			answers := tally{results: results}
+			for _, e := range out.Successful {
+				answers.place(e.Id)
+			}
+			for _, e := range out.Failed {
+				answers.failed(e.Id, e.Code, e.Message, e.SenderFault)
+			}
+			return answers.complete()
 		},
 	}.deliver, nil
 }
@@ -32,13 +54,10 @@ func (s *clients) toQueue(a arn) (sender, error) {
 // queueURL returns SQS's URL of a queue: its ARN as an address. At endpoints other than Amazon's
 // only its path counts.
 func (s *clients) queueURL(a arn) (string, error) {
-	endpoint, err := s.endpoint("sqs")
-	if err != nil {
-		return "", err
-	}
 	if strings.Contains(a.resource, "/") || strings.Contains(a.resource, ":") {
 		return "", target.Permanent(codeInvalid, "The ARN "+a.text+" does not name a queue: arn:aws:sqs:<region>:<account>:<name>")
 	}
+	endpoint := s.addresses["sqs"]
 	if endpoint == "" {
 		endpoint = "https://sqs." + s.region(a) + "." + domain(a)
 	}
@@ -65,33 +84,4 @@ func queueEntry(d *target.Delivery, fifo bool) (types.SendMessageBatchRequestEnt
 	return types.SendMessageBatchRequestEntry{
 		MessageBody: &m.body, MessageAttributes: attributes, MessageGroupId: m.group, MessageDeduplicationId: m.id,
 	}, m.size, nil
-}
-
-func (s *clients) sendMessages(ctx context.Context, a arn, address string, entries []types.SendMessageBatchRequestEntry, results []error) error {
-	if err := s.unnamed["sqs"]; err != nil {
-		return err
-	}
-	there := func(o *sqs.Options) { o.Region = s.region(a) }
-	if len(entries) == 1 {
-		e := entries[0]
-		_, err := s.sqs.SendMessage(ctx, &sqs.SendMessageInput{
-			QueueUrl: &address, MessageBody: e.MessageBody, MessageAttributes: e.MessageAttributes, MessageGroupId: e.MessageGroupId, MessageDeduplicationId: e.MessageDeduplicationId,
-		}, there)
-		return err
-	}
-	for i := range entries {
-		entries[i].Id = entryID(i)
-	}
-	out, err := s.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &address, Entries: entries}, there)
-	if err != nil {
-		return err
-	}
-	answers := tally{results: results}
-	for _, e := range out.Successful {
-		answers.arrived(e.Id)
-	}
-	for _, e := range out.Failed {
-		answers.failed(e.Id, e.Code, e.Message, e.SenderFault)
-	}
-	return answers.complete()
 }

@@ -48,7 +48,7 @@ func TestLambda(t *testing.T) {
 	w.table("things")
 	functions, err := aws.New(t.Context(), aws.Config{Endpoint: runtime.URL(), Region: "us-east-1", AccessKey: "k", SecretKey: "s"})
 	must(t, err)
-	t.Cleanup(functions.Close)
+	t.Cleanup(func() { must(t, functions.Close()) })
 	const count, fail, dead = "arn:aws:lambda:us-east-1:000000000000:function:count", "arn:aws:lambda:us-east-1:000000000000:function:fail", "arn:aws:sqs:us-east-1:000000000000:dead"
 	w.to(count, functions, target.Limits{})
 	w.to(fail, functions, target.Limits{})
