@@ -86,6 +86,24 @@ func (p places) name() string {
 	return p.root[n-1]
 }
 
+// present returns the names that are settings of the place.
+func (p places) present(names []string) (all []string) {
+	for _, name := range names {
+		if p.has(name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// listOf lists names for a message.
+func listOf(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, " and ")
+}
+
 func (p places) has(names ...string) bool { return p.lines[p.path(names)] != 0 }
 
 // line returns the line of a setting, or of the nearest existing one around it.

@@ -40,12 +40,7 @@ const (
 // Load reads a file and creates its targets. They do not connect yet. Call shut after the last
 // delivery to close them.
 func Load(ctx context.Context, path string, o Options) (mappings []target.Mapping, shut func() error, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("targets file: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err := readFile(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("targets file: %w", err)
 	}
@@ -55,6 +50,17 @@ func Load(ctx context.Context, path string, o Options) (mappings []target.Mappin
 	return mappings, shut, nil
 }
 
+// readFile returns the text of a file; of one that is too large, only so much that document refuses
+// it.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
 // file is the content of a file.
 type file struct {
 	Targets []entry
@@ -62,16 +68,11 @@ type file struct {
 
 // parse creates the targets of a file's text.
 func parse(ctx context.Context, text []byte, o Options) ([]target.Mapping, func() error, error) {
-	if o.Env == nil {
-		o.Env = os.LookupEnv
-	}
-	root, err := document(text)
+	var f file
+	d, list, err := decode(text, &f, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &decoder{env: o.Env}
-	var f file
-	list := d.decode(root, &f)
 	var m maker
 	if len(d.wrong) == 0 {
 		m.check(d, f, list)
@@ -84,6 +85,19 @@ func parse(ctx context.Context, text []byte, o Options) ([]target.Mapping, func(
 		return nil, nil, d.complaint()
 	}
 	return m.mappings, m.shut, nil
+}
+
+// decode decodes the text of a file into the value behind a pointer. The decoder has the mistakes.
+func decode(text []byte, value any, o Options) (*decoder, places, error) {
+	root, err := document(text)
+	if err != nil {
+		return nil, places{}, err
+	}
+	d := &decoder{env: o.Env}
+	if d.env == nil {
+		d.env = os.LookupEnv
+	}
+	return d, d.decode(root, value), nil
 }
 
 // document returns the only document of a text.
@@ -107,14 +121,14 @@ func document(text []byte) (*yaml.Node, error) {
 // maker creates mappings from entries.
 type maker struct {
 	mappings []target.Mapping
-	closers  []func() error
+	closers  []io.Closer
 }
 
 // shut closes the targets, the last first.
 func (m *maker) shut() error {
 	var all []error
-	for _, shut := range slices.Backward(m.closers) {
-		all = append(all, shut())
+	for _, c := range slices.Backward(m.closers) {
+		all = append(all, c.Close())
 	}
 	m.closers = nil
 	return errors.Join(all...)
@@ -151,8 +165,8 @@ func (m *maker) check(d *decoder, f file, list places) {
 		}
 		names[e.Name] = at.line("name")
 		checkLimits(d, e.Limits, at)
-		if present := e.present(); len(present) != 1 {
-			d.complain(at.line(), "a target needs exactly one of %s; this one has %s", kindNames(), listOr(present, "none"))
+		if names := kindNames(); len(at.present(names)) != 1 {
+			d.complain(at.line(), "a target needs exactly one of %s; this one has %s", strings.Join(names, ", "), listOf(at.present(names)))
 		}
 	}
 }
@@ -183,18 +197,20 @@ func (m *maker) make(ctx context.Context, d *decoder, f file, list places, o Opt
 		e := &f.Targets[i]
 		at := list.under("targets", i)
 		for _, k := range kinds {
-			if !k.has(e) {
+			if !at.has(k.name) {
 				continue
 			}
-			to, shut, batch, err := k.make(ctx, e, o)
+			to, err := k.make(ctx, e, o)
 			if err != nil {
 				d.complainAll(at, k.name, err)
 				continue
 			}
 			if e.Limits.Batch == 0 {
-				e.Limits.Batch = batch
+				e.Limits.Batch = k.batch
 			}
-			m.closers = append(m.closers, shut)
+			if c, ok := to.(io.Closer); ok {
+				m.closers = append(m.closers, c)
+			}
 			m.mappings = append(m.mappings, target.Mapping{ARN: e.ARN, Target: to, Limits: e.Limits, Name: e.Name})
 		}
 	}

@@ -3,8 +3,6 @@ package targetfile
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/mayflydb/mayfly/internal/sink"
@@ -81,12 +79,7 @@ func readAddress(text string) (*Source, error) {
 
 // loadSource reads a file.
 func loadSource(path string, o Options) (*Source, string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err := readFile(path)
 	if err != nil {
 		return nil, "", err
 	}
@@ -98,28 +91,17 @@ func loadSource(path string, o Options) (*Source, string, error) {
 }
 
 func parseSource(text []byte, o Options) (*Source, string, error) {
-	if o.Env == nil {
-		o.Env = os.LookupEnv
-	}
-	root, err := document(text)
+	var s Source
+	d, at, err := decode(text, &s, o)
 	if err != nil {
 		return nil, "", err
 	}
-	d := &decoder{env: o.Env}
-	var s Source
-	at := d.decode(root, &s)
-	kinds := map[string]bool{"kafka": s.Kafka != nil, "kinesis": s.Kinesis != nil, "nats": s.NATS != nil}
-	var present []string
-	for _, kind := range []string{"kafka", "kinesis", "nats"} {
-		if kinds[kind] {
-			present = append(present, kind)
-		}
-	}
 	var name string
+	present := at.present([]string{"kafka", "kinesis", "nats"})
 	switch {
 	case len(d.wrong) > 0:
 	case len(present) != 1:
-		d.complain(at.line(), "a source needs exactly one of kafka, kinesis and nats; this one has %s", listOr(present, "none"))
+		d.complain(at.line(), "a source needs exactly one of kafka, kinesis and nats; this one has %s", listOf(present))
 	default:
 		if name, err = s.check(); err != nil {
 			d.complainAll(at, present[0], err)
