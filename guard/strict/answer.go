@@ -1,7 +1,9 @@
 package strict
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -64,8 +66,50 @@ func wrongType(member string) *dynamo.Error {
 	return &dynamo.Error{Code: dynamo.CodeSerialization, Message: member + " does not have the type that the API defines"}
 }
 
-// unreadable returns the error for an endpoint's answer that cannot be understood. It must not be
-// passed on: it could show expired items.
+// refused is the error of a request that gets this error answer.
+type refused struct{ answer answer }
+
+func (r *refused) Error() string { return "strict: " + string(r.answer.body) }
+
+// errUnreadable is the error for an endpoint's answer to the request that does not follow the API.
+// It must not be passed on: it could show expired items.
+var errUnreadable = errors.New("strict: the endpoint's answer does not follow the API")
+
+// unreadable returns the error answer in place of one that does not follow the API.
 func unreadable(operation string) answer {
 	return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the endpoint's answer to " + operation + " does not follow the API, so it is not passed on"})
+}
+
+// named replaces errUnreadable by the error for a call of the rewriter's own.
+func named(err error, operation string) error {
+	if errors.Is(err, errUnreadable) {
+		return &refused{unreadable(operation)}
+	}
+	return err
+}
+
+// read sends a call and reads the answer. out is nil if the endpoint refuses the call.
+func (c *call) read(ctx context.Context, operation string, body []byte) (a answer, out object, err error) {
+	a, err = c.send(ctx, operation, body)
+	if err != nil || !a.ok() {
+		return a, nil, err
+	}
+	out, ok := readObject(a.body)
+	if !ok {
+		return a, nil, errUnreadable
+	}
+	return a, out, nil
+}
+
+// advised returns the endpoint's error for a call of the rewriter, with the call's purpose.
+func advised(a answer, operation, table, or string) error {
+	o, ok := readObject(a.body)
+	if !ok || !o.has("__type") {
+		return &refused{a}
+	}
+	why := "strict reads of table " + table + " need " + operation
+	if or != "" {
+		why += ", " + or
+	}
+	return &refused{a.with(object{"__type": o["__type"], "message": quoted(why + ". The endpoint says: " + o.text("message") + o.text("Message"))}.bytes())}
 }

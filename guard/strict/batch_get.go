@@ -2,15 +2,11 @@ package strict
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
-
-// errUnreadable is the error for an answer that the API does not define.
-var errUnreadable = errors.New("strict: the endpoint's answer does not follow the API")
 
 // batchGetItem answers BatchGetItem.
 func (c *call) batchGetItem(ctx context.Context) (answer, error) {
@@ -19,23 +15,22 @@ func (c *call) batchGetItem(ctx context.Context) (answer, error) {
 		return answer{}, wrongType("RequestItems")
 	}
 	gets, err := c.readGets(ctx, asked)
-	if err != nil || len(gets) == 0 {
-		if err != nil {
-			return answer{}, err
-		}
+	if err != nil {
+		return answer{}, err
+	}
+	if len(gets) == 0 {
 		return c.send(ctx, c.operation, c.in.bytes())
 	}
 	sent := maps.Clone(asked)
 	for table, g := range gets {
 		sent[table] = g.body
 	}
-	a, err := c.send(ctx, c.operation, c.in.with("RequestItems", sent.bytes()).bytes())
-	if err != nil || !a.ok() {
+	a, out, err := c.read(ctx, c.operation, c.in.with("RequestItems", sent.bytes()).bytes())
+	if err != nil || out == nil {
 		return a, err
 	}
-	out, ok := readObject(a.body)
-	if !ok || c.showBatch(out, asked, gets) != nil {
-		return unreadable(c.operation), nil
+	if err := c.showBatch(out, asked, gets); err != nil {
+		return answer{}, err
 	}
 	return a.with(out.bytes()), nil
 }
@@ -64,9 +59,9 @@ func (c *call) readGets(ctx context.Context, asked object) (map[string]*get, err
 
 // showBatch changes the endpoint's answer into the caller's.
 func (c *call) showBatch(out, asked object, gets map[string]*get) error {
-	responses, ok := out.member("Responses")
-	if !ok {
-		return errUnreadable
+	responses, err := out.part("Responses")
+	if err != nil {
+		return err
 	}
 	for table, raw := range responses {
 		if g := gets[table]; g != nil {
@@ -79,9 +74,9 @@ func (c *call) showBatch(out, asked object, gets map[string]*get) error {
 			return errUnreadable
 		}
 	}
-	unprocessed, ok := out.member("UnprocessedKeys")
-	if !ok {
-		return errUnreadable
+	unprocessed, err := out.part("UnprocessedKeys")
+	if err != nil {
+		return err
 	}
 	for table := range unprocessed {
 		one, ok := unprocessed.member(table)
@@ -135,24 +130,20 @@ func (c *call) transactGetItems(ctx context.Context) (answer, error) {
 		}
 		action["Get"] = gets[i].body
 	}
-	a, err := c.send(ctx, c.operation, c.in.with("TransactItems", listBytes(actions)).bytes())
-	if err != nil {
-		return a, err
-	}
-	if !a.ok() {
-		return a, nil // the reasons of cancelled reads have no items
-	}
-	out, ok := readObject(a.body)
-	if !ok {
-		return unreadable(c.operation), nil
+	a, out, err := c.read(ctx, c.operation, c.in.with("TransactItems", listBytes(actions)).bytes())
+	if err != nil || out == nil {
+		return a, err // the reasons of cancelled reads have no items
 	}
 	responses, ok := readList(out["Responses"])
 	if !ok || len(responses) != len(gets) {
-		return unreadable(c.operation), nil
+		return answer{}, errUnreadable
 	}
 	for i, g := range gets {
-		if g != nil && g.show(c.at, responses[i]) != nil {
-			return unreadable(c.operation), nil
+		if g == nil {
+			continue
+		}
+		if err := g.show(c.at, responses[i]); err != nil {
+			return answer{}, err
 		}
 	}
 	out["Responses"] = listBytes(responses)
@@ -160,34 +151,28 @@ func (c *call) transactGetItems(ctx context.Context) (answer, error) {
 }
 
 // lookUp returns an item that an answer does not show, or nil if there is none.
-func (c *call) lookUp(ctx context.Context, table string, key []byte) (object, error) {
-	a, err := c.send(ctx, "GetItem", object{"TableName": quoted(table), "Key": key, "ConsistentRead": []byte("true")}.bytes())
-	if err != nil {
-		return nil, err
-	}
-	if !a.ok() {
+func (c *call) lookUp(ctx context.Context, table string, key []byte) (item object, err error) {
+	a, out, err := c.read(ctx, "GetItem", object{"TableName": quoted(table), "Key": key, "ConsistentRead": []byte("true")}.bytes())
+	switch {
+	case err != nil:
+		return nil, named(err, "GetItem")
+	case out == nil:
 		return nil, &refused{a}
 	}
-	out, ok := readObject(a.body)
-	if !ok {
-		return nil, &refused{unreadable("GetItem")}
-	}
-	item, ok := out.member("Item")
-	if !ok {
-		return nil, &refused{unreadable("GetItem")}
-	}
-	return item, nil
+	item, err = out.part("Item")
+	return item, named(err, "GetItem")
 }
 
-// keyOf returns the key attributes of an item in a comparable form.
-func keyOf(item object, attributes []string) (string, bool) {
-	key := object{}
+// keyOf returns the key of an item, and the same in a comparable form. ok is false for an item
+// without its key.
+func keyOf(item object, attributes []string) (key object, text string, ok bool) {
+	key = object{}
 	for _, a := range attributes {
 		key[a] = item[a]
 		if item[a] == nil {
-			return "", false
+			return nil, "", false
 		}
 	}
 	b, invalid, fatal := dynamo.NewJSON(key.bytes()).AppendItem(nil)
-	return string(b), invalid == nil && fatal == nil
+	return key, string(b), invalid == nil && fatal == nil
 }

@@ -9,28 +9,17 @@ import (
 const memberAttributes = "AttributesToGet" // the legacy form of a projection
 
 // getItem answers GetItem.
-func (c *call) getItem(ctx context.Context) (answer, error) {
-	attribute, err := c.attributeOf(ctx, c.in.text("TableName"))
-	if err != nil {
-		return answer{}, err
-	}
-	if attribute == "" {
-		return c.forward(ctx)
-	}
+func (c *call) getItem(ctx context.Context, attribute string) (answer, error) {
 	g, err := readGet(c.in, attribute)
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := c.send(ctx, c.operation, g.body)
-	if err != nil || !a.ok() {
+	a, out, err := c.read(ctx, c.operation, g.body)
+	if err != nil || out == nil {
 		return a, err
 	}
-	out, ok := readObject(a.body)
-	if !ok {
-		return unreadable(c.operation), nil
-	}
 	if err := g.show(c.at, out); err != nil {
-		return unreadable(c.operation), nil
+		return answer{}, err
 	}
 	return a.with(out.bytes()), nil
 }
@@ -88,12 +77,9 @@ func (g *get) item(m moment, item object) object {
 
 // show removes an expired item from an answer's member Item.
 func (g *get) show(m moment, out object) error {
-	item, ok := out.member("Item")
-	if !ok {
-		return errUnreadable
-	}
-	if item == nil {
-		return nil
+	item, err := out.part("Item")
+	if err != nil || item == nil {
+		return err
 	}
 	if item = g.item(m, item); item == nil {
 		delete(out, "Item")
@@ -105,9 +91,9 @@ func (g *get) show(m moment, out object) error {
 
 // items returns the live items of a list.
 func (g *get) items(m moment, raw json.RawMessage) ([]object, error) {
-	list, ok := readList(raw)
-	if !ok {
-		return nil, errUnreadable
+	list, err := partList(raw)
+	if err != nil {
+		return nil, err
 	}
 	live := list[:0]
 	for _, item := range list {

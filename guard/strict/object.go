@@ -54,6 +54,24 @@ func (o object) member(name string) (m object, ok bool) {
 	return readObject(o[name])
 }
 
+// part is member for an endpoint's answers: anything else than an object is errUnreadable.
+func (o object) part(name string) (object, error) {
+	m, ok := o.member(name)
+	if !ok {
+		return nil, errUnreadable
+	}
+	return m, nil
+}
+
+// partList returns a list of objects in an endpoint's answer, or errUnreadable.
+func partList(raw json.RawMessage) ([]object, error) {
+	list, ok := readList(raw)
+	if !ok {
+		return nil, errUnreadable
+	}
+	return list, nil
+}
+
 // with returns a copy with a changed member.
 func (o object) with(name string, raw json.RawMessage) object {
 	c := maps.Clone(o)

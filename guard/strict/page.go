@@ -12,13 +12,13 @@ import (
 )
 
 // query answers Query.
-func (c *call) query(ctx context.Context) (answer, error) {
-	return c.page(ctx, memberFilter, memberKey, memberProjection)
+func (c *call) query(ctx context.Context, attribute string) (answer, error) {
+	return c.page(ctx, attribute, memberFilter, memberKey, memberProjection)
 }
 
 // scan answers Scan.
-func (c *call) scan(ctx context.Context) (answer, error) {
-	return c.page(ctx, memberFilter, memberProjection)
+func (c *call) scan(ctx context.Context, attribute string) (answer, error) {
+	return c.page(ctx, attribute, memberFilter, memberProjection)
 }
 
 // pageLegacy are the legacy parameters of Query and Scan. They do not mix with expressions, so no
@@ -26,15 +26,8 @@ func (c *call) scan(ctx context.Context) (answer, error) {
 var pageLegacy = []string{"KeyConditions", "QueryFilter", "ScanFilter", memberAttributes, "ConditionalOperator"}
 
 // page answers a Query or Scan. kinds are its kinds of expression.
-func (c *call) page(ctx context.Context, kinds ...string) (answer, error) {
+func (c *call) page(ctx context.Context, attribute string, kinds ...string) (_ answer, err error) {
 	table := c.in.text("TableName")
-	attribute, err := c.attributeOf(ctx, table)
-	if err != nil {
-		return answer{}, err
-	}
-	if attribute == "" {
-		return c.forward(ctx)
-	}
 	var t *terms
 	if c.in.hasAny(pageLegacy...) && !c.in.has(memberProjection) && !c.in.has(memberFilter) && !c.in.has(memberKey) {
 		t = &terms{members: c.in, attribute: attribute}
@@ -103,17 +96,13 @@ func (p *page) sift(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := p.send(ctx, p.operation, body)
-	if err != nil || !a.ok() {
+	a, out, err := p.read(ctx, p.operation, body)
+	if err != nil || out == nil {
 		return a, err
 	}
-	out, ok := readObject(a.body)
-	if !ok {
-		return unreadable(p.operation), nil
-	}
-	items, ok := readList(out["Items"])
-	if !ok {
-		return unreadable(p.operation), nil
+	items, err := partList(out["Items"])
+	if err != nil {
+		return answer{}, err
 	}
 	expired := p.tell
 	if !p.holdsAttribute() {
@@ -157,14 +146,7 @@ func (p *page) asked() (body json.RawMessage, added []string, err error) {
 		added, err = x.project(p.projection, p.needed()...)
 	case p.countOnly() && p.in.hasAny(memberFilter, memberKey):
 		delete(x.members, "Select")
-		text := ""
-		for i, a := range p.needed() {
-			if i > 0 {
-				text += ", "
-			}
-			text += x.name(a)
-		}
-		x.members[memberProjection] = quoted(text)
+		x.projectOnly(p.needed()...)
 	case p.countOnly():
 		delete(x.members, "Select")
 		x.members[memberAttributes], err = json.Marshal(p.needed())
@@ -188,7 +170,7 @@ func (p *page) lookThrough(ctx context.Context, entries []object) (gone func(obj
 		}
 	}
 	return func(entry object) bool {
-		key, ok := keyOf(entry, p.desc.keys)
+		_, key, ok := keyOf(entry, p.desc.keys)
 		return !ok || !alive[key]
 	}, nil
 }
@@ -197,38 +179,32 @@ func (p *page) lookThrough(ctx context.Context, entries []object) (gone func(obj
 func (p *page) readAlive(ctx context.Context, entries []object, alive map[string]bool) error {
 	keys, seen := []object{}, map[string]bool{}
 	for _, entry := range entries {
-		text, ok := keyOf(entry, p.desc.keys)
+		key, text, ok := keyOf(entry, p.desc.keys)
 		if !ok {
-			return &refused{unreadable(p.operation)}
+			return errUnreadable
 		}
 		if !seen[text] {
 			seen[text] = true
-			keys = append(keys, pick(entry, p.desc.keys))
+			keys = append(keys, key)
 		}
 	}
 	x := &extended{object{"ConsistentRead": []byte("true")}, object{}, object{}}
-	text := x.name(p.attribute)
-	for _, a := range p.desc.keys {
-		if a != p.attribute {
-			text += ", " + x.name(a)
-		}
-	}
-	x.members[memberProjection] = quoted(text)
+	x.projectOnly(append([]string{p.attribute}, p.desc.keys...)...)
 	x.members["Keys"] = listBytes(keys)
 	request := object{p.table: x.bytes()}
 	for round := range batchRoundsMax {
 		if round > 0 {
 			clock.Pause(min(50*time.Millisecond<<round, time.Second), ctx.Done())
 		}
-		a, err := p.send(ctx, "BatchGetItem", object{"RequestItems": request.bytes()}.bytes())
-		if err != nil {
-			return err
-		}
-		if !a.ok() {
+		a, out, err := p.read(ctx, "BatchGetItem", object{"RequestItems": request.bytes()}.bytes())
+		switch {
+		case err != nil:
+			return named(err, "BatchGetItem")
+		case out == nil:
 			return advised(a, "BatchGetItem", p.table, "because the index lacks its TTL attribute")
 		}
-		if request, err = p.noteAlive(a, alive); err != nil || len(request) == 0 {
-			return err
+		if request, err = p.noteAlive(out, alive); err != nil || len(request) == 0 {
+			return named(err, "BatchGetItem")
 		}
 	}
 	return &refused{refuse(&dynamo.Error{Code: "ProvisionedThroughputExceededException",
@@ -236,38 +212,21 @@ func (p *page) readAlive(ctx context.Context, entries []object, alive map[string
 }
 
 // noteAlive reads an answer, and returns the request for the unprocessed keys.
-func (p *page) noteAlive(a answer, alive map[string]bool) (unprocessed object, err error) {
-	out, ok := readObject(a.body)
-	if !ok {
-		return nil, &refused{unreadable("BatchGetItem")}
-	}
-	responses, ok := out.member("Responses")
-	if !ok {
-		return nil, &refused{unreadable("BatchGetItem")}
+func (p *page) noteAlive(out object, alive map[string]bool) (unprocessed object, err error) {
+	responses, err := out.part("Responses")
+	if err != nil {
+		return nil, err
 	}
 	for _, raw := range responses { // there is only one table
-		items, ok := readList(raw)
-		if !ok {
-			return nil, &refused{unreadable("BatchGetItem")}
+		items, err := partList(raw)
+		if err != nil {
+			return nil, err
 		}
 		for _, item := range items {
-			if key, ok := keyOf(item, p.desc.keys); ok && !p.tell(item) {
+			if _, key, ok := keyOf(item, p.desc.keys); ok && !p.tell(item) {
 				alive[key] = true
 			}
 		}
 	}
-	unprocessed, ok = out.member("UnprocessedKeys")
-	if !ok {
-		return nil, &refused{unreadable("BatchGetItem")}
-	}
-	return unprocessed, nil
-}
-
-// pick returns a copy of an item with only these attributes.
-func pick(item object, attributes []string) object {
-	part := object{}
-	for _, a := range attributes {
-		part[a] = item[a]
-	}
-	return part
+	return out.part("UnprocessedKeys")
 }

@@ -42,14 +42,14 @@ const attemptsMax = 10
 
 // operations are the operations that are not forwarded unchanged.
 var operations = map[string]func(*call, context.Context) (answer, error){
-	"GetItem":            (*call).getItem,
+	"GetItem":            guarded((*call).getItem),
 	"BatchGetItem":       (*call).batchGetItem,
 	"TransactGetItems":   (*call).transactGetItems,
-	"Query":              (*call).query,
-	"Scan":               (*call).scan,
-	"PutItem":            (*call).putItem,
-	"DeleteItem":         (*call).deleteItem,
-	"UpdateItem":         (*call).updateItem,
+	"Query":              guarded((*call).query),
+	"Scan":               guarded((*call).scan),
+	"PutItem":            guarded((*call).putItem),
+	"DeleteItem":         guarded((*call).deleteItem),
+	"UpdateItem":         guarded((*call).updateItem),
 	"TransactWriteItems": (*call).transactWriteItems,
 
 	"ExecuteStatement":      (*call).partiQL,
@@ -79,12 +79,29 @@ func (r *rewriter) exchange(ctx context.Context, operation string, body []byte, 
 	var instead *refused
 	var wrong *dynamo.Error
 	switch {
+	case errors.Is(err, errUnreadable):
+		return unreadable(operation), nil
 	case errors.As(err, &instead):
 		return instead.answer, nil
 	case errors.As(err, &wrong):
 		return refuse(wrong), nil
 	}
 	return a, err
+}
+
+// guarded returns the method for requests about one table. do gets its TTL attribute; requests about
+// a table that is not guarded are forwarded.
+func guarded(do func(c *call, ctx context.Context, attribute string) (answer, error)) func(*call, context.Context) (answer, error) {
+	return func(c *call, ctx context.Context) (answer, error) {
+		attribute, err := c.attributeOf(ctx, c.in.text("TableName"))
+		if err != nil {
+			return answer{}, err
+		}
+		if attribute == "" {
+			return c.forward(ctx)
+		}
+		return do(c, ctx, attribute)
+	}
 }
 
 // forward sends the request unchanged.

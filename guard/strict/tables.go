@@ -11,15 +11,22 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// tables caches facts about tables, at most 10,000 at a time.
+// tables caches facts about tables.
 type tables struct {
-	elapsed clock.Elapsed // since the start, by the monotonic clock
+	attributes   facts[string] // the TTL attribute; empty: the table has none or does not exist
+	descriptions facts[*description]
+}
 
-	mu struct {
-		sync.Mutex
-		attributes   map[string]known[string]
-		descriptions map[string]known[*description]
-	}
+func newTables() *tables {
+	elapsed := clock.Stopwatch()
+	return &tables{facts[string]{elapsed: elapsed}, facts[*description]{elapsed: elapsed}}
+}
+
+// facts caches one fact about each table, for at most knownMax tables.
+type facts[T any] struct {
+	elapsed clock.Elapsed // by the monotonic clock
+	mu      sync.Mutex
+	known   map[string]known[T] // guarded by mu
 }
 
 // known is a fact and the time of its discovery.
@@ -31,57 +38,58 @@ type known[T any] struct {
 const (
 	factAge     = time.Minute      // the age at which an attribute and a description are read again
 	absenceAge  = 10 * time.Second // the same for a table without TTL
+	knownMax    = 10_000
 	describeTTL = "DescribeTimeToLive"
 	describe    = "DescribeTable"
 )
 
-func newTables() *tables {
-	t := &tables{elapsed: clock.Stopwatch()}
-	t.mu.attributes = map[string]known[string]{}
-	t.mu.descriptions = map[string]known[*description]{}
-	return t
+// find returns the fact about a table: the cached one if it is fresh, or else what read returns. It
+// is not locked meanwhile. If there are too many facts, it drops the others.
+func (f *facts[T]) find(name string, fresh func(fact T, age time.Duration) bool, read func() (T, error)) (T, error) {
+	now := f.elapsed()
+	f.mu.Lock()
+	have, ok := f.known[name]
+	f.mu.Unlock()
+	if ok && fresh(have.fact, now-have.at) {
+		return have.fact, nil
+	}
+	fact, err := read()
+	if err != nil {
+		return fact, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil || len(f.known) >= knownMax {
+		f.known = map[string]known[T]{}
+	}
+	f.known[name] = known[T]{fact, now}
+	return fact, nil
 }
 
-const knownMax = 10_000
-
-// keep adds a fact. If there are too many, it drops the others.
-func keep[T any](facts map[string]known[T], name string, k known[T]) {
-	if len(facts) >= knownMax {
-		clear(facts)
-	}
-	facts[name] = k
+func (f *facts[T]) forget(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.known, name)
 }
 
 // forget drops the facts about a table that may have changed.
 func (t *tables) forget(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.mu.attributes, name)
-	delete(t.mu.descriptions, name)
+	t.attributes.forget(name)
+	t.descriptions.forget(name)
 }
 
 // attribute returns the TTL attribute of a table, or "" if it has none or does not exist. The error
 // is a *refused if the endpoint refuses the call.
 func (t *tables) attribute(ctx context.Context, name string, send send) (string, error) {
-	now := t.elapsed()
-	t.mu.Lock()
-	have, ok := t.mu.attributes[name]
-	t.mu.Unlock()
-	if ok && (now-have.at < absenceAge || have.fact != "" && now-have.at < factAge) {
-		return have.fact, nil
-	}
-	a, err := send(ctx, describeTTL, object{"TableName": quoted(name)}.bytes())
-	if err != nil {
-		return "", err
-	}
-	attribute, err := readTTL(a, name)
-	if err != nil {
-		return "", err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	keep(t.mu.attributes, name, known[string]{attribute, now})
-	return attribute, nil
+	return t.attributes.find(name, func(attribute string, age time.Duration) bool {
+		return age < absenceAge || attribute != "" && age < factAge
+	}, func() (string, error) {
+		a, err := send(ctx, describeTTL, object{"TableName": quoted(name)}.bytes())
+		if err != nil {
+			return "", err
+		}
+		return readTTL(a, name)
+	})
 }
 
 func readTTL(a answer, name string) (string, error) {
@@ -119,30 +127,20 @@ type indexDescription struct {
 // describe returns a table's description, or nil if there is no such table. It reads a cached
 // description again if that lacks index.
 func (t *tables) describe(ctx context.Context, name, index string, send send) (*description, error) {
-	now := t.elapsed()
-	t.mu.Lock()
-	have, ok := t.mu.descriptions[name]
-	t.mu.Unlock()
-	if ok && now-have.at < factAge && (index == "" || have.fact.indexes[index] != nil) {
-		return have.fact, nil
-	}
-	a, err := send(ctx, describe, object{"TableName": quoted(name)}.bytes())
-	switch {
-	case err != nil:
-		return nil, err
-	case a.code() == dynamo.CodeResourceNotFound:
-		return nil, nil
-	case !a.ok():
-		return nil, advised(a, describe, name, "")
-	}
-	d, ok := readDescription(a.body)
-	if !ok {
-		return nil, &refused{unreadable(describe)}
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	keep(t.mu.descriptions, name, known[*description]{d, now})
-	return d, nil
+	return t.descriptions.find(name, func(d *description, age time.Duration) bool {
+		return d != nil && age < factAge && (index == "" || d.indexes[index] != nil)
+	}, func() (*description, error) {
+		a, err := send(ctx, describe, object{"TableName": quoted(name)}.bytes())
+		switch {
+		case err != nil:
+			return nil, err
+		case a.code() == dynamo.CodeResourceNotFound:
+			return nil, nil
+		case !a.ok():
+			return nil, advised(a, describe, name, "")
+		}
+		return readDescription(a.body)
+	})
 }
 
 type keySchema []struct{ AttributeName string }
@@ -154,7 +152,7 @@ func (k keySchema) names() (names []string) {
 	return names
 }
 
-func readDescription(body []byte) (*description, bool) {
+func readDescription(body []byte) (*description, error) {
 	type index struct {
 		IndexName  string
 		KeySchema  keySchema
@@ -170,34 +168,16 @@ func readDescription(body []byte) (*description, bool) {
 		}
 	}
 	if json.Unmarshal(body, &out) != nil || len(out.Table.KeySchema) == 0 {
-		return nil, false
+		return nil, &refused{unreadable(describe)}
 	}
 	d := &description{keys: out.Table.KeySchema.names(), indexes: map[string]*indexDescription{}}
 	for _, x := range append(out.Table.LocalSecondaryIndexes, out.Table.GlobalSecondaryIndexes...) {
 		d.indexes[x.IndexName] = &indexDescription{x.KeySchema.names(), x.Projection.ProjectionType == "ALL", x.Projection.NonKeyAttributes}
 	}
-	return d, true
+	return d, nil
 }
 
 // holds reports whether the index's entries have an attribute.
 func (d *description) holds(x *indexDescription, attribute string) bool {
 	return x.all || slices.Contains(d.keys, attribute) || slices.Contains(x.keys, attribute) || slices.Contains(x.project, attribute)
-}
-
-// refused is an error answer to one of the rewriter's own calls.
-type refused struct{ answer answer }
-
-func (r *refused) Error() string { return "strict: " + string(r.answer.body) }
-
-// advised returns the endpoint's error for a call of the rewriter, with the call's purpose.
-func advised(a answer, operation, table, or string) error {
-	o, ok := readObject(a.body)
-	if !ok || !o.has("__type") {
-		return &refused{a}
-	}
-	why := "strict reads of table " + table + " need " + operation
-	if or != "" {
-		why += ", " + or
-	}
-	return &refused{a.with(object{"__type": o["__type"], "message": quoted(why + ". The endpoint says: " + o.text("message") + o.text("Message"))}.bytes())}
 }

@@ -209,7 +209,11 @@ func (x *extended) connect(kind, condition, operator string) bool {
 		condition += " " + operator + " " + text
 	}
 	x.members[kind] = quoted(condition)
-	return x.compiles(kind, condition)
+	session, err := newSession(x.names, x.values)
+	if err == nil {
+		_, err = session.Condition(kind, condition)
+	}
+	return err == nil
 }
 
 // parenthesized reports whether one pair of parentheses encloses the whole expression. Expressions
@@ -233,13 +237,15 @@ func parenthesized(text string) bool {
 	return false
 }
 
-func (x *extended) compiles(kind, text string) bool {
-	session, err := newSession(x.names, x.values)
-	if err != nil {
-		return false
+// projectOnly makes the request return these attributes, and each only once.
+func (x *extended) projectOnly(attributes ...string) {
+	var names []string
+	for _, a := range attributes {
+		if name := x.name(a); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	_, err = session.Condition(kind, text)
-	return err == nil
+	x.members[memberProjection] = quoted(strings.Join(names, ", "))
 }
 
 // project adds attributes to a projection, so that items can be judged. It returns the added ones,

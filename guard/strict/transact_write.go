@@ -39,14 +39,14 @@ func (c *call) transactWriteItems(ctx context.Context) (answer, error) {
 		}
 		out, reasons, ok := t.reasons(a)
 		if !ok {
-			return unreadable(c.operation), nil
+			return answer{}, errUnreadable
 		}
 		again, err := t.clearAll(ctx, reasons, a.header.Get(headerDate))
 		if err != nil {
 			return answer{}, err
 		}
 		if !again {
-			return t.show(a, out, reasons), nil
+			return t.show(a, out, reasons)
 		}
 	}
 	return answer{}, busy()
@@ -143,11 +143,11 @@ func (t *transaction) clearAll(ctx context.Context, reasons []object, date strin
 		if w == nil || !w.removes() || reasons[i].text("Code") != reasonCondition {
 			continue
 		}
-		item, ok := reasons[i].member("Item")
-		if !ok {
-			return false, &refused{unreadable(t.operation)}
+		item, err := reasons[i].part("Item")
+		if err != nil {
+			return false, err
 		}
-		cleared, err := t.clear(ctx, w, w.members.text("TableName"), w.members["Key"], item, date)
+		cleared, err := t.clear(ctx, w, item, date)
 		if err != nil {
 			return false, err
 		}
@@ -157,12 +157,15 @@ func (t *transaction) clearAll(ctx context.Context, reasons []object, date strin
 }
 
 // show changes a cancelled transaction's answer into the caller's.
-func (t *transaction) show(a answer, out object, reasons []object) answer {
+func (t *transaction) show(a answer, out object, reasons []object) (answer, error) {
 	for i, w := range t.writes {
-		if w != nil && w.hide(t.at, reasons[i]) != nil {
-			return unreadable(t.operation)
+		if w == nil {
+			continue
+		}
+		if err := w.hide(t.at, reasons[i]); err != nil {
+			return answer{}, err
 		}
 	}
 	out["CancellationReasons"] = listBytes(reasons)
-	return a.with(out.bytes())
+	return a.with(out.bytes()), nil
 }

@@ -73,14 +73,11 @@ func (w *write) removes() bool { return w.update && w.absent }
 // hide removes from a failed condition's answer an expired item, and attributes that the caller did
 // not request.
 func (w *write) hide(m moment, out object) error {
-	item, ok := out.member("Item")
-	if !ok {
-		return errUnreadable
-	}
+	item, err := out.part("Item")
 	if item != nil && (!w.shows || m.expired(item[w.attribute])) {
 		delete(out, "Item")
 	}
-	return nil
+	return err
 }
 
 // enveloped returns an error with the text of PutItem and UpdateItem.
@@ -92,23 +89,18 @@ func enveloped(err error) error {
 }
 
 // putItem answers PutItem.
-func (c *call) putItem(ctx context.Context) (answer, error) { return c.replace(ctx, enveloped) }
+func (c *call) putItem(ctx context.Context, attribute string) (answer, error) {
+	return c.replace(ctx, attribute, enveloped)
+}
 
 // deleteItem answers DeleteItem.
-func (c *call) deleteItem(ctx context.Context) (answer, error) {
-	return c.replace(ctx, func(err error) error { return err })
+func (c *call) deleteItem(ctx context.Context, attribute string) (answer, error) {
+	return c.replace(ctx, attribute, func(err error) error { return err })
 }
 
 // replace executes a write that depends on the old item only in its condition and its answer. word
 // changes the text of errors.
-func (c *call) replace(ctx context.Context, word func(error) error) (answer, error) {
-	attribute, err := c.attributeOf(ctx, c.in.text("TableName"))
-	if err != nil {
-		return answer{}, err
-	}
-	if attribute == "" {
-		return c.forward(ctx)
-	}
+func (c *call) replace(ctx context.Context, attribute string, word func(error) error) (answer, error) {
 	w, err := readWrite(c.in, attribute, false)
 	if err != nil {
 		return answer{}, word(err)
@@ -121,48 +113,35 @@ func (c *call) replace(ctx context.Context, word func(error) error) (answer, err
 	if err != nil {
 		return a, err
 	}
-	return c.showWrite(w, a), nil
+	return c.showWrite(w, a)
 }
 
 // showWrite changes the endpoint's answer to a write into the caller's.
-func (c *call) showWrite(w *write, a answer) answer {
+func (c *call) showWrite(w *write, a answer) (answer, error) {
 	if !a.ok() && a.code() != dynamo.CodeConditionalCheckFailed {
-		return a
+		return a, nil
 	}
 	out, ok := readObject(a.body)
 	if !ok {
-		return unreadable(c.operation)
+		return answer{}, errUnreadable
 	}
 	if !a.ok() {
-		if w.hide(c.at, out) != nil {
-			return unreadable(c.operation)
-		}
-		return a.with(out.bytes())
+		err := w.hide(c.at, out)
+		return a.with(out.bytes()), err
 	}
 	if w.update {
-		return a // it started from a live item
+		return a, nil // it started from a live item
 	}
-	old, ok := out.member("Attributes")
-	if !ok {
-		return unreadable(c.operation)
-	}
-	if old == nil || !c.at.expired(old[w.attribute]) {
-		return a
+	old, err := out.part("Attributes")
+	if err != nil || old == nil || !c.at.expired(old[w.attribute]) {
+		return a, err
 	}
 	delete(out, "Attributes")
-	return a.with(out.bytes())
+	return a.with(out.bytes()), nil
 }
 
 // updateItem answers UpdateItem. If the update meets an expired item, it removes that first.
-func (c *call) updateItem(ctx context.Context) (answer, error) {
-	table := c.in.text("TableName")
-	attribute, err := c.attributeOf(ctx, table)
-	if err != nil {
-		return answer{}, err
-	}
-	if attribute == "" {
-		return c.forward(ctx)
-	}
+func (c *call) updateItem(ctx context.Context, attribute string) (answer, error) {
 	w, err := readWrite(c.in, attribute, true)
 	if err != nil {
 		return answer{}, enveloped(err)
@@ -173,16 +152,23 @@ func (c *call) updateItem(ctx context.Context) (answer, error) {
 	}
 	for range attemptsMax {
 		a, err := c.send(ctx, c.operation, body)
-		if err != nil || a.code() != dynamo.CodeConditionalCheckFailed || !w.removes() {
-			return c.showWrite(w, a), err
+		if err != nil {
+			return a, err
+		}
+		if a.code() != dynamo.CodeConditionalCheckFailed || !w.removes() {
+			return c.showWrite(w, a)
 		}
 		out, _ := readObject(a.body)
-		item, shown := out.member("Item")
-		if !shown {
-			return unreadable(c.operation), nil
+		item, err := out.part("Item")
+		if err != nil {
+			return a, err
 		}
-		if again, err := c.clear(ctx, w, table, c.in["Key"], item, a.header.Get(headerDate)); err != nil || !again {
-			return c.showWrite(w, a), err
+		again, err := c.clear(ctx, w, item, a.header.Get(headerDate))
+		switch {
+		case err != nil:
+			return a, err
+		case !again:
+			return c.showWrite(w, a)
 		}
 	}
 	return answer{}, busy()
@@ -191,7 +177,8 @@ func (c *call) updateItem(ctx context.Context) (answer, error) {
 // clear removes the item that made a condition fail, if it has expired. It reports whether to
 // repeat the write, because the item was removed or is gone already. item is the endpoint's copy,
 // nil if it returned none; date is the Date of that answer.
-func (c *call) clear(ctx context.Context, w *write, table string, key json.RawMessage, item object, date string) (again bool, err error) {
+func (c *call) clear(ctx context.Context, w *write, item object, date string) (again bool, err error) {
+	table, key := w.members.text("TableName"), w.members["Key"]
 	if item == nil { // gone, or not returned by the endpoint
 		if item, err = c.lookUp(ctx, table, key); err != nil {
 			return false, err
