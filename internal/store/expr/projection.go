@@ -25,3 +25,13 @@ func (p *Projection) Attributes() []string {
 	}
 	return list
 }
+
+// Takes reports whether the projection names the attribute, and whether it selects all of it.
+func (p *Projection) Takes(attribute string) (named, whole bool) {
+	for _, c := range p.selector.children {
+		if c.name == attribute {
+			return true, len(c.children) == 0
+		}
+	}
+	return false, false
+}
