@@ -62,9 +62,9 @@ func (o Options) clockHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+clockPath, c.state)
 	mux.HandleFunc("POST "+clockPath+"/freeze", c.moving(c.freeze))
-	mux.HandleFunc("POST "+clockPath+"/set", c.moving(c.set))
-	mux.HandleFunc("POST "+clockPath+"/advance", c.moving(c.advance))
-	mux.HandleFunc("POST "+clockPath+"/rate", c.moving(c.rate))
+	mux.HandleFunc("POST "+clockPath+"/set", c.moving(c.set, "to", "to_ms", "limit"))
+	mux.HandleFunc("POST "+clockPath+"/advance", c.moving(c.advance, "by", "by_ms", "limit"))
+	mux.HandleFunc("POST "+clockPath+"/rate", c.moving(c.rate, "rate"))
 	mux.HandleFunc("/", unknownPath)
 	return mux
 }
@@ -88,7 +88,9 @@ func unknownPath(w http.ResponseWriter, r *http.Request) {
 type clockEndpoints struct{ Options }
 
 // moving returns a handler that makes a move and answers with its result and the clock's new state.
-func (c clockEndpoints) moving(move func(context.Context, moveRequest) (Moved, error)) http.HandlerFunc {
+// It refuses other members of the body than those named, so that a misspelt name does not silently
+// mean the default.
+func (c clockEndpoints) moving(move func(context.Context, moveRequest) (Moved, error), members ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !c.ClockControl {
 			writeError(w, http.StatusForbidden, errors.New("clock control is off; start the server with --clock-control to move its clock"))
@@ -99,7 +101,7 @@ func (c clockEndpoints) moving(move func(context.Context, moveRequest) (Moved, e
 			writeError(w, http.StatusRequestEntityTooLarge, fmt.Errorf("read the body: %w", err))
 			return
 		}
-		request, err := readMove(body)
+		request, err := readMove(body, members)
 		if err != nil {
 			writeError(w, http.StatusBadRequest, err)
 			return
@@ -124,17 +126,11 @@ func (c clockEndpoints) state(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, c.describe())
 }
 
-func (c clockEndpoints) freeze(ctx context.Context, m moveRequest) (Moved, error) {
-	if err := m.only(); err != nil {
-		return Moved{}, err
-	}
+func (c clockEndpoints) freeze(ctx context.Context, _ moveRequest) (Moved, error) {
 	return c.Clock.Freeze(ctx)
 }
 
 func (c clockEndpoints) set(ctx context.Context, m moveRequest) (Moved, error) {
-	if err := m.only("to", "to_ms", "limit"); err != nil {
-		return Moved{}, err
-	}
 	to, err := m.instant()
 	if err != nil {
 		return Moved{}, err
@@ -147,9 +143,6 @@ func (c clockEndpoints) set(ctx context.Context, m moveRequest) (Moved, error) {
 }
 
 func (c clockEndpoints) advance(ctx context.Context, m moveRequest) (Moved, error) {
-	if err := m.only("by", "by_ms", "limit"); err != nil {
-		return Moved{}, err
-	}
 	step, err := m.duration()
 	if err != nil {
 		return Moved{}, err
@@ -162,9 +155,6 @@ func (c clockEndpoints) advance(ctx context.Context, m moveRequest) (Moved, erro
 }
 
 func (c clockEndpoints) rate(ctx context.Context, m moveRequest) (Moved, error) {
-	if err := m.only("rate"); err != nil {
-		return Moved{}, err
-	}
 	if m.Rate == nil {
 		return Moved{}, badRequest(`"rate" is missing: 1 is real time, 60 makes an hour pass in a minute, 0 freezes`)
 	}
@@ -179,8 +169,6 @@ type moveRequest struct {
 	ByMS  *int64   `json:"by_ms"` // milliseconds
 	Rate  *float64 `json:"rate"`
 	Limit *string  `json:"limit"` // of real time, as time.ParseDuration reads it
-
-	members []string // the names of all members that are not null
 }
 
 // badRequest is the error for a body that the endpoint cannot use.
@@ -188,7 +176,8 @@ type badRequest string
 
 func (e badRequest) Error() string { return string(e) }
 
-func readMove(body []byte) (moveRequest, error) {
+// readMove reads a body that has only the allowed members; null ones count as absent.
+func readMove(body []byte, allowed []string) (moveRequest, error) {
 	var m moveRequest
 	if len(bytes.TrimSpace(body)) == 0 {
 		return m, nil
@@ -205,8 +194,9 @@ func readMove(body []byte) (moveRequest, error) {
 		return m, bodyError(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if members[name] != nil {
-			m.members = append(m.members, name)
+		known := slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, name) })
+		if members[name] != nil && !known {
+			return m, badRequest(fmt.Sprintf("unexpected member %q", name))
 		}
 	}
 	return m, nil
@@ -235,17 +225,6 @@ func bodyError(err error) error {
 		return fmt.Errorf("the body is not valid JSON, at byte %d", syntax.Offset)
 	}
 	return errors.New("the JSON object in the body is incomplete")
-}
-
-// only refuses other members than the allowed ones, so that a misspelt name does not silently mean
-// the default.
-func (m moveRequest) only(allowed ...string) error {
-	for _, name := range m.members {
-		if !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, name) }) {
-			return badRequest(fmt.Sprintf("unexpected member %q", name))
-		}
-	}
-	return nil
 }
 
 func (m moveRequest) instant() (time.Time, error) {

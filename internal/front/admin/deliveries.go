@@ -9,7 +9,7 @@ import (
 
 // deliveries counts the events of deliveries: of schedules by group, of triggers by trigger.
 type deliveries struct {
-	events map[string]*prometheus.CounterVec // by event
+	events events
 	// dead letters that could not be written to their queue, by code
 	failures *prometheus.CounterVec
 	lateness *prometheus.HistogramVec
@@ -45,26 +45,19 @@ const eventDeadLetterFailed = "dead_letter_failed"
 // is measured.
 func newDeliveries(owner, label, late, lateness string) *deliveries {
 	name := "mayfly_" + owner + "_"
-	d := &deliveries{events: map[string]*prometheus.CounterVec{}, late: late, label: label}
-	for event, m := range deliveryEvents {
-		d.events[event] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name + m[0], Help: m[1]}, []string{label})
+	return &deliveries{
+		events: newEvents(name, deliveryEvents, label),
+		failures: newCounters(name+"dead_letters_failed_total",
+			"Dead letters that did not reach the queue they were to go to and stay in the table, by error code (InvocationsFailedToBeSentToDeadLetterCount).",
+			label, "code"),
+		lateness: newHistograms(name+"lateness_ms", lateness+", by the database's clock, in milliseconds.", latenessBuckets, label),
+		late:     late,
+		label:    label,
 	}
-	d.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: name + "dead_letters_failed_total",
-		Help: "Dead letters that did not reach the queue they were to go to and stay in the table, by error code (InvocationsFailedToBeSentToDeadLetterCount).",
-	}, []string{label, "code"})
-	d.lateness = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    name + "lateness_ms",
-		Help:    lateness + ", by the database's clock, in milliseconds.",
-		Buckets: latenessBuckets,
-	}, []string{label})
-	return d
 }
 
 func (d *deliveries) register(r *prometheus.Registry) {
-	for _, c := range d.events {
-		r.MustRegister(c)
-	}
+	d.events.register(r)
 	r.MustRegister(d.failures, d.lateness)
 }
 
@@ -77,9 +70,7 @@ func (d *deliveries) count(e DeliveryEvent, group string) {
 		d.failures.WithLabelValues(group, e.Code).Inc()
 		return
 	}
-	if c := d.events[e.Event]; c != nil {
-		c.WithLabelValues(group).Inc()
-	}
+	d.events.count(e.Event, group)
 	if e.Event == d.late && e.Attempt <= 1 {
 		d.lateness.WithLabelValues(group).Observe(millis(e.Lateness))
 	}
@@ -99,19 +90,19 @@ type DeliveryEvent struct {
 	// one of deliveryEvents, "dead_letter_failed", or "ended", which drops the series of the group;
 	// others are ignored
 	Event    string
-	Group    string        // schedule group; for a trigger, TriggerGroup and its id
+	Group    string        // schedule group; for a trigger, triggerGroup and its id
 	Code     string        // of the error, if there is one
 	Attempt  int           // 1 is the first; 0 if the event is not about an attempt
 	Lateness time.Duration // for a firing, since it was due; otherwise since the delivery's instant
 }
 
-// TriggerGroup is the prefix of the group of a trigger's deliveries. No schedule group has such a
+// triggerGroup is the prefix of the group of a trigger's deliveries. No schedule group has such a
 // name.
-const TriggerGroup = "trigger:"
+const triggerGroup = "trigger:"
 
 // Delivery counts an event.
 func (m *Metrics) Delivery(e DeliveryEvent) {
-	if trigger, found := strings.CutPrefix(e.Group, TriggerGroup); found {
+	if trigger, found := strings.CutPrefix(e.Group, triggerGroup); found {
 		m.triggers.count(e, trigger)
 		return
 	}

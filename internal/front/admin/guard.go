@@ -13,7 +13,7 @@ import (
 // take well under a microsecond.
 type Guard struct {
 	registry *prometheus.Registry
-	events   map[string]*prometheus.CounterVec // by event
+	events   events
 	lateness *prometheus.HistogramVec
 	units    *prometheus.CounterVec
 }
@@ -44,24 +44,15 @@ type GuardTable struct {
 
 // NewGuard returns the metrics of one process. It calls tables at every scrape.
 func NewGuard(tables func() []GuardTable) *Guard {
-	label := []string{"TableName"}
 	m := &Guard{
-		registry: prometheus.NewRegistry(), events: map[string]*prometheus.CounterVec{},
-		lateness: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "mayfly_guard_lateness_ms",
-			Help:    "Answer to a removal minus the item's deadline, by the endpoint's clock, in milliseconds.",
-			Buckets: latenessBuckets,
-		}, label),
-		units: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mayfly_guard_consumed_units_total",
-			Help: "Units that the endpoint says were consumed, of the kinds read and write.",
-		}, []string{"TableName", "kind"}),
+		registry: prometheus.NewRegistry(),
+		events:   newEvents("mayfly_guard_", guardEvents, "TableName"),
+		lateness: newHistograms("mayfly_guard_lateness_ms", "Answer to a removal minus the item's deadline, by the endpoint's clock, in milliseconds.",
+			latenessBuckets, "TableName"),
+		units: newCounters("mayfly_guard_consumed_units_total", "Units that the endpoint says were consumed, of the kinds read and write.", "TableName", "kind"),
 	}
-	for event, metric := range guardEvents {
-		m.events[event] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mayfly_guard_" + metric[0], Help: metric[1]}, label)
-		m.registry.MustRegister(m.events[event])
-	}
-	m.registry.MustRegister(m.lateness, m.units, guardCollector(tables),
+	m.events.register(m.registry)
+	m.registry.MustRegister(m.lateness, m.units, guardedTables(tables),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -78,9 +69,7 @@ func (m *Guard) Begin(table string) {
 
 // Count counts one of guardEvents, and ignores other events.
 func (m *Guard) Count(table, event string) {
-	if c := m.events[event]; c != nil {
-		c.WithLabelValues(table).Inc()
-	}
+	m.events.count(event, table)
 }
 
 // Lateness records how late an item was removed.
@@ -107,39 +96,4 @@ func serveProbes(mux *http.ServeMux, ready func() error, degraded func() []strin
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { writeReady(w, ready, degraded) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-}
-
-// guardCollector collects the state of the guarded tables.
-type guardCollector func() []GuardTable
-
-var (
-	guardArmed   = prometheus.NewDesc("mayfly_guard_armed", "Deadlines that are waited for in memory.", []string{"TableName"}, nil)
-	guardDue     = prometheus.NewDesc("mayfly_guard_due", "Of those, the ones that have passed and whose removal has not ended.", []string{"TableName"}, nil)
-	guardGivenUp = prometheus.NewDesc("mayfly_guard_given_up", "Items whose removal the endpoint or the archive did not take; they are tried again ever more seldom.", []string{"TableName"}, nil)
-	guardOverdue = prometheus.NewDesc("mayfly_guard_oldest_overdue_ms", "How long ago the earliest of these passed, in milliseconds.", []string{"TableName"}, nil)
-	guardCost    = prometheus.NewDesc("mayfly_guard_cost_per_million_usd",
-		"Estimated cost of a million removals in US dollars, from the units consumed so far at the on-demand prices of us-east-1; absent before the first removal.", []string{"TableName"}, nil)
-)
-
-func (guardCollector) Describe(out chan<- *prometheus.Desc) {
-	out <- guardArmed
-	out <- guardDue
-	out <- guardGivenUp
-	out <- guardOverdue
-	out <- guardCost
-}
-
-func (c guardCollector) Collect(out chan<- prometheus.Metric) {
-	for _, t := range c() {
-		gauge := func(desc *prometheus.Desc, v float64) {
-			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, t.Table)
-		}
-		gauge(guardArmed, float64(t.Armed))
-		gauge(guardDue, float64(t.Due))
-		gauge(guardGivenUp, float64(t.GivenUp))
-		gauge(guardOverdue, millis(t.OldestOverdue))
-		if t.USDPerMillion > 0 {
-			gauge(guardCost, t.USDPerMillion)
-		}
-	}
 }

@@ -81,29 +81,13 @@ var durationBuckets = []float64{0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 
 func NewMetrics(s Sources) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mayfly_requests_total",
-			Help: "Requests answered, by operation and error code (code OK where there was none).",
-		}, []string{"operation", "code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "mayfly_request_duration_ms",
-			Help:    "Time from the whole request read to its answer ready, in milliseconds.",
-			Buckets: durationBuckets,
-		}, []string{"operation"}),
-		deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "TimeToLiveDeletedItemCount",
-			Help: "Items removed by their deadlines. Named as the metric of Amazon DynamoDB.",
-		}, []string{"TableName"}),
-		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "mayfly_lateness_commit_ms",
-			Help:    "End of the disk sync that made a removal durable, minus the instant at which it was due (the deadline; in aws expiry the one drawn), in milliseconds.",
-			Buckets: latenessBuckets,
-		}),
-		arrival: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "mayfly_lateness_stream_ms",
-			Help:    "Moment from which a reader of the stream can see the removal's record, minus the instant at which the removal was due, in milliseconds.",
-			Buckets: latenessBuckets,
-		}),
+		requests: newCounters("mayfly_requests_total", "Requests answered, by operation and error code (code OK where there was none).", "operation", "code"),
+		duration: newHistograms("mayfly_request_duration_ms", "Time from the whole request read to its answer ready, in milliseconds.", durationBuckets, "operation"),
+		deleted:  newCounters("TimeToLiveDeletedItemCount", "Items removed by their deadlines. Named as the metric of Amazon DynamoDB.", "TableName"),
+		commit: newHistogram("mayfly_lateness_commit_ms",
+			"End of the disk sync that made a removal durable, minus the instant at which it was due (the deadline; in aws expiry the one drawn), in milliseconds."),
+		arrival: newHistogram("mayfly_lateness_stream_ms",
+			"Moment from which a reader of the stream can see the removal's record, minus the instant at which the removal was due, in milliseconds."),
 	}
 	m.schedules = newDeliveries("scheduler", "group", "fired", "A firing handed over for delivery, minus the instant at which it was due")
 	m.triggers = newDeliveries("trigger", "trigger", "attempted", "Begin of a delivery's first attempt, minus the instant of its first record")
@@ -140,154 +124,33 @@ func (m *Metrics) CommitLateness(d time.Duration) { m.commit.Observe(millis(d)) 
 func (m *Metrics) StreamLateness(d time.Duration) { m.arrival.Observe(millis(d)) }
 
 func (m *Metrics) registerSources(s Sources) {
-	gauge := func(name, help string, value func() float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
-	}
 	if s.Backlog != nil {
-		gauge("mayfly_backlog_items", "Items whose removal is due and that are not yet reaped. In strict expiry reads hide them already.",
+		m.gauge("mayfly_backlog_items", "Items whose removal is due and that are not yet reaped. In strict expiry reads hide them already.",
 			func() float64 { return float64(s.Backlog()) })
 	}
 	if s.Clock != nil {
-		gauge("mayfly_clock_standing", "1 while the clock waits for the machine's clock, which lies behind an instant that was already used.",
-			func() float64 { return oneIf(s.Clock().Standing) })
-		gauge("mayfly_clock_offset_ms", "The database's clock minus the machine's, in milliseconds.",
+		m.flag("mayfly_clock_standing", "1 while the clock waits for the machine's clock, which lies behind an instant that was already used.",
+			func() bool { return s.Clock().Standing })
+		m.gauge("mayfly_clock_offset_ms", "The database's clock minus the machine's, in milliseconds.",
 			func() float64 { return millis(s.Clock().Offset) })
 	}
-	if s.Consumed != nil {
-		m.registry.MustRegister(consumedCollector(s.Consumed))
-	}
-	if s.Damaged != nil {
-		m.registry.MustRegister(damageCollector(s.Damaged))
-	}
-	if s.DiskFull != nil {
-		gauge("mayfly_disk_full", "1 while writes that grow data are refused because the disk is full.",
-			func() float64 { return oneIf(s.DiskFull()) })
-	}
-	if s.Failed != nil {
-		gauge("mayfly_store_failed", "1 after a failed write or sync of the log has stopped the store.",
-			func() float64 { return oneIf(s.Failed()) })
-	}
-	if s.Store != nil {
-		m.registry.MustRegister(storeCollector(s.Store))
-	}
-	if s.HeldFull != nil {
-		gauge("mayfly_stream_held_full", "1 while the streams keep so much beyond their retention, for consumers, that new schedules are refused.",
-			func() float64 { return oneIf(s.HeldFull()) })
-	}
-	if s.Held != nil {
-		m.registry.MustRegister(heldCollector(s.Held))
-	}
-	if s.Expiry != nil {
-		m.registry.MustRegister(expiryCollector(s.Expiry))
-	}
+	m.flag("mayfly_disk_full", "1 while writes that grow data are refused because the disk is full.", s.DiskFull)
+	m.flag("mayfly_store_failed", "1 after a failed write or sync of the log has stopped the store.", s.Failed)
+	m.flag("mayfly_stream_held_full", "1 while the streams keep so much beyond their retention, for consumers, that new schedules are refused.", s.HeldFull)
+	register(m.registry, s.Consumed, consumedUnits)
+	register(m.registry, s.Damaged, damagedFiles)
+	register(m.registry, s.Store, storeSamples)
+	register(m.registry, s.Held, heldStreams)
+	register(m.registry, s.Expiry, tableExpiries)
 }
 
-// storeCollector collects the store's samples. Their names are known only at the scrape, so it
-// describes nothing beforehand; Prometheus calls that unchecked.
-type storeCollector func() []Sample
+func (m *Metrics) gauge(name, help string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+}
 
-func (storeCollector) Describe(chan<- *prometheus.Desc) {}
-
-func (c storeCollector) Collect(out chan<- prometheus.Metric) {
-	for _, s := range c() {
-		kind := prometheus.GaugeValue
-		if s.Counter {
-			kind = prometheus.CounterValue
-		}
-		desc := prometheus.NewDesc("mayfly_"+s.Name, s.Help, nil, nil)
-		metric, err := prometheus.NewConstMetric(desc, kind, s.Value)
-		if err != nil {
-			metric = prometheus.NewInvalidMetric(desc, err)
-		}
-		out <- metric
+// flag registers a gauge that is 1 or 0, unless there is no source for it.
+func (m *Metrics) flag(name, help string, source func() bool) {
+	if source != nil {
+		m.gauge(name, help, func() float64 { return oneIf(source()) })
 	}
-}
-
-// consumedCollector collects the units of tables and indexes. They come and go, and their series
-// with them.
-type consumedCollector func() []Consumed
-
-var consumedDesc = prometheus.NewDesc("mayfly_consumed_units_total",
-	"Read and write units consumed, as Amazon DynamoDB counts them: of a table with its local indexes (index empty), or of one of its global indexes.", []string{"TableName", "index", "kind"}, nil)
-
-func (consumedCollector) Describe(out chan<- *prometheus.Desc) { out <- consumedDesc }
-
-func (c consumedCollector) Collect(out chan<- prometheus.Metric) {
-	for _, t := range c() {
-		out <- prometheus.MustNewConstMetric(consumedDesc, prometheus.CounterValue, t.Read, t.Table, t.Index, "read")
-		out <- prometheus.MustNewConstMetric(consumedDesc, prometheus.CounterValue, t.Write, t.Table, t.Index, "write")
-	}
-}
-
-// expiryCollector collects how each table's items expire, in labels, as is usual in Prometheus for
-// facts that are not numbers.
-type expiryCollector func() []TableExpiry
-
-var expiryDesc = prometheus.NewDesc("mayfly_table_expiry", "1 for each table: how its items expire.", []string{"TableName", "mode", "delay", "seed"}, nil)
-
-func (expiryCollector) Describe(out chan<- *prometheus.Desc) { out <- expiryDesc }
-
-func (c expiryCollector) Collect(out chan<- prometheus.Metric) {
-	for _, t := range c() {
-		out <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, 1, t.Table, t.Mode, t.Delay, t.Seed)
-	}
-}
-
-// damageCollector collects the damaged files.
-type damageCollector func() []DamagedFile
-
-var (
-	damagedFiles = prometheus.NewDesc("mayfly_damaged_files", "Table files with blocks that cannot be read.", nil, nil)
-	damagedRange = prometheus.NewDesc("mayfly_damaged_range", "1 for each part of a table that a damaged file may hold.", []string{"file", "TableName", "range"}, nil)
-)
-
-func (damageCollector) Describe(out chan<- *prometheus.Desc) {
-	out <- damagedFiles
-	out <- damagedRange
-}
-
-func (c damageCollector) Collect(out chan<- prometheus.Metric) {
-	files := c()
-	out <- prometheus.MustNewConstMetric(damagedFiles, prometheus.GaugeValue, float64(len(files)))
-	for _, f := range files {
-		for _, r := range f.Ranges {
-			out <- prometheus.MustNewConstMetric(damagedRange, prometheus.GaugeValue, 1, f.File, r.Table, r.Range)
-		}
-	}
-}
-
-// heldCollector collects the streams that retain records for a consumer.
-type heldCollector func() []HeldStream
-
-var (
-	heldLabels  = []string{"TableName", "stream", "consumer"}
-	heldBytes   = prometheus.NewDesc("mayfly_stream_held_bytes", "Bytes of stream records that are kept beyond the retention because the consumer has not got there.", heldLabels, nil)
-	heldRecords = prometheus.NewDesc("mayfly_stream_held_records", "How many records that are.", heldLabels, nil)
-	heldAge     = prometheus.NewDesc("mayfly_stream_held_age_ms", "Age of the oldest of them by the database's clock, in milliseconds.", heldLabels, nil)
-)
-
-func (heldCollector) Describe(out chan<- *prometheus.Desc) {
-	out <- heldBytes
-	out <- heldRecords
-	out <- heldAge
-}
-
-func (c heldCollector) Collect(out chan<- prometheus.Metric) {
-	for _, h := range c() {
-		gauge := func(desc *prometheus.Desc, v float64) {
-			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, h.Table, h.Stream, h.Consumer)
-		}
-		gauge(heldBytes, float64(h.Bytes))
-		gauge(heldRecords, float64(h.Records))
-		gauge(heldAge, millis(h.Age))
-	}
-}
-
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-func oneIf(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }
