@@ -185,7 +185,7 @@ func (b *backfill) keys() ([]Key, error) {
 	// A new description is visible before the batch that resets its progress. In the commit section
 	// the two match.
 	b.t.e.order.Lock()
-	after, ok, err := b.t.e.get(b.t.e.kv, b.progress)
+	after, ok, err := get(b.t.e.kv, b.progress)
 	b.t.e.order.Unlock()
 	if err != nil {
 		return nil, err
@@ -243,7 +243,7 @@ func (b *backfill) skip() {
 // progress.
 func (b *backfill) stepLocked(p *plan, keys []Key) (*commit, error) {
 	for _, k := range keys {
-		value, ok, err := p.e.get(p.e.kv, k.bytes())
+		value, ok, err := get(p.e.kv, k.bytes())
 		if isDamage(err) {
 			b.skip()
 			b.ahead().from = append(keys[len(keys)-1].bytes(), 0)

@@ -125,7 +125,7 @@ func TestMarkOnDisk(t *testing.T) {
 		d.put(tab, item("pk", fmt.Sprint(i), "sk", 1, "ttl", unix(time.Duration(10+10*i)*time.Second)))
 	}
 	d.advance(25 * time.Second)
-	stored, ok, err := d.Engine.get(d.kv, idKey(catMark, tab.Desc().ID))
+	stored, ok, err := get(d.kv, idKey(catMark, tab.Desc().ID))
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}

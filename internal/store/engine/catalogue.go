@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
@@ -52,7 +54,7 @@ func isFormatBefore(version string) bool {
 // checkFormat writes the format version into a store that is empty or of an earlier version. It
 // returns an error for any other version.
 func (e *Engine) checkFormat() error {
-	v, ok, err := e.get(e.kv, catalogueKey(catFormat))
+	v, ok, err := get(e.kv, catalogueKey(catFormat))
 	if err != nil {
 		return err
 	}
@@ -94,7 +96,7 @@ func (e *Engine) checkEmpty() error {
 
 // clockIn returns the last instant in a state of the store, and the last sequence number before it.
 func (e *Engine) clockIn(r kv.Reader) (Instant, uint64, error) {
-	v, ok, err := e.get(r, catalogueKey(catClock))
+	v, ok, err := get(r, catalogueKey(catClock))
 	if err != nil || !ok {
 		return minInstant, 0, err
 	}
@@ -106,8 +108,15 @@ func (e *Engine) clockIn(r kv.Reader) (Instant, uint64, error) {
 
 // loadTables opens every table of the catalogue.
 func (e *Engine) loadTables() error {
-	if err := e.loadJSON(catalogueKey(catIDs), &e.catalogue.ids); err != nil {
+	key := catalogueKey(catIDs)
+	v, ok, err := get(e.kv, key)
+	if err != nil {
 		return err
+	}
+	if ok {
+		if err := json.Unmarshal(v, &e.catalogue.ids); err != nil {
+			return corrupt("catalogue key %q: %v", key, err)
+		}
 	}
 	return e.eachCatalogue(catTable, func(_, value []byte) error {
 		d := &TableDesc{}
@@ -121,7 +130,7 @@ func (e *Engine) loadTables() error {
 // openTable creates the Table of a description.
 func (e *Engine) openTable(d *TableDesc) error {
 	stored := minInstant
-	v, ok, err := e.get(e.kv, idKey(catMark, d.ID))
+	v, ok, err := get(e.kv, idKey(catMark, d.ID))
 	if err != nil {
 		return err
 	}
@@ -249,9 +258,7 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	t := &Table{e: e, id: d.ID, marks: newMarks(Never)}
 	t.due = e.queue.Add(&reaper{t: t}) // before a call can find the table: a write wakes the reaper
 
-	b := e.kv.NewBatch()
-	defer b.Close()
-	c, err := e.commitSection(b, func(c *commit) error {
+	err := e.commitNew(func(c *commit) error {
 		d.Created = c.now
 		for i := range d.Indexes {
 			d.Indexes[i].ID, d.Indexes[i].Created = uint16(i+1), c.now
@@ -262,39 +269,31 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 		}
 		if d.Stream.ViewType != "" {
 			next.Stream++
-			e.startStream(b, &d, next.Stream, c.now)
+			e.startStream(c.batch, &d, next.Stream, c.now)
 		}
-		if err := e.setDesc(b, &d, &next); err != nil {
-			return err
-		}
-		b.Set(idKey(catMark, d.ID), appendInstant(nil, Never))
+		c.batch.Set(idKey(catMark, d.ID), appendInstant(nil, Never))
+		setDesc(c.batch, &d, next)
 		e.change(t, &d)
 		return nil
-	})
+	}, func() { e.catalogue.ids = next })
 	if err != nil {
 		t.due.Remove()
 		return nil, err
 	}
-	e.catalogue.ids = next
-	return t, e.finish(c)
+	return t, nil
 }
 
-// setDesc writes a description, and the identifiers if they have changed. The caller is inside the
-// commit section.
-func (e *Engine) setDesc(b *kv.Batch, d *TableDesc, next *ids) error {
-	value, err := json.Marshal(d)
-	if err != nil {
-		return err
-	}
-	b.Set(tableCatalogueKey(d.Namespace, d.Name), value)
-	if next != nil {
-		value, err := json.Marshal(next)
-		if err != nil {
-			return err
-		}
-		b.Set(catalogueKey(catIDs), value)
-	}
-	return nil
+// setDesc writes a description and the identifiers.
+func setDesc(b *kv.Batch, d *TableDesc, next ids) {
+	setJSON(b, tableCatalogueKey(d.Namespace, d.Name), d)
+	setJSON(b, catalogueKey(catIDs), next)
+}
+
+// setJSON writes a description, whose type always marshals.
+func setJSON(b *kv.Batch, key []byte, desc any) {
+	value, err := json.Marshal(desc)
+	invariant.Check(err == nil, "%T does not marshal: %v", desc, err)
+	b.Set(key, value)
 }
 
 // Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry,
@@ -320,44 +319,40 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 		return nil, err
 	}
 	next, full := e.catalogue.ids, e.full()
-	b := e.kv.NewBatch()
-	defer b.Close()
-	var d *TableDesc
-	c, err := e.commitSection(b, func(c *commit) error {
-		d = old.clone()
+	d := old.clone()
+	err = e.commitNew(func(c *commit) error {
 		if err := change(d, c.now); err != nil {
 			return err
 		}
 		d.Version++
 		if d.TTL.Attribute != old.TTL.Attribute || d.TTL.Attribute != "" && d.TTL.Expiry != old.TTL.Expiry {
-			e.startGeneration(b, old, d, c.now)
+			e.startGeneration(c.batch, old, d, c.now)
 		}
-		if err := changeIndexes(b, old, d, c.now, full); err != nil {
+		if err := changeIndexes(c.batch, old, d, c.now, full); err != nil {
 			return err
 		}
 		if d.Stream.ViewType != old.Stream.ViewType {
 			if old.Stream.ViewType != "" {
-				e.disableStream(b, old.Stream.ID, c.now)
+				e.disableStream(c.batch, old.Stream.ID, c.now)
 			}
 			if d.Stream.ViewType != "" {
 				next.Stream++
-				e.startStream(b, d, next.Stream, c.now)
+				e.startStream(c.batch, d, next.Stream, c.now)
 			}
 		}
-		if err := e.setDesc(b, d, &next); err != nil {
-			return err
-		}
+		setDesc(c.batch, d, next)
 		e.change(t, d)
 		return nil
+	}, func() {
+		e.catalogue.ids = next
+		if d.wantsBackfill() {
+			e.wantBackfill()
+		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	e.catalogue.ids = next
-	if d.wantsBackfill() {
-		e.wantBackfill()
-	}
-	return d, e.finish(c)
+	return d, nil
 }
 
 // startGeneration ends the present TTL generation at now. Items keep its deadlines until the
@@ -388,12 +383,7 @@ func (d *TableDesc) clone() *TableDesc {
 	c.Indexes = slices.Clone(d.Indexes)
 	c.TTL.Ended = slices.Clone(d.TTL.Ended)
 	c.API.Definitions = slices.Clone(d.API.Definitions)
-	if d.API.Tags != nil {
-		c.API.Tags = make(map[string]string, len(d.API.Tags))
-		for k, v := range d.API.Tags {
-			c.API.Tags[k] = v
-		}
-	}
+	c.API.Tags = maps.Clone(d.API.Tags)
 	return &c
 }
 
@@ -417,9 +407,8 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 			return nil, err
 		}
 	}
-	b := e.kv.NewBatch()
-	defer b.Close()
-	c, err := e.commitSection(b, func(c *commit) error {
+	err = e.commitNew(func(c *commit) error {
+		b := c.batch
 		b.Delete(tableCatalogueKey(namespace, name))
 		b.Delete(idKey(catMark, d.ID))
 		b.Delete(idKey(catBackfill, d.ID))
@@ -432,16 +421,15 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 		}
 		e.change(t, nil)
 		return nil
-	})
+	}, t.due.Remove)
 	if err != nil {
 		return nil, err
 	}
-	t.due.Remove()
-	return d, e.finish(c)
+	return d, nil
 }
 
 // get returns a copy of a key's value, so that it pins nothing of the store.
-func (e *Engine) get(r kv.Reader, key []byte) (value []byte, ok bool, err error) {
+func get(r kv.Reader, key []byte) (value []byte, ok bool, err error) {
 	v, closer, err := r.Get(key)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, false, nil
@@ -459,17 +447,6 @@ func newUUID() string {
 	rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
-}
-
-func (e *Engine) loadJSON(key []byte, into any) error {
-	v, ok, err := e.get(e.kv, key)
-	if err != nil || !ok {
-		return err
-	}
-	if err := json.Unmarshal(v, into); err != nil {
-		return corrupt("catalogue key %q: %v", key, err)
-	}
-	return nil
 }
 
 // eachCatalogue calls fn for every catalogue entry of a kind.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -168,9 +167,8 @@ type checker struct {
 	unjournaled bool // see kv.Stopped
 
 	places
-	instant Instant
-	stored  map[uint32]Instant
-	keys    int
+	stored map[uint32]Instant
+	keys   int
 }
 
 func (c *checker) fault(table, format string, args ...any) {
@@ -211,41 +209,13 @@ func (c *checker) each(lower, upper []byte, fn func(key, value []byte) error) er
 	return it.Error()
 }
 
-// get calls fn with the value of key, or with nil if the key is absent.
-func (c *checker) get(key []byte, fn func(value []byte)) error {
-	value, closer, err := c.kv.Get(key)
-	if errors.Is(err, kv.ErrNotFound) {
-		fn(nil)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	fn(value)
-	return closer.Close()
-}
-
 // catalogue reads the descriptions, and checks them against one another.
 func (c *checker) catalogue() error {
 	c.instant, c.stored = minInstant, map[uint32]Instant{}
-	var given ids
 	var owned [][]byte // keys of kinds that belong to a table
-	format := ""
 	err := c.each(catalogueKey(0), []byte{spaceCatalogue + 1}, func(key, value []byte) error {
 		switch catalogueKind(key) {
-		case catFormat:
-			format = string(value)
-		case catClock:
-			if len(value) != 2*instantLen {
-				c.fault("", "the clock key has %d bytes, not %d", len(value), 2*instantLen)
-				break
-			}
-			c.instant = readInstant(value)
-		case catIDs:
-			if err := json.Unmarshal(value, &given); err != nil {
-				c.fault("", "the identifiers do not decode: %v", err)
-			}
-		case catTable, catStream:
+		case catFormat, catClock, catIDs, catTable, catStream:
 			if err := c.places.add(key, value); err != nil {
 				c.fault("", "%v", err)
 				break
@@ -274,7 +244,7 @@ func (c *checker) catalogue() error {
 	if err != nil {
 		return err
 	}
-	switch {
+	switch format := c.format; {
 	case format == formatVersion && c.unjournaled:
 		c.report(Fault{File: kv.JournalName, Offset: -1, Fault: "is missing: nothing tells whether other files were lost with it"})
 	case format == formatVersion || isFormatBefore(format):
@@ -290,8 +260,8 @@ func (c *checker) catalogue() error {
 		}
 	}
 	for i, d := range c.tables {
-		if d.ID == 0 || d.ID > given.Table {
-			c.fault(d.Name, "its id %d lies above %d, the last assigned id", d.ID, given.Table)
+		if d.ID == 0 || d.ID > c.ids.Table {
+			c.fault(d.Name, "its id %d lies above %d, the last assigned id", d.ID, c.ids.Table)
 		}
 		if i > 0 && c.tables[i-1].ID == d.ID {
 			c.fault(d.Name, "it has the id %d of table %s", d.ID, c.tables[i-1].Name)
@@ -299,8 +269,8 @@ func (c *checker) catalogue() error {
 		c.description(d)
 	}
 	for _, d := range c.streams {
-		if d.ID == 0 || d.ID > given.Stream {
-			c.fault(d.Table, "the id %d of its stream lies above %d, the last assigned id", d.ID, given.Stream)
+		if d.ID == 0 || d.ID > c.ids.Stream {
+			c.fault(d.Table, "the id %d of its stream lies above %d, the last assigned id", d.ID, c.ids.Stream)
 		}
 		c.shards(d)
 	}
@@ -353,7 +323,7 @@ func (c *checker) description(d *TableDesc) {
 	switch {
 	case s == nil:
 		c.fault(d.Name, "its stream %d has no description", d.Stream.ID)
-	case s.TableID != d.ID || s.Label != d.Stream.Label || s.ViewType != d.Stream.ViewType || s.Disabled != 0:
+	case !d.writesTo(s):
 		c.fault(d.Name, "the description of its stream %d is of another stream: table id %d, label %s, %s, disabled at %d", s.ID, s.TableID, s.Label, s.ViewType, s.Disabled)
 	}
 }
@@ -375,7 +345,7 @@ func schemas(d *TableDesc) func(yield func(name string, schema KeySchema) bool) 
 // shards checks one stream's description.
 func (c *checker) shards(d *StreamDesc) {
 	fault := func(format string, args ...any) { c.fault(d.Table, fmt.Sprintf("stream %d: ", d.ID)+format, args...) }
-	if t := c.tableByID(d.TableID); d.Disabled == 0 && (t == nil || t.Stream.ID != d.ID || t.Stream.ViewType == "") {
+	if c.orphaned(d) {
 		fault("it is enabled, and its table does not write to it")
 	}
 	open := map[int]uint32{}
@@ -412,7 +382,8 @@ func (c *checker) shards(d *StreamDesc) {
 func (c *checker) stream(d *StreamDesc) error {
 	fault := func(format string, args ...any) { c.fault(d.Table, fmt.Sprintf("stream %d: ", d.ID)+format, args...) }
 	shard, at := uint32(0), minInstant
-	return c.each(appendRecordKey(nil, d.ID, 0, 0), appendRecordKey(nil, d.ID+1, 0, 0), func(key, value []byte) error {
+	lower, upper := streamSpan(d.ID)
+	return c.each(lower, upper, func(key, value []byte) error {
 		if len(key) != recordKeyLen {
 			fault("record key %x has %d bytes, not %d", key, len(key), recordKeyLen)
 			return nil

@@ -72,9 +72,11 @@ func (t *tableCheck) readBuilt() error {
 	t.built = map[uint16][]byte{}
 	for i := range t.d.Indexes {
 		if ix := &t.d.Indexes[i]; ix.Building {
-			if err := t.get(buildKey(t.d.ID, ix.ID), func(after []byte) { t.built[ix.ID] = bytes.Clone(after) }); err != nil {
+			after, _, err := get(t.kv, buildKey(t.d.ID, ix.ID))
+			if err != nil {
 				return err
 			}
+			t.built[ix.ID] = after
 		}
 	}
 	return nil
@@ -117,19 +119,17 @@ func (t *tableCheck) item(key, value []byte) error {
 		if !mayMiss {
 			indexed = d.deadlineOf(h) != Never
 		}
-		err := t.get(entry, func(got []byte) {
-			switch want := d.indexValue(ix, item, h); {
-			case got == nil && !mayMiss:
-				t.fault("item %s: its entry in index %s is missing", d.shown(k.suffix()), ix.Name)
-			case got != nil && !bytes.Equal(got, want):
+		got, found, err := get(t.kv, entry)
+		switch want := d.indexValue(ix, item, h); {
+		case err != nil:
+			return err
+		case found:
+			t.entries++
+			if !bytes.Equal(got, want) {
 				t.fault("item %s: its entry in index %s is %x, the item asks for %x", d.shown(k.suffix()), ix.Name, got, want)
 			}
-			if got != nil {
-				t.entries++
-			}
-		})
-		if err != nil {
-			return err
+		case !mayMiss:
+			t.fault("item %s: its entry in index %s is missing", d.shown(k.suffix()), ix.Name)
 		}
 	}
 	if h.removal == Never {
@@ -138,22 +138,23 @@ func (t *tableCheck) item(key, value []byte) error {
 	// A deadline of an ended generation may count as none. Its entry goes when it is due, or with
 	// the backfill.
 	mayMiss := d.deadlineOf(h) == Never
-	err = t.get(appendDeadlineKey(nil, d.ID, h.removal, k.suffix()), func(got []byte) {
-		want := deadlineEntry{generation: h.generation, size: h.size, indexed: indexed}.append(nil)
-		switch {
-		case got == nil && !mayMiss:
-			t.fault("item %s: its deadline entry at %d is missing", d.shown(k.suffix()), h.removal)
-		case got != nil && !armsAs(got, want):
+	got, found, err := get(t.kv, appendDeadlineKey(nil, d.ID, h.removal, k.suffix()))
+	want := deadlineEntry{generation: h.generation, size: h.size, indexed: indexed}.append(nil)
+	switch {
+	case err != nil:
+		return err
+	case found:
+		t.deadlines++
+		if !armsAs(got, want) {
 			t.fault("item %s: its deadline entry at %d is %x, the item asks for %x", d.shown(k.suffix()), h.removal, got, want)
 		}
-		if got != nil {
-			t.deadlines++
-		}
-	})
+	case !mayMiss:
+		t.fault("item %s: its deadline entry at %d is missing", d.shown(k.suffix()), h.removal)
+	}
 	if p := (position{h.removal, k.enc[tablePrefixLen:]}); !mayMiss && (p.compare(t.low) < 0 || h.removal < t.stored) {
 		t.fault("item %s: its deadline %d lies below the low-water mark %d", d.shown(k.suffix()), h.removal, t.stored)
 	}
-	return err
+	return nil
 }
 
 // headerFault returns the contradiction between an item's header, the item and the table's TTL
@@ -194,15 +195,14 @@ func (t *tableCheck) deadlineEntry(key, _ []byte) error {
 	}
 	removal, suffix := readInstant(key[tablePrefixLen:]), key[tablePrefixLen+instantLen:]
 	item := append(appendTablePrefix(nil, spaceItems, d.ID), suffix...)
-	return t.get(item, func(value []byte) {
-		h := header{removal: Never}
-		if value != nil {
-			h, _, _ = splitStored(value) // an undecodable item has been reported already
-		}
-		if value == nil || h.removal != removal {
-			t.fault("the deadline entry at %d of %s belongs to no item", removal, d.shown(suffix))
-		}
-	})
+	value, found, err := get(t.kv, item)
+	if err != nil {
+		return err
+	}
+	if h, _, _ := splitStored(value); !found || h.removal != removal { // a bad item is reported already
+		t.fault("the deadline entry at %d of %s belongs to no item", removal, d.shown(suffix))
+	}
+	return nil
 }
 
 // indexEntry reports an index entry that no item requires.
@@ -213,30 +213,32 @@ func (t *tableCheck) indexEntry(key, _ []byte) error {
 		return nil
 	}
 	id := binary.BigEndian.Uint16(key[tablePrefixLen:])
-	i := slices.IndexFunc(d.Indexes, func(ix IndexDesc) bool { return ix.ID == id })
-	if i < 0 {
+	ix := d.indexByID(id)
+	if ix == nil {
 		t.fault("index entry %x belongs to index id %d, which the table has not", key, id)
 		return nil
 	}
-	ix := &d.Indexes[i]
 	suffix, err := d.suffixInEntry(ix, key)
 	if err != nil {
 		t.fault("index %s: entry %x: %v", ix.Name, key, err)
 		return nil
 	}
 	stored := append(appendTablePrefix(nil, spaceItems, d.ID), suffix...)
-	return t.get(stored, func(value []byte) {
-		if value != nil {
-			_, item, k, err := d.readItem(stored, value)
-			if err != nil {
-				return // already reported
-			}
-			if want, ok := d.appendIndexKey(nil, ix, item, k); ok && bytes.Equal(want, key) {
-				return
-			}
+	value, found, err := get(t.kv, stored)
+	if err != nil {
+		return err
+	}
+	if found {
+		_, item, k, err := d.readItem(stored, value)
+		if err != nil {
+			return nil // already reported
 		}
-		t.fault("index %s: the entry %x of %s belongs to no item", ix.Name, key, d.shown(suffix))
-	})
+		if want, ok := d.appendIndexKey(nil, ix, item, k); ok && bytes.Equal(want, key) {
+			return nil
+		}
+	}
+	t.fault("index %s: the entry %x of %s belongs to no item", ix.Name, key, d.shown(suffix))
+	return nil
 }
 
 // suffixInEntry returns the suffix of the item's key at the end of an index entry's key.

@@ -168,12 +168,12 @@ func TestCheckNamesTheFault(t *testing.T) {
 			d.put(tab, it)
 			p := parts{db: d, d: tab.Desc(), s: d.stream(tab)}
 			p.k, _ = p.d.KeyOf(it)
-			p.value, _, _ = d.Engine.get(d.kv, p.k.bytes())
+			p.value, _, _ = get(d.kv, p.k.bytes())
 			p.due = appendDeadlineKey(nil, p.d.ID, Instant(epoch.Add(10*time.Second).UnixMilli()), p.k.suffix())
 			p.entry, _ = p.d.appendIndexKey(nil, p.d.Index("byG"), it, p.k)
 			for _, sh := range p.s.Shards {
 				key := appendRecordKey(nil, 1, sh.No, 1)
-				if image, ok, _ := d.Engine.get(d.kv, key); ok {
+				if image, ok, _ := get(d.kv, key); ok {
 					p.record, p.image = key, image
 				}
 			}

@@ -151,7 +151,7 @@ func (s *slice) checkUnread(a *armed) {
 		return
 	}
 	e := s.t.e
-	value, found, err := e.get(e.kv, a.key.bytes())
+	value, found, err := get(e.kv, a.key.bytes())
 	if err != nil {
 		return // a damaged file
 	}
@@ -166,7 +166,7 @@ func (s *slice) checkUnread(a *armed) {
 	for i := range s.d.Indexes {
 		key, ok := s.d.appendIndexKey(nil, &s.d.Indexes[i], item, a.key)
 		if ok {
-			_, ok, _ = e.get(e.kv, key)
+			_, ok, _ = get(e.kv, key)
 		}
 		invariant.CheckUnless(!ok, append(unreadFaults, invariant.ForgetIndexed),
 			"%s: removes an item without its entry in %s", s.d.Name, s.d.Indexes[i].Name)
@@ -195,7 +195,7 @@ func (e *Engine) trimmedOnDisk(stream, shard uint32, from uint64) bool {
 	if !invariant.Enabled {
 		return false
 	}
-	value, found, err := e.get(e.kv, idKey(catStream, stream))
+	value, found, err := get(e.kv, idKey(catStream, stream))
 	if err != nil {
 		return false // a damaged file
 	}

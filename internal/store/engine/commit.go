@@ -87,6 +87,21 @@ func (e *Engine) commitSection(b *kv.Batch, fill func(c *commit) error) (*commit
 	return c, nil
 }
 
+// commitNew runs fill in the commit section with an empty batch, then applied, and waits until the
+// commit is durable. A nil applied does nothing.
+func (e *Engine) commitNew(fill func(c *commit) error, applied func()) error {
+	b := e.kv.NewBatch()
+	defer e.release(b)
+	c, err := e.commitSection(b, fill)
+	if err != nil {
+		return err
+	}
+	if applied != nil {
+		applied()
+	}
+	return e.finish(c)
+}
+
 // touch marks the stripes as changed by the present commit, which takes the next number. The caller
 // is inside the commit section and has not applied the batch.
 func (e *Engine) touch(ids []uint32) {
@@ -176,13 +191,7 @@ func (e *Engine) waitInstant(at Instant) error {
 	if carried {
 		return e.waitDurable(n)
 	}
-	b := e.kv.NewBatch()
-	defer e.release(b)
-	c, err := e.commitSection(b, func(*commit) error { return nil })
-	if err != nil {
-		return err
-	}
-	return e.finish(c)
+	return e.commitNew(func(*commit) error { return nil }, nil)
 }
 
 // fail stops the store: every later call returns the reason.

@@ -122,7 +122,7 @@ func (e *Engine) ranges(lower, upper []byte) (out []DamagedRange) {
 		from, to = tableSpan(spaceDeadlines, d.ID)
 		show(d.Name, "deadlines", from, to, showInstant)
 		if d.Stream.ID != 0 {
-			from, to = appendRecordKey(nil, d.Stream.ID, 0, 0), appendRecordKey(nil, d.Stream.ID+1, 0, 0)
+			from, to = streamSpan(d.Stream.ID)
 			show(d.Name, "stream records", from, to, showRecord)
 		}
 	}

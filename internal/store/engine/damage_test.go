@@ -313,7 +313,7 @@ func TestReaperPassesDamage(t *testing.T) {
 				if d.get(tab, late) != nil || len(d.items(other, Range{})) != 0 {
 					t.Error("an expired item is seen")
 				}
-				if _, ok, err := d.Engine.get(d.kv, appendDeadlineKey(nil, tab.id, Instant(epoch.Add(3*time.Hour).UnixMilli()), keyOf(t, tab, late).suffix())); ok || err != nil {
+				if _, ok, err := get(d.kv, appendDeadlineKey(nil, tab.id, Instant(epoch.Add(3*time.Hour).UnixMilli()), keyOf(t, tab, late).suffix())); ok || err != nil {
 					t.Errorf("a deadline behind the damage was not reaped: %v, %v", ok, err)
 				}
 				tab.e.order.Lock()

@@ -95,29 +95,25 @@ func (e *Engine) HoldAll() (release func()) {
 // Checkpoint reports that the consumer's durable checkpoint is at seq: after a crash it continues
 // behind it. The consumer is also done with those records.
 func (h *Hold) Checkpoint(shard uint32, seq uint64) {
-	h.e.consumers.Lock()
-	defer h.e.consumers.Unlock()
-	h.reachLocked(h.durable, shard, seq)
-	h.reachLocked(h.passed, shard, seq)
-	h.e.consumers.tellLocked()
+	h.report(shard, seq, h.durable, h.passed)
 	h.s.letTrim()
 }
 
 // Passed reports that the consumer is done with the shard's records up to seq: their work is
 // finished, or stored as an item with a deadline.
-func (h *Hold) Passed(shard uint32, seq uint64) {
-	h.e.consumers.Lock()
-	defer h.e.consumers.Unlock()
-	h.reachLocked(h.passed, shard, seq)
-	h.e.consumers.tellLocked()
-}
+func (h *Hold) Passed(shard uint32, seq uint64) { h.report(shard, seq, h.passed) }
 
 // Taken reports that the consumer has taken in the shard's records up to seq, so that Rest covers
 // them.
-func (h *Hold) Taken(shard uint32, seq uint64) {
+func (h *Hold) Taken(shard uint32, seq uint64) { h.report(shard, seq, h.taken) }
+
+// report raises some of the consumer's positions.
+func (h *Hold) report(shard uint32, seq uint64, positions ...map[uint32]uint64) {
 	h.e.consumers.Lock()
 	defer h.e.consumers.Unlock()
-	h.reachLocked(h.taken, shard, seq)
+	for _, p := range positions {
+		h.reachLocked(p, shard, seq)
+	}
 	h.e.consumers.tellLocked()
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/kv"
@@ -10,10 +11,17 @@ import (
 
 // Index returns a secondary index by name, or nil.
 func (d *TableDesc) Index(name string) *IndexDesc {
-	for i := range d.Indexes {
-		if d.Indexes[i].Name == name {
-			return &d.Indexes[i]
-		}
+	return d.index(func(ix IndexDesc) bool { return ix.Name == name })
+}
+
+// indexByID returns a secondary index by number, or nil.
+func (d *TableDesc) indexByID(id uint16) *IndexDesc {
+	return d.index(func(ix IndexDesc) bool { return ix.ID == id })
+}
+
+func (d *TableDesc) index(is func(ix IndexDesc) bool) *IndexDesc {
+	if i := slices.IndexFunc(d.Indexes, is); i >= 0 {
+		return &d.Indexes[i]
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func TestFormatBefore(t *testing.T) {
 	d.advance(0)
 	d.wantBuilt(tab, "byH")
 	d.verify()
-	if v, _, _ := d.Engine.get(d.kv, catalogueKey(catFormat)); string(v) != formatVersion {
+	if v, _, _ := get(d.kv, catalogueKey(catFormat)); string(v) != formatVersion {
 		t.Errorf("it is of version %q now", v)
 	}
 	d.close()

@@ -54,16 +54,6 @@ func (d *TableDesc) firstFreeIndex() uint32 {
 	return next
 }
 
-// indexByID returns a secondary index by number, or nil.
-func (d *TableDesc) indexByID(id uint16) *IndexDesc {
-	for i := range d.Indexes {
-		if d.Indexes[i].ID == id {
-			return &d.Indexes[i]
-		}
-	}
-	return nil
-}
-
 // readable checks that an index from an earlier description can be read. It returns an *IndexError.
 func (d *TableDesc) readable(was *IndexDesc) error {
 	ix := d.indexByID(was.ID)
@@ -85,12 +75,7 @@ func (d *TableDesc) readableIndexes() (ids []uint16) {
 
 // wantsBackfill reports whether existing items need a backfill.
 func (d *TableDesc) wantsBackfill() bool {
-	for i := range d.Indexes {
-		if d.Indexes[i].Building {
-			return true
-		}
-	}
-	return d.TTL.Backfill
+	return d.TTL.Backfill || d.index(func(ix IndexDesc) bool { return ix.Building }) != nil
 }
 
 // indexBackfill returns the backfill that adds the entries of an index.

@@ -104,33 +104,32 @@ func partitionEnd(schema KeySchema, suffix []byte) (int, error) {
 func appendKey(dst []byte, schema KeySchema, item dynamo.Item) (out []byte, partition int, err error) {
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
-	size := 0
-	for _, a := range schema.Partition {
-		v := item.Get(a.Name)
-		if err := checkKeyValue(a, v); err != nil {
-			return nil, 0, err
-		}
-		size += v.Size()
-		dst = keyenc.AppendValue(dst, v)
-	}
-	if size > partitionKeyBytesMax {
-		return nil, 0, &KeyError{Attribute: schema.Partition[0].Name, Problem: KeyPartitionTooLong}
+	if dst, err = appendAttrs(dst, schema.Partition, item, partitionKeyBytesMax, KeyPartitionTooLong); err != nil {
+		return nil, 0, err
 	}
 	binary.BigEndian.PutUint32(dst[start:], partitionHash(dst[start+hashLen:]))
 	partition = len(dst)
-	size = 0
-	for _, a := range schema.Sort {
+	if dst, err = appendAttrs(dst, schema.Sort, item, sortKeyBytesMax, KeySortTooLong); err != nil {
+		return nil, 0, err
+	}
+	return dst, partition, nil
+}
+
+// appendAttrs appends the values of key attributes, which have bytesMax bytes at the most.
+func appendAttrs(dst []byte, attrs []KeyAttr, item dynamo.Item, bytesMax int, tooLong KeyProblem) ([]byte, error) {
+	size := 0
+	for _, a := range attrs {
 		v := item.Get(a.Name)
 		if err := checkKeyValue(a, v); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		size += v.Size()
 		dst = keyenc.AppendValue(dst, v)
 	}
-	if size > sortKeyBytesMax {
-		return nil, 0, &KeyError{Attribute: schema.Sort[0].Name, Problem: KeySortTooLong}
+	if size > bytesMax {
+		return nil, &KeyError{Attribute: attrs[0].Name, Problem: tooLong}
 	}
-	return dst, partition, nil
+	return dst, nil
 }
 
 // checkKeyValue returns an error if v must not be the value of key attribute a.

@@ -83,6 +83,9 @@ func appendRecordKey(dst []byte, stream, shard uint32, seq uint64) []byte {
 
 const recordKeyLen = 1 + 4 + 4 + 8
 
+// streamSpan returns the bounds of a stream's records.
+func streamSpan(id uint32) (lower, upper []byte) { return tableSpan(spaceStreams, id) }
+
 func indexPrefix(dst []byte, table uint32, index uint16) []byte {
 	dst = appendTablePrefix(dst, spaceIndexes, table)
 	return binary.BigEndian.AppendUint16(dst, index)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -35,10 +36,16 @@ func (p Place) String() string {
 	return text
 }
 
-// places turns ranges of keys into places.
+// places turns ranges of keys into places. It holds what the catalogue says, as far as it is
+// readable.
 type places struct {
-	tables  []*TableDesc
-	streams []*StreamDesc
+	tables     []*TableDesc
+	streams    []*StreamDesc
+	format     string
+	ids        ids
+	instant    Instant // the last commit known
+	lastSeq    uint64
+	clockKnown bool
 }
 
 // in returns the places that overlap a range of keys, both bounds inclusive. It omits index entries
@@ -75,7 +82,7 @@ func (p places) in(lower, upper []byte) (out []Place) {
 		}
 	}
 	for _, d := range p.streams {
-		from, to := appendTablePrefix(nil, spaceStreams, d.ID), appendTablePrefix(nil, spaceStreams, d.ID+1)
+		from, to := streamSpan(d.ID)
 		if lo, hi, ok := overlap(from, to); ok {
 			show := func(key []byte) string {
 				if len(key) != recordKeyLen {
@@ -92,9 +99,20 @@ func (p places) in(lower, upper []byte) (out []Place) {
 // errEnough ends a walk over the keys early.
 var errEnough = errors.New("enough has been read")
 
-// add adds the description under a catalogue key, if the key holds one.
+// add adds the contents of a catalogue key that concern the whole store, a table or a stream.
 func (p *places) add(key, value []byte) error {
 	switch catalogueKind(key) {
+	case catFormat:
+		p.format = string(value)
+	case catClock:
+		if len(value) != 2*instantLen {
+			return fmt.Errorf("the clock key has %d bytes, not %d", len(value), 2*instantLen)
+		}
+		p.instant, p.lastSeq, p.clockKnown = readInstant(value), binary.BigEndian.Uint64(value[instantLen:]), true
+	case catIDs:
+		if err := json.Unmarshal(value, &p.ids); err != nil {
+			return fmt.Errorf("the identifiers do not decode: %w", err)
+		}
 	case catTable:
 		d := &TableDesc{}
 		if err := json.Unmarshal(value, d); err != nil {
@@ -113,24 +131,31 @@ func (p *places) add(key, value []byte) error {
 
 // sort orders by id.
 func (p *places) sort() {
-	slices.SortStableFunc(p.tables, func(a, b *TableDesc) int { return int(int64(a.ID) - int64(b.ID)) })
-	slices.SortStableFunc(p.streams, func(a, b *StreamDesc) int { return int(int64(a.ID) - int64(b.ID)) })
+	slices.SortStableFunc(p.tables, func(a, b *TableDesc) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(p.streams, func(a, b *StreamDesc) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 func (p *places) tableByID(id uint32) *TableDesc {
-	i, ok := slices.BinarySearchFunc(p.tables, id, func(d *TableDesc, id uint32) int { return int(int64(d.ID) - int64(id)) })
-	if !ok {
-		return nil
-	}
-	return p.tables[i]
+	return find(p.tables, func(d *TableDesc) int { return cmp.Compare(d.ID, id) })
 }
 
 func (p *places) streamByID(id uint32) *StreamDesc {
-	i, ok := slices.BinarySearchFunc(p.streams, id, func(d *StreamDesc, id uint32) int { return int(int64(d.ID) - int64(id)) })
+	return find(p.streams, func(d *StreamDesc) int { return cmp.Compare(d.ID, id) })
+}
+
+// find returns the description for which compare is 0 in an ascending list, or nil.
+func find[T any](list []*T, compare func(*T) int) *T {
+	i, ok := slices.BinarySearchFunc(list, 0, func(d *T, _ int) int { return compare(d) })
 	if !ok {
 		return nil
 	}
-	return p.streams[i]
+	return list[i]
+}
+
+// orphaned reports whether an enabled stream has no table that writes to it.
+func (p *places) orphaned(d *StreamDesc) bool {
+	t := p.tableByID(d.TableID)
+	return d.Disabled == 0 && (t == nil || t.Stream.ID != d.ID || t.Stream.ViewType == "")
 }
 
 // damaged returns a file's fault as one that names the affected places.

@@ -262,7 +262,7 @@ func (s *slice) remove(a *armed) error {
 		s.reaped = append(s.reaped, a.removal)
 		return s.recordKeysOnly(a)
 	}
-	value, found, err := e.get(e.kv, a.key.bytes())
+	value, found, err := get(e.kv, a.key.bytes())
 	if err != nil {
 		return err
 	}
@@ -299,7 +299,7 @@ func (s *slice) stillArmed(a *armed, entryKey []byte) (bool, error) {
 	if e.stripes[stripeOf(s.d.ID, a.key.hash())].last.Load() <= s.seen {
 		return true, nil
 	}
-	now, ok, err := e.get(e.kv, entryKey)
+	now, ok, err := get(e.kv, entryKey)
 	if err == nil && !ok && invariant.Injected(invariant.ReapMissing) {
 		return true, nil
 	}

@@ -50,7 +50,7 @@ func TestReapSlices(t *testing.T) {
 		if want > 0 && (low.removal != now || low.suffix == "") {
 			t.Errorf("with %d left, the mark is at %d, key %q, and not at the next entry", want, low.removal, low.suffix)
 		}
-		mark, _, err := d.Engine.get(d.kv, idKey(catMark, tab.id))
+		mark, _, err := get(d.kv, idKey(catMark, tab.id))
 		if err != nil || len(mark) != instantLen || readInstant(mark) != now {
 			t.Errorf("the mark on disk is %x, and not %d: %v", mark, now, err)
 		}

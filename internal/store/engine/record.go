@@ -32,14 +32,7 @@ type Record struct {
 
 // Size returns the DynamoDB bytes of keys and images.
 func (r *Record) Size() int {
-	n := r.Keys.Size()
-	if r.Old != nil {
-		n += r.Old.Size()
-	}
-	if r.New != nil {
-		n += r.New.Size()
-	}
-	return n
+	return r.Keys.Size() + r.Old.Size() + r.New.Size()
 }
 
 const (

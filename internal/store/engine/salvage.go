@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,7 +37,7 @@ func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progres
 	defer func() { err = errors.Join(err, store.Close()) }()
 	total, done := files.Bytes(), int64(0)
 	s := &salvage{
-		store: store, batch: store.NewBatch(), lost: lost, instant: minInstant, wall: now,
+		store: store, batch: store.NewBatch(), lost: lost, wall: now, places: places{instant: minInstant},
 		marks: map[uint32]Instant{}, copied: map[uint32]*Salvaged{}, unknown: map[string]int64{}, progressKeys: map[string][]byte{}, seen: map[string]bool{},
 	}
 	defer func() { err = errors.Join(err, s.batch.Close()) }()
@@ -68,19 +67,14 @@ type salvage struct {
 
 	faults       []kv.Damage // reported at the end, when all tables are known
 	more         int         // the number of faults beyond damageMax, which are dropped
-	format       string
-	instant      Instant // the latest known commit of the source
 	wall         Instant
-	lastSeq      uint64
-	ids          ids
 	began        bool // the catalogue has been read
 	progressKeys map[string][]byte
 	marks        map[uint32]Instant // by table: the earliest removal
 	copied       map[uint32]*Salvaged
 	// items and records without a description, by the text that names them
-	unknown    map[string]int64
-	seen       map[string]bool // faults that have been reported once
-	clockKnown bool
+	unknown map[string]int64
+	seen    map[string]bool // faults that have been reported once
 }
 
 func (s *salvage) fault(table, format string, args ...any) {
@@ -132,18 +126,8 @@ func (s *salvage) key(key, value []byte) error {
 // catalogueKey handles one key of the catalogue.
 func (s *salvage) catalogueKey(key, value []byte) error {
 	switch catalogueKind(key) {
-	case catFormat:
-		s.format = string(value)
-	case catClock:
-		if len(value) == 2*instantLen {
-			s.clockKnown = true
-			s.instant, s.lastSeq = readInstant(value), binary.BigEndian.Uint64(value[instantLen:])
-		}
-	case catIDs:
-		var given ids
-		if json.Unmarshal(value, &given) == nil {
-			s.ids = given
-		}
+	case catFormat, catClock, catIDs:
+		_ = s.add(key, value) // finish works without them
 	case catTable, catStream:
 		if err := s.add(key, value); err != nil {
 			s.fault("", "%v", err)
@@ -282,39 +266,28 @@ func (s *salvage) finish() error {
 		s.joinStream(d)
 	}
 	for _, d := range s.streams {
-		if t := s.tableByID(d.TableID); d.Disabled == 0 && (t == nil || t.Stream.ID != d.ID || t.Stream.ViewType == "") {
-			s.disable(d)
+		if s.orphaned(d) {
+			d.disable(s.lastSeq, s.instant)
+			s.fault(d.Table, "its stream %s is disabled: the table's description is lost or names another", d.Label)
 		}
-		if err := s.setJSON(idKey(catStream, d.ID), d); err != nil {
-			return err
-		}
+		setJSON(s.batch, idKey(catStream, d.ID), d)
 	}
 	for _, d := range s.tables {
 		s.batch.Set(idKey(catMark, d.ID), appendInstant(nil, s.marks[d.ID]))
-		if err := s.setJSON(tableCatalogueKey(d.Namespace, d.Name), d); err != nil {
-			return err
-		}
+		setJSON(s.batch, tableCatalogueKey(d.Namespace, d.Name), d)
 	}
 	for key, value := range s.progressKeys {
 		if s.tableByID(binary.BigEndian.Uint32([]byte(key)[2:])) != nil {
 			s.batch.Set([]byte(key), value)
 		}
 	}
-	if err := s.setJSON(catalogueKey(catIDs), s.ids); err != nil {
-		return err
-	}
+	setJSON(s.batch, catalogueKey(catIDs), s.ids)
 	s.batch.Set(catalogueKey(catClock), appendClock(nil, s.instant, s.lastSeq))
 	if err := s.flush(0); err != nil {
 		return err
 	}
 	s.batch.Set(catalogueKey(catFormat), []byte(formatVersion))
 	return errors.Join(s.flush(0), s.store.Flush())
-}
-
-func (s *salvage) setJSON(key []byte, v any) error {
-	value, err := json.Marshal(v)
-	s.batch.Set(key, value)
-	return err
 }
 
 // reportLost reports the unreadable places, and the items and records without a description.
@@ -341,46 +314,19 @@ func (s *salvage) joinStream(d *TableDesc) {
 	if d.Stream.ViewType == "" {
 		return
 	}
-	st := s.streamByID(d.Stream.ID)
-	if st != nil && st.TableID == d.ID && st.Label == d.Stream.Label && st.ViewType == d.Stream.ViewType && st.Disabled == 0 {
+	if st := s.streamByID(d.Stream.ID); st != nil && d.writesTo(st) {
 		return
 	}
 	s.ids.Stream++
-	at := s.instant
 	taken := func(label string) bool {
-		for _, other := range s.streams {
-			if other.TableID == d.ID && other.Label == label {
-				return true
-			}
-		}
-		return label == d.Stream.Label
+		return label == d.Stream.Label || slices.ContainsFunc(s.streams, func(other *StreamDesc) bool {
+			return other.TableID == d.ID && other.Label == label
+		})
 	}
-	for taken(at.Time().Format(labelLayout)) {
-		at++
+	for taken(s.instant.label()) {
+		s.instant++
 	}
-	s.instant = at
-	next := &StreamDesc{
-		ID: s.ids.Stream, Namespace: d.Namespace, Table: d.Name, TableID: d.ID, Label: at.Time().Format(labelLayout), ViewType: d.Stream.ViewType,
-		Key: d.Key, Created: at, NextShard: 1, Slots: d.Stream.Shards,
-	}
-	if next.Slots == 0 {
-		next.Slots = Options{}.withDefaults().StreamShards
-	}
-	for slot := range next.Slots {
-		next.addShard(slot, 0, s.lastSeq+1, at)
-	}
+	next := d.newStream(s.ids.Stream, s.instant, s.lastSeq, Options{}.withDefaults().StreamShards)
 	s.streams = append(s.streams, next)
-	d.Stream.ID, d.Stream.Label = next.ID, next.Label
 	s.fault(d.Name, "the description of its stream is lost: it has a new stream, %s", next.Label)
-}
-
-// disable ends a stream without a table that writes to it.
-func (s *salvage) disable(d *StreamDesc) {
-	d.Disabled = max(s.instant, 1)
-	for i := range d.Shards {
-		if d.Shards[i].Open() {
-			d.Shards[i].close(s.lastSeq, s.instant)
-		}
-	}
-	s.fault(d.Table, "its stream %s is disabled: the table's description is lost or names another", d.Label)
 }

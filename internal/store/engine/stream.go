@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -85,28 +86,37 @@ type openShard struct {
 
 // startStream creates the stream that d asks for. The caller is inside the commit section.
 func (e *Engine) startStream(b *kv.Batch, d *TableDesc, id uint32, now Instant) {
-	label := now.Time().Format(labelLayout)
 	// A label is unique for its table, even if the stream goes off and on within one millisecond of
 	// a frozen clock.
-	for e.findStream(d.Namespace, d.Name, label) != nil {
+	for e.findStream(d.Namespace, d.Name, now.label()) != nil {
 		now++
-		label = now.Time().Format(labelLayout)
-	}
-	d.Stream.ID, d.Stream.Label = id, label
-	s := &StreamDesc{
-		ID: id, Namespace: d.Namespace, Table: d.Name, TableID: d.ID, Label: label, ViewType: d.Stream.ViewType,
-		Key: d.Key, Created: now, NextShard: 1, Slots: e.opts.StreamShards,
-	}
-	if d.Stream.Shards != 0 {
-		s.Slots = d.Stream.Shards
-	}
-	for slot := range s.Slots {
-		s.addShard(slot, 0, e.order.lastSeq+1, now)
 	}
 	st := newStream(e)
 	// before the stream is visible and its trimmer can be woken
 	st.due = e.queue.Add(&trimmer{s: st})
-	e.publishStream(b, st, s)
+	e.publishStream(b, st, d.newStream(id, now, e.order.lastSeq, e.opts.StreamShards))
+}
+
+// label returns the label of a stream that is enabled at the instant.
+func (i Instant) label() string { return i.Time().Format(labelLayout) }
+
+// newStream makes a table write to a new stream, whose records follow the sequence number last. It
+// has slots shards, unless the table's description says otherwise.
+func (d *TableDesc) newStream(id uint32, now Instant, last uint64, slots int) *StreamDesc {
+	d.Stream.ID, d.Stream.Label = id, now.label()
+	s := &StreamDesc{
+		ID: id, Namespace: d.Namespace, Table: d.Name, TableID: d.ID, Label: d.Stream.Label, ViewType: d.Stream.ViewType,
+		Key: d.Key, Created: now, NextShard: 1, Slots: cmp.Or(d.Stream.Shards, slots),
+	}
+	for slot := range s.Slots {
+		s.addShard(slot, 0, last+1, now)
+	}
+	return s
+}
+
+// writesTo reports whether a stream is the enabled one that the table writes to.
+func (d *TableDesc) writesTo(s *StreamDesc) bool {
+	return s.TableID == d.ID && s.ID == d.Stream.ID && s.Label == d.Stream.Label && s.ViewType == d.Stream.ViewType && s.Disabled == 0
 }
 
 // addShard opens a shard. It edits a description that is not published yet.
@@ -117,9 +127,7 @@ func (d *StreamDesc) addShard(slot int, parent uint32, first uint64, now Instant
 
 // publishStream writes a description and makes it current. The caller is inside the commit section.
 func (e *Engine) publishStream(b *kv.Batch, st *stream, d *StreamDesc) {
-	value, err := json.Marshal(d)
-	invariant.Check(err == nil, "stream description does not marshal: %v", err)
-	b.Set(idKey(catStream, d.ID), value)
+	setJSON(b, idKey(catStream, d.ID), d)
 	// before d is visible: a call that sees it waits for this commit
 	e.streams.commit.Store(e.lastCommit.Load() + 1)
 	st.adopt(d)
@@ -170,15 +178,20 @@ func (e *Engine) disableStream(b *kv.Batch, id uint32, now Instant) {
 		return
 	}
 	d := st.desc.Load().clone()
-	d.Disabled = max(now, 1)
-	for i := range d.Shards {
-		if d.Shards[i].Open() {
-			d.Shards[i].close(e.order.lastSeq, now)
-		}
-	}
+	d.disable(e.order.lastSeq, now)
 	e.publishStream(b, st, d)
 	st.due.Wake(int64(now) + e.opts.StreamRetention.Milliseconds())
 	st.wake()
+}
+
+// disable closes every shard behind sequence number last.
+func (d *StreamDesc) disable(last uint64, now Instant) {
+	d.Disabled = max(now, 1)
+	for i := range d.Shards {
+		if d.Shards[i].Open() {
+			d.Shards[i].close(last, now)
+		}
+	}
 }
 
 // roll closes the slot's shard behind sequence number last and opens its child. The caller is
@@ -297,9 +310,7 @@ func (e *Engine) rollAll() error {
 	if len(e.streams.byID) == 0 {
 		return nil
 	}
-	b := e.kv.NewBatch()
-	defer b.Close()
-	c, err := e.commitSection(b, func(c *commit) error {
+	err := e.commitNew(func(c *commit) error {
 		for _, st := range e.streams.byID {
 			d := st.desc.Load().clone()
 			change := false
@@ -314,17 +325,14 @@ func (e *Engine) rollAll() error {
 				}
 			}
 			if change {
-				e.publishStream(b, st, d)
+				e.publishStream(c.batch, st, d)
 			}
 		}
 		e.order.lastSeq += seqGap
-		b.Set(catalogueKey(catClock), appendClock(nil, c.now, e.order.lastSeq))
+		c.batch.Set(catalogueKey(catClock), appendClock(nil, c.now, e.order.lastSeq))
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if err := e.finish(c); err != nil || e.opts.Durability != kv.Async {
+	}, nil)
+	if err != nil || e.opts.Durability != kv.Async {
 		return err
 	}
 	return e.kv.Flush()

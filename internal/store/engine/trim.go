@@ -209,9 +209,7 @@ func (t *trimmer) walk(f *found, shard uint32, it *kv.Iter, floor uint64, behind
 // apply removes the cuts in one batch.
 func (t *trimmer) apply(f *found) error {
 	e := t.s.e
-	b := e.kv.NewBatch()
-	defer b.Close()
-	c, err := e.commitSection(b, func(c *commit) error {
+	return e.commitNew(func(c *commit) error {
 		if t.s.desc.Load() != f.desc {
 			return errStale
 		}
@@ -224,7 +222,7 @@ func (t *trimmer) apply(f *found) error {
 		d := f.desc.clone()
 		for _, cut := range f.cuts {
 			e.consumers.checkCut(d.ID, cut)
-			t.remove(b, d.ID, cut)
+			t.remove(c.batch, d.ID, cut)
 			if !cut.whole {
 				d.shard(cut.shard).Trimmed = cut.through
 				continue
@@ -232,14 +230,9 @@ func (t *trimmer) apply(f *found) error {
 			d.Shards = slices.DeleteFunc(d.Shards, func(sh ShardDesc) bool { return sh.No == cut.shard })
 			e.consumers.forgetLocked(d.ID, cut.shard)
 		}
-		e.publishStream(b, t.s, d)
+		e.publishStream(c.batch, t.s, d)
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	t.s.kept.without(f.cuts)
-	return e.finish(c)
+	}, func() { t.s.kept.without(f.cuts) })
 }
 
 // remove removes the records of a cut. Each range deletion makes every iterator more expensive
@@ -272,28 +265,23 @@ func (t *trimmer) stillFreeLocked(f *found) bool {
 // drop removes a stream that has been disabled for the whole retention.
 func (t *trimmer) drop(f *found) error {
 	e, id := t.s.e, f.desc.ID
-	b := e.kv.NewBatch()
-	defer b.Close()
-	c, err := e.commitSection(b, func(c *commit) error {
+	return e.commitNew(func(c *commit) error {
 		e.consumers.Lock()
 		defer e.consumers.Unlock()
 		if t.s.desc.Load() != f.desc || !t.stillFreeLocked(f) {
 			return errStale
 		}
-		b.DeleteRange(appendRecordKey(nil, id, 0, 0), appendRecordKey(nil, id+1, 0, 0))
-		b.Delete(idKey(catStream, id))
+		c.batch.DeleteRange(streamSpan(id))
+		c.batch.Delete(idKey(catStream, id))
 		e.streams.commit.Store(e.lastCommit.Load() + 1) // before its absence is visible
 		e.streams.mu.Lock()
 		delete(e.streams.byID, id)
 		e.streams.mu.Unlock()
 		delete(e.consumers.of, id)
 		return nil
+	}, func() {
+		t.s.kept.without(f.cuts)
+		t.s.keep(&found{now: f.now})
+		t.s.due.Remove()
 	})
-	if err != nil {
-		return err
-	}
-	t.s.kept.without(f.cuts)
-	t.s.keep(&found{now: f.now})
-	t.s.due.Remove()
-	return e.finish(c)
 }

@@ -31,7 +31,7 @@ func (d *db) setTTL(name, attribute string) *TableDesc {
 // stored returns the stored item under an item's key, expired or not, or nil.
 func (d *db) stored(tab *Table, it dynamo.Item) (header, dynamo.Item) {
 	d.t.Helper()
-	value, ok, err := d.Engine.get(d.kv, keyOf(d.t, tab, it).bytes())
+	value, ok, err := get(d.kv, keyOf(d.t, tab, it).bytes())
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -545,7 +545,7 @@ func TestBackfillResumes(t *testing.T) {
 	if err != nil || len(keys) != backfillSlice {
 		t.Fatal(len(keys), err)
 	}
-	if value, _, _ := d.Engine.get(d.kv, keys[0].bytes()); value[0]&flagGeneration != 0 {
+	if value, _, _ := get(d.kv, keys[0].bytes()); value[0]&flagGeneration != 0 {
 		t.Error("the backfill does what it has done")
 	}
 	d = run(t, d.Engine)

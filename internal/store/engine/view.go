@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -82,10 +83,7 @@ func (e *Engine) read(ctx context.Context, snapshot bool, fn func(v *View) error
 		return err
 	}
 	v.checkOrdered(err)
-	if err := e.waitAnswer(v.rests, v.hidden); err != nil {
-		return err
-	}
-	return err
+	return cmp.Or(e.waitAnswer(v.rests, v.hidden), err)
 }
 
 // restsOnDescription reports whether an error depends on a table's description, which must be
@@ -132,7 +130,7 @@ func (v *View) Get(t *Table, k Key) (item dynamo.Item, size int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	value, ok, err := v.e.get(v.reader(), k.bytes())
+	value, ok, err := get(v.reader(), k.bytes())
 	v.restOnStripe(stripeOf(d.ID, k.hash()))
 	if dropped := v.follow(t, nil); dropped != nil {
 		return nil, 0, dropped

@@ -100,16 +100,10 @@ func (e *Engine) finishWrite(c *commit, p *plan) error {
 // commitRecords writes records in a batch of their own, for the fault DropRecordBatch: a crash
 // before it loses them.
 func (e *Engine) commitRecords(records []pending) error {
-	b := e.kv.NewBatch()
-	defer e.release(b)
-	c, err := e.commitSection(b, func(c *commit) error {
-		e.sequence(b, records, c.now)
+	return e.commitNew(func(c *commit) error {
+		e.sequence(c.batch, records, c.now)
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return e.finish(c)
+	}, nil)
 }
 
 // repeats reports whether two writes have the same key.
@@ -238,7 +232,7 @@ func (p *plan) read(w *planned, now Instant) error {
 	if !w.w.ReadOld && !desc.needsOld() {
 		return nil
 	}
-	value, ok, err := p.e.get(p.e.kv, w.w.Key.bytes())
+	value, ok, err := get(p.e.kv, w.w.Key.bytes())
 	if err != nil || !ok {
 		return err
 	}
