@@ -11,7 +11,6 @@ import (
 	dynamodbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -84,12 +83,6 @@ func lostPlace(err error) bool {
 	return errors.As(err, &old) || trimmed(err)
 }
 
-// noPlace reports whether an error says that a sequence number is not of the shard.
-func noPlace(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorCode() == "ValidationException"
-}
-
 func trimmed(err error) bool {
 	var cut *types.TrimmedDataAccessException
 	return errors.As(err, &cut)
@@ -119,13 +112,13 @@ func (r *reading) iteratorFor(ctx context.Context, in *dynamodbstreams.GetShardI
 	var out *dynamodbstreams.GetShardIteratorOutput
 	err := retry.Until(ctx, r.log, retry.Calls, "find the place in a shard", func() (err error) {
 		out, err = r.Streams.GetShardIterator(ctx, in)
-		if trimmed(err) || gone(err) || in.SequenceNumber != nil && noPlace(err) {
+		if trimmed(err) || gone(err) || in.SequenceNumber != nil && retry.Invalid(err) {
 			return retry.Final(err)
 		}
 		return err
 	})
 	switch {
-	case in.SequenceNumber != nil && noPlace(err):
+	case in.SequenceNumber != nil && retry.Invalid(err): // the number is not of the shard
 		r.log.Warn("the checkpoint is not a sequence number of the shard; it is read from its oldest record", "checkpoint", *in.SequenceNumber, "error", err)
 		return r.iteratorFor(ctx, &dynamodbstreams.GetShardIteratorInput{
 			StreamArn: &r.arn, ShardId: &r.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,

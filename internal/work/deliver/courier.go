@@ -13,6 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -80,7 +81,7 @@ type Courier struct {
 	ready   chan struct{}      // closed when Run has begun
 	origins map[string]*origin // by kind; set before Run
 	writer  *writer
-	retries *retries
+	timers  *timer.Timers // of parked parcels
 	slow    slowTasks
 	lanes   struct {
 		sync.Mutex
@@ -130,15 +131,6 @@ func (d *Courier) observeFailure(t *task, err error) {
 	if e.Throttled {
 		d.observe(t, Throttled, e.Code)
 	}
-}
-
-// retries returns parked parcels when they are due. The table is created when the first parcel is
-// parked. The consumer registers before that parcel is written, so that the clock cannot be
-// advanced beyond it.
-type retries struct {
-	made chan struct{} // has an element when the table was created
-	held chan struct{} // closed when the consumer has registered
-	once sync.Once
 }
 
 // origin is the registered source of a kind of parcels.

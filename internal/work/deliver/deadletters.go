@@ -257,19 +257,19 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 			return err
 		}
 	}
-	table := retriesOf(attr.String(item[attrOf]))
+	table := retriesSpec(attr.String(item[attrOf]))
 	if packed := packBody(retry, letter.Body); len(packed) > 0 {
 		// a new generation: the failed parcel's parts may be about to be deleted
 		anew := kept{len(packed), rand.Text()}
 		anew.mark(retry)
-		parts = partPuts(table, anew.key, id, packed)
+		parts = partPuts(table.Name, anew.key, id, packed)
 	}
 	w := newWriter(db, slog.New(slog.DiscardHandler))
 	w.missing = func(ctx context.Context) error {
-		_, err := ensure.Table(ctx, db, retriesSpec(table))
+		_, err := ensure.Table(ctx, db, table)
 		return err
 	}
-	for _, step := range [][]write{parts, {put(table, retry, nil)}} {
+	for _, step := range [][]write{parts, {put(table.Name, retry, nil)}} {
 		if err := w.all(ctx, step); err != nil {
 			return err
 		}

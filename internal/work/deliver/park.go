@@ -1,18 +1,12 @@
 package deliver
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/consume"
-	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -111,83 +105,4 @@ func (d *Courier) unpark(t *task, done func()) {
 		defer done()
 	}
 	d.writer.addBehind(first, t.kept.removals(d.parked, id)...)
-}
-
-// retry delivers a parked parcel that is due. An unreadable parcel becomes a dead letter.
-func (d *Courier) retry(ctx context.Context, r consume.Record) error {
-	p, err := readParked(r.Dynamodb)
-	if err != nil {
-		d.lose(p, err.Error(), r.Done)
-		return nil
-	}
-	if d.slow.join(p.parcel.Delivery.ID, r.Done) {
-		return nil // its attempt is still running: no other may begin
-	}
-	if p.kept.parts > 0 {
-		needed, missing := false, 0
-		err := retry.Until(ctx, d.o.Logger, retry.Calls, "read the parts of a body", func() (err error) {
-			needed, missing, err = d.gather(ctx, &p)
-			return err
-		})
-		switch {
-		case err != nil:
-			return err
-		case !needed:
-			r.Done()
-			return nil
-		case missing > 0:
-			d.lose(p, fmt.Sprintf("part %d of the %d of its body is missing", missing, p.kept.parts), r.Done)
-			return nil
-		}
-	}
-	if p.parcel.Delivery.Body, err = unpackBody(p.body, p.encoding); err != nil {
-		d.lose(p, "its body cannot be unpacked: "+err.Error(), r.Done)
-		return nil
-	}
-	d.accept(ctx, &task{parcel: p.parcel, done: r.Done, kept: p.kept})
-	return nil
-}
-
-// gather reads the parts of a parked parcel's body. missing is the number of the first missing
-// part, from 1 on. needed is false if the record was handled before: the parcel is parked again, or
-// has ended.
-func (d *Courier) gather(ctx context.Context, p *parked) (needed bool, missing int, err error) {
-	id := p.parcel.Delivery.ID
-	get := func(key map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
-		out, err := d.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.parked, Key: key, ConsistentRead: aws.Bool(true)})
-		if err != nil {
-			return nil, err
-		}
-		return out.Item, nil
-	}
-	again, err := get(retryKey(id, partParcel))
-	if err != nil {
-		return false, 0, err
-	}
-	if parcel, err := decodeParcel(attr.String(again[attrParcel])); err == nil && parcel.Delivery.Attempt >= p.parcel.Delivery.Attempt {
-		return false, 0, nil
-	}
-	found := 0
-	p.body, found, err = readParts(ctx, d.o.DB, d.parked, p.kept.key, id, p.kept.parts)
-	if err != nil || found == p.kept.parts {
-		return true, 0, err
-	}
-	p.body = nil
-	ended, err := get(p.kept.endedKey(id))
-	return ended == nil, found + 1, err
-}
-
-// codeUnreadable is the code of parked parcels whose items were changed or deleted by someone else.
-const codeUnreadable = "UnreadableJob"
-
-// lose makes a dead letter of a damaged parked parcel.
-func (d *Courier) lose(p parked, message string, done func()) {
-	d.o.Logger.Error("a parked delivery cannot be read and becomes a dead letter", "id", p.parcel.Delivery.ID, "error", message)
-	t := &task{parcel: d.prepare(p.parcel), done: done, kept: p.kept, state: over}
-	if t.parcel.fits() != "" {
-		t.parcel.shrink()
-	}
-	t.parcel.Last = Failure{codeUnreadable, cutText(message, messageMax)}
-	t.lane = d.laneOrNone(t.parcel)
-	d.bury(t, "")
 }

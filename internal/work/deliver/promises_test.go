@@ -4,9 +4,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/mayflydb/mayfly/internal/work/consume"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // Each test here checks one promise from inside: promises for which a mutation run showed that the
@@ -43,16 +42,14 @@ func TestEndedIsUnparked(t *testing.T) {
 // TestCarriesOn: a parked parcel that came before a crash is not delivered besides the one that
 // followed from it, in the same attempt or a later one.
 func TestCarriesOn(t *testing.T) {
-	record := func(attempt int) *consume.Record {
+	record := func(attempt int) attr.Item {
 		j := fullParcel()
 		j.Delivery.Attempt = attempt
 		text, err := encodeParcel(&j)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &consume.Record{Record: streams.Record{Dynamodb: &streams.StreamRecord{OldImage: map[string]streams.AttributeValue{
-			attrParcel: &streams.AttributeValueMemberS{Value: text}, attrBody: &streams.AttributeValueMemberS{Value: "x"},
-		}}}}
+		return attr.Item{attrParcel: attr.S(text), attrBody: attr.S("x")}
 	}
 	for later, want := range map[int]bool{2: false, 3: true, 4: true} {
 		if got := carriesOn(record(3), record(later)); got != want {

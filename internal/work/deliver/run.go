@@ -13,12 +13,13 @@ import (
 
 // NewCourier returns a courier. It does nothing until Run.
 func NewCourier(o Options) *Courier {
-	d := &Courier{o: o.withDefaults(), elapsed: clock.Stopwatch(), ready: make(chan struct{}), origins: map[string]*origin{}, retries: newRetries()}
-	d.parked = retriesOf(o.Name)
+	d := &Courier{o: o.withDefaults(), elapsed: clock.Stopwatch(), ready: make(chan struct{}), origins: map[string]*origin{}}
+	d.timers = d.newTimers()
+	d.parked = retriesSpec(o.Name).Name
 	d.lanes.byName = map[string]*lane{}
 	d.attempts.stopped, d.attempts.settled = make(chan struct{}), make(chan struct{})
 	d.writer = newWriter(d.o.DB, d.o.Logger)
-	d.writer.missing = func(ctx context.Context) error { return d.retries.tables(ctx, d) }
+	d.writer.missing = d.makeTables
 	return d
 }
 
@@ -60,7 +61,11 @@ func (d *Courier) Run(ctx context.Context) error {
 	for _, o := range d.origins {
 		work.Go(func() { o.run(behind) })
 	}
-	reads.Go(func() { d.retries.run(ctx, d) })
+	reads.Go(func() {
+		if err := d.timers.Run(ctx); err != nil {
+			d.o.Logger.Error("parked deliveries cannot be read", "error", err)
+		}
+	})
 	close(d.ready)
 	<-ctx.Done()
 	d.stop(cut)

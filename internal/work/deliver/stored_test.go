@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -91,10 +91,9 @@ func FuzzParked(f *testing.F) {
 	f.Add(text, []byte{0x1f, 0x8b, 8}, gzipped, "1")
 	f.Add(`{"id":"a","maxAgeSeconds":1e300,"attempt":-1}`, []byte(nil), "zip", "-1")
 	f.Fuzz(func(t *testing.T, text string, body []byte, encoding, parts string) {
-		p, err := readParked(&types.StreamRecord{OldImage: map[string]types.AttributeValue{
-			attrParcel: &types.AttributeValueMemberS{Value: text}, attrBody: &types.AttributeValueMemberB{Value: body},
-			attrEncoding: &types.AttributeValueMemberS{Value: encoding}, attrParts: &types.AttributeValueMemberN{Value: parts},
-		}})
+		p, err := readParked(attr.Item{
+			attrParcel: attr.S(text), attrBody: attr.B(body), attrEncoding: attr.S(encoding), attrParts: attr.N(parts),
+		})
 		if err != nil {
 			return
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/retry"
@@ -193,9 +192,8 @@ func (w *writer) try(ctx context.Context, in *dynamodb.BatchWriteItemInput) erro
 			out, err = w.db.BatchWriteItem(ctx, in)
 		}
 	}
-	var api smithy.APIError
 	switch {
-	case errors.As(err, &api) && api.ErrorCode() == "ValidationException":
+	case retry.Invalid(err):
 		return retry.Final(err)
 	case err != nil:
 		return err

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/retry"
@@ -144,7 +143,7 @@ func create(ctx context.Context, db *dynamodb.Client, spec Spec) error {
 		in.Tags = append(in.Tags, types.Tag{Key: aws.String(tagShards), Value: aws.String(fmt.Sprint(spec.Shards))})
 	}
 	_, err := db.CreateTable(ctx, in)
-	if len(in.Tags) > 0 && invalid(err) {
+	if len(in.Tags) > 0 && retry.Invalid(err) {
 		in.Tags = nil // the endpoint does not support these tags
 		_, err = db.CreateTable(ctx, in)
 	}
@@ -176,12 +175,6 @@ func addIndex(in *dynamodb.CreateTableInput, index Index) {
 func madeMeanwhile(err error) bool {
 	var inUse *types.ResourceInUseException
 	return errors.As(err, &inUse)
-}
-
-// invalid reports whether the endpoint refuses the call as invalid.
-func invalid(err error) bool {
-	var e smithy.APIError
-	return errors.As(err, &e) && e.ErrorCode() == "ValidationException"
 }
 
 // active waits until a table is active.

@@ -86,21 +86,16 @@ type Host struct {
 	scheduler *scheduler.Scheduler
 	triggers  *trigger.Triggers
 	reminders *reminder.Reminders
-	parked    chan struct{} // closed when the consumer of parked deliveries has registered, or none is needed
 }
 
 // New returns the work of an endpoint. It does nothing until Run.
 func New(o Options) *Host {
 	o = o.withDefaults()
-	h := &Host{o: o, parked: make(chan struct{})}
-	registered := sync.OnceFunc(func() { close(h.parked) })
-	if !o.Parked {
-		registered()
-	}
+	h := &Host{o: o}
 	resolver := h.resolver()
 	h.courier = deliver.NewCourier(deliver.Options{
 		DB: o.DB, Streams: o.Streams, Resolver: resolver, Name: o.Aside, Now: o.Clock.Now,
-		Observe: h.delivery, Leases: o.Leases, Registry: o.Registry.Notify(registered), Logger: o.Logger,
+		Observe: h.delivery, Leases: o.Leases, Registry: o.Registry, Logger: o.Logger,
 	})
 	h.scheduler = scheduler.New(scheduler.Options{
 		DB: o.DB, Streams: o.Streams, Now: o.Clock.Now, Region: o.Region, Account: o.Account,
@@ -173,7 +168,11 @@ func (h *Host) Run(ctx context.Context) error {
 
 // Await waits until all consumers that were needed when Run began have registered, or ctx is done.
 func (h *Host) Await(ctx context.Context) {
-	for _, ready := range []<-chan struct{}{h.parked, h.scheduler.Ready(), h.triggers.Ready(), h.reminders.Ready()} {
+	needed := []<-chan struct{}{h.scheduler.Ready(), h.triggers.Ready(), h.reminders.Ready()}
+	if h.o.Parked {
+		needed = append(needed, h.courier.Ready())
+	}
+	for _, ready := range needed {
 		select {
 		case <-ready:
 		case <-ctx.Done():

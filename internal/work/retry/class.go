@@ -52,6 +52,9 @@ func Code(err error) string {
 	return ""
 }
 
+// Invalid reports whether the endpoint refuses a call as invalid: it would refuse it again.
+func Invalid(err error) bool { return Code(err) == "ValidationException" }
+
 // Classify returns the class of an error of the SDK.
 func Classify(err error) Class {
 	var api smithy.APIError

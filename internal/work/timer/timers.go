@@ -35,6 +35,10 @@ type Options struct {
 	// OnDemand leaves the table missing until Make creates it, here or in another process.
 	OnDemand bool
 
+	// WithoutImages also fires an expired item whose image the stream lacks, with the key for its
+	// Item. Default: such an item is logged and skipped.
+	WithoutImages bool
+
 	// Wanted reports whether the table should exist. Default: it should.
 	Wanted func(ctx context.Context) (bool, error)
 
@@ -57,7 +61,7 @@ type Options struct {
 
 // Firing is an expired timer.
 type Firing struct {
-	Item   attr.Item // the timer's item as it expired
+	Item   attr.Item // the timer's item as it expired; see Options.WithoutImages
 	record consume.Record
 }
 
@@ -114,18 +118,11 @@ const lookEvery = 10 * time.Second
 // done.
 func (t *Timers) prepare(ctx context.Context) (wanted bool) {
 	for ctx.Err() == nil {
-		exists := true
+		exists := false
 		t.persist(ctx, "create the table "+t.o.Table.Name, func() (err error) {
-			if wanted, err = t.o.Wanted(ctx); err != nil || !wanted {
-				return err
+			if wanted, err = t.o.Wanted(ctx); err == nil && wanted {
+				exists, err = t.create(ctx)
 			}
-			if t.o.OnDemand {
-				_, err := t.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.o.Table.Name})
-				if exists = !ensure.Missing(err); !exists || err != nil {
-					return ignoreMissing(err)
-				}
-			}
-			_, err = ensure.Table(ctx, t.o.DB, t.o.Table)
 			return err
 		})
 		switch {
@@ -139,11 +136,24 @@ func (t *Timers) prepare(ctx context.Context) (wanted bool) {
 	return false
 }
 
-func ignoreMissing(err error) error {
-	if ensure.Missing(err) {
-		return nil
+// create creates the table if it is missing, unless that is done on demand. It enables its stream
+// and TTL. exists reports whether the table can be read.
+func (t *Timers) create(ctx context.Context) (exists bool, err error) {
+	if t.o.OnDemand {
+		_, err := t.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.o.Table.Name})
+		if ensure.Missing(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
 	}
-	return err
+	_, err = ensure.Table(ctx, t.o.DB, t.o.Table)
+	if t.o.OnDemand && retry.Invalid(err) { // such as TTL, which Amazon enables once an hour only
+		t.o.Logger.Error("timers fire late or not at all", "table", t.o.Table.Name, "error", err)
+		return true, nil
+	}
+	return err == nil, err
 }
 
 // await waits until the table may exist.
@@ -224,7 +234,11 @@ func (t *Timers) handle(ctx context.Context, _ string, records []consume.Record)
 			r.Done()
 			continue
 		}
-		it, err := attributevalue.FromDynamoDBStreamsMap(r.Dynamodb.OldImage)
+		image := r.Dynamodb.OldImage
+		if len(image) == 0 && t.o.WithoutImages {
+			image = r.Dynamodb.Keys
+		}
+		it, err := attributevalue.FromDynamoDBStreamsMap(image)
 		if err == nil && len(it) == 0 {
 			err = errNoImage
 		}
